@@ -1,0 +1,120 @@
+package model
+
+import "time"
+
+// Attempt is one try to run a task. It is live from its placement until every
+// rank has ended.
+//
+//berth:row
+type Attempt struct {
+	Key         AttemptKey  `cbor:"1,keyasint,omitempty"`
+	State       TaskState   `cbor:"2,keyasint,omitempty"` // scheduled, allocating, running, or terminal
+	Incarnation Incarnation `cbor:"3,keyasint,omitempty"`
+	Frozen      Frozen      `cbor:"4,keyasint,omitempty"`
+
+	PlacedIndex uint64 `cbor:"5,keyasint,omitempty"` // the log entry that placed it
+	Placed      Time   `cbor:"6,keyasint,omitempty"`
+	Started     Time   `cbor:"7,keyasint,omitempty"` // when its last rank started; 0: not yet
+	Ended       Time   `cbor:"8,keyasint,omitempty"`
+
+	Ranks uint32 `cbor:"9,keyasint,omitempty"`
+	GPUs  uint32 `cbor:"10,keyasint,omitempty"`
+	Run   bool   `cbor:"11,keyasint,omitempty"` // ranks that are ready may start their processes
+
+	Stop     Reason `cbor:"12,keyasint,omitempty"` // none: not being stopped
+	StopAt   Time   `cbor:"13,keyasint,omitempty"` // when the stop was asked for
+	StopBy   string `cbor:"14,keyasint,omitempty"` // the actor that asked
+	StopNote string `cbor:"15,keyasint,omitempty"`
+
+	End       Reason `cbor:"16,keyasint,omitempty"` // why it ended; none while live
+	ExitCode  int32  `cbor:"17,keyasint,omitempty"`
+	Signal    uint8  `cbor:"18,keyasint,omitempty"`
+	FirstRank uint32 `cbor:"19,keyasint,omitempty"` // the rank that failed or was lost first, plus one
+	Cause     Reason `cbor:"20,keyasint,omitempty"` // what became of that rank: exit, lost, rebooted, confirmed dead
+}
+
+// Live says that the attempt may still have processes that the cluster counts on.
+func (a *Attempt) Live() bool { return !a.State.Terminal() }
+
+// Frozen holds what governs an attempt's lease and its end, fixed at placement
+// so that a later change of settings cannot make the leader and a supervisor
+// disagree.
+type Frozen struct {
+	OnLost          OnLost        `cbor:"1,keyasint,omitempty"`
+	T               time.Duration `cbor:"2,keyasint,omitempty"` // how long the node may be out of contact
+	Kill            time.Duration `cbor:"3,keyasint,omitempty"` // K: what a supervisor may need to end all processes
+	DriftPPM        uint32        `cbor:"4,keyasint,omitempty"` // bound on the rate error of a clock, parts per million
+	Margin          time.Duration `cbor:"5,keyasint,omitempty"` // M: added to the leader's wait
+	Grace           time.Duration `cbor:"6,keyasint,omitempty"` // from the stop signal to the kill
+	CheckpointGrace time.Duration `cbor:"7,keyasint,omitempty"` // from the checkpoint signal to the stop signal
+	TimeLimit       time.Duration `cbor:"8,keyasint,omitempty"` // kept by the supervisor on CLOCK_BOOTTIME; 0: none
+}
+
+// Lease protocol constants. The rate error is what crystals and hypervisors keep
+// with a wide margin; the others follow Slurm's and Kubernetes' habits.
+const (
+	MinDisconnectGrace     = 30 * time.Second
+	MaxDisconnectGrace     = 24 * time.Hour
+	DefaultDisconnectGrace = 5 * time.Minute
+	DriftPPM               = 1000
+	fenceSlack             = 10 * time.Second
+	minRunUnderLease       = 20 * time.Second
+)
+
+// Freeze fixes the spec's lease parameters for an attempt.
+func (s *Spec) Freeze() Frozen {
+	t := s.DisconnectGrace
+	return Frozen{
+		OnLost: s.OnLost, T: t,
+		Kill: min(30*time.Second, t/3), DriftPPM: DriftPPM, Margin: max(5*time.Second, t/50),
+		Grace: s.Grace, CheckpointGrace: s.CheckpointGrace, TimeLimit: s.TimeLimit,
+	}
+}
+
+// FenceLead is how long before the lease's end a supervisor begins to stop its
+// rank: long enough for the checkpoint, the grace and the kill.
+func (f *Frozen) FenceLead() time.Duration {
+	return max(f.Kill, f.CheckpointGrace+f.Grace+fenceSlack)
+}
+
+// LostAfter is how long the leader waits after the last sign of life before it
+// calls a rank lost: T, stretched by four times the clocks' rate error (two
+// clocks, each over a span that the other measured), plus the margin.
+func (f *Frozen) LostAfter() time.Duration {
+	return f.T + 4*f.T/1_000_000*time.Duration(f.DriftPPM) + f.Margin
+}
+
+// Rank is the part of an attempt on one node: one process tree.
+//
+//berth:row
+type Rank struct {
+	Key    RankKey   `cbor:"1,keyasint,omitempty"`
+	Node   NodeID    `cbor:"2,keyasint,omitempty"`
+	Epoch  uint64    `cbor:"3,keyasint,omitempty"` // the node's, when placed
+	GPUs   uint32    `cbor:"4,keyasint,omitempty"`
+	Phase  RankPhase `cbor:"5,keyasint,omitempty"`
+	Orphan uint64    `cbor:"6,keyasint,omitempty"` // log index at which its agent lost its memory of it; 0: no
+
+	Address string `cbor:"7,keyasint,omitempty"` // where its gang reaches it, from its ready report
+	Port    uint16 `cbor:"8,keyasint,omitempty"`
+	Started Time   `cbor:"9,keyasint,omitempty"`
+	Exit    Exit   `cbor:"10,keyasint,omitempty"`
+	Cause   Reason `cbor:"11,keyasint,omitempty"` // of a lost rank: lost, rebooted, confirmed dead
+	Late    bool   `cbor:"12,keyasint,omitempty"` // Exit arrived after the rank had been given up
+}
+
+// Exit is how a rank's processes ended, as its supervisor saw it.
+type Exit struct {
+	Code      int32         `cbor:"1,keyasint,omitempty"`
+	Signal    uint8         `cbor:"2,keyasint,omitempty"` // that ended the process; 0: it exited by itself
+	OOM       bool          `cbor:"3,keyasint,omitempty"` // the kernel killed it for memory
+	Delivered Reason        `cbor:"4,keyasint,omitempty"` // the stop whose signal was delivered before the end; none: it ended by itself
+	Ran       time.Duration `cbor:"5,keyasint,omitempty"` // by the supervisor's CLOCK_BOOTTIME
+	Fenced    bool          `cbor:"6,keyasint,omitempty"` // ended by its supervisor at the lease's end
+}
+
+// Clean says that the process exited 0 by itself or after a delivered stop.
+func (e Exit) Clean() bool { return e.Code == 0 && e.Signal == 0 && !e.OOM }
+
+// MaxRanks bounds an attempt's ranks, and so its nodes.
+const MaxRanks = 1024

@@ -1,0 +1,187 @@
+package model
+
+import (
+	"cmp"
+	"time"
+)
+
+// Settings is the one row that belongs to the cluster as a whole.
+//
+//berth:row
+type Settings struct {
+	Incarnation Incarnation `cbor:"1,keyasint,omitempty"`
+	Level       uint32      `cbor:"2,keyasint,omitempty"` // feature level: gates new command kinds and outcomes
+	Clock       Time        `cbor:"3,keyasint,omitempty"` // greatest accepted stamp of an entry
+	Running     bool        `cbor:"4,keyasint,omitempty"` // placements and preemptions are made
+	Standstill  bool        `cbor:"5,keyasint,omitempty"` // after a restore, until an operator resumes
+	Policy      string      `cbor:"6,keyasint,omitempty"` // the order of the queue
+	NextJob     JobID       `cbor:"7,keyasint,omitempty"`
+
+	RequestsFrom Time   `cbor:"8,keyasint,omitempty"` // request ids born earlier are forgotten
+	ArchivedTo   uint64 `cbor:"9,keyasint,omitempty"` // log index up to which history has left the state
+
+	Retention Retention `cbor:"10,keyasint,omitempty"`
+	Totals    Totals    `cbor:"11,keyasint,omitempty"`
+	Topics    Topics    `cbor:"12,keyasint,omitempty"`
+}
+
+// Retention says how long ended jobs stay in the state.
+type Retention struct {
+	Jobs uint32        `cbor:"1,keyasint,omitempty"` // at most so many
+	Age  time.Duration `cbor:"2,keyasint,omitempty"` // at most so long
+}
+
+// Totals count over the cluster's life; retention does not lower them.
+type Totals struct {
+	Submitted  uint64        `cbor:"1,keyasint,omitempty"` // tasks
+	Completed  uint64        `cbor:"2,keyasint,omitempty"`
+	Failed     uint64        `cbor:"3,keyasint,omitempty"`
+	Canceled   uint64        `cbor:"4,keyasint,omitempty"`
+	Attempts   uint64        `cbor:"5,keyasint,omitempty"`
+	Lost       uint64        `cbor:"6,keyasint,omitempty"` // attempts that broken machines ended
+	Preempted  uint64        `cbor:"7,keyasint,omitempty"`
+	GPUSeconds uint64        `cbor:"8,keyasint,omitempty"` // of ended ranks, by their supervisors' clocks
+	Waited     time.Duration `cbor:"9,keyasint,omitempty"` // from submission to first start, summed over started tasks
+	Started    uint64        `cbor:"10,keyasint,omitempty"`
+}
+
+// Topic is what a reader may wait for.
+type Topic uint8
+
+// The topics. A change of a lease wakes only those who wait for leases.
+const (
+	TopicNode     Topic = 0 // nodes and what should run on them
+	TopicJob      Topic = 1 // jobs, tasks, attempts, ranks, timelines
+	TopicQueue    Topic = 2 // what waits, and in which order
+	TopicFleet    Topic = 3 // GPUs, slots, claims, allocations
+	TopicSettings Topic = 4 // settings, limits, peers
+	TopicLease    Topic = 5
+
+	TopicCount = 6
+)
+
+// String is the topic's name.
+func (t Topic) String() string {
+	return name(t, "node", "job", "queue", "fleet", "settings", "lease")
+}
+
+// Topics holds for each topic the log index of its last change.
+type Topics [TopicCount]uint64
+
+// TopicSet is a set of topics.
+type TopicSet uint8
+
+// Has says that t is in the set.
+func (s TopicSet) Has(t Topic) bool { return s&(1<<t) != 0 }
+
+// With is the set with t in it.
+func (s TopicSet) With(t Topic) TopicSet { return s | 1<<t }
+
+// Peer is a member of the cluster as users and agents reach it.
+//
+//berth:row
+type Peer struct {
+	ID          PeerID `cbor:"1,keyasint,omitempty"`
+	RaftAddress string `cbor:"2,keyasint,omitempty"`
+	APIAddress  string `cbor:"3,keyasint,omitempty"`
+	Level       uint32 `cbor:"4,keyasint,omitempty"` // the highest feature level that its program knows
+	Version     string `cbor:"5,keyasint,omitempty"`
+}
+
+// ScopeKey names whose limits or use a row is about; the cluster's Name is empty.
+type ScopeKey struct {
+	Kind ScopeKind `cbor:"1,keyasint,omitempty"`
+	Name string    `cbor:"2,keyasint,omitempty"`
+}
+
+// Compare orders by kind, then name.
+func (k ScopeKey) Compare(o ScopeKey) int {
+	return cmp.Or(cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Name, o.Name))
+}
+
+// String prints "cluster", "user alice", "project vision".
+func (k ScopeKey) String() string {
+	if k.Kind == ScopeCluster {
+		return k.Kind.String()
+	}
+	return k.Kind.String() + " " + k.Name
+}
+
+// Unlimited is a limit that is none.
+const Unlimited = -1
+
+// Limit bounds what a scope may use; Unlimited is no bound, 0 allows nothing.
+//
+//berth:row
+type Limit struct {
+	Scope      ScopeKey `cbor:"1,keyasint,omitempty"`
+	GPUs       int64    `cbor:"2,keyasint,omitempty"` // owned by live attempts and allocations
+	Live       int64    `cbor:"3,keyasint,omitempty"` // tasks with a live attempt
+	Queued     int64    `cbor:"4,keyasint,omitempty"` // tasks that wait; counts at submission
+	GPUsPerJob int64    `cbor:"5,keyasint,omitempty"` // of one task
+}
+
+// Usage is what a scope uses.
+//
+//berth:row
+type Usage struct {
+	Scope  ScopeKey `cbor:"1,keyasint,omitempty"`
+	GPUs   uint32   `cbor:"2,keyasint,omitempty"`
+	Live   uint32   `cbor:"3,keyasint,omitempty"`
+	Queued uint32   `cbor:"4,keyasint,omitempty"`
+}
+
+// Empty says that the row counts nothing, and need not be kept.
+func (u Usage) Empty() bool { return u.GPUs == 0 && u.Live == 0 && u.Queued == 0 }
+
+// Request remembers the answer to a command that came with a request id.
+//
+//berth:row
+type Request struct {
+	Key  RequestKey `cbor:"1,keyasint,omitempty"`
+	Kind uint16     `cbor:"2,keyasint,omitempty"` // of the command
+	Body [16]byte   `cbor:"3,keyasint,omitempty"` // start of the body's SHA-256
+	Born Time       `cbor:"4,keyasint,omitempty"` // from a UUIDv7, else when it was applied
+
+	Index  uint64 `cbor:"5,keyasint,omitempty"` // of the entry that answered it
+	Code   Code   `cbor:"6,keyasint,omitempty"`
+	Job    JobID  `cbor:"7,keyasint,omitempty"`
+	Number uint64 `cbor:"8,keyasint,omitempty"`
+	Detail string `cbor:"9,keyasint,omitempty"`
+}
+
+// RequestKey is a request id in its actor's own space.
+type RequestKey struct {
+	Actor string `cbor:"1,keyasint,omitempty"`
+	ID    string `cbor:"2,keyasint,omitempty"`
+}
+
+// Compare orders by actor, then id.
+func (k RequestKey) Compare(o RequestKey) int {
+	return compareAll(k.Actor, o.Actor, k.ID, o.ID, 0, 0)
+}
+
+// Allocation is GPUs that a service holds, or waits for, without a job.
+//
+//berth:row
+type Allocation struct {
+	ID          AllocationID    `cbor:"1,keyasint,omitempty"`
+	Service     string          `cbor:"2,keyasint,omitempty"`
+	Workload    string          `cbor:"3,keyasint,omitempty"`
+	User        string          `cbor:"4,keyasint,omitempty"`
+	Project     string          `cbor:"5,keyasint,omitempty"`
+	Class       Class           `cbor:"6,keyasint,omitempty"`
+	Priority    uint8           `cbor:"7,keyasint,omitempty"` // as given, 1 to 10
+	GPUs        uint32          `cbor:"8,keyasint,omitempty"`
+	GPUModel    string          `cbor:"9,keyasint,omitempty"`
+	GPUMemoryMB uint32          `cbor:"10,keyasint,omitempty"`
+	TTL         time.Duration   `cbor:"11,keyasint,omitempty"` // 0: none
+	Data        string          `cbor:"12,keyasint,omitempty"` // the service's own words, not looked into
+	State       AllocationState `cbor:"13,keyasint,omitempty"`
+	Index       uint64          `cbor:"14,keyasint,omitempty"` // its place in the order
+	Asked       Time            `cbor:"15,keyasint,omitempty"`
+	Granted     Time            `cbor:"16,keyasint,omitempty"`
+	Expires     Time            `cbor:"17,keyasint,omitempty"` // from then on a command may expire it; 0: never
+	Ended       Time            `cbor:"18,keyasint,omitempty"`
+	EndIndex    uint64          `cbor:"19,keyasint,omitempty"`
+}

@@ -1,0 +1,84 @@
+package model
+
+// Desired is what should be on one node, as of a state: the whole of it, so that
+// what a node runs and the set does not name is not wanted.
+type Desired struct {
+	Incarnation Incarnation  `cbor:"1,keyasint,omitempty"`
+	Index       uint64       `cbor:"2,keyasint,omitempty"` // of the state that it was read from
+	Node        NodeID       `cbor:"3,keyasint,omitempty"`
+	Epoch       uint64       `cbor:"4,keyasint,omitempty"`
+	Ranks       []Assignment `cbor:"5,keyasint,omitempty"` // in order of rank key
+	Clean       []Cleaning   `cbor:"6,keyasint,omitempty"` // in order of slot
+}
+
+// Assignment is one rank that a node is to run, or to bring to an end.
+type Assignment struct {
+	Rank   RankKey `cbor:"1,keyasint,omitempty"`
+	Placed uint64  `cbor:"2,keyasint,omitempty"` // log index of the placement
+	Frozen Frozen  `cbor:"3,keyasint,omitempty"`
+	GPUs   []GPUID `cbor:"4,keyasint,omitempty"` // in order of place
+	Run    bool    `cbor:"5,keyasint,omitempty"` // false: prepare, report ready, wait
+	Stop   Reason  `cbor:"6,keyasint,omitempty"` // not none: signal, grace, kill
+	Spec   Spec    `cbor:"7,keyasint,omitempty"`
+	Script Hash    `cbor:"8,keyasint,omitempty"`
+	Env    Hash    `cbor:"9,keyasint,omitempty"`
+	Gang   []Mate  `cbor:"10,keyasint,omitempty"` // all ranks of the attempt, once it may run
+}
+
+// Mate is where a gang reaches one of its ranks.
+type Mate struct {
+	Rank    uint32 `cbor:"1,keyasint,omitempty"`
+	Node    NodeID `cbor:"2,keyasint,omitempty"`
+	Address string `cbor:"3,keyasint,omitempty"`
+	Port    uint16 `cbor:"4,keyasint,omitempty"`
+}
+
+// Cleaning is a slot that the node is asked to show clean: no process and no
+// memory of the owner that was, and the certainty that it never starts again.
+type Cleaning struct {
+	Slot       SlotKey      `cbor:"1,keyasint,omitempty"`
+	Rank       RankKey      `cbor:"2,keyasint,omitempty"`
+	Allocation AllocationID `cbor:"3,keyasint,omitempty"`
+	Kill       bool         `cbor:"4,keyasint,omitempty"` // end its processes first: nobody knows them any more
+}
+
+// Cleaned is the node's word on one Cleaning.
+type Cleaned struct {
+	Slot       SlotKey      `cbor:"1,keyasint,omitempty"`
+	Rank       RankKey      `cbor:"2,keyasint,omitempty"`
+	Allocation AllocationID `cbor:"3,keyasint,omitempty"`
+}
+
+// Progress is what a node reports of one of its ranks. Reports may come again
+// and late; a phase that the rank has passed changes nothing.
+type Progress struct {
+	Rank    RankKey   `cbor:"1,keyasint,omitempty"`
+	Phase   RankPhase `cbor:"2,keyasint,omitempty"` // taken, ready, running, exited or never_started
+	Address string    `cbor:"3,keyasint,omitempty"` // with ready
+	Port    uint16    `cbor:"4,keyasint,omitempty"` // with ready
+	Exit    Exit      `cbor:"5,keyasint,omitempty"` // with exited
+	Detail  string    `cbor:"6,keyasint,omitempty"` // with never_started: why
+}
+
+// Folder is an attempt's folder that an agent found on its disk when it
+// registered.
+type Folder struct {
+	Rank        RankKey     `cbor:"1,keyasint,omitempty"`
+	Incarnation Incarnation `cbor:"2,keyasint,omitempty"` // that it was last desired under
+	Running     bool        `cbor:"3,keyasint,omitempty"` // its supervisor or processes live
+	GPUs        []GPUID     `cbor:"4,keyasint,omitempty"`
+}
+
+// Device is a GPU as a node's inventory lists it.
+type Device struct {
+	ID       GPUID  `cbor:"1,keyasint,omitempty"`
+	Index    uint32 `cbor:"2,keyasint,omitempty"`
+	Model    string `cbor:"3,keyasint,omitempty"`
+	MemoryMB uint32 `cbor:"4,keyasint,omitempty"`
+	PCI      string `cbor:"5,keyasint,omitempty"`
+	NUMA     int32  `cbor:"6,keyasint,omitempty"`
+	Link     string `cbor:"7,keyasint,omitempty"`
+	Health   Health `cbor:"8,keyasint,omitempty"`
+	Why      string `cbor:"9,keyasint,omitempty"`
+	Idle     bool   `cbor:"10,keyasint,omitempty"` // no process is on it and its memory is free
+}

@@ -1,0 +1,218 @@
+package model
+
+// Class is a job's priority class. A higher class goes first under the policies
+// that look at it.
+type Class uint8
+
+// The priority classes.
+const (
+	ClassLow      Class = 1
+	ClassNormal   Class = 2
+	ClassHigh     Class = 3
+	ClassCritical Class = 4
+)
+
+// Valid says that c is one of the four classes.
+func (c Class) Valid() bool { return c >= ClassLow && c <= ClassCritical }
+
+// String is the class's name.
+func (c Class) String() string { return name(c, "", "low", "normal", "high", "critical") }
+
+// TaskState is where a task stands in its life.
+type TaskState uint8
+
+// The states of a task, in the order of a life that goes well.
+const (
+	TaskQueued     TaskState = 1 // accepted, or sent back to wait for another attempt
+	TaskScheduled  TaskState = 2 // a placement committed: the GPUs are its own
+	TaskAllocating TaskState = 3 // an agent has taken it and prepares
+	TaskRunning    TaskState = 4 // every rank's process has started
+	TaskCompleted  TaskState = 5 // every rank exited 0
+	TaskFailed     TaskState = 6 // a rank failed and nothing is left to try
+	TaskCanceled   TaskState = 7 // a user, an admin or a dependency ended it
+)
+
+// Live says that the task has an attempt that holds GPUs.
+func (s TaskState) Live() bool { return s >= TaskScheduled && s <= TaskRunning }
+
+// Terminal says that nothing will move the task again.
+func (s TaskState) Terminal() bool { return s >= TaskCompleted }
+
+// String is the state's name in API and command line.
+func (s TaskState) String() string {
+	return name(s, "", "queued", "scheduled", "allocating", "running", "completed", "failed", "canceled")
+}
+
+// RankPhase is where a rank stands on its node.
+type RankPhase uint8
+
+// The phases of a rank.
+const (
+	RankAssigned RankPhase = 1 // placed; no agent has spoken of it
+	RankTaken    RankPhase = 2 // the agent has it and prepares
+	RankReady    RankPhase = 3 // folders made, GPUs clean, address known: waits for its gang
+	RankRunning  RankPhase = 4 // its process has started
+	RankExited   RankPhase = 5 // its process has ended, and the node has said how
+	RankNever    RankPhase = 6 // the node has said that it did not and will never start
+	RankLost     RankPhase = 7 // given up: fenced by time, or its host rebooted, or an operator's word
+)
+
+// Ended says that the rank runs no more, as far as the cluster may rely on it.
+func (p RankPhase) Ended() bool { return p >= RankExited }
+
+// String is the phase's name.
+func (p RankPhase) String() string {
+	return name(p, "", "assigned", "taken", "ready", "running", "exited", "never_started", "lost")
+}
+
+// Reason says why an attempt is being stopped or why it ended.
+type Reason uint8
+
+// The reasons. From ReasonStartDeadline to ReasonCancel a later one overrules an
+// earlier one: a job that is canceled while it is being preempted is canceled.
+const (
+	ReasonNone          Reason = 0
+	ReasonStartDeadline Reason = 1  // not all ranks got ready in time
+	ReasonPreempt       Reason = 2  // its GPUs were claimed for another
+	ReasonDrain         Reason = 3  // a node of it is drained
+	ReasonRequeue       Reason = 4  // an operator or its owner sent it back to the queue
+	ReasonGangBroken    Reason = 5  // another rank of it failed or was lost
+	ReasonTimeLimit     Reason = 6  // it ran as long as it may
+	ReasonCancel        Reason = 7  // a user, an admin or a dependency ended it
+	ReasonExit          Reason = 8  // its processes ended by themselves
+	ReasonLost          Reason = 9  // a node of it fell silent for longer than its lease
+	ReasonRebooted      Reason = 10 // a node of it came back with a new boot id
+	ReasonConfirmedDead Reason = 11 // an operator confirmed that a node of it is dead
+)
+
+// Outranks says that a stop for r replaces one for o.
+func (r Reason) Outranks(o Reason) bool { return r > o }
+
+// String is the reason's name.
+func (r Reason) String() string {
+	return name(r, "", "start_deadline", "preempted", "drained", "requeued", "gang_broken", "time_limit",
+		"canceled", "exited", "lost", "rebooted", "confirmed_dead")
+}
+
+// OnLost is what becomes of a job when a node of it falls silent.
+type OnLost uint8
+
+// What a job may ask for.
+const (
+	OnLostRequeue OnLost = 1 // fence it by time, then start another attempt
+	OnLostHold    OnLost = 2 // never fence it by time: wait for the node's or the operator's word
+	OnLostFail    OnLost = 3 // fence it by time, then fail it
+)
+
+// Valid says that o is one of the three.
+func (o OnLost) Valid() bool { return o >= OnLostRequeue && o <= OnLostFail }
+
+// String is the name in API and command line.
+func (o OnLost) String() string { return name(o, "", "requeue", "hold", "fail") }
+
+// NodeStatus is what the cluster believes of a node's contact.
+type NodeStatus uint8
+
+// The statuses of a node.
+const (
+	NodeUp      NodeStatus = 1 // it renews its lease
+	NodeSuspect NodeStatus = 2 // no renewal for a while: no new work goes there
+	NodeDead    NodeStatus = 3 // an operator confirmed it dead; it may register again
+)
+
+// String is the status's name.
+func (s NodeStatus) String() string { return name(s, "", "up", "suspect", "dead") }
+
+// NodeMode is what an operator wants of a node.
+type NodeMode uint8
+
+// The modes of a node.
+const (
+	ModeOpen     NodeMode = 0 // takes work
+	ModeCordoned NodeMode = 1 // takes no new work
+	ModeDraining NodeMode = 2 // takes no new work, and what runs there is stopped and sent back
+)
+
+// String is the mode's name.
+func (m NodeMode) String() string { return name(m, "open", "cordoned", "draining") }
+
+// Health is a GPU's verdict.
+type Health uint8
+
+// The verdicts. Only healthy and degraded GPUs take work.
+const (
+	HealthHealthy     Health = 1
+	HealthDegraded    Health = 2 // works, with warnings
+	HealthQuarantined Health = 3 // a fault that needs a reset or a person
+	HealthUnmanaged   Health = 4 // a process runs there that Berth did not start
+	HealthDirty       Health = 5 // memory or a process of an ended attempt is still there
+	HealthMissing     Health = 6 // the node no longer lists it
+)
+
+// Usable says that work may be placed there.
+func (h Health) Usable() bool { return h == HealthHealthy || h == HealthDegraded }
+
+// Valid says that h is one of the verdicts.
+func (h Health) Valid() bool { return h >= HealthHealthy && h <= HealthMissing }
+
+// String is the verdict's name.
+func (h Health) String() string {
+	return name(h, "", "healthy", "degraded", "quarantined", "unmanaged", "dirty", "missing")
+}
+
+// Owner says what kind of owner holds a slot.
+type Owner uint8
+
+// The kinds of owner.
+const (
+	OwnerNone       Owner = 0
+	OwnerAttempt    Owner = 1 // a live attempt's rank
+	OwnerAllocation Owner = 2 // a live allocation
+	OwnerCleaning   Owner = 3 // an ended attempt or allocation, until the node shows the GPU clean
+	OwnerForeign    Owner = 4 // a running attempt that this state does not know, after a restore
+)
+
+// String is the kind's name.
+func (o Owner) String() string {
+	return name(o, "free", "attempt", "allocation", "cleaning", "foreign")
+}
+
+// AllocationState is where an allocation stands.
+type AllocationState uint8
+
+// The states of an allocation.
+const (
+	AllocationQueued   AllocationState = 1
+	AllocationActive   AllocationState = 2
+	AllocationReleased AllocationState = 3
+	AllocationExpired  AllocationState = 4
+	AllocationLost     AllocationState = 5
+)
+
+// Terminal says that the allocation holds nothing and waits for nothing.
+func (s AllocationState) Terminal() bool { return s >= AllocationReleased }
+
+// String is the state's name.
+func (s AllocationState) String() string {
+	return name(s, "", "queued", "active", "released", "expired", "lost")
+}
+
+// ScopeKind says whose limits or use a row counts.
+type ScopeKind uint8
+
+// The scopes.
+const (
+	ScopeCluster ScopeKind = 1
+	ScopeProject ScopeKind = 2
+	ScopeUser    ScopeKind = 3
+)
+
+// String is the scope's name.
+func (k ScopeKind) String() string { return name(k, "", "cluster", "project", "user") }
+
+func name[E ~uint8](e E, names ...string) string {
+	if int(e) < len(names) {
+		return names[e]
+	}
+	return "unknown"
+}

@@ -1,0 +1,193 @@
+package model
+
+import "time"
+
+// Spec is what a user asks for: a command, its GPUs, its limits. It is complete:
+// names are resolved and defaults filled in before it reaches the log.
+type Spec struct {
+	Name    string `cbor:"1,keyasint,omitempty"`
+	User    string `cbor:"2,keyasint,omitempty"`
+	Project string `cbor:"3,keyasint,omitempty"`
+	RunID   string `cbor:"4,keyasint,omitempty"` // the user's own name of the run; may repeat
+
+	Class    Class `cbor:"5,keyasint,omitempty"`
+	Priority uint8 `cbor:"6,keyasint,omitempty"` // as the user gave it, 1 to 10
+
+	Command string `cbor:"7,keyasint,omitempty"` // a shell command, or with Argv the arguments
+	Argv    bool   `cbor:"8,keyasint,omitempty"` // Command holds arguments, separated by NUL
+	WorkDir string `cbor:"9,keyasint,omitempty"` // absolute, or empty for the attempt's folder
+
+	GPUs        uint32 `cbor:"10,keyasint,omitempty"` // in all
+	Nodes       uint32 `cbor:"11,keyasint,omitempty"` // exactly so many, with GPUs/Nodes on each; 0: as placed
+	GPUModel    string `cbor:"12,keyasint,omitempty"` // exact model name; empty: any
+	GPUMemoryMB uint32 `cbor:"13,keyasint,omitempty"` // at least so much on each
+	CPUs        uint32 `cbor:"14,keyasint,omitempty"` // limit a node, in cores; 0: none
+	MemoryMB    uint32 `cbor:"15,keyasint,omitempty"` // limit a node; 0: none
+
+	TimeLimit time.Duration `cbor:"16,keyasint,omitempty"` // run time; 0: none
+	Estimate  time.Duration `cbor:"17,keyasint,omitempty"` // the user's guess of the run time; 0: none
+
+	MaxRetries  uint32 `cbor:"18,keyasint,omitempty"` // further attempts after a failure of its own
+	Preemptible bool   `cbor:"19,keyasint,omitempty"`
+	Held        bool   `cbor:"20,keyasint,omitempty"` // waits for a release before it may start
+
+	OnLost           OnLost        `cbor:"21,keyasint,omitempty"`
+	DisconnectGrace  time.Duration `cbor:"22,keyasint,omitempty"` // T: how long a node may be out of contact
+	StopSignal       string        `cbor:"23,keyasint,omitempty"` // "TERM", "USR1"; empty: TERM
+	Grace            time.Duration `cbor:"24,keyasint,omitempty"` // from the stop signal to the kill
+	CheckpointSignal string        `cbor:"25,keyasint,omitempty"` // sent before StopSignal; empty: none
+	CheckpointGrace  time.Duration `cbor:"26,keyasint,omitempty"` // from the checkpoint signal to StopSignal
+}
+
+// Shape is what jobs that fit in the same places share: two jobs of one shape
+// have one verdict in a scheduling pass.
+type Shape struct {
+	GPUs     uint32
+	Nodes    uint32
+	MemoryMB uint32 // at least, on each GPU
+	Model    string // GPU model; empty: any
+}
+
+// Shape is the spec's shape.
+func (s *Spec) Shape() Shape {
+	return Shape{GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel}
+}
+
+// Job is what was submitted: one task, or an array of them.
+//
+//berth:row
+type Job struct {
+	ID        JobID  `cbor:"1,keyasint,omitempty"`
+	Spec      Spec   `cbor:"2,keyasint,omitempty"`
+	Script    Hash   `cbor:"3,keyasint,omitempty"` // content in the blobs table; zero: none
+	Env       Hash   `cbor:"4,keyasint,omitempty"` // content in the blobs table; zero: none
+	Tasks     uint32 `cbor:"5,keyasint,omitempty"` // how many: 1 unless it is an array
+	Throttle  uint32 `cbor:"6,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
+	Submitted Time   `cbor:"7,keyasint,omitempty"`
+	Index     uint64 `cbor:"8,keyasint,omitempty"` // the log entry that brought it
+
+	Open     uint32 `cbor:"9,keyasint,omitempty"`  // tasks that are not terminal
+	Live     uint32 `cbor:"10,keyasint,omitempty"` // tasks with a live attempt
+	Failed   uint32 `cbor:"11,keyasint,omitempty"` // tasks that failed
+	Canceled uint32 `cbor:"12,keyasint,omitempty"` // tasks that were canceled
+	Ended    Time   `cbor:"13,keyasint,omitempty"` // when the last task ended; 0 while one is open
+	EndIndex uint64 `cbor:"14,keyasint,omitempty"` // the log entry of that end
+}
+
+// Array says that the job was submitted as an array.
+func (j *Job) Array() bool { return j.Tasks > 1 }
+
+// Task is one unit of a job that waits, runs and ends.
+//
+//berth:row
+type Task struct {
+	Key   TaskKey   `cbor:"1,keyasint,omitempty"`
+	State TaskState `cbor:"2,keyasint,omitempty"`
+	Class Class     `cbor:"3,keyasint,omitempty"`
+	Held  bool      `cbor:"4,keyasint,omitempty"` // not to be placed until it is released
+
+	Attempts  uint32 `cbor:"5,keyasint,omitempty"` // number of the newest attempt; 0: none yet
+	Retries   uint32 `cbor:"6,keyasint,omitempty"` // attempts charged to MaxRetries
+	Lost      uint32 `cbor:"7,keyasint,omitempty"` // attempts that broken machines ended
+	Preempted uint32 `cbor:"8,keyasint,omitempty"` // attempts that were preempted or drained
+	NotBefore Time   `cbor:"9,keyasint,omitempty"` // a retry's backoff; 0: at once
+
+	Executed time.Duration `cbor:"10,keyasint,omitempty"` // run time of all attempts, by the supervisors' clocks
+	Reason   Reason        `cbor:"11,keyasint,omitempty"` // of the newest attempt's end
+	ExitCode int32         `cbor:"12,keyasint,omitempty"` // of the newest attempt's first failing rank
+	Signal   uint8         `cbor:"13,keyasint,omitempty"` // that ended it; 0: none
+	Started  Time          `cbor:"14,keyasint,omitempty"` // when it first ran
+	Ended    Time          `cbor:"15,keyasint,omitempty"` // when it became terminal
+
+	Events uint32 `cbor:"16,keyasint,omitempty"` // how many its timeline has had
+	Folded uint32 `cbor:"17,keyasint,omitempty"` // how many of them were folded away
+}
+
+// Newest is the key of the newest attempt; its N is 0 when there is none.
+func (t *Task) Newest() AttemptKey { return t.Key.Attempt(t.Attempts) }
+
+// Event is one line of a task's timeline.
+//
+//berth:row
+type Event struct {
+	Key    EventKey  `cbor:"1,keyasint,omitempty"`
+	At     Time      `cbor:"2,keyasint,omitempty"`
+	Actor  string    `cbor:"3,keyasint,omitempty"`
+	What   EventKind `cbor:"4,keyasint,omitempty"`
+	N      uint32    `cbor:"5,keyasint,omitempty"` // the attempt; 0: none
+	Reason Reason    `cbor:"6,keyasint,omitempty"`
+	Detail string    `cbor:"7,keyasint,omitempty"`
+}
+
+// EventKey orders a task's timeline.
+type EventKey struct {
+	Job  JobID  `cbor:"1,keyasint,omitempty"`
+	Task uint32 `cbor:"2,keyasint,omitempty"`
+	Seq  uint32 `cbor:"3,keyasint,omitempty"`
+}
+
+// Compare orders by task, then sequence.
+func (k EventKey) Compare(o EventKey) int {
+	return AttemptKey{k.Job, k.Task, k.Seq}.Compare(AttemptKey{o.Job, o.Task, o.Seq})
+}
+
+// EventKind says what happened to a task.
+type EventKind uint8
+
+// What a timeline tells.
+const (
+	EventSubmitted  EventKind = 1
+	EventScheduled  EventKind = 2
+	EventAllocating EventKind = 3
+	EventRunning    EventKind = 4
+	EventStopping   EventKind = 5
+	EventRankLost   EventKind = 6
+	EventRequeued   EventKind = 7
+	EventCompleted  EventKind = 8
+	EventFailed     EventKind = 9
+	EventCanceled   EventKind = 10
+	EventPriority   EventKind = 11
+	EventHeld       EventKind = 12
+	EventReleased   EventKind = 13
+	EventLateExit   EventKind = 14 // the true end of an attempt that had been given up
+	EventRefused    EventKind = 15 // a node said that it would never start its rank
+)
+
+// String is the event's name.
+func (k EventKind) String() string {
+	return name(k, "", "submitted", "scheduled", "allocating", "running", "stopping", "rank_lost", "requeued",
+		"completed", "failed", "canceled", "priority", "held", "released", "late_exit", "refused")
+}
+
+// Blob is content that jobs share: a script or an environment.
+//
+//berth:row
+type Blob struct {
+	Hash Hash   `cbor:"1,keyasint,omitempty"`
+	Refs uint32 `cbor:"2,keyasint,omitempty"` // jobs that name it
+	Data string `cbor:"3,keyasint,omitempty"`
+}
+
+// Sketch is what a user's runs of one name and size have taken: the scheduler's
+// memory for predicting the next.
+//
+//berth:row
+type Sketch struct {
+	Key     SketchKey     `cbor:"1,keyasint,omitempty"`
+	Count   uint32        `cbor:"2,keyasint,omitempty"`
+	Sum     time.Duration `cbor:"3,keyasint,omitempty"`
+	Log2    [24]uint16    `cbor:"4,keyasint,omitempty"` // runs of 2^i to 2^(i+1) seconds; saturates
+	Updated uint64        `cbor:"5,keyasint,omitempty"` // log index of the last run
+}
+
+// SketchKey groups runs that are expected to take alike.
+type SketchKey struct {
+	User string `cbor:"1,keyasint,omitempty"`
+	Name string `cbor:"2,keyasint,omitempty"`
+	GPUs uint32 `cbor:"3,keyasint,omitempty"`
+}
+
+// Compare orders by user, name, size.
+func (k SketchKey) Compare(o SketchKey) int {
+	return compareAll(k.User, o.User, k.Name, o.Name, uint64(k.GPUs), uint64(o.GPUs))
+}

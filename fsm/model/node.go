@@ -1,0 +1,115 @@
+package model
+
+import (
+	"cmp"
+	"time"
+)
+
+// Node is a GPU host with an agent.
+//
+//berth:row
+type Node struct {
+	ID       NodeID `cbor:"1,keyasint,omitempty"`
+	Machine  string `cbor:"2,keyasint,omitempty"` // DMI product uuid or machine-id: which hardware
+	Boot     string `cbor:"3,keyasint,omitempty"` // the kernel's boot id: which life of the hardware
+	Lineage  string `cbor:"4,keyasint,omitempty"` // random, in the agent's data folder: which memory
+	Session  string `cbor:"5,keyasint,omitempty"` // random, new with each agent process
+	Epoch    uint64 `cbor:"6,keyasint,omitempty"` // grows with each registration
+	Hostname string `cbor:"7,keyasint,omitempty"`
+	Address  string `cbor:"8,keyasint,omitempty"` // where the agent listens
+	Version  string `cbor:"9,keyasint,omitempty"`
+	CPUs     uint32 `cbor:"10,keyasint,omitempty"`
+	MemoryMB uint32 `cbor:"11,keyasint,omitempty"`
+
+	Status     NodeStatus `cbor:"12,keyasint,omitempty"`
+	Mode       NodeMode   `cbor:"13,keyasint,omitempty"`
+	ModeReason string     `cbor:"14,keyasint,omitempty"`
+	Registered Time       `cbor:"15,keyasint,omitempty"`
+	RegIndex   uint64     `cbor:"16,keyasint,omitempty"` // the log entry of that registration
+}
+
+// Schedulable says that new work may go to the node.
+func (n *Node) Schedulable() bool { return n.Status == NodeUp && n.Mode == ModeOpen }
+
+// Lease is the cluster's record of a node's contact. Renewals come every two
+// seconds from every node, so it is a table of its own that wakes only liveness.
+//
+//berth:row
+type Lease struct {
+	Node   NodeID        `cbor:"1,keyasint,omitempty"`
+	Epoch  uint64        `cbor:"2,keyasint,omitempty"`
+	Seq    uint64        `cbor:"3,keyasint,omitempty"` // of the newest accepted renewal of this epoch
+	Index  uint64        `cbor:"4,keyasint,omitempty"` // the log entry that accepted it
+	At     Time          `cbor:"5,keyasint,omitempty"` // the state's clock then; for display only
+	Silent time.Duration `cbor:"6,keyasint,omitempty"` // silence since then that leaders have witnessed
+}
+
+// GPU is a device of a node, as its agent last described it.
+//
+//berth:row
+type GPU struct {
+	ID       GPUID  `cbor:"1,keyasint,omitempty"`
+	Node     NodeID `cbor:"2,keyasint,omitempty"`
+	Index    uint32 `cbor:"3,keyasint,omitempty"` // in PCI order; for display
+	Model    string `cbor:"4,keyasint,omitempty"`
+	MemoryMB uint32 `cbor:"5,keyasint,omitempty"`
+	PCI      string `cbor:"6,keyasint,omitempty"`
+	NUMA     int32  `cbor:"7,keyasint,omitempty"`
+	Link     string `cbor:"8,keyasint,omitempty"` // GPUs of a node with the same word are joined by NVLink
+	Slots    uint8  `cbor:"9,keyasint,omitempty"` // how many owners it can have
+	Health   Health `cbor:"10,keyasint,omitempty"`
+	Why      string `cbor:"11,keyasint,omitempty"` // the verdict in words
+}
+
+// Slot is what is owned of a GPU.
+//
+//berth:row
+type Slot struct {
+	Key        SlotKey      `cbor:"1,keyasint,omitempty"`
+	Node       NodeID       `cbor:"2,keyasint,omitempty"`
+	Owner      Owner        `cbor:"3,keyasint,omitempty"`
+	Rank       RankKey      `cbor:"4,keyasint,omitempty"` // of an attempt, live or being cleaned up
+	Allocation AllocationID `cbor:"5,keyasint,omitempty"` // likewise
+	Since      uint64       `cbor:"6,keyasint,omitempty"` // the log entry of the last change
+	Kill       bool         `cbor:"7,keyasint,omitempty"` // a foreign owner that the operator wants gone
+}
+
+// Claim keeps a slot for the one for whom its owner is being preempted.
+//
+//berth:row
+type Claim struct {
+	Slot        SlotKey `cbor:"1,keyasint,omitempty"`
+	Node        NodeID  `cbor:"2,keyasint,omitempty"`
+	Beneficiary TaskKey `cbor:"3,keyasint,omitempty"`
+	Until       Time    `cbor:"4,keyasint,omitempty"` // from then on a command may expire it
+	Index       uint64  `cbor:"5,keyasint,omitempty"`
+}
+
+// NodeUse counts a node's slots; the four parts add up to All.
+//
+//berth:row
+type NodeUse struct {
+	Node      NodeID `cbor:"1,keyasint,omitempty"`
+	All       uint32 `cbor:"2,keyasint,omitempty"`
+	Free      uint32 `cbor:"3,keyasint,omitempty"`
+	Owned     uint32 `cbor:"4,keyasint,omitempty"`
+	Claimed   uint32 `cbor:"5,keyasint,omitempty"` // free but kept for someone
+	Unhealthy uint32 `cbor:"6,keyasint,omitempty"` // free but not usable
+	Desired   uint64 `cbor:"7,keyasint,omitempty"` // log index of the last change of what should run there
+}
+
+// AddressKey orders a node's GPUs by place.
+type AddressKey struct {
+	Node  NodeID
+	Index uint32
+	GPU   GPUID
+}
+
+// Compare orders by node, index, then GPU.
+func (k AddressKey) Compare(o AddressKey) int {
+	return cmp.Or(k.Node.Compare(o.Node), cmp.Compare(k.Index, o.Index), k.GPU.Compare(o.GPU))
+}
+
+func compareAll(a1, b1, a2, b2 string, a3, b3 uint64) int {
+	return cmp.Or(cmp.Compare(a1, b1), cmp.Compare(a2, b2), cmp.Compare(a3, b3))
+}
