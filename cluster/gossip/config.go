@@ -1,0 +1,145 @@
+package gossip
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+const (
+	// maxName and maxLabel, in bytes, keep an announcement (name, record,
+	// label, encryption) inside one packet; a larger one would never be sent.
+	maxName  = 128
+	maxLabel = 64
+	// packetSize, in bytes, passes through every common network unfragmented.
+	packetSize = 1400
+	// reclaimAfter is how long a name stays with a holder that went silent
+	// before another address may take it over.
+	reclaimAfter = 30 * time.Second
+	// delegateVersion numbers what this package puts into memberlist's hands;
+	// members with another number do not merge.
+	delegateVersion = 1
+)
+
+// Config says who this member is and whom it trusts.
+type Config struct {
+	// Name is this member's name, unique in the cluster, 1 to 128 bytes. When
+	// two claim one name the first holder keeps it.
+	Name string
+	// Meta is the record announced to the others; Kind and ID are required.
+	Meta Meta
+	// Keys are the cluster's secrets, each 16, 24 or 32 bytes (AES-128, -192,
+	// -256). At least one is required, on loopback too. The first encrypts,
+	// all decrypt. To change the key restart every member with {old, new}, then
+	// every member with {new, old}, then with {new}.
+	Keys [][]byte
+	// Label names the cluster, 1 to 64 bytes. Members with different labels
+	// never mix, even with the same key.
+	Label string
+	// Bind is the address to listen on, for UDP and TCP. Port 0 picks a free
+	// port. It is ignored when Transport is set.
+	Bind netip.AddrPort
+	// Advertise is the address told to the others; Bind if zero. It is
+	// required when Bind is 0.0.0.0 or [::].
+	Advertise netip.AddrPort
+	// Seeds are addresses ("host:port") of members to join, also again later
+	// while this member is alone or some of them are missing. The own address
+	// may be among them.
+	Seeds []string
+	// AllowedNets, if not empty, are the only networks that members may
+	// advertise an address in.
+	AllowedNets []netip.Prefix
+	// Transport replaces real sockets, in simulations.
+	Transport memberlist.Transport
+	// Logger receives what happens; nil discards it. It may block or be slow:
+	// lines are then dropped and counted.
+	Logger *slog.Logger
+}
+
+// validate reports the first thing that keeps cfg from being started.
+func (cfg *Config) validate() error {
+	switch {
+	case cfg.Name == "" || len(cfg.Name) > maxName:
+		return fmt.Errorf("gossip: member name %q has %d bytes; it must have 1 to %d", cfg.Name, len(cfg.Name), maxName)
+	case cfg.Label == "" || len(cfg.Label) > maxLabel:
+		return fmt.Errorf("gossip: cluster label %q has %d bytes; it must have 1 to %d", cfg.Label, len(cfg.Label), maxLabel)
+	case len(cfg.Keys) == 0:
+		return errors.New("gossip: no key; gossip is always encrypted, also on loopback: give all members one random key of 32 bytes")
+	}
+	for i, key := range cfg.Keys {
+		if err := memberlist.ValidateKey(key); err != nil {
+			return fmt.Errorf("gossip: key %d has %d bytes; a key must have 16, 24 or 32: %w", i+1, len(key), err)
+		}
+	}
+	if cfg.Transport != nil {
+		return nil
+	}
+	if !cfg.Bind.IsValid() {
+		return errors.New("gossip: no bind address; set an IP address and a port")
+	}
+	if cfg.Bind.Addr().IsUnspecified() && !cfg.Advertise.IsValid() {
+		return fmt.Errorf("gossip: bind address %s does not say where others reach this host; set the advertise address", cfg.Bind)
+	}
+	return nil
+}
+
+// memberlist translates a valid cfg. The keys are copied.
+func (cfg *Config) memberlist(d memberlist.Delegate, r *roster, n *notes) (*memberlist.Config, error) {
+	ring, err := cfg.keyring()
+	if err != nil {
+		return nil, err
+	}
+	mc := memberlist.DefaultLANConfig()
+	mc.Name = cfg.Name
+	mc.Label = cfg.Label
+	mc.Transport = cfg.Transport
+
+	if cfg.Bind.IsValid() {
+		mc.BindAddr, mc.BindPort = cfg.Bind.Addr().String(), int(cfg.Bind.Port())
+	}
+	mc.AdvertiseAddr, mc.AdvertisePort = "", mc.BindPort
+	if cfg.Advertise.IsValid() {
+		mc.AdvertiseAddr, mc.AdvertisePort = cfg.Advertise.Addr().String(), int(cfg.Advertise.Port())
+	}
+	for _, p := range cfg.AllowedNets {
+		p = p.Masked()
+		mc.CIDRsAllowed = append(mc.CIDRsAllowed, net.IPNet{
+			IP:   p.Addr().AsSlice(),
+			Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
+		})
+	}
+
+	mc.Keyring = ring
+	mc.GossipVerifyIncoming = true
+	mc.GossipVerifyOutgoing = true
+	mc.EnableCompression = false // the decompressor has been memberlist's weak spot; records are small anyway
+	mc.UDPBufferSize = packetSize
+	mc.DeadNodeReclaimTime = reclaimAfter
+
+	mc.DelegateProtocolMin, mc.DelegateProtocolMax = delegateVersion, delegateVersion
+	mc.DelegateProtocolVersion = delegateVersion
+	mc.Delegate, mc.Events, mc.Conflict = d, r, r
+	mc.Logger = log.New(n, "", 0)
+	return mc, nil
+}
+
+// keyring holds copies of the keys. Key changes go through restarts and not
+// through the running ring: its RemoveKey shifts a slice that readers share.
+func (cfg *Config) keyring() (*memberlist.Keyring, error) {
+	keys := make([][]byte, len(cfg.Keys))
+	for i, key := range cfg.Keys {
+		keys[i] = bytes.Clone(key)
+	}
+	ring, err := memberlist.NewKeyring(keys, keys[0])
+	if err != nil {
+		return nil, fmt.Errorf("gossip: keyring: %w", err)
+	}
+	return ring, nil
+}

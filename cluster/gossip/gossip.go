@@ -1,0 +1,230 @@
+// Package gossip tells who is alive on the wire.
+//
+// Every peer and every node of a Berth cluster runs one [Gossip]. They find
+// one another from a few seed addresses, spread a small record about
+// themselves ([Meta]: what they are and where they listen) and notice quickly
+// when somebody stops answering. The protocol is SWIM, by
+// hashicorp/memberlist.
+//
+// What this package says is a hint and never a verdict. A member shown as
+// silent may be running jobs on the far side of a cut cable; only the leader,
+// through the log, declares anything lost. Hints are good for finding the
+// other peers, for telling an operator early, and for not placing new work on
+// a host that may be gone.
+//
+// Three properties of memberlist shape the package. Before v0.7.0 one
+// unauthenticated message makes it panic, so traffic is always encrypted and a
+// cluster without a key does not start. It panics when a member's own record
+// outgrows 512 bytes, so records are measured before it sees them. And it runs
+// callbacks and logging under its lock, so nothing here blocks on a reader, on
+// a lock held for long, or on a log.
+package gossip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// ErrStopped is returned by calls on a Gossip that has left or was closed.
+var ErrStopped = errors.New("gossip: has left the cluster or was closed")
+
+// announceWait bounds how long memberlist is watched while it queues an update
+// of our own record. The update is on its way whether or not anybody waits;
+// the wait only keeps updates in a burst from overtaking each other's packets.
+const announceWait = 10 * time.Millisecond
+
+// Gossip is one member's view of the cluster and its own place in it. Its
+// methods may be called from any goroutine.
+type Gossip struct {
+	list   *memberlist.Memberlist
+	roster *roster
+	self   *self
+	notes  *notes
+	seeds  []string
+
+	ctx   context.Context // ends when the member leaves or is closed
+	stop  context.CancelFunc
+	loops sync.WaitGroup
+	turn  chan struct{} // held by the one Leave or Close that is under way
+}
+
+// Start opens the member's sockets (or takes cfg.Transport), announces cfg.Meta
+// and, in the background, joins cfg.Seeds until somebody answers. It fails
+// when cfg is invalid or the address cannot be listened on. The caller ends it
+// with Close.
+func Start(cfg Config) (*Gossip, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	record, err := encodeMeta(cfg.Meta)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gossip{
+		self:  &self{announce: make(chan struct{}, 1)},
+		notes: newNotes(cfg.Logger),
+		turn:  make(chan struct{}, 1),
+	}
+	g.self.record.Store(&record)
+	g.roster = newRoster(cfg.Name, g.notes)
+
+	if err := g.open(cfg); err != nil {
+		g.notes.close()
+		return nil, err
+	}
+	own := g.Addr().String()
+	g.seeds = slices.DeleteFunc(slices.Clone(cfg.Seeds), func(s string) bool { return s == own })
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.loops.Go(g.announceLoop)
+	g.loops.Go(g.rejoinLoop)
+	return g, nil
+}
+
+// open hands cfg to memberlist, which listens from then on.
+func (g *Gossip) open(cfg Config) error {
+	mc, err := cfg.memberlist(g.self, g.roster, g.notes)
+	if err != nil {
+		return err
+	}
+	g.list, err = memberlist.Create(mc)
+	if err != nil {
+		return fmt.Errorf("gossip: cannot start on %s (is the port taken by another process?): %w", cfg.Bind, err)
+	}
+	return nil
+}
+
+// Addr is the address at which the other members reach this one.
+func (g *Gossip) Addr() netip.AddrPort { return g.roster.own().Addr }
+
+// Members lists everybody known, this member included, sorted by name. Silent
+// members stay listed for a day and departed ones for an hour.
+func (g *Gossip) Members() []Member { return g.roster.list() }
+
+// Changed receives a value after Members has changed. Changes that nobody has
+// received yet are folded into one, so there should be one receiver, which
+// reads Members again.
+func (g *Gossip) Changed() <-chan struct{} { return g.roster.changed }
+
+// Join asks the given addresses ("host:port"; a host alone means our own port)
+// for their members and tells them ours, all at the same time. It returns how
+// many answered, and an error when none did. When ctx ends first it returns at
+// once; attempts under way then end by themselves within ten seconds and may
+// still succeed.
+func (g *Gossip) Join(ctx context.Context, seeds []string) (int, error) {
+	if g.ctx.Err() != nil {
+		return 0, ErrStopped
+	}
+	answers := make(chan error, len(seeds))
+	for _, seed := range seeds {
+		go func() {
+			_, err := g.list.Join([]string{seed})
+			answers <- err
+		}()
+	}
+	joined := 0
+	var failed error
+	for range seeds {
+		select {
+		case err := <-answers:
+			if err == nil {
+				joined++
+			}
+			failed = errors.Join(failed, err)
+		case <-ctx.Done():
+			return joined, fmt.Errorf("gossip: join: %w", ctx.Err())
+		case <-g.ctx.Done():
+			return joined, ErrStopped
+		}
+	}
+	if joined == 0 && len(seeds) > 0 {
+		return 0, fmt.Errorf("gossip: none of %q answered (same key and label there?): %w", seeds, failed)
+	}
+	return joined, nil
+}
+
+// SetMeta replaces the record that the others see. It returns as soon as the
+// update is queued, and fails when the record is invalid or too large.
+func (g *Gossip) SetMeta(m Meta) error {
+	record, err := encodeMeta(m)
+	if err != nil {
+		return err
+	}
+	if g.ctx.Err() != nil {
+		return ErrStopped
+	}
+	g.self.record.Store(&record)
+	signal(g.self.announce)
+	return nil
+}
+
+// Leave says goodbye, so that the others show this member as departed rather
+// than silent, and waits until that is sent, at most for timeout. Only Close
+// may follow. Without Leave the others notice the absence by themselves.
+func (g *Gossip) Leave(timeout time.Duration) error {
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
+	if g.ctx.Err() != nil {
+		return ErrStopped
+	}
+	g.halt()
+	record := markLeaving(*g.self.record.Load())
+	g.self.record.Store(&record)
+	half := max(timeout/2, time.Millisecond) // to memberlist zero means for ever
+	// The goodbye in the record tells a departure from a failure, which
+	// memberlist knows but does not pass on. If it does not get through the
+	// others show us as silent: a hint less, no harm.
+	_ = g.list.UpdateNode(half)
+	if err := g.list.Leave(half); err != nil {
+		return fmt.Errorf("gossip: leave: %w", err)
+	}
+	return nil
+}
+
+// Close ends all traffic and frees the sockets. It may be called again, and
+// without Leave, which looks to the others like a crash.
+func (g *Gossip) Close() error {
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
+	g.halt()
+	err := g.list.Shutdown()
+	g.notes.close()
+	if err != nil {
+		return fmt.Errorf("gossip: close: %w", err)
+	}
+	return nil
+}
+
+// halt ends the background loops. memberlist's UpdateNode must not run twice at
+// a time, so Leave needs the announcing loop gone before it calls it.
+func (g *Gossip) halt() {
+	g.stop()
+	g.loops.Wait()
+}
+
+// announceLoop spreads our own record each time that it was replaced.
+func (g *Gossip) announceLoop() {
+	for {
+		select {
+		case <-g.self.announce:
+			_ = g.list.UpdateNode(announceWait) // its only error is that this short wait ended
+		case <-g.ctx.Done():
+			return
+		}
+	}
+}
+
+// signal wakes the reader of a channel of capacity one, or does nothing when
+// it has been woken already.
+func signal(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,75 @@
+package gossip
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// Between two attempts to find missing members pass these times, give or take
+// a quarter.
+const (
+	rejoinAlone   = 3 * time.Second
+	rejoinUsually = 15 * time.Second
+)
+
+// rejoinLoop looks for missing members: memberlist forgets a silent member
+// after half a minute and would never again look across a healed cut.
+func (g *Gossip) rejoinLoop() {
+	failed := false
+	for {
+		targets, alone := g.targets()
+		if len(targets) > 0 {
+			_, err := g.Join(g.ctx, targets)
+			if alone && err != nil && !failed && g.ctx.Err() == nil {
+				g.notes.add(slog.LevelWarn, "alone: nobody answers yet, will keep trying", slog.Any("error", err))
+			}
+			failed = err != nil
+		}
+		if !g.pause(alone) {
+			return
+		}
+	}
+}
+
+// targets picks whom to call. Alone: everybody who may be there. Otherwise one
+// of the missing, so rarely that the cluster together makes about one attempt
+// for each missing member a round, however large it is.
+func (g *Gossip) targets() (addrs []string, alone bool) {
+	here := make(map[string]bool)
+	var missing []string
+	for _, m := range g.roster.list() {
+		switch {
+		case m.Name == g.roster.self || m.State == StateLeft:
+		case m.State == StateAlive:
+			here[m.Addr.String()] = true
+		default:
+			missing = append(missing, m.Addr.String())
+		}
+	}
+	for _, seed := range g.seeds {
+		if !here[seed] {
+			missing = append(missing, seed)
+		}
+	}
+	if len(here) == 0 {
+		return missing, true
+	}
+	if i := rand.IntN(max(len(here)+1, len(missing))); i < len(missing) {
+		return missing[i : i+1], false
+	}
+	return nil, false
+}
+
+// pause waits for the next round and reports whether there is one.
+func (g *Gossip) pause(alone bool) bool {
+	wait := rejoinUsually
+	if alone {
+		wait = rejoinAlone
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, wait*3/4+rand.N(wait/2))
+	defer cancel()
+	<-ctx.Done()
+	return g.ctx.Err() == nil
+}
