@@ -1,0 +1,63 @@
+package raftstore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// prepareFolder makes dir, readable by its owner only.
+func prepareFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return unusable(dir, "cannot create the data folder", err)
+	}
+	return nil
+}
+
+// probeWrite checks by doing that dir can be written and synced.
+func probeWrite(dir string) error {
+	path := filepath.Join(dir, "probe.tmp")
+	err := writeSynced(path, []byte("probe\n"))
+	if err = errors.Join(err, removeIfThere(path)); err != nil {
+		return unusable(dir, "the data folder cannot be written", err)
+	}
+	return nil
+}
+
+// unusable builds the fault of a folder that the system will not let us use.
+func unusable(dir, what string, err error) *Fault {
+	return &Fault{
+		Kind: ErrUnusable, Path: dir, What: what, Err: err,
+		Do: "check that it is a folder on a healthy disk, mounted writable and owned by the user who runs berth",
+	}
+}
+
+// identityCell holds the identity that the folder has on disk.
+type identityCell struct {
+	mu sync.Mutex
+	id Identity
+}
+
+func (c *identityCell) get() Identity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.id
+}
+
+func (c *identityCell) set(id Identity) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id = id
+}
+
+// update replaces the identity by what change makes of it, unless it fails.
+func (c *identityCell) update(change func(Identity) (Identity, error)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, err := change(c.id)
+	if err == nil {
+		c.id = id
+	}
+	return err
+}

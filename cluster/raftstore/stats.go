@@ -1,0 +1,44 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Stats are figures of a store for metrics and alarms.
+type Stats struct {
+	// LogBytes is the size of raft.db. bbolt never gives space back to the
+	// file system: above 1 GiB the file is worth compacting offline.
+	LogBytes int64
+	// FreePages counts the pages of raft.db that hold nothing.
+	FreePages int
+	// FirstIndex and LastIndex bound the log entries; 0 means none.
+	FirstIndex, LastIndex uint64
+	// SnapshotBytes is the size of the kept snapshots.
+	SnapshotBytes int64
+	// Space is the room on the file system.
+	Space Space
+}
+
+// Stats reads the figures; it takes two short read transactions and a look at
+// three files.
+func (s *Store) Stats() (Stats, error) {
+	var st Stats
+	var errs [5]error
+	info, err := os.Stat(filepath.Join(s.opts.Dir, boltName))
+	if err == nil {
+		st.LogBytes = info.Size()
+	}
+	errs[0] = err
+	st.FreePages = s.bolt.Stats().FreePageN
+	st.FirstIndex, errs[1] = s.bolt.FirstIndex()
+	st.LastIndex, errs[2] = s.bolt.LastIndex()
+	st.SnapshotBytes, errs[3] = s.snaps.size()
+	st.Space, errs[4] = s.FreeSpace()
+	if err := errors.Join(errs[:]...); err != nil {
+		return Stats{}, fmt.Errorf("read the figures of the raft store in %s: %w", s.opts.Dir, err)
+	}
+	return st, nil
+}
