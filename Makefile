@@ -1,0 +1,58 @@
+# Berth's workshop. `make` alone lists what can be made.
+
+SHELL       := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: build test lint bench chaos fuzz clean help
+
+# How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
+TESTFLAGS ?=
+FUZZTIME  ?= 10s
+FUZZLIMIT ?= 30m
+SEEDS     ?= 500
+MINUTES   ?= 10
+CHAOSTIME ?= 6h
+
+TOOL := go tool -modfile=tools.mod
+GOFILES = git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 ls -d 2>/dev/null
+
+build: ## compile every package, and the program to bin/berth
+	go build ./...
+	@if [ -d cmd/berth ]; then go build -trimpath -o bin/berth ./cmd/berth && echo "built bin/berth"; fi
+
+test: ## run every test with the race detector; the last line holds the totals
+	@go build -o bin/tally ./test/internal/tally
+	go test -race -timeout 9m -json $(TESTFLAGS) ./... | bin/tally
+
+lint: ## check format, module files, go vet and the linters
+	$(TOOL) golangci-lint config verify
+	@unformatted=$$($(GOFILES) | xargs -r $(TOOL) gofumpt -l); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (go tool -modfile=tools.mod gofumpt -w FILE):"; echo "$$unformatted"; exit 1; fi
+	go mod tidy -diff
+	go mod verify
+	go vet ./...
+	$(TOOL) golangci-lint run ./...
+
+bench: ## measure the state and three peers on this machine
+	go test -run '^$$' -bench . -benchmem ./fsm/...
+	go run ./test/bench
+
+chaos: ## run SEEDS=500 random clusters of MINUTES=10 virtual minutes in the simulator
+	go test ./test/sim -count=1 -run TestSim -timeout $(CHAOSTIME) -sim.seeds=$(SEEDS) -sim.minutes=$(MINUTES)
+
+fuzz: ## fuzz every fuzz target for FUZZTIME=10s
+	@found=0; \
+	for dir in $$(grep -rlE --include='*_test.go' --exclude-dir=testdata '^func Fuzz' . | xargs -r -n1 dirname | sort -u); do \
+		for target in $$(go test -list '^Fuzz' "$$dir" | grep '^Fuzz'); do \
+			found=$$((found + 1)); \
+			echo "== $$dir $$target"; \
+			timeout --kill-after=10s $(FUZZLIMIT) go test "$$dir" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+		done; \
+	done; \
+	echo "$$found fuzz targets, nothing found"
+
+clean: ## remove what was built
+	rm -rf bin dist test/bench/out
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,20 @@
+// Package arch holds the laws of this repository as tests: who may import whom,
+// what a pure package may not touch, how large a file may grow.
+//
+// A law is a function from a [Tree] (every file of the repository, parsed and
+// type-checked) to a list of [Finding]s. [Laws] lists them all. TestTree runs
+// each law on the repository itself; TestExamples runs each on small bad trees
+// in testdata, so that a law that has gone blind is noticed too.
+//
+// The laws stand for the promises that a compiler does not check. Peers replay
+// one log and must reach one state, hence no clock, no goroutine and no map
+// order in the rooms that decide it. A reader must be able to hold one room in
+// mind, hence the table of rooms and the sizes.
+//
+// Markers that a law understands, each a comment on its own line:
+//
+//	//berth:row             above a type: a table row, a plain value throughout
+//	//berth:halt            above a function: it may end the process
+//	//berth:bubble          anywhere in a file: its functions run in a synctest bubble only
+//	// order-free: <why>    at a range over a map: the order does not matter, because
+package arch

@@ -1,0 +1,87 @@
+package arch
+
+import (
+	"cmp"
+	"fmt"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// Finding is one place that breaks a law.
+type Finding struct {
+	File string // slash path from the repository's root
+	Line int    // 1-based; 0 when the finding is about the whole file or folder
+	What string // what stands there
+	Do   string // what to do about it
+}
+
+// Law is one rule of the repository.
+type Law struct {
+	Name  string // one word, as in the example folder's file names
+	Why   string // what goes wrong without it, for the reader of a failing test
+	Check func(*Tree) []Finding
+}
+
+// Laws lists every law. A new one also needs an example in testdata that breaks it.
+func Laws() []Law {
+	return []Law{
+		{"types", "the laws that need types are blind in a package that does not compile", checkTypes},
+		{"rooms", "a folder without a room may import anything, and anything may import it", checkRooms},
+		{"imports", "imports run downwards only, so that a room can be read, tested and replaced alone", checkImports},
+		{"purity", "peers replay one log: a clock, goroutine or random number makes them disagree", checkPurity},
+		{"maporder", "a map has another order in every process: what is built from it differs between peers", checkMapOrder},
+		{"rows", "a version of the state is shared by all its readers: a row that can be reached can be changed under them", checkRows},
+		{"tags", "the nouns have one encoding, the log's; JSON shapes belong to httpapi/wire", checkTags},
+		{"sizes", "a reader holds one file, one function, one type in mind", checkSizes},
+		{"globals", "state outside a value is shared by tests, peers and goroutines without anybody saying so", checkGlobals},
+		{"exits", "a panic or exit takes a whole peer down; only the halt helper and main may decide that", checkExits},
+		{"sleeps", "a test that sleeps is slow when it passes and wrong when the machine is busy", checkSleeps},
+		{"words", "every word must mean something to a reader who has only this repository", checkWords},
+	}
+}
+
+// Report renders what broke the law, for the log of a failing test: the law,
+// then the places, those with one remedy together.
+func (l Law) Report(found []Finding) string {
+	var remedies []string
+	for _, f := range found {
+		if !slices.Contains(remedies, f.Do) {
+			remedies = append(remedies, f.Do)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "the law %q is broken: %s", l.Name, l.Why)
+	for _, do := range remedies {
+		for _, f := range found {
+			if f.Do == do {
+				fmt.Fprintf(&b, "\n%s: %s", f.place(), f.What)
+			}
+		}
+		fmt.Fprintf(&b, "\n    do: %s", do)
+	}
+	return b.String()
+}
+
+// place is the finding's file and line, as editors and terminals link them.
+func (f Finding) place() string {
+	if f.Line == 0 {
+		return f.File
+	}
+	return fmt.Sprintf("%s:%d", f.File, f.Line)
+}
+
+// sorted orders findings by place and drops repetitions: a file that belongs to
+// a package and to its test variant is seen twice.
+func sorted(fs []Finding) []Finding {
+	slices.SortFunc(fs, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What))
+	})
+	return slices.Compact(fs)
+}
+
+// at builds a finding at a position of the tree.
+func (t *Tree) at(pos token.Pos, do, format string, args ...any) Finding {
+	p := t.Fset.Position(pos)
+	return Finding{File: t.rel(p.Filename), Line: p.Line, What: fmt.Sprintf(format, args...), Do: do}
+}

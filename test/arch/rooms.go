@@ -1,0 +1,199 @@
+package arch
+
+import (
+	"slices"
+	"strings"
+)
+
+// Room is one package of the repository and what it may import from it.
+type Room struct {
+	Path  string   // folder below the module
+	Level int      // imports run to strictly lower levels
+	May   []string // rooms that it may import; nil means none
+	Any   bool     // may import every room below its level
+	Bare  bool     // may import the standard library only
+}
+
+// TestLevel is the level of everything below test/, above all rooms.
+const TestLevel = 11
+
+// stateRooms is what a room that reads the state and writes commands imports.
+func stateRooms(more ...string) []string {
+	return append([]string{"fsm/model", "fsm/command", "fsm/state"}, more...)
+}
+
+// Rooms is the plan of the house, from the ground up.
+func Rooms() []Room {
+	return slices.Concat(stateFloor(), clusterFloor(), apiFloor(), nodeFloor(), cmdFloor())
+}
+
+func stateFloor() []Room {
+	return []Room{
+		{Path: "fsm/model", Level: 1, Bare: true},
+		{Path: "fsm/command", Level: 2, May: []string{"fsm/model"}},
+		{Path: "fsm/state/table", Level: 2},
+		{Path: "fsm/state", Level: 3, May: []string{"fsm/model", "fsm/command", "fsm/state/table"}},
+		{Path: "fsm/state/statetest", Level: 4, May: stateRooms()},
+		{Path: "fsm", Level: 5, May: stateRooms("fsm/state/table")},
+	}
+}
+
+func clusterFloor() []Room {
+	return []Room{
+		{Path: "cluster/sched", Level: 4, May: stateRooms()},
+		{Path: "cluster/liveness", Level: 4, May: stateRooms()},
+		{Path: "cluster/leader", Level: 5, May: stateRooms("cluster/sched", "cluster/liveness")},
+		{Path: "cluster/archive", Level: 5, May: stateRooms()},
+		{Path: "cluster/notify", Level: 5, May: stateRooms()},
+		{Path: "cluster/soft", Level: 5, May: stateRooms()},
+		{Path: "cluster/gossip", Level: 5, May: []string{"fsm/model"}},
+		{Path: "cluster/raftnet", Level: 5, May: []string{"fsm/model"}},
+		{Path: "cluster/raftstore", Level: 5, May: []string{"fsm/model"}},
+		{Path: "cluster", Level: 6, May: stateRooms("fsm", "cluster/sched", "cluster/liveness", "cluster/leader",
+			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
+	}
+}
+
+func apiFloor() []Room {
+	return []Room{
+		{Path: "httpapi/wire", Level: 2, Bare: true},
+		{Path: "httpapi/auth", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "httpapi/forward", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "httpapi/client", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "httpapi/dashboard", Level: 5},
+		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/auth", "httpapi/forward",
+			"httpapi/client", "httpapi/dashboard")},
+	}
+}
+
+func nodeFloor() []Room {
+	return []Room{
+		{Path: "node/fence", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/gpu", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/runner", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/journal", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu"}},
+		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "node/gpu"}},
+		{Path: "node/runner/process", Level: 6, May: []string{"fsm/model", "node/runner"}},
+		{Path: "node", Level: 6, May: []string{"fsm/model", "httpapi/wire", "httpapi/client", "cluster/gossip",
+			"node/fence", "node/gpu", "node/runner", "node/journal", "node/nodeapi"}},
+	}
+}
+
+func cmdFloor() []Room {
+	return []Room{
+		{Path: "cmd/internal/config", Level: 7, Any: true},
+		{Path: "cmd/internal/table", Level: 7, Any: true},
+		{Path: "cmd/internal/devcluster", Level: 8, Any: true},
+		{Path: "cmd/internal/demo", Level: 9, Any: true},
+		{Path: "cmd/internal/bench", Level: 9, Any: true},
+		{Path: "cmd/berth", Level: 10, Any: true},
+	}
+}
+
+// Library ties a family of third-party packages to the rooms that may import it.
+type Library struct {
+	Prefix string   // import path, of the package or of the folder above it
+	Rooms  []string // who may import it, beside everything below test/; "cmd/..." is all below cmd
+	Tests  bool     // _test.go files of every room may import it
+	Why    string
+}
+
+// Libraries lists the third-party packages that tie a room to something. Those
+// not named here are small helpers, free to all.
+func Libraries() []Library {
+	const (
+		encoding = "encode in fsm/command or fsm/state, or on the peers' own wire: an encoding is for ever"
+		raftOnly = "only fsm and the peer know Raft: the rest is given states and takes commands"
+	)
+	return append(testLibraries(),
+		Library{Prefix: "github.com/fxamacker/cbor", Why: encoding,
+			Rooms: []string{"fsm/command", "fsm/state", "cluster", "cluster/raftnet", "cluster/gossip"}},
+		Library{Prefix: "github.com/tidwall/btree", Rooms: []string{"fsm/state/table"},
+			Why: "use fsm/state/table: how versions of a table are kept apart is its business alone"},
+		Library{Prefix: "github.com/hashicorp/raft", Why: raftOnly,
+			Rooms: []string{"fsm", "cluster", "cluster/raftnet", "cluster/raftstore"}},
+		Library{Prefix: "github.com/hashicorp/raft-boltdb", Rooms: []string{"cluster", "cluster/raftstore"}, Why: raftOnly},
+		Library{Prefix: "go.etcd.io/bbolt", Rooms: []string{"cluster", "cluster/raftstore", "cluster/archive"},
+			Why: "keep files on disk in the rooms that know how to recover them"},
+		Library{Prefix: "github.com/hashicorp/memberlist", Rooms: []string{"cluster/gossip"},
+			Why: "ask cluster/gossip: its hints are all that the rest may rely on"},
+		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi"}, Why: "leave routing to httpapi"},
+		Library{Prefix: "github.com/danielgtaylor/huma", Rooms: []string{"httpapi"}, Why: "leave the API's description to httpapi"},
+		Library{Prefix: "github.com/NVIDIA/go-nvml", Rooms: []string{"node/gpu/nvml"},
+			Why: "use node/gpu: the library needs cgo, and everything but one leaf builds without"},
+		Library{Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi", "cmd/..."},
+			Why: "count in a field of your own and let cluster or httpapi expose it"},
+	)
+}
+
+// testLibraries lists what must not be linked into the program.
+func testLibraries() []Library {
+	var libs []Library
+	for _, prefix := range []string{
+		"testing", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/google/go-cmp",
+		"github.com/anishathalye/porcupine", "golang.org/x/tools",
+	} {
+		libs = append(libs, Library{
+			Prefix: prefix, Tests: true, Rooms: []string{statetest},
+			Why: "move the code into a _test.go file or below test/: test helpers are not linked into the program",
+		})
+	}
+	return libs
+}
+
+// holds reports whether code of a room, or its test, may import the library.
+func (l Library) holds(room string, test bool) bool {
+	return test && l.Tests || below(room, "test") || slices.ContainsFunc(l.Rooms, func(allowed string) bool {
+		tree, all := strings.CutSuffix(allowed, "/...")
+		return allowed == room || all && below(room, tree)
+	})
+}
+
+// TopFolders lists the folders that the repository's root may hold, beside
+// hidden ones.
+func TopFolders() []string {
+	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs"}
+}
+
+// roomOf finds the room of a folder that holds Go files.
+func roomOf(dir string) (Room, bool) {
+	if below(dir, "test") {
+		return Room{Path: dir, Level: TestLevel, Any: true}, true
+	}
+	for _, r := range Rooms() {
+		if r.Path == dir {
+			return r, true
+		}
+	}
+	return Room{}, false
+}
+
+// below reports whether a path is the folder top or lies in it.
+func below(p, top string) bool {
+	return p == top || strings.HasPrefix(p, top+"/")
+}
+
+// checkRooms looks at the folders themselves.
+func checkRooms(t *Tree) []Finding {
+	var fs []Finding
+	for _, p := range t.Paths {
+		top, _, nested := strings.Cut(p, "/")
+		if nested && !strings.HasPrefix(top, ".") && !slices.Contains(TopFolders(), top) {
+			fs = append(fs, Finding{
+				File: top, What: "a new folder at the repository's root",
+				Do: "put it below one of: " + strings.Join(TopFolders(), " "),
+			})
+		}
+	}
+	for _, f := range t.Files {
+		if _, ok := roomOf(f.Dir); !ok {
+			fs = append(fs, Finding{
+				File: f.Dir, What: "this folder holds Go files and has no room",
+				Do: "give it a room in test/arch/rooms.go: a level, what it may import, and why that is enough; or move the code into a room that exists",
+			})
+		}
+	}
+	return sorted(fs)
+}

@@ -1,0 +1,63 @@
+package arch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// TestLimits puts each size at its limit and one above it.
+func TestLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		make  func(n int) string
+		limit int
+		want  string
+	}{
+		"file":    {lines, maxFileLines, "the file has 401 lines of 400"},
+		"func":    {function, maxFuncLines, "long has 61 lines of 60"},
+		"literal": {literal, maxFuncLines, "a function literal has 61 lines of 60"},
+		"methods": {methods, maxMethods, "Wide has 21 methods of 20"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if found := measure(t, c.make(c.limit)); len(found) != 0 {
+				t.Errorf("at the limit of %d: found %v", c.limit, found)
+			}
+			found := measure(t, c.make(c.limit+1))
+			if len(found) != 1 || found[0].What != c.want {
+				t.Errorf("above the limit of %d: found %v, want %q", c.limit, found, c.want)
+			}
+		})
+	}
+}
+
+// measure runs the law on one file.
+func measure(t *testing.T, src string) []Finding {
+	t.Helper()
+	return checkSizes(unpack(t, &txtar.Archive{Files: []txtar.File{
+		{Name: "cluster/a_test.go", Data: []byte(src)},
+	}}))
+}
+
+func lines(n int) string {
+	return "package cluster\n" + strings.Repeat("//\n", n-1)
+}
+
+func function(n int) string {
+	return "package cluster\n\n// long is long.\nfunc long() {\n" + strings.Repeat("\tlong()\n", n-2) + "}\n"
+}
+
+func literal(n int) string {
+	return "package cluster\n\nvar long = func() {\n" + strings.Repeat("\t_ = 1\n", n-2) + "}\n"
+}
+
+func methods(n int) string {
+	var b strings.Builder
+	b.WriteString("package cluster\n\ntype Wide[T any] struct{}\n")
+	for i := range n {
+		fmt.Fprintf(&b, "\nfunc (w *Wide[T]) M%d() {}\n", i)
+	}
+	return b.String()
+}
