@@ -1,0 +1,226 @@
+package command
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Bootstrap begins a cluster's state; it is the first command of every log.
+type Bootstrap struct {
+	Incarnation model.Incarnation `cbor:"1,keyasint,omitempty"`
+	Level       uint32            `cbor:"2,keyasint,omitempty"`
+	Running     bool              `cbor:"3,keyasint,omitempty"`
+	Policy      string            `cbor:"4,keyasint,omitempty"`
+	Retention   model.Retention   `cbor:"5,keyasint,omitempty"`
+}
+
+// Kind is KindBootstrap.
+func (*Bootstrap) Kind() Kind { return KindBootstrap }
+
+// Validate asks for an incarnation, a level and a policy.
+func (b *Bootstrap) Validate() error {
+	switch {
+	case b.Incarnation.IsZero():
+		return problem("incarnation", "128 random bits")
+	case b.Level == 0:
+		return problem("level", "at least 1")
+	}
+	return firstOf(validPolicy(b.Policy), validRetention(b.Retention))
+}
+
+// Restored begins another incarnation of a state that came from a backup: the
+// scheduler stands still until Resume, and agents must register anew.
+type Restored struct {
+	Incarnation model.Incarnation `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindRestored.
+func (*Restored) Kind() Kind { return KindRestored }
+
+// Validate asks for an incarnation.
+func (b *Restored) Validate() error {
+	if b.Incarnation.IsZero() {
+		return problem("incarnation", "128 random bits")
+	}
+	return nil
+}
+
+// Resume ends the standstill after a restore.
+type Resume struct{}
+
+// Kind is KindResume.
+func (*Resume) Kind() Kind { return KindResume }
+
+// Validate allows it.
+func (*Resume) Validate() error { return nil }
+
+// AdvanceClock moves the state's clock to the entry's stamp, however far ahead.
+// It is proposed only when a majority of the peers' clocks agree on that time.
+type AdvanceClock struct{}
+
+// Kind is KindAdvanceClock.
+func (*AdvanceClock) Kind() Kind { return KindAdvanceClock }
+
+// Validate allows it.
+func (*AdvanceClock) Validate() error { return nil }
+
+// RaiseLevel raises the cluster's feature level, if every peer has it.
+type RaiseLevel struct {
+	Level uint32 `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindRaiseLevel.
+func (*RaiseLevel) Kind() Kind { return KindRaiseLevel }
+
+// Validate asks for a level.
+func (b *RaiseLevel) Validate() error {
+	if b.Level == 0 {
+		return problem("level", "at least 1")
+	}
+	return nil
+}
+
+// SetRunning starts or stops placements and preemptions; nothing else stops.
+type SetRunning struct {
+	Running bool `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetRunning.
+func (*SetRunning) Kind() Kind { return KindSetRunning }
+
+// Validate allows it.
+func (*SetRunning) Validate() error { return nil }
+
+// SetPolicy chooses the order of the queue.
+type SetPolicy struct {
+	Policy string `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetPolicy.
+func (*SetPolicy) Kind() Kind { return KindSetPolicy }
+
+// Validate asks for a policy's name.
+func (b *SetPolicy) Validate() error { return validPolicy(b.Policy) }
+
+// SetRetention says how long ended jobs stay in the state.
+type SetRetention struct {
+	Retention model.Retention `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetRetention.
+func (*SetRetention) Kind() Kind { return KindSetRetention }
+
+// Validate checks the bounds.
+func (b *SetRetention) Validate() error { return validRetention(b.Retention) }
+
+// SetLimit sets what a scope may use; with all four unlimited it is removed.
+type SetLimit struct {
+	Limit model.Limit `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetLimit.
+func (*SetLimit) Kind() Kind { return KindSetLimit }
+
+// Validate checks scope and bounds.
+func (b *SetLimit) Validate() error {
+	l := &b.Limit
+	switch l.Scope.Kind {
+	case model.ScopeCluster:
+		if l.Scope.Name != "" {
+			return problem("scope", "without a name for the cluster")
+		}
+	case model.ScopeProject, model.ScopeUser:
+		if !model.Name(l.Scope.Name) {
+			return problem("scope", "the name of a user or project")
+		}
+	default:
+		return problem("scope", "cluster, project or user")
+	}
+	for _, v := range []int64{l.GPUs, l.Live, l.Queued, l.GPUsPerJob} {
+		if v < model.Unlimited || v > 1<<31 {
+			return problem("limit", "-1 (none) to 2147483648")
+		}
+	}
+	return nil
+}
+
+// SetPeer records how a peer is reached and which feature level it has.
+type SetPeer struct {
+	Peer model.Peer `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetPeer.
+func (*SetPeer) Kind() Kind { return KindSetPeer }
+
+// Validate asks for an id and short addresses.
+func (b *SetPeer) Validate() error {
+	p := &b.Peer
+	if !model.Name(string(p.ID)) || !model.Text(p.RaftAddress, model.MaxName) ||
+		!model.Text(p.APIAddress, model.MaxName) || !model.Text(p.Version, model.MaxName) {
+		return problem("peer", "an id and addresses of at most 128 bytes")
+	}
+	return nil
+}
+
+// DropPeer forgets a peer that has left the cluster.
+type DropPeer struct {
+	ID model.PeerID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindDropPeer.
+func (*DropPeer) Kind() Kind { return KindDropPeer }
+
+// Validate asks for an id.
+func (b *DropPeer) Validate() error {
+	if !model.Name(string(b.ID)) {
+		return problem("peer", "an id")
+	}
+	return nil
+}
+
+// CutRequests forgets request ids born before an instant, oldest first and at
+// most MaxCut of them; from then on, older ids are answered "expired".
+type CutRequests struct {
+	Before model.Time `cbor:"1,keyasint,omitempty"`
+}
+
+// MaxCut bounds what one command removes, so that no entry takes long to apply.
+const MaxCut = 10_000
+
+// Kind is KindCutRequests.
+func (*CutRequests) Kind() Kind { return KindCutRequests }
+
+// Validate asks for an instant.
+func (b *CutRequests) Validate() error {
+	if b.Before <= 0 {
+		return problem("before", "an instant")
+	}
+	return nil
+}
+
+// Retire removes ended jobs whose history has been archived.
+type Retire struct {
+	Jobs       []model.JobID `cbor:"1,keyasint,omitempty"`
+	ArchivedTo uint64        `cbor:"2,keyasint,omitempty"` // log index that a majority's archives have reached
+}
+
+// Kind is KindRetire.
+func (*Retire) Kind() Kind { return KindRetire }
+
+// Validate bounds the list.
+func (b *Retire) Validate() error { return count("jobs", len(b.Jobs), 1, 1000) }
+
+func validPolicy(p string) error {
+	if !model.Name(p) {
+		return problem("policy", "a policy's name")
+	}
+	return nil
+}
+
+func validRetention(r model.Retention) error {
+	if r.Age < time.Minute || r.Age > 10*model.MaxDuration || r.Jobs > 10_000_000 {
+		return problem("retention", "at least a minute and at most 10000000 jobs")
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package command
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Bounds of a log entry.
+const (
+	MaxEntry    = 512 << 10 // bytes
+	MaxControl  = 64 << 10  // bytes of an entry of control commands
+	MaxCommands = 4096      // in an entry
+	maxElements = 4096      // of any list in a body
+	envelopeCap = 64        // bytes around a body, at most, besides actor and request id
+)
+
+// version of the entry encoding.
+const version = 1
+
+// Command is one change that someone asks for.
+type Command struct {
+	Actor     string // who: "user:alice", "node:gpu1", "peer:p2"
+	RequestID string // of a request that may be repeated; empty: none
+	Body      Body
+	Err       error // the body could not be read; Apply refuses the command as malformed
+
+	kind Kind
+	raw  []byte
+}
+
+// Entry is what one log entry carries.
+type Entry struct {
+	At       model.Time // by the proposer's clock
+	By       string     // the proposing peer
+	Commands []Command
+	Hash     model.Hash // of the entry's bytes
+}
+
+// UnknownError says that an entry was written by a newer program.
+type UnknownError struct{ What string }
+
+// Error names what is unknown and the way out.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("the log holds %s, which this program does not know: run the version that wrote it", e.What)
+}
+
+// ErrTooLarge says that a command does not fit into a log entry.
+var ErrTooLarge = errors.New("the command is too large for a log entry")
+
+type envelope struct {
+	Kind    uint16          `cbor:"1,keyasint"`
+	Actor   string          `cbor:"2,keyasint,omitempty"`
+	Request string          `cbor:"3,keyasint,omitempty"`
+	Body    cbor.RawMessage `cbor:"4,keyasint"`
+}
+
+type frame struct {
+	Version  uint8      `cbor:"1,keyasint"`
+	At       int64      `cbor:"2,keyasint"`
+	By       string     `cbor:"3,keyasint,omitempty"`
+	Commands []envelope `cbor:"4,keyasint"`
+}
+
+var (
+	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	decMode = must(cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		MaxArrayElements: maxElements, MaxMapPairs: 64, MaxNestedLevels: 12,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, UTF8: cbor.UTF8RejectInvalid,
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		return *new(T) // fixed options: a test shows that both modes exist
+	}
+	return v
+}
+
+// New makes a command and encodes its body. It fails if the body is not valid by
+// itself or does not fit into an entry.
+func New(actor string, b Body) (Command, error) {
+	if err := b.Validate(); err != nil {
+		return Command{}, err
+	}
+	if !model.Text(actor, model.MaxName) {
+		return Command{}, &model.Problem{Field: "actor", Want: "one line of at most 128 bytes"}
+	}
+	raw, err := encMode.Marshal(b)
+	if err != nil {
+		return Command{}, fmt.Errorf("encoding a %s command: %w", b.Kind(), err)
+	}
+	if c := (Command{Actor: actor, Body: b, kind: b.Kind(), raw: raw}); c.Size() <= limit(c.kind) {
+		return c, nil
+	}
+	return Command{}, fmt.Errorf("%s of %d bytes: %w (at most %d)", b.Kind(), len(raw), ErrTooLarge, limit(b.Kind()))
+}
+
+// WithRequest is the command under a request id, 1 to 128 bytes of text.
+func (c Command) WithRequest(id string) (Command, error) {
+	if id == "" || !model.Text(id, model.MaxRequestID) {
+		return Command{}, &model.Problem{Field: "request id", Want: "1 to 128 bytes of text on one line"}
+	}
+	c.RequestID = id
+	return c, nil
+}
+
+// Kind is the command's kind, also when its body could not be read.
+func (c *Command) Kind() Kind { return c.kind }
+
+// Size is at most how many bytes the command takes in an entry.
+func (c *Command) Size() int {
+	return len(c.raw) + len(c.Actor) + len(c.RequestID) + envelopeCap
+}
+
+// BodyHash is the start of the SHA-256 of the encoded body: what a repeated
+// request is compared by.
+func (c *Command) BodyHash() [16]byte {
+	sum := sha256.Sum256(c.raw)
+	return [16]byte(sum[:16])
+}
+
+func limit(k Kind) int {
+	if k.Lane() == LaneControl {
+		return MaxControl - envelopeCap
+	}
+	return MaxEntry - envelopeCap
+}
+
+// Encode packs commands into the bytes of one log entry.
+func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
+	f := frame{Version: version, At: int64(at), By: by, Commands: make([]envelope, len(commands))}
+	for i := range commands {
+		c := &commands[i]
+		f.Commands[i] = envelope{uint16(c.kind), c.Actor, c.RequestID, c.raw}
+	}
+	data, err := encMode.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a log entry: %w", err)
+	}
+	if len(data) > MaxEntry || len(commands) > MaxCommands {
+		return nil, fmt.Errorf("an entry of %d commands and %d bytes: %w", len(commands), len(data), ErrTooLarge)
+	}
+	return data, nil
+}
+
+// Decode reads the bytes of a log entry. It never panics, whatever they are. An
+// *[UnknownError] tells of a newer program's entry; any other error means that
+// the bytes are no entry at all.
+func Decode(data []byte) (Entry, error) {
+	if len(data) > MaxEntry {
+		return Entry{}, fmt.Errorf("an entry of %d bytes: %w", len(data), ErrTooLarge)
+	}
+	var f frame
+	if err := decMode.Unmarshal(data, &f); err != nil {
+		return Entry{}, unknownOr(err, "a field of an entry")
+	}
+	if f.Version != version {
+		return Entry{}, &UnknownError{fmt.Sprintf("an entry of version %d", f.Version)}
+	}
+	e := Entry{At: model.Time(f.At), By: f.By, Hash: sha256.Sum256(data)}
+	e.Commands = make([]Command, len(f.Commands))
+	for i, v := range f.Commands {
+		if err := e.Commands[i].read(v); err != nil {
+			return Entry{}, err
+		}
+	}
+	return e, nil
+}
+
+func (c *Command) read(v envelope) error {
+	*c = Command{Actor: v.Actor, RequestID: v.Request, kind: Kind(v.Kind), raw: slices.Clone(v.Body)}
+	b := c.kind.Fresh()
+	if b == nil {
+		return &UnknownError{fmt.Sprintf("a command of kind %d", v.Kind)}
+	}
+	if err := decMode.Unmarshal(v.Body, b); err != nil {
+		err = unknownOr(err, "a field of a "+c.kind.String()+" command")
+		if _, ok := errors.AsType[*UnknownError](err); ok {
+			return err
+		}
+		c.Err = err
+		return nil
+	}
+	c.Body = b
+	switch {
+	case !model.Text(c.Actor, model.MaxName):
+		c.Err = &model.Problem{Field: "actor", Want: "one line of at most 128 bytes"}
+	case !model.Text(c.RequestID, model.MaxRequestID):
+		c.Err = &model.Problem{Field: "request id", Want: "at most 128 bytes of text on one line"}
+	default:
+		c.Err = b.Validate()
+	}
+	return nil
+}
+
+func unknownOr(err error, what string) error {
+	if e, ok := errors.AsType[*cbor.UnknownFieldError](err); ok {
+		return &UnknownError{fmt.Sprintf("%s (number %d in its map)", what, e.Index)}
+	}
+	return fmt.Errorf("reading %s: %w", what, err)
+}

@@ -1,0 +1,271 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Submit queues a job, or an array of Tasks jobs as one.
+type Submit struct {
+	Spec     model.Spec `cbor:"1,keyasint,omitempty"`
+	Script   string     `cbor:"2,keyasint,omitempty"`
+	Env      []string   `cbor:"3,keyasint,omitempty"` // "NAME=value", sorted by name
+	Tasks    uint32     `cbor:"4,keyasint,omitempty"` // 1 unless it is an array
+	Throttle uint32     `cbor:"5,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
+}
+
+// Kind is KindSubmit.
+func (*Submit) Kind() Kind { return KindSubmit }
+
+// Validate checks the spec, the script, the environment and the array.
+func (b *Submit) Validate() error {
+	switch {
+	case b.Tasks < 1 || b.Tasks > model.MaxTasks:
+		return problem("array", "1 to 10000 tasks")
+	case b.Spec.Command == "" && b.Script == "":
+		return problem("command", "given, or a script")
+	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script):
+		return problem("script", "at most 65536 bytes of UTF-8")
+	}
+	return firstOf(b.Spec.Validate(), validEnv(b.Env))
+}
+
+func validEnv(env []string) error {
+	size, last := 0, ""
+	for _, kv := range env {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || !envName(name) || strings.ContainsRune(kv, 0) || !utf8.ValidString(kv) {
+			return problem("env", "NAME=value, names of letters, digits and _ that begin with no digit, no NUL")
+		}
+		if name <= last {
+			return problem("env", "sorted by name, each name once")
+		}
+		last = name
+		size += len(kv) + 1
+	}
+	if size > model.MaxEnv {
+		return problem("env", "at most 32768 bytes in all")
+	}
+	return nil
+}
+
+func envName(s string) bool {
+	return s != "" && (s[0] < '0' || s[0] > '9') && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+}
+
+// AllTasks in place of a task's number means every task of the job.
+const AllTasks = -1
+
+// Cancel ends tasks: those that wait at once, those that run by signal, grace
+// and kill.
+type Cancel struct {
+	Job  model.JobID `cbor:"1,keyasint,omitempty"`
+	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
+	Note string      `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindCancel.
+func (*Cancel) Kind() Kind { return KindCancel }
+
+// Validate checks the target.
+func (b *Cancel) Validate() error { return firstOf(validTarget(b.Job, b.Task), validNote(b.Note)) }
+
+// SetPriority moves the tasks of a job that have not ended to another class.
+type SetPriority struct {
+	Job      model.JobID `cbor:"1,keyasint,omitempty"`
+	Class    model.Class `cbor:"2,keyasint,omitempty"`
+	Priority uint8       `cbor:"3,keyasint,omitempty"` // as given, 1 to 10
+}
+
+// Kind is KindSetPriority.
+func (*SetPriority) Kind() Kind { return KindSetPriority }
+
+// Validate checks the class.
+func (b *SetPriority) Validate() error {
+	if !b.Class.Valid() || b.Priority > 10 {
+		return problem("priority", "a class from 1 (low) to 4 (critical)")
+	}
+	return validTarget(b.Job, AllTasks)
+}
+
+// Hold keeps waiting tasks from starting.
+type Hold struct {
+	Job  model.JobID `cbor:"1,keyasint,omitempty"`
+	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
+	Note string      `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindHold.
+func (*Hold) Kind() Kind { return KindHold }
+
+// Validate checks the target.
+func (b *Hold) Validate() error { return firstOf(validTarget(b.Job, b.Task), validNote(b.Note)) }
+
+// Release lets held tasks start again, and ends a retry's backoff.
+type Release struct {
+	Job  model.JobID `cbor:"1,keyasint,omitempty"`
+	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
+}
+
+// Kind is KindRelease.
+func (*Release) Kind() Kind { return KindRelease }
+
+// Validate checks the target.
+func (b *Release) Validate() error { return validTarget(b.Job, b.Task) }
+
+// Requeue stops tasks that run and sends them back to the queue, uncharged.
+type Requeue struct {
+	Job  model.JobID `cbor:"1,keyasint,omitempty"`
+	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
+	Note string      `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindRequeue.
+func (*Requeue) Kind() Kind { return KindRequeue }
+
+// Validate checks the target.
+func (b *Requeue) Validate() error { return firstOf(validTarget(b.Job, b.Task), validNote(b.Note)) }
+
+// Place gives a queued task its GPUs and makes its next attempt. It names the
+// state that it was decided on; Apply checks every part again.
+type Place struct {
+	Attempt model.AttemptKey `cbor:"1,keyasint,omitempty"`
+	Decided uint64           `cbor:"2,keyasint,omitempty"` // log index of the state it was decided on
+	Ranks   []Placement      `cbor:"3,keyasint,omitempty"` // rank by rank
+}
+
+// Placement is one rank's node and slots.
+type Placement struct {
+	Node  model.NodeID    `cbor:"1,keyasint,omitempty"`
+	Epoch uint64          `cbor:"2,keyasint,omitempty"`
+	Slots []model.SlotKey `cbor:"3,keyasint,omitempty"` // in order of place
+}
+
+// Kind is KindPlace.
+func (*Place) Kind() Kind { return KindPlace }
+
+// Validate checks the sizes and that no node and no slot comes twice.
+func (b *Place) Validate() error {
+	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
+		return problem("attempt", "a job and an attempt's number")
+	}
+	return validPlacements(b.Ranks, model.MaxRanks)
+}
+
+func validPlacements(ranks []Placement, limit int) error {
+	if err := count("ranks", len(ranks), 1, limit); err != nil {
+		return err
+	}
+	var nodes []model.NodeID
+	var slots []model.SlotKey
+	for i := range ranks {
+		nodes = append(nodes, ranks[i].Node)
+		slots = append(slots, ranks[i].Slots...)
+		if len(ranks[i].Slots) == 0 {
+			return problem("slots", "at least one a rank")
+		}
+	}
+	slices.Sort(nodes)
+	slices.SortFunc(slots, model.SlotKey.Compare)
+	if len(slices.Compact(nodes)) != len(ranks) {
+		return problem("ranks", "on different nodes")
+	}
+	n := len(slots)
+	if n > model.MaxGPUs || len(slices.Compact(slots)) != n {
+		return problem("slots", "different, and at most 8192")
+	}
+	return nil
+}
+
+// Preempt stops live attempts and keeps their GPUs for a task that waits.
+type Preempt struct {
+	Victims     []model.AttemptKey `cbor:"1,keyasint,omitempty"`
+	Beneficiary model.TaskKey      `cbor:"2,keyasint,omitempty"`
+	Until       model.Time         `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindPreempt.
+func (*Preempt) Kind() Kind { return KindPreempt }
+
+// Validate bounds the victims.
+func (b *Preempt) Validate() error {
+	if b.Beneficiary.Job == 0 {
+		return problem("beneficiary", "a task")
+	}
+	return count("victims", len(b.Victims), 1, 1024)
+}
+
+// ExpireClaims removes claims whose time has come.
+type ExpireClaims struct {
+	Slots []model.SlotKey `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindExpireClaims.
+func (*ExpireClaims) Kind() Kind { return KindExpireClaims }
+
+// Validate bounds the list.
+func (b *ExpireClaims) Validate() error { return count("slots", len(b.Slots), 1, 4096) }
+
+// StartOverdue stops an attempt whose ranks did not all start in time, uncharged.
+type StartOverdue struct {
+	Attempt model.AttemptKey `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindStartOverdue.
+func (*StartOverdue) Kind() Kind { return KindStartOverdue }
+
+// Validate asks for an attempt.
+func (b *StartOverdue) Validate() error {
+	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
+		return problem("attempt", "a job and an attempt's number")
+	}
+	return nil
+}
+
+func validTarget(job model.JobID, task int64) error {
+	if job == 0 {
+		return problem("job", "a job's number")
+	}
+	if task < AllTasks || task >= model.MaxTasks {
+		return problem("task", "-1 (all) to 9999")
+	}
+	return nil
+}
+
+func validNote(s string) error {
+	if !model.Text(s, model.MaxText) {
+		return problem("note", "at most 512 bytes of text on one line")
+	}
+	return nil
+}
+
+func validTTL(d time.Duration) error {
+	if d < 0 || d > model.MaxDuration {
+		return problem("ttl", "0 (none) to 366 days")
+	}
+	return nil
+}
+
+func problem(field, want string) error { return &model.Problem{Field: field, Want: want} }
+
+func count(field string, n, low, high int) error {
+	if n < low || n > high {
+		return problem(field, "within the bounds of a list")
+	}
+	return nil
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

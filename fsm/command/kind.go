@@ -1,0 +1,191 @@
+package command
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// Kind numbers a command. Numbers are for ever: they stand in logs.
+type Kind uint16
+
+// The kinds, grouped by who sends them.
+const (
+	// The cluster about itself.
+	KindBootstrap    Kind = 1
+	KindRestored     Kind = 2
+	KindResume       Kind = 3
+	KindAdvanceClock Kind = 4
+	KindRaiseLevel   Kind = 5
+	KindSetRunning   Kind = 6
+	KindSetPolicy    Kind = 7
+	KindSetRetention Kind = 8
+	KindSetLimit     Kind = 9
+	KindSetPeer      Kind = 10
+	KindDropPeer     Kind = 11
+	KindCutRequests  Kind = 12
+	KindRetire       Kind = 13
+
+	// Users and operators about jobs.
+	KindSubmit      Kind = 20
+	KindCancel      Kind = 21
+	KindSetPriority Kind = 22
+	KindHold        Kind = 23
+	KindRelease     Kind = 24
+	KindRequeue     Kind = 25
+
+	// The scheduler.
+	KindPlace        Kind = 40
+	KindPreempt      Kind = 41
+	KindExpireClaims Kind = 42
+	KindStartOverdue Kind = 43
+
+	// Agents, and operators about nodes.
+	KindRegister    Kind = 60
+	KindRenew       Kind = 61
+	KindReport      Kind = 62
+	KindInventory   Kind = 63
+	KindSetNodeMode Kind = 64
+	KindConfirmDead Kind = 65
+	KindRetireNode  Kind = 66
+	KindKillForeign Kind = 67
+
+	// Liveness.
+	KindSuspect        Kind = 80
+	KindSilent         Kind = 81
+	KindRankLost       Kind = 82
+	KindAllocationLost Kind = 83
+
+	// Services that hold GPUs without a job.
+	KindAllocate          Kind = 100
+	KindGrant             Kind = 101
+	KindRenewAllocation   Kind = 102
+	KindReleaseAllocation Kind = 103
+	KindExpireAllocations Kind = 104
+)
+
+// Level is the feature level of this program: the greatest level at which it
+// knows the outcome of every command.
+const Level uint32 = 1
+
+// Lane is a way into the log. Control commands keep jobs alive, so they travel
+// before user commands, in entries of their own, and are never refused for load.
+type Lane uint8
+
+// The lanes.
+const (
+	LaneUser Lane = iota
+	LaneControl
+	LaneCount
+)
+
+type kindInfo struct {
+	name  string
+	level uint32 // may be proposed from this feature level on
+	lane  Lane
+	fresh func() Body
+}
+
+var kinds = map[Kind]kindInfo{
+	KindBootstrap:    {"bootstrap", 0, LaneControl, body[Bootstrap]},
+	KindRestored:     {"restored", 1, LaneControl, body[Restored]},
+	KindResume:       {"resume", 1, LaneUser, body[Resume]},
+	KindAdvanceClock: {"advance_clock", 1, LaneControl, body[AdvanceClock]},
+	KindRaiseLevel:   {"raise_level", 1, LaneUser, body[RaiseLevel]},
+	KindSetRunning:   {"set_running", 1, LaneUser, body[SetRunning]},
+	KindSetPolicy:    {"set_policy", 1, LaneUser, body[SetPolicy]},
+	KindSetRetention: {"set_retention", 1, LaneUser, body[SetRetention]},
+	KindSetLimit:     {"set_limit", 1, LaneUser, body[SetLimit]},
+	KindSetPeer:      {"set_peer", 1, LaneControl, body[SetPeer]},
+	KindDropPeer:     {"drop_peer", 1, LaneControl, body[DropPeer]},
+	KindCutRequests:  {"cut_requests", 1, LaneUser, body[CutRequests]},
+	KindRetire:       {"retire", 1, LaneUser, body[Retire]},
+
+	KindSubmit:      {"submit", 1, LaneUser, body[Submit]},
+	KindCancel:      {"cancel", 1, LaneUser, body[Cancel]},
+	KindSetPriority: {"set_priority", 1, LaneUser, body[SetPriority]},
+	KindHold:        {"hold", 1, LaneUser, body[Hold]},
+	KindRelease:     {"release", 1, LaneUser, body[Release]},
+	KindRequeue:     {"requeue", 1, LaneUser, body[Requeue]},
+
+	KindPlace:        {"place", 1, LaneUser, body[Place]},
+	KindPreempt:      {"preempt", 1, LaneUser, body[Preempt]},
+	KindExpireClaims: {"expire_claims", 1, LaneUser, body[ExpireClaims]},
+	KindStartOverdue: {"start_overdue", 1, LaneUser, body[StartOverdue]},
+
+	KindRegister:    {"register", 1, LaneControl, body[Register]},
+	KindRenew:       {"renew", 1, LaneControl, body[Renew]},
+	KindReport:      {"report", 1, LaneControl, body[Report]},
+	KindInventory:   {"inventory", 1, LaneControl, body[Inventory]},
+	KindSetNodeMode: {"set_node_mode", 1, LaneUser, body[SetNodeMode]},
+	KindConfirmDead: {"confirm_dead", 1, LaneUser, body[ConfirmDead]},
+	KindRetireNode:  {"retire_node", 1, LaneUser, body[RetireNode]},
+	KindKillForeign: {"kill_foreign", 1, LaneUser, body[KillForeign]},
+
+	KindSuspect:        {"suspect", 1, LaneControl, body[Suspect]},
+	KindSilent:         {"silent", 1, LaneControl, body[Silent]},
+	KindRankLost:       {"rank_lost", 1, LaneControl, body[RankLost]},
+	KindAllocationLost: {"allocation_lost", 1, LaneControl, body[AllocationLost]},
+
+	KindAllocate:          {"allocate", 1, LaneUser, body[Allocate]},
+	KindGrant:             {"grant", 1, LaneUser, body[Grant]},
+	KindRenewAllocation:   {"renew_allocation", 1, LaneUser, body[RenewAllocation]},
+	KindReleaseAllocation: {"release_allocation", 1, LaneUser, body[ReleaseAllocation]},
+	KindExpireAllocations: {"expire_allocations", 1, LaneUser, body[ExpireAllocations]},
+}
+
+// Kinds lists every kind that this program knows, in no order.
+func Kinds() []Kind {
+	out := make([]Kind, 0, len(kinds))
+	for k := range kinds {
+		out = append(out, k)
+	}
+	return out
+}
+
+// Known says that this program knows the kind.
+func (k Kind) Known() bool { _, ok := kinds[k]; return ok }
+
+// Level is the feature level from which on the kind may be proposed.
+func (k Kind) Level() uint32 { return kinds[k].level }
+
+// Lane is the kind's way into the log.
+func (k Kind) Lane() Lane { return kinds[k].lane }
+
+// Fresh is an empty body of the kind, to decode into; nil for an unknown kind.
+func (k Kind) Fresh() Body {
+	if info, ok := kinds[k]; ok {
+		return info.fresh()
+	}
+	return nil
+}
+
+// String is the kind's name in logs and the audit trail.
+func (k Kind) String() string {
+	if info, ok := kinds[k]; ok {
+		return info.name
+	}
+	return "unknown"
+}
+
+func body[T any, P interface {
+	*T
+	Body
+}]() Body {
+	return P(new(T))
+}
+
+// Body is what a command says, by kind.
+type Body interface {
+	Kind() Kind
+	// Validate says what is not allowed by itself, whatever the state is.
+	Validate() error
+}
+
+// Result is a command's outcome, the same on every peer.
+type Result struct {
+	Code     model.Code   `cbor:"1,keyasint,omitempty"`
+	Job      model.JobID  `cbor:"2,keyasint,omitempty"`
+	Number   uint64       `cbor:"3,keyasint,omitempty"` // an attempt's number or a node's epoch, as the kind says
+	Detail   string       `cbor:"4,keyasint,omitempty"` // for a refusal: what, where, what to do
+	Verdicts []model.Code `cbor:"5,keyasint,omitempty"` // one for each renewal or report
+}
+
+// OK says that the command was carried out.
+func (r *Result) OK() bool { return r.Code == model.CodeOK }

@@ -1,0 +1,251 @@
+package command
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Register brings a node into the cluster, or back: who it is, what it has, and
+// everything it knows of attempts. The ends in it count before anything is
+// concluded from a reboot.
+type Register struct {
+	Node     model.NodeID     `cbor:"1,keyasint,omitempty"`
+	Machine  string           `cbor:"2,keyasint,omitempty"`
+	Boot     string           `cbor:"3,keyasint,omitempty"`
+	Lineage  string           `cbor:"4,keyasint,omitempty"`
+	Session  string           `cbor:"5,keyasint,omitempty"`
+	Hostname string           `cbor:"6,keyasint,omitempty"`
+	Address  string           `cbor:"7,keyasint,omitempty"`
+	Version  string           `cbor:"8,keyasint,omitempty"`
+	CPUs     uint32           `cbor:"9,keyasint,omitempty"`
+	MemoryMB uint32           `cbor:"10,keyasint,omitempty"`
+	Devices  []model.Device   `cbor:"11,keyasint,omitempty"`
+	Folders  []model.Folder   `cbor:"12,keyasint,omitempty"`
+	Reports  []model.Progress `cbor:"13,keyasint,omitempty"`
+	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
+}
+
+// Kind is KindRegister.
+func (*Register) Kind() Kind { return KindRegister }
+
+// Validate checks identity and inventory.
+func (b *Register) Validate() error {
+	for _, id := range []string{string(b.Node), b.Machine, b.Boot, b.Lineage, b.Session} {
+		if !model.Name(id) {
+			return problem("identity", "a node's id, machine, boot id, lineage and session, each of 1 to 128 bytes")
+		}
+	}
+	if !model.Text(b.Hostname, model.MaxName) || !model.Text(b.Address, model.MaxName) || !model.Text(b.Version, model.MaxName) {
+		return problem("hostname, address, version", "at most 128 bytes each")
+	}
+	return firstOf(validDevices(b.Devices), count("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
+		count("cleaned", len(b.Cleaned), 0, 4096))
+}
+
+func validDevices(list []model.Device) error {
+	if err := count("devices", len(list), 0, model.MaxDevices); err != nil {
+		return err
+	}
+	for i := range list {
+		d := &list[i]
+		if !model.Name(string(d.ID)) || !d.Health.Valid() || d.Health == model.HealthMissing ||
+			!model.Text(d.Model, model.MaxName) || !model.Text(d.PCI, model.MaxName) ||
+			!model.Text(d.Link, model.MaxName) || !model.Text(d.Why, model.MaxText) {
+			return problem("device", "a UUID, a health and short texts")
+		}
+	}
+	ids := slices.SortedFunc(func(yield func(model.GPUID) bool) {
+		for i := range list {
+			if !yield(list[i].ID) {
+				return
+			}
+		}
+	}, model.GPUID.Compare)
+	if len(slices.Compact(ids)) != len(list) {
+		return problem("devices", "different")
+	}
+	return nil
+}
+
+func validReports(list []model.Progress) error {
+	if err := count("reports", len(list), 0, 4096); err != nil {
+		return err
+	}
+	for i := range list {
+		p := &list[i]
+		ok := p.Phase >= model.RankTaken && p.Phase <= model.RankNever
+		if !ok || !model.Text(p.Address, model.MaxName) || !model.Text(p.Detail, model.MaxText) || p.Exit.Ran < 0 ||
+			p.Exit.Delivered > model.ReasonCancel {
+			return problem("report", "a phase from taken to never_started, with short texts")
+		}
+	}
+	return nil
+}
+
+// Renew carries the renewals that the leader has gathered.
+type Renew struct {
+	Renewals []Renewal `cbor:"1,keyasint,omitempty"`
+}
+
+// Renewal is one node's sign of life. Each sending has its own number.
+type Renewal struct {
+	Node        model.NodeID      `cbor:"1,keyasint,omitempty"`
+	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
+	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
+	Seq         uint64            `cbor:"4,keyasint,omitempty"`
+}
+
+// Kind is KindRenew.
+func (*Renew) Kind() Kind { return KindRenew }
+
+// Validate bounds the batch.
+func (b *Renew) Validate() error { return count("renewals", len(b.Renewals), 1, 4096) }
+
+// Report carries what a node has to say of its ranks and slots.
+type Report struct {
+	Node        model.NodeID      `cbor:"1,keyasint,omitempty"`
+	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
+	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
+	Reports     []model.Progress  `cbor:"4,keyasint,omitempty"`
+	Cleaned     []model.Cleaned   `cbor:"5,keyasint,omitempty"`
+}
+
+// Kind is KindReport.
+func (*Report) Kind() Kind { return KindReport }
+
+// Validate bounds the lists.
+func (b *Report) Validate() error {
+	return firstOf(validReports(b.Reports), count("cleaned", len(b.Cleaned), 0, 4096))
+}
+
+// Inventory carries a node's GPUs as they are now.
+type Inventory struct {
+	Node        model.NodeID      `cbor:"1,keyasint,omitempty"`
+	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
+	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
+	Devices     []model.Device    `cbor:"4,keyasint,omitempty"`
+}
+
+// Kind is KindInventory.
+func (*Inventory) Kind() Kind { return KindInventory }
+
+// Validate checks the devices.
+func (b *Inventory) Validate() error { return validDevices(b.Devices) }
+
+// SetNodeMode opens, cordons or drains a node.
+type SetNodeMode struct {
+	Node model.NodeID   `cbor:"1,keyasint,omitempty"`
+	Mode model.NodeMode `cbor:"2,keyasint,omitempty"`
+	Note string         `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindSetNodeMode.
+func (*SetNodeMode) Kind() Kind { return KindSetNodeMode }
+
+// Validate checks the mode.
+func (b *SetNodeMode) Validate() error {
+	if b.Mode > model.ModeDraining {
+		return problem("mode", "open, cordoned or draining")
+	}
+	return validNote(b.Note)
+}
+
+// ConfirmDead is an operator's word that a node's processes are gone for good.
+type ConfirmDead struct {
+	Node  model.NodeID `cbor:"1,keyasint,omitempty"`
+	Epoch uint64       `cbor:"2,keyasint,omitempty"` // that the operator saw
+	Note  string       `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindConfirmDead.
+func (*ConfirmDead) Kind() Kind { return KindConfirmDead }
+
+// Validate checks the note.
+func (b *ConfirmDead) Validate() error { return validNote(b.Note) }
+
+// RetireNode forgets a node that is dead or empty.
+type RetireNode struct {
+	Node model.NodeID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindRetireNode.
+func (*RetireNode) Kind() Kind { return KindRetireNode }
+
+// Validate allows it.
+func (*RetireNode) Validate() error { return nil }
+
+// KillForeign asks a node to end processes of attempts that the state does not
+// know, on one of its slots.
+type KillForeign struct {
+	Slot model.SlotKey `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindKillForeign.
+func (*KillForeign) Kind() Kind { return KindKillForeign }
+
+// Validate allows it.
+func (*KillForeign) Validate() error { return nil }
+
+// Suspect says that a node has been silent for a while: no new work goes there.
+type Suspect struct {
+	Node  model.NodeID `cbor:"1,keyasint,omitempty"`
+	Epoch uint64       `cbor:"2,keyasint,omitempty"`
+	Seq   uint64       `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindSuspect.
+func (*Suspect) Kind() Kind { return KindSuspect }
+
+// Validate allows it.
+func (*Suspect) Validate() error { return nil }
+
+// Silent records how long leaders have witnessed a node's silence, so that the
+// next leader need not wait all over again. Any renewal voids it.
+type Silent struct {
+	Node    model.NodeID  `cbor:"1,keyasint,omitempty"`
+	Epoch   uint64        `cbor:"2,keyasint,omitempty"`
+	Seq     uint64        `cbor:"3,keyasint,omitempty"`
+	Elapsed time.Duration `cbor:"4,keyasint,omitempty"`
+}
+
+// Kind is KindSilent.
+func (*Silent) Kind() Kind { return KindSilent }
+
+// Validate bounds the time.
+func (b *Silent) Validate() error {
+	if b.Elapsed < 0 || b.Elapsed > model.MaxDuration {
+		return problem("elapsed", "0 to 366 days")
+	}
+	return nil
+}
+
+// RankLost gives up a rank whose node has been silent for longer than its lease.
+type RankLost struct {
+	Rank   model.RankKey `cbor:"1,keyasint,omitempty"`
+	Epoch  uint64        `cbor:"2,keyasint,omitempty"` // the node's, as the leader knew it
+	Seq    uint64        `cbor:"3,keyasint,omitempty"` // of the last renewal that the leader knew
+	Orphan uint64        `cbor:"4,keyasint,omitempty"` // for a rank whose agent forgot it: since this index
+}
+
+// Kind is KindRankLost.
+func (*RankLost) Kind() Kind { return KindRankLost }
+
+// Validate allows it.
+func (*RankLost) Validate() error { return nil }
+
+// AllocationLost gives up an allocation whose node has been silent for longer
+// than its lease.
+type AllocationLost struct {
+	ID    model.AllocationID `cbor:"1,keyasint,omitempty"`
+	Node  model.NodeID       `cbor:"2,keyasint,omitempty"`
+	Epoch uint64             `cbor:"3,keyasint,omitempty"`
+	Seq   uint64             `cbor:"4,keyasint,omitempty"`
+}
+
+// Kind is KindAllocationLost.
+func (*AllocationLost) Kind() Kind { return KindAllocationLost }
+
+// Validate allows it.
+func (*AllocationLost) Validate() error { return nil }

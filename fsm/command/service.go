@@ -1,0 +1,94 @@
+package command
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Allocate asks for GPUs for a service; they are granted when they are free.
+type Allocate struct {
+	ID          model.AllocationID `cbor:"1,keyasint,omitempty"`
+	Service     string             `cbor:"2,keyasint,omitempty"`
+	Workload    string             `cbor:"3,keyasint,omitempty"`
+	User        string             `cbor:"4,keyasint,omitempty"`
+	Project     string             `cbor:"5,keyasint,omitempty"`
+	Class       model.Class        `cbor:"6,keyasint,omitempty"`
+	Priority    uint8              `cbor:"7,keyasint,omitempty"`
+	GPUs        uint32             `cbor:"8,keyasint,omitempty"`
+	GPUModel    string             `cbor:"9,keyasint,omitempty"`
+	GPUMemoryMB uint32             `cbor:"10,keyasint,omitempty"`
+	TTL         time.Duration      `cbor:"11,keyasint,omitempty"`
+	Data        string             `cbor:"12,keyasint,omitempty"`
+}
+
+// Kind is KindAllocate.
+func (*Allocate) Kind() Kind { return KindAllocate }
+
+// Validate checks names and sizes.
+func (b *Allocate) Validate() error {
+	switch {
+	case !model.Name(string(b.ID)):
+		return problem("allocation_id", "a name")
+	case !model.Name(b.User) || (b.Project != "" && !model.Name(b.Project)):
+		return problem("user, project", "names")
+	case !model.Text(b.Service, model.MaxName) || !model.Text(b.Workload, model.MaxName) || !model.Text(b.GPUModel, model.MaxName):
+		return problem("service_name, workload_type, gpu_model", "at most 128 bytes of text")
+	case !b.Class.Valid() || b.Priority > 10:
+		return problem("priority", "1 to 10")
+	case b.GPUs < 1 || b.GPUs > model.MaxDevices:
+		return problem("gpu_count", "1 to 64: an allocation is on one node")
+	case len(b.Data) > model.MaxData:
+		return problem("workload_data", "at most 8192 bytes")
+	}
+	return validTTL(b.TTL)
+}
+
+// Grant gives a waiting allocation its slots, all on one node.
+type Grant struct {
+	ID        model.AllocationID `cbor:"1,keyasint,omitempty"`
+	Decided   uint64             `cbor:"2,keyasint,omitempty"`
+	Placement Placement          `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindGrant.
+func (*Grant) Kind() Kind { return KindGrant }
+
+// Validate checks the slots.
+func (b *Grant) Validate() error { return validPlacements([]Placement{b.Placement}, 1) }
+
+// RenewAllocation extends an allocation's life by its TTL, or by another one.
+type RenewAllocation struct {
+	ID  model.AllocationID `cbor:"1,keyasint,omitempty"`
+	TTL time.Duration      `cbor:"2,keyasint,omitempty"` // 0: as before
+}
+
+// Kind is KindRenewAllocation.
+func (*RenewAllocation) Kind() Kind { return KindRenewAllocation }
+
+// Validate checks the TTL.
+func (b *RenewAllocation) Validate() error { return validTTL(b.TTL) }
+
+// ReleaseAllocation gives an allocation back; its GPUs are free once their node
+// shows them clean.
+type ReleaseAllocation struct {
+	ID model.AllocationID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindReleaseAllocation.
+func (*ReleaseAllocation) Kind() Kind { return KindReleaseAllocation }
+
+// Validate allows it.
+func (*ReleaseAllocation) Validate() error { return nil }
+
+// ExpireAllocations ends allocations whose life is over, and forgets those that
+// ended long ago.
+type ExpireAllocations struct {
+	IDs []model.AllocationID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindExpireAllocations.
+func (*ExpireAllocations) Kind() Kind { return KindExpireAllocations }
+
+// Validate bounds the list.
+func (b *ExpireAllocations) Validate() error { return count("allocations", len(b.IDs), 1, 1000) }

@@ -1,0 +1,144 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what users and agents may send. They hold before the log and again
+// in Apply, so that no row can grow past what a snapshot and a log entry carry.
+const (
+	MaxName      = 128 // names of jobs, users, projects, nodes, signals
+	MaxText      = 512 // reasons and details
+	MaxCommand   = 4 << 10
+	MaxPath      = 1 << 10
+	MaxScript    = 64 << 10
+	MaxEnv       = 32 << 10
+	MaxData      = 8 << 10
+	MaxTasks     = 10_000 // of an array
+	MaxGPUs      = 8_192 // of one task
+	MaxDuration  = 366 * 24 * time.Hour
+	MaxRetries   = 1_000
+	MaxDevices   = 64 // of a node
+	MaxRequestID = 128
+)
+
+// Problem is a value that is not allowed: which, and what is.
+type Problem struct {
+	Field string // as in the API: "gpus"
+	Want  string // "1 to 8192"
+}
+
+// Error is "field: must be want".
+func (p *Problem) Error() string { return p.Field + ": must be " + p.Want }
+
+func want(field, format string, args ...any) error {
+	return &Problem{Field: field, Want: fmt.Sprintf(format, args...)}
+}
+
+// Validate says what of the spec is not allowed by itself, whatever the cluster
+// is; nil when all is.
+func (s *Spec) Validate() error {
+	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Spec) validNames() error {
+	switch {
+	case !Name(s.User):
+		return want("user", "a name of 1 to %d bytes without spaces or control characters", MaxName)
+	case s.Project != "" && !Name(s.Project):
+		return want("project", "a name of at most %d bytes without spaces or control characters", MaxName)
+	case !Text(s.Name, MaxName):
+		return want("name", "at most %d bytes of text on one line", MaxName)
+	case !Text(s.RunID, MaxName):
+		return want("run_id", "at most %d bytes of text on one line", MaxName)
+	case !Text(s.GPUModel, MaxName):
+		return want("gpu_model", "at most %d bytes of text on one line", MaxName)
+	case len(s.Command) > MaxCommand || !utf8.ValidString(s.Command) || (!s.Argv && strings.ContainsRune(s.Command, 0)):
+		return want("command", "at most %d bytes of UTF-8 without NUL (longer ones go into a script)", MaxCommand)
+	case s.WorkDir != "" && (s.WorkDir[0] != '/' || len(s.WorkDir) > MaxPath || strings.ContainsRune(s.WorkDir, 0)):
+		return want("workdir", "an absolute path of at most %d bytes", MaxPath)
+	}
+	return nil
+}
+
+func (s *Spec) validSize() error {
+	switch {
+	case !s.Class.Valid():
+		return want("priority", "a class from 1 (low) to 4 (critical)")
+	case s.Priority > 10:
+		return want("priority", "at most 10")
+	case s.GPUs < 1 || s.GPUs > MaxGPUs:
+		return want("gpus", "1 to %d", MaxGPUs)
+	case s.Nodes > MaxRanks:
+		return want("nodes", "at most %d", MaxRanks)
+	case s.Nodes > 0 && s.GPUs%s.Nodes != 0:
+		return want("gpus", "a multiple of nodes (%d)", s.Nodes)
+	case s.MaxRetries > MaxRetries:
+		return want("max_retries", "at most %d", MaxRetries)
+	}
+	return nil
+}
+
+func (s *Spec) validTimes() error {
+	for _, d := range []struct {
+		field string
+		value time.Duration
+		limit time.Duration
+	}{
+		{"time_limit", s.TimeLimit, MaxDuration},
+		{"estimated_duration", s.Estimate, MaxDuration},
+		{"grace", s.Grace, time.Hour},
+		{"checkpoint_grace", s.CheckpointGrace, MaxDisconnectGrace},
+	} {
+		if d.value < 0 || d.value > d.limit {
+			return want(d.field, "0 to %s", d.limit)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) validEnds() error {
+	f := s.Freeze()
+	switch {
+	case !s.OnLost.Valid():
+		return want("on_lost", "requeue, hold or fail")
+	case f.T < MinDisconnectGrace || f.T > MaxDisconnectGrace:
+		return want("disconnect_grace", "%s to %s", MinDisconnectGrace, MaxDisconnectGrace)
+	case s.OnLost != OnLostHold && f.T-f.FenceLead() < minRunUnderLease:
+		return want("disconnect_grace", "at least %s with these grace times, so that a job out of contact still runs %s "+
+			"before its fence begins", f.FenceLead()+minRunUnderLease, minRunUnderLease)
+	case !signalName(s.StopSignal):
+		return want("stop_signal", "a signal's name such as TERM or USR1")
+	case !signalName(s.CheckpointSignal):
+		return want("checkpoint_signal", "a signal's name such as USR1")
+	}
+	return nil
+}
+
+// Name says that s can name a user, project, node or the like: 1 to MaxName
+// bytes of printable UTF-8 without spaces.
+func Name(s string) bool {
+	return s != "" && len(s) <= MaxName && utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) })
+}
+
+// Text says that s is at most limit bytes of printable UTF-8 on one line.
+func Text(s string, limit int) bool {
+	return len(s) <= limit && utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) })
+}
+
+func signalName(s string) bool {
+	return len(s) <= 12 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '-'
+	})
+}
