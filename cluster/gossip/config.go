@@ -78,14 +78,30 @@ func (cfg *Config) validate() error {
 			return fmt.Errorf("gossip: key %d has %d bytes; a key must have 16, 24 or 32: %w", i+1, len(key), err)
 		}
 	}
+	for _, p := range cfg.AllowedNets {
+		if !p.IsValid() {
+			return errors.New("gossip: an allowed network is empty; give an address and its bits, as in 10.0.0.0/8")
+		}
+	}
 	if cfg.Transport != nil {
 		return nil
 	}
-	if !cfg.Bind.IsValid() {
+	return cfg.validateAddresses()
+}
+
+// validateAddresses is strict, because memberlist is not: an address that it
+// cannot parse makes it listen on every interface.
+func (cfg *Config) validateAddresses() error {
+	bind, adv := cfg.Bind, cfg.Advertise
+	switch {
+	case !bind.IsValid():
 		return errors.New("gossip: no bind address; set an IP address and a port")
-	}
-	if cfg.Bind.Addr().IsUnspecified() && !cfg.Advertise.IsValid() {
-		return fmt.Errorf("gossip: bind address %s does not say where others reach this host; set the advertise address", cfg.Bind)
+	case bind.Addr().Zone() != "":
+		return fmt.Errorf("gossip: bind address %s has a zone, which is not supported; use a routable address", bind)
+	case bind.Addr().IsUnspecified() && !adv.IsValid():
+		return fmt.Errorf("gossip: bind address %s does not say where others reach this host; set the advertise address", bind)
+	case adv.IsValid() && (adv.Port() == 0 || adv.Addr().IsUnspecified() || adv.Addr().Zone() != ""):
+		return fmt.Errorf("gossip: nobody can reach the advertise address %s; set this host's IP address and gossip port", adv)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -144,7 +145,8 @@ func (g *Gossip) Join(ctx context.Context, seeds []string) (int, error) {
 		}
 	}
 	if joined == 0 && len(seeds) > 0 {
-		return 0, fmt.Errorf("gossip: none of %q answered (same key and label there?): %w", seeds, failed)
+		reasons := strings.Join(strings.Fields(failed.Error()), " ") // memberlist's errors have many lines
+		return 0, fmt.Errorf("gossip: none of %q answered (same key and label there?): %s", seeds, reasons)
 	}
 	return joined, nil
 }
@@ -187,8 +189,8 @@ func (g *Gossip) Leave(timeout time.Duration) error {
 	return nil
 }
 
-// Close ends all traffic and frees the sockets. It may be called again, and
-// without Leave, which looks to the others like a crash.
+// Close ends all traffic and frees the sockets, after a Leave under way. It may
+// be called again, and without Leave, which looks to the others like a crash.
 func (g *Gossip) Close() error {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()

@@ -56,7 +56,7 @@ func (g *Gossip) targets() (addrs []string, alone bool) {
 	if len(here) == 0 {
 		return missing, true
 	}
-	if i := rand.IntN(max(len(here)+1, len(missing))); i < len(missing) {
+	if i := rand.IntN(max(len(here)+1, len(missing))); i < len(missing) { //nolint:gosec // no secret
 		return missing[i : i+1], false
 	}
 	return nil, false
@@ -68,7 +68,7 @@ func (g *Gossip) pause(alone bool) bool {
 	if alone {
 		wait = rejoinAlone
 	}
-	ctx, cancel := context.WithTimeout(g.ctx, wait*3/4+rand.N(wait/2))
+	ctx, cancel := context.WithTimeout(g.ctx, wait*3/4+rand.N(wait/2)) //nolint:gosec // no secret
 	defer cancel()
 	<-ctx.Done()
 	return g.ctx.Err() == nil

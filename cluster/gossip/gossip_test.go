@@ -1,0 +1,174 @@
+package gossip
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func start(t *testing.T, cfg Config) *Gossip {
+	t.Helper()
+	g, err := Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// await reads g's members at each change until holds.
+func await(t *testing.T, g *Gossip, holds func([]Member) bool) {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for !holds(g.Members()) {
+		select {
+		case <-g.Changed():
+		case <-limit:
+			t.Fatalf("never saw the members expected, but %+v", g.Members())
+		}
+	}
+}
+
+func TestRealSockets(t *testing.T) {
+	cfg := testConfig("a")
+	cfg.AllowedNets = []netip.Prefix{netip.MustParsePrefix("127.0.0.5/8")}
+	a := start(t, cfg)
+	cfg = testConfig("b")
+	cfg.Seeds = []string{a.Addr().String()}
+	b := start(t, cfg)
+	await(t, a, func(m []Member) bool { return len(m) == 2 && m[1].State == StateAlive && m[1].Meta == cfg.Meta })
+	await(t, b, func(m []Member) bool { return len(m) == 2 && m[0].Name == "a" && m[0].Addr == a.Addr() })
+
+	cfg.Meta.Level = 7
+	if err := b.SetMeta(cfg.Meta); err != nil {
+		t.Fatal(err)
+	}
+	await(t, a, func(m []Member) bool { return m[1].Meta == cfg.Meta })
+	if err := b.Leave(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	await(t, a, func(m []Member) bool { return m[1].State == StateLeft })
+}
+
+func TestForeignNetworkIsNotAdmitted(t *testing.T) {
+	cfg := testConfig("a")
+	cfg.AllowedNets = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	a := start(t, cfg)
+	cfg = testConfig("b")
+	cfg.Advertise = netip.MustParseAddrPort("192.0.2.1:7946")
+	b := start(t, cfg)
+	if _, err := b.Join(t.Context(), []string{a.Addr().String()}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, b, func(m []Member) bool { return len(m) == 2 })
+	if m := a.Members(); len(m) != 1 {
+		t.Errorf("a admitted %+v", m)
+	}
+}
+
+func TestStartRefusals(t *testing.T) {
+	taken := start(t, testConfig("taken"))
+	for name, c := range map[string]struct {
+		change func(*Config)
+		says   string
+	}{
+		"no key":         {func(c *Config) { c.Keys = nil }, "always encrypted"},
+		"empty key":      {func(c *Config) { c.Keys = [][]byte{{}} }, "key 1 has 0 bytes"},
+		"short key":      {func(c *Config) { c.Keys = append(c.Keys, make([]byte, 31)) }, "key 2 has 31 bytes"},
+		"no name":        {func(c *Config) { c.Name = "" }, "member name"},
+		"long name":      {func(c *Config) { c.Name = strings.Repeat("x", 129) }, "129 bytes"},
+		"no label":       {func(c *Config) { c.Label = "" }, "cluster label"},
+		"no bind":        {func(c *Config) { c.Bind = netip.AddrPort{} }, "no bind address"},
+		"no own address": {func(c *Config) { c.Bind = netip.MustParseAddrPort("0.0.0.0:0") }, "set the advertise address"},
+		"zone":           {func(c *Config) { c.Bind = netip.MustParseAddrPort("[fe80::1%lo]:0") }, "has a zone"},
+		"advertised 0":   {func(c *Config) { c.Advertise = netip.MustParseAddrPort("127.0.0.1:0") }, "nobody can reach"},
+		"empty network":  {func(c *Config) { c.AllowedNets = make([]netip.Prefix, 1) }, "allowed network"},
+		"port in use":    {func(c *Config) { c.Bind = taken.Addr() }, "address already in use"},
+		"no id":          {func(c *Config) { c.Meta.ID = "" }, "no id"},
+	} {
+		cfg := testConfig("x")
+		c.change(&cfg)
+		g, err := Start(cfg)
+		if err == nil {
+			_ = g.Close()
+			t.Errorf("%s: started", name)
+		} else if !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+		}
+	}
+}
+
+func TestStoppedGossip(t *testing.T) {
+	g := start(t, testConfig("a"))
+	if n, err := g.Join(t.Context(), []string{"127.0.0.1:1"}); n != 0 || err == nil {
+		t.Errorf("joined nobody: %d, %v", n, err)
+	} else if strings.Contains(err.Error(), "\n") {
+		t.Errorf("an error of several lines: %v", err)
+	}
+	for range 2 {
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, join := g.Join(t.Context(), []string{"127.0.0.1:1"})
+	for what, err := range map[string]error{"SetMeta": g.SetMeta(sample()), "Leave": g.Leave(time.Second), "Join": join} {
+		if !errors.Is(err, ErrStopped) {
+			t.Errorf("%s after Close: %v, want ErrStopped", what, err)
+		}
+	}
+}
+
+// The keys are the caller's to wipe.
+func TestKeysAreCopied(t *testing.T) {
+	cfg := testConfig("a")
+	a := start(t, cfg)
+	clear(cfg.Keys[0])
+	b := start(t, testConfig("b"))
+	if _, err := b.Join(t.Context(), []string{a.Addr().String()}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	g := start(t, testConfig("a"))
+	g.seeds = []string{"10.0.0.1:1", "10.0.0.2:1"}
+	others := func(state State, addrs ...string) {
+		g.roster.mu.Lock()
+		defer g.roster.mu.Unlock()
+		for _, addr := range addrs {
+			g.roster.members[addr] = Member{Name: addr, Addr: netip.MustParseAddrPort(addr), State: state, Since: time.Now()}
+		}
+	}
+	others(StateLeft, "10.0.0.4:1")
+	others(StateSilent, "10.0.0.3:1")
+	if got, alone := g.targets(); !alone || strings.Join(got, " ") != "10.0.0.3:1 10.0.0.1:1 10.0.0.2:1" {
+		t.Errorf("alone %v: %v", alone, got)
+	}
+	others(StateAlive, "10.0.0.1:1", "10.0.0.5:1", "10.0.0.6:1")
+	calls := map[string]int{}
+	for range 4000 {
+		got, alone := g.targets()
+		if alone || len(got) > 1 {
+			t.Fatalf("in company %v: %v", alone, got)
+		}
+		calls[strings.Join(got, " ")]++
+	}
+	for _, addr := range []string{"10.0.0.2:1", "10.0.0.3:1"} { // each in one of four rounds
+		if n := calls[addr]; n < 800 || n > 1200 {
+			t.Errorf("%s called %d times in 4000 rounds, want about 1000", addr, n)
+		}
+	}
+	if len(calls) != 3 {
+		t.Errorf("called %v, want only the two missing", calls)
+	}
+}
