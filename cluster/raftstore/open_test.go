@@ -85,7 +85,7 @@ func TestFaultsAtStart(t *testing.T) {
 			if os.Getuid() == 0 {
 				t.Skip("root writes everywhere")
 			}
-			check(t, os.Chmod(o.Dir, 0o500))            //nolint:gosec // a folder needs x
+			check(t, os.Chmod(o.Dir, 0o500))                 //nolint:gosec // a folder needs x
 			t.Cleanup(func() { _ = os.Chmod(o.Dir, 0o700) }) //nolint:gosec // a folder needs x
 		}, ErrUnusable, []string{"mounted writable"}},
 		{"a folder in place of the probe", func(t *testing.T, o *Options) {
