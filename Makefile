@@ -6,6 +6,7 @@ SHELL       := /usr/bin/env bash
 .PHONY: build test lint bench chaos fuzz clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
+PKGS      ?= ./...
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
 FUZZLIMIT ?= 30m
@@ -14,24 +15,25 @@ MINUTES   ?= 10
 CHAOSTIME ?= 6h
 
 TOOL := go tool -modfile=tools.mod
-GOFILES = git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 ls -d 2>/dev/null
 
 build: ## compile every package, and the program to bin/berth
 	go build ./...
 	@if [ -d cmd/berth ]; then go build -trimpath -o bin/berth ./cmd/berth && echo "built bin/berth"; fi
 
 test: ## run every test with the race detector; the last line holds the totals
-	@go build -o bin/tally ./test/internal/tally
-	go test -race -timeout 9m -json $(TESTFLAGS) ./... | bin/tally
+	@go build -buildvcs=false -o bin/tally ./test/internal/tally
+	go test -race -timeout 9m -json $(TESTFLAGS) $(PKGS) | bin/tally
 
 lint: ## check format, module files, go vet and the linters
 	$(TOOL) golangci-lint config verify
-	@unformatted=$$($(GOFILES) | xargs -r $(TOOL) gofumpt -l); \
-	if [ -n "$$unformatted" ]; then echo "not formatted (go tool -modfile=tools.mod gofumpt -w FILE):"; echo "$$unformatted"; exit 1; fi
+	@unformatted=$$($(TOOL) gofumpt -l .); \
+	if [ -n "$$unformatted" ]; then \
+		echo "not formatted; mend with: $(TOOL) gofumpt -w FILE"; echo "$$unformatted"; exit 1; \
+	fi
 	go mod tidy -diff
 	go mod verify
-	go vet ./...
-	$(TOOL) golangci-lint run ./...
+	go vet $(PKGS)
+	$(TOOL) golangci-lint run $(PKGS)
 
 bench: ## measure the state and three peers on this machine
 	go test -run '^$$' -bench . -benchmem ./fsm/...

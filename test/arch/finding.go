@@ -33,6 +33,7 @@ func Laws() []Law {
 		{"maporder", "a map has another order in every process: what is built from it differs between peers", checkMapOrder},
 		{"rows", "a version of the state is shared by all its readers: a row that can be reached can be changed under them", checkRows},
 		{"tags", "the nouns have one encoding, the log's; JSON shapes belong to httpapi/wire", checkTags},
+		{"markers", "a marker that marks nothing silences a law, or leaves it blind, unseen", checkMarkers},
 		{"sizes", "a reader holds one file, one function, one type in mind", checkSizes},
 		{"globals", "state outside a value is shared by tests, peers and goroutines without anybody saying so", checkGlobals},
 		{"exits", "a panic or exit takes a whole peer down; only the halt helper and main may decide that", checkExits},

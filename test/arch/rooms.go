@@ -76,8 +76,10 @@ func nodeFloor() []Room {
 		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu"}},
 		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "node/gpu"}},
 		{Path: "node/runner/process", Level: 6, May: []string{"fsm/model", "node/runner"}},
-		{Path: "node", Level: 6, May: []string{"fsm/model", "httpapi/wire", "httpapi/client", "cluster/gossip",
-			"node/fence", "node/gpu", "node/runner", "node/journal", "node/nodeapi"}},
+		{Path: "node", Level: 6, May: []string{
+			"fsm/model", "httpapi/wire", "httpapi/client", "cluster/gossip",
+			"node/fence", "node/gpu", "node/runner", "node/journal", "node/nodeapi",
+		}},
 	}
 }
 
@@ -108,23 +110,37 @@ func Libraries() []Library {
 		raftOnly = "only fsm and the peer know Raft: the rest is given states and takes commands"
 	)
 	return append(testLibraries(),
-		Library{Prefix: "github.com/fxamacker/cbor", Why: encoding,
-			Rooms: []string{"fsm/command", "fsm/state", "cluster", "cluster/raftnet", "cluster/gossip"}},
-		Library{Prefix: "github.com/tidwall/btree", Rooms: []string{"fsm/state/table"},
-			Why: "use fsm/state/table: how versions of a table are kept apart is its business alone"},
-		Library{Prefix: "github.com/hashicorp/raft", Why: raftOnly,
-			Rooms: []string{"fsm", "cluster", "cluster/raftnet", "cluster/raftstore"}},
+		Library{
+			Prefix: "github.com/fxamacker/cbor", Why: encoding,
+			Rooms: []string{"fsm/command", "fsm/state", "cluster", "cluster/raftnet", "cluster/gossip"},
+		},
+		Library{
+			Prefix: "github.com/tidwall/btree", Rooms: []string{"fsm/state/table"},
+			Why: "use fsm/state/table: how versions of a table are kept apart is its business alone",
+		},
+		Library{
+			Prefix: "github.com/hashicorp/raft", Why: raftOnly,
+			Rooms: []string{"fsm", "cluster", "cluster/raftnet", "cluster/raftstore"},
+		},
 		Library{Prefix: "github.com/hashicorp/raft-boltdb", Rooms: []string{"cluster", "cluster/raftstore"}, Why: raftOnly},
-		Library{Prefix: "go.etcd.io/bbolt", Rooms: []string{"cluster", "cluster/raftstore", "cluster/archive"},
-			Why: "keep files on disk in the rooms that know how to recover them"},
-		Library{Prefix: "github.com/hashicorp/memberlist", Rooms: []string{"cluster/gossip"},
-			Why: "ask cluster/gossip: its hints are all that the rest may rely on"},
+		Library{
+			Prefix: "go.etcd.io/bbolt", Rooms: []string{"cluster", "cluster/raftstore", "cluster/archive"},
+			Why: "keep files on disk in the rooms that know how to recover them",
+		},
+		Library{
+			Prefix: "github.com/hashicorp/memberlist", Rooms: []string{"cluster/gossip"},
+			Why: "ask cluster/gossip: its hints are all that the rest may rely on",
+		},
 		Library{Prefix: "github.com/gorilla/mux", Rooms: []string{"httpapi"}, Why: "leave routing to httpapi"},
 		Library{Prefix: "github.com/danielgtaylor/huma", Rooms: []string{"httpapi"}, Why: "leave the API's description to httpapi"},
-		Library{Prefix: "github.com/NVIDIA/go-nvml", Rooms: []string{"node/gpu/nvml"},
-			Why: "use node/gpu: the library needs cgo, and everything but one leaf builds without"},
-		Library{Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi", "cmd/..."},
-			Why: "count in a field of your own and let cluster or httpapi expose it"},
+		Library{
+			Prefix: "github.com/NVIDIA/go-nvml", Rooms: []string{"node/gpu/nvml"},
+			Why: "use node/gpu: the library needs cgo, and everything but one leaf builds without",
+		},
+		Library{
+			Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi", "cmd/..."},
+			Why: "count in a field of your own and let cluster or httpapi expose it",
+		},
 	)
 }
 

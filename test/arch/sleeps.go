@@ -14,11 +14,10 @@ const (
 
 // checkSleeps looks for tests that wait for real time to pass.
 func checkSleeps(t *Tree) []Finding {
-	bubbled := bubbleFuncs(t)
+	bubbled := findBubbles(t)
 	var fs []Finding
 	for _, f := range t.Files {
-		simulator := below(f.Dir, "test/sim") && !f.Test
-		if simulator || !f.Test && !below(f.Dir, "test") || inBubble(f.AST) {
+		if !f.Test && !testCode(f.Dir) || inBubble(f.AST) {
 			continue
 		}
 		w := sleepWalk{
@@ -39,9 +38,16 @@ func checkSleeps(t *Tree) []Finding {
 	return sorted(fs)
 }
 
+// testCode reports whether the plain Go files of a folder help tests that run in
+// real time: not the simulator, whose time is virtual, nor the benchmarks, which
+// measure it.
+func testCode(dir string) bool {
+	return below(dir, "test") && !below(dir, "test/sim") && !below(dir, "test/bench")
+}
+
 // sleepWalk judges the nodes of one file, parents first.
 type sleepWalk struct {
-	bubbled              []string          // functions of the package that run in a bubble
+	bubbled              *bubbles
 	sleep, after, bubble []string          // how this file writes time.Sleep, time.After, synctest.Test
 	races                map[ast.Node]bool // cases of a select, where a time limit races with something
 }
@@ -51,7 +57,7 @@ type sleepWalk struct {
 func (w *sleepWalk) judge(n ast.Node) (what string, deeper bool) {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
-		return "", n.Recv != nil || !slices.Contains(w.bubbled, n.Name.Name)
+		return "", n.Recv != nil || !slices.Contains(w.bubbled.run, n.Name.Name)
 	case *ast.SelectStmt:
 		for _, clause := range n.Body.List {
 			if c, ok := clause.(*ast.CommClause); ok && len(n.Body.List) > 1 {
@@ -62,7 +68,8 @@ func (w *sleepWalk) judge(n ast.Node) (what string, deeper bool) {
 		if isCall(n, w.sleep) {
 			return "a time.Sleep", false
 		}
-		return "", !isCall(n, w.bubble)
+		id, ok := n.Fun.(*ast.Ident)
+		return "", !isCall(n, w.bubble) && !(ok && slices.Contains(w.bubbled.open, id.Name))
 	case *ast.ExprStmt:
 		wait, ok := n.X.(*ast.UnaryExpr)
 		if ok && wait.Op == token.ARROW && isCall(wait.X, w.after) && !w.races[n] {
@@ -72,19 +79,37 @@ func (w *sleepWalk) judge(n ast.Node) (what string, deeper bool) {
 	return "", true
 }
 
-// bubbleFuncs lists, by folder, the functions handed to synctest.Test by name.
-func bubbleFuncs(t *Tree) map[string][]string {
-	out := make(map[string][]string)
+// bubbles are the functions of one folder that have to do with a bubble.
+type bubbles struct {
+	run  []string // handed to synctest.Test by name: they run inside
+	open []string // call synctest.Test: the function literals handed to them run inside
+}
+
+// findBubbles collects the bubble functions of every folder.
+func findBubbles(t *Tree) map[string]*bubbles {
+	out := make(map[string]*bubbles)
 	for _, f := range t.Files {
+		b := out[f.Dir]
+		if b == nil {
+			b = &bubbles{}
+			out[f.Dir] = b
+		}
 		test := localSelectors(f.AST, "testing/synctest", "Test")
-		ast.Inspect(f.AST, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && isCall(call, test) && len(call.Args) == 2 {
-				if id, ok := call.Args[1].(*ast.Ident); ok {
-					out[f.Dir] = append(out[f.Dir], id.Name)
+		for _, d := range f.AST.Decls {
+			ast.Inspect(d, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || !isCall(call, test) || len(call.Args) != 2 {
+					return true
 				}
-			}
-			return true
-		})
+				if id, ok := call.Args[1].(*ast.Ident); ok {
+					b.run = append(b.run, id.Name)
+				}
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+					b.open = append(b.open, fn.Name.Name)
+				}
+				return true
+			})
+		}
 	}
 	return out
 }

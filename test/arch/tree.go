@@ -95,10 +95,11 @@ func list(root string) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		return walk(root)
 	}
-	cmd := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard") //nolint:gosec // fixed words and our own root
+	// A checkout may belong to another user than the one who tests it.
+	cmd := exec.Command("git", "-C", root, "-c", "safe.directory="+root, "ls-files", "-z", "--cached", "--others", "--exclude-standard") //nolint:gosec // fixed words and our own root
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w", err)
+		return nil, fmt.Errorf("git ls-files: %w", withStderr(err))
 	}
 	var paths []string
 	for p := range bytes.SplitSeq(out, []byte{0}) {
@@ -110,6 +111,14 @@ func list(root string) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), readFolders(root, paths)
+}
+
+// withStderr adds what a failed command said.
+func withStderr(err error) error {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	return err
 }
 
 // readFolders opens every folder of the tree. What git says is hidden from the
