@@ -22,6 +22,7 @@ func (a Addr) String() string { return string(a) }
 type conn struct {
 	net           *Net
 	host          *Host
+	peer          *conn
 	in, out       *pipe
 	local, remote Addr
 	readBy        time.Time
@@ -35,6 +36,7 @@ func connect(from, to *Host, local, remote Addr) (near, far *conn) {
 	forth, back := newPipe(from, to), newPipe(to, from)
 	near = &conn{net: from.net, host: from, in: back, out: forth, local: local, remote: remote}
 	far = &conn{net: to.net, host: to, in: forth, out: back, local: remote, remote: local}
+	near.peer, far.peer = far, near
 	from.conns[near] = struct{}{}
 	to.conns[far] = struct{}{}
 	return near, far
@@ -120,6 +122,14 @@ func (c *conn) reset() {
 	c.broken = true
 	c.in.readers.give()
 	c.out.writers.give()
+}
+
+func (c *conn) resetAfter(d time.Duration) {
+	time.AfterFunc(d, func() {
+		c.net.mu.Lock()
+		defer c.net.mu.Unlock()
+		c.reset()
+	})
 }
 
 // Close sends what was written and then the end of the stream; it does not wait for either.

@@ -144,6 +144,7 @@ func (h *Host) crash() {
 		c.in.readers.give()
 		c.out.writers.give()
 		delete(c.in.path.pipes, c.in)
+		c.peer.resetAfter(giveUp)
 	}
 	for _, l := range h.listeners {
 		l.changed.give()

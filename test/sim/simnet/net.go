@@ -12,7 +12,8 @@
 //
 // What is like TCP: bytes arrive in order or not at all, loss shows as delay that grows, a cut is silent and
 // only deadlines notice it, a full window blocks the writer, a machine that crashed says nothing, and one
-// that came back resets the connections of its former life.
+// that came back resets the connections of its former life. Connections to the dead end by keep-alive, as
+// those of Go programs do: within 15 s of a restart, after 150 s without one.
 package simnet
 
 import (
@@ -23,11 +24,14 @@ import (
 )
 
 const (
-	minRetry = 200 * time.Millisecond // first retransmission of data, doubled each time
-	maxRetry = 2 * time.Second        // longest gap between two retransmissions of data
-	synRetry = time.Second            // first retransmission of a connection request, doubled each time
-	window   = 256 << 10              // bytes on the way or unread in one direction of a connection
-	backlog  = 128                    // connections that wait to be accepted
+	minRetry  = 200 * time.Millisecond // first retransmission of data, doubled each time
+	maxRetry  = 2 * time.Second        // longest gap between two retransmissions of data
+	synRetry  = time.Second            // first retransmission of a connection request, doubled each time
+	keepAlive = 15 * time.Second       // gap between two questions whether a silent other side still lives
+	giveUp    = 150 * time.Second      // unanswered for so long, the connection is given up
+
+	window  = 256 << 10 // bytes on the way or unread in one direction of a connection
+	backlog = 128       // connections that wait to be accepted
 )
 
 // Link is the quality of the way from one host to another. Each direction has its own.
@@ -206,14 +210,14 @@ func (p *path) lost() bool {
 	return p.link.Loss > 0 && p.random.Float64() < p.link.Loss
 }
 
-// resetOrphans tells those that still speak to a host's former life that nobody knows their connection.
-// Only a connection with something to send notices: silence is never answered.
+// resetOrphans tells those that still speak to a host's former life that nobody knows their connection: at
+// once where something waits to be sent, else when the next keep-alive asks.
 func (n *Net) resetOrphans(old *Host) {
-	for _, h := range n.hosts {
-		for c := range h.conns {
-			if c.out.to == old && c.out.size > 0 {
-				c.reset()
-			}
+	for c := range old.conns {
+		if c.peer.out.size > 0 {
+			c.peer.reset()
+		} else {
+			c.peer.resetAfter(keepAlive)
 		}
 	}
 }

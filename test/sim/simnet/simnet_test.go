@@ -211,6 +211,23 @@ func TestCrashIsSilent(t *testing.T) {
 	})
 }
 
+func TestKeepAliveEndsConnectionsToTheDead(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		bubble(t, func(t *testing.T, l *link) {
+			l.a.Crash()
+			want := 150 * time.Second
+			if restart {
+				l.net.Host("a")
+				want = 15 * time.Second
+			}
+			start := time.Now()
+			if _, err := l.cb.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) || time.Since(start) != want {
+				t.Errorf("restart %v: %v after %v, want a reset after %v", restart, err, time.Since(start), want)
+			}
+		})
+	}
+}
+
 func TestPauseHoldsBothWays(t *testing.T) {
 	bubble(t, func(t *testing.T, l *link) {
 		l.a.Pause()

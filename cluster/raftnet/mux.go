@@ -1,0 +1,181 @@
+package raftnet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// The first byte of a connection says what it is for. The values are part of the protocol.
+const (
+	kindRaft byte = 'R'
+	kindCall byte = 'C'
+)
+
+const (
+	greetTimeout = 5 * time.Second // for a new connection to say its kind, a TLS handshake included
+	maxGreeting  = 256             // connections that have not said it yet
+)
+
+// MuxConfig says where and how a Mux listens.
+type MuxConfig struct {
+	Network   Network
+	Bind      string       // address to listen on
+	Advertise string       // address under which other peers reach this one; empty: the bound address
+	Calls     *Server      // answers other peers' calls; nil: such connections are closed
+	Logger    *slog.Logger // nil: nothing is logged
+}
+
+// Mux is a peer's one listener. It reads the first byte of each connection and hands it on to Raft or to the
+// call server; a connection that says nothing within five seconds, or nothing known, is closed.
+type Mux struct {
+	listener net.Listener
+	address  net.Addr
+	raft     *stream
+	calls    *Server
+	greeting *registry
+	log      *slog.Logger
+	stop     chan struct{}
+	once     sync.Once
+	running  sync.WaitGroup
+}
+
+// advertised is an address that need not be one of this machine's.
+type advertised struct{ network, address string }
+
+func (a advertised) Network() string { return a.network }
+func (a advertised) String() string  { return a.address }
+
+// Listen opens the listener and starts to accept.
+func Listen(config MuxConfig) (*Mux, error) {
+	listener, err := config.Network.Listen(config.Bind)
+	if err != nil {
+		return nil, fmt.Errorf("listen for peers on %s: %w", config.Bind, err)
+	}
+	address := listener.Addr()
+	if config.Advertise != "" {
+		address = advertised{address.Network(), config.Advertise}
+	}
+	log := config.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	m := &Mux{
+		listener: listener,
+		address:  address,
+		raft:     newStream(config.Network, address),
+		calls:    config.Calls,
+		greeting: newRegistry(maxGreeting),
+		log:      log,
+		stop:     make(chan struct{}),
+	}
+	m.running.Go(m.accept)
+	return m, nil
+}
+
+// Addr is the address under which other peers reach this one.
+func (m *Mux) Addr() net.Addr { return m.address }
+
+// Raft is the stream layer of Raft's connections. NewTransport closes it with the transport; the Mux and the
+// calls go on without it.
+func (m *Mux) Raft() StreamLayer { return m.raft }
+
+// Close ends the listener, Raft's streams and the connections that have not said their kind, and waits for
+// the goroutines that served them. The call server is its owner's to close.
+func (m *Mux) Close() error {
+	var err error
+	m.once.Do(func() {
+		close(m.stop)
+		err = m.listener.Close()
+		m.greeting.close()
+		_ = m.raft.Close()
+	})
+	m.running.Wait()
+	return err
+}
+
+// accept takes connections until the Mux closes. Failures such as a lack of file descriptors pass: it tries
+// again ever more slowly, up to a second.
+func (m *Mux) accept() {
+	const first, longest = 5 * time.Millisecond, time.Second
+	delay := first
+	for {
+		conn, err := m.listener.Accept()
+		if err == nil {
+			delay = first
+			m.running.Go(func() { m.greet(conn) })
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		m.log.Error("cannot accept connections of peers; trying again", "address", m.address, "in", delay, "error", err)
+		select {
+		case <-m.stop:
+			return
+		case <-time.After(delay):
+			delay = min(2*delay, longest)
+		}
+	}
+}
+
+// greet learns what a connection is for and hands it to its owner.
+func (m *Mux) greet(conn net.Conn) {
+	guest, err := m.greeting.adopt(conn)
+	if err != nil {
+		m.log.Warn("turned a connection away", "from", conn.RemoteAddr(), "reason", err)
+		return
+	}
+	kind, err := readKind(guest)
+	if err == nil && kind == kindRaft {
+		err = m.raft.deliver(m.greeting.release(guest))
+	} else if err == nil && kind == kindCall && m.calls != nil {
+		err = m.calls.admit(m.greeting.release(guest))
+	} else {
+		_ = guest.Close()
+		if err == nil {
+			err = fmt.Errorf("first byte %#x is none that is served here", kind)
+		}
+	}
+	if err != nil {
+		m.log.Warn("turned a connection away", "from", conn.RemoteAddr(), "reason", err)
+	}
+}
+
+func readKind(conn net.Conn) (byte, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(greetTimeout)); err != nil {
+		return 0, err
+	}
+	var first [1]byte
+	if _, err := io.ReadFull(conn, first[:]); err != nil {
+		return 0, fmt.Errorf("no first byte: %w", err)
+	}
+	return first[0], conn.SetReadDeadline(time.Time{})
+}
+
+// dialKind opens a stream that says what it is for.
+func dialKind(network Network, address string, kind byte, timeout time.Duration) (net.Conn, error) {
+	start := time.Now()
+	conn, err := network.Dial(address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	if timeout > 0 {
+		err = conn.SetWriteDeadline(start.Add(timeout))
+	}
+	if err == nil {
+		_, err = conn.Write([]byte{kind})
+	}
+	if err == nil {
+		err = conn.SetWriteDeadline(time.Time{})
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}

@@ -1,0 +1,83 @@
+package raftnet
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// maxRaftConns bounds Raft's open connections, both ways together. A peer keeps a handful to each other.
+const maxRaftConns = 256
+
+// StreamLayer is what raft.NetworkTransport needs of a network; Mux.Raft gives one.
+type StreamLayer = raft.StreamLayer
+
+// stream is Raft's share of the Mux. It remembers every connection, accepted or dialled, because
+// raft.NetworkTransport forgets those that it accepted: after its Close their goroutines would wait on them
+// for ever.
+type stream struct {
+	network  Network
+	address  net.Addr
+	conns    *registry
+	accepted chan net.Conn
+	stop     chan struct{}
+	once     sync.Once
+}
+
+func newStream(network Network, address net.Addr) *stream {
+	return &stream{
+		network:  network,
+		address:  address,
+		conns:    newRegistry(maxRaftConns),
+		accepted: make(chan net.Conn),
+		stop:     make(chan struct{}),
+	}
+}
+
+// deliver hands a connection to Accept; it waits until someone accepts.
+func (s *stream) deliver(conn net.Conn) error {
+	c, err := s.conns.adopt(conn)
+	if err != nil {
+		return err
+	}
+	select {
+	case s.accepted <- c:
+		return nil
+	case <-s.stop:
+		_ = c.Close()
+		return net.ErrClosed
+	}
+}
+
+// Accept waits for another peer's connection.
+func (s *stream) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.accepted:
+		return c, nil
+	case <-s.stop:
+		return nil, net.ErrClosed
+	}
+}
+
+// Dial connects to another peer's Raft.
+func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	conn, err := dialKind(s.network, string(address), kindRaft, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return s.conns.adopt(conn)
+}
+
+// Addr is the advertised address: Raft names this peer by it.
+func (s *stream) Addr() net.Addr { return s.address }
+
+// Close closes all of Raft's connections and takes no more.
+func (s *stream) Close() error {
+	s.once.Do(func() {
+		close(s.stop)
+		s.conns.close()
+	})
+	return nil
+}
