@@ -41,7 +41,7 @@ func checkMapOrder(t *Tree) []Finding {
 type mapWalk struct {
 	info   *types.Info
 	free   []int      // lines that an order-free comment covers
-	sorted []ast.Node // calls whose result is sorted at once
+	sorted []ast.Node // calls whose result is sorted, or put into a map, at once
 }
 
 // judge says what in a node walks over a map, or "".
@@ -53,7 +53,7 @@ func (w *mapWalk) judge(n ast.Node) string {
 		}
 	case *ast.CallExpr:
 		switch name := w.called(n); name {
-		case "slices.Sorted", "slices.SortedFunc", "maps.Collect", "maps.Insert":
+		case "slices.Sorted", "maps.Collect", "maps.Insert": // not SortedFunc: equal elements keep map order
 			for _, arg := range n.Args {
 				w.sorted = append(w.sorted, ast.Unparen(arg))
 			}

@@ -68,8 +68,10 @@ func (w *sleepWalk) judge(n ast.Node) (what string, deeper bool) {
 		if isCall(n, w.sleep) {
 			return "a time.Sleep", false
 		}
-		id, ok := n.Fun.(*ast.Ident)
-		return "", !isCall(n, w.bubble) && !(ok && slices.Contains(w.bubbled.open, id.Name))
+		if id, ok := n.Fun.(*ast.Ident); ok && slices.Contains(w.bubbled.open, id.Name) {
+			return "", false
+		}
+		return "", !isCall(n, w.bubble)
 	case *ast.ExprStmt:
 		wait, ok := n.X.(*ast.UnaryExpr)
 		if ok && wait.Op == token.ARROW && isCall(wait.X, w.after) && !w.races[n] {
