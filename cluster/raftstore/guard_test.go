@@ -202,6 +202,30 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
+// TestTermThatCannotBeWritten: raft would panic on its own goroutine, where
+// nothing can catch it. The watchdog ends the peer in order instead.
+func TestTermThatCannotBeWritten(t *testing.T) {
+	inTrio(t, true, func(c *trio) {
+		old := c.leader(nil, time.Minute)
+		for _, p := range c.peers {
+			if p != old {
+				p.store.failTerm(syscall.ENOSPC)
+			}
+		}
+		c.silence(old)
+		time.Sleep(time.Minute)
+		ended := 0
+		for _, p := range c.peers {
+			if p.action() == Exit {
+				ended++
+			}
+		}
+		if ended == 0 {
+			t.Error("nobody ended, though no new term could be written")
+		}
+	})
+}
+
 // nullFSM keeps nothing.
 type nullFSM struct{}
 

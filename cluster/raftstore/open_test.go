@@ -144,10 +144,10 @@ func TestFaultsAtStart(t *testing.T) {
 func fillStore(t *testing.T, s *Store) {
 	t.Helper()
 	check(t, s.Stable().SetUint64([]byte("CurrentTerm"), 1))
-	for batch := range 20 {
-		logs := make([]*raft.Log, 100)
+	for batch := range 2 {
+		logs := make([]*raft.Log, 1000)
 		for i := range logs {
-			logs[i] = &raft.Log{Index: uint64(100*batch + i + 1), Term: 1, Data: bytes.Repeat([]byte("d"), 50)}
+			logs[i] = &raft.Log{Index: uint64(1000*batch + i + 1), Term: 1, Data: bytes.Repeat([]byte("d"), 50)}
 		}
 		check(t, s.Logs().StoreLogs(logs))
 	}

@@ -22,6 +22,22 @@ type flakyStore struct {
 	hung   chan struct{} // while not nil, log writes wait for it to be closed
 	fail   error         // what the next log write answers
 	stored int           // log writes that succeeded
+	term   error         // what every write of a number answers
+}
+
+func (f *flakyStore) failTerm(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.term = err
+}
+
+func (f *flakyStore) SetUint64(key []byte, val uint64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.term != nil {
+		return f.term
+	}
+	return f.InmemStore.SetUint64(key, val)
 }
 
 func newFlaky() *flakyStore { return &flakyStore{InmemStore: raft.NewInmemStore()} }
@@ -237,7 +253,9 @@ func TestCallersThatWouldPanicAreHeld(t *testing.T) {
 		var exits int
 		go dog.Watch(ctx, time.Hour, always(false), func(Verdict) { exits++ })
 		synctest.Wait()
-		stable := dog.Stable(failingStable{})
+		store := newFlaky()
+		store.failTerm(syscall.EIO)
+		stable := dog.Stable(store)
 		returned, ended := false, false
 		go func() {
 			defer func() { ended = true }()
@@ -255,10 +273,6 @@ func TestCallersThatWouldPanicAreHeld(t *testing.T) {
 		}
 	})
 }
-
-type failingStable struct{ raft.StableStore }
-
-func (failingStable) SetUint64([]byte, uint64) error { return syscall.EIO }
 
 // TestOptionalMethodsSurvive: raft asks its log store one optional question.
 func TestOptionalMethodsSurvive(t *testing.T) {
