@@ -41,6 +41,11 @@ var ErrStopped = errors.New("gossip: has left the cluster or was closed")
 // the wait only keeps updates in a burst from overtaking each other's packets.
 const announceWait = 10 * time.Millisecond
 
+// goodbyeSpreads is how long the others get to pass a goodbye on, five rounds of
+// gossip. The departure proper comes after it and would displace what is still
+// queued about this member.
+const goodbyeSpreads = time.Second
+
 // Gossip is one member's view of the cluster and its own place in it. Its
 // methods may be called from any goroutine.
 type Gossip struct {
@@ -167,8 +172,9 @@ func (g *Gossip) SetMeta(m Meta) error {
 }
 
 // Leave says goodbye, so that the others show this member as departed rather
-// than silent, and waits until that is sent, at most for timeout. Only Close
-// may follow. Without Leave the others notice the absence by themselves.
+// than silent, and waits until that is sent: two to four seconds in company, and
+// at most timeout. Only Close may follow. Without Leave the others notice the
+// absence by themselves.
 func (g *Gossip) Leave(timeout time.Duration) error {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
@@ -178,12 +184,15 @@ func (g *Gossip) Leave(timeout time.Duration) error {
 	g.halt()
 	record := markLeaving(*g.self.record.Load())
 	g.self.record.Store(&record)
-	half := max(timeout/2, time.Millisecond) // to memberlist zero means for ever
+	part := max(timeout/3, time.Millisecond) // to memberlist zero means for ever
 	// The goodbye in the record tells a departure from a failure, which
 	// memberlist knows but does not pass on. If it does not get through the
 	// others show us as silent: a hint less, no harm.
-	_ = g.list.UpdateNode(half)
-	if err := g.list.Leave(half); err != nil {
+	_ = g.list.UpdateNode(part)
+	if g.list.NumMembers() > 1 {
+		time.Sleep(min(part, goodbyeSpreads))
+	}
+	if err := g.list.Leave(part); err != nil {
 		return fmt.Errorf("gossip: leave: %w", err)
 	}
 	return nil

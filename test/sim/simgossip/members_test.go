@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,17 +109,12 @@ func (w *world) within(d time.Duration, what string, of []*gossip.Gossip, holds 
 	w.t.Helper()
 	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		synctest.Wait()
-		missing := 0
-		for _, g := range of {
-			if !holds(g) {
-				missing++
-			}
-		}
-		if missing == 0 {
+		i := slices.IndexFunc(of, func(g *gossip.Gossip) bool { return !holds(g) })
+		if i < 0 {
 			return
 		}
 		if time.Since(start) > d {
-			w.t.Fatalf("after %v still %d of %d do not hold: %s", d, missing, len(of), what)
+			w.t.Fatalf("after %v not yet %q on %s, which sees %+v", d, what, of[i].Addr(), of[i].Members())
 		}
 	}
 }
@@ -134,7 +130,7 @@ func TestThirtyConvergeFromTwoSeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 30)
 		defer w.end()
-		w.converge(20 * time.Second)
+		w.converge(2 * time.Minute)
 		m := see(w.members[29], "n03")
 		want := gossip.Member{Name: "n03", Addr: addr(3), Meta: config(3).Meta, State: gossip.StateAlive, Since: m.Since}
 		if m != want {
@@ -147,7 +143,7 @@ func TestCutMemberIsHintedSilentAndReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 30)
 		defer w.end()
-		w.converge(20 * time.Second)
+		w.converge(2 * time.Minute)
 		var rest []netip.AddrPort
 		for i := range 29 {
 			rest = append(rest, addr(i))
@@ -158,7 +154,7 @@ func TestCutMemberIsHintedSilentAndReturns(t *testing.T) {
 		})
 		time.Sleep(3 * time.Minute) // memberlist has long forgotten the other side
 		w.links.SetAll(lan)
-		w.converge(time.Minute)
+		w.converge(2 * time.Minute)
 	})
 }
 
@@ -174,7 +170,7 @@ func TestHalvesFindEachOtherAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.converge(20 * time.Second)
+		w.converge(2 * time.Minute)
 		w.links.Split(
 			[]netip.AddrPort{addr(0), addr(1), addr(2)},
 			[]netip.AddrPort{addr(3), addr(4), addr(5)},
@@ -192,7 +188,7 @@ func TestOneWayCutIsNoDeath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
 		defer w.end()
-		w.converge(20 * time.Second)
+		w.converge(2 * time.Minute)
 		w.links.Set(addr(2), addr(3), simgossip.Link{Cut: true})
 		for range 60 {
 			time.Sleep(time.Second)
@@ -209,7 +205,7 @@ func TestLeaveIsToldFromCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 5)
 		defer w.end()
-		w.converge(20 * time.Second)
+		w.converge(2 * time.Minute)
 		crashed, left := w.members[3], w.members[4]
 		if err := left.Leave(5 * time.Second); err != nil {
 			t.Fatal(err)
@@ -249,12 +245,12 @@ func TestMemberReturnsUnderItsName(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 5)
 				defer w.end()
-				w.converge(20 * time.Second)
+				w.converge(2 * time.Minute)
 				if err := end(w.members[0]); err != nil { // a seed, too
 					t.Fatal(err)
 				}
 				w.members[0] = w.start(0, nil)
-				w.converge(time.Minute)
+				w.converge(2 * time.Minute)
 			})
 		})
 	}
@@ -264,7 +260,7 @@ func TestMetaSpreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 30)
 		defer w.end()
-		w.converge(20 * time.Second)
+		w.converge(2 * time.Minute)
 		next := config(5).Meta
 		for level := range uint32(10) { // a burst: the last one counts
 			next.Level = level
@@ -272,7 +268,7 @@ func TestMetaSpreads(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.within(5*time.Second, "new record seen", w.members, func(g *gossip.Gossip) bool {
+		w.within(2*time.Minute, "new record seen", w.members, func(g *gossip.Gossip) bool {
 			return see(g, "n05").Meta == next
 		})
 	})
@@ -282,7 +278,7 @@ func TestFirstHolderKeepsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3)
 		defer w.end()
-		w.converge(20 * time.Second)
+		w.converge(2 * time.Minute)
 		var log lockedBuffer
 		second := w.start(3, func(c *gossip.Config) {
 			c.Name = "n02"
@@ -311,7 +307,7 @@ func TestClustersDoNotMix(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 2)
 				defer w.end()
-				w.converge(20 * time.Second)
+				w.converge(2 * time.Minute)
 				stranger := w.start(2, change)
 				defer func() { _ = stranger.Close() }()
 				if _, err := stranger.Join(t.Context(), []string{addr(0).String()}); err == nil {
@@ -335,14 +331,14 @@ func TestKeyRotatesByRestarts(t *testing.T) {
 		before, after := bytes.Repeat([]byte{7}, 32), bytes.Repeat([]byte{8}, 16)
 		for _, keys := range [][][]byte{{before, after}, {after, before}, {after}} {
 			for i := range w.members {
-				w.converge(time.Minute)
+				w.converge(2 * time.Minute)
 				if err := w.members[i].Close(); err != nil {
 					t.Fatal(err)
 				}
 				w.members[i] = w.start(i, func(c *gossip.Config) { c.Keys = keys })
 			}
 		}
-		w.converge(time.Minute)
+		w.converge(2 * time.Minute)
 	})
 }
 
