@@ -26,7 +26,7 @@ type cluster struct {
 type peer struct {
 	id        string
 	mux       *raftnet.Mux
-	transport *raftnet.Transport
+	transport *pipeWatch
 	raft      *raft.Raft
 	log       *slowLog
 	fsm       *journal
@@ -35,8 +35,7 @@ type peer struct {
 type clusterConfig struct {
 	seed      uint64
 	unguarded raftnet.Unguarded
-	timeout   time.Duration                  // of the transport
-	tune      func(peer int, c *raft.Config) // after the defaults were set
+	tune      func(peer int, c *raft.Config) // called after the defaults were set
 }
 
 func startCluster(t *testing.T, config clusterConfig) *cluster {
@@ -67,7 +66,7 @@ func (c *cluster) startPeer(t *testing.T, i int, id string, servers raft.Configu
 		config.tune(i, rc)
 	}
 	p := &peer{id: id, mux: mux, log: &slowLog{InmemStore: raft.NewInmemStore()}, fsm: &journal{}}
-	p.transport = raftnet.NewTransport(mux.Raft(), raftnet.TransportConfig{Timeout: config.timeout, Unguarded: config.unguarded})
+	p.transport = &pipeWatch{Transport: raftnet.NewTransport(mux.Raft(), raftnet.TransportConfig{Unguarded: config.unguarded})}
 	snapshots := raft.NewInmemSnapshotStore()
 	if err := raft.BootstrapCluster(rc, p.log, p.log.InmemStore, snapshots, p.transport, servers); err != nil {
 		t.Fatal(err)
@@ -81,6 +80,7 @@ func (c *cluster) startPeer(t *testing.T, i int, id string, servers raft.Configu
 func (c *cluster) stop(t *testing.T) {
 	t.Helper()
 	for _, p := range c.peers {
+		p.transport.closePipelines()
 		if err := p.raft.Shutdown().Error(); err != nil {
 			t.Error(err)
 		}
@@ -152,20 +152,45 @@ func (p *peer) apply(command string) error {
 	return p.raft.Apply([]byte(command), time.Second).Error()
 }
 
+// pipeWatch remembers raft's pipelines, to close those that wait on themselves: raft could not shut down.
+type pipeWatch struct {
+	*raftnet.Transport
+	mu    sync.Mutex
+	pipes []raft.AppendPipeline
+}
+
+// AppendEntriesPipeline is the Transport's.
+func (w *pipeWatch) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	pipe, err := w.Transport.AppendEntriesPipeline(id, target)
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.pipes = append(w.pipes, pipe)
+	}
+	return pipe, err
+}
+
+func (w *pipeWatch) closePipelines() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pipe := range w.pipes {
+		_ = pipe.Close()
+	}
+}
+
 // slowLog is a log in memory whose writes can be made to wait or to fail.
 type slowLog struct {
 	*raft.InmemStore
 	mu    sync.Mutex
 	until time.Time // writes wait for this time
-	fail  bool      // and then fail
+	fail  error     // and then fail, if it is set
 }
 
-var errDisk = errors.New("disk error")
-
-func (l *slowLog) stall(d time.Duration, fail bool) {
+// stall makes the writes of the next d wait until d is over and then fail, unless the failure is nil.
+func (l *slowLog) stall(d time.Duration, failure error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.until, l.fail = time.Now().Add(d), fail
+	l.until, l.fail = time.Now().Add(d), failure
 }
 
 func (l *slowLog) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
@@ -176,8 +201,8 @@ func (l *slowLog) StoreLogs(entries []*raft.Log) error {
 	l.mu.Unlock()
 	if wait := time.Until(until); wait > 0 {
 		time.Sleep(wait)
-		if fail {
-			return errDisk
+		if fail != nil {
+			return fail
 		}
 	}
 	return l.InmemStore.StoreLogs(entries)

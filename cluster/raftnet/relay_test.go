@@ -1,0 +1,228 @@
+package raftnet
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const ms = time.Millisecond
+
+// rig is a relay between a test that plays the wire and one that plays raft's main goroutine.
+type rig struct {
+	*relay
+	wire chan raft.RPC
+}
+
+func withRelay(t *testing.T, limit time.Duration, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		wire := make(chan raft.RPC)
+		r := &rig{newRelay(wire, &book{}, limit), wire}
+		go r.run()
+		f(t, r)
+		close(r.stop)
+		<-r.stopped
+	})
+}
+
+func (r *rig) send(command any) <-chan raft.RPCResponse {
+	answer := make(chan raft.RPCResponse, 1)
+	r.wire <- raft.RPC{Command: command, RespChan: answer}
+	synctest.Wait()
+	return answer
+}
+
+// acknowledge lets raft accept a heartbeat of the leader in the term.
+func (r *rig) acknowledge(t *testing.T, term uint64) {
+	t.Helper()
+	answer := r.send(heartbeat(leader, term))
+	rpc := <-r.out
+	rpc.Respond(accepted(term).Response, nil)
+	wantAnswer(t, answer, true)
+}
+
+func wantAnswer(t *testing.T, answer <-chan raft.RPCResponse, want bool) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case got := <-answer:
+		if !want {
+			t.Errorf("answered %+v, want no answer", got)
+		}
+	default:
+		if want {
+			t.Error("no answer")
+		}
+	}
+}
+
+func (r *rig) wantNothingFor(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case rpc := <-r.out:
+		t.Errorf("raft was given a %T", rpc.Command)
+	case <-time.After(d):
+	}
+}
+
+func TestBusyAnswerBeforeRaftTookTheHeartbeat(t *testing.T) {
+	withRelay(t, time.Minute, func(t *testing.T, r *rig) {
+		r.acknowledge(t, 5)
+		answer := r.send(heartbeat(leader, 5))
+		time.Sleep(19 * ms)
+		wantAnswer(t, answer, false)
+		time.Sleep(ms)
+		wantAnswer(t, answer, true)
+		r.wantNothingFor(t, time.Second) // it was dropped
+		if r.inPlace.Load() != 1 {
+			t.Error("the answer was not counted")
+		}
+	})
+}
+
+func TestBusyAnswerAfterRaftTookTheHeartbeat(t *testing.T) {
+	withRelay(t, time.Minute, func(t *testing.T, r *rig) {
+		r.acknowledge(t, 5)
+		answer := r.send(heartbeat(leader, 5))
+		rpc := <-r.out
+		time.Sleep(20 * ms)
+		wantAnswer(t, answer, true)
+		rpc.Respond(accepted(5).Response, nil)
+		wantAnswer(t, answer, false) // raft's own came too late
+		r.acknowledge(t, 5)          // and the relay goes on
+	})
+}
+
+func TestBusyAnswersGoOnBehindASlowRequest(t *testing.T) {
+	withRelay(t, time.Minute, func(t *testing.T, r *rig) {
+		r.acknowledge(t, 5)
+		entries := r.send(&raft.AppendEntriesRequest{RPCHeader: leader, Term: 5, LeaderCommitIndex: 1})
+		rpc := <-r.out
+		for range 10 {
+			answer := r.send(heartbeat(leader, 5))
+			time.Sleep(20 * ms)
+			wantAnswer(t, answer, true)
+		}
+		rpc.Respond(accepted(5).Response, nil)
+		wantAnswer(t, entries, true)
+	})
+}
+
+func TestHeartbeatOfAnUnknownTermWaits(t *testing.T) {
+	withRelay(t, time.Minute, func(t *testing.T, r *rig) {
+		r.acknowledge(t, 5)
+		later := r.send(heartbeat(leader, 6))
+		known := r.send(heartbeat(leader, 5))
+		time.Sleep(time.Second)
+		wantAnswer(t, later, false)
+		wantAnswer(t, known, true)
+		rpc := <-r.out
+		rpc.Respond(accepted(6).Response, nil)
+		wantAnswer(t, later, true)
+	})
+}
+
+func TestNoBusyAnswerAfterAVote(t *testing.T) {
+	withRelay(t, time.Minute, func(t *testing.T, r *rig) {
+		r.acknowledge(t, 5)
+		vote := r.send(&raft.RequestVoteRequest{Term: 6})
+		rpc := <-r.out
+		during := r.send(heartbeat(leader, 5))
+		time.Sleep(20 * ms)
+		wantAnswer(t, during, true) // the vote has not left
+		rpc.Respond(&raft.RequestVoteResponse{Term: 6, Granted: true}, nil)
+		wantAnswer(t, vote, true)
+		after := r.send(heartbeat(leader, 5))
+		time.Sleep(time.Second)
+		wantAnswer(t, after, false)
+		(<-r.out).RespChan <- raft.RPCResponse{Response: &raft.AppendEntriesResponse{Term: 6}}
+		wantAnswer(t, after, true)
+	})
+}
+
+func TestBusyAnswersEnd(t *testing.T) {
+	withRelay(t, time.Second, func(t *testing.T, r *rig) {
+		r.acknowledge(t, 5)
+		time.Sleep(time.Second)
+		answer := r.send(heartbeat(leader, 5))
+		time.Sleep(time.Minute)
+		wantAnswer(t, answer, false)
+	})
+}
+
+func TestNoLimitNoBusyAnswers(t *testing.T) {
+	withRelay(t, 0, func(t *testing.T, r *rig) {
+		r.acknowledge(t, 5)
+		answer := r.send(heartbeat(leader, 5))
+		time.Sleep(time.Minute)
+		wantAnswer(t, answer, false)
+	})
+}
+
+func TestMalformedRequestsDoNotReachRaft(t *testing.T) {
+	configuration := raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "n0", Address: "n0:1"}}})
+	entries := func(prev uint64, logs ...*raft.Log) *raft.AppendEntriesRequest {
+		return &raft.AppendEntriesRequest{RPCHeader: leader, Term: 5, PrevLogEntry: prev, Entries: logs}
+	}
+	snapshot := func(size int64, configuration []byte) *raft.InstallSnapshotRequest {
+		return &raft.InstallSnapshotRequest{SnapshotVersion: 1, Term: 5, Size: size, Configuration: configuration}
+	}
+	for name, c := range map[string]struct {
+		command any
+		refused bool
+	}{
+		"sound entries":            {entries(7, &raft.Log{Index: 8, Term: 4}, &raft.Log{Index: 9, Term: 5}), false},
+		"sound configuration":      {entries(7, &raft.Log{Index: 8, Term: 5, Type: raft.LogConfiguration, Data: configuration}), false},
+		"sound snapshot":           {snapshot(3, configuration), false},
+		"nil entry":                {entries(7, &raft.Log{Index: 8, Term: 5}, nil), true},
+		"gap":                      {entries(7, &raft.Log{Index: 9, Term: 5}), true},
+		"entry of a later term":    {entries(7, &raft.Log{Index: 8, Term: 6}), true},
+		"entry of no term":         {entries(7, &raft.Log{Index: 8}), true},
+		"request of no term":       {heartbeat(leader, 0), true},
+		"unreadable configuration": {entries(7, &raft.Log{Index: 8, Term: 5, Type: raft.LogConfiguration, Data: []byte{0xc1}}), true},
+		"snapshot below zero":      {snapshot(-1, configuration), true},
+		"snapshot for nobody":      {snapshot(3, []byte{0xc1}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withRelay(t, 0, func(t *testing.T, r *rig) {
+				answer, data := make(chan raft.RPCResponse, 1), strings.NewReader("abc")
+				rpc := raft.RPC{Command: c.command, RespChan: answer}
+				if _, ok := c.command.(*raft.InstallSnapshotRequest); ok {
+					rpc.Reader = data
+				}
+				r.wire <- rpc
+				synctest.Wait()
+				select {
+				case got := <-answer:
+					if !c.refused || got.Error == nil || !strings.Contains(got.Error.Error(), "malformed") {
+						t.Error("answered:", got.Error)
+					}
+					if rpc.Reader != nil && data.Len() > 0 {
+						t.Error("the snapshot's bytes are left on the connection")
+					}
+				case <-r.out:
+					if c.refused {
+						t.Error("raft was given it")
+					}
+				}
+			})
+		})
+	}
+}
+
+// FuzzCheck: no configuration from the wire ends the process.
+func FuzzCheck(f *testing.F) {
+	f.Add(raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "n0", Address: "n0:1"}}}))
+	f.Add([]byte{0xc1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = bytes.Clone(data)
+		if checkConfiguration(data) == nil {
+			raft.DecodeConfiguration(data)
+		}
+	})
+}
