@@ -1,0 +1,160 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// jumpAfterRestore keeps numbers that the lost past may have given out from being
+// given out again.
+const jumpAfterRestore = 1000
+
+func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
+	if !t.settings().Incarnation.IsZero() {
+		return refuse(model.CodeBootstrapped, "the cluster has a state already")
+	}
+	t.globals.put(model.Settings{
+		Incarnation: b.Incarnation, Level: b.Level, Clock: t.clock, Running: b.Running, Policy: b.Policy,
+		NextJob: 1, Retention: b.Retention,
+	})
+	return ok()
+}
+
+func applyRestored(t *tx, b *command.Restored) command.Result {
+	s := t.settings()
+	s.Incarnation, s.Standstill = b.Incarnation, true
+	s.NextJob += jumpAfterRestore
+	t.globals.put(s)
+	for _, id := range keysOf(t.nodes.now().All(), func(model.NodeID) bool { return true }) {
+		n, _ := t.nodes.get(id)
+		n.Epoch += jumpAfterRestore
+		n.Status = model.NodeSuspect
+		t.nodes.put(n)
+		t.leases.put(model.Lease{Node: id, Epoch: n.Epoch, Index: t.meta.Index, At: t.clock})
+		touchNode(t, id)
+	}
+	return ok()
+}
+
+func applyResume(t *tx, _ *command.Resume) command.Result {
+	s := t.settings()
+	s.Standstill = false
+	t.globals.put(s)
+	return ok()
+}
+
+func applyAdvanceClock(*tx, *command.AdvanceClock) command.Result { return ok() }
+
+func applyRaiseLevel(t *tx, b *command.RaiseLevel) command.Result {
+	s := t.settings()
+	if b.Level < s.Level {
+		return refuse(model.CodeLevel, "the feature level is %d and never goes down", s.Level)
+	}
+	for id, p := range t.peers.now().All() {
+		if p.Level < b.Level {
+			return refuse(model.CodeLevel, "peer %s knows feature level %d only: upgrade it first", id, p.Level)
+		}
+	}
+	if b.Level > command.Level || t.peers.size() == 0 {
+		return refuse(model.CodeLevel, "no peer is known to have feature level %d", b.Level)
+	}
+	s.Level = b.Level
+	t.globals.put(s)
+	return ok()
+}
+
+func applySetRunning(t *tx, b *command.SetRunning) command.Result {
+	s := t.settings()
+	s.Running = b.Running
+	t.globals.put(s)
+	return ok()
+}
+
+func applySetPolicy(t *tx, b *command.SetPolicy) command.Result {
+	s := t.settings()
+	s.Policy = b.Policy
+	t.globals.put(s)
+	return ok()
+}
+
+func applySetRetention(t *tx, b *command.SetRetention) command.Result {
+	s := t.settings()
+	s.Retention = b.Retention
+	t.globals.put(s)
+	return ok()
+}
+
+func applySetLimit(t *tx, b *command.SetLimit) command.Result {
+	if (b.Limit == model.Limit{Scope: b.Limit.Scope, GPUs: model.Unlimited, Live: model.Unlimited,
+		Queued: model.Unlimited, GPUsPerJob: model.Unlimited}) {
+		t.limits.delete(b.Limit.Scope)
+		return ok()
+	}
+	t.limits.put(b.Limit)
+	return ok()
+}
+
+func applySetPeer(t *tx, b *command.SetPeer) command.Result {
+	t.peers.put(b.Peer)
+	return ok()
+}
+
+func applyDropPeer(t *tx, b *command.DropPeer) command.Result {
+	t.peers.delete(b.ID)
+	return ok()
+}
+
+// applyRetire removes all of the jobs or none.
+func applyRetire(t *tx, b *command.Retire) command.Result {
+	for _, id := range b.Jobs {
+		j, found := t.jobs.get(id)
+		switch {
+		case !found:
+			return refuse(model.CodeNotFound, "job %s is not there", id)
+		case j.Open > 0:
+			return refuse(model.CodeConflict, "job %s has not ended", id)
+		case j.EndIndex > b.ArchivedTo:
+			return refuse(model.CodeConflict, "job %s ended at %d, archived is up to %d", id, j.EndIndex, b.ArchivedTo)
+		case ownsSlots(t, id):
+			return refuse(model.CodeConflict, "GPUs of job %s have not been shown clean", id)
+		}
+	}
+	for _, id := range b.Jobs {
+		forgetJob(t, id)
+	}
+	s := t.settings()
+	s.ArchivedTo = max(s.ArchivedTo, b.ArchivedTo)
+	t.globals.put(s)
+	return command.Result{Number: uint64(len(b.Jobs))}
+}
+
+// ownsSlots says whether any attempt of the job still holds a slot, if only to be
+// cleaned up.
+func ownsSlots(t *tx, id model.JobID) bool {
+	for k := range t.owners.now().From(OwnerKey{Rank: model.RankKey{Job: id}}) {
+		return k.Rank.Job == id
+	}
+	return false
+}
+
+func forgetJob(t *tx, id model.JobID) {
+	j, found := t.jobs.get(id)
+	if !found {
+		return
+	}
+	for _, k := range keysOf(t.events.now().From(model.EventKey{Job: id}), func(k model.EventKey) bool { return k.Job == id }) {
+		t.events.delete(k)
+	}
+	for _, k := range keysOf(t.ranks.now().From(model.RankKey{Job: id}), func(k model.RankKey) bool { return k.Job == id }) {
+		t.ranks.delete(k)
+	}
+	for _, k := range keysOf(t.attempts.now().From(model.AttemptKey{Job: id}), func(k model.AttemptKey) bool { return k.Job == id }) {
+		t.attempts.delete(k)
+	}
+	for _, k := range keysOf(t.tasks.now().From(model.TaskKey{Job: id}), func(k model.TaskKey) bool { return k.Job == id }) {
+		t.tasks.delete(k)
+	}
+	dropBlob(t, j.Script)
+	dropBlob(t, j.Env)
+	t.jobs.delete(id)
+}

@@ -1,0 +1,237 @@
+package state
+
+import (
+	"crypto/sha256"
+	"iter"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func applySubmit(t *tx, b *command.Submit) command.Result {
+	if r := admits(t, b); !r.OK() {
+		return r
+	}
+	s := t.settings()
+	job := model.Job{
+		ID: s.NextJob, Spec: b.Spec, Tasks: b.Tasks, Throttle: b.Throttle,
+		Script: keepBlob(t, b.Script), Env: keepBlob(t, strings.Join(b.Env, "\x00")),
+		Submitted: t.clock, Index: t.meta.Index,
+	}
+	s.NextJob++
+	s.Totals.Submitted += uint64(b.Tasks)
+	t.globals.put(s)
+	t.jobs.put(job)
+	for n := range b.Tasks {
+		task := model.Task{
+			Key: model.TaskKey{Job: job.ID, Task: n}, State: model.TaskQueued, Class: b.Spec.Class, Held: b.Spec.Held,
+		}
+		if n == 0 {
+			event(t, &task, model.Event{What: model.EventSubmitted})
+		}
+		t.tasks.put(task)
+	}
+	return command.Result{Job: job.ID}
+}
+
+// admits checks the limits that count at submission.
+func admits(t *tx, b *command.Submit) command.Result {
+	for _, scope := range scopes(b.Spec.Project, b.Spec.User) {
+		limit, found := t.limits.get(scope)
+		if !found {
+			continue
+		}
+		use, _ := t.usage.get(scope)
+		if over(limit.Queued, use.Queued, b.Tasks) {
+			return refuse(model.CodeLimit, "%s may have %d tasks waiting and has %d: wait until some have started, "+
+				"or ask for a higher limit", scope, limit.Queued, use.Queued)
+		}
+		if over(limit.GPUsPerJob, 0, b.Spec.GPUs) {
+			return refuse(model.CodeLimit, "%s may use %d GPUs for one job, this one asks for %d", scope,
+				limit.GPUsPerJob, b.Spec.GPUs)
+		}
+	}
+	return ok()
+}
+
+// over says that adding to what is used would exceed a limit.
+func over(limit int64, used, add uint32) bool {
+	return limit != model.Unlimited && int64(used)+int64(add) > limit
+}
+
+func keepBlob(t *tx, data string) model.Hash {
+	if data == "" {
+		return model.Hash{}
+	}
+	blob := model.Blob{Hash: sha256.Sum256([]byte(data)), Data: data}
+	if known, found := t.blobs.get(blob.Hash); found {
+		blob = known
+	}
+	blob.Refs++
+	t.blobs.put(blob)
+	return blob.Hash
+}
+
+func dropBlob(t *tx, h model.Hash) {
+	blob, found := t.blobs.get(h)
+	switch {
+	case !found:
+	case blob.Refs <= 1:
+		t.blobs.delete(h)
+	default:
+		blob.Refs--
+		t.blobs.put(blob)
+	}
+}
+
+// Timelines are bounded: the beginning and the latest lines stay, what lies
+// between is folded into a number.
+const (
+	timelineMax  = 64 // lines of a job
+	timelineHead = 8  // of them from the beginning
+	arrayMax     = 8  // lines of an array's task
+	arrayHead    = 2
+)
+
+// event adds a line to a task's timeline; the caller puts the task.
+func event(t *tx, task *model.Task, e model.Event) {
+	limit, head := uint32(timelineMax), uint32(timelineHead)
+	if job, _ := t.jobs.get(task.Key.Job); job.Array() {
+		limit, head = arrayMax, arrayHead
+	}
+	e.Key = model.EventKey{Job: task.Key.Job, Task: task.Key.Task, Seq: task.Events}
+	e.At, e.Actor = t.clock, t.actor
+	t.events.put(e)
+	task.Events++
+	if task.Events-task.Folded > limit {
+		t.events.delete(model.EventKey{Job: task.Key.Job, Task: task.Key.Task, Seq: head + task.Folded})
+		task.Folded++
+	}
+}
+
+// targets lists the tasks that a command names and that have not ended.
+func targets(t *tx, job model.JobID, task int64) ([]model.Task, command.Result) {
+	j, found := t.jobs.get(job)
+	if !found || task >= int64(j.Tasks) {
+		return nil, refuse(model.CodeNotFound, "there is no job %s", job)
+	}
+	var out []model.Task
+	for k, v := range t.tasks.now().From(model.TaskKey{Job: job}) {
+		if k.Job != job {
+			break
+		}
+		if (task == command.AllTasks || int64(k.Task) == task) && !v.State.Terminal() {
+			out = append(out, v)
+		}
+	}
+	if len(out) == 0 {
+		return nil, refuse(model.CodeTerminal, "job %s has ended", job)
+	}
+	return out, ok()
+}
+
+func applyCancel(t *tx, b *command.Cancel) command.Result {
+	tasks, r := targets(t, b.Job, b.Task)
+	for _, task := range tasks {
+		if task.State.Live() {
+			stop(t, task.Newest(), model.ReasonCancel, b.Note)
+		} else {
+			endTask(t, task, model.TaskCanceled, model.Event{What: model.EventCanceled, Reason: model.ReasonCancel, Detail: b.Note})
+		}
+		r.Number++
+	}
+	r.Job = b.Job
+	return r
+}
+
+func applySetPriority(t *tx, b *command.SetPriority) command.Result {
+	tasks, r := targets(t, b.Job, command.AllTasks)
+	if !r.OK() {
+		return r
+	}
+	job, _ := t.jobs.get(b.Job)
+	job.Spec.Class, job.Spec.Priority = b.Class, b.Priority
+	t.jobs.put(job)
+	for _, task := range tasks {
+		if task.Class != b.Class {
+			task.Class = b.Class
+			event(t, &task, model.Event{What: model.EventPriority, Detail: b.Class.String()})
+			t.tasks.put(task)
+		}
+	}
+	return command.Result{Job: b.Job}
+}
+
+func applyHold(t *tx, b *command.Hold) command.Result {
+	return eachQueued(t, b.Job, b.Task, func(task *model.Task) {
+		if !task.Held {
+			task.Held = true
+			event(t, task, model.Event{What: model.EventHeld, Detail: b.Note})
+		}
+	})
+}
+
+func applyRelease(t *tx, b *command.Release) command.Result {
+	return eachQueued(t, b.Job, b.Task, func(task *model.Task) {
+		if task.Held || task.NotBefore > t.clock {
+			task.Held, task.NotBefore = false, 0
+			event(t, task, model.Event{What: model.EventReleased})
+		}
+	})
+}
+
+// eachQueued changes the named tasks that wait.
+func eachQueued(t *tx, job model.JobID, task int64, change func(*model.Task)) command.Result {
+	tasks, r := targets(t, job, task)
+	if !r.OK() {
+		return r
+	}
+	for _, v := range tasks {
+		if v.State == model.TaskQueued {
+			change(&v)
+			t.tasks.put(v)
+			if v.Held {
+				dropClaims(t, v.Key)
+			}
+			r.Number++
+		}
+	}
+	if r.Number == 0 {
+		return refuse(model.CodeNotQueued, "job %s does not wait: it has GPUs already", job)
+	}
+	r.Job = job
+	return r
+}
+
+func applyRequeue(t *tx, b *command.Requeue) command.Result {
+	tasks, r := targets(t, b.Job, b.Task)
+	for _, task := range tasks {
+		if task.State.Live() {
+			stop(t, task.Newest(), model.ReasonRequeue, b.Note)
+			r.Number++
+		}
+	}
+	if r.OK() && r.Number == 0 {
+		return refuse(model.CodeNotLive, "job %s waits in the queue already", b.Job)
+	}
+	r.Job = b.Job
+	return r
+}
+
+// keysOf collects the keys of a run of rows, so that the rows may be written to.
+func keysOf[K, V any](rows iter.Seq2[K, V], in func(K) bool) (out []K) {
+	for k := range rows {
+		if !in(k) {
+			break
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// firstOnly stops keysOf after one key.
+func firstOnly[K any]() func(K) bool {
+	n := 0
+	return func(K) bool { n++; return n == 1 }
+}

@@ -1,0 +1,169 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// applyRenew accepts each renewal of the present epoch with a new number.
+func applyRenew(t *tx, b *command.Renew) command.Result {
+	r := command.Result{Verdicts: make([]model.Code, 0, len(b.Renewals))}
+	for i := range b.Renewals {
+		r.Verdicts = append(r.Verdicts, renewOne(t, &b.Renewals[i]))
+	}
+	return r
+}
+
+func renewOne(t *tx, v *command.Renewal) model.Code {
+	n, r := speaker(t, v.Node, v.Incarnation, v.Epoch)
+	if !r.OK() {
+		return r.Code
+	}
+	lease, _ := t.leases.get(v.Node)
+	if v.Seq <= lease.Seq {
+		return model.CodeStaleSeq
+	}
+	t.leases.put(model.Lease{Node: v.Node, Epoch: v.Epoch, Seq: v.Seq, Index: t.meta.Index, At: t.clock})
+	if n.Status == model.NodeSuspect {
+		n.Status = model.NodeUp
+		t.nodes.put(n)
+	}
+	return model.CodeOK
+}
+
+// unchanged checks that nothing was heard of a node since a leader judged it.
+func unchanged(t *tx, id model.NodeID, epoch, seq uint64) (model.Node, model.Lease, command.Result) {
+	n, found := t.nodes.get(id)
+	lease, _ := t.leases.get(id)
+	switch {
+	case !found:
+		return n, lease, refuse(model.CodeNotFound, "there is no node %s", id)
+	case n.Epoch != epoch:
+		return n, lease, refuse(model.CodeStaleEpoch, "node %s has registered since", id)
+	case lease.Seq != seq:
+		return n, lease, refuse(model.CodeStaleSeq, "node %s has renewed since", id)
+	}
+	return n, lease, ok()
+}
+
+func applySuspect(t *tx, b *command.Suspect) command.Result {
+	n, _, r := unchanged(t, b.Node, b.Epoch, b.Seq)
+	if r.OK() && n.Status == model.NodeUp {
+		n.Status = model.NodeSuspect
+		t.nodes.put(n)
+	}
+	return r
+}
+
+func applySilent(t *tx, b *command.Silent) command.Result {
+	_, lease, r := unchanged(t, b.Node, b.Epoch, b.Seq)
+	if r.OK() && b.Elapsed > lease.Silent {
+		lease.Silent = b.Elapsed
+		t.leases.put(lease)
+	}
+	return r
+}
+
+// applyRankLost gives up a rank after a silence. That the silence was long enough
+// is the leader's word; that nothing was heard meanwhile is checked here.
+func applyRankLost(t *tx, b *command.RankLost) command.Result {
+	rank, found := t.ranks.get(b.Rank)
+	if !found || rank.Phase.Ended() {
+		return refuse(model.CodeNotLive, "rank %s has ended", b.Rank)
+	}
+	a, _ := t.attempts.get(b.Rank.Attempt())
+	n, found := t.nodes.get(rank.Node)
+	lease, _ := t.leases.get(rank.Node)
+	switch {
+	case a.Frozen.OnLost == model.OnLostHold:
+		return refuse(model.CodeOnHold, "attempt %s waits for its node's or an operator's word", a.Key)
+	case rank.Orphan != b.Orphan:
+		return refuse(model.CodeConflict, "rank %s is no orphan since %d", b.Rank, b.Orphan)
+	case rank.Orphan > 0:
+		loseRank(t, rank, model.ReasonLost)
+		return ok()
+	case !found || n.Epoch != b.Epoch:
+		return refuse(model.CodeStaleEpoch, "node %s has registered since", rank.Node)
+	case lease.Seq != b.Seq:
+		return refuse(model.CodeStaleSeq, "node %s has renewed since", rank.Node)
+	case n.Status == model.NodeUp:
+		return refuse(model.CodeNotSuspect, "node %s is not suspect", rank.Node)
+	}
+	loseRank(t, rank, model.ReasonLost)
+	return ok()
+}
+
+func applySetNodeMode(t *tx, b *command.SetNodeMode) command.Result {
+	n, found := t.nodes.get(b.Node)
+	if !found {
+		return refuse(model.CodeNotFound, "there is no node %s", b.Node)
+	}
+	n.Mode, n.ModeReason = b.Mode, b.Note
+	t.nodes.put(n)
+	if b.Mode == model.ModeDraining {
+		for _, r := range liveRanks(t, b.Node) {
+			stop(t, r.Key.Attempt(), model.ReasonDrain, "node "+string(b.Node)+" is drained")
+		}
+	}
+	return ok()
+}
+
+// applyConfirmDead takes an operator's word for what no machine can tell. The
+// node's epoch grows, so that should it live after all, it must register first.
+func applyConfirmDead(t *tx, b *command.ConfirmDead) command.Result {
+	n, found := t.nodes.get(b.Node)
+	switch {
+	case !found:
+		return refuse(model.CodeNotFound, "there is no node %s", b.Node)
+	case n.Epoch != b.Epoch:
+		return refuse(model.CodeConflict, "node %s has registered since you looked", b.Node)
+	case n.Status == model.NodeUp:
+		return refuse(model.CodeConflict, "node %s is in contact: it cannot be dead", b.Node)
+	}
+	n.Epoch++
+	n.Status = model.NodeDead
+	t.nodes.put(n)
+	t.leases.put(model.Lease{Node: b.Node, Epoch: n.Epoch, Index: t.meta.Index, At: t.clock})
+	buryNode(t, b.Node, model.ReasonConfirmedDead)
+	touchNode(t, b.Node)
+	return ok()
+}
+
+func applyRetireNode(t *tx, b *command.RetireNode) command.Result {
+	n, found := t.nodes.get(b.Node)
+	if !found {
+		return refuse(model.CodeNotFound, "there is no node %s", b.Node)
+	}
+	mine := func(k model.AddressKey) bool { return k.Node == b.Node }
+	gpus := keysOf(t.nodeGPUs.now().From(model.AddressKey{Node: b.Node}), mine)
+	for _, k := range gpus {
+		slot, _ := t.slots.get(model.SlotKey{GPU: k.GPU})
+		if slot.Owner != model.OwnerNone && n.Status != model.NodeDead {
+			return refuse(model.CodeConflict, "GPU %s of node %s is not free: drain the node, or confirm that it is dead", k.GPU, b.Node)
+		}
+	}
+	if len(liveRanks(t, b.Node)) > 0 {
+		return refuse(model.CodeConflict, "jobs still run on node %s: drain it, or confirm that it is dead", b.Node)
+	}
+	for _, k := range gpus {
+		key := model.SlotKey{GPU: k.GPU}
+		t.claims.delete(key)
+		t.slots.delete(key)
+		t.gpus.delete(k.GPU)
+	}
+	t.nodes.delete(b.Node)
+	t.leases.delete(b.Node)
+	t.nodeUse.delete(b.Node)
+	return ok()
+}
+
+func applyKillForeign(t *tx, b *command.KillForeign) command.Result {
+	slot, found := t.slots.get(b.Slot)
+	if !found || slot.Owner != model.OwnerForeign {
+		return refuse(model.CodeNotFound, "no unknown attempt holds GPU %s", b.Slot.GPU)
+	}
+	slot.Kill = true
+	t.slots.put(slot)
+	touchNode(t, slot.Node)
+	return ok()
+}

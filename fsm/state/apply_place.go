@@ -1,0 +1,256 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// keepAttempts is how many attempts of a task stay in full.
+const keepAttempts = 100
+
+func applyPlace(t *tx, b *command.Place) command.Result {
+	task, job, r := placeable(t, b)
+	if !r.OK() {
+		return r
+	}
+	var gpus uint32
+	for i := range b.Ranks {
+		p := &b.Ranks[i]
+		if r := fits(t, p, &job.Spec, task.Key); !r.OK() {
+			return r
+		}
+		gpus += uint32(len(p.Slots)) //nolint:gosec // at most model.MaxGPUs
+	}
+	if r := withinLimits(t, &job.Spec, gpus, 1); !r.OK() {
+		return r
+	}
+	makeAttempt(t, b, &task, &job)
+	return command.Result{Job: job.ID, Number: uint64(b.Attempt.N)}
+}
+
+// mayPlace says whether placements are made at all.
+func mayPlace(t *tx, decided uint64) command.Result {
+	s := t.settings()
+	switch {
+	case !s.Running:
+		return refuse(model.CodeStopped, "the orchestrator is stopped: start it to have jobs placed")
+	case s.Standstill:
+		return refuse(model.CodeStandstill, "the scheduler stands still after a restore: resume it")
+	case decided > t.from.Index:
+		return refuse(model.CodeConflict, "decided on state %d, which is not there yet", decided)
+	}
+	return ok()
+}
+
+func placeable(t *tx, b *command.Place) (task model.Task, job model.Job, r command.Result) {
+	if r = mayPlace(t, b.Decided); !r.OK() {
+		return task, job, r
+	}
+	task, found := t.tasks.get(b.Attempt.TaskKey())
+	job, _ = t.jobs.get(b.Attempt.Job)
+	spec := &job.Spec
+	var slots uint32
+	even := true
+	for i := range b.Ranks {
+		n := uint32(len(b.Ranks[i].Slots)) //nolint:gosec // at most model.MaxGPUs
+		slots += n
+		even = even && spec.Nodes > 0 && n == spec.GPUs/spec.Nodes
+	}
+	switch {
+	case !found:
+		r = refuse(model.CodeNotFound, "there is no task %s", b.Attempt.TaskKey())
+	case task.State != model.TaskQueued:
+		r = refuse(model.CodeNotQueued, "task %s does not wait: it is %s", task.Key, task.State)
+	case task.Held:
+		r = refuse(model.CodeConflict, "task %s is held", task.Key)
+	case task.NotBefore > t.clock:
+		r = refuse(model.CodeConflict, "task %s waits for its next try", task.Key)
+	case b.Attempt.N != task.Attempts+1:
+		r = refuse(model.CodeConflict, "task %s is at attempt %d, not %d", task.Key, task.Attempts, b.Attempt.N-1)
+	case slots != spec.GPUs:
+		r = refuse(model.CodeInvalid, "task %s asks for %d GPUs, placed are %d", task.Key, spec.GPUs, slots)
+	case spec.Nodes > 0 && (len(b.Ranks) != int(spec.Nodes) || !even):
+		r = refuse(model.CodeInvalid, "task %s asks for %d nodes with %d GPUs each", task.Key, spec.Nodes, spec.GPUs/spec.Nodes)
+	case job.Throttle > 0 && job.Live >= job.Throttle:
+		r = refuse(model.CodeLimit, "job %s runs at most %d of its tasks at once", job.ID, job.Throttle)
+	}
+	return task, job, r
+}
+
+// fits says whether one rank's slots are on one schedulable node, free, healthy,
+// of the wanted kind, and not kept for someone else.
+func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) command.Result {
+	node, found := t.nodes.get(p.Node)
+	switch {
+	case !found:
+		return refuse(model.CodeNotFound, "there is no node %s", p.Node)
+	case node.Epoch != p.Epoch:
+		return refuse(model.CodeConflict, "node %s has registered since", p.Node)
+	case !node.Schedulable():
+		return refuse(model.CodeUnavailable, "node %s takes no work: it is %s and %s", p.Node, node.Status, node.Mode)
+	}
+	for _, key := range p.Slots {
+		slot, found := t.slots.get(key)
+		gpu, _ := t.gpus.get(key.GPU)
+		claim, claimed := t.claims.get(key)
+		switch {
+		case !found || slot.Node != p.Node:
+			return refuse(model.CodeNotFound, "node %s has no GPU %s", p.Node, key.GPU)
+		case slot.Owner != model.OwnerNone:
+			return refuse(model.CodeConflict, "GPU %s of node %s is not free", key.GPU, p.Node)
+		case !gpu.Health.Usable():
+			return refuse(model.CodeUnavailable, "GPU %s of node %s is %s", key.GPU, p.Node, gpu.Health)
+		case claimed && claim.Beneficiary != who:
+			return refuse(model.CodeConflict, "GPU %s of node %s is kept for job %s", key.GPU, p.Node, claim.Beneficiary)
+		case spec.GPUModel != "" && gpu.Model != spec.GPUModel, gpu.MemoryMB < spec.GPUMemoryMB:
+			return refuse(model.CodeInvalid, "GPU %s of node %s is a %s with %d MB, not what is asked for", key.GPU,
+				p.Node, gpu.Model, gpu.MemoryMB)
+		}
+	}
+	return ok()
+}
+
+// withinLimits says whether live tasks and GPUs may be added to what is used.
+func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
+	for _, scope := range scopes(spec.Project, spec.User) {
+		limit, found := t.limits.get(scope)
+		if !found {
+			continue
+		}
+		use, _ := t.usage.get(scope)
+		switch {
+		case over(limit.GPUs, use.GPUs, gpus):
+			return refuse(model.CodeLimit, "%s may use %d GPUs and uses %d", scope, limit.GPUs, use.GPUs)
+		case live > 0 && over(limit.Live, use.Live, live):
+			return refuse(model.CodeLimit, "%s may have %d jobs running and has %d", scope, limit.Live, use.Live)
+		case over(limit.GPUsPerJob, 0, gpus):
+			return refuse(model.CodeLimit, "%s may use %d GPUs for one job", scope, limit.GPUsPerJob)
+		}
+	}
+	return ok()
+}
+
+func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
+	dropClaims(t, task.Key)
+	t.attempts.put(model.Attempt{
+		Key: b.Attempt, State: model.TaskScheduled, Incarnation: t.settings().Incarnation, Frozen: job.Spec.Freeze(),
+		PlacedIndex: t.meta.Index, Placed: t.clock, GPUs: job.Spec.GPUs,
+		Ranks: uint32(len(b.Ranks)), Run: len(b.Ranks) == 1, //nolint:gosec // at most model.MaxRanks
+	})
+	for i := range b.Ranks {
+		p := &b.Ranks[i]
+		rank := b.Attempt.Rank(uint32(i)) //nolint:gosec // at most model.MaxRanks
+		t.ranks.put(model.Rank{
+			Key: rank, Node: p.Node, Epoch: p.Epoch, Phase: model.RankAssigned,
+			GPUs: uint32(len(p.Slots)), //nolint:gosec // at most model.MaxGPUs
+		})
+		for _, key := range p.Slots {
+			slot, _ := t.slots.get(key)
+			slot.Owner, slot.Rank, slot.Since = model.OwnerAttempt, rank, t.meta.Index
+			t.slots.put(slot)
+		}
+		touchNode(t, p.Node)
+	}
+	t.count(func(n *model.Totals) { n.Attempts++ })
+	task.State, task.Attempts, task.NotBefore = model.TaskScheduled, b.Attempt.N, 0
+	event(t, task, model.Event{What: model.EventScheduled, N: b.Attempt.N})
+	t.tasks.put(*task)
+	foldAttempt(t, task)
+}
+
+// foldAttempt forgets the attempt that is too old to be kept, unless one of its
+// GPUs still has to be shown clean.
+func foldAttempt(t *tx, task *model.Task) {
+	if task.Attempts <= keepAttempts {
+		return
+	}
+	old := task.Key.Attempt(task.Attempts - keepAttempts)
+	for k := range t.owners.now().From(OwnerKey{Rank: old.Rank(0)}) {
+		if k.Rank.Attempt() == old {
+			return
+		}
+		break
+	}
+	mine := func(k model.RankKey) bool { return k.Attempt() == old }
+	for _, k := range keysOf(t.ranks.now().From(old.Rank(0)), mine) {
+		t.ranks.delete(k)
+	}
+	t.attempts.delete(old)
+}
+
+// touchNode marks that what should be on a node has changed.
+func touchNode(t *tx, id model.NodeID) {
+	u, _ := t.nodeUse.get(id)
+	u.Node, u.Desired = id, t.meta.Index
+	t.nodeUse.put(u)
+}
+
+func applyPreempt(t *tx, b *command.Preempt) command.Result {
+	if r := mayPlace(t, 0); !r.OK() {
+		return r
+	}
+	task, found := t.tasks.get(b.Beneficiary)
+	switch {
+	case !found || task.State != model.TaskQueued || task.Held:
+		return refuse(model.CodeNotQueued, "task %s does not wait for GPUs", b.Beneficiary)
+	case b.Until <= t.clock:
+		return refuse(model.CodeInvalid, "the claims would have expired already")
+	}
+	for _, v := range b.Victims {
+		if a, found := t.attempts.get(v); !found || !a.Live() {
+			return refuse(model.CodeNotLive, "attempt %s has ended", v)
+		}
+	}
+	for _, v := range b.Victims {
+		stop(t, v, model.ReasonPreempt, "for job "+b.Beneficiary.String())
+		for _, key := range slotsOf(t, v) {
+			slot, _ := t.slots.get(key)
+			if !t.claims.has(key) {
+				t.claims.put(model.Claim{Slot: key, Node: slot.Node, Beneficiary: b.Beneficiary, Until: b.Until, Index: t.meta.Index})
+			}
+		}
+	}
+	return ok()
+}
+
+// slotsOf lists the slots that an attempt owns or that are cleaned up after it.
+func slotsOf(t *tx, a model.AttemptKey) (out []model.SlotKey) {
+	for k := range t.owners.now().From(OwnerKey{Rank: a.Rank(0)}) {
+		if k.Rank.Attempt() != a {
+			break
+		}
+		out = append(out, k.Slot)
+	}
+	return out
+}
+
+func applyExpireClaims(t *tx, b *command.ExpireClaims) command.Result {
+	var n uint64
+	for _, key := range b.Slots {
+		if c, found := t.claims.get(key); found && c.Until <= t.clock {
+			t.claims.delete(key)
+			n++
+		}
+	}
+	return command.Result{Number: n}
+}
+
+// dropClaims removes what is kept for a task that needs it no more.
+func dropClaims(t *tx, task model.TaskKey) {
+	mine := func(k ClaimKey) bool { return k.Task == task }
+	for _, k := range keysOf(t.claimedFor.now().From(ClaimKey{Task: task}), mine) {
+		t.claims.delete(k.Slot)
+	}
+}
+
+func applyStartOverdue(t *tx, b *command.StartOverdue) command.Result {
+	a, found := t.attempts.get(b.Attempt)
+	switch {
+	case !found || !a.Live():
+		return refuse(model.CodeNotLive, "attempt %s has ended", b.Attempt)
+	case a.Begun == a.Ranks:
+		return refuse(model.CodeConflict, "every rank of attempt %s has started", b.Attempt)
+	}
+	stop(t, b.Attempt, model.ReasonStartDeadline, "not every rank started in time")
+	return ok()
+}

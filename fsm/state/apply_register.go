@@ -1,0 +1,190 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// applyRegister brings a node in or back. The order matters: what the node knows
+// of ends comes first, and only then what a reboot or a lost data folder implies.
+func applyRegister(t *tx, b *command.Register) command.Result {
+	old, known := t.nodes.get(b.Node)
+	if r := identity(t, b, &old, known); !r.OK() {
+		return r
+	}
+	rebooted := known && old.Boot != b.Boot
+	forgot := known && !rebooted && old.Lineage != b.Lineage
+	node := old
+	node.ID, node.Machine, node.Boot, node.Lineage, node.Session = b.Node, b.Machine, b.Boot, b.Lineage, b.Session
+	node.Hostname, node.Address, node.Version = b.Hostname, b.Address, b.Version
+	node.CPUs, node.MemoryMB, node.Status = b.CPUs, b.MemoryMB, model.NodeUp
+	node.Epoch, node.Registered, node.RegIndex = old.Epoch+1, t.clock, t.meta.Index
+	t.nodes.put(node)
+	t.leases.put(model.Lease{Node: b.Node, Epoch: node.Epoch, Index: t.meta.Index, At: t.clock})
+
+	for i := range b.Reports {
+		progress(t, b.Node, &b.Reports[i])
+	}
+	for i := range b.Cleaned {
+		cleaned(t, b.Node, &b.Cleaned[i])
+	}
+	if rebooted {
+		buryNode(t, b.Node, model.ReasonRebooted)
+		freeAfterReboot(t, b)
+	} else {
+		orphan(t, b, forgot)
+	}
+	devices(t, b.Node, b.Devices)
+	foreign(t, b)
+	touchNode(t, b.Node)
+	return command.Result{Number: node.Epoch}
+}
+
+// identity refuses a node id that another machine holds, and GPUs that another
+// node holds: proof of a reboot counts only on the same machine.
+func identity(t *tx, b *command.Register, old *model.Node, known bool) command.Result {
+	if known && old.Machine != b.Machine {
+		return refuse(model.CodeIdentity, "node %s is machine %s, this is %s: give one of them another data folder, "+
+			"or retire the node", b.Node, old.Machine, b.Machine)
+	}
+	for i := range b.Devices {
+		if g, found := t.gpus.get(b.Devices[i].ID); found && g.Node != b.Node {
+			return refuse(model.CodeIdentity, "GPU %s belongs to node %s: retire that node if the GPU has moved",
+				b.Devices[i].ID, g.Node)
+		}
+	}
+	return ok()
+}
+
+// buryNode gives up everything that lives on a node whose processes are proven
+// gone.
+func buryNode(t *tx, id model.NodeID, why model.Reason) {
+	for _, r := range liveRanks(t, id) {
+		r, _ = t.ranks.get(r.Key)
+		if !r.Phase.Ended() {
+			loseRank(t, r, why)
+		}
+	}
+	for _, a := range activeAllocations(t, id) {
+		endAllocation(t, a, model.AllocationLost)
+	}
+}
+
+func liveRanks(t *tx, id model.NodeID) (out []model.Rank) {
+	for k := range t.nodeRanks.now().From(NodeRankKey{Node: id}) {
+		if k.Node != id {
+			break
+		}
+		r, _ := t.ranks.get(k.Rank)
+		out = append(out, r)
+	}
+	return out
+}
+
+func loseRank(t *tx, r model.Rank, why model.Reason) {
+	r.Phase, r.Cause = model.RankLost, why
+	task, _ := t.tasks.get(r.Key.Attempt().TaskKey())
+	event(t, &task, model.Event{What: model.EventRankLost, N: r.Key.N, Reason: why, Detail: string(r.Node)})
+	t.tasks.put(task)
+	endRank(t, r)
+}
+
+// freeAfterReboot frees what was being cleaned up or foreign: the processes died
+// with the kernel, and the inventory of the new one shows the GPU idle.
+func freeAfterReboot(t *tx, b *command.Register) {
+	for i := range b.Devices {
+		d := &b.Devices[i]
+		gpu, found := t.gpus.get(d.ID)
+		if !found || !d.Idle {
+			continue
+		}
+		for n := range gpu.Slots {
+			slot, _ := t.slots.get(model.SlotKey{GPU: d.ID, Slot: n})
+			if slot.Owner == model.OwnerCleaning || slot.Owner == model.OwnerForeign {
+				freeSlot(t, slot)
+			}
+		}
+	}
+}
+
+// orphan marks ranks that the agent should have a folder for and has none: with
+// its data folder it lost the means to extend their lease or to tell their end,
+// so they are given up once a lease's time has passed, whatever the node renews.
+func orphan(t *tx, b *command.Register, forgot bool) {
+	for _, r := range liveRanks(t, b.Node) {
+		if r.Orphan == 0 && !hasFolder(b, r.Key) && (forgot || r.Phase > model.RankAssigned) {
+			r.Orphan = t.meta.Index
+			t.ranks.put(r)
+		}
+	}
+}
+
+func hasFolder(b *command.Register, k model.RankKey) bool {
+	for i := range b.Folders {
+		if b.Folders[i].Rank == k {
+			return true
+		}
+	}
+	return false
+}
+
+// foreign gives the GPUs of running attempts that this state does not know - it
+// was restored from an older backup - to those attempts, so that nothing is
+// placed on top of them.
+func foreign(t *tx, b *command.Register) {
+	for i := range b.Folders {
+		f := &b.Folders[i]
+		r, found := t.ranks.get(f.Rank)
+		if !f.Running || f.Incarnation == t.settings().Incarnation || (found && r.Node == b.Node && !r.Phase.Ended()) {
+			continue
+		}
+		for _, id := range f.GPUs {
+			slot, found := t.slots.get(model.SlotKey{GPU: id})
+			if found && slot.Node == b.Node && slot.Owner == model.OwnerNone {
+				slot.Owner, slot.Rank, slot.Since = model.OwnerForeign, f.Rank, t.meta.Index
+				t.slots.put(slot)
+			}
+		}
+	}
+}
+
+// devices brings the node's GPUs in line with its inventory.
+func devices(t *tx, node model.NodeID, list []model.Device) command.Result {
+	listed := make(map[model.GPUID]bool, len(list))
+	for i := range list {
+		d := &list[i]
+		listed[d.ID] = true
+		g, found := t.gpus.get(d.ID)
+		if found && g.Node != node {
+			return refuse(model.CodeIdentity, "GPU %s belongs to node %s", d.ID, g.Node)
+		}
+	}
+	for i := range list {
+		device(t, node, &list[i])
+	}
+	mine := func(k model.AddressKey) bool { return k.Node == node }
+	for _, k := range keysOf(t.nodeGPUs.now().From(model.AddressKey{Node: node}), mine) {
+		if !listed[k.GPU] {
+			g, _ := t.gpus.get(k.GPU)
+			g.Health, g.Why = model.HealthMissing, "the node no longer lists it"
+			t.gpus.put(g)
+		}
+	}
+	return ok()
+}
+
+func device(t *tx, node model.NodeID, d *model.Device) {
+	key := model.SlotKey{GPU: d.ID}
+	slot, found := t.slots.get(key)
+	g := model.GPU{
+		ID: d.ID, Node: node, Index: d.Index, Model: d.Model, MemoryMB: d.MemoryMB, PCI: d.PCI, NUMA: d.NUMA,
+		Link: d.Link, Slots: 1, Health: d.Health, Why: d.Why,
+	}
+	if slot.Owner == model.OwnerNone && !d.Idle && g.Health.Usable() {
+		g.Health, g.Why = model.HealthUnmanaged, "in use, but not by Berth"
+	}
+	t.gpus.put(g)
+	if !found {
+		t.slots.put(model.Slot{Key: key, Node: node, Since: t.meta.Index})
+	}
+}

@@ -1,0 +1,198 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// speaker checks that who speaks for a node is its present agent.
+func speaker(t *tx, id model.NodeID, i model.Incarnation, epoch uint64) (model.Node, command.Result) {
+	n, found := t.nodes.get(id)
+	switch {
+	case i != t.settings().Incarnation:
+		return n, refuse(model.CodeStaleIncarnation, "the cluster was restored since: node %s must register again", id)
+	case !found || n.Epoch != epoch:
+		return n, command.Result{Code: model.CodeStaleEpoch, Number: n.Epoch,
+			Detail: "node " + string(id) + " must register again"}
+	}
+	return n, ok()
+}
+
+func applyReport(t *tx, b *command.Report) command.Result {
+	if _, r := speaker(t, b.Node, b.Incarnation, b.Epoch); !r.OK() {
+		return r
+	}
+	r := command.Result{Verdicts: make([]model.Code, 0, len(b.Reports))}
+	for i := range b.Reports {
+		r.Verdicts = append(r.Verdicts, progress(t, b.Node, &b.Reports[i]))
+	}
+	for i := range b.Cleaned {
+		cleaned(t, b.Node, &b.Cleaned[i])
+	}
+	return r
+}
+
+// progress moves a rank by its node's report. A report that is old or comes again
+// changes nothing and is answered as if it were new, so that the node forgets it.
+func progress(t *tx, node model.NodeID, p *model.Progress) model.Code {
+	r, found := t.ranks.get(p.Rank)
+	switch {
+	case !found:
+		return model.CodeNotFound
+	case r.Node != node:
+		return model.CodeDenied
+	case r.Phase == model.RankLost:
+		lateExit(t, r, p)
+		return model.CodeOK
+	case r.Phase >= p.Phase:
+		return model.CodeOK
+	}
+	switch p.Phase {
+	case model.RankTaken, model.RankReady, model.RankRunning:
+		advance(t, r, p)
+	case model.RankExited:
+		if r.Phase < model.RankRunning {
+			begun := *p
+			begun.Phase = model.RankRunning
+			advance(t, r, &begun)
+			r, _ = t.ranks.get(p.Rank)
+		}
+		r.Phase, r.Exit = model.RankExited, p.Exit
+		endRank(t, r)
+	case model.RankNever:
+		r.Phase = model.RankNever
+		refused(t, r, p.Detail)
+		endRank(t, r)
+	case model.RankAssigned, model.RankLost:
+		return model.CodeInvalid
+	}
+	return model.CodeOK
+}
+
+func refused(t *tx, r model.Rank, why string) {
+	a, _ := t.attempts.get(r.Key.Attempt())
+	if a.Stop == model.ReasonNone {
+		task, _ := t.tasks.get(r.Key.Attempt().TaskKey())
+		event(t, &task, model.Event{What: model.EventRefused, N: r.Key.N, Detail: string(r.Node) + ": " + why})
+		t.tasks.put(task)
+	}
+}
+
+// advance moves a living rank, and with its last rank the attempt.
+func advance(t *tx, r model.Rank, p *model.Progress) {
+	a, _ := t.attempts.get(r.Key.Attempt())
+	if r.Phase < model.RankReady && p.Phase >= model.RankReady {
+		a.Ready++
+	}
+	if p.Phase == model.RankReady {
+		r.Address, r.Port = p.Address, p.Port
+	}
+	if p.Phase == model.RankRunning {
+		a.Begun++
+		r.Started = t.clock
+	}
+	r.Phase = p.Phase
+	t.ranks.put(r)
+
+	opens := a.Ready == a.Ranks && !a.Run && a.Stop == model.ReasonNone
+	a.Run = a.Run || opens
+	was := a.State
+	switch {
+	case a.Begun == a.Ranks:
+		a.State = model.TaskRunning
+	case a.State == model.TaskScheduled:
+		a.State = model.TaskAllocating
+	}
+	if a.State != was && a.State == model.TaskRunning {
+		a.Started = t.clock
+	}
+	t.attempts.put(a)
+	if opens {
+		touchRanks(t, a.Key)
+	}
+	if a.State != was {
+		follow(t, &a)
+	}
+}
+
+// follow moves the task to where its attempt is.
+func follow(t *tx, a *model.Attempt) {
+	task, _ := t.tasks.get(a.Key.TaskKey())
+	task.State = a.State
+	what := model.EventAllocating
+	if a.State == model.TaskRunning {
+		what = model.EventRunning
+		if task.Started == 0 {
+			task.Started = t.clock
+			job, _ := t.jobs.get(task.Key.Job)
+			t.count(func(n *model.Totals) {
+				n.Started++
+				n.Waited += t.clock.Sub(job.Submitted)
+			})
+		}
+	}
+	event(t, &task, model.Event{What: what, N: a.Key.N})
+	t.tasks.put(task)
+}
+
+// lateExit takes the true end of a rank that had been given up. If the task still
+// waits for a successor and every rank of the attempt has told its end after all,
+// that end counts; otherwise it is only remembered.
+func lateExit(t *tx, r model.Rank, p *model.Progress) {
+	if p.Phase != model.RankExited || r.Late {
+		return
+	}
+	r.Exit, r.Late = p.Exit, true
+	t.ranks.put(r)
+	task, _ := t.tasks.get(r.Key.Attempt().TaskKey())
+	event(t, &task, model.Event{What: model.EventLateExit, N: r.Key.N})
+	t.tasks.put(task)
+
+	a, _ := t.attempts.get(r.Key.Attempt())
+	if task.State != model.TaskQueued || task.Newest() != a.Key || a.End < model.ReasonLost {
+		return
+	}
+	a.FirstRank = 0
+	for _, v := range ranksOf(t, a.Key) {
+		switch {
+		case v.Phase == model.RankLost && !v.Late, v.Phase == model.RankNever,
+			v.Exit.Fenced, v.Exit.Delivered != model.ReasonNone:
+			return
+		case !v.Exit.Clean() && a.FirstRank == 0:
+			a.FirstRank, a.ExitCode, a.Signal = v.Key.Rank+1, v.Exit.Code, v.Exit.Signal
+		}
+	}
+	a.End, a.Cause, a.State = model.ReasonExit, model.ReasonExit, model.TaskCompleted
+	if a.FirstRank > 0 {
+		a.State = model.TaskFailed
+	}
+	t.attempts.put(a)
+	task.Lost--
+	t.tasks.put(task)
+	t.count(func(n *model.Totals) { n.Lost-- })
+	settle(t, a, r.Exit.Ran)
+}
+
+// cleaned frees a slot on its node's word that nothing of its last owner is left
+// there or will come back.
+func cleaned(t *tx, node model.NodeID, c *model.Cleaned) {
+	slot, found := t.slots.get(c.Slot)
+	if !found || slot.Node != node || slot.Rank != c.Rank || slot.Allocation != c.Allocation {
+		return
+	}
+	if slot.Owner == model.OwnerCleaning || slot.Owner == model.OwnerForeign {
+		freeSlot(t, slot)
+	}
+}
+
+func freeSlot(t *tx, slot model.Slot) {
+	t.slots.put(model.Slot{Key: slot.Key, Node: slot.Node, Since: t.meta.Index})
+	touchNode(t, slot.Node)
+}
+
+func applyInventory(t *tx, b *command.Inventory) command.Result {
+	if _, r := speaker(t, b.Node, b.Incarnation, b.Epoch); !r.OK() {
+		return r
+	}
+	return devices(t, b.Node, b.Devices)
+}

@@ -1,0 +1,170 @@
+package state
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func applyAllocate(t *tx, b *command.Allocate) command.Result {
+	if t.allocations.has(b.ID) {
+		return refuse(model.CodeConflict, "allocation %s exists", b.ID)
+	}
+	for _, scope := range scopes(b.Project, b.User) {
+		if limit, found := t.limits.get(scope); found && over(limit.GPUsPerJob, 0, b.GPUs) {
+			return refuse(model.CodeLimit, "%s may use %d GPUs at a time, this asks for %d", scope, limit.GPUsPerJob, b.GPUs)
+		}
+	}
+	t.allocations.put(model.Allocation{
+		ID: b.ID, Service: b.Service, Workload: b.Workload, User: b.User, Project: b.Project, Class: b.Class,
+		Priority: b.Priority, GPUs: b.GPUs, GPUModel: b.GPUModel, GPUMemoryMB: b.GPUMemoryMB, TTL: b.TTL, Data: b.Data,
+		State: model.AllocationQueued, Index: t.meta.Index, Asked: t.clock,
+	})
+	return ok()
+}
+
+func applyGrant(t *tx, b *command.Grant) command.Result {
+	if r := mayPlace(t, b.Decided); !r.OK() {
+		return r
+	}
+	a, found := t.allocations.get(b.ID)
+	spec := model.Spec{User: a.User, Project: a.Project, GPUModel: a.GPUModel, GPUMemoryMB: a.GPUMemoryMB}
+	switch {
+	case !found:
+		return refuse(model.CodeNotFound, "there is no allocation %s", b.ID)
+	case a.State != model.AllocationQueued:
+		return refuse(model.CodeNotQueued, "allocation %s does not wait: it is %s", b.ID, a.State)
+	case uint32(len(b.Placement.Slots)) != a.GPUs: //nolint:gosec // at most model.MaxGPUs
+		return refuse(model.CodeInvalid, "allocation %s asks for %d GPUs", b.ID, a.GPUs)
+	}
+	if r := fits(t, &b.Placement, &spec, model.TaskKey{}); !r.OK() {
+		return r
+	}
+	if r := withinLimits(t, &spec, a.GPUs, 0); !r.OK() {
+		return r
+	}
+	a.State, a.Granted = model.AllocationActive, t.clock
+	a.Expires = expiry(t, a.TTL)
+	t.allocations.put(a)
+	for _, key := range b.Placement.Slots {
+		slot, _ := t.slots.get(key)
+		slot.Owner, slot.Allocation, slot.Since = model.OwnerAllocation, a.ID, t.meta.Index
+		t.slots.put(slot)
+	}
+	return ok()
+}
+
+func expiry(t *tx, ttl time.Duration) model.Time {
+	if ttl == 0 {
+		return 0
+	}
+	return t.clock.Add(ttl)
+}
+
+func applyRenewAllocation(t *tx, b *command.RenewAllocation) command.Result {
+	a, found := t.allocations.get(b.ID)
+	switch {
+	case !found:
+		return refuse(model.CodeNotFound, "there is no allocation %s", b.ID)
+	case a.State.Terminal():
+		return refuse(model.CodeTerminal, "allocation %s is %s", b.ID, a.State)
+	}
+	if b.TTL > 0 {
+		a.TTL = b.TTL
+	}
+	if a.State == model.AllocationActive {
+		a.Expires = expiry(t, a.TTL)
+	}
+	t.allocations.put(a)
+	return ok()
+}
+
+func applyReleaseAllocation(t *tx, b *command.ReleaseAllocation) command.Result {
+	a, found := t.allocations.get(b.ID)
+	switch {
+	case !found:
+		return refuse(model.CodeNotFound, "there is no allocation %s", b.ID)
+	case a.State.Terminal():
+		return refuse(model.CodeTerminal, "allocation %s is %s", b.ID, a.State)
+	}
+	endAllocation(t, a, model.AllocationReleased)
+	return ok()
+}
+
+// forgetAllocations is how long an ended allocation can still be asked for.
+const forgetAllocations = time.Hour
+
+func applyExpireAllocations(t *tx, b *command.ExpireAllocations) command.Result {
+	var n uint64
+	for _, id := range b.IDs {
+		a, found := t.allocations.get(id)
+		switch {
+		case !found:
+		case a.State == model.AllocationActive && a.Expires > 0 && a.Expires <= t.clock:
+			endAllocation(t, a, model.AllocationExpired)
+			n++
+		case a.State.Terminal() && a.Ended.Add(forgetAllocations) <= t.clock && len(slotsOfAllocation(t, id)) == 0:
+			t.allocations.delete(id)
+			n++
+		}
+	}
+	return command.Result{Number: n}
+}
+
+func applyAllocationLost(t *tx, b *command.AllocationLost) command.Result {
+	n, _, r := unchanged(t, b.Node, b.Epoch, b.Seq)
+	if !r.OK() {
+		return r
+	}
+	a, found := t.allocations.get(b.ID)
+	slots := slotsOfAllocation(t, b.ID)
+	switch {
+	case !found || a.State != model.AllocationActive || len(slots) == 0:
+		return refuse(model.CodeNotLive, "allocation %s holds nothing", b.ID)
+	case n.Status == model.NodeUp:
+		return refuse(model.CodeNotSuspect, "node %s is not suspect", b.Node)
+	}
+	if slot, _ := t.slots.get(slots[0]); slot.Node != b.Node {
+		return refuse(model.CodeConflict, "allocation %s is not on node %s", b.ID, b.Node)
+	}
+	endAllocation(t, a, model.AllocationLost)
+	return ok()
+}
+
+// endAllocation ends an allocation; its GPUs are to be shown clean.
+func endAllocation(t *tx, a model.Allocation, as model.AllocationState) {
+	for _, key := range slotsOfAllocation(t, a.ID) {
+		slot, _ := t.slots.get(key)
+		slot.Owner, slot.Since = model.OwnerCleaning, t.meta.Index
+		t.slots.put(slot)
+		touchNode(t, slot.Node)
+	}
+	a.State, a.Ended, a.EndIndex = as, t.clock, t.meta.Index
+	t.allocations.put(a)
+}
+
+func slotsOfAllocation(t *tx, id model.AllocationID) (out []model.SlotKey) {
+	for k := range t.owners.now().From(OwnerKey{Allocation: id}) {
+		if k.Allocation != id || k.Rank != (model.RankKey{}) {
+			break
+		}
+		out = append(out, k.Slot)
+	}
+	return out
+}
+
+func activeAllocations(t *tx, node model.NodeID) (out []model.Allocation) {
+	seen := model.AllocationID("")
+	mine := func(k model.AddressKey) bool { return k.Node == node }
+	for _, k := range keysOf(t.nodeGPUs.now().From(model.AddressKey{Node: node}), mine) {
+		slot, _ := t.slots.get(model.SlotKey{GPU: k.GPU})
+		if slot.Owner == model.OwnerAllocation && slot.Allocation != seen {
+			seen = slot.Allocation
+			if a, found := t.allocations.get(seen); found && a.State == model.AllocationActive {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}

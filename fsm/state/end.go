@@ -1,0 +1,258 @@
+package state
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// stop asks for the end of an attempt: its nodes see the reason in what is
+// desired of them, signal, wait for the grace time and kill. Only when they have
+// said how the ranks ended does the task move on.
+func stop(t *tx, key model.AttemptKey, why model.Reason, note string) {
+	a, found := t.attempts.get(key)
+	if !found || !a.Live() || (a.Stop != model.ReasonNone && !why.Outranks(a.Stop)) {
+		return
+	}
+	a.Stop, a.StopAt, a.StopBy, a.StopNote = why, t.clock, t.actor, note
+	t.attempts.put(a)
+	task, _ := t.tasks.get(key.TaskKey())
+	event(t, &task, model.Event{What: model.EventStopping, N: key.N, Reason: why, Detail: note})
+	t.tasks.put(task)
+	touchRanks(t, key)
+}
+
+// touchRanks marks the nodes of an attempt's ranks that have not ended.
+func touchRanks(t *tx, key model.AttemptKey) {
+	for _, r := range ranksOf(t, key) {
+		if !r.Phase.Ended() {
+			touchNode(t, r.Node)
+		}
+	}
+}
+
+func ranksOf(t *tx, key model.AttemptKey) (out []model.Rank) {
+	for k, r := range t.ranks.now().From(key.Rank(0)) {
+		if k.Attempt() != key {
+			break
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// endRank takes a rank whose Phase says how it ended out of play: its GPUs are to
+// be shown clean, the rest of its gang is stopped if it broke, and the attempt is
+// over when it was the last.
+func endRank(t *tx, r model.Rank) {
+	t.ranks.put(r)
+	for _, key := range slotsOf(t, r.Key.Attempt()) {
+		slot, _ := t.slots.get(key)
+		if slot.Rank == r.Key {
+			slot.Owner, slot.Since = model.OwnerCleaning, t.meta.Index
+			t.slots.put(slot)
+		}
+	}
+	touchNode(t, r.Node)
+	t.count(func(n *model.Totals) { n.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs) })
+
+	a, _ := t.attempts.get(r.Key.Attempt())
+	a.Gone++
+	if broke(&r) && a.FirstRank == 0 {
+		a.FirstRank, a.Cause = r.Key.Rank+1, causeOf(&r)
+	}
+	t.attempts.put(a)
+	switch {
+	case a.Gone == a.Ranks:
+		finish(t, a)
+	case a.FirstRank > 0:
+		stop(t, a.Key, model.ReasonGangBroken, "rank "+r.Key.String()+" "+a.Cause.String())
+	}
+}
+
+// broke says that a rank's end is one that its gang does not survive.
+func broke(r *model.Rank) bool {
+	switch r.Phase {
+	case model.RankLost, model.RankNever:
+		return true
+	case model.RankExited:
+		return r.Exit.Fenced || (r.Exit.Delivered == model.ReasonNone && !r.Exit.Clean())
+	case model.RankAssigned, model.RankTaken, model.RankReady, model.RankRunning:
+	}
+	return false
+}
+
+func causeOf(r *model.Rank) model.Reason {
+	switch {
+	case r.Phase == model.RankLost:
+		return r.Cause
+	case r.Phase == model.RankNever:
+		return model.ReasonStartDeadline
+	case r.Exit.Fenced:
+		return model.ReasonLost
+	}
+	return model.ReasonExit
+}
+
+// finish ends an attempt whose ranks have all ended, and moves its task on.
+//
+// A stop decides the outcome if its signal reached a rank, or if a rank can no
+// longer tell; when every rank ended by itself before any signal, the exits decide.
+func finish(t *tx, a model.Attempt) {
+	ranks := ranksOf(t, a.Key)
+	why, told := a.Stop, false
+	var ran time.Duration
+	for i := range ranks {
+		r := &ranks[i]
+		told = told || r.Exit.Delivered != model.ReasonNone || r.Phase != model.RankExited || r.Exit.Fenced
+		if r.Exit.Delivered.Outranks(why) {
+			why = r.Exit.Delivered
+		}
+		ran = max(ran, r.Exit.Ran)
+	}
+	if !told || why == model.ReasonNone || why == model.ReasonGangBroken {
+		why = model.ReasonExit
+		if a.FirstRank > 0 {
+			why = a.Cause
+			first := ranks[min(int(a.FirstRank-1), len(ranks)-1)]
+			a.ExitCode, a.Signal = first.Exit.Code, first.Exit.Signal
+		}
+	}
+	a.End, a.Ended = why, t.clock
+	a.State = model.TaskCanceled
+	switch {
+	case why == model.ReasonExit && a.FirstRank == 0:
+		a.State = model.TaskCompleted
+	case why == model.ReasonExit || why == model.ReasonTimeLimit || why >= model.ReasonLost:
+		a.State = model.TaskFailed
+	}
+	t.attempts.put(a)
+	settle(t, a, ran)
+}
+
+// Bounds of trying again.
+const (
+	backoffFirst = 10 * time.Second
+	backoffMax   = time.Hour
+	maxLost      = 16 // attempts of a task that broken machines may end
+)
+
+// settle moves a task on after its newest attempt has ended.
+func settle(t *tx, a model.Attempt, ran time.Duration) {
+	task, _ := t.tasks.get(a.Key.TaskKey())
+	job, _ := t.jobs.get(a.Key.Job)
+	task.Executed += ran
+	task.Reason, task.ExitCode, task.Signal = a.End, a.ExitCode, a.Signal
+	learn(t, &job, &a, ran)
+	e := model.Event{N: a.Key.N, Reason: a.End}
+	switch a.End {
+	case model.ReasonCancel:
+		e.What = model.EventCanceled
+		endTask(t, task, model.TaskCanceled, e)
+	case model.ReasonTimeLimit:
+		e.What = model.EventFailed
+		endTask(t, task, model.TaskFailed, e)
+	case model.ReasonPreempt, model.ReasonDrain:
+		task.Preempted++
+		t.count(func(n *model.Totals) { n.Preempted++ })
+		sendBack(t, task, 0, e)
+	case model.ReasonRequeue:
+		sendBack(t, task, 0, e)
+	case model.ReasonExit:
+		settleExit(t, task, &job, a, e)
+	default:
+		settleLost(t, task, &job, a, e)
+	}
+}
+
+func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model.Event) {
+	switch {
+	case a.State == model.TaskCompleted:
+		e.What = model.EventCompleted
+		endTask(t, task, model.TaskCompleted, e)
+	case task.Retries < job.Spec.MaxRetries:
+		wait := min(backoffFirst<<min(task.Retries, 9), backoffMax)
+		task.Retries++
+		sendBack(t, task, wait, e)
+	default:
+		e.What = model.EventFailed
+		endTask(t, task, model.TaskFailed, e)
+	}
+}
+
+// settleLost is for ends that are no fault of the job: not charged, but bounded.
+func settleLost(t *tx, task model.Task, job *model.Job, a model.Attempt, e model.Event) {
+	task.Lost++
+	t.count(func(n *model.Totals) { n.Lost++ })
+	switch {
+	case a.End == model.ReasonLost && a.Frozen.OnLost == model.OnLostFail, task.Lost > maxLost:
+		e.What = model.EventFailed
+		endTask(t, task, model.TaskFailed, e)
+	case a.End == model.ReasonStartDeadline:
+		sendBack(t, task, min(backoffFirst<<min(task.Lost-1, 9), backoffMax), e)
+	default:
+		sendBack(t, task, 0, e)
+	}
+}
+
+// sendBack queues a task again, in its old place of the order.
+func sendBack(t *tx, task model.Task, wait time.Duration, e model.Event) {
+	task.State, task.NotBefore = model.TaskQueued, 0
+	if wait > 0 {
+		task.NotBefore = t.clock.Add(wait)
+	}
+	e.What = model.EventRequeued
+	event(t, &task, e)
+	t.tasks.put(task)
+}
+
+// endTask ends a task for good, and its job with the last one.
+func endTask(t *tx, task model.Task, as model.TaskState, e model.Event) {
+	task.State, task.Ended, task.Held = as, t.clock, false
+	event(t, &task, e)
+	t.tasks.put(task)
+	dropClaims(t, task.Key)
+	t.count(func(n *model.Totals) {
+		switch as {
+		case model.TaskCompleted:
+			n.Completed++
+		case model.TaskFailed:
+			n.Failed++
+		case model.TaskCanceled:
+			n.Canceled++
+		case model.TaskQueued, model.TaskScheduled, model.TaskAllocating, model.TaskRunning:
+		}
+	})
+	if job, _ := t.jobs.get(task.Key.Job); job.Open == 0 {
+		job.Ended, job.EndIndex = t.clock, t.meta.Index
+		t.jobs.put(job)
+	}
+}
+
+// MaxSketches bounds the scheduler's memory of run times.
+const MaxSketches = 20_000
+
+// learn feeds the sketch of runs like this one, if it ended by itself.
+func learn(t *tx, job *model.Job, a *model.Attempt, ran time.Duration) {
+	if a.State != model.TaskCompleted || ran <= 0 {
+		return
+	}
+	k := model.SketchKey{User: job.Spec.User, Name: job.Spec.Name, GPUs: job.Spec.GPUs}
+	s, found := t.sketches.get(k)
+	if !found && t.sketches.size() >= MaxSketches {
+		for _, oldest := range keysOf(t.sketchAge.now().All(), firstOnly[SketchAgeKey]()) {
+			t.sketches.delete(oldest.Sketch)
+		}
+	}
+	s.Key, s.Updated = k, t.meta.Index
+	s.Count++
+	s.Sum += ran
+	bucket := 0
+	for v := ran / time.Second; v > 1 && bucket < len(s.Log2)-1; v >>= 1 {
+		bucket++
+	}
+	if s.Log2[bucket] < 1<<16-1 {
+		s.Log2[bucket]++
+	}
+	t.sketches.put(s)
+}

@@ -1,0 +1,261 @@
+package state
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// The hooks below run at every write of a row. Each keeps the indexes of its
+// table in step and, unless rows come from a snapshot that holds the counts
+// already, the counting rows.
+
+func onJob(t *tx, old, new *model.Job) {
+	reindex(&t.ended, old, new, func(j *model.Job) (EndedKey, bool) {
+		return EndedKey{j.EndIndex, j.ID}, j.EndIndex > 0
+	})
+}
+
+func onTask(t *tx, old, new *model.Task) {
+	job, _ := t.jobs.get(taskOf(old, new).Key.Job)
+	shape := job.Spec.Shape()
+	reindex(&t.queue, old, new, func(k *model.Task) (QueueKey, bool) {
+		return QueueKey{k.Class, job.Spec.Project, job.Spec.User, shape, k.Key}, waits(k)
+	})
+	reindex(&t.due, old, new, func(k *model.Task) (DueKey, bool) {
+		return DueKey{k.NotBefore, k.Key}, waits(k) && k.NotBefore > 0
+	})
+	reindex(&t.liveTasks, old, new, func(k *model.Task) (model.TaskKey, bool) { return k.Key, k.State.Live() })
+	if t.restoring {
+		return
+	}
+	was, is := standing(old), standing(new)
+	if was != is {
+		countJob(t, &job, was, is)
+		use(t, &job.Spec, func(u *model.Usage) {
+			u.Queued += is.queued - was.queued
+			u.Live += is.live - was.live
+		})
+	}
+}
+
+func taskOf(old, new *model.Task) *model.Task {
+	if new != nil {
+		return new
+	}
+	return old
+}
+
+func waits(k *model.Task) bool { return k.State == model.TaskQueued && !k.Held }
+
+// stand counts one task in its job and in its scopes: each field is 0 or 1.
+type stand struct{ queued, live, failed, canceled uint32 }
+
+func standing(k *model.Task) (s stand) {
+	switch {
+	case k == nil:
+	case k.State == model.TaskQueued:
+		s.queued = 1
+	case k.State.Live():
+		s.live = 1
+	case k.State == model.TaskFailed:
+		s.failed = 1
+	case k.State == model.TaskCanceled:
+		s.canceled = 1
+	}
+	return s
+}
+
+// countJob relies on unsigned wrap-around: adding 0-1 subtracts 1.
+func countJob(t *tx, job *model.Job, was, is stand) {
+	j, found := t.jobs.get(job.ID)
+	if !found {
+		return
+	}
+	j.Open += is.queued + is.live - was.queued - was.live
+	j.Live += is.live - was.live
+	j.Failed += is.failed - was.failed
+	j.Canceled += is.canceled - was.canceled
+	t.jobs.put(j)
+}
+
+// use changes the use of the cluster, the project and the user of a spec.
+func use(t *tx, spec *model.Spec, change func(*model.Usage)) {
+	for _, scope := range scopes(spec.Project, spec.User) {
+		u, _ := t.usage.get(scope)
+		u.Scope = scope
+		change(&u)
+		if u.Empty() {
+			t.usage.delete(scope)
+		} else {
+			t.usage.put(u)
+		}
+	}
+}
+
+// scopes lists whose limits and use concern a user of a project.
+func scopes(project, user string) []model.ScopeKey {
+	s := make([]model.ScopeKey, 0, 3)
+	s = append(s, model.ScopeKey{Kind: model.ScopeCluster}, model.ScopeKey{Kind: model.ScopeUser, Name: user})
+	if project != "" {
+		s = append(s, model.ScopeKey{Kind: model.ScopeProject, Name: project})
+	}
+	return s
+}
+
+func onRank(t *tx, old, new *model.Rank) {
+	reindex(&t.nodeRanks, old, new, func(r *model.Rank) (NodeRankKey, bool) {
+		return NodeRankKey{r.Node, r.Key}, !r.Phase.Ended()
+	})
+}
+
+func onNodeUse(t *tx, old, new *model.NodeUse) {
+	reindex(&t.byFree, old, new, func(u *model.NodeUse) (FreeKey, bool) {
+		return FreeKey{u.Free, u.Node}, u.Free > 0
+	})
+}
+
+func onRequest(t *tx, old, new *model.Request) {
+	reindex(&t.born, old, new, func(r *model.Request) (BornKey, bool) { return BornKey{r.Born, r.Key}, true })
+}
+
+func onSketch(t *tx, old, new *model.Sketch) {
+	reindex(&t.sketchAge, old, new, func(k *model.Sketch) (SketchAgeKey, bool) {
+		return SketchAgeKey{k.Updated, k.Key}, true
+	})
+}
+
+func onAllocation(t *tx, old, new *model.Allocation) {
+	key := func(a *model.Allocation) (AllocationKey, bool) {
+		return AllocationKey{a.Class, a.Index, a.ID}, a.State == model.AllocationQueued
+	}
+	var from, to AllocationKey
+	var had, has bool
+	if old != nil {
+		from, had = key(old)
+	}
+	if new != nil {
+		to, has = key(new)
+	}
+	t.waiting.move(from, had, to, has, to.ID)
+}
+
+func onGPU(t *tx, old, new *model.GPU) {
+	reindex(&t.nodeGPUs, old, new, func(g *model.GPU) (model.AddressKey, bool) {
+		return model.AddressKey{Node: g.Node, Index: g.Index, GPU: g.ID}, true
+	})
+	if t.restoring || old == nil || new == nil || old.Health.Usable() == new.Health.Usable() {
+		return
+	}
+	for n := range new.Slots {
+		key := model.SlotKey{GPU: new.ID, Slot: n}
+		if slot, found := t.slots.get(key); found {
+			claimed := t.claims.has(key)
+			shift(t, slot.Node, part(&slot, old.Health, claimed), part(&slot, new.Health, claimed))
+		}
+	}
+}
+
+func onSlot(t *tx, old, new *model.Slot) {
+	reindex(&t.owners, old, new, func(s *model.Slot) (OwnerKey, bool) {
+		return OwnerKey{s.Rank, s.Allocation, s.Key}, s.Owner != model.OwnerNone
+	})
+	if t.restoring {
+		return
+	}
+	s := new
+	if s == nil {
+		s = old
+	}
+	gpu, _ := t.gpus.get(s.Key.GPU)
+	claimed := t.claims.has(s.Key)
+	shift(t, s.Node, part(old, gpu.Health, claimed), part(new, gpu.Health, claimed))
+	charge(t, old, -1)
+	charge(t, new, 1)
+}
+
+func onClaim(t *tx, old, new *model.Claim) {
+	reindex(&t.claimedFor, old, new, func(c *model.Claim) (ClaimKey, bool) {
+		return ClaimKey{c.Beneficiary, c.Slot}, true
+	})
+	c := new
+	if c == nil {
+		c = old
+	}
+	slot, found := t.slots.get(c.Slot)
+	if t.restoring || !found {
+		return
+	}
+	gpu, _ := t.gpus.get(c.Slot.GPU)
+	shift(t, slot.Node, part(&slot, gpu.Health, old != nil), part(&slot, gpu.Health, new != nil))
+}
+
+// share is the part of its node's slots that a slot belongs to.
+type share uint8
+
+const (
+	shareNone share = iota // there is no slot
+	shareFree
+	shareOwned
+	shareClaimed
+	shareUnhealthy
+)
+
+func part(s *model.Slot, h model.Health, claimed bool) share {
+	switch {
+	case s == nil:
+		return shareNone
+	case s.Owner != model.OwnerNone:
+		return shareOwned
+	case !h.Usable():
+		return shareUnhealthy
+	case claimed:
+		return shareClaimed
+	}
+	return shareFree
+}
+
+// shift moves one slot of a node from one part of the count to another.
+func shift(t *tx, node model.NodeID, from, to share) {
+	if from == to {
+		return
+	}
+	u, _ := t.nodeUse.get(node)
+	u.Node = node
+	tally(&u, from, -1)
+	tally(&u, to, 1)
+	t.nodeUse.put(u)
+}
+
+func tally(u *model.NodeUse, s share, by int32) {
+	n := uint32(by) //nolint:gosec // wrap-around subtracts
+	switch s {
+	case shareNone:
+		return
+	case shareFree:
+		u.Free += n
+	case shareOwned:
+		u.Owned += n
+	case shareClaimed:
+		u.Claimed += n
+	case shareUnhealthy:
+		u.Unhealthy += n
+	}
+	u.All += n
+}
+
+// charge counts a slot to the user and project of its live owner; a slot that is
+// being cleaned up is nobody's.
+func charge(t *tx, s *model.Slot, by int32) {
+	if s == nil {
+		return
+	}
+	var spec model.Spec
+	switch s.Owner {
+	case model.OwnerAttempt:
+		job, _ := t.jobs.get(s.Rank.Job)
+		spec = job.Spec
+	case model.OwnerAllocation:
+		a, _ := t.allocations.get(s.Allocation)
+		spec = model.Spec{User: a.User, Project: a.Project}
+	case model.OwnerNone, model.OwnerCleaning, model.OwnerForeign:
+		return
+	}
+	use(t, &spec, func(u *model.Usage) { u.GPUs += uint32(by) }) //nolint:gosec // wrap-around subtracts
+}

@@ -1,0 +1,196 @@
+package state
+
+import (
+	"cmp"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
+
+// State is the cluster after some log entry. The zero State is that of an empty
+// log. It is a value: copies are free and never change.
+type State struct {
+	Tables
+	Indexes
+
+	Index uint64 // of the last log entry that was applied
+	Term  uint64 // of that entry
+
+	digest digest
+}
+
+// Tables are the stored rows: what snapshots hold and digests cover.
+type Tables struct {
+	Globals     table.Table[Only, model.Settings]
+	Peers       table.Table[model.PeerID, model.Peer]
+	Limits      table.Table[model.ScopeKey, model.Limit]
+	Usage       table.Table[model.ScopeKey, model.Usage]
+	Blobs       table.Table[model.Hash, model.Blob]
+	Jobs        table.Table[model.JobID, model.Job]
+	Tasks       table.Table[model.TaskKey, model.Task]
+	Events      table.Table[model.EventKey, model.Event]
+	Attempts    table.Table[model.AttemptKey, model.Attempt]
+	Ranks       table.Table[model.RankKey, model.Rank]
+	Nodes       table.Table[model.NodeID, model.Node]
+	Leases      table.Table[model.NodeID, model.Lease]
+	NodeUse     table.Table[model.NodeID, model.NodeUse]
+	GPUs        table.Table[model.GPUID, model.GPU]
+	Slots       table.Table[model.SlotKey, model.Slot]
+	Claims      table.Table[model.SlotKey, model.Claim]
+	Allocations table.Table[model.AllocationID, model.Allocation]
+	Requests    table.Table[model.RequestKey, model.Request]
+	Sketches    table.Table[model.SketchKey, model.Sketch]
+}
+
+// Indexes are derived from the tables: other orders of the same rows.
+type Indexes struct {
+	Queue      table.Table[QueueKey, None]                    // tasks that wait and are not held
+	Due        table.Table[DueKey, None]                      // of those, the ones with a backoff, by its end
+	LiveTasks  table.Table[model.TaskKey, None]               // tasks with a live attempt
+	ByFree     table.Table[FreeKey, None]                     // nodes, most free slots first
+	NodeRanks  table.Table[NodeRankKey, None]                 // ranks that have not ended, by node
+	NodeGPUs   table.Table[model.AddressKey, None]            // GPUs by node and place
+	Owners     table.Table[OwnerKey, None]                    // slots that are not free, by owner
+	ClaimedFor table.Table[ClaimKey, None]                    // claims by beneficiary
+	Ended      table.Table[EndedKey, None]                    // jobs that have ended, oldest first
+	Born       table.Table[BornKey, None]                     // request ids, oldest first
+	SketchAge  table.Table[SketchAgeKey, None]                // sketches, least recently fed first
+	Waiting    table.Table[AllocationKey, model.AllocationID] // allocations that wait, in order
+}
+
+// Settings is the cluster's one row of settings; zero before bootstrap.
+func (s *State) Settings() model.Settings {
+	g, _ := s.Globals.Get(Only{})
+	return g
+}
+
+// Only is the key of a table with one row.
+type Only struct{}
+
+// Compare finds every Only equal.
+func (Only) Compare(Only) int { return 0 }
+
+// None is the row of an index whose keys say it all.
+type None struct{}
+
+// QueueKey orders waiting tasks so that all of one shape of one user lie
+// together, first come first: a pass needs to look at the head of each run only.
+type QueueKey struct {
+	Class   model.Class
+	Project string
+	User    string
+	Shape   model.Shape
+	Task    model.TaskKey
+}
+
+// Compare orders by class (highest first), project, user, shape, log order.
+func (k QueueKey) Compare(o QueueKey) int {
+	return cmp.Or(cmp.Compare(o.Class, k.Class), cmp.Compare(k.Project, o.Project), cmp.Compare(k.User, o.User),
+		compareShape(k.Shape, o.Shape), k.Task.Compare(o.Task))
+}
+
+func compareShape(a, b model.Shape) int {
+	return cmp.Or(cmp.Compare(a.GPUs, b.GPUs), cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.MemoryMB, b.MemoryMB),
+		cmp.Compare(a.Model, b.Model))
+}
+
+// DueKey orders tasks by the end of their backoff.
+type DueKey struct {
+	At   model.Time
+	Task model.TaskKey
+}
+
+// Compare orders by time, then task.
+func (k DueKey) Compare(o DueKey) int {
+	return cmp.Or(cmp.Compare(k.At, o.At), k.Task.Compare(o.Task))
+}
+
+// FreeKey orders nodes by their free slots.
+type FreeKey struct {
+	Free uint32
+	Node model.NodeID
+}
+
+// Compare orders by free slots (most first), then node.
+func (k FreeKey) Compare(o FreeKey) int {
+	return cmp.Or(cmp.Compare(o.Free, k.Free), k.Node.Compare(o.Node))
+}
+
+// NodeRankKey orders ranks by their node.
+type NodeRankKey struct {
+	Node model.NodeID
+	Rank model.RankKey
+}
+
+// Compare orders by node, then rank.
+func (k NodeRankKey) Compare(o NodeRankKey) int {
+	return cmp.Or(k.Node.Compare(o.Node), k.Rank.Compare(o.Rank))
+}
+
+// OwnerKey orders slots by who has them; of Rank and Allocation one is set.
+type OwnerKey struct {
+	Rank       model.RankKey
+	Allocation model.AllocationID
+	Slot       model.SlotKey
+}
+
+// Compare orders by rank, allocation, then slot.
+func (k OwnerKey) Compare(o OwnerKey) int {
+	return cmp.Or(k.Rank.Compare(o.Rank), k.Allocation.Compare(o.Allocation), k.Slot.Compare(o.Slot))
+}
+
+// ClaimKey orders claims by beneficiary.
+type ClaimKey struct {
+	Task model.TaskKey
+	Slot model.SlotKey
+}
+
+// Compare orders by task, then slot.
+func (k ClaimKey) Compare(o ClaimKey) int {
+	return cmp.Or(k.Task.Compare(o.Task), k.Slot.Compare(o.Slot))
+}
+
+// EndedKey orders jobs by the log entry of their end.
+type EndedKey struct {
+	Index uint64
+	Job   model.JobID
+}
+
+// Compare orders by index, then job.
+func (k EndedKey) Compare(o EndedKey) int {
+	return cmp.Or(cmp.Compare(k.Index, o.Index), k.Job.Compare(o.Job))
+}
+
+// BornKey orders request ids by age.
+type BornKey struct {
+	Born    model.Time
+	Request model.RequestKey
+}
+
+// Compare orders by birth, then request.
+func (k BornKey) Compare(o BornKey) int {
+	return cmp.Or(cmp.Compare(k.Born, o.Born), k.Request.Compare(o.Request))
+}
+
+// SketchAgeKey orders sketches by their last use.
+type SketchAgeKey struct {
+	Updated uint64
+	Sketch  model.SketchKey
+}
+
+// Compare orders by last use, then key.
+func (k SketchAgeKey) Compare(o SketchAgeKey) int {
+	return cmp.Or(cmp.Compare(k.Updated, o.Updated), k.Sketch.Compare(o.Sketch))
+}
+
+// AllocationKey orders waiting allocations.
+type AllocationKey struct {
+	Class model.Class
+	Index uint64
+	ID    model.AllocationID
+}
+
+// Compare orders by class (highest first), log order, then id.
+func (k AllocationKey) Compare(o AllocationKey) int {
+	return cmp.Or(cmp.Compare(o.Class, k.Class), cmp.Compare(k.Index, o.Index), k.ID.Compare(o.ID))
+}

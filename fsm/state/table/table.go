@@ -1,0 +1,132 @@
+// Package table holds persistent ordered tables: maps from keys to rows, in key
+// order, whose copies cost nothing.
+//
+// A [Table] is a value that never changes: any number of goroutines may read it
+// without a lock, and keep it for as long as they like. A writer takes a [Draft]
+// of it, changes that, and publishes the draft's Table; what the two do not
+// differ in they share. The order of keys is the order of iteration, on every
+// machine, which is why the state uses tables where another program would use
+// maps.
+//
+// The tree below is tidwall/btree. Its Copy marks the tree that it copies, so two
+// readers that copy one published tree race with each other; a draft therefore
+// copies a private header of the tree (see Fork), and nothing else in Berth
+// touches the library.
+package table
+
+import (
+	"iter"
+
+	"github.com/tidwall/btree"
+)
+
+// Key is what a table can be ordered by.
+type Key[K any] interface {
+	comparable
+	Compare(K) int
+}
+
+// degree 8 copied least in a comparison of 4 to 32 at 100,000 rows.
+const degree = 8
+
+type item[K Key[K], R any] struct {
+	key K
+	row *R
+}
+
+// Table maps keys to rows. The zero Table is empty and ready to use.
+type Table[K Key[K], R any] struct {
+	tree *btree.BTreeG[item[K, R]]
+}
+
+func fresh[K Key[K], R any]() *btree.BTreeG[item[K, R]] {
+	return btree.NewBTreeGOptions(
+		func(a, b item[K, R]) bool { return a.key.Compare(b.key) < 0 },
+		btree.Options{NoLocks: true, Degree: degree})
+}
+
+// Get is the row of a key.
+func (t Table[K, R]) Get(k K) (row R, ok bool) {
+	if t.tree == nil {
+		return row, false
+	}
+	it, ok := t.tree.Get(item[K, R]{key: k})
+	if !ok {
+		return row, false
+	}
+	return *it.row, true
+}
+
+// Has says whether there is a row of that key.
+func (t Table[K, R]) Has(k K) bool {
+	if t.tree == nil {
+		return false
+	}
+	_, ok := t.tree.Get(item[K, R]{key: k})
+	return ok
+}
+
+// Len is the number of rows.
+func (t Table[K, R]) Len() int {
+	if t.tree == nil {
+		return 0
+	}
+	return t.tree.Len()
+}
+
+// All yields every row in key order.
+func (t Table[K, R]) All() iter.Seq2[K, R] {
+	return func(yield func(K, R) bool) {
+		if t.tree != nil {
+			t.tree.Scan(func(it item[K, R]) bool { return yield(it.key, *it.row) })
+		}
+	}
+}
+
+// From yields the rows of keys at and after k, in key order.
+func (t Table[K, R]) From(k K) iter.Seq2[K, R] {
+	return func(yield func(K, R) bool) {
+		if t.tree != nil {
+			t.tree.Ascend(item[K, R]{key: k}, func(it item[K, R]) bool { return yield(it.key, *it.row) })
+		}
+	}
+}
+
+// Back yields every row in the reverse of key order.
+func (t Table[K, R]) Back() iter.Seq2[K, R] {
+	return func(yield func(K, R) bool) {
+		if t.tree != nil {
+			t.tree.Reverse(func(it item[K, R]) bool { return yield(it.key, *it.row) })
+		}
+	}
+}
+
+// Fork makes a draft of the table. Many goroutines may fork one table at once.
+func (t Table[K, R]) Fork() *Draft[K, R] {
+	if t.tree == nil {
+		return &Draft[K, R]{tree: fresh[K, R]()}
+	}
+	header := *t.tree
+	return &Draft[K, R]{tree: header.Copy()}
+}
+
+// Draft is a table that one goroutine is changing.
+type Draft[K Key[K], R any] struct {
+	tree *btree.BTreeG[item[K, R]]
+}
+
+// Table publishes the draft, which must not be changed after.
+func (d *Draft[K, R]) Table() Table[K, R] { return Table[K, R]{d.tree} }
+
+// Get is the row of a key.
+func (d *Draft[K, R]) Get(k K) (R, bool) { return Table[K, R]{d.tree}.Get(k) }
+
+// Put stores a row under a key, in place of one that was there.
+func (d *Draft[K, R]) Put(k K, row R) { d.tree.Set(item[K, R]{k, &row}) }
+
+// Append stores a row under a key that is greater than all others; it is the
+// quick way to build a table from sorted rows.
+func (d *Draft[K, R]) Append(k K, row R) { d.tree.Load(item[K, R]{k, &row}) }
+
+// Delete removes a key's row, if there is one.
+func (d *Draft[K, R]) Delete(k K) { d.tree.Delete(item[K, R]{key: k}) }

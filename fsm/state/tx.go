@@ -1,0 +1,178 @@
+package state
+
+import (
+	"fmt"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// tx is one log entry being applied.
+type tx struct {
+	cells
+	indexes
+
+	meta      Meta
+	clock     model.Time
+	actor     string // of the command at hand
+	restoring bool   // rows come from a snapshot: counts are rows among them
+	from      State
+}
+
+type cells struct {
+	globals     cell[Only, model.Settings]
+	peers       cell[model.PeerID, model.Peer]
+	limits      cell[model.ScopeKey, model.Limit]
+	usage       cell[model.ScopeKey, model.Usage]
+	blobs       cell[model.Hash, model.Blob]
+	jobs        cell[model.JobID, model.Job]
+	tasks       cell[model.TaskKey, model.Task]
+	events      cell[model.EventKey, model.Event]
+	attempts    cell[model.AttemptKey, model.Attempt]
+	ranks       cell[model.RankKey, model.Rank]
+	nodes       cell[model.NodeID, model.Node]
+	leases      cell[model.NodeID, model.Lease]
+	nodeUse     cell[model.NodeID, model.NodeUse]
+	gpus        cell[model.GPUID, model.GPU]
+	slots       cell[model.SlotKey, model.Slot]
+	claims      cell[model.SlotKey, model.Claim]
+	allocations cell[model.AllocationID, model.Allocation]
+	requests    cell[model.RequestKey, model.Request]
+	sketches    cell[model.SketchKey, model.Sketch]
+}
+
+type indexes struct {
+	queue      index[QueueKey, None]
+	due        index[DueKey, None]
+	liveTasks  index[model.TaskKey, None]
+	byFree     index[FreeKey, None]
+	nodeRanks  index[NodeRankKey, None]
+	nodeGPUs   index[model.AddressKey, None]
+	owners     index[OwnerKey, None]
+	claimedFor index[ClaimKey, None]
+	ended      index[EndedKey, None]
+	born       index[BornKey, None]
+	sketchAge  index[SketchAgeKey, None]
+	waiting    index[AllocationKey, model.AllocationID]
+}
+
+// wakes is a set of topics.
+func wakes(topics ...model.Topic) (s model.TopicSet) {
+	for _, t := range topics {
+		s = s.With(t)
+	}
+	return s
+}
+
+func begin(s State, m Meta) *tx {
+	t := &tx{meta: m, from: s}
+	t.open(&s.Tables)
+	t.indexes = indexes{
+		queue: index[QueueKey, None]{base: s.Queue}, due: index[DueKey, None]{base: s.Due},
+		liveTasks: index[model.TaskKey, None]{base: s.LiveTasks}, byFree: index[FreeKey, None]{base: s.ByFree},
+		nodeRanks: index[NodeRankKey, None]{base: s.NodeRanks}, nodeGPUs: index[model.AddressKey, None]{base: s.NodeGPUs},
+		owners: index[OwnerKey, None]{base: s.Owners}, claimedFor: index[ClaimKey, None]{base: s.ClaimedFor},
+		ended: index[EndedKey, None]{base: s.Ended}, born: index[BornKey, None]{base: s.Born},
+		sketchAge: index[SketchAgeKey, None]{base: s.SketchAge},
+		waiting:   index[AllocationKey, model.AllocationID]{base: s.Waiting},
+	}
+	return t
+}
+
+// open gives every cell its table, its number for ever, and its hook.
+func (t *tx) open(s *Tables) {
+	t.globals = cell[Only, model.Settings]{number: 1, name: "settings", base: s.Globals,
+		key: func(*model.Settings) Only { return Only{} }}
+	t.peers = cell[model.PeerID, model.Peer]{number: 2, name: "peers", base: s.Peers, wakes: wakes(model.TopicSettings),
+		key: func(r *model.Peer) model.PeerID { return r.ID }}
+	t.limits = cell[model.ScopeKey, model.Limit]{number: 3, name: "limits", base: s.Limits,
+		wakes: wakes(model.TopicSettings), key: func(r *model.Limit) model.ScopeKey { return r.Scope }}
+	t.usage = cell[model.ScopeKey, model.Usage]{number: 4, name: "usage", base: s.Usage,
+		key: func(r *model.Usage) model.ScopeKey { return r.Scope }}
+	t.blobs = cell[model.Hash, model.Blob]{number: 5, name: "blobs", base: s.Blobs,
+		key: func(r *model.Blob) model.Hash { return r.Hash }}
+	t.jobs = cell[model.JobID, model.Job]{number: 6, name: "jobs", base: s.Jobs, wakes: wakes(model.TopicJob),
+		key: func(r *model.Job) model.JobID { return r.ID }, hook: bind(t, onJob)}
+	t.tasks = cell[model.TaskKey, model.Task]{number: 7, name: "tasks", base: s.Tasks, wakes: wakes(model.TopicJob),
+		key: func(r *model.Task) model.TaskKey { return r.Key }, hook: bind(t, onTask)}
+	t.events = cell[model.EventKey, model.Event]{number: 8, name: "events", base: s.Events, wakes: wakes(model.TopicJob),
+		key: func(r *model.Event) model.EventKey { return r.Key }}
+	t.attempts = cell[model.AttemptKey, model.Attempt]{number: 9, name: "attempts", base: s.Attempts,
+		wakes: wakes(model.TopicJob), key: func(r *model.Attempt) model.AttemptKey { return r.Key }}
+	t.ranks = cell[model.RankKey, model.Rank]{number: 10, name: "ranks", base: s.Ranks, wakes: wakes(model.TopicJob),
+		key: func(r *model.Rank) model.RankKey { return r.Key }, hook: bind(t, onRank)}
+	t.nodes = cell[model.NodeID, model.Node]{number: 11, name: "nodes", base: s.Nodes, wakes: wakes(model.TopicNode),
+		key: func(r *model.Node) model.NodeID { return r.ID }}
+	t.leases = cell[model.NodeID, model.Lease]{number: 12, name: "leases", base: s.Leases, wakes: wakes(model.TopicLease),
+		key: func(r *model.Lease) model.NodeID { return r.Node }}
+	t.nodeUse = cell[model.NodeID, model.NodeUse]{number: 13, name: "node_use", base: s.NodeUse,
+		wakes: wakes(model.TopicNode), key: func(r *model.NodeUse) model.NodeID { return r.Node }, hook: bind(t, onNodeUse)}
+	t.gpus = cell[model.GPUID, model.GPU]{number: 14, name: "gpus", base: s.GPUs, wakes: wakes(model.TopicFleet),
+		key: func(r *model.GPU) model.GPUID { return r.ID }, hook: bind(t, onGPU)}
+	t.slots = cell[model.SlotKey, model.Slot]{number: 15, name: "slots", base: s.Slots, wakes: wakes(model.TopicFleet),
+		key: func(r *model.Slot) model.SlotKey { return r.Key }, hook: bind(t, onSlot)}
+	t.claims = cell[model.SlotKey, model.Claim]{number: 16, name: "claims", base: s.Claims, wakes: wakes(model.TopicFleet),
+		key: func(r *model.Claim) model.SlotKey { return r.Slot }, hook: bind(t, onClaim)}
+	t.allocations = cell[model.AllocationID, model.Allocation]{number: 17, name: "allocations", base: s.Allocations,
+		wakes: wakes(model.TopicFleet), key: func(r *model.Allocation) model.AllocationID { return r.ID },
+		hook: bind(t, onAllocation)}
+	t.requests = cell[model.RequestKey, model.Request]{number: 18, name: "requests", base: s.Requests,
+		key: func(r *model.Request) model.RequestKey { return r.Key }, hook: bind(t, onRequest)}
+	t.sketches = cell[model.SketchKey, model.Sketch]{number: 19, name: "sketches", base: s.Sketches,
+		key: func(r *model.Sketch) model.SketchKey { return r.Key }, hook: bind(t, onSketch)}
+}
+
+const tableCount = 19
+
+// all lists the cells in the order of snapshots: a row comes after those that
+// its hook looks up. The settings come last, since committing the others stamps
+// the topics there.
+func (t *tx) all() [tableCount]anyCell {
+	return [tableCount]anyCell{
+		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.tasks, &t.events, &t.attempts, &t.ranks,
+		&t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
+		&t.globals,
+	}
+}
+
+// close publishes what the transaction has made.
+func (t *tx) close(d digest) State {
+	return State{
+		Tables: Tables{
+			Globals: t.globals.now(), Peers: t.peers.now(), Limits: t.limits.now(), Usage: t.usage.now(),
+			Blobs: t.blobs.now(), Jobs: t.jobs.now(), Tasks: t.tasks.now(), Events: t.events.now(),
+			Attempts: t.attempts.now(), Ranks: t.ranks.now(), Nodes: t.nodes.now(), Leases: t.leases.now(),
+			NodeUse: t.nodeUse.now(), GPUs: t.gpus.now(), Slots: t.slots.now(), Claims: t.claims.now(),
+			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
+		},
+		Indexes: Indexes{
+			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),
+			NodeRanks: t.nodeRanks.now(), NodeGPUs: t.nodeGPUs.now(), Owners: t.owners.now(),
+			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
+			Waiting: t.waiting.now(),
+		},
+		Index: t.meta.Index, Term: t.meta.Term, digest: d,
+	}
+}
+
+func (t *tx) settings() model.Settings {
+	s, _ := t.globals.get(Only{})
+	return s
+}
+
+func (t *tx) count(change func(*model.Totals)) {
+	s := t.settings()
+	change(&s.Totals)
+	t.globals.put(s)
+}
+
+// bind gives a hook its transaction.
+func bind[R any](t *tx, hook func(t *tx, old, new *R)) func(old, new *R) {
+	return func(old, new *R) { hook(t, old, new) }
+}
+
+func ok() command.Result { return command.Result{} }
+
+func refuse(code model.Code, format string, args ...any) command.Result {
+	return command.Result{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
