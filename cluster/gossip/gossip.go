@@ -199,7 +199,8 @@ func (g *Gossip) Leave(timeout time.Duration) error {
 }
 
 // Close ends all traffic and frees the sockets, after a Leave under way. It may
-// be called again, and without Leave, which looks to the others like a crash.
+// be called again, and without Leave, which looks to the others like a crash. A
+// probe of memberlist's that is under way ends by itself some seconds later.
 func (g *Gossip) Close() error {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
