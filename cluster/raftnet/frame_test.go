@@ -1,0 +1,91 @@
+package raftnet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+	"time"
+)
+
+func TestFramesRoundTrip(t *testing.T) {
+	q := callRequest{id: 7, method: 3, budget: 1500 * time.Millisecond, body: []byte("body")}
+	a := callResponse{id: 7, code: CodeBusy, body: []byte("text")}
+	wire := bytes.NewBuffer(append(append(q.frame(), a.frame()...), hello("n1:7000")...))
+	payload, err := readFrame(wire)
+	if got, perr := parseRequest(payload); err != nil || perr != nil || !bytes.Equal(got.frame(), q.frame()) {
+		t.Errorf("request: %+v, %v, %v", got, err, perr)
+	}
+	payload, err = readFrame(wire)
+	if got, perr := parseResponse(payload); err != nil || perr != nil || !bytes.Equal(got.frame(), a.frame()) {
+		t.Errorf("response: %+v, %v, %v", got, err, perr)
+	}
+	payload, err = readFrame(wire)
+	if got, perr := parseHello(payload); err != nil || perr != nil || got != "n1:7000" {
+		t.Errorf("hello: %q, %v, %v", got, err, perr)
+	}
+	if _, err = readFrame(wire); !errors.Is(err, io.EOF) {
+		t.Error("at the end:", err)
+	}
+}
+
+func TestBadFrames(t *testing.T) {
+	good := callRequest{id: 1, body: []byte("body")}.frame()
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)-1] ^= 1
+	huge := binary.BigEndian.AppendUint32(nil, MaxFrame+1)
+	for name, c := range map[string]struct {
+		frame []byte
+		want  error
+	}{
+		"flipped bit": {flipped, errFrame},
+		"cut short":   {good[:len(good)-1], io.ErrUnexpectedEOF},
+		"too large":   {append(huge, 0, 0, 0, 0), errFrame},
+	} {
+		if _, err := readFrame(bytes.NewReader(c.frame)); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// TestClaimedSizeIsNotAllocated: a length is believed only as far as data follows.
+func TestClaimedSizeIsNotAllocated(t *testing.T) {
+	claim := append(binary.BigEndian.AppendUint32(nil, MaxFrame), 0, 0, 0, 0)
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := readFrame(bytes.NewReader(claim)); err == nil {
+				b.Fatal("read a frame that is not there")
+			}
+		}
+	})
+	if got := result.AllocedBytesPerOp(); got > 4*firstRead {
+		t.Errorf("a claim of %d bytes without data cost %d", MaxFrame, got)
+	}
+}
+
+func FuzzFrame(f *testing.F) {
+	f.Add(callRequest{id: 1, method: 2, body: []byte("body")}.frame())
+	f.Add(callResponse{id: 1, code: CodeFailed, body: []byte("text")}.frame())
+	f.Add(hello("name"))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, wire []byte) {
+		payload, err := readFrame(bytes.NewReader(wire))
+		if err != nil {
+			return
+		}
+		if frame := seal(append(make([]byte, frameHeader), payload...)); !bytes.HasPrefix(wire, frame) {
+			t.Fatalf("%x was read from %x", payload, wire)
+		}
+		if q, err := parseRequest(payload); err == nil && !bytes.Equal(q.frame()[frameHeader:], payload) {
+			t.Fatalf("request %x became %+v", payload, q)
+		}
+		if a, err := parseResponse(payload); err == nil && !bytes.Equal(a.frame()[frameHeader:], payload) {
+			t.Fatalf("response %x became %+v", payload, a)
+		}
+		if name, err := parseHello(payload); err == nil && len(name) > maxName {
+			t.Fatalf("a name of %d bytes", len(name))
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package raftnet_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+	"github.com/hashicorp/raft"
+	"go.uber.org/goleak"
+
+	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/test/sim/simnet"
+)
+
+// listenTCP opens a Mux on loopback.
+func listenTCP(t *testing.T, calls *raftnet.Server) *raftnet.Mux {
+	t.Helper()
+	mux, err := raftnet.Listen(raftnet.MuxConfig{Network: raftnet.TCP{}, Bind: "127.0.0.1:0", Calls: calls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mux
+}
+
+func closing(t *testing.T, closers ...io.Closer) {
+	t.Helper()
+	for _, c := range closers {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSilentAndUnknownConnectionsAreClosed(t *testing.T) {
+	for first, after := range map[string]time.Duration{"": 5 * time.Second, "X": 0, "C": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			network := simnet.New(1)
+			network.SetDefault(simnet.Link{})
+			mux, err := raftnet.Listen(raftnet.MuxConfig{Network: network.Host("a"), Bind: "a:1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, err := network.Host("b").Dial("a:1", time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if _, err := io.WriteString(conn, first); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(start) != after {
+				t.Errorf("first byte %q: %v after %v, want the end after %v", first, err, time.Since(start), after)
+			}
+			closing(t, mux)
+			network.Close()
+		})
+	}
+}
+
+func TestAdvertisedAddressMayDiffer(t *testing.T) {
+	mux, err := raftnet.Listen(raftnet.MuxConfig{Network: raftnet.TCP{}, Bind: "127.0.0.1:0", Advertise: "gpu-host:7000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := raftnet.NewTransport(mux.Raft(), raftnet.TransportConfig{})
+	if got := transport.LocalAddr(); got != "gpu-host:7000" || mux.Addr().String() != "gpu-host:7000" {
+		t.Errorf("raft knows this peer as %s, the mux as %s", got, mux.Addr())
+	}
+	closing(t, transport, mux)
+}
+
+func TestPortInUse(t *testing.T) {
+	mux := listenTCP(t, nil)
+	if _, err := raftnet.Listen(raftnet.MuxConfig{Network: raftnet.TCP{}, Bind: mux.Addr().String()}); err == nil {
+		t.Error("two listeners on one port")
+	}
+	closing(t, mux)
+}
+
+// serveRaft answers what a transport's consumer gets, as raft's main goroutine would.
+func serveRaft(transport *raftnet.Transport, stop <-chan struct{}) {
+	for {
+		select {
+		case rpc := <-transport.Consumer():
+			rpc.Respond(&raft.AppendEntriesResponse{Term: 1, Success: true}, nil)
+		case <-stop:
+			return
+		}
+	}
+}
+
+// TestCloseEndsAcceptedConnections: raft.NetworkTransport leaves those it accepted open, each with a
+// goroutine that waits for the other side.
+func TestCloseEndsAcceptedConnections(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	here, there := listenTCP(t, nil), listenTCP(t, nil)
+	a := raftnet.NewTransport(here.Raft(), raftnet.TransportConfig{})
+	b := raftnet.NewTransport(there.Raft(), raftnet.TransportConfig{})
+	stop := make(chan struct{})
+	go serveRaft(b, stop)
+	request := &raft.AppendEntriesRequest{Term: 1}
+	if err := a.AppendEntries("b", b.LocalAddr(), request, &raft.AppendEntriesResponse{}); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := net.Dial("tcp", there.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := raw.Write([]byte("R")); err != nil {
+		t.Fatal(err)
+	}
+	close(stop)
+	closing(t, b, b, there) // twice, as raft may
+	if _, err := raw.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Error("an accepted connection outlived Close:", err)
+	}
+	closing(t, raw)
+	if err := a.AppendEntries("b", b.LocalAddr(), request, &raft.AppendEntriesResponse{}); err == nil {
+		t.Error("a closed transport answered")
+	}
+	closing(t, a, here)
+}
+
+// TestNilEntryIsRefused speaks Raft's protocol over a raw connection to a running peer: one nil entry would
+// end its process.
+func TestNilEntryIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startCluster(t, clusterConfig{seed: 1})
+		leader := c.leader()
+		victim := c.followers(leader)[0]
+		conn, err := c.net.Host("intruder").Dial(victim.id+":7000", time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const appendEntries = "\x00"
+		if _, err := io.WriteString(conn, "R"+appendEntries); err != nil {
+			t.Fatal(err)
+		}
+		request := &raft.AppendEntriesRequest{
+			RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(leader.id), Addr: []byte(leader.id + ":7000")},
+			Term:      leader.raft.CurrentTerm(),
+			Entries:   []*raft.Log{nil},
+		}
+		if err := codec.NewEncoder(conn, &codec.MsgpackHandle{}).Encode(request); err != nil {
+			t.Fatal(err)
+		}
+		var refusal string
+		if err := codec.NewDecoder(conn, &codec.MsgpackHandle{}).Decode(&refusal); err != nil || refusal == "" {
+			t.Errorf("refusal %q, %v", refusal, err)
+		}
+		if got := victim.transport.Malformed(); got != 1 {
+			t.Errorf("counted %d malformed requests", got)
+		}
+		if err := leader.apply("life goes on"); err != nil {
+			t.Error(err)
+		}
+		c.stop(t)
+	})
+}
