@@ -88,18 +88,30 @@ func openRecovering(path string, timeout time.Duration) (store *raftboltdb.BoltS
 	store, err = raftboltdb.New(raftboltdb.Options{
 		Path: path, BoltOptions: boltOptions(timeout),
 	})
-	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, &Fault{
-			Kind: ErrLocked, Path: path, What: "another process has the raft log open",
-			Do: "stop that process (a bbolt tool or a backup may hold it too), then start again",
-		}
-	case errors.Is(err, os.ErrPermission):
-		return nil, unusable(path, "cannot open the raft log", err)
-	case err != nil:
-		return nil, corrupt(path, "the raft log cannot be opened", err)
+	if err != nil {
+		return nil, cannotOpen(path, err)
 	}
 	return store, nil
+}
+
+// cannotOpen is the fault of a bbolt file that does not open.
+func cannotOpen(path string, err error) *Fault {
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return busy(path)
+	case errors.Is(err, os.ErrPermission):
+		return unusable(path, "cannot open the raft log", err)
+	default:
+		return corrupt(path, "the raft log cannot be opened", err)
+	}
+}
+
+// busy is the fault of a bbolt file that somebody else has open.
+func busy(path string) *Fault {
+	return &Fault{
+		Kind: ErrLocked, Path: path, What: "another process has the raft log open",
+		Do: "stop that process (a bbolt tool or a backup may hold it too), then start again",
+	}
 }
 
 // checkTree runs bbolt's own consistency check. verifyFile comes first: bbolt
@@ -110,7 +122,7 @@ func checkTree(path string, timeout time.Duration) error {
 	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: timeout, ReadOnly: true})
 	if err != nil {
-		return corrupt(path, "the raft log cannot be opened for checking", err)
+		return cannotOpen(path, err)
 	}
 	var first error
 	err = db.View(func(tx *bbolt.Tx) error {

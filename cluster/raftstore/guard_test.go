@@ -18,7 +18,7 @@ import (
 type trio struct {
 	t       *testing.T
 	peers   []*peer
-	ctx     context.Context //nolint:containedctx // the life of the bubble
+	ctx     context.Context // the life of the bubble
 	guarded bool
 }
 

@@ -53,7 +53,7 @@ func helperBolt(path string) {
 // helper returns the command that runs one of the helpers above.
 func helper(t *testing.T, what, path string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := exec.Command(os.Args[0]) //nolint:gosec // this very test binary
 	cmd.Env = append(os.Environ(), helperEnv+"="+what+" "+path)
 	return cmd
 }

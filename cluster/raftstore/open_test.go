@@ -76,7 +76,8 @@ func TestFaultsAtStart(t *testing.T) {
 			s := open(t, *o)
 			t.Cleanup(func() { _ = s.Close() })
 		}, ErrLocked, []string{"another process uses this data folder"}},
-		{"raft.db locked", lockBolt, ErrLocked, []string{"raft.db", "stop that process"}},
+		{"raft.db open elsewhere", lockBolt(syscall.LOCK_EX), ErrLocked, []string{"raft.db", "stop that process"}},
+		{"raft.db read elsewhere", lockBolt(syscall.LOCK_SH), ErrLocked, []string{"raft.db", "stop that process"}},
 		{"a file in place of the folder", func(t *testing.T, o *Options) {
 			o.Dir = filepath.Join(t.TempDir(), "file")
 			check(t, os.WriteFile(o.Dir, nil, 0o600))
@@ -188,12 +189,15 @@ func inSnapshots(name, content string) func(*testing.T, *Options) {
 	}
 }
 
-func lockBolt(t *testing.T, o *Options) {
-	f, err := os.Open(filepath.Join(o.Dir, boltName))
-	check(t, err)
-	t.Cleanup(func() { _ = f.Close() })
-	check(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
-	o.LockTimeout = 1
+// lockBolt locks the raft log as bbolt does for writing or for reading.
+func lockBolt(how int) func(*testing.T, *Options) {
+	return func(t *testing.T, o *Options) {
+		f, err := os.Open(filepath.Join(o.Dir, boltName))
+		check(t, err)
+		t.Cleanup(func() { _ = f.Close() })
+		check(t, syscall.Flock(int(f.Fd()), how))
+		o.LockTimeout = 1
+	}
 }
 
 // tearPage overwrites a page in use with zeros, as a lost write would.
@@ -205,7 +209,7 @@ func tearPage(t *testing.T, o *Options) {
 	check(t, err)
 	at := int64(m.root) * m.pageSize
 	clear(b[at : at+m.pageSize])
-	check(t, os.WriteFile(path, b, 0o600))
+	check(t, os.WriteFile(path, b, 0o600)) //nolint:gosec // in a folder of the test
 }
 
 // TestFreshFolderAfterCrash: a first start may die at any point before it has

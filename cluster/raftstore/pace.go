@@ -38,7 +38,7 @@ func Pace(ctx context.Context, inner raft.SnapshotStore, bytesPerSecond int64) r
 
 type pacedSnapshots struct {
 	raft.SnapshotStore
-	ctx  context.Context //nolint:containedctx // raft's interface has no place for it
+	ctx  context.Context // raft's interface has no place for it
 	rate int64
 }
 
@@ -55,7 +55,7 @@ func (p *pacedSnapshots) Create(version raft.SnapshotVersion, index, term uint64
 
 type pacedSink struct {
 	raft.SnapshotSink
-	ctx      context.Context //nolint:containedctx // raft's interface has no place for it
+	ctx      context.Context // raft's interface has no place for it
 	rate     int64           // bytes a second
 	free     time.Time       // when what was written so far has had its time
 	unsynced int

@@ -24,8 +24,8 @@ func TestJitteredThreshold(t *testing.T) {
 	if low < 7500 || high > 12500 || low > 7700 || high < 12300 || len(seen) < 500 {
 		t.Errorf("from %d to %d, %d different of 1000", low, high, len(seen))
 	}
-	if JitteredThreshold("a", base) != JitteredThreshold("a", base) {
-		t.Error("the same peer has two thresholds")
+	if got := JitteredThreshold("peer-1", base); got != 11932 {
+		t.Errorf("peer-1 has %d in this process, and 11932 in every other", got)
 	}
 	if got := JitteredThreshold("a", 1); got != 1 {
 		t.Errorf("threshold %d of base 1", got)

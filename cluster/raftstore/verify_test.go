@@ -127,6 +127,27 @@ func TestOneMetaSuffices(t *testing.T) {
 	}
 }
 
+// TestInlineBucketsHoldNoBuckets: else a few bytes could describe so many that
+// the walk would not end.
+func TestInlineBucketsHoldNoBuckets(t *testing.T) {
+	b, ne := fuzzBase(), binary.NativeEndian
+	page := b[2*boltMinPage:]
+	for _, depth := range []int{1, 2} {
+		ne.PutUint16(page[8:], flagLeaf)
+		ne.PutUint16(page[10:], 1)
+		elem := page[pageHeaderSize:]
+		ne.PutUint32(elem, flagBucketLeaf)
+		ne.PutUint32(elem[4:], leafElemSize)
+		ne.PutUint32(elem[12:], 100) // value: no root, then a page
+		page = elem[leafElemSize+bucketValueSize:]
+		ne.PutUint16(page[8:], flagLeaf)
+		err := verifyTree(bytes.NewReader(b), int64(len(b)))
+		if (err != nil) != (depth == 2) {
+			t.Errorf("inline buckets %d deep: %v", depth, err)
+		}
+	}
+}
+
 func FuzzVerifyTree(f *testing.F) {
 	f.Add([]byte{}, 0)
 	f.Fuzz(func(_ *testing.T, b []byte, at int) {
