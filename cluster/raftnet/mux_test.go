@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/hashicorp/raft"
 	"go.uber.org/goleak"
 
@@ -124,41 +123,4 @@ func TestCloseEndsAcceptedConnections(t *testing.T) {
 		t.Error("a closed transport answered")
 	}
 	closing(t, a, here)
-}
-
-// TestNilEntryIsRefused speaks Raft's protocol over a raw connection to a running peer: one nil entry would
-// end its process.
-func TestNilEntryIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, clusterConfig{seed: 1})
-		leader := c.leader()
-		victim := c.followers(leader)[0]
-		conn, err := c.net.Host("intruder").Dial(victim.id+":7000", time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const appendEntries = "\x00"
-		if _, err := io.WriteString(conn, "R"+appendEntries); err != nil {
-			t.Fatal(err)
-		}
-		request := &raft.AppendEntriesRequest{
-			RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(leader.id), Addr: []byte(leader.id + ":7000")},
-			Term:      leader.raft.CurrentTerm(),
-			Entries:   []*raft.Log{nil},
-		}
-		if err := codec.NewEncoder(conn, &codec.MsgpackHandle{}).Encode(request); err != nil {
-			t.Fatal(err)
-		}
-		var refusal string
-		if err := codec.NewDecoder(conn, &codec.MsgpackHandle{}).Decode(&refusal); err != nil || refusal == "" {
-			t.Errorf("refusal %q, %v", refusal, err)
-		}
-		if got := victim.transport.Malformed(); got != 1 {
-			t.Errorf("counted %d malformed requests", got)
-		}
-		if err := leader.apply("life goes on"); err != nil {
-			t.Error(err)
-		}
-		c.stop(t)
-	})
 }

@@ -18,33 +18,43 @@ type relay struct {
 	in      <-chan raft.RPC
 	out     chan raft.RPC
 	book    *book
-	limit   time.Duration // how long after raft's last word heartbeats are answered; 0: never
+	limits  relayLimits
 	stop    chan struct{}
 	stopped chan struct{}
+	counts  relayCounts
 
-	answers   chan raft.RPCResponse
-	waiting   []*request
-	serving   *request // what the main goroutine works on
-	busy      *time.Timer
+	answers chan raft.RPCResponse
+	waiting []*request
+	serving *request // what the main goroutine works on
+	busy    *time.Timer
+}
+
+type relayLimits struct {
+	inPlace  time.Duration // how long after raft's last word heartbeats are answered; 0: never
+	patience time.Duration // how long a snapshot's sender may be silent
+}
+
+type relayCounts struct {
 	inPlace   atomic.Uint64 // heartbeats answered in place of the main goroutine
 	malformed atomic.Uint64 // requests refused
 }
 
 type request struct {
 	rpc       raft.RPC
+	body      *body                      // of a snapshot
 	heartbeat *raft.AppendEntriesRequest // nil: something else, or no longer to be answered in place
 	due       time.Time                  // when a heartbeat has waited for long enough
 	answered  bool
 }
 
-func newRelay(in <-chan raft.RPC, book *book, limit time.Duration) *relay {
+func newRelay(in <-chan raft.RPC, book *book, limits relayLimits) *relay {
 	busy := time.NewTimer(time.Hour)
 	busy.Stop()
 	return &relay{
 		in:      in,
 		out:     make(chan raft.RPC),
 		book:    book,
-		limit:   limit,
+		limits:  limits,
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
 		answers: make(chan raft.RPCResponse, 1),
@@ -80,12 +90,16 @@ func (r *relay) run() {
 
 func (r *relay) receive(rpc raft.RPC) {
 	if err := check(rpc.Command); err != nil {
-		r.malformed.Add(1)
+		r.counts.malformed.Add(1)
 		refuse(rpc, err)
 		return
 	}
 	q := &request{rpc: rpc}
-	if r.limit > 0 && isHeartbeat(rpc.Command) {
+	if rpc.Reader != nil {
+		q.body = &body{source: rpc.Reader, patience: r.limits.patience}
+		q.rpc.Reader = q.body
+	}
+	if r.limits.inPlace > 0 && isHeartbeat(rpc.Command) {
 		q.heartbeat, _ = rpc.Command.(*raft.AppendEntriesRequest)
 		q.due = time.Now().Add(busyAfter)
 		if r.earliest().IsZero() {
@@ -115,7 +129,7 @@ func (r *relay) finish(answer raft.RPCResponse) {
 	r.serving = nil
 	r.book.observe(done.rpc.Command, answer, time.Now())
 	if !done.answered {
-		done.rpc.RespChan <- answer
+		done.body.afterwards(func() { done.rpc.RespChan <- answer })
 	}
 	r.rearm()
 }
@@ -134,10 +148,10 @@ func (r *relay) answerInPlace(now time.Time) {
 }
 
 func (r *relay) repeat(q *request, now time.Time) bool {
-	response, ok := r.book.repeat(q.heartbeat, now, r.limit)
+	response, ok := r.book.repeat(q.heartbeat, now, r.limits.inPlace)
 	q.heartbeat = nil
 	if ok {
-		r.inPlace.Add(1)
+		r.counts.inPlace.Add(1)
 		q.rpc.Respond(response, nil)
 	}
 	return ok

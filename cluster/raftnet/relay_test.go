@@ -2,6 +2,8 @@ package raftnet
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +24,7 @@ func withRelay(t *testing.T, limit time.Duration, f func(t *testing.T, r *rig)) 
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		wire := make(chan raft.RPC)
-		r := &rig{newRelay(wire, &book{}, limit), wire}
+		r := &rig{newRelay(wire, &book{}, relayLimits{limit, time.Second}), wire}
 		go r.run()
 		f(t, r)
 		close(r.stop)
@@ -79,7 +81,7 @@ func TestBusyAnswerBeforeRaftTookTheHeartbeat(t *testing.T) {
 		time.Sleep(ms)
 		wantAnswer(t, answer, true)
 		r.wantNothingFor(t, time.Second) // it was dropped
-		if r.inPlace.Load() != 1 {
+		if r.counts.inPlace.Load() != 1 {
 			t.Error("the answer was not counted")
 		}
 	})
@@ -161,6 +163,33 @@ func TestNoLimitNoBusyAnswers(t *testing.T) {
 		answer := r.send(heartbeat(leader, 5))
 		time.Sleep(time.Minute)
 		wantAnswer(t, answer, false)
+	})
+}
+
+// TestSilentSnapshotSenderIsGivenUp: raft gets an error, and the connection an answer only once nothing
+// reads from it any more.
+func TestSilentSnapshotSenderIsGivenUp(t *testing.T) {
+	withRelay(t, 0, func(t *testing.T, r *rig) {
+		source, sender := io.Pipe()
+		answer := make(chan raft.RPCResponse, 1)
+		r.wire <- raft.RPC{Command: &raft.InstallSnapshotRequest{Size: 100}, Reader: source, RespChan: answer}
+		rpc := <-r.out
+		go func() {
+			for range 5 { // slow is not silent
+				_, _ = sender.Write([]byte("0123456789"))
+				time.Sleep(900 * ms)
+			}
+		}()
+		start := time.Now()
+		data, err := io.ReadAll(rpc.Reader)
+		if len(data) != 50 || !errors.Is(err, errSilent) || time.Since(start) != 4600*ms {
+			t.Errorf("%d bytes, %v after %v", len(data), err, time.Since(start))
+		}
+		rpc.Respond(&raft.InstallSnapshotResponse{}, err)
+		wantAnswer(t, answer, false)
+		r.acknowledge(t, 5) // raft is free
+		_ = sender.Close()
+		wantAnswer(t, answer, true)
 	})
 }
 

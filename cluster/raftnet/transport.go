@@ -22,7 +22,7 @@ const (
 
 // TransportConfig tunes a Transport; its zero value is fit for use.
 type TransportConfig struct {
-	Timeout   time.Duration              // for one exchange, and per 256 KiB of a snapshot; 0: two seconds
+	Timeout   time.Duration              // of an exchange, of 256 KiB of a snapshot, of silence within one; 0: two seconds
 	Addresses raft.ServerAddressProvider // where a peer is now, if not at the address in the configuration; may be nil
 	Logger    hclog.Logger               // nil: nothing is logged
 	Unguarded Unguarded
@@ -48,6 +48,8 @@ type Unguarded struct {
 //     for ever while heartbeats go on, and the follower gets nothing until the leader restarts (hashicorp/raft#612).
 //   - Messages that would end the process of a peer that reads them are refused: nil entries, entries out of
 //     place, configurations that cannot be decoded.
+//   - A snapshot whose sender falls silent is given up after Timeout: raft's main goroutine reads it from the
+//     connection and would be held, unable to vote, until the system notices that the sender is gone.
 //   - Close also closes the connections that were accepted.
 //
 // # Why answering in place is sound
@@ -105,9 +107,9 @@ func NewTransport(layer StreamLayer, config TransportConfig) *Transport {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
-	limit := inPlaceLimit
+	limits := relayLimits{inPlace: inPlaceLimit, patience: config.Timeout}
 	if config.Unguarded.NoBusyAnswers {
-		limit = 0
+		limits.inPlace = 0
 	}
 	inner := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: config.Addresses,
@@ -117,16 +119,16 @@ func NewTransport(layer StreamLayer, config TransportConfig) *Transport {
 		Timeout:               config.Timeout,
 	})
 	book := &book{}
-	t := &Transport{inner: inner, book: book, relay: newRelay(inner.Consumer(), book, limit), unguarded: config.Unguarded}
+	t := &Transport{inner: inner, book: book, relay: newRelay(inner.Consumer(), book, limits), unguarded: config.Unguarded}
 	go t.relay.run()
 	return t
 }
 
 // BusyAnswers counts the heartbeats that were answered in place of a busy main goroutine.
-func (t *Transport) BusyAnswers() uint64 { return t.relay.inPlace.Load() }
+func (t *Transport) BusyAnswers() uint64 { return t.relay.counts.inPlace.Load() }
 
 // Malformed counts the messages of other peers that were refused because no sound peer sends them.
-func (t *Transport) Malformed() uint64 { return t.relay.malformed.Load() }
+func (t *Transport) Malformed() uint64 { return t.relay.counts.malformed.Load() }
 
 // Consumer is where raft's main goroutine takes requests from.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.relay.out }
