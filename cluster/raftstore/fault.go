@@ -51,7 +51,7 @@ func (f *Fault) Unwrap() []error {
 
 // rejoin is the cure for every damaged store.
 const rejoin = "never repair it in place: stop this peer, move the folder away, and start it again " +
-	"with an empty one so that it rejoins the others by snapshot"
+	"with an empty one so that it rejoins the others as a new peer, by snapshot"
 
 // corrupt builds the fault of a damaged file.
 func corrupt(path, what string, err error) *Fault {

@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
+//berth:bubble
+
 // trio is three raft peers in one bubble, each with a store that can be spoilt.
 type trio struct {
 	t       *testing.T

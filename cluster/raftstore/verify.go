@@ -136,4 +136,3 @@ func fnv64a(b []byte) uint64 {
 	}
 	return h
 }
-

@@ -13,6 +13,8 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simdisk"
 )
 
+//berth:bubble
+
 // counter is a state machine that counts commands.
 type counter struct{ n byte }
 
