@@ -1,0 +1,167 @@
+package fsm
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Outcome is what raft hands to the proposer of an entry.
+type Outcome struct {
+	Index   uint64 // of the entry
+	Results []command.Result
+}
+
+// ErrHalted says that this peer applies nothing any more.
+var ErrHalted = errors.New("this peer has halted")
+
+// FSM is raft.FSM over state.State. Raft calls it from one goroutine; readers may
+// call State, Changed and the rest from any.
+type FSM struct {
+	halt   func(error)
+	log    *slog.Logger
+	halted atomic.Bool
+	now    atomic.Pointer[state.State]
+	floor  atomic.Uint64 // greatest index ever published
+	marks  marks
+	wakes  *wakes
+	panics atomic.Uint64
+	apply  func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
+}
+
+// New makes an FSM with an empty state. halt is called at most once, with the
+// reason, when the peer must not go on: an entry or a snapshot of a newer
+// program, or a snapshot that cannot be read. It should end the process; if it
+// returns, the FSM keeps its state and refuses everything from then on.
+func New(log *slog.Logger, halt func(error)) *FSM {
+	f := &FSM{halt: halt, log: log, wakes: newWakes(), apply: state.Apply}
+	f.now.Store(&state.State{})
+	return f
+}
+
+// Close ends the goroutine that wakes waiting readers; raft must be shut down.
+func (f *FSM) Close() { f.wakes.close() }
+
+// State is the newest state that this peer has applied.
+func (f *FSM) State() state.State { return *f.now.Load() }
+
+// Floor is the greatest index that this peer has ever published. After raft has
+// installed a snapshot that lies behind it, the state is older than what readers
+// have seen, and must not be served until it has caught up.
+func (f *FSM) Floor() uint64 { return f.floor.Load() }
+
+// Changed returns a channel that is closed once one of the topics has changed
+// after the given index, or the state was replaced by a snapshot.
+func (f *FSM) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
+	return f.wakes.wait(topics, after, func() model.Topics {
+		s := f.now.Load().Settings()
+		return s.Topics
+	})
+}
+
+// Reached returns a channel that is closed once the state has reached the index.
+func (f *FSM) Reached(index uint64) <-chan struct{} {
+	return f.wakes.reach(index, func() uint64 { return f.now.Load().Index })
+}
+
+// Halted says that the FSM applies nothing any more.
+func (f *FSM) Halted() bool { return f.halted.Load() }
+
+// Panics counts commands that a defect made panic, and that were skipped.
+func (f *FSM) Panics() uint64 { return f.panics.Load() }
+
+func (f *FSM) stop(err error) {
+	if f.halted.CompareAndSwap(false, true) {
+		f.log.Error("this peer halts", "reason", err)
+		f.halt(err)
+	}
+}
+
+// Apply applies one committed entry; raft calls it in log order. It returns an
+// Outcome, or an error if the peer has halted.
+func (f *FSM) Apply(entry *raft.Log) any {
+	if f.halted.Load() {
+		return ErrHalted
+	}
+	old := f.State()
+	f.marks.before(entry.Index, &old)
+	e, err := command.Decode(entry.Data)
+	if unknown, is := errors.AsType[*command.UnknownError](err); is {
+		f.stop(fmt.Errorf("log entry %d: %w", entry.Index, unknown))
+		return ErrHalted
+	}
+	if err != nil { // no entry at all: all peers skip it alike
+		f.log.Error("a log entry is no entry and was skipped", "index", entry.Index, "err", err)
+		e = command.Entry{Hash: sha256.Sum256(entry.Data)}
+	}
+	meta := state.Meta{Index: entry.Index, Term: entry.Term, At: e.At, By: e.By, Hash: e.Hash}
+	next, results, changes := f.apply(old, meta, e.Commands)
+	for _, i := range changes.Panics {
+		f.panics.Add(1)
+		f.log.Error("a command panicked and was skipped on every peer: report this defect", "index", entry.Index,
+			"kind", e.Commands[i].Kind())
+	}
+	f.publish(&next, changes.Topics)
+	return Outcome{Index: entry.Index, Results: results}
+}
+
+func (f *FSM) publish(s *state.State, topics model.TopicSet) {
+	f.now.Store(s)
+	if s.Index > f.floor.Load() {
+		f.floor.Store(s.Index)
+	}
+	f.wakes.changed(topics)
+}
+
+// everyTopic wakes all who wait: after a restore anything may differ.
+const everyTopic = model.TopicSet(1<<model.TopicCount - 1)
+
+// Snapshot captures the state; writing it is left to raft's own goroutine.
+func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
+	if f.halted.Load() {
+		return nil, ErrHalted
+	}
+	s := f.State()
+	return &snapshot{s}, nil
+}
+
+// Restore replaces the state by a snapshot's. The new state is built aside and
+// checked first. If it cannot be read the old one stays and the peer halts: raft
+// would go on with it as if it were the new one.
+func (f *FSM) Restore(r io.ReadCloser) error {
+	defer func() { _ = r.Close() }()
+	if f.halted.Load() {
+		return ErrHalted
+	}
+	s, err := state.ReadSnapshot(r)
+	if err != nil {
+		f.stop(fmt.Errorf("a snapshot cannot be restored: %w", err))
+		return err
+	}
+	f.log.Info("state restored from a snapshot", "index", s.Index, "had", f.State().Index)
+	f.publish(&s, everyTopic)
+	return nil
+}
+
+// snapshot is a state on its way to disk.
+type snapshot struct{ state state.State }
+
+// Persist writes the state to raft's sink.
+func (s *snapshot) Persist(sink raft.SnapshotSink) error {
+	if err := s.state.WriteSnapshot(sink); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}
+
+// Release has nothing to give back: the state is a value.
+func (*snapshot) Release() {}

@@ -1,0 +1,117 @@
+package fsm
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// wakes tells waiting readers of changes. Apply only pokes a goroutine, so that a
+// thousand waiting agents cost the log nothing; pokes that come together wake
+// once.
+type wakes struct {
+	mu      sync.Mutex
+	topics  []topicWaiter
+	indexes []indexWaiter
+
+	pending model.TopicSet
+	poke    chan struct{}
+	quit    chan struct{}
+	ended   chan struct{}
+	once    sync.Once
+}
+
+type topicWaiter struct {
+	topics model.TopicSet
+	ch     chan struct{}
+}
+
+type indexWaiter struct {
+	index uint64
+	now   func() uint64
+	ch    chan struct{}
+}
+
+func newWakes() *wakes {
+	w := &wakes{poke: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+func (w *wakes) close() {
+	w.once.Do(func() { close(w.quit) })
+	<-w.ended
+}
+
+func (w *wakes) changed(topics model.TopicSet) {
+	w.mu.Lock()
+	w.pending |= topics
+	w.mu.Unlock()
+	select {
+	case w.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (w *wakes) run() {
+	defer close(w.ended)
+	for {
+		select {
+		case <-w.poke:
+			w.wake()
+		case <-w.quit:
+			return
+		}
+	}
+}
+
+func (w *wakes) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := w.pending
+	w.pending = 0
+	w.topics = slices.DeleteFunc(w.topics, func(v topicWaiter) bool {
+		if v.topics&changed == 0 {
+			return false
+		}
+		close(v.ch)
+		return true
+	})
+	w.indexes = slices.DeleteFunc(w.indexes, func(v indexWaiter) bool {
+		if v.now() < v.index {
+			return false
+		}
+		close(v.ch)
+		return true
+	})
+}
+
+// wait registers first and looks at the state then, so that no change between the
+// two is missed.
+func (w *wakes) wait(topics model.TopicSet, after uint64, now func() model.Topics) <-chan struct{} {
+	v := topicWaiter{topics, make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := now()
+	for t := range model.Topic(model.TopicCount) {
+		if topics.Has(t) && last[t] > after {
+			close(v.ch)
+			return v.ch
+		}
+	}
+	w.topics = append(w.topics, v)
+	return v.ch
+}
+
+func (w *wakes) reach(index uint64, now func() uint64) <-chan struct{} {
+	v := indexWaiter{index, now, make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now() >= index {
+		close(v.ch)
+		return v.ch
+	}
+	w.indexes = append(w.indexes, v)
+	return v.ch
+}
