@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ const (
 	methodFail
 	methodOwnCode
 	methodHuge
+	methodTimeLeft
 )
 
 // testServer answers the methods above; entered receives one value for each call of methodSlow.
@@ -45,7 +47,23 @@ func testServer(entered chan<- struct{}) *raftnet.Server {
 	server.Handle(methodHuge, func(context.Context, string, []byte) ([]byte, error) {
 		return make([]byte, raftnet.MaxBody+1), nil
 	})
+	server.Handle(methodTimeLeft, func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+		deadline, _ := ctx.Deadline()
+		return []byte(time.Until(deadline).String()), nil
+	})
 	return server
+}
+
+// dialCounter is a network that counts what it dials.
+type dialCounter struct {
+	raftnet.Network
+	dials atomic.Int32
+}
+
+// Dial counts, and dials.
+func (d *dialCounter) Dial(address string, timeout time.Duration) (net.Conn, error) {
+	d.dials.Add(1)
+	return d.Network.Dial(address, timeout)
 }
 
 // callWorld is a caller a and a server b in a bubble.
@@ -54,6 +72,7 @@ type callWorld struct {
 	client  *raftnet.Client
 	server  *raftnet.Server
 	entered chan struct{}
+	dialer  *dialCounter
 }
 
 func inCallWorld(t *testing.T, f func(t *testing.T, w *callWorld)) {
@@ -66,7 +85,8 @@ func inCallWorld(t *testing.T, f func(t *testing.T, w *callWorld)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.client = raftnet.NewClient(w.net.Host("a"), "a:1")
+		w.dialer = &dialCounter{Network: w.net.Host("a")}
+		w.client = raftnet.NewClient(w.dialer, "a:1")
 		f(t, w)
 		closing(t, w.client, w.server, mux)
 		w.net.Close()
@@ -191,8 +211,9 @@ func TestOutcomeUnknown(t *testing.T) {
 			t.Error("no way back:", err)
 		}
 		w.net.HealAll()
-		if _, err := w.call(methodEcho, "", 5*time.Second); err != nil {
-			t.Error("after healing:", err)
+		dials := w.dialer.dials.Load()
+		if _, err := w.call(methodEcho, "", 5*time.Second); err != nil || w.dialer.dials.Load() != dials+1 {
+			t.Errorf("after healing: %v, %d more dials; want a new connection", err, w.dialer.dials.Load()-dials)
 		}
 		ended := make(chan error)
 		go func() { _, err := w.call(methodSlow, "", time.Minute); ended <- err }()
@@ -205,8 +226,7 @@ func TestOutcomeUnknown(t *testing.T) {
 	})
 }
 
-// TestOneConnectionServesManyCalls: slow calls do not hold up others, and a server that is gone and back is
-// dialled anew.
+// TestOneConnectionServesManyCalls: slow calls do not hold up others.
 func TestOneConnectionServesManyCalls(t *testing.T) {
 	inCallWorld(t, func(t *testing.T, w *callWorld) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -223,9 +243,35 @@ func TestOneConnectionServesManyCalls(t *testing.T) {
 		}
 		cancel()
 		slow.Wait()
-		time.Sleep(10 * time.Minute) // the server closes it, and the client knows
-		if _, err := w.call(methodEcho, "", time.Second); err != nil {
-			t.Error("after a long silence:", err)
+		if n := w.dialer.dials.Load(); n != 1 {
+			t.Errorf("dialled %d times", n)
+		}
+	})
+}
+
+// TestUnusedConnectionIsNotTrusted: one that the server is about to close, having heard nothing for long,
+// would lose a call.
+func TestUnusedConnectionIsNotTrusted(t *testing.T) {
+	inCallWorld(t, func(t *testing.T, w *callWorld) {
+		for dials, pause := range []time.Duration{0, 90 * time.Second, 10 * time.Minute} {
+			time.Sleep(pause)
+			for range 2 {
+				if _, err := w.call(methodEcho, "", time.Second); err != nil {
+					t.Errorf("after %v: %v", pause, err)
+				}
+			}
+			if n := w.dialer.dials.Load(); int(n) != dials+1 {
+				t.Errorf("after %v: dialled %d times", pause, n)
+			}
+		}
+	})
+}
+
+func TestHandlerKnowsTheCallersPatience(t *testing.T) {
+	inCallWorld(t, func(t *testing.T, w *callWorld) {
+		left, err := w.call(methodTimeLeft, "", 3*time.Second)
+		if d, perr := time.ParseDuration(left); err != nil || perr != nil || d < 2900*ms || d > 3*time.Second {
+			t.Errorf("%q left, %v, want nearly three seconds", left, err)
 		}
 	})
 }

@@ -45,8 +45,8 @@ func (e *RemoteError) Error() string {
 
 // Is finds ErrUnknownMethod and ErrBusy.
 func (e *RemoteError) Is(target error) bool {
-	return (e.Code == CodeUnknownMethod && target == ErrUnknownMethod) || //nolint:errorlint // identity is the question
-		(e.Code == CodeBusy && target == ErrBusy) //nolint:errorlint // likewise
+	return (e.Code == CodeUnknownMethod && target == ErrUnknownMethod) ||
+		(e.Code == CodeBusy && target == ErrBusy)
 }
 
 // notSent and unknown say where a call failed and keep the cause.

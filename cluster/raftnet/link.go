@@ -161,7 +161,7 @@ func (l *link) hand(response callResponse) error {
 // the way to it, may be gone without a word.
 func (l *link) suspect(since time.Time) {
 	l.mu.Lock()
-	silent := l.heard.Before(since)
+	silent := !l.heard.After(since)
 	l.mu.Unlock()
 	if silent {
 		l.end(errors.New("no answer to an earlier call"))

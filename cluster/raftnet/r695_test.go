@@ -13,7 +13,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
-var r695Runs = flag.Int("r695", 100, "how often to play the scenario of hashicorp/raft#695 with the guard on")
+var r695Runs = flag.Int("r695", 60, "how often to play the scenario of hashicorp/raft#695 with the guard on")
 
 // TestHeartbeatsGoThroughTheMainGoroutine plays hashicorp/raft#695: with raft's own way of handling
 // heartbeats the commands that peers apply come to differ, with ours never.

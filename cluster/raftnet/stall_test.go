@@ -77,7 +77,7 @@ func TestHungFollowersLoseTheirLeader(t *testing.T) {
 // TestReplicationIsNotPipelined plays hashicorp/raft#612: after a follower's disk stalls and fails a write,
 // raft's pipeline can wait on itself for ever. Without it replication goes on.
 func TestReplicationIsNotPipelined(t *testing.T) {
-	for seed := range 10 {
+	for seed := range 3 {
 		if wedged(t, uint64(seed), raftnet.Unguarded{}) {
 			t.Fatalf("guard on, seed %d: a follower gets no entries ten seconds after its disk recovered", seed)
 		}
@@ -106,7 +106,7 @@ func wedged(t *testing.T, seed uint64, unguarded raftnet.Unguarded) (wedged bool
 		victim := c.followers(leader)[0]
 		for range 5 {
 			victim.log.stall(300*ms, errDisk)
-			write(2 * time.Second)
+			write(600 * ms)
 		}
 		time.Sleep(10 * time.Second)
 		wedged = victim.raft.LastIndex() < leader.raft.LastIndex()

@@ -196,7 +196,6 @@ func (t *Transport) Close() error {
 	var err error
 	t.once.Do(func() {
 		err = t.inner.Close()
-		t.inner.CloseStreams()
 		close(t.relay.stop)
 		<-t.relay.stopped
 	})

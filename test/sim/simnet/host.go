@@ -1,6 +1,7 @@
 package simnet
 
 import (
+	"errors"
 	"net"
 	"os"
 	"strings"
@@ -68,8 +69,7 @@ func (h *Host) Dial(address string, timeout time.Duration) (net.Conn, error) {
 			continue
 		}
 		if h.shakeHands(address, deadline) {
-			c, err := h.open(address)
-			if c != nil || err != nil {
+			if c, err := h.open(address); !errors.Is(err, errSilence) {
 				return c, err
 			}
 		}
@@ -100,18 +100,21 @@ func (h *Host) pauseFor(d time.Duration, deadline time.Time) {
 	}
 }
 
-// open makes the connection if the other host takes it: nil and no error if it stays silent.
+// errSilence is neither a connection nor a refusal.
+var errSilence = errors.New("no answer")
+
+// open makes the connection if the other host takes it. A dead host and a full backlog are silent.
 func (h *Host) open(address string) (net.Conn, error) {
 	to := h.net.hosts[hostOf(address)]
 	if to == nil || to.crashed {
-		return nil, nil //nolint:nilnil // silence is neither a connection nor a refusal
+		return nil, errSilence
 	}
 	l := to.listeners[address]
 	if l == nil {
 		return nil, opError("dial", address, syscall.ECONNREFUSED)
 	}
 	if len(l.backlog) >= backlog {
-		return nil, nil //nolint:nilnil // a full backlog drops the request
+		return nil, errSilence
 	}
 	near, far := connect(h, to, portOf(h.name, h.freePort()), l.addr)
 	l.backlog = append(l.backlog, far)
