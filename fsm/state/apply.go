@@ -29,11 +29,15 @@ const maxAhead = 5 * time.Minute
 // with its own result. It never panics: a command that does is skipped alone, on
 // every peer alike, and the entry is applied again without it.
 func Apply(s State, m Meta, commands []command.Command) (State, []command.Result, Changes) {
+	return appliers.apply(&s, m, commands)
+}
+
+func (r rules) apply(s *State, m Meta, commands []command.Command) (State, []command.Result, Changes) {
 	skip := make([]bool, len(commands))
 	for {
 		t := begin(s, m)
 		results := make([]command.Result, len(commands))
-		panicked := t.runAll(commands, results, skip)
+		panicked := r.runAll(t, commands, results, skip)
 		if panicked < 0 {
 			next, changes := t.finish(results)
 			for i := range skip {
@@ -48,7 +52,7 @@ func Apply(s State, m Meta, commands []command.Command) (State, []command.Result
 }
 
 // runAll carries out the commands until one panics; it returns which, or -1.
-func (t *tx) runAll(commands []command.Command, results []command.Result, skip []bool) (at int) {
+func (r rules) runAll(t *tx, commands []command.Command, results []command.Result, skip []bool) (at int) {
 	defer func() {
 		if at >= 0 && recover() == nil {
 			at = -1
@@ -59,7 +63,7 @@ func (t *tx) runAll(commands []command.Command, results []command.Result, skip [
 		if skip[at] {
 			results[at] = command.Result{Code: model.CodePanic, Detail: "a defect stopped this command; nothing was changed"}
 		} else {
-			results[at] = t.run(&commands[at])
+			results[at] = r.run(t, &commands[at])
 		}
 	}
 	return at
@@ -67,7 +71,7 @@ func (t *tx) runAll(commands []command.Command, results []command.Result, skip [
 
 // tick moves the state's clock, which never goes back.
 func (t *tx) tick(commands []command.Command) {
-	s := t.settings()
+	s := &t.settings
 	t.clock = s.Clock
 	free := s.Incarnation.IsZero()
 	for i := range commands {
@@ -76,16 +80,15 @@ func (t *tx) tick(commands []command.Command) {
 	if t.meta.At > s.Clock && (free || t.meta.At.Sub(s.Clock) <= maxAhead) {
 		t.clock = t.meta.At
 	}
-	if t.clock != s.Clock && !s.Incarnation.IsZero() {
+	if !s.Incarnation.IsZero() {
 		s.Clock = t.clock
-		t.globals.put(s)
 	}
 }
 
 // run carries out one command, or answers it as it was answered before.
-func (t *tx) run(c *command.Command) command.Result {
+func (r rules) run(t *tx, c *command.Command) command.Result {
 	t.actor = c.Actor
-	s := t.settings()
+	s := &t.settings
 	switch {
 	case c.Err != nil:
 		return refuse(model.CodeMalformed, "%v", c.Err)
@@ -98,13 +101,9 @@ func (t *tx) run(c *command.Command) command.Result {
 		return refuse(model.CodeClock, "stamped %s ahead of the cluster's clock: check the clock of peer %s",
 			t.meta.At.Sub(t.clock).Round(time.Second), t.meta.By)
 	case c.RequestID != "":
-		return t.once(c)
+		return t.once(c, r[c.Kind()])
 	}
-	return t.carryOut(c)
-}
-
-func (t *tx) carryOut(c *command.Command) command.Result {
-	return appliers[c.Kind()](t, c.Body)
+	return r[c.Kind()](t, c.Body)
 }
 
 // finish stamps the topics, closes the digest's link and publishes.
@@ -125,7 +124,7 @@ func (t *tx) finish(results []command.Result) (State, Changes) {
 }
 
 func (t *tx) stamp(c *commit, before *model.Settings) {
-	after := t.settings()
+	after := t.settings
 	if after.Incarnation.IsZero() {
 		return
 	}
@@ -144,7 +143,11 @@ func (t *tx) stamp(c *commit, before *model.Settings) {
 	t.globals.put(after)
 }
 
+// applier carries out the body of one command.
 type applier func(*tx, command.Body) command.Result
+
+// rules says how each kind of command is carried out.
+type rules map[command.Kind]applier
 
 // on makes an applier of a method for one kind of body.
 func on[B any, P interface {
@@ -161,7 +164,7 @@ func on[B any, P interface {
 }
 
 // appliers has one entry for every kind; a test counts them.
-var appliers = map[command.Kind]applier{
+var appliers = rules{
 	command.KindBootstrap:    on(applyBootstrap),
 	command.KindRestored:     on(applyRestored),
 	command.KindResume:       on(applyResume),

@@ -10,21 +10,19 @@ import (
 const jumpAfterRestore = 1000
 
 func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
-	if !t.settings().Incarnation.IsZero() {
+	if !t.settings.Incarnation.IsZero() {
 		return refuse(model.CodeBootstrapped, "the cluster has a state already")
 	}
-	t.globals.put(model.Settings{
+	t.settings = model.Settings{
 		Incarnation: b.Incarnation, Level: b.Level, Clock: t.clock, Running: b.Running, Policy: b.Policy,
 		NextJob: 1, Retention: b.Retention,
-	})
+	}
 	return ok()
 }
 
 func applyRestored(t *tx, b *command.Restored) command.Result {
-	s := t.settings()
-	s.Incarnation, s.Standstill = b.Incarnation, true
-	s.NextJob += jumpAfterRestore
-	t.globals.put(s)
+	t.settings.Incarnation, t.settings.Standstill = b.Incarnation, true
+	t.settings.NextJob += jumpAfterRestore
 	for _, id := range keysOf(t.nodes.now().All(), func(model.NodeID) bool { return true }) {
 		n, _ := t.nodes.get(id)
 		n.Epoch += jumpAfterRestore
@@ -37,18 +35,15 @@ func applyRestored(t *tx, b *command.Restored) command.Result {
 }
 
 func applyResume(t *tx, _ *command.Resume) command.Result {
-	s := t.settings()
-	s.Standstill = false
-	t.globals.put(s)
+	t.settings.Standstill = false
 	return ok()
 }
 
 func applyAdvanceClock(*tx, *command.AdvanceClock) command.Result { return ok() }
 
 func applyRaiseLevel(t *tx, b *command.RaiseLevel) command.Result {
-	s := t.settings()
-	if b.Level < s.Level {
-		return refuse(model.CodeLevel, "the feature level is %d and never goes down", s.Level)
+	if b.Level < t.settings.Level {
+		return refuse(model.CodeLevel, "the feature level is %d and never goes down", t.settings.Level)
 	}
 	for id, p := range t.peers.now().All() {
 		if p.Level < b.Level {
@@ -58,29 +53,22 @@ func applyRaiseLevel(t *tx, b *command.RaiseLevel) command.Result {
 	if b.Level > command.Level || t.peers.size() == 0 {
 		return refuse(model.CodeLevel, "no peer is known to have feature level %d", b.Level)
 	}
-	s.Level = b.Level
-	t.globals.put(s)
+	t.settings.Level = b.Level
 	return ok()
 }
 
 func applySetRunning(t *tx, b *command.SetRunning) command.Result {
-	s := t.settings()
-	s.Running = b.Running
-	t.globals.put(s)
+	t.settings.Running = b.Running
 	return ok()
 }
 
 func applySetPolicy(t *tx, b *command.SetPolicy) command.Result {
-	s := t.settings()
-	s.Policy = b.Policy
-	t.globals.put(s)
+	t.settings.Policy = b.Policy
 	return ok()
 }
 
 func applySetRetention(t *tx, b *command.SetRetention) command.Result {
-	s := t.settings()
-	s.Retention = b.Retention
-	t.globals.put(s)
+	t.settings.Retention = b.Retention
 	return ok()
 }
 
@@ -122,9 +110,7 @@ func applyRetire(t *tx, b *command.Retire) command.Result {
 	for _, id := range b.Jobs {
 		forgetJob(t, id)
 	}
-	s := t.settings()
-	s.ArchivedTo = max(s.ArchivedTo, b.ArchivedTo)
-	t.globals.put(s)
+	t.settings.ArchivedTo = max(t.settings.ArchivedTo, b.ArchivedTo)
 	return command.Result{Number: uint64(len(b.Jobs))}
 }
 

@@ -13,15 +13,13 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 	if r := admits(t, b); !r.OK() {
 		return r
 	}
-	s := t.settings()
 	job := model.Job{
-		ID: s.NextJob, Spec: b.Spec, Tasks: b.Tasks, Throttle: b.Throttle,
+		ID: t.settings.NextJob, Spec: b.Spec, Tasks: b.Tasks, Throttle: b.Throttle,
 		Script: keepBlob(t, b.Script), Env: keepBlob(t, strings.Join(b.Env, "\x00")),
 		Submitted: t.clock, Index: t.meta.Index,
 	}
-	s.NextJob++
-	s.Totals.Submitted += uint64(b.Tasks)
-	t.globals.put(s)
+	t.settings.NextJob++
+	t.settings.Totals.Submitted += uint64(b.Tasks)
 	t.jobs.put(job)
 	for n := range b.Tasks {
 		task := model.Task{

@@ -30,11 +30,10 @@ func applyPlace(t *tx, b *command.Place) command.Result {
 
 // mayPlace says whether placements are made at all.
 func mayPlace(t *tx, decided uint64) command.Result {
-	s := t.settings()
 	switch {
-	case !s.Running:
+	case !t.settings.Running:
 		return refuse(model.CodeStopped, "the orchestrator is stopped: start it to have jobs placed")
-	case s.Standstill:
+	case t.settings.Standstill:
 		return refuse(model.CodeStandstill, "the scheduler stands still after a restore: resume it")
 	case decided > t.from.Index:
 		return refuse(model.CodeConflict, "decided on state %d, which is not there yet", decided)
@@ -133,7 +132,7 @@ func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
 func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 	dropClaims(t, task.Key)
 	t.attempts.put(model.Attempt{
-		Key: b.Attempt, State: model.TaskScheduled, Incarnation: t.settings().Incarnation, Frozen: job.Spec.Freeze(),
+		Key: b.Attempt, State: model.TaskScheduled, Incarnation: t.settings.Incarnation, Frozen: job.Spec.Freeze(),
 		PlacedIndex: t.meta.Index, Placed: t.clock, GPUs: job.Spec.GPUs,
 		Ranks: uint32(len(b.Ranks)), Run: len(b.Ranks) == 1, //nolint:gosec // at most model.MaxRanks
 	})
@@ -151,7 +150,7 @@ func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 		}
 		touchNode(t, p.Node)
 	}
-	t.count(func(n *model.Totals) { n.Attempts++ })
+	t.settings.Totals.Attempts++
 	task.State, task.Attempts, task.NotBefore = model.TaskScheduled, b.Attempt.N, 0
 	event(t, task, model.Event{What: model.EventScheduled, N: b.Attempt.N})
 	t.tasks.put(*task)

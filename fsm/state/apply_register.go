@@ -135,7 +135,7 @@ func foreign(t *tx, b *command.Register) {
 	for i := range b.Folders {
 		f := &b.Folders[i]
 		r, found := t.ranks.get(f.Rank)
-		if !f.Running || f.Incarnation == t.settings().Incarnation || (found && r.Node == b.Node && !r.Phase.Ended()) {
+		if !f.Running || f.Incarnation == t.settings.Incarnation || (found && r.Node == b.Node && !r.Phase.Ended()) {
 			continue
 		}
 		for _, id := range f.GPUs {

@@ -9,7 +9,7 @@ import (
 func speaker(t *tx, id model.NodeID, i model.Incarnation, epoch uint64) (model.Node, command.Result) {
 	n, found := t.nodes.get(id)
 	switch {
-	case i != t.settings().Incarnation:
+	case i != t.settings.Incarnation:
 		return n, refuse(model.CodeStaleIncarnation, "the cluster was restored since: node %s must register again", id)
 	case !found || n.Epoch != epoch:
 		return n, command.Result{Code: model.CodeStaleEpoch, Number: n.Epoch,
@@ -125,10 +125,8 @@ func follow(t *tx, a *model.Attempt) {
 		if task.Started == 0 {
 			task.Started = t.clock
 			job, _ := t.jobs.get(task.Key.Job)
-			t.count(func(n *model.Totals) {
-				n.Started++
-				n.Waited += t.clock.Sub(job.Submitted)
-			})
+			t.settings.Totals.Started++
+			t.settings.Totals.Waited += t.clock.Sub(job.Submitted)
 		}
 	}
 	event(t, &task, model.Event{What: what, N: a.Key.N})
@@ -169,7 +167,7 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	t.attempts.put(a)
 	task.Lost--
 	t.tasks.put(task)
-	t.count(func(n *model.Totals) { n.Lost-- })
+	t.settings.Totals.Lost--
 	settle(t, a, r.Exit.Ran)
 }
 

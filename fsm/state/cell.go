@@ -14,28 +14,40 @@ type cell[K table.Key[K], R comparable] struct {
 	number uint8  // in digests and snapshots, for ever
 	name   string // for messages
 	wakes  model.TopicSet
-	key    func(*R) K
+	key    func(R) K
 	hook   func(old, new *R) // keeps indexes and counts in step; nil stands for no row
 
 	base    table.Table[K, R]
 	draft   *table.Draft[K, R]
-	touched []K
+	at      map[K]int // where in changes a key's change is
+	changes []change[K, R]
+}
+
+// change is what a transaction has done to one key; nil stands for no row.
+type change[K, R any] struct {
+	key K
+	old *R // in the base
+	new *R // in the draft, where later writes of the transaction change it in place
 }
 
 // anyCell is a cell of any table, for loops over all of them.
 type anyCell interface {
 	info() (number uint8, name string)
-	rows() iter.Seq[any]             // pointers to copies of the rows, in order
-	load(decode func(any) error) error // one row, by a decoder
+	rows() iter.Seq[any]                          // pointers to copies of the rows, in order
+	load(c *commit, decode func(any) error) error // one row, by a decoder; rows come in order
 	commit(c *commit)
 	size() int
 }
 
-func (c *cell[K, R]) get(k K) (R, bool) {
-	if c.draft != nil {
-		return c.draft.Get(k)
+func (c *cell[K, R]) get(k K) (row R, ok bool) {
+	i, touched := c.at[k]
+	switch {
+	case !touched:
+		return c.base.Get(k)
+	case c.changes[i].new == nil:
+		return row, false
 	}
-	return c.base.Get(k)
+	return *c.changes[i].new, true
 }
 
 func (c *cell[K, R]) has(k K) bool { return c.now().Has(k) }
@@ -50,40 +62,58 @@ func (c *cell[K, R]) now() table.Table[K, R] {
 }
 
 func (c *cell[K, R]) put(row R) {
-	k := c.key(&row)
-	old, had := c.get(k)
-	if had && old == row {
+	k := c.key(row)
+	was, had := c.get(k)
+	if had && was == row {
 		return
 	}
-	c.fork()
-	c.draft.Put(k, row)
-	c.touched = append(c.touched, k)
-	switch {
-	case c.hook == nil:
-	case had:
-		c.hook(&old, &row)
-	default:
-		c.hook(nil, &row)
+	now := c.touch(k)
+	if now.new != nil {
+		*now.new = row
+	} else {
+		now.new = c.draft.Put(k, row)
 	}
+	c.tell(&was, had, now.new)
 }
 
 func (c *cell[K, R]) delete(k K) {
-	old, had := c.get(k)
+	was, had := c.get(k)
 	if !had {
 		return
 	}
-	c.fork()
+	c.touch(k).new = nil
 	c.draft.Delete(k)
-	c.touched = append(c.touched, k)
-	if c.hook != nil {
-		c.hook(&old, nil)
+	c.tell(&was, had, nil)
+}
+
+// tell runs the hook. What was is copied only for a cell that has one.
+func (c *cell[K, R]) tell(was *R, had bool, now *R) {
+	switch {
+	case c.hook == nil:
+	case had:
+		old := *was
+		c.hook(&old, now)
+	default:
+		c.hook(nil, now)
 	}
 }
 
-func (c *cell[K, R]) fork() {
+// touch finds or begins the change of a key. It is valid until the next touch.
+func (c *cell[K, R]) touch(k K) *change[K, R] {
+	if i, touched := c.at[k]; touched {
+		return &c.changes[i]
+	}
 	if c.draft == nil {
 		c.draft = c.base.Fork()
+		c.at = map[K]int{}
 	}
+	c.at[k] = len(c.changes)
+	c.changes = append(c.changes, change[K, R]{key: k})
+	now := &c.changes[len(c.changes)-1]
+	if old, had := c.base.Get(k); had {
+		now.old = &old
+	}
+	return now
 }
 
 func (c *cell[K, R]) info() (uint8, string) { return c.number, c.name }
@@ -100,33 +130,38 @@ func (c *cell[K, R]) rows() iter.Seq[any] {
 	}
 }
 
-func (c *cell[K, R]) load(decode func(any) error) error {
-	var row R
-	if err := decode(&row); err != nil {
+func (c *cell[K, R]) load(to *commit, decode func(any) error) error {
+	row := new(R)
+	if err := decode(row); err != nil {
 		return fmt.Errorf("a row of table %s: %w", c.name, err)
 	}
-	c.put(row)
+	if c.draft == nil {
+		c.draft = c.base.Fork()
+	}
+	if !c.draft.Append(c.key(*row), *row) {
+		return fmt.Errorf("%w: table %s is not in order", ErrCorrupt, c.name)
+	}
+	to.add(c.number, row)
+	if c.hook != nil {
+		c.hook(nil, row)
+	}
 	return nil
 }
 
 // commit gives every row that differs to the digest.
 func (c *cell[K, R]) commit(to *commit) {
-	if c.draft == nil {
-		return
-	}
-	slices.SortFunc(c.touched, K.Compare)
-	for _, k := range slices.Compact(c.touched) {
-		old, had := c.base.Get(k)
-		row, has := c.draft.Get(k)
-		if had == has && (!had || old == row) {
+	slices.SortFunc(c.changes, func(a, b change[K, R]) int { return a.key.Compare(b.key) })
+	for _, v := range c.changes {
+		switch {
+		case v.old == nil && v.new == nil, v.old != nil && v.new != nil && *v.old == *v.new:
 			continue
 		}
 		to.wakes |= c.wakes
-		if had {
-			to.remove(c.number, &old)
+		if v.old != nil {
+			to.remove(c.number, v.old)
 		}
-		if has {
-			to.add(c.number, &row)
+		if v.new != nil {
+			to.add(c.number, v.new)
 		}
 	}
 }

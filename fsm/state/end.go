@@ -54,7 +54,7 @@ func endRank(t *tx, r model.Rank) {
 		}
 	}
 	touchNode(t, r.Node)
-	t.count(func(n *model.Totals) { n.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs) })
+	t.settings.Totals.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs)
 
 	a, _ := t.attempts.get(r.Key.Attempt())
 	a.Gone++
@@ -154,7 +154,7 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 		endTask(t, task, model.TaskFailed, e)
 	case model.ReasonPreempt, model.ReasonDrain:
 		task.Preempted++
-		t.count(func(n *model.Totals) { n.Preempted++ })
+		t.settings.Totals.Preempted++
 		sendBack(t, task, 0, e)
 	case model.ReasonRequeue:
 		sendBack(t, task, 0, e)
@@ -183,7 +183,7 @@ func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model
 // settleLost is for ends that are no fault of the job: not charged, but bounded.
 func settleLost(t *tx, task model.Task, job *model.Job, a model.Attempt, e model.Event) {
 	task.Lost++
-	t.count(func(n *model.Totals) { n.Lost++ })
+	t.settings.Totals.Lost++
 	switch {
 	case a.End == model.ReasonLost && a.Frozen.OnLost == model.OnLostFail, task.Lost > maxLost:
 		e.What = model.EventFailed
@@ -212,17 +212,15 @@ func endTask(t *tx, task model.Task, as model.TaskState, e model.Event) {
 	event(t, &task, e)
 	t.tasks.put(task)
 	dropClaims(t, task.Key)
-	t.count(func(n *model.Totals) {
-		switch as {
-		case model.TaskCompleted:
-			n.Completed++
-		case model.TaskFailed:
-			n.Failed++
-		case model.TaskCanceled:
-			n.Canceled++
-		case model.TaskQueued, model.TaskScheduled, model.TaskAllocating, model.TaskRunning:
-		}
-	})
+	switch n := &t.settings.Totals; as {
+	case model.TaskCompleted:
+		n.Completed++
+	case model.TaskFailed:
+		n.Failed++
+	case model.TaskCanceled:
+		n.Canceled++
+	case model.TaskQueued, model.TaskScheduled, model.TaskAllocating, model.TaskRunning:
+	}
 	if job, _ := t.jobs.get(task.Key.Job); job.Open == 0 {
 		job.Ended, job.EndIndex = t.clock, t.meta.Index
 		t.jobs.put(job)

@@ -13,7 +13,7 @@ const MaxRequests = 1_000_000
 
 // once carries out a command that may come more than once. The first answer is
 // remembered; the same request gets it again, and changes nothing.
-func (t *tx) once(c *command.Command) command.Result {
+func (t *tx) once(c *command.Command, apply applier) command.Result {
 	key := model.RequestKey{Actor: c.Actor, ID: c.RequestID}
 	if past, found := t.requests.get(key); found {
 		if past.Kind != uint16(c.Kind()) || past.Body != c.BodyHash() {
@@ -23,13 +23,13 @@ func (t *tx) once(c *command.Command) command.Result {
 	}
 	born := bornAt(c.RequestID, t.clock)
 	switch {
-	case born < t.settings().RequestsFrom:
+	case born < t.settings.RequestsFrom:
 		return refuse(model.CodeRequestExpired, "request id %q is older than what is remembered: look whether it was "+
 			"carried out, then use a new id", c.RequestID)
 	case t.requests.size() >= MaxRequests:
 		return refuse(model.CodeRequestsFull, "%d request ids are remembered, no more fit: retry later", MaxRequests)
 	}
-	r := t.carryOut(c)
+	r := apply(t, c.Body)
 	t.requests.put(model.Request{
 		Key: key, Kind: uint16(c.Kind()), Body: c.BodyHash(), Born: born,
 		Index: t.meta.Index, Code: r.Code, Job: r.Job, Number: r.Number, Detail: r.Detail,
@@ -59,12 +59,10 @@ func bornAt(id string, now model.Time) model.Time {
 }
 
 func applyCutRequests(t *tx, b *command.CutRequests) command.Result {
-	s := t.settings()
 	if b.Before > t.clock {
 		return refuse(model.CodeInvalid, "the cut-off lies in the future")
 	}
-	s.RequestsFrom = max(s.RequestsFrom, b.Before)
-	t.globals.put(s)
+	t.settings.RequestsFrom = max(t.settings.RequestsFrom, b.Before)
 	var old []model.RequestKey
 	for k := range t.born.now().All() {
 		if k.Born >= b.Before || len(old) == command.MaxCut {

@@ -50,7 +50,7 @@ func (s *State) WriteSnapshot(w io.Writer) error {
 	out.bytes([]byte(snapshotMagic))
 	out.bytes([]byte{snapshotVersion})
 	out.frame(header{set.Level, set.Incarnation, s.Index, s.Term, s.digest.chain, s.Digest()})
-	t := begin(*s, Meta{})
+	t := begin(s, Meta{})
 	for _, cell := range t.all() {
 		number, _ := cell.info()
 		out.bytes([]byte{number})
@@ -116,18 +116,14 @@ func ReadSnapshot(r io.Reader) (State, error) {
 	if h.Level > command.Level {
 		return State{}, &command.UnknownError{What: fmt.Sprintf("a snapshot of feature level %d", h.Level)}
 	}
-	t, err := in.tables(h)
+	c := newCommit(digest{chain: h.Chain}, model.Hash{})
+	t, err := in.tables(h, c)
 	if err != nil {
 		return State{}, err
 	}
 	if err := in.trailer(); err != nil {
 		return State{}, err
 	}
-	c := newCommit(digest{}, model.Hash{})
-	for _, cell := range t.all() {
-		cell.commit(c)
-	}
-	c.digest.chain = h.Chain
 	s := t.close(c.digest)
 	if s.Digest() != h.Digest {
 		return State{}, fmt.Errorf("%w: its rows do not give its digest", ErrCorrupt)
@@ -200,8 +196,8 @@ func decodeRow(b []byte, v any) error {
 	return nil
 }
 
-func (i *snapshotReader) tables(h header) (*tx, error) {
-	t := begin(State{}, Meta{Index: h.Index, Term: h.Term})
+func (i *snapshotReader) tables(h header, c *commit) (*tx, error) {
+	t := begin(&State{}, Meta{Index: h.Index, Term: h.Term})
 	t.restoring = true
 	cells := map[uint8]anyCell{}
 	for _, cell := range t.all() {
@@ -220,13 +216,13 @@ func (i *snapshotReader) tables(h header) (*tx, error) {
 		if !known {
 			return nil, &command.UnknownError{What: fmt.Sprintf("a snapshot with table %d", number)}
 		}
-		if err := i.fill(cell); err != nil {
+		if err := i.fill(cell, c); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (i *snapshotReader) fill(cell anyCell) error {
+func (i *snapshotReader) fill(cell anyCell, c *commit) error {
 	for {
 		b, err := i.frame()
 		if err != nil {
@@ -235,7 +231,7 @@ func (i *snapshotReader) fill(cell anyCell) error {
 		if len(b) == 0 {
 			return nil
 		}
-		if err := cell.load(func(row any) error { return decodeRow(b, row) }); err != nil {
+		if err := cell.load(c, func(row any) error { return decodeRow(b, row) }); err != nil {
 			return err
 		}
 	}

@@ -121,12 +121,23 @@ func (d *Draft[K, R]) Table() Table[K, R] { return Table[K, R]{d.tree} }
 // Get is the row of a key.
 func (d *Draft[K, R]) Get(k K) (R, bool) { return Table[K, R]{d.tree}.Get(k) }
 
-// Put stores a row under a key, in place of one that was there.
-func (d *Draft[K, R]) Put(k K, row R) { d.tree.Set(item[K, R]{k, &row}) }
+// Put stores a row under a key, in place of one that was there. It returns where
+// the row lies, so that until the draft is published it can be changed again
+// without another search.
+func (d *Draft[K, R]) Put(k K, row R) *R {
+	d.tree.Set(item[K, R]{k, &row})
+	return &row
+}
 
-// Append stores a row under a key that is greater than all others; it is the
-// quick way to build a table from sorted rows.
-func (d *Draft[K, R]) Append(k K, row R) { d.tree.Load(item[K, R]{k, &row}) }
+// Append stores a row under a key that is greater than all others, the quick way
+// to build a table from sorted rows. It says whether the key is.
+func (d *Draft[K, R]) Append(k K, row R) bool {
+	if last, ok := d.tree.Max(); ok && last.key.Compare(k) >= 0 {
+		return false
+	}
+	d.tree.Load(item[K, R]{k, &row})
+	return true
+}
 
 // Delete removes a key's row, if there is one.
 func (d *Draft[K, R]) Delete(k K) { d.tree.Delete(item[K, R]{key: k}) }
