@@ -203,7 +203,6 @@ func BenchmarkRestore(b *testing.B) {
 	}
 	r.s = State{}
 	b.ReportAllocs()
-	report := perCommand(b, benchBatch)
 	for b.Loop() {
 		if _, err := ReadSnapshot(bytes.NewReader(out.Bytes())); err != nil {
 			b.Fatal(err)
@@ -240,6 +239,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
+	report := perCommand(b, benchBatch)
 	for b.Loop() {
 		if _, err := command.Decode(data); err != nil {
 			b.Fatal(err)
