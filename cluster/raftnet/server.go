@@ -76,7 +76,7 @@ func (s *Server) admit(conn net.Conn) error {
 	}
 	s.working.Go(func() {
 		defer func() { _ = c.Close() }()
-		if err := s.serve(c); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		if err := s.serve(c); !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 			s.log.Debug("a caller's connection ended", "from", c.RemoteAddr(), "reason", err)
 		}
 	})
@@ -90,6 +90,7 @@ type caller struct {
 	turn chan struct{} // whoever has put its token in may write
 }
 
+// serve reads calls until the connection ends, and says why it did.
 func (s *Server) serve(conn net.Conn) error {
 	in := bufio.NewReader(conn)
 	payload, err := nextFrame(conn, in, greetTimeout)

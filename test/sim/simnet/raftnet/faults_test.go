@@ -1,3 +1,5 @@
+//berth:bubble
+
 package raftnet_test
 
 import (

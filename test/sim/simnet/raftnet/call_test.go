@@ -1,7 +1,6 @@
 package raftnet_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/test/sim/simnet"
@@ -98,32 +95,6 @@ func (w *callWorld) call(method uint8, body string, limit time.Duration) (string
 	defer cancel()
 	answer, err := w.client.Call(ctx, "b:1", method, []byte(body))
 	return string(answer), err
-}
-
-func TestCallOverTCP(t *testing.T) {
-	defer goleak.VerifyNone(t)
-	server := testServer(nil)
-	mux := listenTCP(t, server)
-	client := raftnet.NewClient(raftnet.TCP{}, "10.0.0.9:7000")
-	var callers sync.WaitGroup
-	for i := range 200 {
-		callers.Go(func() {
-			body := bytes.Repeat([]byte{byte('a' + i%26)}, i*i)
-			got, err := client.Call(t.Context(), mux.Addr().String(), methodEcho, body)
-			if want := "10.0.0.9:7000: " + string(body); err != nil && !errors.Is(err, raftnet.ErrBusy) || err == nil && string(got) != want {
-				t.Errorf("call %d: %d bytes, %v", i, len(got), err)
-			}
-		})
-	}
-	callers.Wait()
-	largest := make([]byte, raftnet.MaxBody)
-	if _, err := client.Call(t.Context(), mux.Addr().String(), methodFail, largest); !isRemote(err, raftnet.CodeFailed) {
-		t.Error("largest body:", err)
-	}
-	if _, err := client.Call(t.Context(), mux.Addr().String(), methodEcho, append(largest, 0)); !errors.Is(err, raftnet.ErrNotSent) {
-		t.Error("body too large:", err)
-	}
-	closing(t, client, mux, server)
 }
 
 func isRemote(err error, code raftnet.Code) bool {

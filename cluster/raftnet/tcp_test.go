@@ -1,12 +1,15 @@
 package raftnet_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
@@ -14,8 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-gpu/berth/cluster/raftnet"
-	"github.com/berth-gpu/berth/test/sim/simnet"
 )
+
+const methodEcho uint8 = 1
 
 // listenTCP opens a Mux on loopback.
 func listenTCP(t *testing.T, calls *raftnet.Server) *raftnet.Mux {
@@ -33,32 +37,6 @@ func closing(t *testing.T, closers ...io.Closer) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-func TestSilentAndUnknownConnectionsAreClosed(t *testing.T) {
-	for first, after := range map[string]time.Duration{"": 5 * time.Second, "X": 0, "C": 0} {
-		synctest.Test(t, func(t *testing.T) {
-			network := simnet.New(1)
-			network.SetDefault(simnet.Link{})
-			mux, err := raftnet.Listen(raftnet.MuxConfig{Network: network.Host("a"), Bind: "a:1"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			conn, err := network.Host("b").Dial("a:1", time.Second)
-			if err != nil {
-				t.Fatal(err)
-			}
-			start := time.Now()
-			if _, err := io.WriteString(conn, first); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(start) != after {
-				t.Errorf("first byte %q: %v after %v, want the end after %v", first, err, time.Since(start), after)
-			}
-			closing(t, mux)
-			network.Close()
-		})
 	}
 }
 
@@ -111,7 +89,7 @@ func TestCloseEndsAcceptedConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(raw, "R"+wireAppend); err != nil {
+	if _, err := io.WriteString(raw, "R\x00"); err != nil {
 		t.Fatal(err)
 	}
 	if err := codec.NewEncoder(raw, &codec.MsgpackHandle{}).Encode(request); err != nil {
@@ -133,4 +111,34 @@ func TestCloseEndsAcceptedConnections(t *testing.T) {
 		t.Error("a closed transport answered")
 	}
 	closing(t, a, here)
+}
+
+func TestCallOverTCP(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	server := raftnet.NewServer(nil)
+	server.Handle(methodEcho, func(_ context.Context, from string, body []byte) ([]byte, error) {
+		return fmt.Appendf(nil, "%s: %s", from, body), nil
+	})
+	mux := listenTCP(t, server)
+	client := raftnet.NewClient(raftnet.TCP{}, "10.0.0.9:7000")
+	var callers sync.WaitGroup
+	for i := range 200 {
+		callers.Go(func() {
+			body := bytes.Repeat([]byte{byte('a' + i%26)}, i*i)
+			got, err := client.Call(t.Context(), mux.Addr().String(), methodEcho, body)
+			if want := "10.0.0.9:7000: " + string(body); err != nil && !errors.Is(err, raftnet.ErrBusy) || err == nil && string(got) != want {
+				t.Errorf("call %d: %d bytes, %v", i, len(got), err)
+			}
+		})
+	}
+	callers.Wait()
+	largest := make([]byte, raftnet.MaxBody)
+	var tooLarge *raftnet.RemoteError
+	if _, err := client.Call(t.Context(), mux.Addr().String(), methodEcho, largest); !errors.As(err, &tooLarge) || tooLarge.Code != raftnet.CodeTooLarge {
+		t.Error("largest body, echoed with the caller's name:", err)
+	}
+	if _, err := client.Call(t.Context(), mux.Addr().String(), methodEcho, append(largest, 0)); !errors.Is(err, raftnet.ErrNotSent) {
+		t.Error("body too large:", err)
+	}
+	closing(t, client, mux, server)
 }
