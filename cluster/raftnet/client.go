@@ -3,7 +3,6 @@ package raftnet
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 )
@@ -23,7 +22,6 @@ type Client struct {
 	mu      sync.Mutex
 	remotes map[string]*remote
 	conns   *registry
-	reading sync.WaitGroup
 }
 
 // remote is another peer and the connection to it, if there is one.
@@ -73,7 +71,7 @@ func (c *Client) Call(ctx context.Context, address string, method uint8, body []
 // Close ends the calls under way and all connections. Later calls fail with ErrNotSent.
 func (c *Client) Close() error {
 	c.conns.close()
-	c.reading.Wait()
+	c.conns.wait()
 	return nil
 }
 
@@ -98,18 +96,16 @@ func (c *Client) link(ctx context.Context, address string) (*link, error) {
 	}
 	r.used = now
 	if r.link == nil {
-		conn, err := c.dial(ctx, address)
+		l, err := c.dial(ctx, address)
 		if err != nil {
 			return nil, err
 		}
-		l := newLink(conn, address)
 		r.link = l
-		c.reading.Go(l.read)
 	}
 	return r.link, nil
 }
 
-func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
+func (c *Client) dial(ctx context.Context, address string) (*link, error) {
 	timeout := dialTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline))
@@ -121,16 +117,14 @@ func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	owned, err := c.conns.adopt(conn)
-	if err != nil {
-		return nil, err
-	}
-	if err = owned.SetWriteDeadline(time.Now().Add(timeout)); err == nil {
-		_, err = owned.Write(hello(c.name))
+	if err = conn.SetWriteDeadline(time.Now().Add(timeout)); err == nil {
+		_, err = conn.Write(hello(c.name))
 	}
 	if err != nil {
-		_ = owned.Close()
+		_ = conn.Close()
 		return nil, err
 	}
-	return owned, nil
+	owned := c.conns.wrap(conn)
+	l := newLink(owned, address)
+	return l, c.conns.start(owned, l.read)
 }

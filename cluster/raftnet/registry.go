@@ -12,10 +12,11 @@ var errTooMany = errors.New("too many connections")
 
 // registry knows one owner's open connections, to bound their number and to close them all at its end.
 type registry struct {
-	limit  int
-	mu     sync.Mutex
-	open   map[*owned]struct{}
-	closed bool
+	limit   int
+	serving sync.WaitGroup
+	mu      sync.Mutex
+	open    map[*owned]struct{}
+	closed  bool
 }
 
 // owned is a connection that leaves its registry when it is closed.
@@ -30,15 +31,24 @@ func newRegistry(limit int) *registry {
 
 // adopt takes a connection in, or closes it and says why it may not stay.
 func (r *registry) adopt(conn net.Conn) (*owned, error) {
-	c := &owned{Conn: conn, in: r}
-	if err := r.enter(c); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return c, nil
+	c := r.wrap(conn)
+	return c, r.start(c, nil)
 }
 
-func (r *registry) enter(c *owned) error {
+// wrap makes a connection ready for start.
+func (r *registry) wrap(conn net.Conn) *owned { return &owned{Conn: conn, in: r} }
+
+// start takes a connection in and runs what serves it, if that is not nil, in a goroutine that wait waits for.
+// One that may not stay is closed.
+func (r *registry) start(c *owned, serve func()) error {
+	err := r.enter(c, serve)
+	if err != nil {
+		_ = c.Conn.Close()
+	}
+	return err
+}
+
+func (r *registry) enter(c *owned, serve func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -48,8 +58,14 @@ func (r *registry) enter(c *owned) error {
 		return errTooMany
 	}
 	r.open[c] = struct{}{}
+	if serve != nil {
+		r.serving.Go(serve)
+	}
 	return nil
 }
+
+// wait returns, after close, when what served the connections has ended.
+func (r *registry) wait() { r.serving.Wait() }
 
 // release lets a connection go without closing it.
 func (r *registry) release(c *owned) net.Conn {

@@ -33,7 +33,7 @@ type Server struct {
 	slots    chan struct{}
 	ctx      context.Context // of all calls; ends with the server
 	cancel   context.CancelFunc
-	working  sync.WaitGroup
+	working  sync.WaitGroup // handlers, started by what serves connections
 	log      *slog.Logger
 }
 
@@ -64,23 +64,20 @@ func (s *Server) Handle(method uint8, handler Handler) {
 func (s *Server) Close() error {
 	s.cancel()
 	s.conns.close()
+	s.conns.wait()
 	s.working.Wait()
 	return nil
 }
 
 // admit serves a caller's connection in a goroutine of its own.
 func (s *Server) admit(conn net.Conn) error {
-	c, err := s.conns.adopt(conn)
-	if err != nil {
-		return err
-	}
-	s.working.Go(func() {
+	c := s.conns.wrap(conn)
+	return s.conns.start(c, func() {
 		defer func() { _ = c.Close() }()
 		if err := s.serve(c); !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 			s.log.Debug("a caller's connection ended", "from", c.RemoteAddr(), "reason", err)
 		}
 	})
-	return nil
 }
 
 // caller is one connection as its calls see it.
