@@ -17,6 +17,7 @@
 package statetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -36,9 +37,8 @@ type Cluster struct {
 	Now   model.Time // stamp of the next entry
 	Actor string     // of the next commands
 
-	// Check judges every move; nil, for states too large to look through at each
-	// step, judges none.
-	Check func(before, after *state.State) error
+	// Unchecked is for states too large to look through at every step.
+	Unchecked bool
 
 	tb TB
 }
@@ -125,12 +125,21 @@ func (c *Cluster) Log(data []byte) []command.Result {
 		c.tb.Fatalf("entry %d: commands %v panicked", m.Index, changes.Panics)
 	}
 	c.State = next
-	if c.Check != nil {
-		if err := c.Check(&before, &c.State); err != nil {
-			c.tb.Fatalf("after entry %d:\n%v", m.Index, err)
-		}
+	if !c.Unchecked {
+		c.check(&before, e.Commands)
 	}
 	return results
+}
+
+func (c *Cluster) check(before *state.State, commands []command.Command) {
+	c.tb.Helper()
+	move := state.CheckMove
+	if len(commands) == 1 {
+		move = state.CheckStep
+	}
+	if err := errors.Join(state.Check(&c.State), move(before, &c.State)); err != nil {
+		c.tb.Fatalf("after entry %d, which begins with %+v:\n%v", c.State.Index, commands[0].Body, err)
+	}
 }
 
 // Wait lets time pass, however much.

@@ -1,0 +1,156 @@
+package state
+
+import (
+	"errors"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// CheckMove says in which ways the move from one state to the next, by one log
+// entry, breaks the invariants: nil, or a joined error of [Violation] values.
+// What holds in each state by itself is for [Check].
+func CheckMove(before, after *State) error { return checkMove(before, after, false) }
+
+// CheckStep is CheckMove for an entry of one command, of which more can be said:
+// several may take a slot through several owners at once.
+func CheckStep(before, after *State) error { return checkMove(before, after, true) }
+
+func checkMove(before, after *State, one bool) error {
+	m := &mover{was: before, s: after, one: one}
+	m.hold(after.Index > before.Index, OnlyForward, "index %d follows %d", after.Index, before.Index)
+	if before.Settings().Incarnation.IsZero() {
+		return errors.Join(m.found...)
+	}
+	moveSettings(m)
+	moveTotals(m)
+	moveNodes(m)
+	moveTasks(m)
+	moveAttempts(m)
+	moveRanks(m)
+	moveSlots(m)
+	moveAllocations(m)
+	moveJobs(m)
+	moveRequests(m)
+	moveLimits(m)
+	return errors.Join(m.found...)
+}
+
+// mover is a move being looked through.
+type mover struct {
+	findings
+	was, s *State
+	one    bool // by one command
+}
+
+func moveSettings(m *mover) {
+	a, b := m.was.Settings(), m.s.Settings()
+	m.hold(b.Clock >= a.Clock, OnlyForward, "the clock goes from %d to %d", a.Clock, b.Clock)
+	m.hold(b.Level >= a.Level, OnlyForward, "the feature level goes from %d to %d", a.Level, b.Level)
+	m.hold(b.NextJob >= a.NextJob, NothingLost, "the next job goes from %s to %s", a.NextJob, b.NextJob)
+	m.hold(b.RequestsFrom >= a.RequestsFrom, OnlyForward, "the cut-off of request ids goes from %d to %d", a.RequestsFrom, b.RequestsFrom)
+	m.hold(b.ArchivedTo >= a.ArchivedTo, OnlyForward, "the archive goes from %d to %d", a.ArchivedTo, b.ArchivedTo)
+	m.hold(b.Incarnation == a.Incarnation || b.Standstill || !m.one, OnlyForward, "the incarnation changes without a standstill")
+	m.hold(!b.Incarnation.IsZero(), OnlyForward, "the cluster has no incarnation any more")
+	for topic := range a.Topics {
+		m.hold(b.Topics[topic] >= a.Topics[topic] && b.Topics[topic] <= m.s.Index, OnlyForward, "topic %s goes from %d to %d",
+			model.Topic(topic), a.Topics[topic], b.Topics[topic]) //nolint:gosec // a handful
+	}
+}
+
+// moveTotals: they never fall, but for the lost attempts that have told their end after all.
+func moveTotals(m *mover) {
+	a, b := m.was.Settings().Totals, m.s.Settings().Totals
+	told := uint64(0)
+	for k, old := range m.was.Attempts.All() {
+		if now, found := m.s.Attempts.Get(k); found && old.End >= model.ReasonLost && now.End == model.ReasonExit {
+			told++
+		}
+	}
+	m.hold(b.Submitted >= a.Submitted && b.Completed >= a.Completed && b.Failed >= a.Failed && b.Canceled >= a.Canceled &&
+		b.Attempts >= a.Attempts && b.Lost+told >= a.Lost && b.Preempted >= a.Preempted && b.GPUSeconds >= a.GPUSeconds &&
+		b.Waited >= a.Waited && b.Started >= a.Started, TotalsAgree, "the totals fall from %+v to %+v", a, b)
+}
+
+// moveNodes: an epoch is the life of one agent of one boot on one machine, and its
+// renewals only grow.
+func moveNodes(m *mover) {
+	for id, a := range m.was.Nodes.All() {
+		b, found := m.s.Nodes.Get(id)
+		if !found {
+			continue
+		}
+		was, _ := m.was.Leases.Get(id)
+		is, _ := m.s.Leases.Get(id)
+		m.hold(b.Epoch >= a.Epoch, OnlyForward, "the epoch of node %s goes from %d to %d", id, a.Epoch, b.Epoch)
+		m.hold(b.Epoch > a.Epoch || (b.RegIndex == a.RegIndex && b.Boot == a.Boot && b.Machine == a.Machine &&
+			b.Lineage == a.Lineage && b.Session == a.Session), OnlyForward, "node %s is another in the same epoch %d", id, a.Epoch)
+		m.hold(b.Epoch > a.Epoch || is.Seq > was.Seq || (is.Seq == was.Seq && is.Index == was.Index && is.Silent >= was.Silent),
+			OnlyForward, "the lease of node %s goes from %+v to %+v", id, was, is)
+	}
+}
+
+func moveTasks(m *mover) {
+	for k, a := range m.was.Tasks.All() {
+		b, found := m.s.Tasks.Get(k)
+		if !found {
+			m.hold(!m.s.Jobs.Has(k.Job), NothingLost, "task %s is gone, its job is not", k)
+			continue
+		}
+		m.hold(b.Attempts >= a.Attempts, OneAttempt, "task %s goes from attempt %d to %d", k, a.Attempts, b.Attempts)
+		m.hold(b.Events >= a.Events && b.Folded >= a.Folded && b.Retries >= a.Retries && b.Preempted >= a.Preempted &&
+			b.Executed >= a.Executed, TotalsAgree, "the counts of task %s fall from %+v to %+v", k, a, b)
+		if a.State.Terminal() {
+			m.hold(b.State == a.State && b.Ended == a.Ended && b.Attempts == a.Attempts && b.Reason == a.Reason &&
+				b.ExitCode == a.ExitCode && b.Signal == a.Signal, OneAttempt, "task %s moves after its end: from %+v to %+v", k, a, b)
+		}
+	}
+}
+
+func moveAttempts(m *mover) {
+	for k, a := range m.was.Attempts.All() {
+		b, found := m.s.Attempts.Get(k)
+		task, _ := m.s.Tasks.Get(k.TaskKey())
+		if !found {
+			folded := k.N+keepAttempts <= task.Attempts && !a.Live()
+			m.hold(folded || !m.s.Jobs.Has(k.Job), OneAttempt, "attempt %s is gone", k)
+			continue
+		}
+		m.hold(b.PlacedIndex == a.PlacedIndex && b.Frozen == a.Frozen && b.Incarnation == a.Incarnation && b.Ranks == a.Ranks &&
+			b.GPUs == a.GPUs, OneAttempt, "attempt %s is another: from %+v to %+v", k, a, b)
+		if a.Live() {
+			m.hold(b.State >= a.State && b.Ready >= a.Ready && b.Begun >= a.Begun && b.Gone >= a.Gone && b.Stop >= a.Stop &&
+				(b.Run || !a.Run), OneAttempt, "attempt %s goes back from %+v to %+v", k, a, b)
+		} else {
+			m.hold(a == b || toldLate(m, &a, &b), OneAttempt, "attempt %s moves after its end: from %+v to %+v", k, a, b)
+		}
+	}
+	for k, b := range m.s.Attempts.All() {
+		if !m.was.Attempts.Has(k) {
+			task, _ := m.was.Tasks.Get(k.TaskKey())
+			m.hold(k.N > task.Attempts && b.PlacedIndex == m.s.Index, OneAttempt, "attempt %s is new, the task had %d", k, task.Attempts)
+		}
+	}
+}
+
+// toldLate: a lost attempt's true end counts as long as its task waits for a
+// successor.
+func toldLate(m *mover, a, b *model.Attempt) bool {
+	task, _ := m.was.Tasks.Get(a.Key.TaskKey())
+	return a.End >= model.ReasonLost && b.End == model.ReasonExit && task.State == model.TaskQueued && task.Newest() == a.Key
+}
+
+func moveRanks(m *mover) {
+	for k, a := range m.was.Ranks.All() {
+		b, found := m.s.Ranks.Get(k)
+		if !found {
+			m.hold(!m.s.Attempts.Has(k.Attempt()), WholeGang, "rank %s is gone, its attempt is not", k)
+			continue
+		}
+		m.hold(b.Node == a.Node && b.Epoch == a.Epoch && b.GPUs == a.GPUs && (a.Orphan == 0 || a.Orphan == b.Orphan), WholeGang,
+			"rank %s is another: from %+v to %+v", k, a, b)
+		late := a
+		late.Exit, late.Late = b.Exit, true
+		m.hold(b.Phase >= a.Phase && (!a.Phase.Ended() || a == b || (a.Phase == model.RankLost && !a.Late && b == late)), OneAttempt,
+			"rank %s goes back from %+v to %+v", k, a, b)
+	}
+}

@@ -1,0 +1,131 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// moveJobs: one leaves when it has ended and is in the archive, and new ones take the
+// next numbers without a gap.
+func moveJobs(m *mover) {
+	from, to := m.was.Settings(), m.s.Settings()
+	for id, a := range m.was.Jobs.All() {
+		b, found := m.s.Jobs.Get(id)
+		if !found {
+			m.hold(a.Open == 0 && a.EndIndex <= to.ArchivedTo, NothingLost, "job %s is gone, with %d open tasks, ended at %d, archived to %d",
+				id, a.Open, a.EndIndex, to.ArchivedTo)
+			continue
+		}
+		m.hold(asSubmitted(a) == asSubmitted(b), NothingLost, "job %s is another: from %+v to %+v", id, a, b)
+		m.hold(a.Open > 0 || a == b, OneAttempt, "job %s moves after its end: from %+v to %+v", id, a, b)
+	}
+	tasks, jobs := uint64(0), model.JobID(0)
+	for id, b := range m.s.Jobs.From(from.NextJob) {
+		tasks += uint64(b.Tasks)
+		jobs++
+		m.hold(b.Index == m.s.Index, NothingLost, "job %s is new, from entry %d", id, b.Index)
+	}
+	for id := range m.s.Jobs.All() {
+		m.hold(id >= from.NextJob || m.was.Jobs.Has(id), NothingLost, "job %s is new under an old number", id)
+	}
+	m.hold(to.NextJob == from.NextJob+jobs || to.Incarnation != from.Incarnation, NothingLost, "%d jobs are new, the next goes from %s to %s",
+		jobs, from.NextJob, to.NextJob)
+	m.hold(to.Totals.Submitted == from.Totals.Submitted+tasks, TotalsAgree, "%d tasks are new, counted are %d", tasks,
+		to.Totals.Submitted-from.Totals.Submitted)
+}
+
+// asSubmitted is what nobody changes of a job.
+func asSubmitted(j model.Job) model.Job {
+	j.Spec.Class, j.Spec.Priority = 0, 0
+	j.Open, j.Live, j.Failed, j.Canceled, j.Ended, j.EndIndex = 0, 0, 0, 0, 0, 0
+	return j
+}
+
+// moveRequests: an answer that was given is given again until its id is cut off.
+func moveRequests(m *mover) {
+	cut := m.s.Settings().RequestsFrom
+	for k, a := range m.was.Requests.All() {
+		if b, found := m.s.Requests.Get(k); found {
+			m.hold(a == b || a.Born < cut, NothingLost, "request %v was answered %+v, then %+v", k, a, b)
+		} else {
+			m.hold(a.Born < cut, NothingLost, "request %v is forgotten before its time", k)
+		}
+	}
+	for k, b := range m.s.Requests.All() {
+		if m.was.Requests.Has(k) || command.Kind(b.Kind) != command.KindSubmit || b.Code != model.CodeOK {
+			continue
+		}
+		j, found := m.s.Jobs.Get(b.Job)
+		m.hold(found && j.Index == m.s.Index && b.Index == m.s.Index, NothingLost, "request %v was answered with job %s of entry %d", k,
+			b.Job, j.Index)
+	}
+}
+
+// moveLimits: where more is used than is allowed, no command has added to it.
+func moveLimits(m *mover) {
+	for scope, limit := range m.s.Limits.All() {
+		if was, found := m.was.Limits.Get(scope); found {
+			limit.GPUs, limit.Live = loosest(limit.GPUs, was.GPUs), loosest(limit.Live, was.Live)
+			limit.Queued, limit.GPUsPerJob = loosest(limit.Queued, was.Queued), loosest(limit.GPUsPerJob, was.GPUsPerJob)
+			moveWithin(m, &limit)
+		}
+	}
+}
+
+func loosest(a, b int64) int64 {
+	if a == model.Unlimited || b == model.Unlimited {
+		return model.Unlimited
+	}
+	return max(a, b)
+}
+
+func moveWithin(m *mover, l *model.Limit) {
+	a, _ := m.was.Usage.Get(l.Scope)
+	b, _ := m.s.Usage.Get(l.Scope)
+	m.hold(!over(l.GPUs, b.GPUs, 0) || b.GPUs <= a.GPUs, WithinLimits, "%s may use %d GPUs and goes from %d to %d", l.Scope, l.GPUs,
+		a.GPUs, b.GPUs)
+	m.hold(!over(l.Live, b.Live, 0) || b.Live <= a.Live, WithinLimits, "%s may have %d live tasks and goes from %d to %d", l.Scope,
+		l.Live, a.Live, b.Live)
+	for k, n := range m.s.Attempts.All() {
+		if j, _ := m.s.Jobs.Get(k.Job); !m.was.Attempts.Has(k) && concerns(&j.Spec, l.Scope) {
+			m.hold(!over(l.GPUsPerJob, n.GPUs, 0), WithinLimits, "%s may use %d GPUs for a job, attempt %s has %d", l.Scope,
+				l.GPUsPerJob, k, n.GPUs)
+		}
+	}
+	for id, j := range m.s.Jobs.From(m.was.Settings().NextJob) {
+		if concerns(&j.Spec, l.Scope) {
+			m.hold(!over(l.GPUsPerJob, j.Spec.GPUs, 0), WithinLimits, "%s may use %d GPUs for a job, job %s asks for %d", l.Scope,
+				l.GPUsPerJob, id, j.Spec.GPUs)
+			moveQueued(m, l, id)
+		}
+	}
+}
+
+// moveQueued: when a job came, it fitted into the queue with those tasks that have
+// waited ever since. Tasks that were sent back to the queue do not count: a limit
+// of the queue is for who submits.
+func moveQueued(m *mover, l *model.Limit, newest model.JobID) {
+	var waiting uint32
+	for k, b := range m.s.Tasks.All() {
+		a, old := m.was.Tasks.Get(k)
+		j, _ := m.s.Jobs.Get(k.Job)
+		stayed := b.State == model.TaskQueued && b.Attempts == a.Attempts && (!old || a.State == model.TaskQueued)
+		if stayed && concerns(&j.Spec, l.Scope) {
+			waiting++
+		}
+	}
+	m.hold(!over(l.Queued, waiting, 0), WithinLimits, "%s may have %d tasks waiting and has %d with job %s", l.Scope, l.Queued,
+		waiting, newest)
+}
+
+func concerns(spec *model.Spec, scope model.ScopeKey) bool {
+	switch scope.Kind {
+	case model.ScopeCluster:
+		return true
+	case model.ScopeProject:
+		return spec.Project == scope.Name
+	case model.ScopeUser:
+		return spec.User == scope.Name
+	}
+	return false
+}

@@ -1,0 +1,134 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
+
+// checkJobs: a job counts its tasks, and has ended when none is open.
+func checkJobs(c *checker) {
+	counts := map[model.JobID]model.Job{}
+	for k, task := range c.s.Tasks.All() {
+		n := counts[k.Job]
+		n.Tasks++
+		switch {
+		case task.State == model.TaskQueued:
+			n.Open++
+		case task.State.Live():
+			n.Open++
+			n.Live++
+		case task.State == model.TaskFailed:
+			n.Failed++
+		case task.State == model.TaskCanceled:
+			n.Canceled++
+		}
+		counts[k.Job] = n
+	}
+	for id, j := range c.s.Jobs.All() {
+		n := counts[id]
+		c.hold(j.Tasks == n.Tasks && j.Tasks > 0, References, "job %s has %d of %d tasks", id, n.Tasks, j.Tasks)
+		c.hold(j.Open == n.Open && j.Live == n.Live && j.Failed == n.Failed && j.Canceled == n.Canceled, TotalsAgree,
+			"job %s counts open %d, live %d, failed %d, canceled %d; they are %d, %d, %d, %d", id,
+			j.Open, j.Live, j.Failed, j.Canceled, n.Open, n.Live, n.Failed, n.Canceled)
+		c.hold((n.Open == 0) == (j.EndIndex > 0), TotalsAgree, "job %s with %d open tasks ended at %d", id, n.Open, j.EndIndex)
+	}
+}
+
+// checkThrottles: no job runs more of its tasks than it may.
+func checkThrottles(c *checker) {
+	for id, j := range c.s.Jobs.All() {
+		c.hold(j.Throttle == 0 || j.Live <= j.Throttle, WithinLimits, "job %s has %d live tasks, at most %d at once", id,
+			j.Live, j.Throttle)
+	}
+}
+
+// checkNodeUse: free, owned, claimed and unhealthy slots are all slots.
+func checkNodeUse(c *checker) {
+	counts := map[model.NodeID]model.NodeUse{}
+	for k, slot := range c.s.Slots.All() {
+		gpu, _ := c.s.GPUs.Get(k.GPU)
+		n := counts[slot.Node]
+		n.All++
+		switch {
+		case slot.Owner != model.OwnerNone:
+			n.Owned++
+		case !gpu.Health.Usable():
+			n.Unhealthy++
+		case c.s.Claims.Has(k):
+			n.Claimed++
+		default:
+			n.Free++
+		}
+		counts[slot.Node] = n
+	}
+	for id, u := range c.s.NodeUse.All() {
+		n := counts[id]
+		n.Node, n.Desired = id, u.Desired
+		c.hold(u == n, TotalsAgree, "node %s counts %+v, its slots are %+v", id, u, n)
+	}
+}
+
+// checkUsage: each scope uses what its tasks and allocations have, and nothing else is
+// counted.
+func checkUsage(c *checker) {
+	want := table.Table[model.ScopeKey, model.Usage]{}.Fork()
+	use := func(project, user string, change func(*model.Usage)) {
+		keys := []model.ScopeKey{{Kind: model.ScopeCluster}, {Kind: model.ScopeUser, Name: user}}
+		if project != "" {
+			keys = append(keys, model.ScopeKey{Kind: model.ScopeProject, Name: project})
+		}
+		for _, k := range keys {
+			u, _ := want.Get(k)
+			u.Scope = k
+			change(&u)
+			want.Put(k, u)
+		}
+	}
+	for k, task := range c.s.Tasks.All() {
+		job, _ := c.s.Jobs.Get(k.Job)
+		if task.State == model.TaskQueued {
+			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Queued++ })
+		} else if task.State.Live() {
+			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Live++ })
+		}
+	}
+	for _, slot := range c.s.Slots.All() {
+		if slot.Owner == model.OwnerAttempt {
+			job, _ := c.s.Jobs.Get(slot.Rank.Job)
+			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.GPUs++ })
+		} else if slot.Owner == model.OwnerAllocation {
+			a, _ := c.s.Allocations.Get(slot.Allocation)
+			use(a.Project, a.User, func(u *model.Usage) { u.GPUs++ })
+		}
+	}
+	same(c, TotalsAgree, "the use of", c.s.Usage, want.Table())
+}
+
+// checkLifetime: the totals know of every task and attempt that is there.
+func checkLifetime(c *checker) {
+	var open, done uint64
+	for _, task := range c.s.Tasks.All() {
+		if task.State.Terminal() {
+			done++
+		} else {
+			open++
+		}
+	}
+	n := c.s.Settings().Totals
+	ended := n.Completed + n.Failed + n.Canceled
+	c.hold(n.Submitted == ended+open, TotalsAgree, "%d tasks were submitted, %d have ended and %d are open", n.Submitted, ended, open)
+	c.hold(ended >= done, TotalsAgree, "%d tasks have ended, %d of them are here", ended, done)
+	c.hold(n.Attempts >= uint64(c.s.Attempts.Len()), TotalsAgree, "%d attempts were made, %d are here", n.Attempts, //nolint:gosec // a length
+		c.s.Attempts.Len())
+}
+
+// same: two tables hold the same rows.
+func same[K table.Key[K], R comparable](c *checker, i Invariant, what string, got, want table.Table[K, R]) {
+	for k, w := range want.All() {
+		g, found := got.Get(k)
+		c.hold(found && g == w, i, "%s %v is %+v, its rows give %+v", what, k, g, w)
+	}
+	for k, g := range got.All() {
+		c.hold(want.Has(k), i, "%s %v is %+v, no rows give it", what, k, g)
+	}
+}
