@@ -14,9 +14,11 @@ func onJob(t *tx, old, new *model.Job) {
 
 func onTask(t *tx, old, new *model.Task) {
 	job, _ := t.jobs.get(taskOf(old, new).Key.Job)
-	shape := job.Spec.Shape()
-	reindex(&t.queue, old, new, func(k *model.Task) (QueueKey, bool) {
-		return QueueKey{k.Class, job.Spec.Project, job.Spec.User, shape, k.Key}, waits(k)
+	reindex(&t.queue, old, new, func(k *model.Task) (key QueueKey, in bool) {
+		if in = waits(k); in {
+			key = queueKey(k.Class, &job.Spec, k.Key)
+		}
+		return key, in
 	})
 	reindex(&t.due, old, new, func(k *model.Task) (DueKey, bool) {
 		return DueKey{k.NotBefore, k.Key}, waits(k) && k.NotBefore > 0

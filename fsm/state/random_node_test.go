@@ -8,7 +8,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-func gpuID(node model.NodeID, n int) model.GPUID { return model.GPUID(fmt.Sprintf("GPU-%s-%d", node, n)) }
+func gpuID(node model.NodeID, n int) model.GPUID {
+	return model.GPUID(fmt.Sprintf("GPU-%s-%d", node, n))
+}
 
 // inventory lists a node's two to four GPUs: mostly well, idle and all there.
 func inventory(g *gen, id model.NodeID) (out []model.Device) {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"unique"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -73,25 +74,46 @@ func (Only) Compare(Only) int { return 0 }
 // None is the row of an index whose keys say it all.
 type None struct{}
 
-// QueueKey orders waiting tasks so that all of one shape of one user lie
-// together, first come first: a pass needs to look at the head of each run only.
+// QueueKey orders waiting tasks so that all of one run - one shape of one user -
+// lie together, first come first: a pass needs to look at the head of each only.
 type QueueKey struct {
-	Class   model.Class
+	Class model.Class
+	Run   unique.Handle[Run] // shared by all keys of the run, which keeps keys short
+	Task  model.TaskKey
+}
+
+// Run is what waiting tasks of one class have in common when they differ in their
+// place in the log only.
+type Run struct {
 	Project string
 	User    string
 	Shape   model.Shape
-	Task    model.TaskKey
 }
 
-// Compare orders by class (highest first), project, user, shape, log order.
+func queueKey(c model.Class, spec *model.Spec, task model.TaskKey) QueueKey {
+	return QueueKey{c, unique.Make(Run{spec.Project, spec.User, spec.Shape()}), task}
+}
+
+// Compare orders by class (highest first), project, user, shape, log order. A key
+// without a run comes before its class.
 func (k QueueKey) Compare(o QueueKey) int {
-	return cmp.Or(cmp.Compare(o.Class, k.Class), cmp.Compare(k.Project, o.Project), cmp.Compare(k.User, o.User),
-		compareShape(k.Shape, o.Shape), k.Task.Compare(o.Task))
+	switch none := (unique.Handle[Run]{}); {
+	case k.Class != o.Class:
+		return cmp.Compare(o.Class, k.Class)
+	case k.Run == o.Run:
+		return k.Task.Compare(o.Task)
+	case k.Run == none:
+		return -1
+	case o.Run == none:
+		return 1
+	}
+	return k.Run.Value().compare(o.Run.Value())
 }
 
-func compareShape(a, b model.Shape) int {
-	return cmp.Or(cmp.Compare(a.GPUs, b.GPUs), cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.MemoryMB, b.MemoryMB),
-		cmp.Compare(a.Model, b.Model))
+func (r Run) compare(o Run) int {
+	return cmp.Or(cmp.Compare(r.Project, o.Project), cmp.Compare(r.User, o.User),
+		cmp.Compare(r.Shape.GPUs, o.Shape.GPUs), cmp.Compare(r.Shape.Nodes, o.Shape.Nodes),
+		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model))
 }
 
 // DueKey orders tasks by the end of their backoff.
