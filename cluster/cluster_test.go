@@ -1,0 +1,189 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/test/sim/simdisk"
+	"github.com/berth-gpu/berth/test/sim/simnet"
+)
+
+// world is a few peers on a simulated network and simulated disks. It lives in a
+// bubble.
+type world struct {
+	t     *testing.T
+	net   *simnet.Net
+	peers []*member
+}
+
+type member struct {
+	*Peer
+	name   string
+	host   *simnet.Host
+	disk   *simdisk.Disk
+	clock  *testClock
+	tests  Unguarded
+	tuning Tuning
+	halted chan error
+}
+
+type testClock struct{ ahead time.Duration }
+
+func (c *testClock) Wall() time.Time     { return time.Now().Add(c.ahead) }
+func (c *testClock) Boot() time.Duration { return time.Duration(time.Now().UnixNano()) }
+
+// inWorld runs a test in a bubble with n founding peers, of whom one leads.
+func inWorld(t *testing.T, n int, change func(*member), test func(*world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, net: simnet.New(7)}
+		for i := range n {
+			m := w.add(fmt.Sprintf("p%d", i+1))
+			if change != nil {
+				change(m)
+			}
+		}
+		for _, m := range w.peers {
+			w.start(m)
+			if err := m.Bootstrap(w.founders()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.leader()
+		test(w)
+		for _, m := range w.peers {
+			m.Kill()
+		}
+		w.net.Close()
+	})
+}
+
+func (w *world) add(name string) *member {
+	m := &member{name: name, disk: simdisk.New(uint64(len(w.peers) + 1)), clock: &testClock{}, halted: make(chan error, 1)}
+	m.disk.SetLatency(simdisk.Latency{Write: 100 * time.Microsecond, Sync: time.Millisecond})
+	w.peers = append(w.peers, m)
+	return m
+}
+
+func (w *world) founders() (out []Server) {
+	for _, m := range w.peers {
+		out = append(out, Server{model.PeerID(m.name), m.name + ":7000"})
+	}
+	return out
+}
+
+func (w *world) start(m *member) {
+	w.t.Helper()
+	m.host = w.net.Host(m.name)
+	h := m.disk.Open()
+	p, err := Start(Config{
+		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + ":7000", APIAddress: m.name + ":10000", Level: 1, Version: "test"},
+		Cluster: "c1", Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests,
+		Stores: Stores{h.Logs(), h.Stable(), h.Snapshots()},
+		Halt: func(err error) {
+			select {
+			case m.halted <- err:
+			default:
+			}
+		},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	m.Peer = p
+}
+
+// crash ends a peer as kill -9 does; its disk keeps what was written.
+func (w *world) crash(m *member) {
+	m.host.Crash()
+	m.disk = m.disk.Clone()
+	m.Kill()
+}
+
+// until waits up to a virtual minute for a condition.
+func (w *world) until(what string, holds func() bool) {
+	w.t.Helper()
+	for start := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			w.t.Fatalf("a minute passed and not: %s", what)
+		}
+	}
+}
+
+// leader waits until one peer leads with a state that has been founded.
+func (w *world) leader() (l *member) {
+	w.t.Helper()
+	w.until("somebody leads", func() bool {
+		for _, m := range w.peers {
+			s := m.State()
+			if m.leads() && !s.Settings().Incarnation.IsZero() {
+				l = m
+				return true
+			}
+		}
+		return false
+	})
+	return l
+}
+
+func (w *world) other(than *member) *member {
+	for _, m := range w.peers {
+		if m != than {
+			return m
+		}
+	}
+	return nil
+}
+
+func submit(name string) command.Command {
+	c, err := command.New("user:ann", &command.Submit{Tasks: 1, Spec: model.Spec{
+		Name: name, User: "ann", Class: model.ClassNormal, Command: "true", GPUs: 1,
+		OnLost: model.OnLostRequeue, DisconnectGrace: model.DefaultDisconnectGrace, Grace: 10 * time.Second,
+	}})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}
+
+// A command proposed at the leader is applied by every peer, and a read at a
+// follower that is linearizable sees it.
+func TestWhatTheLeaderAcknowledgesEverybodyReads(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		r, index, err := l.Propose(within(time.Second), submit("a"), submit("b"))
+		if err != nil || len(r) != 2 || r[0].Job != 1 || r[1].Job != 2 {
+			t.Fatalf("results %+v at %d: %v", r, index, err)
+		}
+		for _, m := range w.peers {
+			s, err := m.Read(within(time.Second), Linearizable, 0)
+			if err != nil || s.Jobs.Len() != 2 {
+				t.Fatalf("%s reads %d jobs: %v", m.name, s.Jobs.Len(), err)
+			}
+		}
+	})
+}
+
+// A follower says who leads.
+func TestAFollowerNamesTheLeader(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		_, _, err := w.other(l).Propose(within(time.Second), submit("a"))
+		not, is := errors.AsType[*NotLeaderError](err)
+		if !is || not.Leader != model.PeerID(l.name) {
+			t.Fatalf("a follower answered %v, want that %s leads", err, l.name)
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Clock reads the machine's two clocks.
+type Clock interface {
+	// Wall is the time of day, which may jump.
+	Wall() time.Time
+	// Boot is CLOCK_BOOTTIME: it never jumps and counts suspended time.
+	Boot() time.Duration
+}
+
+// Timeouts are Raft's. A failover takes about twice the heartbeat's.
+type Timeouts struct {
+	Heartbeat time.Duration // a follower without word from its leader stands for election
+	Election  time.Duration // a candidate without a majority tries again
+	Lease     time.Duration // a leader without a majority steps down
+}
+
+// LAN are the timeouts for peers a few milliseconds apart, WAN for others.
+var (
+	LAN = Timeouts{250 * time.Millisecond, 250 * time.Millisecond, 125 * time.Millisecond}
+	WAN = Timeouts{time.Second, time.Second, 500 * time.Millisecond}
+)
+
+// Stores are where raft keeps what must not be forgotten.
+type Stores struct {
+	Log       raft.LogStore
+	Stable    raft.StableStore
+	Snapshots raft.SnapshotStore
+}
+
+// Server is a peer as Raft's configuration names it.
+type Server struct {
+	ID      model.PeerID
+	Address string // of Raft and of the calls between peers
+}
+
+// Config says who a peer is and what its world is made of.
+type Config struct {
+	Self    model.Peer // ID, addresses, version; RaftAddress is what others dial
+	Cluster string     // the cluster's id; empty until the peer has joined one
+	Bind    string     // address to listen on; empty: Self.RaftAddress
+
+	Network raftnet.Network
+	Stores  Stores
+	Clock   Clock
+	Space   func() (raftstore.Space, error) // room on the disk; nil: not watched
+	Logger  *slog.Logger
+
+	// Halt ends the process: this peer must not go on. It may return, the peer
+	// is of no use after it all the same.
+	Halt func(reason error)
+	// Joined is told the cluster's id when a join has succeeded; nil: nobody is.
+	Joined func(cluster string) error
+
+	Tuning Tuning
+	Tests  Unguarded
+}
+
+// Tuning holds what few change; zero fields take the defaults.
+type Tuning struct {
+	Timeouts          Timeouts
+	SnapshotThreshold uint64        // entries between snapshots, before ±25 % by peer; 8192
+	SnapshotInterval  time.Duration // how often that is looked at; 30 s
+	TrailingLogs      uint64        // entries kept behind a snapshot; 10240, and not less
+	SnapshotRate      int64         // bytes a second; 64 MiB, 0 keeps the default, negative: unlimited
+	CommitTimeout     time.Duration // how soon an idle follower learns of a commit; 5 ms
+	InFlight          int           // entries under way at once; 4
+	RenewWindow       time.Duration // renewals gathered into one entry; 200 ms
+	StartDeadline     time.Duration // of attempts; 10 min
+	Retention         model.Retention
+	Policy            string
+}
+
+// Unguarded takes single guards away. It is for tests that show the hazard behind
+// each guard, and for nothing else.
+type Unguarded struct {
+	Transport    raftnet.Unguarded
+	NoWatchdog   bool   // leave a hung or failing store alone
+	SlowNotice   func() // runs in place of the reader of leadership events, for each of them
+	ShortLogs    bool   // allow TrailingLogs under its minimum
+	NoQuarantine bool   // go on when the digest differs from the majority's
+	NoFloor      bool   // serve a state that lies behind one already served
+}
+
+// minTrailingLogs keeps followers that lag a little from needing a snapshot: with
+// few trailing logs raft was seen to install snapshots in a loop, each older than
+// what the follower had (hashicorp/raft#697).
+const minTrailingLogs = 10_240
+
+func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
+	def := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	if t.Timeouts == (Timeouts{}) {
+		t.Timeouts = LAN
+	}
+	def(&t.SnapshotInterval, 30*time.Second)
+	def(&t.CommitTimeout, 5*time.Millisecond)
+	def(&t.RenewWindow, 200*time.Millisecond)
+	def(&t.StartDeadline, 10*time.Minute)
+	if t.SnapshotThreshold == 0 {
+		t.SnapshotThreshold = 8192
+	}
+	if !unguarded.ShortLogs {
+		t.TrailingLogs = max(t.TrailingLogs, minTrailingLogs)
+	}
+	if t.SnapshotRate == 0 {
+		t.SnapshotRate = 64 << 20
+	}
+	if t.InFlight == 0 {
+		t.InFlight = 4
+	}
+	if t.Retention == (model.Retention{}) {
+		t.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}
+	}
+	if t.Policy == "" {
+		t.Policy = "fcfs"
+	}
+	return t
+}
+
+func (c *Config) validate() error {
+	switch {
+	case c.Self.ID == "" || c.Self.RaftAddress == "":
+		return errors.New("a peer needs an id and an address")
+	case c.Network == nil || c.Clock == nil || c.Halt == nil || c.Stores.Log == nil || c.Stores.Stable == nil || c.Stores.Snapshots == nil:
+		return fmt.Errorf("peer %s lacks a network, stores, a clock or a way to halt", c.Self.ID)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// The calls between peers.
+const (
+	methodExchange  = 1
+	methodJoin      = 2
+	methodReadIndex = 3
+)
+
+// Their error codes.
+const (
+	codeNotLeader = raftnet.FirstOwnCode + iota // the text is the leader's address, or empty
+	codeForeign                                 // of another cluster
+)
+
+func (p *Peer) handleCalls() {
+	p.wire.server.Handle(methodExchange, p.onExchange)
+	p.wire.server.Handle(methodJoin, p.onJoin)
+	p.wire.server.Handle(methodReadIndex, p.onReadIndex)
+}
+
+// exchange tells every other peer once a second how this one stands, and hears
+// the same of it.
+func (p *Peer) exchange(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		var calls sync.WaitGroup
+		for _, s := range p.Status().Servers {
+			if s.ID != p.cfg.Self.ID {
+				calls.Go(func() { p.exchangeWith(ctx, s) })
+			}
+		}
+		calls.Wait()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *Peer) exchangeWith(ctx context.Context, s Server) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	sent, wall := p.cfg.Clock.Boot(), p.cfg.Clock.Wall()
+	var theirs hello
+	if err := p.call(ctx, s.Address, methodExchange, p.hello(), &theirs); err != nil {
+		return // silence is news enough
+	}
+	if theirs.Peer.ID != s.ID || !p.sameCluster(theirs.Cluster) {
+		p.log.Error("another peer answers at a member's address: check who listens there", "address", s.Address,
+			"member", s.ID, "answers", theirs.Peer.ID, "of_cluster", theirs.Cluster)
+		return
+	}
+	now := p.cfg.Clock.Boot()
+	mid := wall.Add((now - sent) / 2)
+	p.mates.note(theirs, now, theirs.Wall.Time().Sub(mid))
+}
+
+func (p *Peer) sameCluster(theirs string) bool {
+	ours := p.mates.cluster(p.cfg.Cluster)
+	return theirs == "" || ours == "" || theirs == ours
+}
+
+func (p *Peer) hello() hello {
+	return hello{
+		Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Wall: model.TimeOf(p.cfg.Clock.Wall()),
+		Term: p.raft.CurrentTerm(), Last: p.raft.LastIndex(), Applied: p.fsm.State().Index, Marks: p.fsm.Marks(),
+	}
+}
+
+func (p *Peer) onExchange(_ context.Context, _ string, body []byte) ([]byte, error) {
+	var theirs hello
+	if err := cbor.Unmarshal(body, &theirs); err != nil {
+		return nil, fmt.Errorf("reading an exchange: %w", err)
+	}
+	return cbor.Marshal(p.hello())
+}
+
+func (p *Peer) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+	if !p.leads() {
+		return nil, p.redirect()
+	}
+	index, err := p.reads.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cbor.Marshal(index)
+}
+
+// redirect tells a caller where the leader is.
+func (p *Peer) redirect() error {
+	address, _ := p.raft.LeaderWithID()
+	return &raftnet.RemoteError{Code: codeNotLeader, Text: string(address)}
+}
+
+func (p *Peer) askReadIndex(ctx context.Context, leader string) (index uint64, err error) {
+	if err := p.call(ctx, leader, methodReadIndex, nil, &index); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrNoLeader, err)
+	}
+	return index, nil
+}
+
+// call asks another peer and decodes its answer.
+func (p *Peer) call(ctx context.Context, address string, method uint8, question, answer any) error {
+	body, err := cbor.Marshal(question)
+	if err != nil {
+		return err
+	}
+	reply, err := p.wire.client.Call(ctx, address, method, body)
+	if err != nil {
+		return err
+	}
+	if err := cbor.Unmarshal(reply, answer); err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", address, err)
+	}
+	return nil
+}
+
+// agreeWithin is how close clocks must be to agree.
+const agreeWithin = 2 * time.Second
+
+// agreed is the time on which a majority of the peers' clocks agree, and how far
+// this peer's own is ahead of it.
+func (p *Peer) agreed() (at model.Time, ahead time.Duration, ok bool) {
+	members := p.Status().Servers
+	offsets := []time.Duration{0}
+	for _, v := range p.mates.of(members, p.cfg.Clock.Boot()) {
+		offsets = append(offsets, v.ahead)
+	}
+	slices.Sort(offsets)
+	need := len(members)/2 + 1
+	for i := 0; i+need <= len(offsets); i++ {
+		if offsets[i+need-1]-offsets[i] <= agreeWithin {
+			median := offsets[i+need/2]
+			return model.TimeOf(p.cfg.Clock.Wall().Add(median)), -median, true
+		}
+	}
+	return 0, 0, false
+}
+
+// checkClock lets another peer lead if this one's clock is off.
+func (p *Peer) checkClock(ctx context.Context) {
+	if !p.leads() {
+		return
+	}
+	if _, ahead, ok := p.agreed(); ok && ahead.Abs() > agreeWithin {
+		p.handOver(ctx, "this peer's clock is off by "+ahead.Round(time.Millisecond).String())
+	}
+}
+
+// checkDigest compares this peer's state with the others'. One that differs from
+// a majority leaves; without a majority nobody can tell who is right, and user
+// commands stop.
+func (p *Peer) checkDigest() {
+	members := p.Status().Servers
+	need := len(members)/2 + 1
+	others := p.mates.of(members, p.cfg.Clock.Boot())
+	split := false
+	for _, own := range p.fsm.Marks() {
+		votes, same := map[model.Hash]int{own.Digest: 1}, true
+		for _, v := range others {
+			for _, m := range v.hello.Marks {
+				if m.Index == own.Index {
+					votes[m.Digest]++
+					same = same && m.Digest == own.Digest
+				}
+			}
+		}
+		if same || votes[own.Digest] >= need {
+			continue
+		}
+		for most, n := range votes { // order-free: at most one has a majority
+			if n >= need && !p.cfg.Tests.NoQuarantine {
+				p.wire.transport.silence(true)
+				p.halt(&QuarantineError{own.Index, own.Digest, most})
+				return
+			}
+		}
+		split = true
+	}
+	if p.mates.setSplit(split) && split {
+		p.log.Error("the peers' states differ and no majority agrees: user commands are refused until a peer is replaced")
+	}
+}
+
+// stillFor is how long a follower that answers may get no entries while there are
+// some to get.
+const stillFor = 10 * time.Second
+
+// checkProgress hands over when a follower answers and yet gets nothing.
+func (p *Peer) checkProgress(ctx context.Context) {
+	if !p.leads() {
+		return
+	}
+	now, last := p.cfg.Clock.Boot(), p.raft.LastIndex()
+	for _, v := range p.mates.of(p.Status().Servers, now) {
+		if v.hello.Last < last && now-v.still > stillFor && v.hello.Term == p.raft.CurrentTerm() {
+			p.log.Error("a follower answers but its log stands still", "follower", v.hello.Peer.ID, "at", v.hello.Last, "leader_at", last)
+			p.handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" stands still")
+			return
+		}
+	}
+}
+
+var errNoSeeds = errors.New("no address to join at")

@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/raftstore"
+)
+
+// guardStores puts a watchdog between raft and the disk. A leader whose disk
+// hangs would lead for ever (hashicorp/raft#503), and after a failed sync raft
+// would go on with a file whose content nobody knows.
+func (p *Peer) guardStores(ctx context.Context) Stores {
+	s := p.cfg.Stores
+	if !p.cfg.Tests.NoWatchdog {
+		dog := raftstore.NewWatchdog(string(p.cfg.Self.ID), raftstore.Limits{})
+		s = Stores{dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots)}
+		p.life.watchd.Go(func() { dog.Watch(ctx, 100*time.Millisecond, p.leads, p.heed) })
+	}
+	s.Snapshots = raftstore.Pace(p.life.ctx, s.Snapshots, max(0, p.cfg.Tuning.SnapshotRate))
+	return s
+}
+
+// leads says whether raft has told this peer that it leads.
+func (p *Peer) leads() bool { return p.led.Load() }
+
+// heed does what the watchdog says. While the disk hangs, raft's main goroutine
+// does too, so leadership is given up by falling silent: the others elect.
+func (p *Peer) heed(v raftstore.Verdict) {
+	switch v.Action {
+	case raftstore.Calm:
+		p.wire.transport.silence(false)
+	case raftstore.HandOver:
+		p.log.Warn("this peer falls silent so that another leads", "reason", v.Reason)
+		p.wire.transport.silence(true)
+	case raftstore.Exit:
+		p.wire.transport.silence(true)
+		p.halt(fmt.Errorf("the disk: %s", v.Reason))
+	}
+}
+
+// guard looks each second for what the library does not notice itself.
+func (p *Peer) guard(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	stuck := 0
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		p.checkSpace(ctx)
+		p.checkDigest()
+		p.checkClock(ctx)
+		p.checkProgress(ctx)
+		stuck = p.checkTransfer(stuck)
+	}
+}
+
+// checkSpace turns user commands away before the disk is full, and lets a peer
+// with more room lead.
+func (p *Peer) checkSpace(ctx context.Context) {
+	if p.cfg.Space == nil {
+		return
+	}
+	space, err := p.cfg.Space()
+	low := err == nil && space.Low()
+	if p.mates.setLow(low) && low {
+		p.log.Error("the disk is nearly full: free some space; user commands are refused meanwhile", "free_bytes", space.Free)
+	}
+	if low && p.leads() {
+		p.handOver(ctx, "the disk is nearly full")
+	}
+}
+
+// stuckTransfer is how many seconds a leader may refuse everything because of a
+// leadership transfer; one that was interrupted can leave it so for ever
+// (hashicorp/raft#696).
+const stuckTransfer = 5
+
+func (p *Peer) checkTransfer(stuck int) int {
+	if !p.leads() || !p.mates.refusing() {
+		return 0
+	}
+	if stuck++; stuck > stuckTransfer {
+		p.halt(errors.New("raft refuses every command because of a leadership transfer that has ended: restart"))
+	}
+	return stuck
+}
+
+// handOver gives leadership to another peer, if there is one to take it.
+func (p *Peer) handOver(ctx context.Context, why string) {
+	if len(p.Status().Servers) < 2 {
+		return
+	}
+	p.log.Warn("handing leadership over", "reason", why)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if err := p.Transfer(ctx, ""); err != nil {
+		p.log.Warn("leadership was not handed over", "err", err)
+	}
+}
+
+var errMuffled = errors.New("this peer keeps silent: its disk hangs, or it is ending")
+
+// muffled is raft's transport with a way to fall silent.
+type muffled struct {
+	*raftnet.Transport
+	quiet atomic.Bool
+}
+
+func (m *muffled) silence(on bool) { m.quiet.Store(on) }
+
+func (m *muffled) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, r *raft.AppendEntriesResponse) error {
+	if m.quiet.Load() {
+		return errMuffled
+	}
+	return m.Transport.AppendEntries(id, to, q, r)
+}
+
+func (m *muffled) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, r *raft.RequestVoteResponse) error {
+	if m.quiet.Load() {
+		return errMuffled
+	}
+	return m.Transport.RequestVote(id, to, q, r)
+}
+
+func (m *muffled) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestPreVoteRequest, r *raft.RequestPreVoteResponse) error {
+	if m.quiet.Load() {
+		return errMuffled
+	}
+	return m.Transport.RequestPreVote(id, to, q, r)
+}
+
+func (m *muffled) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, r *raft.InstallSnapshotResponse, data io.Reader) error {
+	if m.quiet.Load() {
+		return errMuffled
+	}
+	return m.Transport.InstallSnapshot(id, to, q, r, data)
+}
+
+func (m *muffled) TimeoutNow(id raft.ServerID, to raft.ServerAddress, q *raft.TimeoutNowRequest, r *raft.TimeoutNowResponse) error {
+	if m.quiet.Load() {
+		return errMuffled
+	}
+	return m.Transport.TimeoutNow(id, to, q, r)
+}

@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/leader"
+	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// lead reads raft's notices of leadership and runs the leader's work while this
+// peer leads.
+//
+// Raft's main goroutine waits until a notice is taken; a reader that is slow
+// stops it, which deadlocked others (hashicorp/nomad#6977) and opens the window of
+// hashicorp/raft#695. So one goroutine does nothing but take notices, and another
+// acts on the newest.
+func (p *Peer) lead(notices <-chan bool) {
+	n := &notice{poke: make(chan struct{}, 1)}
+	p.life.work.Go(func() {
+		for {
+			select {
+			case leads := <-notices:
+				if p.cfg.Tests.SlowNotice != nil {
+					p.cfg.Tests.SlowNotice()
+				}
+				p.led.Store(leads)
+				n.set(leads)
+			case <-p.life.ctx.Done():
+				p.led.Store(false)
+				return
+			}
+		}
+	})
+	p.life.work.Go(func() { p.followNotices(n) })
+}
+
+// notice holds the newest notice and how many there have been: a leadership that
+// was lost and won again is another leadership.
+type notice struct {
+	mu    sync.Mutex
+	leads bool
+	poke  chan struct{}
+}
+
+func (n *notice) set(leads bool) {
+	n.mu.Lock()
+	n.leads = leads
+	n.mu.Unlock()
+	select {
+	case n.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (n *notice) get() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.leads
+}
+
+// followNotices starts the leader's work when leadership is won and ends it when
+// anything changes; one ends before the next starts.
+func (p *Peer) followNotices(n *notice) {
+	stop := func() {}
+	defer func() { stop() }()
+	for {
+		select {
+		case <-n.poke:
+		case <-p.life.ctx.Done():
+			return
+		}
+		stop()
+		stop = func() {}
+		if !n.get() {
+			p.log.Info("this peer follows")
+			continue
+		}
+		p.log.Info("this peer leads", "term", p.raft.CurrentTerm())
+		ctx, cancel := context.WithCancel(p.life.ctx)
+		var work sync.WaitGroup
+		work.Go(func() { p.leadUntil(ctx) })
+		stop = func() { cancel(); work.Wait() }
+	}
+}
+
+// leadUntil does a leader's work until the context ends. If some of it fails while
+// this peer still leads, it begins again.
+func (p *Peer) leadUntil(ctx context.Context) {
+	var work sync.WaitGroup
+	work.Go(func() { p.promoteUntil(ctx) })
+	defer work.Wait()
+	for ctx.Err() == nil {
+		err := p.begin(ctx)
+		if err == nil {
+			err = leader.Run(ctx, p.leaderConfig())
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		p.log.Warn("the leader's work begins again", "err", err)
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (p *Peer) promoteUntil(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			p.promote()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// begin waits until this leader's state holds everything committed before its
+// term, and founds the state of a new cluster.
+func (p *Peer) begin(ctx context.Context) error {
+	if _, err := p.reads.wait(ctx); err != nil {
+		return err
+	}
+	s := p.State()
+	if set := s.Settings(); !set.Incarnation.IsZero() {
+		return nil
+	}
+	b := &command.Bootstrap{Level: command.Level, Running: true, Policy: p.cfg.Tuning.Policy, Retention: p.cfg.Tuning.Retention}
+	if _, err := rand.Read(b.Incarnation[:]); err != nil {
+		return fmt.Errorf("drawing an incarnation: %w", err)
+	}
+	c, err := command.New(p.actor(), b)
+	if err != nil {
+		return err
+	}
+	results, _, err := p.Propose(ctx, c)
+	if err == nil && !results[0].OK() && results[0].Code != model.CodeBootstrapped {
+		err = errors.New(results[0].Detail)
+	}
+	return err
+}
+
+func (p *Peer) leaderConfig() leader.Config {
+	return leader.Config{
+		ID: p.cfg.Self.ID, Peer: leading{p}, Clock: p.cfg.Clock, Log: p.log,
+		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline},
+		Clocks: func() (model.Time, bool) {
+			at, _, ok := p.agreed()
+			return at, ok
+		},
+		Members: p.members,
+	}
+}
+
+// members are the peers of the configuration as they last described themselves:
+// just now, or in the state if they are silent.
+func (p *Peer) members() []model.Peer {
+	list := p.Status().Servers
+	known := map[model.PeerID]model.Peer{p.cfg.Self.ID: p.cfg.Self}
+	for _, v := range p.mates.of(list, p.cfg.Clock.Boot()) {
+		known[v.hello.Peer.ID] = v.hello.Peer
+	}
+	s := p.State()
+	out := make([]model.Peer, 0, len(list))
+	for _, m := range list {
+		peer, found := known[m.ID]
+		if !found {
+			peer, found = s.Peers.Get(m.ID)
+		}
+		if found {
+			out = append(out, peer)
+		}
+	}
+	return out
+}
+
+// leading is what the leader's work sees of its peer.
+type leading struct{ p *Peer }
+
+func (l leading) Barrier(ctx context.Context) error {
+	_, err := l.p.reads.wait(ctx)
+	return err
+}
+
+func (l leading) Propose(ctx context.Context, commands ...command.Command) ([]command.Result, error) {
+	results, _, err := l.p.Propose(ctx, commands...)
+	return results, err
+}
+
+func (l leading) State() state.State { return l.p.State() }
+
+func (l leading) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
+	return l.p.Changed(topics, after)
+}

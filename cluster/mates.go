@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// mates is what this peer knows of the others from the last exchanges, and the
+// alarms that follow from it.
+type mates struct {
+	mu       sync.Mutex
+	name     string // of the cluster, learnt by joining
+	heard    map[model.PeerID]heard
+	full     bool
+	diverged bool
+	refused  bool // raft refuses commands because of a transfer
+}
+
+// heard is one peer's last word.
+type heard struct {
+	hello hello
+	at    time.Duration // by this peer's CLOCK_BOOTTIME
+	ahead time.Duration // its wall clock less ours
+	still time.Duration // since when its log has not grown, by the same clock
+}
+
+// hello is what two peers tell each other in an exchange.
+type hello struct {
+	Cluster string     `cbor:"1,keyasint,omitempty"`
+	Peer    model.Peer `cbor:"2,keyasint"`
+	Wall    model.Time `cbor:"3,keyasint,omitempty"`
+	Term    uint64     `cbor:"4,keyasint,omitempty"`
+	Last    uint64     `cbor:"5,keyasint,omitempty"` // newest entry in its log
+	Applied uint64     `cbor:"6,keyasint,omitempty"`
+	Marks   []fsm.Mark `cbor:"7,keyasint,omitempty"`
+}
+
+// fresh is how long a peer's word counts.
+const fresh = 5 * time.Second
+
+func newMates() *mates { return &mates{heard: map[model.PeerID]heard{}} }
+
+// note keeps a peer's word.
+func (m *mates) note(h hello, now, ahead time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := heard{hello: h, at: now, ahead: ahead, still: now}
+	if old, known := m.heard[h.Peer.ID]; known && old.hello.Last == h.Last {
+		v.still = old.still
+	}
+	m.heard[h.Peer.ID] = v
+}
+
+// of lists the fresh words of the given peers.
+func (m *mates) of(peers []Server, now time.Duration) (out []heard) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range peers {
+		if v, known := m.heard[s.ID]; known && now-v.at <= fresh {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (m *mates) cluster(configured string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if configured != "" {
+		return configured
+	}
+	return m.name
+}
+
+func (m *mates) setCluster(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.name = name
+}
+
+// set changes an alarm and says whether that made a difference.
+func (m *mates) set(alarm *bool, on bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	changed := *alarm != on
+	*alarm = on
+	return changed
+}
+
+func (m *mates) get(alarm *bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return *alarm
+}
+
+func (m *mates) setLow(on bool) bool   { return m.set(&m.full, on) }
+func (m *mates) low() bool             { return m.get(&m.full) }
+func (m *mates) setSplit(on bool) bool { return m.set(&m.diverged, on) }
+func (m *mates) split() bool           { return m.get(&m.diverged) }
+func (m *mates) setRefusing(on bool)   { m.set(&m.refused, on) }
+func (m *mates) refusing() bool        { return m.get(&m.refused) }

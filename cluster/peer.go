@@ -1,0 +1,265 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/fsm"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Peer is a running member of a cluster, or one that waits to be one. Its methods
+// may be called from any goroutine.
+type Peer struct {
+	cfg   Config
+	log   *slog.Logger
+	raft  *raft.Raft
+	fsm   *fsm.FSM
+	wire  wire
+	lanes *lanes
+	reads *barriers
+	renew *gatherer
+	mates *mates
+	seen  atomic.Uint64 // greatest index that this peer has answered or forwarded
+	led   atomic.Bool   // this peer is the leader, by raft's own notice
+	life  life
+}
+
+// wire is how a peer speaks with others.
+type wire struct {
+	mux       *raftnet.Mux
+	transport *muffled
+	server    *raftnet.Server
+	client    *raftnet.Client
+	raftLog   *hclogSink
+}
+
+// life is what ends with the peer.
+type life struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup // goroutines that use raft
+	watch  context.CancelFunc
+	watchd sync.WaitGroup
+	end    sync.Once
+	ended  chan struct{}
+}
+
+// Start starts a peer over its stores. A peer whose stores are new belongs to no
+// cluster: call Bootstrap or Join.
+func Start(cfg Config) (*Peer, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg.Tuning = cfg.Tuning.withDefaults(cfg.Tests)
+	if cfg.Bind == "" {
+		cfg.Bind = cfg.Self.RaftAddress
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := &Peer{cfg: cfg, log: cfg.Logger.With("peer", cfg.Self.ID), mates: newMates()}
+	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
+	p.life.ended = make(chan struct{})
+	p.fsm = fsm.New(p.log, p.halt)
+	if err := p.open(); err != nil {
+		p.fsm.Close()
+		p.life.cancel()
+		return nil, err
+	}
+	return p, nil
+}
+
+// open starts the parts from the bottom up: wire, disk watch, raft, and what uses
+// raft.
+func (p *Peer) open() error {
+	if err := p.openWire(); err != nil {
+		return err
+	}
+	watchCtx, stop := context.WithCancel(context.Background())
+	p.life.watch = stop
+	stores := p.guardStores(watchCtx)
+	notices := make(chan bool, 64)
+	conf := p.raftConfig(notices)
+	r, err := raft.NewRaft(conf, p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.wire.transport)
+	if err != nil {
+		stop()
+		p.life.watchd.Wait()
+		p.closeWire()
+		return fmt.Errorf("starting raft of peer %s: %w", p.cfg.Self.ID, err)
+	}
+	p.raft = r
+	p.lanes = newLanes(p.cfg.Tuning.InFlight, p.submit, p.landed)
+	p.reads = newBarriers(p.barrier)
+	p.renew = newGatherer(p.cfg.Tuning.RenewWindow, p.proposeRenewals)
+	p.handleCalls()
+	for _, run := range []func(context.Context){p.lanes.run, p.reads.run, p.renew.run, p.exchange, p.guard} {
+		p.life.work.Go(func() { run(p.life.ctx) })
+	}
+	p.lead(notices)
+	return nil
+}
+
+func (p *Peer) openWire() error {
+	p.wire.raftLog = newHclogSink(p.log)
+	p.wire.server = raftnet.NewServer(p.log)
+	mux, err := raftnet.Listen(raftnet.MuxConfig{
+		Network: p.cfg.Network, Bind: p.cfg.Bind, Advertise: p.cfg.Self.RaftAddress, Calls: p.wire.server, Logger: p.log,
+	})
+	if err != nil {
+		p.wire.raftLog.close()
+		return errors.Join(fmt.Errorf("peer %s cannot listen on %s: %w", p.cfg.Self.ID, p.cfg.Bind, err), p.wire.server.Close())
+	}
+	p.wire.mux = mux
+	p.wire.client = raftnet.NewClient(p.cfg.Network, p.cfg.Self.RaftAddress)
+	p.wire.transport = &muffled{Transport: raftnet.NewTransport(mux.Raft(), raftnet.TransportConfig{
+		Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport,
+	})}
+	return nil
+}
+
+func (p *Peer) closeWire() {
+	for _, part := range []interface{ Close() error }{p.wire.transport, p.wire.client, p.wire.mux, p.wire.server} {
+		if err := part.Close(); err != nil {
+			p.log.Debug("closing the wire", "err", err)
+		}
+	}
+	p.wire.raftLog.close()
+}
+
+func (p *Peer) raftConfig(notices chan bool) *raft.Config {
+	t := &p.cfg.Tuning
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(p.cfg.Self.ID)
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = t.Timeouts.Heartbeat, t.Timeouts.Election, t.Timeouts.Lease
+	// A follower learns of a commit with the next message; without traffic that is
+	// after CommitTimeout.
+	c.CommitTimeout = t.CommitTimeout
+	c.SnapshotThreshold = raftstore.JitteredThreshold(string(p.cfg.Self.ID), t.SnapshotThreshold)
+	c.SnapshotInterval = t.SnapshotInterval
+	c.TrailingLogs = t.TrailingLogs
+	c.NotifyCh = notices
+	c.Logger = p.wire.raftLog.logger()
+	return c
+}
+
+// halt ends the process by the configured way.
+func (p *Peer) halt(reason error) { p.cfg.Halt(reason) }
+
+// State is the newest state that this peer has applied; it may lie behind the
+// cluster's.
+func (p *Peer) State() state.State { return p.fsm.State() }
+
+// Changed returns a channel that is closed once one of the topics has changed
+// after the index, as far as this peer knows.
+func (p *Peer) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
+	return p.fsm.Changed(topics, after)
+}
+
+// Role is what a peer is to Raft.
+type Role string
+
+// The roles.
+const (
+	RoleLeader    Role = "leader"
+	RoleFollower  Role = "follower"
+	RoleCandidate Role = "candidate"
+	RoleStopped   Role = "stopped"
+)
+
+// Status is what a peer knows of itself and its cluster.
+type Status struct {
+	ID      model.PeerID
+	Cluster string
+	Role    Role
+	Term    uint64
+	Leader  Server // zero while none is known
+	Servers []Server
+
+	Last       uint64 // index of the newest entry in this peer's log
+	Committed  uint64
+	Applied    uint64        // index of the newest command in the state
+	Leaderless time.Duration // for how long no leader was heard of; 0 while one is
+
+	Panics uint64 // commands skipped for a defect
+}
+
+// Status reads the peer's standing.
+func (p *Peer) Status() Status {
+	address, id := p.raft.LeaderWithID()
+	s := Status{
+		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
+		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
+		Applied: p.fsm.State().Index, Panics: p.fsm.Panics(),
+	}
+	s.Servers = servers(p.raft.GetConfiguration())
+	if s.Role != RoleLeader {
+		if last := p.raft.LastContact(); id == "" && !last.IsZero() {
+			s.Leaderless = time.Since(last)
+		}
+	}
+	return s
+}
+
+func roleOf(s raft.RaftState) Role {
+	switch s {
+	case raft.Leader:
+		return RoleLeader
+	case raft.Candidate:
+		return RoleCandidate
+	case raft.Follower:
+		return RoleFollower
+	case raft.Shutdown:
+	}
+	return RoleStopped
+}
+
+func servers(f raft.ConfigurationFuture) (out []Server) {
+	if f.Error() != nil {
+		return nil
+	}
+	for _, s := range f.Configuration().Servers {
+		out = append(out, Server{model.PeerID(s.ID), string(s.Address)})
+	}
+	return out
+}
+
+// Shutdown leaves gracefully: it takes no more proposals, hands leadership over
+// if it has it, and ends. The context bounds the handing over.
+func (p *Peer) Shutdown(ctx context.Context) error {
+	var err error
+	if p.raft.State() == raft.Leader {
+		err = p.Transfer(ctx, "")
+	}
+	p.Kill()
+	return err
+}
+
+// Kill ends the peer at once, as far as others can tell, and all its goroutines.
+func (p *Peer) Kill() {
+	p.life.end.Do(func() {
+		p.lanes.close()
+		p.wire.transport.silence(true)
+		p.life.cancel()
+		p.life.work.Wait()
+		p.life.watch() // first: it lets go of raft's calls to a store that has failed
+		p.life.watchd.Wait()
+		if err := p.raft.Shutdown().Error(); err != nil {
+			p.log.Debug("shutting raft down", "err", err)
+		}
+		p.closeWire()
+		p.fsm.Close()
+		close(p.life.ended)
+	})
+	<-p.life.ended
+}

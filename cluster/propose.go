@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/fsm"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// enqueueTimeout bounds the wait for raft's main goroutine to take an entry.
+const enqueueTimeout = 2 * time.Second
+
+// Propose has commands carried out by the leader, in one log entry and in order,
+// and returns their results and the entry's index. They must be of one lane.
+//
+// A *NotLeaderError, ErrNoLeader, ErrOverloaded, ErrNoSpace, ErrDiverged and
+// ErrClosed mean that nothing was proposed. ErrOutcomeUnknown means that the
+// entry may have been committed: try again with the same request id. The
+// context's end also leaves the outcome unknown.
+func (p *Peer) Propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error) {
+	if len(commands) == 0 {
+		return nil, p.State().Index, nil
+	}
+	b := &bundle{commands: commands, done: make(chan answer, 1)}
+	lane := commands[0].Kind().Lane()
+	for i := range commands {
+		if commands[i].Kind().Lane() != lane {
+			return nil, 0, fmt.Errorf("commands of two lanes (%s, %s) cannot share an entry", commands[0].Kind(), commands[i].Kind())
+		}
+		b.size += commands[i].Size()
+	}
+	if b.size > command.MaxEntry || len(commands) > command.MaxCommands {
+		return nil, 0, command.ErrTooLarge
+	}
+	if err := p.mayPropose(lane); err != nil {
+		return nil, 0, err
+	}
+	if err := p.lanes.add(lane, b); err != nil {
+		return nil, 0, err
+	}
+	select {
+	case a := <-b.done:
+		p.Saw(a.index)
+		return a.results, a.index, a.err
+	case <-ctx.Done():
+		return nil, 0, fmt.Errorf("%w: %w", ErrOutcomeUnknown, context.Cause(ctx))
+	}
+}
+
+// mayPropose refuses early what would be refused anyway.
+func (p *Peer) mayPropose(lane command.Lane) error {
+	switch {
+	case p.fsm.Halted():
+		return ErrClosed
+	case p.raft.State() != raft.Leader:
+		return p.notLeader()
+	case lane == command.LaneControl:
+		return nil
+	case p.mates.low():
+		return ErrNoSpace
+	case p.mates.split():
+		return ErrDiverged
+	}
+	return nil
+}
+
+func (p *Peer) notLeader() error {
+	address, id := p.raft.LeaderWithID()
+	if id == "" || id == raft.ServerID(p.cfg.Self.ID) {
+		return ErrNoLeader
+	}
+	return &NotLeaderError{Leader: model.PeerID(id), Address: string(address)}
+}
+
+// submit hands one entry to raft.
+func (p *Peer) submit(bundles []*bundle) (raft.ApplyFuture, error) {
+	n := 0
+	for _, b := range bundles {
+		n += len(b.commands)
+	}
+	commands := make([]command.Command, 0, n)
+	for _, b := range bundles {
+		commands = append(commands, b.commands...)
+	}
+	data, err := command.Encode(model.TimeOf(p.cfg.Clock.Wall()), string(p.cfg.Self.ID), commands)
+	if err != nil {
+		return nil, err
+	}
+	return p.raft.Apply(data, enqueueTimeout), nil
+}
+
+// landed notes whether raft refuses everything for the sake of a transfer.
+func (p *Peer) landed(err error) {
+	p.mates.setRefusing(errors.Is(err, raft.ErrLeadershipTransferInProgress))
+}
+
+// outcome waits for an entry and translates raft's errors.
+func outcome(future raft.ApplyFuture) (uint64, []command.Result, error) {
+	if err := future.Error(); err != nil {
+		return 0, nil, translate(err)
+	}
+	out, applied := future.Response().(fsm.Outcome)
+	if !applied {
+		return 0, nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, fsm.ErrHalted)
+	}
+	return out.Index, out.Results, nil
+}
+
+// translate says whether something was proposed.
+func translate(err error) error {
+	switch {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
+		errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return fmt.Errorf("%w: %w", ErrNoLeader, err)
+	case errors.Is(err, raft.ErrRaftShutdown):
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// Saw notes that this peer has answered, or forwarded and seen answered, with a
+// state of that index: reads of default consistency are at least as new from now
+// on.
+func (p *Peer) Saw(index uint64) {
+	for {
+		old := p.seen.Load()
+		if index <= old || p.seen.CompareAndSwap(old, index) {
+			return
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Consistency says how new a read must be.
+type Consistency uint8
+
+// The consistencies.
+const (
+	// Default reads this peer's state, at least as new as anything that this peer
+	// has answered before.
+	Default Consistency = iota
+	// Stale reads this peer's state as it is.
+	Stale
+	// Linearizable reads a state that holds everything acknowledged anywhere
+	// before the read began. It costs the leader a log entry, which many reads share.
+	Linearizable
+)
+
+// Read returns a state that is as new as asked for and at least at the given
+// index. It waits for this peer to catch up until the context ends, then fails
+// with ErrBehind.
+func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.State, error) {
+	switch c {
+	case Stale:
+	case Default:
+		atLeast = max(atLeast, p.seen.Load())
+	case Linearizable:
+		index, err := p.readIndex(ctx)
+		if err != nil {
+			return state.State{}, err
+		}
+		atLeast = max(atLeast, index)
+	}
+	if !p.cfg.Tests.NoFloor {
+		atLeast = max(atLeast, p.fsm.Floor())
+	}
+	select {
+	case <-p.fsm.Reached(atLeast):
+		s := p.fsm.State()
+		p.Saw(s.Index)
+		return s, nil
+	case <-ctx.Done():
+		return state.State{}, fmt.Errorf("%w: at %d, wanted %d", ErrBehind, p.fsm.State().Index, atLeast)
+	case <-p.life.ctx.Done():
+		return state.State{}, ErrClosed
+	}
+}
+
+// readIndex is an index at which the state holds everything acknowledged before
+// the call: the leader commits a barrier, a follower asks the leader.
+func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
+	if p.raft.State() == raft.Leader {
+		return p.reads.wait(ctx)
+	}
+	address, id := p.raft.LeaderWithID()
+	if id == "" {
+		return 0, ErrNoLeader
+	}
+	return p.askReadIndex(ctx, string(address))
+}
+
+// barrier commits an entry that does nothing. When it has been applied here, so
+// has everything before it. raft's VerifyLeader would be cheaper, but counts
+// acknowledgements that were sent before the read began, and so lets a deposed
+// leader whose timers stood still read the past.
+func (p *Peer) barrier() (uint64, error) {
+	if err := p.raft.Barrier(enqueueTimeout).Error(); err != nil {
+		return 0, translate(err)
+	}
+	return p.fsm.State().Index, nil
+}
+
+// barriers shares one barrier among the reads that came before it began.
+type barriers struct {
+	do func() (uint64, error)
+	in chan chan reading
+}
+
+type reading struct {
+	index uint64
+	err   error
+}
+
+func newBarriers(do func() (uint64, error)) *barriers {
+	return &barriers{do: do, in: make(chan chan reading, 1024)}
+}
+
+func (b *barriers) wait(ctx context.Context) (uint64, error) {
+	done := make(chan reading, 1)
+	select {
+	case b.in <- done:
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	select {
+	case r := <-done:
+		return r.index, r.err
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+func (b *barriers) run(ctx context.Context) {
+	for {
+		var waiting []chan reading
+		select {
+		case first := <-b.in:
+			waiting = append(waiting, first)
+		case <-ctx.Done():
+			b.refuse()
+			return
+		}
+		for more := true; more; {
+			select {
+			case next := <-b.in:
+				waiting = append(waiting, next)
+			default:
+				more = false
+			}
+		}
+		index, err := b.do()
+		for _, done := range waiting {
+			done <- reading{index, err}
+		}
+	}
+}
+
+func (b *barriers) refuse() {
+	for {
+		select {
+		case done := <-b.in:
+			done <- reading{err: ErrClosed}
+		default:
+			return
+		}
+	}
+}
