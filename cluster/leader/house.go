@@ -1,0 +1,198 @@
+package leader
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// When the chores of housekeeping are done.
+const (
+	chorePause     = time.Second     // between two times that one chore is done
+	clockLag       = time.Minute     // of the state's clock behind the peers'
+	clockApart     = 2 * time.Second // of this peer's clock from the agreed time, at most
+	clockRetry     = 5 * time.Second // to ask again while the peers' clocks do not agree
+	requestsKept   = 24 * time.Hour  // as long as a request id may be repeated
+	requestsEvery  = time.Hour       // between two cuts
+	requestsMany   = 900_000         // from so many on, cut at once
+	allocationKept = time.Hour       // as long as Apply keeps an allocation that has ended
+	maxClaims      = 4096            // of one command
+	maxAllocations = 1000            // of one command
+)
+
+// outside is what housekeeping needs to know besides the state.
+type outside struct {
+	boot    time.Duration
+	wall    model.Time
+	agreed  model.Time // of a majority of the peers' clocks
+	agree   bool       // they do
+	members []model.Peer
+}
+
+// housekeeper remembers when it did which chore, so that one that comes to
+// nothing is not done over and over.
+type housekeeper struct {
+	claims, allocations, clock, peers chore
+	requests                          chore
+	cutting                           model.Time    // the cut that is under way; 0: none
+	nextCut                           time.Duration // earliest begin of the next, by the boot clock
+}
+
+// chore is when a chore may be done again.
+type chore struct{ again time.Duration }
+
+// round is one decision of the housekeeper.
+type round struct {
+	outside
+
+	state    *state.State
+	now      model.Time // that expiry is judged by
+	commands []command.Body
+	next     time.Duration
+}
+
+// decide says what to clean up, and when there may be more.
+func (h *housekeeper) decide(s *state.State, o outside) ([]command.Body, time.Duration) {
+	set := s.Settings()
+	if set.Incarnation.IsZero() {
+		return nil, liveness.Never
+	}
+	r := &round{outside: o, state: s, now: max(o.wall, set.Clock), next: liveness.Never}
+	r.expireClaims(&h.claims)
+	r.expireAllocations(&h.allocations)
+	h.cutRequests(r)
+	r.advanceClock(&h.clock, set.Clock)
+	r.settlePeers(&h.peers)
+	return r.commands, r.next
+}
+
+func (r *round) wake(in time.Duration) { r.next = min(r.next, max(in, 0)) }
+
+// do has commands proposed, unless the chore was done a moment ago.
+func (r *round) do(c *chore, bodies ...command.Body) {
+	if len(bodies) == 0 {
+		return
+	}
+	if c.again <= r.boot {
+		r.commands = append(r.commands, bodies...)
+		c.again = r.boot + chorePause
+	}
+	r.wake(c.again - r.boot)
+}
+
+func (r *round) expireClaims(c *chore) {
+	var slots []model.SlotKey
+	for key, claim := range r.state.Claims.All() {
+		switch {
+		case claim.Until > r.now:
+			r.wake(claim.Until.Sub(r.now))
+		case len(slots) < maxClaims:
+			slots = append(slots, key)
+		}
+	}
+	if len(slots) > 0 {
+		r.do(c, &command.ExpireClaims{Slots: slots})
+	}
+}
+
+func (r *round) expireAllocations(c *chore) {
+	var ids []model.AllocationID
+	for id, a := range r.state.Allocations.All() {
+		at := a.Expires
+		if a.State.Terminal() {
+			at = a.Ended.Add(allocationKept)
+		}
+		switch {
+		case at == 0, a.State.Terminal() && r.holdsSlots(id):
+		case at > r.now:
+			r.wake(at.Sub(r.now))
+		case len(ids) < maxAllocations:
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		r.do(c, &command.ExpireAllocations{IDs: ids})
+	}
+}
+
+// holdsSlots says that GPUs of an allocation are still to be shown clean.
+func (r *round) holdsSlots(id model.AllocationID) bool {
+	for k := range r.state.Owners.From(state.OwnerKey{Allocation: id}) {
+		return k.Allocation == id && k.Rank == model.RankKey{}
+	}
+	return false
+}
+
+// cutRequests forgets old request ids, a bounded number at a time until the cut
+// is done.
+func (h *housekeeper) cutRequests(r *round) {
+	oldest := r.now
+	for k := range r.state.Born.All() {
+		oldest = k.Born
+		break
+	}
+	if h.cutting > 0 && oldest >= h.cutting {
+		h.cutting = 0
+	}
+	if h.cutting == 0 {
+		in := oldest.Add(requestsKept).Sub(r.now) + 1
+		if r.state.Requests.Len() <= requestsMany {
+			in = max(in, h.nextCut-r.boot)
+		}
+		if in > 0 {
+			r.wake(in)
+			return
+		}
+		h.cutting = r.now.Add(-requestsKept)
+		h.nextCut = r.boot + requestsEvery
+	}
+	r.do(&h.requests, &command.CutRequests{Before: h.cutting})
+}
+
+// advanceClock keeps the state's clock near the peers' clocks when nothing else
+// moves it: an entry stamped far ahead of it would be refused.
+func (r *round) advanceClock(c *chore, clock model.Time) {
+	now := r.wall
+	if r.agree {
+		now = r.agreed
+	}
+	lag := now.Sub(clock)
+	switch {
+	case lag <= clockLag:
+		r.wake(clockLag - lag + 1)
+	case !r.agree || r.wall.Sub(r.agreed).Abs() > clockApart:
+		r.wake(clockRetry)
+	default:
+		r.do(c, &command.AdvanceClock{})
+	}
+}
+
+// settlePeers brings the state's list of peers in line with the members.
+func (r *round) settlePeers(c *chore) {
+	if len(r.members) == 0 {
+		return
+	}
+	var bodies []command.Body
+	known := map[model.PeerID]bool{}
+	for _, m := range r.members {
+		known[m.ID] = true
+		if p, found := r.state.Peers.Get(m.ID); !found || p != m {
+			bodies = append(bodies, &command.SetPeer{Peer: m})
+		}
+	}
+	slices.SortFunc(bodies, func(a, b command.Body) int {
+		x, _ := a.(*command.SetPeer)
+		y, _ := b.(*command.SetPeer)
+		return x.Peer.ID.Compare(y.Peer.ID)
+	})
+	for id := range r.state.Peers.All() {
+		if !known[id] {
+			bodies = append(bodies, &command.DropPeer{ID: id})
+		}
+	}
+	r.do(c, bodies...)
+}

@@ -1,0 +1,174 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Peer is what the deciders need of the peer that they run in.
+type Peer interface {
+	// Barrier returns once the state holds everything that was committed before
+	// this peer's present term; an error if that cannot be reached.
+	Barrier(ctx context.Context) error
+	// Propose has commands committed and returns their results, in order, once
+	// this peer's own state holds them. After an error their fate is unknown.
+	Propose(ctx context.Context, commands ...command.Command) ([]command.Result, error)
+	// State is this peer's newest state.
+	State() state.State
+	// Changed returns a channel that is closed when the last index of any of the
+	// topics exceeds after. It may be closed already.
+	Changed(topics model.TopicSet, after uint64) <-chan struct{}
+}
+
+// Clock is this host's clocks.
+type Clock interface {
+	Boot() time.Duration // CLOCK_BOOTTIME
+	Wall() time.Time
+}
+
+// Config is what Run needs. All but Log, Liveness and Wake must be given.
+type Config struct {
+	ID       model.PeerID
+	Peer     Peer
+	Clock    Clock
+	Log      *slog.Logger // nil: none
+	Liveness liveness.Config
+
+	// Clocks is the time on which a majority of the peers' clocks agree within two
+	// seconds; false while they do not.
+	Clocks func() (agreed model.Time, ok bool)
+	// Members is the cluster's peers as they are known to be; empty while they are
+	// not known.
+	Members func() []model.Peer
+	// Wake receives when Members may have changed. Without it a change is seen
+	// within about a minute.
+	Wake <-chan struct{}
+}
+
+func (c *Config) check() error {
+	if !model.Name(string(c.ID)) || c.Peer == nil || c.Clock == nil || c.Clocks == nil || c.Members == nil {
+		return errors.New("leader: a peer's id, the peer, its clock, Clocks and Members must be given")
+	}
+	return nil
+}
+
+// Run decides until ctx ends, which must be when this peer leads no more, and
+// returns when all that it started has stopped. Its only error is an incomplete
+// Config.
+func Run(ctx context.Context, c Config) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if !awaitBarrier(ctx, &c) {
+		return nil
+	}
+	p := newPulse(c.Clock)
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { p.run(ctx) })
+	for _, d := range deciders(&c, p) {
+		l := &loop{decider: d, peer: c.Peer, actor: "peer:" + string(c.ID), log: c.Log.With("decider", d.name)}
+		all.Go(func() { l.run(ctx) })
+	}
+	return nil
+}
+
+// awaitBarrier tries until it has one, or until ctx ends: without it an old state
+// would be acted on.
+func awaitBarrier(ctx context.Context, c *Config) bool {
+	var pause backoff
+	for {
+		err := c.Peer.Barrier(ctx)
+		if ctx.Err() != nil {
+			return false
+		}
+		if err == nil {
+			return true
+		}
+		c.Log.Warn("this peer leads but its log has not caught up: nothing is placed and no node judged yet", "error", err)
+		if !wait(ctx, pause.next(), nil, nil) {
+			return false
+		}
+	}
+}
+
+// decider is one kind of decision.
+type decider struct {
+	name   string
+	topics model.TopicSet // what it looks at
+	wake   <-chan struct{}
+	// decide says what to propose on a state, and after how long to decide again
+	// although nothing has changed.
+	decide func(*state.State) ([]command.Body, time.Duration)
+}
+
+func deciders(c *Config, p *pulse) []decider {
+	return []decider{
+		{
+			name:   "liveness",
+			topics: model.TopicSet(0).With(model.TopicNode).With(model.TopicLease),
+			decide: judge(c, p),
+		},
+		{
+			name: "scheduling",
+			topics: model.TopicSet(0).With(model.TopicQueue).With(model.TopicFleet).With(model.TopicNode).
+				With(model.TopicSettings),
+			decide: func(s *state.State) ([]command.Body, time.Duration) { return plan(s, c.Clock.Wall()) },
+		},
+		{
+			name:   "housekeeping",
+			topics: model.TopicSet(0).With(model.TopicFleet).With(model.TopicSettings),
+			wake:   c.Wake,
+			decide: keepHouse(c),
+		},
+	}
+}
+
+// judge is the liveness decider with a book of its own.
+func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duration) {
+	book := liveness.New(c.Liveness)
+	book.Elected(c.Clock.Boot())
+	var seen time.Duration
+	return func(s *state.State) ([]command.Body, time.Duration) {
+		now, stalled := p.beat()
+		if stalled > seen {
+			seen = stalled
+			c.Log.Warn("this peer stood still: it counts every node's silence anew")
+			book.Stalled(now)
+		}
+		return book.Decide(now, s)
+	}
+}
+
+// plan is the scheduling decider.
+func plan(s *state.State, wall time.Time) ([]command.Body, time.Duration) {
+	now := max(model.TimeOf(wall), s.Settings().Clock)
+	bodies, next := sched.Plan(s, now)
+	if next == 0 {
+		return bodies, liveness.Never
+	}
+	return bodies, next.Sub(now)
+}
+
+func keepHouse(c *Config) func(*state.State) ([]command.Body, time.Duration) {
+	var house housekeeper
+	return func(s *state.State) ([]command.Body, time.Duration) {
+		agreed, ok := c.Clocks()
+		return house.decide(s, outside{
+			boot: c.Clock.Boot(), wall: model.TimeOf(c.Clock.Wall()),
+			agreed: agreed, agree: ok, members: c.Members(),
+		})
+	}
+}

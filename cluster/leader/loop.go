@@ -1,0 +1,114 @@
+package leader
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/fsm/command"
+)
+
+// Bounds of the pauses in a loop.
+const (
+	pauseFirst = 50 * time.Millisecond
+	pauseMost  = 2 * time.Second
+	// atLeast keeps a time that never quite comes, by a clock that was set back,
+	// from turning a wait into a busy loop.
+	atLeast = 20 * time.Millisecond
+)
+
+// loop runs one decider.
+type loop struct {
+	decider
+
+	peer  Peer
+	actor string
+	log   *slog.Logger
+	pause backoff
+}
+
+func (l *loop) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		s := l.peer.State()
+		bodies, next := l.decide(&s)
+		if ctx.Err() != nil {
+			return
+		}
+		if len(bodies) > 0 && !l.propose(ctx, bodies) {
+			if !wait(ctx, l.pause.next(), nil, nil) {
+				return
+			}
+			continue
+		}
+		l.pause.reset()
+		if next <= 0 && len(bodies) > 0 {
+			continue // there is more
+		}
+		if !wait(ctx, max(next, atLeast), l.peer.Changed(l.topics, s.Index), l.wake) {
+			return
+		}
+	}
+}
+
+// propose reports whether everything was carried out.
+func (l *loop) propose(ctx context.Context, bodies []command.Body) bool {
+	whole := true
+	commands := make([]command.Command, 0, len(bodies))
+	for _, b := range bodies {
+		c, err := command.New(l.actor, b)
+		if err != nil {
+			l.log.Error("a decision cannot be proposed; this is a defect", "kind", b.Kind(), "error", err)
+			whole = false
+			continue
+		}
+		commands = append(commands, c)
+	}
+	if len(commands) == 0 {
+		return false
+	}
+	results, err := l.peer.Propose(ctx, commands...)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.log.Warn("a decision was not committed and will be taken again", "commands", len(commands), "error", err)
+		}
+		return false
+	}
+	for i := range results {
+		if r := &results[i]; !r.OK() {
+			whole = false
+			l.log.Info("a decision was refused and will be taken again", "kind", commands[i].Kind(), "code", r.Code,
+				"detail", r.Detail)
+		}
+	}
+	return whole
+}
+
+// wait returns true after that long or when one of the channels has something, and
+// false when ctx ends.
+func wait(ctx context.Context, long time.Duration, changed, wake <-chan struct{}) bool {
+	var due <-chan time.Time
+	if long < liveness.Never {
+		t := time.NewTimer(long)
+		defer t.Stop()
+		due = t.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-due:
+	case <-changed:
+	case <-wake:
+	}
+	return ctx.Err() == nil
+}
+
+// backoff is a pause that doubles.
+type backoff struct{ last time.Duration }
+
+func (b *backoff) next() time.Duration {
+	b.last = min(max(2*b.last, pauseFirst), pauseMost)
+	return b.last
+}
+
+func (b *backoff) reset() { b.last = 0 }

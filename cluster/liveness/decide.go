@@ -1,0 +1,191 @@
+package liveness
+
+import (
+	"math"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Never as the time until something is due: nothing will be before the state
+// changes.
+const Never time.Duration = math.MaxInt64
+
+// maxCommands bounds one decision; the rest follows in the next.
+const maxCommands = 1024
+
+// counts is how many times within a T the leader has its count of a silence
+// committed.
+const counts = 10
+
+// Decide observes the state and says what to propose on it, and after how long
+// to decide again although nothing has changed; 0: at once, there is more. A
+// command that came to nothing is made again after Config.Retry.
+func (b *Book) Decide(now time.Duration, s *state.State) ([]command.Body, time.Duration) {
+	b.Observe(now, s)
+	a := &agenda{book: b, state: s, now: now, next: Never}
+	for id, lease := range s.Leases.All() {
+		if n, found := s.Nodes.Get(id); found && n.Status != model.NodeDead {
+			a.node(&n, &lease, b.nodes[id])
+		}
+	}
+	b.orphans.visit(a.orphan)
+	b.starting.visit(a.start)
+	return a.commands, a.next
+}
+
+// agenda is one decision being made.
+type agenda struct {
+	book     *Book
+	state    *state.State
+	now      time.Duration
+	commands []command.Body
+	next     time.Duration
+}
+
+// due makes a command whose time comes in that long, but not before the reading
+// asked; it returns when the command may next be made.
+func (a *agenda) due(in, asked time.Duration, body command.Body) time.Duration {
+	in = max(in, asked-a.now)
+	switch {
+	case in > 0:
+		a.next = min(a.next, in)
+	case len(a.commands) == maxCommands:
+		a.next = 0
+	default:
+		a.commands = append(a.commands, body)
+		asked = a.now + a.book.config.Retry
+		a.next = min(a.next, a.book.config.Retry)
+	}
+	return asked
+}
+
+// node decides on what a node's silence means.
+func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
+	own := a.book.own(a.now, c.since)
+	silence := c.base + own
+	if n.Status == model.NodeUp {
+		c.asDoubt = a.due(a.book.config.Suspect-own, c.asDoubt,
+			&command.Suspect{Node: n.ID, Epoch: c.epoch, Seq: c.seq})
+	}
+	if until := model.MinDisconnectGrace/counts - silence; until > 0 {
+		a.next = min(a.next, until) // sooner than that no count is committed
+		return
+	}
+	h := a.held(n.ID)
+	if lease.Silent < h.longest {
+		c.asSilent = a.due(lease.Silent+h.period-silence, c.asSilent, &command.Silent{
+			Node: n.ID, Epoch: c.epoch, Seq: c.seq, Elapsed: min(silence, model.MaxDuration)})
+	}
+	if !c.suspect {
+		return
+	}
+	doubt := 2*a.book.config.Renewal - a.book.own(a.now, c.doubted)
+	for _, l := range h.losses {
+		in := max(l.after-silence, doubt)
+		if asked := a.due(in, c.asked[l.key], l.command(c)); asked > a.now && in <= 0 {
+			if c.asked == nil {
+				c.asked = map[any]time.Duration{}
+			}
+			c.asked[l.key] = asked
+		}
+	}
+}
+
+// holdings is what a silence of a node can cost.
+type holdings struct {
+	losses  []loss
+	period  time.Duration // how often to commit the count
+	longest time.Duration // a longer count is of no use to anybody
+}
+
+type loss struct {
+	key     any // model.RankKey or model.AllocationID
+	after   time.Duration
+	command func(*contact) command.Body
+}
+
+// held lists what lives on a node and does not wait for its word.
+func (a *agenda) held(id model.NodeID) holdings {
+	var h holdings
+	least := time.Duration(0)
+	add := func(f *model.Frozen, key any, cmd func(*contact) command.Body) {
+		l := loss{key: key, after: f.LostAfter(), command: cmd}
+		if least == 0 || f.T < least {
+			least = f.T
+		}
+		h.longest = max(h.longest, l.after)
+		h.losses = append(h.losses, l)
+	}
+	for k := range a.state.NodeRanks.From(state.NodeRankKey{Node: id}) {
+		if k.Node != id {
+			break
+		}
+		r, _ := a.state.Ranks.Get(k.Rank)
+		at, _ := a.state.Attempts.Get(k.Rank.Attempt())
+		if r.Orphan > 0 || at.Frozen.OnLost == model.OnLostHold {
+			continue
+		}
+		add(&at.Frozen, k.Rank, func(c *contact) command.Body {
+			return &command.RankLost{Rank: k.Rank, Epoch: c.epoch, Seq: c.seq}
+		})
+	}
+	plain := (&model.Spec{DisconnectGrace: model.DefaultDisconnectGrace}).Freeze()
+	for _, al := range allocations(a.state, id) {
+		add(&plain, al, func(c *contact) command.Body {
+			return &command.AllocationLost{ID: al, Node: id, Epoch: c.epoch, Seq: c.seq}
+		})
+	}
+	if least == 0 {
+		least, h.longest = plain.T, plain.LostAfter()
+	}
+	h.period = least / counts
+	return h
+}
+
+// allocations lists those that hold GPUs of a node, each once.
+func allocations(s *state.State, id model.NodeID) (out []model.AllocationID) {
+	seen := map[model.AllocationID]bool{}
+	for k := range s.NodeGPUs.From(model.AddressKey{Node: id}) {
+		if k.Node != id {
+			break
+		}
+		slot, _ := s.Slots.Get(model.SlotKey{GPU: k.GPU})
+		if slot.Owner == model.OwnerAllocation && !seen[slot.Allocation] {
+			seen[slot.Allocation] = true
+			out = append(out, slot.Allocation)
+		}
+	}
+	return out
+}
+
+// orphan decides on a rank that its agent has forgotten.
+func (a *agenda) orphan(w *watched[model.RankKey]) (keep, more bool) {
+	r, found := a.state.Ranks.Get(w.key)
+	at, _ := a.state.Attempts.Get(w.key.Attempt())
+	if !found || r.Phase.Ended() || r.Orphan == 0 || at.Frozen.OnLost == model.OnLostHold {
+		return false, true
+	}
+	lease, _ := a.state.Leases.Get(r.Node)
+	w.asked = a.due(at.Frozen.LostAfter()-a.book.own(a.now, w.since), w.asked,
+		&command.RankLost{Rank: w.key, Epoch: lease.Epoch, Seq: lease.Seq, Orphan: r.Orphan})
+	return true, true
+}
+
+// start decides on an attempt that had not started when it was first seen. As
+// all have the same time for it, none of the later ones is due before the first.
+func (a *agenda) start(w *watched[model.AttemptKey]) (keep, more bool) {
+	in := a.book.config.StartDeadline - a.book.own(a.now, w.since)
+	if in > 0 {
+		a.next = min(a.next, in)
+		return true, false
+	}
+	at, found := a.state.Attempts.Get(w.key)
+	if !found || !overdue(&at) {
+		return false, true
+	}
+	w.asked = a.due(in, w.asked, &command.StartOverdue{Attempt: w.key})
+	return true, true
+}
