@@ -44,7 +44,7 @@ func progress(t *tx, node model.NodeID, p *model.Progress) model.Code {
 	case r.Phase == model.RankLost:
 		lateExit(t, r, p)
 		return model.CodeOK
-	case r.Phase >= p.Phase:
+	case r.Phase.Ended(), r.Phase >= p.Phase:
 		return model.CodeOK
 	}
 	switch p.Phase {
