@@ -20,6 +20,9 @@ type Attempt struct {
 	Ranks uint32 `cbor:"9,keyasint,omitempty"`
 	GPUs  uint32 `cbor:"10,keyasint,omitempty"`
 	Run   bool   `cbor:"11,keyasint,omitempty"` // ranks that are ready may start their processes
+	Ready uint32 `cbor:"21,keyasint,omitempty"` // ranks that are ready, or have been
+	Begun uint32 `cbor:"22,keyasint,omitempty"` // ranks whose process has started, or has even ended
+	Gone  uint32 `cbor:"23,keyasint,omitempty"` // ranks that have ended
 
 	Stop     Reason `cbor:"12,keyasint,omitempty"` // none: not being stopped
 	StopAt   Time   `cbor:"13,keyasint,omitempty"` // when the stop was asked for
