@@ -46,6 +46,8 @@ func progress(t *tx, node model.NodeID, p *model.Progress) model.Code {
 		return model.CodeOK
 	case r.Phase.Ended(), r.Phase >= p.Phase:
 		return model.CodeOK
+	case r.Phase == model.RankRunning && p.Phase == model.RankNever:
+		return model.CodeConflict
 	}
 	switch p.Phase {
 	case model.RankTaken, model.RankReady, model.RankRunning:

@@ -21,16 +21,18 @@ func moveSlots(m *mover) {
 			m.hold(held && b.Owner == a.Owner || cleaning || hasRebooted(m, a.Node) || !m.one, ShownClean,
 				"slot %v goes from allocation %q to %s without the node's word", k, a.Allocation, b.Owner)
 		case model.OwnerCleaning:
-			m.hold(held && b.Owner == a.Owner || b.Owner == model.OwnerNone || !m.one, ShownClean,
-				"slot %v goes from cleaning to %s", k, b.Owner)
+			m.hold(held && b.Owner == a.Owner || shown(b.Owner) || !m.one, ShownClean, "slot %v goes from cleaning to %s", k, b.Owner)
 		case model.OwnerForeign:
-			m.hold(held && b.Owner == a.Owner || b.Owner == model.OwnerNone || !held && !m.one, ShownClean,
-				"slot %v goes from foreign to %s", k, b.Owner)
+			m.hold(shown(b.Owner) || !held && !m.one, ShownClean, "slot %v goes from foreign to %s", k, b.Owner)
 		case model.OwnerNone:
 			m.hold(b.Owner != model.OwnerCleaning || !m.one, ShownClean, "slot %v goes from free to cleaning", k)
 		}
 	}
 }
+
+// shown: whose slot its node has shown clean is free, or at once a foreign
+// attempt's that the node has found there.
+func shown(o model.Owner) bool { return o == model.OwnerNone || o == model.OwnerForeign }
 
 // moveOffRank: a slot that leaves a rank is cleaned up, unless the node has said in
 // the same command that the rank ended and that the GPU is clean, or has booted.

@@ -62,24 +62,9 @@ func checkJobRefs(c *checker) {
 		j, found := c.s.Jobs.Get(k.Job)
 		c.hold(found && k.Task < j.Tasks, References, "task %s has no job", k)
 	}
-	kept := map[model.TaskKey]int{}
 	for k := range c.s.Attempts.All() {
-		_, found := c.s.Tasks.Get(k.TaskKey())
-		c.hold(found && k.N > 0, References, "attempt %s has no task", k)
-		if !holdsSlots(c, k) {
-			kept[k.TaskKey()]++
-		}
+		c.hold(c.s.Tasks.Has(k.TaskKey()) && k.N > 0, References, "attempt %s has no task", k)
 	}
-	for k := range c.s.Tasks.All() {
-		c.hold(kept[k] <= keepAttempts, References, "task %s keeps %d attempts", k, kept[k])
-	}
-}
-
-func holdsSlots(c *checker, a model.AttemptKey) bool {
-	for k := range c.s.Owners.From(OwnerKey{Rank: a.Rank(0)}) {
-		return k.Rank.Attempt() == a
-	}
-	return false
 }
 
 // checkTimelines: a task's lines are its first ones and its latest, without a gap.
