@@ -43,7 +43,7 @@ func (c *cell[K, R]) get(k K) (row R, ok bool) {
 	i, touched := c.at[k]
 	switch {
 	case !touched:
-		return c.base.Get(k)
+		return c.now().Get(k)
 	case c.changes[i].new == nil:
 		return row, false
 	}

@@ -44,8 +44,7 @@ var ErrCorrupt = errors.New("the snapshot is corrupt")
 // WriteSnapshot writes the state. The state may be read meanwhile, and the
 // cluster goes on.
 func (s *State) WriteSnapshot(w io.Writer) error {
-	out := &snapshotWriter{sum: sha256.New()}
-	out.w = bufio.NewWriterSize(io.MultiWriter(w, out.sum), 1<<18)
+	out := newSnapshotWriter(w)
 	set := s.Settings()
 	out.bytes([]byte(snapshotMagic))
 	out.bytes([]byte{snapshotVersion})
@@ -77,6 +76,12 @@ type snapshotWriter struct {
 	sum hash.Hash
 	buf []byte
 	err error
+}
+
+func newSnapshotWriter(w io.Writer) *snapshotWriter {
+	out := &snapshotWriter{sum: sha256.New()}
+	out.w = bufio.NewWriterSize(io.MultiWriter(w, out.sum), 1<<18)
+	return out
 }
 
 func (o *snapshotWriter) bytes(b []byte) {
