@@ -154,27 +154,26 @@ func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 	task.State, task.Attempts, task.NotBefore = model.TaskScheduled, b.Attempt.N, 0
 	event(t, task, model.Event{What: model.EventScheduled, N: b.Attempt.N})
 	t.tasks.put(*task)
-	foldAttempt(t, task)
+	foldAttempts(t, task)
 }
 
-// foldAttempt forgets the attempt that is too old to be kept, unless one of its
-// GPUs still has to be shown clean.
-func foldAttempt(t *tx, task *model.Task) {
+// foldAttempts forgets attempts that are too old to be kept, but for those of
+// which a GPU still has to be shown clean.
+func foldAttempts(t *tx, task *model.Task) {
 	if task.Attempts <= keepAttempts {
 		return
 	}
-	old := task.Key.Attempt(task.Attempts - keepAttempts)
-	for k := range t.owners.now().From(OwnerKey{Rank: old.Rank(0)}) {
-		if k.Rank.Attempt() == old {
-			return
+	first, kept := task.Key.Attempt(0), task.Key.Attempt(task.Attempts-keepAttempts+1)
+	old := keysOf(t.attempts.now().From(first), func(k model.AttemptKey) bool { return k.Compare(kept) < 0 })
+	for _, a := range old {
+		if len(slotsOf(t, a)) > 0 {
+			continue
 		}
-		break
+		for _, r := range ranksOf(t, a) {
+			t.ranks.delete(r.Key)
+		}
+		t.attempts.delete(a)
 	}
-	mine := func(k model.RankKey) bool { return k.Attempt() == old }
-	for _, k := range keysOf(t.ranks.now().From(old.Rank(0)), mine) {
-		t.ranks.delete(k)
-	}
-	t.attempts.delete(old)
 }
 
 // touchNode marks that what should be on a node has changed.
