@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // Disk is a data folder and the drive that it is on. It is safe for concurrent
@@ -129,6 +131,19 @@ func (d *Disk) Heal() {
 		d.dev.stalled, d.dev.lying = time.Time{}, false
 		clear(d.dev.faults)
 	})
+}
+
+// Entry returns a log entry as reads would see it now. It is for whoever watches
+// from outside: it takes no time and knows no faults.
+func (d *Disk) Entry(index uint64) (entry *raft.Log, found bool) {
+	d.with(func(v *volume) {
+		var at int
+		if at, found = v.cache.find(index); found {
+			copied := *v.cache.logs[at]
+			entry = &copied
+		}
+	})
+	return entry, found
 }
 
 // CorruptSnapshot damages the newest snapshot: it is still listed, and fails

@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+)
+
+// reconcile carries out the plan that follows from what is desired and what is
+// there.
+func (a *agent) reconcile() {
+	if a.wanted.set == nil {
+		return
+	}
+	var local []fence.Local
+	a.h.mu.Lock()
+	for _, u := range a.sortedUnits() {
+		local = append(local, u.local())
+	}
+	a.h.mu.Unlock()
+	for _, step := range fence.Reconcile(a.wanted.set, local) {
+		if a.life.ctx.Err() != nil {
+			return
+		}
+		a.act(step)
+	}
+}
+
+// act does one step of a plan. What fails comes again with the next plan.
+func (a *agent) act(step fence.Action) {
+	u := a.units[step.Rank]
+	if step.Do.Begins() && !a.mayBegin(step.Rank) {
+		return
+	}
+	switch step.Do {
+	case fence.DoStart:
+		a.begin(step.Rank, true)
+	case fence.DoPrepare:
+		a.begin(step.Rank, false)
+	case fence.DoRefuse:
+		a.refuse(step, u)
+	case fence.DoAdopt:
+		record := u.folder
+		record.Incarnation = a.wanted.set.Incarnation
+		if a.disk.put(folderName(u.Rank), record) == nil {
+			u.Incarnation = record.Incarnation
+		}
+	case fence.DoClean:
+		a.show(step)
+	case fence.DoKill, fence.DoStop, fence.DoRun, fence.DoReport:
+		a.order(step, u)
+	}
+}
+
+// order tells a unit's supervisor.
+func (a *agent) order(step fence.Action, u *unit) {
+	a.h.mu.Lock()
+	defer a.h.mu.Unlock()
+	switch step.Do {
+	case fence.DoKill:
+		if !u.orders.kill {
+			a.h.w.oracle.mayKill(a.h.name, step.Rank)
+		}
+		u.orders.kill, u.orders.refuse = true, true
+		if u.phase != model.RankRunning && !u.alive {
+			u.phase, u.past = model.RankNever, true // a start that broke off
+		}
+	case fence.DoStop:
+		u.orders.stop = step.Reason
+	case fence.DoRun:
+		u.orders.run = true
+	case fence.DoReport:
+		u.told = min(u.told, model.RankRunning)
+	case fence.DoRefuse, fence.DoClean, fence.DoAdopt, fence.DoStart, fence.DoPrepare:
+	}
+}
+
+// mayBegin asks the fence whether anything new may begin for a rank.
+func (a *agent) mayBegin(r model.RankKey) bool {
+	now := a.h.clock.reading().Boot
+	for i := range a.wanted.set.Ranks {
+		if w := &a.wanted.set.Ranks[i]; w.Rank == r {
+			return fence.MayStart(now, a.start(), w.Frozen)
+		}
+	}
+	return false
+}
+
+// begin makes a rank's folder and starts its supervisor.
+func (a *agent) begin(r model.RankKey, run bool) {
+	for i := range a.wanted.set.Ranks {
+		w := &a.wanted.set.Ranks[i]
+		if w.Rank != r {
+			continue
+		}
+		u := &unit{
+			folder: folder{
+				Rank: r, Incarnation: a.wanted.set.Incarnation, Placed: w.Placed, Boot: a.names.boot, Frozen: w.Frozen,
+				GPUs: w.GPUs, Command: w.Spec.Command,
+			},
+			phase: model.RankTaken, orders: orders{run: run}, guard: fence.NewGuard(a.start(), w.Frozen),
+		}
+		if err := a.disk.create(u.folder); err != nil {
+			a.recover(u)
+			return
+		}
+		a.h.mu.Lock()
+		defer a.h.mu.Unlock()
+		if a.life.ctx.Err() != nil {
+			return
+		}
+		a.units[r], a.h.units[r] = u, u
+		a.h.supervise(u, a.disk)
+	}
+}
+
+// recover takes a folder that could not be made, but may be there all the same:
+// no rank is ever started in it.
+func (a *agent) recover(u *unit) {
+	var there folder
+	if a.disk.get(folderName(u.Rank), &there) != nil {
+		return
+	}
+	u.folder, u.phase = there, model.RankAssigned
+	a.h.mu.Lock()
+	defer a.h.mu.Unlock()
+	a.units[u.Rank], a.h.units[u.Rank] = u, u
+}
+
+// refuse makes sure that a rank never starts here.
+func (a *agent) refuse(step fence.Action, u *unit) {
+	if u == nil {
+		u = &unit{folder: folder{Rank: step.Rank, Incarnation: step.Incarnation, Boot: a.names.boot}}
+		if a.disk.create(u.folder) != nil {
+			a.recover(u)
+			return
+		}
+		a.h.mu.Lock()
+		a.units[u.Rank], a.h.units[u.Rank] = u, u
+		a.h.mu.Unlock()
+	}
+	latch, err := a.disk.latch(u.Rank, latchNever)
+	a.h.mu.Lock()
+	defer a.h.mu.Unlock()
+	u.orders.refuse = true
+	switch {
+	case err != nil || u.phase.Ended():
+	case latch == latchNever:
+		u.phase = model.RankNever
+	case !u.alive:
+		u.phase = model.RankRunning // it was started, or was about to be, and nobody watches it
+	}
+}
+
+// show looks whether a slot is clean, and remembers to say so.
+func (a *agent) show(step fence.Action) {
+	a.h.mu.Lock()
+	defer a.h.mu.Unlock()
+	if a.units[step.Rank] != nil {
+		a.h.kernel.killAll(step.Rank)
+	}
+	if a.h.free([]model.GPUID{step.Slot.GPU}) && !a.due.reporting && !slices.Contains(a.clean, step.Cleaned()) {
+		a.clean = append(a.clean, step.Cleaned())
+	}
+}

@@ -1,0 +1,290 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+)
+
+const (
+	agentTick      = 250 * time.Millisecond
+	renewEvery     = 2 * time.Second
+	inventoryEvery = 5 * time.Second
+	pollWait       = 5 * time.Second
+	patience       = 3 * time.Second // of a call
+)
+
+// agent is one agent process. One goroutine owns everything in it; calls run
+// beside it and hand their answers back to it.
+type agent struct {
+	h      *host
+	disk   store
+	life   proc
+	calls  caller
+	names  names
+	lease  fence.Lease
+	sets   fence.Sets
+	wanted wanted
+	units  map[model.RankKey]*unit
+	before fence.Reading
+	due    due
+	clean  []model.Cleaned // shown clean and not yet confirmed
+}
+
+// proc is an agent's process.
+type proc struct {
+	ctx    context.Context
+	kill   context.CancelFunc
+	ended  chan struct{}
+	inbox  chan func()
+	paused chan time.Duration // stands still for so long
+}
+
+// names are what an agent calls itself.
+type names struct{ boot, lineage, session string }
+
+// wanted is the newest desired set, and when it was asked for.
+type wanted struct {
+	set   *model.Desired
+	asked fence.Boot
+}
+
+// due is when the agent does what it does again and again, and what of it is
+// under way.
+type due struct {
+	renew, inventory, register, poll time.Time
+	registering, polling, reporting  bool
+	counted                          fence.Boot // start of the lease as a twisted agent counts it
+}
+
+// startAgent starts an agent once the one before it is gone. The host's lock is
+// held.
+func (h *host) startAgent(before *agent) *agent {
+	ctx, cancel := context.WithCancel(h.life.ctx)
+	session := fmt.Sprintf("session-%016x", h.w.random())
+	a := &agent{
+		h: h, disk: h.life.disk, units: map[model.RankKey]*unit{},
+		life:  proc{ctx: ctx, kill: cancel, ended: make(chan struct{}), inbox: make(chan func(), 256), paused: make(chan time.Duration, 1)},
+		calls: caller{client: raftnet.NewClient(h.life.net, h.name), peers: h.w.apiAddresses, turn: int(h.w.random() % 64)},
+		names: names{boot: h.life.boot, session: session},
+	}
+	h.w.work.Go(func() {
+		defer close(a.life.ended)
+		if before != nil {
+			<-before.life.ended // the data folder is locked
+		}
+		a.run()
+		_ = a.calls.client.Close()
+	})
+	return a
+}
+
+func (a *agent) kill() { a.life.kill() }
+
+// run is the life of the agent.
+func (a *agent) run() {
+	for a.open() != nil { // a disk in trouble: the service manager tries again
+		if !a.h.pause(a.life.ctx, time.Second) {
+			return
+		}
+	}
+	a.before = a.h.clock.reading()
+	for a.h.pause(a.life.ctx, 0) {
+		a.step()
+		timer := time.NewTimer(agentTick)
+		select {
+		case <-timer.C:
+		case answer := <-a.life.inbox:
+			answer()
+		case d := <-a.life.paused:
+			a.h.pause(a.life.ctx, d)
+		case <-a.life.ctx.Done():
+		}
+		timer.Stop()
+		for more := true; more; {
+			select {
+			case answer := <-a.life.inbox:
+				answer()
+			default:
+				more = false
+			}
+		}
+	}
+}
+
+// open reads what the data folder remembers, and adopts what still lives.
+func (a *agent) open() error {
+	if lineage, err := a.disk.files.Read(lineageFile); err == nil {
+		a.names.lineage = string(lineage)
+	} else {
+		a.names.lineage = fmt.Sprintf("lineage-%016x", a.h.w.random())
+		if err := a.disk.files.Write(lineageFile, []byte(a.names.lineage)); err != nil {
+			return err
+		}
+	}
+	var mark fence.Mark
+	if a.disk.get(markFile, &mark) == nil {
+		a.lease = fence.Restore(mark, a.names.boot)
+	}
+	units, err := a.disk.load()
+	if err != nil {
+		return err
+	}
+	a.h.mu.Lock()
+	defer a.h.mu.Unlock()
+	for _, u := range units {
+		a.adopt(u)
+	}
+	return nil
+}
+
+// adopt takes a unit from the disk, or in its place the one that still lives.
+func (a *agent) adopt(u *unit) {
+	live := a.h.units[u.Rank]
+	switch {
+	case u.Boot == a.names.boot && live != nil:
+		live.told = 0
+		u = live
+	case u.Boot != a.names.boot && u.phase == model.RankRunning:
+		u.phase, u.past = model.RankExited, true // the kernel that ran it is gone: nothing is known of its end
+	}
+	a.units[u.Rank] = u
+}
+
+// step does what is due.
+func (a *agent) step() {
+	now := a.h.clock.reading()
+	a.watch(now)
+	a.bury()
+	if _, ok := a.lease.Registration(); !ok {
+		a.register()
+		return
+	}
+	a.renew(now.Boot)
+	a.poll(now.Boot)
+	a.reconcile()
+	a.report()
+	a.inventory()
+}
+
+// watch freezes what runs if this machine seems to have stood still, and lets it
+// go on once the cluster has spoken.
+func (a *agent) watch(now fence.Reading) {
+	a.h.mu.Lock()
+	defer a.h.mu.Unlock()
+	var shortest time.Duration
+	for _, u := range a.units {
+		if t := u.Frozen.T; !u.phase.Ended() && (shortest == 0 || t < shortest) {
+			shortest = t
+		}
+	}
+	must := fence.MustFreeze(a.before, now, shortest)
+	a.before = now
+	for _, u := range a.units {
+		if must {
+			a.h.freeze(u, now.Boot)
+		}
+		if u.frozen != 0 && fence.MayThaw(now.Boot, u.frozen, a.start(), a.wants(u), u.Frozen) {
+			a.h.thaw(u)
+		}
+	}
+	if must {
+		a.due.renew, a.due.poll = time.Time{}, time.Time{}
+	}
+}
+
+// wants says that a set that was asked for after a unit was frozen names it.
+func (a *agent) wants(u *unit) bool {
+	return a.wanted.set != nil && a.wanted.asked > u.frozen && a.wanted.set.Incarnation == u.Incarnation &&
+		slices.ContainsFunc(a.wanted.set.Ranks, func(r model.Assignment) bool { return r.Rank == u.Rank })
+}
+
+// start is the start of the lease; the agent before this one may have known of a
+// later one than the mark on the disk.
+func (a *agent) start() fence.Boot { return max(a.lease.Start(), a.disk.run.get(), a.due.counted) }
+
+// bury ends what is left of ranks whose supervisors are gone, and writes down
+// that they were killed.
+func (a *agent) bury() {
+	for _, u := range a.sortedUnits() {
+		a.h.mu.Lock()
+		lost := u.phase == model.RankRunning && !u.alive && !u.past
+		if lost {
+			a.h.kernel.killAll(u.Rank)
+			lost = !a.h.kernel.has(u.Rank)
+			a.h.w.truth.unsure(u.Rank)
+		}
+		fenced := u.orders.kill
+		a.h.mu.Unlock()
+		exit := model.Exit{Signal: 9, Fenced: fenced}
+		if lost && a.disk.put(folderName(u.Rank)+exitSuffix, exit) == nil {
+			a.h.mu.Lock()
+			u.phase, u.exit = model.RankExited, exit
+			a.h.mu.Unlock()
+		}
+	}
+}
+
+// ask makes a call beside the agent's goroutine. What then does with the answer
+// runs on it again; failed is what to do without one.
+func (a *agent) ask(method uint8, body []byte, wait time.Duration, then func([]byte), failed func()) {
+	turn := a.calls.turn
+	a.h.w.work.Go(func() {
+		ctx, cancel := context.WithTimeout(a.life.ctx, wait)
+		defer cancel()
+		answer, err := a.calls.call(ctx, turn, method, body)
+		handle := func() { then(answer) }
+		if err != nil {
+			handle = func() {
+				if a.calls.turn == turn {
+					a.calls.turn++
+				}
+				failed()
+			}
+		}
+		select {
+		case a.life.inbox <- handle:
+		case <-a.life.ctx.Done():
+		}
+	})
+}
+
+// propose has a command carried out, and then gets its result.
+func (a *agent) propose(body command.Body, then func(proposal), failed func()) {
+	c, err := command.New("node:"+string(a.h.id.node), body)
+	if err != nil {
+		a.h.w.trace.Break(BreachDefect, "an agent's %s is not valid: %v", body.Kind(), err)
+		return
+	}
+	data, err := encodeOne(c)
+	if err != nil {
+		a.h.w.trace.Break(BreachDefect, "an agent's %s cannot be encoded: %v", body.Kind(), err)
+		return
+	}
+	a.ask(methodPropose, data, patience, func(answer []byte) {
+		var p proposal
+		if cbor.Unmarshal(answer, &p) != nil {
+			failed()
+			return
+		}
+		then(p)
+	}, failed)
+}
+
+// sortedUnits lists the units in order.
+func (a *agent) sortedUnits() []*unit {
+	out := make([]*unit, 0, len(a.units))
+	for _, u := range a.units {
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(x, y *unit) int { return x.Rank.Compare(y.Rank) })
+	return out
+}

@@ -1,0 +1,39 @@
+// Package sim runs whole clusters of Berth in virtual time and tries to break
+// them: production peers over a simulated network and simulated disks, model
+// agents that decide by the production rules of node/fence, users, and a driver
+// of faults, all in one testing/synctest bubble. What is checked is the truth
+// that no program under test can see: which processes ran on which host and GPU,
+// and what the users were told.
+//
+//	world.go       one simulated cluster, and the course of a run
+//	peer.go        a machine with a production peer on it
+//	api.go         the way in to a peer: any peer takes a request, one hop to the leader
+//	host.go        a machine with GPUs: its clock, disk, kernel, reboots
+//	process.go     its processes and who is on which GPU: the truth
+//	unit.go        one rank on a host: its folder on disk and what supervisor and agent share
+//	supervisor.go  one a rank: starts, fences and ends it, outlives the agent
+//	agent.go       registers, renews, polls, reports (report.go), carries out plans (act.go)
+//	client.go      users: they submit, cancel and drain, and remember what they were told
+//	faults.go      what can go wrong (fault_peer.go, fault_host.go), drawn from the seed
+//	oracle.go      applies the log once more, entry by entry, and checks every state
+//	checks.go      what must always hold, and what must hold in the end
+//	trace.go       what happened, for whoever has to find out why
+//
+// Run one seed, or many:
+//
+//	go test ./test/sim -run TestSim -sim.seed 7 -sim.seeds 1
+//	go test ./test/sim -run TestSim -sim.seeds 1000 -sim.minutes 10
+//
+// A run that fails prints its seed, the faults and the end of the command log,
+// and leaves both in files. The seed alone fixes the faults and the users' wishes
+// but not how goroutines interleave; for that the runtime must be built so that
+// it draws its choices from the seed, too:
+//
+//	go run ./test/sim/overlay -out /tmp/overlay
+//	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 GOGC=off \
+//	    go test -tags simoverlay -overlay /tmp/overlay/overlay.json ./test/sim -run TestSim -sim.seed 7 -sim.seeds 1
+//
+// The model of the cluster's edges is simple where it may be: a paused machine's
+// traffic and agents stand still but its peer's goroutines do not, and there is
+// no restore from a backup.
+package sim

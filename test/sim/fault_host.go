@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/berth-gpu/berth/test/sim/simdisk"
+)
+
+func killAgent(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	d := w.span(100, 8000)
+	if w.rng.IntN(4) == 0 {
+		d = w.span(20_000, 50_000)
+	}
+	h.stopAgent()
+	w.later(d, h.restartAgent)
+	return fmt.Sprintf("kill the agent of %s for %v", h.name, d)
+}
+
+func pauseAgent(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	d := w.span(500, 25_000)
+	h.pauseAgent(d)
+	return fmt.Sprintf("pause the agent of %s for %v", h.name, d)
+}
+
+func reboot(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	d := w.span(500, 15_000)
+	h.powerOff()
+	w.later(d, h.powerOn)
+	return fmt.Sprintf("reboot %s, down for %v", h.name, d)
+}
+
+func standStill(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	d, hidden := w.span(500, 50_000), w.rng.IntN(2) == 0
+	h.stand(true, hidden)
+	w.later(d, func() { h.stand(false, hidden) })
+	return fmt.Sprintf("%s stands still for %v (its clock, too: %t)", h.name, d, hidden)
+}
+
+// cutHost cuts a host from all peers, in one direction or both.
+func (w *World) cutHost(h *host, d time.Duration, to, from bool) {
+	for _, p := range w.peers() {
+		if to {
+			w.net.Cut(p.name, h.name)
+		}
+		if from {
+			w.net.Cut(h.name, p.name)
+		}
+	}
+	w.later(d, func() { w.rejoin(h.name) })
+}
+
+func cutNode(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	d := w.span(2000, 29_000)
+	w.cutHost(h, d, true, true)
+	return fmt.Sprintf("cut %s from all peers for %v", h.name, d)
+}
+
+func cutNodeLong(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	d := w.span(36_000, 60_000)
+	w.cutHost(h, d, true, true)
+	return fmt.Sprintf("cut %s from all peers for %v", h.name, d)
+}
+
+func cutNodeOneWay(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	d, to := w.span(2000, 60_000), w.rng.IntN(2) == 0
+	w.cutHost(h, d, to, !to)
+	return fmt.Sprintf("cut %s from all peers (towards it: %t) for %v", h.name, to, d)
+}
+
+func stallHostDisk(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	d := w.span(500, 25_000)
+	h.disk.Stall(d)
+	return fmt.Sprintf("disk of %s stalls for %v", h.name, d)
+}
+
+func breakHostDisk(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	err, d := []error{syscall.ENOSPC, syscall.EIO}[w.rng.IntN(2)], w.span(500, 10_000)
+	h.disk.Fail(err, 0, simdisk.WriteFile, simdisk.SyncFile)
+	disk := h.disk
+	w.later(d, disk.Heal)
+	return fmt.Sprintf("disk of %s fails for %v: %v", h.name, d, err)
+}
+
+func killSupervisor(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	u := h.anyUnit()
+	if u == nil {
+		return ""
+	}
+	h.killSupervisor(u)
+	return fmt.Sprintf("kill the supervisor of %s on %s", u.Rank, h.name)
+}
+
+func wipeHost(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	h.wipe()
+	return fmt.Sprintf("wipe the data folder of %s", h.name)
+}
+
+// cloneHost starts a copy of a host's data folder on another machine.
+func cloneHost(w *World) string {
+	h := w.anyHost()
+	if h == nil {
+		return ""
+	}
+	c := w.clone(h)
+	w.later(w.span(10_000, 60_000), c.powerOff)
+	return fmt.Sprintf("clone the data folder of %s to %s", h.name, c.name)
+}
+
+// clone starts another machine on a copy of a host's data folder.
+func (w *World) clone(h *host) *host {
+	c := w.addHost(fmt.Sprintf("c%d", len(w.hosts)+1), h.id.node, w.GPUs)
+	c.id.cloneOf = h.name
+	h.disk.CopyTo(c.disk)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.agent.kill()
+	c.life.disk = newStore(c.disk)
+	c.agent = c.startAgent(c.agent)
+	return c
+}
+
+// stopAgent kills the agent.
+func (h *host) stopAgent() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.agent.kill()
+}
+
+// pauseAgent stops the agent for a while, as SIGSTOP does.
+func (h *host) pauseAgent(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case h.agent.life.paused <- d:
+	default:
+	}
+}
+
+// anyUnit is a unit whose supervisor lives, or nil.
+func (h *host) anyUnit() *unit {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var first *unit
+	for _, u := range h.units {
+		if u.alive && (first == nil || u.Rank.Compare(first.Rank) < 0) {
+			first = u
+		}
+	}
+	return first
+}

@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/test/sim/simdisk"
+	"github.com/berth-gpu/berth/test/sim/simnet"
+)
+
+// peer is a machine for a production peer. Its name is the peer's id, for ever: a
+// peer whose disk was lost comes back as another.
+type peer struct {
+	w     *World
+	name  string
+	clock *clock
+
+	mu     sync.Mutex
+	disk   *simdisk.Disk
+	net    *simnet.Host
+	run    *cluster.Peer // nil while it is down
+	api    *api
+	member bool // founded the cluster or has asked to be taken in
+	gone   bool // for good
+	halt   error
+}
+
+func newPeer(w *World, name string) *peer {
+	p := &peer{w: w, name: name, clock: newClock(time.Duration(1+w.pick(1000)) * time.Minute), disk: simdisk.New(w.rng.Uint64())}
+	p.disk.SetLatency(simdisk.Latency{Write: 100 * time.Microsecond, Sync: time.Millisecond})
+	return p
+}
+
+// start starts the peer on what its disk holds. A peer that cannot start stays
+// down until it is tried again.
+func (p *peer) start() {
+	p.mu.Lock()
+	gone := p.gone || p.run != nil
+	p.mu.Unlock()
+	if gone {
+		return
+	}
+	net := p.w.net.Host(p.name)
+	handle := p.disk.Open()
+	stores := cluster.Stores{Log: handle.Logs(), Stable: handle.Stable(), Snapshots: handle.Snapshots()}
+	if p.w.Stores != nil {
+		stores = p.w.Stores(p.name, stores)
+	}
+	var life *cluster.Peer
+	begun := make(chan struct{})
+	config := cluster.Config{
+		Self:    model.Peer{ID: model.PeerID(p.name), RaftAddress: raftAddress(p.name), APIAddress: apiAddress(p.name), Level: 1, Version: "sim"},
+		Cluster: "sim", Network: net, Stores: stores, Clock: p.clock, Logger: p.w.logger(p.name), Tuning: p.w.tuning(), Tests: p.w.Unguarded,
+		Halt: func(reason error) {
+			p.w.work.Go(func() {
+				<-begun
+				p.halted(life, reason)
+			})
+		},
+	}
+	run, err := cluster.Start(config)
+	if err != nil {
+		close(begun)
+		net.Crash()
+		p.w.trace.Note("%s does not start: %v", p.name, err)
+		return
+	}
+	life = run
+	close(begun)
+	way, err := serve(net, p.name, run, &p.w.Twists)
+	if err != nil {
+		p.w.trace.Note("%s does not listen: %v", p.name, err)
+		net.Crash()
+		p.w.work.Go(run.Kill)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.net, p.run, p.api = net, run, way
+}
+
+// stop ends the peer as kill -9 does, or with its machine's power; what it still
+// does reaches neither network nor disk.
+func (p *peer) stop(power bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil {
+		return
+	}
+	run, way := p.run, p.api
+	p.net.Crash()
+	old := p.disk
+	if power {
+		p.disk = p.w.powerCut(old)
+	} else {
+		p.disk = old.Clone()
+	}
+	old.Wipe() // kills the handle, so that what still runs ends soon
+	p.run, p.api = nil, nil
+	p.w.work.Go(func() {
+		run.Kill()
+		way.close()
+	})
+}
+
+// halted is the peer's own way out. A service manager starts it again, but not if
+// it was told that its state is wrong.
+func (p *peer) halted(run *cluster.Peer, reason error) {
+	if p.running() != run || run == nil {
+		return
+	}
+	p.w.trace.Fault("%s halts: %v", p.name, reason)
+	p.mu.Lock()
+	p.halt = reason
+	p.mu.Unlock()
+	p.stop(false)
+	if _, wrong := errors.AsType[*cluster.QuarantineError](reason); wrong {
+		p.w.quarantined(p, reason)
+		return
+	}
+	if sleep(p.w.ctx, 2*time.Second) {
+		p.start()
+	}
+}
+
+// running is the peer that runs here, or nil.
+func (p *peer) running() *cluster.Peer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.run
+}
+
+// join has the peer ask to be taken into the cluster, until it is.
+func (p *peer) join() {
+	p.w.work.Go(func() {
+		for p.w.ctx.Err() == nil {
+			if run := p.running(); run != nil {
+				ctx, cancel := context.WithTimeout(p.w.ctx, 5*time.Second)
+				err := run.Join(ctx, p.w.raftAddresses())
+				cancel()
+				if err == nil {
+					p.w.trace.Note("%s is taken in", p.name)
+					return
+				}
+			}
+			sleep(p.w.ctx, time.Second)
+		}
+	})
+}
+
+// logger writes a peer's log where the setup wants it.
+func (w *World) logger(name string) *slog.Logger {
+	if w.Log == nil {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(w.Log, &slog.HandlerOptions{Level: slog.LevelInfo})).With("machine", name)
+}

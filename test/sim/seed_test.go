@@ -1,0 +1,11 @@
+//go:build !simoverlay
+
+package sim
+
+import "testing"
+
+// overlaid says that the runtime draws its choices from the seed.
+const overlaid = false
+
+// seedRuntime does nothing: the runtime draws as it likes.
+func seedRuntime(*testing.T, uint64) {}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster"
+)
+
+var (
+	seedFlag    = flag.Uint64("sim.seed", 1, "first seed")
+	seedsFlag   = flag.Int("sim.seeds", 50, "how many seeds")
+	minutesFlag = flag.Int("sim.minutes", 4, "virtual minutes a seed")
+	logFlag     = flag.String("sim.log", "", "file for the peers' own logs")
+)
+
+// settling is about how long a run takes after its faults.
+const settling = 75 * time.Second
+
+// setup draws the size of a cluster from its seed.
+func setup(seed uint64, minutes int) Setup {
+	rng := newRNG(seed, 0)
+	s := Setup{
+		Seed: seed, Peers: 3, Nodes: 2 + rng.IntN(3), GPUs: 2 + rng.IntN(3), Users: 2 + rng.IntN(2),
+		Faulty: max(time.Minute, time.Duration(minutes)*time.Minute-settling),
+		Tuning: cluster.Tuning{SnapshotThreshold: 300, SnapshotInterval: 5 * time.Second},
+	}
+	if rng.IntN(5) == 0 {
+		s.Peers = 5
+	}
+	if rng.IntN(3) == 0 { // so that followers need snapshots
+		s.Tuning.TrailingLogs, s.Unguarded.ShortLogs = 200, true
+	}
+	return s
+}
+
+// TestSim lets clusters run under every fault there is.
+func TestSim(t *testing.T) {
+	var virtual time.Duration
+	t.Cleanup(func() { t.Logf("%d seeds, %v of virtual time", *seedsFlag, virtual.Round(time.Second)) })
+	for i := range *seedsFlag {
+		seed := *seedFlag + uint64(i) //nolint:gosec // small
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			began := time.Now()
+			s := setup(seed, *minutesFlag)
+			if *logFlag != "" {
+				f, err := os.Create(*logFlag)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = f.Close() }()
+				s.Log = f
+			}
+			r := run(t, s, nil)
+			virtual += r.Virtual
+			t.Logf("%v virtual in %v: %d entries, %d jobs, %d requests, %d attempts lost, trace %s", r.Virtual.Round(time.Second),
+				time.Since(began).Round(time.Millisecond), r.Entries, r.Jobs, r.Acked, r.Lost, r.Hash)
+			explain(t, seed, r)
+		})
+	}
+}
+
+// run simulates in a bubble of its own.
+func run(t *testing.T, s Setup, script func(*World)) (r *Report) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		seedRuntime(t, s.Seed)
+		r = Run(s, script)
+	})
+	return r
+}
+
+// explain fails the test with everything that helps to find out why.
+func explain(t *testing.T, seed uint64, r *Report) {
+	t.Helper()
+	if r.Broken == nil {
+		return
+	}
+	var faults, commands strings.Builder
+	r.trace.Write(&faults, true)
+	r.WriteLog(&commands, 60)
+	trace, log, err := r.Save(t.ArtifactDir())
+	if err != nil {
+		t.Error(err)
+	}
+	t.Errorf("seed %d: %v\n\nfaults:\n%s\nthe last commands:\n%s\nall of it: %s, %s\nagain: go test ./test/sim -run TestSim "+
+		"-sim.seed %d -sim.seeds 1 -sim.minutes %d (the package comment tells how to make it exact)", seed, r.Broken, faults.String(),
+		commands.String(), trace, log, seed, *minutesFlag)
+}
