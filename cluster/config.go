@@ -10,7 +10,9 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Clock reads the machine's two clocks.
@@ -89,10 +91,23 @@ type Tuning struct {
 type Unguarded struct {
 	Transport    raftnet.Unguarded
 	NoWatchdog   bool   // leave a hung or failing store alone
-	SlowNotice   func() // runs in place of the reader of leadership events, for each of them
+	NoNoticeRoom bool   // let raft's main goroutine wait until a notice of leadership is taken
+	SlowNotice   func() // called for each notice, before it is acted on
 	ShortLogs    bool   // allow TrailingLogs under its minimum
 	NoQuarantine bool   // go on when the digest differs from the majority's
 	NoFloor      bool   // serve a state that lies behind one already served
+	GoOn         bool   // go on after a snapshot could not be restored
+
+	// Apply stands in for state.Apply: a defect to be noticed.
+	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
+}
+
+// notices is the room for leadership notices that nobody has taken yet.
+func (u *Unguarded) notices() int {
+	if u.NoNoticeRoom {
+		return 0
+	}
+	return 64
 }
 
 // minTrailingLogs keeps followers that lag a little from needing a snapshot: with

@@ -53,6 +53,9 @@ type life struct {
 	watchd sync.WaitGroup
 	end    sync.Once
 	ended  chan struct{}
+	halt   sync.Once
+	doom   error // why the peer halted; set before doomed is closed
+	doomed chan struct{}
 }
 
 // Start starts a peer over its stores. A peer whose stores are new belongs to no
@@ -70,8 +73,8 @@ func Start(cfg Config) (*Peer, error) {
 	}
 	p := &Peer{cfg: cfg, log: cfg.Logger.With("peer", cfg.Self.ID), mates: newMates()}
 	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
-	p.life.ended = make(chan struct{})
-	p.fsm = fsm.New(p.log, p.halt)
+	p.life.ended, p.life.doomed = make(chan struct{}), make(chan struct{})
+	p.fsm = fsm.New(fsm.Config{Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn})
 	if err := p.open(); err != nil {
 		p.fsm.Close()
 		p.life.cancel()
@@ -89,9 +92,9 @@ func (p *Peer) open() error {
 	watchCtx, stop := context.WithCancel(context.Background())
 	p.life.watch = stop
 	stores := p.guardStores(watchCtx)
-	notices := make(chan bool, 64)
+	notices := make(chan bool, p.cfg.Tests.notices())
 	conf := p.raftConfig(notices)
-	r, err := raft.NewRaft(conf, p.fsm, stores.Log, stores.Stable, stores.Snapshots, p.wire.transport)
+	r, err := p.newRaft(conf, stores)
 	if err != nil {
 		stop()
 		p.life.watchd.Wait()
@@ -108,6 +111,31 @@ func (p *Peer) open() error {
 	}
 	p.lead(notices)
 	return nil
+}
+
+// newRaft starts raft. Its stores are under watch by then, and a call that has
+// failed is held back for the peer to end; so when the peer halts, the wait for
+// raft ends, too.
+func (p *Peer) newRaft(conf *raft.Config, s Stores) (r *raft.Raft, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done) // also if the goroutine is made to end in a store's call
+		r, err = raft.NewRaft(conf, p.fsm, s.Log, s.Stable, s.Snapshots, p.wire.transport)
+	}()
+	select {
+	case <-done:
+		if r == nil && err == nil {
+			err = p.life.doom
+		}
+		return r, err
+	case <-p.life.doomed:
+		go func() {
+			if <-done; r != nil {
+				_ = r.Shutdown().Error()
+			}
+		}()
+		return nil, p.life.doom
+	}
 }
 
 func (p *Peer) openWire() error {
@@ -154,7 +182,13 @@ func (p *Peer) raftConfig(notices chan bool) *raft.Config {
 }
 
 // halt ends the process by the configured way.
-func (p *Peer) halt(reason error) { p.cfg.Halt(reason) }
+func (p *Peer) halt(reason error) {
+	p.life.halt.Do(func() {
+		p.life.doom = reason
+		close(p.life.doomed)
+	})
+	p.cfg.Halt(reason)
+}
 
 // State is the newest state that this peer has applied; it may lie behind the
 // cluster's.

@@ -24,10 +24,25 @@ type Outcome struct {
 // ErrHalted says that this peer applies nothing any more.
 var ErrHalted = errors.New("this peer has halted")
 
+// Config says what an FSM is made of.
+type Config struct {
+	// Halt is called at most once, with the reason, when the peer must not go on:
+	// an entry or a snapshot of a newer program, or a snapshot that cannot be
+	// read. It should end the process; if it returns, the FSM keeps its state and
+	// refuses everything from then on.
+	Halt   func(error)
+	Logger *slog.Logger // nil: nothing is logged
+
+	// Apply stands in for state.Apply, and GoOn goes on after a restore has failed.
+	// Both are for tests that show what the comparison of digests and the halt are for.
+	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
+	GoOn  bool
+}
+
 // FSM is raft.FSM over state.State. Raft calls it from one goroutine; readers may
 // call State, Changed and the rest from any.
 type FSM struct {
-	halt   func(error)
+	cfg    Config
 	log    *slog.Logger
 	halted atomic.Bool
 	now    atomic.Pointer[state.State]
@@ -35,15 +50,17 @@ type FSM struct {
 	marks  marks
 	wakes  *wakes
 	panics atomic.Uint64
-	apply  func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 }
 
-// New makes an FSM with an empty state. halt is called at most once, with the
-// reason, when the peer must not go on: an entry or a snapshot of a newer
-// program, or a snapshot that cannot be read. It should end the process; if it
-// returns, the FSM keeps its state and refuses everything from then on.
-func New(log *slog.Logger, halt func(error)) *FSM {
-	f := &FSM{halt: halt, log: log, wakes: newWakes(), apply: state.Apply}
+// New makes an FSM with an empty state.
+func New(cfg Config) *FSM {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Apply == nil {
+		cfg.Apply = state.Apply
+	}
+	f := &FSM{cfg: cfg, log: cfg.Logger, wakes: newWakes()}
 	f.now.Store(&state.State{})
 	return f
 }
@@ -82,7 +99,7 @@ func (f *FSM) Panics() uint64 { return f.panics.Load() }
 func (f *FSM) stop(err error) {
 	if f.halted.CompareAndSwap(false, true) {
 		f.log.Error("this peer halts", "reason", err)
-		f.halt(err)
+		f.cfg.Halt(err)
 	}
 }
 
@@ -104,7 +121,7 @@ func (f *FSM) Apply(entry *raft.Log) any {
 		e = command.Entry{Hash: sha256.Sum256(entry.Data)}
 	}
 	meta := state.Meta{Index: entry.Index, Term: entry.Term, At: e.At, By: e.By, Hash: e.Hash}
-	next, results, changes := f.apply(old, meta, e.Commands)
+	next, results, changes := f.cfg.Apply(old, meta, e.Commands)
 	for _, i := range changes.Panics {
 		f.panics.Add(1)
 		f.log.Error("a command panicked and was skipped on every peer: report this defect", "index", entry.Index,
@@ -143,6 +160,9 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 		return ErrHalted
 	}
 	s, err := state.ReadSnapshot(r)
+	if err != nil && f.cfg.GoOn {
+		return err
+	}
 	if err != nil {
 		f.stop(fmt.Errorf("a snapshot cannot be restored: %w", err))
 		return err
