@@ -18,6 +18,7 @@ const (
 	MaxCommands = 4096      // in an entry
 	maxElements = 4096      // of any list in a body
 	envelopeCap = 64        // bytes around a body, at most, besides actor and request id
+	taskWeight  = 40        // bytes that a task of an array counts for: what it costs to apply
 )
 
 // version of the entry encoding.
@@ -114,9 +115,15 @@ func (c Command) WithRequest(id string) (Command, error) {
 // Kind is the command's kind, also when its body could not be read.
 func (c *Command) Kind() Kind { return c.kind }
 
-// Size is at most how many bytes the command takes in an entry.
+// Size is what the command takes of the room in an entry: at most its bytes, and
+// for an array something for each task, so that few bytes cannot make the
+// applying of one entry long.
 func (c *Command) Size() int {
-	return len(c.raw) + len(c.Actor) + len(c.RequestID) + envelopeCap
+	size := len(c.raw) + len(c.Actor) + len(c.RequestID) + envelopeCap
+	if b, ok := c.Body.(*Submit); ok && c.Err == nil {
+		size += int(b.Tasks) * taskWeight
+	}
+	return size
 }
 
 // BodyHash is the start of the SHA-256 of the encoded body: what a repeated
@@ -136,8 +143,12 @@ func limit(k Kind) int {
 // Encode packs commands into the bytes of one log entry.
 func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
 	f := frame{Version: version, At: int64(at), By: by, Commands: make([]envelope, len(commands))}
+	left := newRoom()
 	for i := range commands {
 		c := &commands[i]
+		if !left.take(c.kind.Lane(), c.Size()) {
+			return nil, fmt.Errorf("an entry with so much in its %d commands: %w", len(commands), ErrTooLarge)
+		}
 		f.Commands[i] = envelope{uint16(c.kind), c.Actor, c.RequestID, c.raw}
 	}
 	data, err := encMode.Marshal(f)
@@ -166,19 +177,37 @@ func Decode(data []byte) (Entry, error) {
 	}
 	e := Entry{At: model.Time(f.At), By: f.By, Hash: sha256.Sum256(data)}
 	e.Commands = make([]Command, len(f.Commands))
+	left := newRoom()
 	for i, v := range f.Commands {
-		if err := e.Commands[i].read(v); err != nil {
+		if err := e.Commands[i].read(v, &left); err != nil {
 			return Entry{}, err
 		}
 	}
 	return e, nil
 }
 
-func (c *Command) read(v envelope) error {
+// room is how much commands of each lane may still bring into an entry. It holds
+// when an entry is written and again when it is read: lists of the control lane's
+// commands grow a hundredfold when they are decoded.
+type room [LaneCount]int
+
+func newRoom() room { return room{LaneUser: MaxEntry, LaneControl: 2 * MaxControl} }
+
+func (r *room) take(l Lane, size int) bool {
+	r[l] -= size
+	return r[l] >= 0
+}
+
+func (c *Command) read(v envelope, left *room) error {
 	*c = Command{Actor: v.Actor, RequestID: v.Request, kind: Kind(v.Kind), raw: slices.Clone(v.Body)}
 	b := c.kind.Fresh()
 	if b == nil {
 		return &UnknownError{fmt.Sprintf("a command of kind %d", v.Kind)}
+	}
+	size := c.Size()
+	if !left.take(c.kind.Lane(), size) {
+		c.Err = ErrTooLarge
+		return nil
 	}
 	if err := decMode.Unmarshal(v.Body, b); err != nil {
 		err = unknownOr(err, "a field of a "+c.kind.String()+" command")
@@ -196,6 +225,9 @@ func (c *Command) read(v envelope) error {
 		c.Err = &model.Problem{Field: "request id", Want: "at most 128 bytes of text on one line"}
 	default:
 		c.Err = b.Validate()
+	}
+	if c.Err == nil && !left.take(c.kind.Lane(), c.Size()-size) {
+		c.Err = ErrTooLarge
 	}
 	return nil
 }

@@ -1,0 +1,176 @@
+package command
+
+import (
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+var update = flag.Bool("update", false, "write golden files and append to the lock on field numbers")
+
+// filler sets every field of a value to something that differs from its zero, so
+// that a golden example shows every field number.
+type filler struct{ n int64 }
+
+func (f *filler) fill(v reflect.Value) {
+	f.n++
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		f.fill(v.Index(0))
+		f.fill(v.Index(1))
+	case reflect.Array:
+		for i := range v.Len() {
+			f.fill(v.Index(i))
+		}
+	case reflect.String:
+		v.SetString("s" + string(rune('a'+f.n%26)))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int64, reflect.Int32:
+		v.SetInt(1 + f.n%5)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(1 + f.n%3))
+	default:
+	}
+}
+
+// examples has one body of every kind with every field set; what filling does not
+// make valid is set by hand.
+func examples() []Body {
+	var out []Body
+	for k := range Kind(200) {
+		if b := k.Fresh(); b != nil {
+			(&filler{n: int64(k)}).fill(reflect.ValueOf(b).Elem())
+			mend(b)
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func mend(b Body) {
+	switch b := b.(type) {
+	case *Bootstrap:
+		b.Retention.Age = time.Hour
+	case *SetRetention:
+		b.Retention.Age = time.Hour
+	case *SetLimit:
+		b.Limit.Scope = model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
+	case *Submit:
+		b.Env = []string{"A=1", "B=2"}
+		s := &b.Spec
+		s.GPUs, s.Nodes, s.WorkDir = 8, 2, "/data"
+		s.DisconnectGrace, s.Grace, s.CheckpointGrace = 10*time.Minute, 30*time.Second, time.Minute
+		s.StopSignal, s.CheckpointSignal = "INT", "USR1"
+	case *Place:
+		placements(b.Ranks)
+	case *Grant:
+		placements([]Placement{b.Placement})
+	case *Register:
+		devices(b.Devices)
+		reports(b.Reports)
+	case *Inventory:
+		devices(b.Devices)
+	case *Report:
+		reports(b.Reports)
+	}
+}
+
+func placements(list []Placement) {
+	for i := range list {
+		list[i].Node = model.NodeID("n" + string(rune('0'+i)))
+		for j := range list[i].Slots {
+			list[i].Slots[j].GPU = model.GPUID("GPU-" + string(rune('0'+i)) + string(rune('0'+j)))
+		}
+	}
+}
+
+func devices(list []model.Device) {
+	for i := range list {
+		list[i].ID = model.GPUID("GPU-" + string(rune('0'+i)))
+		list[i].Health = model.HealthDegraded
+	}
+}
+
+func reports(list []model.Progress) {
+	for i := range list {
+		list[i].Phase = model.RankPhase(int(model.RankRunning) + i)
+	}
+}
+
+// TestGoldenBodies: the bytes of every kind are those of the golden files, and
+// they read back as what was written, for ever.
+func TestGoldenBodies(t *testing.T) {
+	if got, want := len(examples()), len(Kinds()); got != want {
+		t.Fatalf("%d examples of %d kinds", got, want)
+	}
+	for _, b := range examples() {
+		path := filepath.Join("testdata", "golden", b.Kind().String()+".txt")
+		c, err := New("user:alice", b)
+		if err != nil {
+			t.Errorf("%s: %v", b.Kind(), err)
+			continue
+		}
+		c, err = c.WithRequest("request-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := Encode(1_790_000_000_000_000_000, "p1", []Command{c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, path, data)
+		e, err := Decode(data)
+		if err != nil || e.Commands[0].Err != nil {
+			t.Errorf("%s: %v %v", b.Kind(), err, e.Commands)
+			continue
+		}
+		if got := e.Commands[0]; !reflect.DeepEqual(got.Body, b) || got.Actor != "user:alice" || got.RequestID != "request-1" {
+			t.Errorf("%s came back as %+v, was %+v", b.Kind(), got.Body, b)
+		}
+	}
+}
+
+// golden compares with a file, which -update makes if it is not there; one that is
+// there stands for logs on disks and is not changed.
+func golden(t *testing.T, path string, data []byte) {
+	t.Helper()
+	want, err := os.ReadFile(path) //nolint:gosec // a test's own file
+	if os.IsNotExist(err) && *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(wrapped(data)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("%v (make it with -update)", err)
+	}
+	if got := wrapped(data); got != string(want) {
+		t.Errorf("%s: an example is encoded otherwise than before, logs on disks could not be read:\n%s\nwas\n%s", path, got, want)
+	}
+}
+
+func wrapped(data []byte) string {
+	var b strings.Builder
+	for s := hex.EncodeToString(data); s != ""; {
+		n := min(96, len(s))
+		b.WriteString(s[:n] + "\n")
+		s = s[n:]
+	}
+	return b.String()
+}
