@@ -58,7 +58,7 @@ func endRank(t *tx, r model.Rank) {
 
 	a, _ := t.attempts.get(r.Key.Attempt())
 	a.Gone++
-	if broke(&r) && a.FirstRank == 0 {
+	if broke(&r, a.Stop) && a.FirstRank == 0 {
 		a.FirstRank, a.Cause = r.Key.Rank+1, causeOf(&r)
 	}
 	t.attempts.put(a)
@@ -70,11 +70,14 @@ func endRank(t *tx, r model.Rank) {
 	}
 }
 
-// broke says that a rank's end is one that its gang does not survive.
-func broke(r *model.Rank) bool {
+// broke says that a rank's end is one that its gang does not survive. A rank that
+// did not start after a stop was asked for has only done as it was told.
+func broke(r *model.Rank, asked model.Reason) bool {
 	switch r.Phase {
-	case model.RankLost, model.RankNever:
+	case model.RankLost:
 		return true
+	case model.RankNever:
+		return asked == model.ReasonNone
 	case model.RankExited:
 		return r.Exit.Fenced || (r.Exit.Delivered == model.ReasonNone && !r.Exit.Clean())
 	case model.RankAssigned, model.RankTaken, model.RankReady, model.RankRunning:
