@@ -173,7 +173,7 @@ func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model
 	case a.State == model.TaskCompleted:
 		e.What = model.EventCompleted
 		endTask(t, task, model.TaskCompleted, e)
-	case task.Retries < job.Spec.MaxRetries:
+	case task.Retries < job.Spec.MaxRetries && a.Stop != model.ReasonCancel:
 		wait := min(backoffFirst<<min(task.Retries, 9), backoffMax)
 		task.Retries++
 		sendBack(t, task, wait, e)
