@@ -116,7 +116,9 @@ func (p *Peer) open() error {
 // newRaft starts raft. Its stores are under watch by then, and a call that has
 // failed is held back for the peer to end; so when the peer halts, the wait for
 // raft ends, too.
-func (p *Peer) newRaft(conf *raft.Config, s Stores) (r *raft.Raft, err error) {
+func (p *Peer) newRaft(conf *raft.Config, s Stores) (*raft.Raft, error) {
+	var r *raft.Raft
+	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done) // also if the goroutine is made to end in a store's call
