@@ -62,7 +62,17 @@ func drawRetire(g *gen) command.Body {
 	return b
 }
 
+// crowd is how many jobs a generated cluster has before the generator ends some
+// in place of submitting more.
+const crowd = 24
+
 func drawSubmit(g *gen) command.Body {
+	switch {
+	case g.s.Jobs.Len() > crowd && g.s.Ended.Len() > crowd/3:
+		return drawRetire(g)
+	case g.s.Jobs.Len() > crowd:
+		return &command.Cancel{Job: anyJob(g), Task: command.AllTasks}
+	}
 	b := &command.Submit{Tasks: 1, Spec: model.Spec{
 		Name: pick(g, "train", "eval"), User: pick(g, "alice", "bob", "carol"), Project: pick(g, "", "vision", "speech"),
 		Class: model.Class(1 + g.roll(4)), Priority: uint8(g.roll(11)), Command: "python train.py --seed 7",
@@ -110,6 +120,7 @@ func drawPlace(g *gen) command.Body {
 	case 3:
 		b.Ranks[0].Slots = b.Ranks[0].Slots[:1]
 	case 4:
+		b.Ranks = b.Ranks[:1]
 		b.Ranks[0].Node = "n6"
 	}
 	return b

@@ -61,14 +61,14 @@ var makers = []maker{
 	{command.KindResume, 20, func(*gen) command.Body { return &command.Resume{} }},
 	{command.KindAdvanceClock, 2, func(*gen) command.Body { return &command.AdvanceClock{} }},
 	{command.KindRaiseLevel, 2, func(g *gen) command.Body { return &command.RaiseLevel{Level: uint32(1 + g.roll(2))} }},
-	{command.KindSetRunning, 8, func(g *gen) command.Body { return &command.SetRunning{Running: g.roll(4) > 0} }},
+	{command.KindSetRunning, 8, func(g *gen) command.Body { return &command.SetRunning{Running: g.roll(8) > 0} }},
 	{command.KindSetPolicy, 2, func(g *gen) command.Body { return &command.SetPolicy{Policy: pick(g, "fcfs", "fair_share")} }},
 	{command.KindSetRetention, 2, drawSetRetention},
 	{command.KindSetLimit, 8, drawSetLimit},
 	{command.KindSetPeer, 3, drawSetPeer},
 	{command.KindDropPeer, 2, func(g *gen) command.Body { return &command.DropPeer{ID: model.PeerID(pick(g, "p1", "p2", "p3"))} }},
-	{command.KindCutRequests, 3, func(g *gen) command.Body {
-		return &command.CutRequests{Before: g.s.Settings().Clock.Add(time.Duration(g.roll(60)-58) * time.Minute)}
+	{command.KindCutRequests, 8, func(g *gen) command.Body {
+		return &command.CutRequests{Before: g.s.Settings().Clock.Add(time.Duration(g.roll(12)-10) * time.Minute)}
 	}},
 	{command.KindRetire, 20, drawRetire},
 
@@ -102,11 +102,11 @@ var makers = []maker{
 	}},
 
 	{command.KindRegister, 60, drawRegister},
-	{command.KindRenew, 60, drawRenew},
+	{command.KindRenew, 90, drawRenew},
 	{command.KindReport, 260, drawReport},
 	{command.KindInventory, 20, drawInventory},
 	{command.KindSetNodeMode, 15, func(g *gen) command.Body {
-		return &command.SetNodeMode{Node: anyNode(g), Mode: model.NodeMode(max(0, g.roll(6)-3)), Note: pick(g, "", "service")}
+		return &command.SetNodeMode{Node: anyNode(g), Mode: model.NodeMode(max(0, g.roll(9)-6)), Note: pick(g, "", "service")}
 	}},
 	{command.KindConfirmDead, 8, func(g *gen) command.Body {
 		id := anyNode(g)
@@ -192,7 +192,7 @@ func (g *gen) request(c command.Command) command.Command {
 		old := g.sent[g.roll(len(g.sent))]
 		id, c.Actor = old.RequestID, old.Actor
 	case g.roll(2) == 0:
-		id = uuidAt(g.at.Add(-time.Duration(g.roll(90))*time.Minute), g.next)
+		id = uuidAt(g.at.Add(-time.Duration(g.roll(12))*time.Minute), g.next)
 	}
 	c, err := c.WithRequest(id)
 	c.Err = err

@@ -8,6 +8,7 @@ import (
 // tester is what testing.T and rapid.T have in common.
 type tester interface {
 	Helper()
+	Logf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
@@ -40,7 +41,7 @@ func (e logEntry) decode(t tester) (Meta, []command.Command) {
 	return Meta{Index: e.Index, Term: 1, At: d.At, By: d.By, Hash: d.Hash}, d.Commands
 }
 
-// step is one entry and what came of it.
+// outcome is what came of an entry.
 type outcome struct {
 	commands []command.Command
 	results  []command.Result

@@ -80,7 +80,7 @@ type snapshotWriter struct {
 
 func newSnapshotWriter(w io.Writer) *snapshotWriter {
 	out := &snapshotWriter{sum: sha256.New()}
-	out.w = bufio.NewWriterSize(io.MultiWriter(w, out.sum), 1<<18)
+	out.w = bufio.NewWriterSize(io.MultiWriter(w, out.sum), 1<<15)
 	return out
 }
 
@@ -106,7 +106,7 @@ func (o *snapshotWriter) frame(v any) {
 // the state that it has.
 func ReadSnapshot(r io.Reader) (State, error) {
 	in := &snapshotReader{sum: sha256.New()}
-	in.r = bufio.NewReaderSize(r, 1<<18)
+	in.r = bufio.NewReaderSize(r, 1<<15)
 	head := in.take(len(snapshotMagic) + 1)
 	switch {
 	case in.err != nil || string(head[:len(snapshotMagic)]) != snapshotMagic:

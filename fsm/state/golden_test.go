@@ -1,0 +1,112 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+)
+
+var update = flag.Bool("update", false, "record the log of this feature level, if there is none")
+
+// The recorded log of feature level 1: entries, each after its length, and the
+// digest that they lead to. Whatever Apply becomes, it must lead there from here.
+var (
+	recordedLog    = filepath.Join("testdata", "level1.log")
+	recordedDigest = filepath.Join("testdata", "level1.digest")
+)
+
+const recordedEntries = 700
+
+// TestRecordedLog replays a log that a former program wrote: the outcomes of a
+// feature level are frozen. A change of them needs a new level and a new log
+// beside this one.
+func TestRecordedLog(t *testing.T) {
+	data, err := os.ReadFile(recordedLog)
+	if os.IsNotExist(err) && *update {
+		data = record(t)
+	} else if err != nil {
+		t.Fatalf("%v (record it with -update)", err)
+	}
+	s, done := replay(t, data)
+	want, err := os.ReadFile(recordedDigest)
+	digest := s.Digest()
+	if got := hex.EncodeToString(digest[:]); err != nil || got != strings.TrimSpace(string(want)) {
+		t.Errorf("the recorded log leads to digest %s, it led to %s: what a command does at a released feature level "+
+			"must not change", got, want)
+	}
+	for _, k := range command.Kinds() {
+		if done[k] == 0 && s.Settings().Level == 1 {
+			t.Errorf("the recorded log carries out no %s command", k)
+		}
+	}
+	if err := Check(&s); err != nil {
+		t.Error(err)
+	}
+}
+
+func replay(t *testing.T, data []byte) (s State, done map[command.Kind]int) {
+	t.Helper()
+	done = map[command.Kind]int{}
+	for len(data) > 0 {
+		size, n := binary.Uvarint(data)
+		if n <= 0 || uint64(len(data)-n) < size {
+			t.Fatalf("%s is cut off after entry %d", recordedLog, s.Index)
+		}
+		var o outcome
+		s, o = logEntry{s.Index + 1, data[n : n+int(size)]}.apply(t, s)
+		for i := range o.results {
+			if o.results[i].OK() {
+				done[o.commands[i].Kind()]++
+			}
+		}
+		data = data[n+int(size):]
+	}
+	return s, done
+}
+
+// record draws a log by the generator, of the first seed whose log carries out
+// every kind.
+func record(t *testing.T) []byte {
+	t.Helper()
+	for seed := range uint64(200) {
+		var out bytes.Buffer
+		done := map[command.Kind]bool{}
+		s := write(t, newGen(seeded(1000+seed)), State{}, recordedEntries, func(_, _ State, e logEntry, o outcome) {
+			out.Write(binary.AppendUvarint(nil, uint64(len(e.Data))))
+			out.Write(e.Data)
+			for i := range o.results {
+				done[o.commands[i].Kind()] = done[o.commands[i].Kind()] || o.results[i].OK()
+			}
+		})
+		if n := 0; len(done) == len(command.Kinds()) {
+			for _, ok := range done {
+				if ok {
+					n++
+				}
+			}
+			if n < len(done) {
+				continue
+			}
+			digest := s.Digest()
+			save(t, recordedLog, out.Bytes())
+			save(t, recordedDigest, []byte(hex.EncodeToString(digest[:])+"\n"))
+			return out.Bytes()
+		}
+	}
+	t.Fatal("no seed gave a log of every kind")
+	return nil
+}
+
+func save(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,35 @@
+package state
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// firstDifference names the first table or index in which two states differ and
+// shows its rows; it is empty when they do not differ.
+func firstDifference(a, b *State) string {
+	x, y := contents(a), contents(b)
+	for i := range x {
+		if x[i] != y[i] {
+			return x[i] + "\nagainst\n" + y[i]
+		}
+	}
+	return ""
+}
+
+// contents prints every table and index.
+func contents(s *State) (out []string) {
+	for _, group := range []any{s.Tables, s.Indexes} {
+		v := reflect.ValueOf(group)
+		for i := range v.NumField() {
+			var b strings.Builder
+			fmt.Fprintln(&b, v.Type().Field(i).Name)
+			for key, row := range v.Field(i).MethodByName("All").Call(nil)[0].Seq2() {
+				fmt.Fprintf(&b, "%+v: %+v\n", key, row)
+			}
+			out = append(out, b.String())
+		}
+	}
+	return out
+}
