@@ -203,6 +203,9 @@ func (a *agent) troubles() {
 			if a.oneIn(3) {
 				a.restart(long, true)
 			}
+		case 4: // so that it comes back just when it may be given up
+			left := a.guard.Frozen.LostAfter() - a.boot().Sub(a.lease.Start())
+			a.sleep(max(left-3*time.Second, 0) + 2100*time.Millisecond + a.upTo(4*time.Second))
 		default:
 			a.sleep(long + 2100*time.Millisecond)
 		}
@@ -245,7 +248,7 @@ func (a *agent) sleep(long time.Duration) {
 		a.clock.slept += a.now - a.since
 		a.check()
 		a.freeze() // the check may be that of an agent that is not there: its supervisor looks too
-		a.resume()
+		a.after(10*time.Millisecond, a.resume)
 		a.checkOverlap()
 	})
 }
