@@ -21,6 +21,9 @@ func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
 }
 
 func applyRestored(t *tx, b *command.Restored) command.Result {
+	if b.Incarnation == t.settings.Incarnation {
+		return refuse(model.CodeConflict, "the cluster lives in that incarnation already: draw a new one")
+	}
 	t.settings.Incarnation, t.settings.Standstill = b.Incarnation, true
 	t.settings.NextJob += jumpAfterRestore
 	for _, id := range keysOf(t.nodes.now().All(), func(model.NodeID) bool { return true }) {
