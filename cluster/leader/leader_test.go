@@ -1,0 +1,386 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/leader"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// fake is a peer whose log is a list in memory.
+type fake struct {
+	mu       sync.Mutex
+	s        state.State
+	waiters  []waiter
+	barriers int // that fail before one succeeds
+	fail     error
+	refuse   bool
+	slow     time.Duration
+
+	states, proposals int
+	flying, most      map[command.Kind]int
+	actors            map[string]bool
+	kinds             map[command.Kind]int
+}
+
+type waiter struct {
+	topics model.TopicSet
+	after  uint64
+	ch     chan struct{}
+}
+
+func newFake(t *testing.T) *fake {
+	f := &fake{flying: map[command.Kind]int{}, most: map[command.Kind]int{}, actors: map[string]bool{},
+		kinds: map[command.Kind]int{}}
+	f.user(t, &command.Bootstrap{Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: "fcfs",
+		Retention: model.Retention{Jobs: 10, Age: time.Hour}})
+	f.user(t, &command.Register{Node: "n1", Machine: "m1", Boot: "b1", Lineage: "l1", Session: "s1",
+		Devices: []model.Device{{ID: "g1", Model: "H200", Health: model.HealthHealthy, Idle: true}}})
+	return f
+}
+
+// user applies what somebody else has proposed.
+func (f *fake) user(t *testing.T, b command.Body) command.Result {
+	t.Helper()
+	c, err := command.New("user:alice", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.apply([]command.Command{c})[0]
+	if !r.OK() {
+		t.Fatalf("%s: %s", b.Kind(), r.Detail)
+	}
+	return r
+}
+
+func (f *fake) apply(cs []command.Command) []command.Result {
+	meta := state.Meta{Index: f.s.Index + 1, Term: 1, At: model.TimeOf(time.Now()), By: "p1"}
+	next, results, _ := state.Apply(f.s, meta, cs)
+	f.s = next
+	keep := f.waiters[:0]
+	for _, w := range f.waiters {
+		if f.past(w.topics, w.after) {
+			close(w.ch)
+		} else {
+			keep = append(keep, w)
+		}
+	}
+	f.waiters = keep
+	return results
+}
+
+func (f *fake) past(topics model.TopicSet, after uint64) bool {
+	for t, index := range f.s.Settings().Topics {
+		if topics.Has(model.Topic(t)) && index > after { //nolint:gosec // few topics
+			return true
+		}
+	}
+	return false
+}
+
+func (f *fake) Barrier(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.barriers > 0 {
+		f.barriers--
+		return errors.New("not yet")
+	}
+	return nil
+}
+
+func (f *fake) State() state.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.states++
+	return f.s
+}
+
+func (f *fake) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ch := make(chan struct{})
+	if f.past(topics, after) {
+		close(ch)
+	} else {
+		f.waiters = append(f.waiters, waiter{topics, after, ch})
+	}
+	return ch
+}
+
+func (f *fake) Propose(ctx context.Context, cs ...command.Command) ([]command.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kind := cs[0].Kind()
+	f.proposals++
+	f.kinds[kind]++
+	f.flying[kind]++
+	f.most[kind] = max(f.most[kind], f.flying[kind])
+	f.actors[cs[0].Actor] = true
+	defer func() { f.flying[kind]-- }()
+	if f.slow > 0 {
+		f.mu.Unlock()
+		select {
+		case <-time.After(f.slow):
+		case <-ctx.Done():
+		}
+		f.mu.Lock()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case f.fail != nil:
+		return nil, f.fail
+	case f.refuse:
+		results := make([]command.Result, len(cs))
+		for i := range results {
+			results[i].Code = model.CodeConflict
+		}
+		return results, nil
+	}
+	return f.apply(cs), nil
+}
+
+// clock is the bubble's, and a boot clock that can be made to jump.
+type clock struct {
+	mu    sync.Mutex
+	start time.Time
+	jump  time.Duration
+}
+
+func (c *clock) Wall() time.Time { return time.Now() }
+
+func (c *clock) Boot() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.start) + c.jump + time.Hour
+}
+
+// lead runs a leader around f in a bubble until test returns.
+func lead(t *testing.T, prepare func(*fake, *leader.Config), test func(*fake, *clock)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f, ck := newFake(t), &clock{start: time.Now()}
+		c := leader.Config{
+			ID: "p1", Peer: f, Clock: ck,
+			Clocks:  func() (model.Time, bool) { return model.TimeOf(time.Now()), true },
+			Members: func() []model.Peer { return nil },
+		}
+		if prepare != nil {
+			prepare(f, &c)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- leader.Run(ctx, c) }()
+		synctest.Wait()
+		test(f, ck)
+		stop()
+		synctest.Wait()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		default:
+			t.Error("Run goes on after leadership was lost")
+		}
+	})
+}
+
+func job() *command.Submit {
+	return &command.Submit{Tasks: 1, Spec: model.Spec{User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1,
+		OnLost: model.OnLostHold, DisconnectGrace: time.Minute}}
+}
+
+func (f *fake) count(k command.Kind) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.kinds[k]
+}
+
+func (f *fake) taskState() model.TaskState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	task, _ := f.s.Tasks.Get(model.TaskKey{Job: 1})
+	return task.State
+}
+
+func TestAJobIsPlacedAsSoonAsItComes(t *testing.T) {
+	lead(t, nil, func(f *fake, _ *clock) {
+		f.user(t, job())
+		synctest.Wait()
+		if got := f.taskState(); got != model.TaskScheduled {
+			t.Errorf("the job is %s at once after its submission", got)
+		}
+		if !f.actors["peer:p1"] || len(f.actors) != 1 {
+			t.Errorf("actors are %v", f.actors)
+		}
+	})
+}
+
+func TestNothingIsDecidedBeforeTheBarrier(t *testing.T) {
+	lead(t, func(f *fake, _ *leader.Config) { f.barriers = 5; f.user(t, job()) }, func(f *fake, _ *clock) {
+		if f.taskState() != model.TaskQueued {
+			t.Error("placed before the barrier")
+		}
+		time.Sleep(10 * time.Second)
+		if f.taskState() != model.TaskScheduled {
+			t.Error("not placed after the barrier")
+		}
+	})
+}
+
+func TestOnePlanIsInFlight(t *testing.T) {
+	lead(t, func(f *fake, _ *leader.Config) { f.slow = time.Second }, func(f *fake, _ *clock) {
+		for range 20 {
+			f.user(t, job())
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		if f.most[command.KindPlace] != 1 {
+			t.Errorf("%d plans in flight at once", f.most[command.KindPlace])
+		}
+	})
+}
+
+func TestRunStopsInTheMiddleOfAProposal(t *testing.T) {
+	lead(t, func(f *fake, _ *leader.Config) { f.slow = time.Hour; f.user(t, job()) }, func(f *fake, _ *clock) {
+		if f.count(command.KindPlace) != 1 {
+			t.Error("nothing is proposed")
+		}
+	})
+}
+
+func TestRefusalsAndErrorsAreNotRepeatedInABusyLoop(t *testing.T) {
+	for name, set := range map[string]func(*fake){
+		"refused": func(f *fake) { f.refuse = true },
+		"failed":  func(f *fake) { f.fail = errors.New("no quorum") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			lead(t, func(f *fake, _ *leader.Config) { set(f); f.user(t, job()) }, func(f *fake, _ *clock) {
+				time.Sleep(time.Minute)
+				if n := f.count(command.KindPlace); n < 20 || n > 60 {
+					t.Errorf("proposed %d times in a minute, want about one in two seconds", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAnIdleClusterCostsNothing(t *testing.T) {
+	lead(t, nil, func(f *fake, _ *clock) {
+		time.Sleep(11 * time.Minute) // the silent node's suspicion and counts are over
+		before := f.states
+		time.Sleep(10 * time.Minute)
+		if n := f.states - before; n > 60 {
+			t.Errorf("%d decisions in ten idle minutes", n)
+		}
+		if f.s.Settings().Clock < model.TimeOf(time.Now().Add(-2*time.Minute)) {
+			t.Error("the state's clock was left behind")
+		}
+	})
+}
+
+func TestADueTimeWakes(t *testing.T) {
+	lead(t, nil, func(f *fake, _ *clock) {
+		f.user(t, &command.Allocate{ID: "a1", User: "bob", Class: model.ClassNormal, GPUs: 1, TTL: 5 * time.Second})
+		time.Sleep(4 * time.Second)
+		if a, _ := f.s.Allocations.Get("a1"); a.State != model.AllocationActive {
+			t.Errorf("after four seconds it is %s", a.State)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		if a, _ := f.s.Allocations.Get("a1"); a.State != model.AllocationExpired {
+			t.Errorf("after five seconds it is %s", a.State)
+		}
+	})
+}
+
+func TestNothingIsPlacedWhileStopped(t *testing.T) {
+	lead(t, func(f *fake, _ *leader.Config) { f.user(t, &command.SetRunning{}); f.user(t, job()) }, func(f *fake, _ *clock) {
+		if f.count(command.KindPlace) > 0 {
+			t.Error("placed while the orchestrator is stopped")
+		}
+		f.user(t, &command.SetRunning{Running: true})
+		synctest.Wait()
+		if f.taskState() != model.TaskScheduled {
+			t.Error("not placed after it was started")
+		}
+	})
+}
+
+func TestAStallDelaysSuspicion(t *testing.T) {
+	for _, stall := range []bool{false, true} {
+		lead(t, nil, func(f *fake, ck *clock) {
+			time.Sleep(5 * time.Second)
+			ck.mu.Lock()
+			if stall {
+				ck.jump = time.Minute
+			}
+			ck.mu.Unlock()
+			time.Sleep(6 * time.Second)
+			n, _ := f.s.Nodes.Get("n1")
+			if suspect := n.Status == model.NodeSuspect; suspect == stall {
+				t.Errorf("stall %t: after eleven seconds of its own the leader suspects the node: %t", stall, suspect)
+			}
+		})
+	}
+}
+
+func TestPeersFollowTheMembers(t *testing.T) {
+	wake := make(chan struct{}, 1)
+	var mu sync.Mutex
+	members := []model.Peer{{ID: "p1", Level: 1}, {ID: "p2", Level: 1}}
+	lead(t, func(_ *fake, c *leader.Config) {
+		wake = make(chan struct{}, 1)
+		c.Wake = wake
+		c.Members = func() []model.Peer {
+			mu.Lock()
+			defer mu.Unlock()
+			return members
+		}
+	}, func(f *fake, _ *clock) {
+		if f.s.Peers.Len() != 2 {
+			t.Errorf("%d peers", f.s.Peers.Len())
+		}
+		time.Sleep(2 * time.Second)
+		mu.Lock()
+		members = []model.Peer{{ID: "p2", Level: 1}, {ID: "p3", Level: 1}}
+		mu.Unlock()
+		wake <- struct{}{}
+		synctest.Wait()
+		if f.s.Peers.Has("p1") || !f.s.Peers.Has("p3") {
+			t.Error("the peers did not follow")
+		}
+	})
+}
+
+func TestOldRequestsAreCut(t *testing.T) {
+	lead(t, nil, func(f *fake, _ *clock) {
+		c, err := command.New("user:alice", job())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = c.WithRequest("r1"); err != nil {
+			t.Fatal(err)
+		}
+		f.mu.Lock()
+		f.apply([]command.Command{c})
+		f.mu.Unlock()
+		time.Sleep(23 * time.Hour)
+		if f.s.Requests.Len() != 1 {
+			t.Error("forgotten too early")
+		}
+		time.Sleep(2*time.Hour + time.Minute)
+		if f.s.Requests.Len() != 0 {
+			t.Error("not forgotten after a day")
+		}
+	})
+}
