@@ -1,6 +1,8 @@
 package state
 
 import (
+	"time"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -144,6 +146,7 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	}
 	r.Exit, r.Late = p.Exit, true
 	t.ranks.put(r)
+	countGPUTime(t, &r)
 	task, _ := t.tasks.get(r.Key.Attempt().TaskKey())
 	event(t, &task, model.Event{What: model.EventLateExit, N: r.Key.N})
 	t.tasks.put(task)
@@ -153,7 +156,12 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 		return
 	}
 	a.FirstRank = 0
+	var ran, counted time.Duration
 	for _, v := range ranksOf(t, a.Key) {
+		ran = max(ran, v.Exit.Ran)
+		if !v.Late {
+			counted = max(counted, v.Exit.Ran)
+		}
 		switch {
 		case v.Phase == model.RankLost && !v.Late, v.Phase == model.RankNever,
 			v.Exit.Fenced, v.Exit.Delivered != model.ReasonNone:
@@ -168,9 +176,10 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	}
 	t.attempts.put(a)
 	task.Lost--
+	task.Executed -= counted
 	t.tasks.put(task)
 	t.settings.Totals.Lost--
-	settle(t, a, r.Exit.Ran)
+	settle(t, a, ran)
 }
 
 // cleaned frees a slot on its node's word that nothing of its last owner is left

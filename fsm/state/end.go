@@ -54,7 +54,7 @@ func endRank(t *tx, r model.Rank) {
 		}
 	}
 	touchNode(t, r.Node)
-	t.settings.Totals.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs)
+	countGPUTime(t, &r)
 
 	a, _ := t.attempts.get(r.Key.Attempt())
 	a.Gone++
@@ -68,6 +68,10 @@ func endRank(t *tx, r model.Rank) {
 	case a.FirstRank > 0:
 		stop(t, a.Key, model.ReasonGangBroken, "rank "+r.Key.String()+" "+a.Cause.String())
 	}
+}
+
+func countGPUTime(t *tx, r *model.Rank) {
+	t.settings.Totals.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs) //nolint:gosec // never negative
 }
 
 // broke says that a rank's end is one that its gang does not survive. A rank that
