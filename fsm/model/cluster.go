@@ -23,6 +23,7 @@ type Settings struct {
 	Retention Retention `cbor:"10,keyasint,omitempty"`
 	Totals    Totals    `cbor:"11,keyasint,omitempty"`
 	Topics    Topics    `cbor:"12,keyasint,omitempty"`
+	Epochs    uint64    `cbor:"13,keyasint,omitempty"` // the greatest epoch of a node that was retired
 }
 
 // Retention says how long ended jobs stay in the state.

@@ -151,6 +151,7 @@ func applyRetireNode(t *tx, b *command.RetireNode) command.Result {
 		t.slots.delete(key)
 		t.gpus.delete(k.GPU)
 	}
+	t.settings.Epochs = max(t.settings.Epochs, n.Epoch)
 	t.nodes.delete(b.Node)
 	t.leases.delete(b.Node)
 	t.nodeUse.delete(b.Node)

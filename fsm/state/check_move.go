@@ -48,6 +48,7 @@ func moveSettings(m *mover) {
 	m.hold(b.Level >= a.Level, OnlyForward, "the feature level goes from %d to %d", a.Level, b.Level)
 	m.hold(b.NextJob >= a.NextJob, NothingLost, "the next job goes from %s to %s", a.NextJob, b.NextJob)
 	m.hold(b.RequestsFrom >= a.RequestsFrom, OnlyForward, "the cut-off of request ids goes from %d to %d", a.RequestsFrom, b.RequestsFrom)
+	m.hold(b.Epochs >= a.Epochs, OnlyForward, "the epoch of retired nodes goes from %d to %d", a.Epochs, b.Epochs)
 	m.hold(b.ArchivedTo >= a.ArchivedTo, OnlyForward, "the archive goes from %d to %d", a.ArchivedTo, b.ArchivedTo)
 	m.hold(b.Incarnation == a.Incarnation || b.Standstill || !m.one, OnlyForward, "the incarnation changes without a standstill")
 	m.hold(!b.Incarnation.IsZero(), OnlyForward, "the cluster has no incarnation any more")

@@ -126,7 +126,9 @@ func (l *life) want(t *testing.T, state model.TaskState, why model.Reason) {
 	wantTask(t, l.Cluster, l.job, state, why)
 }
 
-func cancel(job model.JobID) *command.Cancel { return &command.Cancel{Job: job, Task: command.AllTasks} }
+func cancel(job model.JobID) *command.Cancel {
+	return &command.Cancel{Job: job, Task: command.AllTasks}
+}
 
 func hold(job model.JobID) *command.Hold { return &command.Hold{Job: job, Task: command.AllTasks} }
 
