@@ -211,13 +211,16 @@ func applyPreempt(t *tx, b *command.Preempt) command.Result {
 	return ok()
 }
 
-// slotsOf lists the slots that an attempt owns or that are cleaned up after it.
+// slotsOf lists the slots that an attempt owns or that are cleaned up after it. A
+// foreign attempt of the same name, from a past that was lost, is another.
 func slotsOf(t *tx, a model.AttemptKey) (out []model.SlotKey) {
 	for k := range t.owners.now().From(OwnerKey{Rank: a.Rank(0)}) {
 		if k.Rank.Attempt() != a {
 			break
 		}
-		out = append(out, k.Slot)
+		if slot, _ := t.slots.get(k.Slot); slot.Owner != model.OwnerForeign {
+			out = append(out, k.Slot)
+		}
 	}
 	return out
 }

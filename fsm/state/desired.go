@@ -68,7 +68,9 @@ func (s *State) SlotsOf(k model.RankKey) (out []model.SlotKey) {
 		if o.Rank != k {
 			break
 		}
-		out = append(out, o.Slot)
+		if slot, _ := s.Slots.Get(o.Slot); slot.Owner != model.OwnerForeign {
+			out = append(out, o.Slot)
+		}
 	}
 	return out
 }
