@@ -97,6 +97,9 @@ func applyDropPeer(t *tx, b *command.DropPeer) command.Result {
 
 // applyRetire removes all of the jobs or none.
 func applyRetire(t *tx, b *command.Retire) command.Result {
+	if b.ArchivedTo > t.from.Index {
+		return refuse(model.CodeConflict, "archived is said to be up to %d, which is not there yet", b.ArchivedTo)
+	}
 	for _, id := range b.Jobs {
 		j, found := t.jobs.get(id)
 		switch {

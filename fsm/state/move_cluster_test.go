@@ -1,0 +1,85 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+)
+
+// Nothing happens before the bootstrap, and it happens once.
+func TestBootstrap(t *testing.T) {
+	c := statetest.Empty(t)
+	wantCode(t, c.Try(statetest.Job(1)), model.CodeNotBootstrapped)
+	b := &command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: 1, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}}
+	c.Do(b)
+	wantCode(t, c.Try(b), model.CodeBootstrapped)
+}
+
+// A stamp far ahead is refused, unless the peers have agreed on the time; the
+// clock never goes back.
+func TestTheClock(t *testing.T) {
+	c := statetest.New(t)
+	c.Now = c.Now.Add(6 * time.Minute)
+	wantCode(t, c.Try(statetest.Job(1)), model.CodeClock)
+	c.Do(&command.AdvanceClock{})
+	c.Do(statetest.Job(1))
+	now := c.Now
+	c.Now -= 1e12
+	c.Do(statetest.Job(1))
+	if got := c.State.Settings().Clock; got != now {
+		t.Errorf("the clock is %d, want %d", got, now)
+	}
+}
+
+// The feature level rises when every peer has it, and never falls.
+func TestLevels(t *testing.T) {
+	c := statetest.New(t)
+	wantCode(t, c.Try(&command.RaiseLevel{Level: 1}), model.CodeLevel)
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: 1}})
+	c.Do(&command.RaiseLevel{Level: 1})
+	wantCode(t, c.Try(&command.RaiseLevel{Level: 2}), model.CodeLevel)
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: 9}})
+	wantCode(t, c.Try(&command.RaiseLevel{Level: command.Level + 1}), model.CodeLevel)
+	c.Do(&command.DropPeer{ID: "p1"})
+}
+
+// A stopped orchestrator places and preempts nothing; what runs goes on.
+func TestStoppedOrchestrator(t *testing.T) {
+	l := running(t, 4)
+	b := l.Placement(model.TaskKey{Job: l.Submit(1)})
+	l.Do(&command.SetRunning{Running: false})
+	wantCode(t, l.Try(b), model.CodeStopped)
+	wantCode(t, l.Try(asks["preempt"](l)), model.CodeStopped)
+	l.Exit(l.a, 0)
+	l.Do(&command.SetRunning{Running: true})
+	l.Do(b)
+}
+
+// A job leaves when it has ended, is in the archive, and its GPUs are clean; all
+// that were named leave, or none.
+func TestRetire(t *testing.T) {
+	l := running(t, 4, func(b *command.Submit) { b.Script, b.Env = "#!/bin/sh", []string{"A=1"} })
+	retire := func(to uint64, jobs ...model.JobID) command.Result {
+		return l.Try(&command.Retire{Jobs: jobs, ArchivedTo: to})
+	}
+	other := l.Submit(1)
+	wantCode(t, retire(l.State.Index, l.job), model.CodeConflict)
+	l.Exit(l.a, 0)
+	end := l.State.Index
+	wantCode(t, retire(end-1, l.job), model.CodeConflict)
+	wantCode(t, retire(end, l.job), model.CodeConflict)
+	l.n1.Clean()
+	wantCode(t, retire(end, l.job, other), model.CodeConflict)
+	wantCode(t, retire(end, 77), model.CodeNotFound)
+	wantCode(t, retire(l.State.Index+1, l.job), model.CodeConflict)
+	wantCode(t, retire(end, l.job), model.CodeOK)
+	if l.State.Attempts.Len()+l.State.Ranks.Len()+l.State.Blobs.Len() != 0 || l.State.Jobs.Len() != 1 {
+		t.Error("something of the retired job remains")
+	}
+	if n := totals(l.Cluster); n.Completed != 1 || n.Submitted != 2 {
+		t.Errorf("the totals forget: %+v", n)
+	}
+}
