@@ -1,0 +1,36 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/berth-gpu/berth/cluster/raftstore"
+)
+
+// explainStore is why a data folder cannot be used, in one line.
+func explainStore(err error) error {
+	if fault, is := errors.AsType[*raftstore.Fault](err); is {
+		return fault
+	}
+	return err
+}
+
+// explainStart is why a peer over a sound data folder does not start.
+func explainStart(o *options, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --listen", o.listen)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s: this user may not listen on this port; choose one above 1023 with --listen", o.listen)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%s: this machine has no such address; choose another with --listen", o.listen)
+	}
+	return fmt.Errorf("%s: the peer does not start: %w; read the log above, and if the folder is at fault move it away and "+
+		"start again with an empty one, a new --id and --join", o.data, err)
+}
+
+// explainHalt is why a running peer must not go on.
+func explainHalt(o *options, reason error) error {
+	return fmt.Errorf("%s: peer %s stops because it must not go on: %w", o.data, o.id, reason)
+}

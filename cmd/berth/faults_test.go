@@ -1,0 +1,163 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/cluster/raftstore"
+)
+
+// openStore makes a data folder of peer p1, and lets go of it at the end of the
+// test at the latest.
+func openStore(t *testing.T, dir, cluster string) *raftstore.Store {
+	t.Helper()
+	s, err := raftstore.Open(raftstore.Options{Dir: dir, PeerID: "p1", ClusterID: cluster, Ballast: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func usedStore(t *testing.T, dir, cluster string) {
+	t.Helper()
+	if err := openStore(t, dir, cluster).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// snapshotOf writes a snapshot into a data folder and returns its file.
+func snapshotOf(t *testing.T, dir, content string) string {
+	t.Helper()
+	s := openStore(t, dir, "")
+	conf := raft.Configuration{Servers: []raft.Server{{ID: "p1", Address: raft.ServerAddress(address(0))}}}
+	_, transport := raft.NewInmemTransport("")
+	sink, err := s.Snapshots().Create(raft.SnapshotVersionMax, 10, 2, conf, 1, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sink.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "snapshots", sink.ID(), "state.bin")
+}
+
+func overwrite(t *testing.T, path string, change func([]byte) []byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, change(b), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each fault at start is one last line on standard error that names the place and
+// what to do, and exit code 1.
+func TestFaultsAtStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, dir string) // in a folder that does not exist yet
+		args    []string
+		says    []string // besides the folder
+	}{
+		"port in use": {prepare: func(t *testing.T, _ string) {
+			l, err := net.Listen("tcp", address(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+		}, says: []string{address(0), "another process listens", "--listen"}},
+		"a file in place of the folder": {prepare: func(t *testing.T, dir string) {
+			if err := os.WriteFile(dir, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, says: []string{"cannot create the data folder", "check that"}},
+		"a folder in use": {prepare: func(t *testing.T, dir string) {
+			s := openStore(t, dir, "")
+			t.Cleanup(func() { _ = s.Close() })
+		}, says: []string{"another process uses this data folder", "--data-dir"}},
+		"the folder of another cluster": {prepare: func(t *testing.T, dir string) { usedStore(t, dir, "other") },
+			says: []string{"belongs to cluster other", "--data-dir"}},
+		"the folder of another peer": {prepare: func(t *testing.T, dir string) { usedStore(t, dir, "") },
+			args: []string{"--id", "p2", "--bootstrap", "p2=" + address(0)}, says: []string{"belongs to peer p1, not to peer p2"}},
+		"a store that is cut off": {prepare: func(t *testing.T, dir string) {
+			usedStore(t, dir, "")
+			overwrite(t, filepath.Join(dir, "raft.db"), func(b []byte) []byte { return b[:len(b)/2] })
+		}, says: []string{"raft.db", "damaged", "rejoins"}},
+		"a snapshot with a flipped bit": {prepare: func(t *testing.T, dir string) {
+			overwrite(t, snapshotOf(t, dir, "BERTHSNAP and more"), func(b []byte) []byte { b[3] ^= 1; return b })
+		}, says: []string{"snapshots", "damaged", "rejoins"}},
+		"a whole snapshot of something else": {prepare: func(t *testing.T, dir string) { snapshotOf(t, dir, "no state") },
+			says: []string{"snapshot cannot be restored", "start"}},
+		"too little space": {args: []string{"--min-free", "17179869184"}, says: []string{"MiB are needed", "make room"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			if c.prepare != nil {
+				c.prepare(t, dir)
+			}
+			args := []string{"server", "--log-level", "error", "--data", dir, "--id", "p1", "--listen", address(0)}
+			if c.args == nil || c.args[0] != "--id" {
+				args = append(args, "--bootstrap", "p1="+address(0))
+			}
+			p := spawn(t, append(args, c.args...)...)
+			if code := p.exit(t); code != exitFailure {
+				t.Errorf("exit code %d, want %d", code, exitFailure)
+			}
+			lines := p.said()
+			if len(lines) == 0 {
+				t.Fatal("it said nothing")
+			}
+			last := lines[len(lines)-1]
+			for _, want := range append(c.says, "berth: ") {
+				if !strings.Contains(last, want) {
+					t.Errorf("the last line is %q and does not say %q", last, want)
+				}
+			}
+		})
+	}
+}
+
+// A command line that makes no sense is refused with exit code 2 and the reason.
+func TestUsageErrors(t *testing.T) {
+	founder := []string{"server", "--data-dir", filepath.Join(t.TempDir(), "data"), "--id", "p1", "--listen", address(0)}
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"an unknown command":   {[]string{"serve"}, `no command "serve"`},
+		"an unknown flag":      {[]string{"server", "--frob"}, "--frob"},
+		"no folder":            {[]string{"server", "--id", "p1"}, "--data-dir"},
+		"no id":                {[]string{"server", "--data-dir", "d"}, "--id"},
+		"an argument":          {append(founder, "now"), `"now"`},
+		"an open address":      {append(founder, "--listen", "0.0.0.0:7000", "--join", address(1)), "not encrypted"},
+		"a name for a host":    {append(founder, "--join", "example.org:7000"), "not encrypted"},
+		"founding and joining": {append(founder, "--join", address(1), "--bootstrap", "p1="+address(0)), "one of them"},
+		"not a founder":        {append(founder, "--bootstrap", "p2="+address(1)), "does not list this peer"},
+		"founders that clash":  {append(founder, "--bootstrap", "p1="+address(0)+",p2="+address(0)), "share"},
+		"no cluster":           {founder, "--bootstrap"},
+		"unknown timeouts":     {append(founder, "--raft-timeouts", "moon", "--join", address(1)), "moon"},
+		"an unknown level":     {append(founder, "--log-level", "loud", "--join", address(1)), "loud"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := spawn(t, c.args...)
+			if code := p.exit(t); code != exitUsage {
+				t.Errorf("exit code %d, want %d", code, exitUsage)
+			}
+			if said := strings.Join(p.said(), "\n"); !strings.Contains(said, c.says) || strings.Count(said, "\n") > 0 {
+				t.Errorf("it said %q, want one line with %q", said, c.says)
+			}
+		})
+	}
+}

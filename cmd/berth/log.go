@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// logLines is how many lines may wait to be written.
+const logLines = 4096
+
+// lineWriter writes lines from a goroutine of its own, so that a terminal or a
+// pipe that nobody reads never makes the program wait: a peer that waits for its
+// log loses its office. Lines that do not fit are dropped and counted.
+type lineWriter struct {
+	to      io.Writer
+	lines   chan []byte
+	dropped atomic.Uint64
+	quit    chan struct{}
+	once    sync.Once
+	ended   chan struct{}
+}
+
+func newLineWriter(to io.Writer) *lineWriter {
+	w := &lineWriter{to: to, lines: make(chan []byte, logLines), quit: make(chan struct{}), ended: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// newLog is a log of text lines on w.
+func newLog(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// Write takes one line, or drops it. It never fails.
+func (w *lineWriter) Write(line []byte) (int, error) {
+	select {
+	case w.lines <- bytes.Clone(line):
+	default:
+		w.dropped.Add(1)
+	}
+	return len(line), nil
+}
+
+func (w *lineWriter) run() {
+	defer close(w.ended)
+	for {
+		select {
+		case line := <-w.lines:
+			w.put(line)
+		case <-w.quit:
+			w.drain()
+			return
+		}
+	}
+}
+
+func (w *lineWriter) drain() {
+	for {
+		select {
+		case line := <-w.lines:
+			w.put(line)
+		default:
+			return
+		}
+	}
+}
+
+// put writes a line. Where the log cannot be written there is nowhere to say so.
+func (w *lineWriter) put(line []byte) {
+	_, _ = w.to.Write(line)
+	if n := w.dropped.Swap(0); n > 0 {
+		fmt.Fprintf(w.to, "berth: %d lines of the log were dropped, since standard error was not read in time\n", n)
+	}
+}
+
+// close writes what waits, for as long as it may take.
+func (w *lineWriter) close(limit time.Duration) {
+	w.once.Do(func() { close(w.quit) })
+	select {
+	case <-w.ended:
+	case <-time.After(limit):
+	}
+}

@@ -1,0 +1,97 @@
+// Command berth runs every part of Berth: one program, one subcommand a part.
+//
+//	main.go     from the command line to an exit code
+//	version.go  berth version
+//	server.go   berth server: its flags
+//	options.go  what the flags of a server mean, and which of them contradict each other
+//	serve.go    a running server: what starts and ends in which order
+//	faults.go   why a server cannot start, in one line for the operator
+//	log.go      a log that never makes the program wait
+//	clock.go    the machine's clocks
+//
+// A failure is one line on standard error that says what, where and what to do.
+// The exit code is 0 after an orderly end, 1 after a failure and 2 when the
+// command line makes no sense.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run carries out a command line and returns the exit code. The first SIGINT or
+// SIGTERM asks for an orderly end; the next one ends the process at once.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "berth: %s\n", oneLine(err))
+	if _, usage := errors.AsType[*usageError](err); usage {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "berth",
+		Short:         "Berth queues jobs, gives them GPUs and runs them",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("there is no command %q; see berth --help", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(newServer(), newVersion())
+	return root
+}
+
+// usageError says that the command line makes no sense.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// noArgs refuses arguments that are no flags.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no argument %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// oneLine is an error's text without line breaks.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

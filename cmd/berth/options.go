@@ -1,0 +1,153 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// flags are a server's flags as they were given.
+type flags struct {
+	data, id                    string
+	listen, advertise           string
+	bootstrap, join             []string
+	cluster, timeouts, logLevel string
+	minFree                     uint64 // MiB
+}
+
+// options are what a server runs with.
+type options struct {
+	data      string
+	id        model.PeerID
+	listen    string
+	advertise string
+	founders  []cluster.Server // empty: this peer founds no cluster
+	seeds     []string         // addresses to join at; empty: this peer joins none
+	cluster   string           // empty: what the data folder or the join says
+	timeouts  cluster.Timeouts
+	level     slog.Level
+	minFree   uint64 // bytes; 0: the store's default
+}
+
+// resolve checks the flags against each other. Its errors are usage errors.
+func (f *flags) resolve() (options, error) {
+	o := options{
+		data: f.data, id: model.PeerID(f.id), listen: f.listen, advertise: f.advertise, cluster: f.cluster,
+		seeds: f.join, minFree: f.minFree << 20,
+	}
+	switch {
+	case o.data == "":
+		return o, usage("--data-dir is missing: name the folder where this peer keeps its state")
+	case !model.Name(f.id):
+		return o, usage("--id is missing or unfit: name this peer in 1 to 128 bytes of text, as in the founders' list")
+	case len(f.bootstrap) > 0 && len(f.join) > 0:
+		return o, usage("--bootstrap founds a cluster and --join enters one: give one of them")
+	case o.cluster != "" && !model.Name(o.cluster):
+		return o, usage("--cluster must be a name of at most 128 bytes")
+	}
+	if o.advertise == "" {
+		o.advertise = o.listen
+	}
+	if err := o.checkAddresses(); err != nil {
+		return o, err
+	}
+	if err := o.resolveNames(f); err != nil {
+		return o, err
+	}
+	if len(f.bootstrap) == 0 {
+		return o, nil
+	}
+	return o, o.found(f.bootstrap)
+}
+
+// resolveNames reads the flags whose values are names.
+func (o *options) resolveNames(f *flags) error {
+	switch strings.ToLower(f.timeouts) {
+	case "lan":
+		o.timeouts = cluster.LAN
+	case "wan":
+		o.timeouts = cluster.WAN
+	default:
+		return usage("--raft-timeouts must be lan or wan, not %q", f.timeouts)
+	}
+	if err := o.level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return usage("--log-level must be debug, info, warn or error, not %q", f.logLevel)
+	}
+	return nil
+}
+
+func (o *options) checkAddresses() error {
+	for flag, address := range map[string]string{"--listen": o.listen, "--advertise": o.advertise} {
+		if err := onLoopback(address); err != nil {
+			return usage("%s: %w", flag, err)
+		}
+	}
+	for _, address := range o.seeds {
+		if err := onLoopback(address); err != nil {
+			return usage("--join: %w", err)
+		}
+	}
+	return nil
+}
+
+// found reads the founders' list. The cluster's id follows from it, so that all
+// founders come to the same without asking each other.
+func (o *options) found(list []string) error {
+	for _, entry := range list {
+		id, address, ok := strings.Cut(entry, "=")
+		if !ok || !model.Name(id) {
+			return usage("--bootstrap: %q is not id=address", entry)
+		}
+		if err := onLoopback(address); err != nil {
+			return usage("--bootstrap: peer %s: %w", id, err)
+		}
+		for _, other := range o.founders {
+			if string(other.ID) == id || other.Address == address {
+				return usage("--bootstrap: peers %s and %s share an id or an address", other.ID, id)
+			}
+		}
+		o.founders = append(o.founders, cluster.Server{ID: model.PeerID(id), Address: address})
+	}
+	self := cluster.Server{ID: o.id, Address: o.advertise}
+	if !slices.Contains(o.founders, self) {
+		return usage("--bootstrap does not list this peer as %s=%s: add it, or correct --id or --advertise", self.ID, self.Address)
+	}
+	if o.cluster == "" {
+		o.cluster = clusterOf(o.founders)
+	}
+	return nil
+}
+
+// clusterOf derives a cluster's id from its founders, in whatever order they are
+// listed.
+func clusterOf(founders []cluster.Server) string {
+	lines := make([]string, 0, len(founders))
+	for _, s := range founders {
+		lines = append(lines, fmt.Sprintf("%s=%s\n", s.ID, s.Address))
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// onLoopback refuses every address that another machine could reach: what peers
+// say to each other is not encrypted yet, and whoever reaches a peer's listener
+// can take its log over.
+func onLoopback(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" || port == "0" {
+		return fmt.Errorf("%q is not host:port with a port of its own, such as 127.0.0.1:7000", address)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("%s can be reached from other machines, and connections between peers are not encrypted yet: "+
+			"use a loopback address such as 127.0.0.1:%s", address, port)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Bounds of the end of a server.
+const (
+	handOverLimit = 5 * time.Second        // for another peer to take leadership
+	endLimit      = 10 * time.Second       // for everything; a disk that hangs may never let go
+	flushLimit    = 500 * time.Millisecond // for the last lines of the log
+	joinPatience  = 10 * time.Second       // between two remarks that joining takes long
+)
+
+// service is one server: a data folder and the peer over it.
+type service struct {
+	o     options
+	out   *lineWriter
+	log   *slog.Logger
+	store *raftstore.Store
+	peer  *cluster.Peer
+}
+
+func newService(o options, stderr io.Writer) *service {
+	out := newLineWriter(stderr)
+	return &service{o: o, out: out, log: newLog(out, o.level)}
+}
+
+// Run opens the folder, starts the peer, and serves until the context ends; then
+// it hands leadership over and ends the peer. Its error is one line for the
+// operator.
+func (s *service) Run(ctx context.Context) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	if err := s.start(); err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return errors.Join(err, s.shutdown())
+	}
+	<-ctx.Done()
+	return s.shutdown()
+}
+
+// Close writes out what is left of the log.
+func (s *service) Close() { s.out.close(flushLimit) }
+
+func (s *service) open() error {
+	store, err := raftstore.Open(raftstore.Options{
+		Dir: s.o.data, PeerID: string(s.o.id), ClusterID: s.o.cluster, MinFree: s.o.minFree, Logger: s.log,
+	})
+	if err != nil {
+		return explainStore(err)
+	}
+	s.store = store
+	if s.o.cluster = store.Identity().ClusterID; s.o.cluster != "" || len(s.o.seeds) > 0 {
+		return nil
+	}
+	return errors.Join(usage("%s belongs to no cluster yet: found one with --bootstrap, or enter one with --join", s.o.data), store.Close())
+}
+
+func (s *service) start() error {
+	peer, err := cluster.Start(cluster.Config{
+		Self: model.Peer{
+			ID: s.o.id, RaftAddress: s.o.advertise, Level: command.Level, Version: version(),
+		},
+		Cluster: s.o.cluster, Bind: s.o.listen,
+		Network: raftnet.TCP{},
+		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots()},
+		Clock:   clock{}, Space: s.store.FreeSpace, Logger: s.log,
+		Halt: s.halt, Joined: s.store.SetCluster,
+		Tuning: cluster.Tuning{Timeouts: s.o.timeouts},
+	})
+	if err != nil {
+		return errors.Join(explainStart(&s.o, err), s.store.Close())
+	}
+	s.peer = peer
+	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "data", s.o.data, "version", version())
+	return nil
+}
+
+// enter founds the cluster or joins it. A peer that is a member already goes on
+// as one while it asks.
+func (s *service) enter(ctx context.Context) error {
+	if len(s.o.founders) > 0 {
+		return s.peer.Bootstrap(s.o.founders)
+	}
+	for len(s.o.seeds) > 0 && ctx.Err() == nil {
+		try, cancel := context.WithTimeout(ctx, joinPatience)
+		err := s.peer.Join(try, s.o.seeds)
+		late := try.Err() != nil
+		cancel()
+		switch {
+		case err == nil:
+			s.log.Info("this peer is a member", "peer", s.o.id, "cluster", s.store.Identity().ClusterID)
+			return nil
+		case !late:
+			return fmt.Errorf("%s: cannot join at %v: %w", s.o.data, s.o.seeds, err)
+		}
+		s.log.Warn("this peer is not taken in yet and goes on asking", "peer", s.o.id, "err", err)
+	}
+	return nil
+}
+
+// shutdown ends the peer, then gives the folder back. A peer that does not end in
+// time is left to the end of the process, which harms nothing: its log is made for
+// worse.
+func (s *service) shutdown() error {
+	s.log.Info("shutting down", "peer", s.o.id)
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), handOverLimit)
+		defer cancel()
+		if err := s.peer.Shutdown(ctx); err != nil {
+			s.log.Warn("nobody took leadership over before this peer ended", "peer", s.o.id, "err", err)
+		}
+		done <- s.store.Close()
+	}()
+	select {
+	case err := <-done:
+		s.log.Info("peer stopped", "peer", s.o.id)
+		return explainStore(err)
+	case <-time.After(endLimit):
+		return fmt.Errorf("%s: peer %s did not end within %s and was cut off; check the disk", s.o.data, s.o.id, endLimit)
+	}
+}
+
+// halt ends the process: the peer has found that it must not go on.
+//
+//berth:halt
+func (s *service) halt(reason error) {
+	_, _ = fmt.Fprintf(s.out, "berth: %s\n", oneLine(explainHalt(&s.o, reason)))
+	s.out.close(flushLimit)
+	os.Exit(exitFailure)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const serverLong = `Run one peer of a cluster.
+
+Three peers found a cluster by being started with the same list:
+
+  berth server --data-dir p1 --id p1 --listen 127.0.0.1:7001 --bootstrap p1=127.0.0.1:7001,p2=127.0.0.1:7002,p3=127.0.0.1:7003
+
+Another peer enters it by asking any of them:
+
+  berth server --data-dir p4 --id p4 --listen 127.0.0.1:7004 --join 127.0.0.1:7001,127.0.0.1:7002
+
+Both flags may stay when a peer is started again. A peer that has lost its data
+folder must come back under a new id with --join, never with --bootstrap: it has
+forgotten whom it voted for and what it has acknowledged.
+
+SIGTERM and SIGINT hand leadership over, if this peer leads, and end it.`
+
+func newServer() *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run one peer of a cluster",
+		Long:  serverLong,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			o, err := f.resolve()
+			if err != nil {
+				return err
+			}
+			s := newService(o, cmd.ErrOrStderr())
+			defer s.Close()
+			return s.Run(cmd.Context())
+		},
+	}
+	to := cmd.Flags()
+	to.SetNormalizeFunc(flagName)
+	to.StringVar(&f.data, "data-dir", "", "`folder` where this peer keeps its log and snapshots; also --data")
+	to.StringVar(&f.id, "id", "", "this peer's `name`, for ever")
+	to.StringVar(&f.listen, "listen", "127.0.0.1:7000", "`address` to listen on for other peers")
+	to.StringVar(&f.advertise, "advertise", "", "`address` under which other peers reach this one (default: --listen)")
+	to.StringSliceVar(&f.bootstrap, "bootstrap", nil, "found a cluster of these peers: `id=address,...`")
+	to.StringSliceVar(&f.join, "join", nil, "enter the cluster of the peers at these `address,...`")
+	to.StringVar(&f.cluster, "cluster", "", "the cluster's `id` (default: derived from the founders, or learnt by joining)")
+	to.StringVar(&f.timeouts, "raft-timeouts", "lan", "lan or wan, by how far apart the peers are")
+	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	to.Uint64Var(&f.minFree, "min-free", 0, "`MiB` that must be free to start (default: 512)")
+	return cmd
+}
+
+// flagName lets names be written with _ for -, and --data for --data-dir.
+func flagName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name = strings.ReplaceAll(name, "_", "-"); name == "data" {
+		name = "data-dir"
+	}
+	return pflag.NormalizedName(name)
+}
