@@ -203,13 +203,24 @@ func (a *agent) troubles() {
 			if a.oneIn(3) {
 				a.restart(long, true)
 			}
-		case 4: // so that it comes back just when it may be given up
-			left := a.guard.Frozen.LostAfter() - a.boot().Sub(a.lease.Start())
-			a.sleep(max(left-3*time.Second, 0) + 2100*time.Millisecond + a.upTo(4*time.Second))
+		case 4:
+			a.ambush()
 		default:
 			a.sleep(long + 2100*time.Millisecond)
 		}
 		a.troubles()
+	})
+}
+
+// ambush lets the host come back just when its rank may be given up, in good
+// weather, while the log takes its time: a renewal and the loss meet in it.
+func (a *agent) ambush() {
+	left := a.guard.Frozen.LostAfter() - a.boot().Sub(a.lease.Start())
+	long := max(left-2*time.Second, 0) + 2100*time.Millisecond + a.upTo(2*time.Second)
+	a.sleep(long)
+	a.after(long, func() {
+		a.net = weather{there: true, back: true, slow: 20 * time.Millisecond}
+		a.log.slow = 5 * time.Second
 	})
 }
 

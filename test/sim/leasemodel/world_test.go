@@ -21,7 +21,6 @@ const (
 	timersKept   mutant = "timers kept over elections"
 	memoryGrants mutant = "memory grants"
 	noMargin     mutant = "no drift margin"
-	absentLeader mutant = "leaderless extension with counts taken over"
 )
 
 const node model.NodeID = "n1"
