@@ -26,6 +26,9 @@ type Node struct {
 	ModeReason string     `cbor:"14,keyasint,omitempty"`
 	Registered Time       `cbor:"15,keyasint,omitempty"`
 	RegIndex   uint64     `cbor:"16,keyasint,omitempty"` // the log entry of that registration
+
+	LastBoot    string `cbor:"17,keyasint,omitempty"` // the boot before this one; neither comes back
+	LastLineage string `cbor:"18,keyasint,omitempty"` // the data folder before this one, likewise
 }
 
 // Schedulable says that new work may go to the node.

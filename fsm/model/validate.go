@@ -19,7 +19,7 @@ const (
 	MaxEnv       = 32 << 10
 	MaxData      = 8 << 10
 	MaxTasks     = 10_000 // of an array
-	MaxGPUs      = 8_192 // of one task
+	MaxGPUs      = 8_192  // of one task
 	MaxDuration  = 366 * 24 * time.Hour
 	MaxRetries   = 1_000
 	MaxDevices   = 64 // of a node

@@ -15,6 +15,12 @@ func applyRegister(t *tx, b *command.Register) command.Result {
 	rebooted := known && old.Boot != b.Boot
 	forgot := known && !rebooted && old.Lineage != b.Lineage
 	node := old
+	if rebooted {
+		node.LastBoot = old.Boot
+	}
+	if known && old.Lineage != b.Lineage {
+		node.LastLineage = old.Lineage
+	}
 	node.ID, node.Machine, node.Boot, node.Lineage, node.Session = b.Node, b.Machine, b.Boot, b.Lineage, b.Session
 	node.Hostname, node.Address, node.Version = b.Hostname, b.Address, b.Version
 	node.CPUs, node.MemoryMB, node.Status = b.CPUs, b.MemoryMB, model.NodeUp
@@ -41,11 +47,17 @@ func applyRegister(t *tx, b *command.Register) command.Result {
 }
 
 // identity refuses a node id that another machine holds, and GPUs that another
-// node holds: proof of a reboot counts only on the same machine.
+// node holds: proof of a reboot counts only on the same machine. A boot and a data
+// folder do not come back, so a registration with the former one was delayed on
+// its way and proves nothing.
 func identity(t *tx, b *command.Register, old *model.Node, known bool) command.Result {
 	if known && old.Machine != b.Machine {
 		return refuse(model.CodeIdentity, "node %s is machine %s, this is %s: give one of them another data folder, "+
 			"or retire the node", b.Node, old.Machine, b.Machine)
+	}
+	if known && (b.Boot == old.LastBoot || b.Lineage == old.LastLineage) {
+		return command.Result{Code: model.CodeStaleEpoch, Number: old.Epoch,
+			Detail: "node " + string(b.Node) + " has registered since with another boot or data folder: this came late"}
 	}
 	for i := range b.Devices {
 		if g, found := t.gpus.get(b.Devices[i].ID); found && g.Node != b.Node {

@@ -192,7 +192,7 @@ func settleLost(t *tx, task model.Task, job *model.Job, a model.Attempt, e model
 	task.Lost++
 	t.settings.Totals.Lost++
 	switch {
-	case a.End == model.ReasonLost && a.Frozen.OnLost == model.OnLostFail, task.Lost > maxLost:
+	case a.End >= model.ReasonLost && a.Frozen.OnLost == model.OnLostFail, task.Lost > maxLost:
 		e.What = model.EventFailed
 		endTask(t, task, model.TaskFailed, e)
 	case a.End == model.ReasonStartDeadline:

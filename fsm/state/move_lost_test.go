@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
 // A loss is the leader's word on a node that is suspect and has said nothing
@@ -49,6 +50,8 @@ func TestOnLost(t *testing.T) {
 		{"fail lost", model.OnLostFail, lose, model.TaskFailed, model.ReasonLost},
 		{"requeue rebooted", model.OnLostRequeue, reboot, model.TaskQueued, model.ReasonRebooted},
 		{"hold rebooted", model.OnLostHold, reboot, model.TaskQueued, model.ReasonRebooted},
+		{"fail rebooted", model.OnLostFail, reboot, model.TaskFailed, model.ReasonRebooted},
+		{"fail dead", model.OnLostFail, dead, model.TaskFailed, model.ReasonConfirmedDead},
 		{"requeue dead", model.OnLostRequeue, dead, model.TaskQueued, model.ReasonConfirmedDead},
 		{"hold dead", model.OnLostHold, dead, model.TaskQueued, model.ReasonConfirmedDead},
 	} {
@@ -191,5 +194,28 @@ func TestOrphansOfUntakenRanks(t *testing.T) {
 	l.n1.Register(func(b *command.Register) { b.Lineage = "lineage-2" })
 	if r := rank(l.Cluster, l.a.Rank(0)); r.Orphan == 0 {
 		t.Error("an untaken rank is no orphan after the folder was wiped")
+	}
+}
+
+// A registration that was held up on its way through a reboot proves nothing: a
+// boot does not come back.
+func TestALateRegistrationIsNoReboot(t *testing.T) {
+	for name, keep := range map[string]func(*command.Register, string){
+		"boot":    func(b *command.Register, old string) { b.Boot = old },
+		"lineage": func(b *command.Register, old string) { b.Lineage = old },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := statetest.New(t)
+			n1 := c.Node("n1", 1)
+			late := *n1.Body()
+			old := map[string]string{"boot": late.Boot, "lineage": late.Lineage}[name]
+			n1.Register(func(b *command.Register) { keep(b, old+"-next") })
+			a := c.Place(c.Submit(1))
+			c.Start(a)
+			wantCode(t, c.Try(&late), model.CodeStaleEpoch)
+			if got := task(c, a.Job); got.State != model.TaskRunning {
+				t.Errorf("the task is %s, want running", got.State)
+			}
+		})
 	}
 }
