@@ -44,7 +44,6 @@ func (w *World) Settle() {
 	}
 	w.heal()
 	w.checkProgress()
-	w.tidy()
 	w.checkDrained()
 	w.checkAgreement()
 	w.checkDeeds()
@@ -64,9 +63,7 @@ func (w *World) checkProgress() {
 
 // tidy does what an operator does after trouble: open the nodes, release what is
 // held, and reboot a host on which a forgotten rank waits for its word.
-func (w *World) tidy() {
-	u := newUser(w, "operator", 998)
-	defer u.close()
+func (w *World) tidy(u *user) {
 	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 	defer cancel()
 	s := w.oracle.now()
@@ -80,12 +77,15 @@ func (w *World) tidy() {
 			u.release(ctx, k.Job)
 		}
 	}
-	for _, h := range w.hosts {
-		if slices.ContainsFunc(w.orphans(), func(r model.Rank) bool { return r.Node == h.id.node }) && h.id.cloneOf == "" {
-			w.trace.Fault("operator reboots %s", h.name)
-			h.powerOff()
-			h.powerOn()
+	for _, r := range w.orphans() {
+		for _, h := range w.hosts {
+			if h.id.node == r.Node && h.id.cloneOf == "" {
+				w.trace.Fault("operator reboots %s, which has forgotten %s", h.name, r.Key)
+				h.powerOff()
+				h.powerOn()
+			}
 		}
+		return // and looks again later
 	}
 }
 
@@ -102,11 +102,19 @@ func (w *World) orphans() (out []model.Rank) {
 
 // checkDrained checks that every job ends and every GPU becomes free.
 func (w *World) checkDrained() {
+	u := newUser(w, "operator", 998)
+	defer u.close()
 	var left string
-	if !w.Until(drainWithin, func() bool {
-		left = w.unfinished()
-		return left == ""
-	}) && w.trace.Broken() == nil {
+	for end := time.Now().Add(drainWithin); time.Now().Before(end) && w.trace.Broken() == nil; {
+		w.tidy(u)
+		if w.Until(10*time.Second, func() bool {
+			left = w.unfinished()
+			return left == ""
+		}) {
+			return
+		}
+	}
+	if w.trace.Broken() == nil {
 		w.trace.Break(BreachUnfinished, "after %v: %s", drainWithin, left)
 	}
 }

@@ -68,6 +68,7 @@ func (p *peer) start() {
 		close(begun)
 		net.Crash()
 		p.w.trace.Note("%s does not start: %v", p.name, err)
+		p.w.later(2*time.Second, p.start)
 		return
 	}
 	life = run
