@@ -6,7 +6,11 @@ import (
 	"syscall"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/fsm/state"
 )
+
+// startAnew is the cure of a peer whose folder cannot be used.
+const startAnew = "move the folder away and start this peer with an empty one, a new --id and --join"
 
 // explainStore is why a data folder cannot be used, in one line.
 func explainStore(err error) error {
@@ -26,11 +30,14 @@ func explainStart(o *options, err error) error {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%s: this machine has no such address; choose another with --listen", o.listen)
 	}
-	return fmt.Errorf("%s: the peer does not start: %w; read the log above, and if the folder is at fault move it away and "+
-		"start again with an empty one, a new --id and --join", o.data, err)
+	return fmt.Errorf("%s: the peer does not start: %w; read the log above; if the folder is at fault, %s", o.data, err, startAnew)
 }
 
-// explainHalt is why a running peer must not go on.
+// explainHalt is why a running peer must not go on. Most reasons say themselves
+// what to do.
 func explainHalt(o *options, reason error) error {
+	if errors.Is(reason, state.ErrCorrupt) {
+		reason = fmt.Errorf("%w; %s", reason, startAnew)
+	}
 	return fmt.Errorf("%s: peer %s stops because it must not go on: %w", o.data, o.id, reason)
 }

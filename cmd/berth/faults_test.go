@@ -99,7 +99,7 @@ func TestFaultsAtStart(t *testing.T) {
 			overwrite(t, snapshotOf(t, dir, "BERTHSNAP and more"), func(b []byte) []byte { b[3] ^= 1; return b })
 		}, says: []string{"snapshots", "damaged", "rejoins"}},
 		"a whole snapshot of something else": {prepare: func(t *testing.T, dir string) { snapshotOf(t, dir, "no state") },
-			says: []string{"snapshot cannot be restored", "start"}},
+			says: []string{"snapshot cannot be restored", "move the folder away"}},
 		"too little space": {args: []string{"--min-free", "17179869184"}, says: []string{"MiB are needed", "make room"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 	waitAny(t, leads, rest...)
 
 	back := start(leader+1, found...)
-	back.line(t, "this peer follows")
+	back.line(t, "peer started")
 	fourth := start(4, "--join", address(1)+","+address(2)+","+address(3))
 	fourth.line(t, "this peer is a member")
 	waitAny(t, "a peer has caught up and got a vote", append(rest, back)...)
