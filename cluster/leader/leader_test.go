@@ -206,6 +206,21 @@ func (f *fake) count(k command.Kind) int {
 	return f.kinds[k]
 }
 
+// view is the newest state.
+func (f *fake) view() *state.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.s
+	return &s
+}
+
+// decisions is how often a decider has looked at the state.
+func (f *fake) decisions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.states
+}
+
 func (f *fake) taskState() model.TaskState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,6 +235,8 @@ func TestAJobIsPlacedAsSoonAsItComes(t *testing.T) {
 		if got := f.taskState(); got != model.TaskScheduled {
 			t.Errorf("the job is %s at once after its submission", got)
 		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if !f.actors["peer:p1"] || len(f.actors) != 1 {
 			t.Errorf("actors are %v", f.actors)
 		}
@@ -245,8 +262,10 @@ func TestOnePlanIsInFlight(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		time.Sleep(5 * time.Second)
-		if f.most[command.KindPlace] != 1 {
-			t.Errorf("%d plans in flight at once", f.most[command.KindPlace])
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if n := f.most[command.KindPlace]; n != 1 {
+			t.Errorf("%d plans in flight at once", n)
 		}
 	})
 }
@@ -278,12 +297,12 @@ func TestRefusalsAndErrorsAreNotRepeatedInABusyLoop(t *testing.T) {
 func TestAnIdleClusterCostsNothing(t *testing.T) {
 	lead(t, nil, func(f *fake, _ *clock) {
 		time.Sleep(11 * time.Minute) // the silent node's suspicion and counts are over
-		before := f.states
+		before := f.decisions()
 		time.Sleep(10 * time.Minute)
-		if n := f.states - before; n > 60 {
+		if n := f.decisions() - before; n > 60 {
 			t.Errorf("%d decisions in ten idle minutes", n)
 		}
-		if f.s.Settings().Clock < model.TimeOf(time.Now().Add(-2*time.Minute)) {
+		if f.view().Settings().Clock < model.TimeOf(time.Now().Add(-2*time.Minute)) {
 			t.Error("the state's clock was left behind")
 		}
 	})
@@ -293,11 +312,11 @@ func TestADueTimeWakes(t *testing.T) {
 	lead(t, nil, func(f *fake, _ *clock) {
 		f.user(t, &command.Allocate{ID: "a1", User: "bob", Class: model.ClassNormal, GPUs: 1, TTL: 5 * time.Second})
 		time.Sleep(4 * time.Second)
-		if a, _ := f.s.Allocations.Get("a1"); a.State != model.AllocationActive {
+		if a, _ := f.view().Allocations.Get("a1"); a.State != model.AllocationActive {
 			t.Errorf("after four seconds it is %s", a.State)
 		}
 		time.Sleep(1100 * time.Millisecond)
-		if a, _ := f.s.Allocations.Get("a1"); a.State != model.AllocationExpired {
+		if a, _ := f.view().Allocations.Get("a1"); a.State != model.AllocationExpired {
 			t.Errorf("after five seconds it is %s", a.State)
 		}
 	})
@@ -326,7 +345,7 @@ func TestAStallDelaysSuspicion(t *testing.T) {
 			}
 			ck.mu.Unlock()
 			time.Sleep(6 * time.Second)
-			n, _ := f.s.Nodes.Get("n1")
+			n, _ := f.view().Nodes.Get("n1")
 			if suspect := n.Status == model.NodeSuspect; suspect == stall {
 				t.Errorf("stall %t: after eleven seconds of its own the leader suspects the node: %t", stall, suspect)
 			}
@@ -347,8 +366,8 @@ func TestPeersFollowTheMembers(t *testing.T) {
 			return members
 		}
 	}, func(f *fake, _ *clock) {
-		if f.s.Peers.Len() != 2 {
-			t.Errorf("%d peers", f.s.Peers.Len())
+		if f.view().Peers.Len() != 2 {
+			t.Errorf("%d peers", f.view().Peers.Len())
 		}
 		time.Sleep(2 * time.Second)
 		mu.Lock()
@@ -356,7 +375,7 @@ func TestPeersFollowTheMembers(t *testing.T) {
 		mu.Unlock()
 		wake <- struct{}{}
 		synctest.Wait()
-		if f.s.Peers.Has("p1") || !f.s.Peers.Has("p3") {
+		if f.view().Peers.Has("p1") || !f.view().Peers.Has("p3") {
 			t.Error("the peers did not follow")
 		}
 	})
@@ -375,11 +394,11 @@ func TestOldRequestsAreCut(t *testing.T) {
 		f.apply([]command.Command{c})
 		f.mu.Unlock()
 		time.Sleep(23 * time.Hour)
-		if f.s.Requests.Len() != 1 {
+		if f.view().Requests.Len() != 1 {
 			t.Error("forgotten too early")
 		}
 		time.Sleep(2*time.Hour + time.Minute)
-		if f.s.Requests.Len() != 0 {
+		if f.view().Requests.Len() != 0 {
 			t.Error("not forgotten after a day")
 		}
 	})
