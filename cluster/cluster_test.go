@@ -1,13 +1,17 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/test/sim/simdisk"
@@ -28,9 +32,31 @@ type member struct {
 	host   *simnet.Host
 	disk   *simdisk.Disk
 	clock  *testClock
-	tests  Unguarded
-	tuning Tuning
+	log    *testLog
 	halted chan error
+
+	cluster string // "c1" unless a test says otherwise
+	space   func() (raftstore.Space, error)
+	tests   Unguarded
+	tuning  Tuning
+}
+
+// testLog keeps what a peer logs.
+type testLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *testLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (m *member) logged(what string) bool {
+	m.log.mu.Lock()
+	defer m.log.mu.Unlock()
+	return bytes.Contains(m.log.text.Bytes(), []byte(what))
 }
 
 type testClock struct{ ahead time.Duration }
@@ -43,6 +69,7 @@ func inWorld(t *testing.T, n int, change func(*member), test func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, net: simnet.New(7)}
+		defer w.end()
 		for i := range n {
 			m := w.add(fmt.Sprintf("p%d", i+1))
 			if change != nil {
@@ -57,15 +84,22 @@ func inWorld(t *testing.T, n int, change func(*member), test func(*world)) {
 		}
 		w.leader()
 		test(w)
-		for _, m := range w.peers {
-			m.Kill()
-		}
-		w.net.Close()
 	})
 }
 
+func (w *world) end() {
+	for _, m := range w.peers {
+		m.disk.Heal()
+		if m.Peer != nil {
+			m.Kill()
+		}
+	}
+	w.net.Close()
+}
+
 func (w *world) add(name string) *member {
-	m := &member{name: name, disk: simdisk.New(uint64(len(w.peers) + 1)), clock: &testClock{}, halted: make(chan error, 1)}
+	m := &member{name: name, disk: simdisk.New(uint64(len(w.peers) + 1)), clock: &testClock{},
+		log: &testLog{}, halted: make(chan error, 1), cluster: "c1"}
 	m.disk.SetLatency(simdisk.Latency{Write: 100 * time.Microsecond, Sync: time.Millisecond})
 	w.peers = append(w.peers, m)
 	return m
@@ -84,7 +118,8 @@ func (w *world) start(m *member) {
 	h := m.disk.Open()
 	p, err := Start(Config{
 		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + ":7000", APIAddress: m.name + ":10000", Level: 1, Version: "test"},
-		Cluster: "c1", Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests,
+		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Space: m.space,
+		Logger: slog.New(slog.NewTextHandler(m.log, nil)),
 		Stores: Stores{h.Logs(), h.Stable(), h.Snapshots()},
 		Halt: func(err error) {
 			select {

@@ -38,9 +38,15 @@ func (p *Peer) handleCalls() {
 func (p *Peer) exchange(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var before []Server
 	for {
 		var calls sync.WaitGroup
-		for _, s := range p.Status().Servers {
+		members := p.Status().Servers
+		if !slices.Equal(members, before) {
+			before = members
+			p.mates.poke()
+		}
+		for _, s := range members {
 			if s.ID != p.cfg.Self.ID {
 				calls.Go(func() { p.exchangeWith(ctx, s) })
 			}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -183,6 +184,9 @@ type flight struct {
 // returns raft's word on it.
 func (f *flight) land() error {
 	index, results, err := outcome(f.future)
+	if err == nil && len(results) != f.count() {
+		err = fmt.Errorf("%w: %d results for %d commands", ErrOutcomeUnknown, len(results), f.count())
+	}
 	at := 0
 	for _, b := range f.bundles {
 		a := answer{index: index, err: err}
@@ -193,6 +197,13 @@ func (f *flight) land() error {
 		b.done <- a
 	}
 	return err
+}
+
+func (f *flight) count() (n int) {
+	for _, b := range f.bundles {
+		n += len(b.commands)
+	}
+	return n
 }
 
 func answerAll(bundles []*bundle, a answer) {

@@ -160,6 +160,7 @@ func (p *Peer) leaderConfig() leader.Config {
 			return at, ok
 		},
 		Members: p.members,
+		Wake:    p.mates.changed,
 	}
 }
 

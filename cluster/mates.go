@@ -11,6 +11,8 @@ import (
 // mates is what this peer knows of the others from the last exchanges, and the
 // alarms that follow from it.
 type mates struct {
+	changed chan struct{} // receives after a member has come, gone or described itself anew
+
 	mu       sync.Mutex
 	name     string // of the cluster, learnt by joining
 	heard    map[model.PeerID]heard
@@ -41,15 +43,28 @@ type hello struct {
 // fresh is how long a peer's word counts.
 const fresh = 5 * time.Second
 
-func newMates() *mates { return &mates{heard: map[model.PeerID]heard{}} }
+func newMates() *mates {
+	return &mates{heard: map[model.PeerID]heard{}, changed: make(chan struct{}, 1)}
+}
+
+func (m *mates) poke() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
 
 // note keeps a peer's word.
 func (m *mates) note(h hello, now, ahead time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v := heard{hello: h, at: now, ahead: ahead, still: now}
-	if old, known := m.heard[h.Peer.ID]; known && old.hello.Last == h.Last {
+	old, known := m.heard[h.Peer.ID]
+	if known && old.hello.Last == h.Last {
 		v.still = old.still
+	}
+	if old.hello.Peer != h.Peer {
+		m.poke()
 	}
 	m.heard[h.Peer.ID] = v
 }

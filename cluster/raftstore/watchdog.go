@@ -125,6 +125,10 @@ func (w *Watchdog) Watch(ctx context.Context, interval time.Duration, leader fun
 	<-ctx.Done()
 }
 
+// Arm says that Watch is about to run, so that calls are held back from now on.
+// Call it before the first use of the stores if Watch runs on another goroutine.
+func (w *Watchdog) Arm() { w.latch.watch() }
+
 // Verdict judges the stores now, for a leader or a follower.
 func (w *Watchdog) Verdict(leader bool) Verdict {
 	if err := w.latch.get(); err != nil {
