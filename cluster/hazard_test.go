@@ -145,6 +145,8 @@ func TestAPeerDoesNotServeThePast(t *testing.T) {
 			past := l.State()
 			w.mustPropose(l, 3)
 			w.until("it has them", func() bool { s := w.other(l).State(); return s.Jobs.Len() == 3 })
+			w.net.Isolate(w.other(l).name) // nothing new comes on top
+			time.Sleep(time.Second)
 			w.rollBack(w.other(l), past)
 			s, err := w.other(l).Read(within(time.Second), Stale, 0)
 			if guarded && !errors.Is(err, ErrBehind) {
