@@ -191,18 +191,28 @@ func (p *Peer) checkDigest() {
 		if same || votes[own.Digest] >= need {
 			continue
 		}
-		for most, n := range votes { // order-free: at most one has a majority
-			if n >= need && !p.cfg.Tests.NoQuarantine {
-				p.wire.transport.silence(true)
-				p.halt(&QuarantineError{own.Index, own.Digest, most})
-				return
-			}
+		most, found := majority(votes, need)
+		switch {
+		case !found:
+			split = true
+		case !p.cfg.Tests.NoQuarantine:
+			p.wire.transport.silence(true)
+			p.halt(&QuarantineError{own.Index, own.Digest, most})
+			return
 		}
-		split = true
 	}
 	if p.mates.setSplit(split) && split {
 		p.log.Error("the peers' states differ and no majority agrees: user commands are refused until a peer is replaced")
 	}
+}
+
+func majority(votes map[model.Hash]int, need int) (model.Hash, bool) {
+	for digest, n := range votes { // order-free: at most one has a majority
+		if n >= need {
+			return digest, true
+		}
+	}
+	return model.Hash{}, false
 }
 
 // stillFor is how long a follower that answers may get no entries while there are
