@@ -73,8 +73,11 @@ func (h *host) startAgent(before *agent) *agent {
 	a := &agent{
 		h: h, disk: h.life.disk, units: map[model.RankKey]*unit{},
 		life:  proc{ctx: ctx, kill: cancel, ended: make(chan struct{}), inbox: make(chan func(), 256), paused: make(chan time.Duration, 1)},
-		calls: caller{client: raftnet.NewClient(h.life.net, h.name), peers: h.w.apiAddresses, turn: int(h.w.random() % 64)},
+		calls: caller{client: raftnet.NewClient(h.life.net, h.name), peers: h.w.apiAddresses},
 		names: names{boot: h.life.boot, session: session},
+	}
+	for m := range a.calls.turns {
+		a.calls.turns[m] = int(h.w.random() % 64) //nolint:gosec // small
 	}
 	h.w.work.Go(func() {
 		defer close(a.life.ended)
@@ -236,7 +239,8 @@ func (a *agent) bury() {
 // ask makes a call beside the agent's goroutine. What then does with the answer
 // runs on it again; failed is what to do without one.
 func (a *agent) ask(method uint8, body []byte, wait time.Duration, then func([]byte), failed func()) {
-	turn := a.calls.turn
+	turn := a.calls.turns[method]
+	wait = max(wait, a.h.w.Twists.SlowCalls)
 	a.h.w.work.Go(func() {
 		ctx, cancel := context.WithTimeout(a.life.ctx, wait)
 		defer cancel()
@@ -244,8 +248,8 @@ func (a *agent) ask(method uint8, body []byte, wait time.Duration, then func([]b
 		handle := func() { then(answer) }
 		if err != nil {
 			handle = func() {
-				if a.calls.turn == turn {
-					a.calls.turn++
+				if a.calls.turns[method] == turn {
+					a.calls.turns[method]++
 				}
 				failed()
 			}

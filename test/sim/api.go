@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -54,16 +55,17 @@ type api struct {
 	client *raftnet.Client
 	server *raftnet.Server
 	mux    *raftnet.Mux
-	cheat  *Twists
+	grants *atomic.Bool // answers renewals without the log, as no peer may
+	stale  bool         // answers polls although it hears no leader
 }
 
 func apiAddress(machine string) string  { return machine + ":8000" }
 func raftAddress(machine string) string { return machine + ":7000" }
 
 // serve opens the way in.
-func serve(network raftnet.Network, machine string, p *cluster.Peer, cheat *Twists) (*api, error) {
+func serve(network raftnet.Network, machine string, p *cluster.Peer, grants *atomic.Bool, stale bool) (*api, error) {
 	a := &api{
-		peer: p, self: machine, cheat: cheat, server: raftnet.NewServer(nil),
+		peer: p, self: machine, grants: grants, stale: stale, server: raftnet.NewServer(nil),
 		client: raftnet.NewClient(network, apiAddress(machine)),
 	}
 	a.server.Handle(methodPropose, a.propose)
@@ -131,7 +133,7 @@ func (a *api) renew(ctx context.Context, _ string, body []byte) ([]byte, error) 
 	if err := cbor.Unmarshal(body[1:], &r); err != nil {
 		return nil, err
 	}
-	if a.cheat.MemoryGrants {
+	if a.grants.Load() {
 		return cbor.Marshal(model.CodeOK)
 	}
 	code, err := a.peer.Renew(ctx, r)
@@ -162,6 +164,9 @@ func (a *api) desired(ctx context.Context, _ string, body []byte) ([]byte, error
 		}
 		s, err = a.peer.Read(ctx, cluster.Default, 0)
 	}
+	if err == nil && !a.stale && a.peer.Status().Leader.ID == "" {
+		err = cluster.ErrNoLeader // somebody else may know better
+	}
 	if err != nil {
 		return nil, failure(err)
 	}
@@ -169,11 +174,12 @@ func (a *api) desired(ctx context.Context, _ string, body []byte) ([]byte, error
 }
 
 // caller calls the cluster by way of any peer: one for as long as it answers,
-// then the next.
+// then the next. Each method has a turn of its own, since a peer that is no good
+// for one may be for another.
 type caller struct {
 	client *raftnet.Client
 	peers  func() []string // addresses
-	turn   int
+	turns  [methodDesired + 1]int
 }
 
 // call asks once, by way of the peer whose turn it is.

@@ -39,7 +39,8 @@ type user struct {
 func newUser(w *World, name string, stream uint64) *user {
 	host := w.net.Host(name)
 	u := &user{w: w, name: name, rng: newRNG(w.Seed, stream), net: host}
-	u.calls = caller{client: raftnet.NewClient(host, name), peers: w.apiAddresses, turn: u.rng.IntN(64)}
+	u.calls = caller{client: raftnet.NewClient(host, name), peers: w.apiAddresses}
+	u.calls.turns[methodPropose] = u.rng.IntN(64)
 	return u
 }
 
@@ -67,7 +68,7 @@ func (u *user) do(ctx context.Context, job string, body command.Body) *deed {
 			u.w.remember(d)
 			return d
 		}
-		u.calls.turn++
+		u.calls.turns[methodPropose]++
 		sleep(ctx, 100*time.Millisecond)
 	}
 	return d
@@ -76,10 +77,13 @@ func (u *user) do(ctx context.Context, job string, body command.Body) *deed {
 func (u *user) try(ctx context.Context, d *deed, data []byte) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	answer, err := u.calls.call(ctx, u.calls.turn, methodPropose, data)
+	answer, err := u.calls.call(ctx, u.calls.turns[methodPropose], methodPropose, data)
 	var p proposal
 	if err != nil || cbor.Unmarshal(answer, &p) != nil {
 		return false
+	}
+	if p.Result.Code == model.CodeNotBootstrapped {
+		return false // the first leader has just been elected
 	}
 	d.result, d.acked = p.Result, true
 	return true

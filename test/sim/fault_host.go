@@ -147,18 +147,18 @@ func cloneHost(w *World) string {
 	if h == nil {
 		return ""
 	}
-	c := w.clone(h)
+	c := w.clone(h, "machine-of-the-copy")
 	w.later(w.span(10_000, 60_000), c.powerOff)
 	return fmt.Sprintf("clone the data folder of %s to %s", h.name, c.name)
 }
 
 // clone starts another machine on a copy of a host's data folder.
-func (w *World) clone(h *host) *host {
+func (w *World) clone(h *host, machine string) *host {
 	c := w.addHost(fmt.Sprintf("c%d", len(w.hosts)+1), h.id.node, w.GPUs)
-	c.id.cloneOf = h.name
 	h.disk.CopyTo(c.disk)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.id.cloneOf, c.id.machine = h.name, machine
 	c.agent.kill()
 	c.life.disk = newStore(c.disk)
 	c.agent = c.startAgent(c.agent)

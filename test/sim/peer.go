@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
@@ -25,9 +26,9 @@ type peer struct {
 	net    *simnet.Host
 	run    *cluster.Peer // nil while it is down
 	api    *api
-	member bool // founded the cluster or has asked to be taken in
-	gone   bool // for good
-	halt   error
+	gone   bool  // for good
+	halt   error // why it ended itself, the last time it did
+	grants atomic.Bool
 }
 
 func newPeer(w *World, name string) *peer {
@@ -73,7 +74,7 @@ func (p *peer) start() {
 	}
 	life = run
 	close(begun)
-	way, err := serve(net, p.name, run, &p.w.Twists)
+	way, err := serve(net, p.name, run, &p.grants, p.w.Twists.StalePolls)
 	if err != nil {
 		p.w.trace.Note("%s does not listen: %v", p.name, err)
 		net.Crash()

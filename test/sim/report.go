@@ -88,11 +88,7 @@ func (a *agent) renew(now fence.Boot) {
 	if err != nil {
 		return
 	}
-	wait := patience
-	if a.h.w.Twists.SlowCalls > 0 {
-		wait = a.h.w.Twists.SlowCalls
-	}
-	a.ask(methodRenew, body, wait, func(answer []byte) {
+	a.ask(methodRenew, body, patience, func(answer []byte) {
 		var code model.Code
 		if cbor.Unmarshal(answer, &code) != nil {
 			return

@@ -86,7 +86,7 @@ func explain(t *testing.T, seed uint64, r *Report) {
 	}
 	var faults, commands strings.Builder
 	r.trace.Write(&faults, true)
-	r.WriteLog(&commands, 60)
+	r.WriteLog(&commands, 200)
 	trace, log, err := r.Save(t.ArtifactDir())
 	if err != nil {
 		t.Error(err)

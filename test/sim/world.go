@@ -35,8 +35,8 @@ type Setup struct {
 type Twists struct {
 	CountFromAnswer bool          // agents count their lease from the answer
 	AbsenceKills    bool          // agents act on every desired set, however old
-	MemoryGrants    bool          // peers answer renewals without the log
-	SlowCalls       time.Duration // how long agents wait for the answer to a renewal; 0: as usual
+	StalePolls      bool          // peers without a leader answer polls, which is slow but does no harm
+	SlowCalls       time.Duration // how long agents wait for answers at least; does no harm either
 }
 
 // World is one simulated cluster. It lives in a bubble.
@@ -73,7 +73,6 @@ func NewWorld(s Setup) *World {
 	w.truth, w.oracle = newTruth(w), newOracle(w)
 	for i := range s.Peers {
 		p := newPeer(w, fmt.Sprintf("p%d", i+1))
-		p.member = true
 		w.shared.peers = append(w.shared.peers, p)
 	}
 	founders := w.founders()

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/test/sim/simnet"
+)
+
+const short = model.MinDisconnectGrace
+
+// countFromAnswer: answers to renewals take long, and then nothing arrives any
+// more. Who counts from an answer believes in a lease that began before it.
+func countFromAnswer(w *World, _ bool) {
+	w.Twists.SlowCalls = 30 * time.Second
+	h := place(w, stubborn(1, 0, short, 0))[0]
+	for _, p := range w.peers() {
+		w.net.SetLink(p.name, h.name, simnet.Link{Latency: 14 * time.Second})
+	}
+	wait(w, 20*time.Second)
+	renewed(w, h)
+	for _, p := range w.peers() {
+		w.net.Cut(h.name, p.name)
+	}
+	wait(w, 60*time.Second)
+	for _, p := range w.peers() {
+		w.net.SetLink(p.name, h.name, healthy)
+	}
+}
+
+// noSeqCheck: a leader gives a rank up by a renewal that was the newest when it
+// began to think.
+func noSeqCheck(w *World, broken bool) {
+	h := place(w, stubborn(1, 0, short, 0))[0]
+	l := lease(w, h)
+	wait(w, 5*time.Second)
+	renewed(w, h)
+	w.cutHost(h, 12*time.Second, true, true)
+	if broken {
+		l = lease(w, h) // as if nobody compared
+	}
+	giveUp(w, firstRank, l)
+	wait(w, 12*time.Second)
+}
+
+// timersKept: a leader leads again, and counts a node's silence from when it led
+// before.
+func timersKept(w *World, broken bool) {
+	h := place(w, stubborn(1, 0, short, 0))[0]
+	former := w.leader()
+	since := time.Now()
+	hand := func(to *peer) {
+		w.Until(30*time.Second, func() bool {
+			l := w.leader()
+			if l != nil && l != to && l.running() != nil {
+				_ = l.running().Transfer(w.ctx, model.PeerID(to.name)) //nolint:errcheck // tried again
+			}
+			return l == to
+		})
+	}
+	others := slices.DeleteFunc(w.peers(), func(p *peer) bool { return p == former })
+	hand(others[0])
+	wait(w, 36*time.Second)
+	hand(former)
+	if !broken {
+		since = time.Now()
+	}
+	renewed(w, h)
+	w.cutHost(h, 15*time.Second, true, true)
+	wait(w, time.Second)
+	frozen := stubborn(1, 0, short, 0).Spec.Freeze()
+	if time.Since(since) >= frozen.LostAfter() {
+		giveUp(w, firstRank, lease(w, h))
+	}
+	wait(w, 15*time.Second)
+}
+
+// memoryGrants: a leader without a majority goes on to answer a node that is cut
+// off with it.
+func memoryGrants(w *World, broken bool) {
+	h := place(w, stubborn(1, 0, short, 0))[0]
+	l := w.leader()
+	l.grants.Store(broken)
+	for _, p := range w.peers() {
+		if p != l {
+			w.net.CutBoth(p.name, l.name)
+			w.net.CutBoth(p.name, h.name)
+		}
+	}
+	wait(w, 60*time.Second)
+	l.grants.Store(false)
+}
+
+// absenceKills: a peer that lags answers a poll after the rank has started.
+func absenceKills(w *World, _ bool) {
+	lags := w.peers()[0]
+	if w.Until(10*time.Second, func() bool { return w.leader() != nil }); w.leader() == lags {
+		lags = w.peers()[1]
+	}
+	w.Until(10*time.Second, func() bool { s := w.oracle.now(); return s.Leases.Len() == w.Nodes })
+	renewed(w, w.hosts[0])
+	renewed(w, w.hosts[1])
+	w.net.Isolate(lags.name)
+	h := place(w, stubborn(1, 0, 2*time.Minute, 0))[0]
+	for _, p := range w.peers() {
+		if p != lags {
+			w.net.CutBoth(p.name, h.name)
+		}
+	}
+	w.net.Heal(lags.name, h.name)
+	w.net.Heal(h.name, lags.name)
+	wait(w, 40*time.Second)
+}
+
+// foreignBoot: a copy of a node's data folder speaks for the node from another
+// machine, whose boot id is another.
+func foreignBoot(w *World, broken bool) {
+	h := place(w, stubborn(1, 0, short, 0))[0]
+	renewed(w, h)
+	w.cutHost(h, 15*time.Second, true, true)
+	machine := "another"
+	if broken {
+		machine = h.id.machine // as if nobody compared
+	}
+	c := w.clone(h, machine)
+	wait(w, 15*time.Second)
+	c.powerOff()
+}
+
+// gangLostByOneRank: a rank of a gang is lost, and the attempt is taken to be
+// over, while another rank still runs.
+func gangLostByOneRank(w *World, broken bool) {
+	job := stubborn(2, 2, 45*time.Second, 10*time.Second)
+	job.Spec.Command = behavior{Run: 80 * time.Second, IgnoreSig: true, KillLag: 2500 * time.Millisecond}.command()
+	hosts := place(w, job)
+	w.cutHost(hosts[0], 90*time.Second, true, true)
+	lost := func(rank uint32) bool {
+		s := w.oracle.now()
+		r, _ := s.Ranks.Get(model.RankKey{Job: 1, N: 1, Rank: rank})
+		return r.Phase == model.RankLost
+	}
+	if !w.Until(80*time.Second, func() bool { return lost(0) }) {
+		w.trace.Break("scenario", "no rank is lost")
+	}
+	if broken {
+		w.Until(5*time.Second, func() bool {
+			giveUp(w, model.RankKey{Job: 1, N: 1, Rank: 1}, lease(w, hosts[1]))
+			return lost(1)
+		})
+	}
+	wait(w, 20*time.Second)
+}
