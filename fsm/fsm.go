@@ -127,20 +127,17 @@ func (f *FSM) Apply(entry *raft.Log) any {
 		f.log.Error("a command panicked and was skipped on every peer: report this defect", "index", entry.Index,
 			"kind", e.Commands[i].Kind())
 	}
-	f.publish(&next, changes.Topics)
+	f.publish(&next, false)
 	return Outcome{Index: entry.Index, Results: results}
 }
 
-func (f *FSM) publish(s *state.State, topics model.TopicSet) {
+func (f *FSM) publish(s *state.State, replaced bool) {
 	f.now.Store(s)
 	if s.Index > f.floor.Load() {
 		f.floor.Store(s.Index)
 	}
-	f.wakes.changed(topics)
+	f.wakes.changed(replaced)
 }
-
-// everyTopic wakes all who wait: after a restore anything may differ.
-const everyTopic = model.TopicSet(1<<model.TopicCount - 1)
 
 // Snapshot captures the state; writing it is left to raft's own goroutine.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
@@ -168,7 +165,7 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 		return err
 	}
 	f.log.Info("state restored from a snapshot", "index", s.Index, "had", f.State().Index)
-	f.publish(&s, everyTopic)
+	f.publish(&s, true)
 	return nil
 }
 

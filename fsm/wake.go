@@ -15,16 +15,29 @@ type wakes struct {
 	topics  []topicWaiter
 	indexes []indexWaiter
 
-	pending model.TopicSet
-	poke    chan struct{}
-	quit    chan struct{}
-	ended   chan struct{}
-	once    sync.Once
+	replaced bool // by a restore: everybody is woken
+	poke     chan struct{}
+	quit     chan struct{}
+	ended    chan struct{}
+	once     sync.Once
 }
 
 type topicWaiter struct {
 	topics model.TopicSet
+	after  uint64
+	now    func() model.Topics
 	ch     chan struct{}
+}
+
+// due says whether one of the topics has changed.
+func (v *topicWaiter) due() bool {
+	last := v.now()
+	for t := range model.Topic(model.TopicCount) {
+		if v.topics.Has(t) && last[t] > v.after {
+			return true
+		}
+	}
+	return false
 }
 
 type indexWaiter struct {
@@ -44,10 +57,14 @@ func (w *wakes) close() {
 	<-w.ended
 }
 
-func (w *wakes) changed(topics model.TopicSet) {
-	w.mu.Lock()
-	w.pending |= topics
-	w.mu.Unlock()
+// changed tells of a new state; replaced, of one that does not follow from the
+// one before.
+func (w *wakes) changed(replaced bool) {
+	if replaced {
+		w.mu.Lock()
+		w.replaced = true
+		w.mu.Unlock()
+	}
 	select {
 	case w.poke <- struct{}{}:
 	default:
@@ -69,10 +86,10 @@ func (w *wakes) run() {
 func (w *wakes) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changed := w.pending
-	w.pending = 0
+	replaced := w.replaced
+	w.replaced = false
 	w.topics = slices.DeleteFunc(w.topics, func(v topicWaiter) bool {
-		if v.topics&changed == 0 {
+		if !replaced && !v.due() {
 			return false
 		}
 		close(v.ch)
@@ -90,17 +107,14 @@ func (w *wakes) wake() {
 // wait registers first and looks at the state then, so that no change between the
 // two is missed.
 func (w *wakes) wait(topics model.TopicSet, after uint64, now func() model.Topics) <-chan struct{} {
-	v := topicWaiter{topics, make(chan struct{})}
+	v := topicWaiter{topics, after, now, make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	last := now()
-	for t := range model.Topic(model.TopicCount) {
-		if topics.Has(t) && last[t] > after {
-			close(v.ch)
-			return v.ch
-		}
+	if v.due() {
+		close(v.ch)
+	} else {
+		w.topics = append(w.topics, v)
 	}
-	w.topics = append(w.topics, v)
 	return v.ch
 }
 
