@@ -1,0 +1,131 @@
+package model
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func good() Spec {
+	return Spec{
+		Name: "train", User: "ann", Project: "vision", Class: ClassNormal, Command: "python train.py", GPUs: 8, Nodes: 2,
+		OnLost: OnLostRequeue, DisconnectGrace: DefaultDisconnectGrace, Grace: 30 * time.Second, StopSignal: "TERM",
+	}
+}
+
+// What a spec may not say is named by its field, with what it may.
+func TestASpecSaysWhatIsWrong(t *testing.T) {
+	if s := good(); s.Validate() != nil {
+		t.Fatalf("a good spec is refused: %v", s.Validate())
+	}
+	long := strings.Repeat("x", MaxCommand+1)
+	for field, breaks := range map[string][]func(*Spec){
+		"user":              {func(s *Spec) { s.User = "" }, func(s *Spec) { s.User = "a b" }, func(s *Spec) { s.User = "a\x00" }},
+		"project":           {func(s *Spec) { s.Project = "\xff" }},
+		"name":              {func(s *Spec) { s.Name = "two\nlines" }, func(s *Spec) { s.Name = strings.Repeat("ü", 65) }},
+		"run_id":            {func(s *Spec) { s.RunID = "\x1b[31m" }},
+		"gpu_model":         {func(s *Spec) { s.GPUModel = "a\tb" }},
+		"command":           {func(s *Spec) { s.Command = long }, func(s *Spec) { s.Command = "a\x00b" }},
+		"workdir":           {func(s *Spec) { s.WorkDir = "home" }, func(s *Spec) { s.WorkDir = "/a\x00" }},
+		"priority":          {func(s *Spec) { s.Class = 0 }, func(s *Spec) { s.Class = 5 }, func(s *Spec) { s.Priority = 11 }},
+		"gpus":              {func(s *Spec) { s.GPUs = 0 }, func(s *Spec) { s.GPUs = math.MaxUint32 }, func(s *Spec) { s.GPUs = 7 }},
+		"nodes":             {func(s *Spec) { s.Nodes = MaxRanks + 1 }},
+		"max_retries":       {func(s *Spec) { s.MaxRetries = MaxRetries + 1 }},
+		"time_limit":        {func(s *Spec) { s.TimeLimit = -1 }, func(s *Spec) { s.TimeLimit = math.MaxInt64 }},
+		"grace":             {func(s *Spec) { s.Grace = 2 * time.Hour }},
+		"checkpoint_grace":  {func(s *Spec) { s.CheckpointGrace = -time.Second }},
+		"on_lost":           {func(s *Spec) { s.OnLost = 0 }},
+		"disconnect_grace":  {func(s *Spec) { s.DisconnectGrace = 29 * time.Second }, func(s *Spec) { s.Grace = 5 * time.Minute }},
+		"stop_signal":       {func(s *Spec) { s.StopSignal = "term" }},
+		"checkpoint_signal": {func(s *Spec) { s.CheckpointSignal = "USR1; rm" }},
+	} {
+		for i, change := range breaks {
+			s := good()
+			change(&s)
+			err := s.Validate()
+			if p, is := errors.AsType[*Problem](err); !is || p.Field != field {
+				t.Errorf("%s %d: got %v", field, i, err)
+			}
+		}
+	}
+}
+
+// A job that holds needs no time between its fence and its lease's end, for it
+// has no fence.
+func TestAHoldingJobMayHaveALongGrace(t *testing.T) {
+	s := good()
+	s.OnLost, s.Grace = OnLostHold, time.Hour
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The lease's times follow the protocol: K is the least of 30 s and a third of T,
+// M the greatest of 5 s and a fiftieth, and the leader waits T(1+4ρ)+M.
+func TestFreezeFollowsTheProtocol(t *testing.T) {
+	for _, v := range []struct{ t, kill, margin, lost time.Duration }{
+		{30 * time.Second, 10 * time.Second, 5 * time.Second, 35*time.Second + 120*time.Millisecond},
+		{300 * time.Second, 30 * time.Second, 6 * time.Second, 307*time.Second + 200*time.Millisecond},
+		{24 * time.Hour, 30 * time.Second, 1728 * time.Second, 24*time.Hour + 1728*time.Second + 345600*time.Millisecond},
+	} {
+		s := good()
+		s.DisconnectGrace = v.t
+		f := s.Freeze()
+		if f.Kill != v.kill || f.Margin != v.margin || f.LostAfter() != v.lost {
+			t.Errorf("T %s: K %s, M %s, lost after %s; want %s, %s, %s", v.t, f.Kill, f.Margin, f.LostAfter(), v.kill, v.margin, v.lost)
+		}
+		if f.FenceLead() < f.Kill || f.FenceLead() < f.Grace+f.CheckpointGrace {
+			t.Errorf("T %s: the fence leads by %s only", v.t, f.FenceLead())
+		}
+	}
+}
+
+// Rows are comparable values: nobody who reads one can change the state.
+func TestTimesAndKeysAreRowSafe(t *testing.T) {
+	for _, row := range []any{Job{}, Task{}, Attempt{}, Rank{}, Node{}, Lease{}, GPU{}, Slot{}, Claim{}, NodeUse{},
+		Settings{}, Peer{}, Limit{}, Usage{}, Request{}, Allocation{}, Event{}, Blob{}, Sketch{}} {
+		if !reflect.TypeOf(row).Comparable() {
+			t.Errorf("%T cannot be compared", row)
+		}
+	}
+	at := time.Date(2026, 11, 20, 12, 0, 0, 5, time.FixedZone("x", 3600))
+	if got := TimeOf(at).Time(); !got.Equal(at) || got.Location() != time.UTC {
+		t.Errorf("%s came back as %s", at, got)
+	}
+	if TimeOf(time.Time{}) != 0 || !Time(0).Time().IsZero() {
+		t.Error("never is not 0")
+	}
+}
+
+// Every member of an enum has a name of its own, and no other number has one.
+func TestEnumsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for r := ReasonStartDeadline; r <= ReasonConfirmedDead; r++ {
+		if s := r.String(); s == "unknown" || seen[s] {
+			t.Errorf("reason %d is called %q", r, s)
+		}
+		seen[r.String()] = true
+	}
+	for _, s := range []string{Reason(99).String(), TaskState(9).String(), Code(9999).String(), Owner(9).String()} {
+		if s != "unknown" {
+			t.Errorf("a number without a meaning is called %q", s)
+		}
+	}
+	for c, s := range codeNames {
+		if c.String() != s || s == "" {
+			t.Errorf("code %d is called %q", c, c.String())
+		}
+	}
+}
+
+// A later reason overrules an earlier one, cancel overrules all stops.
+func TestCancelOverrules(t *testing.T) {
+	for r := ReasonNone; r < ReasonCancel; r++ {
+		if !ReasonCancel.Outranks(r) || r.Outranks(ReasonCancel) {
+			t.Errorf("cancel does not overrule %s", r)
+		}
+	}
+}
