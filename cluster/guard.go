@@ -26,16 +26,8 @@ func (p *Peer) guardStores(ctx context.Context) Stores {
 		p.life.watchd.Go(func() { dog.Watch(ctx, 100*time.Millisecond, p.leads, p.heed) })
 	}
 	s.Snapshots = raftstore.Pace(p.life.ctx, s.Snapshots, max(0, p.cfg.Tuning.SnapshotRate))
-	if cached, err := raft.NewLogCache(cachedEntries, s.Log); err == nil { // it fails for sizes below 1
-		s.Log = cached
-	}
 	return s
 }
-
-// cachedEntries is how many of the newest entries stay in memory. Raft reads each
-// entry back from its store, the leader to send it and a follower to apply it; at
-// the largest size of an entry these take 64 MiB.
-const cachedEntries = 128
 
 // leads says whether raft has told this peer that it leads.
 func (p *Peer) leads() bool { return p.led.Load() }
