@@ -22,6 +22,11 @@ type fake struct {
 	refuse   bool
 	slow     time.Duration
 
+	counts
+}
+
+// counts is what a fake has been asked for.
+type counts struct {
 	states, proposals int
 	flying, most      map[command.Kind]int
 	actors            map[string]bool
@@ -35,8 +40,8 @@ type waiter struct {
 }
 
 func newFake(t *testing.T) *fake {
-	f := &fake{flying: map[command.Kind]int{}, most: map[command.Kind]int{}, actors: map[string]bool{},
-		kinds: map[command.Kind]int{}}
+	f := &fake{counts: counts{flying: map[command.Kind]int{}, most: map[command.Kind]int{},
+		actors: map[string]bool{}, kinds: map[command.Kind]int{}}}
 	f.user(t, &command.Bootstrap{Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: "fcfs",
 		Retention: model.Retention{Jobs: 10, Age: time.Hour}})
 	f.user(t, &command.Register{Node: "n1", Machine: "m1", Boot: "b1", Lineage: "l1", Session: "s1",

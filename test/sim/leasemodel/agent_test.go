@@ -18,19 +18,28 @@ type agent struct {
 	still bool          // the host stands still, and its clock with it
 	since time.Duration // true time since when
 
-	stopped bool // the agent process is stopped or gone; the supervisor is not
-	buffer  []func()
-	life    int // counts agent processes
+	lease fence.Lease
+	sets  fence.Sets
+	mark  fence.Mark
 
-	lease   fence.Lease
-	sets    fence.Sets
-	mark    fence.Mark
+	process
+	supervisor
+}
+
+// process is the agent's process, one after the other.
+type process struct {
+	stopped bool // it is stopped or gone; the supervisor is not
+	buffer  []func()
+	life    int // counts processes
 	checked fence.Reading
 	home    *peer
 	deaf    int    // sendings without an answer
 	lineage string // changes with the data folder
 	forgot  bool   // the rank's folder is gone: nobody extends its lease
+}
 
+// supervisor is what holds the rank to its lease.
+type supervisor struct {
 	guard    fence.Guard
 	ended    bool // told to end
 	frozen   bool

@@ -102,11 +102,11 @@ func newWorld(seed uint64, m mutant, from bases) *world {
 	w.log.state = from[w.lease]
 	for i := range 3 {
 		w.peers = append(w.peers, &peer{
-			world: w, id: i, clock: w.newClock(), view: w.log.state, book: liveness.New(liveness.Config{}),
+			world: w, id: i, clock: w.newClock(), sight: sight{view: w.log.state}, book: liveness.New(liveness.Config{}),
 		})
 	}
 	a, _ := w.log.state.Attempts.Get(rankKey.Attempt())
-	w.agent = &agent{world: w, clock: w.newClock(), home: w.peers[0]}
+	w.agent = &agent{world: w, clock: w.newClock(), process: process{home: w.peers[0]}}
 	w.agent.checked = fence.Reading{Boot: w.agent.boot()}
 	w.agent.lease.Registered(fence.Registration{Incarnation: incarnation, Node: node, Epoch: 1})
 	r, _ := w.agent.lease.Send(w.agent.boot())

@@ -14,17 +14,27 @@ type peer struct {
 	*world
 	id    int
 	clock clock
-	view  state.State
 	book  *liveness.Book
 
+	still  bool // it stands still
+	buffer []func()
+
+	reigning
+	sight
+}
+
+// reigning is a peer's part as the leader.
+type reigning struct {
 	believes bool // that it leads
 	ready    bool // its state holds all of the past
 	busy     bool // a proposal is under way
-	still    bool // it stands still
 	reign    int  // counts its elections
 	wakes    int  // counts its waits, so that an outdated one comes to nothing
-	buffer   []func()
+}
 
+// sight is what a peer has seen of the log.
+type sight struct {
+	view  state.State
 	saw   [2]uint64     // epoch and seq of the newest renewal in view
 	sawAt time.Duration // since when
 }

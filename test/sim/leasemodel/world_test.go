@@ -83,8 +83,13 @@ type world struct {
 	agent  *agent
 	net    weather
 
-	lost    bool
-	overlap bool
+	outcome
+}
+
+// outcome is what has come of a schedule so far.
+type outcome struct {
+	lost    bool // the rank has been given up
+	overlap bool // and its processes still ran
 	trace   []string
 }
 
