@@ -34,6 +34,7 @@ type run struct {
 	rate     float64 // commands a second
 	p50, p99 time.Duration
 	cpu      time.Duration // of all three processes, for a command
+	elected  bool          // leadership changed during the run, which spoils it
 }
 
 // measureCommit measures throughput and latency. Each run has a cluster of its
@@ -89,10 +90,10 @@ func runCommit(ctx context.Context, s *setup, p *point, n int) (r run, err error
 	if err != nil {
 		return run{}, err
 	}
-	if after[leader].Term != before[leader].Term {
-		s.say("  leadership changed meanwhile: term %d, then %d", before[leader].Term, after[leader].Term)
+	r = run{
+		rate: float64(a.Load.Count) / s.each.Seconds(), p50: a.Load.P50, p99: a.Load.P99,
+		elected: highest(after) != highest(before),
 	}
-	r = run{rate: float64(a.Load.Count) / s.each.Seconds(), p50: a.Load.P50, p99: a.Load.P99}
 	for i := range after {
 		r.cpu += (after[i].CPU - before[i].CPU) / time.Duration(max(1, a.Load.All))
 	}
@@ -120,10 +121,20 @@ func (p *point) rates() (out []float64) {
 	return out
 }
 
+// elections counts the runs in which leadership changed.
+func (p *point) elections() (n int) {
+	for _, r := range p.runs {
+		if r.elected {
+			n++
+		}
+	}
+	return n
+}
+
 func commitTable(s *setup, points []*point) *table {
 	t := &table{
 		title: fmt.Sprintf("Commit: median of %d runs of %s", s.runs, s.each),
-		head:  []string{"callers", "commands", "a second", "lowest", "highest", "of bare raft", "p50", "p99", "CPU each"},
+		head:  []string{"callers", "commands", "a second", "lowest", "highest", "of bare raft", "p50", "p99", "CPU each", "elections"},
 	}
 	var bare float64
 	for _, p := range points {
@@ -134,7 +145,8 @@ func commitTable(s *setup, points []*point) *table {
 		}
 		mid := p.middle()
 		t.add(fmt.Sprint(p.callers), p.who.String(), count(rate), count(slices.Min(rates)), count(slices.Max(rates)),
-			fmt.Sprintf("%.2f", rate/max(bare, 1)), ms(mid.p50), ms(mid.p99), fmt.Sprintf("%.0f µs", float64(mid.cpu)/1e3))
+			fmt.Sprintf("%.2f", rate/max(bare, 1)), ms(mid.p50), ms(mid.p99), fmt.Sprintf("%.0f µs", float64(mid.cpu)/1e3),
+			fmt.Sprint(p.elections()))
 	}
 	return t
 }
