@@ -84,10 +84,11 @@ func (o *options) resolveNames(f *flags) error {
 }
 
 func (o *options) checkAddresses() error {
-	for flag, address := range map[string]string{"--listen": o.listen, "--advertise": o.advertise} {
-		if err := onLoopback(address); err != nil {
-			return usage("%s: %w", flag, err)
-		}
+	if err := onLoopback(o.listen); err != nil {
+		return usage("--listen: %w", err)
+	}
+	if err := onLoopback(o.advertise); err != nil {
+		return usage("--advertise: %w", err)
 	}
 	for _, address := range o.seeds {
 		if err := onLoopback(address); err != nil {

@@ -109,7 +109,7 @@ func (b *berthPeer) workload(name string, callers int) (proposer, error) {
 	case loadTouch:
 		return func(int) error { return second(b.do("user:bench", &command.SetRunning{Running: true})) }, nil
 	case loadSubmit:
-		return func(int) error { return second(b.do("user:bench", &job)) }, nil
+		return func(int) error { return second(b.do("user:bench", oneLineJob())) }, nil
 	case loadRenew:
 		return b.renewals(callers)
 	}
@@ -118,10 +118,12 @@ func (b *berthPeer) workload(name string, callers int) (proposer, error) {
 
 func second[T any](_ T, err error) error { return err }
 
-var job = command.Submit{Tasks: 1, Spec: model.Spec{
-	Name: "train", User: "bench", Class: model.ClassNormal, Command: "python train.py --epochs 3", GPUs: 1,
-	OnLost: model.OnLostRequeue, DisconnectGrace: model.DefaultDisconnectGrace, Grace: 30 * time.Second,
-}}
+func oneLineJob() *command.Submit {
+	return &command.Submit{Tasks: 1, Spec: model.Spec{
+		Name: "train", User: "bench", Class: model.ClassNormal, Command: "python train.py --epochs 3", GPUs: 1,
+		OnLost: model.OnLostRequeue, DisconnectGrace: model.DefaultDisconnectGrace, Grace: 30 * time.Second,
+	}}
+}
 
 // renewals registers a node for each caller, which then renews its lease.
 func (b *berthPeer) renewals(callers int) (proposer, error) {

@@ -27,11 +27,16 @@ type setup struct {
 	dir, profiles string
 	callers       []int
 	runs, trials  int
-	warm, each    time.Duration
-	watch         time.Duration
-	markdown      bool
-	tmpfs         bool
-	out, progress io.Writer
+	times
+	markdown, tmpfs bool
+	out, progress   io.Writer
+}
+
+// times are how long things are measured.
+type times struct {
+	warm  time.Duration // of commit, before anything counts
+	each  time.Duration // of a run of commit
+	watch time.Duration // of elections
 }
 
 func (s *setup) say(format string, args ...any) { fmt.Fprintf(s.progress, format+"\n", args...) }
