@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A leader that is cut off answers no linearizable read, however sure of itself it
+// is; it still gives its own past when that is asked for.
+func TestACutOffLeaderAnswersNoLinearizableRead(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		w.mustPropose(l, 1)
+		w.net.Isolate(l.name)
+		if _, err := l.Read(within(5*time.Second), Linearizable, 0); err == nil {
+			t.Error("a cut-off leader answered a linearizable read")
+		}
+		if s, err := l.Read(within(time.Second), Stale, 0); err != nil || s.Jobs.Len() != 1 {
+			t.Errorf("a stale read gave %d jobs, %v", s.Jobs.Len(), err)
+		}
+		rest := without(w.peers, l)
+		if took := w.timeToWrite(rest, time.Minute); took >= time.Minute {
+			t.Error("the others never wrote")
+		}
+	})
+}
+
+// A peer never answers with less than it has answered or forwarded before.
+func TestAPeerReadsItsOwnWrites(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		f := w.other(l)
+		_, index, err := l.Propose(within(time.Second), submit("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Saw(index) // as after forwarding it
+		if s, err := f.Read(within(time.Second), Default, 0); err != nil || s.Index < index || s.Jobs.Len() != 1 {
+			t.Errorf("a default read gave state %d: %v; want at least %d", s.Index, err, index)
+		}
+		if _, err := f.Read(within(100*time.Millisecond), Default, index+1000); !errors.Is(err, ErrBehind) {
+			t.Errorf("a read of the future gave %v", err)
+		}
+	})
+}
+
+// Reads that come together share a barrier.
+func TestReadsShareABarrier(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		before := l.Status().Last
+		var reads sync.WaitGroup
+		for range 200 {
+			reads.Go(func() {
+				if _, err := l.Read(within(time.Second), Linearizable, 0); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		reads.Wait()
+		if used := l.Status().Last - before; used > 20 {
+			t.Errorf("200 reads took %d log entries", used)
+		}
+	})
+}
+
+// A follower that cannot reach the leader says so rather than answer with the past.
+func TestACutOffFollowerAnswersNoLinearizableRead(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		f := w.other(w.leader())
+		w.net.Isolate(f.name)
+		if _, err := f.Read(within(3*time.Second), Linearizable, 0); !errors.Is(err, ErrNoLeader) {
+			t.Errorf("a cut-off follower answered %v", err)
+		}
+	})
+}
