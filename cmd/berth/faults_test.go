@@ -1,13 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"hash/crc64"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
 )
@@ -30,26 +31,25 @@ func usedStore(t *testing.T, dir, cluster string) {
 	}
 }
 
-// snapshotOf writes a snapshot into a data folder and returns its file.
+// snapshotOf writes a snapshot as raft keeps it into a data folder, and returns its
+// file.
 func snapshotOf(t *testing.T, dir, content string) string {
 	t.Helper()
-	s := openStore(t, dir, "")
-	conf := raft.Configuration{Servers: []raft.Server{{ID: "p1", Address: raft.ServerAddress(address(0))}}}
-	_, transport := raft.NewInmemTransport("")
-	sink, err := s.Snapshots().Create(raft.SnapshotVersionMax, 10, 2, conf, 1, transport)
+	usedStore(t, dir, "")
+	const name = "2-10-1"
+	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
+	_, _ = sum.Write([]byte(content))
+	about, err := json.Marshal(map[string]any{
+		"Version": 1, "ID": name, "Term": 2, "Index": 10, "ConfigurationIndex": 1, "Size": len(content), "CRC": sum.Sum(nil),
+		"Configuration": map[string]any{"Servers": []map[string]any{{"ID": "p1", "Address": address(0)}}},
+	})
+	folder := filepath.Join(dir, "snapshots", name)
+	err = errors.Join(err, os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "meta.json"), about, 0o600),
+		os.WriteFile(filepath.Join(folder, "state.bin"), []byte(content), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sink.Write([]byte(content)); err != nil {
-		t.Fatal(err)
-	}
-	if err := sink.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, "snapshots", sink.ID(), "state.bin")
+	return filepath.Join(folder, "state.bin")
 }
 
 func overwrite(t *testing.T, path string, change func([]byte) []byte) {
@@ -63,14 +63,15 @@ func overwrite(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
-// Each fault at start is one last line on standard error that names the place and
-// what to do, and exit code 1.
-func TestFaultsAtStart(t *testing.T) {
-	for name, c := range map[string]struct {
-		prepare func(t *testing.T, dir string) // in a folder that does not exist yet
-		args    []string
-		says    []string // besides the folder
-	}{
+// fault is something that keeps a server from starting.
+type fault struct {
+	prepare func(t *testing.T, dir string) // in a folder that does not exist yet
+	args    []string
+	says    []string
+}
+
+func faultsAtStart() map[string]fault {
+	return map[string]fault{
 		"port in use": {prepare: func(t *testing.T, _ string) {
 			l, err := net.Listen("tcp", address(0))
 			if err != nil {
@@ -101,7 +102,13 @@ func TestFaultsAtStart(t *testing.T) {
 		"a whole snapshot of something else": {prepare: func(t *testing.T, dir string) { snapshotOf(t, dir, "no state") },
 			says: []string{"snapshot cannot be restored", "move the folder away"}},
 		"too little space": {args: []string{"--min-free", "17179869184"}, says: []string{"MiB are needed", "make room"}},
-	} {
+	}
+}
+
+// Each fault at start is one last line on standard error that names the place and
+// what to do, and exit code 1.
+func TestFaultsAtStart(t *testing.T) {
+	for name, c := range faultsAtStart() {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			if c.prepare != nil {
