@@ -98,8 +98,10 @@ func (w *world) end() {
 }
 
 func (w *world) add(name string) *member {
-	m := &member{name: name, disk: simdisk.New(uint64(len(w.peers) + 1)), clock: &testClock{},
-		log: &testLog{}, halted: make(chan error, 1), cluster: "c1"}
+	m := &member{
+		name: name, disk: simdisk.New(uint64(len(w.peers) + 1)), clock: &testClock{},
+		log: &testLog{}, halted: make(chan error, 1), cluster: "c1",
+	}
 	m.disk.SetLatency(simdisk.Latency{Write: 100 * time.Microsecond, Sync: time.Millisecond})
 	w.peers = append(w.peers, m)
 	return m

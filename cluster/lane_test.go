@@ -202,7 +202,8 @@ func TestRenewalsAreGathered(t *testing.T) {
 		var calls sync.WaitGroup
 		var codes [3]model.Code
 		for i, r := range []command.Renewal{
-			{Node: "n1", Incarnation: inc, Epoch: 1, Seq: 1}, {Node: "n1", Incarnation: inc, Epoch: 7, Seq: 1},
+			{Node: "n1", Incarnation: inc, Epoch: 1, Seq: 1},
+			{Node: "n1", Incarnation: inc, Epoch: 7, Seq: 1},
 			{Node: "n1", Incarnation: model.Incarnation{9}, Epoch: 1, Seq: 2},
 		} {
 			calls.Go(func() {

@@ -30,8 +30,10 @@ func start(t *testing.T, cfg Config) *feeder {
 	}
 	d := &feeder{t: t, f: New(cfg)}
 	t.Cleanup(d.f.Close)
-	d.apply(&command.Bootstrap{Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: "fcfs",
-		Retention: model.Retention{Age: model.MaxDuration}})
+	d.apply(&command.Bootstrap{
+		Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: "fcfs",
+		Retention: model.Retention{Age: model.MaxDuration},
+	})
 	return d
 }
 
@@ -88,13 +90,13 @@ func TestAnUnknownEntryHalts(t *testing.T) {
 	var reason error
 	d := start(t, Config{Halt: func(err error) { reason = err }})
 	unknown := []byte{0xa4, 1, 1, 2, 1, 3, 0x60, 4, 0x81, 0xa2, 1, 0x19, 0x0f, 0xff, 4, 0xa0} // kind 4095
-	if out := d.bytes(unknown); out != ErrHalted {
+	if out, is := d.bytes(unknown).(error); !is || !errors.Is(out, ErrHalted) {
 		t.Errorf("the entry gave %v", out)
 	}
 	if _, is := errors.AsType[*command.UnknownError](reason); !is {
 		t.Errorf("halted for %v", reason)
 	}
-	if out := d.apply(statetest.Job(1)); out != ErrHalted || d.f.State().Index != 1 {
+	if out, is := d.apply(statetest.Job(1)).(error); !is || !errors.Is(out, ErrHalted) || d.f.State().Index != 1 {
 		t.Errorf("after it came %v, at %d", out, d.f.State().Index)
 	}
 }

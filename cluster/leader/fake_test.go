@@ -40,12 +40,18 @@ type waiter struct {
 }
 
 func newFake(t *testing.T) *fake {
-	f := &fake{counts: counts{flying: map[command.Kind]int{}, most: map[command.Kind]int{},
-		actors: map[string]bool{}, kinds: map[command.Kind]int{}}}
-	f.user(t, &command.Bootstrap{Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: "fcfs",
-		Retention: model.Retention{Jobs: 10, Age: time.Hour}})
-	f.user(t, &command.Register{Node: "n1", Machine: "m1", Boot: "b1", Lineage: "l1", Session: "s1",
-		Devices: []model.Device{{ID: "g1", Model: "H200", Health: model.HealthHealthy, Idle: true}}})
+	f := &fake{counts: counts{
+		flying: map[command.Kind]int{}, most: map[command.Kind]int{},
+		actors: map[string]bool{}, kinds: map[command.Kind]int{},
+	}}
+	f.user(t, &command.Bootstrap{
+		Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: "fcfs",
+		Retention: model.Retention{Jobs: 10, Age: time.Hour},
+	})
+	f.user(t, &command.Register{
+		Node: "n1", Machine: "m1", Boot: "b1", Lineage: "l1", Session: "s1",
+		Devices: []model.Device{{ID: "g1", Model: "H200", Health: model.HealthHealthy, Idle: true}},
+	})
 	return f
 }
 

@@ -61,8 +61,10 @@ func lead(t *testing.T, prepare func(*fake, *leader.Config), test func(*fake, *c
 }
 
 func job() *command.Submit {
-	return &command.Submit{Tasks: 1, Spec: model.Spec{User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1,
-		OnLost: model.OnLostHold, DisconnectGrace: time.Minute}}
+	return &command.Submit{Tasks: 1, Spec: model.Spec{
+		User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1,
+		OnLost: model.OnLostHold, DisconnectGrace: time.Minute,
+	}}
 }
 
 func (f *fake) count(k command.Kind) int {

@@ -22,8 +22,10 @@ func (c Config) withDefaults() Config {
 		value *time.Duration
 		to    time.Duration
 	}{
-		{&c.Suspect, 10 * time.Second}, {&c.Renewal, 2 * time.Second},
-		{&c.StartDeadline, 10 * time.Minute}, {&c.Retry, time.Second},
+		{&c.Suspect, 10 * time.Second},
+		{&c.Renewal, 2 * time.Second},
+		{&c.StartDeadline, 10 * time.Minute},
+		{&c.Retry, time.Second},
 	} {
 		if *d.value <= 0 {
 			*d.value = d.to

@@ -26,13 +26,18 @@ type world struct {
 
 func newWorld(t rapid.TB, onLost model.OnLost) *world {
 	w := &world{t: t, book: liveness.New(liveness.Config{})}
-	w.apply(&command.Bootstrap{Incarnation: incarnation, Level: 1, Running: true, Policy: "fcfs",
-		Retention: model.Retention{Jobs: 10, Age: time.Hour}})
+	w.apply(&command.Bootstrap{
+		Incarnation: incarnation, Level: 1, Running: true, Policy: "fcfs",
+		Retention: model.Retention{Jobs: 10, Age: time.Hour},
+	})
 	w.register("l1")
-	w.apply(&command.Submit{Tasks: 1, Spec: model.Spec{User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1,
-		OnLost: onLost, DisconnectGrace: grace}})
+	w.apply(&command.Submit{Tasks: 1, Spec: model.Spec{
+		User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1,
+		OnLost: onLost, DisconnectGrace: grace,
+	}})
 	w.apply(&command.Place{Attempt: rank.Attempt(), Ranks: []command.Placement{
-		{Node: "n1", Epoch: 1, Slots: []model.SlotKey{{GPU: "g1"}}}}})
+		{Node: "n1", Epoch: 1, Slots: []model.SlotKey{{GPU: "g1"}}},
+	}})
 	w.renew(1, 1)
 	return w
 }
@@ -56,11 +61,13 @@ func (w *world) apply(bodies ...command.Body) {
 }
 
 func (w *world) register(lineage string) {
-	w.apply(&command.Register{Node: "n1", Machine: "m1", Boot: "b1", Lineage: lineage, Session: "s1",
+	w.apply(&command.Register{
+		Node: "n1", Machine: "m1", Boot: "b1", Lineage: lineage, Session: "s1",
 		Devices: []model.Device{
 			{ID: "g1", Model: "H200", Health: model.HealthHealthy, Idle: true},
 			{ID: "g2", Model: "H200", Health: model.HealthHealthy, Idle: true},
-		}})
+		},
+	})
 }
 
 func (w *world) renew(epoch, seq uint64) {
@@ -68,8 +75,10 @@ func (w *world) renew(epoch, seq uint64) {
 }
 
 func (w *world) started() {
-	w.apply(&command.Report{Node: "n1", Incarnation: incarnation, Epoch: 1,
-		Reports: []model.Progress{{Rank: rank, Phase: model.RankRunning}}})
+	w.apply(&command.Report{
+		Node: "n1", Incarnation: incarnation, Epoch: 1,
+		Reports: []model.Progress{{Rank: rank, Phase: model.RankRunning}},
+	})
 }
 
 // decide decides and carries out what was decided.

@@ -77,7 +77,8 @@ func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
 	h := a.held(n.ID)
 	if lease.Silent < h.longest {
 		c.asSilent = a.due(lease.Silent+h.period-silence, c.asSilent, &command.Silent{
-			Node: n.ID, Epoch: c.epoch, Seq: c.seq, Elapsed: min(silence, model.MaxDuration)})
+			Node: n.ID, Epoch: c.epoch, Seq: c.seq, Elapsed: min(silence, model.MaxDuration),
+		})
 	}
 	if !c.suspect {
 		return

@@ -25,8 +25,10 @@ type cluster struct {
 
 func newCluster(t rapid.TB) *cluster {
 	c := &cluster{t: t, now: epoch}
-	c.must(&command.Bootstrap{Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: "fcfs",
-		Retention: model.Retention{Jobs: 10, Age: time.Hour}})
+	c.must(&command.Bootstrap{
+		Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: "fcfs",
+		Retention: model.Retention{Jobs: 10, Age: time.Hour},
+	})
 	return c
 }
 
@@ -63,8 +65,10 @@ func (c *cluster) node(id string, gpus int, name string) {
 }
 
 func spec(user string, gpus, nodes uint32) model.Spec {
-	return model.Spec{User: user, Class: model.ClassNormal, Command: "true", GPUs: gpus, Nodes: nodes,
-		OnLost: model.OnLostHold, DisconnectGrace: time.Minute}
+	return model.Spec{
+		User: user, Class: model.ClassNormal, Command: "true", GPUs: gpus, Nodes: nodes,
+		OnLost: model.OnLostHold, DisconnectGrace: time.Minute,
+	}
 }
 
 func (c *cluster) submit(s model.Spec, tasks, throttle uint32) {
@@ -109,8 +113,10 @@ func TestPlan(t *testing.T) {
 		{"one job wider than any node is spread", func(c *cluster) { c.submit(spec("amy", 4, 0), 1, 0) }, nil},
 		{"a throttle", func(c *cluster) { c.submit(spec("amy", 1, 0), 5, 2) }, []model.JobID{1, 1}},
 		{"a limit of GPUs", func(c *cluster) {
-			c.must(&command.SetLimit{Limit: model.Limit{Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "amy"},
-				GPUs: 2, Live: model.Unlimited, Queued: model.Unlimited, GPUsPerJob: model.Unlimited}})
+			c.must(&command.SetLimit{Limit: model.Limit{
+				Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "amy"},
+				GPUs:  2, Live: model.Unlimited, Queued: model.Unlimited, GPUsPerJob: model.Unlimited,
+			}})
 			c.submit(spec("amy", 1, 0), 3, 0)
 			c.submit(spec("bob", 1, 0), 1, 0)
 		}, []model.JobID{1, 1, 2}},
@@ -169,9 +175,12 @@ func TestABackoffIsWaitedFor(t *testing.T) {
 	s.MaxRetries = 1
 	c.submit(s, 1, 0)
 	c.plan()
-	c.must(&command.Report{Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1, Reports: []model.Progress{
-		{Rank: model.RankKey{Job: 1, N: 1}, Phase: model.RankExited, Exit: model.Exit{Code: 1}}},
-		Cleaned: []model.Cleaned{{Slot: model.SlotKey{GPU: "n1-g0"}, Rank: model.RankKey{Job: 1, N: 1}}}})
+	c.must(&command.Report{
+		Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1, Reports: []model.Progress{
+			{Rank: model.RankKey{Job: 1, N: 1}, Phase: model.RankExited, Exit: model.Exit{Code: 1}},
+		},
+		Cleaned: []model.Cleaned{{Slot: model.SlotKey{GPU: "n1-g0"}, Rank: model.RankKey{Job: 1, N: 1}}},
+	})
 	bodies, next := sched.Plan(&c.s, c.now)
 	if len(bodies) > 0 || next != c.now.Add(10*time.Second) {
 		t.Fatalf("%d commands, next at +%s", len(bodies), next.Sub(c.now))
@@ -190,14 +199,19 @@ func TestWhatIsKeptGoesToWhomItIsKeptFor(t *testing.T) {
 	c.submit(spec("amy", 1, 0), 1, 0) // job 2: first, but nothing is kept for it
 	c.submit(spec("amy", 1, 0), 1, 0)
 	victim := model.RankKey{Job: 1, N: 1}
-	c.must(&command.Preempt{Victims: []model.AttemptKey{victim.Attempt()}, Beneficiary: model.TaskKey{Job: 3},
-		Until: c.now.Add(time.Hour)})
+	c.must(&command.Preempt{
+		Victims: []model.AttemptKey{victim.Attempt()}, Beneficiary: model.TaskKey{Job: 3},
+		Until: c.now.Add(time.Hour),
+	})
 	if got := c.plan(); len(got) > 0 {
 		t.Errorf("placed %v on a GPU that is in use", got)
 	}
-	c.must(&command.Report{Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1, Reports: []model.Progress{
-		{Rank: victim, Phase: model.RankExited, Exit: model.Exit{Delivered: model.ReasonPreempt}}},
-		Cleaned: []model.Cleaned{{Slot: model.SlotKey{GPU: "n1-g0"}, Rank: victim}}})
+	c.must(&command.Report{
+		Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1, Reports: []model.Progress{
+			{Rank: victim, Phase: model.RankExited, Exit: model.Exit{Delivered: model.ReasonPreempt}},
+		},
+		Cleaned: []model.Cleaned{{Slot: model.SlotKey{GPU: "n1-g0"}, Rank: victim}},
+	})
 	if got := jobs(c.plan()); !slices.Equal(got, []model.JobID{3}) {
 		t.Errorf("placed %v, want job 3", got)
 	}
@@ -229,11 +243,15 @@ func (c *cluster) step(t *rapid.T, nodes int) {
 	n := uint32(rapid.IntRange(1, 4).Draw(t, "n")) //nolint:gosec // small
 	switch rapid.IntRange(0, 9).Draw(t, "step") {
 	case 0:
-		c.must(&command.SetNodeMode{Node: model.NodeID(fmt.Sprint("n", rapid.IntRange(0, nodes-1).Draw(t, "node"))),
-			Mode: model.NodeMode(n % 2)}) //nolint:gosec // 0 or 1
+		c.must(&command.SetNodeMode{
+			Node: model.NodeID(fmt.Sprint("n", rapid.IntRange(0, nodes-1).Draw(t, "node"))),
+			Mode: model.NodeMode(n % 2),
+		}) //nolint:gosec // 0 or 1
 	case 1:
-		c.must(&command.SetLimit{Limit: model.Limit{Scope: model.ScopeKey{Kind: model.ScopeUser, Name: user},
-			GPUs: int64(n), Live: int64(n), Queued: model.Unlimited, GPUsPerJob: model.Unlimited}})
+		c.must(&command.SetLimit{Limit: model.Limit{
+			Scope: model.ScopeKey{Kind: model.ScopeUser, Name: user},
+			GPUs:  int64(n), Live: int64(n), Queued: model.Unlimited, GPUsPerJob: model.Unlimited,
+		}})
 	case 2:
 		c.apply(&command.Cancel{Job: model.JobID(n), Task: command.AllTasks})
 	case 3:

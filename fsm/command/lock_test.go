@@ -51,9 +51,28 @@ func allFields(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	roots := []any{
-		frame{}, Result{}, model.Settings{}, model.Peer{}, model.Limit{}, model.Usage{}, model.Blob{}, model.Job{},
-		model.Task{}, model.Event{}, model.Attempt{}, model.Rank{}, model.Node{}, model.Lease{}, model.NodeUse{},
-		model.GPU{}, model.Slot{}, model.Claim{}, model.Allocation{}, model.Request{}, model.Sketch{}, model.Desired{},
+		frame{},
+		Result{},
+		model.Settings{},
+		model.Peer{},
+		model.Limit{},
+		model.Usage{},
+		model.Blob{},
+		model.Job{},
+		model.Task{},
+		model.Event{},
+		model.Attempt{},
+		model.Rank{},
+		model.Node{},
+		model.Lease{},
+		model.NodeUse{},
+		model.GPU{},
+		model.Slot{},
+		model.Claim{},
+		model.Allocation{},
+		model.Request{},
+		model.Sketch{},
+		model.Desired{},
 	}
 	for _, r := range roots {
 		fields(all, reflect.TypeOf(r))

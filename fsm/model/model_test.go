@@ -85,8 +85,27 @@ func TestFreezeFollowsTheProtocol(t *testing.T) {
 
 // Rows are comparable values: nobody who reads one can change the state.
 func TestTimesAndKeysAreRowSafe(t *testing.T) {
-	for _, row := range []any{Job{}, Task{}, Attempt{}, Rank{}, Node{}, Lease{}, GPU{}, Slot{}, Claim{}, NodeUse{},
-		Settings{}, Peer{}, Limit{}, Usage{}, Request{}, Allocation{}, Event{}, Blob{}, Sketch{}} {
+	for _, row := range []any{
+		Job{},
+		Task{},
+		Attempt{},
+		Rank{},
+		Node{},
+		Lease{},
+		GPU{},
+		Slot{},
+		Claim{},
+		NodeUse{},
+		Settings{},
+		Peer{},
+		Limit{},
+		Usage{},
+		Request{},
+		Allocation{},
+		Event{},
+		Blob{},
+		Sketch{},
+	} {
 		if !reflect.TypeOf(row).Comparable() {
 			t.Errorf("%T cannot be compared", row)
 		}

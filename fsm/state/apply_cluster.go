@@ -76,8 +76,10 @@ func applySetRetention(t *tx, b *command.SetRetention) command.Result {
 }
 
 func applySetLimit(t *tx, b *command.SetLimit) command.Result {
-	if (b.Limit == model.Limit{Scope: b.Limit.Scope, GPUs: model.Unlimited, Live: model.Unlimited,
-		Queued: model.Unlimited, GPUsPerJob: model.Unlimited}) {
+	if (b.Limit == model.Limit{
+		Scope: b.Limit.Scope, GPUs: model.Unlimited, Live: model.Unlimited,
+		Queued: model.Unlimited, GPUsPerJob: model.Unlimited,
+	}) {
 		t.limits.delete(b.Limit.Scope)
 		return ok()
 	}

@@ -56,8 +56,10 @@ func identity(t *tx, b *command.Register, old *model.Node, known bool) command.R
 			"or retire the node", b.Node, old.Machine, b.Machine)
 	}
 	if known && (b.Boot == old.LastBoot || b.Lineage == old.LastLineage) {
-		return command.Result{Code: model.CodeStaleEpoch, Number: old.Epoch,
-			Detail: "node " + string(b.Node) + " has registered since with another boot or data folder: this came late"}
+		return command.Result{
+			Code: model.CodeStaleEpoch, Number: old.Epoch,
+			Detail: "node " + string(b.Node) + " has registered since with another boot or data folder: this came late",
+		}
 	}
 	for i := range b.Devices {
 		if g, found := t.gpus.get(b.Devices[i].ID); found && g.Node != b.Node {

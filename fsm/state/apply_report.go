@@ -14,8 +14,10 @@ func speaker(t *tx, id model.NodeID, i model.Incarnation, epoch uint64) (model.N
 	case i != t.settings.Incarnation:
 		return n, refuse(model.CodeStaleIncarnation, "the cluster was restored since: node %s must register again", id)
 	case !found || n.Epoch != epoch:
-		return n, command.Result{Code: model.CodeStaleEpoch, Number: n.Epoch,
-			Detail: "node " + string(id) + " must register again"}
+		return n, command.Result{
+			Code: model.CodeStaleEpoch, Number: n.Epoch,
+			Detail: "node " + string(id) + " must register again",
+		}
 	}
 	return n, ok()
 }

@@ -170,11 +170,15 @@ func BenchmarkPlaceToCompletion(b *testing.B) {
 		rank := model.RankKey{Job: job, N: 1}
 		report := func(p model.Progress, c ...model.Cleaned) {
 			p.Rank = rank
-			r.run(mustNew(b, &command.Report{Node: id, Incarnation: model.Incarnation{1}, Epoch: 1,
-				Reports: []model.Progress{p}, Cleaned: c}))
+			r.run(mustNew(b, &command.Report{
+				Node: id, Incarnation: model.Incarnation{1}, Epoch: 1,
+				Reports: []model.Progress{p}, Cleaned: c,
+			}))
 		}
-		r.run(mustNew(b, &command.Place{Attempt: rank.Attempt(), Decided: r.s.Index,
-			Ranks: []command.Placement{{Node: id, Epoch: 1, Slots: []model.SlotKey{slot}}}}))
+		r.run(mustNew(b, &command.Place{
+			Attempt: rank.Attempt(), Decided: r.s.Index,
+			Ranks: []command.Placement{{Node: id, Epoch: 1, Slots: []model.SlotKey{slot}}},
+		}))
 		report(model.Progress{Phase: model.RankTaken})
 		report(model.Progress{Phase: model.RankRunning})
 		report(model.Progress{Phase: model.RankExited, Exit: model.Exit{Ran: time.Minute}})

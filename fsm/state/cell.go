@@ -15,7 +15,7 @@ type cell[K table.Key[K], R comparable] struct {
 	name   string // for messages
 	wakes  model.TopicSet
 	key    func(R) K
-	hook   func(old, new *R) // keeps indexes and counts in step; nil stands for no row
+	hook   func(old, next *R) // keeps indexes and counts in step; nil stands for no row
 
 	base    table.Table[K, R]
 	draft   *table.Draft[K, R]
@@ -25,9 +25,9 @@ type cell[K table.Key[K], R comparable] struct {
 
 // change is what a transaction has done to one key; nil stands for no row.
 type change[K, R any] struct {
-	key K
-	old *R // in the base
-	new *R // in the draft, where later writes of the transaction change it in place
+	key  K
+	old  *R // in the base
+	next *R // in the draft, where later writes of the transaction change it in place
 }
 
 // anyCell is a cell of any table, for loops over all of them.
@@ -44,10 +44,10 @@ func (c *cell[K, R]) get(k K) (row R, ok bool) {
 	switch {
 	case !touched:
 		return c.now().Get(k)
-	case c.changes[i].new == nil:
+	case c.changes[i].next == nil:
 		return row, false
 	}
-	return *c.changes[i].new, true
+	return *c.changes[i].next, true
 }
 
 func (c *cell[K, R]) has(k K) bool { return c.now().Has(k) }
@@ -68,12 +68,12 @@ func (c *cell[K, R]) put(row R) {
 		return
 	}
 	now := c.touch(k)
-	if now.new != nil {
-		*now.new = row
+	if now.next != nil {
+		*now.next = row
 	} else {
-		now.new = c.draft.Put(k, row)
+		now.next = c.draft.Put(k, row)
 	}
-	c.tell(&was, had, now.new)
+	c.tell(&was, had, now.next)
 }
 
 func (c *cell[K, R]) delete(k K) {
@@ -81,7 +81,7 @@ func (c *cell[K, R]) delete(k K) {
 	if !had {
 		return
 	}
-	c.touch(k).new = nil
+	c.touch(k).next = nil
 	c.draft.Delete(k)
 	c.tell(&was, had, nil)
 }
@@ -153,15 +153,15 @@ func (c *cell[K, R]) commit(to *commit) {
 	slices.SortFunc(c.changes, func(a, b change[K, R]) int { return a.key.Compare(b.key) })
 	for _, v := range c.changes {
 		switch {
-		case v.old == nil && v.new == nil, v.old != nil && v.new != nil && *v.old == *v.new:
+		case v.old == nil && v.next == nil, v.old != nil && v.next != nil && *v.old == *v.next:
 			continue
 		}
 		to.wakes |= c.wakes
 		if v.old != nil {
 			to.remove(c.number, v.old)
 		}
-		if v.new != nil {
-			to.add(c.number, v.new)
+		if v.next != nil {
+			to.add(c.number, v.next)
 		}
 	}
 }
@@ -200,14 +200,14 @@ func (x *index[K, V]) move(from K, hadFrom bool, to K, hasTo bool, v V) {
 }
 
 // reindex moves an index whose keys follow from single rows.
-func reindex[K table.Key[K], R any](x *index[K, None], old, new *R, key func(*R) (K, bool)) {
+func reindex[K table.Key[K], R any](x *index[K, None], old, next *R, key func(*R) (K, bool)) {
 	var from, to K
 	var had, has bool
 	if old != nil {
 		from, had = key(old)
 	}
-	if new != nil {
-		to, has = key(new)
+	if next != nil {
+		to, has = key(next)
 	}
 	x.move(from, had, to, has, None{})
 }

@@ -93,12 +93,14 @@ func checkUsage(c *checker) {
 		}
 	}
 	for _, slot := range c.s.Slots.All() {
-		if slot.Owner == model.OwnerAttempt {
+		switch slot.Owner {
+		case model.OwnerAttempt:
 			job, _ := c.s.Jobs.Get(slot.Rank.Job)
 			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.GPUs++ })
-		} else if slot.Owner == model.OwnerAllocation {
+		case model.OwnerAllocation:
 			a, _ := c.s.Allocations.Get(slot.Allocation)
 			use(a.Project, a.User, func(u *model.Usage) { u.GPUs++ })
+		case model.OwnerNone, model.OwnerCleaning, model.OwnerForeign:
 		}
 	}
 	same(c, TotalsAgree, "the use of", c.s.Usage, want.Table())

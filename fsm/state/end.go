@@ -167,8 +167,9 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 		sendBack(t, task, 0, e)
 	case model.ReasonExit:
 		settleExit(t, task, &job, a, e)
-	default:
-		settleLost(t, task, &job, a, e)
+	case model.ReasonNone, model.ReasonStartDeadline, model.ReasonGangBroken, model.ReasonLost, model.ReasonRebooted,
+		model.ReasonConfirmedDead:
+		settleLost(t, task, a, e)
 	}
 }
 
@@ -188,7 +189,7 @@ func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model
 }
 
 // settleLost is for ends that are no fault of the job: not charged, but bounded.
-func settleLost(t *tx, task model.Task, job *model.Job, a model.Attempt, e model.Event) {
+func settleLost(t *tx, task model.Task, a model.Attempt, e model.Event) {
 	task.Lost++
 	t.settings.Totals.Lost++
 	switch {

@@ -6,28 +6,28 @@ import "github.com/berth-gpu/berth/fsm/model"
 // table in step and, unless rows come from a snapshot that holds the counts
 // already, the counting rows.
 
-func onJob(t *tx, old, new *model.Job) {
-	reindex(&t.ended, old, new, func(j *model.Job) (EndedKey, bool) {
+func onJob(t *tx, old, next *model.Job) {
+	reindex(&t.ended, old, next, func(j *model.Job) (EndedKey, bool) {
 		return EndedKey{j.EndIndex, j.ID}, j.EndIndex > 0
 	})
 }
 
-func onTask(t *tx, old, new *model.Task) {
-	job, _ := t.jobs.get(taskOf(old, new).Key.Job)
-	reindex(&t.queue, old, new, func(k *model.Task) (key QueueKey, in bool) {
+func onTask(t *tx, old, next *model.Task) {
+	job, _ := t.jobs.get(taskOf(old, next).Key.Job)
+	reindex(&t.queue, old, next, func(k *model.Task) (key QueueKey, in bool) {
 		if in = waits(k); in {
 			key = queueKey(k.Class, &job.Spec, k.Key)
 		}
 		return key, in
 	})
-	reindex(&t.due, old, new, func(k *model.Task) (DueKey, bool) {
+	reindex(&t.due, old, next, func(k *model.Task) (DueKey, bool) {
 		return DueKey{k.NotBefore, k.Key}, waits(k) && k.NotBefore > 0
 	})
-	reindex(&t.liveTasks, old, new, func(k *model.Task) (model.TaskKey, bool) { return k.Key, k.State.Live() })
+	reindex(&t.liveTasks, old, next, func(k *model.Task) (model.TaskKey, bool) { return k.Key, k.State.Live() })
 	if t.restoring {
 		return
 	}
-	was, is := standing(old), standing(new)
+	was, is := standing(old), standing(next)
 	if was != is {
 		countJob(t, &job, was, is)
 		use(t, &job.Spec, func(u *model.Usage) {
@@ -37,9 +37,9 @@ func onTask(t *tx, old, new *model.Task) {
 	}
 }
 
-func taskOf(old, new *model.Task) *model.Task {
-	if new != nil {
-		return new
+func taskOf(old, next *model.Task) *model.Task {
+	if next != nil {
+		return next
 	}
 	return old
 }
@@ -101,29 +101,29 @@ func scopes(project, user string) []model.ScopeKey {
 	return s
 }
 
-func onRank(t *tx, old, new *model.Rank) {
-	reindex(&t.nodeRanks, old, new, func(r *model.Rank) (NodeRankKey, bool) {
+func onRank(t *tx, old, next *model.Rank) {
+	reindex(&t.nodeRanks, old, next, func(r *model.Rank) (NodeRankKey, bool) {
 		return NodeRankKey{r.Node, r.Key}, !r.Phase.Ended()
 	})
 }
 
-func onNodeUse(t *tx, old, new *model.NodeUse) {
-	reindex(&t.byFree, old, new, func(u *model.NodeUse) (FreeKey, bool) {
+func onNodeUse(t *tx, old, next *model.NodeUse) {
+	reindex(&t.byFree, old, next, func(u *model.NodeUse) (FreeKey, bool) {
 		return FreeKey{u.Free, u.Node}, u.Free > 0
 	})
 }
 
-func onRequest(t *tx, old, new *model.Request) {
-	reindex(&t.born, old, new, func(r *model.Request) (BornKey, bool) { return BornKey{r.Born, r.Key}, true })
+func onRequest(t *tx, old, next *model.Request) {
+	reindex(&t.born, old, next, func(r *model.Request) (BornKey, bool) { return BornKey{r.Born, r.Key}, true })
 }
 
-func onSketch(t *tx, old, new *model.Sketch) {
-	reindex(&t.sketchAge, old, new, func(k *model.Sketch) (SketchAgeKey, bool) {
+func onSketch(t *tx, old, next *model.Sketch) {
+	reindex(&t.sketchAge, old, next, func(k *model.Sketch) (SketchAgeKey, bool) {
 		return SketchAgeKey{k.Updated, k.Key}, true
 	})
 }
 
-func onAllocation(t *tx, old, new *model.Allocation) {
+func onAllocation(t *tx, old, next *model.Allocation) {
 	key := func(a *model.Allocation) (AllocationKey, bool) {
 		return AllocationKey{a.Class, a.Index, a.ID}, a.State == model.AllocationQueued
 	}
@@ -132,51 +132,51 @@ func onAllocation(t *tx, old, new *model.Allocation) {
 	if old != nil {
 		from, had = key(old)
 	}
-	if new != nil {
-		to, has = key(new)
+	if next != nil {
+		to, has = key(next)
 	}
 	t.waiting.move(from, had, to, has, to.ID)
 }
 
-func onGPU(t *tx, old, new *model.GPU) {
-	reindex(&t.nodeGPUs, old, new, func(g *model.GPU) (model.AddressKey, bool) {
+func onGPU(t *tx, old, next *model.GPU) {
+	reindex(&t.nodeGPUs, old, next, func(g *model.GPU) (model.AddressKey, bool) {
 		return model.AddressKey{Node: g.Node, Index: g.Index, GPU: g.ID}, true
 	})
-	if t.restoring || old == nil || new == nil || old.Health.Usable() == new.Health.Usable() {
+	if t.restoring || old == nil || next == nil || old.Health.Usable() == next.Health.Usable() {
 		return
 	}
-	for n := range new.Slots {
-		key := model.SlotKey{GPU: new.ID, Slot: n}
+	for n := range next.Slots {
+		key := model.SlotKey{GPU: next.ID, Slot: n}
 		if slot, found := t.slots.get(key); found {
 			claimed := t.claims.has(key)
-			shift(t, slot.Node, part(&slot, old.Health, claimed), part(&slot, new.Health, claimed))
+			shift(t, slot.Node, part(&slot, old.Health, claimed), part(&slot, next.Health, claimed))
 		}
 	}
 }
 
-func onSlot(t *tx, old, new *model.Slot) {
-	reindex(&t.owners, old, new, func(s *model.Slot) (OwnerKey, bool) {
+func onSlot(t *tx, old, next *model.Slot) {
+	reindex(&t.owners, old, next, func(s *model.Slot) (OwnerKey, bool) {
 		return OwnerKey{s.Rank, s.Allocation, s.Key}, s.Owner != model.OwnerNone
 	})
 	if t.restoring {
 		return
 	}
-	s := new
+	s := next
 	if s == nil {
 		s = old
 	}
 	gpu, _ := t.gpus.get(s.Key.GPU)
 	claimed := t.claims.has(s.Key)
-	shift(t, s.Node, part(old, gpu.Health, claimed), part(new, gpu.Health, claimed))
+	shift(t, s.Node, part(old, gpu.Health, claimed), part(next, gpu.Health, claimed))
 	charge(t, old, -1)
-	charge(t, new, 1)
+	charge(t, next, 1)
 }
 
-func onClaim(t *tx, old, new *model.Claim) {
-	reindex(&t.claimedFor, old, new, func(c *model.Claim) (ClaimKey, bool) {
+func onClaim(t *tx, old, next *model.Claim) {
+	reindex(&t.claimedFor, old, next, func(c *model.Claim) (ClaimKey, bool) {
 		return ClaimKey{c.Beneficiary, c.Slot}, true
 	})
-	c := new
+	c := next
 	if c == nil {
 		c = old
 	}
@@ -185,7 +185,7 @@ func onClaim(t *tx, old, new *model.Claim) {
 		return
 	}
 	gpu, _ := t.gpus.get(c.Slot.GPU)
-	shift(t, slot.Node, part(&slot, gpu.Health, old != nil), part(&slot, gpu.Health, new != nil))
+	shift(t, slot.Node, part(&slot, gpu.Health, old != nil), part(&slot, gpu.Health, next != nil))
 }
 
 // share is the part of its node's slots that a slot belongs to.

@@ -37,7 +37,8 @@ func TestClaims(t *testing.T) {
 			}
 			other := model.TaskKey{Job: l.Submit(1)}
 			wantCode(t, l.Try(&command.Place{Attempt: other.Attempt(1), Ranks: []command.Placement{
-				{Node: "n1", Epoch: l.n1.Epoch(), Slots: []model.SlotKey{{GPU: "n1-0"}}}}}), model.CodeConflict)
+				{Node: "n1", Epoch: l.n1.Epoch(), Slots: []model.SlotKey{{GPU: "n1-0"}}},
+			}}), model.CodeConflict)
 			v.do(l, to)
 			if got := l.State.Claims.Len(); got != v.left {
 				t.Errorf("%d claims are left, want %d", got, v.left)

@@ -83,7 +83,8 @@ func TestNodesThatTakeNoWork(t *testing.T) {
 	l := running(t, 4)
 	l.Do(&command.SetNodeMode{Node: "n2", Mode: model.ModeCordoned})
 	b := &command.Place{Attempt: model.AttemptKey{Job: l.Submit(1), N: 1}, Ranks: []command.Placement{
-		{Node: "n2", Epoch: l.n2.Epoch(), Slots: []model.SlotKey{{GPU: "n2-0"}}}}}
+		{Node: "n2", Epoch: l.n2.Epoch(), Slots: []model.SlotKey{{GPU: "n2-0"}}},
+	}}
 	wantCode(t, l.Try(b), model.CodeUnavailable)
 	l.Do(&command.SetNodeMode{Node: "n2", Mode: model.ModeOpen})
 	l.n2.Suspect()

@@ -141,7 +141,7 @@ func step(g *gen, r *model.Rank, stop model.Reason) model.Progress {
 		if g.roll(2) == 0 {
 			p.Exit.Delivered = min(stop, model.ReasonCancel)
 		}
-	default:
+	case model.RankAssigned, model.RankTaken, model.RankRunning, model.RankLost:
 	}
 	return p
 }

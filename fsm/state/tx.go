@@ -82,45 +82,83 @@ func begin(s *State, m Meta) *tx {
 
 // open gives every cell its table, its number for ever, and its hook.
 func (t *tx) open(s *Tables) {
-	t.globals = cell[Only, model.Settings]{number: 1, name: "settings", base: s.Globals,
-		key: func(model.Settings) Only { return Only{} }}
-	t.peers = cell[model.PeerID, model.Peer]{number: 2, name: "peers", base: s.Peers, wakes: wakes(model.TopicSettings),
-		key: func(r model.Peer) model.PeerID { return r.ID }}
-	t.limits = cell[model.ScopeKey, model.Limit]{number: 3, name: "limits", base: s.Limits,
-		wakes: wakes(model.TopicSettings), key: func(r model.Limit) model.ScopeKey { return r.Scope }}
-	t.usage = cell[model.ScopeKey, model.Usage]{number: 4, name: "usage", base: s.Usage,
-		key: func(r model.Usage) model.ScopeKey { return r.Scope }}
-	t.blobs = cell[model.Hash, model.Blob]{number: 5, name: "blobs", base: s.Blobs,
-		key: func(r model.Blob) model.Hash { return r.Hash }}
-	t.jobs = cell[model.JobID, model.Job]{number: 6, name: "jobs", base: s.Jobs, wakes: wakes(model.TopicJob),
-		key: func(r model.Job) model.JobID { return r.ID }, hook: bind(t, onJob)}
-	t.tasks = cell[model.TaskKey, model.Task]{number: 7, name: "tasks", base: s.Tasks, wakes: wakes(model.TopicJob),
-		key: func(r model.Task) model.TaskKey { return r.Key }, hook: bind(t, onTask)}
-	t.events = cell[model.EventKey, model.Event]{number: 8, name: "events", base: s.Events, wakes: wakes(model.TopicJob),
-		key: func(r model.Event) model.EventKey { return r.Key }}
-	t.attempts = cell[model.AttemptKey, model.Attempt]{number: 9, name: "attempts", base: s.Attempts,
-		wakes: wakes(model.TopicJob), key: func(r model.Attempt) model.AttemptKey { return r.Key }}
-	t.ranks = cell[model.RankKey, model.Rank]{number: 10, name: "ranks", base: s.Ranks, wakes: wakes(model.TopicJob),
-		key: func(r model.Rank) model.RankKey { return r.Key }, hook: bind(t, onRank)}
-	t.nodes = cell[model.NodeID, model.Node]{number: 11, name: "nodes", base: s.Nodes, wakes: wakes(model.TopicNode),
-		key: func(r model.Node) model.NodeID { return r.ID }}
-	t.leases = cell[model.NodeID, model.Lease]{number: 12, name: "leases", base: s.Leases, wakes: wakes(model.TopicLease),
-		key: func(r model.Lease) model.NodeID { return r.Node }}
-	t.nodeUse = cell[model.NodeID, model.NodeUse]{number: 13, name: "node_use", base: s.NodeUse,
-		wakes: wakes(model.TopicNode), key: func(r model.NodeUse) model.NodeID { return r.Node }, hook: bind(t, onNodeUse)}
-	t.gpus = cell[model.GPUID, model.GPU]{number: 14, name: "gpus", base: s.GPUs, wakes: wakes(model.TopicFleet),
-		key: func(r model.GPU) model.GPUID { return r.ID }, hook: bind(t, onGPU)}
-	t.slots = cell[model.SlotKey, model.Slot]{number: 15, name: "slots", base: s.Slots, wakes: wakes(model.TopicFleet),
-		key: func(r model.Slot) model.SlotKey { return r.Key }, hook: bind(t, onSlot)}
-	t.claims = cell[model.SlotKey, model.Claim]{number: 16, name: "claims", base: s.Claims, wakes: wakes(model.TopicFleet),
-		key: func(r model.Claim) model.SlotKey { return r.Slot }, hook: bind(t, onClaim)}
-	t.allocations = cell[model.AllocationID, model.Allocation]{number: 17, name: "allocations", base: s.Allocations,
+	t.globals = cell[Only, model.Settings]{
+		number: 1, name: "settings", base: s.Globals,
+		key: func(model.Settings) Only { return Only{} },
+	}
+	t.peers = cell[model.PeerID, model.Peer]{
+		number: 2, name: "peers", base: s.Peers, wakes: wakes(model.TopicSettings),
+		key: func(r model.Peer) model.PeerID { return r.ID },
+	}
+	t.limits = cell[model.ScopeKey, model.Limit]{
+		number: 3, name: "limits", base: s.Limits,
+		wakes: wakes(model.TopicSettings), key: func(r model.Limit) model.ScopeKey { return r.Scope },
+	}
+	t.usage = cell[model.ScopeKey, model.Usage]{
+		number: 4, name: "usage", base: s.Usage,
+		key: func(r model.Usage) model.ScopeKey { return r.Scope },
+	}
+	t.blobs = cell[model.Hash, model.Blob]{
+		number: 5, name: "blobs", base: s.Blobs,
+		key: func(r model.Blob) model.Hash { return r.Hash },
+	}
+	t.jobs = cell[model.JobID, model.Job]{
+		number: 6, name: "jobs", base: s.Jobs, wakes: wakes(model.TopicJob),
+		key: func(r model.Job) model.JobID { return r.ID }, hook: bind(t, onJob),
+	}
+	t.tasks = cell[model.TaskKey, model.Task]{
+		number: 7, name: "tasks", base: s.Tasks, wakes: wakes(model.TopicJob),
+		key: func(r model.Task) model.TaskKey { return r.Key }, hook: bind(t, onTask),
+	}
+	t.events = cell[model.EventKey, model.Event]{
+		number: 8, name: "events", base: s.Events, wakes: wakes(model.TopicJob),
+		key: func(r model.Event) model.EventKey { return r.Key },
+	}
+	t.attempts = cell[model.AttemptKey, model.Attempt]{
+		number: 9, name: "attempts", base: s.Attempts,
+		wakes: wakes(model.TopicJob), key: func(r model.Attempt) model.AttemptKey { return r.Key },
+	}
+	t.ranks = cell[model.RankKey, model.Rank]{
+		number: 10, name: "ranks", base: s.Ranks, wakes: wakes(model.TopicJob),
+		key: func(r model.Rank) model.RankKey { return r.Key }, hook: bind(t, onRank),
+	}
+	t.nodes = cell[model.NodeID, model.Node]{
+		number: 11, name: "nodes", base: s.Nodes, wakes: wakes(model.TopicNode),
+		key: func(r model.Node) model.NodeID { return r.ID },
+	}
+	t.leases = cell[model.NodeID, model.Lease]{
+		number: 12, name: "leases", base: s.Leases, wakes: wakes(model.TopicLease),
+		key: func(r model.Lease) model.NodeID { return r.Node },
+	}
+	t.nodeUse = cell[model.NodeID, model.NodeUse]{
+		number: 13, name: "node_use", base: s.NodeUse,
+		wakes: wakes(model.TopicNode), key: func(r model.NodeUse) model.NodeID { return r.Node }, hook: bind(t, onNodeUse),
+	}
+	t.gpus = cell[model.GPUID, model.GPU]{
+		number: 14, name: "gpus", base: s.GPUs, wakes: wakes(model.TopicFleet),
+		key: func(r model.GPU) model.GPUID { return r.ID }, hook: bind(t, onGPU),
+	}
+	t.slots = cell[model.SlotKey, model.Slot]{
+		number: 15, name: "slots", base: s.Slots, wakes: wakes(model.TopicFleet),
+		key: func(r model.Slot) model.SlotKey { return r.Key }, hook: bind(t, onSlot),
+	}
+	t.claims = cell[model.SlotKey, model.Claim]{
+		number: 16, name: "claims", base: s.Claims, wakes: wakes(model.TopicFleet),
+		key: func(r model.Claim) model.SlotKey { return r.Slot }, hook: bind(t, onClaim),
+	}
+	t.allocations = cell[model.AllocationID, model.Allocation]{
+		number: 17, name: "allocations", base: s.Allocations,
 		wakes: wakes(model.TopicFleet), key: func(r model.Allocation) model.AllocationID { return r.ID },
-		hook: bind(t, onAllocation)}
-	t.requests = cell[model.RequestKey, model.Request]{number: 18, name: "requests", base: s.Requests,
-		key: func(r model.Request) model.RequestKey { return r.Key }, hook: bind(t, onRequest)}
-	t.sketches = cell[model.SketchKey, model.Sketch]{number: 19, name: "sketches", base: s.Sketches,
-		key: func(r model.Sketch) model.SketchKey { return r.Key }, hook: bind(t, onSketch)}
+		hook: bind(t, onAllocation),
+	}
+	t.requests = cell[model.RequestKey, model.Request]{
+		number: 18, name: "requests", base: s.Requests,
+		key: func(r model.Request) model.RequestKey { return r.Key }, hook: bind(t, onRequest),
+	}
+	t.sketches = cell[model.SketchKey, model.Sketch]{
+		number: 19, name: "sketches", base: s.Sketches,
+		key: func(r model.Sketch) model.SketchKey { return r.Key }, hook: bind(t, onSketch),
+	}
 }
 
 const tableCount = 19
@@ -157,8 +195,8 @@ func (t *tx) close(d digest) State {
 }
 
 // bind gives a hook its transaction.
-func bind[R any](t *tx, hook func(t *tx, old, new *R)) func(old, new *R) {
-	return func(old, new *R) { hook(t, old, new) }
+func bind[R any](t *tx, hook func(t *tx, old, next *R)) func(old, next *R) {
+	return func(old, next *R) { hook(t, old, next) }
 }
 
 func ok() command.Result { return command.Result{} }
