@@ -78,10 +78,16 @@ func inWorld(t *testing.T, n int, change func(*member), test func(*world)) {
 		}
 		for _, m := range w.peers {
 			w.start(m)
-			if err := m.Bootstrap(w.founders()); err != nil {
-				t.Fatal(err)
-			}
 		}
+		var founding sync.WaitGroup
+		for _, m := range w.peers {
+			founding.Go(func() {
+				if err := m.Bootstrap(w.founders()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		founding.Wait()
 		w.leader()
 		test(w)
 	})

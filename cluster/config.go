@@ -79,7 +79,7 @@ type Tuning struct {
 	TrailingLogs      uint64        // entries kept behind a snapshot; 10240, and not less
 	SnapshotRate      int64         // bytes a second; 64 MiB, 0 keeps the default, negative: unlimited
 	CommitTimeout     time.Duration // how soon an idle follower learns of a commit; 5 ms
-	InFlight          int           // entries under way at once; 4
+	InFlight          int           // entries under way at once; 1
 	RenewWindow       time.Duration // renewals gathered into one entry; 200 ms
 	StartDeadline     time.Duration // of attempts; 10 min
 	Retention         model.Retention
@@ -138,7 +138,7 @@ func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
 		t.SnapshotRate = 64 << 20
 	}
 	if t.InFlight == 0 {
-		t.InFlight = 4
+		t.InFlight = 1
 	}
 	if t.Retention == (model.Retention{}) {
 		t.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}

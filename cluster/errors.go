@@ -24,6 +24,9 @@ var (
 	ErrDiverged = errors.New("the peers' states differ")
 	// ErrClosed says that this peer has been shut down or has halted.
 	ErrClosed = errors.New("this peer has stopped")
+	// ErrWiped says that this peer has been a member before, but its stores are new.
+	ErrWiped = errors.New("the cluster remembers this peer, but its data folder is new: remove the peer from the " +
+		"cluster, then join under another id")
 	// ErrBehind says that this peer cannot answer at the wanted index in time.
 	ErrBehind = errors.New("this peer is behind")
 )

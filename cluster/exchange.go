@@ -95,7 +95,9 @@ func (p *Peer) onExchange(_ context.Context, _ string, body []byte) ([]byte, err
 	if err := cbor.Unmarshal(body, &theirs); err != nil {
 		return nil, fmt.Errorf("reading an exchange: %w", err)
 	}
-	return cbor.Marshal(p.hello())
+	ours, s := p.hello(), p.State()
+	ours.Known = s.Peers.Has(theirs.Peer.ID)
+	return cbor.Marshal(ours)
 }
 
 func (p *Peer) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte, error) {

@@ -38,6 +38,7 @@ type hello struct {
 	Last    uint64     `cbor:"5,keyasint,omitempty"` // newest entry in its log
 	Applied uint64     `cbor:"6,keyasint,omitempty"`
 	Marks   []fsm.Mark `cbor:"7,keyasint,omitempty"`
+	Known   bool       `cbor:"8,keyasint,omitempty"` // in an answer: the asker has been a member before
 }
 
 // fresh is how long a peer's word counts.

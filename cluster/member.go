@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -16,7 +18,15 @@ import (
 // Bootstrap founds a cluster of the given peers. Every founding peer calls it
 // with the same list on new stores; a peer that belongs to a cluster already goes
 // on in it, so that a founding command can stay in a unit file.
+//
+// A peer with new stores that the others remember has lost its memory. Under its
+// old id it could vote twice in one term, and a majority with it could forget what
+// was acknowledged; so it is refused with ErrWiped, if another founder can be
+// asked.
 func (p *Peer) Bootstrap(founders []Server) error {
+	if p.raft.LastIndex() == 0 && p.remembered(founders) {
+		return ErrWiped
+	}
 	var c raft.Configuration
 	for _, s := range founders {
 		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(s.ID), Address: raft.ServerAddress(s.Address)})
@@ -28,10 +38,32 @@ func (p *Peer) Bootstrap(founders []Server) error {
 	return nil
 }
 
+// remembered asks the other founders whether this peer has been a member before.
+func (p *Peer) remembered(founders []Server) bool {
+	ctx, cancel := context.WithTimeout(p.life.ctx, time.Second)
+	defer cancel()
+	var asking sync.WaitGroup
+	var known atomic.Bool
+	for _, s := range founders {
+		if s.ID == p.cfg.Self.ID {
+			continue
+		}
+		asking.Go(func() {
+			var theirs hello
+			if err := p.call(ctx, s.Address, methodExchange, p.hello(), &theirs); err == nil && theirs.Known {
+				known.Store(true)
+			}
+		})
+	}
+	asking.Wait()
+	return known.Load()
+}
+
 // joining is what a new peer sends, joined what it learns.
 type joining struct {
 	Cluster string     `cbor:"1,keyasint,omitempty"`
 	Peer    model.Peer `cbor:"2,keyasint"`
+	Fresh   bool       `cbor:"3,keyasint,omitempty"` // its stores are new
 }
 
 type joined struct {
@@ -64,7 +96,7 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 // joinAt asks one peer, and the leader that it names.
 func (p *Peer) joinAt(ctx context.Context, address string) error {
 	for range 2 {
-		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
+		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Fresh: p.raft.LastIndex() == 0}
 		var a joined
 		err := p.call(ctx, address, methodJoin, q, &a)
 		if err == nil {
@@ -100,6 +132,9 @@ func (p *Peer) onJoin(ctx context.Context, _ string, body []byte) ([]byte, error
 	}
 	if !p.leads() {
 		return nil, p.redirect()
+	}
+	if s := p.State(); q.Fresh && s.Peers.Has(q.Peer.ID) {
+		return nil, &raftnet.RemoteError{Code: codeForeign, Text: ErrWiped.Error()}
 	}
 	if err := p.take(ctx, q.Peer); err != nil {
 		return nil, err
