@@ -42,8 +42,10 @@ type anyCell interface {
 func (c *cell[K, R]) get(k K) (row R, ok bool) {
 	i, touched := c.at[k]
 	switch {
+	case !touched && c.draft != nil:
+		return c.draft.Get(k)
 	case !touched:
-		return c.now().Get(k)
+		return c.base.Get(k)
 	case c.changes[i].next == nil:
 		return row, false
 	}
@@ -67,7 +69,7 @@ func (c *cell[K, R]) put(row R) {
 	if had && was == row {
 		return
 	}
-	now := c.touch(k)
+	now := c.touch(k, &was, had)
 	if now.next != nil {
 		*now.next = row
 	} else {
@@ -81,7 +83,7 @@ func (c *cell[K, R]) delete(k K) {
 	if !had {
 		return
 	}
-	c.touch(k).next = nil
+	c.touch(k, &was, had).next = nil
 	c.draft.Delete(k)
 	c.tell(&was, had, nil)
 }
@@ -98,8 +100,9 @@ func (c *cell[K, R]) tell(was *R, had bool, now *R) {
 	}
 }
 
-// touch finds or begins the change of a key. It is valid until the next touch.
-func (c *cell[K, R]) touch(k K) *change[K, R] {
+// touch finds or begins the change of a key, whose row so far is was, if it had
+// one. It is valid until the next touch.
+func (c *cell[K, R]) touch(k K, was *R, had bool) *change[K, R] {
 	if i, touched := c.at[k]; touched {
 		return &c.changes[i]
 	}
@@ -110,7 +113,8 @@ func (c *cell[K, R]) touch(k K) *change[K, R] {
 	c.at[k] = len(c.changes)
 	c.changes = append(c.changes, change[K, R]{key: k})
 	now := &c.changes[len(c.changes)-1]
-	if old, had := c.base.Get(k); had {
+	if had {
+		old := *was
 		now.old = &old
 	}
 	return now

@@ -116,13 +116,21 @@ func (t Table[K, R]) Fork() *Draft[K, R] {
 // Draft is a table that one goroutine is changing.
 type Draft[K Key[K], R any] struct {
 	tree *btree.BTreeG[*item[K, R]]
+	want item[K, R] // what is looked for; kept, so that a look-up allocates nothing
 }
 
 // Table publishes the draft, which must not be changed after.
 func (d *Draft[K, R]) Table() Table[K, R] { return Table[K, R]{d.tree} }
 
 // Get is the row of a key.
-func (d *Draft[K, R]) Get(k K) (R, bool) { return Table[K, R]{d.tree}.Get(k) }
+func (d *Draft[K, R]) Get(k K) (row R, ok bool) {
+	d.want.key = k
+	it, ok := d.tree.Get(&d.want)
+	if !ok {
+		return row, false
+	}
+	return *it.row, true
+}
 
 // Put stores a row under a key, in place of one that was there. It returns where
 // the row lies, so that until the draft is published it can be changed again
@@ -143,4 +151,7 @@ func (d *Draft[K, R]) Append(k K, row R) bool {
 }
 
 // Delete removes a key's row, if there is one.
-func (d *Draft[K, R]) Delete(k K) { d.tree.Delete(&item[K, R]{key: k}) }
+func (d *Draft[K, R]) Delete(k K) {
+	d.want.key = k
+	d.tree.Delete(&d.want)
+}
