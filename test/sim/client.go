@@ -82,8 +82,8 @@ func (u *user) try(ctx context.Context, d *deed, data []byte) bool {
 	if err != nil || cbor.Unmarshal(answer, &p) != nil {
 		return false
 	}
-	if p.Result.Code == model.CodeNotBootstrapped {
-		return false // the first leader has just been elected
+	if c := p.Result.Code; c == model.CodeNotBootstrapped || c == model.CodeClock {
+		return false // the cluster has just been founded, or its leader's clock is wrong: nothing was done
 	}
 	d.result, d.acked = p.Result, true
 	return true

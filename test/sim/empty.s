@@ -1,0 +1,1 @@
+// Lets runtimeSeed have no body: the overlay of the runtime provides it.
