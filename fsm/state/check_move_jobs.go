@@ -28,7 +28,10 @@ func moveJobs(m *mover) {
 	for id := range m.s.Jobs.All() {
 		m.hold(id >= from.NextJob || m.was.Jobs.Has(id), NothingLost, "job %s is new under an old number", id)
 	}
-	m.hold(to.NextJob == from.NextJob+jobs || to.Incarnation != from.Incarnation, NothingLost, "%d jobs are new, the next goes from %s to %s",
+	// A restore skips numbers, and an entry may hold several.
+	gap := to.NextJob - from.NextJob - jobs
+	restored := to.Incarnation != from.Incarnation || !m.one
+	m.hold(gap == 0 || (restored && gap%jumpAfterRestore == 0), NothingLost, "%d jobs are new, the next goes from %s to %s",
 		jobs, from.NextJob, to.NextJob)
 	m.hold(to.Totals.Submitted == from.Totals.Submitted+tasks, TotalsAgree, "%d tasks are new, counted are %d", tasks,
 		to.Totals.Submitted-from.Totals.Submitted)
