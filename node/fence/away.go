@@ -35,6 +35,10 @@ type Answer struct {
 // instant plus T. What was proposed before it waited for the fence that was in
 // force then, and this rule does not revive an attempt whose fence has begun.
 //
+// The second needs liveness.Config.Anew: without it a leader also counts the
+// silence that leaders before it have witnessed and committed, which no answer to
+// these questions voids, and so may give up a rank too early.
+//
 // "At the same time" is the heart of it. Under a leader that leads on, each peer
 // can be cut off for a moment in turn, and peers asked one after the other then
 // all answer truthfully that they hear no leader.

@@ -42,7 +42,9 @@ func MustFreeze(before, after Reading, t time.Duration) bool {
 // its K: nothing but an operator's word can have replaced it, and an absent
 // control plane must not stop it for good.
 //
-// A frozen rank stays under its [Guard], which may have it killed meanwhile.
+// A frozen rank stays under its [Guard], which may have it killed meanwhile. One
+// that is frozen when the host stands still again is frozen anew, with a later
+// since: a renewal sent between the two standstills proves nothing of the second.
 func MayThaw(now, since, start Boot, wanted bool, f model.Frozen) bool {
 	if f.OnLost == model.OnLostHold && now >= since.Add(f.Kill) {
 		return true
