@@ -88,10 +88,14 @@ func faultsAtStart() map[string]fault {
 			s := openStore(t, dir, "")
 			t.Cleanup(func() { _ = s.Close() })
 		}, says: []string{"another process uses this data folder", "--data-dir"}},
-		"the folder of another cluster": {prepare: func(t *testing.T, dir string) { usedStore(t, dir, "other") },
-			says: []string{"belongs to cluster other", "--data-dir"}},
-		"the folder of another peer": {prepare: func(t *testing.T, dir string) { usedStore(t, dir, "") },
-			args: []string{"--id", "p2", "--bootstrap", "p2=" + address(0)}, says: []string{"belongs to peer p1, not to peer p2"}},
+		"the folder of another cluster": {
+			prepare: func(t *testing.T, dir string) { usedStore(t, dir, "other") },
+			says:    []string{"belongs to cluster other", "--data-dir"},
+		},
+		"the folder of another peer": {
+			prepare: func(t *testing.T, dir string) { usedStore(t, dir, "") },
+			args:    []string{"--id", "p2", "--bootstrap", "p2=" + address(0)}, says: []string{"belongs to peer p1, not to peer p2"},
+		},
 		"a store that is cut off": {prepare: func(t *testing.T, dir string) {
 			usedStore(t, dir, "")
 			overwrite(t, filepath.Join(dir, "raft.db"), func(b []byte) []byte { return b[:len(b)/2] })
@@ -99,8 +103,10 @@ func faultsAtStart() map[string]fault {
 		"a snapshot with a flipped bit": {prepare: func(t *testing.T, dir string) {
 			overwrite(t, snapshotOf(t, dir, "BERTHSNAP and more"), func(b []byte) []byte { b[3] ^= 1; return b })
 		}, says: []string{"snapshots", "damaged", "rejoins"}},
-		"a whole snapshot of something else": {prepare: func(t *testing.T, dir string) { snapshotOf(t, dir, "no state") },
-			says: []string{"snapshot cannot be restored", "move the folder away"}},
+		"a whole snapshot of something else": {
+			prepare: func(t *testing.T, dir string) { snapshotOf(t, dir, "no state") },
+			says:    []string{"snapshot cannot be restored", "move the folder away"},
+		},
 		"too little space": {args: []string{"--min-free", "17179869184"}, says: []string{"MiB are needed", "make room"}},
 	}
 }

@@ -54,15 +54,21 @@ func registration(lineage string, empty bool) *command.Register {
 func base(t time.Duration, m mutant) state.State {
 	var s state.State
 	for _, b := range []command.Body{
-		&command.Bootstrap{Incarnation: incarnation, Level: 1, Running: true, Policy: "fcfs",
-			Retention: model.Retention{Jobs: 10, Age: time.Hour}},
+		&command.Bootstrap{
+			Incarnation: incarnation, Level: 1, Running: true, Policy: "fcfs",
+			Retention: model.Retention{Jobs: 10, Age: time.Hour},
+		},
 		registration("", true),
-		&command.Submit{Tasks: 1, Spec: model.Spec{User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1,
-			OnLost: model.OnLostRequeue, DisconnectGrace: t}},
+		&command.Submit{Tasks: 1, Spec: model.Spec{
+			User: "alice", Class: model.ClassNormal, Command: "true", GPUs: 1,
+			OnLost: model.OnLostRequeue, DisconnectGrace: t,
+		}},
 		&command.Place{Attempt: rankKey.Attempt(), Ranks: []command.Placement{
-			{Node: node, Epoch: 1, Slots: []model.SlotKey{{GPU: "g1"}}}}},
+			{Node: node, Epoch: 1, Slots: []model.SlotKey{{GPU: "g1"}}},
+		}},
 		&command.Report{Node: node, Incarnation: incarnation, Epoch: 1, Reports: []model.Progress{
-			{Rank: rankKey, Phase: model.RankRunning}}},
+			{Rank: rankKey, Phase: model.RankRunning},
+		}},
 		&command.Renew{Renewals: []command.Renewal{{Node: node, Incarnation: incarnation, Epoch: 1, Seq: 1}}},
 	} {
 		var r []command.Result
