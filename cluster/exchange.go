@@ -27,15 +27,18 @@ const (
 	codeForeign                                 // of another cluster
 )
 
-func (p *Peer) handleCalls() {
+// exchanger is a peer as it talks with the others.
+type exchanger struct{ *Peer }
+
+func (p exchanger) handleCalls() {
 	p.wire.server.Handle(methodExchange, p.onExchange)
-	p.wire.server.Handle(methodJoin, p.onJoin)
+	p.wire.server.Handle(methodJoin, membership{p.Peer}.onJoin)
 	p.wire.server.Handle(methodReadIndex, p.onReadIndex)
 }
 
 // exchange tells every other peer once a second how this one stands, and hears
 // the same of it.
-func (p *Peer) exchange(ctx context.Context) {
+func (p exchanger) exchange(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var before []Server
@@ -60,7 +63,7 @@ func (p *Peer) exchange(ctx context.Context) {
 	}
 }
 
-func (p *Peer) exchangeWith(ctx context.Context, s Server) {
+func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	sent, wall := p.cfg.Clock.Boot(), p.cfg.Clock.Wall()
@@ -78,19 +81,19 @@ func (p *Peer) exchangeWith(ctx context.Context, s Server) {
 	p.mates.note(theirs, now, theirs.Wall.Time().Sub(mid))
 }
 
-func (p *Peer) sameCluster(theirs string) bool {
+func (p exchanger) sameCluster(theirs string) bool {
 	ours := p.mates.cluster(p.cfg.Cluster)
 	return theirs == "" || ours == "" || theirs == ours
 }
 
-func (p *Peer) hello() hello {
+func (p exchanger) hello() hello {
 	return hello{
 		Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Wall: model.TimeOf(p.cfg.Clock.Wall()),
 		Term: p.raft.CurrentTerm(), Last: p.raft.LastIndex(), Applied: p.fsm.State().Index, Marks: p.fsm.Marks(),
 	}
 }
 
-func (p *Peer) onExchange(_ context.Context, _ string, body []byte) ([]byte, error) {
+func (p exchanger) onExchange(_ context.Context, _ string, body []byte) ([]byte, error) {
 	var theirs hello
 	if err := cbor.Unmarshal(body, &theirs); err != nil {
 		return nil, fmt.Errorf("reading an exchange: %w", err)
@@ -100,7 +103,7 @@ func (p *Peer) onExchange(_ context.Context, _ string, body []byte) ([]byte, err
 	return cbor.Marshal(ours)
 }
 
-func (p *Peer) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+func (p exchanger) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 	if !p.leads() {
 		return nil, p.redirect()
 	}
@@ -112,12 +115,12 @@ func (p *Peer) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte, err
 }
 
 // redirect tells a caller where the leader is.
-func (p *Peer) redirect() error {
+func (p exchanger) redirect() error {
 	address, _ := p.raft.LeaderWithID()
 	return &raftnet.RemoteError{Code: codeNotLeader, Text: string(address)}
 }
 
-func (p *Peer) askReadIndex(ctx context.Context, leader string) (index uint64, err error) {
+func (p exchanger) askReadIndex(ctx context.Context, leader string) (index uint64, err error) {
 	if err := p.call(ctx, leader, methodReadIndex, nil, &index); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
@@ -125,7 +128,7 @@ func (p *Peer) askReadIndex(ctx context.Context, leader string) (index uint64, e
 }
 
 // call asks another peer and decodes its answer.
-func (p *Peer) call(ctx context.Context, address string, method uint8, question, answer any) error {
+func (p exchanger) call(ctx context.Context, address string, method uint8, question, answer any) error {
 	body, err := cbor.Marshal(question)
 	if err != nil {
 		return err
@@ -145,7 +148,7 @@ const agreeWithin = 2 * time.Second
 
 // agreed is the time on which a majority of the peers' clocks agree, and how far
 // this peer's own is ahead of it.
-func (p *Peer) agreed() (at model.Time, ahead time.Duration, ok bool) {
+func (p exchanger) agreed() (at model.Time, ahead time.Duration, ok bool) {
 	members := p.Status().Servers
 	offsets := []time.Duration{0}
 	for _, v := range p.mates.of(members, p.cfg.Clock.Boot()) {
@@ -163,19 +166,19 @@ func (p *Peer) agreed() (at model.Time, ahead time.Duration, ok bool) {
 }
 
 // checkClock lets another peer lead if this one's clock is off.
-func (p *Peer) checkClock(ctx context.Context) {
+func (p exchanger) checkClock(ctx context.Context) {
 	if !p.leads() {
 		return
 	}
 	if _, ahead, ok := p.agreed(); ok && ahead.Abs() > agreeWithin {
-		p.handOver(ctx, "this peer's clock is off by "+ahead.Round(time.Millisecond).String())
+		guardian{p.Peer}.handOver(ctx, "this peer's clock is off by "+ahead.Round(time.Millisecond).String())
 	}
 }
 
 // checkDigest compares this peer's state with the others'. One that differs from
 // a majority leaves; without a majority nobody can tell who is right, and user
 // commands stop.
-func (p *Peer) checkDigest() {
+func (p exchanger) checkDigest() {
 	members := p.Status().Servers
 	need := len(members)/2 + 1
 	others := p.mates.of(members, p.cfg.Clock.Boot())
@@ -222,7 +225,7 @@ func majority(votes map[model.Hash]int, need int) (model.Hash, bool) {
 const stillFor = 10 * time.Second
 
 // checkProgress hands over when a follower answers and yet gets nothing.
-func (p *Peer) checkProgress(ctx context.Context) {
+func (p exchanger) checkProgress(ctx context.Context) {
 	if !p.leads() {
 		return
 	}
@@ -230,7 +233,7 @@ func (p *Peer) checkProgress(ctx context.Context) {
 	for _, v := range p.mates.of(p.Status().Servers, now) {
 		if v.hello.Last < last && now-v.still > stillFor && v.hello.Term == p.raft.CurrentTerm() {
 			p.log.Error("a follower answers but its log stands still", "follower", v.hello.Peer.ID, "at", v.hello.Last, "leader_at", last)
-			p.handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" stands still")
+			guardian{p.Peer}.handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" stands still")
 			return
 		}
 	}

@@ -14,10 +14,13 @@ import (
 	"github.com/berth-gpu/berth/cluster/raftstore"
 )
 
+// guardian is a peer as it watches itself.
+type guardian struct{ *Peer }
+
 // guardStores puts a watchdog between raft and the disk. A leader whose disk
 // hangs would lead for ever (hashicorp/raft#503), and after a failed sync raft
 // would go on with a file whose content nobody knows.
-func (p *Peer) guardStores(ctx context.Context) Stores {
+func (p guardian) guardStores(ctx context.Context) Stores {
 	s := p.cfg.Stores
 	if !p.cfg.Tests.NoWatchdog {
 		dog := raftstore.NewWatchdog(string(p.cfg.Self.ID), raftstore.Limits{})
@@ -34,7 +37,7 @@ func (p *Peer) leads() bool { return p.led.Load() }
 
 // heed does what the watchdog says. While the disk hangs, raft's main goroutine
 // does too, so leadership is given up by falling silent: the others elect.
-func (p *Peer) heed(v raftstore.Verdict) {
+func (p guardian) heed(v raftstore.Verdict) {
 	switch v.Action {
 	case raftstore.Calm:
 		p.wire.transport.silence(false)
@@ -48,7 +51,7 @@ func (p *Peer) heed(v raftstore.Verdict) {
 }
 
 // guard looks each second for what the library does not notice itself.
-func (p *Peer) guard(ctx context.Context) {
+func (p guardian) guard(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	stuck := 0
@@ -59,16 +62,16 @@ func (p *Peer) guard(ctx context.Context) {
 			return
 		}
 		p.checkSpace(ctx)
-		p.checkDigest()
-		p.checkClock(ctx)
-		p.checkProgress(ctx)
+		exchanger{p.Peer}.checkDigest()
+		exchanger{p.Peer}.checkClock(ctx)
+		exchanger{p.Peer}.checkProgress(ctx)
 		stuck = p.checkTransfer(stuck)
 	}
 }
 
 // checkSpace turns user commands away before the disk is full, and lets a peer
 // with more room lead.
-func (p *Peer) checkSpace(ctx context.Context) {
+func (p guardian) checkSpace(ctx context.Context) {
 	if p.cfg.Space == nil {
 		return
 	}
@@ -87,7 +90,7 @@ func (p *Peer) checkSpace(ctx context.Context) {
 // (hashicorp/raft#696).
 const stuckTransfer = 5
 
-func (p *Peer) checkTransfer(stuck int) int {
+func (p guardian) checkTransfer(stuck int) int {
 	if !p.leads() || !p.mates.refusing() {
 		return 0
 	}
@@ -98,7 +101,7 @@ func (p *Peer) checkTransfer(stuck int) int {
 }
 
 // handOver gives leadership to another peer, if there is one to take it.
-func (p *Peer) handOver(ctx context.Context, why string) {
+func (p guardian) handOver(ctx context.Context, why string) {
 	if len(p.Status().Servers) < 2 {
 		return
 	}

@@ -1,3 +1,5 @@
+//berth:bubble
+
 package cluster
 
 import (

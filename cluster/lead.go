@@ -15,6 +15,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
+// office is a peer as it leads.
+type office struct{ *Peer }
+
 // lead reads raft's notices of leadership and runs the leader's work while this
 // peer leads.
 //
@@ -22,7 +25,7 @@ import (
 // stops it, which deadlocked others (hashicorp/nomad#6977) and opens the window of
 // hashicorp/raft#695. So one goroutine does nothing but take notices, and another
 // acts on the newest.
-func (p *Peer) lead(notices <-chan bool) {
+func (p office) lead(notices <-chan bool) {
 	n := &notice{poke: make(chan struct{}, 1)}
 	p.life.work.Go(func() {
 		for {
@@ -68,7 +71,7 @@ func (n *notice) get() bool {
 
 // followNotices starts the leader's work when leadership is won and ends it when
 // anything changes; one ends before the next starts.
-func (p *Peer) followNotices(n *notice) {
+func (p office) followNotices(n *notice) {
 	stop := func() {}
 	defer func() { stop() }()
 	for {
@@ -93,7 +96,7 @@ func (p *Peer) followNotices(n *notice) {
 
 // leadUntil does a leader's work until the context ends. If some of it fails while
 // this peer still leads, it begins again.
-func (p *Peer) leadUntil(ctx context.Context) {
+func (p office) leadUntil(ctx context.Context) {
 	var work sync.WaitGroup
 	work.Go(func() { p.promoteUntil(ctx) })
 	defer work.Wait()
@@ -113,13 +116,13 @@ func (p *Peer) leadUntil(ctx context.Context) {
 	}
 }
 
-func (p *Peer) promoteUntil(ctx context.Context) {
+func (p office) promoteUntil(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			p.promote()
+			membership{p.Peer}.promote()
 		case <-ctx.Done():
 			return
 		}
@@ -128,7 +131,7 @@ func (p *Peer) promoteUntil(ctx context.Context) {
 
 // begin waits until this leader's state holds everything committed before its
 // term, and founds the state of a new cluster.
-func (p *Peer) begin(ctx context.Context) error {
+func (p office) begin(ctx context.Context) error {
 	if _, err := p.reads.wait(ctx); err != nil {
 		return err
 	}
@@ -151,12 +154,12 @@ func (p *Peer) begin(ctx context.Context) error {
 	return err
 }
 
-func (p *Peer) leaderConfig() leader.Config {
+func (p office) leaderConfig() leader.Config {
 	return leader.Config{
-		ID: p.cfg.Self.ID, Peer: leading{p}, Clock: p.cfg.Clock, Log: p.log,
+		ID: p.cfg.Self.ID, Peer: leading{p.Peer}, Clock: p.cfg.Clock, Log: p.log,
 		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline},
 		Clocks: func() (model.Time, bool) {
-			at, _, ok := p.agreed()
+			at, _, ok := exchanger{p.Peer}.agreed()
 			return at, ok
 		},
 		Members: p.members,
@@ -166,7 +169,7 @@ func (p *Peer) leaderConfig() leader.Config {
 
 // members are the peers of the configuration as they last described themselves:
 // just now, or in the state if they are silent.
-func (p *Peer) members() []model.Peer {
+func (p office) members() []model.Peer {
 	list := p.Status().Servers
 	known := map[model.PeerID]model.Peer{p.cfg.Self.ID: p.cfg.Self}
 	for _, v := range p.mates.of(list, p.cfg.Clock.Boot()) {

@@ -24,7 +24,7 @@ import (
 // was acknowledged; so it is refused with ErrWiped, if another founder can be
 // asked.
 func (p *Peer) Bootstrap(founders []Server) error {
-	if p.raft.LastIndex() == 0 && p.remembered(founders) {
+	if p.raft.LastIndex() == 0 && (membership{p}).remembered(founders) {
 		return ErrWiped
 	}
 	var c raft.Configuration
@@ -38,8 +38,11 @@ func (p *Peer) Bootstrap(founders []Server) error {
 	return nil
 }
 
+// membership is a peer as it takes others in, or is taken in.
+type membership struct{ *Peer }
+
 // remembered asks the other founders whether this peer has been a member before.
-func (p *Peer) remembered(founders []Server) bool {
+func (p membership) remembered(founders []Server) bool {
 	ctx, cancel := context.WithTimeout(p.life.ctx, time.Second)
 	defer cancel()
 	var asking sync.WaitGroup
@@ -50,7 +53,7 @@ func (p *Peer) remembered(founders []Server) bool {
 		}
 		asking.Go(func() {
 			var theirs hello
-			if err := p.call(ctx, s.Address, methodExchange, p.hello(), &theirs); err == nil && theirs.Known {
+			if err := (exchanger{p.Peer}).call(ctx, s.Address, methodExchange, (exchanger{p.Peer}).hello(), &theirs); err == nil && theirs.Known {
 				known.Store(true)
 			}
 		})
@@ -79,7 +82,7 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 	}
 	var err error
 	for try := 0; ; try++ {
-		if err = p.joinAt(ctx, addresses[try%len(addresses)]); err == nil {
+		if err = (membership{p}).joinAt(ctx, addresses[try%len(addresses)]); err == nil {
 			return nil
 		}
 		if remote, is := errors.AsType[*raftnet.RemoteError](err); is && remote.Code == codeForeign {
@@ -94,11 +97,11 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 }
 
 // joinAt asks one peer, and the leader that it names.
-func (p *Peer) joinAt(ctx context.Context, address string) error {
+func (p membership) joinAt(ctx context.Context, address string) error {
 	for range 2 {
 		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Fresh: p.raft.LastIndex() == 0}
 		var a joined
-		err := p.call(ctx, address, methodJoin, q, &a)
+		err := exchanger{p.Peer}.call(ctx, address, methodJoin, q, &a)
 		if err == nil {
 			return p.remember(a.Cluster)
 		}
@@ -112,7 +115,7 @@ func (p *Peer) joinAt(ctx context.Context, address string) error {
 }
 
 // remember keeps the cluster's id, so that this folder serves no other cluster.
-func (p *Peer) remember(cluster string) error {
+func (p membership) remember(cluster string) error {
 	p.mates.setCluster(cluster)
 	if p.cfg.Joined == nil || cluster == "" {
 		return nil
@@ -120,18 +123,18 @@ func (p *Peer) remember(cluster string) error {
 	return p.cfg.Joined(cluster)
 }
 
-func (p *Peer) onJoin(ctx context.Context, _ string, body []byte) ([]byte, error) {
+func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, error) {
 	var q joining
 	if err := cbor.Unmarshal(body, &q); err != nil {
 		return nil, fmt.Errorf("reading a join: %w", err)
 	}
 	own := p.mates.cluster(p.cfg.Cluster)
-	if !p.sameCluster(q.Cluster) {
+	if !(exchanger{p.Peer}).sameCluster(q.Cluster) {
 		return nil, &raftnet.RemoteError{Code: codeForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
 			"start it on an empty data folder", q.Peer.ID, q.Cluster, own)}
 	}
 	if !p.leads() {
-		return nil, p.redirect()
+		return nil, exchanger{p.Peer}.redirect()
 	}
 	if s := p.State(); q.Fresh && s.Peers.Has(q.Peer.ID) {
 		return nil, &raftnet.RemoteError{Code: codeForeign, Text: ErrWiped.Error()}
@@ -144,7 +147,7 @@ func (p *Peer) onJoin(ctx context.Context, _ string, body []byte) ([]byte, error
 
 // take makes a peer a member without a vote, or moves one to a new address. A
 // vote before it has caught up could leave the cluster without a majority.
-func (p *Peer) take(ctx context.Context, peer model.Peer) error {
+func (p membership) take(ctx context.Context, peer model.Peer) error {
 	for _, s := range p.Status().Servers {
 		switch {
 		case s.ID == peer.ID && s.Address == peer.RaftAddress:
@@ -158,7 +161,7 @@ func (p *Peer) take(ctx context.Context, peer model.Peer) error {
 }
 
 // promote gives a vote to members that have caught up.
-func (p *Peer) promote() {
+func (p membership) promote() {
 	conf := p.raft.GetConfiguration()
 	if conf.Error() != nil {
 		return

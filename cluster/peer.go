@@ -75,7 +75,7 @@ func Start(cfg Config) (*Peer, error) {
 	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
 	p.life.ended, p.life.doomed = make(chan struct{}), make(chan struct{})
 	p.fsm = fsm.New(fsm.Config{Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn})
-	if err := p.open(); err != nil {
+	if err := open(p); err != nil {
 		p.fsm.Close()
 		p.life.cancel()
 		return nil, err
@@ -85,38 +85,38 @@ func Start(cfg Config) (*Peer, error) {
 
 // open starts the parts from the bottom up: wire, disk watch, raft, and what uses
 // raft.
-func (p *Peer) open() error {
-	if err := p.openWire(); err != nil {
+func open(p *Peer) error {
+	if err := openWire(p); err != nil {
 		return err
 	}
 	watchCtx, stop := context.WithCancel(context.Background())
 	p.life.watch = stop
-	stores := p.guardStores(watchCtx)
+	stores := guardian{p}.guardStores(watchCtx)
 	notices := make(chan bool, p.cfg.Tests.notices())
-	conf := p.raftConfig(notices)
-	r, err := p.newRaft(conf, stores)
+	conf := raftConfig(p, notices)
+	r, err := newRaft(p, conf, stores)
 	if err != nil {
 		stop()
 		p.life.watchd.Wait()
-		p.closeWire()
+		closeWire(p)
 		return fmt.Errorf("starting raft of peer %s: %w", p.cfg.Self.ID, err)
 	}
 	p.raft = r
-	p.lanes = newLanes(p.cfg.Tuning.InFlight, p.submit, p.landed)
-	p.reads = newBarriers(p.barrier)
-	p.renew = newGatherer(p.cfg.Tuning.RenewWindow, p.proposeRenewals)
-	p.handleCalls()
-	for _, run := range []func(context.Context){p.lanes.run, p.reads.run, p.renew.run, p.exchange, p.guard} {
+	p.lanes = newLanes(p.cfg.Tuning.InFlight, proposer{p}.submit, proposer{p}.landed)
+	p.reads = newBarriers(proposer{p}.barrier)
+	p.renew = newGatherer(p.cfg.Tuning.RenewWindow, proposer{p}.proposeRenewals)
+	exchanger{p}.handleCalls()
+	for _, run := range []func(context.Context){p.lanes.run, p.reads.run, p.renew.run, exchanger{p}.exchange, guardian{p}.guard} {
 		p.life.work.Go(func() { run(p.life.ctx) })
 	}
-	p.lead(notices)
+	office{p}.lead(notices)
 	return nil
 }
 
 // newRaft starts raft. Its stores are under watch by then, and a call that has
 // failed is held back for the peer to end; so when the peer halts, the wait for
 // raft ends, too.
-func (p *Peer) newRaft(conf *raft.Config, s Stores) (*raft.Raft, error) {
+func newRaft(p *Peer, conf *raft.Config, s Stores) (*raft.Raft, error) {
 	var r *raft.Raft
 	var err error
 	done := make(chan struct{})
@@ -140,7 +140,7 @@ func (p *Peer) newRaft(conf *raft.Config, s Stores) (*raft.Raft, error) {
 	}
 }
 
-func (p *Peer) openWire() error {
+func openWire(p *Peer) error {
 	p.wire.raftLog = newHclogSink(p.log)
 	p.wire.server = raftnet.NewServer(p.log)
 	mux, err := raftnet.Listen(raftnet.MuxConfig{
@@ -158,7 +158,7 @@ func (p *Peer) openWire() error {
 	return nil
 }
 
-func (p *Peer) closeWire() {
+func closeWire(p *Peer) {
 	for _, part := range []interface{ Close() error }{p.wire.transport, p.wire.client, p.wire.mux, p.wire.server} {
 		if err := part.Close(); err != nil {
 			p.log.Debug("closing the wire", "err", err)
@@ -167,7 +167,7 @@ func (p *Peer) closeWire() {
 	p.wire.raftLog.close()
 }
 
-func (p *Peer) raftConfig(notices chan bool) *raft.Config {
+func raftConfig(p *Peer, notices chan bool) *raft.Config {
 	t := &p.cfg.Tuning
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(p.cfg.Self.ID)
@@ -293,7 +293,7 @@ func (p *Peer) Kill() {
 		if err := p.raft.Shutdown().Error(); err != nil {
 			p.log.Debug("shutting raft down", "err", err)
 		}
-		p.closeWire()
+		closeWire(p)
 		p.fsm.Close()
 		close(p.life.ended)
 	})

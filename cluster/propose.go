@@ -78,8 +78,11 @@ func (p *Peer) notLeader() error {
 	return &NotLeaderError{Leader: model.PeerID(id), Address: string(address)}
 }
 
+// proposer is a peer as it brings entries to raft.
+type proposer struct{ *Peer }
+
 // submit hands one entry to raft.
-func (p *Peer) submit(bundles []*bundle) (raft.ApplyFuture, error) {
+func (p proposer) submit(bundles []*bundle) (raft.ApplyFuture, error) {
 	n := 0
 	for _, b := range bundles {
 		n += len(b.commands)
@@ -96,7 +99,7 @@ func (p *Peer) submit(bundles []*bundle) (raft.ApplyFuture, error) {
 }
 
 // landed notes whether raft refuses everything for the sake of a transfer.
-func (p *Peer) landed(err error) {
+func (p proposer) landed(err error) {
 	p.mates.setRefusing(errors.Is(err, raft.ErrLeadershipTransferInProgress))
 }
 

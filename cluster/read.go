@@ -64,14 +64,14 @@ func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	if id == "" {
 		return 0, ErrNoLeader
 	}
-	return p.askReadIndex(ctx, string(address))
+	return exchanger{p}.askReadIndex(ctx, string(address))
 }
 
 // barrier commits an entry that does nothing. When it has been applied here, so
 // has everything before it. raft's VerifyLeader would be cheaper, but counts
 // acknowledgements that were sent before the read began, and so lets a deposed
 // leader whose timers stood still read the past.
-func (p *Peer) barrier() (uint64, error) {
+func (p proposer) barrier() (uint64, error) {
 	if err := p.raft.Barrier(enqueueTimeout).Error(); err != nil {
 		return 0, translate(err)
 	}

@@ -101,7 +101,7 @@ func (g *gatherer) send(ctx context.Context, batch []renewing) {
 
 // proposeRenewals bounds its wait, so that one lost entry does not hold up the
 // renewals behind it.
-func (p *Peer) proposeRenewals(ctx context.Context, renewals []command.Renewal) ([]model.Code, error) {
+func (p proposer) proposeRenewals(ctx context.Context, renewals []command.Renewal) ([]model.Code, error) {
 	c, err := command.New(p.actor(), &command.Renew{Renewals: renewals})
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ type child struct {
 // spawn starts berth; it is killed at the end of the test at the latest.
 func spawn(t *testing.T, args ...string) *child {
 	t.Helper()
-	c := &child{cmd: exec.Command(os.Getenv("BERTH_TEST_PROGRAM"), args...), more: make(chan struct{}), exited: make(chan struct{})}
+	c := &child{cmd: exec.Command(os.Getenv("BERTH_TEST_PROGRAM"), args...), more: make(chan struct{}), exited: make(chan struct{})} //nolint:gosec // the binary that this test built
 	stderr, err := c.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,11 @@
 package command
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
 
 // Kind numbers a command. Numbers are for ever: they stand in logs.
 type Kind uint16
@@ -130,14 +135,8 @@ var kinds = map[Kind]kindInfo{
 	KindExpireAllocations: {"expire_allocations", 1, LaneUser, body[ExpireAllocations]},
 }
 
-// Kinds lists every kind that this program knows, in no order.
-func Kinds() []Kind {
-	out := make([]Kind, 0, len(kinds))
-	for k := range kinds {
-		out = append(out, k)
-	}
-	return out
-}
+// Kinds lists every kind that this program knows, by number.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }
 
 // Known says that this program knows the kind.
 func (k Kind) Known() bool { _, ok := kinds[k]; return ok }

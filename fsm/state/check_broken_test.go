@@ -35,9 +35,7 @@ func names(err error, i state.Invariant) bool {
 // Check names the invariant that a hand-broken state breaks, and none for the
 // state before.
 func TestCheckNamesWhatIsBroken(t *testing.T) {
-	job := model.JobID(1)
-	key := model.TaskKey{Job: job}
-	a := key.Attempt(1)
+	job, key, a := model.JobID(1), model.TaskKey{Job: 1}, model.AttemptKey{Job: 1, N: 1}
 	owned, free := model.SlotKey{GPU: "n1-0"}, model.SlotKey{GPU: "n2-3"}
 	for name, v := range map[string]struct {
 		want   state.Invariant

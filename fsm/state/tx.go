@@ -122,6 +122,11 @@ func (t *tx) open(s *Tables) {
 		number: 10, name: "ranks", base: s.Ranks, wakes: wakes(model.TopicJob),
 		key: func(r model.Rank) model.RankKey { return r.Key }, hook: bind(t, onRank),
 	}
+	openFleet(t, s)
+}
+
+// openFleet is open for the nodes and what is on them.
+func openFleet(t *tx, s *Tables) {
 	t.nodes = cell[model.NodeID, model.Node]{
 		number: 11, name: "nodes", base: s.Nodes, wakes: wakes(model.TopicNode),
 		key: func(r model.Node) model.NodeID { return r.ID },

@@ -95,6 +95,9 @@ func shared(t types.Type, above []types.Type) string {
 	if isNamed(t, "time", "Time") {
 		return "a time.Time, which points to its zone"
 	}
+	if isNamed(t, "unique", "Handle") {
+		return "" // its pointer leads to a value that nobody can change
+	}
 	switch u := t.Underlying().(type) {
 	case *types.Struct:
 		for f := range u.Fields() {

@@ -24,12 +24,18 @@ func measureElections(ctx context.Context, s *setup) (_ *table, err error) {
 	if _, err := t.level(ctx); err != nil {
 		return nil, err
 	}
+	var busy []*member
+	defer func() {
+		for _, m := range busy {
+			m.kill()
+		}
+	}()
 	for range runtime.NumCPU() {
 		m, err := spawn("-engine", spinner)
 		if err != nil {
 			return nil, err
 		}
-		defer m.kill()
+		busy = append(busy, m)
 	}
 	first, err := t.statuses(ctx)
 	if err != nil {

@@ -60,9 +60,9 @@ func (c *Cluster) Placement(key model.TaskKey) *command.Place {
 	b := &command.Place{Attempt: key.Attempt(task.Attempts + 1), Decided: c.State.Index}
 	spec := &job.Spec
 	if spec.Nodes > 0 {
-		b.Ranks = c.spread(key, spec, spec.Nodes, spec.GPUs/spec.Nodes)
-	} else if b.Ranks = c.spread(key, spec, 1, spec.GPUs); b.Ranks == nil {
-		b.Ranks = c.fill(key, spec)
+		b.Ranks = spread(c, key, spec, spec.Nodes, spec.GPUs/spec.Nodes)
+	} else if b.Ranks = spread(c, key, spec, 1, spec.GPUs); b.Ranks == nil {
+		b.Ranks = fill(c, key, spec)
 	}
 	if b.Ranks == nil {
 		return nil
@@ -71,7 +71,7 @@ func (c *Cluster) Placement(key model.TaskKey) *command.Place {
 }
 
 // spread takes each GPUs from the first nodes that have as many.
-func (c *Cluster) spread(who model.TaskKey, spec *model.Spec, nodes, each uint32) (out []command.Placement) {
+func spread(c *Cluster, who model.TaskKey, spec *model.Spec, nodes, each uint32) (out []command.Placement) {
 	for id, n := range c.State.Nodes.All() {
 		if free := c.free(&n, who, spec); len(free) >= int(each) && uint32(len(out)) < nodes { //nolint:gosec // few
 			out = append(out, command.Placement{Node: id, Epoch: n.Epoch, Slots: free[:each]})
@@ -84,7 +84,7 @@ func (c *Cluster) spread(who model.TaskKey, spec *model.Spec, nodes, each uint32
 }
 
 // fill takes what there is, node after node.
-func (c *Cluster) fill(who model.TaskKey, spec *model.Spec) (out []command.Placement) {
+func fill(c *Cluster, who model.TaskKey, spec *model.Spec) (out []command.Placement) {
 	left := int(spec.GPUs)
 	for id, n := range c.State.Nodes.All() {
 		free := c.free(&n, who, spec)

@@ -77,9 +77,9 @@ func (p *peer) elected() {
 }
 
 // deposed lets the peer believe in its reign for a while.
-func (p *peer) deposed(for_ time.Duration) {
+func (p *peer) deposed(lasting time.Duration) {
 	reign := p.reign
-	p.after(for_, func() {
+	p.after(lasting, func() {
 		if p.reign == reign {
 			p.believes = false
 		}
@@ -87,15 +87,15 @@ func (p *peer) deposed(for_ time.Duration) {
 }
 
 // stand makes the peer stand still; what arrives meanwhile waits.
-func (p *peer) stand(for_ time.Duration) {
+func (p *peer) stand(lasting time.Duration) {
 	if p.still {
 		return
 	}
-	p.note("peer %d stands still for %s", p.id, for_)
+	p.note("peer %d stands still for %s", p.id, lasting)
 	p.still = true
-	p.after(for_, func() {
+	p.after(lasting, func() {
 		p.still = false
-		if for_ > 2250*time.Millisecond {
+		if lasting > 2250*time.Millisecond {
 			p.book.Stalled(p.read())
 		}
 		waiting := p.buffer

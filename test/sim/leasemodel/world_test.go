@@ -262,7 +262,7 @@ func (w *world) stalls() {
 func (w *world) skies() {
 	w.net = weather{there: true, back: true, slow: 20 * time.Millisecond}
 	w.log.slow = 20 * time.Millisecond
-	for_ := w.about(15 * time.Second)
+	lasting := w.about(15 * time.Second)
 	switch w.rng.IntN(6) {
 	case 0:
 		w.net.slow = time.Second
@@ -270,13 +270,13 @@ func (w *world) skies() {
 		w.net.slow = 20 * time.Second
 	case 2, 3:
 		w.net.there, w.net.back = false, false
-		for_ = w.about(w.lease)
+		lasting = w.about(w.lease)
 	case 4:
 		w.net.back = false
-		for_ = w.about(w.lease / 2)
+		lasting = w.about(w.lease / 2)
 	}
 	if w.oneIn(4) {
 		w.log.slow = 5 * time.Second
 	}
-	w.after(for_, w.skies)
+	w.after(lasting, w.skies)
 }

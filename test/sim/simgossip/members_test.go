@@ -1,3 +1,5 @@
+//berth:bubble
+
 package simgossip_test
 
 import (
