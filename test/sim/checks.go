@@ -56,7 +56,8 @@ func (w *World) checkProgress() {
 	defer u.close()
 	ctx, cancel := context.WithTimeout(w.ctx, progressWithin)
 	defer cancel()
-	if d := u.submit(ctx, &plainJob); !d.acked {
+	job := plainJob
+	if d := u.submit(ctx, &job); !d.acked {
 		w.trace.Break(BreachProgress, "no submission was acknowledged within %v of healing", progressWithin)
 	}
 }
