@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,9 +62,9 @@ func (m *member) logged(what string) bool {
 	return bytes.Contains(m.log.text.Bytes(), []byte(what))
 }
 
-type testClock struct{ ahead time.Duration }
+type testClock struct{ ahead atomic.Int64 } // nanoseconds
 
-func (c *testClock) Wall() time.Time     { return time.Now().Add(c.ahead) }
+func (c *testClock) Wall() time.Time     { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *testClock) Boot() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
 // inWorld runs a test in a bubble with n founding peers, of whom one leads.

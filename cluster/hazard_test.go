@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -219,7 +220,7 @@ func TestALeaderWithAWrongClockHandsOver(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()
 		time.Sleep(3 * time.Second)
-		l.clock.ahead = 10 * time.Minute
+		l.clock.ahead.Store(int64(10 * time.Minute))
 		r, _, err := l.Propose(within(time.Second), submit("x"))
 		if err != nil || r[0].Code != model.CodeClock {
 			t.Errorf("a stamp ten minutes ahead gave %+v, %v; want %s", r, err, model.CodeClock)
@@ -231,10 +232,10 @@ func TestALeaderWithAWrongClockHandsOver(t *testing.T) {
 // A leader with little room on its disk takes no user commands, and hands over to
 // a peer that has some.
 func TestALeaderWithoutSpaceHandsOver(t *testing.T) {
-	full := map[string]bool{}
+	var full sync.Map // of names
 	change := func(m *member) {
 		m.space = func() (raftstore.Space, error) {
-			if full[m.name] {
+			if _, is := full.Load(m.name); is {
 				return raftstore.Space{Free: 1 << 20, Total: 1 << 40}, nil
 			}
 			return raftstore.Space{Free: 1 << 39, Total: 1 << 40}, nil
@@ -242,11 +243,11 @@ func TestALeaderWithoutSpaceHandsOver(t *testing.T) {
 	}
 	inWorld(t, 3, change, func(w *world) {
 		l := w.leader()
-		full[l.name] = true
+		full.Store(l.name, true)
 		w.until("another leads", func() bool { return !l.leads() && w.leader() != l })
 		w.mustPropose(w.leader(), 1)
 		for _, m := range w.peers {
-			full[m.name] = true
+			full.Store(m.name, true)
 		}
 		time.Sleep(3 * time.Second)
 		if _, _, err := w.leader().Propose(within(time.Second), submit("x")); !errors.Is(err, ErrNoSpace) {
