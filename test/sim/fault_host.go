@@ -103,7 +103,7 @@ func stallHostDisk(w *World) string {
 		return ""
 	}
 	d := w.span(500, 25_000)
-	h.disk.Stall(d)
+	h.onDisk(func(disk *simdisk.Disk) { disk.Stall(d) })
 	return fmt.Sprintf("disk of %s stalls for %v", h.name, d)
 }
 
@@ -113,9 +113,10 @@ func breakHostDisk(w *World) string {
 		return ""
 	}
 	err, d := []error{syscall.ENOSPC, syscall.EIO}[w.rng.IntN(2)], w.span(500, 10_000)
-	h.disk.Fail(err, 0, simdisk.WriteFile, simdisk.SyncFile)
-	disk := h.disk
-	w.later(d, disk.Heal)
+	h.onDisk(func(disk *simdisk.Disk) {
+		disk.Fail(err, 0, simdisk.WriteFile, simdisk.SyncFile)
+		w.later(d, disk.Heal)
+	})
 	return fmt.Sprintf("disk of %s fails for %v: %v", h.name, d, err)
 }
 
@@ -155,7 +156,7 @@ func cloneHost(w *World) string {
 // clone starts another machine on a copy of a host's data folder.
 func (w *World) clone(h *host, machine string) *host {
 	c := w.addHost(fmt.Sprintf("c%d", len(w.hosts)+1), h.id.node, w.GPUs)
-	h.disk.CopyTo(c.disk)
+	h.onDisk(func(disk *simdisk.Disk) { disk.CopyTo(c.disk) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.id.cloneOf, c.id.machine = h.name, machine

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-gpu/berth/test/sim/simdisk"
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
@@ -99,6 +100,8 @@ func (w *World) anyPeer() *peer {
 // anyHost picks a host that is on.
 func (w *World) anyHost() *host {
 	h := w.hosts[w.rng.IntN(len(w.hosts))]
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.off || h.id.cloneOf != "" {
 		return nil
 	}
@@ -124,18 +127,28 @@ func (w *World) heal() {
 		p.start()
 	}
 	for _, h := range w.hosts {
-		h.disk.Heal()
-		h.clock.set(0)
-		switch {
-		case h.id.cloneOf != "":
-			h.powerOff()
-		case h.off:
-			h.powerOn()
-		default:
-			h.stand(false, false)
-			h.restartAgent()
-		}
+		h.heal()
 	}
+}
+
+// heal ends what is wrong with a host. A copy of another goes for good.
+func (h *host) heal() {
+	h.clock.set(0)
+	h.onDisk((*simdisk.Disk).Heal)
+	if h.id.cloneOf != "" {
+		h.powerOff()
+		return
+	}
+	h.stand(false, false)
+	h.restartAgent()
+	h.powerOn() // if it was off
+}
+
+// onDisk does something to the disk that the host has now.
+func (h *host) onDisk(do func(*simdisk.Disk)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	do(h.disk)
 }
 
 // machines names a peer's and a host's machine.

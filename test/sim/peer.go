@@ -29,6 +29,8 @@ type peer struct {
 	gone   bool  // for good
 	halt   error // why it ended itself, the last time it did
 	grants atomic.Bool
+	// starting says that the peer is being started, which takes long on a slow disk.
+	starting bool
 }
 
 func newPeer(w *World, name string) *peer {
@@ -41,11 +43,17 @@ func newPeer(w *World, name string) *peer {
 // down until it is tried again.
 func (p *peer) start() {
 	p.mu.Lock()
-	gone := p.gone || p.run != nil
+	idle := !p.gone && p.run == nil && !p.starting
+	p.starting = p.starting || idle
 	p.mu.Unlock()
-	if gone {
+	if !idle {
 		return
 	}
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.starting = false
+	}()
 	net := p.w.net.Host(p.name)
 	handle := p.disk.Open()
 	stores := cluster.Stores{Log: handle.Logs(), Stable: handle.Stable(), Snapshots: handle.Snapshots()}
@@ -82,8 +90,11 @@ func (p *peer) start() {
 		return
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.net, p.run, p.api = net, run, way
+	p.mu.Unlock()
+	if p.w.ctx.Err() != nil {
+		p.stop(false)
+	}
 }
 
 // stop ends the peer as kill -9 does, or with its machine's power; what it still

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,7 @@ import (
 var (
 	seedFlag    = flag.Uint64("sim.seed", 1, "first seed")
 	seedsFlag   = flag.Int("sim.seeds", 50, "how many seeds")
-	minutesFlag = flag.Int("sim.minutes", 4, "virtual minutes a seed")
+	minutesFlag = flag.Int("sim.minutes", usualMinutes, "about how many virtual minutes a seed lasts")
 	logFlag     = flag.String("sim.log", "", "file for the peers' own logs")
 )
 
@@ -33,8 +34,12 @@ func setup(seed uint64, minutes int) Setup {
 	if rng.IntN(6) == 0 {
 		s.Peers = 5
 	}
-	if rng.IntN(5) > 0 { // raft wakes idle followers at this pace, which is most of what a quiet minute costs
+	switch rng.IntN(5) { // raft's pace is most of what a quiet minute costs
+	case 0: // as it is on a good network
+	case 1, 2:
 		s.Tuning.CommitTimeout = 50 * time.Millisecond
+	default:
+		s.Tuning.Timeouts, s.Tuning.CommitTimeout = cluster.WAN, 100*time.Millisecond
 	}
 	if rng.IntN(3) == 0 { // so that followers need snapshots
 		s.Tuning.TrailingLogs, s.Unguarded.ShortLogs = 200, true
@@ -44,11 +49,16 @@ func setup(seed uint64, minutes int) Setup {
 
 // TestSim lets clusters run under every fault there is.
 func TestSim(t *testing.T) {
-	var virtual time.Duration
-	t.Cleanup(func() { t.Logf("%d seeds, %v of virtual time", *seedsFlag, virtual.Round(time.Second)) })
+	var virtual atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("%d seeds, %v of virtual time", *seedsFlag, time.Duration(virtual.Load()).Round(time.Second))
+	})
 	for i := range *seedsFlag {
 		seed := *seedFlag + uint64(i) //nolint:gosec // small
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			if !overlaid && *logFlag == "" {
+				t.Parallel()
+			}
 			began := time.Now()
 			s := setup(seed, *minutesFlag)
 			if *logFlag != "" {
@@ -60,7 +70,7 @@ func TestSim(t *testing.T) {
 				s.Log = f
 			}
 			r := run(t, s, nil)
-			virtual += r.Virtual
+			virtual.Add(int64(r.Virtual))
 			t.Logf("%v virtual in %v: %d entries, %d jobs, %d requests, %d attempts lost, trace %s", r.Virtual.Round(time.Second),
 				time.Since(began).Round(time.Millisecond), r.Entries, r.Jobs, r.Acked, r.Lost, r.Hash)
 			explain(t, seed, r)
