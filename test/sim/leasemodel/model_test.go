@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("lease.schedules", 2000, "how many random schedules to play")
+	schedules = flag.Int("lease.schedules", usualSchedules, "how many random schedules to play")
 	oneSeed   = flag.Uint64("lease.seed", 0, "play this schedule alone and print it; 0: all")
 )
 
