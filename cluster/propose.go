@@ -115,14 +115,13 @@ func outcome(future raft.ApplyFuture) (uint64, []command.Result, error) {
 	return out.Index, out.Results, nil
 }
 
-// translate says whether something was proposed.
+// translate says whether something was proposed. A raft that shuts down gives the
+// same answer to what it has not taken and to what it has committed.
 func translate(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
 		errors.Is(err, raft.ErrLeadershipTransferInProgress):
 		return fmt.Errorf("%w: %w", ErrNoLeader, err)
-	case errors.Is(err, raft.ErrRaftShutdown):
-		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
