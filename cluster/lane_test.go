@@ -169,7 +169,7 @@ func TestWaitingCallersAreToldOfTheEnd(t *testing.T) {
 func TestErrorsSayWhetherSomethingWasProposed(t *testing.T) {
 	for err, want := range map[error]error{
 		raft.ErrNotLeader: ErrNoLeader, raft.ErrEnqueueTimeout: ErrNoLeader,
-		raft.ErrLeadershipTransferInProgress: ErrNoLeader, raft.ErrRaftShutdown: ErrClosed,
+		raft.ErrLeadershipTransferInProgress: ErrNoLeader, raft.ErrRaftShutdown: ErrOutcomeUnknown,
 		raft.ErrLeadershipLost: ErrOutcomeUnknown, raft.ErrAbortedByRestore: ErrOutcomeUnknown,
 		errors.New("the disk"): ErrOutcomeUnknown,
 	} {
