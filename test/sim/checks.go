@@ -78,15 +78,13 @@ func (w *World) tidy(u *user) {
 			u.release(ctx, k.Job)
 		}
 	}
-	for _, r := range w.orphans() {
-		for _, h := range w.hosts {
-			if h.id.node == r.Node && h.id.cloneOf == "" {
-				w.trace.Fault("operator reboots %s, which has forgotten %s", h.name, r.Key)
-				h.powerOff()
-				h.powerOn()
-			}
+	lost := w.orphans()
+	for _, h := range w.hosts { // one at a time: the next look may find less
+		if len(lost) > 0 && h.id.node == lost[0].Node && h.id.cloneOf == "" {
+			w.trace.Fault("operator reboots %s, which has forgotten %s", h.name, lost[0].Key)
+			h.powerOff()
+			h.powerOn()
 		}
-		return // and looks again later
 	}
 }
 

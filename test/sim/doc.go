@@ -27,11 +27,16 @@
 // A run that fails prints its seed, the faults and the end of the command log,
 // and leaves both in files. The seed alone fixes the faults and the users' wishes
 // but not how goroutines interleave; for that the runtime must be built so that
-// it draws its choices from the seed, too:
+// it draws its choices from the seed, too. Then nearly every run of a seed goes the
+// same way (TestReplay and the trace's hash tell); try again if one does not:
 //
 //	go run ./test/sim/overlay -out /tmp/overlay
-//	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 GOGC=off \
+//	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1,randseednop=0 GOGC=off \
 //	    go test -tags simoverlay -overlay /tmp/overlay/overlay.json ./test/sim -run TestSim -sim.seed 7 -sim.seeds 1
+//
+// The tests of the tests are TestMutant and TestMutantMapOrder: each breaks one
+// rule, in a course of events that passes with the rule whole, and a check must
+// find it by name.
 //
 // The model of the cluster's edges is simple where it may be: a paused machine's
 // traffic and agents stand still but its peer's goroutines do not, and there is

@@ -21,7 +21,6 @@ type oracle struct {
 	digests map[uint64]model.Hash
 	log     []logged
 	skipped int // entries since the last whole check
-	started bool
 }
 
 // logged is an entry of the command log.

@@ -133,16 +133,6 @@ func (w *World) peers() (out []*peer) {
 	return out
 }
 
-// running lists the peers that run.
-func (w *World) running() (out []*cluster.Peer) {
-	for _, p := range w.peers() {
-		if run := p.running(); run != nil {
-			out = append(out, run)
-		}
-	}
-	return out
-}
-
 // leader is the machine of the peer that leads, in the highest term; or nil.
 func (w *World) leader() (best *peer) {
 	var term uint64

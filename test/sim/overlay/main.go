@@ -5,7 +5,7 @@
 // simulator then depends on its seed only and can be repeated exactly:
 //
 //	go run ./test/sim/overlay -out /tmp/overlay
-//	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 GOGC=off \
+//	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1,randseednop=0 GOGC=off \
 //	    go test -tags simoverlay -overlay /tmp/overlay/overlay.json ./test/sim -run TestSim -sim.seed 7 -sim.seeds 1
 //
 // One thread, no preemption and no garbage collection are part of it: both run by

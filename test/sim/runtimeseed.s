@@ -1,1 +1,3 @@
+//go:build simoverlay
+
 // Lets runtimeSeed have no body: the overlay of the runtime provides it.
