@@ -32,7 +32,7 @@ type exchanger struct{ *Peer }
 
 func (p exchanger) handleCalls() {
 	p.wire.server.Handle(methodExchange, p.onExchange)
-	p.wire.server.Handle(methodJoin, membership{p.Peer}.onJoin)
+	p.wire.server.Handle(methodJoin, membership(p).onJoin)
 	p.wire.server.Handle(methodReadIndex, p.onReadIndex)
 }
 
@@ -171,7 +171,7 @@ func (p exchanger) checkClock(ctx context.Context) {
 		return
 	}
 	if _, ahead, ok := p.agreed(); ok && ahead.Abs() > agreeWithin {
-		guardian{p.Peer}.handOver(ctx, "this peer's clock is off by "+ahead.Round(time.Millisecond).String())
+		guardian(p).handOver(ctx, "this peer's clock is off by "+ahead.Round(time.Millisecond).String())
 	}
 }
 
@@ -233,7 +233,7 @@ func (p exchanger) checkProgress(ctx context.Context) {
 	for _, v := range p.mates.of(p.Status().Servers, now) {
 		if v.hello.Last < last && now-v.still > stillFor && v.hello.Term == p.raft.CurrentTerm() {
 			p.log.Error("a follower answers but its log stands still", "follower", v.hello.Peer.ID, "at", v.hello.Last, "leader_at", last)
-			guardian{p.Peer}.handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" stands still")
+			guardian(p).handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" stands still")
 			return
 		}
 	}

@@ -62,9 +62,9 @@ func (p guardian) guard(ctx context.Context) {
 			return
 		}
 		p.checkSpace(ctx)
-		exchanger{p.Peer}.checkDigest()
-		exchanger{p.Peer}.checkClock(ctx)
-		exchanger{p.Peer}.checkProgress(ctx)
+		exchanger(p).checkDigest()
+		exchanger(p).checkClock(ctx)
+		exchanger(p).checkProgress(ctx)
 		stuck = p.checkTransfer(stuck)
 	}
 }

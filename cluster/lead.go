@@ -122,7 +122,7 @@ func (p office) promoteUntil(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			membership{p.Peer}.promote()
+			membership(p).promote()
 		case <-ctx.Done():
 			return
 		}
@@ -159,7 +159,7 @@ func (p office) leaderConfig() leader.Config {
 		ID: p.cfg.Self.ID, Peer: leading{p.Peer}, Clock: p.cfg.Clock, Log: p.log,
 		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline},
 		Clocks: func() (model.Time, bool) {
-			at, _, ok := exchanger{p.Peer}.agreed()
+			at, _, ok := exchanger(p).agreed()
 			return at, ok
 		},
 		Members: p.members,

@@ -53,7 +53,7 @@ func (p membership) remembered(founders []Server) bool {
 		}
 		asking.Go(func() {
 			var theirs hello
-			if err := (exchanger{p.Peer}).call(ctx, s.Address, methodExchange, (exchanger{p.Peer}).hello(), &theirs); err == nil && theirs.Known {
+			if err := exchanger(p).call(ctx, s.Address, methodExchange, exchanger(p).hello(), &theirs); err == nil && theirs.Known {
 				known.Store(true)
 			}
 		})
@@ -101,7 +101,7 @@ func (p membership) joinAt(ctx context.Context, address string) error {
 	for range 2 {
 		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Fresh: p.raft.LastIndex() == 0}
 		var a joined
-		err := exchanger{p.Peer}.call(ctx, address, methodJoin, q, &a)
+		err := exchanger(p).call(ctx, address, methodJoin, q, &a)
 		if err == nil {
 			return p.remember(a.Cluster)
 		}
@@ -129,12 +129,12 @@ func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, 
 		return nil, fmt.Errorf("reading a join: %w", err)
 	}
 	own := p.mates.cluster(p.cfg.Cluster)
-	if !(exchanger{p.Peer}).sameCluster(q.Cluster) {
+	if !exchanger(p).sameCluster(q.Cluster) {
 		return nil, &raftnet.RemoteError{Code: codeForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
 			"start it on an empty data folder", q.Peer.ID, q.Cluster, own)}
 	}
 	if !p.leads() {
-		return nil, exchanger{p.Peer}.redirect()
+		return nil, exchanger(p).redirect()
 	}
 	if s := p.State(); q.Fresh && s.Peers.Has(q.Peer.ID) {
 		return nil, &raftnet.RemoteError{Code: codeForeign, Text: ErrWiped.Error()}

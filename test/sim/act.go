@@ -105,14 +105,19 @@ func (a *agent) begin(r model.RankKey, run bool) {
 			a.recover(u)
 			return
 		}
-		a.h.mu.Lock()
-		defer a.h.mu.Unlock()
-		if a.life.ctx.Err() != nil {
-			return
-		}
-		a.units[r], a.h.units[r] = u, u
-		a.h.supervise(u, a.disk)
+		a.employ(r, u)
 	}
+}
+
+// employ puts a new unit under a supervisor, unless the agent has ended meanwhile.
+func (a *agent) employ(r model.RankKey, u *unit) {
+	a.h.mu.Lock()
+	defer a.h.mu.Unlock()
+	if a.life.ctx.Err() != nil {
+		return
+	}
+	a.units[r], a.h.units[r] = u, u
+	a.h.supervise(u, a.disk)
 }
 
 // recover takes a folder that could not be made, but may be there all the same:

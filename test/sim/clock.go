@@ -22,7 +22,7 @@ type clock struct {
 // newClock is the clock of a machine that has been up for so long.
 func newClock(up time.Duration) *clock { return &clock{from: time.Now(), boot: up} }
 
-func (c *clock) now() (boot time.Duration, real time.Time) {
+func (c *clock) now() (boot time.Duration, wall time.Time) {
 	passed := time.Since(c.from)
 	drift := passed / 1_000_000 * time.Duration(c.ppm)
 	return c.boot + passed + drift, time.Now().Add(drift + c.offset)
