@@ -15,7 +15,7 @@ func cutPower(w *World) string { return w.stopFor(w.anyPeer(), true, w.span(500,
 
 // stopFor ends a peer for a while.
 func (w *World) stopFor(p *peer, power bool, d time.Duration) string {
-	if power && w.liar == p {
+	if power && w.liar.Load() == p {
 		return w.loseDisk(p)
 	}
 	p.stop(power)
@@ -66,7 +66,7 @@ func (w *World) onDisk(p *peer, d time.Duration, do func(*simdisk.Disk)) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.disk.Heal()
-		p.disk.LoseSyncs(w.liar == p)
+		p.disk.LoseSyncs(w.liar.Load() == p)
 	})
 }
 
@@ -94,6 +94,9 @@ func breakPeerDisk(w *World) string {
 	p, d := w.anyPeer(), w.span(500, 4000)
 	ops := []simdisk.Op{simdisk.SyncLog, simdisk.SyncStable, simdisk.ReadLog, simdisk.SyncSnapshot, simdisk.WriteLog}
 	op := ops[w.rng.IntN(len(ops))]
+	if w.liar.Load() == p {
+		return ""
+	}
 	w.onDisk(p, d, func(disk *simdisk.Disk) { disk.Fail(syscall.EIO, 1, op) })
 	return fmt.Sprintf("disk of %s fails once: %v", p.name, op)
 }
@@ -101,14 +104,16 @@ func breakPeerDisk(w *World) string {
 // loseSyncs makes one disk of a run a liar. It stands kill -9; at a power cut what
 // it holds can no longer be believed, and its peer must leave.
 func loseSyncs(w *World) string {
-	if w.liar != nil {
-		return w.loseDisk(w.liar)
+	if l := w.liar.Load(); l != nil {
+		return w.loseDisk(l)
 	}
-	w.liar = w.anyPeer()
-	w.liar.mu.Lock()
-	defer w.liar.mu.Unlock()
-	w.liar.disk.LoseSyncs(true)
-	return fmt.Sprintf("disk of %s loses what it has synced", w.liar.name)
+	p := w.anyPeer()
+	w.liar.Store(p)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.disk.Heal() // what fails and lies at the same time is lost at once
+	p.disk.LoseSyncs(true)
+	return fmt.Sprintf("disk of %s loses what it has synced", p.name)
 }
 
 // loseDisk is the end of a peer whose disk is lost: another takes its place.

@@ -34,7 +34,7 @@ type peer struct {
 }
 
 func newPeer(w *World, name string) *peer {
-	p := &peer{w: w, name: name, clock: newClock(time.Duration(1+w.pick(1000)) * time.Minute), disk: simdisk.New(w.rng.Uint64())}
+	p := &peer{w: w, name: name, clock: newClock(time.Duration(1+w.pick(1000)) * time.Minute), disk: simdisk.New(w.random())}
 	p.disk.SetLatency(simdisk.Latency{Write: 100 * time.Microsecond, Sync: time.Millisecond})
 	return p
 }
@@ -108,7 +108,7 @@ func (p *peer) stop(power bool) {
 	run, way := p.run, p.api
 	p.net.Crash()
 	old := p.disk
-	if power {
+	if power || old.Forgot() { // after a failed sync only a reboot tells what the disk holds
 		p.disk = p.w.powerCut(old)
 	} else {
 		p.disk = old.Clone()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
@@ -50,8 +51,8 @@ type World struct {
 	trace  *Trace
 	truth  *truth
 	oracle *oracle
-	hosts  []*host // does not change after the start but by addHost
-	liar   *peer   // whose disk loses what it has synced; nil: none does
+	hosts  []*host              // does not change after the start but by addHost
+	liar   atomic.Pointer[peer] // whose disk loses what it has synced; nil: none does
 	shared shared
 }
 

@@ -146,6 +146,14 @@ func (d *Disk) Entry(index uint64) (entry *raft.Log, found bool) {
 	return entry, found
 }
 
+// Forgot reports whether a sync has failed and left something that reads see and
+// that no later sync will keep: what the folder seems to hold is not what it
+// holds, until the machine has been rebooted.
+func (d *Disk) Forgot() (forgot bool) {
+	d.with(func(v *volume) { forgot = v.forgot })
+	return forgot
+}
+
 // CorruptSnapshot damages the newest snapshot: it is still listed, and fails
 // when opened. It reports whether there was one.
 func (d *Disk) CorruptSnapshot() bool {

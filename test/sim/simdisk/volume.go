@@ -14,6 +14,8 @@ type volume struct {
 	cache image    // what reads see, and what a killed process leaves
 	kept  image    // what has been synced, and what a power cut leaves
 	dirty []change // what cache has and kept has not, in order
+
+	forgot bool // something is in cache that no sync will ever keep
 }
 
 // change is a write that has not been synced.
@@ -25,7 +27,7 @@ type change struct {
 func newVolume() *volume { return &volume{cache: newImage(), kept: newImage()} }
 
 func (v *volume) clone() *volume {
-	return &volume{cache: v.cache.clone(), kept: v.kept.clone(), dirty: slices.Clone(v.dirty)}
+	return &volume{cache: v.cache.clone(), kept: v.kept.clone(), dirty: slices.Clone(v.dirty), forgot: v.forgot}
 }
 
 // write applies a change where it can be seen.
@@ -60,7 +62,9 @@ func (v *volume) settle(chosen func(c change, i int) bool) {
 // pages' dirty marks, reads go on to see the data, and no later fsync will
 // ever write it.
 func (v *volume) forget(file string) {
+	all := len(v.dirty)
 	v.dirty = slices.DeleteFunc(v.dirty, func(c change) bool { return c.file == file })
+	v.forgot = v.forgot || len(v.dirty) < all
 }
 
 // afterPowerCut returns what is left when the power fails: all that was synced,
