@@ -19,8 +19,9 @@ func TestReplay(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for range 4 {
+		//nolint:gosec // this program again
 		again := exec.Command(os.Args[0], "-test.run=^TestSim$", "-test.v", "-sim.seeds=1", "-sim.minutes=1",
-			fmt.Sprintf("-sim.seed=%d", *seedFlag)) //nolint:gosec // this test again
+			fmt.Sprintf("-sim.seed=%d", *seedFlag))
 		again.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,randseednop=0", "GOGC=off")
 		out, err := again.CombinedOutput()
 		found := traceHash.FindSubmatch(out)
