@@ -2,5 +2,8 @@
 
 package sim
 
-// usualMinutes is how long a seed lasts unless a flag says otherwise.
-const usualMinutes = 4
+// How many seeds are played and how long each lasts, unless a flag says otherwise.
+const (
+	usualSeeds   = 50
+	usualMinutes = 4
+)

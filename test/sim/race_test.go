@@ -2,6 +2,10 @@
 
 package sim
 
-// usualMinutes is how long a seed lasts unless a flag says otherwise: under the
-// race detector a minute costs ten times as much, and CI must end some time.
-const usualMinutes = 2
+// How many seeds are played and how long each lasts, unless a flag says
+// otherwise: under the race detector a minute costs ten times as much, and CI
+// must end some time.
+const (
+	usualSeeds   = 20
+	usualMinutes = 2
+)
