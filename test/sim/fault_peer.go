@@ -108,6 +108,9 @@ func loseSyncs(w *World) string {
 		return w.loseDisk(l)
 	}
 	p := w.anyPeer()
+	if !p.settled() {
+		return ""
+	}
 	w.liar.Store(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,13 +121,10 @@ func loseSyncs(w *World) string {
 
 // loseDisk is the end of a peer whose disk is lost: another takes its place.
 func (w *World) loseDisk(p *peer) string {
-	p.mu.Lock()
-	lost := p.gone
-	p.gone = true
-	p.mu.Unlock()
-	if lost {
+	if !p.settled() {
 		return ""
 	}
+	p.change(func(f *fate) { f.gone = true })
 	p.stop(true)
 	w.retire(p)
 	return fmt.Sprintf("power cut of %s, whose disk is lost; %s takes its place", p.name, w.newcomer().name)
@@ -180,9 +180,10 @@ func removePeer(w *World) string {
 		return ""
 	}
 	p := all[w.rng.IntN(len(all))]
-	p.mu.Lock()
-	p.gone = true
-	p.mu.Unlock()
+	if !p.settled() {
+		return ""
+	}
+	p.change(func(f *fate) { f.gone = true })
 	w.retire(p)
 	w.later(20*time.Second, func() { p.stop(false) })
 	return fmt.Sprintf("remove %s", p.name)

@@ -81,9 +81,7 @@ func TestMutantMapOrder(t *testing.T) {
 }
 
 func reason(p *peer) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.halt
+	return p.change(func(*fate) {}).halt
 }
 
 // fill puts entries of four commands each into the log.

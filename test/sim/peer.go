@@ -26,11 +26,16 @@ type peer struct {
 	net    *simnet.Host
 	run    *cluster.Peer // nil while it is down
 	api    *api
-	gone   bool  // for good
-	halt   error // why it ended itself, the last time it did
+	fate   fate
 	grants atomic.Bool
-	// starting says that the peer is being started, which takes long on a slow disk.
-	starting bool
+}
+
+// fate is what is becoming of a peer.
+type fate struct {
+	starting bool  // which takes long on a slow disk
+	joining  bool  // has not been taken in yet
+	gone     bool  // for good
+	halt     error // why it ended itself, the last time it did
 }
 
 func newPeer(w *World, name string) *peer {
@@ -43,8 +48,8 @@ func newPeer(w *World, name string) *peer {
 // down until it is tried again.
 func (p *peer) start() {
 	p.mu.Lock()
-	idle := !p.gone && p.run == nil && !p.starting
-	p.starting = p.starting || idle
+	idle := !p.fate.gone && p.run == nil && !p.fate.starting
+	p.fate.starting = p.fate.starting || idle
 	p.mu.Unlock()
 	if !idle {
 		return
@@ -52,7 +57,7 @@ func (p *peer) start() {
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.starting = false
+		p.fate.starting = false
 	}()
 	net := p.w.net.Host(p.name)
 	handle := p.disk.Open()
@@ -129,7 +134,7 @@ func (p *peer) halted(run *cluster.Peer, reason error) {
 	}
 	p.w.trace.Fault("%s halts: %v", p.name, reason)
 	p.mu.Lock()
-	p.halt = reason
+	p.fate.halt = reason
 	p.mu.Unlock()
 	p.stop(false)
 	if _, wrong := errors.AsType[*cluster.QuarantineError](reason); wrong {
@@ -150,7 +155,9 @@ func (p *peer) running() *cluster.Peer {
 
 // join has the peer ask to be taken into the cluster, until it is.
 func (p *peer) join() {
+	p.change(func(f *fate) { f.joining = true })
 	p.w.work.Go(func() {
+		defer p.change(func(f *fate) { f.joining = false })
 		for p.w.ctx.Err() == nil {
 			if run := p.running(); run != nil {
 				ctx, cancel := context.WithTimeout(p.w.ctx, 5*time.Second)
@@ -164,6 +171,20 @@ func (p *peer) join() {
 			sleep(p.w.ctx, time.Second)
 		}
 	})
+}
+
+// change changes the peer's fate, and returns what it is then.
+func (p *peer) change(do func(*fate)) fate {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do(&p.fate)
+	return p.fate
+}
+
+// settled says that the peer is a member that nobody is about to remove.
+func (p *peer) settled() bool {
+	f := p.change(func(*fate) {})
+	return !f.joining && !f.gone
 }
 
 // logger writes a peer's log where the setup wants it.

@@ -62,7 +62,7 @@ func (k *kernel) settle() {
 	}
 	now := time.Now()
 	for _, p := range k.procs {
-		if !p.gone && p.frozen.IsZero() && !p.ends.After(now) {
+		if !p.gone && (p.frozen.IsZero() || p.killed) && !p.ends.After(now) {
 			p.gone = true
 			p.exit = p.outcome()
 			k.fork(p)
@@ -106,14 +106,12 @@ func (k *kernel) signal(p *process) {
 	}
 }
 
-// killAll kills all processes of a rank, frozen or not.
+// killAll kills all processes of a rank. One that is frozen ends without running
+// again.
 func (k *kernel) killAll(rank model.RankKey) {
 	for _, p := range k.procs {
-		if by := time.Now().Add(p.does.KillLag); p.rank == rank && !p.killed {
-			p.frozen = time.Time{}
-			if by.Before(p.ends) {
-				p.ends, p.killed = by, true
-			}
+		if by := time.Now().Add(p.does.KillLag); p.rank == rank && !p.killed && (by.Before(p.ends) || !p.frozen.IsZero()) {
+			p.ends, p.killed = by, true
 		}
 	}
 	k.settle()

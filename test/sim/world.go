@@ -103,7 +103,7 @@ func (w *World) addHost(name string, node model.NodeID, gpus int) *host {
 // Close ends everything and waits until all goroutines have.
 func (w *World) Close() {
 	w.end()
-	for _, p := range w.peers() {
+	for _, p := range w.everyPeer() {
 		p.stop(false)
 	}
 	w.net.Close()
@@ -118,20 +118,16 @@ func (w *World) founders() (out []cluster.Server) {
 	return out
 }
 
-// peers lists all peers there have been, but for those gone for good.
-func (w *World) peers() (out []*peer) {
+// everyPeer lists all peers there have ever been.
+func (w *World) everyPeer() []*peer {
 	w.shared.mu.Lock()
-	all := slices.Clone(w.shared.peers)
-	w.shared.mu.Unlock()
-	for _, p := range all {
-		p.mu.Lock()
-		gone := p.gone
-		p.mu.Unlock()
-		if !gone {
-			out = append(out, p)
-		}
-	}
-	return out
+	defer w.shared.mu.Unlock()
+	return slices.Clone(w.shared.peers)
+}
+
+// peers lists all peers but those gone for good.
+func (w *World) peers() []*peer {
+	return slices.DeleteFunc(w.everyPeer(), func(p *peer) bool { return p.change(func(*fate) {}).gone })
 }
 
 // leader is the machine of the peer that leads, in the highest term; or nil.
@@ -192,9 +188,7 @@ func (w *World) powerCut(d *simdisk.Disk) *simdisk.Disk {
 
 // quarantined is told that a peer found its state to be wrong.
 func (w *World) quarantined(p *peer, reason error) {
-	p.mu.Lock()
-	p.gone = true
-	p.mu.Unlock()
+	p.change(func(f *fate) { f.gone = true })
 	if !w.Quarantine {
 		w.trace.Break(BreachQuarantine, "%s: %v", p.name, reason)
 	}
