@@ -81,7 +81,7 @@ func (a *agent) mayBegin(r model.RankKey) bool {
 	now := a.h.clock.reading().Boot
 	for i := range a.wanted.set.Ranks {
 		if w := &a.wanted.set.Ranks[i]; w.Rank == r {
-			return fence.MayStart(now, a.start(), w.Frozen)
+			return fence.MayStart(now, a.startNow(), w.Frozen)
 		}
 	}
 	return false
@@ -99,7 +99,7 @@ func (a *agent) begin(r model.RankKey, run bool) {
 				Rank: r, Incarnation: a.wanted.set.Incarnation, Placed: w.Placed, Boot: a.names.boot, Frozen: w.Frozen,
 				GPUs: w.GPUs, Command: w.Spec.Command,
 			},
-			phase: model.RankTaken, orders: orders{run: run}, guard: fence.NewGuard(a.start(), w.Frozen),
+			phase: model.RankTaken, orders: orders{run: run}, guard: fence.NewGuard(a.startNow(), w.Frozen),
 		}
 		if err := a.disk.create(u.folder); err != nil {
 			a.recover(u)

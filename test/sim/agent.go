@@ -36,6 +36,7 @@ type agent struct {
 	units  map[model.RankKey]*unit
 	before fence.Reading
 	due    due
+	grants []grant         // the newest of them
 	clean  []model.Cleaned // shown clean and not yet confirmed
 }
 
@@ -55,6 +56,12 @@ type names struct{ boot, lineage, session string }
 type wanted struct {
 	set   *model.Desired
 	asked fence.Boot
+}
+
+// grant is an accepted renewal.
+type grant struct {
+	index uint64 // of a state that holds it
+	start fence.Boot
 }
 
 // due is when the agent does what it does again and again, and what of it is
@@ -195,7 +202,7 @@ func (a *agent) watch(now fence.Reading) {
 		if must {
 			a.h.freeze(u, now.Boot)
 		}
-		if u.frozen != 0 && fence.MayThaw(now.Boot, u.frozen, a.start(), a.wants(u), u.Frozen) {
+		if u.frozen != 0 && fence.MayThaw(now.Boot, u.frozen, a.startNow(), a.wants(u), u.Frozen) {
 			a.h.thaw(u)
 		}
 	}
@@ -213,6 +220,33 @@ func (a *agent) wants(u *unit) bool {
 // start is the start of the lease; the agent before this one may have known of a
 // later one than the mark on the disk.
 func (a *agent) start() fence.Boot { return max(a.lease.Start(), a.disk.run.get(), a.due.counted) }
+
+// startFor is the start of the lease as far as it may begin what a set of that
+// index names: by a renewal that the set's state holds. A newer one may have been
+// accepted after what the set names was given up, since the lease is the node's;
+// what runs already is safe from that by its guard, which has begun by then.
+func (a *agent) startFor(index uint64) (start fence.Boot) {
+	if a.h.w.Twists.AnySet {
+		return a.start()
+	}
+	for _, g := range a.grants {
+		if g.index <= index {
+			start = max(start, g.start)
+		}
+	}
+	if a.due.counted > 0 { // a twisted agent believes in more
+		start = a.start()
+	}
+	return start
+}
+
+// startNow is startFor the newest set.
+func (a *agent) startNow() fence.Boot {
+	if a.wanted.set == nil {
+		return 0
+	}
+	return a.startFor(a.wanted.set.Index)
+}
 
 // bury ends what is left of ranks whose supervisors are gone, and writes down
 // that they were killed.

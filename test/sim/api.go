@@ -40,6 +40,12 @@ type proposal struct {
 	Incarnation model.Incarnation
 }
 
+// renewal is the answer to methodRenew.
+type renewal struct {
+	Code  model.Code
+	Index uint64 // of a state that holds the renewal
+}
+
 // poll asks for what is desired on a node, beyond an index.
 type poll struct {
 	Node  model.NodeID
@@ -134,13 +140,14 @@ func (a *api) renew(ctx context.Context, _ string, body []byte) ([]byte, error) 
 		return nil, err
 	}
 	if a.grants.Load() {
-		return cbor.Marshal(model.CodeOK)
+		return cbor.Marshal(renewal{Code: model.CodeOK})
 	}
 	code, err := a.peer.Renew(ctx, r)
 	if err != nil {
 		return a.forward(ctx, err, methodRenew, body)
 	}
-	return cbor.Marshal(code)
+	s := a.peer.State()
+	return cbor.Marshal(renewal{code, s.Index})
 }
 
 // desired answers once what is desired on the node has changed, or the wait is

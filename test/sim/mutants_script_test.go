@@ -2,9 +2,11 @@ package sim
 
 import (
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/test/sim/simdisk"
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
@@ -111,6 +113,33 @@ func absenceKills(w *World, _ bool) {
 	w.net.Heal(lags.name, h.name)
 	w.net.Heal(h.name, lags.name)
 	wait(w, 40*time.Second)
+}
+
+// oldSetNewLease: a node knows of a rank that it could not begin, and is cut off
+// until the rank has been given up. Then it renews its lease before it hears that.
+func oldSetNewLease(w *World, _ bool) {
+	w.Until(10*time.Second, func() bool { s := w.oracle.now(); return s.Leases.Len() == w.Nodes })
+	for _, h := range w.hosts {
+		h.onDisk(func(d *simdisk.Disk) { d.Fail(syscall.ENOSPC, 0, simdisk.WriteFile) })
+	}
+	u := newUser(w, "someone", 7)
+	defer u.close()
+	u.submit(w.ctx, stubborn(1, 0, short, 0))
+	wait(w, 3*time.Second)
+	s := w.oracle.now()
+	r, _ := s.Ranks.Get(firstRank)
+	for _, h := range w.hosts {
+		if h.id.node == r.Node {
+			w.cutHost(h, 50*time.Second, true, true)
+		} else {
+			h.onDisk((*simdisk.Disk).Heal)
+		}
+	}
+	wait(w, 49*time.Second)
+	for _, h := range w.hosts {
+		h.onDisk((*simdisk.Disk).Heal)
+	}
+	wait(w, 20*time.Second)
 }
 
 // foreignBoot: a copy of a node's data folder speaks for the node from another

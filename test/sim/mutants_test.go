@@ -23,6 +23,8 @@ func mutants() []mutant {
 	four, lagging := two, two
 	four.Nodes = 4
 	lagging.Twists.StalePolls = true
+	deaf := two
+	deaf.Twists.PollPause = time.Minute
 	return []mutant{
 		{"count_from_answer", BreachTwoAttempts, two, countFromAnswer},
 		{"no_seq_check", BreachTwoAttempts, two, noSeqCheck},
@@ -30,6 +32,7 @@ func mutants() []mutant {
 		{"memory_grants", BreachTwoAttempts, two, memoryGrants},
 		{"absence_kills", BreachUnwanted, lagging, absenceKills},
 		{"foreign_boot_id", BreachTwoAttempts, two, foreignBoot},
+		{"old_set_new_lease", BreachTwoAttempts, deaf, oldSetNewLease},
 		{"gang_lost_by_one_rank", BreachTwoAttempts, four, gangLostByOneRank},
 	}
 }
@@ -44,6 +47,8 @@ func TestMutant(t *testing.T) {
 			switch m.name {
 			case "count_from_answer":
 				broken.Twists.CountFromAnswer = true
+			case "old_set_new_lease":
+				broken.Twists.AnySet = true
 			case "absence_kills":
 				broken.Twists.AbsenceKills = true
 			}

@@ -89,15 +89,16 @@ func (a *agent) renew(now fence.Boot) {
 		return
 	}
 	a.ask(methodRenew, body, patience, func(answer []byte) {
-		var code model.Code
-		if cbor.Unmarshal(answer, &code) != nil {
+		var v renewal
+		if cbor.Unmarshal(answer, &v) != nil {
 			return
 		}
-		if code != model.CodeOK {
-			a.lease.Refused(r, code, 0)
+		if v.Code != model.CodeOK {
+			a.lease.Refused(r, v.Code, 0)
 			return
 		}
 		if a.lease.Accepted(r) {
+			a.grants = append(a.grants[max(0, len(a.grants)-20):], grant{v.Index, a.lease.Start()})
 			if a.h.w.Twists.CountFromAnswer {
 				a.due.counted = a.h.clock.reading().Boot
 			}
@@ -140,7 +141,9 @@ func (a *agent) poll(now fence.Boot) {
 		if a.sets.Accept(reg, d) {
 			a.wanted = wanted{d, now}
 		}
-	}, func() { a.due.polling, a.due.poll = false, time.Now().Add(500*time.Millisecond) })
+	}, func() {
+		a.due.polling, a.due.poll = false, time.Now().Add(max(500*time.Millisecond, a.h.w.Twists.PollPause))
+	})
 }
 
 // report tells what has changed, until the cluster has confirmed it.

@@ -64,12 +64,12 @@ func (s *supervisor) prepare(ctx context.Context) bool {
 			s.u.phase = model.RankReady
 		}
 		given, run := s.u.orders.refuse || s.u.guard.Verdict(now) != fence.Run, s.u.orders.run
-		frozen := s.u.frozen != 0
+		frozen, since := s.u.frozen != 0, s.u.guard.Start
 		s.h.mu.Unlock()
 		switch {
 		case given:
 			return false
-		case free && run && !frozen && fence.MayStart(now, start, s.u.Frozen):
+		case free && run && !frozen && fence.MayStart(now, since, s.u.Frozen):
 			return true
 		case !s.h.pause(ctx, watchEvery):
 			return false
@@ -86,7 +86,7 @@ func (s *supervisor) start(ctx context.Context) bool {
 	s.h.mu.Lock()
 	defer s.h.mu.Unlock()
 	now := s.h.clock.reading().Boot
-	if ctx.Err() != nil || !fence.MayStart(now, s.disk.run.get(), s.u.Frozen) {
+	if ctx.Err() != nil || !fence.MayStart(now, s.u.guard.Start, s.u.Frozen) {
 		return false // the disk was slow: the latch stays, and nobody starts this rank again
 	}
 	s.began = s.h.clock.reading().Boot

@@ -36,7 +36,9 @@ type Setup struct {
 type Twists struct {
 	CountFromAnswer bool          // agents count their lease from the answer
 	AbsenceKills    bool          // agents act on every desired set, however old
+	AnySet          bool          // agents begin what a set names by any renewal, even a newer one
 	StalePolls      bool          // peers without a leader answer polls, which is slow but does no harm
+	PollPause       time.Duration // how long agents wait after a poll that failed at least; does no harm either
 	SlowCalls       time.Duration // how long agents wait for answers at least; does no harm either
 }
 
