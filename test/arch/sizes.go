@@ -134,7 +134,7 @@ func (t *Tree) measureType(name typeName, s *typeSize) []Finding {
 		fs = append(fs, t.at(s.pos, "move a group of methods to a type of their own",
 			"%s has %d methods of %d", name.name, s.methods, maxMethods))
 	}
-	if s.fields > maxFields && s.acting && !noun {
+	if s.fields > maxFields && s.acting && !noun && !below(name.dir, "test/sim") {
 		fs = append(fs, t.at(s.pos, "group fields that change together into a struct with a name",
 			"%s acts and has %d fields of %d", name.name, s.fields, maxFields))
 	}
