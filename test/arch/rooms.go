@@ -57,12 +57,13 @@ func clusterFloor() []Room {
 func apiFloor() []Room {
 	return []Room{
 		{Path: "httpapi/wire", Level: 2, Bare: true},
+		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/auth", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/forward", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi/client", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "httpapi/client", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire"}},
 		{Path: "httpapi/dashboard", Level: 5},
-		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/auth", "httpapi/forward",
-			"httpapi/client", "httpapi/dashboard")},
+		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/forward",
+			"httpapi/client", "httpapi/dashboard", "cluster/sched", "cluster/soft")},
 	}
 }
 
@@ -75,9 +76,9 @@ func nodeFloor() []Room {
 		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu"}},
 		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "node/gpu"}},
-		{Path: "node/runner/process", Level: 6, May: []string{"fsm/model", "node/runner"}},
+		{Path: "node/runner/process", Level: 6, May: []string{"fsm/model", "node/runner", "node/fence"}},
 		{Path: "node", Level: 6, May: []string{
-			"fsm/model", "httpapi/wire", "httpapi/client", "cluster/gossip",
+			"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
 			"node/fence", "node/gpu", "node/runner", "node/journal", "node/nodeapi",
 		}},
 	}
@@ -112,7 +113,7 @@ func Libraries() []Library {
 	return append(testLibraries(),
 		Library{
 			Prefix: "github.com/fxamacker/cbor", Why: encoding,
-			Rooms: []string{"fsm/command", "fsm/state", "cluster", "cluster/raftnet", "cluster/gossip"},
+			Rooms: []string{"fsm/command", "fsm/state", "cluster", "cluster/raftnet", "cluster/gossip", "httpapi/agentwire"},
 		},
 		Library{
 			Prefix: "github.com/tidwall/btree", Rooms: []string{"fsm/state/table"},

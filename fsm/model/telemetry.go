@@ -1,0 +1,20 @@
+package model
+
+// Sample is what a GPU measures of itself at one moment. It is soft: it travels
+// beside renewals, is kept in memory only, and never enters the log.
+type Sample struct {
+	GPU          GPUID     `cbor:"1,keyasint,omitempty"`
+	Utilization  uint8     `cbor:"2,keyasint,omitempty"` // percent of the last moments in which a kernel ran
+	MemoryUsedMB uint32    `cbor:"3,keyasint,omitempty"`
+	Temperature  int16     `cbor:"4,keyasint,omitempty"` // °C
+	PowerWatts   uint32    `cbor:"5,keyasint,omitempty"`
+	Processes    []Process `cbor:"6,keyasint,omitempty"`
+}
+
+// Process is a process that uses a GPU.
+type Process struct {
+	PID      int32  `cbor:"1,keyasint,omitempty"`
+	User     string `cbor:"2,keyasint,omitempty"`
+	MemoryMB uint32 `cbor:"3,keyasint,omitempty"`
+	Managed  bool   `cbor:"4,keyasint,omitempty"` // it belongs to an attempt of ours
+}

@@ -1,0 +1,149 @@
+// Package agentwire is what agents and peers say to each other, on the API's
+// paths under /agent/: requests and answers in CBOR, made of the model's own
+// nouns, which have that encoding already.
+//
+// Every path is POST. The answer to one that is a command carries a code of the
+// state; an answer that is no answer (no leader, an overload) is an HTTP status
+// with a problem, as everywhere in the API.
+package agentwire
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// MediaType is that of requests and answers.
+const MediaType = "application/cbor"
+
+// The paths.
+const (
+	PathRegister  = "/agent/register"  // Register -> Registered
+	PathRenew     = "/agent/renew"     // Renew -> Renewed
+	PathDesired   = "/agent/desired"   // Poll -> model.Desired
+	PathReport    = "/agent/report"    // Report -> Reported
+	PathInventory = "/agent/inventory" // Inventory -> Reported
+	PathBlob      = "/agent/blob"      // Fetch -> Content
+	PathTail      = "/agent/tail"      // Tail -> nothing
+)
+
+// MaxBody bounds a request, in bytes.
+const MaxBody = 4 << 20
+
+// MaxTail bounds the last output of a rank that peers keep, in bytes.
+const MaxTail = 64 << 10
+
+// Register brings a node into the cluster, or back.
+type Register struct {
+	Node     model.NodeID     `cbor:"1,keyasint"`
+	Machine  string           `cbor:"2,keyasint,omitempty"`
+	Boot     string           `cbor:"3,keyasint,omitempty"`
+	Lineage  string           `cbor:"4,keyasint,omitempty"`
+	Session  string           `cbor:"5,keyasint,omitempty"`
+	Hostname string           `cbor:"6,keyasint,omitempty"`
+	Address  string           `cbor:"7,keyasint,omitempty"` // where the agent listens
+	Version  string           `cbor:"8,keyasint,omitempty"`
+	CPUs     uint32           `cbor:"9,keyasint,omitempty"`
+	MemoryMB uint32           `cbor:"10,keyasint,omitempty"`
+	Devices  []model.Device   `cbor:"11,keyasint,omitempty"`
+	Folders  []model.Folder   `cbor:"12,keyasint,omitempty"`
+	Reports  []model.Progress `cbor:"13,keyasint,omitempty"`
+	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
+}
+
+// Registered is the answer.
+type Registered struct {
+	Code        model.Code        `cbor:"1,keyasint,omitempty"`
+	Detail      string            `cbor:"2,keyasint,omitempty"` // of a refusal
+	Incarnation model.Incarnation `cbor:"3,keyasint,omitempty"`
+	Epoch       uint64            `cbor:"4,keyasint,omitempty"`
+	Index       uint64            `cbor:"5,keyasint,omitempty"` // of a state that holds the registration
+	Verdicts    []model.Code      `cbor:"6,keyasint,omitempty"` // one for each report
+	Peers       []string          `cbor:"7,keyasint,omitempty"` // API addresses of all peers
+}
+
+// Renew is one sending of a renewal. It is never repeated: the next try has
+// another number.
+type Renew struct {
+	Node        model.NodeID      `cbor:"1,keyasint"`
+	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
+	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
+	Seq         uint64            `cbor:"4,keyasint,omitempty"`
+	Samples     []model.Sample    `cbor:"5,keyasint,omitempty"` // what the GPUs measure; never in the log
+}
+
+// Renewed is the answer.
+type Renewed struct {
+	Code   model.Code `cbor:"1,keyasint,omitempty"`
+	Newest uint64     `cbor:"2,keyasint,omitempty"` // with stale_seq: number of the newest renewal in the log
+	Index  uint64     `cbor:"3,keyasint,omitempty"` // of a state that holds the renewal
+	Peers  []string   `cbor:"4,keyasint,omitempty"` // API addresses of all peers
+}
+
+// Poll asks for what is desired on a node, as soon as that has changed.
+type Poll struct {
+	Node  model.NodeID  `cbor:"1,keyasint"`
+	After uint64        `cbor:"2,keyasint,omitempty"` // index of the set that the agent has; 0: answer at once
+	Wait  time.Duration `cbor:"3,keyasint,omitempty"` // at most so long; then the set is answered as it is
+	Fresh bool          `cbor:"4,keyasint,omitempty"` // nothing acknowledged before the poll may be missing
+}
+
+// Report carries what a node has to say of its ranks and slots.
+type Report struct {
+	Node        model.NodeID      `cbor:"1,keyasint"`
+	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
+	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
+	Reports     []model.Progress  `cbor:"4,keyasint,omitempty"`
+	Cleaned     []model.Cleaned   `cbor:"5,keyasint,omitempty"`
+}
+
+// Inventory carries a node's GPUs as they are now.
+type Inventory struct {
+	Node        model.NodeID      `cbor:"1,keyasint"`
+	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
+	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
+	Devices     []model.Device    `cbor:"4,keyasint,omitempty"`
+}
+
+// Reported is the answer to a Report or an Inventory.
+type Reported struct {
+	Code     model.Code   `cbor:"1,keyasint,omitempty"`
+	Detail   string       `cbor:"2,keyasint,omitempty"`
+	Verdicts []model.Code `cbor:"3,keyasint,omitempty"` // one for each report
+	Index    uint64       `cbor:"4,keyasint,omitempty"` // of a state that holds it
+}
+
+// Fetch asks for a script or an environment by its hash.
+type Fetch struct {
+	Hash model.Hash `cbor:"1,keyasint"`
+}
+
+// Content is the answer. An environment is "NAME=value" texts joined by NUL.
+type Content struct {
+	Data string `cbor:"1,keyasint,omitempty"`
+}
+
+// Tail is the end of a rank's output, for the time when its node is away.
+type Tail struct {
+	Node   model.NodeID  `cbor:"1,keyasint"`
+	Rank   model.RankKey `cbor:"2,keyasint"`
+	Stdout []byte        `cbor:"3,keyasint,omitempty"`
+	Stderr []byte        `cbor:"4,keyasint,omitempty"`
+	Copied bool          `cbor:"5,keyasint,omitempty"` // passed on by another peer: go no further
+}
+
+// Encode writes a request or an answer.
+func Encode(v any) ([]byte, error) { return cbor.Marshal(v) }
+
+// Decode reads one, and refuses what is longer than a value or deeper than any
+// of them.
+func Decode(data []byte, v any) error {
+	mode, err := cbor.DecOptions{MaxNestedLevels: 16, MaxArrayElements: 16384, MaxMapPairs: 1024}.DecMode()
+	if err != nil {
+		return fmt.Errorf("options of the decoder: %w", err)
+	}
+	return mode.Unmarshal(data, v)
+}

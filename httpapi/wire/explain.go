@@ -1,0 +1,48 @@
+package wire
+
+import "time"
+
+// Explanation says why a job waits: everything that keeps it, not only the first
+// thing.
+type Explanation struct {
+	Summary  string    `json:"summary" doc:"one line"`
+	Policy   string    `json:"policy"`
+	Factors  []Factor  `json:"factors,omitempty" nullable:"false" doc:"what its place in the order follows from"`
+	Position int       `json:"queue_position"`
+	Exact    bool      `json:"position_exact"`
+	Blockers []Blocker `json:"blockers" nullable:"false"`
+	Ahead    []Ahead   `json:"ahead" nullable:"false" doc:"the first jobs before it"`
+	AheadN   int       `json:"jobs_ahead" doc:"how many there are"`
+	Unblock  []Unblock `json:"unblock" nullable:"false" doc:"each of these would let it start"`
+	At       time.Time `json:"at"`
+}
+
+// Factor is one number of a job's order.
+type Factor struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Blocker is one thing that keeps a job from starting.
+type Blocker struct {
+	Code    string `json:"code" doc:"stable: orchestrator_stopped, standstill, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, nodes, never"`
+	Message string `json:"message"`
+	Scope   string `json:"scope,omitempty" doc:"of a limit"`
+	Need    int64  `json:"need,omitempty"`
+	Have    int64  `json:"have" doc:"what there is of what it needs"`
+}
+
+// Ahead is a job that goes first.
+type Ahead struct {
+	JobID    string `json:"job_id"`
+	User     string `json:"user"`
+	GPUs     int64  `json:"gpu_count"`
+	Priority int64  `json:"priority"`
+	Name     string `json:"name,omitempty"`
+}
+
+// Unblock is a change after which the job would start.
+type Unblock struct {
+	Message string `json:"message"`
+	JobID   string `json:"job_id,omitempty" doc:"whose end it is"`
+}

@@ -1,0 +1,62 @@
+package wire
+
+import "time"
+
+// GPUStatus is the answer to GET /gpu/status.
+type GPUStatus struct {
+	ClusterStatus ClusterStatus `json:"cluster_status"`
+	Nodes         []Node        `json:"nodes" nullable:"false"`
+}
+
+// ClusterStatus sums up the GPUs.
+type ClusterStatus struct {
+	TotalGPUs          int64   `json:"total_gpus"`
+	AvailableGPUs      int64   `json:"available_gpus"`
+	AllocatedGPUs      int64   `json:"allocated_gpus"`
+	UnhealthyGPUs      int64   `json:"unhealthy_gpus"`
+	UtilizationPercent float64 `json:"utilization_percent" doc:"allocated of all that are healthy"`
+	BusyPercent        float64 `json:"busy_percent" doc:"mean of what the GPUs themselves measure; 0 without telemetry"`
+}
+
+// Nodes is the answer to GET /nodes.
+type Nodes struct {
+	Nodes []Node `json:"nodes" nullable:"false"`
+}
+
+// Node is a GPU host.
+type Node struct {
+	ID         string    `json:"node_id"`
+	Hostname   string    `json:"hostname"`
+	State      string    `json:"state" enum:"up,suspect,dead,cordoned,draining"`
+	Reason     string    `json:"reason,omitempty"`
+	Version    string    `json:"version,omitempty"`
+	CPUs       int64     `json:"cpus"`
+	MemoryGB   float64   `json:"memory_gb"`
+	GPUCount   int64     `json:"gpu_count"`
+	FreeGPUs   int64     `json:"free_gpus"`
+	GPUType    string    `json:"gpu_type,omitempty"`
+	Jobs       int64     `json:"jobs" doc:"ranks that run there or are about to"`
+	Health     string    `json:"health" doc:"ok, or how many GPUs are not"`
+	Registered time.Time `json:"registered_at"`
+	LastSeen   time.Time `json:"last_seen_at" doc:"by the cluster's clock"`
+	GPUs       []GPU     `json:"gpus" nullable:"false"`
+}
+
+// GPU is one GPU of a node, with what it last measured of itself.
+type GPU struct {
+	Index       int64   `json:"gpu_id" doc:"its place in the node"`
+	UUID        string  `json:"uuid"`
+	Type        string  `json:"gpu_type"`
+	MemoryGB    float64 `json:"memory_gb"`
+	State       string  `json:"state" doc:"free, allocated, cleaning, claimed, foreign or unhealthy"`
+	Health      string  `json:"health"`
+	Reason      string  `json:"reason,omitempty"`
+	AllocatedTo string  `json:"allocated_to,omitempty" doc:"the job's id, or the service's allocation"`
+	User        string  `json:"user,omitempty"`
+
+	UtilizationPercent float64  `json:"utilization_percent"`
+	MemoryUsedGB       float64  `json:"memory_used_gb"`
+	TemperatureCelsius float64  `json:"temperature_celsius,omitempty"`
+	PowerWatts         float64  `json:"power_watts,omitempty"`
+	AgeSeconds         *float64 `json:"telemetry_age_seconds,omitempty" doc:"absent when nothing was measured"`
+}

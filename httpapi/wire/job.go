@@ -1,0 +1,119 @@
+package wire
+
+import "time"
+
+// Job is a job in a list. Of an array it tells the whole.
+type Job struct {
+	ID      string `json:"id"`
+	RunID   string `json:"run_id,omitempty"`
+	Name    string `json:"name,omitempty"`
+	User    string `json:"user"`
+	Project string `json:"project,omitempty"`
+	Command string `json:"command,omitempty"`
+
+	State    string    `json:"state" enum:"queued,scheduled,allocating,running,completed,failed,canceled"`
+	Held     bool      `json:"held,omitempty"`
+	Stopping *Stopping `json:"stopping,omitempty"`
+	Reason   string    `json:"reason,omitempty" doc:"why it waits or how it ended, in a few words"`
+
+	Priority    int64   `json:"priority"`
+	GPUs        int64   `json:"gpu_count"`
+	Nodes       int64   `json:"nodes,omitempty"`
+	GPUType     string  `json:"gpu_type,omitempty"`
+	GPUMemoryGB float64 `json:"gpu_memory_gb,omitempty"`
+
+	Position      int  `json:"queue_position,omitempty" doc:"1 is next"`
+	PositionExact bool `json:"position_exact,omitempty"`
+
+	SubmittedAt time.Time `json:"submitted_at"`
+	StartedAt   time.Time `json:"started_at,omitzero"`
+	EndedAt     time.Time `json:"ended_at,omitzero"`
+	WaitSeconds float64   `json:"wait_seconds" doc:"from the submission to the first start, or until now"`
+	RunSeconds  float64   `json:"run_seconds" doc:"of all attempts"`
+
+	TimeLimitSeconds float64 `json:"time_limit_seconds,omitempty"`
+	EstimateSeconds  float64 `json:"estimated_duration_seconds,omitempty"`
+
+	Attempts   int64  `json:"attempts" doc:"how often it was placed"`
+	Retries    int64  `json:"retry_count"`
+	MaxRetries int64  `json:"max_retries"`
+	ExitCode   *int64 `json:"exit_code,omitempty" doc:"once it has ended"`
+	Signal     int64  `json:"exit_signal,omitempty"`
+
+	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
+	Array         *Array   `json:"array,omitempty"`
+}
+
+// Stopping says that the job's attempt is being ended.
+type Stopping struct {
+	Reason   string    `json:"reason"`
+	By       string    `json:"by,omitempty"`
+	Deadline time.Time `json:"deadline" doc:"when its processes are killed at the latest, as far as its nodes hear of it"`
+}
+
+// GPURef names a GPU of a job.
+type GPURef struct {
+	NodeID string `json:"node_id"`
+	Index  int64  `json:"gpu_id" doc:"its place in the node"`
+	UUID   string `json:"uuid"`
+}
+
+// Array counts the tasks of an array.
+type Array struct {
+	Size      int64 `json:"size"`
+	Limit     int64 `json:"limit,omitempty"`
+	Queued    int64 `json:"queued"`
+	Running   int64 `json:"running"`
+	Completed int64 `json:"completed"`
+	Failed    int64 `json:"failed"`
+	Canceled  int64 `json:"canceled"`
+}
+
+// Detail is the answer to GET /jobs/{job_id}: of an array, one task (?task=).
+type Detail struct {
+	Job
+	Task        int64        `json:"task"`
+	WorkDir     string       `json:"workdir,omitempty"`
+	OnLost      string       `json:"on_lost"`
+	Timeline    []Event      `json:"timeline" nullable:"false"`
+	Folded      int64        `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
+	History     []Attempt    `json:"attempt_history" nullable:"false"`
+	Explanation *Explanation `json:"explanation,omitempty" doc:"of a job that waits"`
+}
+
+// Event is one line of a timeline.
+type Event struct {
+	At      time.Time `json:"at"`
+	Event   string    `json:"event"`
+	Actor   string    `json:"actor,omitempty"`
+	Attempt int64     `json:"attempt,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Detail  string    `json:"detail,omitempty"`
+}
+
+// Attempt is one try to run a job.
+type Attempt struct {
+	Number    int64     `json:"number"`
+	State     string    `json:"state"`
+	PlacedAt  time.Time `json:"placed_at"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	End       string    `json:"end_reason,omitempty"`
+	ExitCode  *int64    `json:"exit_code,omitempty"`
+	Signal    int64     `json:"exit_signal,omitempty"`
+	Ranks     []Rank    `json:"ranks" nullable:"false"`
+}
+
+// Rank is the part of an attempt on one node.
+type Rank struct {
+	Rank       int64     `json:"rank"`
+	NodeID     string    `json:"node_id"`
+	Phase      string    `json:"phase"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	RunSeconds float64   `json:"run_seconds,omitempty"`
+	ExitCode   *int64    `json:"exit_code,omitempty"`
+	Signal     int64     `json:"exit_signal,omitempty"`
+	OOM        bool      `json:"out_of_memory,omitempty"`
+	Stopped    string    `json:"stopped_for,omitempty" doc:"the stop whose signal it got before its end"`
+	GPUs       []GPURef  `json:"gpus" nullable:"false"`
+}

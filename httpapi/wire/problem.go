@@ -1,0 +1,60 @@
+package wire
+
+import "fmt"
+
+// ProblemType is the media type of a Problem.
+const ProblemType = "application/problem+json"
+
+// Problem is every error of the API (RFC 9457), with a code that does not change.
+type Problem struct {
+	Type   string        `json:"type,omitempty"`
+	Title  string        `json:"title"`
+	Status int           `json:"status"`
+	Code   string        `json:"code" doc:"stable; see docs/api.md"`
+	Detail string        `json:"detail" doc:"what, where, and what to do"`
+	Errors []FieldDetail `json:"errors,omitempty" nullable:"false"`
+}
+
+// FieldDetail says what is wrong with one field. It never quotes the value.
+type FieldDetail struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// Error is the problem in one line.
+func (p *Problem) Error() string {
+	line := p.Detail
+	if line == "" {
+		line = p.Title
+	}
+	for _, e := range p.Errors {
+		line += fmt.Sprintf("; %s: %s", e.Field, e.Message)
+	}
+	return line
+}
+
+// The headers of the API.
+const (
+	HeaderIndex     = "X-Berth-Index"     // of the state that an answer is about
+	HeaderForwarded = "X-Berth-Forwarded" // by which peer a request was passed on
+	HeaderRequestID = "Idempotency-Key"
+	HeaderLeader    = "X-Berth-Leader" // who leads, as the answering peer knows
+)
+
+// Stable codes that are not those of the state.
+const (
+	CodeNoLeader       = "no_leader"       // 503: nothing was done
+	CodeOutcomeUnknown = "outcome_unknown" // 503: ask again with the same Idempotency-Key
+	CodeOverloaded     = "overloaded"      // 429
+	CodeNoSpace        = "no_space"        // 507
+	CodeDiverged       = "diverged"        // 503
+	CodeBehind         = "behind"          // 503: this peer cannot answer in time
+	CodeMalformed      = "malformed"       // 400
+	CodeInvalid        = "invalid"         // 422
+	CodeTooLarge       = "too_large"       // 413
+	CodeNotFound       = "not_found"       // 404
+	CodeMethod         = "method_not_allowed"
+	CodeInternal       = "internal"
+	CodeNeverFits      = "never_fits" // 422: no node of the cluster could ever run it
+	CodeUnreachable    = "node_unreachable"
+)

@@ -1,0 +1,66 @@
+package wire
+
+// Submit is the body of POST /queue/submit. Where two names are given for one
+// thing, either may be used; both with different values are refused.
+type Submit struct {
+	RunID   string `json:"run_id,omitempty" doc:"the user's own name of the run; may repeat"`
+	Name    string `json:"name,omitempty" doc:"of the job, for lists"`
+	User    string `json:"user,omitempty" doc:"whose job it is"`
+	Project string `json:"project,omitempty"`
+
+	Command string            `json:"command,omitempty" doc:"a shell command"`
+	Args    []string          `json:"args,omitempty" nullable:"false" doc:"a program and its arguments, run without a shell, in place of command"`
+	Script  string            `json:"script,omitempty" doc:"a script that is run as a file; command then holds its arguments"`
+	Env     map[string]string `json:"env,omitempty" doc:"environment variables"`
+	WorkDir string            `json:"workdir,omitempty" doc:"absolute path on the node; by default the attempt's own folder"`
+
+	GPUs        *int64   `json:"gpu_count,omitempty" doc:"GPUs in all; 1 by default"`
+	Nodes       *int64   `json:"nodes,omitempty" doc:"spread over exactly so many nodes, evenly"`
+	GPUsPerNode *int64   `json:"gpus_per_node,omitempty"`
+	GPUType     string   `json:"gpu_type,omitempty" doc:"the GPU's model as the nodes report it"`
+	GPUMemory   *float64 `json:"gpu_memory_gb,omitempty" doc:"at least so much memory on each GPU"`
+	Memory      *float64 `json:"memory_gb,omitempty" doc:"another name of gpu_memory_gb"`
+	CPUs        *int64   `json:"cpus,omitempty" doc:"limit of CPU cores on each node"`
+	HostMemory  *float64 `json:"host_memory_gb,omitempty" doc:"limit of main memory on each node"`
+
+	Priority    *int64    `json:"priority,omitempty" doc:"1 low, 2 normal, 3 high, 4 critical; 2 by default"`
+	TimeLimit   *Duration `json:"time_limit,omitempty" doc:"run time after which the job is stopped"`
+	TimeLimitS  *float64  `json:"time_limit_seconds,omitempty" doc:"another name of time_limit"`
+	Estimate    *Duration `json:"estimated_duration,omitempty" doc:"the user's guess of the run time"`
+	EstimateS   *float64  `json:"estimated_duration_seconds,omitempty" doc:"another name of estimated_duration"`
+	MaxRetries  *int64    `json:"max_retries,omitempty" doc:"further attempts after a failure of the job's own; 0 by default"`
+	Preemptible *bool     `json:"preemptible,omitempty"`
+	Hold        *bool     `json:"hold,omitempty" doc:"wait for a release before the first start"`
+
+	OnLost           string    `json:"on_lost,omitempty" doc:"requeue, hold or fail: what follows when a node falls silent"`
+	DisconnectGrace  *Duration `json:"disconnect_grace,omitempty" doc:"how long a node may be out of contact; 5m by default"`
+	StopSignal       string    `json:"stop_signal,omitempty" doc:"TERM by default"`
+	Grace            *Duration `json:"grace,omitempty" doc:"from the stop signal to the kill; 30s by default"`
+	CheckpointSignal string    `json:"checkpoint_signal,omitempty" doc:"sent before the stop signal"`
+	CheckpointGrace  *Duration `json:"checkpoint_grace,omitempty" doc:"from the checkpoint signal to the stop signal"`
+
+	Tasks      *int64 `json:"array_size,omitempty" doc:"so many tasks, told apart by BERTH_ARRAY_INDEX"`
+	MaxRunning *int64 `json:"array_limit,omitempty" doc:"at most so many of them at once"`
+}
+
+// Submitted is the answer to a submission.
+type Submitted struct {
+	Success       bool   `json:"success"`
+	JobID         string `json:"job_id"`
+	Job           Job    `json:"job"`
+	QueuePosition int    `json:"queue_position" doc:"1 is next; 0 when the job does not wait any more"`
+	PositionExact bool   `json:"position_exact"`
+}
+
+// SetPriority is the body of PATCH /queue/{job_id}/priority.
+type SetPriority struct {
+	Priority *int64 `json:"priority" doc:"1 low, 2 normal, 3 high, 4 critical"`
+}
+
+// Done is the answer to a change of a job.
+type Done struct {
+	Success bool   `json:"success"`
+	JobID   string `json:"job_id,omitempty"`
+	State   string `json:"state,omitempty" doc:"of the job, as it is now"`
+	Message string `json:"message,omitempty"`
+}

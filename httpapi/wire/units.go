@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxSeconds bounds a duration in seconds: a year and a day.
+const MaxSeconds = 366 * 24 * 3600
+
+// Duration is a length of time that is written as a number of seconds or as text
+// such as "1h30m", "2d" or "01:30:00", and read back as seconds.
+type Duration time.Duration
+
+var errDuration = errors.New(`must be seconds, or text such as "90s", "1h30m", "2d" or "1:30:00"`)
+
+// UnmarshalJSON reads either form.
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		v, err := ParseDuration(text)
+		*d = Duration(v)
+		return err
+	}
+	var seconds float64
+	if err := json.Unmarshal(data, &seconds); err != nil {
+		return errDuration
+	}
+	v, err := FromSeconds(seconds)
+	*d = Duration(v)
+	return err
+}
+
+// MarshalJSON writes seconds.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Duration(d).Seconds())
+}
+
+// FromSeconds is so many seconds as a time, if they are 0 to [MaxSeconds].
+func FromSeconds(s float64) (time.Duration, error) {
+	if math.IsNaN(s) || s < 0 || s > MaxSeconds {
+		return 0, fmt.Errorf("must be 0 to %d seconds", MaxSeconds)
+	}
+	return time.Duration(math.Round(s * float64(time.Second))), nil
+}
+
+// ParseDuration reads "90", "90s", "1h30m", "2d12h" and, as Slurm writes times,
+// "MM:SS", "HH:MM:SS" and "D-HH:MM:SS".
+func ParseDuration(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	if strings.Contains(text, ":") {
+		return parseClock(text)
+	}
+	if s, err := strconv.ParseFloat(text, 64); err == nil {
+		return FromSeconds(s)
+	}
+	days := 0.0
+	if head, rest, found := strings.Cut(text, "d"); found {
+		n, err := strconv.ParseFloat(head, 64)
+		if err != nil {
+			return 0, errDuration
+		}
+		days, text = n, rest
+		if rest == "" {
+			text = "0s"
+		}
+	}
+	v, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errDuration
+	}
+	return FromSeconds(days*24*3600 + v.Seconds())
+}
+
+func parseClock(text string) (time.Duration, error) {
+	days, clock, found := strings.Cut(text, "-")
+	if !found {
+		days, clock = "0", text
+	}
+	parts := strings.Split(clock, ":")
+	if len(parts) > 3 {
+		return 0, errDuration
+	}
+	total := 0.0
+	for _, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 32)
+		if err != nil {
+			return 0, errDuration
+		}
+		total = total*60 + float64(n)
+	}
+	d, err := strconv.ParseUint(days, 10, 16)
+	if err != nil {
+		return 0, errDuration
+	}
+	return FromSeconds(float64(d)*24*3600 + total)
+}
