@@ -39,6 +39,8 @@ const (
 	HeaderForwarded = "X-Berth-Forwarded" // by which peer a request was passed on
 	HeaderRequestID = "Idempotency-Key"
 	HeaderLeader    = "X-Berth-Leader" // who leads, as the answering peer knows
+	HeaderCode      = "X-Berth-Code"   // of a problem
+	HeaderSource    = "X-Berth-Source" // of a log: "node", or "tail" for the end of it that peers keep
 )
 
 // Stable codes that are not those of the state.

@@ -1,0 +1,111 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+)
+
+// Agent talks to a cluster as a node's agent does. Each of its calls asks every
+// peer at most once; when to ask again is for the agent to say. Its methods may be
+// called from any goroutine.
+type Agent struct{ calls *caller }
+
+// NewAgent makes an agent's client. It connects when it is first used; its only
+// error is an address that is not host:port.
+func NewAgent(o Options) (*Agent, error) {
+	calls, err := newCaller(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{calls}, nil
+}
+
+// Close gives idle connections back.
+func (a *Agent) Close() { a.calls.http.CloseIdleConnections() }
+
+// SetPeers replaces the addresses that are asked, as answers to registrations and
+// renewals tell them; an empty list changes nothing.
+func (a *Agent) SetPeers(addresses []string) { a.calls.setPeers(addresses) }
+
+// Register brings the node into the cluster, or back.
+func (a *Agent) Register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, error) {
+	out := &agentwire.Registered{}
+	return out, a.call(ctx, &request{path: agentwire.PathRegister}, q, out)
+}
+
+// Renew sends one renewal, once, to one peer. If that fails the next renewal, which
+// has another number, goes to the next peer.
+func (a *Agent) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, error) {
+	out := &agentwire.Renewed{}
+	return out, a.call(ctx, &request{path: agentwire.PathRenew, once: true}, q, out)
+}
+
+// Desired is what should be on the node, as soon as that has changed or the
+// poll's wait is over.
+func (a *Agent) Desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, error) {
+	out := &model.Desired{}
+	return out, a.call(ctx, &request{path: agentwire.PathDesired, wait: max(0, min(q.Wait, time.Minute))}, q, out)
+}
+
+// Report says what became of ranks and slots. Reports may come again.
+func (a *Agent) Report(ctx context.Context, q *agentwire.Report) (*agentwire.Reported, error) {
+	out := &agentwire.Reported{}
+	return out, a.call(ctx, &request{path: agentwire.PathReport}, q, out)
+}
+
+// Inventory says how the node's GPUs are.
+func (a *Agent) Inventory(ctx context.Context, q *agentwire.Inventory) (*agentwire.Reported, error) {
+	out := &agentwire.Reported{}
+	return out, a.call(ctx, &request{path: agentwire.PathInventory}, q, out)
+}
+
+// Blob is a script or an environment by its hash, which the content is checked
+// against.
+func (a *Agent) Blob(ctx context.Context, hash model.Hash) (string, error) {
+	var out agentwire.Content
+	if err := a.call(ctx, &request{path: agentwire.PathBlob}, &agentwire.Fetch{Hash: hash}, &out); err != nil {
+		return "", err
+	}
+	if sha256.Sum256([]byte(out.Data)) != hash {
+		return "", fmt.Errorf("the content of %d bytes does not have the hash %x that was asked for", len(out.Data), hash[:6])
+	}
+	return out.Data, nil
+}
+
+// Tail leaves the end of a rank's output with the peers.
+func (a *Agent) Tail(ctx context.Context, q *agentwire.Tail) error {
+	return a.call(ctx, &request{path: agentwire.PathTail}, q, nil)
+}
+
+// call asks in CBOR. Each path has a turn of its own, since a peer that is no good
+// for one may be for another.
+func (a *Agent) call(ctx context.Context, q *request, in, out any) error {
+	data, err := agentwire.Encode(in)
+	if err != nil {
+		return err
+	}
+	q.kind, q.method, q.media, q.body = q.path, http.MethodPost, agentwire.MediaType, data
+	answer, err := a.calls.do(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if out == nil {
+		return nil
+	}
+	data, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err == nil {
+		err = agentwire.Decode(data, out)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the answer to %s: %w", q.path, err)
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Bounds of calls.
+const (
+	callLimit     = 8 * time.Second // for one answer, beside what the request asks to wait
+	dialLimit     = 2 * time.Second
+	patience      = 10 * time.Second       // with peers that cannot just now
+	aloneLimit    = 2 * time.Second        // with peers none of which can be reached
+	roundPause    = 100 * time.Millisecond // after each of them was asked
+	maxAnswer     = 256 << 20              // bytes
+	maxProblem    = 64 << 10               // bytes
+	idlePerPeer   = 64
+	idleFor       = 90 * time.Second
+	contentJSON   = "application/json"
+	headerAccept  = "Accept"
+	headerContent = "Content-Type"
+)
+
+// caller asks peers over HTTP.
+type caller struct {
+	http     *http.Client
+	agent    string
+	patience time.Duration
+
+	mu    sync.Mutex
+	peers []string
+	turns map[string]int // for each kind of call, the peer that is asked first
+}
+
+func newCaller(o Options) (*caller, error) {
+	for _, address := range o.Addresses {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			return nil, fmt.Errorf("%q is not host:port, such as 127.0.0.1:10000", address)
+		}
+	}
+	dial := o.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialLimit}).DialContext
+	}
+	c := &caller{agent: o.UserAgent, patience: o.Patience, turns: map[string]int{}}
+	if c.agent == "" {
+		c.agent = "berth"
+	}
+	if c.patience == 0 {
+		c.patience = patience
+	}
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			DialContext: dial, MaxIdleConnsPerHost: idlePerPeer, IdleConnTimeout: idleFor, DisableCompression: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	c.setPeers(o.Addresses)
+	return c, nil
+}
+
+// setPeers replaces the addresses; a client without any keeps what it had.
+func (c *caller) setPeers(addresses []string) {
+	if len(addresses) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.peers = append([]string(nil), addresses...)
+}
+
+// line is the peers in the order in which a call asks them.
+func (c *caller) line(kind string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.peers) == 0 {
+		return nil
+	}
+	at := c.turns[kind] % len(c.peers)
+	return append(append([]string(nil), c.peers[at:]...), c.peers[:at]...)
+}
+
+// passOver lets the next peer be asked first, if the given one was.
+func (c *caller) passOver(kind, peer string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.peers); n > 0 && c.peers[c.turns[kind]%n] == peer {
+		c.turns[kind]++
+	}
+}
+
+// request is one call, to whichever peer.
+type request struct {
+	kind   string // calls of one kind share a turn; empty is fine
+	method string
+	path   string // escaped
+	query  url.Values
+	body   []byte
+	media  string        // of body and answer; empty: JSON
+	key    string        // Idempotency-Key of a change that may be sent again; empty: none
+	wait   time.Duration // that the request asks the peer to wait
+	stream bool          // the answer's body may take as long as it likes
+	once   bool          // ask one peer once
+}
+
+// do asks peers until one gives an answer that is one. The caller closes its body.
+func (c *caller) do(ctx context.Context, q *request) (*http.Response, error) {
+	began := time.Now()
+	for {
+		answer, err := c.round(ctx, q)
+		if err == nil || q.once || ctx.Err() != nil || !again(err) {
+			return answer, err
+		}
+		limit := c.patience
+		if errors.Is(err, ErrUnreachable) {
+			limit = aloneLimit
+		}
+		if q.key == "" || time.Since(began)+roundPause > limit {
+			return nil, err
+		}
+		select {
+		case <-time.After(roundPause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// again says that a change may be sent again under its key.
+func again(err error) bool {
+	if p, is := errors.AsType[*wire.Problem](err); is {
+		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
+	}
+	return true
+}
+
+// round asks each peer once until one answers.
+func (c *caller) round(ctx context.Context, q *request) (*http.Response, error) {
+	peers := c.line(q.kind)
+	var refusal *wire.Problem
+	var last error
+	for _, peer := range peers {
+		answer, err := c.ask(ctx, peer, q)
+		if err == nil {
+			return answer, nil
+		}
+		problem, refused := errors.AsType[*wire.Problem](err)
+		if ctx.Err() != nil || refused && problem.Status != http.StatusServiceUnavailable {
+			return nil, err
+		}
+		if c.passOver(q.kind, peer); refused {
+			refusal = problem
+		}
+		if last = err; q.once {
+			break
+		}
+	}
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case last == nil:
+		return nil, fmt.Errorf("%w: no address is known", ErrUnreachable)
+	}
+	return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, strings.Join(peers, ", "), last)
+}
+
+// ask asks one peer. An answer that is no answer is a *wire.Problem.
+func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	limit := time.AfterFunc(callLimit+q.wait, func() { cancel(errLate) })
+	answer, err := c.send(ctx, peer, q)
+	if err != nil {
+		limit.Stop()
+		cancel(nil)
+		if errors.Is(context.Cause(ctx), errLate) {
+			err = fmt.Errorf("%s: %w", peer, errLate)
+		}
+		return nil, err
+	}
+	if q.stream {
+		limit.Stop()
+	}
+	answer.Body = &body{ReadCloser: answer.Body, done: func() { limit.Stop(); cancel(nil) }}
+	if answer.StatusCode < http.StatusMultipleChoices {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	return nil, readProblem(answer)
+}
+
+var errLate = errors.New("no answer in time")
+
+func (c *caller) send(ctx context.Context, peer string, q *request) (*http.Response, error) {
+	to := url.URL{Scheme: "http", Host: peer, Opaque: "//" + peer + q.path, RawQuery: q.query.Encode()}
+	r, err := http.NewRequestWithContext(ctx, q.method, to.String(), bytes.NewReader(q.body))
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w", peer, err)
+	}
+	media := q.media
+	if media == "" {
+		media = contentJSON
+	}
+	if len(q.body) > 0 {
+		r.Header.Set(headerContent, media)
+	}
+	r.Header.Set(headerAccept, media)
+	r.Header.Set("User-Agent", c.agent)
+	if q.key != "" {
+		r.Header.Set(wire.HeaderRequestID, q.key)
+	}
+	return c.http.Do(r)
+}
+
+// body ends the call's limits when it is closed.
+type body struct {
+	io.ReadCloser
+	done func()
+}
+
+func (b *body) Close() error {
+	defer b.done()
+	return b.ReadCloser.Close()
+}
+
+// readProblem reads an answer that is no answer. What is not the API's own, such
+// as a proxy's page, becomes a problem without its text.
+func readProblem(answer *http.Response) error {
+	p := &wire.Problem{}
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get(headerContent))
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
+	if err != nil || kind != wire.ProblemType || json.Unmarshal(data, p) != nil || p.Code == "" {
+		p = &wire.Problem{Code: "http_" + strconv.Itoa(answer.StatusCode), Detail: "the answer is not of the API: is this the address of a peer?"}
+	}
+	if p.Status = answer.StatusCode; p.Title == "" {
+		p.Title = http.StatusText(p.Status)
+	}
+	return p
+}
+
+// json asks and decodes the answer into out, and returns the index of the state
+// that the answer is about.
+func (c *caller) json(ctx context.Context, q *request, out any) (index uint64, err error) {
+	answer, err := c.do(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(out); err != nil {
+		return 0, fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
+	}
+	index, _ = strconv.ParseUint(answer.Header.Get(wire.HeaderIndex), 10, 64)
+	return index, nil
+}
+
+// change asks for a change with a JSON body, under the key or a new one.
+func (c *caller) change(ctx context.Context, q *request, in, out any) error {
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		q.body = data
+	}
+	if q.key == "" {
+		key, err := NewKey()
+		if err != nil {
+			return err
+		}
+		q.key = key
+	}
+	_, err := c.json(ctx, q, out)
+	return err
+}

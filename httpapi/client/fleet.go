@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// GPUStatus is every GPU and its use.
+func (c *Client) GPUStatus(ctx context.Context) (*wire.GPUStatus, error) {
+	out := &wire.GPUStatus{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/gpu/status"}, out)
+	return out, err
+}
+
+// Nodes is every GPU host.
+func (c *Client) Nodes(ctx context.Context) (*wire.Nodes, error) {
+	out := &wire.Nodes{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes"}, out)
+	return out, err
+}
+
+// Peers is every peer, as the one that answers sees it.
+func (c *Client) Peers(ctx context.Context) (*wire.Peers, error) {
+	out := &wire.Peers{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/peers"}, out)
+	return out, err
+}
+
+// Orchestrator says whether placements are made, and what came of them.
+func (c *Client) Orchestrator(ctx context.Context) (*wire.Orchestrator, error) {
+	out := &wire.Orchestrator{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/orchestrator/status"}, out)
+	return out, err
+}
+
+// Switch starts or stops placements and preemptions; nothing else stops.
+func (c *Client) Switch(ctx context.Context, running bool) (*wire.Switched, error) {
+	path := "/orchestrator/stop"
+	if running {
+		path = "/orchestrator/start"
+	}
+	out := &wire.Switched{}
+	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: path}, nil, out)
+}
+
+// SetPolicy chooses the order of the queue.
+func (c *Client) SetPolicy(ctx context.Context, policy string) (*wire.Orchestrator, error) {
+	out := &wire.Orchestrator{}
+	q := &request{method: http.MethodPut, path: "/orchestrator/policy"}
+	return out, c.calls.change(ctx, q, &wire.SetPolicy{Policy: policy}, out)
+}
+
+// Health says whether a peer can serve. One that cannot is a *wire.Problem.
+func (c *Client) Health(ctx context.Context) (*wire.Health, error) {
+	out := &wire.Health{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/readyz"}, out)
+	return out, err
+}

@@ -1,0 +1,135 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// AllTasks in place of a task's number means every task of the job.
+const AllTasks = -1
+
+// Submit queues a job. The key names the submission, so that it is carried out
+// once however often it is sent; empty: a new one is drawn for this call.
+func (c *Client) Submit(ctx context.Context, job *wire.Submit, key string) (*wire.Submitted, error) {
+	out := &wire.Submitted{}
+	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/submit", key: key}, job, out)
+}
+
+// QueueQuery says which part of the queue is wanted; the zero value is all of it.
+type QueueQuery struct {
+	Limit int    // at most so many of each list; 0: all
+	After string // the Next of the page before
+	User  string // of this user only
+	State string // in this state only
+	Ended int    // so many of those that ended last
+}
+
+// Queue is what waits, what runs, and if asked for what has ended.
+func (c *Client) Queue(ctx context.Context, q QueueQuery) (*wire.Queue, error) {
+	v := url.Values{}
+	number(v, "limit", int64(q.Limit))
+	number(v, "ended", int64(q.Ended))
+	text(v, "after", q.After)
+	text(v, "user", q.User)
+	text(v, "state", q.State)
+	out := &wire.Queue{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/queue", query: v}, out)
+	return out, err
+}
+
+// JobQuery says which task of a job is wanted, and how new.
+type JobQuery struct {
+	Task        int64         // of an array
+	Index       uint64        // wait until something of the job has changed after it; 0: do not
+	Wait        time.Duration // at most so long, up to a minute
+	Consistency string        // "stale", "default" or "linearizable"; empty: default
+}
+
+// Job is all about a job, and the index of the state that it was read from. A
+// caller that gives that index again waits for the next change.
+func (c *Client) Job(ctx context.Context, id string, q JobQuery) (*wire.Detail, uint64, error) {
+	v := url.Values{}
+	number(v, "task", q.Task)
+	number(v, "index", int64(q.Index)) //nolint:gosec // log indexes stay far below
+	if q.Wait > 0 {
+		v.Set("wait", q.Wait.String())
+	}
+	text(v, "consistency", q.Consistency)
+	out := &wire.Detail{}
+	index, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/jobs/" + url.PathEscape(id), query: v, wait: q.Wait}, out)
+	return out, index, err
+}
+
+// Cancel ends a job: at once if it waits, by signal, grace and kill if it runs. The
+// task is that of an array, or AllTasks. The note goes into the job's timeline.
+func (c *Client) Cancel(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
+	v := url.Values{}
+	if task != AllTasks {
+		v.Set("task", strconv.FormatInt(task, 10))
+	}
+	text(v, "note", note)
+	out := &wire.Done{}
+	return out, c.calls.change(ctx, &request{method: http.MethodDelete, path: "/queue/" + url.PathEscape(id), query: v}, nil, out)
+}
+
+// SetPriority moves a job that has not ended to another class.
+func (c *Client) SetPriority(ctx context.Context, id string, priority int64) (*wire.Done, error) {
+	out := &wire.Done{}
+	q := &request{method: http.MethodPatch, path: "/queue/" + url.PathEscape(id) + "/priority"}
+	return out, c.calls.change(ctx, q, &wire.SetPriority{Priority: &priority}, out)
+}
+
+// LogQuery says which output of a job is wanted.
+type LogQuery struct {
+	Task    int64  // of an array
+	Attempt int64  // 0: the newest
+	Rank    int64  // of a gang
+	Stream  string // "stdout" or "stderr"; empty: stdout
+	Tail    int    // the last so many lines; 0: all
+	Follow  bool   // go on until the rank ends
+}
+
+// Logs is a job's output. The caller closes it.
+func (c *Client) Logs(ctx context.Context, id string, q LogQuery) (io.ReadCloser, error) {
+	v := url.Values{}
+	number(v, "task", q.Task)
+	number(v, "attempt", q.Attempt)
+	number(v, "rank", q.Rank)
+	number(v, "tail", int64(q.Tail))
+	text(v, "stream", q.Stream)
+	if q.Follow {
+		v.Set("follow", "true")
+	}
+	answer, err := c.calls.do(ctx, &request{
+		method: http.MethodGet, path: "/jobs/" + url.PathEscape(id) + "/logs", query: v, media: "text/plain", stream: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}
+
+// Statistics counts jobs over the cluster's life.
+func (c *Client) Statistics(ctx context.Context) (*wire.Statistics, error) {
+	out := &wire.Statistics{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/queue/statistics"}, out)
+	return out, err
+}
+
+func number(v url.Values, name string, n int64) {
+	if n != 0 {
+		v.Set(name, strconv.FormatInt(n, 10))
+	}
+}
+
+func text(v url.Values, name, s string) {
+	if s != "" {
+		v.Set(name, s)
+	}
+}
