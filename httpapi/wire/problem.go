@@ -54,6 +54,7 @@ const (
 	CodeMalformed      = "malformed"       // 400
 	CodeInvalid        = "invalid"         // 422
 	CodeTooLarge       = "too_large"       // 413
+	CodeTooSlow        = "too_slow"        // 408
 	CodeNotFound       = "not_found"       // 404
 	CodeMethod         = "method_not_allowed"
 	CodeInternal       = "internal"

@@ -1,0 +1,136 @@
+// Package forward lets every peer take every write: one middleware that carries a
+// request out here if this peer leads, and passes it on to the leader if another
+// does.
+//
+// A write has one hop: a peer that got it from another peer does not pass it on.
+// While nobody leads, or the leader does not answer, the peer that took the
+// request keeps it and tries again under the same Idempotency-Key, for a few
+// seconds in all; it is woken when the leadership changes and so loses no time of
+// a failover. A request that must not be repeated is tried once.
+//
+// The package sees its peer through [Members] and others through an
+// http.RoundTripper, so that it runs without sockets, too.
+package forward
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Leader is who leads, as this peer knows.
+type Leader struct {
+	ID      model.PeerID // empty: nobody is known to
+	Self    bool         // this peer does
+	Address string       // of the leader's API; empty: not known
+}
+
+// Members is what the middleware needs of the peer that it runs in.
+type Members interface {
+	// Leader is who leads; the context ends when that may have changed.
+	Leader() (Leader, context.Context)
+	// CatchUp returns once this peer's state has reached the index, and has later
+	// reads be at least as new; or when the context ends.
+	CatchUp(ctx context.Context, index uint64)
+}
+
+// Bounds of a write.
+const (
+	Patience     = 3 * time.Second       // for all tries together
+	catchUpLimit = time.Second           // for this peer's own state to reach the answer's
+	bodyLimit    = 10 * time.Second      // for a request's body to arrive
+	pauseFirst   = 10 * time.Millisecond // between two tries with one leader
+	pauseMost    = 200 * time.Millisecond
+	maxAnswer    = 4 << 20   // bytes of a leader's answer
+	maxHeld      = 256 << 20 // bytes of requests that are kept at once
+	heldEach     = 4 << 10   // that each counts for, beside its body
+)
+
+// Config says who forwards, and by what means.
+type Config struct {
+	Self    model.PeerID
+	Members Members
+	// Transport carries requests to the leader.
+	Transport http.RoundTripper
+	// Refuse answers with the problem of a code.
+	Refuse func(w http.ResponseWriter, r *http.Request, code, detail string)
+}
+
+// Rule is how one kind of write is treated.
+type Rule struct {
+	MaxBody int64 // bytes
+	Keyed   bool  // it has an Idempotency-Key, and gets one if it came without
+	Once    bool  // it must not be sent twice
+}
+
+// Forwarder is the middleware. It may be used for any number of routes.
+type Forwarder struct {
+	Config
+
+	held room
+}
+
+// New makes a forwarder.
+func New(c Config) *Forwarder { return &Forwarder{Config: c, held: room{most: maxHeld}} }
+
+// Wrap is the middleware around the handler that carries a write out here. The
+// handler tells that nothing was done, or that it is not known what was, by status
+// 503 with wire.HeaderCode no_leader or outcome_unknown.
+func (f *Forwarder) Wrap(local http.Handler, rule Rule) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size, ok := f.admit(w, r, rule.MaxBody)
+		if !ok {
+			return
+		}
+		defer f.held.give(size)
+		body, ok := f.read(w, r, rule.MaxBody)
+		if !ok || !f.name(w, r, rule) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), Patience)
+		defer cancel()
+		t := &try{f: f, local: local, w: w, r: r.WithContext(ctx), body: body}
+		if r.Header.Get(wire.HeaderForwarded) != "" {
+			t.last()
+			return
+		}
+		if code := t.run(rule.Once); code != "" && r.Context().Err() == nil {
+			f.Refuse(w, r, code, details[code])
+		}
+	})
+}
+
+// details is what a client is told when all tries were in vain.
+var details = map[string]string{
+	wire.CodeNoLeader:       "no peer leads at the moment; nothing was done: try again",
+	wire.CodeOutcomeUnknown: "it is not known whether this was carried out: try again with the same Idempotency-Key",
+}
+
+// name sees to it that a write that has a key comes with one, which the answer
+// names, too.
+func (f *Forwarder) name(w http.ResponseWriter, r *http.Request, rule Rule) bool {
+	if !rule.Keyed {
+		return true
+	}
+	key := r.Header.Get(wire.HeaderRequestID)
+	if key == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			f.Refuse(w, r, wire.CodeInternal, "no Idempotency-Key can be drawn")
+			return false
+		}
+		key = id.String()
+		r.Header.Set(wire.HeaderRequestID, key)
+	}
+	if !model.Text(key, model.MaxRequestID) {
+		f.Refuse(w, r, wire.CodeInvalid, "Idempotency-Key: must be at most 128 bytes of text on one line")
+		return false
+	}
+	w.Header().Set(wire.HeaderRequestID, key)
+	return true
+}

@@ -1,0 +1,213 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// try is one write on its way to whoever carries it out.
+type try struct {
+	f     *Forwarder
+	local http.Handler
+	w     http.ResponseWriter
+	r     *http.Request // its context ends when the patience does
+	body  []byte
+}
+
+// run tries until there is an answer, or returns the code that there is none for.
+func (t *try) run(once bool) (code string) {
+	pause, before := pauseFirst, Leader{}
+	for {
+		leader, until := t.f.Members.Leader()
+		if leader != before {
+			pause, before = pauseFirst, leader
+		}
+		failed := t.at(leader, until)
+		if failed == "" {
+			return ""
+		}
+		if code != wire.CodeOutcomeUnknown { // once unknown, it stays so until there is an answer
+			code = failed
+		}
+		if once || t.r.Context().Err() != nil {
+			return code
+		}
+		if !t.wait(leader, until, pause) {
+			return code
+		}
+		pause = min(2*pause, pauseMost)
+	}
+}
+
+// at tries by way of one leader.
+func (t *try) at(leader Leader, until context.Context) (code string) {
+	switch {
+	case leader.Self:
+		return t.here()
+	case leader.Address != "":
+		return t.there(leader, until)
+	}
+	return wire.CodeNoLeader
+}
+
+// wait waits for another leader; for one that is known, at most a pause.
+func (t *try) wait(leader Leader, until context.Context, pause time.Duration) bool {
+	var again <-chan time.Time
+	if leader.ID != "" {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-until.Done():
+	case <-again:
+	case <-t.r.Context().Done():
+		return false
+	}
+	return true
+}
+
+// last carries out, or refuses, a request that has had its hop.
+func (t *try) last() {
+	t.r.Body = reader(t.body)
+	t.local.ServeHTTP(t.w, t.r)
+}
+
+// here has this peer carry the request out.
+func (t *try) here() (code string) {
+	t.r.Body = reader(t.body)
+	a := &attempt{to: t.w, header: http.Header{}}
+	t.local.ServeHTTP(a, t.r)
+	return a.failed
+}
+
+// attempt lets an answer pass, unless it says that there is none.
+type attempt struct {
+	to      http.ResponseWriter
+	header  http.Header
+	decided bool
+	failed  string // the code of an answer that was held back
+}
+
+// Header is that of the answer, if it passes.
+func (a *attempt) Header() http.Header { return a.header }
+
+// WriteHeader decides whether the answer passes.
+func (a *attempt) WriteHeader(status int) {
+	if a.decided {
+		return
+	}
+	a.decided = true
+	if a.failed = noAnswer(status, a.header); a.failed != "" {
+		return
+	}
+	to := a.to.Header()
+	for k, v := range a.header {
+		to[k] = v
+	}
+	a.to.WriteHeader(status)
+}
+
+// Write writes what passes.
+func (a *attempt) Write(data []byte) (int, error) {
+	if !a.decided {
+		a.WriteHeader(http.StatusOK)
+	}
+	if a.failed != "" {
+		return len(data), nil
+	}
+	return a.to.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *attempt) Unwrap() http.ResponseWriter { return a.to }
+
+// noAnswer is the code of an answer that asks for another try.
+func noAnswer(status int, h http.Header) string {
+	if status != http.StatusServiceUnavailable {
+		return ""
+	}
+	switch code := h.Get(wire.HeaderCode); code {
+	case wire.CodeNoLeader, wire.CodeOutcomeUnknown:
+		return code
+	}
+	return ""
+}
+
+// there has the leader carry the request out. The leader's answer is read whole
+// before any of it is passed on, so that one that breaks off is tried again.
+func (t *try) there(leader Leader, until context.Context) (code string) {
+	ctx, cancel := context.WithCancel(t.r.Context())
+	defer cancel()
+	defer context.AfterFunc(until, cancel)() // a leader that is gone may never answer
+	out, err := http.NewRequestWithContext(ctx, t.r.Method, "http://"+leader.Address+t.r.URL.RequestURI(), bytes.NewReader(t.body))
+	if err != nil {
+		return wire.CodeNoLeader // an address that is none
+	}
+	copyHeader(out.Header, t.r.Header)
+	out.Header.Set(wire.HeaderForwarded, string(t.f.Self))
+	answer, err := t.f.Transport.RoundTrip(out)
+	if err != nil {
+		return fate(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	if err != nil || len(data) > maxAnswer {
+		return wire.CodeOutcomeUnknown
+	}
+	if code := noAnswer(answer.StatusCode, answer.Header); code != "" {
+		return code
+	}
+	t.pass(answer, data)
+	return ""
+}
+
+// fate is what is known of a request that got no answer.
+func fate(err error) (code string) {
+	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "dial" {
+		return wire.CodeNoLeader
+	}
+	return wire.CodeOutcomeUnknown
+}
+
+// pass answers with what the leader has answered, once this peer knows of what
+// was done.
+func (t *try) pass(answer *http.Response, data []byte) {
+	if index, err := strconv.ParseUint(answer.Header.Get(wire.HeaderIndex), 10, 64); err == nil && index > 0 {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.r.Context()), catchUpLimit)
+		t.f.Members.CatchUp(ctx, index)
+		cancel()
+	}
+	copyHeader(t.w.Header(), answer.Header)
+	t.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	t.w.WriteHeader(answer.StatusCode)
+	// A client that has gone does not need its answer.
+	_, _ = t.w.Write(data)
+}
+
+// copyHeader copies what is about the message and not about a connection.
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
+		if !ofConnection(name) {
+			to[name] = values
+		}
+	}
+}
+
+// ofConnection lists the headers that a hop keeps for itself (RFC 9110, 7.6.1).
+func ofConnection(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Expect", "Date":
+		return true
+	}
+	return strings.HasPrefix(name, "Proxy-")
+}
