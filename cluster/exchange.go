@@ -67,8 +67,9 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	sent, wall := p.cfg.Clock.Boot(), p.cfg.Clock.Wall()
+	ours := p.hello()
 	var theirs hello
-	if err := p.call(ctx, s.Address, methodExchange, p.hello(), &theirs); err != nil {
+	if err := p.call(ctx, s.Address, methodExchange, ours, &theirs); err != nil {
 		return // silence is news enough
 	}
 	if theirs.Peer.ID != s.ID || !p.sameCluster(theirs.Cluster) {
@@ -78,7 +79,7 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 	}
 	now := p.cfg.Clock.Boot()
 	mid := wall.Add((now - sent) / 2)
-	p.mates.note(theirs, now, theirs.Wall.Time().Sub(mid))
+	p.mates.note(theirs, ours.Last, now, theirs.Wall.Time().Sub(mid))
 }
 
 func (p exchanger) sameCluster(theirs string) bool {
@@ -220,19 +221,22 @@ func majority(votes map[model.Hash]int, need int) (model.Hash, bool) {
 	return model.Hash{}, false
 }
 
-// stillFor is how long a follower that answers may get no entries while there are
-// some to get.
-const stillFor = 10 * time.Second
+// stuckFor is how long a follower that answers may get no entries while it lacks
+// some. A log that has stood still because nobody wrote is no sign of anything.
+const stuckFor = 10 * time.Second
+
+func (v heard) isStuck(now time.Duration) bool { return v.stuck > 0 && now-v.stuck > stuckFor }
 
 // checkProgress hands over when a follower answers and yet gets nothing.
 func (p exchanger) checkProgress(ctx context.Context) {
 	if !p.leads() {
 		return
 	}
-	now, last := p.cfg.Clock.Boot(), p.raft.LastIndex()
+	now := p.cfg.Clock.Boot()
 	for _, v := range p.mates.of(p.Status().Servers, now) {
-		if v.hello.Last < last && now-v.still > stillFor && v.hello.Term == p.raft.CurrentTerm() {
-			p.log.Error("a follower answers but its log stands still", "follower", v.hello.Peer.ID, "at", v.hello.Last, "leader_at", last)
+		if v.isStuck(now) && v.hello.Term == p.raft.CurrentTerm() {
+			p.log.Error("a follower answers but its log stands still", "follower", v.hello.Peer.ID, "at", v.hello.Last,
+				"leader_at", p.raft.LastIndex())
 			guardian(p).handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" stands still")
 			return
 		}

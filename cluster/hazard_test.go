@@ -303,3 +303,32 @@ func (w *world) mustPropose(m *member, n int) {
 		}
 	}
 }
+
+// A follower is stuck when it lacks entries for long. One whose log stood still for
+// as long because nobody wrote lacks the newest entry for a moment only: a cluster
+// that is idle between two entries must not change its leader at each of them.
+func TestAnIdleFollowerIsNotStuck(t *testing.T) {
+	m := newMates()
+	hear := func(at time.Duration, theirs, ours uint64) bool {
+		m.note(hello{Peer: model.Peer{ID: "p2"}, Last: theirs}, ours, at, 0)
+		return m.heard["p2"].isStuck(at)
+	}
+	for at := time.Second; at < time.Minute; at += time.Second {
+		if hear(at, 7, 7) {
+			t.Fatalf("stuck at %s, although there is nothing to get", at)
+		}
+	}
+	if hear(time.Minute, 7, 8) {
+		t.Fatal("stuck, although the entry is new")
+	}
+	hear(61*time.Second, 8, 8)
+	stuck := time.Duration(0)
+	for at := 62 * time.Second; stuck == 0 && at < 2*time.Minute; at += time.Second {
+		if hear(at, 8, 9) {
+			stuck = at
+		}
+	}
+	if want := 62*time.Second + stuckFor + time.Second; stuck != want {
+		t.Errorf("stuck at %s, want %s", stuck, want)
+	}
+}

@@ -26,7 +26,7 @@ type heard struct {
 	hello hello
 	at    time.Duration // by this peer's CLOCK_BOOTTIME
 	ahead time.Duration // its wall clock less ours
-	still time.Duration // since when its log has not grown, by the same clock
+	stuck time.Duration // since when it has lacked entries and got none, by the same clock; 0: it does not
 }
 
 // hello is what two peers tell each other in an exchange.
@@ -55,14 +55,18 @@ func (m *mates) poke() {
 	}
 }
 
-// note keeps a peer's word.
-func (m *mates) note(h hello, now, ahead time.Duration) {
+// note keeps a peer's word. ours is the newest entry that this peer had when it
+// asked.
+func (m *mates) note(h hello, ours uint64, now, ahead time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v := heard{hello: h, at: now, ahead: ahead, still: now}
-	old, known := m.heard[h.Peer.ID]
-	if known && old.hello.Last == h.Last {
-		v.still = old.still
+	v := heard{hello: h, at: now, ahead: ahead}
+	old := m.heard[h.Peer.ID]
+	if h.Last < ours {
+		v.stuck = now
+		if old.stuck > 0 && old.hello.Last == h.Last {
+			v.stuck = old.stuck
+		}
 	}
 	if old.hello.Peer != h.Peer {
 		m.poke()
