@@ -20,11 +20,10 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 	if !set.Running || set.Standstill {
 		return nil, 0
 	}
-	now = max(now, set.Clock)
-	p := &pass{state: s, now: now, pool: newPool(s), budget: budget{state: s}, misfits: map[model.Shape]bool{}}
+	p := newPass(s, now)
 	p.grants()
-	p.jobs()
-	for k := range s.Due.From(state.DueKey{At: now + 1}) {
+	p.jobs(nil)
+	for k := range s.Due.From(state.DueKey{At: p.now + 1}) {
 		return p.commands, k.At
 	}
 	return p.commands, 0
@@ -34,10 +33,19 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 type pass struct {
 	state    *state.State
 	now      model.Time
+	policy   Policy
 	pool     *pool
 	budget   budget
 	misfits  map[model.Shape]bool // shapes that fit nowhere any more
 	commands []command.Body
+	placed   int // jobs' tasks among them
+}
+
+func newPass(s *state.State, now model.Time) *pass {
+	return &pass{
+		state: s, now: max(now, s.Settings().Clock), policy: policyOf(s),
+		pool: newPool(s), budget: newBudget(s), misfits: map[model.Shape]bool{},
+	}
 }
 
 func (p *pass) full() bool { return len(p.commands) == maxPlan || p.pool.empty() }
@@ -48,22 +56,30 @@ func (p *pass) grants() {
 			return
 		}
 		a, _ := p.state.Allocations.Get(k.ID)
-		want := want{need: a.GPUs, model: a.GPUModel, memory: a.GPUMemoryMB}
+		w := want{need: a.GPUs, nodes: 1, model: a.GPUModel, memory: a.GPUMemoryMB}
 		if !p.budget.allows(a.Project, a.User, a.GPUs, 0) {
 			continue
 		}
-		if at, fits := p.pool.onOne(want); fits {
+		if at, fits := p.pool.place(&w); fits {
 			p.budget.use(a.Project, a.User, a.GPUs, 0)
-			p.commands = append(p.commands, &command.Grant{ID: a.ID, Decided: p.state.Index, Placement: at})
+			p.commands = append(p.commands, &command.Grant{ID: a.ID, Decided: p.state.Index, Placement: at[0]})
 		}
 	}
 }
 
-// jobs tries the waiting tasks in order of submission.
-func (p *pass) jobs() {
-	q := newQueue(p.state)
+// jobs tries the waiting tasks in order; with a task given, those before it.
+func (p *pass) jobs(before *state.QueueKey) {
+	if p.full() {
+		return
+	}
+	q := newQueue(p.state, p.policy)
+	q.addClaimants(p.state)
 	for q.Len() > 0 && !p.full() {
-		switch r := q.head(); p.try(r) {
+		r := q.head()
+		if before != nil && p.policy.Compare(r.key, *before) >= 0 {
+			return
+		}
+		switch p.try(r) {
 		case placed, skipped:
 			r.advance(p.state)
 		case jobFull:
@@ -87,33 +103,47 @@ const (
 
 func (p *pass) try(r *run) outcome {
 	key := r.key.Task
-	task, _ := p.state.Tasks.Get(key)
-	job, _ := p.state.Jobs.Get(key.Job)
-	spec := &job.Spec
-	live := job.Live + p.budget.jobs[key.Job]
-	switch {
-	case !r.single && p.pool.keptFor(key):
+	if !r.single && len(p.pool.kept[key]) > 0 {
 		return skipped // it has a run of its own
-	case task.NotBefore > p.now:
-		return skipped
-	case job.Throttle > 0 && live >= job.Throttle:
-		return jobFull
-	case !p.budget.allows(spec.Project, spec.User, spec.GPUs, 1):
-		return runOver
-	case !r.single && p.misfits[spec.Shape()]:
+	}
+	t := ticketOf(p.state, key)
+	for b := range p.admit(t) {
+		return outcomeOf(b.Code)
+	}
+	shape := t.job.Spec.Shape()
+	if !r.single && p.misfits[shape] {
 		return runOver
 	}
-	ranks, fits := p.pool.place(spec, key)
+	w := wantOf(&t.job.Spec, key)
+	ranks, fits := p.pool.place(&w)
 	if !fits {
 		if !r.single {
-			p.misfits[spec.Shape()] = true
+			p.misfits[shape] = true
 		}
 		return runOver
 	}
-	p.budget.use(spec.Project, spec.User, spec.GPUs, 1)
-	p.budget.useJob(key.Job)
-	p.commands = append(p.commands, &command.Place{
-		Attempt: key.Attempt(task.Attempts + 1), Decided: p.state.Index, Ranks: ranks,
-	})
+	p.add(t, ranks)
 	return placed
+}
+
+// outcomeOf says what keeps whom back: a task, its job or its run.
+func outcomeOf(c Code) outcome {
+	switch c {
+	case CodeThrottle:
+		return jobFull
+	case CodeLimit:
+		return runOver
+	default:
+		return skipped
+	}
+}
+
+func (p *pass) add(t *ticket, ranks []command.Placement) {
+	spec := &t.job.Spec
+	p.budget.use(spec.Project, spec.User, spec.GPUs, 1)
+	p.budget.jobs[t.job.ID]++
+	p.placed++
+	p.commands = append(p.commands, &command.Place{
+		Attempt: t.task.Key.Attempt(t.task.Attempts + 1), Decided: p.state.Index, Ranks: ranks,
+	})
 }

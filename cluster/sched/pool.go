@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -9,185 +8,144 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// want is what one rank asks of its GPUs.
-type want struct {
-	need   uint32
-	model  string
-	memory uint32
-	who    model.TaskKey // may take what is kept for it
-}
-
-func (w *want) takes(g *gpu) bool {
-	return (g.kept == model.TaskKey{} || g.kept == w.who) && w.suits(g.model, g.memory)
-}
-
-func (w *want) suits(name string, memory uint32) bool {
-	return (w.model == "" || name == w.model) && memory >= w.memory
-}
-
-// pool is what is free during a pass. A node's GPUs are looked up when the node
-// is first tried.
+// pool is what is free during a pass: nodes in buckets by their number of free
+// GPUs. A bucket is read from the state's index when it is first looked into, and
+// a node's GPUs when the node is first considered.
 type pool struct {
-	state *state.State
-	free  uint32                 // GPUs that anybody may take
-	nodes []*host                // in order of id
-	kept  map[model.TaskKey]bool // tasks for which GPUs are kept
-	width map[want]uint32        // most GPUs that suit on any one node, free or not
+	state   *state.State
+	buckets []bucket                  // by GPUs that anybody may take
+	keepers map[model.NodeID]*host    // nodes that keep GPUs for somebody
+	kept    map[model.TaskKey][]*host // and for whom, in order of id
+	holds   map[want]bool             // whether a node has so many GPUs, free or not
 }
 
+type bucket struct {
+	read  bool
+	hosts []*host // in order of id
+}
+
+// host is a node with what is free on it.
 type host struct {
 	id     model.NodeID
 	epoch  uint64
 	free   uint32 // that anybody may take
-	kept   uint32
 	loaded bool
 	gpus   []gpu // free and usable, in order of place
 }
 
 type gpu struct {
-	slot   model.SlotKey
-	model  string
-	memory uint32
-	kept   model.TaskKey
+	model.GPU
+
+	slot model.SlotKey
+	kept model.TaskKey // for whom; zero: for anybody
 }
 
 func newPool(s *state.State) *pool {
-	p := &pool{state: s, kept: map[model.TaskKey]bool{}, width: map[want]uint32{}}
+	p := &pool{
+		state: s, keepers: map[model.NodeID]*host{}, kept: map[model.TaskKey][]*host{},
+		holds: map[want]bool{},
+	}
 	for k := range s.ByFree.All() {
-		p.add(k.Node)
+		p.buckets = make([]bucket, k.Free+1)
+		break
 	}
-	for _, c := range s.Claims.All() {
-		p.kept[c.Beneficiary] = true
-		p.add(c.Node)
-	}
-	slices.SortFunc(p.nodes, func(a, b *host) int { return a.id.Compare(b.id) })
-	p.nodes = slices.CompactFunc(p.nodes, func(a, b *host) bool { return a.id == b.id })
-	for _, h := range p.nodes {
-		p.free += h.free
+	for k := range s.ClaimedFor.All() {
+		claim, _ := s.Claims.Get(k.Slot)
+		h := p.keeper(claim.Node)
+		if !slices.Contains(p.kept[k.Task], h) {
+			p.kept[k.Task] = append(p.kept[k.Task], h)
+		}
 	}
 	return p
 }
 
-func (p *pool) add(id model.NodeID) {
-	if n, found := p.state.Nodes.Get(id); found && n.Schedulable() {
+func (p *pool) keeper(id model.NodeID) *host {
+	h := p.keepers[id]
+	if h == nil {
 		use, _ := p.state.NodeUse.Get(id)
-		p.nodes = append(p.nodes, &host{id: id, epoch: n.Epoch, free: use.Free, kept: use.Claimed})
+		h = &host{id: id, free: use.Free}
+		p.keepers[id] = h
 	}
+	return h
 }
 
-func (p *pool) empty() bool { return p.free == 0 && len(p.kept) == 0 }
-
-// keptFor says that some GPUs are kept for the task.
-func (p *pool) keptFor(k model.TaskKey) bool { return p.kept[k] }
-
-// load looks up the GPUs of a node that are free and usable.
-func (p *pool) load(h *host) {
-	if h.loaded {
-		return
+// empty says that nothing is left for anybody. It may find so late: nodes that
+// take no work count until then.
+func (p *pool) empty() bool {
+	for n := len(p.buckets) - 1; n > 0 && len(p.bucket(uint32(n))) == 0; n-- { //nolint:gosec // few
+		p.buckets = p.buckets[:n]
 	}
-	h.loaded = true
-	for k := range p.state.NodeGPUs.From(model.AddressKey{Node: h.id}) {
-		if k.Node != h.id {
-			break
-		}
-		key := model.SlotKey{GPU: k.GPU}
-		slot, found := p.state.Slots.Get(key)
-		g, _ := p.state.GPUs.Get(k.GPU)
-		if !found || slot.Owner != model.OwnerNone || !g.Health.Usable() {
-			continue
-		}
-		claim, _ := p.state.Claims.Get(key)
-		h.gpus = append(h.gpus, gpu{slot: key, model: g.Model, memory: g.MemoryMB, kept: claim.Beneficiary})
-	}
+	return len(p.buckets) <= 1 && len(p.kept) == 0
 }
 
-// place takes GPUs for all ranks of a task, or none.
-func (p *pool) place(spec *model.Spec, who model.TaskKey) ([]command.Placement, bool) {
-	w := want{need: spec.GPUs, model: spec.GPUModel, memory: spec.GPUMemoryMB, who: who}
-	if spec.Nodes > 1 {
-		w.need = spec.GPUs / spec.Nodes
-		return p.onMany(w, int(spec.Nodes))
+// most is the greatest number of free GPUs that a node can have for a task.
+func (p *pool) most(w *want) uint32 {
+	most := uint32(max(len(p.buckets), 1) - 1) //nolint:gosec // few
+	for _, h := range p.kept[w.who] {
+		most = max(most, p.room(h, w))
 	}
-	if at, fits := p.onOne(w); fits {
-		return []command.Placement{at}, true
-	}
-	if spec.Nodes == 1 || spec.GPUs <= p.widest(w) {
-		return nil, false // it waits for one node
-	}
-	return p.spread(w)
+	return most
 }
 
-// onOne takes what is wanted on the first node that has it.
-func (p *pool) onOne(w want) (command.Placement, bool) {
-	for _, h := range p.nodes {
-		if p.room(h, &w) >= w.need && p.count(h, &w) >= w.need {
-			return p.take(h, &w, w.need), true
+// bucket lists the nodes with exactly so many GPUs that anybody may take.
+func (p *pool) bucket(free uint32) []*host {
+	if int(free) >= len(p.buckets) {
+		return nil
+	}
+	b := &p.buckets[free]
+	if !b.read {
+		b.read = true
+		for k := range p.state.ByFree.From(state.FreeKey{Free: free}) {
+			if k.Free != free {
+				break
+			}
+			h := p.keepers[k.Node]
+			if h == nil {
+				h = &host{id: k.Node, free: free}
+			}
+			b.hosts = append(b.hosts, h)
 		}
 	}
-	return command.Placement{}, false
+	return b.hosts
 }
 
-// onMany takes what is wanted on each of the first so many nodes that have it.
-func (p *pool) onMany(w want, nodes int) ([]command.Placement, bool) {
-	var hosts []*host
-	for _, h := range p.nodes {
-		if len(hosts) < nodes && p.room(h, &w) >= w.need && p.count(h, &w) >= w.need {
+// with lists the nodes on which a task has so many GPUs to take from, in order of
+// id.
+func (p *pool) with(free uint32, w *want) []*host {
+	mine := p.kept[w.who]
+	if len(mine) == 0 {
+		return p.bucket(free)
+	}
+	hosts := slices.Clone(p.bucket(free))
+	hosts = slices.DeleteFunc(hosts, func(h *host) bool { return slices.Contains(mine, h) })
+	for _, h := range mine {
+		if p.room(h, w) == free {
 			hosts = append(hosts, h)
 		}
 	}
-	if len(hosts) < nodes {
-		return nil, false
-	}
-	ranks := make([]command.Placement, 0, nodes)
-	for _, h := range hosts {
-		ranks = append(ranks, p.take(h, &w, w.need))
-	}
-	return ranks, true
+	slices.SortFunc(hosts, compareHosts)
+	return hosts
 }
 
-// spread takes what is wanted from as few nodes as have it together. It is for
-// tasks that no single node could ever hold.
-func (p *pool) spread(w want) ([]command.Placement, bool) {
-	type part struct {
-		host *host
-		n    uint32
+func compareHosts(a, b *host) int { return a.id.Compare(b.id) }
+
+// room is how many GPUs of a node a task may take, of whatever kind.
+func (p *pool) room(h *host, w *want) uint32 {
+	if !slices.Contains(p.kept[w.who], h) {
+		return h.free
 	}
-	var parts []part
-	for _, h := range p.nodes {
-		if n := p.count(h, &w); n > 0 {
-			parts = append(parts, part{h, n})
+	p.load(h)
+	n := h.free
+	for i := range h.gpus {
+		if h.gpus[i].kept == w.who {
+			n++
 		}
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.n, a.n) })
-	left, used := w.need, 0
-	for used < len(parts) && left > 0 && used < model.MaxRanks {
-		parts[used].n = min(parts[used].n, left)
-		left -= parts[used].n
-		used++
-	}
-	if left > 0 {
-		return nil, false
-	}
-	ranks := make([]command.Placement, 0, used)
-	for _, v := range parts[:used] {
-		ranks = append(ranks, p.take(v.host, &w, v.n))
-	}
-	return ranks, true
-}
-
-// room is how many GPUs of a node can suit at most.
-func (p *pool) room(h *host, w *want) uint32 {
-	if p.kept[w.who] {
-		return h.free + h.kept
-	}
-	return h.free
+	return n
 }
 
 // count is how many GPUs of a node suit.
 func (p *pool) count(h *host, w *want) (n uint32) {
-	if p.room(h, w) == 0 {
-		return 0
-	}
 	p.load(h)
 	for i := range h.gpus {
 		if w.takes(&h.gpus[i]) {
@@ -197,48 +155,60 @@ func (p *pool) count(h *host, w *want) (n uint32) {
 	return n
 }
 
-// take removes n GPUs that suit from the pool; what is kept for the taker goes
-// first.
+// load looks up the GPUs of a node that are free and usable; a node that takes no
+// work has none.
+func (p *pool) load(h *host) {
+	if h.loaded {
+		return
+	}
+	h.loaded = true
+	node, _ := p.state.Nodes.Get(h.id)
+	if !node.Schedulable() {
+		return
+	}
+	h.epoch = node.Epoch
+	for k := range p.state.NodeGPUs.From(model.AddressKey{Node: h.id}) {
+		if k.Node != h.id {
+			break
+		}
+		key := model.SlotKey{GPU: k.GPU}
+		slot, found := p.state.Slots.Get(key)
+		g, _ := p.state.GPUs.Get(k.GPU)
+		if found && slot.Owner == model.OwnerNone && g.Health.Usable() {
+			claim, _ := p.state.Claims.Get(key)
+			h.gpus = append(h.gpus, gpu{GPU: g, slot: key, kept: claim.Beneficiary})
+		}
+	}
+}
+
+// take removes n GPUs that suit from the pool.
 func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	at := command.Placement{Node: h.id, Epoch: h.epoch}
-	var taken []model.SlotKey
-	for _, kept := range []bool{true, false} {
-		h.gpus = slices.DeleteFunc(h.gpus, func(g gpu) bool {
-			isKept := g.kept != model.TaskKey{}
-			if isKept != kept || !w.takes(&g) || uint32(len(taken)) == n { //nolint:gosec // at most model.MaxGPUs
-				return false
-			}
-			taken = append(taken, g.slot)
-			if isKept {
-				h.kept--
-			} else {
-				h.free--
-				p.free--
-			}
-			return true
-		})
+	was := h.free
+	for _, g := range choose(h.gpus, w, int(n)) {
+		at.Slots = append(at.Slots, g.slot)
+		if g.kept == (model.TaskKey{}) {
+			h.free--
+		}
 	}
-	at.Slots = taken
+	h.gpus = slices.DeleteFunc(h.gpus, func(g gpu) bool { return slices.Contains(at.Slots, g.slot) })
+	p.move(h, was)
 	return at
 }
 
-// widest is how many GPUs that suit the largest node has, whoever owns them.
-func (p *pool) widest(w want) (most uint32) {
-	w.need, w.who = 0, model.TaskKey{}
-	if n, known := p.width[w]; known {
-		return n
+// move brings a node into the bucket of what it has left.
+func (p *pool) move(h *host, was uint32) {
+	if h.free == was {
+		return
 	}
-	var n uint32
-	var node model.NodeID
-	for k := range p.state.NodeGPUs.All() {
-		if k.Node != node {
-			n, node = 0, k.Node
-		}
-		if g, _ := p.state.GPUs.Get(k.GPU); w.suits(g.Model, g.MemoryMB) && g.Health != model.HealthMissing {
-			n++
-			most = max(most, n)
-		}
+	p.bucket(was)
+	from := &p.buckets[was]
+	if i, found := slices.BinarySearchFunc(from.hosts, h, compareHosts); found {
+		from.hosts = slices.Delete(from.hosts, i, i+1)
 	}
-	p.width[w] = most
-	return most
+	p.bucket(h.free) // read first: the index has it elsewhere
+	to := &p.buckets[h.free]
+	if i, found := slices.BinarySearchFunc(to.hosts, h, compareHosts); !found && h.free > 0 {
+		to.hosts = slices.Insert(to.hosts, i, h)
+	}
 }

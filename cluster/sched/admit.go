@@ -1,0 +1,108 @@
+package sched
+
+import (
+	"iter"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// ticket is a task that waits, as a pass looks at it.
+type ticket struct {
+	task model.Task
+	job  model.Job
+}
+
+func ticketOf(s *state.State, key model.TaskKey) *ticket {
+	t := &ticket{}
+	t.task, _ = s.Tasks.Get(key)
+	t.job, _ = s.Jobs.Get(key.Job)
+	return t
+}
+
+// admit yields what keeps a task from starting whatever is free: its own state,
+// its job's throttle and the limits.
+func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
+	return func(yield func(Blocker) bool) {
+		live := t.job.Live + p.budget.jobs[t.job.ID]
+		spec := &t.job.Spec
+		for _, b := range []struct {
+			Blocker
+
+			holds bool
+		}{
+			{Blocker{Code: CodeHeld}, t.task.Held},
+			{Blocker{Code: CodeBackoff, Until: t.task.NotBefore}, t.task.NotBefore > p.now},
+			{
+				Blocker{Code: CodeThrottle, Need: 1, Used: int64(live), Limit: int64(t.job.Throttle)},
+				t.job.Throttle > 0 && live >= t.job.Throttle,
+			},
+		} {
+			if b.holds && !yield(b.Blocker) {
+				return
+			}
+		}
+		p.budget.excesses(spec.Project, spec.User, spec.GPUs, 1)(yield)
+	}
+}
+
+// budget counts what the plan adds to the use of each scope and job.
+type budget struct {
+	state *state.State
+	added map[model.ScopeKey]added
+	jobs  map[model.JobID]uint32
+}
+
+type added struct{ gpus, live uint32 }
+
+func newBudget(s *state.State) budget {
+	return budget{state: s, added: map[model.ScopeKey]added{}, jobs: map[model.JobID]uint32{}}
+}
+
+func scopes(project, user string) []model.ScopeKey {
+	out := []model.ScopeKey{{Kind: model.ScopeCluster}, {Kind: model.ScopeUser, Name: user}}
+	if project != "" {
+		out = append(out, model.ScopeKey{Kind: model.ScopeProject, Name: project})
+	}
+	return out
+}
+
+// allows says that the limits leave room for so many GPUs and live tasks more.
+func (b *budget) allows(project, user string, gpus, live uint32) bool {
+	for range b.excesses(project, user, gpus, live) {
+		return false
+	}
+	return true
+}
+
+// excesses yields the limits that leave no room for so many GPUs and live tasks
+// more.
+func (b *budget) excesses(project, user string, gpus, live uint32) iter.Seq[Blocker] {
+	return func(yield func(Blocker) bool) {
+		for _, scope := range scopes(project, user) {
+			limit, found := b.state.Limits.Get(scope)
+			if !found {
+				continue
+			}
+			used, _ := b.state.Usage.Get(scope)
+			plus := b.added[scope]
+			for _, v := range []Blocker{
+				{Of: LimitGPUs, Limit: limit.GPUs, Used: int64(used.GPUs + plus.gpus), Need: int64(gpus)},
+				{Of: LimitLive, Limit: limit.Live, Used: int64(used.Live + plus.live), Need: int64(live)},
+				{Of: LimitGPUsPerJob, Limit: limit.GPUsPerJob, Need: int64(gpus)},
+			} {
+				v.Code, v.Scope = CodeLimit, scope
+				if v.Limit != model.Unlimited && v.Need > 0 && v.Used+v.Need > v.Limit && !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (b *budget) use(project, user string, gpus, live uint32) {
+	for _, scope := range scopes(project, user) {
+		plus := b.added[scope]
+		b.added[scope] = added{plus.gpus + gpus, plus.live + live}
+	}
+}

@@ -1,0 +1,46 @@
+package sched
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// Code names a kind of blocker. Codes are part of the API: they do not change.
+type Code string
+
+// What can keep a task from starting.
+const (
+	CodeStopped    Code = "orchestrator_stopped" // nothing is placed
+	CodeStandstill Code = "standstill"           // nothing is placed, since a restore
+	CodeHeld       Code = "held"                 // nobody has released it
+	CodeBackoff    Code = "backoff"              // Until: it failed, and is tried again then
+	CodeThrottle   Code = "throttle"             // Limit tasks of its job may run, Used do
+	CodeLimit      Code = "limit"                // Scope may use Limit, uses Used, and this needs Need
+	CodeNever      Code = "never"                // no nodes that the cluster has could hold it, even empty
+	CodeGPUType    Code = "gpu_type"             // Have GPUs of the Model that it needs are free: too few, but others would do
+	CodeGPUMemory  Code = "gpu_memory"           // Have GPUs with MemoryMB are free: too few, but smaller ones would do
+	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
+	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
+	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
+)
+
+// What a limit is of.
+const (
+	LimitGPUs       = "gpus"         // GPUs in use
+	LimitLive       = "running"      // tasks with a live attempt
+	LimitGPUsPerJob = "gpus_per_job" // GPUs of one task
+)
+
+// Blocker is one thing that keeps a task from starting. Which numbers it has
+// follows from its code.
+type Blocker struct {
+	Code     Code
+	Need     int64 // GPUs on each node, or what a limit would have to leave room for
+	Nodes    int64 // on so many nodes; 0: on any number of them
+	Have     int64 // how many there are of what is needed
+	Best     int64 // GPUs on the node that has most
+	Limit    int64
+	Used     int64          // of the limit, what this plan gives to tasks before it included
+	Of       string         // what the limit is of: LimitGPUs, LimitLive or LimitGPUsPerJob
+	Scope    model.ScopeKey // whose limit
+	Until    model.Time     // end of a backoff
+	Model    string         // GPU type
+	MemoryMB uint32         // of each GPU, at least
+}

@@ -1,0 +1,60 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// choose picks n of a node's GPUs that suit: first what is kept for the taker,
+// then GPUs that are near each other, in order of place.
+func choose(gpus []gpu, w *want, n int) []gpu {
+	var own, free []gpu
+	for i := range gpus {
+		switch g := &gpus[i]; {
+		case !w.takes(g):
+		case g.kept != model.TaskKey{}:
+			own = append(own, *g)
+		default:
+			free = append(free, *g)
+		}
+	}
+	if len(own) >= n {
+		return near(own, n)
+	}
+	return append(own, near(free, n-len(own))...)
+}
+
+// near picks n GPUs that NVLink joins, if so many are free, and among those n
+// of one NUMA node, if so many are. Of several such groups it takes the smallest.
+func near(gpus []gpu, n int) []gpu {
+	for _, alike := range []func(a, b *gpu) bool{
+		func(a, b *gpu) bool { return a.Link == b.Link && (a.Link != "" || n == 1) },
+		func(a, b *gpu) bool { return a.NUMA == b.NUMA },
+	} {
+		if group := smallest(gpus, n, alike); group != nil {
+			gpus = group
+		}
+	}
+	return gpus[:n]
+}
+
+// smallest is the smallest group of GPUs alike that has n of them; nil if none has.
+func smallest(gpus []gpu, n int, alike func(a, b *gpu) bool) (best []gpu) {
+	for i := range gpus {
+		first := &gpus[i]
+		if slices.ContainsFunc(gpus[:i], func(g gpu) bool { return alike(first, &g) }) {
+			continue
+		}
+		var group []gpu
+		for j := range gpus[i:] {
+			if alike(first, &gpus[i+j]) {
+				group = append(group, gpus[i+j])
+			}
+		}
+		if len(group) >= n && (best == nil || len(group) < len(best)) {
+			best = group
+		}
+	}
+	return best
+}

@@ -1,0 +1,157 @@
+package sched
+
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Explanation says why a task waits: all that keeps it, not only the first thing.
+type Explanation struct {
+	Task     model.TaskKey
+	Summary  string // one line in plain words
+	Policy   string
+	Factors  []Factor // what its place in the order follows from
+	Position int      // as of [Position]
+	Exact    bool
+	Blockers []Blocker // none: the next plan places it
+	Ahead    []Ahead   // the first jobs that are tried before it
+	AheadN   int       // how many tasks are tried before it
+	Unblock  []Unblock // each of these alone would let it start
+	At       model.Time
+}
+
+// Ahead is a job of which tasks are tried before the one that is explained.
+type Ahead struct {
+	Job      model.JobID
+	Name     string
+	User     string
+	GPUs     uint32 // of one task
+	Class    model.Class
+	Priority uint8 // as the user gave it
+}
+
+// maxAhead bounds the list of jobs ahead.
+const maxAhead = 10
+
+// Explain says why a task waits on s at the time now; false if it does not wait.
+// The plan for the same state and time places the task exactly if there is no
+// blocker, for both are found by the same pass.
+func Explain(s *state.State, now model.Time, key model.TaskKey) (Explanation, bool) {
+	t := ticketOf(s, key)
+	if t.task.State != model.TaskQueued {
+		return Explanation{}, false
+	}
+	policy := policyOf(s)
+	at := keyOf(&t.task, &t.job.Spec)
+	e := Explanation{
+		Task: key, Policy: policy.Name(), Factors: policy.Factors(at), At: max(now, s.Settings().Clock),
+		Blockers: blockers(s, now, t), Ahead: ahead(s, policy, at),
+	}
+	e.Position, e.Exact = Position(s, now, key)
+	e.AheadN = e.Position - 1
+	e.Summary = summary(&e)
+	e.Unblock = unblock(s, &e)
+	return e, true
+}
+
+// ahead lists the first jobs that are tried before a task.
+func ahead(s *state.State, policy Policy, at state.QueueKey) (out []Ahead) {
+	for q := newQueue(s, policy); q.Len() > 0 && len(out) < maxAhead; q.settle() {
+		r := q.head()
+		if policy.Compare(r.key, at) >= 0 {
+			break
+		}
+		job, _ := s.Jobs.Get(r.key.Task.Job)
+		spec := &job.Spec
+		out = append(out, Ahead{
+			Job: job.ID, Name: spec.Name, User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
+		})
+		r.skipJob(s)
+	}
+	return out
+}
+
+// blockers finds all that keeps a waiting task from being placed by the plan for
+// s at the time now: it makes that plan up to the task's turn.
+func blockers(s *state.State, now model.Time, t *ticket) (out []Blocker) {
+	set := s.Settings()
+	if !set.Running {
+		out = append(out, Blocker{Code: CodeStopped})
+	}
+	if set.Standstill {
+		out = append(out, Blocker{Code: CodeStandstill})
+	}
+	p := newPass(s, now)
+	p.grants()
+	at := keyOf(&t.task, &t.job.Spec)
+	p.jobs(&at)
+	for b := range p.admit(t) {
+		out = append(out, b)
+	}
+	w := wantOf(&t.job.Spec, t.task.Key)
+	if _, fits := p.pool.find(&w); !fits || len(p.commands) == maxPlan {
+		out = append(out, p.misfit(&w)...)
+	}
+	return out
+}
+
+// misfit says why a task has found no GPUs: there are too few free ones, or the
+// plan gives them to those before it.
+func (p *pass) misfit(w *want) []Blocker {
+	fresh := newPool(p.state)
+	if _, fits := fresh.find(w); fits {
+		return []Blocker{{Code: CodeAhead, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.commands))}}
+	}
+	return fresh.shortage(w)
+}
+
+// shortage says what of a gang's GPUs there is too little of, though nothing was
+// placed yet.
+func (p *pool) shortage(w *want) (out []Blocker) {
+	note := func(c Code, have uint32) {
+		out = append(out, Blocker{
+			Code: c, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(have),
+			Model: w.model, MemoryMB: w.memory,
+		})
+	}
+	if p.state.Nodes.Len() > 0 && !holds(p.state, w) {
+		note(CodeNever, 0)
+	}
+	free, best := p.suiting(w)
+	anyType, anySize := *w, *w
+	anyType.model, anySize.memory = "", 0
+	if _, fits := p.find(&anyType); fits && w.model != "" {
+		note(CodeGPUType, free)
+	}
+	if _, fits := p.find(&anySize); fits && w.memory > 0 {
+		note(CodeGPUMemory, free)
+	}
+	if open := p.open(); open < max(w.nodes, 1) {
+		note(CodeNodes, open)
+	}
+	note(CodeGPUs, free)
+	out[len(out)-1].Best = int64(best)
+	return out
+}
+
+// suiting counts the free GPUs that suit, in all and on the node that has most.
+func (p *pool) suiting(w *want) (all, most uint32) {
+	for free := p.most(w); free > 0; free-- {
+		for _, h := range p.with(free, w) {
+			n := p.count(h, w)
+			all += n
+			most = max(most, n)
+		}
+	}
+	return all, most
+}
+
+// open counts the nodes that take work.
+func (p *pool) open() (n uint32) {
+	for _, node := range p.state.Nodes.All() {
+		if node.Schedulable() {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,135 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// want is what one task asks of each of its GPUs.
+type want struct {
+	need   uint32 // on each node
+	nodes  uint32 // exactly so many; 0: as few as hold them
+	model  string // empty: any
+	memory uint32
+	who    model.TaskKey // may take what is kept for it
+}
+
+func wantOf(spec *model.Spec, who model.TaskKey) want {
+	w := want{need: spec.GPUs, nodes: spec.Nodes, model: spec.GPUModel, memory: spec.GPUMemoryMB, who: who}
+	if w.nodes > 1 {
+		w.need /= w.nodes
+	}
+	return w
+}
+
+func (w *want) takes(g *gpu) bool {
+	return (g.kept == model.TaskKey{} || g.kept == w.who) && w.suits(&g.GPU)
+}
+
+func (w *want) suits(g *model.GPU) bool {
+	return (w.model == "" || g.Model == w.model) && g.MemoryMB >= w.memory
+}
+
+// part is so many GPUs of a node.
+type part struct {
+	host *host
+	n    uint32
+}
+
+// find says where all of a gang fits, without taking it. Of nodes that hold a
+// part it prefers those with the fewest free GPUs, so that large holes stay
+// large.
+func (p *pool) find(w *want) ([]part, bool) {
+	if w.nodes > 1 {
+		return p.snug(w, w.need, int(w.nodes), nil)
+	}
+	if at, fits := p.snug(w, w.need, 1, nil); fits {
+		return at, true
+	}
+	if w.nodes == 1 || p.oneHolds(w) {
+		return nil, false // it waits for one node
+	}
+	return p.spread(w)
+}
+
+// place takes GPUs for all ranks of a task, or none.
+func (p *pool) place(w *want) ([]command.Placement, bool) {
+	parts, fits := p.find(w)
+	if !fits {
+		return nil, false
+	}
+	ranks := make([]command.Placement, 0, len(parts))
+	for _, v := range parts {
+		ranks = append(ranks, p.take(v.host, w, v.n))
+	}
+	return ranks, true
+}
+
+// snug finds so many nodes that have n GPUs each, those with the fewest free
+// first, leaving out those that are taken already.
+func (p *pool) snug(w *want, n uint32, nodes int, taken []part) (parts []part, fits bool) {
+	for free := n; free <= p.most(w); free++ {
+		for _, h := range p.with(free, w) {
+			if among(taken, h) || p.count(h, w) < n {
+				continue
+			}
+			if parts = append(parts, part{h, n}); len(parts) == nodes {
+				return parts, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func among(parts []part, h *host) bool {
+	return slices.ContainsFunc(parts, func(v part) bool { return v.host == h })
+}
+
+// spread finds as few nodes as hold together what no single node could ever
+// hold: always the one with the most, and at last the one with the fewest free
+// GPUs that holds the rest.
+func (p *pool) spread(w *want) (parts []part, fits bool) {
+	for left := w.need; left > 0 && len(parts) < model.MaxRanks; {
+		if end, fits := p.snug(w, left, 1, parts); fits {
+			return append(parts, end...), true
+		}
+		h, n := p.richest(w, parts)
+		if n == 0 {
+			break
+		}
+		parts = append(parts, part{h, n})
+		left -= n
+	}
+	return nil, false
+}
+
+// richest is the node with the most GPUs that suit, and how many.
+func (p *pool) richest(w *want, taken []part) (best *host, most uint32) {
+	for free := p.most(w); free > most; free-- {
+		for _, h := range p.with(free, w) {
+			if n := p.count(h, w); n > most && !among(taken, h) {
+				best, most = h, n
+			}
+		}
+	}
+	return best, most
+}
+
+// oneHolds says that some node of the cluster has as many GPUs that suit, whoever
+// owns them now and whether or not it takes work.
+func (p *pool) oneHolds(w *want) bool {
+	key := *w
+	key.who = model.TaskKey{}
+	holds, known := p.holds[key]
+	if !known {
+		for n := range sizes(p.state, w, model.HealthMissing) {
+			if holds = n >= w.need; holds {
+				break
+			}
+		}
+		p.holds[key] = holds
+	}
+	return holds
+}

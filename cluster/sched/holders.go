@@ -1,0 +1,238 @@
+package sched
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Bounds of the look at who holds GPUs.
+const (
+	maxHolders = 64   // looked at as possible ends
+	maxLive    = 4096 // live tasks gone through for those of one user
+)
+
+// holding is who holds GPUs, and how many there.
+type holding struct {
+	Holder
+
+	node  model.NodeID // empty: wherever
+	gpus  uint32       // that suit
+	short uint32       // GPUs that the node lacks of what the task needs there
+}
+
+// endHolders tries the ends of single holders, those of the fewest GPUs first,
+// and of two together where one does not suffice.
+func (t *trial) endHolders() {
+	all := t.holdings()
+	known := len(t.found)
+	var tried []Holder
+	for _, h := range all {
+		if h.gpus >= h.short && len(t.found) < known+maxEnds && !slices.Contains(tried, h.Holder) {
+			tried = append(tried, h.Holder)
+			t.end(h.Holder)
+		}
+	}
+	if len(t.found) > known {
+		return
+	}
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if len(t.found) == known+maxEnds {
+				return
+			}
+			if a.Holder != b.Holder && (a.node != b.node || a.gpus+b.gpus >= a.short) {
+				t.end(a.Holder, b.Holder)
+			}
+		}
+	}
+}
+
+// holdings lists whose ends may help, those of the fewest GPUs first.
+func (t *trial) holdings() (all []holding) {
+	switch {
+	case t.blockedBy(CodeThrottle):
+		all = t.ofTasks(func(k model.TaskKey, _ *model.Job) bool { return k.Job == t.task.Job })
+	case t.blockedBy(CodeLimit):
+		b := t.why[slices.IndexFunc(t.why, func(b Blocker) bool { return b.Code == CodeLimit })]
+		all = t.ofTasks(func(_ model.TaskKey, job *model.Job) bool {
+			return slices.Contains(scopes(job.Spec.Project, job.Spec.User), b.Scope)
+		})
+	default:
+		all = t.ofNodes()
+	}
+	slices.SortFunc(all, func(a, b holding) int {
+		return cmp.Or(cmp.Compare(a.gpus, b.gpus), a.Compare(b.Holder), a.node.Compare(b.node))
+	})
+	return all
+}
+
+// ofTasks lists live tasks.
+func (t *trial) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holding) {
+	seen := 0
+	for k := range t.state.LiveTasks.All() {
+		job, _ := t.state.Jobs.Get(k.Job)
+		if keep(k, &job) {
+			all = append(all, holding{Holder: Holder{Task: k}, gpus: job.Spec.GPUs})
+		}
+		if seen++; seen == maxLive || len(all) == maxHolders {
+			break
+		}
+	}
+	return all
+}
+
+// ofNodes lists who holds GPUs of the nodes that have most free ones, on each of
+// which the task's needs may be met.
+func (t *trial) ofNodes() (all []holding) {
+	job, _ := t.state.Jobs.Get(t.task.Job)
+	w := wantOf(&job.Spec, t.task)
+	p := newPool(t.state)
+	visit := func(id model.NodeID) bool {
+		all = append(all, t.onNode(p, &host{id: id}, &w)...)
+		return len(all) < maxHolders
+	}
+	for k := range t.state.ByFree.All() {
+		if !visit(k.Node) {
+			return all
+		}
+	}
+	for id, use := range t.state.NodeUse.All() {
+		if use.Free == 0 && !visit(id) {
+			return all
+		}
+	}
+	return all
+}
+
+// onNode lists who holds GPUs of one node that suit.
+func (t *trial) onNode(p *pool, h *host, w *want) (all []holding) {
+	node, _ := t.state.Nodes.Get(h.id)
+	if !node.Schedulable() {
+		return nil
+	}
+	for k := range t.state.NodeGPUs.From(model.AddressKey{Node: h.id}) {
+		if k.Node != h.id {
+			break
+		}
+		slot, _ := t.state.Slots.Get(model.SlotKey{GPU: k.GPU})
+		g, _ := t.state.GPUs.Get(k.GPU)
+		live := slot.Owner == model.OwnerAttempt || slot.Owner == model.OwnerAllocation
+		if !live || !g.Health.Usable() || !w.suits(&g) {
+			continue
+		}
+		who := Holder{Task: slot.Rank.Attempt().TaskKey(), Allocation: slot.Allocation}
+		i := slices.IndexFunc(all, func(v holding) bool { return v.Holder == who })
+		if i < 0 {
+			i = len(all)
+			all = append(all, holding{Holder: who, node: h.id})
+		}
+		all[i].gpus++
+	}
+	free := p.count(h, w)
+	for i := range all {
+		if w.nodes > 0 || p.oneHolds(w) {
+			all[i].short = w.need - min(free, w.need)
+		}
+	}
+	return all
+}
+
+// end tries what would be if holders ended by themselves and their nodes showed
+// the GPUs clean.
+func (t *trial) end(who ...Holder) bool {
+	var bodies []command.Body
+	for _, h := range who {
+		if h.Allocation != "" {
+			bodies = append(bodies, endAllocation(t.state, h.Allocation)...)
+		} else {
+			bodies = append(bodies, endTask(t.state, h.Task)...)
+		}
+	}
+	ends := slices.SortedFunc(slices.Values(who), Holder.Compare)
+	return t.offer(Unblock{Kind: UnblockEnd, Ends: ends}, bodies...)
+}
+
+// endTask is what the nodes of a task's attempt would report.
+func endTask(s *state.State, key model.TaskKey) (bodies []command.Body) {
+	task, _ := s.Tasks.Get(key)
+	for _, r := range s.RanksOf(task.Newest()) {
+		b := report(s, r.Node)
+		if !r.Phase.Ended() {
+			b.Reports = []model.Progress{{Rank: r.Key, Phase: model.RankExited}}
+		}
+		for _, slot := range s.SlotsOf(r.Key) {
+			b.Cleaned = append(b.Cleaned, model.Cleaned{Slot: slot, Rank: r.Key})
+		}
+		bodies = append(bodies, b)
+	}
+	return bodies
+}
+
+// endAllocation is a service's release, and what the node would report.
+func endAllocation(s *state.State, id model.AllocationID) []command.Body {
+	var b *command.Report
+	for k := range s.Owners.From(state.OwnerKey{Allocation: id}) {
+		if k.Allocation != id || k.Rank != (model.RankKey{}) {
+			break
+		}
+		if b == nil {
+			slot, _ := s.Slots.Get(k.Slot)
+			b = report(s, slot.Node)
+		}
+		b.Cleaned = append(b.Cleaned, model.Cleaned{Slot: k.Slot, Allocation: id})
+	}
+	if b == nil {
+		return nil
+	}
+	return []command.Body{&command.ReleaseAllocation{ID: id}, b}
+}
+
+func report(s *state.State, id model.NodeID) *command.Report {
+	node, _ := s.Nodes.Get(id)
+	return &command.Report{Node: id, Incarnation: s.Settings().Incarnation, Epoch: node.Epoch}
+}
+
+// addNodes tries as many more nodes as a gang lacks.
+func (t *trial) addNodes() {
+	job, _ := t.state.Jobs.Get(t.task.Job)
+	w := wantOf(&job.Spec, t.task)
+	p := newPool(t.state)
+	u := Unblock{Kind: UnblockNode, Nodes: 1, GPUs: w.need, Model: w.model, MemoryMB: w.memory}
+	if w.nodes > 1 && t.blockedBy(CodeGPUs) {
+		u.Nodes = w.nodes
+		for u.Nodes > 1 {
+			if _, fits := p.snug(&w, w.need, int(w.nodes-u.Nodes+1), nil); !fits {
+				break
+			}
+			u.Nodes--
+		}
+	}
+	if w.nodes == 0 && w.need > 1 && !p.oneHolds(&w) {
+		all, _ := p.suiting(&w)
+		u.GPUs = max(w.need-min(all, w.need), 1)
+	}
+	if u.GPUs <= model.MaxDevices {
+		t.offer(u, u.nodes()...)
+	}
+}
+
+// nodes are the registrations of nodes as an Unblock names them.
+func (u *Unblock) nodes() (bodies []command.Body) {
+	for n := range u.Nodes {
+		id := fmt.Sprintf("explain-%d", n)
+		b := &command.Register{Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id}
+		for i := range u.GPUs {
+			b.Devices = append(b.Devices, model.Device{
+				ID: model.GPUID(fmt.Sprintf("%s-%d", id, i)), Index: i, Model: u.Model, MemoryMB: u.MemoryMB,
+				Health: model.HealthHealthy, Idle: true,
+			})
+		}
+		bodies = append(bodies, b)
+	}
+	return bodies
+}

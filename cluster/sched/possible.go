@@ -1,0 +1,101 @@
+package sched
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Possible says whether a job could ever run on the nodes that the cluster has,
+// whatever is free, healthy or open there now; if not, why says what it lacks. On
+// a cluster without any node everything is possible, and why says that the job
+// waits for one.
+func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
+	w := wantOf(spec, model.TaskKey{})
+	switch {
+	case s.Nodes.Len() == 0:
+		return true, "the cluster has no nodes yet: the job waits until one registers"
+	case holds(s, &w):
+		return true, ""
+	}
+	return false, lacks(s, &w)
+}
+
+// holds says that the cluster's nodes, were they empty, could hold a job.
+func holds(s *state.State, w *want) bool {
+	var nodes uint32
+	var all []uint32
+	for n := range sizes(s, w, 0) {
+		if n >= w.need {
+			if nodes++; nodes >= w.nodes {
+				return true
+			}
+		}
+		all = append(all, n)
+	}
+	return w.nodes == 0 && sum(largest(all)) >= uint64(w.need)
+}
+
+// largest keeps as many as a gang can have ranks.
+func largest(sizes []uint32) []uint32 {
+	slices.Sort(sizes)
+	slices.Reverse(sizes)
+	return sizes[:min(len(sizes), model.MaxRanks)]
+}
+
+func sum(sizes []uint32) (n uint64) {
+	for _, v := range sizes {
+		n += uint64(v)
+	}
+	return n
+}
+
+// sizes yields for each node that has GPUs how many of them suit, whoever owns
+// them; those of one health are left out.
+func sizes(s *state.State, w *want, but model.Health) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		var n uint32
+		var node model.NodeID
+		for k := range s.NodeGPUs.All() {
+			if k.Node != node {
+				if node != "" && !yield(n) {
+					return
+				}
+				n, node = 0, k.Node
+			}
+			if g, _ := s.GPUs.Get(k.GPU); w.suits(&g) && g.Health != but {
+				n++
+			}
+		}
+		if node != "" {
+			yield(n)
+		}
+	}
+}
+
+// lacks says what a cluster that could never hold a job has instead.
+func lacks(s *state.State, w *want) string {
+	var all []uint32
+	nodes := 0
+	for n := range sizes(s, w, 0) {
+		if all = append(all, n); n >= w.need {
+			nodes++
+		}
+	}
+	total, most := sum(all), slices.Max(append(all, 0))
+	what := kind(w.model, w.memory)
+	switch {
+	case total == 0:
+		return fmt.Sprintf("the cluster has no %s", strings.Replace(what, "GPU", "GPUs", 1))
+	case w.nodes > 1:
+		return fmt.Sprintf("it asks for %d nodes with %s each: the cluster has %s of that size", w.nodes,
+			count(w.need, what), count(nodes, "node"))
+	case w.nodes == 1:
+		return fmt.Sprintf("it asks for %s on one node: the largest node has %d", count(w.need, what), most)
+	}
+	return fmt.Sprintf("it asks for %s: the cluster has %d", count(w.need, what), total)
+}

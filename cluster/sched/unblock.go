@@ -1,0 +1,178 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// UnblockKind names a kind of change. Kinds are part of the API: they do not change.
+type UnblockKind string
+
+// What can let a task start.
+const (
+	UnblockStart   UnblockKind = "start"   // somebody starts the orchestrator
+	UnblockResume  UnblockKind = "resume"  // an operator ends the standstill
+	UnblockRelease UnblockKind = "release" // somebody releases the task
+	UnblockWait    UnblockKind = "wait"    // time passes until At
+	UnblockLimit   UnblockKind = "limit"   // somebody sets Limit, which is higher in what Of names
+	UnblockEnd     UnblockKind = "end"     // all of Ends end, and their GPUs are clean
+	UnblockNode    UnblockKind = "node"    // Nodes nodes come, each with GPUs free ones
+)
+
+// Unblock is a change after which the next plan would place a task: it was tried
+// on a copy of the state.
+type Unblock struct {
+	Kind     UnblockKind
+	At       model.Time
+	Limit    model.Limit
+	Of       string // LimitGPUs, LimitLive or LimitGPUsPerJob
+	Ends     []Holder
+	Nodes    uint32
+	GPUs     uint32 // on each
+	Model    string // of those GPUs; empty: any
+	MemoryMB uint32 // of each of them, at least
+}
+
+// Holder is who has GPUs: a task or, if Allocation is set, a service.
+type Holder struct {
+	Task       model.TaskKey
+	Allocation model.AllocationID
+}
+
+// Compare orders by task, then allocation.
+func (h Holder) Compare(o Holder) int {
+	if c := h.Task.Compare(o.Task); c != 0 {
+		return c
+	}
+	return h.Allocation.Compare(o.Allocation)
+}
+
+// Bounds of the search for changes.
+const (
+	maxTrials = 40 // changes tried
+	maxEnds   = 5  // sets of holders named
+)
+
+// trial is a state on which changes are tried.
+type trial struct {
+	state *state.State
+	now   model.Time
+	task  model.TaskKey
+	why   []Blocker
+	left  int // how many changes may still be tried
+	found []Unblock
+}
+
+// unblock finds changes each of which would let a task start.
+func unblock(s *state.State, e *Explanation) []Unblock {
+	if len(e.Blockers) == 0 {
+		return nil
+	}
+	t := &trial{state: s, now: e.At, task: e.Task, why: e.Blockers, left: maxTrials}
+	for _, b := range t.why {
+		t.lift(&b)
+	}
+	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) {
+		t.addNodes()
+	}
+	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeLimit) || t.blockedBy(CodeThrottle) {
+		t.endHolders()
+	}
+	return t.found
+}
+
+func (t *trial) blockedBy(c Code) bool {
+	return slices.ContainsFunc(t.why, func(b Blocker) bool { return b.Code == c })
+}
+
+// lift tries to take away what is not about GPUs.
+func (t *trial) lift(b *Blocker) {
+	task := int64(t.task.Task)
+	switch b.Code {
+	case CodeStopped:
+		t.offer(Unblock{Kind: UnblockStart}, &command.SetRunning{Running: true})
+	case CodeStandstill:
+		t.offer(Unblock{Kind: UnblockResume}, &command.Resume{})
+	case CodeHeld:
+		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
+	case CodeBackoff:
+		t.wait(b.Until)
+		if !t.blockedBy(CodeHeld) {
+			t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
+		}
+	case CodeLimit:
+		t.raise(*b)
+	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead:
+	}
+}
+
+// offer notes a change if it lets the task start.
+func (t *trial) offer(u Unblock, bodies ...command.Body) bool {
+	why, done := t.after(bodies...)
+	if !done || len(why) > 0 {
+		return false
+	}
+	t.found = append(t.found, u)
+	return true
+}
+
+// after says what still blocks the task once commands were carried out; false if
+// they are not, or if too many changes were tried already.
+func (t *trial) after(bodies ...command.Body) ([]Blocker, bool) {
+	if t.left == 0 {
+		return nil, false
+	}
+	t.left--
+	commands := make([]command.Command, 0, len(bodies))
+	for _, b := range bodies {
+		c, err := command.New("explain", b)
+		if err != nil {
+			return nil, false
+		}
+		commands = append(commands, c)
+	}
+	s := t.state
+	meta := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: "explain"}
+	next, results, _ := state.Apply(*s, meta, commands)
+	for i := range results {
+		if !results[i].OK() {
+			return nil, false
+		}
+	}
+	return blockers(&next, t.now, ticketOf(&next, t.task)), true
+}
+
+func (t *trial) wait(until model.Time) {
+	if len(blockers(t.state, until, ticketOf(t.state, t.task))) == 0 {
+		t.found = append(t.found, Unblock{Kind: UnblockWait, At: until})
+	}
+}
+
+// raise raises a limit until it leaves room for the task: what waits before it
+// under the same limit goes first.
+func (t *trial) raise(b Blocker) {
+	for t.left > 0 {
+		limit, _ := t.state.Limits.Get(b.Scope)
+		switch need := b.Used + b.Need; b.Of {
+		case LimitGPUs:
+			limit.GPUs = need
+		case LimitLive:
+			limit.Live = need
+		case LimitGPUsPerJob:
+			limit.GPUsPerJob = need
+		}
+		why, done := t.after(&command.SetLimit{Limit: limit})
+		if done && len(why) == 0 {
+			t.found = append(t.found, Unblock{Kind: UnblockLimit, Limit: limit, Of: b.Of})
+			return
+		}
+		i := slices.IndexFunc(why, func(v Blocker) bool { return v.Scope == b.Scope && v.Of == b.Of })
+		if i < 0 || len(why) > 1 {
+			return
+		}
+		b = why[i]
+	}
+}

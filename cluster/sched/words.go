@@ -1,0 +1,147 @@
+package sched
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Message says the blocker in words.
+func (b *Blocker) Message() string {
+	switch b.Code {
+	case CodeStopped:
+		return "the orchestrator is stopped: nothing is placed"
+	case CodeStandstill:
+		return "the scheduler stands still after a restore: nothing is placed until an operator resumes it"
+	case CodeHeld:
+		return "it is held"
+	case CodeBackoff:
+		return "it failed and is tried again at " + clock(b.Until)
+	case CodeThrottle:
+		return fmt.Sprintf("its job runs at most %s at once, and runs %d", count(b.Limit, "task"), b.Used)
+	case CodeLimit:
+		return b.limit()
+	case CodeNever:
+		return "no nodes of the cluster could ever hold it, even if they were empty"
+	case CodeGPUType:
+		return fmt.Sprintf("only another type of GPU than %s is free", b.Model)
+	case CodeGPUMemory:
+		return fmt.Sprintf("only GPUs with less than %d MB are free", b.MemoryMB)
+	case CodeNodes:
+		return fmt.Sprintf("it needs %s, and the cluster has %d that take work", count(max(b.Nodes, 1), "node"), b.Have)
+	case CodeGPUs:
+		return fmt.Sprintf("it needs %s: %d are free, at most %d on one node", b.needs(), b.Have, b.Best)
+	case CodeAhead:
+		return fmt.Sprintf("it would fit, but the GPUs go to %s before it", count(b.Have, "other"))
+	}
+	return string(b.Code)
+}
+
+func (b *Blocker) limit() string {
+	switch b.Of {
+	case LimitLive:
+		return fmt.Sprintf("%s may have %s running and has %d", b.Scope, count(b.Limit, "job"), b.Used)
+	case LimitGPUsPerJob:
+		return fmt.Sprintf("%s may use %s for one job, and this one needs %d", b.Scope, count(b.Limit, "GPU"), b.Need)
+	}
+	return fmt.Sprintf("%s may use %s, uses %d, and this needs %d", b.Scope, count(b.Limit, "GPU"), b.Used, b.Need)
+}
+
+// needs is "4 GPUs of type H200 on one node".
+func (b *Blocker) needs() string {
+	gpus := count(b.Need, b.kind())
+	switch {
+	case b.Nodes > 1:
+		return fmt.Sprintf("%s on each of %d nodes", gpus, b.Nodes)
+	case b.Nodes == 1:
+		return gpus + " on one node"
+	}
+	return gpus
+}
+
+func (b *Blocker) kind() string { return kind(b.Model, b.MemoryMB) }
+
+// kind is "GPU of type H200 with 80000 MB".
+func kind(name string, memory uint32) string {
+	what := "GPU"
+	if name != "" {
+		what += " of type " + name
+	}
+	if memory > 0 {
+		what += fmt.Sprintf(" with %d MB", memory)
+	}
+	return what
+}
+
+// count is "1 GPU of type X" or "3 GPUs of type X".
+func count[N int64 | uint32 | int](n N, what string) string {
+	if n != 1 {
+		noun, rest, more := strings.Cut(what, " ")
+		if what = noun + "s"; more {
+			what += " " + rest
+		}
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+func clock(t model.Time) string { return t.Time().UTC().Format(time.RFC3339) }
+
+// Message says the change in words.
+func (u *Unblock) Message() string {
+	switch u.Kind {
+	case UnblockStart:
+		return "start the orchestrator"
+	case UnblockResume:
+		return "resume the scheduler"
+	case UnblockRelease:
+		return "release it"
+	case UnblockWait:
+		return "its backoff ends at " + clock(u.At)
+	case UnblockLimit:
+		return "the limit of " + u.Limit.Scope.String() + " is raised to " + u.raised()
+	case UnblockEnd:
+		return u.ends()
+	case UnblockNode:
+		return fmt.Sprintf("%s more, with %s free", count(u.Nodes, "node"), count(u.GPUs, kind(u.Model, u.MemoryMB)))
+	}
+	return string(u.Kind)
+}
+
+func (u *Unblock) raised() string {
+	switch u.Of {
+	case LimitLive:
+		return count(u.Limit.Live, "job") + " running"
+	case LimitGPUsPerJob:
+		return count(u.Limit.GPUsPerJob, "GPU") + " for one job"
+	}
+	return count(u.Limit.GPUs, "GPU")
+}
+
+func (u *Unblock) ends() string {
+	names := make([]string, 0, len(u.Ends))
+	for _, h := range u.Ends {
+		if h.Allocation != "" {
+			names = append(names, "allocation "+string(h.Allocation))
+		} else {
+			names = append(names, "job "+h.Task.String())
+		}
+	}
+	if len(names) == 1 {
+		return names[0] + " ends"
+	}
+	return strings.Join(names, " and ") + " end"
+}
+
+// summary is one line: the first blocker, and how many more there are.
+func summary(e *Explanation) string {
+	if len(e.Blockers) == 0 {
+		return "It starts with the next pass."
+	}
+	line := "It waits: " + e.Blockers[0].Message()
+	if more := len(e.Blockers) - 1; more > 0 {
+		line += fmt.Sprintf(" (and %s)", count(more, "further reason"))
+	}
+	return line + "."
+}
