@@ -1,0 +1,119 @@
+// Package bench measures a whole cluster from outside, as its users meet it: three
+// peers and their agents as processes on this machine, HTTP between them and the
+// load, every commit on disk.
+//
+//	bench.go    the parts, and in which order they run
+//	submit.go   submissions a second, and how long each takes
+//	run.go      jobs a second from submission to end, and how soon one starts
+//	failover.go how long nobody can submit after a leader was killed
+//	memory.go   what a long queue costs: memory, the list, the submission
+//	machine.go  what the figures depend on
+//	process.go  processor time and memory of the cluster's processes
+//	stats.go    percentiles
+//
+// A figure is worth what the machine is: give it with the machine's, and compare
+// figures of one run only.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+)
+
+// Config says what is measured and how long.
+type Config struct {
+	Parts    []string // of [Parts]
+	Dir      string   // folder on the disk to measure
+	Clients  []int    // numbers of clients of the submissions
+	Time     time.Duration
+	Warm     time.Duration // before a run counts
+	Runs     int           // of each point
+	Jobs     int           // of the part run
+	Trials   int           // of failover and start
+	Queued   int           // jobs of the part memory
+	InMemory bool          // measure although the folder is in memory
+	Markdown bool
+	Out      io.Writer
+	Progress io.Writer
+	Binary   string // the berth program; empty: this one
+}
+
+// Parts lists what can be measured, in order.
+func Parts() []string { return []string{"submit", "run", "start", "failover", "memory"} }
+
+// runner is one run of the program.
+type runner struct {
+	Config
+
+	made int // clusters
+}
+
+// Run measures the parts and prints a table for each.
+func Run(ctx context.Context, c Config) (err error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return fmt.Errorf("cannot make the folder: %w", err)
+	}
+	dir, err := os.MkdirTemp(c.Dir, "berth-bench-")
+	if err != nil {
+		return fmt.Errorf("cannot use the folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	c.Dir = dir
+	r := &runner{Config: c}
+	about, err := machine(c.Dir, c.InMemory)
+	if err != nil {
+		return err
+	}
+	if err := about.print(c.Out, c.Markdown); err != nil {
+		return err
+	}
+	parts := map[string]func(context.Context) (*table, error){
+		"submit": r.submit, "run": r.run, "start": r.start, "failover": r.failover, "memory": r.memory,
+	}
+	for _, name := range Parts() {
+		if !slices.Contains(c.Parts, name) {
+			continue
+		}
+		t, err := parts[name](ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := t.print(c.Out, c.Markdown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *runner) say(format string, args ...any) { fmt.Fprintf(r.Progress, format+"\n", args...) }
+
+// cluster starts a new cluster and waits until it is ready.
+func (r *runner) cluster(ctx context.Context, nodes int, restart bool) (*devcluster.Cluster, error) {
+	r.made++
+	c, err := devcluster.Start(devcluster.Config{
+		Binary: r.Binary, Data: fmt.Sprintf("%s/%d", r.Dir, r.made), HTTP: "127.0.0.1:0", Peers: 3, Nodes: nodes, GPUs: 8, Restart: restart,
+	})
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := c.Ready(limited); err != nil {
+		return nil, errors.Join(err, r.end(c))
+	}
+	return c, nil
+}
+
+// end stops a cluster and removes its data.
+func (r *runner) end(c *devcluster.Cluster) error {
+	err := c.Stop(context.Background())
+	c.StopJobs(context.Background())
+	return errors.Join(err, os.RemoveAll(c.Folder()))
+}

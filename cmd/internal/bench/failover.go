@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/httpapi/client"
+)
+
+// failover measures how long nobody can submit when the leader is killed: from
+// kill -9 to the first submission that a survivor acknowledges. The client asks the
+// survivors only, and never waits between two tries.
+func (r *runner) failover(ctx context.Context) (_ *table, err error) {
+	out := &table{
+		title: fmt.Sprintf("Failover: kill -9 of the leader to the first accepted submission, %d trials", r.Trials),
+		head:  []string{"trials", "least", "p50", "p99", "most"},
+	}
+	c, err := r.cluster(ctx, 0, true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.end(c)) }()
+	var all []time.Duration
+	for n := range r.Trials {
+		took, err := r.failoverOnce(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		r.say("failover: trial %d of %d, %s", n+1, r.Trials, ms(took))
+		all = append(all, took)
+	}
+	out.add(fmt.Sprint(r.Trials), ms(percentile(all, 0)), ms(percentile(all, 50)), ms(percentile(all, 99)), ms(percentile(all, 100)))
+	return out, nil
+}
+
+func (r *runner) failoverOnce(ctx context.Context, c *devcluster.Cluster) (time.Duration, error) {
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := c.Ready(limited); err != nil {
+		return 0, err
+	}
+	leader := c.Leader(limited)
+	if leader == "" {
+		return 0, errors.New("nobody leads")
+	}
+	var survivors []string
+	for _, m := range c.Members() {
+		if m.Name != leader {
+			survivors = append(survivors, m.Address)
+		}
+	}
+	api, err := client.New(client.Options{Addresses: survivors})
+	if err != nil {
+		return 0, err
+	}
+	defer api.Close()
+	if _, err := api.Submit(limited, oneLine("bench"), ""); err != nil {
+		return 0, err
+	}
+	if err := c.Kill(leader); err != nil {
+		return 0, err
+	}
+	died := time.Now()
+	for {
+		if _, err := api.Submit(limited, oneLine("bench"), ""); err == nil {
+			return time.Since(died), nil
+		}
+		if limited.Err() != nil {
+			return 0, fmt.Errorf("nobody took over: %w", limited.Err())
+		}
+	}
+}

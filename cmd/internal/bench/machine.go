@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/cluster/raftstore"
+)
+
+// errNoDisk says that a folder's file system keeps nothing.
+var errNoDisk = errors.New("fsync costs nothing there and keeps nothing, so that the figures would mean nothing: " +
+	"name a folder on a disk with --dir, or insist with --tmpfs")
+
+// machine describes what the figures depend on; it refuses a folder in memory.
+func machine(dir string, inMemory bool) (*table, error) {
+	sync, files, err := raftstore.ProbeFsync(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !inMemory && (files == "tmpfs" || files == "ramfs") {
+		return nil, fmt.Errorf("%s is on %s: %w", dir, files, errNoDisk)
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return nil, err
+	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return nil, err
+	}
+	t := &table{title: "Machine", head: []string{"what", "value"}}
+	t.add("date", time.Now().UTC().Format("2006-01-02 15:04 MST"))
+	t.add("processor", fmt.Sprintf("%s, %d cores", processor(), runtime.NumCPU()))
+	t.add("kernel", unix.ByteSliceToString(u.Release[:]))
+	t.add("go", runtime.Version())
+	t.add("file system", files)
+	t.add("fdatasync of 4 KiB, p50", ms(sync))
+	t.add("load average at the start", strings.Join(strings.Fields(string(load))[:3], " "))
+	return t, nil
+}
+
+// processor is the processor's name, as the kernel gives it.
+func processor() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	defer func() { _ = f.Close() }()
+	for in := bufio.NewScanner(f); in.Scan(); {
+		if name, value, ok := strings.Cut(in.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}

@@ -1,0 +1,267 @@
+// Package demo runs the main job before a user's eyes: a whole cluster on this
+// machine, forty jobs, a leader that is killed in the middle, and a judgement by
+// marks that the jobs themselves have left.
+//
+//	demo.go   what happens in which order
+//	jobs.go   the jobs, and how each is meant to end
+//	view.go   what is shown meanwhile
+//	marks.go  what the jobs' processes have written down
+//	judge.go  whether it all holds, and the summary
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+)
+
+// Config says how the demo is run.
+type Config struct {
+	Out      io.Writer
+	Terminal bool              // Out can be drawn on
+	Cluster  devcluster.Config // its Data is made and removed by the demo
+	Keep     bool              // leave the cluster up until the context ends
+}
+
+// How long things may take.
+const (
+	readyLimit = 30 * time.Second
+	endLimit   = 90 * time.Second
+	refresh    = 300 * time.Millisecond
+	killAfter  = 7 * time.Second // from the first submission
+)
+
+// demo is one run of it.
+type demo struct {
+	Config
+
+	view    *view
+	cluster *devcluster.Cluster
+	api     *client.Client
+	marks   string
+	jobs    []*job
+	verdict verdict
+}
+
+// Run runs the demo. It fails if anything did not come out as it should, with the
+// reasons.
+func Run(ctx context.Context, c Config) (err error) {
+	dir, err := os.MkdirTemp("", "berth-demo-")
+	if err != nil {
+		return fmt.Errorf("no temporary folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	c.Cluster.Data = dir
+	d := &demo{Config: c, view: &view{out: c.Out, terminal: c.Terminal, began: time.Now()}, jobs: mixture(), marks: filepath.Join(dir, "marks")}
+	fmt.Fprintf(c.Out, "Starting %d peers and %d nodes with %d simulated GPUs each, as processes on this machine.\n",
+		c.Cluster.Peers, c.Cluster.Nodes, c.Cluster.GPUs)
+	if d.cluster, err = devcluster.Start(c.Cluster); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, d.cluster.Stop(context.WithoutCancel(ctx)))
+		d.cluster.StopJobs(context.WithoutCancel(ctx))
+	}()
+	if err := d.perform(ctx); err != nil {
+		return fmt.Errorf("%w%s", err, d.lastWords())
+	}
+	return d.keep(ctx)
+}
+
+// perform is the demo from the ready cluster to the judgement.
+func (d *demo) perform(ctx context.Context) (err error) {
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	if err := d.cluster.Ready(limited); err != nil {
+		return err
+	}
+	if d.api, err = d.cluster.Client(); err != nil {
+		return err
+	}
+	d.view.tell("the cluster is up: %s leads, %d GPUs", d.cluster.Leader(ctx), d.gpus())
+	stop := d.show(ctx)
+	err = d.play(ctx)
+	stop()
+	d.view.finish()
+	if err != nil {
+		return err
+	}
+	if err := judge(ctx, d.api, d.jobs, d.marks, d.gpus(), &d.verdict); err != nil {
+		return err
+	}
+	fmt.Fprintln(d.Out)
+	d.verdict.print(d.Out)
+	fmt.Fprintln(d.Out)
+	if len(d.verdict.faults) > 0 {
+		return fmt.Errorf("the demo failed: %s", strings.Join(d.verdict.faults, "; "))
+	}
+	fmt.Fprintln(d.Out, "Every check holds: no job was lost, none ran twice, and no GPU had two owners.")
+	return nil
+}
+
+func (d *demo) gpus() int { return d.Cluster.Nodes * d.Cluster.GPUs }
+
+// play submits the jobs, kills the leader among them, and waits for the end of all.
+func (d *demo) play(ctx context.Context) error {
+	held := 6 // jobs that come while nobody leads
+	for _, j := range d.jobs[:len(d.jobs)-held] {
+		if err := d.submit(ctx, j); err != nil {
+			return err
+		}
+	}
+	d.view.tell("%d jobs are submitted, by way of any peer", len(d.jobs)-held)
+	began := time.Now()
+	if err := d.cancelOne(ctx); err != nil {
+		return err
+	}
+	if err := wait(ctx, killAfter-time.Since(began)); err != nil {
+		return err
+	}
+	if err := d.killLeader(ctx, d.jobs[len(d.jobs)-held:]); err != nil {
+		return err
+	}
+	return d.awaitAll(ctx)
+}
+
+func (d *demo) submit(ctx context.Context, j *job) error {
+	answer, err := d.api.Submit(ctx, j.request(d.marks), "")
+	if err != nil {
+		return fmt.Errorf("submitting %s: %w", j.name, err)
+	}
+	j.id = answer.JobID
+	return nil
+}
+
+// cancelOne cancels the job that is meant to be, once it runs.
+func (d *demo) cancelOne(ctx context.Context) error {
+	for _, j := range d.jobs {
+		if j.fate != isCanceled {
+			continue
+		}
+		for {
+			detail, _, err := d.api.Job(ctx, j.id, client.JobQuery{})
+			if err != nil {
+				return err
+			}
+			if detail.State == model.TaskRunning.String() {
+				break
+			}
+			if err := wait(ctx, 50*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		if _, err := d.api.Cancel(ctx, j.id, -1, "the wrong dataset"); err != nil {
+			return err
+		}
+		d.view.tell("%s cancels job %s (%s), which runs", j.user, j.id, j.name)
+	}
+	return nil
+}
+
+// killLeader kills the leader, and submits what is left of the jobs at once.
+func (d *demo) killLeader(ctx context.Context, rest []*job) error {
+	d.verdict.killed = d.cluster.Leader(ctx)
+	if err := d.cluster.Kill(d.verdict.killed); err != nil {
+		return err
+	}
+	d.view.tell("kill -9 of %s, the leader; %d more jobs come right now", d.verdict.killed, len(rest))
+	died := time.Now()
+	for i, j := range rest {
+		if err := d.submit(ctx, j); err != nil {
+			return err
+		}
+		if i == 0 {
+			d.verdict.failover = time.Since(died)
+		}
+	}
+	d.verdict.duringFailover = len(rest)
+	d.verdict.successor = d.cluster.Leader(ctx)
+	d.view.tell("%s leads after %d ms; all %d submissions are acknowledged", d.verdict.successor, d.verdict.failover.Milliseconds(), len(rest))
+	return nil
+}
+
+// awaitAll waits until every job has ended.
+func (d *demo) awaitAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	for {
+		open := 0
+		for _, j := range d.jobs {
+			detail, _, err := d.api.Job(ctx, j.id, client.JobQuery{})
+			if err != nil || detail.EndedAt.IsZero() {
+				open++
+			}
+		}
+		d.view.progress(len(d.jobs)-open, len(d.jobs))
+		if open == 0 {
+			d.view.tell("all %d jobs have ended", len(d.jobs))
+			return nil
+		}
+		if err := wait(ctx, refresh); err != nil {
+			return fmt.Errorf("%d jobs have not ended in %s", open, table.About(endLimit))
+		}
+	}
+}
+
+// show draws the cluster until it is told to stop.
+func (d *demo) show(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for wait(ctx, refresh) == nil {
+			queue, err1 := d.api.Queue(ctx, client.QueueQuery{})
+			nodes, err2 := d.api.Nodes(ctx)
+			peers, err3 := d.api.Peers(ctx)
+			if err1 == nil && err2 == nil && err3 == nil {
+				d.view.draw(queue, nodes, peers)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// keep leaves the cluster up until the user has seen enough.
+func (d *demo) keep(ctx context.Context) error {
+	if !d.Keep {
+		return nil
+	}
+	fmt.Fprintf(d.Out, "The cluster stays up: berth --address %s queue. Ctrl-C ends it.\n", strings.Join(d.cluster.Addresses(), ","))
+	<-ctx.Done()
+	return nil
+}
+
+// lastWords are the last lines of the members' logs, for a demo that failed.
+func (d *demo) lastWords() string {
+	b := &strings.Builder{}
+	for _, m := range d.cluster.Members() {
+		if line := devcluster.LastLine(m.Log); line != "" {
+			fmt.Fprintf(b, "\n  %s: %s", m.Name, table.Short(line, 200))
+		}
+	}
+	return b.String()
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

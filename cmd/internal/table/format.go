@@ -1,0 +1,86 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Elapsed is a duration as a clock shows it: "0:07", "1:02:03", "3-04:00:00".
+func Elapsed(d time.Duration) string {
+	s := int64(math.Floor(d.Seconds()))
+	if s < 0 {
+		return "-"
+	}
+	days, h, m, s := s/86400, s/3600%24, s/60%60, s%60
+	switch {
+	case days > 0:
+		return fmt.Sprintf("%d-%02d:%02d:%02d", days, h, m, s)
+	case h > 0:
+		return fmt.Sprintf("%d:%02d:%02d", h, m, s)
+	}
+	return fmt.Sprintf("%d:%02d", m, s)
+}
+
+// Seconds is a number of seconds as Elapsed shows it.
+func Seconds(s float64) string { return Elapsed(time.Duration(s * float64(time.Second))) }
+
+// About is a duration in one or two words: "about 40 min", "350 ms".
+func About(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.1f h", d.Hours())
+	}
+	return fmt.Sprintf("%.1f days", d.Hours()/24)
+}
+
+// Bytes is a number of bytes with its unit.
+func Bytes(n float64) string {
+	const step = 1024
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for ; n >= step && i < len(units)-1; i++ {
+		n /= step
+	}
+	return strconv.FormatFloat(n, 'f', min(i, 1), 64) + " " + units[i]
+}
+
+// Clock is an instant: the time of day if it is today, else the date with it.
+func Clock(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	t, now = t.Local(), now.Local()
+	if y, m, d := t.Date(); y == now.Year() && m == now.Month() && d == now.Day() {
+		return t.Format("15:04:05")
+	}
+	return t.Format("2006-01-02 15:04")
+}
+
+// Ranges is a list of numbers in few characters: "0-3,6".
+func Ranges(list []int64) string {
+	list = slices.Compact(slices.Sorted(slices.Values(list)))
+	var parts []string
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		part := strconv.FormatInt(list[i], 10)
+		if j > i {
+			part += "-" + strconv.FormatInt(list[j], 10)
+		}
+		parts = append(parts, part)
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
+}

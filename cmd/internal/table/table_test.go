@@ -1,0 +1,46 @@
+package table_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+)
+
+func TestATableIsAligned(t *testing.T) {
+	p := table.New("ID", ">GPUS", "NAME")
+	p.Add("1", "16", "größer")
+	p.Add("1234", "2", "")
+	p.Add("5", "1", "evil\x1b[2J\nname")
+	want := "" +
+		"ID    GPUS  NAME\n" +
+		"1       16  größer\n" +
+		"1234     2  -\n" +
+		"5        1  evil[2J name\n"
+	if got := p.String(); got != want {
+		t.Errorf("printed\n%q, want\n%q", got, want)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	now := time.Date(2030, 5, 6, 12, 0, 0, 0, time.Local)
+	for _, c := range []struct{ got, want string }{
+		{table.Elapsed(7 * time.Second), "0:07"},
+		{table.Elapsed(time.Hour + 2*time.Minute + 3*time.Second), "1:02:03"},
+		{table.Elapsed(76 * time.Hour), "3-04:00:00"},
+		{table.About(350 * time.Millisecond), "350 ms"},
+		{table.About(40 * time.Minute), "40 min"},
+		{table.Bytes(80 << 30), "80.0 GiB"},
+		{table.Bytes(12), "12 B"},
+		{table.Ranges([]int64{3, 0, 1, 2, 6, 6}), "0-3,6"},
+		{table.Ranges(nil), ""},
+		{table.Clock(now.Add(-time.Hour), now), "11:00:00"},
+		{table.Clock(now.Add(-24*time.Hour), now), "2030-05-05 12:00"},
+		{table.Clock(time.Time{}, now), ""},
+		{table.Short("a long name", 8), "a lon..."},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
