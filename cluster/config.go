@@ -31,9 +31,13 @@ type Timeouts struct {
 }
 
 // LAN are the timeouts for peers a few milliseconds apart, WAN for others.
+//
+// A leader's lease is as long as a heartbeat's patience, the most that raft allows:
+// nothing is decided by it, since reads go through the log, so a shorter one would
+// only have a leader step down sooner that a busy machine has kept waiting.
 var (
-	LAN = Timeouts{250 * time.Millisecond, 250 * time.Millisecond, 125 * time.Millisecond}
-	WAN = Timeouts{time.Second, time.Second, 500 * time.Millisecond}
+	LAN = Timeouts{250 * time.Millisecond, 250 * time.Millisecond, 250 * time.Millisecond}
+	WAN = Timeouts{time.Second, time.Second, time.Second}
 )
 
 // Stores are where raft keeps what must not be forgotten.
