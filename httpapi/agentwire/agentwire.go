@@ -28,6 +28,7 @@ const (
 	PathInventory = "/agent/inventory" // Inventory -> Reported
 	PathBlob      = "/agent/blob"      // Fetch -> Content
 	PathTail      = "/agent/tail"      // Tail -> nothing
+	PathSamples   = "/peer/samples"    // nothing -> Samples, of the leader
 )
 
 // MaxBody bounds a request, in bytes.
@@ -133,6 +134,17 @@ type Tail struct {
 	Stdout []byte        `cbor:"3,keyasint,omitempty"`
 	Stderr []byte        `cbor:"4,keyasint,omitempty"`
 	Copied bool          `cbor:"5,keyasint,omitempty"` // passed on by another peer: go no further
+}
+
+// Samples is the newest sample of every GPU, as the leader has it.
+type Samples struct {
+	Readings []Reading `cbor:"1,keyasint,omitempty"`
+}
+
+// Reading is a sample and how old it is.
+type Reading struct {
+	Sample model.Sample  `cbor:"1,keyasint"`
+	Age    time.Duration `cbor:"2,keyasint,omitempty"`
 }
 
 // Encode writes a request or an answer.

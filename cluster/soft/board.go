@@ -1,0 +1,76 @@
+package soft
+
+import (
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Kept is how long samples of a node that sends none any more are kept.
+const Kept = 2 * time.Minute
+
+// Board is the newest sample of every GPU. Its methods may be called from any
+// goroutine.
+type Board struct {
+	boot func() time.Duration // a clock that never jumps
+
+	mu    sync.Mutex
+	nodes map[model.NodeID]entry
+	swept time.Duration
+}
+
+type entry struct {
+	at      time.Duration
+	samples []model.Sample
+}
+
+// Reading is a sample and how old it is.
+type Reading struct {
+	Sample model.Sample
+	Age    time.Duration
+}
+
+// NewBoard makes an empty board over a clock that never jumps.
+func NewBoard(boot func() time.Duration) *Board {
+	return &Board{boot: boot, nodes: map[model.NodeID]entry{}}
+}
+
+// Put keeps a node's samples in place of its former ones. The board keeps the
+// slice.
+func (b *Board) Put(node model.NodeID, samples []model.Sample) {
+	now := b.boot()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nodes[node] = entry{now, samples}
+	b.sweep(now)
+}
+
+// sweep forgets nodes that are long silent.
+func (b *Board) sweep(now time.Duration) {
+	if now-b.swept < Kept/2 {
+		return
+	}
+	b.swept = now
+	for id, e := range b.nodes {
+		if now-e.at > Kept {
+			delete(b.nodes, id)
+		}
+	}
+}
+
+// All lists the newest sample of every GPU, in no order.
+func (b *Board) All() []Reading {
+	now := b.boot()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []Reading
+	for _, e := range b.nodes {
+		if age := now - e.at; age <= Kept {
+			for _, s := range e.samples {
+				out = append(out, Reading{s, age})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Bounds of what agents may ask for and send.
+const (
+	pollMost   = time.Minute
+	maxSamples = 4 * model.MaxDevices
+	tailLimit  = 2 * time.Second // for another peer to take a tail
+)
+
+// agents answers nodes' agents, in CBOR, and other peers.
+type agents struct{ *API }
+
+func (a agents) route() {
+	rule := forward.Rule{MaxBody: agentwire.MaxBody}
+	post(a, agentwire.PathRenew, &forward.Rule{MaxBody: rule.MaxBody, Once: true}, a.renew)
+	post(a, agentwire.PathDesired, nil, a.desired)
+	post(a, agentwire.PathReport, &rule, a.report)
+	post(a, agentwire.PathInventory, &rule, a.inventory)
+	post(a, agentwire.PathRegister, &rule, a.register)
+	post(a, agentwire.PathBlob, nil, a.blob)
+	post(a, agentwire.PathTail, nil, a.tail)
+	post(a, agentwire.PathSamples, nil, a.readings)
+}
+
+// post routes a path. With a rule its requests are the leader's to carry out.
+func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.Context, *Q) (*A, uint64, error)) {
+	h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out, index, err := question(w, r, do)
+		if err != nil {
+			problemOf(a.log, err).write(w)
+			return
+		}
+		data, err := agentwire.Encode(out)
+		if err != nil {
+			problemOf(a.log, err).write(w)
+			return
+		}
+		w.Header().Set("Content-Type", agentwire.MediaType)
+		w.Header().Set(wire.HeaderIndex, strconv.FormatUint(index, 10))
+		_, _ = w.Write(data) // an agent that has gone needs no answer
+	}))
+	if rule != nil {
+		h = a.forward.Wrap(h, *rule)
+	}
+	a.router.Path(path).Methods(http.MethodPost).Handler(a.around(path, h))
+}
+
+// question reads a request and has it answered.
+func question[Q, A any](w http.ResponseWriter, r *http.Request, do func(context.Context, *Q) (*A, uint64, error)) (*A, uint64, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(headerLimit)) // a reader without deadlines has no slow client
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, agentwire.MaxBody))
+	_ = control.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, 0, refuse(wire.CodeTooLarge, "the body is larger than this path takes")
+	case err != nil:
+		return nil, 0, refuse(wire.CodeMalformed, "the body broke off")
+	}
+	q := new(Q)
+	if err := agentwire.Decode(data, q); err != nil {
+		return nil, 0, refuse(wire.CodeMalformed, "the body is not what this path takes; is the agent's version too old or too new?")
+	}
+	return do(r.Context(), q)
+}
+
+func nodeActor(id model.NodeID) string { return "node:" + string(id) }
+
+// addresses lists the API addresses of all peers.
+func addresses(s *state.State) (out []string) {
+	for _, p := range s.Peers.All() {
+		if p.APIAddress != "" {
+			out = append(out, p.APIAddress)
+		}
+	}
+	return out
+}
+
+// have proposes a node's command. What the state refuses is an answer here, and
+// what is malformed, too.
+func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) (command.Result, uint64, error) {
+	r, index, err := a.propose(ctx, nodeActor(node), "", body)
+	if problem, is := errors.AsType[*model.Problem](err); is {
+		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.peer.Reader.State().Index, nil
+	}
+	if _, is := errors.AsType[*failure](err); is && r.Code != model.CodeOK && r.Code != model.CodeNotBootstrapped && r.Code != model.CodeClock {
+		return r, index, nil
+	}
+	return r, index, err
+}
+
+func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, uint64, error) {
+	c := command.Register(*q)
+	r, index, err := a.have(ctx, q.Node, &c)
+	if err != nil {
+		return nil, 0, err
+	}
+	s := a.peer.Reader.State()
+	return &agentwire.Registered{
+		Code: r.Code, Detail: r.Detail, Incarnation: s.Settings().Incarnation, Epoch: r.Number, Index: index,
+		Verdicts: r.Verdicts, Peers: addresses(&s),
+	}, index, nil
+}
+
+func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, uint64, error) {
+	if len(q.Samples) > 0 && len(q.Samples) <= maxSamples {
+		a.peer.Telemetry.Put(q.Node, q.Samples)
+	}
+	code, err := a.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq})
+	if err != nil {
+		return nil, 0, unsure(err)
+	}
+	s := a.peer.Reader.State()
+	lease, _ := s.Leases.Get(q.Node)
+	return &agentwire.Renewed{Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s)}, s.Index, nil
+}
+
+func (a agents) report(ctx context.Context, q *agentwire.Report) (*agentwire.Reported, uint64, error) {
+	c := command.Report(*q)
+	return a.reported(ctx, q.Node, &c)
+}
+
+func (a agents) inventory(ctx context.Context, q *agentwire.Inventory) (*agentwire.Reported, uint64, error) {
+	c := command.Inventory(*q)
+	return a.reported(ctx, q.Node, &c)
+}
+
+func (a agents) reported(ctx context.Context, node model.NodeID, c command.Body) (*agentwire.Reported, uint64, error) {
+	r, index, err := a.have(ctx, node, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &agentwire.Reported{Code: r.Code, Detail: r.Detail, Verdicts: r.Verdicts, Index: index}, index, nil
+}
+
+// desired answers once what is desired on the node has changed, or the wait is
+// over. A peer that hears no leader sends the agent to another.
+func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, uint64, error) {
+	wait, cancel := context.WithTimeout(ctx, max(0, min(q.Wait, pollMost)))
+	defer cancel()
+	defer context.AfterFunc(a.life.ctx, cancel)()
+	level := Default
+	if q.Fresh {
+		level = Linearizable
+	}
+	s, err := a.fresh(ctx, level)
+	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {
+		select {
+		case <-a.peer.Reader.Changed(topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
+		case <-wait.Done():
+		}
+		s, err = a.fresh(ctx, Default)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if leader, _ := a.peer.Members.Leader(); leader.ID == "" {
+		return nil, 0, refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+	}
+	d := s.Desired(q.Node)
+	return &d, s.Index, nil
+}
+
+func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Content, uint64, error) {
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, 0, err
+	}
+	blob, found := s.Blobs.Get(q.Hash)
+	if !found {
+		return nil, 0, refuse(wire.CodeNotFound, "no job has this content")
+	}
+	return &agentwire.Content{Data: blob.Data}, s.Index, nil
+}
+
+// tail keeps the end of a rank's output, and passes it on to the other peers. Only
+// the rank's own node may leave one.
+func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64, error) {
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, 0, err
+	}
+	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
+		return nil, 0, refuse(wire.CodeNotFound, "this node has no such rank")
+	}
+	if err := a.peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
+		return nil, 0, &Fault{Code: wire.CodeInternal, Err: err}
+	}
+	if !q.Copied {
+		a.passOn(&s, q)
+	}
+	return &struct{}{}, s.Index, nil
+}
+
+// passOn gives the other peers a tail, once; one that does not take it goes
+// without.
+func (a agents) passOn(s *state.State, q *agentwire.Tail) {
+	ctx, cancel := context.WithTimeout(a.life.ctx, tailLimit)
+	defer cancel()
+	copied := *q
+	copied.Copied = true
+	var passing sync.WaitGroup
+	for id, p := range s.Peers.All() {
+		if id == a.cfg.Self || p.APIAddress == "" {
+			continue
+		}
+		to := forward.Leader{ID: id, Address: p.APIAddress}
+		passing.Go(func() {
+			if err := a.askPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
+				a.log.Debug("a peer did not take the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
+			}
+		})
+	}
+	passing.Wait()
+}
+
+// readings are what this peer's board holds.
+func (a agents) readings(context.Context, *struct{}) (*agentwire.Samples, uint64, error) {
+	out := &agentwire.Samples{}
+	for _, r := range a.peer.Telemetry.All() {
+		out.Readings = append(out.Readings, agentwire.Reading{Sample: r.Sample, Age: r.Age})
+	}
+	return out, a.peer.Reader.State().Index, nil
+}

@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+	"github.com/gorilla/mux"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// maxBody bounds a user's request, in bytes.
+const maxBody = 1 << 20
+
+// Config is the peer that an API is over, and its world.
+type Config struct {
+	Self    model.PeerID
+	Version string
+	Peer    Peer
+	// Dial opens connections to other peers and to agents.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Now  func() time.Time // nil: time.Now
+	Log  *slog.Logger     // nil: none
+}
+
+// Peer is the peer by its parts.
+type Peer struct {
+	Proposer  Proposer
+	Reader    Reader
+	Members   Members
+	Telemetry Telemetry
+	Tails     Tails
+}
+
+// API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
+type API struct {
+	cfg     Config
+	peer    Peer
+	log     *slog.Logger
+	router  *mux.Router
+	forward *forward.Forwarder
+	out     *http.Transport // to other peers and to agents
+	places  *places
+	samples *mirror
+	meter   *meter
+	life    life
+}
+
+// New makes an API.
+func New(c Config) (*API, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &API{
+		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: newPlaces(), life: newLife(),
+		out: &http.Transport{
+			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
+			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+		},
+	}
+	a.samples = newMirror(a.fetchSamples)
+	a.meter = newMeter(a)
+	a.forward = forward.New(forward.Config{
+		Self: c.Self, Members: c.Peer.Members, Transport: a.out,
+		Refuse: func(w http.ResponseWriter, _ *http.Request, code, detail string) { refuse(code, detail).write(w) },
+	})
+	return a, a.routes()
+}
+
+// routes lays out all paths. What is asked most stands first, since paths are
+// tried in turn.
+func (a *API) routes() error {
+	a.router.NotFoundHandler = a.around("", http.HandlerFunc(notFound))
+	a.router.MethodNotAllowedHandler = a.around("", http.HandlerFunc(a.wrongMethod))
+	doc := a.document()
+	submissions{a}.route(doc)
+	agents{a}.route()
+	changes{a}.route(doc)
+	queues{a}.route(doc)
+	details{a}.route(doc)
+	outputs{a}.route(doc)
+	fleet{a}.route(doc)
+	peers{a}.route(doc)
+	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around("/metrics", a.meter.handler()))
+	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, in place of which stands ours
+	return a.describe(doc.OpenAPI())
+}
+
+// describe serves the description of the API, made once.
+func (a *API) describe(doc *huma.OpenAPI) error {
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	a.router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.around("/openapi.json",
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/openapi+json")
+			_, _ = w.Write(text)
+		})))
+	return nil
+}
+
+// document starts the description of the API. Parameters are read and checked as
+// described; bodies are read by strict.
+func (a *API) document() huma.API {
+	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
+	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
+	config := huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Berth", Version: a.cfg.Version,
+				Description: "Queues jobs, gives them GPUs and runs them. Any peer takes any request.",
+			},
+			Components: &huma.Components{Schemas: schemas},
+		},
+		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{retell},
+	}
+	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
+		h := route.GetHandler()
+		if op.Method != http.MethodGet {
+			h = a.forward.Wrap(h, forward.Rule{MaxBody: maxBody, Keyed: true})
+		}
+		route.Handler(a.around(op.Path, h))
+	})
+	return humamux.New(a.router, config, customize)
+}
+
+// durationSchema describes wire.Duration.
+type durationSchema struct{}
+
+// Schema is a number of seconds or a text.
+func (durationSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf:       []*huma.Schema{{Type: huma.TypeNumber}, {Type: huma.TypeString}},
+		Description: `seconds, or text such as "90s", "1h30m", "2d" or "1:30:00"`,
+	}
+}
+
+// answer is a body and the index of the state that it is about.
+type answer[T any] struct {
+	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
+	Body  *T
+}
+
+// op starts the description of a route.
+func op(id, method, path, summary string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}
+}
+
+// handle routes an operation whose errors may be anything.
+func handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*answer[O], error)) {
+	o.Responses = map[string]*huma.Response{"default": problemResponse(doc)}
+	huma.Register(doc, o, func(ctx context.Context, in *I) (*answer[O], error) {
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, problemOf(a.log, err)
+		}
+		return out, nil
+	})
+}
+
+func problemSchema(doc huma.API) *huma.Schema {
+	return doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
+}
+
+// handleBody is handle for an operation with a body of type B, which is described
+// here and read by strict.
+func handleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*answer[O], error)) {
+	o.RequestBody = &huma.RequestBody{Required: true}
+	handle(a, doc, o, do)
+	o.RequestBody.Content = map[string]*huma.MediaType{
+		"application/json": {Schema: doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[B](), true, "")},
+	}
+}
+
+// writeJSON writes an answer. Text is left as it is: answers are not pages.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// writeLimit is how long an answer may take from its first byte to its last; one
+// that streams renews it as it goes.
+const writeLimit = 30 * time.Second
+
+// around is what surrounds every handler: it counts, bounds the time that a client
+// may take to read the answer, and turns a panic into an error.
+func (a *API) around(route string, next http.Handler) http.Handler {
+	seen := a.meter.route(route)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		rec := &recorder{ResponseWriter: w}
+		defer func() {
+			if reason := recover(); reason != nil {
+				a.rescue(rec, r, reason)
+			}
+			seen.done(rec.status, time.Since(began))
+		}()
+		if leader, _ := a.peer.Members.Leader(); leader.ID != "" {
+			w.Header().Set(wire.HeaderLeader, string(leader.ID))
+		}
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(rec, r)
+	})
+}
+
+// rescue answers in place of a handler that panicked. A client that went away in
+// the middle of an answer is no defect.
+func (a *API) rescue(w *recorder, r *http.Request, reason any) {
+	if reason == http.ErrAbortHandler || w.status != 0 && r.Context().Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	a.log.Error("a handler panicked; this is a defect", "method", r.Method, "path", r.URL.Path, "reason", reason,
+		"stack", string(debug.Stack()))
+	if w.status == 0 {
+		refuse(wire.CodeInternal, said[wire.CodeInternal]).write(w)
+		return
+	}
+	panic(http.ErrAbortHandler) // half an answer must not look whole
+}
+
+// recorder remembers an answer's status.
+type recorder struct {
+	http.ResponseWriter
+
+	status int
+}
+
+// WriteHeader begins the answer.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK {
+		r.status = status
+		// A writer without deadlines has no slow client either.
+		_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(writeLimit))
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes some of the answer.
+func (r *recorder) Write(data []byte) (int, error) {
+	if r.status == 0 {
+		r.WriteHeader(http.StatusOK)
+	}
+	return r.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	refuse(wire.CodeNotFound, "there is no such path; /openapi.json lists them all").write(w)
+}
+
+// wrongMethod says which methods a path has.
+func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if a.takes(r, method) {
+			allowed = append(allowed, method)
+		}
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	refuse(wire.CodeMethod, "this path does not take this method; it takes "+strings.Join(allowed, ", ")).write(w)
+}

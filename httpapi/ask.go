@@ -1,0 +1,239 @@
+package httpapi
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// What a job gets that does not ask for it.
+const (
+	defaultUser     = "anonymous"
+	defaultPriority = 2
+	defaultGrace    = 30 * time.Second
+	// holdFrom is the time limit above which a job that loses contact is held, not
+	// started again elsewhere: so much work is not thrown away for a silence.
+	holdFrom = time.Hour
+)
+
+// ask turns what a user asks for into a command: names are resolved and defaults
+// filled in here, before the log.
+func ask(r *wire.Submit) (*command.Submit, error) {
+	c := &command.Submit{
+		Script: r.Script,
+		Spec: model.Spec{
+			Name: r.Name, User: r.User, Project: r.Project, RunID: r.RunID, Command: r.Command, WorkDir: r.WorkDir,
+			GPUModel: r.GPUType, StopSignal: signal(r.StopSignal), CheckpointSignal: signal(r.CheckpointSignal),
+			Preemptible: r.Preemptible != nil && *r.Preemptible, Held: r.Hold != nil && *r.Hold,
+		},
+	}
+	if c.Spec.User == "" {
+		c.Spec.User = defaultUser
+	}
+	for _, fill := range []func(*wire.Submit, *command.Submit) error{program, size, memory, times, ends, array} {
+		if err := fill(r, c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// signal takes SIGTERM for TERM.
+func signal(name string) string { return strings.TrimPrefix(name, "SIG") }
+
+// program is what runs: a shell command, or a program with its arguments.
+func program(r *wire.Submit, c *command.Submit) error {
+	switch {
+	case r.Args != nil && r.Command != "":
+		return invalid("args", "must not be given together with command")
+	case r.Args != nil:
+		for _, a := range r.Args {
+			if strings.ContainsRune(a, 0) {
+				return invalid("args", "must not hold NUL")
+			}
+		}
+		if len(r.Args) == 0 || r.Args[0] == "" && r.Script == "" {
+			return invalid("args", "must begin with a program")
+		}
+		c.Spec.Command, c.Spec.Argv = strings.Join(r.Args, "\x00"), true
+	case strings.TrimSpace(r.Command) == "" && r.Script == "":
+		return invalid("command", "must be given, or args, or a script")
+	}
+	for name, value := range r.Env {
+		c.Env = append(c.Env, name+"="+value)
+		if strings.Contains(name, "=") {
+			return invalid("env", "must have names of letters, digits and _ that begin with no digit")
+		}
+	}
+	slices.SortFunc(c.Env, byName)
+	return nil
+}
+
+// byName orders "NAME=value" by name, which differs from the order of the texts
+// where one name begins another.
+func byName(a, b string) int {
+	x, _, _ := strings.Cut(a, "=")
+	y, _, _ := strings.Cut(b, "=")
+	return strings.Compare(x, y)
+}
+
+// size is how many GPUs on how many nodes, given in one of three ways.
+func size(r *wire.Submit, c *command.Submit) error {
+	s := &c.Spec
+	gpus, err := count("gpu_count", r.GPUs, 1, model.MaxGPUs, 1)
+	if err != nil {
+		return err
+	}
+	nodes, err := count("nodes", r.Nodes, 1, model.MaxRanks, 0)
+	if err != nil {
+		return err
+	}
+	each, err := count("gpus_per_node", r.GPUsPerNode, 1, model.MaxDevices, 0)
+	if err != nil {
+		return err
+	}
+	switch {
+	case each == 0:
+	case nodes == 0 && r.GPUs != nil && gpus%each != 0:
+		return invalid("gpus_per_node", "must divide gpu_count")
+	case nodes == 0 && r.GPUs != nil:
+		nodes = gpus / each
+	case r.GPUs != nil && gpus != max(nodes, 1)*each:
+		return invalid("gpus_per_node", "times nodes must be gpu_count")
+	default:
+		nodes = max(nodes, 1)
+		gpus = nodes * each
+	}
+	s.GPUs, s.Nodes = gpus, nodes
+	if s.CPUs, err = count("cpus", r.CPUs, 1, 1<<16, 0); err != nil {
+		return err
+	}
+	priority, err := count("priority", r.Priority, 1, 4, defaultPriority)
+	if err != nil {
+		return err
+	}
+	s.Class, s.Priority = model.Class(priority), uint8(priority) //nolint:gosec // 1 to 4
+	s.MaxRetries, err = count("max_retries", r.MaxRetries, 0, model.MaxRetries, 0)
+	return err
+}
+
+// memory is that of GPUs, which has two names, and of the host.
+func memory(r *wire.Submit, c *command.Submit) (err error) {
+	both, err := same("gpu_memory_gb", "memory_gb", r.GPUMemory, r.Memory)
+	if err != nil {
+		return err
+	}
+	if c.Spec.GPUMemoryMB, err = megabytes("gpu_memory_gb", both); err != nil {
+		return err
+	}
+	c.Spec.MemoryMB, err = megabytes("host_memory_gb", r.HostMemory)
+	return err
+}
+
+// times are the limit and the guess, which have two names each.
+func times(r *wire.Submit, c *command.Submit) error {
+	limit, err := duration("time_limit", "time_limit_seconds", r.TimeLimit, r.TimeLimitS)
+	if err != nil {
+		return err
+	}
+	if limit != nil && *limit == 0 {
+		return invalid("time_limit", "must be longer than 0; leave it out for no limit")
+	}
+	guess, err := duration("estimated_duration", "estimated_duration_seconds", r.Estimate, r.EstimateS)
+	if err != nil {
+		return err
+	}
+	c.Spec.TimeLimit, c.Spec.Estimate = or(limit, 0), or(guess, 0)
+	return nil
+}
+
+// ends is how the job is stopped, and what follows when its node falls silent.
+func ends(r *wire.Submit, c *command.Submit) error {
+	s := &c.Spec
+	s.Grace = or((*time.Duration)(r.Grace), defaultGrace)
+	s.CheckpointGrace = or((*time.Duration)(r.CheckpointGrace), 0)
+	s.DisconnectGrace = or((*time.Duration)(r.DisconnectGrace), model.DefaultDisconnectGrace)
+	switch r.OnLost {
+	case "requeue":
+		s.OnLost = model.OnLostRequeue
+	case "hold":
+		s.OnLost = model.OnLostHold
+	case "fail":
+		s.OnLost = model.OnLostFail
+	case "":
+		s.OnLost = model.OnLostHold
+		if s.TimeLimit > 0 && s.TimeLimit <= holdFrom {
+			s.OnLost = model.OnLostRequeue
+		}
+	default:
+		return invalid("on_lost", "must be requeue, hold or fail")
+	}
+	return nil
+}
+
+func array(r *wire.Submit, c *command.Submit) (err error) {
+	if c.Tasks, err = count("array_size", r.Tasks, 1, model.MaxTasks, 1); err != nil {
+		return err
+	}
+	c.Throttle, err = count("array_limit", r.MaxRunning, 1, model.MaxTasks, 0)
+	return err
+}
+
+// count is a number within bounds, or what stands for one that is not given.
+func count(field string, v *int64, low, high, none int64) (uint32, error) {
+	switch {
+	case v == nil:
+		return uint32(none), nil //nolint:gosec // small
+	case *v < low || *v > high:
+		return 0, invalid(field, fmt.Sprintf("must be %d to %d", low, high))
+	}
+	return uint32(*v), nil //nolint:gosec // within bounds
+}
+
+// same is the one value of two names.
+func same[T comparable](name, other string, a, b *T) (*T, error) {
+	switch {
+	case a == nil:
+		return b, nil
+	case b != nil && *a != *b:
+		return nil, invalid(other, "is another name of "+name+", and the two differ")
+	}
+	return a, nil
+}
+
+// megabytes takes GB, of which one has 1,000 MB as GPUs are sold, and rounds up;
+// a GPU reports somewhat more than its name says.
+func megabytes(field string, gb *float64) (uint32, error) {
+	const most = 1 << 20 // GB
+	switch {
+	case gb == nil:
+		return 0, nil
+	case math.IsNaN(*gb) || *gb < 0 || *gb > most:
+		return 0, invalid(field, "must be 0 to 1048576")
+	}
+	return uint32(math.Ceil(*gb * 1000)), nil
+}
+
+func duration(name, other string, d *wire.Duration, s *float64) (*time.Duration, error) {
+	if s == nil {
+		return (*time.Duration)(d), nil
+	}
+	v, err := wire.FromSeconds(*s)
+	if err != nil {
+		return nil, invalid(other, err.Error())
+	}
+	return same(name, other, (*time.Duration)(d), &v)
+}
+
+func or[T any](v *T, none T) T {
+	if v == nil {
+		return none
+	}
+	return *v
+}

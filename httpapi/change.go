@@ -1,0 +1,181 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// changes changes jobs that exist, and how the cluster schedules.
+type changes struct{ *API }
+
+// operator is who changes something in whose name nobody else stands.
+const operator = "user:" + defaultUser
+
+// cancelInput is what DELETE /queue/{job_id} is given.
+type cancelInput struct {
+	Key  string `header:"Idempotency-Key"`
+	Job  string `path:"job_id"`
+	Task string `query:"task" doc:"one task of an array; all by default"`
+	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
+}
+
+// priorityInput is what PATCH /queue/{job_id}/priority is given.
+type priorityInput struct {
+	Key     string `header:"Idempotency-Key"`
+	Job     string `path:"job_id"`
+	RawBody []byte
+}
+
+// switchInput is what a change without parameters is given.
+type switchInput struct {
+	Key string `header:"Idempotency-Key"`
+}
+
+// policyInput is what PUT /orchestrator/policy is given.
+type policyInput struct {
+	Key     string `header:"Idempotency-Key"`
+	RawBody []byte
+}
+
+func (a changes) route(doc huma.API) {
+	handle(a.API, doc, op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
+	priority := newStrict[wire.SetPriority]()
+	handleBody[wire.SetPriority](a.API, doc,
+		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Move a job to another priority"),
+		func(ctx context.Context, in *priorityInput) (*answer[wire.Done], error) {
+			body, err := priority.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.setPriority(ctx, in, body)
+		})
+	for _, running := range []bool{true, false} {
+		name, what := "stop", "Halt placements and preemptions; nothing else stops"
+		if running {
+			name, what = "start", "Let placements be made again"
+		}
+		o := op(name, http.MethodPost, "/orchestrator/"+name, what)
+		handle(a.API, doc, o, func(ctx context.Context, in *switchInput) (*answer[wire.Switched], error) {
+			return a.turn(ctx, in.Key, running)
+		})
+	}
+	policy := newStrict[wire.SetPolicy]()
+	handleBody[wire.SetPolicy](a.API, doc,
+		op("set-policy", http.MethodPut, "/orchestrator/policy", "Choose the order of the queue"),
+		func(ctx context.Context, in *policyInput) (*answer[wire.Orchestrator], error) {
+			body, err := policy.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.setPolicy(ctx, in.Key, body.Policy)
+		})
+}
+
+// jobID reads a job's id. What is none names no job.
+func jobID(text string) (model.JobID, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 || strconv.FormatUint(n, 10) != text {
+		return 0, refuse(wire.CodeNotFound, "there is no such job: ids are numbers, as submissions and GET /queue tell them")
+	}
+	return model.JobID(n), nil
+}
+
+// taskOf reads the number of a task; none is another number.
+func taskOf(text string, none int64) (int64, error) {
+	if text == "" {
+		return none, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n >= model.MaxTasks {
+		return 0, invalid("task", "must be 0 to 9999")
+	}
+	return int64(n), nil //nolint:gosec // small
+}
+
+func (a changes) cancel(ctx context.Context, in *cancelInput) (*answer[wire.Done], error) {
+	id, err := jobID(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	task, err := taskOf(in.Task, command.AllTasks)
+	if err != nil {
+		return nil, err
+	}
+	_, index, err := a.propose(ctx, operator, in.Key, &command.Cancel{Job: id, Task: task, Note: in.Note})
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.Done]{Index: index, Body: a.done(id, "canceled")}, nil
+}
+
+// done tells where a job stands after a change.
+func (a changes) done(id model.JobID, what string) *wire.Done {
+	s := a.peer.Reader.State()
+	out := &wire.Done{Success: true, JobID: id.String(), Message: what}
+	if job, found := s.Jobs.Get(id); found {
+		v := view{s: &s, now: a.now(&s)}
+		state, stopping := v.stand(&job)
+		if out.State = state; stopping != nil {
+			out.Message = "its processes are being stopped"
+		}
+	}
+	return out
+}
+
+func (a changes) setPriority(ctx context.Context, in *priorityInput, body *wire.SetPriority) (*answer[wire.Done], error) {
+	id, err := jobID(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	if body.Priority == nil {
+		return nil, invalid("priority", "must be given, 1 to 4")
+	}
+	n, err := count("priority", body.Priority, 1, 4, 0)
+	if err != nil {
+		return nil, err
+	}
+	c := &command.SetPriority{Job: id, Class: model.Class(n), Priority: uint8(n)} //nolint:gosec // 1 to 4
+	_, index, err := a.propose(ctx, operator, in.Key, c)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.Done]{Index: index, Body: a.done(id, "priority "+strconv.Itoa(int(n)))}, nil
+}
+
+func (a changes) turn(ctx context.Context, key string, running bool) (*answer[wire.Switched], error) {
+	_, index, err := a.propose(ctx, operator, key, &command.SetRunning{Running: running})
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.Switched{
+		Success: true, Running: running, At: a.cfg.Now().UTC(),
+		Message: "no job is started until the orchestrator is started; what runs goes on",
+	}
+	if running {
+		out.Message = "jobs are started"
+	}
+	return &answer[wire.Switched]{Index: index, Body: out}, nil
+}
+
+func (a changes) setPolicy(ctx context.Context, key, policy string) (*answer[wire.Orchestrator], error) {
+	policy = strings.ReplaceAll(policy, "-", "_")
+	if !slices.Contains(sched.Policies(), policy) {
+		return nil, invalid("policy", "must be one of "+strings.Join(sched.Policies(), ", "))
+	}
+	_, index, err := a.propose(ctx, operator, key, &command.SetPolicy{Policy: policy})
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(&s)}, nil
+}

@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// details tells all about one job.
+type details struct{ *API }
+
+// jobInput is what GET /jobs/{job_id} is given.
+type jobInput struct {
+	Watch
+	Job  string `path:"job_id"`
+	Task string `query:"task" doc:"of an array; 0 by default"`
+}
+
+func (a details) route(doc huma.API) {
+	handle(a.API, doc, op("job", http.MethodGet, "/jobs/{job_id}", "All about a job, or one task of an array"), a.detail)
+}
+
+func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail], error) {
+	id, err := jobID(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	n, err := taskOf(in.Task, 0)
+	if err != nil {
+		return nil, err
+	}
+	key := model.TaskKey{Job: id, Task: uint32(n)} //nolint:gosec // bounded by taskOf
+	set := topics(model.TopicJob)
+	s, err := a.read(ctx, &in.Watch, set, func(was, is *state.State) bool { return traceOf(was, key) != traceOf(is, key) })
+	if err != nil {
+		return nil, err
+	}
+	task, found := s.Tasks.Get(key)
+	if !found {
+		return nil, noJob()
+	}
+	job, _ := s.Jobs.Get(id)
+	v := view{s: &s, now: a.now(&s)}
+	return &answer[wire.Detail]{Index: s.Index, Body: v.detail(&job, &task)}, nil
+}
+
+func noJob() error {
+	return refuse(wire.CodeNotFound, "there is no such job, or no such task of it; jobs that ended long ago are forgotten")
+}
+
+// trace is what of a job a reader who waits for its changes would notice.
+type trace struct {
+	job     model.Job
+	task    model.Task
+	attempt model.Attempt
+}
+
+func traceOf(s *state.State, k model.TaskKey) (t trace) {
+	t.job, _ = s.Jobs.Get(k.Job)
+	t.task, _ = s.Tasks.Get(k)
+	t.attempt, _ = s.Attempts.Get(t.task.Newest())
+	return t
+}
+
+// detail is all about a task.
+func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
+	out := &wire.Detail{
+		Job: v.job(j), Task: int64(t.Key.Task), WorkDir: j.Spec.WorkDir, OnLost: j.Spec.OnLost.String(),
+		Timeline: []wire.Event{}, History: []wire.Attempt{}, Folded: int64(t.Folded),
+	}
+	if j.Array() {
+		out.State, out.Stopping = t.State.String(), v.stopping(t)
+		out.StartedAt, out.EndedAt = t.Started.Time(), t.Ended.Time()
+		v.addTask(t, &out.Job)
+	}
+	for k, e := range v.s.Events.From(model.EventKey{Job: t.Key.Job, Task: t.Key.Task}) {
+		if k.Job != t.Key.Job || k.Task != t.Key.Task {
+			break
+		}
+		out.Timeline = append(out.Timeline, wire.Event{
+			At: e.At.Time(), Event: e.What.String(), Actor: e.Actor, Attempt: int64(e.N), Reason: e.Reason.String(), Detail: e.Detail,
+		})
+	}
+	for k, a := range v.s.Attempts.From(t.Key.Attempt(0)) {
+		if k.TaskKey() != t.Key {
+			break
+		}
+		out.History = append(out.History, v.attempt(&a))
+	}
+	if e, waits := sched.Explain(v.s, v.now, t.Key); waits {
+		out.Explanation = explanation(&e)
+		out.Position, out.PositionExact = e.Position, e.Exact
+	}
+	return out
+}
+
+func (v *view) attempt(a *model.Attempt) wire.Attempt {
+	out := wire.Attempt{
+		Number: int64(a.Key.N), State: a.State.String(), PlacedAt: a.Placed.Time(), StartedAt: a.Started.Time(),
+		EndedAt: a.Ended.Time(), End: a.End.String(), Signal: int64(a.Signal), Ranks: []wire.Rank{},
+	}
+	if a.End == model.ReasonExit {
+		code := int64(a.ExitCode)
+		out.ExitCode = &code
+	}
+	for _, r := range v.s.RanksOf(a.Key) {
+		rank := wire.Rank{
+			Rank: int64(r.Key.Rank), NodeID: string(r.Node), Phase: r.Phase.String(), StartedAt: r.Started.Time(),
+			RunSeconds: seconds(r.Exit.Ran), Signal: int64(r.Exit.Signal), OOM: r.Exit.OOM, Stopped: r.Exit.Delivered.String(),
+			GPUs: v.gpus(&r),
+		}
+		if r.Phase == model.RankExited || r.Late {
+			code := int64(r.Exit.Code)
+			rank.ExitCode = &code
+		}
+		out.Ranks = append(out.Ranks, rank)
+	}
+	return out
+}
+
+// explanation is the scheduler's, in the API's words.
+func explanation(e *sched.Explanation) *wire.Explanation {
+	out := &wire.Explanation{
+		Summary: e.Summary, Policy: e.Policy, Position: e.Position, Exact: e.Exact, AheadN: e.AheadN, At: e.At.Time(),
+		Blockers: []wire.Blocker{}, Ahead: []wire.Ahead{}, Unblock: []wire.Unblock{},
+	}
+	for _, f := range e.Factors {
+		out.Factors = append(out.Factors, wire.Factor{Name: f.Name, Value: f.Value})
+	}
+	for i := range e.Blockers {
+		b := &e.Blockers[i]
+		w := wire.Blocker{Code: string(b.Code), Message: b.Message(), Need: b.Need, Have: b.Have}
+		if b.Scope.Kind != 0 {
+			w.Scope = b.Scope.String()
+		}
+		out.Blockers = append(out.Blockers, w)
+	}
+	for _, j := range e.Ahead {
+		out.Ahead = append(out.Ahead, wire.Ahead{
+			JobID: j.Job.String(), User: j.User, GPUs: int64(j.GPUs), Priority: int64(j.Priority), Name: j.Name,
+		})
+	}
+	for i := range e.Unblock {
+		u := &e.Unblock[i]
+		w := wire.Unblock{Message: u.Message()}
+		if len(u.Ends) == 1 && u.Ends[0].Allocation == "" {
+			w.JobID = u.Ends[0].Task.Job.String()
+		}
+		out.Unblock = append(out.Unblock, w)
+	}
+	return out
+}

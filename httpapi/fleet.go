@@ -1,0 +1,169 @@
+package httpapi
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// fleet tells of GPUs and nodes.
+type fleet struct{ *API }
+
+func (a fleet) route(doc huma.API) {
+	set := topics(model.TopicFleet, model.TopicNode)
+	handle(a.API, doc, op("gpu-status", http.MethodGet, "/gpu/status", "Every GPU, who has it and what it measures"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.GPUStatus], error) {
+			s, err := a.read(ctx, &in.Watch, set, nil)
+			if err != nil {
+				return nil, err
+			}
+			nodes, busy := a.nodes(ctx, &s)
+			out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: clusterStatus(&s)}
+			out.ClusterStatus.BusyPercent = busy
+			return &answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
+		})
+	handle(a.API, doc, op("nodes", http.MethodGet, "/nodes", "Every GPU host"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.Nodes], error) {
+			s, err := a.read(ctx, &in.Watch, set, nil)
+			if err != nil {
+				return nil, err
+			}
+			nodes, _ := a.nodes(ctx, &s)
+			return &answer[wire.Nodes]{Index: s.Index, Body: &wire.Nodes{Nodes: nodes}}, nil
+		})
+}
+
+// resources counts GPUs.
+func resources(s *state.State) (r wire.Resources) {
+	for _, u := range s.NodeUse.All() {
+		r.TotalGPUs += int64(u.All)
+		r.AvailableGPUs += int64(u.Free)
+		r.AllocatedGPUs += int64(u.Owned)
+		r.UnhealthyGPUs += int64(u.Unhealthy)
+	}
+	return r
+}
+
+func clusterStatus(s *state.State) wire.ClusterStatus {
+	r := resources(s)
+	out := wire.ClusterStatus{
+		TotalGPUs: r.TotalGPUs, AvailableGPUs: r.AvailableGPUs, AllocatedGPUs: r.AllocatedGPUs, UnhealthyGPUs: r.UnhealthyGPUs,
+	}
+	if healthy := r.TotalGPUs - r.UnhealthyGPUs; healthy > 0 {
+		out.UtilizationPercent = tenths(100 * float64(r.AllocatedGPUs) / float64(healthy))
+	}
+	return out
+}
+
+// tenths rounds to one digit.
+func tenths(v float64) float64 { return math.Round(v*10) / 10 }
+
+// nodes lists every node, and how busy the GPUs that were measured are.
+func (a fleet) nodes(ctx context.Context, s *state.State) (list []wire.Node, busy float64) {
+	measured := map[model.GPUID]soft.Reading{}
+	for _, r := range a.samples.all(ctx) {
+		measured[r.Sample.GPU] = r
+		busy += float64(r.Sample.Utilization)
+	}
+	if len(measured) > 0 {
+		busy = tenths(busy / float64(len(measured)))
+	}
+	jobs := map[model.NodeID]int64{}
+	for k := range s.NodeRanks.All() {
+		jobs[k.Node]++
+	}
+	list = make([]wire.Node, 0, s.Nodes.Len())
+	for id, n := range s.Nodes.All() {
+		list = append(list, nodeOf(s, &n, measured))
+		list[len(list)-1].Jobs = jobs[id]
+	}
+	return list, busy
+}
+
+func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]soft.Reading) wire.Node {
+	lease, _ := s.Leases.Get(n.ID)
+	use, _ := s.NodeUse.Get(n.ID)
+	out := wire.Node{
+		ID: string(n.ID), Hostname: n.Hostname, State: n.Status.String(), Reason: n.ModeReason, Version: n.Version,
+		CPUs: int64(n.CPUs), MemoryGB: gigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
+		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
+	}
+	if n.Status == model.NodeUp && n.Mode != model.ModeOpen {
+		out.State = n.Mode.String()
+	}
+	sick := 0
+	for k := range s.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
+		if k.Node != n.ID {
+			break
+		}
+		g, _ := s.GPUs.Get(k.GPU)
+		if !g.Health.Usable() {
+			sick++
+		}
+		if out.GPUType == "" {
+			out.GPUType = g.Model
+		}
+		out.GPUs = append(out.GPUs, gpuOf(s, &g, measured))
+	}
+	if sick > 0 {
+		out.Health = strconv.Itoa(sick) + " of " + strconv.Itoa(len(out.GPUs)) + " GPUs unhealthy"
+	}
+	return out
+}
+
+func gpuOf(s *state.State, g *model.GPU, measured map[model.GPUID]soft.Reading) wire.GPU {
+	out := wire.GPU{
+		Index: int64(g.Index), UUID: string(g.ID), Type: g.Model, MemoryGB: gigabytes(g.MemoryMB),
+		Health: g.Health.String(), Reason: g.Why,
+	}
+	owner(s, g, &out)
+	if r, found := measured[g.ID]; found {
+		age := seconds(r.Age)
+		out.AgeSeconds = &age
+		out.UtilizationPercent, out.MemoryUsedGB = float64(r.Sample.Utilization), gigabytes(r.Sample.MemoryUsedMB)
+		out.TemperatureCelsius, out.PowerWatts = float64(r.Sample.Temperature), float64(r.Sample.PowerWatts)
+	}
+	return out
+}
+
+// owner says who has a GPU.
+func owner(s *state.State, g *model.GPU, out *wire.GPU) {
+	slot, _ := s.Slots.Get(model.SlotKey{GPU: g.ID})
+	switch slot.Owner {
+	case model.OwnerAttempt, model.OwnerCleaning, model.OwnerForeign:
+		out.State = slot.Owner.String()
+		if slot.Owner == model.OwnerAttempt {
+			out.State = "allocated"
+		}
+	case model.OwnerAllocation:
+		out.State = "allocated"
+	case model.OwnerNone:
+		out.State = "free"
+		if s.Claims.Has(slot.Key) {
+			out.State = "claimed"
+		}
+		if !g.Health.Usable() {
+			out.State = "unhealthy"
+		}
+		return
+	}
+	if slot.Allocation != "" {
+		a, _ := s.Allocations.Get(slot.Allocation)
+		out.AllocatedTo, out.User = string(slot.Allocation), a.User
+		return
+	}
+	if job, found := s.Jobs.Get(slot.Rank.Job); found {
+		out.AllocatedTo, out.User = slot.Rank.Attempt().TaskKey().String(), job.Spec.User
+	}
+}
+
+// gigabytes are of 1,024 MB, as drivers report memory.
+func gigabytes(mb uint32) float64 { return tenths(float64(mb) / 1024) }

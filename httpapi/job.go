@@ -1,0 +1,189 @@
+package httpapi
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// summedUpTo is how many tasks of an array are added up for a list.
+const summedUpTo = 1000
+
+// view tells of a state in the API's words.
+type view struct {
+	s   *state.State
+	now model.Time
+}
+
+// job is a job in a list.
+func (v *view) job(j *model.Job) wire.Job {
+	spec := &j.Spec
+	out := wire.Job{
+		ID: j.ID.String(), RunID: spec.RunID, Name: spec.Name, User: spec.User, Project: spec.Project, Command: commandLine(spec),
+		Priority: int64(spec.Priority), GPUs: int64(spec.GPUs), Nodes: int64(spec.Nodes), GPUType: spec.GPUModel,
+		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
+		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), MaxRetries: int64(spec.MaxRetries),
+	}
+	out.State, out.Stopping = v.stand(j)
+	first, _ := v.s.Tasks.Get(model.TaskKey{Job: j.ID})
+	out.StartedAt = first.Started.Time()
+	if j.Array() {
+		v.addArray(j, &out)
+	} else {
+		v.addTask(&first, &out)
+	}
+	until := v.now
+	if first.Started > 0 {
+		until = first.Started
+	} else if j.Ended > 0 {
+		until = j.Ended
+	}
+	out.WaitSeconds = seconds(until.Sub(j.Submitted))
+	return out
+}
+
+// addTask adds what a job of one task, or one task of an array, has of its own.
+func (v *view) addTask(t *model.Task, out *wire.Job) {
+	out.Held, out.Reason = t.Held, v.reason(t)
+	out.Attempts, out.Retries = int64(t.Attempts), int64(t.Retries)
+	out.RunSeconds = seconds(v.ran(t))
+	if t.State.Terminal() && t.Attempts > 0 && t.Reason == model.ReasonExit {
+		code := int64(t.ExitCode)
+		out.ExitCode, out.Signal = &code, int64(t.Signal)
+	}
+	if t.State.Live() {
+		for _, r := range v.s.RanksOf(t.Newest()) {
+			out.AllocatedGPUs = append(out.AllocatedGPUs, v.gpus(&r)...)
+		}
+	}
+}
+
+// addArray adds up the tasks of an array.
+func (v *view) addArray(j *model.Job, out *wire.Job) {
+	out.Array = &wire.Array{
+		Size: int64(j.Tasks), Limit: int64(j.Throttle), Queued: int64(j.Open - j.Live), Running: int64(j.Live),
+		Failed: int64(j.Failed), Canceled: int64(j.Canceled), Completed: int64(j.Tasks - j.Open - j.Failed - j.Canceled),
+	}
+	var ran time.Duration
+	held, seen := 0, 0
+	for k, t := range v.s.Tasks.From(model.TaskKey{Job: j.ID}) {
+		if k.Job != j.ID || seen == summedUpTo {
+			break
+		}
+		seen++
+		ran += v.ran(&t)
+		out.Attempts += int64(t.Attempts)
+		out.Retries += int64(t.Retries)
+		if t.Held {
+			held++
+		}
+	}
+	out.RunSeconds, out.Held = seconds(ran), held > 0 && held == int(j.Open)
+}
+
+// stand is the state that a job is in, and whether it is being stopped. An array
+// is where its most advanced task is, and when all have ended, what went wrong.
+func (v *view) stand(j *model.Job) (string, *wire.Stopping) {
+	if !j.Array() {
+		t, _ := v.s.Tasks.Get(model.TaskKey{Job: j.ID})
+		return t.State.String(), v.stopping(&t)
+	}
+	at := model.TaskCompleted
+	switch {
+	case j.Live > 0:
+		at = model.TaskScheduled
+		for k := range v.s.LiveTasks.From(model.TaskKey{Job: j.ID}) {
+			if k.Job != j.ID || at == model.TaskRunning {
+				break
+			}
+			t, _ := v.s.Tasks.Get(k)
+			at = max(at, t.State)
+		}
+	case j.Open > 0:
+		at = model.TaskQueued
+	case j.Failed > 0:
+		at = model.TaskFailed
+	case j.Canceled > 0:
+		at = model.TaskCanceled
+	}
+	return at.String(), nil
+}
+
+func (v *view) stopping(t *model.Task) *wire.Stopping {
+	if !t.State.Live() {
+		return nil
+	}
+	a, _ := v.s.Attempts.Get(t.Newest())
+	if a.Stop == model.ReasonNone {
+		return nil
+	}
+	f := &a.Frozen
+	return &wire.Stopping{
+		Reason: a.Stop.String(), By: a.StopBy, Deadline: a.StopAt.Add(f.CheckpointGrace + f.Grace + f.Kill).Time(),
+	}
+}
+
+// ran is the run time of all attempts, the present one's included.
+func (v *view) ran(t *model.Task) time.Duration {
+	ran := t.Executed
+	if t.State == model.TaskRunning {
+		if a, _ := v.s.Attempts.Get(t.Newest()); a.Started > 0 {
+			ran += max(0, v.now.Sub(a.Started))
+		}
+	}
+	return ran
+}
+
+// reason says in a few words why a task waits, or how it ended.
+func (v *view) reason(t *model.Task) string {
+	switch {
+	case t.State == model.TaskQueued && t.Held:
+		return "held"
+	case t.State == model.TaskQueued && t.NotBefore > v.now:
+		return "tried again at " + t.NotBefore.Time().Format(time.RFC3339)
+	case t.State == model.TaskQueued && t.Attempts == 0, t.State == model.TaskCompleted, t.State.Live():
+		return ""
+	case t.Reason == model.ReasonExit && t.Signal > 0:
+		return "killed by signal " + strconv.Itoa(int(t.Signal))
+	case t.Reason == model.ReasonExit:
+		return "exit code " + strconv.Itoa(int(t.ExitCode))
+	case t.Reason == model.ReasonNone && t.State == model.TaskCanceled:
+		return model.ReasonCancel.String()
+	case t.Reason == model.ReasonNone:
+		return ""
+	}
+	return t.Reason.String()
+}
+
+// gpus names the GPUs of a rank.
+func (v *view) gpus(r *model.Rank) []wire.GPURef {
+	slots := v.s.SlotsOf(r.Key)
+	out := make([]wire.GPURef, 0, len(slots))
+	for _, slot := range slots {
+		g, _ := v.s.GPUs.Get(slot.GPU)
+		out = append(out, wire.GPURef{NodeID: string(r.Node), Index: int64(g.Index), UUID: string(slot.GPU)})
+	}
+	return out
+}
+
+// commandLine is what runs, as one would type it.
+func commandLine(s *model.Spec) string {
+	if !s.Argv {
+		return s.Command
+	}
+	words := strings.Split(s.Command, "\x00")
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\n\"'\\$`|&;<>()*?[]#~!{}") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// seconds are rounded to milliseconds, and never negative.
+func seconds(d time.Duration) float64 { return math.Round(max(0, d).Seconds()*1000) / 1000 }

@@ -1,0 +1,241 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// nodeLimit is how long a node may take to begin with a log.
+const nodeLimit = 3 * time.Second
+
+// Where a log comes from, in wire.HeaderSource.
+const (
+	sourceNode = "node"
+	sourceTail = "tail"
+)
+
+// outputs serves what jobs write, from the nodes that run them.
+type outputs struct{ *API }
+
+// logInput is what GET /jobs/{job_id}/logs is given.
+type logInput struct {
+	Job     string `path:"job_id"`
+	Task    string `query:"task" doc:"of an array; 0 by default"`
+	Attempt uint32 `query:"attempt" doc:"the newest by default"`
+	Rank    uint32 `query:"rank" maximum:"1023" doc:"of a gang; 0 by default"`
+	Stream  string `query:"stream" enum:"stdout,stderr" default:"stdout"`
+	Tail    uint32 `query:"tail" doc:"the last so many lines; all by default"`
+	Follow  bool   `query:"follow" doc:"go on until the rank ends"`
+}
+
+// logOutput writes itself.
+type logOutput struct{ Body func(huma.Context) }
+
+func (a outputs) route(doc huma.API) {
+	o := op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
+	o.Description = "The output comes from the node that runs the job. While the node is away, the answer is the end of " +
+		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail."
+	o.Responses = map[string]*huma.Response{
+		"200":     {Description: "the output as it was written", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
+		"default": problemResponse(doc),
+	}
+	huma.Register(doc, o, func(ctx context.Context, in *logInput) (*logOutput, error) {
+		rank, node, err := a.find(ctx, in)
+		if err != nil {
+			return nil, problemOf(a.log, err)
+		}
+		return &logOutput{func(c huma.Context) {
+			r, w := humamux.Unwrap(c)
+			a.send(w, r, rank, node, in)
+		}}, nil
+	})
+}
+
+// find says which rank's output is asked for, and where its node is.
+func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, address string, err error) {
+	id, err := jobID(in.Job)
+	if err != nil {
+		return k, "", err
+	}
+	n, err := taskOf(in.Task, 0)
+	if err != nil {
+		return k, "", err
+	}
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return k, "", err
+	}
+	task, found := s.Tasks.Get(model.TaskKey{Job: id, Task: uint32(n)}) //nolint:gosec // bounded by taskOf
+	if !found {
+		return k, "", noJob()
+	}
+	if task.Attempts == 0 {
+		return k, "", refuse(wire.CodeNotFound, "the job has not been started yet, so it has no output")
+	}
+	k = task.Newest().Rank(in.Rank)
+	if in.Attempt > 0 {
+		k.N = in.Attempt
+	}
+	return k, nodeAddress(&s, k), rankThere(&s, k)
+}
+
+func rankThere(s *state.State, k model.RankKey) error {
+	if s.Ranks.Has(k) {
+		return nil
+	}
+	return refuse(wire.CodeNotFound, "the job has no such attempt or no such rank")
+}
+
+func nodeAddress(s *state.State, k model.RankKey) string {
+	r, _ := s.Ranks.Get(k)
+	n, _ := s.Nodes.Get(r.Node)
+	return n.Address
+}
+
+// send passes the node's log on, or what is left of it here.
+func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *logInput) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(a.life.ctx, cancel)()
+	answer, err := a.ask(ctx, k, node, in)
+	if err != nil {
+		a.log.Debug("a log does not come from its node", "rank", k, "err", err)
+		a.sendTail(w, k, in)
+		return
+	}
+	defer func() { _ = answer.Body.Close() }()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set(wire.HeaderSource, sourceNode)
+	w.WriteHeader(http.StatusOK)
+	if err := stream(w, answer.Body); err != nil && r.Context().Err() == nil {
+		panic(http.ErrAbortHandler) // half a log must not look whole
+	}
+}
+
+// ask asks the node for a log. An answer that is none is an error.
+func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logInput) (*http.Response, error) {
+	if node == "" {
+		return nil, fmt.Errorf("the address of the node of %s is not known", k)
+	}
+	q := url.Values{
+		"job": {k.Job.String()}, "task": {decimal(k.Task)}, "attempt": {decimal(k.N)}, "rank": {decimal(k.Rank)}, "stream": {in.Stream},
+	}
+	if in.Tail > 0 {
+		q.Set("tail", decimal(in.Tail))
+	}
+	if in.Follow {
+		q.Set("follow", "true")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(nodeLimit, cancel)
+	r, err := newRequest(ctx, http.MethodGet, node, "/node/logs?"+q.Encode(), nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	answer, err := a.out.RoundTrip(r)
+	if !late.Stop() || err != nil {
+		cancel()
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return nil, fmt.Errorf("node at %s: no answer in time: %w", node, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		cancel()
+		return nil, fmt.Errorf("node at %s answers %s: %w", node, answer.Status, answer.Body.Close())
+	}
+	answer.Body = &cancelable{answer.Body, cancel}
+	return answer, nil
+}
+
+// cancelable ends its request when it is closed.
+type cancelable struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close ends the request.
+func (c *cancelable) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
+}
+
+func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// stream copies as it comes. A client that does not take what it asked for is cut
+// off.
+func stream(w http.ResponseWriter, from io.Reader) error {
+	control := http.NewResponseController(w)
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			_ = control.SetWriteDeadline(time.Now().Add(writeLimit)) // a writer without deadlines has no slow client
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return err
+			}
+			if err := control.Flush(); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF: //nolint:errorlint // readers return it bare
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// sendTail sends the end of the output that this peer keeps.
+func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) {
+	t, found := a.peer.Tails.Get(k)
+	if !found {
+		refuse(wire.CodeUnreachable, "the node that has the output cannot be reached, and the end of it is not kept here: "+
+			"try again when the node is back").write(w)
+		return
+	}
+	data := t.Stdout
+	if in.Stream == "stderr" {
+		data = t.Stderr
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set(wire.HeaderSource, sourceTail)
+	_, _ = w.Write(lastLines(data, int(in.Tail))) // a client that has gone needs no answer
+}
+
+// lastLines are the last so many lines; 0 means all.
+func lastLines(data []byte, n int) []byte {
+	if n == 0 {
+		return data
+	}
+	at := len(bytes.TrimSuffix(data, []byte("\n")))
+	for range n {
+		if at = bytes.LastIndexByte(data[:max(at, 0)], '\n'); at < 0 {
+			return data
+		}
+	}
+	return data[at+1:]
+}
+
+// problemResponse describes every answer that is a problem.
+func problemResponse(doc huma.API) *huma.Response {
+	return &huma.Response{
+		Description: "why not: every error is a problem with a stable code",
+		Content:     map[string]*huma.MediaType{wire.ProblemType: {Schema: problemSchema(doc)}},
+	}
+}

@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// meter counts what this API does, and reads how the peer stands when asked.
+type meter struct {
+	registry  *prometheus.Registry
+	requests  *prometheus.CounterVec
+	latency   *prometheus.HistogramVec
+	proposals *prometheus.CounterVec
+}
+
+func newMeter(a *API) *meter {
+	m := &meter{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_http_requests_total", Help: "Requests answered, by route and status.",
+		}, []string{"route", "code"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "berth_http_request_seconds", Help: "Time from a request's header to the end of its answer, by route.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
+		}, []string{"route"}),
+		proposals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_proposals_total", Help: "Commands proposed by this API, by kind and outcome.",
+		}, []string{"kind", "outcome"}),
+	}
+	m.registry.MustRegister(m.requests, m.latency, m.proposals, &standings{a},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *meter) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
+}
+
+func (m *meter) proposed(kind command.Kind, outcome string) {
+	m.proposals.WithLabelValues(kind.String(), outcome).Inc()
+}
+
+// route is what is counted of one route.
+func (m *meter) route(name string) *routeMeter {
+	return &routeMeter{meter: m, name: name, latency: m.latency.WithLabelValues(name)}
+}
+
+// routeMeter counts the requests of one route.
+type routeMeter struct {
+	meter   *meter
+	name    string
+	latency prometheus.Observer
+	codes   sync.Map // from status to its counter
+}
+
+func (r *routeMeter) done(status int, took time.Duration) {
+	if status == 0 {
+		status = http.StatusOK
+	}
+	r.latency.Observe(took.Seconds())
+	known, found := r.codes.Load(status)
+	if !found {
+		known, _ = r.codes.LoadOrStore(status, r.meter.requests.WithLabelValues(r.name, strconv.Itoa(status)))
+	}
+	if c, is := known.(prometheus.Counter); is {
+		c.Inc()
+	}
+}
+
+// standings reads how the peer and its state stand.
+type standings struct{ *API }
+
+// Describe says nothing: what there is follows from the state.
+func (standings) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reads one state and one standing.
+func (c *standings) Collect(to chan<- prometheus.Metric) {
+	st, s := c.peer.Members.Standing(), c.peer.Reader.State()
+	g := gauges{to: to}
+	leads := 0.0
+	if st.Role == "leader" {
+		leads = 1
+	}
+	g.put("berth_raft_term", "Raft's term.", float64(st.Term))
+	g.put("berth_raft_is_leader", "1 while this peer leads.", leads)
+	g.put("berth_raft_role", "1 for the role that this peer has.", 1, "role", st.Role)
+	g.put("berth_raft_last_index", "Newest entry in this peer's log.", float64(st.Last))
+	g.put("berth_raft_commit_index", "Newest entry known to be committed.", float64(st.Committed))
+	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
+	g.put("berth_raft_last_contact_seconds", "For how long no leader was heard of; 0 while one is.", st.Leaderless.Seconds())
+	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
+	c.jobs(&g, &s)
+	c.gpus(&g, &s)
+}
+
+func (c *standings) jobs(g *gauges, s *state.State) {
+	n := queues{c.API}.statistics(s)
+	const help = "Tasks by state; those that have ended over the cluster's life."
+	for _, v := range []struct {
+		state string
+		count int64
+	}{{"queued", n.Queued}, {"running", n.Running}, {"completed", n.Completed}, {"failed", n.Failed}, {"canceled", n.Canceled}} {
+		g.put("berth_jobs", help, float64(v.count), "state", v.state)
+	}
+	g.put("berth_queue_wait_seconds_mean", "Mean time from submission to first start.", n.AverageWaitSeconds)
+	g.put("berth_attempts_lost", "Attempts that broken machines have ended.", float64(n.LostAttempts))
+	g.put("berth_attempts_preempted", "Attempts that were preempted or drained.", float64(n.Preempted))
+	g.put("berth_gpu_seconds", "GPU time of ended ranks.", float64(n.GPUSeconds))
+}
+
+func (c *standings) gpus(g *gauges, s *state.State) {
+	r := resources(s)
+	const help = "GPUs by state."
+	g.put("berth_gpus", help, float64(r.AvailableGPUs), "state", "free")
+	g.put("berth_gpus", help, float64(r.AllocatedGPUs), "state", "allocated")
+	g.put("berth_gpus", help, float64(r.UnhealthyGPUs), "state", "unhealthy")
+	g.put("berth_gpus", help, float64(r.TotalGPUs-r.AvailableGPUs-r.AllocatedGPUs-r.UnhealthyGPUs), "state", "claimed")
+	g.put("berth_nodes", "GPU hosts.", float64(s.Nodes.Len()))
+}
+
+// gauges sends values.
+type gauges struct{ to chan<- prometheus.Metric }
+
+// put sends one value with at most one label, given as name and value.
+func (g *gauges) put(name, help string, v float64, label ...string) {
+	var names, values []string
+	if len(label) == 2 {
+		names, values = label[:1], label[1:]
+	}
+	g.to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), prometheus.GaugeValue, v, values...)
+}

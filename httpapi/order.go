@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
+
+// Bounds of what a submission may spend on telling its place.
+const (
+	countedUpTo = 64          // waiting tasks, among which a place is counted
+	rememberFor = time.Second // that a place counted for others is gone by
+	maxVerdicts = 1024        // shapes
+
+	rateOver    = time.Hour // over which ended jobs are counted
+	countedEnds = 20_000    // of them
+)
+
+// places remembers, between requests, what is dear to find out: where in a long
+// queue a job comes, whether a shape can ever fit, how many jobs have ended.
+type places struct {
+	mu       sync.Mutex
+	last     map[model.Class]place
+	gpus     table.Table[model.GPUID, model.GPU] // that verdicts are about
+	verdicts map[model.Shape]verdict
+	ended    struct {
+		at   model.Time // when it was counted
+		rate float64
+	}
+}
+
+// place is that of the newest job of a class, when it was counted.
+type place struct {
+	at       time.Time
+	position int
+	queue    int // how many waited
+}
+
+type verdict struct {
+	fits bool
+	why  string
+}
+
+func newPlaces() *places {
+	return &places{last: map[model.Class]place{}, verdicts: map[model.Shape]verdict{}}
+}
+
+// of is the place of a job that was just submitted. In a long queue it goes by one
+// that was counted a moment ago for a job of its class, and by how much has come
+// since.
+func (p *places) of(s *state.State, now model.Time, key model.TaskKey, class model.Class) (position int, exact bool) {
+	waiting := s.Queue.Len()
+	if waiting <= countedUpTo {
+		return sched.Position(s, now, key)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := now.Time()
+	last, known := p.last[class]
+	if age := at.Sub(last.at); known && age >= 0 && age < rememberFor {
+		return min(max(1, last.position+waiting-last.queue), waiting), false
+	}
+	position, exact = sched.Position(s, now, key)
+	p.last[class] = place{at, position, waiting}
+	return position, exact
+}
+
+// possible says whether a job could ever run on the cluster's nodes. The verdict
+// is remembered for as long as the cluster has the same GPUs.
+func (p *places) possible(s *state.State, spec *model.Spec) (bool, string) {
+	shape := spec.Shape()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gpus != s.GPUs || len(p.verdicts) >= maxVerdicts {
+		p.gpus = s.GPUs
+		clear(p.verdicts)
+	}
+	v, known := p.verdicts[shape]
+	if !known {
+		v.fits, v.why = sched.Possible(s, spec)
+		p.verdicts[shape] = v
+	}
+	return v.fits, v.why
+}
+
+// rate is how many tasks of jobs that the state still holds have ended in the last
+// hour. It is counted at most once a second.
+func (p *places) rate(s *state.State, now model.Time) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if age := now.Sub(p.ended.at); age >= 0 && age < rememberFor {
+		return p.ended.rate
+	}
+	since, seen, tasks := now.Add(-rateOver), 0, 0
+	for k := range s.Ended.Back() {
+		j, _ := s.Jobs.Get(k.Job)
+		if seen++; j.Ended < since || seen > countedEnds {
+			break
+		}
+		tasks += int(j.Tasks)
+	}
+	p.ended.at, p.ended.rate = now, float64(tasks)
+	return p.ended.rate
+}

@@ -1,0 +1,134 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Bounds of asking other peers.
+const (
+	probeLimit    = time.Second
+	maxPeerAnswer = 16 << 20 // bytes
+)
+
+// peers tells of the cluster's peers, and whether this one can serve.
+type peers struct{ *API }
+
+func (a peers) route(doc huma.API) {
+	handle(a.API, doc, op("peers", http.MethodGet, "/cluster/peers", "Every peer, as this one sees it"), a.list)
+	handle(a.API, doc, op("healthz", http.MethodGet, "/healthz", "This peer's process lives"),
+		func(context.Context, *struct{}) (*answer[wire.Health], error) {
+			h := a.health()
+			return &answer[wire.Health]{Index: a.peer.Members.Standing().Applied, Body: &h}, nil
+		})
+	handle(a.API, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader and is not ending"), a.ready)
+}
+
+func (a peers) health() wire.Health {
+	st := a.peer.Members.Standing()
+	return wire.Health{Status: "ok", Peer: string(st.ID), Role: st.Role, Leader: string(st.Leader)}
+}
+
+// ready fails while requests had better go to another peer.
+func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], error) {
+	h := a.health()
+	if a.ending() {
+		return nil, refuse(wire.CodeBehind, "this peer is shutting down")
+	}
+	if h.Leader == "" {
+		return nil, refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+	}
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, err
+	}
+	if s.Settings().Incarnation.IsZero() {
+		return nil, refuse(model.CodeNotBootstrapped.String(), "the cluster has no state yet")
+	}
+	return &answer[wire.Health]{Index: s.Index, Body: &h}, nil
+}
+
+// list asks all peers at once how far they are.
+func (a peers) list(ctx context.Context, in *watchInput) (*answer[wire.Peers], error) {
+	s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
+	if err != nil {
+		return nil, err
+	}
+	st := a.peer.Members.Standing()
+	out := &wire.Peers{Cluster: st.Cluster, Term: st.Term, Leader: string(st.Leader), Peers: make([]wire.Peer, len(st.Servers))}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	var probes sync.WaitGroup
+	for i, server := range st.Servers {
+		probes.Go(func() { out.Peers[i] = a.one(ctx, &s, &st, server) })
+	}
+	probes.Wait()
+	return &answer[wire.Peers]{Index: s.Index, Body: out}, nil
+}
+
+func (a peers) one(ctx context.Context, s *state.State, st *Standing, server model.Peer) wire.Peer {
+	known, _ := s.Peers.Get(server.ID)
+	out := wire.Peer{
+		Name: string(server.ID), Address: known.APIAddress, RaftAddress: server.RaftAddress, Role: "follower",
+		Version: known.Version, Self: server.ID == st.ID,
+	}
+	if server.ID == st.Leader {
+		out.Role = "leader"
+	}
+	if out.Self {
+		out.Reachable, out.AppliedIndex = true, st.Applied
+		return out
+	}
+	index, err := a.probe(ctx, known)
+	out.Reachable, out.AppliedIndex = err == nil, index
+	return out
+}
+
+var errAnother = errors.New("another peer answers there")
+
+// probe asks a peer how far it is.
+func (a peers) probe(ctx context.Context, peer model.Peer) (index uint64, err error) {
+	if peer.APIAddress == "" {
+		return 0, errors.New("its address is not known")
+	}
+	r, err := newRequest(ctx, http.MethodGet, peer.APIAddress, "/healthz", nil)
+	if err != nil {
+		return 0, err
+	}
+	got, err := a.out.RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = got.Body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(got.Body, maxPeerAnswer))
+	if err != nil {
+		return 0, err
+	}
+	if !bytes.Contains(data, []byte(`"peer":`+strconv.Quote(string(peer.ID)))) {
+		return 0, errAnother
+	}
+	return strconv.ParseUint(got.Header.Get(wire.HeaderIndex), 10, 64)
+}
+
+// newRequest is a request to a peer or an agent.
+func newRequest(ctx context.Context, method, address, target string, body []byte) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+address+target, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w", address, err)
+	}
+	r.Header.Set("User-Agent", "berth")
+	return r, nil
+}

@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/forward"
+)
+
+// Proposer has commands carried out. Its errors are *[Fault]s; any other error
+// leaves the outcome unknown.
+type Proposer interface {
+	// Propose returns the results, in order, and the index of their log entry once
+	// this peer's state holds it.
+	Propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error)
+	// Renew renews a node's lease through the log. It is never repeated.
+	Renew(ctx context.Context, r command.Renewal) (model.Code, error)
+}
+
+// Reader reads this peer's state.
+type Reader interface {
+	// State is the state as it is.
+	State() state.State
+	// Read is a state as new as asked for; it waits until the context ends.
+	Read(ctx context.Context, c Consistency) (state.State, error)
+	// Changed returns a channel that is closed once one of the topics has changed
+	// after the index.
+	Changed(topics model.TopicSet, after uint64) <-chan struct{}
+}
+
+// Members is what a peer knows of its cluster.
+type Members interface {
+	forward.Members
+	// Standing is how this peer stands.
+	Standing() Standing
+}
+
+// Telemetry keeps what GPUs measure of themselves, at the leader.
+type Telemetry interface {
+	// Put keeps a node's samples in place of its former ones.
+	Put(node model.NodeID, samples []model.Sample)
+	// All lists the newest sample of every GPU.
+	All() []soft.Reading
+}
+
+// Tails keeps the ends of ranks' output.
+type Tails interface {
+	// Put keeps a tail, in place of a former one of the rank.
+	Put(k model.RankKey, t soft.Tail) error
+	// Get finds the tail of a rank.
+	Get(k model.RankKey) (soft.Tail, bool)
+}
+
+// Consistency says how new a read must be.
+type Consistency uint8
+
+// The consistencies.
+const (
+	Default      Consistency = iota // at least what this peer has answered or forwarded
+	Stale                           // as it is
+	Linearizable                    // everything acknowledged anywhere before
+)
+
+// Standing is how a peer stands in its cluster.
+type Standing struct {
+	ID         model.PeerID
+	Cluster    string
+	Role       string // "leader", "follower", "candidate" or "stopped"
+	Term       uint64
+	Leader     model.PeerID // empty: none is known
+	Last       uint64       // newest entry in its log
+	Committed  uint64
+	Applied    uint64
+	Leaderless time.Duration // for how long no leader was heard of
+	Servers    []model.Peer  // id and Raft address of every member
+}
+
+// Fault is why a peer did not do what it was asked for: a code of the API, and
+// the peer's own words, which are logged and not sent.
+type Fault struct {
+	Code string
+	Err  error
+}
+
+// Error is the code and the peer's words.
+func (f *Fault) Error() string { return f.Code + ": " + f.Err.Error() }
+
+// Unwrap is the peer's error.
+func (f *Fault) Unwrap() error { return f.Err }

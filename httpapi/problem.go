@@ -1,0 +1,175 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// statuses is the one table from a stable code to an HTTP status. A code that is
+// not in it is a refusal of the state: 409.
+var statuses = map[string]int{
+	wire.CodeMalformed:      http.StatusBadRequest,
+	wire.CodeTooSlow:        http.StatusRequestTimeout,
+	wire.CodeTooLarge:       http.StatusRequestEntityTooLarge,
+	wire.CodeInvalid:        http.StatusUnprocessableEntity,
+	wire.CodeNeverFits:      http.StatusUnprocessableEntity,
+	wire.CodeNotFound:       http.StatusNotFound,
+	wire.CodeMethod:         http.StatusMethodNotAllowed,
+	wire.CodeOverloaded:     http.StatusTooManyRequests,
+	wire.CodeNoSpace:        http.StatusInsufficientStorage,
+	wire.CodeNoLeader:       http.StatusServiceUnavailable,
+	wire.CodeOutcomeUnknown: http.StatusServiceUnavailable,
+	wire.CodeDiverged:       http.StatusServiceUnavailable,
+	wire.CodeBehind:         http.StatusServiceUnavailable,
+	wire.CodeUnreachable:    http.StatusBadGateway,
+	wire.CodeInternal:       http.StatusInternalServerError,
+
+	model.CodeDenied.String():          http.StatusForbidden,
+	model.CodeLimit.String():           http.StatusForbidden,
+	model.CodeRequestExpired.String():  http.StatusGone,
+	model.CodeRequestsFull.String():    http.StatusServiceUnavailable,
+	model.CodeNotBootstrapped.String(): http.StatusServiceUnavailable,
+	model.CodeClock.String():           http.StatusServiceUnavailable,
+}
+
+// said is what a client is told of faults, whose own words are for the log.
+var said = map[string]string{
+	wire.CodeNoLeader:       "no peer leads at the moment; nothing was done: try again",
+	wire.CodeOutcomeUnknown: "it is not known whether this was carried out: try again with the same Idempotency-Key",
+	wire.CodeOverloaded:     "too much waits to be carried out; nothing was done: try again later",
+	wire.CodeNoSpace:        "the leader's disk is nearly full; nothing was done: free some space there",
+	wire.CodeDiverged:       "the peers' states differ; nothing is taken until an operator has looked",
+	wire.CodeBehind:         "this peer's state is not new enough and did not become so in time: try again, or another peer",
+	wire.CodeInternal:       "a defect; the peer's log says more",
+}
+
+// failure is a problem as an answer.
+type failure struct{ *wire.Problem }
+
+// GetStatus is the HTTP status.
+func (f *failure) GetStatus() int { return f.Status }
+
+// ContentType is that of problems.
+func (f *failure) ContentType(string) string { return wire.ProblemType }
+
+// GetHeaders names the code for programs that look at headers only, and asks
+// clients to wait when waiting helps.
+func (f *failure) GetHeaders() http.Header {
+	h := http.Header{wire.HeaderCode: {f.Code}}
+	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
+		h.Set("Retry-After", "1")
+	}
+	return h
+}
+
+// refuse makes a problem of a code.
+func refuse(code, detail string, fields ...wire.FieldDetail) *failure {
+	status, known := statuses[code]
+	if !known {
+		status = http.StatusConflict
+	}
+	return &failure{&wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: fields}}
+}
+
+// invalid is the problem of one field.
+func invalid(field, message string) *failure {
+	return refuse(wire.CodeInvalid, "a value is not allowed", wire.FieldDetail{Field: field, Message: message})
+}
+
+// refused is the problem of a command that was not carried out.
+func refused(r *command.Result) *failure {
+	if r.Code == model.CodePanic {
+		return refuse(wire.CodeInternal, said[wire.CodeInternal])
+	}
+	return refuse(r.Code.String(), r.Detail)
+}
+
+// problemOf is the problem of any error. What is nobody's business is logged.
+func problemOf(log *slog.Logger, err error) *failure {
+	if f, is := errors.AsType[*failure](err); is {
+		return f
+	}
+	if p, is := errors.AsType[*model.Problem](err); is {
+		return invalid(apiField(p.Field), "must be "+p.Want)
+	}
+	if errors.Is(err, command.ErrTooLarge) {
+		return refuse(wire.CodeInvalid, "this is more than one log entry carries: make script, environment or array smaller")
+	}
+	code := wire.CodeInternal
+	if f, is := errors.AsType[*Fault](err); is {
+		code = f.Code
+	}
+	if code == wire.CodeInternal {
+		log.Error("a request failed", "err", err)
+	} else {
+		log.Debug("a request was not carried out", "code", code, "err", err)
+	}
+	return refuse(code, said[code])
+}
+
+// unsure is the error of a proposal, which without a fault's word may have been
+// carried out.
+func unsure(err error) error {
+	if _, is := errors.AsType[*Fault](err); is || err == nil {
+		return err
+	}
+	return &Fault{Code: wire.CodeOutcomeUnknown, Err: err}
+}
+
+// apiField is the API's name of a field that the model calls otherwise.
+func apiField(field string) string {
+	switch field {
+	case "gpus":
+		return "gpu_count"
+	case "gpu_model":
+		return "gpu_type"
+	case "array":
+		return "array_size"
+	case "request id":
+		return wire.HeaderRequestID
+	}
+	return field
+}
+
+// write sends the problem.
+func (f *failure) write(w http.ResponseWriter) {
+	h := w.Header()
+	for k, v := range f.GetHeaders() {
+		h[k] = v
+	}
+	h.Set("Content-Type", wire.ProblemType)
+	data, err := json.Marshal(f.Problem)
+	if err != nil { // it holds texts and numbers only
+		data = []byte(`{"code":"internal"}`)
+	}
+	w.WriteHeader(f.Status)
+	_, _ = w.Write(append(data, '\n')) // a client that has gone needs no answer
+}
+
+// retell makes the library's own errors ours: it finds what is wrong with
+// parameters of a query or a path.
+func retell(ctx huma.Context, _ string, v any) (any, error) {
+	theirs, is := v.(*huma.ErrorModel)
+	if !is {
+		return v, nil
+	}
+	code := wire.CodeInvalid
+	if theirs.Status >= http.StatusInternalServerError {
+		code = wire.CodeInternal
+	}
+	f := refuse(code, "a parameter is not allowed")
+	f.Status = theirs.Status
+	for _, e := range theirs.Errors {
+		f.Errors = append(f.Errors, wire.FieldDetail{Field: e.Location, Message: e.Message})
+	}
+	ctx.SetHeader(wire.HeaderCode, code)
+	return f.Problem, nil
+}

@@ -1,0 +1,238 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// queues tells of the queue as a whole.
+type queues struct{ *API }
+
+// queueInput is what GET /queue is given.
+type queueInput struct {
+	Watch
+	Limit int    `query:"limit" minimum:"0" maximum:"100000" doc:"at most so many of each list; all by default"`
+	After string `query:"after" maxLength:"64" doc:"the next of the page before"`
+	User  string `query:"user" maxLength:"128" doc:"of this user only"`
+	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
+	Ended int    `query:"ended" minimum:"0" maximum:"10000" doc:"so many of those that ended last"`
+}
+
+// watchInput is what a read without parameters of its own is given.
+type watchInput struct{ Watch }
+
+func (a queues) route(doc huma.API) {
+	handle(a.API, doc, op("queue", http.MethodGet, "/queue", "What waits, in order, and what runs"), a.queue)
+	handle(a.API, doc, op("queue-statistics", http.MethodGet, "/queue/statistics", "Counts over the cluster's life"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.Statistics], error) {
+			s, err := a.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue, model.TopicSettings), nil)
+			if err != nil {
+				return nil, err
+			}
+			out := a.statistics(&s)
+			return &answer[wire.Statistics]{Index: s.Index, Body: &out}, nil
+		})
+	handle(a.API, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and what came of them"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.Orchestrator], error) {
+			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
+			if err != nil {
+				return nil, err
+			}
+			return &answer[wire.Orchestrator]{Index: s.Index, Body: a.orchestrator(&s)}, nil
+		})
+}
+
+// page is what of the queue is asked for.
+type page struct {
+	view
+
+	limit  int // of each list; 0: none
+	skip   int // tasks of the order that earlier pages have told of
+	user   string
+	states []string // none: all
+}
+
+func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue], error) {
+	p := page{limit: in.Limit, user: in.User}
+	if err := p.parse(in); err != nil {
+		return nil, err
+	}
+	s, err := a.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob), nil)
+	if err != nil {
+		return nil, err
+	}
+	p.s, p.now = &s, a.now(&s)
+	out := &wire.Queue{Running: []wire.Job{}, Statistics: a.statistics(&s), Policy: s.Settings().Policy}
+	out.Queued, out.Next = p.queued()
+	if p.skip == 0 {
+		out.Running = p.running()
+		out.Ended = p.ended(in.Ended)
+	}
+	return &answer[wire.Queue]{Index: s.Index, Body: out}, nil
+}
+
+func (p *page) parse(in *queueInput) error {
+	if in.After != "" {
+		n, err := strconv.ParseUint(in.After, 10, 32)
+		if err != nil {
+			return invalid("after", "must be the next of a page before")
+		}
+		p.skip = int(n) //nolint:gosec // 32 bits
+	}
+	if in.State == "" {
+		return nil
+	}
+	p.states = strings.Split(strings.ToLower(in.State), ",")
+	for _, s := range p.states {
+		if !slices.Contains(stateNames(), s) {
+			return invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
+		}
+	}
+	return nil
+}
+
+func stateNames() (names []string) {
+	for s := model.TaskQueued; s <= model.TaskCanceled; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// wants says whether a job is asked for.
+func (p *page) wants(j *model.Job) bool {
+	if p.user != "" && j.Spec.User != p.user {
+		return false
+	}
+	if len(p.states) == 0 {
+		return true
+	}
+	at, _ := p.stand(j)
+	return slices.Contains(p.states, at)
+}
+
+// queued lists the jobs that wait, in order; an array stands where its first
+// waiting task does, unless tasks of it run. The next page begins after so many
+// tasks: those that have started meanwhile let it begin too late by as many.
+func (p *page) queued() (list []wire.Job, next string) {
+	list = []wire.Job{}
+	if len(p.states) > 0 && !slices.Contains(p.states, model.TaskQueued.String()) {
+		return list, ""
+	}
+	var before model.JobID
+	n := p.skip
+	for e := range sched.Order(p.s, p.now, p.skip) {
+		if p.limit > 0 && len(list) == p.limit {
+			return list, strconv.Itoa(n)
+		}
+		n++
+		if e.Task.Job == before {
+			continue
+		}
+		before = e.Task.Job
+		j, _ := p.s.Jobs.Get(e.Task.Job)
+		if j.Live > 0 || j.Array() && e.Task != p.firstQueued(&j) || !p.wants(&j) {
+			continue
+		}
+		job := p.job(&j)
+		job.Position, job.PositionExact = e.Position, true
+		if e.Held {
+			job.Position, job.PositionExact = 0, false
+		}
+		list = append(list, job)
+	}
+	return list, ""
+}
+
+// firstQueued is the first task of an array that waits.
+func (p *page) firstQueued(j *model.Job) model.TaskKey {
+	for k, t := range p.s.Tasks.From(model.TaskKey{Job: j.ID}) {
+		if k.Job != j.ID || t.State == model.TaskQueued {
+			return k
+		}
+	}
+	return model.TaskKey{}
+}
+
+// running lists the jobs that have GPUs, oldest first.
+func (p *page) running() []wire.Job {
+	list := []wire.Job{}
+	var before model.JobID
+	for k := range p.s.LiveTasks.All() {
+		if k.Job == before {
+			continue
+		}
+		before = k.Job
+		j, _ := p.s.Jobs.Get(k.Job)
+		if !p.wants(&j) {
+			continue
+		}
+		if p.limit > 0 && len(list) == p.limit {
+			break
+		}
+		list = append(list, p.job(&j))
+	}
+	return list
+}
+
+// ended lists the jobs that ended last, newest first.
+func (p *page) ended(most int) (list []wire.Job) {
+	if most == 0 {
+		return nil
+	}
+	for k := range p.s.Ended.Back() {
+		j, _ := p.s.Jobs.Get(k.Job)
+		if !p.wants(&j) {
+			continue
+		}
+		if list = append(list, p.job(&j)); len(list) == most {
+			break
+		}
+	}
+	return list
+}
+
+func (a queues) statistics(s *state.State) wire.Statistics {
+	n := s.Settings().Totals
+	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
+	wait := 0.0
+	if n.Started > 0 {
+		wait = seconds(n.Waited / time.Duration(n.Started)) //nolint:gosec // far below
+	}
+	rate := a.places.rate(s, a.now(s))
+	out := wire.Statistics{
+		Queued: int64(use.Queued), Running: int64(use.Live),
+		AverageWaitTime: wait, AverageWaitSeconds: wait, QueueThroughput: rate, JobsPerHour: rate,
+	}
+	for to, v := range map[*int64]uint64{
+		&out.TotalJobs: n.Submitted, &out.Completed: n.Completed, &out.Failed: n.Failed, &out.Canceled: n.Canceled,
+		&out.Attempts: n.Attempts, &out.LostAttempts: n.Lost, &out.Preempted: n.Preempted, &out.GPUSeconds: n.GPUSeconds,
+	} {
+		*to = int64(v) //nolint:gosec // counts
+	}
+	out.TotalQueued = out.Queued
+	return out
+}
+
+func (a queues) orchestrator(s *state.State) *wire.Orchestrator {
+	set, n := s.Settings(), a.statistics(s)
+	leader, _ := a.peer.Members.Leader()
+	return &wire.Orchestrator{
+		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),
+		Stats:           wire.SchedStats{JobsScheduled: n.Attempts, JobsCompleted: n.Completed, JobsFailed: n.Failed},
+		ResourceSummary: resources(s),
+		QueueSummary: wire.QueueSummary{
+			TotalJobs: n.TotalJobs, Queued: n.Queued, Running: n.Running, Completed: n.Completed, Failed: n.Failed, Canceled: n.Canceled,
+		},
+	}
+}

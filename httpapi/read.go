@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Bounds of reads.
+const (
+	readLimit = 5 * time.Second // for this peer to be as new as asked for
+	waitMost  = time.Minute     // for a change
+	waitUsual = 30 * time.Second
+	// wakeEvery is how often a reader that waits for changes is answered at most,
+	// so that many readers of a busy list cost little.
+	wakeEvery = 50 * time.Millisecond
+)
+
+// Watch is what every read may ask for.
+type Watch struct {
+	Consistency string `query:"consistency" enum:"default,stale,linearizable" doc:"how new: at least what this peer has answered before (default), as it is (stale), or all that was acknowledged anywhere (linearizable)"`
+	Index       uint64 `query:"index" doc:"wait until what is asked for has changed after this index, an X-Berth-Index of before"`
+	Wait        string `query:"wait" doc:"at most so long, such as 30s; 1m at most"`
+}
+
+func (q *Watch) level() Consistency {
+	switch q.Consistency {
+	case "stale":
+		return Stale
+	case "linearizable":
+		return Linearizable
+	}
+	return Default
+}
+
+func (q *Watch) wait() (time.Duration, error) {
+	if q.Wait == "" {
+		return waitUsual, nil
+	}
+	d, err := wire.ParseDuration(q.Wait)
+	if err != nil {
+		return 0, invalid("wait", err.Error())
+	}
+	return min(d, waitMost), nil
+}
+
+func topics(list ...model.Topic) (set model.TopicSet) {
+	for _, t := range list {
+		set = set.With(t)
+	}
+	return set
+}
+
+// lastOf is the log index at which one of the topics last changed.
+func lastOf(s *state.State, set model.TopicSet) (last uint64) {
+	all := s.Settings().Topics
+	for t := range model.Topic(model.TopicCount) {
+		if set.Has(t) {
+			last = max(last, all[t])
+		}
+	}
+	return last
+}
+
+// read is a state as new as asked for, once one of the topics has changed after
+// the asker's index. When the wait is over it is the state as it is. A wait may
+// name what must differ, too; nil is content with any change.
+func (a *API) read(ctx context.Context, q *Watch, set model.TopicSet, differs func(was, is *state.State) bool) (state.State, error) {
+	wait, err := q.wait()
+	if err != nil {
+		return state.State{}, err
+	}
+	began := time.Now()
+	s, err := a.fresh(ctx, q.level())
+	if err != nil || q.Index == 0 || s.Settings().Incarnation.IsZero() {
+		return s, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	defer context.AfterFunc(a.life.ctx, cancel)()
+	if lastOf(&s, set) <= q.Index {
+		a.await(ctx, &s, set, q.Index, differs)
+	}
+	select {
+	case <-time.After(wakeEvery - time.Since(began)):
+	case <-ctx.Done():
+	}
+	return a.fresh(context.WithoutCancel(ctx), Default)
+}
+
+// await waits for a change that makes a difference.
+func (a *API) await(ctx context.Context, first *state.State, set model.TopicSet, after uint64, differs func(was, is *state.State) bool) {
+	for {
+		select {
+		case <-a.peer.Reader.Changed(set, after):
+		case <-ctx.Done():
+			return
+		}
+		s := a.peer.Reader.State()
+		if differs == nil || differs(first, &s) {
+			return
+		}
+		after = lastOf(&s, set)
+	}
+}
+
+// fresh reads a state.
+func (a *API) fresh(ctx context.Context, level Consistency) (state.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	return a.peer.Reader.Read(ctx, level)
+}
+
+// now is the time that answers are about: the cluster's clock may lag behind when
+// nothing happens.
+func (a *API) now(s *state.State) model.Time {
+	return max(model.TimeOf(a.cfg.Now()), s.Settings().Clock)
+}

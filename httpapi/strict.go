@@ -1,0 +1,231 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// strict reads JSON objects into structs of one type, to the letter: every name is
+// one of the struct's, written exactly so and given once.
+type strict[T any] struct{ names []string }
+
+func newStrict[T any]() strict[T] {
+	t := reflect.TypeFor[T]()
+	s := strict[T]{names: make([]string, 0, t.NumField())}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		s.names = append(s.names, name)
+	}
+	return s
+}
+
+// decode reads a body, or says which field is wrong, and never what it held.
+func (s strict[T]) decode(body []byte) (*T, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
+	}
+	if !utf8.Valid(body) {
+		return nil, refuse(wire.CodeMalformed, "the body is not UTF-8")
+	}
+	out := new(T)
+	if err := json.Unmarshal(body, out); err != nil {
+		return nil, s.blame(body, err)
+	}
+	if err := checkNames(body, s.names); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// blame says what of a body cannot be read. It reads field by field to find the
+// one at fault, since types that read themselves do not say where they stand.
+func (s strict[T]) blame(body []byte, err error) error {
+	if _, is := errors.AsType[*json.SyntaxError](err); is {
+		return refuse(wire.CodeMalformed, "the body is not JSON: "+err.Error())
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return refuse(wire.CodeMalformed, "the body must be a JSON object")
+	}
+	for _, name := range s.names {
+		raw, given := fields[name]
+		if !given {
+			continue
+		}
+		one, err := json.Marshal(map[string]json.RawMessage{name: raw})
+		if err != nil {
+			continue
+		}
+		if err := json.Unmarshal(one, new(T)); err != nil {
+			return invalid(name, wrongType(err))
+		}
+	}
+	return refuse(wire.CodeMalformed, "a value of the body has the wrong type")
+}
+
+// wrongType says what a value should have been.
+func wrongType(err error) string {
+	e, is := errors.AsType[*json.UnmarshalTypeError](err)
+	if !is {
+		return err.Error()
+	}
+	switch e.Type.Kind() {
+	case reflect.String:
+		return "must be text"
+	case reflect.Bool:
+		return "must be true or false"
+	case reflect.Int64:
+		return "must be a whole number"
+	case reflect.Float64:
+		return "must be a number"
+	case reflect.Slice:
+		return "must be a list of texts"
+	case reflect.Map:
+		return "must be an object of texts"
+	}
+	return "has the wrong type"
+}
+
+// checkNames walks over valid JSON and looks at the names only: those of the
+// object itself must be among the known, and no object may name anything twice.
+func checkNames(body []byte, known []string) error {
+	w := walk{data: body}
+	for w.next() {
+		name := w.name
+		switch {
+		case w.depth == 1 && !slices.Contains(known, name):
+			return refuse(wire.CodeInvalid, "the body has a field that is not known here", unknownField(known, name))
+		case w.twice():
+			return refuse(wire.CodeMalformed, "the body names something twice",
+				wire.FieldDetail{Field: clip(name), Message: "is given more than once"})
+		}
+	}
+	if !w.object {
+		return refuse(wire.CodeMalformed, "the body must be a JSON object")
+	}
+	return nil
+}
+
+// unknownField says what was perhaps meant.
+func unknownField(known []string, name string) wire.FieldDetail {
+	for _, k := range known {
+		if strings.EqualFold(strings.ReplaceAll(k, "_", ""), strings.NewReplacer("_", "", "-", "").Replace(name)) {
+			return wire.FieldDetail{Field: clip(name), Message: "is not a field; it is written " + k}
+		}
+	}
+	return wire.FieldDetail{Field: clip(name), Message: "is not a field"}
+}
+
+// clip shortens a name that somebody made long.
+func clip(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
+}
+
+// walk goes over the names in valid JSON.
+type walk struct {
+	data   []byte
+	at     int
+	depth  int
+	object bool // the outermost value is an object
+	name   string
+	levels []level
+}
+
+// level is one object or list that is open.
+type level struct {
+	names []string            // the first few
+	more  map[string]struct{} // all of them, once there are many
+}
+
+// few is how many names are quicker to compare than to look up.
+const few = 16
+
+// next goes to the next name of any object.
+func (w *walk) next() bool {
+	for w.at < len(w.data) {
+		switch c := w.data[w.at]; c {
+		case '{', '[':
+			w.object = w.object || w.depth == 0 && c == '{'
+			w.levels = append(w.levels, level{})
+			w.depth++
+		case '}', ']':
+			w.depth--
+			w.levels = w.levels[:w.depth]
+		case '"':
+			if text := w.text(); w.isName() {
+				w.name = plain(text)
+				return true
+			}
+			continue
+		}
+		w.at++
+	}
+	return false
+}
+
+// text steps over a text and returns it with its quotes.
+func (w *walk) text() []byte {
+	from := w.at
+	for w.at++; w.data[w.at] != '"'; w.at++ {
+		if w.data[w.at] == '\\' {
+			w.at++
+		}
+	}
+	w.at++
+	return w.data[from:w.at]
+}
+
+// isName says whether the text just passed is a name: what follows is a colon.
+func (w *walk) isName() bool {
+	for i := w.at; i < len(w.data); i++ {
+		switch w.data[i] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return w.data[i] == ':'
+	}
+	return false
+}
+
+// plain is a text without quotes and escapes.
+func plain(text []byte) string {
+	if !bytes.ContainsRune(text, '\\') {
+		return string(text[1 : len(text)-1])
+	}
+	var s string
+	if json.Unmarshal(text, &s) != nil {
+		return string(text)
+	}
+	return s
+}
+
+// twice notes the name and says whether its object has had it before.
+func (w *walk) twice() bool {
+	l := &w.levels[w.depth-1]
+	if l.more == nil {
+		if slices.Contains(l.names, w.name) {
+			return true
+		}
+		if l.names = append(l.names, w.name); len(l.names) > few {
+			l.more = map[string]struct{}{}
+			for _, n := range l.names {
+				l.more[n] = struct{}{}
+			}
+		}
+		return false
+	}
+	_, had := l.more[w.name]
+	l.more[w.name] = struct{}{}
+	return had
+}

@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// submissions takes jobs in.
+type submissions struct{ *API }
+
+// submitInput is what POST /queue/submit is given.
+type submitInput struct {
+	Key     string `header:"Idempotency-Key" doc:"names this submission, so that it is carried out once however often it is sent; best a UUIDv7"`
+	RawBody []byte
+}
+
+func (a submissions) route(doc huma.API) {
+	body := newStrict[wire.Submit]()
+	o := op("submit", http.MethodPost, "/queue/submit", "Queue a job, or an array of them")
+	handleBody[wire.Submit](a.API, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.Submitted], error) {
+		request, err := body.decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return a.submit(ctx, request, in.Key)
+	})
+}
+
+// submit has a job queued. A submission that came before gets the job that it made
+// then.
+func (a submissions) submit(ctx context.Context, r *wire.Submit, key string) (*answer[wire.Submitted], error) {
+	body, err := ask(r)
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	if fits, why := a.places.possible(&s, &body.Spec); !fits {
+		return nil, refuse(wire.CodeNeverFits, why)
+	}
+	result, index, err := a.propose(ctx, userActor(body.Spec.User), key, body)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.Submitted]{Index: index, Body: a.submitted(result.Job)}, nil
+}
+
+// submitted is the answer about a job that is in the state.
+func (a submissions) submitted(id model.JobID) *wire.Submitted {
+	s := a.peer.Reader.State()
+	now := a.now(&s)
+	out := &wire.Submitted{Success: true, JobID: id.String()}
+	job, found := s.Jobs.Get(id)
+	if !found { // a repeated submission whose job has left the state since
+		out.Job = wire.Job{ID: id.String()}
+		return out
+	}
+	v := view{s: &s, now: now}
+	out.Job = v.job(&job)
+	if task, _ := s.Tasks.Get(model.TaskKey{Job: id}); task.State == model.TaskQueued {
+		out.QueuePosition, out.PositionExact = a.places.of(&s, now, task.Key, task.Class)
+		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact
+	}
+	return out
+}
+
+// userActor is who a user is in timelines and to request ids.
+func userActor(user string) string { return "user:" + user }
+
+// propose has one command carried out, under a request id if there is one. A
+// command that the state refuses is an error.
+func (a *API) propose(ctx context.Context, actor, key string, body command.Body) (command.Result, uint64, error) {
+	c, err := command.New(clipActor(actor), body)
+	if err == nil && key != "" {
+		c, err = c.WithRequest(key)
+	}
+	if err != nil {
+		return command.Result{}, 0, err
+	}
+	results, index, err := a.peer.Proposer.Propose(ctx, c)
+	if err != nil {
+		a.meter.proposed(body.Kind(), "failed")
+		return command.Result{}, 0, unsure(err)
+	}
+	r := results[0]
+	a.meter.proposed(body.Kind(), r.Code.String())
+	if !r.OK() {
+		return r, index, refused(&r)
+	}
+	return r, index, nil
+}
+
+// clipActor keeps a long user's name from being refused as an actor where it is
+// allowed as a name.
+func clipActor(actor string) string {
+	return strings.ToValidUTF8(actor[:min(len(actor), model.MaxName)], "")
+}
