@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/node"
+	"github.com/berth-gpu/berth/node/gpu/simgpu"
+	"github.com/berth-gpu/berth/node/journal"
+	"github.com/berth-gpu/berth/node/nodeapi"
+	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/process"
+)
+
+const agentLong = `Run the agent of a GPU host: it takes jobs from the cluster and runs them.
+
+  berth agent --node gpu1 --data-dir a1 --peers 127.0.0.1:10001,127.0.0.1:10002 --simulate-gpus 8
+
+Each job runs under a supervisor of its own, which goes on when the agent ends; an
+agent that is started again over the same data folder takes over what still runs.
+
+Simulated GPUs belong to the data folder, and so does the machine that the agent
+claims to be: several nodes with folders of their own can be played on one host.
+
+SIGTERM and SIGINT end the agent and leave the jobs running.`
+
+// agentFlags are an agent's flags as they were given.
+type agentFlags struct {
+	node, data, listen, run, logLevel string
+	peers                             []string
+	simulate                          int
+}
+
+func newAgent() *cobra.Command {
+	f := &agentFlags{}
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Run the agent of a GPU host",
+		Long:  agentLong,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			level, err := f.check()
+			if err != nil {
+				return err
+			}
+			return f.serve(cmd.Context(), cmd.ErrOrStderr(), level)
+		},
+	}
+	to := cmd.Flags()
+	to.SetNormalizeFunc(flagName)
+	to.StringVar(&f.node, "node", "", "this node's `name` in the cluster")
+	to.StringVar(&f.data, "data-dir", "", "`folder` where this agent keeps what it runs; also --data")
+	to.StringSliceVar(&f.peers, "peers", nil, "API `address,...` of peers; one that answers tells the others")
+	to.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to serve output on, for the peers; port 0: any")
+	to.IntVar(&f.simulate, "simulate-gpus", 0, "`number` of GPUs to simulate, 1 to 64")
+	to.StringVar(&f.run, "run-dir", node.DefaultRunDir, "`folder` in memory for what need not outlive the kernel")
+	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+// check holds the flags against each other.
+func (f *agentFlags) check() (level slog.Level, err error) {
+	switch {
+	case f.data == "":
+		return level, usage("--data-dir is missing: name the folder where this agent keeps what it runs")
+	case !model.Name(f.node):
+		return level, usage("--node is missing or unfit: name this node in 1 to 128 bytes of text")
+	case len(f.peers) == 0:
+		return level, usage("--peers is missing: name the API address of at least one peer, such as %s", defaultAddress)
+	case f.simulate < 0 || f.simulate > simgpu.MaxGPUs:
+		return level, usage("--simulate-gpus must be 1 to %d", simgpu.MaxGPUs)
+	}
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return level, usage("--log-level must be debug, info, warn or error, not %q", f.logLevel)
+	}
+	listen := f.listen
+	if host, isAny := strings.CutSuffix(listen, ":0"); isAny {
+		listen = host + ":1" // any other port is judged alike
+	}
+	if err := onLoopback(listen); err != nil {
+		return level, usage("--listen: %w", err)
+	}
+	for _, p := range f.peers {
+		if err := onLoopback(p); err != nil {
+			return level, usage("--peers: %w", err)
+		}
+	}
+	return level, nil
+}
+
+// serve runs the agent until the context ends.
+func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Level) (err error) {
+	if f.simulate == 0 {
+		return errors.New("real GPUs are not supported yet, since this build has no NVML in it: give --simulate-gpus 8 to try Berth without any")
+	}
+	out := newLineWriter(stderr)
+	defer out.close(flushLimit)
+	log := newLog(out, level)
+	j, err := journal.Open(f.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	gpus, err := simgpu.Open(filepath.Join(j.Dir(), "simulated-gpus.json"), f.simulate)
+	if err != nil {
+		return err
+	}
+	boot, err := process.BootID()
+	if err != nil {
+		return fmt.Errorf("this kernel does not say its boot id: %w", err)
+	}
+	run, warning, err := node.OpenRun(j, boot, f.run)
+	if err != nil {
+		return fmt.Errorf("--run-dir: %w", err)
+	}
+	if warning != "" {
+		log.Warn(warning)
+	}
+	l, err := network{}.Listen(f.listen)
+	if err != nil {
+		return explainListen(f.listen, err)
+	}
+	ranks, err := process.New(process.Options{Run: run})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer ranks.Close()
+	return f.live(ctx, node.Config{
+		Self: f.self(l.Addr().String(), j, boot), Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
+	}, l)
+}
+
+// self is what the node calls itself. The machine of simulated GPUs is their data
+// folder: several of them may be on one host.
+func (f *agentFlags) self(address string, j *journal.Journal, boot string) node.Self {
+	hostname, _ := os.Hostname() // for display
+	return node.Self{
+		Node: model.NodeID(f.node), Machine: "simulated-" + j.Lineage(), Boot: boot, Hostname: hostname, Address: address,
+		Version: version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(), //nolint:gosec // a few
+	}
+}
+
+// live runs agent and server side by side.
+func (f *agentFlags) live(ctx context.Context, c node.Config, l net.Listener) error {
+	calls, err := client.NewAgent(client.Options{Addresses: f.peers, Dial: network{}.DialContext, UserAgent: "berth/" + version()})
+	if err != nil {
+		return errors.Join(usage("--peers: %w", err), l.Close())
+	}
+	defer calls.Close()
+	c.Cluster = calls
+	server := nodeapi.New(node.Logs{Journal: c.Journal}, c.Log)
+	served := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		served <- server.Serve(l)
+		cancel()
+	}()
+	c.Log.Info("agent started", "node", c.Self.Node, "listen", c.Self.Address, "data", c.Journal.Dir(), "machine", c.Self.Machine,
+		"simulated_gpus", f.simulate, "peers", f.peers, "version", c.Self.Version)
+	err = node.New(c).Run(ctx)
+	c.Log.Info("agent stopped", "node", c.Self.Node)
+	return errors.Join(err, server.Close(), <-served)
+}
+
+// explainListen is why an address cannot be listened on.
+func explainListen(address string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --listen", address)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s: this user may not listen on this port; choose one above 1023 with --listen", address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%s: this machine has no such address; choose another with --listen", address)
+	}
+	return fmt.Errorf("%s: cannot be listened on: %w", address, err)
+}

@@ -1,0 +1,205 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/journal"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+var errNotClean = errors.New("a GPU of it is in use or gone")
+
+// startError says that a rank's folder was made and its supervisor was not.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// begin makes a rank's folder and starts its supervisor, as soon as what it is to
+// run is at hand.
+func (h *hands) begin(w *model.Assignment, start fence.Boot) {
+	if t, waits := h.later[w.Rank]; waits && !due(t) {
+		return
+	}
+	script, hasScript := h.blobs.get(w.Script)
+	env, hasEnv := h.blobs.get(w.Env)
+	if !hasScript || !hasEnv {
+		return
+	}
+	r := h.record(w.Rank, h.puller.set.Incarnation)
+	r.Placed, r.Frozen, r.Start = w.Placed, w.Frozen, time.Duration(start)
+	r.Job = runner.Job{
+		Spec: w.Spec, Script: !w.Script.IsZero(), Env: []byte(env), Node: h.Self.Node, Address: hostOf(h.Self.Address),
+	}
+	r.Orders = runner.Orders{Run: w.Run, Gang: w.Gang}
+	for _, id := range w.GPUs {
+		r.GPUs = append(r.GPUs, runner.GPU{ID: id})
+	}
+	u := &unit{
+		name: journal.Name(h.puller.set.Incarnation, w.Rank), record: r, phase: model.RankTaken,
+		life: life{alive: true, busy: true}, desk: orders{Orders: r.Orders}, since: time.Now(),
+	}
+	h.book.put(u)
+	h.beside(func() func() {
+		err := h.start(u.name, r, script)
+		return func() { h.begun(u, err) }
+	})
+}
+
+// record is a new folder's, as far as it is the same for all.
+func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
+	return &runner.Record{
+		Rank: r, Incarnation: runner.Incarnation(i), Boot: h.Self.Boot, Nonce: journal.Random(), Run: h.Run.Path,
+	}
+}
+
+// start does what begin has decided.
+func (h *hands) start(name string, r *runner.Record, script string) error {
+	index := map[model.GPUID]uint32{}
+	for _, v := range h.GPUs.Check(r.IDs()) {
+		if !v.Clean() {
+			return fmt.Errorf("%w: %s", errNotClean, v.GPU)
+		}
+		index[v.GPU] = v.Index
+	}
+	for i := range r.GPUs {
+		r.GPUs[i].Index = index[r.GPUs[i].ID]
+	}
+	path, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, r, script) })
+	if err != nil {
+		return err
+	}
+	f, err := runner.Open(path)
+	if err == nil {
+		err = h.Runner.Start(f, r)
+		_ = f.Close() // nothing was written through it
+	}
+	if err != nil {
+		return &startError{err}
+	}
+	return nil
+}
+
+func (h *hands) begun(u *unit, err error) {
+	u.life.busy = false
+	_, made := errors.AsType[*startError](err)
+	switch {
+	case err == nil:
+		delete(h.later, u.record.Rank)
+	case made:
+		u.phase, u.life.alive, u.why = model.RankAssigned, false, err.Error()
+		h.Log.Error("a rank's supervisor cannot be started", "rank", u.record.Rank, "err", err)
+	default:
+		h.unmade(u, err)
+	}
+}
+
+// unmade takes back a unit whose folder could not be made.
+func (h *hands) unmade(u *unit, err error) {
+	h.book.drop(u)
+	h.later[u.record.Rank] = later(againSoon)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		h.recover(u.name)
+	case errors.Is(err, errNotClean):
+		h.Log.Info("a rank waits for its GPUs", "rank", u.record.Rank, "why", err)
+	default:
+		h.Log.Error("a rank's folder cannot be made", "rank", u.record.Rank, "err", err)
+	}
+}
+
+// recover takes a folder that is there, whatever the book knew: no rank is ever
+// started in it.
+func (h *hands) recover(name string) {
+	h.beside(func() func() {
+		path, _ := h.Journal.Path(name)
+		u, err := h.book.load(path)
+		return func() {
+			if err != nil {
+				h.Log.Error("a rank's folder cannot be read", "folder", name, "err", err)
+				return
+			}
+			if h.book.units[name] == nil {
+				h.book.put(u)
+			}
+		}
+	})
+}
+
+// refuse makes sure that a rank never starts here.
+func (h *hands) refuse(step fence.Action, u *unit) {
+	fresh := u == nil
+	if fresh {
+		if t, waits := h.later[step.Rank]; waits && !due(t) {
+			return
+		}
+		u = &unit{name: journal.Name(step.Incarnation, step.Rank), record: h.record(step.Rank, step.Incarnation), phase: model.RankAssigned}
+		h.book.put(u)
+	}
+	if u.life.busy || !due(u.retry) {
+		return
+	}
+	u.life.busy = true
+	record := u.record
+	h.beside(func() func() {
+		latch, alive, err := h.tombstone(u.name, record, fresh)
+		return func() { h.refused(u, latch, alive, err, fresh) }
+	})
+}
+
+// tombstone leaves the word never in a rank's latch, unless it has another.
+func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch string, alive bool, err error) {
+	if fresh {
+		if _, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, r, "") }); err != nil {
+			return "", false, err
+		}
+	}
+	err = h.book.folder(name, func(f *runner.Folder) error {
+		if latch, err = f.Latch(runner.LatchNever); err == nil && latch != runner.LatchNever {
+			_, alive = h.Runner.Adopt(f, r) // a supervisor that nobody knew of may be at work
+		}
+		return err
+	})
+	return latch, alive, err
+}
+
+func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool) {
+	u.life.busy, u.retry = false, later(againSoon)
+	if err != nil && fresh {
+		h.unmade(u, err)
+		return
+	}
+	if err != nil {
+		h.Log.Error("a rank cannot be refused", "rank", u.record.Rank, "err", err)
+		return
+	}
+	u.order(func(o *runner.Orders) { o.Refuse = true })
+	switch {
+	case u.phase.Ended():
+	case latch == runner.LatchNever:
+		u.phase = model.RankNever
+		if u.why == "" {
+			u.why = "it was no longer wanted before it had started"
+		}
+	case alive:
+		u.life.alive = true
+		u.phase = model.RankRunning
+	case !u.life.alive:
+		h.book.reread(u) // it was started, and nobody watches it: or it has even ended
+	}
+}
+
+// hostOf is the host of an address.
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host
+}

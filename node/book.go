@@ -1,0 +1,180 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// book holds a node's units: all whose end the cluster has not confirmed, and while
+// a restored cluster is being told, those that have ended before.
+type book struct {
+	*core
+	units   map[string]*unit // by the folder's name
+	index   map[key]*unit
+	loading bool // ended ranks are being read: nothing may begin
+	ended   func(*unit)
+}
+
+func newBook(c *core) *book {
+	return &book{core: c, units: map[string]*unit{}, index: map[key]*unit{}, ended: func(*unit) {}}
+}
+
+func (b *book) put(u *unit) {
+	b.units[u.name] = u
+	b.index[u.key()] = u
+}
+
+func (b *book) drop(u *unit) {
+	delete(b.units, u.name)
+	if b.index[u.key()] == u {
+		delete(b.index, u.key())
+	}
+}
+
+// sorted lists the units: those that have not ended first, then in order of rank.
+func (b *book) sorted() []*unit {
+	out := make([]*unit, 0, len(b.units))
+	for _, u := range b.units {
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(x, y *unit) int {
+		if x.phase.Ended() != y.phase.Ended() {
+			if y.phase.Ended() {
+				return -1
+			}
+			return 1
+		}
+		return x.record.Rank.Compare(y.record.Rank)
+	})
+	return out
+}
+
+func (b *book) locals() []fence.Local {
+	out := make([]fence.Local, 0, len(b.units))
+	for _, u := range b.units {
+		out = append(out, u.local())
+	}
+	return out
+}
+
+// frozen says that a rank stands still.
+func (b *book) frozen() bool {
+	for _, u := range b.units {
+		if !u.phase.Ended() && (u.status.Frozen != 0 || u.desk.Freeze > u.desk.Thaw) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortest is the shortest T of the ranks that have not ended; 0: there is none.
+func (b *book) shortest() (t time.Duration) {
+	for _, u := range b.units {
+		if f := u.record.Frozen.T; !u.phase.Ended() && f > 0 && (t == 0 || f < t) {
+			t = f
+		}
+	}
+	return t
+}
+
+// uses says that a rank of this node may be on a GPU.
+func (b *book) uses(id model.GPUID) bool {
+	for _, u := range b.units {
+		if u.holds(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// confirm notes what the cluster has been told.
+func (b *book) confirm(phases map[*unit]model.RankPhase, index uint64) {
+	for u, phase := range phases {
+		if phase > u.told.phase {
+			u.told.phase = phase
+		}
+		u.told.index = max(u.told.index, index)
+	}
+}
+
+// news takes what a supervisor has to say.
+func (b *book) news(e runner.Event) {
+	u := b.units[e.Name]
+	switch {
+	case u == nil:
+	case e.Gone:
+		u.life.alive = false
+		b.reread(u)
+	case e.Status.Nonce != u.record.Nonce:
+	default:
+		u.status = e.Status
+		if e.Status.Phase == model.RankExited {
+			b.reread(u)
+		} else if !u.phase.Ended() {
+			u.phase = max(u.phase, e.Status.Phase)
+		}
+	}
+}
+
+// reread looks on the disk how far a unit has got.
+func (b *book) reread(u *unit) {
+	if u.phase.Ended() {
+		return
+	}
+	b.beside(func() func() {
+		phase, exit, err := b.phase(u.name)
+		status, statusErr := b.Run.Status(u.name)
+		return func() {
+			if err != nil {
+				b.Log.Error("a rank's folder cannot be read", "folder", u.name, "err", err)
+				u.retry = later(time.Second)
+				return
+			}
+			if statusErr == nil && status.Nonce == u.record.Nonce {
+				u.status = status
+			}
+			b.found(u, phase, exit)
+		}
+	})
+}
+
+// found takes what the disk says of a unit.
+func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
+	if u.phase.Ended() || !phase.Ended() && u.life.alive {
+		return
+	}
+	u.phase, u.exit = phase, exit
+	if phase == model.RankExited {
+		b.ended(u)
+	}
+}
+
+// phase reads a folder's phase.
+func (b *book) phase(name string) (model.RankPhase, model.Exit, error) {
+	var phase model.RankPhase
+	var exit model.Exit
+	err := b.folder(name, func(f *runner.Folder) (err error) {
+		phase, exit, err = f.Phase()
+		return err
+	})
+	return phase, exit, err
+}
+
+// folder opens a unit's folder for as long as use lasts.
+func (b *book) folder(name string, use func(*runner.Folder) error) error {
+	path, ok := b.Journal.Path(name)
+	if !ok {
+		return errNoFolder
+	}
+	f, err := runner.Open(path)
+	if err != nil {
+		return err
+	}
+	err = use(f)
+	_ = f.Close() // it was open to find files, not to write
+	return err
+}

@@ -1,0 +1,68 @@
+package node
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+)
+
+// cleaner shows that nothing of their last owners is left on GPUs.
+type cleaner struct {
+	*core
+	book   *book
+	teller *teller
+	busy   map[model.Cleaned]bool // are being looked at
+	retry  time.Time
+}
+
+func newCleaner(c *core, b *book, t *teller) *cleaner {
+	return &cleaner{core: c, book: b, teller: t, busy: map[model.Cleaned]bool{}}
+}
+
+// show looks at all slots that a plan asks for in one go. Those that the set asks
+// for only because it is older than what was told are left out.
+func (c *cleaner) show(steps []fence.Action, index uint64) {
+	c.teller.forget(index)
+	if !due(c.retry) {
+		return
+	}
+	var words []model.Cleaned
+	var gpus []model.GPUID
+	for _, step := range steps {
+		if word := step.Cleaned(); !c.busy[word] && !c.teller.said(word) {
+			c.busy[word] = true
+			words, gpus = append(words, word), append(gpus, word.Slot.GPU)
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	c.beside(func() func() {
+		verdicts := c.GPUs.Check(gpus)
+		return func() {
+			for i, v := range verdicts {
+				delete(c.busy, words[i])
+				if v.Clean() {
+					c.teller.say(words[i])
+					continue
+				}
+				c.retry = later(againSoon)
+				c.sweep(words[i].Rank)
+				c.Log.Warn("a GPU is not clean yet", "gpu", v.GPU, "rank", words[i].Rank, "processes", len(v.Processes))
+			}
+		}
+	})
+}
+
+// sweep kills what a rank that has ended has left all the same.
+func (c *cleaner) sweep(rank model.RankKey) {
+	for _, u := range c.book.units {
+		if u.record.Rank == rank && u.phase.Ended() && !u.life.alive {
+			c.beside(func() func() {
+				c.Runner.Bury(u.record, u.status)
+				return func() {}
+			})
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/journal"
+)
+
+const (
+	renewEvery = 2 * time.Second
+	patience   = 3 * time.Second // of a call
+	againSoon  = 200 * time.Millisecond
+	againLater = 5 * time.Second // after a refusal that only a person can change
+	maxFolders = 2000            // in a registration; further ends are reported after it
+	keepGrants = 20
+	markFile   = "mark"
+)
+
+// contact keeps the node registered and its lease renewed.
+type contact struct {
+	*core
+	book    *book
+	lease   fence.Lease
+	session string
+	grants  []grant           // the newest of them
+	known   model.Incarnation // that the node was last registered in
+	busy    bool              // a registration is under way
+	nextReg time.Time
+	next    time.Time // renewal
+	refused string    // why the last registration was
+}
+
+// grant is an accepted renewal.
+type grant struct {
+	index uint64 // of a state that holds it
+	start fence.Boot
+}
+
+func newContact(c *core, b *book) *contact {
+	k := &contact{core: c, book: b, session: journal.Random()}
+	var mark fence.Mark
+	if c.Journal.Get(markFile, &mark) == nil {
+		k.lease = fence.Restore(mark, c.Self.Boot)
+		k.known = mark.Registration.Incarnation
+	}
+	return k
+}
+
+// register makes the agent known with everything that its folder knows.
+func (k *contact) register() {
+	if k.busy || !due(k.nextReg) {
+		return
+	}
+	k.busy = true
+	body, phases := k.card()
+	k.beside(func() func() {
+		body.Devices = k.GPUs.Inventory()
+		ctx, cancel := context.WithTimeout(k.ctx, 3*patience)
+		defer cancel()
+		answer, err := k.Cluster.Register(ctx, body)
+		return func() {
+			k.busy, k.nextReg = false, later(againSoon)
+			switch {
+			case err != nil:
+				k.complain(err.Error())
+			case answer.Code != model.CodeOK:
+				k.complain(answer.Code.String() + ": " + answer.Detail)
+				k.nextReg = later(againLater)
+			default:
+				k.registered(answer, phases)
+			}
+		}
+	})
+}
+
+// card is what the agent registers with, and what the cluster knows after that.
+func (k *contact) card() (*agentwire.Register, map[*unit]model.RankPhase) {
+	s := k.Self
+	body := &agentwire.Register{
+		Node: s.Node, Machine: s.Machine, Boot: s.Boot, Lineage: k.Journal.Lineage(), Session: k.session,
+		Hostname: s.Hostname, Address: s.Address, Version: s.Version, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
+	}
+	phases := map[*unit]model.RankPhase{}
+	units := k.book.sorted()
+	for _, u := range units[:min(len(units), maxFolders)] {
+		body.Folders = append(body.Folders, model.Folder{
+			Rank: u.record.Rank, Incarnation: model.Incarnation(u.record.Incarnation), Running: !u.phase.Ended(), GPUs: u.record.IDs(),
+		})
+		if p, ok := u.progress(hostOf(s.Address)); ok {
+			phases[u] = p.Phase
+			body.Reports = append(body.Reports, p)
+		}
+	}
+	return body, phases
+}
+
+// complain says once why the cluster does not take the node.
+func (k *contact) complain(why string) {
+	if why != k.refused {
+		k.Log.Warn("the node is not registered and goes on asking", "node", k.Self.Node, "why", why)
+		k.refused = why
+	}
+}
+
+func (k *contact) registered(answer *agentwire.Registered, phases map[*unit]model.RankPhase) {
+	reg := fence.Registration{Incarnation: answer.Incarnation, Node: k.Self.Node, Epoch: answer.Epoch}
+	if !k.lease.Registered(reg) {
+		return
+	}
+	k.refused = ""
+	k.book.confirm(phases, answer.Index)
+	k.heard(answer.Peers)
+	if k.known != answer.Incarnation && !k.known.IsZero() {
+		k.grants = nil
+		k.book.recall()
+	}
+	k.known, k.next = answer.Incarnation, time.Time{}
+	k.Log.Info("registered", "node", k.Self.Node, "epoch", answer.Epoch)
+	mark := k.lease.Mark(k.Self.Boot)
+	k.beside(func() func() {
+		err := k.Journal.Put(markFile, mark)
+		return func() {
+			if err != nil {
+				k.Log.Warn("the mark of the lease cannot be saved", "err", err)
+			}
+		}
+	})
+}
+
+// heard takes the peers' addresses as an answer tells them.
+func (k *contact) heard(peers []string) {
+	if len(peers) == 0 {
+		return
+	}
+	for _, p := range k.Peers {
+		if !slices.Contains(peers, p) {
+			peers = append(peers, p)
+		}
+	}
+	k.Cluster.SetPeers(peers)
+}
+
+// hurry has the next renewal sent at once.
+func (k *contact) hurry() { k.next = time.Time{} }
+
+// renew sends a renewal every two seconds, answered or not.
+func (k *contact) renew(now fence.Boot) {
+	if !due(k.next) {
+		return
+	}
+	r, ok := k.lease.Send(now)
+	if !ok {
+		return
+	}
+	k.next = later(renewEvery)
+	k.beside(func() func() {
+		q := &agentwire.Renew{Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq, Samples: k.GPUs.Samples()}
+		ctx, cancel := context.WithTimeout(k.ctx, patience)
+		defer cancel()
+		answer, err := k.Cluster.Renew(ctx, q)
+		return func() {
+			if err == nil {
+				k.renewed(r, answer)
+			} else {
+				k.Log.Debug("a renewal had no answer", "err", err)
+			}
+		}
+	})
+}
+
+func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
+	k.heard(answer.Peers)
+	if answer.Code != model.CodeOK {
+		k.lease.Refused(r, answer.Code, answer.Newest)
+		k.Log.Debug("a renewal was refused", "code", answer.Code)
+		return
+	}
+	if !k.lease.Accepted(r) {
+		return
+	}
+	k.grants = append(k.grants[max(0, len(k.grants)-keepGrants):], grant{answer.Index, k.lease.Start()})
+	if err := k.Run.SetLease(time.Duration(k.lease.Start())); err != nil {
+		k.Log.Error("the lease cannot be passed on to the supervisors", "folder", k.Run.Path, "err", err)
+	}
+}
+
+// refuse takes a code that may say that the agent must register again.
+func (k *contact) refuse(reg fence.Registration, code model.Code) {
+	k.lease.Refused(fence.Renewal{Registration: reg}, code, 0)
+}
+
+// startFor is the start of the lease as far as it may begin what a set of that
+// index names: by a renewal that the set's state holds. A newer one may have been
+// accepted after what the set names was given up, since the lease is the node's;
+// what runs already is safe from that by its guard, which has begun by then.
+func (k *contact) startFor(index uint64) (start fence.Boot) {
+	for _, g := range k.grants {
+		if g.index <= index {
+			start = max(start, g.start)
+		}
+	}
+	return start
+}

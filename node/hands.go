@@ -1,0 +1,241 @@
+package node
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// hands carry out plans.
+type hands struct {
+	*core
+	contact *contact
+	puller  *puller
+	book    *book
+	blobs   *blobs
+	cleaner *cleaner
+	later   map[model.RankKey]time.Time // starts that could not be made are tried again then
+	pruned  time.Time
+}
+
+func newHands(c *core, k *contact, p *puller, b *book, t *teller) *hands {
+	b.ended = t.tail
+	return &hands{
+		core: c, contact: k, puller: p, book: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t),
+		later: map[model.RankKey]time.Time{}, pruned: time.Now(),
+	}
+}
+
+// reconcile carries out the plan that follows from what is desired and what is
+// there.
+func (h *hands) reconcile(now fence.Boot) {
+	set := h.puller.set
+	if set == nil || h.book.loading {
+		return
+	}
+	wanted := make(map[model.RankKey]*model.Assignment, len(set.Ranks))
+	for i := range set.Ranks {
+		wanted[set.Ranks[i].Rank] = &set.Ranks[i]
+	}
+	start := h.contact.startFor(set.Index)
+	var clean []fence.Action
+	for _, step := range fence.Reconcile(set, h.book.locals()) {
+		w := wanted[step.Rank]
+		switch {
+		case step.Do == fence.DoClean:
+			clean = append(clean, step)
+		case !step.Do.Begins():
+			h.act(step, set)
+		case w != nil && fence.MayStart(now, start, w.Frozen):
+			h.advance(step, w, start)
+		}
+	}
+	h.cleaner.show(clean, set.Index)
+}
+
+// act does one step of a plan that begins nothing. What fails comes again with the
+// next plan.
+func (h *hands) act(step fence.Action, set *model.Desired) {
+	u := h.book.index[key{step.Rank, step.Incarnation}]
+	if step.Do == fence.DoRefuse {
+		h.refuse(step, u)
+		return
+	}
+	if u == nil {
+		return
+	}
+	switch step.Do {
+	case fence.DoKill:
+		u.order(func(o *runner.Orders) { o.Kill, o.Refuse = true, true })
+	case fence.DoStop:
+		u.order(func(o *runner.Orders) { o.Stop = step.Reason })
+	case fence.DoReport:
+		if u.told.index <= set.Index { // else the set is older than what was told
+			u.told.phase = min(u.told.phase, model.RankRunning)
+		}
+	case fence.DoAdopt:
+		h.adopt(u, set.Incarnation)
+	case fence.DoRefuse, fence.DoClean, fence.DoRun, fence.DoStart, fence.DoPrepare:
+	}
+}
+
+// advance does one step that begins something.
+func (h *hands) advance(step fence.Action, w *model.Assignment, start fence.Boot) {
+	if step.Do != fence.DoRun {
+		h.begin(w, start)
+		return
+	}
+	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil {
+		u.order(func(o *runner.Orders) { o.Run, o.Gang = true, w.Gang })
+	}
+}
+
+// adopt writes down that a rank is desired under another incarnation.
+func (h *hands) adopt(u *unit, i model.Incarnation) {
+	if u.life.busy || !due(u.retry) {
+		return
+	}
+	u.life.busy = true
+	record := *u.record
+	record.Incarnation = runner.Incarnation(i)
+	h.beside(func() func() {
+		err := h.book.folder(u.name, func(f *runner.Folder) error { return f.SetRecord(&record) })
+		return func() {
+			u.life.busy, u.retry = false, later(againSoon)
+			if err != nil {
+				h.Log.Error("a rank's record cannot be written", "folder", u.name, "err", err)
+				return
+			}
+			h.book.drop(u)
+			u.record = &record
+			h.book.put(u)
+		}
+	})
+}
+
+// dispatch tells supervisors what has changed for them.
+func (h *hands) dispatch() {
+	for _, u := range h.book.units {
+		if u.life.alive && u.desk.version != u.desk.sent && !u.desk.sending && due(u.retry) {
+			h.send(u)
+		}
+	}
+}
+
+func (h *hands) send(u *unit) {
+	u.desk.sending = true
+	version, orders, record := u.desk.version, u.desk.Orders, u.record
+	h.beside(func() func() {
+		err := runner.RunFolder{Path: record.Run, Boot: h.Run.Boot}.SetOrders(u.name, orders)
+		if err == nil {
+			_ = h.Runner.Wake(record) // one that is not there yet, or no more, reads them or needs none
+		}
+		return func() {
+			u.desk.sending = false
+			if err != nil {
+				u.retry = later(againSoon)
+				h.Log.Error("a supervisor cannot be told what to do", "rank", record.Rank, "err", err)
+				return
+			}
+			u.desk.sent = version
+		}
+	})
+}
+
+// bury ends what is left of ranks whose supervisors are gone, and writes down that
+// they were killed.
+func (h *hands) bury() {
+	for _, u := range h.book.units {
+		if u.phase == model.RankRunning && !u.life.alive && !u.life.past && !u.life.busy && due(u.retry) {
+			u.life.busy = true
+			record, status := u.record, u.status
+			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill, Delivered: status.Delivered}
+			h.beside(func() func() {
+				buried, err := h.inter(u.name, record, status, exit)
+				return func() { h.buried(u, buried, err) }
+			})
+		}
+	}
+}
+
+// inter kills what is left of a rank, and writes its end down once nothing is.
+func (h *hands) inter(name string, r *runner.Record, s runner.Status, exit model.Exit) (bool, error) {
+	for pause := time.Millisecond; !h.Runner.Bury(r, s); pause *= 2 {
+		if pause > againSoon {
+			return false, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-h.ctx.Done():
+			return false, nil
+		}
+	}
+	return true, h.book.folder(name, func(f *runner.Folder) error {
+		if _, err := f.Exit(); err == nil {
+			return nil // its supervisor was faster
+		}
+		if err := f.SetExit(exit); err != nil {
+			return err
+		}
+		return f.SyncExit()
+	})
+}
+
+func (h *hands) buried(u *unit, buried bool, err error) {
+	u.life.busy, u.retry = false, later(againSoon)
+	if err != nil {
+		h.Log.Error("the end of a rank cannot be written down", "rank", u.record.Rank, "err", err)
+	}
+	if buried && err == nil {
+		h.Log.Warn("a rank's supervisor was killed; what it had left was ended", "rank", u.record.Rank)
+		h.book.reread(u)
+	}
+}
+
+// tidy lets go of ranks that have ended, once the cluster knows and wants no more
+// of them.
+func (h *hands) tidy() {
+	for _, u := range h.book.units {
+		known := u.life.past || u.told.phase >= u.phase && u.told.index <= h.puller.index()
+		if u.phase.Ended() && known && !u.life.alive && !u.life.busy && due(u.retry) &&
+			h.puller.set != nil && !h.book.loading && !h.puller.names(u.record.Rank) {
+			h.release(u)
+		}
+	}
+	if len(h.book.units) == 0 {
+		clear(h.later)
+	}
+}
+
+func (h *hands) release(u *unit) {
+	u.life.busy = true
+	prune := time.Since(h.pruned) > time.Minute
+	if prune {
+		h.pruned = time.Now()
+	}
+	h.beside(func() func() {
+		err := h.Journal.Confirm(u.name)
+		h.Run.Forget(u.name)
+		if prune {
+			h.prune()
+		}
+		return func() {
+			u.life.busy, u.retry = false, later(againSoon)
+			if err != nil {
+				h.Log.Error("an ended rank's folder cannot be put away", "folder", u.name, "err", err)
+				return
+			}
+			h.book.drop(u)
+		}
+	})
+}
+
+func (h *hands) prune() {
+	if gone, err := h.Journal.Prune(time.Now()); err != nil {
+		h.Log.Error("old ranks' folders cannot be removed", "err", err)
+	} else if len(gone) > 0 {
+		h.Log.Info("removed old ranks' folders", "count", len(gone))
+	}
+}

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/berth-gpu/berth/node/journal"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// DefaultRunDir is where run folders are unless somebody says otherwise: in memory
+// on every Linux, and gone with the kernel.
+const DefaultRunDir = "/dev/shm"
+
+// runFile remembers where the run folder of this life of the kernel is.
+const runFile = "run"
+
+// OpenRun makes the run folder of a data folder, in memory below dir. Supervisors
+// of an agent before this one may be using another: then that is used on. If none
+// can be made below dir it lies in the data folder, and the warning says what that
+// costs.
+func OpenRun(j *journal.Journal, boot, dir string) (run runner.RunFolder, warning string, err error) {
+	var had runner.RunFolder
+	if j.Get(runFile, &had) == nil && had.Boot == boot && own(had.Path) == nil {
+		return had, "", nil
+	}
+	run = runner.RunFolder{Path: filepath.Join(cmp.Or(dir, DefaultRunDir), "berth-"+j.Lineage()), Boot: boot}
+	if err := makeOwn(run.Path); err != nil {
+		warning = fmt.Sprintf("no run folder in memory (%v): supervisors read their lease from the data folder, "+
+			"and one that has to wait for a disk that hangs may be late for its fence", err)
+		run.Path = filepath.Join(j.Dir(), "run.d")
+		if err := makeOwn(run.Path); err != nil {
+			return run, "", err
+		}
+	}
+	return run, warning, j.Put(runFile, run)
+}
+
+func makeOwn(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return own(path)
+}
+
+// own says that a path is a folder of this user that no other may write to.
+func own(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s is there already and is not a folder of this user alone", path)
+	}
+	return nil
+}
+
+// MachineID is what names this hardware: the mainboard's number, which only root
+// can read, or else that of the installed system.
+func MachineID() (string, error) {
+	for _, path := range []string{"/sys/class/dmi/id/product_uuid", "/etc/machine-id"} {
+		data, err := os.ReadFile(path) //nolint:gosec // one of two
+		if id := strings.ToLower(strings.TrimSpace(string(data))); err == nil && id != "" {
+			return id, nil
+		}
+	}
+	return "", errors.New("this machine has neither a product uuid nor /etc/machine-id: run systemd-machine-id-setup")
+}
+
+// MemoryMB is how much memory this host has; 0 if it does not say.
+func MemoryMB() uint32 {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "MemTotal:" {
+			kb, _ := strconv.ParseUint(f[1], 10, 42)
+			return uint32(kb >> 10) //nolint:gosec // 42 bits less 10
+		}
+	}
+	return 0
+}

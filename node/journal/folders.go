@@ -1,0 +1,168 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func sortBy(names []string, compare func(a, b string) int) { slices.SortFunc(names, compare) }
+
+// remember notes a folder; the lock is held, or nobody else has the journal yet.
+func (j *Journal) remember(name string) {
+	if r, ok := rankOf(name); ok {
+		j.names[r] = append(j.names[r], name)
+	}
+}
+
+// Create makes a folder, filled by fill, under a name that was never given before;
+// fs.ErrExist: it was. It returns the folder's path.
+func (j *Journal) Create(name string, fill func(dir string) error) (string, error) {
+	if j.Has(name) {
+		return "", fs.ErrExist
+	}
+	path := filepath.Join(j.dir, attemptsDir, name)
+	making := filepath.Join(j.dir, attemptsDir, newPrefix+name)
+	if err := os.Mkdir(making, 0o700); err != nil {
+		return "", err
+	}
+	err := fill(making)
+	if err == nil {
+		err = os.Rename(making, path) // fails if there is one: no folder is ever empty
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(making))
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.remember(name)
+	return path, nil
+}
+
+// Has says that a folder of that name is there.
+func (j *Journal) Has(name string) bool {
+	r, ok := rankOf(name)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return ok && slices.Contains(j.names[r], name)
+}
+
+// Open are the paths of the folders whose end the cluster has not confirmed.
+func (j *Journal) Open() ([]string, error) { return j.paths(attemptsDir) }
+
+// Ended are the paths of the newest folders whose end it has, at most n.
+func (j *Journal) Ended(n int) []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []string
+	for _, name := range j.ended[max(0, len(j.ended)-n):] {
+		out = append(out, filepath.Join(j.dir, endedDir, name))
+	}
+	return out
+}
+
+func (j *Journal) paths(sub string) ([]string, error) {
+	names, err := j.list(sub)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var out []string
+	for _, name := range names {
+		if _, ok := rankOf(name); ok && !strings.HasPrefix(name, newPrefix) {
+			out = append(out, filepath.Join(j.dir, sub, name))
+		}
+	}
+	return out, nil
+}
+
+// Path is where the folder of that name is now.
+func (j *Journal) Path(name string) (string, bool) {
+	for _, sub := range []string{attemptsDir, endedDir, attemptsDir} { // it may move meanwhile, one way
+		path := filepath.Join(j.dir, sub, name)
+		if _, err := os.Lstat(path); err == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// Find is the path of the folder of a rank, the newest if the name came again after
+// a restore.
+func (j *Journal) Find(r model.RankKey) (string, bool) {
+	j.mu.Lock()
+	names := slices.Clone(j.names[r])
+	j.mu.Unlock()
+	for _, name := range slices.Backward(names) {
+		if path, ok := j.Path(name); ok {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// Confirm puts a folder among those whose end the cluster has.
+func (j *Journal) Confirm(name string) error {
+	to := filepath.Join(j.dir, endedDir, name)
+	if err := os.Rename(filepath.Join(j.dir, attemptsDir, name), to); err != nil {
+		return err
+	}
+	now := time.Now()
+	if err := os.Chtimes(to, now, now); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ended = append(j.ended, name)
+	return nil
+}
+
+// Prune removes what has been ended for too long, and the oldest of too many. It
+// returns the names.
+func (j *Journal) Prune(now time.Time) ([]string, error) {
+	var gone []string
+	for {
+		name, ok := j.oldest(now)
+		if !ok {
+			return gone, nil
+		}
+		if err := os.RemoveAll(filepath.Join(j.dir, endedDir, name)); err != nil {
+			return gone, err
+		}
+		j.forget(name)
+		gone = append(gone, name)
+	}
+}
+
+// oldest is the next folder to remove.
+func (j *Journal) oldest(now time.Time) (string, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.ended) <= keepLeast {
+		return "", false
+	}
+	name := j.ended[0]
+	if len(j.ended) > keepMost {
+		return name, true
+	}
+	info, err := os.Lstat(filepath.Join(j.dir, endedDir, name))
+	return name, err != nil || now.Sub(info.ModTime()) > keepFor
+}
+
+func (j *Journal) forget(name string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ended = slices.DeleteFunc(j.ended, func(n string) bool { return n == name })
+	if r, ok := rankOf(name); ok {
+		j.names[r] = slices.DeleteFunc(j.names[r], func(n string) bool { return n == name })
+		if len(j.names[r]) == 0 {
+			delete(j.names, r)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+// Package nodeapi is what an agent serves to the peers over HTTP: the output of the
+// ranks on its node.
+//
+//	GET /node/healthz
+//	GET /node/logs?job=17&task=0&attempt=1&rank=0&stream=stdout&tail=100&follow=true
+//
+// Numbers and two words are all that a request can say: no name of a file comes
+// from outside. With tail the answer begins with that many last lines; with follow
+// it goes on until the rank has ended and everything is sent. A part of the output
+// that was given up for its size is left out, and a line says so.
+//
+// Whoever takes too long to read is cut off: each piece must be taken within a
+// limit.
+package nodeapi
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// The paths.
+const (
+	PathHealth = "/node/healthz"
+	PathLogs   = "/node/logs"
+)
+
+// Bounds of a connection.
+const (
+	headerLimit = 5 * time.Second
+	writeLimit  = 30 * time.Second // for each piece
+	idleLimit   = 2 * time.Minute
+	maxHeader   = 16 << 10
+)
+
+// Stream is one of a job's two outputs.
+type Stream string
+
+// The streams.
+const (
+	Stdout Stream = "stdout"
+	Stderr Stream = "stderr"
+)
+
+// Logs finds output. Its methods may be called from any goroutine.
+type Logs interface {
+	// Open opens what a rank has written so far; fs.ErrNotExist: nothing is here.
+	Open(model.RankKey, Stream) (*os.File, error)
+	// Ended says that the rank writes no more.
+	Ended(model.RankKey) bool
+}
+
+// Server serves.
+type Server struct {
+	logs Logs
+	http *http.Server
+}
+
+// New makes a server.
+func New(logs Logs, log *slog.Logger) *Server {
+	s := &Server{logs: logs}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+PathHealth, s.health)
+	mux.HandleFunc("GET "+PathLogs, s.serveLogs)
+	s.http = &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Serve answers on a listener until Close; then it returns nil.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close cuts everybody off.
+func (s *Server) Close() error { return s.http.Close() }
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+func (s *Server) serveLogs(w http.ResponseWriter, r *http.Request) {
+	q, err := parse(r.URL.Query())
+	if err != nil {
+		refuse(w, http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
+		return
+	}
+	f, err := s.logs.Open(q.rank, q.stream)
+	if err != nil && (!errors.Is(err, fs.ErrNotExist) || !q.follow || s.logs.Ended(q.rank)) {
+		code, status := wire.CodeInternal, http.StatusInternalServerError
+		if errors.Is(err, fs.ErrNotExist) {
+			code, status = wire.CodeNotFound, http.StatusNotFound
+		}
+		refuse(w, status, code, "this node has no "+string(q.stream)+" of rank "+q.rank.String())
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set(wire.HeaderSource, "node")
+	out := &sender{to: w, control: http.NewResponseController(w)}
+	if err := s.send(r.Context(), out, f, q); err != nil {
+		out.abort()
+	}
+}
+
+func refuse(w http.ResponseWriter, status int, code, detail string) {
+	w.Header().Set("Content-Type", wire.ProblemType)
+	w.Header().Set(wire.HeaderCode, code)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(&wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail})
+}

@@ -1,0 +1,29 @@
+// Package runner says how a node runs one rank: what is written down about it,
+// and what is asked of those who start and watch it.
+//
+// Each rank has a folder and a supervisor, a small process that outlives the
+// agent. Agent and supervisor share nothing but files:
+//
+//	in the rank's folder, on disk      written by
+//	  rank.json     what is to run     the agent, before the folder has its name
+//	  script        if the job has one the agent
+//	  latch         started | never    whoever comes first, once and for ever
+//	  exit.json     how it ended       the supervisor; the agent if that was killed
+//	  stdout stderr the output         the supervisor
+//	  work/         working folder     the job, unless it names another
+//	in the node's run folder, in memory
+//	  NAME.orders   what is wanted     the agent
+//	  NAME.status   how far it is      the supervisor
+//	  lease         start of the lease the agent
+//	  events        a pipe to the agent, which reads of each new status there
+//
+// Within one life of the kernel whatever was written can be read by whoever comes
+// after, synced or not; so nothing here is synced but exit.json. A power cut may
+// take the rest. What was not synced then speaks of processes that died with the
+// kernel, and the node registers with another boot id, by which the cluster gives
+// up all that ran there before anything new can start. That holds for the latch,
+// too: no attempt that it guards is ever named again after a reboot.
+//
+// The folder in memory is there so that no supervisor has to wait for a disk that
+// hangs before it obeys its fence.
+package runner

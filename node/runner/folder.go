@@ -1,0 +1,181 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// The names of a rank's files.
+const (
+	recordFile = "rank.json"
+	exitFile   = "exit.json"
+	latchFile  = "latch"
+	ScriptFile = "script"
+	WorkFolder = "work"
+	StdoutFile = "stdout"
+	StderrFile = "stderr"
+)
+
+// The latch's words.
+const (
+	LatchStarted = "started"
+	LatchNever   = "never"
+)
+
+// maxFile bounds what is read of a small file, in bytes.
+const maxFile = 1 << 20
+
+// Folder is a rank's folder. It stays the same when it is moved.
+type Folder struct {
+	path string
+	root *os.Root
+}
+
+// Fill writes a new folder's first files.
+func Fill(dir string, r *Record, script string) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if script != "" {
+		if err := os.WriteFile(filepath.Join(dir, ScriptFile), []byte(script), 0o700); err != nil { //nolint:gosec // it is to be executed
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, recordFile), data, 0o600)
+}
+
+// Open opens the folder at a path.
+func Open(path string) (*Folder, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{path: path, root: root}, nil
+}
+
+// Close lets go of the folder.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// Path is where the folder was when it was opened.
+func (f *Folder) Path() string { return f.path }
+
+// Name is the last part of the path. It stays the same for ever.
+func (f *Folder) Name() string { return filepath.Base(f.path) }
+
+// Create makes one of the folder's files, or opens it to go on at its end.
+func (f *Folder) Create(name string) (*os.File, error) {
+	return f.root.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+}
+
+// Record reads what is to run.
+func (f *Folder) Record() (*Record, error) {
+	r := new(Record)
+	return r, f.get(recordFile, r)
+}
+
+// SetRecord replaces the record.
+func (f *Folder) SetRecord(r *Record) error { return f.put(recordFile, r) }
+
+// Latch decides for ever whether the rank starts, and returns what was decided.
+// It is a symbolic link whose target is the word: it comes into being whole, or
+// fails because it is there.
+func (f *Folder) Latch(want string) (string, error) {
+	err := f.root.Symlink(want, latchFile)
+	if !errors.Is(err, fs.ErrExist) {
+		return want, err
+	}
+	return f.root.Readlink(latchFile)
+}
+
+// Exit reads how the rank ended; fs.ErrNotExist: nothing is known of an end.
+func (f *Folder) Exit() (model.Exit, error) {
+	var e model.Exit
+	return e, f.get(exitFile, &e)
+}
+
+// SetExit writes down how the rank ended. Who reads it from now on sees it; what a
+// power cut spares is decided by SyncExit.
+func (f *Folder) SetExit(e model.Exit) error { return f.put(exitFile, &e) }
+
+// SyncExit makes the end outlast a power cut.
+func (f *Folder) SyncExit() error {
+	return errors.Join(f.sync(exitFile), f.sync("."))
+}
+
+func (f *Folder) sync(name string) error {
+	file, err := f.root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// Phase is how far a rank got that nobody watches any more. Running means that it
+// was started and has left no word of its end; assigned, that its start broke off.
+func (f *Folder) Phase() (model.RankPhase, model.Exit, error) {
+	exit, err := f.Exit()
+	if err == nil {
+		return model.RankExited, exit, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !torn(err) {
+		return 0, model.Exit{}, err
+	}
+	switch latch, err := f.root.Readlink(latchFile); {
+	case errors.Is(err, fs.ErrNotExist):
+		return model.RankAssigned, model.Exit{}, nil
+	case err != nil:
+		return 0, model.Exit{}, err
+	case latch == LatchNever:
+		return model.RankNever, model.Exit{}, nil
+	}
+	return model.RankRunning, model.Exit{}, nil
+}
+
+// torn says that a file was cut off, as only a power cut does.
+func torn(err error) bool {
+	var broken *tornError
+	return errors.As(err, &broken)
+}
+
+type tornError struct{ err error }
+
+func (e *tornError) Error() string { return e.err.Error() }
+func (e *tornError) Unwrap() error { return e.err }
+
+func (f *Folder) get(name string, v any) error {
+	data, err := f.root.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return decode(filepath.Join(f.path, name), data, v)
+}
+
+func decode(path string, data []byte, v any) error {
+	if len(data) > maxFile {
+		return fmt.Errorf("%s: %d bytes are too many", path, len(data))
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return &tornError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return nil
+}
+
+// put replaces a file as a whole.
+func (f *Folder) put(name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	next := name + ".new"
+	if err := f.root.WriteFile(next, data, 0o600); err != nil {
+		return err
+	}
+	return f.root.Rename(next, name)
+}

@@ -1,0 +1,52 @@
+package process
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// maxEvent is what a pipe takes in one piece, in bytes.
+const maxEvent = 4096
+
+// wakeAgent writes an event into the pipe, if an agent is there to read it. One
+// that is away, or does not keep up, finds the status later.
+func wakeAgent(path string, e runner.Event) {
+	line, err := json.Marshal(e)
+	if err != nil || len(line) >= maxEvent {
+		return
+	}
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return
+	}
+	_, _ = unix.Write(fd, append(line, '\n'))
+	_ = unix.Close(fd)
+}
+
+// openEvents opens the pipe to read from. It is open for writing, too, so that it
+// does not end when no supervisor has it.
+func openEvents(path string) (*os.File, error) {
+	if err := unix.Mkfifo(path, 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("making the pipe %s: %w", path, err)
+	}
+	return os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0) //nolint:gosec // the node's own run folder
+}
+
+// readEvents passes events on until the pipe is closed.
+func readEvents(pipe *os.File, pass func(runner.Event)) {
+	lines := bufio.NewScanner(pipe)
+	for lines.Scan() {
+		var e runner.Event
+		if json.Unmarshal(lines.Bytes(), &e) == nil {
+			pass(e)
+		}
+	}
+}

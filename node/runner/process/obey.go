@@ -1,0 +1,214 @@
+package process
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+)
+
+// ending is how a rank comes to its end.
+type ending struct {
+	began   fence.Boot // when the process started
+	stopAt  fence.Boot // when the stop signal follows the checkpoint signal
+	killAt  fence.Boot // when the grace is over; 0: no stop has begun
+	asked   bool       // the stop signal has been sent
+	reached bool       // one of the signals found a process
+	exit    model.Exit // Delivered and Fenced as they come about, the rest at the end
+}
+
+// watch looks after the job's first process until it has ended, and returns how.
+func (s *supervisor) watch() model.Exit {
+	if s.status.Session == 0 {
+		return s.ending.exit
+	}
+	timer := time.NewTimer(watchEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-s.ends:
+			if r.pid == s.status.Session {
+				return r.exit
+			}
+			continue
+		case <-s.woken:
+			s.listen()
+		case <-timer.C:
+			s.listen()
+			timer.Reset(watchEvery)
+		}
+		now := s.look()
+		s.guard.Extend(now.Boot, fence.Boot(s.run.Lease()))
+		s.obey(now.Boot)
+	}
+}
+
+// obey carries out what the fence, the time limit and the agent ask for.
+func (s *supervisor) obey(now fence.Boot) {
+	e, f := &s.ending, &s.record.Frozen
+	verdict := s.guard.Verdict(now)
+	stop := s.orders.Stop
+	if f.TimeLimit > 0 && now.Sub(e.began) >= f.TimeLimit && model.ReasonTimeLimit.Outranks(stop) {
+		stop = model.ReasonTimeLimit
+	}
+	if verdict != fence.Run {
+		e.exit.Fenced = true
+	}
+	if verdict != fence.Run || stop != model.ReasonNone {
+		s.stop(now, stop)
+	}
+	if s.orders.Kill || verdict == fence.Kill || e.killAt > 0 && now >= e.killAt {
+		e.exit.Fenced = e.exit.Fenced || s.orders.Kill
+		s.kill()
+	}
+}
+
+// stop takes the steps that are due: checkpoint signal, stop signal. A stronger
+// reason on the way changes the reason, not the times.
+func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
+	e, f := &s.ending, &s.record.Frozen
+	sent := false
+	if e.killAt == 0 {
+		e.stopAt = now
+		if sent = s.checkpoint(); sent {
+			e.stopAt = now.Add(f.CheckpointGrace)
+		}
+		e.killAt = e.stopAt.Add(f.Grace)
+	}
+	if !e.asked && now >= e.stopAt {
+		e.asked = true
+		sent = s.signal(signalOf(s.record.Job.Spec.StopSignal)) || sent
+	}
+	e.reached = e.reached || sent
+	if reason.Outranks(e.exit.Delivered) && (sent || e.reached && lives(s.status.Session)) {
+		e.exit.Delivered, s.status.Delivered = reason, reason
+		_ = s.tell(s.status.Phase) // for whoever buries the rank, should that be needed
+	}
+}
+
+// checkpoint sends the checkpoint signal to every process that has a handler for it
+// (any other would die of it), and reports whether there was one.
+func (s *supervisor) checkpoint() (sent bool) {
+	name := s.record.Job.Spec.CheckpointSignal
+	if name == "" || !lives(s.status.Session) {
+		return false
+	}
+	sig := signalOf(name)
+	for _, e := range s.tree() {
+		if catches(e.pid, sig) && unix.Kill(e.pid, sig) == nil {
+			sent = true
+		}
+	}
+	return sent
+}
+
+// signal sends a signal to the job's process group, and reports whether the job's
+// first process was there to get it.
+func (s *supervisor) signal(sig unix.Signal) bool {
+	return lives(s.status.Session) && unix.Kill(-s.status.Session, sig) == nil
+}
+
+// signalOf reads a signal's name; one that is none is TERM.
+func signalOf(name string) unix.Signal {
+	if sig := unix.SignalNum("SIG" + name); sig != 0 {
+		return sig
+	}
+	return unix.SIGTERM
+}
+
+// tree lists the rank's processes: all that descend from this one.
+func (s *supervisor) tree() []entry { return below(all(), map[int]bool{s.status.PID: true}) }
+
+// still stops all of the rank's processes where they are, also those that others
+// start meanwhile.
+func (s *supervisor) still() {
+	seen := map[int]bool{}
+	for range 20 {
+		more := false
+		for _, e := range s.tree() {
+			if !seen[e.pid] && unix.Kill(e.pid, unix.SIGSTOP) == nil {
+				seen[e.pid], more = true, true
+			}
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// kill ends all of the rank's processes.
+func (s *supervisor) kill() {
+	s.still()
+	for _, e := range s.tree() {
+		_ = unix.Kill(e.pid, unix.SIGKILL) // one that is gone meanwhile is what is wanted
+	}
+}
+
+// freeze has the rank stand still since then if that is news, and lets it go on
+// once that is allowed.
+func (s *supervisor) freeze(since time.Duration, now fence.Boot) {
+	was := &s.status.Frozen
+	s.status.Thawed = max(s.status.Thawed, s.orders.Thaw)
+	if *was != 0 && fence.MayThaw(now, fence.Boot(*was), 0, false, s.record.Frozen) {
+		s.status.Thawed = max(s.status.Thawed, *was)
+	}
+	switch {
+	case since > max(*was, s.status.Thawed):
+		*was = since
+		s.still()
+	case *was != 0 && *was <= s.status.Thawed:
+		*was = 0
+		for _, e := range s.tree() {
+			_ = unix.Kill(e.pid, unix.SIGCONT) // one that is gone meanwhile needs nothing
+		}
+	default:
+		return
+	}
+	_ = s.tell(max(s.status.Phase, model.RankTaken)) // if that fails the agent looks again
+}
+
+// finish ends what the job's first process has left behind, and writes down how it
+// ended: once nothing of the rank runs any more.
+func (s *supervisor) finish(exit model.Exit) error {
+	exit.Delivered, exit.Fenced = s.ending.exit.Delivered, s.ending.exit.Fenced
+	exit.Ran = max(0, Now().Boot.Sub(s.ending.began))
+	if s.status.Session != 0 {
+		s.empty()
+	}
+	s.drain()
+	for s.folder.SetExit(exit) != nil { // a full disk: the end is not to be lost
+		s.pause()
+	}
+	err := s.tell(model.RankExited)
+	return errors.Join(err, s.folder.SyncExit())
+}
+
+// empty kills until no child is left.
+func (s *supervisor) empty() {
+	wait := time.Millisecond
+	for {
+		select {
+		case _, more := <-s.ends:
+			if !more {
+				return
+			}
+			continue
+		case <-time.After(wait):
+		}
+		s.kill()
+		wait = min(2*wait, watchEvery)
+	}
+}
+
+// drain waits for the rest of the output.
+func (s *supervisor) drain() {
+	done := make(chan struct{})
+	go func() { s.output.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(drainLimit):
+	}
+}

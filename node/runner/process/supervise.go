@@ -1,0 +1,214 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+const (
+	watchEvery = 200 * time.Millisecond // how often a supervisor looks at its rank and its clocks
+	drainLimit = 5 * time.Second        // for output that somebody outside the rank still holds
+)
+
+// wakeSignal has a supervisor look at its orders. Before one is ready for it, and
+// whoever else would get it, ignores it.
+const wakeSignal = unix.SIGWINCH
+
+// notStarted is the exit code of a job whose program could not be started, as
+// shells have it.
+const notStarted = 127
+
+// supervisor prepares, starts, watches and ends one rank.
+type supervisor struct {
+	folder *runner.Folder
+	record *runner.Record
+	run    runner.RunFolder
+	status runner.Status
+	orders runner.Orders
+	guard  fence.Guard
+	before fence.Reading
+	woken  chan os.Signal
+	port   net.Listener // reserved for the gang; nil: none
+	ending ending
+	ends   chan reaped
+	output sync.WaitGroup
+}
+
+// Supervise runs the rank of a folder in this process, which must have been
+// started for that and nothing else. It returns when the rank has ended and that is
+// on disk, or when it will not start.
+func Supervise(path string) error {
+	runtime.LockOSThread() // the job dies with this thread
+	s, err := newSupervisor(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := s.tell(model.RankTaken); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if !s.prepare() {
+		return nil
+	}
+	began, err := s.start()
+	if err != nil || !began {
+		return err
+	}
+	return s.finish(s.watch())
+}
+
+func newSupervisor(path string) (*supervisor, error) {
+	f, err := runner.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.Record()
+	if err != nil {
+		return nil, err
+	}
+	self, ok := look(os.Getpid())
+	if !ok {
+		return nil, fmt.Errorf("/proc does not show this process")
+	}
+	s := &supervisor{
+		folder: f, record: r, run: runner.RunFolder{Path: r.Run, Boot: r.Boot}, orders: r.Orders,
+		guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
+		woken: make(chan os.Signal, 1), ends: make(chan reaped, 1),
+	}
+	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.born, Nonce: r.Nonce}
+	signal.Notify(s.woken, wakeSignal)
+	deaf := make(chan os.Signal, 1) // the rank ends by its own rules; signals that are ignored would be so for the job, too
+	signal.Notify(deaf, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	return s, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// tell writes down how far the supervisor is, and wakes the agent.
+func (s *supervisor) tell(phase model.RankPhase) error {
+	s.status.Phase = phase
+	if err := s.run.SetStatus(s.folder.Name(), s.status); err != nil {
+		return err
+	}
+	wakeAgent(s.run.Events(), runner.Event{Name: s.folder.Name(), Status: s.status})
+	return nil
+}
+
+// listen takes the newest orders.
+func (s *supervisor) listen() {
+	if o, err := s.run.Orders(s.folder.Name()); err == nil {
+		s.orders = o
+	}
+}
+
+// pause waits for the next look.
+func (s *supervisor) pause() {
+	timer := time.NewTimer(watchEvery)
+	defer timer.Stop()
+	select {
+	case <-s.woken:
+		s.listen()
+	case <-timer.C:
+	}
+}
+
+// prepare gets ready and waits to be let run; false: it never will.
+func (s *supervisor) prepare() bool {
+	for {
+		s.listen()
+		now := s.look()
+		s.guard.Extend(now.Boot, fence.Boot(s.run.Lease()))
+		switch {
+		case s.orders.Refuse || s.guard.Verdict(now.Boot) != fence.Run:
+			return false
+		case s.orders.Run && s.status.Frozen == 0 && fence.MayStart(now.Boot, s.guard.Start, s.record.Frozen):
+			return true
+		case s.status.Phase < model.RankReady && !s.orders.Run:
+			if s.record.Rank.Rank == 0 {
+				s.port, s.status.Port = reserve(s.record.Job.Address)
+			}
+			_ = s.tell(model.RankReady) // if that fails the agent looks again
+		}
+		s.pause()
+	}
+}
+
+// look reads the clocks, and has the rank stand still if the host seems to have.
+func (s *supervisor) look() fence.Reading {
+	now := Now()
+	since := time.Duration(0)
+	if fence.MustFreeze(s.before, now, s.record.Frozen.T) {
+		since = time.Duration(now.Boot)
+	}
+	s.before = now
+	s.freeze(max(since, s.orders.Freeze), now.Boot)
+	return now
+}
+
+// start takes the latch and starts the job. It reports whether the rank has
+// started, which it also has when its program cannot be: then it ends with that.
+func (s *supervisor) start() (bool, error) {
+	if s.port == nil {
+		s.port, s.status.Port = reserve("")
+	}
+	latch, err := s.folder.Latch(runner.LatchStarted)
+	if err != nil || latch != runner.LatchStarted {
+		return false, err
+	}
+	now := Now()
+	if !fence.MayStart(now.Boot, s.guard.Start, s.record.Frozen) {
+		return false, nil // the disk was slow: the latch stays, and nobody starts this rank again
+	}
+	s.ending.began = now.Boot
+	if s.port != nil {
+		_ = s.port.Close()
+	}
+	if err := s.spawn(); err != nil {
+		s.ending.exit = model.Exit{Code: notStarted}
+		s.say(err)
+	}
+	return true, s.tell(model.RankRunning)
+}
+
+func (s *supervisor) spawn() error {
+	var pumps [2]*pump
+	for i, name := range []string{runner.StdoutFile, runner.StderrFile} {
+		file, err := s.folder.Create(name)
+		if err == nil {
+			pumps[i], err = newPump(file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	pid, err := launch(s.folder, s.record, s.orders.Gang, s.status.Port, pumps)
+	for _, p := range pumps {
+		p.run(&s.output)
+	}
+	if err != nil {
+		return err
+	}
+	s.status.Session = pid
+	if e, ok := look(pid); ok {
+		s.status.Begun = e.born
+	}
+	go reap(s.ends)
+	return nil
+}
+
+// say leaves a line of Berth's own in the job's standard error.
+func (s *supervisor) say(err error) {
+	s.output.Wait()
+	if f, openErr := s.folder.Create(runner.StderrFile); openErr == nil {
+		_, _ = fmt.Fprintf(f, "berth: the job cannot be started: %v\n", err)
+		_ = f.Close()
+	}
+}

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"encoding/hex"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Record is rank.json: what a rank is to run, fixed when its folder is made. Only
+// the incarnation may change later, when a restored cluster takes the rank over.
+type Record struct {
+	Rank        model.RankKey
+	Incarnation Incarnation // that it was last desired under
+	Placed      uint64      // log index of its placement
+	Boot        string      // of the kernel under which the folder was made
+	Nonce       string      // random; every process of the rank has it in its environment
+	Run         string      // the node's run folder
+	Frozen      model.Frozen
+	Start       time.Duration // CLOCK_BOOTTIME at the start of the lease that it begins under
+	GPUs        []GPU         // in PCI order
+	Job         Job
+	Orders      Orders // those that it begins with
+}
+
+// Job is what a rank executes.
+type Job struct {
+	Spec    model.Spec
+	Script  bool   // the file "script" is run, with Spec.Command as its arguments
+	Env     []byte // "NAME=value" texts joined by NUL
+	Node    model.NodeID
+	Address string // where the gang reaches this rank
+}
+
+// GPU is one that the rank was given.
+type GPU struct {
+	ID    model.GPUID
+	Index uint32 // in PCI order, on its node
+}
+
+// IDs lists the GPUs' ids.
+func (r *Record) IDs() []model.GPUID {
+	out := make([]model.GPUID, 0, len(r.GPUs))
+	for _, g := range r.GPUs {
+		out = append(out, g.ID)
+	}
+	return out
+}
+
+// Incarnation is written as hexadecimal digits.
+type Incarnation model.Incarnation
+
+// MarshalText writes the digits.
+func (i Incarnation) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, i[:]), nil }
+
+// UnmarshalText reads them.
+func (i *Incarnation) UnmarshalText(text []byte) error {
+	if len(text) != 2*len(i) {
+		return hex.ErrLength
+	}
+	_, err := hex.Decode(i[:], text)
+	return err
+}
+
+// Orders are what the agent wants of a supervisor, as a whole: a later word
+// replaces an earlier one.
+type Orders struct {
+	Run    bool          `json:",omitempty"` // start the processes
+	Gang   []model.Mate  `json:",omitempty"` // with Run: all ranks of the attempt
+	Stop   model.Reason  `json:",omitempty"` // signal, grace, kill
+	Kill   bool          `json:",omitempty"` // end all processes at once
+	Refuse bool          `json:",omitempty"` // never start
+	Freeze time.Duration `json:",omitempty"` // CLOCK_BOOTTIME from which all stand still; 0: never asked
+	Thaw   time.Duration `json:",omitempty"` // what stands still since then or earlier goes on
+}
+
+// Status is how far a supervisor has got.
+type Status struct {
+	Boot      string
+	PID       int             // the supervisor's
+	Born      uint64          // its start time, as in /proc/PID/stat
+	Nonce     string          // the record's
+	Phase     model.RankPhase // taken, ready, running or exited
+	Port      uint16          `json:",omitempty"` // reserved, with ready
+	Session   int             `json:",omitempty"` // of the job: also its first process and its group
+	Begun     uint64          `json:",omitempty"` // start time of that process
+	Frozen    time.Duration   `json:",omitempty"` // since then; 0: it runs
+	Thawed    time.Duration   `json:",omitempty"` // what stood still since then or earlier goes on
+	Delivered model.Reason    `json:",omitempty"` // of the strongest stop whose signal reached a process
+}

@@ -1,0 +1,184 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/node/fence"
+)
+
+const (
+	maxReports     = 500                    // in one call
+	takenPause     = 100 * time.Millisecond // a start that takes no longer than this is reported as one
+	inventoryEvery = time.Minute
+	lookEvery      = 5 * time.Second // whether the inventory has changed
+)
+
+// teller tells the cluster what it does not know yet.
+type teller struct {
+	*core
+	contact *contact
+	book    *book
+	clean   map[model.Cleaned]uint64 // shown clean; the index of a state that has it, 0 while none is known
+	busy    bool                     // a report is under way
+	retry   time.Time
+	list    inventory
+	tails   chan struct{} // one for each tail under way
+}
+
+// inventory is what was told of the GPUs, and when.
+type inventory struct {
+	told []model.Device
+	at   time.Time // when it was told
+	look time.Time // when to look again
+	busy bool
+	reg  fence.Registration
+}
+
+func newTeller(c *core, k *contact, b *book) *teller {
+	return &teller{core: c, contact: k, book: b, clean: map[model.Cleaned]uint64{}, tails: make(chan struct{}, maxTails)}
+}
+
+// say remembers to tell that a slot is clean.
+func (t *teller) say(c model.Cleaned) { t.clean[c] = 0 }
+
+// said says that it is about to be told, or was.
+func (t *teller) said(c model.Cleaned) bool {
+	_, is := t.clean[c]
+	return is
+}
+
+// forget drops what a set of that index takes into account.
+func (t *teller) forget(index uint64) {
+	for c, at := range t.clean {
+		if at > 0 && at <= index {
+			delete(t.clean, c)
+		}
+	}
+}
+
+// report tells what has changed, until the cluster has confirmed it. What comes
+// while a report is under way goes with the next one.
+func (t *teller) report() {
+	reg, ok := t.contact.lease.Registration()
+	if t.busy || !ok || !due(t.retry) {
+		return
+	}
+	body := &agentwire.Report{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch}
+	phases := t.fill(body)
+	if len(body.Reports)+len(body.Cleaned) == 0 {
+		return
+	}
+	t.busy = true
+	t.beside(func() func() {
+		ctx, cancel := context.WithTimeout(t.ctx, 3*patience)
+		defer cancel()
+		answer, err := t.Cluster.Report(ctx, body)
+		return func() {
+			t.busy = false
+			switch {
+			case err != nil:
+				t.retry = later(againSoon)
+				t.Log.Debug("a report had no answer", "err", err)
+			case answer.Code != model.CodeOK:
+				t.refused(reg, answer)
+			default:
+				t.confirm(body.Cleaned, answer.Index)
+				t.book.confirm(phases, answer.Index)
+			}
+		}
+	})
+}
+
+// fill collects what is to be told, and which phases the cluster knows after that.
+func (t *teller) fill(body *agentwire.Report) map[*unit]model.RankPhase {
+	phases := map[*unit]model.RankPhase{}
+	for _, u := range t.book.units {
+		p, ok := u.progress(hostOf(t.Self.Address))
+		if !ok || p.Phase <= u.told.phase || len(body.Reports) == maxReports ||
+			p.Phase == model.RankTaken && time.Since(u.since) < takenPause {
+			continue
+		}
+		phases[u] = p.Phase
+		body.Reports = append(body.Reports, p)
+	}
+	slices.SortFunc(body.Reports, func(a, b model.Progress) int { return a.Rank.Compare(b.Rank) })
+	for c, at := range t.clean {
+		if at == 0 && len(body.Cleaned) < maxReports {
+			body.Cleaned = append(body.Cleaned, c)
+		}
+	}
+	return phases
+}
+
+func (t *teller) confirm(words []model.Cleaned, index uint64) {
+	for _, c := range words {
+		t.clean[c] = max(index, 1)
+	}
+}
+
+func (t *teller) refused(reg fence.Registration, answer *agentwire.Reported) {
+	t.contact.refuse(reg, answer.Code)
+	if !outdated(answer.Code) {
+		t.retry = later(againLater)
+		t.Log.Error("the cluster refuses a report", "code", answer.Code, "detail", answer.Detail)
+	}
+}
+
+// changed has the inventory looked at soon.
+func (t *teller) changed() { t.list.look = time.Time{} }
+
+// inventory tells what the GPUs look like, when that has changed and every minute.
+func (t *teller) inventory() {
+	reg, ok := t.contact.lease.Registration()
+	if !ok || t.list.busy || !due(t.list.look) {
+		return
+	}
+	t.list.look = later(lookEvery)
+	if t.list.reg != reg { // the registration had it
+		t.list.reg, t.list.told, t.list.at = reg, nil, time.Now()
+	}
+	t.list.busy = true
+	held := t.held()
+	told, old := t.list.told, time.Since(t.list.at) > inventoryEvery
+	t.beside(func() func() {
+		devices := t.GPUs.Inventory()
+		for i := range devices {
+			devices[i].Idle = devices[i].Idle || held[devices[i].ID]
+		}
+		if slices.Equal(devices, told) && !old {
+			return func() { t.list.busy = false }
+		}
+		ctx, cancel := context.WithTimeout(t.ctx, 3*patience)
+		defer cancel()
+		body := &agentwire.Inventory{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices}
+		answer, err := t.Cluster.Inventory(ctx, body)
+		return func() {
+			t.list.busy = false
+			switch {
+			case err != nil:
+				t.Log.Debug("an inventory had no answer", "err", err)
+			case answer.Code != model.CodeOK:
+				t.refused(reg, answer)
+			default:
+				t.list.told, t.list.at = devices, time.Now()
+			}
+		}
+	})
+}
+
+// held are the GPUs that ranks of this node are on or have just left. The cluster
+// may free such a GPU while the inventory is on its way, and must not take the rank
+// for a stranger then.
+func (t *teller) held() map[model.GPUID]bool {
+	out := map[model.GPUID]bool{}
+	for _, u := range t.book.units {
+		for _, g := range u.record.GPUs {
+			out[g.ID] = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+package node
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// unit is a rank as the agent knows it: its folder, and who watches it.
+type unit struct {
+	name   string // of the folder
+	record *runner.Record
+	phase  model.RankPhase
+	exit   model.Exit // with phase exited
+	why    string     // with phase never
+	status runner.Status
+	life   life
+	desk   orders
+	told   told
+	since  time.Time // when the agent took it
+	retry  time.Time // when what failed is tried again
+}
+
+// life is what may still happen to a unit.
+type life struct {
+	alive bool // its supervisor
+	busy  bool // something is being done to its folder
+	past  bool // of an earlier boot, or never started: nothing is told of it
+}
+
+// orders are what the agent wants of a supervisor.
+type orders struct {
+	runner.Orders
+
+	version, sent int
+	sending       bool
+}
+
+// told is what the cluster has confirmed, and the index of a state that holds it.
+type told struct {
+	phase model.RankPhase
+	index uint64
+}
+
+// key names a folder among those of the node.
+type key struct {
+	rank        model.RankKey
+	incarnation model.Incarnation
+}
+
+func (u *unit) key() key { return key{u.record.Rank, model.Incarnation(u.record.Incarnation)} }
+
+// local is the unit as plans see it.
+func (u *unit) local() fence.Local {
+	l := fence.Local{
+		Rank: u.record.Rank, Incarnation: model.Incarnation(u.record.Incarnation), Placed: u.record.Placed,
+		Stop: u.desk.Stop, Exit: u.exit, Phase: u.phase,
+	}
+	if !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
+		l.Phase = model.RankAssigned // the start broke off
+	}
+	return l
+}
+
+// order changes what the agent wants of the unit's supervisor.
+func (u *unit) order(change func(*runner.Orders)) {
+	before := u.desk.Orders
+	change(&u.desk.Orders)
+	after := u.desk.Orders
+	if before.Run != after.Run || before.Stop != after.Stop || before.Kill != after.Kill || before.Refuse != after.Refuse ||
+		before.Freeze != after.Freeze || before.Thaw != after.Thaw {
+		u.desk.version++
+	}
+}
+
+// progress is the report of where the unit stands; false: there is none to make.
+func (u *unit) progress(host string) (model.Progress, bool) {
+	p := u.local().Progress()
+	if u.life.past || p.Phase < model.RankTaken {
+		return p, false
+	}
+	switch p.Phase {
+	case model.RankReady:
+		p.Address, p.Port = host, u.status.Port
+	case model.RankNever:
+		p.Detail = u.why
+	case model.RankAssigned, model.RankTaken, model.RankRunning, model.RankExited, model.RankLost:
+	}
+	return p, true
+}
+
+// holds says that the unit's processes may be on a GPU.
+func (u *unit) holds(id model.GPUID) bool {
+	for _, g := range u.record.GPUs {
+		if g.ID == id {
+			return true
+		}
+	}
+	return false
+}
