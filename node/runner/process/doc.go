@@ -3,6 +3,7 @@
 //
 //	supervise.go  a supervisor's life: prepare, start, watch, finish
 //	obey.go       what fence, time limit and agent ask of it, and what it does then
+//	family.go     the processes of the rank, and signals to them
 //	launch.go     from a record to a process: arguments, environment, folder
 //	output.go     the job's output, kept to a size
 //	reap.go       children, and how they ended

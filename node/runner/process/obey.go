@@ -4,8 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
 )
@@ -16,6 +14,7 @@ type ending struct {
 	stopAt  fence.Boot // when the stop signal follows the checkpoint signal
 	killAt  fence.Boot // when the grace is over; 0: no stop has begun
 	asked   bool       // the stop signal has been sent
+	cut     bool       // whoever ends this host asked for an end
 	reached bool       // one of the signals found a process
 	exit    model.Exit // Delivered and Fenced as they come about, the rest at the end
 }
@@ -34,8 +33,8 @@ func (s *supervisor) watch() model.Exit {
 				return r.exit
 			}
 			continue
-		case <-s.woken:
-			s.listen()
+		case sig := <-s.heard:
+			s.hear(sig)
 		case <-timer.C:
 			s.listen()
 			timer.Reset(watchEvery)
@@ -50,6 +49,9 @@ func (s *supervisor) watch() model.Exit {
 func (s *supervisor) obey(now fence.Boot) {
 	e, f := &s.ending, &s.record.Frozen
 	verdict := s.guard.Verdict(now)
+	if e.cut {
+		verdict = max(verdict, fence.Stop)
+	}
 	stop := s.orders.Stop
 	if f.TimeLimit > 0 && now.Sub(e.began) >= f.TimeLimit && model.ReasonTimeLimit.Outranks(stop) {
 		stop = model.ReasonTimeLimit
@@ -62,7 +64,7 @@ func (s *supervisor) obey(now fence.Boot) {
 	}
 	if s.orders.Kill || verdict == fence.Kill || e.killAt > 0 && now >= e.killAt {
 		e.exit.Fenced = e.exit.Fenced || s.orders.Kill
-		s.kill()
+		s.family.kill()
 	}
 }
 
@@ -73,77 +75,19 @@ func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
 	sent := false
 	if e.killAt == 0 {
 		e.stopAt = now
-		if sent = s.checkpoint(); sent {
+		if sent = s.family.checkpoint(s.record.Job.Spec.CheckpointSignal); sent {
 			e.stopAt = now.Add(f.CheckpointGrace)
 		}
 		e.killAt = e.stopAt.Add(f.Grace)
 	}
 	if !e.asked && now >= e.stopAt {
 		e.asked = true
-		sent = s.signal(signalOf(s.record.Job.Spec.StopSignal)) || sent
+		sent = s.family.ask(signalOf(s.record.Job.Spec.StopSignal)) || sent
 	}
 	e.reached = e.reached || sent
 	if reason.Outranks(e.exit.Delivered) && (sent || e.reached && lives(s.status.Session)) {
 		e.exit.Delivered, s.status.Delivered = reason, reason
 		_ = s.tell(s.status.Phase) // for whoever buries the rank, should that be needed
-	}
-}
-
-// checkpoint sends the checkpoint signal to every process that has a handler for it
-// (any other would die of it), and reports whether there was one.
-func (s *supervisor) checkpoint() (sent bool) {
-	name := s.record.Job.Spec.CheckpointSignal
-	if name == "" || !lives(s.status.Session) {
-		return false
-	}
-	sig := signalOf(name)
-	for _, e := range s.tree() {
-		if catches(e.pid, sig) && unix.Kill(e.pid, sig) == nil {
-			sent = true
-		}
-	}
-	return sent
-}
-
-// signal sends a signal to the job's process group, and reports whether the job's
-// first process was there to get it.
-func (s *supervisor) signal(sig unix.Signal) bool {
-	return lives(s.status.Session) && unix.Kill(-s.status.Session, sig) == nil
-}
-
-// signalOf reads a signal's name; one that is none is TERM.
-func signalOf(name string) unix.Signal {
-	if sig := unix.SignalNum("SIG" + name); sig != 0 {
-		return sig
-	}
-	return unix.SIGTERM
-}
-
-// tree lists the rank's processes: all that descend from this one.
-func (s *supervisor) tree() []entry { return below(all(), map[int]bool{s.status.PID: true}) }
-
-// still stops all of the rank's processes where they are, also those that others
-// start meanwhile.
-func (s *supervisor) still() {
-	seen := map[int]bool{}
-	for range 20 {
-		more := false
-		for _, e := range s.tree() {
-			if !seen[e.pid] && unix.Kill(e.pid, unix.SIGSTOP) == nil {
-				seen[e.pid], more = true, true
-			}
-		}
-		if !more {
-			return
-		}
-	}
-}
-
-// kill ends all of the rank's processes.
-func (s *supervisor) kill() {
-	s.still()
-	for _, e := range s.tree() {
-		_ = unix.Kill(e.pid, unix.SIGKILL) // one that is gone meanwhile is what is wanted
 	}
 }
 
@@ -158,12 +102,10 @@ func (s *supervisor) freeze(since time.Duration, now fence.Boot) {
 	switch {
 	case since > max(*was, s.status.Thawed):
 		*was = since
-		s.still()
+		s.family.still()
 	case *was != 0 && *was <= s.status.Thawed:
 		*was = 0
-		for _, e := range s.tree() {
-			_ = unix.Kill(e.pid, unix.SIGCONT) // one that is gone meanwhile needs nothing
-		}
+		s.family.resume()
 	default:
 		return
 	}
@@ -198,7 +140,7 @@ func (s *supervisor) empty() {
 			continue
 		case <-time.After(wait):
 		}
-		s.kill()
+		s.family.kill()
 		wait = min(2*wait, watchEvery)
 	}
 }

@@ -38,9 +38,10 @@ type supervisor struct {
 	orders runner.Orders
 	guard  fence.Guard
 	before fence.Reading
-	woken  chan os.Signal
+	heard  chan os.Signal
 	port   net.Listener // reserved for the gang; nil: none
 	ending ending
+	family family
 	ends   chan reaped
 	output sync.WaitGroup
 }
@@ -83,12 +84,12 @@ func newSupervisor(path string) (*supervisor, error) {
 	s := &supervisor{
 		folder: f, record: r, run: runner.RunFolder{Path: r.Run, Boot: r.Boot}, orders: r.Orders,
 		guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
-		woken: make(chan os.Signal, 1), ends: make(chan reaped, 1),
+		heard: make(chan os.Signal, 8), ends: make(chan reaped, 1),
 	}
+	s.family.self = os.Getpid()
 	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.born, Nonce: r.Nonce}
-	signal.Notify(s.woken, wakeSignal)
-	deaf := make(chan os.Signal, 1) // the rank ends by its own rules; signals that are ignored would be so for the job, too
-	signal.Notify(deaf, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	signal.Notify(s.heard, wakeSignal, unix.SIGTERM)
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP) // unheard; were they ignored, the job would inherit that
 	return s, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
@@ -114,10 +115,20 @@ func (s *supervisor) pause() {
 	timer := time.NewTimer(watchEvery)
 	defer timer.Stop()
 	select {
-	case <-s.woken:
-		s.listen()
+	case sig := <-s.heard:
+		s.hear(sig)
 	case <-timer.C:
 	}
+}
+
+// hear takes a signal: the agent's, that there are orders, or a request to end from
+// whoever ends this host or this cluster. The latter is as if the lease had ended:
+// the rank is cut off, and may run elsewhere.
+func (s *supervisor) hear(sig os.Signal) {
+	if sig == unix.SIGTERM {
+		s.ending.cut = true
+	}
+	s.listen()
 }
 
 // prepare gets ready and waits to be let run; false: it never will.
@@ -127,7 +138,7 @@ func (s *supervisor) prepare() bool {
 		now := s.look()
 		s.guard.Extend(now.Boot, fence.Boot(s.run.Lease()))
 		switch {
-		case s.orders.Refuse || s.guard.Verdict(now.Boot) != fence.Run:
+		case s.orders.Refuse || s.ending.cut || s.guard.Verdict(now.Boot) != fence.Run:
 			return false
 		case s.orders.Run && s.status.Frozen == 0 && fence.MayStart(now.Boot, s.guard.Start, s.record.Frozen):
 			return true
@@ -196,7 +207,7 @@ func (s *supervisor) spawn() error {
 	if err != nil {
 		return err
 	}
-	s.status.Session = pid
+	s.status.Session, s.family.first = pid, pid
 	if e, ok := look(pid); ok {
 		s.status.Begun = e.born
 	}
