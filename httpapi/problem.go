@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -156,7 +157,7 @@ func (f *failure) write(w http.ResponseWriter) {
 
 // retell makes the library's own errors ours: it finds what is wrong with
 // parameters of a query or a path.
-func retell(ctx huma.Context, _ string, v any) (any, error) {
+func retell(_ huma.Context, _ string, v any) (any, error) {
 	theirs, is := v.(*huma.ErrorModel)
 	if !is {
 		return v, nil
@@ -168,8 +169,8 @@ func retell(ctx huma.Context, _ string, v any) (any, error) {
 	f := refuse(code, "a parameter is not allowed")
 	f.Status = theirs.Status
 	for _, e := range theirs.Errors {
-		f.Errors = append(f.Errors, wire.FieldDetail{Field: e.Location, Message: e.Message})
+		_, field, _ := strings.Cut(e.Location, ".") // which follows query, path or header
+		f.Errors = append(f.Errors, wire.FieldDetail{Field: field, Message: e.Message})
 	}
-	ctx.SetHeader(wire.HeaderCode, code)
 	return f.Problem, nil
 }

@@ -79,6 +79,13 @@ func faultsAtStart() map[string]fault {
 			}
 			t.Cleanup(func() { _ = l.Close() })
 		}, says: []string{address(0), "another process listens", "--listen"}},
+		"the API's port in use": {prepare: func(t *testing.T, _ string) {
+			l, err := net.Listen("tcp", apiAddress(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+		}, says: []string{apiAddress(0), "another process listens", "--http"}},
 		"a file in place of the folder": {prepare: func(t *testing.T, dir string) {
 			if err := os.WriteFile(dir, nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -120,7 +127,7 @@ func TestFaultsAtStart(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(t, dir)
 			}
-			args := []string{"server", "--log-level", "error", "--data", dir, "--id", "p1", "--listen", address(0)}
+			args := []string{"server", "--log-level", "error", "--data", dir, "--id", "p1", "--listen", address(0), "--http", apiAddress(0)}
 			if c.args == nil || c.args[0] != "--id" {
 				args = append(args, "--bootstrap", "p1="+address(0))
 			}
@@ -155,6 +162,7 @@ func TestUsageErrors(t *testing.T) {
 		"no id":                {[]string{"server", "--data-dir", "d"}, "--id"},
 		"an argument":          {append(founder, "now"), `"now"`},
 		"an open address":      {append(founder, "--listen", "0.0.0.0:7000", "--join", address(1)), "not encrypted"},
+		"an open API":          {append(founder, "--http", "0.0.0.0:10000", "--join", address(1)), "--http"},
 		"a name for a host":    {append(founder, "--join", "example.org:7000"), "not encrypted"},
 		"founding and joining": {append(founder, "--join", address(1), "--bootstrap", "p1="+address(0)), "one of them"},
 		"not a founder":        {append(founder, "--bootstrap", "p2="+address(1)), "does not list this peer"},

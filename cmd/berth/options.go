@@ -16,7 +16,7 @@ import (
 // flags are a server's flags as they were given.
 type flags struct {
 	data, id                    string
-	listen, advertise           string
+	listen, advertise, http     string
 	bootstrap, join             []string
 	cluster, timeouts, logLevel string
 	minFree                     uint64 // MiB
@@ -28,6 +28,7 @@ type options struct {
 	id        model.PeerID
 	listen    string
 	advertise string
+	http      string           // where the API is
 	founders  []cluster.Server // empty: this peer founds no cluster
 	seeds     []string         // addresses to join at; empty: this peer joins none
 	cluster   string           // empty: what the data folder or the join says
@@ -39,7 +40,7 @@ type options struct {
 // resolve checks the flags against each other. Its errors are usage errors.
 func (f *flags) resolve() (options, error) {
 	o := options{
-		data: f.data, id: model.PeerID(f.id), listen: f.listen, advertise: f.advertise, cluster: f.cluster,
+		data: f.data, id: model.PeerID(f.id), listen: f.listen, advertise: f.advertise, http: f.http, cluster: f.cluster,
 		seeds: f.join, minFree: f.minFree << 20,
 	}
 	switch {
@@ -90,6 +91,12 @@ func (o *options) checkAddresses() error {
 	if err := onLoopback(o.advertise); err != nil {
 		return usage("--advertise: %w", err)
 	}
+	if err := onLoopback(o.http); err != nil {
+		return usage("--http: %w", err)
+	}
+	if o.http == o.listen {
+		return usage("--http and --listen are the same address: give the API another, such as %s", defaultHTTP)
+	}
 	for _, address := range o.seeds {
 		if err := onLoopback(address); err != nil {
 			return usage("--join: %w", err)
@@ -138,9 +145,12 @@ func clusterOf(founders []cluster.Server) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// defaultHTTP is where the API is unless somebody says otherwise.
+const defaultHTTP = "127.0.0.1:10000"
+
 // onLoopback refuses every address that another machine could reach: what peers
 // say to each other is not encrypted yet, and whoever reaches a peer's listener
-// can take its log over.
+// can take its log over. Nor does the API ask yet who somebody is.
 func onLoopback(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || port == "0" {

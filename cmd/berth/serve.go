@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
-	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -31,6 +30,7 @@ type service struct {
 	log   *slog.Logger
 	store *raftstore.Store
 	peer  *cluster.Peer
+	web   web
 }
 
 func newService(o options, stderr io.Writer) *service {
@@ -45,13 +45,23 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.open(); err != nil {
 		return err
 	}
+	if err := s.web.listen(&s.o); err != nil {
+		return errors.Join(err, s.store.Close())
+	}
 	if err := s.start(); err != nil {
-		return err
+		return errors.Join(err, s.web.listener.Close())
+	}
+	if err := s.web.serve(s); err != nil {
+		return errors.Join(err, s.shutdown())
 	}
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case err := <-s.web.failed:
+		return errors.Join(err, s.shutdown())
+	}
 	return s.shutdown()
 }
 
@@ -75,10 +85,10 @@ func (s *service) open() error {
 func (s *service) start() error {
 	peer, err := cluster.Start(cluster.Config{
 		Self: model.Peer{
-			ID: s.o.id, RaftAddress: s.o.advertise, Level: command.Level, Version: version(),
+			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.http, Level: command.Level, Version: version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
-		Network: raftnet.TCP{},
+		Network: network{},
 		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots()},
 		Clock:   clock{}, Space: s.store.FreeSpace, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
@@ -88,7 +98,7 @@ func (s *service) start() error {
 		return errors.Join(explainStart(&s.o, err), s.store.Close())
 	}
 	s.peer = peer
-	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "data", s.o.data, "version", version())
+	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "http", s.o.http, "data", s.o.data, "version", version())
 	return nil
 }
 
@@ -115,7 +125,8 @@ func (s *service) enter(ctx context.Context) error {
 	return nil
 }
 
-// shutdown ends the peer, then gives the folder back. A peer that does not end in
+// shutdown hands leadership over while requests that are under way are still
+// answered, then ends the peer and gives the folder back. A peer that does not end in
 // time is left to the end of the process, which harms nothing: its log is made for
 // worse.
 func (s *service) shutdown() error {
@@ -124,9 +135,12 @@ func (s *service) shutdown() error {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), handOverLimit)
 		defer cancel()
-		if err := s.peer.Shutdown(ctx); err != nil {
+		drained := s.web.drain()
+		if err := s.handOver(ctx); err != nil {
 			s.log.Warn("nobody took leadership over before this peer ended", "peer", s.o.id, "err", err)
 		}
+		<-drained
+		s.peer.Kill()
 		done <- s.store.Close()
 	}()
 	select {
@@ -136,6 +150,14 @@ func (s *service) shutdown() error {
 	case <-time.After(endLimit):
 		return fmt.Errorf("%s: peer %s did not end within %s and was cut off; check the disk", s.o.data, s.o.id, endLimit)
 	}
+}
+
+// handOver has another peer lead, if this one does.
+func (s *service) handOver(ctx context.Context) error {
+	if s.peer.Status().Role != cluster.RoleLeader {
+		return nil
+	}
+	return s.peer.Transfer(ctx, "")
 }
 
 // halt ends the process: the peer has found that it must not go on.

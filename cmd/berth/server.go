@@ -45,6 +45,7 @@ func newServer() *cobra.Command {
 	to.StringVar(&f.data, "data-dir", "", "`folder` where this peer keeps its log and snapshots; also --data")
 	to.StringVar(&f.id, "id", "", "this peer's `name`, for ever")
 	to.StringVar(&f.listen, "listen", "127.0.0.1:7000", "`address` to listen on for other peers")
+	to.StringVar(&f.http, "http", defaultHTTP, "`address` of the HTTP API")
 	to.StringVar(&f.advertise, "advertise", "", "`address` under which other peers reach this one (default: --listen)")
 	to.StringSliceVar(&f.bootstrap, "bootstrap", nil, "found a cluster of these peers: `id=address,...`")
 	to.StringSliceVar(&f.join, "join", nil, "enter the cluster of the peers at these `address,...`")

@@ -13,6 +13,9 @@ import (
 
 const leads = "this peer leads"
 
+// apiAddress is where a test's peer n has its API.
+func apiAddress(n int) string { return strings.TrimSuffix(address(n), "7000") + "10000" }
+
 // waitAny waits until one of the peers says the text, and says which.
 func waitAny(t *testing.T, text string, peers ...*child) (which int) {
 	t.Helper()
@@ -44,7 +47,7 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 	}
 	start := func(i int, way ...string) *child {
 		id := fmt.Sprintf("p%d", i)
-		return spawn(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i)}, way...)...)
+		return spawn(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i)}, way...)...)
 	}
 	found := []string{"--bootstrap", strings.Join(list, ",")}
 	peers := []*child{start(1, found...), start(2, found...), start(3, found...)}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/httpapi"
+)
+
+// drainLimit is how long requests that are under way may take at the end.
+const drainLimit = 2 * time.Second
+
+// web is a server's HTTP side.
+type web struct {
+	listener net.Listener
+	api      *httpapi.API
+	stop     context.CancelFunc
+	failed   chan error
+}
+
+// listen takes the address, before anything else is started.
+func (w *web) listen(o *options) (err error) {
+	w.listener, err = network{}.Listen(o.http)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: another process listens on this address; stop it, or choose another with --http", o.http)
+	case err != nil:
+		return fmt.Errorf("the API cannot listen: %w; choose another address with --http", err)
+	}
+	return nil
+}
+
+// serve begins to answer requests.
+func (w *web) serve(s *service) error {
+	tails, err := soft.OpenTails(filepath.Join(s.o.data, "tails"))
+	if err != nil {
+		return errors.Join(err, w.listener.Close())
+	}
+	plug := newPlug(s.peer)
+	api, err := httpapi.New(httpapi.Config{
+		Self: s.o.id, Version: version(), Dial: network{}.DialContext, Log: s.log,
+		Peer: httpapi.Peer{
+			Proposer: plug, Reader: plug, Members: plug, Telemetry: soft.NewBoard(clock{}.Boot), Tails: tails,
+		},
+	})
+	if err != nil {
+		return errors.Join(err, w.listener.Close())
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
+	go plug.watch(ctx)
+	go func() {
+		if err := api.Serve(w.listener); err != nil {
+			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)
+		}
+	}()
+	return nil
+}
+
+// drain takes no more requests, and answers those that are under way; the channel
+// is closed once that is done.
+func (w *web) drain() <-chan struct{} {
+	done := make(chan struct{})
+	if w.api == nil {
+		close(done)
+		return done
+	}
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
+		defer cancel()
+		// What is not answered by then is cut off, which clients have to bear anyway.
+		_ = w.api.Shutdown(ctx)
+		w.stop()
+	}()
+	return done
+}
