@@ -21,7 +21,6 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/simgpu"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/nodeapi"
-	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 

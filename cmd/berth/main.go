@@ -6,12 +6,20 @@
 //	options.go  what the flags of a server mean, and which of them contradict each other
 //	serve.go    a running server: what starts and ends in which order
 //	faults.go   why a server cannot start, in one line for the operator
+//	web.go      its HTTP side
+//	plug.go     the peer as the HTTP API sees it
 //	log.go      a log that never makes the program wait
 //	clock.go    the machine's clocks
+//	network.go  how every part listens and dials
+//	agent.go, supervise.go                   what runs on a GPU host
+//	submit.go, queue.go, show.go, ...        the commands of users, one file a command or two
+//	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
+//	dev.go, demo.go, bench.go                whole clusters on one machine
 //
 // A failure is one line on standard error that says what, where and what to do.
-// The exit code is 0 after an orderly end, 1 after a failure and 2 when the
-// command line makes no sense.
+// The exit code is 0 after an orderly end, 1 after a failure, 2 when the command
+// line makes no sense, 3 when there is no such thing, 4 when it is not allowed and
+// 5 when no peer can be reached.
 package main
 
 import (
@@ -29,8 +37,11 @@ import (
 
 // The exit codes.
 const (
-	exitFailure = 1
-	exitUsage   = 2
+	exitFailure     = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitDenied      = 4
+	exitUnreachable = 5
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -49,11 +60,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "berth: %s\n", oneLine(err))
-	if _, usage := errors.AsType[*usageError](err); usage {
-		return exitUsage
+	if _, silent := errors.AsType[exitError](err); !silent {
+		fmt.Fprintf(stderr, "berth: %s\n", oneLine(err))
 	}
-	return exitFailure
+	return exitCode(err)
 }
 
 func newRoot() *cobra.Command {
@@ -73,8 +83,24 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServer(), newVersion())
+	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
+	addGroup(root, groupUse, newSubmit(), newQueue(), newShow(), newExplain(), newLogs(), newCancel(), newNodes(), newPeers())
+	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench())
+	root.AddCommand(newSupervise(), newVersion())
 	return root
+}
+
+// The groups of commands in the help.
+const (
+	groupUse = "use"
+	groupRun = "run"
+)
+
+func addGroup(root *cobra.Command, id string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
 }
 
 // usageError says that the command line makes no sense.

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/bench"
+)
+
+const benchLong = `Measure a whole cluster on this machine: three peers and two agents as processes, HTTP
+between them and the load, every commit on disk.
+
+  submit    submissions a second and how long each takes, by number of clients
+  run       jobs a second from submission to end: real processes
+  start     how soon a job runs on an idle cluster
+  failover  kill -9 of the leader to the first accepted submission
+  memory    what a long queue costs`
+
+func newBench() *cobra.Command {
+	c := bench.Config{}
+	cmd := &cobra.Command{
+		Use:   "bench [" + strings.Join(bench.Parts(), "|") + "|all]...",
+		Short: "Measure a whole cluster on this machine",
+		Long:  benchLong,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || slices.Contains(args, "all") {
+				args = bench.Parts()
+			}
+			for _, a := range args {
+				if !slices.Contains(bench.Parts(), a) {
+					return usage("there is no part %q: name some of %s, or all", a, strings.Join(bench.Parts(), ", "))
+				}
+			}
+			c.Parts, c.Out, c.Progress = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return bench.Run(cmd.Context(), c)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Dir, "dir", ".", "`folder` on the disk to measure")
+	f.IntSliceVar(&c.Clients, "clients", []int{1, 16, 64, 256}, "`numbers` of clients of submit")
+	f.DurationVar(&c.Time, "time", 3*time.Second, "measured time of a run of submit")
+	f.DurationVar(&c.Warm, "warm", time.Second, "time before a run of submit is measured")
+	f.IntVar(&c.Runs, "runs", 3, "runs of each point of submit and run")
+	f.IntVar(&c.Jobs, "jobs", 500, "jobs of run")
+	f.IntVar(&c.Trials, "trials", 30, "trials of failover and start")
+	f.IntVar(&c.Queued, "queued", 10_000, "jobs of memory")
+	f.BoolVar(&c.InMemory, "tmpfs", false, "measure although the folder is in memory")
+	f.BoolVar(&c.Markdown, "md", false, "print Markdown")
+	return cmd
+}

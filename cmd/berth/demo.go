@@ -1,0 +1,44 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/cmd/internal/demo"
+)
+
+const demoLong = `Run the main job before your eyes, on this machine, in under a minute: three peers,
+two nodes with eight simulated GPUs each, about forty jobs that are real processes,
+and a leader that is killed in the middle. The exit code is 0 only if no job was lost,
+none ran twice and no GPU had two owners, by marks that the jobs themselves leave.`
+
+func newDemo() *cobra.Command {
+	c := demo.Config{}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show a cluster at work, with a leader that is killed in the middle",
+		Long:  demoLong,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Out = cmd.OutOrStdout()
+			c.Terminal = isTerminalOutput(c.Out)
+			return demo.Run(cmd.Context(), c)
+		},
+	}
+	bindCluster(cmd, &c.Cluster)
+	cmd.Flags().BoolVar(&c.Keep, "keep", false, "leave the cluster up at the end, until Ctrl-C")
+	return cmd
+}
+
+// isTerminalOutput says that w is a terminal.
+func isTerminalOutput(w io.Writer) bool {
+	f, is := w.(*os.File)
+	if !is {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS) //nolint:gosec // a descriptor
+	return err == nil && os.Getenv("TERM") != "dumb"
+}

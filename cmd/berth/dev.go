@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+)
+
+const devLong = `Run a whole cluster on this machine: peers and agents as processes of their own, with
+simulated GPUs. Jobs are real processes.
+
+  berth dev                      # three peers, two nodes with eight GPUs each
+  berth submit -g 2 -- sleep 60  # in another terminal
+
+A member that dies is started again. Ctrl-C ends everything, the jobs' processes
+too; a later start on the same folder finds its jobs again and runs them anew.`
+
+// readyLimit bounds the start of a cluster; a busy machine is slow.
+const readyLimit = time.Minute
+
+// devFlags are the flags of dev.
+type devFlags struct {
+	devcluster.Config
+
+	keepJobs bool
+}
+
+func newDev() *cobra.Command {
+	f := &devFlags{}
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a whole cluster on this machine, with simulated GPUs",
+		Long:  devLong,
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	bindCluster(cmd, &f.Config)
+	cmd.Flags().StringVar(&f.Data, "data", "", "`folder` for everything (default: berth-dev in the user's cache folder)")
+	cmd.Flags().BoolVar(&f.Restart, "restart", true, "start members again that die")
+	cmd.Flags().BoolVar(&f.keepJobs, "keep-jobs", false, "let jobs run on after the cluster's end; a start within five minutes adopts them")
+	return cmd
+}
+
+// bindCluster adds the flags that size a cluster.
+func bindCluster(cmd *cobra.Command, c *devcluster.Config) {
+	cmd.Flags().IntVar(&c.Peers, "peers", 3, "how many peers")
+	cmd.Flags().IntVar(&c.Nodes, "nodes", 2, "how many GPU hosts")
+	cmd.Flags().IntVar(&c.GPUs, "gpus", 8, "simulated GPUs on each")
+	cmd.Flags().StringVar(&c.HTTP, "http", defaultAddress, "`address` of the first peer's API; the others get the next free ports")
+}
+
+func (f *devFlags) run(ctx context.Context, out io.Writer) error {
+	if err := onLoopback(f.HTTP); err != nil {
+		return usage("--http: %w", err)
+	}
+	if f.Data == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return usage("this user has no cache folder: name one with --data")
+		}
+		f.Data = filepath.Join(cache, "berth-dev")
+	}
+	f.Say = func(line string) { fmt.Fprintln(out, line) }
+	cluster, err := devcluster.Start(f.Config)
+	if err != nil {
+		return err
+	}
+	err = f.serve(ctx, cluster, out)
+	fmt.Fprintln(out, "Stopping.")
+	stopped := cluster.Stop(context.Background())
+	if !f.keepJobs {
+		cluster.StopJobs(context.Background())
+	}
+	if err != nil {
+		return err
+	}
+	return stopped
+}
+
+// serve tells what is there once it is, and waits to be asked to end.
+func (f *devFlags) serve(ctx context.Context, cluster *devcluster.Cluster, out io.Writer) error {
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	if err := cluster.Ready(limited); err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the user changed their mind
+		}
+		return err
+	}
+	describe(ctx, cluster, out)
+	fmt.Fprintf(out, "\nData in %s. Try: berth submit -g 2 -- sleep 60\nCtrl-C ends the cluster.\n", f.Data)
+	<-ctx.Done()
+	return nil
+}
+
+// describe prints who is where.
+func describe(ctx context.Context, cluster *devcluster.Cluster, out io.Writer) {
+	leader := cluster.Leader(ctx)
+	t := table.New("NAME", "ROLE", ">PID", "ADDRESS")
+	for _, m := range cluster.Members() {
+		role := m.Role
+		if m.Name == leader {
+			role += " (leads)"
+		}
+		t.Add(m.Name, role, fmt.Sprint(m.PID), m.Address)
+	}
+	_, _ = t.WriteTo(out)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func newNodes() *cobra.Command {
+	c := &connection{}
+	var gpus bool
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "List the GPU hosts, or with --gpus every GPU",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			show := showNodes
+			if gpus {
+				show = showGPUs
+			}
+			ask := func(ctx context.Context, api *client.Client) (*wire.Nodes, error) { return api.Nodes(ctx) }
+			return reading(c, ask, show)(cmd, args)
+		},
+	}
+	c.bindReading(cmd)
+	cmd.Flags().BoolVar(&gpus, "gpus", false, "every GPU with its owner and what it measures")
+	return cmd
+}
+
+func showNodes(w io.Writer, n *wire.Nodes) error {
+	if len(n.Nodes) == 0 {
+		_, err := fmt.Fprintln(w, "No node has registered yet: start berth agent on the GPU hosts.")
+		return err
+	}
+	t := table.New("NODE", "STATE", ">GPUS(FREE/ALL)", "MODEL", ">JOBS", "HEALTH", "LAST SEEN", "REASON")
+	for i := range n.Nodes {
+		v := &n.Nodes[i]
+		t.Add(v.ID, v.State, fmt.Sprintf("%d/%d", v.FreeGPUs, v.GPUCount), v.GPUType, strconv.FormatInt(v.Jobs, 10), v.Health,
+			table.Clock(v.LastSeen, time.Now()), v.Reason)
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func showGPUs(w io.Writer, n *wire.Nodes) error {
+	t := table.New("NODE", ">GPU", "MODEL", ">UTIL", ">MEM GB", ">TEMP", ">POWER", "STATE", "JOB", "USER", "HEALTH")
+	for i := range n.Nodes {
+		for _, g := range n.Nodes[i].GPUs {
+			util, mem, temp, power := "", fmt.Sprintf("-/%.0f", g.MemoryGB), "", ""
+			if g.AgeSeconds != nil {
+				util, mem = fmt.Sprintf("%.0f%%", g.UtilizationPercent), fmt.Sprintf("%.1f/%.0f", g.MemoryUsedGB, g.MemoryGB)
+				temp, power = fmt.Sprintf("%.0f°C", g.TemperatureCelsius), fmt.Sprintf("%.0f W", g.PowerWatts)
+			}
+			t.Add(n.Nodes[i].ID, strconv.FormatInt(g.Index, 10), g.Type, util, mem, temp, power, g.State, g.AllocatedTo, g.User, g.Health)
+		}
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func newPeers() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:   "peers",
+		Short: "List the peers and who leads",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ask := func(ctx context.Context, api *client.Client) (*wire.Peers, error) { return api.Peers(ctx) }
+			return reading(c, ask, showPeers)(cmd, args)
+		},
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+func showPeers(w io.Writer, p *wire.Peers) error {
+	t := table.New("PEER", "ROLE", "STATE", ">TERM", ">APPLIED", ">LAG", "ADDRESS", "VERSION")
+	var newest uint64
+	for _, v := range p.Peers {
+		newest = max(newest, v.AppliedIndex)
+	}
+	for _, v := range p.Peers {
+		state, applied, lag := "up", strconv.FormatUint(v.AppliedIndex, 10), strconv.FormatUint(newest-v.AppliedIndex, 10)
+		if !v.Reachable {
+			state, lag = "unreachable", ""
+		}
+		t.Add(v.Name, v.Role, state, strconv.FormatUint(p.Term, 10), applied, lag, v.Address, v.Version)
+	}
+	if _, err := t.WriteTo(w); err != nil || p.Leader != "" {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "No peer leads at the moment.")
+	return err
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// queueView is what the flags of queue say.
+type queueView struct {
+	connection
+
+	me       bool
+	user     string
+	state    string
+	limit    int
+	ended    int
+	watching bool
+}
+
+func newQueue() *cobra.Command {
+	q := &queueView{}
+	cmd := &cobra.Command{
+		Use:     "queue",
+		Aliases: []string{"q"},
+		Short:   "List the jobs that wait and run",
+		Args:    noArgs,
+		RunE:    q.run,
+	}
+	q.bindReading(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&q.me, "me", false, "only this user's jobs")
+	f.StringVarP(&q.user, "user", "u", "", "only this `user`'s jobs")
+	f.StringVarP(&q.state, "state", "s", "", "only jobs in this `state`")
+	f.IntVarP(&q.limit, "limit", "n", 0, "at most so many that wait (default: all)")
+	f.IntVar(&q.ended, "ended", 0, "also the last `N` that have ended")
+	f.BoolVarP(&q.watching, "watch", "w", false, "show it again every two seconds")
+	return cmd
+}
+
+func (q *queueView) run(cmd *cobra.Command, args []string) error {
+	once := reading(&q.connection, q.ask, showQueue)
+	if !q.watching {
+		return once(cmd, args)
+	}
+	for {
+		fmt.Fprint(cmd.OutOrStdout(), clearScreen)
+		if err := once(cmd, args); err != nil {
+			return err
+		}
+		if err := pause(cmd.Context(), 2*time.Second); err != nil {
+			return nil //nolint:nilerr // the user has seen enough
+		}
+	}
+}
+
+// clearScreen moves a terminal's cursor home and clears what is below it.
+const clearScreen = "\x1b[H\x1b[J"
+
+func (q *queueView) ask(ctx context.Context, api *client.Client) (*wire.Queue, error) {
+	if q.me {
+		q.user = thisUser()
+	}
+	return api.Queue(ctx, client.QueueQuery{Limit: q.limit, Ended: q.ended, User: q.user, State: q.state})
+}
+
+func showQueue(w io.Writer, q *wire.Queue) error {
+	t := table.New("ID", "NAME", "USER", "PRI", "STATE", ">GPUS", ">ELAPSED/LIMIT", ">POS", "NODELIST(REASON)")
+	for _, list := range [][]wire.Job{q.Running, q.Queued, q.Ended} {
+		for i := range list {
+			addJob(t, &list[i])
+		}
+	}
+	if t.Len() == 0 {
+		_, err := fmt.Fprintln(w, "No jobs wait or run.")
+		return err
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func addJob(t *table.Table, j *wire.Job) {
+	state := j.State
+	if j.Stopping != nil {
+		state += ", stopping"
+	}
+	position := ""
+	if j.Position > 0 {
+		position = strconv.Itoa(j.Position)
+		if !j.PositionExact {
+			position = "~" + position
+		}
+	}
+	t.Add(j.ID, table.Short(jobName(j), 28), table.Short(j.User, 16), className(j.Priority), state, strconv.FormatInt(j.GPUs, 10),
+		elapsed(j), position, table.Short(placeOrReason(j), 60))
+}
+
+// jobName is what a person knows a job by.
+func jobName(j *wire.Job) string {
+	name := j.Name
+	for _, other := range []string{j.RunID, j.Command} {
+		if name == "" {
+			name = other
+		}
+	}
+	if j.Array != nil {
+		name += fmt.Sprintf(" [%d]", j.Array.Size)
+	}
+	return name
+}
+
+func className(priority int64) string {
+	if priority < 1 || priority > int64(model.ClassCritical) {
+		return strconv.FormatInt(priority, 10)
+	}
+	return model.Class(priority).String()
+}
+
+func elapsed(j *wire.Job) string {
+	if j.StartedAt.IsZero() {
+		return ""
+	}
+	text := table.Seconds(j.RunSeconds)
+	if j.TimeLimitSeconds > 0 {
+		text += "/" + table.Seconds(j.TimeLimitSeconds)
+	}
+	return text
+}
+
+// placeOrReason is where a job runs, or why it does not.
+func placeOrReason(j *wire.Job) string {
+	if len(j.AllocatedGPUs) > 0 {
+		return placeOf(j.AllocatedGPUs)
+	}
+	if j.Reason != "" {
+		return "(" + j.Reason + ")"
+	}
+	return ""
+}
+
+// placeOf is a list of GPUs in few characters: "node1:0-3 node2:0-3".
+func placeOf(gpus []wire.GPURef) string {
+	var nodes []string
+	byNode := map[string][]int64{}
+	for _, g := range gpus {
+		if byNode[g.NodeID] == nil {
+			nodes = append(nodes, g.NodeID)
+		}
+		byNode[g.NodeID] = append(byNode[g.NodeID], g.Index)
+	}
+	for i, n := range nodes {
+		nodes[i] = n + ":" + table.Ranges(byNode[n])
+	}
+	return strings.Join(nodes, " ")
+}

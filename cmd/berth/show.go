@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func newShow() *cobra.Command {
+	c := &connection{}
+	var task int64
+	cmd := &cobra.Command{
+		Use:   "show JOB",
+		Short: "Show a job: what was asked for, where it runs, and its timeline",
+		Args:  oneJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reading(c, askJob(args[0], task), showJob)(cmd, args)
+		},
+	}
+	c.bindReading(cmd)
+	cmd.Flags().Int64Var(&task, "task", 0, "`number` of the task of an array")
+	return cmd
+}
+
+func newExplain() *cobra.Command {
+	c := &connection{}
+	var task int64
+	cmd := &cobra.Command{
+		Use:   "explain JOB",
+		Short: "Say why a job waits and what would let it start",
+		Args:  oneJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reading(c, askJob(args[0], task), showExplanation)(cmd, args)
+		},
+	}
+	c.bindReading(cmd)
+	cmd.Flags().Int64Var(&task, "task", 0, "`number` of the task of an array")
+	return cmd
+}
+
+// oneJob wants one job's id.
+func oneJob(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("%s takes the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}
+
+func askJob(id string, task int64) func(context.Context, *client.Client) (*wire.Detail, error) {
+	return func(ctx context.Context, api *client.Client) (*wire.Detail, error) {
+		detail, _, err := api.Job(ctx, id, client.JobQuery{Task: task})
+		return detail, err
+	}
+}
+
+// sheet prints lines of a name and a value.
+type sheet struct{ strings.Builder }
+
+func (s *sheet) line(name, format string, args ...any) {
+	if value := table.Clean(fmt.Sprintf(format, args...)); value != "" {
+		fmt.Fprintf(s, "%-12s %s\n", name, value)
+	}
+}
+
+func (s *sheet) head(title string) { fmt.Fprintf(s, "\n%s\n", title) }
+
+func showJob(w io.Writer, d *wire.Detail) error {
+	s := &sheet{}
+	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
+	s.line("State", "%s", stateLine(d))
+	s.line("User", "%s", d.User)
+	s.line("Project", "%s", d.Project)
+	s.line("Run", "%s", d.RunID)
+	s.line("Priority", "%s", className(d.Priority))
+	s.line("GPUs", "%s", wants(&d.Job))
+	s.line("Command", "%s", table.Short(d.Command, 200))
+	s.line("Folder", "%s", d.WorkDir)
+	s.line("Places", "%s", placeOf(d.AllocatedGPUs))
+	if d.TimeLimitSeconds > 0 {
+		s.line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))
+	}
+	s.line("Times", "waited %s, ran %s", table.Seconds(d.WaitSeconds), table.Seconds(d.RunSeconds))
+	s.line("Retries", "%d of %d", d.Retries, d.MaxRetries)
+	if a := d.Array; a != nil {
+		s.line("Array", "%d tasks: %d queued, %d running, %d completed, %d failed, %d canceled; this is task %d",
+			a.Size, a.Queued, a.Running, a.Completed, a.Failed, a.Canceled, d.Task)
+	}
+	s.timeline(d)
+	s.attempts(d)
+	if e := d.Explanation; e != nil {
+		s.head("Why it waits: " + table.Clean(e.Summary) + " (see berth explain " + d.ID + ")")
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+func stateLine(d *wire.Detail) string {
+	text := d.State
+	if d.Reason != "" {
+		text += " (" + d.Reason + ")"
+	}
+	if d.ExitCode != nil {
+		text += ", exit code " + strconv.FormatInt(*d.ExitCode, 10)
+	}
+	if d.Signal > 0 {
+		text += ", ended by signal " + strconv.FormatInt(d.Signal, 10)
+	}
+	if st := d.Stopping; st != nil {
+		text += fmt.Sprintf(", stopping (%s) until %s", st.Reason, table.Clock(st.Deadline, time.Now()))
+	}
+	return text
+}
+
+func wants(j *wire.Job) string {
+	text := strconv.FormatInt(j.GPUs, 10)
+	if j.GPUType != "" {
+		text += " x " + j.GPUType
+	}
+	if j.GPUMemoryGB > 0 {
+		text += fmt.Sprintf(", %g GB each", j.GPUMemoryGB)
+	}
+	if j.Nodes > 0 {
+		text += fmt.Sprintf(", on %d nodes", j.Nodes)
+	}
+	return text
+}
+
+func (s *sheet) timeline(d *wire.Detail) {
+	s.head("Timeline")
+	t := table.New("TIME", "EVENT", ">ATTEMPT", "ACTOR", "REASON")
+	now := time.Now()
+	for _, e := range d.Timeline {
+		attempt := ""
+		if e.Attempt > 0 {
+			attempt = strconv.FormatInt(e.Attempt, 10)
+		}
+		t.Add(table.Clock(e.At, now), e.Event, attempt, e.Actor, strings.TrimSpace(e.Reason+" "+e.Detail))
+	}
+	s.WriteString(t.String())
+}
+
+func (s *sheet) attempts(d *wire.Detail) {
+	if len(d.History) == 0 {
+		return
+	}
+	s.head("Attempts")
+	t := table.New(">ATTEMPT", ">RANK", "NODE", "GPUS", "PHASE", ">RAN", "EXIT")
+	for _, a := range d.History {
+		for _, r := range a.Ranks {
+			t.Add(strconv.FormatInt(a.Number, 10), strconv.FormatInt(r.Rank, 10), r.NodeID, indexes(r.GPUs), r.Phase,
+				table.Seconds(r.RunSeconds), exitText(r))
+		}
+	}
+	s.WriteString(t.String())
+}
+
+func indexes(gpus []wire.GPURef) string {
+	list := make([]int64, len(gpus))
+	for i, g := range gpus {
+		list[i] = g.Index
+	}
+	return table.Ranges(list)
+}
+
+func exitText(r wire.Rank) string {
+	text := ""
+	switch {
+	case r.Signal > 0:
+		text = "signal " + strconv.FormatInt(r.Signal, 10)
+	case r.ExitCode != nil:
+		text = strconv.FormatInt(*r.ExitCode, 10)
+	}
+	if r.OOM {
+		text += ", out of memory"
+	}
+	if r.Stopped != "" {
+		text += ", stopped (" + r.Stopped + ")"
+	}
+	return text
+}
+
+func showExplanation(w io.Writer, d *wire.Detail) error {
+	s := &sheet{}
+	e := d.Explanation
+	if e == nil {
+		s.line("Job", "%s does not wait: it is %s", d.ID, stateLine(d))
+		_, err := io.WriteString(w, s.String())
+		return err
+	}
+	s.line("Job", "%s %s: %s", d.ID, jobName(&d.Job), e.Summary)
+	s.line("Wants", "%s GPUs", wants(&d.Job))
+	s.line("Order", "%s", orderLine(e))
+	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return b.Message }))
+	if len(e.Ahead) > 0 {
+		s.head(fmt.Sprintf("Jobs ahead (%d)", e.AheadN))
+		t := table.New("ID", "NAME", "USER", "PRI", ">GPUS")
+		for _, a := range e.Ahead {
+			t.Add(a.JobID, table.Short(a.Name, 28), a.User, className(a.Priority), strconv.FormatInt(a.GPUs, 10))
+		}
+		s.WriteString(t.String())
+	}
+	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return u.Message }))
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+func orderLine(e *wire.Explanation) string {
+	parts := []string{"policy " + e.Policy}
+	for _, f := range e.Factors {
+		parts = append(parts, f.Name+" "+f.Value)
+	}
+	position := fmt.Sprintf("position %d", e.Position)
+	if !e.Exact {
+		position = "about " + position
+	}
+	return strings.Join(append(parts, position), ", ")
+}
+
+// list prints points under a title; nothing if there are none.
+func (s *sheet) list(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	s.head(title)
+	for _, l := range lines {
+		fmt.Fprintf(s, "  - %s\n", table.Clean(l))
+	}
+}
+
+func texts[T any](list []T, text func(T) string) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = text(v)
+	}
+	return out
+}

@@ -1,0 +1,380 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const submitLong = `Submit a job: a script, or a command after --.
+
+  berth submit -g 4 -t 2h -- python train.py --epochs 100
+  berth submit -g 16 -N 2 -J llama train.sh
+  berth submit -g 1 -a 0-99%8 -- ./sweep.sh
+
+Lines of a script that begin with #BERTH or #SBATCH are options, as on the command
+line, which overrules them. The script is sent along as it is.`
+
+// submission is what the flags of submit say.
+type submission struct {
+	connection
+
+	gpus, gpuMemory, memory      string
+	nodes, perNode, cpus         int64
+	limit, estimate              string
+	name, project, user, runID   string
+	priority, array              string
+	retries                      int64
+	preemptible, hold            bool
+	onLost, signal               string
+	grace, contact               string
+	checkpoint, checkpointGrace  string
+	env                          []string
+	workdir, key                 string
+	parsable, wait, follow, args bool
+}
+
+func newSubmit() *cobra.Command {
+	s := &submission{}
+	cmd := &cobra.Command{
+		Use:   "submit [flags] SCRIPT [ARGS...] | -- COMMAND [ARGS...]",
+		Short: "Submit a job",
+		Long:  submitLong,
+		RunE:  s.run,
+	}
+	cmd.Flags().SetInterspersed(false) // what follows the script belongs to it
+	s.bindReading(cmd)
+	s.bindSize(cmd)
+	s.bindLife(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.key, "idempotency-key", "", "`id` under which the same submission may be sent again without a second job")
+	f.BoolVar(&s.parsable, "parsable", false, "print the job's id and nothing else")
+	f.BoolVarP(&s.wait, "wait", "W", false, "wait for the job's end and exit with its exit code")
+	f.BoolVarP(&s.follow, "follow", "f", false, "show the job's output until its end, and exit with its exit code")
+	return cmd
+}
+
+func (s *submission) bindSize(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&s.gpus, "gpus", "g", "1", "GPUs in all, or `[model:]N`")
+	f.Int64VarP(&s.nodes, "nodes", "N", 0, "spread over exactly `N` nodes")
+	f.Int64Var(&s.perNode, "gpus-per-node", 0, "GPUs on each node, with --nodes")
+	f.StringVar(&s.gpuMemory, "gpu-mem", "", "memory of each GPU at least, in `GB`")
+	f.Int64VarP(&s.cpus, "cpus", "c", 0, "limit of CPU `cores` on each node")
+	f.StringVar(&s.memory, "mem", "", "limit of main memory on each node, in `GB`")
+	f.StringVarP(&s.array, "array", "a", "", "an array of tasks: `0-99`, or 0-99%8 for at most 8 at once")
+}
+
+func (s *submission) bindLife(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&s.limit, "time", "t", "", "run `time` after which the job is stopped: 90s, 2h30m, 1-00:00:00")
+	f.StringVar(&s.estimate, "estimate", "", "how long it will probably run, as a `time`")
+	f.StringVarP(&s.name, "name", "J", "", "the job's `name`")
+	f.StringVarP(&s.project, "project", "A", "", "the `project` that it belongs to")
+	f.StringVarP(&s.user, "user", "u", "", "whose job it is (default: this user)")
+	f.StringVar(&s.runID, "run-id", "", "the `id` of the run that it belongs to")
+	f.StringVarP(&s.priority, "priority", "p", "", "low, normal, high, critical, or 1 to 4")
+	f.Int64Var(&s.retries, "max-retries", 0, "further attempts after a failure")
+	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for others")
+	f.BoolVar(&s.hold, "hold", false, "wait for a release")
+	f.StringVar(&s.onLost, "on-lost", "", "requeue, hold or fail when a node falls silent")
+	f.StringVar(&s.contact, "disconnect-grace", "", "how long a node may be out of contact, as a `time`")
+	f.StringVar(&s.signal, "stop-signal", "", "`name` of the signal that asks the job to end (default: TERM)")
+	f.StringVar(&s.grace, "grace", "", "`time` from the stop signal to the kill (default: 30s)")
+	f.StringVar(&s.checkpoint, "checkpoint-signal", "", "`name` of a signal that is sent first")
+	f.StringVar(&s.checkpointGrace, "checkpoint-grace", "", "`time` from the checkpoint signal to the stop signal")
+	f.StringArrayVarP(&s.env, "env", "e", nil, "`NAME=value` for the job, or NAME to take this shell's value")
+	f.StringVarP(&s.workdir, "workdir", "D", "", "`folder` on the node (default: one of its own)")
+}
+
+func (s *submission) run(cmd *cobra.Command, args []string) error {
+	if err := s.checkOutput(); err != nil {
+		return err
+	}
+	request, err := s.request(cmd, args)
+	if err != nil {
+		return err
+	}
+	api, err := s.dial()
+	if err != nil {
+		return err
+	}
+	answer, err := api.Submit(cmd.Context(), request, s.key)
+	if err != nil {
+		return err
+	}
+	if err := s.report(cmd.OutOrStdout(), answer); err != nil {
+		return err
+	}
+	return s.stay(cmd, api, answer.JobID)
+}
+
+// report says what came of it.
+func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
+	if s.parsable {
+		_, err := fmt.Fprintln(w, answer.JobID)
+		return err
+	}
+	return s.print(w, answer, func(w io.Writer) error {
+		where := "starts at once"
+		if p := answer.QueuePosition; p > 0 {
+			where = fmt.Sprintf("position %d", p)
+			if !answer.PositionExact {
+				where = "about " + where
+			}
+		}
+		_, err := fmt.Fprintf(w, "Submitted job %s (%s)\n", answer.JobID, where)
+		return err
+	})
+}
+
+// stay follows or awaits the job, if that was asked for.
+func (s *submission) stay(cmd *cobra.Command, api *client.Client, id string) error {
+	if s.follow {
+		if err := followJob(cmd.Context(), api, id, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+	}
+	if !s.wait && !s.follow {
+		return nil
+	}
+	job, err := awaitEnd(cmd.Context(), api, id)
+	if err != nil {
+		return err
+	}
+	return endOf(job)
+}
+
+// request is the submission as the API takes it.
+func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, error) {
+	r := &wire.Submit{}
+	if err := s.program(cmd, args, r); err != nil {
+		return nil, err
+	}
+	for _, fill := range []func(*cobra.Command, *wire.Submit) error{s.fillSize, s.fillTimes, s.fillRest} {
+		if err := fill(cmd, r); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// program takes what to run from the arguments: a command after --, or a script.
+func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) error {
+	if len(args) == 0 {
+		return usage("nothing to run: name a script, or a command after --; see berth submit --help")
+	}
+	if cmd.ArgsLenAtDash() == 0 {
+		r.Args = args
+		return nil
+	}
+	script, err := readScript(args[0])
+	if err != nil {
+		return err
+	}
+	given := changedFlags(cmd)
+	if err := applyDirectives(cmd, script, given); err != nil {
+		return err
+	}
+	r.Script = script
+	r.Command = shellJoin(args[1:])
+	if s.name == "" {
+		s.name = filepath.Base(args[0])
+	}
+	return nil
+}
+
+func readScript(path string) (string, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the user names it
+	switch {
+	case os.IsNotExist(err):
+		return "", usage("there is no script %s; a command is given after --, as in: berth submit -g 1 -- %s", path, path)
+	case err != nil:
+		return "", fmt.Errorf("cannot read the script: %w", err)
+	case len(data) > model.MaxScript:
+		return "", usage("%s has %d bytes; a script may have %d: call a larger program from it", path, len(data), model.MaxScript)
+	}
+	return string(data), nil
+}
+
+func (s *submission) fillSize(_ *cobra.Command, r *wire.Submit) error {
+	kind, count, found := strings.Cut(s.gpus, ":")
+	if !found {
+		kind, count = "", s.gpus
+	}
+	n, err := strconv.ParseInt(count, 10, 32)
+	if err != nil {
+		return usage("--gpus must be a number, or a model and a number such as H100:4, not %q", s.gpus)
+	}
+	r.GPUs, r.GPUType = &n, kind
+	if s.perNode > 0 {
+		r.GPUsPerNode = &s.perNode
+		if s.gpus == "1" {
+			r.GPUs = nil
+		}
+	}
+	r.Nodes, r.CPUs = positive(s.nodes), positive(s.cpus)
+	if r.GPUMemory, err = gigabytes("--gpu-mem", s.gpuMemory); err != nil {
+		return err
+	}
+	if r.HostMemory, err = gigabytes("--mem", s.memory); err != nil {
+		return err
+	}
+	return s.fillArray(r)
+}
+
+func (s *submission) fillArray(r *wire.Submit) error {
+	if s.array == "" {
+		return nil
+	}
+	span, limit, limited := strings.Cut(s.array, "%")
+	from, to, isSpan := strings.Cut(span, "-")
+	last, err := strconv.ParseInt(to, 10, 32)
+	if !isSpan || from != "0" || err != nil || last < 0 {
+		return usage("--array must be 0-N or 0-N%%M, not %q", s.array)
+	}
+	size := last + 1
+	r.Tasks = &size
+	if !limited {
+		return nil
+	}
+	most, err := strconv.ParseInt(limit, 10, 32)
+	if err != nil || most < 1 {
+		return usage("--array: after %% stands how many tasks may run at once, not %q", limit)
+	}
+	r.MaxRunning = &most
+	return nil
+}
+
+func (s *submission) fillTimes(_ *cobra.Command, r *wire.Submit) error {
+	for _, t := range []struct {
+		flag, text string
+		to         **wire.Duration
+	}{
+		{"--time", s.limit, &r.TimeLimit},
+		{"--estimate", s.estimate, &r.Estimate},
+		{"--grace", s.grace, &r.Grace},
+		{"--disconnect-grace", s.contact, &r.DisconnectGrace},
+		{"--checkpoint-grace", s.checkpointGrace, &r.CheckpointGrace},
+	} {
+		if t.text == "" {
+			continue
+		}
+		v, err := wire.ParseDuration(t.text)
+		if err != nil {
+			return usage("%s %w", t.flag, err)
+		}
+		d := wire.Duration(v)
+		*t.to = &d
+	}
+	return nil
+}
+
+func (s *submission) fillRest(cmd *cobra.Command, r *wire.Submit) error {
+	r.Name, r.Project, r.RunID, r.User = s.name, s.project, s.runID, s.user
+	if r.User == "" {
+		r.User = thisUser()
+	}
+	if s.priority != "" {
+		n, err := parsePriority(s.priority)
+		if err != nil {
+			return usage("--priority: %w", err)
+		}
+		r.Priority = &n
+	}
+	if cmd.Flags().Changed("max-retries") {
+		r.MaxRetries = &s.retries
+	}
+	if s.preemptible {
+		r.Preemptible = &s.preemptible
+	}
+	if s.hold {
+		r.Hold = &s.hold
+	}
+	r.OnLost, r.StopSignal, r.CheckpointSignal, r.WorkDir = s.onLost, s.signal, s.checkpoint, s.workdir
+	return s.fillEnv(r)
+}
+
+func (s *submission) fillEnv(r *wire.Submit) error {
+	for _, e := range s.env {
+		name, value, given := strings.Cut(e, "=")
+		if !given {
+			var found bool
+			if value, found = os.LookupEnv(name); !found {
+				return usage("--env %s: this shell has no such variable; give it a value", name)
+			}
+		}
+		if r.Env == nil {
+			r.Env = map[string]string{}
+		}
+		r.Env[name] = value
+	}
+	return nil
+}
+
+// thisUser is the name of the user who runs this program.
+func thisUser() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
+
+func positive(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// gigabytes reads "80", "80G" or "80GB".
+func gigabytes(flag, text string) (*float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "G")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || v <= 0 {
+		return nil, usage("%s must be a number of GB, not %q", flag, text)
+	}
+	return &v, nil
+}
+
+// parsePriority reads a class by name or number.
+func parsePriority(text string) (int64, error) {
+	for c := model.ClassLow; c <= model.ClassCritical; c++ {
+		if strings.EqualFold(text, c.String()) {
+			return int64(c), nil
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("must be low, normal, high, critical or a number, not %q", text)
+	}
+	return n, nil
+}
+
+// shellJoin quotes words for a shell.
+func shellJoin(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}
+
+// awaitEnd waits until a job has ended, whichever peers come and go meanwhile.
+func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
+	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) { return isTerminal(d.State), nil })
+}
