@@ -233,3 +233,16 @@ func TestAFollowerNamesTheLeader(t *testing.T) {
 		}
 	})
 }
+
+// Who leads counts the scheduler's passes; who follows has none.
+func TestTheLeaderCountsItsPasses(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		before := l.Status().Passes.Count
+		w.mustPropose(l, 1)
+		w.until("another pass is counted", func() bool { return l.Status().Passes.Count > before })
+		if got := w.other(l).Status().Passes; got != (Passes{}) {
+			t.Errorf("a follower counts %+v", got)
+		}
+	})
+}

@@ -33,7 +33,7 @@ func (p guardian) guardStores(ctx context.Context) Stores {
 }
 
 // leads says whether raft has told this peer that it leads.
-func (p *Peer) leads() bool { return p.led.Load() }
+func (p *Peer) leads() bool { return p.tenure.leads.Load() }
 
 // heed does what the watchdog says. While the disk hangs, raft's main goroutine
 // does too, so leadership is given up by falling silent: the others elect.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/leader"
@@ -17,6 +18,46 @@ import (
 
 // office is a peer as it leads.
 type office struct{ *Peer }
+
+// tenure is a peer's leadership.
+type tenure struct {
+	leads atomic.Bool // by raft's own notice
+
+	mu     sync.Mutex
+	passes Passes
+}
+
+// Passes sums up the scheduler's passes of one leadership.
+type Passes struct {
+	Count   uint64
+	Decided uint64        // placements and grants in their plans
+	Took    time.Duration // to make the plans, in all
+}
+
+// begin counts anew: another leadership.
+func (t *tenure) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.passes = Passes{}
+}
+
+func (t *tenure) passed(one leader.Pass) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.passes.Count++
+	t.passes.Decided += uint64(one.Decided) //nolint:gosec // a length
+	t.passes.Took += one.Took
+}
+
+// sum is zero while the peer does not lead.
+func (t *tenure) sum() Passes {
+	if !t.leads.Load() {
+		return Passes{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.passes
+}
 
 // lead reads raft's notices of leadership and runs the leader's work while this
 // peer leads.
@@ -34,10 +75,10 @@ func (p office) lead(notices <-chan bool) {
 				if p.cfg.Tests.SlowNotice != nil {
 					p.cfg.Tests.SlowNotice()
 				}
-				p.led.Store(leads)
+				p.tenure.leads.Store(leads)
 				n.set(leads)
 			case <-p.life.ctx.Done():
-				p.led.Store(false)
+				p.tenure.leads.Store(false)
 				return
 			}
 		}
@@ -87,6 +128,7 @@ func (p office) followNotices(n *notice) {
 			continue
 		}
 		p.log.Info("this peer leads", "term", p.raft.CurrentTerm())
+		p.tenure.begin()
 		ctx, cancel := context.WithCancel(p.life.ctx)
 		var work sync.WaitGroup
 		work.Go(func() { p.leadUntil(ctx) })
@@ -164,6 +206,7 @@ func (p office) leaderConfig() leader.Config {
 		},
 		Members: p.members,
 		Wake:    p.mates.changed,
+		Passed:  p.tenure.passed,
 	}
 }
 

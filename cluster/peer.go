@@ -21,18 +21,18 @@ import (
 // Peer is a running member of a cluster, or one that waits to be one. Its methods
 // may be called from any goroutine.
 type Peer struct {
-	cfg   Config
-	log   *slog.Logger
-	raft  *raft.Raft
-	fsm   *fsm.FSM
-	wire  wire
-	lanes *lanes
-	reads *barriers
-	renew *gatherer
-	mates *mates
-	seen  atomic.Uint64 // greatest index that this peer has answered or forwarded
-	led   atomic.Bool   // this peer is the leader, by raft's own notice
-	life  life
+	cfg    Config
+	log    *slog.Logger
+	raft   *raft.Raft
+	fsm    *fsm.FSM
+	wire   wire
+	lanes  *lanes
+	reads  *barriers
+	renew  *gatherer
+	mates  *mates
+	seen   atomic.Uint64 // greatest index that this peer has answered or forwarded
+	tenure tenure
+	life   life
 }
 
 // wire is how a peer speaks with others.
@@ -228,6 +228,7 @@ type Status struct {
 	Leaderless time.Duration // for how long no leader was heard of; 0 while one is
 
 	Panics uint64 // commands skipped for a defect
+	Passes Passes // of the scheduler, while this peer leads
 }
 
 // Status reads the peer's standing.
@@ -236,7 +237,7 @@ func (p *Peer) Status() Status {
 	s := Status{
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
 		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
-		Applied: p.fsm.State().Index, Panics: p.fsm.Panics(),
+		Applied: p.fsm.State().Index, Panics: p.fsm.Panics(), Passes: p.tenure.sum(),
 	}
 	s.Servers = servers(p.raft.GetConfiguration())
 	if s.Role != RoleLeader {

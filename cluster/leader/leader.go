@@ -35,7 +35,13 @@ type Clock interface {
 	Wall() time.Time
 }
 
-// Config is what Run needs. All but Log, Liveness and Wake must be given.
+// Pass is one pass of the scheduler over what waits.
+type Pass struct {
+	Decided int           // placements and grants in its plan
+	Took    time.Duration // to make the plan, by the boot clock
+}
+
+// Config is what Run needs. All but Log, Liveness, Wake and Passed must be given.
 type Config struct {
 	ID       model.PeerID
 	Peer     Peer
@@ -52,6 +58,9 @@ type Config struct {
 	// Wake receives when Members may have changed. Without it a change is seen
 	// within about a minute.
 	Wake <-chan struct{}
+	// Passed is told of each pass of the scheduler, one after the other; nil: nobody
+	// is. It must not block.
+	Passed func(Pass)
 }
 
 func (c *Config) check() error {
@@ -125,7 +134,7 @@ func deciders(c *Config, p *pulse) []decider {
 			name: "scheduling",
 			topics: model.TopicSet(0).With(model.TopicQueue).With(model.TopicFleet).With(model.TopicNode).
 				With(model.TopicSettings),
-			decide: func(s *state.State) ([]command.Body, time.Duration) { return plan(s, c.Clock.Wall()) },
+			decide: func(s *state.State) ([]command.Body, time.Duration) { return plan(s, c) },
 		},
 		{
 			name:   "housekeeping",
@@ -153,9 +162,13 @@ func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duratio
 }
 
 // plan is the scheduling decider.
-func plan(s *state.State, wall time.Time) ([]command.Body, time.Duration) {
-	now := max(model.TimeOf(wall), s.Settings().Clock)
+func plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
+	now := max(model.TimeOf(c.Clock.Wall()), s.Settings().Clock)
+	begun := c.Clock.Boot()
 	bodies, next := sched.Plan(s, now)
+	if c.Passed != nil {
+		c.Passed(Pass{Decided: len(bodies), Took: c.Clock.Boot() - begun})
+	}
 	if next == 0 {
 		return bodies, liveness.Never
 	}

@@ -270,3 +270,19 @@ func TestOldRequestsAreCut(t *testing.T) {
 		}
 	})
 }
+
+func TestEachPassIsTold(t *testing.T) {
+	var passes []leader.Pass
+	lead(t, func(f *fake, c *leader.Config) {
+		c.Passed = func(p leader.Pass) { passes = append(passes, p) }
+		f.user(t, job())
+	}, func(*fake, *clock) {
+		decided := 0
+		for _, p := range passes {
+			decided += p.Decided
+		}
+		if len(passes) < 2 || decided != 1 {
+			t.Errorf("told of %+v, want a pass that places the job and one that finds nothing to do", passes)
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package sched_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+const epoch model.Time = 1_700_000_000_000_000_000
+
+// cluster is a state that tests drive by commands.
+type cluster struct {
+	t   rapid.TB
+	s   state.State
+	now model.Time
+}
+
+func newCluster(t rapid.TB, policy string) *cluster {
+	c := &cluster{t: t, now: epoch}
+	c.must(&command.Bootstrap{
+		Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: policy,
+		Retention: model.Retention{Jobs: 10, Age: time.Hour},
+	})
+	return c
+}
+
+// copied is a cluster that goes another way from here.
+func (c *cluster) copied() *cluster { return &cluster{t: c.t, s: c.s, now: c.now} }
+
+func (c *cluster) apply(bodies ...command.Body) []command.Result {
+	c.t.Helper()
+	commands := make([]command.Command, len(bodies))
+	for i, b := range bodies {
+		var err error
+		if commands[i], err = command.New("peer:p1", b); err != nil {
+			c.t.Fatalf("%s: %v", b.Kind(), err)
+		}
+	}
+	next, results, _ := state.Apply(c.s, state.Meta{Index: c.s.Index + 1, Term: 1, At: c.now, By: "p1"}, commands)
+	c.s = next
+	return results
+}
+
+func (c *cluster) must(bodies ...command.Body) {
+	c.t.Helper()
+	for i, r := range c.apply(bodies...) {
+		if !r.OK() {
+			c.t.Fatalf("%s was refused (%s): %s\n%+v", bodies[i].Kind(), r.Code, r.Detail, bodies[i])
+		}
+	}
+}
+
+// node registers a node with GPUs of a type, as changed.
+func (c *cluster) node(id string, gpus int, name string, changes ...func(*model.Device)) {
+	r := &command.Register{Node: model.NodeID(id), Machine: "m" + id, Boot: "b", Lineage: "l", Session: "s"}
+	for i := range gpus {
+		d := model.Device{
+			ID: model.GPUID(fmt.Sprintf("%s-g%d", id, i)), Index: uint32(i), Model: name, MemoryMB: 1000,
+			Health: model.HealthHealthy, Idle: true,
+		}
+		for _, change := range changes {
+			change(&d)
+		}
+		r.Devices = append(r.Devices, d)
+	}
+	c.must(r)
+}
+
+func spec(user string, gpus, nodes uint32, changes ...func(*model.Spec)) model.Spec {
+	s := model.Spec{
+		User: user, Class: model.ClassNormal, Command: "true", GPUs: gpus, Nodes: nodes,
+		OnLost: model.OnLostHold, DisconnectGrace: time.Minute,
+	}
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+func class(k model.Class) func(*model.Spec) { return func(s *model.Spec) { s.Class = k } }
+
+func (c *cluster) submit(s model.Spec, tasks, throttle uint32) model.JobID {
+	c.t.Helper()
+	c.must(&command.Submit{Spec: s, Tasks: tasks, Throttle: throttle})
+	return c.s.Settings().NextJob - 1
+}
+
+func (c *cluster) limit(user string, gpus, live int64) {
+	c.must(&command.SetLimit{Limit: model.Limit{
+		Scope: model.ScopeKey{Kind: model.ScopeUser, Name: user},
+		GPUs:  gpus, Live: live, Queued: model.Unlimited, GPUsPerJob: model.Unlimited,
+	}})
+}
+
+// plan plans and carries out; everything must be accepted. It returns the tasks.
+func (c *cluster) plan() (placed []model.TaskKey) {
+	c.t.Helper()
+	bodies, _ := sched.Plan(&c.s, c.now)
+	if len(bodies) > 0 {
+		c.must(bodies...)
+	}
+	for _, b := range bodies {
+		if p, ok := b.(*command.Place); ok {
+			placed = append(placed, p.Attempt.TaskKey())
+		}
+	}
+	return placed
+}
+
+// drawn is a plan as text: "2: n1[0 1] n2[0 1]", a line a placement, with GPUs by
+// their place on the node.
+func (c *cluster) drawn() (out []string) {
+	bodies, _ := sched.Plan(&c.s, c.now)
+	for _, b := range bodies {
+		who, ranks := "", []command.Placement(nil)
+		switch b := b.(type) {
+		case *command.Place:
+			who, ranks = b.Attempt.TaskKey().String(), b.Ranks
+		case *command.Grant:
+			who, ranks = string(b.ID), []command.Placement{b.Placement}
+		}
+		line := who + ":"
+		for _, r := range ranks {
+			var at []string
+			for _, k := range r.Slots {
+				g, _ := c.s.GPUs.Get(k.GPU)
+				at = append(at, fmt.Sprint(g.Index))
+			}
+			line += fmt.Sprintf(" %s[%s]", r.Node, strings.Join(at, " "))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// end has a task's processes exit with a code, and the GPUs shown clean.
+func (c *cluster) end(key model.TaskKey, code int32) {
+	c.t.Helper()
+	task, _ := c.s.Tasks.Get(key)
+	for _, r := range c.s.RanksOf(task.Newest()) {
+		node, _ := c.s.Nodes.Get(r.Node)
+		b := &command.Report{Node: r.Node, Incarnation: model.Incarnation{1}, Epoch: node.Epoch, Reports: []model.Progress{
+			{Rank: r.Key, Phase: model.RankExited, Exit: model.Exit{Code: code}},
+		}}
+		for _, slot := range c.s.SlotsOf(r.Key) {
+			b.Cleaned = append(b.Cleaned, model.Cleaned{Slot: slot, Rank: r.Key})
+		}
+		c.must(b)
+	}
+}
+
+// release ends a service's allocation and has its GPUs shown clean.
+func (c *cluster) release(id model.AllocationID) {
+	c.t.Helper()
+	var slots []model.Slot
+	for _, slot := range c.s.Slots.All() {
+		if slot.Allocation == id {
+			slots = append(slots, slot)
+		}
+	}
+	c.must(&command.ReleaseAllocation{ID: id})
+	for _, slot := range slots {
+		node, _ := c.s.Nodes.Get(slot.Node)
+		c.must(&command.Report{
+			Node: slot.Node, Incarnation: model.Incarnation{1}, Epoch: node.Epoch,
+			Cleaned: []model.Cleaned{{Slot: slot.Key, Allocation: id}},
+		})
+	}
+}
+
+func (c *cluster) allocate(id string, gpus uint32) {
+	c.must(&command.Allocate{ID: model.AllocationID(id), User: "svc", Class: model.ClassNormal, GPUs: gpus})
+}
+
+// live lists the tasks that have GPUs.
+func (c *cluster) live() (keys []model.TaskKey) {
+	for k := range c.s.LiveTasks.All() {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// waiting lists the tasks that wait, held or not, in order of submission.
+func (c *cluster) waiting() (keys []model.TaskKey) {
+	for k, task := range c.s.Tasks.All() {
+		if task.State == model.TaskQueued {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// sorted is what waits in the order of the policy, said simply.
+func (c *cluster) sorted() []model.TaskKey {
+	keys := c.waiting()
+	if c.s.Settings().Policy != "fcfs" {
+		slices.SortStableFunc(keys, func(a, b model.TaskKey) int {
+			x, _ := c.s.Tasks.Get(a)
+			y, _ := c.s.Tasks.Get(b)
+			return int(y.Class) - int(x.Class)
+		})
+	}
+	return keys
+}
+
+func jobs(keys []model.TaskKey) (out []model.JobID) {
+	for _, k := range keys {
+		out = append(out, k.Job)
+	}
+	return out
+}

@@ -1,0 +1,188 @@
+package sched_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// TestEveryPlanIsAccepted plans on random clusters: Apply takes every command, and
+// jobs go exactly where best fit puts them when it is said simply.
+func TestEveryPlanIsAccepted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := randomCluster(t)
+		for range rapid.IntRange(1, 14).Draw(t, "steps") {
+			c.step(t, nodes)
+			want, got := c.naive(), c.nodesOf()
+			if !slices.Equal(got, want) {
+				t.Fatalf("placed %v, best fit places %v", got, want)
+			}
+			c.plan()
+		}
+	})
+}
+
+// nodesOf is a plan as text: tasks and allocations with their nodes.
+func (c *cluster) nodesOf() (out []string) {
+	for _, line := range c.drawn() {
+		who, at := "", ""
+		for i, word := range splitRanks(line) {
+			if i == 0 {
+				who = word
+			} else {
+				at += " " + word
+			}
+		}
+		out = append(out, who+at)
+	}
+	return out
+}
+
+// splitRanks is "1:", "n1", "n2" of "1: n1[0 1] n2[0]".
+func splitRanks(line string) (out []string) {
+	word, inside := "", false
+	for _, r := range line + " " {
+		switch {
+		case r == '[':
+			inside = true
+		case r == ']':
+			inside = false
+		case inside:
+		case r == ' ':
+			out, word = append(out, word), ""
+		default:
+			word += string(r)
+		}
+	}
+	return out
+}
+
+// naive goes through all that waits, each alone on a copy of the state that it
+// changes at once if what it asks for fits.
+func (c *cluster) naive() (placed []string) {
+	on := c.copied()
+	for _, id := range c.s.Waiting.All() {
+		a, _ := c.s.Allocations.Get(id)
+		if at := on.bestFit(&model.Spec{GPUs: a.GPUs, Nodes: 1}, model.TaskKey{}); at != nil && on.tried(&command.Grant{ID: id, Placement: at[0]}) {
+			placed = append(placed, fmt.Sprintf("%s: %s", id, at[0].Node))
+		}
+	}
+	for _, key := range c.sorted() {
+		task, _ := c.s.Tasks.Get(key)
+		job, _ := c.s.Jobs.Get(key.Job)
+		at := on.bestFit(&job.Spec, key)
+		if at != nil && on.tried(&command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
+			line := key.String() + ":"
+			for _, r := range at {
+				line += " " + string(r.Node)
+			}
+			placed = append(placed, line)
+		}
+	}
+	return placed
+}
+
+// tried carries out a command, or changes nothing.
+func (c *cluster) tried(b command.Body) bool {
+	before := c.s
+	if c.apply(b)[0].OK() {
+		return true
+	}
+	c.s = before
+	return false
+}
+
+// room is a node as one task sees it.
+type room struct {
+	node  model.Node
+	free  int             // GPUs that it may take, of whatever kind
+	suits []model.SlotKey // those of them that suit, its own first
+}
+
+// rooms lists the nodes, those with the fewest free GPUs first; widest is the
+// most GPUs that suit on any node, whoever has them.
+func (c *cluster) rooms(spec *model.Spec, who model.TaskKey) (out []room, widest int) {
+	for _, n := range c.s.Nodes.All() {
+		r, all, kept := room{node: n}, 0, []model.SlotKey(nil)
+		for k := range c.s.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
+			if k.Node != n.ID {
+				break
+			}
+			g, _ := c.s.GPUs.Get(k.GPU)
+			suits := (spec.GPUModel == "" || g.Model == spec.GPUModel) && g.MemoryMB >= spec.GPUMemoryMB
+			slot, _ := c.s.Slots.Get(model.SlotKey{GPU: k.GPU})
+			claim, claimed := c.s.Claims.Get(slot.Key)
+			if suits {
+				all++
+			}
+			if slot.Owner != model.OwnerNone || !n.Schedulable() || claimed && claim.Beneficiary != who {
+				continue
+			}
+			r.free++
+			if suits && claimed {
+				kept = append(kept, slot.Key)
+			} else if suits {
+				r.suits = append(r.suits, slot.Key)
+			}
+		}
+		r.suits = append(kept, r.suits...)
+		out, widest = append(out, r), max(widest, all)
+	}
+	slices.SortStableFunc(out, func(a, b room) int { return cmp.Compare(a.free, b.free) })
+	return out, widest
+}
+
+// bestFit is where a task goes; nil if it fits nowhere.
+func (c *cluster) bestFit(spec *model.Spec, who model.TaskKey) []command.Placement {
+	rooms, widest := c.rooms(spec, who)
+	ranks, each := int(max(spec.Nodes, 1)), int(spec.GPUs/max(spec.Nodes, 1))
+	var out []command.Placement
+	for _, r := range rooms {
+		if len(r.suits) >= each && len(out) < ranks {
+			out = append(out, r.give(each))
+		}
+	}
+	switch {
+	case len(out) == ranks:
+		return out
+	case spec.Nodes > 0 || each <= widest:
+		return nil
+	}
+	return spread(rooms, each)
+}
+
+// spread takes from the node with most, and the rest from the one that holds it
+// and has the fewest free.
+func spread(rooms []room, left int) (out []command.Placement) {
+	for len(rooms) > 0 {
+		for _, r := range rooms {
+			if len(r.suits) >= left {
+				return append(out, r.give(left))
+			}
+		}
+		best := len(rooms) - 1
+		for i := len(rooms) - 1; i >= 0; i-- {
+			same := len(rooms[i].suits) == len(rooms[best].suits) && rooms[i].free == rooms[best].free
+			if len(rooms[i].suits) > len(rooms[best].suits) || same {
+				best = i
+			}
+		}
+		if len(rooms[best].suits) == 0 {
+			return nil
+		}
+		out = append(out, rooms[best].give(len(rooms[best].suits)))
+		left -= len(rooms[best].suits)
+		rooms = slices.Delete(rooms, best, best+1)
+	}
+	return nil
+}
+
+func (r *room) give(n int) command.Placement {
+	return command.Placement{Node: r.node.ID, Epoch: r.node.Epoch, Slots: r.suits[:n]}
+}

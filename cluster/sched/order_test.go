@@ -1,0 +1,102 @@
+package sched_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// TestOrder compares the order and every position with a plain sort.
+func TestOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := randomCluster(t)
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			c.step(t, nodes)
+			c.plan()
+		}
+		want := c.sorted()
+		from := rapid.IntRange(0, len(want)).Draw(t, "from")
+		position, i := 1, 0
+		for e := range sched.Order(&c.s, c.now, 0) {
+			task, _ := c.s.Tasks.Get(e.Task)
+			if i >= len(want) || e.Task != want[i] || e.Held != task.Held || e.Class != task.Class || e.Position != position ||
+				(e.NotBefore > 0) != (task.NotBefore > c.now) {
+				t.Fatalf("entry %d is %+v; want position %d of %v, task %+v", i, e, position, want, task)
+			}
+			if got, exact := sched.Position(&c.s, c.now, e.Task); got != position || !exact {
+				t.Fatalf("the position of %s is %d (exact: %t), want %d", e.Task, got, exact, position)
+			}
+			if !e.Held {
+				position++
+			}
+			i++
+		}
+		var rest []model.TaskKey
+		for e := range sched.Order(&c.s, c.now, from) {
+			rest = append(rest, e.Task)
+		}
+		if i != len(want) || !slices.Equal(rest, want[from:]) {
+			t.Fatalf("from %d on: %v of %v", from, rest, want)
+		}
+	})
+}
+
+func TestAPositionBeyondAThousandIsEstimated(t *testing.T) {
+	for _, policy := range sched.Policies() {
+		c := newCluster(t, policy)
+		for i := range 4000 {
+			c.submit(spec(fmt.Sprint("u", i%3), 1, 0, class(model.Class(1+i%4))), 1, 0)
+		}
+		place := 0
+		for e := range sched.Order(&c.s, c.now, 0) {
+			if place++; place%333 > 0 && place < 3990 {
+				continue
+			}
+			got, exact := sched.Position(&c.s, c.now, e.Task)
+			if exact != (place <= 1000) || exact && got != place || got < place*9/10 || got > place*11/10 {
+				t.Errorf("%s: the task at %d is said to be at %d (exact: %t)", policy, place, got, exact)
+			}
+		}
+	}
+}
+
+func TestWhatDoesNotWaitHasNoPosition(t *testing.T) {
+	c := newCluster(t, "fcfs")
+	if got, exact := sched.Position(&c.s, c.now, model.TaskKey{Job: 7}); got != 0 || !exact {
+		t.Errorf("an unknown task is at %d (exact: %t)", got, exact)
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	if got := sched.Policies(); !slices.Equal(got, []string{"fcfs", "priority"}) {
+		t.Errorf("policies are %v", got)
+	}
+	for name, want := range map[string]bool{"fcfs": true, "priority": true, "": false, "fair_share": false} {
+		if sched.Known(name) != want {
+			t.Errorf("%q is known: %t", name, !want)
+		}
+	}
+}
+
+// A change of policy takes effect with the next plan.
+func TestThePolicyCanBeChanged(t *testing.T) {
+	c := newCluster(t, "fcfs")
+	c.node("n1", 1, "H200")
+	c.submit(spec("amy", 1, 0, class(model.ClassLow)), 1, 0)
+	c.submit(spec("bob", 1, 0, class(model.ClassCritical)), 1, 0)
+	if got := c.drawn(); !slices.Equal(got, []string{"1: n1[0]"}) {
+		t.Errorf("fcfs places %v", got)
+	}
+	for _, name := range []string{"priority", "unknown"} {
+		c.must(&command.SetPolicy{Policy: name})
+		if got := c.drawn(); !slices.Equal(got, []string{"2: n1[0]"}) {
+			t.Errorf("%s places %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package sched_test
+
+import (
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// randomCluster is a cluster with some nodes and a policy.
+func randomCluster(t *rapid.T) (c *cluster, nodes int) {
+	c = newCluster(t, rapid.SampledFrom([]string{"fcfs", "priority", "of-the-future"}).Draw(t, "policy"))
+	nodes = rapid.IntRange(1, 4).Draw(t, "nodes")
+	for i := range nodes {
+		memory := uint32(rapid.SampledFrom([]int{1000, 2000}).Draw(t, "memory"))
+		c.node(fmt.Sprint("n", i), rapid.IntRange(1, 5).Draw(t, "gpus"), rapid.SampledFrom([]string{"A", "B"}).Draw(t, "model"),
+			func(d *model.Device) { d.MemoryMB, d.NUMA = memory, int32(d.Index/2) })
+	}
+	return c, nodes
+}
+
+// step does something at random.
+func (c *cluster) step(t *rapid.T, nodes int) {
+	user := rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user")
+	n := uint32(rapid.IntRange(1, 4).Draw(t, "n"))
+	job := model.JobID(rapid.IntRange(1, 8).Draw(t, "job"))
+	switch rapid.IntRange(0, 15).Draw(t, "step") {
+	case 0:
+		node := model.NodeID(fmt.Sprint("n", rapid.IntRange(0, nodes-1).Draw(t, "node")))
+		c.must(&command.SetNodeMode{Node: node, Mode: model.NodeMode(n % 2)})
+	case 1:
+		c.limit(user, int64(n), int64(n))
+	case 2:
+		c.apply(&command.Cancel{Job: job, Task: command.AllTasks})
+	case 3:
+		c.apply(&command.SetPriority{Job: job, Class: model.Class(n)})
+	case 4:
+		c.apply(&command.Hold{Job: job, Task: command.AllTasks})
+	case 5:
+		c.apply(&command.Release{Job: job, Task: command.AllTasks})
+	case 6, 7:
+		if live := c.live(); len(live) > 0 {
+			c.end(rapid.SampledFrom(live).Draw(t, "end"), int32(n%2))
+		}
+	case 8:
+		c.must(&command.SetRunning{Running: n > 1})
+	case 9:
+		if waits := c.waiting(); len(waits) > 0 && len(c.live()) > 0 {
+			victim, _ := c.s.Tasks.Get(c.live()[0])
+			c.apply(&command.Preempt{
+				Victims:     []model.AttemptKey{victim.Newest()},
+				Beneficiary: rapid.SampledFrom(waits).Draw(t, "for"), Until: c.now.Add(time.Hour),
+			})
+		}
+	case 10:
+		c.allocate(fmt.Sprint("a", c.s.Index), n)
+	case 11:
+		c.now = c.now.Add(time.Duration(n) * 4 * time.Second)
+	default:
+		c.submitRandom(t, user, n)
+	}
+}
+
+func (c *cluster) submitRandom(t *rapid.T, user string, n uint32) {
+	s := spec(user, n, 0, class(model.Class(rapid.IntRange(1, 4).Draw(t, "class"))))
+	s.Project = rapid.SampledFrom([]string{"", "p"}).Draw(t, "project")
+	s.GPUModel = rapid.SampledFrom([]string{"", "A"}).Draw(t, "kind")
+	s.GPUMemoryMB = uint32(rapid.SampledFrom([]int{0, 2000}).Draw(t, "needs"))
+	s.MaxRetries = 2
+	if rapid.Bool().Draw(t, "gang") {
+		s.Nodes = uint32(rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "on"))
+		s.GPUs *= s.Nodes
+	}
+	c.submit(s, uint32(rapid.IntRange(1, 3).Draw(t, "tasks")), uint32(rapid.IntRange(0, 2).Draw(t, "throttle")))
+}
