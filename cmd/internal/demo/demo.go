@@ -61,8 +61,8 @@ func Run(ctx context.Context, c Config) (err error) {
 		return fmt.Errorf("no temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	c.Cluster.Data = dir
-	d := &demo{Config: c, view: &view{out: c.Out, terminal: c.Terminal, began: time.Now()}, jobs: mixture(), marks: filepath.Join(dir, "marks")}
+	c.Cluster.Data, c.Cluster.Restart = dir, true
+	d := &demo{Config: c, view: &view{out: c.Out, terminal: c.Terminal, began: time.Now(), all: len(mixture())}, jobs: mixture(), marks: filepath.Join(dir, "marks")}
 	fmt.Fprintf(c.Out, "Starting %d peers and %d nodes with %d simulated GPUs each, as processes on this machine.\n",
 		c.Cluster.Peers, c.Cluster.Nodes, c.Cluster.GPUs)
 	if d.cluster, err = devcluster.Start(c.Cluster); err != nil {
@@ -195,14 +195,10 @@ func (d *demo) awaitAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	for {
-		open := 0
-		for _, j := range d.jobs {
-			detail, _, err := d.api.Job(ctx, j.id, client.JobQuery{})
-			if err != nil || detail.EndedAt.IsZero() {
-				open++
-			}
+		open := len(d.jobs)
+		if q, err := d.api.Queue(ctx, client.QueueQuery{}); err == nil {
+			open = len(q.Queued) + len(q.Running)
 		}
-		d.view.progress(len(d.jobs)-open, len(d.jobs))
 		if open == 0 {
 			d.view.tell("all %d jobs have ended", len(d.jobs))
 			return nil

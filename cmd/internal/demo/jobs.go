@@ -32,7 +32,7 @@ type job struct {
 // script is what a job of the demo runs. It marks its own start and end in a file,
 // which is what the demo judges by.
 const script = `#!/bin/sh
-mark() { printf '%s %s %s %s %s %s\n' "$BERTH_JOB_ID" "$BERTH_ATTEMPT" "${BERTH_NODE_RANK:-0}" "$$" "$1" "$(date +%s%N)" >> "$DEMO_MARKS"; }
+mark() { printf '%s %s %s %s %s %s %s\n' "$BERTH_JOB_ID" "$BERTH_ATTEMPT" "${BERTH_NODE_RANK:-0}" "$$" "$1" "$(date +%s%N)" "$BERTH_GPU_UUIDS" >> "$DEMO_MARKS"; }
 trap 'mark end; exit 143' TERM
 mark start
 echo "job $BERTH_JOB_ID, attempt $BERTH_ATTEMPT on GPUs $CUDA_VISIBLE_DEVICES"

@@ -128,8 +128,8 @@ func (v *verdict) runs(j *job, d *wire.Detail, spans map[run]*span, known map[ru
 			if s.end.After(last) {
 				last = s.end
 			}
-			for _, g := range r.GPUs {
-				out = append(out, use{g.UUID, key, *s})
+			for _, gpu := range s.gpus {
+				out = append(out, use{gpu, key, *s})
 			}
 		}
 		before = last

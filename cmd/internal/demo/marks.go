@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type mark struct {
 	pid  int
 	what string
 	at   time.Time
+	gpus []string // UUIDs, as the process was told
 }
 
 // run names one process of a job: what must have started at most once.
@@ -27,6 +29,7 @@ type span struct {
 	starts int
 	begin  time.Time
 	end    time.Time // zero: it was killed before it could say so
+	gpus   []string  // UUIDs, as the process was told
 }
 
 // readMarks reads what the jobs have written.
@@ -50,7 +53,7 @@ func readMarks(path string) (map[run]*span, error) {
 		}
 		if m.what == "start" {
 			s.starts++
-			s.begin = m.at
+			s.begin, s.gpus = m.at, m.gpus
 		} else {
 			s.end = m.at
 		}
@@ -60,9 +63,10 @@ func readMarks(path string) (map[run]*span, error) {
 
 func parseMark(line string) (m mark, err error) {
 	var ns int64
-	if _, err = fmt.Sscan(line, &m.run.job, &m.run.attempt, &m.run.rank, &m.pid, &m.what, &ns); err != nil {
+	var gpus string
+	if _, err = fmt.Sscan(line, &m.run.job, &m.run.attempt, &m.run.rank, &m.pid, &m.what, &ns, &gpus); err != nil {
 		return m, fmt.Errorf("a mark cannot be read: %q: %w", line, err)
 	}
-	m.at = time.Unix(0, ns)
+	m.at, m.gpus = time.Unix(0, ns), strings.Split(gpus, ",")
 	return m, nil
 }

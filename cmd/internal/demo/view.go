@@ -23,8 +23,8 @@ type view struct {
 	news   []string
 	drawn  int       // lines of the page on the terminal
 	logged time.Time // of the last line
-	done   int       // jobs that have ended, of those submitted
-	all    int
+	done   int64     // jobs that have ended
+	all    int       // jobs that there will be
 }
 
 // maxRows bounds the running jobs that the page shows, so that it fits.
@@ -42,16 +42,11 @@ func (v *view) tell(format string, args ...any) {
 	v.news = append(v.news, line)
 }
 
-func (v *view) progress(done, all int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.done, v.all = done, all
-}
-
 // draw shows the cluster as it is.
 func (v *view) draw(q *wire.Queue, nodes *wire.Nodes, peers *wire.Peers) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.done = q.Statistics.Completed + q.Statistics.Failed + q.Statistics.Canceled
 	if !v.terminal {
 		v.line(q, nodes)
 		return
@@ -138,13 +133,15 @@ func bar(n *wire.Node) string {
 }
 
 func (v *view) jobs(b *strings.Builder, q *wire.Queue) {
-	t := table.New("  ID", "NAME", "USER", ">PRI", ">GPUS", "STATE", ">ELAPSED", ">ATTEMPT")
+	t := table.New("ID", "NAME", "USER", ">PRI", ">GPUS", "STATE", ">ELAPSED", ">ATTEMPT")
 	shown := slices.Concat(q.Running, q.Queued)
 	for i := range min(maxRows, len(shown)) {
 		j := &shown[i]
-		t.Add("  "+j.ID, j.Name, j.User, fmt.Sprint(j.Priority), fmt.Sprint(j.GPUs), j.State, table.Seconds(j.RunSeconds), fmt.Sprint(j.Attempts))
+		t.Add(j.ID, j.Name, j.User, fmt.Sprint(j.Priority), fmt.Sprint(j.GPUs), j.State, table.Seconds(j.RunSeconds), fmt.Sprint(j.Attempts))
 	}
-	b.WriteString(t.String())
+	for line := range strings.Lines(t.String()) {
+		b.WriteString("  " + line)
+	}
 	if more := len(shown) - maxRows; more > 0 {
 		fmt.Fprintf(b, "  and %d more\n", more)
 	}
