@@ -148,7 +148,7 @@ func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
 		t.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}
 	}
 	if t.Policy == "" {
-		t.Policy = "fcfs"
+		t.Policy = "priority"
 	}
 	return t
 }

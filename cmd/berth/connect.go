@@ -145,6 +145,14 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
+// advise says what to do about a cluster that cannot be reached.
+func advise(err error) error {
+	if exitCode(err) != exitUnreachable || !errors.Is(err, client.ErrUnreachable) {
+		return err
+	}
+	return fmt.Errorf("%w; is the cluster up? name its peers with --address or BERTH_ADDRESS", err)
+}
+
 func isDialError(err error) bool {
 	op, is := errors.AsType[*net.OpError](err)
 	return is && op.Op == "dial"

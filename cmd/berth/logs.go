@@ -25,7 +25,7 @@ func newLogs() *cobra.Command {
 				q.Stream = "stderr"
 			}
 			if q.Follow && q.Attempt == 0 && q.Tail == 0 && q.Rank == 0 && q.Task == 0 && !stderr {
-				return followJob(cmd.Context(), api, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return followJob(cmd.Context(), api, args[0], bothStreams(cmd)[:1])
 			}
 			stream, err := api.Logs(cmd.Context(), args[0], q)
 			if err != nil {

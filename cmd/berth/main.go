@@ -61,7 +61,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if _, silent := errors.AsType[exitError](err); !silent {
-		fmt.Fprintf(stderr, "berth: %s\n", oneLine(err))
+		fmt.Fprintf(stderr, "berth: %s\n", oneLine(advise(err)))
 	}
 	return exitCode(err)
 }

@@ -97,7 +97,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.timeline(d)
 	s.attempts(d)
 	if e := d.Explanation; e != nil {
-		s.head("Why it waits: " + table.Clean(e.Summary) + " (see berth explain " + d.ID + ")")
+		s.head(table.Clean(e.Summary) + "  (more: berth explain " + d.ID + ")")
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
@@ -105,14 +105,8 @@ func showJob(w io.Writer, d *wire.Detail) error {
 
 func stateLine(d *wire.Detail) string {
 	text := d.State
-	if d.Reason != "" {
+	if d.Reason != "" && d.Reason != d.State {
 		text += " (" + d.Reason + ")"
-	}
-	if d.ExitCode != nil {
-		text += ", exit code " + strconv.FormatInt(*d.ExitCode, 10)
-	}
-	if d.Signal > 0 {
-		text += ", ended by signal " + strconv.FormatInt(d.Signal, 10)
 	}
 	if st := d.Stopping; st != nil {
 		text += fmt.Sprintf(", stopping (%s) until %s", st.Reason, table.Clock(st.Deadline, time.Now()))
@@ -123,7 +117,7 @@ func stateLine(d *wire.Detail) string {
 func wants(j *wire.Job) string {
 	text := strconv.FormatInt(j.GPUs, 10)
 	if j.GPUType != "" {
-		text += " x " + j.GPUType
+		text += " of model " + j.GPUType
 	}
 	if j.GPUMemoryGB > 0 {
 		text += fmt.Sprintf(", %g GB each", j.GPUMemoryGB)
@@ -196,8 +190,9 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 		_, err := io.WriteString(w, s.String())
 		return err
 	}
-	s.line("Job", "%s %s: %s", d.ID, jobName(&d.Job), e.Summary)
-	s.line("Wants", "%s GPUs", wants(&d.Job))
+	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
+	s.line("GPUs", "%s", wants(&d.Job))
+	s.line("Why", "%s", e.Summary)
 	s.line("Order", "%s", orderLine(e))
 	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return b.Message }))
 	if len(e.Ahead) > 0 {

@@ -114,7 +114,11 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.report(cmd.OutOrStdout(), answer); err != nil {
+	out := cmd.OutOrStdout()
+	if s.follow { // standard output is the job's
+		out = cmd.ErrOrStderr()
+	}
+	if err := s.report(out, answer); err != nil {
 		return err
 	}
 	return s.stay(cmd, api, answer.JobID)
@@ -142,7 +146,7 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 // stay follows or awaits the job, if that was asked for.
 func (s *submission) stay(cmd *cobra.Command, api *client.Client, id string) error {
 	if s.follow {
-		if err := followJob(cmd.Context(), api, id, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+		if err := followJob(cmd.Context(), api, id, bothStreams(cmd)); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -81,18 +85,31 @@ func endOf(d *wire.Detail) error {
 	return fmt.Errorf("job %s failed: %s", d.ID, d.Reason)
 }
 
+// stream is one of a job's outputs and where it is shown.
+type stream struct {
+	name string
+	to   io.Writer
+	skip int64 // bytes of the present attempt that have been shown
+}
+
+// bothStreams shows a job's outputs as this program's own.
+func bothStreams(cmd *cobra.Command) []stream {
+	return []stream{{name: "stdout", to: cmd.OutOrStdout()}, {name: "stderr", to: cmd.ErrOrStderr()}}
+}
+
 // followJob copies a job's output of each attempt from its start to its end, until
-// the job has ended. Where the stream breaks it goes on behind what was shown.
-func followJob(ctx context.Context, api *client.Client, id string, stdout, stderr io.Writer) error {
-	shown := follower{api: api, id: id, out: stdout, err: stderr}
+// the job has ended. Where a stream breaks it goes on behind what was shown.
+func followJob(ctx context.Context, api *client.Client, id string, streams []stream) error {
+	f := follower{api: api, id: id}
 	_, err := watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
-		for n := shown.attempt + 1; n <= d.Attempts; n++ {
+		for n := f.shown + 1; n <= d.Attempts; n++ {
 			if !hasStarted(d, n) {
 				return isTerminal(d.State), nil
 			}
-			if err := shown.follow(ctx, n); err != nil {
+			if err := f.attempt(ctx, n, slices.Clone(streams)); err != nil {
 				return false, err
 			}
+			f.shown = n
 		}
 		return isTerminal(d.State), nil
 	})
@@ -111,27 +128,30 @@ func hasStarted(d *wire.Detail, n int64) bool {
 
 // follower shows the output of one attempt after the other.
 type follower struct {
-	api     *client.Client
-	id      string
-	out     io.Writer
-	err     io.Writer
-	attempt int64 // that has been shown to its end
-	skip    int64 // bytes of the next one that have been shown
+	api   *client.Client
+	id    string
+	shown int64 // attempts that have been shown to their end
 }
 
-func (f *follower) follow(ctx context.Context, attempt int64) error {
+// attempt shows the streams of one attempt side by side.
+func (f *follower) attempt(ctx context.Context, n int64, streams []stream) error {
+	errs := make([]error, len(streams))
+	var work sync.WaitGroup
+	for i := range streams {
+		work.Go(func() { errs[i] = f.follow(ctx, n, &streams[i]) })
+	}
+	work.Wait()
+	return errors.Join(errs...)
+}
+
+func (f *follower) follow(ctx context.Context, attempt int64, s *stream) error {
 	for {
-		err := f.copy(ctx, attempt)
+		err := f.copy(ctx, attempt, s)
 		switch {
-		case err == nil:
-			f.attempt, f.skip = attempt, 0
+		case err == nil || isGone(err):
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case isGone(err):
-			fmt.Fprintf(f.err, "berth: the output of attempt %d of job %s cannot be had: %s\n", attempt, f.id, oneLine(err))
-			f.attempt, f.skip = attempt, 0
-			return nil
 		case !passing(err):
 			return err
 		}
@@ -141,23 +161,24 @@ func (f *follower) follow(ctx context.Context, attempt int64) error {
 	}
 }
 
-// isGone says that there is no output to wait for.
+// isGone says that there is no output to wait for, such as that of an attempt that
+// never started.
 func isGone(err error) bool {
 	p, is := errors.AsType[*wire.Problem](err)
 	return is && p.Status == http.StatusNotFound
 }
 
 // copy shows what comes behind the bytes that were shown.
-func (f *follower) copy(ctx context.Context, attempt int64) error {
-	stream, err := f.api.Logs(ctx, f.id, client.LogQuery{Attempt: attempt, Follow: true})
+func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
+	body, err := f.api.Logs(ctx, f.id, client.LogQuery{Attempt: attempt, Follow: true, Stream: s.name})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = stream.Close() }()
-	if _, err := io.CopyN(io.Discard, stream, f.skip); err != nil && !errors.Is(err, io.EOF) {
+	defer func() { _ = body.Close() }()
+	if _, err := io.CopyN(io.Discard, body, s.skip); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	n, err := io.Copy(f.out, stream)
-	f.skip += n
+	n, err := io.Copy(s.to, body)
+	s.skip += n
 	return err
 }
