@@ -28,6 +28,8 @@ type QueueQuery struct {
 	User  string // of this user only
 	State string // in this state only
 	Ended int    // so many of those that ended last
+
+	Consistency string // "stale", "default" or "linearizable"; empty: default
 }
 
 // Queue is what waits, what runs, and if asked for what has ended.
@@ -38,6 +40,7 @@ func (c *Client) Queue(ctx context.Context, q QueueQuery) (*wire.Queue, error) {
 	text(v, "after", q.After)
 	text(v, "user", q.User)
 	text(v, "state", q.State)
+	text(v, "consistency", q.Consistency)
 	out := &wire.Queue{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/queue", query: v}, out)
 	return out, err
