@@ -162,12 +162,14 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 	if !is {
 		return v, nil
 	}
-	code := wire.CodeInvalid
-	if theirs.Status >= http.StatusInternalServerError {
-		code = wire.CodeInternal
+	f := refuse(wire.CodeInvalid, "a parameter is not allowed")
+	switch {
+	case theirs.Status >= http.StatusInternalServerError:
+		f = refuse(wire.CodeInternal, said[wire.CodeInternal])
+	case theirs.Status == http.StatusBadRequest:
+		f = refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
 	}
-	f := refuse(code, "a parameter is not allowed")
-	f.Status = theirs.Status
+	f.Status = theirs.Status // which has been sent
 	for _, e := range theirs.Errors {
 		_, field, _ := strings.Cut(e.Location, ".") // which follows query, path or header
 		f.Errors = append(f.Errors, wire.FieldDetail{Field: field, Message: e.Message})

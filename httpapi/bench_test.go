@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const benchBody = `{"run_id":"experiment-1","user":"username","command":"python train.py --epochs 10","gpu_count":2,"gpu_memory_gb":40,` +
+	`"priority":2,"estimated_duration_seconds":3600,"env":{"A":"1","B":"2"}}`
+
+// One submission through all of the API, without a socket and without Raft.
+func BenchmarkSubmit(b *testing.B) {
+	s := newSite(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%1000 == 0 { // a queue that does not grow without end
+			b.StopTimer()
+			s.one.mu.Lock()
+			s.one.cluster = newOne(b).cluster
+			s.one.mu.Unlock()
+			b.StartTimer()
+		}
+		r := httptest.NewRequest(http.MethodPost, "/queue/submit", strings.NewReader(benchBody))
+		w := httptest.NewRecorder()
+		s.api.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			b.Fatal(w.Body)
+		}
+	}
+}
+
+// Only what is made of the body before anything is proposed.
+func BenchmarkDecodeSubmission(b *testing.B) {
+	for _, env := range []int{0, 100} {
+		b.Run(fmt.Sprint(env, "_variables"), func(b *testing.B) {
+			var more strings.Builder
+			for i := range env {
+				fmt.Fprintf(&more, `"NAME_%d":"value %d",`, i, i)
+			}
+			body := []byte(strings.Replace(benchBody, `"env":{`, `"env":{`+more.String(), 1))
+			strict := newStrict[wire.Submit]()
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := strict.decode(body)
+				if err == nil {
+					_, err = ask(r)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// The first page of a long queue.
+func BenchmarkQueuePage(b *testing.B) {
+	s := newSite(b)
+	fill(s, 10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		w := httptest.NewRecorder()
+		s.api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/queue?limit=100", nil))
+		if w.Code != http.StatusOK {
+			b.Fatal(w.Body)
+		}
+	}
+}
+
+// All of it.
+func BenchmarkQueueWhole(b *testing.B) {
+	s := newSite(b)
+	fill(s, 10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		w := httptest.NewRecorder()
+		s.api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/queue", nil))
+		if w.Code != http.StatusOK {
+			b.Fatal(w.Body)
+		}
+	}
+}
+
+// fill queues jobs of ten users.
+func fill(s *site, n int) {
+	s.with(func(c *statetest.Cluster) {
+		for i := 0; i < n; i += 100 {
+			var entry []command.Command
+			for j := range 100 {
+				entry = append(entry, c.Command(statetest.Job(1, func(b *command.Submit) { b.Spec.User = fmt.Sprint("user", j%10) })))
+			}
+			c.Entry(entry...)
+		}
+	})
+}

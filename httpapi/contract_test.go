@@ -1,0 +1,302 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// The published examples of requests work as they are written, and the answers
+// have the fields that the examples read.
+func TestPublishedExamples(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) {
+		c.Node("gmi-node-1", 8)
+		c.Node("gmi-node-2", 8)
+	})
+	var first, second wire.Submitted
+	s.submit(`{"run_id": "experiment-1", "user": "username", "command": "python train.py", "gpu_count": 2, "priority": 2}`).into(&first)
+	if !first.Success || first.JobID != "1" || first.QueuePosition != 1 || first.Job.ID != "1" || first.Job.RunID != "experiment-1" ||
+		first.Job.State != "queued" || first.Job.GPUs != 2 || first.Job.Priority != 2 {
+		t.Errorf("submitted %+v", first)
+	}
+	s.submit(`{"run_id": "bert-training", "user": "researcher1", "command": "python train.py --model bert-large --epochs 10",
+		"gpu_count": 4, "gpu_memory_gb": 40, "priority": 3, "estimated_duration_seconds": 3600}`).into(&second)
+	if second.JobID != "2" || second.Job.GPUMemoryGB != 40 || second.Job.EstimateSeconds != 3600 {
+		t.Errorf("submitted %+v", second)
+	}
+	queue := object(t, s.do(http.MethodGet, "/queue", ""))
+	if len(list(t, queue["queued"])) != 2 || len(list(t, queue["running"])) != 0 {
+		t.Errorf("the queue is %v", queue)
+	}
+	status := object(t, s.do(http.MethodGet, "/gpu/status", ""))
+	cluster := status["cluster_status"].(map[string]any)
+	if cluster["total_gpus"] != 16.0 || cluster["available_gpus"] != 16.0 || cluster["utilization_percent"] != 0.0 {
+		t.Errorf("the status is %v", cluster)
+	}
+	orchestrator := object(t, s.do(http.MethodGet, "/orchestrator/status", ""))
+	if got := slices.Sorted(maps.Keys(orchestrator["queue_summary"].(map[string]any))); !slices.Equal(got,
+		[]string{"canceled", "completed", "failed", "queued", "running", "total_jobs"}) {
+		t.Errorf("the summary has %v", got)
+	}
+	for _, name := range []string{"jobs_scheduled", "jobs_completed", "jobs_failed", "scheduling_cycles"} {
+		if _, has := orchestrator["stats"].(map[string]any)[name]; !has {
+			t.Errorf("the stats lack %s", name)
+		}
+	}
+	statistics := object(t, s.do(http.MethodGet, "/queue/statistics", ""))
+	for _, name := range []string{"totalQueued", "averageWaitTime", "queueThroughput"} {
+		if _, has := statistics[name]; !has {
+			t.Errorf("the statistics lack %s", name)
+		}
+	}
+}
+
+func TestChangesOfJobs(t *testing.T) {
+	s := newSite(t)
+	for range 2 {
+		s.submit(`{"command": "sleep 1"}`).into(new(wire.Submitted))
+	}
+	var done wire.Done
+	s.do(http.MethodPatch, "/queue/1/priority", `{"priority": 3}`).into(&done)
+	if !done.Success || done.JobID != "1" || done.State != "queued" {
+		t.Errorf("the change answers %+v", done)
+	}
+	s.do(http.MethodDelete, "/queue/2?note=no%20longer", "").into(&done)
+	if done.State != "canceled" {
+		t.Errorf("the cancel answers %+v", done)
+	}
+	var job wire.Detail
+	s.do(http.MethodGet, "/jobs/2", "").into(&job)
+	last := job.Timeline[len(job.Timeline)-1]
+	if job.State != "canceled" || last.Event != "canceled" || last.Detail != "no longer" || job.EndedAt.IsZero() || job.Reason != "canceled" {
+		t.Errorf("the job is %+v", job)
+	}
+	s.do(http.MethodGet, "/jobs/1", "").into(&job)
+	if job.Priority != 3 || job.Explanation == nil || job.Explanation.Summary == "" {
+		t.Errorf("the job is %+v", job)
+	}
+	s.do(http.MethodDelete, "/queue/2", "").problem(http.StatusConflict, "already_ended")
+	s.do(http.MethodPatch, "/queue/1/priority", `{"priority": 9}`).about("priority")
+	s.do(http.MethodPatch, "/queue/1/priority", `{}`).about("priority")
+	s.do(http.MethodPatch, "/queue/1/priority", `{"priorities": 1}`).about("priorities")
+	for _, id := range []string{"99", "0", "01", "-1", "x", "18446744073709551616", "1e3", "%F0%9F%92%A9"} {
+		s.do(http.MethodGet, "/jobs/"+id, "").problem(http.StatusNotFound, wire.CodeNotFound)
+		s.do(http.MethodDelete, "/queue/"+id, "").problem(http.StatusNotFound, wire.CodeNotFound)
+	}
+	s.do(http.MethodGet, "/jobs/1?task=1", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodDelete, "/queue/1?task=-1", "").about("task")
+}
+
+func TestTheOrchestratorIsSwitched(t *testing.T) {
+	s := newSite(t)
+	var switched wire.Switched
+	s.do(http.MethodPost, "/orchestrator/stop", "").into(&switched)
+	var o wire.Orchestrator
+	s.do(http.MethodGet, "/orchestrator/status", "").into(&o)
+	if !switched.Success || switched.Running || o.Running {
+		t.Errorf("stopped: %+v, status %+v", switched, o)
+	}
+	s.do(http.MethodPost, "/orchestrator/start", "").into(&switched)
+	s.do(http.MethodPut, "/orchestrator/policy", `{"policy": "fcfs"}`).into(&o)
+	if !o.Running || o.Policy != "fcfs" {
+		t.Errorf("started: %+v", o)
+	}
+	s.do(http.MethodPut, "/orchestrator/policy", `{"policy": "by-colour"}`).about("policy")
+}
+
+// What runs is told with its GPUs, what has ended with its end.
+func TestAJobsLife(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command": "train", "gpu_count": 2, "user": "ann"}`).into(new(wire.Submitted))
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 4)
+		a := c.Place(1)
+		c.Start(a)
+	})
+	var queue wire.Queue
+	s.do(http.MethodGet, "/queue", "").into(&queue)
+	if len(queue.Running) != 1 || len(queue.Queued) != 0 || len(queue.Running[0].AllocatedGPUs) != 2 || queue.Running[0].State != "running" {
+		t.Fatalf("the queue is %+v", queue)
+	}
+	var status wire.GPUStatus
+	s.do(http.MethodGet, "/gpu/status", "").into(&status)
+	gpu := status.Nodes[0].GPUs[0]
+	if status.ClusterStatus.AllocatedGPUs != 2 || status.ClusterStatus.UtilizationPercent != 50 || gpu.AllocatedTo != "1" || gpu.User != "ann" ||
+		gpu.State != "allocated" || status.Nodes[0].FreeGPUs != 2 || status.Nodes[0].Jobs != 1 {
+		t.Errorf("the GPUs are %+v", status)
+	}
+	var done wire.Done
+	s.do(http.MethodDelete, "/queue/1", "").into(&done)
+	var job wire.Detail
+	s.do(http.MethodGet, "/jobs/1", "").into(&job)
+	if done.State != "running" || job.Stopping == nil || job.Stopping.Reason != "canceled" || !job.Stopping.Deadline.After(job.SubmittedAt) {
+		t.Errorf("being canceled: %+v %+v", done, job.Stopping)
+	}
+	s.submit(`{"command": "fails"}`).into(new(wire.Submitted))
+	s.with(func(c *statetest.Cluster) {
+		b := c.Place(2)
+		c.Start(b)
+		c.Exit(b, 3)
+	})
+	s.do(http.MethodGet, "/queue?ended=5&state=failed", "").into(&queue)
+	if len(queue.Ended) != 1 || queue.Ended[0].ExitCode == nil || *queue.Ended[0].ExitCode != 3 || queue.Ended[0].Reason != "exit code 3" {
+		t.Errorf("ended: %+v", queue.Ended)
+	}
+}
+
+func TestPagesOfTheQueue(t *testing.T) {
+	s := newSite(t)
+	fill(s, 300)
+	s.with(func(c *statetest.Cluster) {
+		c.Do(statetest.Job(1, func(b *command.Submit) { b.Tasks = 5 }))
+		c.Do(&command.Hold{Job: 7, Task: command.AllTasks})
+	})
+	var ids []string
+	path, pages := "/queue?limit=70", 0
+	for after := ""; pages < 10; pages++ {
+		var q wire.Queue
+		s.do(http.MethodGet, path+after, "").into(&q)
+		for _, j := range q.Queued {
+			ids = append(ids, j.ID)
+		}
+		if q.Next == "" {
+			break
+		}
+		after = "&after=" + q.Next
+	}
+	var whole wire.Queue
+	s.do(http.MethodGet, "/queue", "").into(&whole)
+	if len(whole.Queued) != 301 || len(ids) != 301 || pages != 4 {
+		t.Errorf("%d jobs in %d pages, %d at once", len(ids), pages+1, len(whole.Queued))
+	}
+	for i, j := range whole.Queued {
+		if j.ID != ids[i] {
+			t.Fatalf("place %d: %s on its page, %s in the whole", i, ids[i], j.ID)
+		}
+		if held := j.ID == "7"; held != j.Held || held != (j.Position == 0) {
+			t.Errorf("job %s: held %t, position %d", j.ID, j.Held, j.Position)
+		}
+	}
+	if array := whole.Queued[300]; array.Array == nil || array.Array.Queued != 5 {
+		t.Errorf("the array is %+v", array)
+	}
+	s.do(http.MethodGet, "/queue?user=user3", "").into(&whole)
+	if len(whole.Queued) != 30 {
+		t.Errorf("%d jobs of one user", len(whole.Queued))
+	}
+	s.do(http.MethodGet, "/queue?after=x", "").about("after")
+	s.do(http.MethodGet, "/queue?state=asleep", "").about("state")
+	s.do(http.MethodGet, "/queue?limit=-1", "").about("limit")
+	s.do(http.MethodGet, "/queue?frobnicate=1", "").about("frobnicate")
+}
+
+// The description is valid as far as we can tell, lists every path, says nothing of
+// agents, and loads nothing from elsewhere.
+func TestTheDescription(t *testing.T) {
+	s := newSite(t)
+	r := s.do(http.MethodGet, "/openapi.json", "")
+	var doc struct {
+		OpenAPI    string
+		Info       struct{ Title, Version string }
+		Components struct{ Schemas map[string]any }
+		Paths      map[string]map[string]struct {
+			OperationID string
+			Responses   map[string]any
+			RequestBody struct{ Content map[string]any }
+		}
+	}
+	if err := json.Unmarshal(r.body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	ids := map[string]bool{}
+	for path, methods := range doc.Paths {
+		for method, o := range methods {
+			got = append(got, strings.ToUpper(method)+" "+path)
+			if o.OperationID == "" || ids[o.OperationID] || o.Responses["default"] == nil || o.Responses["200"] == nil {
+				t.Errorf("%s %s is described as %+v", method, path, o)
+			}
+			ids[o.OperationID] = true
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"DELETE /queue/{job_id}", "GET /cluster/peers", "GET /gpu/status", "GET /healthz", "GET /jobs/{job_id}", "GET /jobs/{job_id}/logs",
+		"GET /nodes", "GET /orchestrator/status", "GET /queue", "GET /queue/statistics", "GET /readyz", "PATCH /queue/{job_id}/priority",
+		"POST /orchestrator/start", "POST /orchestrator/stop", "POST /queue/submit", "PUT /orchestrator/policy",
+	}
+	if doc.OpenAPI != "3.1.0" || doc.Info.Title != "Berth" || !slices.Equal(got, want) {
+		t.Errorf("version %s, paths %q", doc.OpenAPI, got)
+	}
+	text := string(r.body)
+	for _, ref := range strings.Split(text, `"$ref":"`)[1:] {
+		name, _, _ := strings.Cut(strings.TrimPrefix(ref, "#/components/schemas/"), `"`)
+		if doc.Components.Schemas[name] == nil {
+			t.Errorf("there is no schema %q", name)
+		}
+	}
+	for _, bad := range []string{"$schema", "http://", "https://", "/agent/", "ErrorModel", "octet-stream"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the description says %q", bad)
+		}
+	}
+	if c := doc.Paths["/queue/submit"]["post"].RequestBody.Content; len(c) != 1 || c["application/json"] == nil {
+		t.Errorf("a submission is described as %v", c)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command": "x"}`)
+	s.submit(`{"command": ""}`)
+	text := string(s.do(http.MethodGet, "/metrics", "").body)
+	index := func(of string) string { return fmt.Sprintf("berth_raft_%s_index %d", of, s.State().Index) }
+	for _, line := range []string{
+		"berth_raft_term 3", "berth_raft_is_leader 1", `berth_raft_role{role="leader"} 1`, index("applied"), index("commit"), "berth_raft_last_contact_seconds 0", `berth_jobs{state="queued"} 1`, `berth_gpus{state="free"} 0`,
+		`berth_http_requests_total{code="200",route="/queue/submit"} 1`, `berth_http_requests_total{code="422",route="/queue/submit"} 1`,
+		`berth_http_request_seconds_count{route="/queue/submit"} 2`, `berth_proposals_total{kind="submit",outcome="ok"} 1`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+}
+
+func TestPathsAndMethods(t *testing.T) {
+	s := newSite(t)
+	s.do(http.MethodGet, "/nowhere", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	r := s.do(http.MethodPut, "/queue/statistics", "{}")
+	if r.problem(http.StatusMethodNotAllowed, wire.CodeMethod); !strings.Contains(r.header.Get("Allow"), "GET") {
+		t.Errorf("Allow is %q", r.header.Get("Allow"))
+	}
+	r = s.do(http.MethodPost, "/jobs/1", "")
+	if r.problem(http.StatusMethodNotAllowed, wire.CodeMethod); r.header.Get("Allow") != "GET" {
+		t.Errorf("Allow is %q", r.header.Get("Allow"))
+	}
+}
+
+func object(t *testing.T, r *reply) (out map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(r.body, &out); err != nil || r.status != http.StatusOK {
+		t.Fatalf("%d %s: %v", r.status, r.body, err)
+	}
+	return out
+}
+
+func list(t *testing.T, v any) []any {
+	t.Helper()
+	l, is := v.([]any)
+	if !is {
+		t.Fatalf("%v is no list", v)
+	}
+	return l
+}

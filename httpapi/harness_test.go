@@ -1,0 +1,260 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// one is a peer without Raft: what it is asked to propose is applied at once.
+type one struct {
+	mu      sync.Mutex
+	cluster *statetest.Cluster
+	waiting []waiter
+	fail    error // that proposals fail with
+	behind  error // that reads fail with
+	leader  forward.Leader
+	until   context.Context
+	end     context.CancelFunc
+	renewed []command.Renewal
+}
+
+type waiter struct {
+	set   model.TopicSet
+	after uint64
+	ch    chan struct{}
+}
+
+func newOne(tb statetest.TB) *one {
+	p := &one{cluster: statetest.New(tb), leader: forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"}}
+	p.cluster.Unchecked = true
+	p.until, p.end = context.WithCancel(context.Background())
+	return p
+}
+
+// with changes the cluster and wakes those who wait.
+func (p *one) with(change func(*statetest.Cluster)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p.cluster)
+	p.wake()
+}
+
+func (p *one) wake() {
+	var left []waiter
+	for _, w := range p.waiting {
+		if lastOf(&p.cluster.State, w.set) > w.after {
+			close(w.ch)
+		} else {
+			left = append(left, w)
+		}
+	}
+	p.waiting = left
+}
+
+func (p *one) failWith(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail = err
+}
+
+func (p *one) lead(l forward.Leader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leader = l
+	p.end()
+	p.until, p.end = context.WithCancel(context.Background())
+}
+
+func (p *one) Propose(_ context.Context, commands ...command.Command) ([]command.Result, uint64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return nil, 0, p.fail
+	}
+	results := p.cluster.Entry(commands...)
+	p.wake()
+	return results, p.cluster.State.Index, nil
+}
+
+func (p *one) Renew(_ context.Context, r command.Renewal) (model.Code, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return 0, p.fail
+	}
+	p.renewed = append(p.renewed, r)
+	results := p.cluster.Entry(p.cluster.Command(&command.Renew{Renewals: []command.Renewal{r}}))
+	p.wake()
+	return results[0].Verdicts[0], nil
+}
+
+func (p *one) State() state.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cluster.State
+}
+
+func (p *one) Read(context.Context, Consistency) (state.State, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cluster.State, p.behind
+}
+
+func (p *one) Changed(set model.TopicSet, after uint64) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ch := make(chan struct{})
+	p.waiting = append(p.waiting, waiter{set, after, ch})
+	p.wake()
+	return ch
+}
+
+func (p *one) Leader() (forward.Leader, context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leader, p.until
+}
+
+func (p *one) CatchUp(context.Context, uint64) {}
+
+func (p *one) Standing() Standing {
+	s := p.State()
+	l, _ := p.Leader()
+	role := "follower"
+	if l.Self {
+		role = "leader"
+	}
+	return Standing{
+		ID: "p1", Cluster: "c", Role: role, Term: 3, Leader: l.ID, Last: s.Index, Committed: s.Index, Applied: s.Index,
+		Servers: []model.Peer{{ID: "p1", RaftAddress: "127.0.0.1:7001"}, {ID: "p2", RaftAddress: "127.0.0.1:7002"}},
+	}
+}
+
+// site is an API over one peer, listening.
+type site struct {
+	*one
+
+	t   testing.TB
+	api *API
+	url string
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	peer := newOne(t)
+	tails, err := soft.OpenTails(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	api, err := New(Config{
+		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
+		Now: func() time.Time { return peer.now() },
+		Peer: Peer{
+			Proposer: peer, Reader: peer, Members: peer, Tails: tails,
+			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(api)
+	t.Cleanup(func() {
+		if err := api.Shutdown(t.Context()); err != nil {
+			t.Log(err)
+		}
+		server.Close()
+	})
+	return &site{peer, t, api, server.URL}
+}
+
+// now is the cluster's time: tests are not older than the state that they make.
+func (p *one) now() time.Time {
+	s := p.State()
+	return s.Settings().Clock.Time()
+}
+
+// reply is an answer.
+type reply struct {
+	t      testing.TB
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do asks with a body, unless it is empty, and headers in pairs.
+func (s *site) do(method, path, body string, headers ...string) *reply {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	data, err := io.ReadAll(got.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &reply{s.t, got.StatusCode, got.Header, data}
+}
+
+func (s *site) submit(body string) *reply {
+	s.t.Helper()
+	return s.do(http.MethodPost, "/queue/submit", body)
+}
+
+// into decodes a 200.
+func (r *reply) into(out any) {
+	r.t.Helper()
+	if r.status != http.StatusOK {
+		r.t.Fatalf("status %d: %s", r.status, r.body)
+	}
+	d := json.NewDecoder(bytes.NewReader(r.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(out); err != nil {
+		r.t.Fatalf("%v: %s", err, r.body)
+	}
+}
+
+// problem is the problem that must have come, with a status and a code.
+func (r *reply) problem(status int, code string) wire.Problem {
+	r.t.Helper()
+	var p wire.Problem
+	if r.status != status || r.header.Get("Content-Type") != wire.ProblemType || json.Unmarshal(r.body, &p) != nil ||
+		p.Code != code || p.Status != status || p.Title == "" {
+		r.t.Errorf("got %d %s %s, want %d %s", r.status, r.header.Get("Content-Type"), r.body, status, code)
+	}
+	return p
+}
+
+// about fails unless the problem names the field.
+func (r *reply) about(field string) {
+	r.t.Helper()
+	p := r.problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+	if len(p.Errors) != 1 || p.Errors[0].Field != field {
+		r.t.Errorf("the problem is about %+v, want %s", p.Errors, field)
+	}
+}

@@ -1,0 +1,229 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// spec submits and tells what came into the state.
+func (s *site) spec(body string) model.Spec {
+	s.t.Helper()
+	var out wire.Submitted
+	s.submit(body).into(&out)
+	id, err := jobID(out.JobID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	st := s.State()
+	job, found := st.Jobs.Get(id)
+	if !found {
+		s.t.Fatalf("there is no job %s", id)
+	}
+	return job.Spec
+}
+
+func TestDefaults(t *testing.T) {
+	s := newSite(t)
+	got := s.spec(`{"command":"x"}`)
+	want := model.Spec{
+		User: "anonymous", Command: "x", Class: 2, Priority: 2, GPUs: 1, OnLost: model.OnLostHold,
+		DisconnectGrace: 5 * time.Minute, Grace: 30 * time.Second,
+	}
+	if got != want {
+		t.Errorf("a job of nothing but a command is %+v", got)
+	}
+	for body, want := range map[string]model.OnLost{
+		`{"command":"x","time_limit":"1h"}`:                     model.OnLostRequeue,
+		`{"command":"x","time_limit":3601}`:                     model.OnLostHold,
+		`{"command":"x","time_limit":"2d","on_lost":"requeue"}`: model.OnLostRequeue,
+		`{"command":"x","on_lost":"fail"}`:                      model.OnLostFail,
+	} {
+		if got := s.spec(body); got.OnLost != want {
+			t.Errorf("%s: %s", body, got.OnLost)
+		}
+	}
+}
+
+// Two names of one thing are one thing, and an explicit 0 is no default.
+func TestNamesOfOneThing(t *testing.T) {
+	s := newSite(t)
+	for body, check := range map[string]func(*model.Spec) bool{
+		`"memory_gb":40`:                      func(s *model.Spec) bool { return s.GPUMemoryMB == 40_000 },
+		`"gpu_memory_gb":40`:                  func(s *model.Spec) bool { return s.GPUMemoryMB == 40_000 },
+		`"gpu_memory_gb":40,"memory_gb":40.0`: func(s *model.Spec) bool { return s.GPUMemoryMB == 40_000 },
+		`"estimated_duration":90`:             func(s *model.Spec) bool { return s.Estimate == 90*time.Second },
+		`"estimated_duration":"1h30m"`:        func(s *model.Spec) bool { return s.Estimate == 90*time.Minute },
+		`"estimated_duration_seconds":5400`:   func(s *model.Spec) bool { return s.Estimate == 90*time.Minute },
+		`"time_limit":"2-00:00:00"`:           func(s *model.Spec) bool { return s.TimeLimit == 48*time.Hour },
+		`"time_limit_seconds":60`:             func(s *model.Spec) bool { return s.TimeLimit == time.Minute },
+		`"max_retries":0,"grace":0`:           func(s *model.Spec) bool { return s.MaxRetries == 0 && s.Grace == 0 },
+		`"nodes":2,"gpus_per_node":4`:         func(s *model.Spec) bool { return s.GPUs == 8 && s.Nodes == 2 },
+		`"gpu_count":8,"gpus_per_node":4`:     func(s *model.Spec) bool { return s.GPUs == 8 && s.Nodes == 2 },
+		`"gpus_per_node":4`:                   func(s *model.Spec) bool { return s.GPUs == 4 && s.Nodes == 1 },
+		`"stop_signal":"SIGUSR1"`:             func(s *model.Spec) bool { return s.StopSignal == "USR1" },
+		`"preemptible":true,"hold":true`:      func(s *model.Spec) bool { return s.Preemptible && s.Held },
+		`"gpu_type":"H100","cpus":4`:          func(s *model.Spec) bool { return s.GPUModel == "H100" && s.CPUs == 4 },
+	} {
+		if got := s.spec(`{"command":"x",` + body + `}`); !check(&got) {
+			t.Errorf("%s became %+v", body, got)
+		}
+	}
+}
+
+// What is wrong is refused, and the field is named.
+func TestWrongFields(t *testing.T) {
+	s := newSite(t)
+	for field, bodies := range map[string][]string{
+		"memory_gb":                  {`"memory_gb":40,"gpu_memory_gb":80`},
+		"estimated_duration_seconds": {`"estimated_duration":"1h","estimated_duration_seconds":1`, `"estimated_duration_seconds":-1`},
+		"estimated_duration":         {`"estimated_duration":"soon"`, `"estimated_duration":true`, `"estimated_duration":1e300`},
+		"time_limit":                 {`"time_limit":0`, `"time_limit":"-5s"`},
+		"time_limit_seconds":         {`"time_limit_seconds":"x"`, `"time_limit_seconds":1e999`},
+		"gpu_count":                  {`"gpu_count":0`, `"gpu_count":-1`, `"gpu_count":"2"`, `"gpu_count":1.5`, `"gpu_count":9223372036854775808`, `"gpu_count":3,"nodes":2`},
+		"gpus_per_node":              {`"gpu_count":5,"gpus_per_node":2`, `"gpu_count":5,"nodes":1,"gpus_per_node":2`},
+		"priority":                   {`"priority":0`, `"priority":5`, `"priority":"high"`},
+		"gpuCount":                   {`"gpuCount":2`},
+		"GPU_COUNT":                  {`"GPU_COUNT":2`},
+		"frob":                       {`"frob":null`},
+		"max_retries":                {`"max_retries":-1`, `"max_retries":1001`},
+		"on_lost":                    {`"on_lost":"pray"`},
+		"args":                       {`"args":["a"]`, `"args":"a"`},
+		"env":                        {`"env":{"1A":"x"}`, `"env":{"A=B":"x"}`, `"env":{"A":"\u0000"}`, `"env":["A=1"]`, `"env":{"A":1}`},
+		"user":                       {`"user":"two words"`, `"user":7`},
+		"workdir":                    {`"workdir":"relative"`},
+		"name":                       {`"name":"a\u0007b"`},
+		"array_size":                 {`"array_size":0`, `"array_size":10001`},
+		"array_limit":                {`"array_limit":0`},
+		"disconnect_grace":           {`"disconnect_grace":"1s"`},
+		"stop_signal":                {`"stop_signal":"rm -rf"`},
+		"gpu_memory_gb":              {`"gpu_memory_gb":-1`, `"gpu_memory_gb":1e12`},
+		"hold":                       {`"hold":"yes"`},
+	} {
+		for _, body := range bodies {
+			r := s.submit(`{"command":"x",` + body + `}`)
+			if r.about(field); t.Failed() {
+				t.Fatalf("%s: %s", body, r.body)
+			}
+		}
+	}
+	s.submit(`{}`).about("command")
+	s.submit(`{"command":"  "}`).about("command")
+	s.submit(`{"args":[]}`).about("args")
+	s.submit(`{"args":["a\u0000b"]}`).about("args")
+}
+
+func TestMalformedBodies(t *testing.T) {
+	s := newSite(t)
+	for _, body := range []string{
+		"", " ", "null", "[]", `"x"`, "7", "{", `{"command":"x"`, `{"command":"x"}{}`, "{\"command\":\"\xff\"}", `{"command":"x",}`,
+		`{"command":"x","command":"y"}`, `{"command":"x","env":{"A":"1","A":"2"}}`, `{"command":"x","\u0063ommand":"y"}`,
+		strings.Repeat("[", 20_000),
+	} {
+		s.submit(body).problem(http.StatusBadRequest, wire.CodeMalformed)
+	}
+	s.submit(`{"command":"`+strings.Repeat("x", 1<<20)+`"}`).problem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge)
+	if n := s.State(); n.Jobs.Len() != 0 {
+		t.Errorf("%d jobs came of it", n.Jobs.Len())
+	}
+}
+
+// A body of very many names is refused without taking long: the work grows with
+// its length.
+func TestManyNames(t *testing.T) {
+	s := newSite(t)
+	var b strings.Builder
+	for i := range 60_000 {
+		b.WriteString(`"N` + decimal(uint32(i)) + `":"",`)
+	}
+	s.submit(`{"command":"x","env":{`+b.String()+`"N7":""}}`).problem(http.StatusBadRequest, wire.CodeMalformed)
+	s.submit(`{"command":"x","env":{` + b.String() + `"Z":""}}`).about("env")
+}
+
+// No error repeats what may be secret.
+func TestErrorsKeepSecrets(t *testing.T) {
+	s := newSite(t)
+	const secret = "hunter2"
+	for _, body := range []string{
+		`{"command":"` + secret + `","frob":1}`, `{"command":"x","env":{"1":"` + secret + `"}}`, `{"command":["` + secret + `"]}`,
+		`{"command":"x","env":{"A":"` + secret + `\u0000"}}`, `{"command":"x","env":"` + secret + `"}`, `{"command":"x","user":"` + secret + ` "}`,
+		`{"command":"x","time_limit":"` + secret + `"}`, `{"command":"x","gpu_count":"` + secret + `"}`, `{"command":"x","script":{"a":"` + secret + `"}}`,
+		`{"command":"x","env":{"T":"` + secret + `","T":"` + secret + `"}}`, `{"command":"x" ` + secret,
+	} {
+		r := s.do(http.MethodPost, "/queue/submit", body, "Authorization", "Bearer "+secret, "X-Auth-Token", secret)
+		if r.status < 400 || strings.Contains(string(r.body), secret) {
+			t.Errorf("%s: %d %s", body, r.status, r.body)
+		}
+	}
+}
+
+// Seventeen of sixteen GPUs will never be: the answer says what there is. As long
+// as no node has come, the job waits.
+func TestWhatCanNeverFit(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command":"x","gpu_count":17}`).into(new(wire.Submitted))
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 8)
+		c.Node("n2", 8)
+	})
+	p := s.submit(`{"command":"x","gpu_count":17}`).problem(http.StatusUnprocessableEntity, wire.CodeNeverFits)
+	if !strings.Contains(p.Detail, "16") {
+		t.Errorf("the detail is %q", p.Detail)
+	}
+	s.submit(`{"command":"x","gpu_count":16}`).into(new(wire.Submitted))
+	s.with(func(c *statetest.Cluster) { c.Node("n3", 8) })
+	s.submit(`{"command":"x","gpu_count":17}`).into(new(wire.Submitted))
+}
+
+// The same submission under the same key is the same job; another body is refused.
+func TestIdempotency(t *testing.T) {
+	s := newSite(t)
+	var first, again wire.Submitted
+	r := s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, wire.HeaderRequestID, "mine")
+	if r.into(&first); r.header.Get(wire.HeaderRequestID) != "mine" || r.header.Get(wire.HeaderIndex) == "" {
+		t.Errorf("the headers are %v", r.header)
+	}
+	s.do(http.MethodPost, "/queue/submit", ` {"command" : "x"}`, wire.HeaderRequestID, "mine").into(&again)
+	if first.JobID != again.JobID {
+		t.Errorf("jobs %s and %s", first.JobID, again.JobID)
+	}
+	s.do(http.MethodPost, "/queue/submit", `{"command":"y"}`, wire.HeaderRequestID, "mine").problem(http.StatusConflict, "idempotency_conflict")
+	one, two := s.submit(`{"command":"x"}`), s.submit(`{"command":"x"}`)
+	if k := one.header.Get(wire.HeaderRequestID); len(k) != 36 || k == two.header.Get(wire.HeaderRequestID) {
+		t.Errorf("keys drawn: %q and %q", k, two.header.Get(wire.HeaderRequestID))
+	}
+	if st := s.State(); st.Jobs.Len() != 3 {
+		t.Errorf("%d jobs", st.Jobs.Len())
+	}
+}
+
+// Every fault of the peer has its status; its own words stay inside.
+func TestFaults(t *testing.T) {
+	s := newSite(t)
+	for code, status := range map[string]int{
+		wire.CodeOverloaded: http.StatusTooManyRequests, wire.CodeNoSpace: http.StatusInsufficientStorage,
+		wire.CodeDiverged: http.StatusServiceUnavailable, wire.CodeInternal: http.StatusInternalServerError,
+	} {
+		s.failWith(&Fault{Code: code, Err: errors.New("secret words")})
+		r := s.submit(`{"command":"x"}`)
+		if r.problem(status, code); strings.Contains(string(r.body), "secret") || r.header.Get(wire.HeaderCode) != code {
+			t.Errorf("%s: %v %s", code, r.header, r.body)
+		}
+		if wait := r.header.Get("Retry-After"); (wait != "") != (status == 503 || status == 429) {
+			t.Errorf("%s: Retry-After %q", code, wait)
+		}
+	}
+	for _, c := range []model.Code{
+		model.CodeLimit, model.CodeNotQueued, model.CodeRequestExpired, model.CodeRequestsFull, model.CodeLevel, model.CodeNotBootstrapped,
+	} {
+		if f := refuse(c.String(), ""); f.Status < 400 || f.Code != c.String() {
+			t.Errorf("%s became %+v", c, f)
+		}
+	}
+}
