@@ -161,7 +161,7 @@ func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch stri
 		}
 	}
 	err = h.book.folder(name, func(f *runner.Folder) error {
-		if latch, err = f.Latch(runner.LatchNever); err == nil && latch != runner.LatchNever {
+		if latch, _, err = f.Latch(runner.LatchNever); err == nil && latch != runner.LatchNever {
 			_, alive = h.Runner.Adopt(f, r) // a supervisor that nobody knew of may be at work
 		}
 		return err

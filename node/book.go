@@ -125,10 +125,12 @@ func (b *book) reread(u *unit) {
 	if u.phase.Ended() {
 		return
 	}
+	u.life.reads++
 	b.beside(func() func() {
 		phase, exit, err := b.phase(u.name)
 		status, statusErr := b.Run.Status(u.name)
 		return func() {
+			u.life.reads--
 			if err != nil {
 				b.Log.Error("a rank's folder cannot be read", "folder", u.name, "err", err)
 				u.retry = later(time.Second)

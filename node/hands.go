@@ -148,7 +148,7 @@ func (h *hands) send(u *unit) {
 // they were killed.
 func (h *hands) bury() {
 	for _, u := range h.book.units {
-		if u.phase == model.RankRunning && !u.life.alive && !u.life.past && !u.life.busy && due(u.retry) {
+		if u.phase == model.RankRunning && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
 			u.life.busy = true
 			record, status := u.record, u.status
 			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill, Delivered: status.Delivered}

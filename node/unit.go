@@ -27,7 +27,8 @@ type unit struct {
 type life struct {
 	alive bool // its supervisor
 	busy  bool // something is being done to its folder
-	past  bool // of an earlier boot, or never started: nothing is told of it
+	past  bool // of an earlier boot: nothing is told of it
+	reads int  // looks at its folder that are under way
 }
 
 // orders are what the agent wants of a supervisor.

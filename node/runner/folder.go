@@ -83,15 +83,17 @@ func (f *Folder) Record() (*Record, error) {
 // SetRecord replaces the record.
 func (f *Folder) SetRecord(r *Record) error { return f.put(recordFile, r) }
 
-// Latch decides for ever whether the rank starts, and returns what was decided.
-// It is a symbolic link whose target is the word: it comes into being whole, or
-// fails because it is there.
-func (f *Folder) Latch(want string) (string, error) {
-	err := f.root.Symlink(want, latchFile)
+// Latch decides for ever whether the rank starts. It returns what is decided, and
+// whether that was decided now: only who decided may act on it. The latch is a
+// symbolic link whose target is the word: it comes into being whole, or fails
+// because it is there.
+func (f *Folder) Latch(want string) (word string, now bool, err error) {
+	err = f.root.Symlink(want, latchFile)
 	if !errors.Is(err, fs.ErrExist) {
-		return want, err
+		return want, err == nil, err
 	}
-	return f.root.Readlink(latchFile)
+	word, err = f.root.Readlink(latchFile)
+	return word, false, err
 }
 
 // Exit reads how the rank ended; fs.ErrNotExist: nothing is known of an end.

@@ -170,8 +170,7 @@ func (s *supervisor) start() (bool, error) {
 	if s.port == nil {
 		s.port, s.status.Port = reserve("")
 	}
-	latch, err := s.folder.Latch(runner.LatchStarted)
-	if err != nil || latch != runner.LatchStarted {
+	if _, mine, err := s.folder.Latch(runner.LatchStarted); err != nil || !mine {
 		return false, err
 	}
 	now := Now()

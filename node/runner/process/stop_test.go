@@ -1,0 +1,244 @@
+package process
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// A stop is a signal first; what the job does with it is its own end, with the
+// reason beside it.
+func TestStopWithGrace(t *testing.T) {
+	k := newBench(t).rank("trap 'exit 7' TERM; echo up > up; while :; do sleep 0.01; done", func(r *runner.Record) {
+		r.Frozen.Grace = time.Minute
+	}).start()
+	k.file("up")
+	k.order(runner.Orders{Run: true, Stop: model.ReasonCancel})
+	if got := k.exit(); got.Code != 7 || got.Delivered != model.ReasonCancel || got.Fenced {
+		t.Errorf("ended with %+v", got)
+	}
+}
+
+// A job that ignores the signal is killed when its grace is over, with all that it
+// has started, in whatever session.
+func TestStopWithoutGrace(t *testing.T) {
+	k := newBench(t).rank("trap '' TERM; setsid sh -c 'echo $$ > child; exec sleep 600' & (setsid sh -c 'trap \"\" TERM; echo $$ > orphan; exec sleep 600' &); echo up > up; while :; do sleep 1; done",
+		func(r *runner.Record) { r.Frozen.Grace = 100 * time.Millisecond }).start()
+	child, orphan := k.file("child"), k.file("orphan")
+	k.file("up")
+	k.order(runner.Orders{Run: true, Stop: model.ReasonPreempt})
+	if got := k.exit(); got.Signal != 9 || got.Delivered != model.ReasonPreempt {
+		t.Errorf("ended with %+v", got)
+	}
+	if alive(t, child) || alive(t, orphan) {
+		t.Error("it left processes behind")
+	}
+}
+
+// An end by itself before a stop is not the stop's.
+func TestExitBeforeStop(t *testing.T) {
+	k := newBench(t).rank("exit 4", func(r *runner.Record) { r.Orders.Stop = model.ReasonNone }).start()
+	k.phase(model.RankExited)
+	_ = k.b.run.SetOrders(k.f.Name(), runner.Orders{Run: true, Stop: model.ReasonCancel})
+	if got := k.exit(); got.Code != 4 || got.Delivered != model.ReasonNone {
+		t.Errorf("ended with %+v", got)
+	}
+}
+
+// The checkpoint signal reaches those who wait for it, and kills nobody else.
+func TestCheckpoint(t *testing.T) {
+	k := newBench(t).rank("sh -c 'trap \"echo saved > saved\" USR1; echo up > up; while :; do sleep 0.01; done' & wait; wait", func(r *runner.Record) {
+		r.Job.Spec.CheckpointSignal = "USR1"
+		r.Frozen.CheckpointGrace, r.Frozen.Grace = time.Minute, time.Minute
+	}).start()
+	k.file("up")
+	k.order(runner.Orders{Run: true, Stop: model.ReasonPreempt})
+	k.file("saved")
+	if s, err := k.b.run.Status(k.f.Name()); err != nil || s.Phase != model.RankRunning || s.Delivered != model.ReasonPreempt {
+		t.Errorf("after the checkpoint: %+v, %v", s, err)
+	}
+	k.order(runner.Orders{Run: true, Kill: true})
+	if got := k.exit(); got.Signal != 9 || got.Delivered != model.ReasonPreempt || !got.Fenced {
+		t.Errorf("ended with %+v", got)
+	}
+}
+
+// The time limit is kept without anybody's word.
+func TestTimeLimit(t *testing.T) {
+	k := newBench(t).rank("sleep 600", func(r *runner.Record) { r.Frozen.TimeLimit = 50 * time.Millisecond }).start()
+	if got := k.exit(); got.Signal != 15 || got.Delivered != model.ReasonTimeLimit || got.Ran < 50*time.Millisecond {
+		t.Errorf("ended with %+v", got)
+	}
+}
+
+// short are lease parameters under which a rank is fenced soon: its fence begins ten
+// seconds before T is over, and it may start up to ten seconds before that.
+func short(onLost model.OnLost) func(*runner.Record) {
+	return func(r *runner.Record) {
+		r.Frozen = model.Frozen{OnLost: onLost, T: 25 * time.Second, Kill: time.Second, DriftPPM: model.DriftPPM}
+	}
+}
+
+// Without an agent, a rank ends when its lease does; one that is held does not.
+func TestFence(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for fifteen seconds")
+	}
+	t.Parallel()
+	b := newBench(t)
+	fenced := b.rank("sleep 600", short(model.OnLostRequeue)).start()
+	held := b.rank("sleep 600", short(model.OnLostHold)).start()
+	held.phase(model.RankRunning)
+	if got := fenced.exit(); !got.Fenced || got.Delivered != model.ReasonNone || got.Signal != 15 {
+		t.Errorf("ended with %+v", got)
+	}
+	if s, err := b.run.Status(held.f.Name()); err != nil || s.Phase != model.RankRunning {
+		t.Errorf("the held rank: %+v, %v", s, err)
+	}
+	held.order(runner.Orders{Run: true, Kill: true})
+	held.exit()
+}
+
+// A rank that stands still goes on when it may.
+func TestFreezeAndThaw(t *testing.T) {
+	k := newBench(t).rank("i=0; while :; do i=$((i+1)); echo $i > beat; sleep 0.01; done", plain).start()
+	k.file("beat")
+	since := time.Duration(Now().Boot)
+	k.order(runner.Orders{Run: true, Freeze: since})
+	s := k.until("frozen", func(e runner.Event) bool { return e.Status.Frozen == since }).Status
+	waitFor(t, "the job standing still", func() bool { e, ok := look(s.Session); return ok && e.state == 'T' })
+	k.order(runner.Orders{Run: true, Freeze: since, Thaw: since})
+	waitFor(t, "the job going on", func() bool { e, ok := look(s.Session); return ok && e.state != 'T' })
+	k.order(runner.Orders{Run: true, Kill: true})
+	k.exit()
+}
+
+// Whoever ends the host gets an orderly end that is not the job's own.
+func TestSupervisorIsAskedToEnd(t *testing.T) {
+	k := newBench(t).rank("sleep 600", plain).start()
+	s := k.phase(model.RankRunning)
+	if err := unix.Kill(s.PID, unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.exit(); got.Signal != 15 || !got.Fenced || got.Delivered != model.ReasonNone {
+		t.Errorf("ended with %+v", got)
+	}
+}
+
+// When a supervisor is killed the job's first process dies with it, and Bury finds
+// the rest, in whatever session.
+func TestBury(t *testing.T) {
+	b := newBench(t)
+	k := b.rank("sh -c 'echo $$ > child; exec sleep 600' & setsid sh -c 'echo $$ > other; exec sleep 600' & echo $$ > first; wait", plain).start()
+	pids := []string{k.file("child"), k.file("other"), k.file("first")}
+	s := k.phase(model.RankRunning)
+	if err := unix.Kill(s.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	k.gone()
+	waitFor(t, "the kernel killing the first process", func() bool { return !alive(t, pids[2]) })
+	if !alive(t, pids[0]) || !alive(t, pids[1]) {
+		t.Fatal("the children did not live on: the test shows nothing")
+	}
+	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
+	for _, pid := range pids {
+		if alive(t, pid) {
+			t.Errorf("process %s lives", pid)
+		}
+	}
+	if phase, _, err := k.f.Phase(); phase != model.RankRunning || err != nil {
+		t.Errorf("phase %s, %v", phase, err)
+	}
+}
+
+// A number that has gone to somebody else's session is nobody to kill.
+func TestBuryKnowsItsOwn(t *testing.T) {
+	b := newBench(t)
+	k := b.rank("sleep 600", plain).start()
+	s := k.phase(model.RankRunning)
+	if left := remains("another", runner.Status{Session: s.Session, Begun: s.Begun + 1}); len(left) != 0 {
+		t.Errorf("found %+v", left)
+	}
+	if left := remains("another", s); len(left) == 0 || left[0].session != s.Session {
+		t.Errorf("found %+v", left)
+	}
+	k.order(runner.Orders{Run: true, Kill: true})
+	k.exit()
+}
+
+// A supervisor outlives its agent, and the next agent adopts it by what it is, not
+// by its number.
+func TestAdopt(t *testing.T) {
+	b := newBench(t)
+	k := b.rank("while [ ! -e go ]; do sleep 0.01; done; exit 9", plain).start()
+	k.phase(model.RankRunning)
+	b.ranks.Close()
+	b.open()
+	b.events = map[string][]runner.Event{}
+	other := *k.r
+	other.Nonce = "another"
+	if _, ok := b.ranks.Adopt(k.f, &other); ok {
+		t.Error("adopted by another rank")
+	}
+	s, ok := b.ranks.Adopt(k.f, k.r)
+	if !ok || s.Phase != model.RankRunning {
+		t.Fatalf("not adopted: %+v", s)
+	}
+	if err := os.WriteFile(k.f.Path()+"/work/go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.exit(); got.Code != 9 {
+		t.Errorf("ended with %+v", got)
+	}
+	if _, ok := b.ranks.Adopt(k.f, k.r); ok {
+		t.Error("adopted a supervisor that has ended")
+	}
+}
+
+// Output is kept to a size: its beginning and its end. Nothing stops the job.
+func TestOutputIsBounded(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const page = 64 << 10
+	s := newStream(f, page, 2*page, page)
+	for i := range 64 {
+		if n, err := s.Write([]byte(strings.Repeat(string(rune('a'+i%26)), page))); n != page || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		t.Fatal(err)
+	}
+	if used := stat.Blocks * 512; used > 5*page {
+		t.Errorf("%d bytes of %d are on disk", used, stat.Size)
+	}
+	data, err := os.ReadFile(f.Name())
+	if err != nil || len(data) != 64*page {
+		t.Fatal(len(data), err)
+	}
+	if data[0] != 'a' || data[page-1] != 'a' || data[len(data)-1] != 'a'+63%26 || data[len(data)-2*page] != 'a'+62%26 || data[10*page] != 0 {
+		t.Error("not the beginning and the end were kept")
+	}
+}
+
+// A job that writes more than a pipe holds does not wait for an agent.
+func TestOutputFlows(t *testing.T) {
+	k := newBench(t).rank("head -c 3000000 /dev/zero | tr '\\0' x; echo done >&2", plain).start()
+	k.exit()
+	if out := k.output(runner.StdoutFile); len(out) != 3_000_000 || strings.Trim(out, "x") != "" {
+		t.Errorf("%d bytes of output", len(out))
+	}
+	if out := k.output(runner.StderrFile); out != "done\n" {
+		t.Errorf("stderr: %q", out)
+	}
+}
