@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ func newLogs() *cobra.Command {
 			}
 			stream, err := api.Logs(cmd.Context(), args[0], q)
 			if err != nil {
-				return err
+				return fmt.Errorf("job %s: %w", args[0], err)
 			}
 			defer func() { _ = stream.Close() }()
 			_, err = io.Copy(cmd.OutOrStdout(), stream)

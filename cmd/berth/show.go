@@ -58,7 +58,10 @@ func oneJob(cmd *cobra.Command, args []string) error {
 func askJob(id string, task int64) func(context.Context, *client.Client) (*wire.Detail, error) {
 	return func(ctx context.Context, api *client.Client) (*wire.Detail, error) {
 		detail, _, err := api.Job(ctx, id, client.JobQuery{Task: task})
-		return detail, err
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", id, err)
+		}
+		return detail, nil
 	}
 }
 

@@ -1,0 +1,187 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+)
+
+// acknowledged collects submissions: by key, the job that the cluster has named.
+type acknowledged struct {
+	mu   sync.Mutex
+	jobs map[string]string
+}
+
+func (a *acknowledged) add(key, id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.jobs[key] = id
+}
+
+func (a *acknowledged) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.jobs)
+}
+
+// submitters submit one marked job after the other, each under a key of its own,
+// until the context ends. Each submission is tried until it is acknowledged.
+func (c *cluster) submitters(ctx context.Context, n int, marks string, acks *acknowledged) *sync.WaitGroup {
+	work := &sync.WaitGroup{}
+	for i := range n {
+		api, err := client.New(client.Options{Addresses: c.addresses()})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		work.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				key := fmt.Sprintf("submitter-%d-%d", i, k)
+				for {
+					answer, err := api.Submit(c.context(), marked(marks, "0.05", 0), key)
+					if err == nil {
+						acks.add(key, answer.JobID)
+						break
+					}
+					if c.context().Err() != nil {
+						return
+					}
+				}
+				select {
+				case <-time.After(50 * time.Millisecond): // real processes run these jobs
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	return work
+}
+
+// checkAll insists that every acknowledged job is there, is one, and ran once.
+func (c *cluster) checkAll(acks *acknowledged, marks string) {
+	c.t.Helper()
+	seen := map[string]string{}
+	for key, id := range acks.jobs { // order-free: each is checked
+		if other, twice := seen[id]; twice {
+			c.t.Errorf("%s and %s were both answered with job %s", key, other, id)
+		}
+		seen[id] = key
+		if d := c.ended(id); d.State != "completed" || d.Attempts != 1 {
+			c.t.Errorf("job %s is %s after %d attempts: %s", id, d.State, d.Attempts, d.Reason)
+		}
+	}
+	all := readMarks(c.t, marks)
+	for id := range seen { // order-free: each is checked
+		mustRunOnce(c.t, all, id)
+	}
+	if len(all) != len(seen) {
+		c.t.Errorf("%d jobs ran, and %d were acknowledged", len(all), len(seen))
+	}
+}
+
+// Submissions go on while one leader after the other is killed; none is lost, none
+// becomes two jobs, and none runs twice.
+func TestSubmissionsSurviveTheDeathOfLeaders(t *testing.T) {
+	c := start(t)
+	marks, acks := marksFile(t), &acknowledged{jobs: map[string]string{}}
+	ctx, stop := context.WithCancel(t.Context())
+	work := c.submitters(ctx, 4, marks, acks)
+	for range 3 {
+		enough := acks.count() + 20
+		c.until("jobs are acknowledged", func() bool { return acks.count() >= enough })
+		c.kill(c.leader())
+		c.ready()
+	}
+	stop()
+	work.Wait()
+	c.checkAll(acks, marks)
+}
+
+// A follower that is killed catches up, and nobody notices.
+func TestAFollowerDiesAndComesBack(t *testing.T) {
+	c := start(t)
+	marks, acks := marksFile(t), &acknowledged{jobs: map[string]string{}}
+	ctx, stop := context.WithCancel(t.Context())
+	work := c.submitters(ctx, 2, marks, acks)
+	leader := c.leader()
+	follower := "p1"
+	if leader == follower {
+		follower = "p2"
+	}
+	c.shoot(follower)
+	enough := acks.count() + 20
+	c.until("jobs are acknowledged meanwhile", func() bool { return acks.count() >= enough })
+	c.ready()
+	stop()
+	work.Wait()
+	if now := c.leader(); now != leader {
+		t.Errorf("%s leads after the death of a follower, before it was %s", now, leader)
+	}
+	c.checkAll(acks, marks)
+	index := func(name string) uint64 {
+		peers, err := c.api.Peers(t.Context())
+		if err != nil {
+			return 0
+		}
+		for _, p := range peers.Peers {
+			if p.Name == name {
+				return p.AppliedIndex
+			}
+		}
+		return 0
+	}
+	want := index(leader)
+	c.until("the follower has caught up", func() bool { return index(follower) >= want })
+}
+
+// All peers are killed half a second after the last acknowledgement. What was
+// acknowledged is there when they are back.
+func TestAllPeersDie(t *testing.T) {
+	c := start(t)
+	marks := marksFile(t)
+	acks := &acknowledged{jobs: map[string]string{}}
+	for i := range 10 {
+		acks.add(fmt.Sprint(i), c.submit(marked(marks, "2", 0)))
+	}
+	late := time.NewTimer(500 * time.Millisecond)
+	<-late.C
+	before := map[string]int{}
+	for _, name := range []string{"p1", "p2", "p3"} {
+		before[name] = c.shoot(name)
+	}
+	for _, name := range []string{"p1", "p2", "p3"} {
+		c.until(name+" is back", func() bool { pid := c.member(name).PID; return pid != 0 && pid != before[name] })
+	}
+	c.ready()
+	c.checkAll(acks, marks)
+}
+
+// A cluster that was ended and is started again on its folder has its jobs.
+func TestASecondStartFindsItsJobs(t *testing.T) {
+	c := start(t, "--nodes", "1", "--gpus", "2")
+	marks := marksFile(t)
+	done := c.submit(marked(marks, "0.1", 0))
+	c.ended(done)
+	waits := c.submit(marked(marks, "0.1", 0))
+	c.ended(waits)
+	running := c.submit(marked(marks, "600", 0))
+	c.running(running)
+	c.down()
+	c.up()
+	for _, id := range []string{done, waits} {
+		if d := c.job(id); d.State != "completed" {
+			t.Errorf("job %s is %s after the second start", id, d.State)
+		}
+	}
+	c.until("the job that ran was cut off and is known to be", func() bool {
+		d := c.job(running)
+		return len(d.History) > 0 && !d.History[0].EndedAt.IsZero()
+	})
+	if _, err := c.api.Cancel(t.Context(), running, client.AllTasks, ""); err != nil {
+		t.Error(err)
+	}
+	c.ended(running)
+}
