@@ -29,8 +29,8 @@ func choose(gpus []gpu, w *want, n int) []gpu {
 // of one NUMA node, if so many are. Of several such groups it takes the smallest.
 func near(gpus []gpu, n int) []gpu {
 	for _, alike := range []func(a, b *gpu) bool{
-		func(a, b *gpu) bool { return a.Link == b.Link && (a.Link != "" || n == 1) },
-		func(a, b *gpu) bool { return a.NUMA == b.NUMA },
+		func(a, b *gpu) bool { return a.link == b.link && (a.link != "" || n == 1) },
+		func(a, b *gpu) bool { return a.numa == b.numa },
 	} {
 		if group := smallest(gpus, n, alike); group != nil {
 			gpus = group

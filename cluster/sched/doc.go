@@ -1,10 +1,28 @@
-// Package sched decides which job runs where. It is pure: the same state and the
-// same time give the same plan on every peer.
+// Package sched decides which job runs where, and says why one does not run yet.
+// It is pure: the same state and the same time give the same plan on every peer.
 //
-// The order is that of submission, and the first places that fit are taken.
-// [Plan] tries a placement on a copy of what is free, so that all that it
-// proposes can be carried out together. What it proposes is a proposal still:
-// [state.Apply] checks every part of it again.
+// # A pass
+//
+// [Plan] goes through what waits in order, on a copy of what is free, so that all
+// that it proposes can be carried out together:
+//
+//  1. Order. A [Policy] says which of two waiting tasks is tried first. Services
+//     that wait for GPUs come before all jobs.
+//  2. Admit. A task must not be held or in a backoff, its job's throttle and the
+//     limits of its user, its project and the cluster must leave room for it.
+//  3. Fit. All of a gang's GPUs are found, or none is taken. Of the nodes that
+//     hold a part of it, those with the fewest free GPUs are taken, so that large
+//     holes stay large; on a node, GPUs that are near each other. A job that leaves
+//     the number of nodes open waits for one node if any node is large enough, and
+//     is spread over as few as possible if none is.
+//  4. Explain. What is not placed is skipped, and the next is tried. [Explain]
+//     makes the same pass up to one task's turn and tells all that keeps it: the
+//     plan places a task exactly if nothing does.
+//
+// What Plan proposes is a proposal still: [state.Apply] checks every part again.
+//
+// [Order] and [Position] tell the order to those who look at the queue, [Possible]
+// whether a job could run on the cluster's nodes at all.
 //
 // # What a pass costs
 //
@@ -16,6 +34,16 @@
 // as there are runs, and tasks that it places or that wait for something of their
 // own, however long the queue is.
 //
+// Nodes are looked at by their number of free GPUs, from the smallest that would
+// do: those that are full cost nothing, and those whose GPUs suit are found at
+// once. Only GPUs of a wrong type or size are looked at in vain, once a pass.
+//
 // Tasks for which GPUs are being kept fit where others do not. They are runs of
 // their own.
+//
+// # What would unblock a task
+//
+// Changes that [Explain] offers were tried: each was carried out on a copy of the
+// state by the commands that would bring it about, and the plan for that state
+// places the task. A state is a value, so nothing has to be undone.
 package sched

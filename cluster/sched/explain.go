@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -43,9 +45,10 @@ func Explain(s *state.State, now model.Time, key model.TaskKey) (Explanation, bo
 	}
 	policy := policyOf(s)
 	at := keyOf(&t.task, &t.job.Spec)
+	v := judge(s, now, t)
 	e := Explanation{
-		Task: key, Policy: policy.Name(), Factors: policy.Factors(at), At: max(now, s.Settings().Clock),
-		Blockers: blockers(s, now, t), Ahead: ahead(s, policy, at),
+		Task: key, Policy: policy.Name(), Factors: policy.Factors(at), At: v.pass.now,
+		Blockers: v.all(), Ahead: ahead(s, policy, at),
 	}
 	e.Position, e.Exact = Position(s, now, key)
 	e.AheadN = e.Position - 1
@@ -71,28 +74,43 @@ func ahead(s *state.State, policy Policy, at state.QueueKey) (out []Ahead) {
 	return out
 }
 
-// blockers finds all that keeps a waiting task from being placed by the plan for
-// s at the time now: it makes that plan up to the task's turn.
-func blockers(s *state.State, now model.Time, t *ticket) (out []Blocker) {
+// verdict is what a pass says to a task when its turn comes.
+type verdict struct {
+	pass *pass
+	want want
+	bars []Blocker // other than that it finds no GPUs
+	fits bool
+}
+
+// judge makes the plan for s at the time now up to a waiting task's turn.
+func judge(s *state.State, now model.Time, t *ticket) verdict {
+	v := verdict{pass: newPass(s, now), want: wantOf(&t.job.Spec, t.task.Key)}
 	set := s.Settings()
 	if !set.Running {
-		out = append(out, Blocker{Code: CodeStopped})
+		v.bars = append(v.bars, Blocker{Code: CodeStopped})
 	}
 	if set.Standstill {
-		out = append(out, Blocker{Code: CodeStandstill})
+		v.bars = append(v.bars, Blocker{Code: CodeStandstill})
 	}
-	p := newPass(s, now)
+	p := v.pass
 	p.grants()
 	at := keyOf(&t.task, &t.job.Spec)
 	p.jobs(&at)
-	for b := range p.admit(t) {
-		out = append(out, b)
+	v.bars = slices.AppendSeq(v.bars, p.admit(t))
+	_, v.fits = p.pool.find(&v.want)
+	v.fits = v.fits && len(p.commands) < maxPlan
+	return v
+}
+
+// placed says that the plan places the task.
+func (v *verdict) placed() bool { return v.fits && len(v.bars) == 0 }
+
+// all is everything that keeps the task from being placed.
+func (v *verdict) all() []Blocker {
+	if v.fits {
+		return v.bars
 	}
-	w := wantOf(&t.job.Spec, t.task.Key)
-	if _, fits := p.pool.find(&w); !fits || len(p.commands) == maxPlan {
-		out = append(out, p.misfit(&w)...)
-	}
-	return out
+	return append(v.bars, v.pass.misfit(&v.want)...)
 }
 
 // misfit says why a task has found no GPUs: there are too few free ones, or the

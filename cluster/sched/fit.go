@@ -25,11 +25,11 @@ func wantOf(spec *model.Spec, who model.TaskKey) want {
 }
 
 func (w *want) takes(g *gpu) bool {
-	return (g.kept == model.TaskKey{} || g.kept == w.who) && w.suits(&g.GPU)
+	return (g.kept == model.TaskKey{} || g.kept == w.who) && w.suits(g.model, g.memory)
 }
 
-func (w *want) suits(g *model.GPU) bool {
-	return (w.model == "" || g.Model == w.model) && g.MemoryMB >= w.memory
+func (w *want) suits(name string, memory uint32) bool {
+	return (w.model == "" || name == w.model) && memory >= w.memory
 }
 
 // part is so many GPUs of a node.

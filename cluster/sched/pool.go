@@ -34,10 +34,12 @@ type host struct {
 }
 
 type gpu struct {
-	model.GPU
-
-	slot model.SlotKey
-	kept model.TaskKey // for whom; zero: for anybody
+	slot   model.SlotKey
+	model  string
+	memory uint32
+	numa   int32
+	link   string
+	kept   model.TaskKey // for whom; zero: for anybody
 }
 
 func newPool(s *state.State) *pool {
@@ -167,6 +169,8 @@ func (p *pool) load(h *host) {
 		return
 	}
 	h.epoch = node.Epoch
+	h.gpus = make([]gpu, 0, h.free)
+	claims := p.keepers[h.id] != nil
 	for k := range p.state.NodeGPUs.From(model.AddressKey{Node: h.id}) {
 		if k.Node != h.id {
 			break
@@ -174,10 +178,15 @@ func (p *pool) load(h *host) {
 		key := model.SlotKey{GPU: k.GPU}
 		slot, found := p.state.Slots.Get(key)
 		g, _ := p.state.GPUs.Get(k.GPU)
-		if found && slot.Owner == model.OwnerNone && g.Health.Usable() {
-			claim, _ := p.state.Claims.Get(key)
-			h.gpus = append(h.gpus, gpu{GPU: g, slot: key, kept: claim.Beneficiary})
+		if !found || slot.Owner != model.OwnerNone || !g.Health.Usable() {
+			continue
 		}
+		free := gpu{slot: key, model: g.Model, memory: g.MemoryMB, numa: g.NUMA, link: g.Link}
+		if claims {
+			claim, _ := p.state.Claims.Get(key)
+			free.kept = claim.Beneficiary
+		}
+		h.gpus = append(h.gpus, free)
 	}
 }
 

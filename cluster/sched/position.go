@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -22,13 +24,14 @@ func Position(s *state.State, _ model.Time, key model.TaskKey) (position int, ex
 	at := keyOf(&task, &job.Spec)
 	policy := policyOf(s)
 	counted := 0
-	for head := range heads(s) {
+	runs := slices.Collect(heads(s))
+	for _, head := range runs {
 		for k := range s.Queue.From(head) {
 			if !sameRun(k, head) || policy.Compare(k, at) >= 0 {
 				break
 			}
 			if counted++; counted == exactUpTo {
-				return estimate(s, policy, at), false
+				return estimate(s, runs, policy, at), false
 			}
 		}
 	}
@@ -37,10 +40,10 @@ func Position(s *state.State, _ model.Time, key model.TaskKey) (position int, ex
 
 // estimate shares the queue's length out among the runs by the span of job numbers
 // that each can hold, and counts of each the part before the task.
-func estimate(s *state.State, policy Policy, at state.QueueKey) int {
+func estimate(s *state.State, runs []state.QueueKey, policy Policy, at state.QueueKey) int {
 	next := uint64(s.Settings().NextJob)
 	var all, before float64
-	for head := range heads(s) {
+	for _, head := range runs {
 		span := float64(next - uint64(head.Task.Job))
 		all += span
 		switch {

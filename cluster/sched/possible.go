@@ -27,7 +27,7 @@ func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
 
 // holds says that the cluster's nodes, were they empty, could hold a job.
 func holds(s *state.State, w *want) bool {
-	var nodes uint32
+	var nodes, total uint32
 	var all []uint32
 	for n := range sizes(s, w, 0) {
 		if n >= w.need {
@@ -36,6 +36,9 @@ func holds(s *state.State, w *want) bool {
 			}
 		}
 		all = append(all, n)
+		if total += n; w.nodes == 0 && total >= w.need && len(all) <= model.MaxRanks {
+			return true
+		}
 	}
 	return w.nodes == 0 && sum(largest(all)) >= uint64(w.need)
 }
@@ -67,7 +70,7 @@ func sizes(s *state.State, w *want, but model.Health) iter.Seq[uint32] {
 				}
 				n, node = 0, k.Node
 			}
-			if g, _ := s.GPUs.Get(k.GPU); w.suits(&g) && g.Health != but {
+			if g, _ := s.GPUs.Get(k.GPU); w.suits(g.Model, g.MemoryMB) && g.Health != but {
 				n++
 			}
 		}

@@ -52,8 +52,9 @@ func (h Holder) Compare(o Holder) int {
 
 // Bounds of the search for changes.
 const (
-	maxTrials = 40 // changes tried
+	maxTrials = 24 // changes tried
 	maxEnds   = 5  // sets of holders named
+	maxRaises = 8  // of one limit
 )
 
 // trial is a state on which changes are tried.
@@ -111,26 +112,26 @@ func (t *trial) lift(b *Blocker) {
 
 // offer notes a change if it lets the task start.
 func (t *trial) offer(u Unblock, bodies ...command.Body) bool {
-	why, done := t.after(bodies...)
-	if !done || len(why) > 0 {
+	v, done := t.after(bodies...)
+	if !done || !v.placed() {
 		return false
 	}
 	t.found = append(t.found, u)
 	return true
 }
 
-// after says what still blocks the task once commands were carried out; false if
+// after says what becomes of the task once commands were carried out; false if
 // they are not, or if too many changes were tried already.
-func (t *trial) after(bodies ...command.Body) ([]Blocker, bool) {
+func (t *trial) after(bodies ...command.Body) (v verdict, done bool) {
 	if t.left == 0 {
-		return nil, false
+		return v, false
 	}
 	t.left--
 	commands := make([]command.Command, 0, len(bodies))
 	for _, b := range bodies {
 		c, err := command.New("explain", b)
 		if err != nil {
-			return nil, false
+			return v, false
 		}
 		commands = append(commands, c)
 	}
@@ -139,14 +140,14 @@ func (t *trial) after(bodies ...command.Body) ([]Blocker, bool) {
 	next, results, _ := state.Apply(*s, meta, commands)
 	for i := range results {
 		if !results[i].OK() {
-			return nil, false
+			return v, false
 		}
 	}
-	return blockers(&next, t.now, ticketOf(&next, t.task)), true
+	return judge(&next, t.now, ticketOf(&next, t.task)), true
 }
 
 func (t *trial) wait(until model.Time) {
-	if len(blockers(t.state, until, ticketOf(t.state, t.task))) == 0 {
+	if v := judge(t.state, until, ticketOf(t.state, t.task)); v.placed() {
 		t.found = append(t.found, Unblock{Kind: UnblockWait, At: until})
 	}
 }
@@ -154,7 +155,7 @@ func (t *trial) wait(until model.Time) {
 // raise raises a limit until it leaves room for the task: what waits before it
 // under the same limit goes first.
 func (t *trial) raise(b Blocker) {
-	for t.left > 0 {
+	for range maxRaises {
 		limit, _ := t.state.Limits.Get(b.Scope)
 		switch need := b.Used + b.Need; b.Of {
 		case LimitGPUs:
@@ -164,15 +165,15 @@ func (t *trial) raise(b Blocker) {
 		case LimitGPUsPerJob:
 			limit.GPUsPerJob = need
 		}
-		why, done := t.after(&command.SetLimit{Limit: limit})
-		if done && len(why) == 0 {
+		v, done := t.after(&command.SetLimit{Limit: limit})
+		if done && v.placed() {
 			t.found = append(t.found, Unblock{Kind: UnblockLimit, Limit: limit, Of: b.Of})
 			return
 		}
-		i := slices.IndexFunc(why, func(v Blocker) bool { return v.Scope == b.Scope && v.Of == b.Of })
-		if i < 0 || len(why) > 1 {
+		i := slices.IndexFunc(v.bars, func(v Blocker) bool { return v.Scope == b.Scope && v.Of == b.Of })
+		if i < 0 || len(v.bars) > 1 {
 			return
 		}
-		b = why[i]
+		b = v.bars[i]
 	}
 }

@@ -25,7 +25,7 @@ type Factor struct {
 
 // Blocker is one thing that keeps a job from starting.
 type Blocker struct {
-	Code    string `json:"code" doc:"stable: orchestrator_stopped, standstill, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, nodes, never"`
+	Code    string `json:"code" doc:"stable: orchestrator_stopped, standstill, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, nodes, ahead, never"`
 	Message string `json:"message"`
 	Scope   string `json:"scope,omitempty" doc:"of a limit"`
 	Need    int64  `json:"need,omitempty"`

@@ -1,0 +1,160 @@
+package sched_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// The benchmarks' budgets, on one core of a small machine: a pass over 100,000
+// queued tasks on 2,000 nodes of 8 GPUs 100 ms, one after a single event 1 ms, a
+// position 50 µs.
+
+const benchUsers = 50
+
+// queued is a cluster of empty nodes of eight GPUs, and jobs of four in a queue
+// of fifty users and four classes.
+func queued(b *testing.B, nodes, jobs int, changes ...func(*model.Spec)) *cluster {
+	c := newCluster(b, "priority")
+	for i := range nodes {
+		c.node(fmt.Sprintf("n%04d", i), 8, "H200")
+	}
+	var batch []command.Body
+	for i := range jobs {
+		s := spec(fmt.Sprint("u", i%benchUsers), 4, 0, class(model.Class(1+i%4)))
+		for _, change := range changes {
+			change(&s)
+		}
+		batch = append(batch, &command.Submit{Spec: s, Tasks: 1})
+		if len(batch) == 256 || i == jobs-1 {
+			c.must(batch...)
+			batch = batch[:0]
+		}
+	}
+	return c
+}
+
+// fill has every node run a job of so many GPUs.
+func (c *cluster) fill(gpus int) {
+	n := uint32(c.s.Nodes.Len())
+	job := c.submit(spec("zoe", uint32(gpus), 1), n, 0)
+	var batch []command.Body
+	task := uint32(0)
+	for id, node := range c.s.Nodes.All() {
+		at := command.Placement{Node: id, Epoch: node.Epoch}
+		for i := range gpus {
+			at.Slots = append(at.Slots, model.SlotKey{GPU: model.GPUID(fmt.Sprintf("%s-g%d", id, i))})
+		}
+		batch = append(batch, &command.Place{
+			Attempt: model.AttemptKey{Job: job, Task: task, N: 1}, Ranks: []command.Placement{at},
+		})
+		if task++; len(batch) == 256 || task == n {
+			c.must(batch...)
+			batch = batch[:0]
+		}
+	}
+}
+
+func sizes(b *testing.B, run func(b *testing.B, nodes, jobs int)) {
+	for _, v := range []struct{ nodes, jobs int }{{16, 10_000}, {16, 100_000}, {2_000, 100_000}} {
+		b.Run(fmt.Sprintf("nodes=%d/queued=%d", v.nodes, v.jobs), func(b *testing.B) { run(b, v.nodes, v.jobs) })
+	}
+}
+
+// pass measures a pass that must decide so much.
+func (c *cluster) pass(b *testing.B, name string, want int) {
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if bodies, _ := sched.Plan(&c.s, c.now); len(bodies) != want {
+				b.Fatalf("%d commands, want %d", len(bodies), want)
+			}
+		}
+	})
+}
+
+func BenchmarkPass(b *testing.B) {
+	sizes(b, func(b *testing.B, nodes, jobs int) {
+		c := queued(b, nodes, jobs)
+		c.pass(b, "empty", min(2*nodes, 256))
+		full := c.copied()
+		full.fill(8)
+		full.pass(b, "full", 0)
+		holes := c.copied()
+		holes.fill(5)
+		holes.pass(b, "holes", 0)
+		holes.end(holes.live()[nodes/2], 0)
+		holes.pass(b, "after-an-event", 2)
+	})
+}
+
+// Nodes whose GPUs do not suit have to be looked at one by one.
+func BenchmarkPassOtherType(b *testing.B) {
+	sizes(b, func(b *testing.B, nodes, jobs int) {
+		c := queued(b, nodes, jobs, func(s *model.Spec) { s.GPUModel = "B300" })
+		c.pass(b, "nothing", 0)
+	})
+}
+
+// newest is the task that was submitted last, of a class in the middle.
+func (c *cluster) newest() model.TaskKey {
+	return model.TaskKey{Job: c.s.Settings().NextJob - 2}
+}
+
+func BenchmarkPosition(b *testing.B) {
+	for name, c := range map[string]*cluster{
+		"runs=100": queued(b, 16, 10_000),
+		"runs=4":   queued(b, 16, 10_000, func(s *model.Spec) { s.User = "amy" }),
+	} {
+		for which, key := range map[string]model.TaskKey{"first": {Job: 1}, "newest": c.newest()} {
+			b.Run(name+"/"+which, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					sched.Position(&c.s, c.now, key)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkOrderPage(b *testing.B) {
+	c := queued(b, 16, 10_000)
+	page := func(b *testing.B) {
+		for b.Loop() {
+			n := 0
+			for range sched.Order(&c.s, c.now, 0) {
+				if n++; n == 50 {
+					break
+				}
+			}
+		}
+	}
+	b.Run("none-held", page)
+	c.must(&command.Hold{Job: 9_000, Task: command.AllTasks})
+	b.Run("one-held", page)
+}
+
+func BenchmarkExplain(b *testing.B) {
+	sizes(b, func(b *testing.B, nodes, jobs int) {
+		c := queued(b, nodes, jobs)
+		c.fill(5)
+		for b.Loop() {
+			sched.Explain(&c.s, c.now, c.newest())
+		}
+	})
+}
+
+func BenchmarkPossible(b *testing.B) {
+	c := queued(b, 2_000, 0)
+	for name, gpus := range map[string]uint32{"yes": 8, "spread": 64, "no": 20_000} {
+		s := spec("amy", gpus, 0)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				sched.Possible(&c.s, &s)
+			}
+		})
+	}
+}
