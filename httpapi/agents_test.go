@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func (s *site) agent() *client.Agent {
+	s.t.Helper()
+	a, err := client.NewAgent(client.Options{Addresses: []string{strings.TrimPrefix(s.url, "http://")}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(a.Close)
+	return a
+}
+
+func registration() *agentwire.Register {
+	return &agentwire.Register{
+		Node: "n1", Machine: "m1", Boot: "b1", Lineage: "l1", Session: "s1", Address: "127.0.0.1:1", Hostname: "host",
+		Devices: []model.Device{{ID: "GPU-1", Model: "H100", MemoryMB: 81559, Health: model.HealthHealthy, Idle: true}},
+	}
+}
+
+// An agent registers, renews, learns of a job, reports it, fetches its script, and
+// leaves the end of its output.
+func TestAnAgentsDay(t *testing.T) {
+	s := newSite(t)
+	a := s.agent()
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", RaftAddress: "r", APIAddress: "127.0.0.1:9", Level: 1}})
+	})
+	reg, err := a.Register(t.Context(), registration())
+	if err != nil || reg.Code != model.CodeOK || reg.Epoch == 0 || reg.Incarnation.IsZero() || len(reg.Peers) != 1 || reg.Index == 0 {
+		t.Fatalf("registered as %+v: %v", reg, err)
+	}
+	sample := model.Sample{GPU: "GPU-1", Utilization: 60, MemoryUsedMB: 2048, Temperature: 50, PowerWatts: 300}
+	renew := &agentwire.Renew{Node: "n1", Incarnation: reg.Incarnation, Epoch: reg.Epoch, Seq: 1, Samples: []model.Sample{sample}}
+	if got, err := a.Renew(t.Context(), renew); err != nil || got.Code != model.CodeOK || got.Newest != 1 || len(got.Peers) != 1 {
+		t.Errorf("renewed: %+v: %v", got, err)
+	}
+	if got, err := a.Renew(t.Context(), renew); err != nil || got.Code != model.CodeStaleSeq || got.Newest != 1 {
+		t.Errorf("renewed with an old number: %+v: %v", got, err)
+	}
+	var status wire.GPUStatus
+	s.do(http.MethodGet, "/gpu/status", "").into(&status)
+	if g := status.Nodes[0].GPUs[0]; g.UtilizationPercent != 60 || g.MemoryUsedGB != 2 || g.AgeSeconds == nil || status.ClusterStatus.BusyPercent != 60 {
+		t.Errorf("measured: %+v", g)
+	}
+
+	set, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"})
+	if err != nil || set.Epoch != reg.Epoch || len(set.Ranks) != 0 {
+		t.Fatalf("desired: %+v: %v", set, err)
+	}
+	s.submit(`{"script":"#!/bin/sh\necho hello","command":"arg","env":{"B":"2","A":"1"}}`).into(new(wire.Submitted))
+	polled := make(chan *model.Desired, 1)
+	go func() {
+		got, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1", After: set.Index, Wait: 20 * time.Second})
+		if err != nil {
+			t.Error(err)
+		}
+		polled <- got
+	}()
+	s.waited(t)
+	s.with(func(c *statetest.Cluster) { c.Place(1) })
+	set = <-polled
+	if len(set.Ranks) != 1 || set.Ranks[0].GPUs[0] != "GPU-1" {
+		t.Fatalf("desired: %+v", set)
+	}
+	rank := set.Ranks[0]
+	if script, err := a.Blob(t.Context(), rank.Script); err != nil || script != "#!/bin/sh\necho hello" {
+		t.Errorf("the script is %q: %v", script, err)
+	}
+	if env, err := a.Blob(t.Context(), rank.Env); err != nil || env != "A=1\x00B=2" {
+		t.Errorf("the environment is %q: %v", env, err)
+	}
+	var problem *wire.Problem
+	if _, err := a.Blob(t.Context(), model.Hash{1}); !errors.As(err, &problem) || problem.Code != wire.CodeNotFound {
+		t.Errorf("an unknown hash: %v", err)
+	}
+	report := &agentwire.Report{Node: "n1", Incarnation: reg.Incarnation, Epoch: reg.Epoch, Reports: []model.Progress{
+		{Rank: rank.Rank, Phase: model.RankRunning}, {Rank: model.RankKey{Job: 99, N: 1}, Phase: model.RankRunning},
+	}}
+	if got, err := a.Report(t.Context(), report); err != nil || got.Code != model.CodeOK || got.Verdicts[0] != model.CodeOK || got.Verdicts[1] != model.CodeNotFound {
+		t.Errorf("reported: %+v: %v", got, err)
+	}
+	report.Epoch++
+	if got, err := a.Report(t.Context(), report); err != nil || got.Code != model.CodeStaleEpoch || got.Detail == "" {
+		t.Errorf("reported as another: %+v: %v", got, err)
+	}
+	inventory := &agentwire.Inventory{Node: "n1", Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: registration().Devices}
+	if got, err := a.Inventory(t.Context(), inventory); err != nil || got.Code != model.CodeOK {
+		t.Errorf("inventory: %+v: %v", got, err)
+	}
+	if err := a.Tail(t.Context(), &agentwire.Tail{Node: "n1", Rank: rank.Rank, Stdout: []byte("one\ntwo\nthree\n"), Stderr: []byte("bad")}); err != nil {
+		t.Error(err)
+	}
+	if err := a.Tail(t.Context(), &agentwire.Tail{Node: "n2", Rank: rank.Rank}); !errors.As(err, &problem) || problem.Code != wire.CodeNotFound {
+		t.Errorf("a tail of another node's rank: %v", err)
+	}
+	got := s.do(http.MethodGet, "/jobs/1/logs?tail=2", "")
+	if string(got.body) != "two\nthree\n" || got.header.Get(wire.HeaderSource) != sourceTail {
+		t.Errorf("the log is %q %v", got.body, got.header)
+	}
+	if got := s.do(http.MethodGet, "/jobs/1/logs?stream=stderr", ""); string(got.body) != "bad" {
+		t.Errorf("the log is %q", got.body)
+	}
+}
+
+func TestAgentsThatSendNonsense(t *testing.T) {
+	s := newSite(t)
+	for _, path := range []string{
+		agentwire.PathRegister, agentwire.PathRenew, agentwire.PathDesired, agentwire.PathReport, agentwire.PathInventory,
+		agentwire.PathBlob, agentwire.PathTail,
+	} {
+		for _, body := range []string{"", "{}", "\xff\xff", strings.Repeat("\x81", 1000), "\xa1\x01\x9b\x7f\xff\xff\xff\xff\xff\xff\xff"} {
+			s.do(http.MethodPost, path, body).problem(http.StatusBadRequest, wire.CodeMalformed)
+		}
+		s.do(http.MethodPost, path, string(bytes.Repeat([]byte{0x40}, agentwire.MaxBody+1))).problem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge)
+		s.do(http.MethodGet, path, "").problem(http.StatusMethodNotAllowed, wire.CodeMethod)
+	}
+	bad := registration()
+	bad.Machine = ""
+	if got, err := s.agent().Register(t.Context(), bad); err != nil || got.Code != model.CodeInvalid || got.Detail == "" {
+		t.Errorf("registered without a machine: %+v: %v", got, err)
+	}
+}
+
+// A peer that hears no leader sends polls elsewhere, and does not know of renewals.
+func TestAgentsOfAPeerWithoutALeader(t *testing.T) {
+	s := newSite(t)
+	a := s.agent()
+	s.failWith(&Fault{Code: wire.CodeOutcomeUnknown, Err: errors.New("x")})
+	var problem *wire.Problem
+	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 1}); !errors.As(err, &problem) || problem.Code != wire.CodeOutcomeUnknown {
+		t.Errorf("a renewal without an outcome: %v", err)
+	}
+	leader := s.leader
+	leader.ID, leader.Self = "", false
+	s.lead(leader)
+	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+		t.Errorf("a poll without a leader: %v", err)
+	}
+	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 2}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+		t.Errorf("a renewal without a leader: %v", err)
+	}
+}

@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// running makes a cluster with one job that runs on a node at the address.
+func running(s *site, address string) {
+	s.submit(`{"command":"x"}`).into(new(wire.Submitted))
+	s.with(func(c *statetest.Cluster) {
+		n := c.Node("n1", 1)
+		n.Register(func(r *command.Register) { r.Address = address })
+		c.Start(c.Place(1))
+	})
+}
+
+// A log comes from the node as it is written, and ends when it ends there.
+func TestALogIsPassedOn(t *testing.T) {
+	s := newSite(t)
+	asked, next := make(chan string, 1), make(chan string)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.RequestURI()
+		for line := range next {
+			_, _ = io.WriteString(w, line)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}))
+	defer node.Close()
+	running(s, node.Listener.Addr().String())
+	go func() { next <- "first\n" }()
+	got, err := http.Get(s.url + "/jobs/1/logs?follow=true&tail=5&stream=stderr") //nolint:noctx // it ends with its node
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if uri := <-asked; uri != "/node/logs?attempt=1&follow=true&job=1&rank=0&stream=stderr&tail=5&task=0" {
+		t.Errorf("the node was asked %s", uri)
+	}
+	lines := bufio.NewReader(got.Body)
+	if line, err := lines.ReadString('\n'); line != "first\n" || got.Header.Get(wire.HeaderSource) != sourceNode {
+		t.Errorf("read %q %v: %v", line, got.Header, err)
+	}
+	next <- "second\n"
+	if line, err := lines.ReadString('\n'); line != "second\n" {
+		t.Errorf("read %q: %v", line, err)
+	}
+	close(next)
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
+		t.Errorf("then %q: %v", rest, err)
+	}
+}
+
+// The node that is away leaves the end of the output, or nothing.
+func TestTheLogOfANodeThatIsAway(t *testing.T) {
+	s := newSite(t)
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := gone.Addr().String()
+	_ = gone.Close()
+	running(s, address)
+	s.do(http.MethodGet, "/jobs/1/logs", "").problem(http.StatusBadGateway, wire.CodeUnreachable)
+	s.do(http.MethodGet, "/jobs/1/logs?attempt=2", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodGet, "/jobs/1/logs?rank=3", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodGet, "/jobs/9/logs", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodGet, "/jobs/1/logs?stream=both", "").about("stream")
+	s.submit(`{"command":"x"}`).into(new(wire.Submitted))
+	s.do(http.MethodGet, "/jobs/2/logs", "").problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+// A log that breaks off does not look whole.
+func TestALogThatBreaksOff(t *testing.T) {
+	s := newSite(t)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "first\n")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer node.Close()
+	running(s, node.Listener.Addr().String())
+	got, err := http.Get(s.url + "/jobs/1/logs") //nolint:noctx // it ends with its node
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if data, err := io.ReadAll(got.Body); err == nil || string(data) != "first\n" || got.Header.Get(wire.HeaderSource) != sourceNode {
+		t.Errorf("read %q %v: %v", data, got.Header, err)
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	for n, want := range []string{"a\nb\nc", "c", "b\nc", "a\nb\nc", "a\nb\nc"} {
+		if got := string(lastLines([]byte("a\nb\nc"), n)); got != want {
+			t.Errorf("%d: %q", n, got)
+		}
+		if got := string(lastLines([]byte("a\nb\nc\n"), n)); got != want+"\n" {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+	if got := lastLines(nil, 3); len(got) != 0 {
+		t.Errorf("of nothing: %q", got)
+	}
+	if got := string(lastLines([]byte("\n\n"), 1)); got != "\n" {
+		t.Errorf("of empty lines: %q", got)
+	}
+}

@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// waited tells when somebody waits for a change.
+func (p *one) waited(t *testing.T) {
+	t.Helper()
+	limit := time.After(10 * time.Second)
+	for {
+		p.mu.Lock()
+		n := len(p.waiting)
+		p.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		select {
+		case <-limit:
+			t.Fatal("nobody waits")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// async asks in the background.
+func (s *site) async(path string) <-chan *reply {
+	ch := make(chan *reply, 1)
+	go func() { ch <- s.do(http.MethodGet, path, "") }()
+	return ch
+}
+
+// A reader that names an index is answered when what it reads has changed after it,
+// and not before.
+func TestAReaderWaitsForAChange(t *testing.T) {
+	s := newSite(t)
+	r := s.submit(`{"command":"x"}`)
+	waiting := s.async("/queue?wait=20s&index=" + r.header.Get(wire.HeaderIndex))
+	s.waited(t)
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetRetention{Retention: model.Retention{Age: time.Hour, Jobs: 5}})
+	})
+	select {
+	case got := <-waiting:
+		t.Fatalf("a change of something else answered %s", got.body)
+	case <-time.After(2 * wakeEvery):
+	}
+	s.submit(`{"command":"x"}`)
+	var q wire.Queue
+	(<-waiting).into(&q)
+	if len(q.Queued) != 2 {
+		t.Errorf("%d jobs wait", len(q.Queued))
+	}
+}
+
+// Who waits for one job is not woken by another's changes.
+func TestAReaderOfAJobWaitsForThatJob(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command":"x"}`)
+	r := s.submit(`{"command":"x"}`)
+	waiting := s.async("/jobs/1?wait=20s&index=" + r.header.Get(wire.HeaderIndex))
+	s.waited(t)
+	s.do(http.MethodDelete, "/queue/2", "").into(new(wire.Done))
+	s.waited(t)
+	select {
+	case got := <-waiting:
+		t.Fatalf("a change of another job answered %s", got.body)
+	default:
+	}
+	s.do(http.MethodDelete, "/queue/1", "").into(new(wire.Done))
+	var job wire.Detail
+	(<-waiting).into(&job)
+	if job.State != "canceled" {
+		t.Errorf("the job is %s", job.State)
+	}
+}
+
+// When the wait is over the answer is what there is.
+func TestAWaitEnds(t *testing.T) {
+	s := newSite(t)
+	r := s.submit(`{"command":"x"}`)
+	index := r.header.Get(wire.HeaderIndex)
+	got := s.do(http.MethodGet, "/queue?wait=10ms&index="+index, "")
+	if got.into(new(wire.Queue)); got.header.Get(wire.HeaderIndex) != index {
+		t.Errorf("at %s, not %s", got.header.Get(wire.HeaderIndex), index)
+	}
+	s.do(http.MethodGet, "/queue?wait=soon&index="+index, "").about("wait")
+	s.do(http.MethodGet, "/queue?index=-1", "").about("index")
+	s.do(http.MethodGet, "/queue?consistency=maybe", "").about("consistency")
+	for _, c := range []string{"stale", "default", "linearizable"} {
+		s.do(http.MethodGet, "/queue?consistency="+c, "").into(new(wire.Queue))
+	}
+}
+
+// Shutting down ends polls at once.
+func TestTheEndOfAnAPIEndsWaits(t *testing.T) {
+	s := newSite(t)
+	r := s.submit(`{"command":"x"}`)
+	waiting := s.async("/queue?wait=50s&index=" + r.header.Get(wire.HeaderIndex))
+	s.waited(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := s.api.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	(<-waiting).into(new(wire.Queue))
+	s.do(http.MethodGet, "/readyz", "").problem(http.StatusServiceUnavailable, wire.CodeBehind)
+	s.do(http.MethodGet, "/healthz", "").into(new(wire.Health))
+}
+
+func TestAPeerThatIsBehind(t *testing.T) {
+	s := newSite(t)
+	s.mu.Lock()
+	s.behind = &Fault{Code: wire.CodeBehind, Err: errors.New("at 1, wanted 2")}
+	s.mu.Unlock()
+	for _, path := range []string{"/queue", "/jobs/1", "/nodes", "/gpu/status", "/queue/statistics", "/cluster/peers", "/jobs/1/logs", "/readyz"} {
+		s.do(http.MethodGet, path, "").problem(http.StatusServiceUnavailable, wire.CodeBehind)
+	}
+}
+
+// The index in an answer is that of the state that it tells of.
+func TestAnswersTellTheirIndex(t *testing.T) {
+	s := newSite(t)
+	r := s.submit(`{"command":"x"}`)
+	for _, path := range []string{"/queue", "/jobs/1", "/nodes", "/gpu/status", "/queue/statistics", "/orchestrator/status", "/cluster/peers", "/healthz"} {
+		got := s.do(http.MethodGet, path, "")
+		if st := s.State(); got.header.Get(wire.HeaderIndex) != strconv.FormatUint(st.Index, 10) || got.header.Get(wire.HeaderLeader) != "p1" {
+			t.Errorf("%s: %v", path, got.header)
+		}
+	}
+	if r.header.Get(wire.HeaderIndex) == "0" {
+		t.Error("a submission has no index")
+	}
+}
