@@ -112,6 +112,12 @@ func (r *recorder) do(client int, in input, call func() output) {
 	}
 }
 
+func (r *recorder) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.ops)
+}
+
 // some is a job that was submitted, or one that never was.
 func (r *recorder) some(n int) string {
 	r.mu.Lock()
@@ -137,7 +143,9 @@ func TestTheAPIIsLinearizable(t *testing.T) {
 		}
 		work.Go(func() { r.use(ctx, api, i) })
 	}
-	for range 2 {
+	for range 3 {
+		enough := r.count() + 80
+		c.until("more has been answered", func() bool { return r.count() >= enough })
 		c.kill(c.leader())
 		c.ready()
 	}
@@ -229,4 +237,31 @@ func list(ctx context.Context, api *client.Client) output {
 		out.states[j.ID] = true
 	}
 	return out
+}
+
+// The check itself: a read of the past, a lost job and a job with two names are
+// found, and answers in a right order are not.
+func TestTheCheckFindsWhatIsWrong(t *testing.T) {
+	op := func(from, to int64, in input, out output) porcupine.Operation {
+		return porcupine.Operation{ClientId: int(from), Input: in, Call: from, Output: out, Return: to}
+	}
+	submitted := op(1, 2, input{do: "submit"}, output{id: "7"})
+	canceled := op(3, 4, input{"cancel", "7"}, output{state: "canceled"})
+	for name, c := range map[string]struct {
+		last porcupine.Operation
+		ok   bool
+	}{
+		"a right answer":        {op(5, 6, input{"get", "7"}, output{state: "canceled"}), true},
+		"a read of the past":    {op(5, 6, input{"get", "7"}, output{state: "queued"}), false},
+		"a read at the time":    {op(3, 6, input{"get", "7"}, output{state: "queued"}), true},
+		"a lost job":            {op(5, 6, input{"get", "7"}, output{state: "none"}), false},
+		"a list of the past":    {op(5, 6, input{do: "list"}, output{states: map[string]bool{"7": true}}), false},
+		"a name given to two":   {op(5, 6, input{do: "submit"}, output{id: "7"}), false},
+		"an answer that is not": {op(5, 6, input{"get", "7"}, output{unknown: true}), true},
+	} {
+		history := []porcupine.Operation{submitted, canceled, c.last}
+		if got := porcupine.CheckOperations(queueModel(), history); got != c.ok {
+			t.Errorf("%s: linearizable is %t, want %t", name, got, c.ok)
+		}
+	}
 }
