@@ -3,11 +3,13 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build test lint bench chaos fuzz clean help
+.PHONY: build demo dev test lint bench chaos fuzz clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
 TESTFLAGS ?=
+DEMOFLAGS ?=
+DEVFLAGS  ?=
 FUZZTIME  ?= 10s
 FUZZLIMIT ?= 30m
 SEEDS     ?= 500
@@ -18,7 +20,13 @@ TOOL := go tool -modfile=tools.mod
 
 build: ## compile every package, and the program to bin/berth
 	go build ./...
-	@if [ -d cmd/berth ]; then go build -trimpath -o bin/berth ./cmd/berth && echo "built bin/berth"; fi
+	@go build -trimpath -o bin/berth ./cmd/berth && echo "built bin/berth"
+
+demo: build ## run the main job on a built-in cluster: forty jobs, and a leader that is killed
+	@bin/berth demo $(DEMOFLAGS)
+
+dev: build ## run a cluster of three peers and two nodes with simulated GPUs, until Ctrl-C
+	@bin/berth dev $(DEVFLAGS)
 
 test: ## run every test with the race detector; the last line holds the totals
 	@go build -buildvcs=false -o bin/tally ./test/internal/tally
@@ -35,9 +43,10 @@ lint: ## check format, module files, go vet and the linters
 	go vet $(PKGS)
 	$(TOOL) golangci-lint run $(PKGS)
 
-bench: ## measure the state and three peers on this machine
-	go test -run '^$$' -bench . -benchmem ./fsm/...
+bench: build ## measure the state, the peers and a whole cluster on this machine
+	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched
 	go run ./test/bench
+	bin/berth bench
 
 chaos: ## run SEEDS=500 random clusters of MINUTES=10 virtual minutes in the simulator
 	go test ./test/sim -count=1 -run TestSim -timeout $(CHAOSTIME) -sim.seeds=$(SEEDS) -sim.minutes=$(MINUTES)
