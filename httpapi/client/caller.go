@@ -39,6 +39,7 @@ const (
 type caller struct {
 	http     *http.Client
 	agent    string
+	limit    time.Duration // for one answer
 	patience time.Duration
 
 	mu    sync.Mutex
@@ -56,7 +57,7 @@ func newCaller(o Options) (*caller, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialLimit}).DialContext
 	}
-	c := &caller{agent: o.UserAgent, patience: o.Patience, turns: map[string]int{}}
+	c := &caller{agent: o.UserAgent, limit: callLimit, patience: o.Patience, turns: map[string]int{}}
 	if c.agent == "" {
 		c.agent = "berth"
 	}
@@ -181,7 +182,7 @@ func (c *caller) round(ctx context.Context, q *request) (*http.Response, error) 
 // ask asks one peer. An answer that is no answer is a *wire.Problem.
 func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	limit := time.AfterFunc(callLimit+q.wait, func() { cancel(errLate) })
+	limit := time.AfterFunc(c.limit+q.wait, func() { cancel(errLate) })
 	answer, err := c.send(ctx, peer, q)
 	if err != nil {
 		limit.Stop()

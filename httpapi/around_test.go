@@ -1,0 +1,173 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// A handler that panics is a 500 that says nothing of why; the log does. One that
+// has begun its answer is cut off.
+func TestAPanicIsAnError(t *testing.T) {
+	s := newSite(t)
+	var log bytes.Buffer
+	s.api.log = slog.New(slog.NewTextHandler(&log, nil))
+	h := s.api.around("/x", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret words") }))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/x", nil))
+	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret words") {
+		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &log)
+	}
+	half := s.api.around("/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "half")
+		panic("later")
+	}))
+	defer func() {
+		if recover() != http.ErrAbortHandler {
+			t.Error("half an answer was left as if it were whole")
+		}
+	}()
+	half.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/x", nil))
+}
+
+// Clients that send a header or a body byte by byte, or too much, are cut off, and
+// the server goes on.
+func TestHostileConnections(t *testing.T) {
+	s := newSite(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	s.api.life.server.ReadHeaderTimeout = 50 * time.Millisecond
+	go func() { served <- s.api.Serve(l) }()
+	for name, c := range map[string]struct{ send, want string }{
+		"half a header":     {"GET /queue HTTP/1.1\r\nHost: x\r\n", ""},
+		"no HTTP":           {"\x16\x03\x01\r\n\r\n", "HTTP/1.1 400"},
+		"a huge header":     {"GET /queue HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "HTTP/1.1 431"},
+		"too long a body":   {"POST /queue/submit HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n{", "HTTP/1.1 413"},
+		"a body cut short":  {"POST /queue/submit HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\r\n", "HTTP/1.1 400"},
+		"two lengths":       {"POST /queue/submit HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 400"},
+		"a path with dots":  {"GET /queue/../metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 301"},
+		"a name of no kind": {"FROB /queue HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 405"},
+	} {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		_, _ = io.WriteString(conn, c.send) // it may be cut off before the end
+		if half, is := conn.(*net.TCPConn); is && name == "a body cut short" {
+			_ = half.CloseWrite()
+		}
+		line, _ := bufio.NewReader(conn).ReadString('\n')
+		if c.want == "" && line != "" || !strings.HasPrefix(line, c.want) {
+			t.Errorf("%s: %q", name, line)
+		}
+		_ = conn.Close()
+	}
+	got, err := http.Get("http://" + l.Addr().String() + "/healthz") //nolint:noctx // it answers
+	if err != nil || got.StatusCode != http.StatusOK {
+		t.Errorf("afterwards: %v %v", got, err)
+	} else {
+		_ = got.Body.Close()
+	}
+	if err := s.api.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// Every peer is asked how far it is; one that cannot be reached, and one in whose
+// place another answers, is told as such.
+func TestPeersAreAsked(t *testing.T) {
+	s := newSite(t)
+	other := newSite(t)
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "r", APIAddress: strings.TrimPrefix(other.url, "http://"), Level: 1}})
+	})
+	var peers wire.Peers
+	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
+	if len(peers.Peers) != 2 || !peers.Peers[0].Self || !peers.Peers[0].Reachable || peers.Peers[0].Role != "leader" || peers.Leader != "p1" {
+		t.Errorf("the peers are %+v", peers)
+	}
+	if peers.Peers[1].Reachable {
+		t.Error("p1 answers at the address of p2 and is taken for it")
+	}
+	true2 := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(wire.HeaderIndex, "17")
+		_, _ = io.WriteString(w, `{"status":"ok","peer":"p2","role":"follower"}`)
+	}))
+	defer true2.Close()
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "r", APIAddress: true2.Listener.Addr().String(), Level: 1}})
+	})
+	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
+	if p := peers.Peers[1]; !p.Reachable || p.AppliedIndex != 17 || p.Role != "follower" || p.RaftAddress != "127.0.0.1:7002" {
+		t.Errorf("p2 is %+v", p)
+	}
+}
+
+// Through a follower and its leader a submission is one hop and the same answer.
+func TestTwoPeers(t *testing.T) {
+	leader, follower := newSite(t), newSite(t)
+	follower.failWith(&Fault{Code: wire.CodeNoLeader, Err: errors.New("p2 leads")})
+	l := leader.leader
+	l.ID, l.Self, l.Address = "p2", false, strings.TrimPrefix(leader.url, "http://")
+	follower.lead(l)
+	var out wire.Submitted
+	r := follower.submit(`{"command":"x","user":"ann"}`)
+	if r.into(&out); out.JobID != "1" || r.header.Get(wire.HeaderIndex) == "" || len(r.header.Get(wire.HeaderRequestID)) != 36 {
+		t.Errorf("submitted %+v with %v", out, r.header)
+	}
+	follower.submit(`{"command":""}`).about("command")
+	if st := leader.State(); st.Jobs.Len() != 1 {
+		t.Errorf("the leader has %d jobs", st.Jobs.Len())
+	}
+	// A peer that is taken for the leader and is not does not pass it on again.
+	l.Address = strings.TrimPrefix(follower.url, "http://")
+	follower.lead(l)
+	follower.submit(`{"command":"x"}`).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
+}
+
+func FuzzStrict(f *testing.F) {
+	for _, seed := range []string{
+		benchBody, `{"a":{"b":[{"c":1,"c":2}]}}`, `{"command":"\"}{"}`, `{"env":{"a":"}","b":"{"}}`, `[]`, `{"\u0061":1,"a":2}`, "{\"\\\\\":1}",
+	} {
+		f.Add([]byte(seed))
+	}
+	strict := newStrict[wire.Submit]()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got, err := strict.decode(body)
+		if (got == nil) == (err == nil) {
+			t.Fatalf("%v and %v", got, err)
+		}
+		if err == nil {
+			_, err = ask(got)
+		}
+		if err == nil {
+			return
+		}
+		var p *failure
+		var m *model.Problem
+		if !errors.As(err, &p) && !errors.As(err, &m) {
+			t.Fatal(fmt.Errorf("no problem: %w", err))
+		}
+	})
+}
