@@ -55,7 +55,7 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		}
 		w.Header().Set("Content-Type", agentwire.MediaType)
 		w.Header().Set(wire.HeaderIndex, strconv.FormatUint(index, 10))
-		_, _ = w.Write(data) // an agent that has gone needs no answer
+		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; who has gone needs none
 	}))
 	if rule != nil {
 		h = a.forward.Wrap(h, *rule)
@@ -157,7 +157,8 @@ func (a agents) reported(ctx context.Context, node model.NodeID, c command.Body)
 func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, uint64, error) {
 	wait, cancel := context.WithTimeout(ctx, max(0, min(q.Wait, pollMost)))
 	defer cancel()
-	defer context.AfterFunc(a.life.ctx, cancel)()
+	stop := context.AfterFunc(a.life.ctx, cancel)
+	defer stop()
 	level := Default
 	if q.Fresh {
 		level = Linearizable

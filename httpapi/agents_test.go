@@ -33,9 +33,16 @@ func registration() *agentwire.Register {
 	}
 }
 
-// An agent registers, renews, learns of a job, reports it, fetches its script, and
-// leaves the end of its output.
-func TestAnAgentsDay(t *testing.T) {
+// day is an agent's on a site of its own, from its registration on.
+type day struct {
+	*site
+
+	a   *client.Agent
+	reg *agentwire.Registered
+}
+
+func newDay(t *testing.T) *day {
+	t.Helper()
 	s := newSite(t)
 	a := s.agent()
 	s.with(func(c *statetest.Cluster) {
@@ -45,75 +52,105 @@ func TestAnAgentsDay(t *testing.T) {
 	if err != nil || reg.Code != model.CodeOK || reg.Epoch == 0 || reg.Incarnation.IsZero() || len(reg.Peers) != 1 || reg.Index == 0 {
 		t.Fatalf("registered as %+v: %v", reg, err)
 	}
+	return &day{s, a, reg}
+}
+
+// A renewal renews, and brings what the GPUs measure.
+func TestAnAgentRenews(t *testing.T) {
+	d := newDay(t)
 	sample := model.Sample{GPU: "GPU-1", Utilization: 60, MemoryUsedMB: 2048, Temperature: 50, PowerWatts: 300}
-	renew := &agentwire.Renew{Node: "n1", Incarnation: reg.Incarnation, Epoch: reg.Epoch, Seq: 1, Samples: []model.Sample{sample}}
-	if got, err := a.Renew(t.Context(), renew); err != nil || got.Code != model.CodeOK || got.Newest != 1 || len(got.Peers) != 1 {
+	renew := &agentwire.Renew{Node: "n1", Incarnation: d.reg.Incarnation, Epoch: d.reg.Epoch, Seq: 1, Samples: []model.Sample{sample}}
+	if got, err := d.a.Renew(t.Context(), renew); err != nil || got.Code != model.CodeOK || got.Newest != 1 || len(got.Peers) != 1 {
 		t.Errorf("renewed: %+v: %v", got, err)
 	}
-	if got, err := a.Renew(t.Context(), renew); err != nil || got.Code != model.CodeStaleSeq || got.Newest != 1 {
+	if got, err := d.a.Renew(t.Context(), renew); err != nil || got.Code != model.CodeStaleSeq || got.Newest != 1 {
 		t.Errorf("renewed with an old number: %+v: %v", got, err)
 	}
 	var status wire.GPUStatus
-	s.do(http.MethodGet, "/gpu/status", "").into(&status)
+	d.do(http.MethodGet, "/gpu/status", "").into(&status)
 	if g := status.Nodes[0].GPUs[0]; g.UtilizationPercent != 60 || g.MemoryUsedGB != 2 || g.AgeSeconds == nil || status.ClusterStatus.BusyPercent != 60 {
 		t.Errorf("measured: %+v", g)
 	}
+}
 
-	set, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"})
-	if err != nil || set.Epoch != reg.Epoch || len(set.Ranks) != 0 {
+// assigned has a job placed on the agent's node while it polls.
+func (d *day) assigned(t *testing.T) *model.Assignment {
+	t.Helper()
+	set, err := d.a.Desired(t.Context(), &agentwire.Poll{Node: "n1"})
+	if err != nil || set.Epoch != d.reg.Epoch || len(set.Ranks) != 0 {
 		t.Fatalf("desired: %+v: %v", set, err)
 	}
-	s.submit(`{"script":"#!/bin/sh\necho hello","command":"arg","env":{"B":"2","A":"1"}}`).into(new(wire.Submitted))
+	d.submit(`{"script":"#!/bin/sh\necho hello","command":"arg","env":{"B":"2","A":"1"}}`).into(new(wire.Submitted))
 	polled := make(chan *model.Desired, 1)
 	go func() {
-		got, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1", After: set.Index, Wait: 20 * time.Second})
+		got, err := d.a.Desired(t.Context(), &agentwire.Poll{Node: "n1", After: set.Index, Wait: 20 * time.Second})
 		if err != nil {
 			t.Error(err)
 		}
 		polled <- got
 	}()
-	s.waited(t)
-	s.with(func(c *statetest.Cluster) { c.Place(1) })
+	d.waited(t)
+	d.with(func(c *statetest.Cluster) { c.Place(1) })
 	set = <-polled
 	if len(set.Ranks) != 1 || set.Ranks[0].GPUs[0] != "GPU-1" {
 		t.Fatalf("desired: %+v", set)
 	}
-	rank := set.Ranks[0]
-	if script, err := a.Blob(t.Context(), rank.Script); err != nil || script != "#!/bin/sh\necho hello" {
+	return &set.Ranks[0]
+}
+
+// An agent learns of a job as soon as it is placed, and fetches what it runs.
+func TestAnAgentGetsAJob(t *testing.T) {
+	d := newDay(t)
+	rank := d.assigned(t)
+	if script, err := d.a.Blob(t.Context(), rank.Script); err != nil || script != "#!/bin/sh\necho hello" {
 		t.Errorf("the script is %q: %v", script, err)
 	}
-	if env, err := a.Blob(t.Context(), rank.Env); err != nil || env != "A=1\x00B=2" {
+	if env, err := d.a.Blob(t.Context(), rank.Env); err != nil || env != "A=1\x00B=2" {
 		t.Errorf("the environment is %q: %v", env, err)
 	}
 	var problem *wire.Problem
-	if _, err := a.Blob(t.Context(), model.Hash{1}); !errors.As(err, &problem) || problem.Code != wire.CodeNotFound {
+	if _, err := d.a.Blob(t.Context(), model.Hash{1}); !errors.As(err, &problem) || problem.Code != wire.CodeNotFound {
 		t.Errorf("an unknown hash: %v", err)
 	}
-	report := &agentwire.Report{Node: "n1", Incarnation: reg.Incarnation, Epoch: reg.Epoch, Reports: []model.Progress{
+}
+
+// An agent reports; what the state refuses is an answer with its code.
+func TestAnAgentReports(t *testing.T) {
+	d := newDay(t)
+	rank := d.assigned(t)
+	report := &agentwire.Report{Node: "n1", Incarnation: d.reg.Incarnation, Epoch: d.reg.Epoch, Reports: []model.Progress{
 		{Rank: rank.Rank, Phase: model.RankRunning}, {Rank: model.RankKey{Job: 99, N: 1}, Phase: model.RankRunning},
 	}}
-	if got, err := a.Report(t.Context(), report); err != nil || got.Code != model.CodeOK || got.Verdicts[0] != model.CodeOK || got.Verdicts[1] != model.CodeNotFound {
+	got, err := d.a.Report(t.Context(), report)
+	if err != nil || got.Code != model.CodeOK || got.Verdicts[0] != model.CodeOK || got.Verdicts[1] != model.CodeNotFound {
 		t.Errorf("reported: %+v: %v", got, err)
 	}
 	report.Epoch++
-	if got, err := a.Report(t.Context(), report); err != nil || got.Code != model.CodeStaleEpoch || got.Detail == "" {
+	if got, err := d.a.Report(t.Context(), report); err != nil || got.Code != model.CodeStaleEpoch || got.Detail == "" {
 		t.Errorf("reported as another: %+v: %v", got, err)
 	}
-	inventory := &agentwire.Inventory{Node: "n1", Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: registration().Devices}
-	if got, err := a.Inventory(t.Context(), inventory); err != nil || got.Code != model.CodeOK {
+	inventory := &agentwire.Inventory{Node: "n1", Incarnation: d.reg.Incarnation, Epoch: d.reg.Epoch, Devices: registration().Devices}
+	if got, err := d.a.Inventory(t.Context(), inventory); err != nil || got.Code != model.CodeOK {
 		t.Errorf("inventory: %+v: %v", got, err)
 	}
-	if err := a.Tail(t.Context(), &agentwire.Tail{Node: "n1", Rank: rank.Rank, Stdout: []byte("one\ntwo\nthree\n"), Stderr: []byte("bad")}); err != nil {
+}
+
+// The end of a rank's output is kept, and served while its node is away.
+func TestAnAgentLeavesTails(t *testing.T) {
+	d := newDay(t)
+	rank := d.assigned(t)
+	if err := d.a.Tail(t.Context(), &agentwire.Tail{Node: "n1", Rank: rank.Rank, Stdout: []byte("one\ntwo\nthree\n"), Stderr: []byte("bad")}); err != nil {
 		t.Error(err)
 	}
-	if err := a.Tail(t.Context(), &agentwire.Tail{Node: "n2", Rank: rank.Rank}); !errors.As(err, &problem) || problem.Code != wire.CodeNotFound {
+	var problem *wire.Problem
+	if err := d.a.Tail(t.Context(), &agentwire.Tail{Node: "n2", Rank: rank.Rank}); !errors.As(err, &problem) || problem.Code != wire.CodeNotFound {
 		t.Errorf("a tail of another node's rank: %v", err)
 	}
-	got := s.do(http.MethodGet, "/jobs/1/logs?tail=2", "")
+	got := d.do(http.MethodGet, "/jobs/1/logs?tail=2", "")
 	if string(got.body) != "two\nthree\n" || got.header.Get(wire.HeaderSource) != sourceTail {
 		t.Errorf("the log is %q %v", got.body, got.header)
 	}
-	if got := s.do(http.MethodGet, "/jobs/1/logs?stream=stderr", ""); string(got.body) != "bad" {
+	if got := d.do(http.MethodGet, "/jobs/1/logs?stream=stderr", ""); string(got.body) != "bad" {
 		t.Errorf("the log is %q", got.body)
 	}
 }

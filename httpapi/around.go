@@ -37,8 +37,9 @@ func (a *API) around(route string, next http.Handler) http.Handler {
 // rescue answers in place of a handler that panicked. A client that went away in
 // the middle of an answer is no defect.
 func (a *API) rescue(w *recorder, r *http.Request, reason any) {
-	if reason == http.ErrAbortHandler || w.status != 0 && r.Context().Err() != nil {
-		panic(http.ErrAbortHandler)
+	if w.status != 0 && r.Context().Err() != nil {
+		cut(w)
+		return
 	}
 	a.log.Error("a handler panicked; this is a defect", "method", r.Method, "path", r.URL.Path, "reason", reason,
 		"stack", string(debug.Stack()))
@@ -46,7 +47,15 @@ func (a *API) rescue(w *recorder, r *http.Request, reason any) {
 		refuse(wire.CodeInternal, said[wire.CodeInternal]).write(w)
 		return
 	}
-	panic(http.ErrAbortHandler) // half an answer must not look whole
+	cut(w)
+}
+
+// cut closes the connection under an answer that has begun and will not be
+// finished, so that it does not look whole.
+func cut(w http.ResponseWriter) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = conn.Close() // nobody is left to tell
+	}
 }
 
 // recorder remembers an answer's status.

@@ -38,17 +38,17 @@ func TestPublishedExamples(t *testing.T) {
 		t.Errorf("the queue is %v", queue)
 	}
 	status := object(t, s.do(http.MethodGet, "/gpu/status", ""))
-	cluster := status["cluster_status"].(map[string]any)
+	cluster := within(t, status, "cluster_status")
 	if cluster["total_gpus"] != 16.0 || cluster["available_gpus"] != 16.0 || cluster["utilization_percent"] != 0.0 {
 		t.Errorf("the status is %v", cluster)
 	}
 	orchestrator := object(t, s.do(http.MethodGet, "/orchestrator/status", ""))
-	if got := slices.Sorted(maps.Keys(orchestrator["queue_summary"].(map[string]any))); !slices.Equal(got,
+	if got := slices.Sorted(maps.Keys(within(t, orchestrator, "queue_summary"))); !slices.Equal(got,
 		[]string{"canceled", "completed", "failed", "queued", "running", "total_jobs"}) {
 		t.Errorf("the summary has %v", got)
 	}
 	for _, name := range []string{"jobs_scheduled", "jobs_completed", "jobs_failed", "scheduling_cycles"} {
-		if _, has := orchestrator["stats"].(map[string]any)[name]; !has {
+		if _, has := within(t, orchestrator, "stats")[name]; !has {
 			t.Errorf("the stats lack %s", name)
 		}
 	}
@@ -290,6 +290,15 @@ func object(t *testing.T, r *reply) (out map[string]any) {
 		t.Fatalf("%d %s: %v", r.status, r.body, err)
 	}
 	return out
+}
+
+func within(t *testing.T, o map[string]any, name string) map[string]any {
+	t.Helper()
+	v, is := o[name].(map[string]any)
+	if !is {
+		t.Fatalf("%s is no object in %v", name, o)
+	}
+	return v
 }
 
 func list(t *testing.T, v any) []any {

@@ -109,7 +109,8 @@ func nodeAddress(s *state.State, k model.RankKey) string {
 func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *logInput) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(a.life.ctx, cancel)()
+	stop := context.AfterFunc(a.life.ctx, cancel)
+	defer stop()
 	answer, err := a.ask(ctx, k, node, in)
 	if err != nil {
 		a.log.Debug("a log does not come from its node", "rank", k, "err", err)
@@ -121,7 +122,7 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	w.Header().Set(wire.HeaderSource, sourceNode)
 	w.WriteHeader(http.StatusOK)
 	if err := stream(w, answer.Body); err != nil && r.Context().Err() == nil {
-		panic(http.ErrAbortHandler) // half a log must not look whole
+		cut(w)
 	}
 }
 

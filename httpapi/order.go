@@ -7,7 +7,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
-	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // Bounds of what a submission may spend on telling its place.
@@ -25,7 +24,7 @@ const (
 type places struct {
 	mu       sync.Mutex
 	last     map[model.Class]place
-	gpus     table.Table[model.GPUID, model.GPU] // that verdicts are about
+	gpus     any // the table that verdicts are about; each version of it is another value
 	verdicts map[model.Shape]verdict
 	ended    struct {
 		at   model.Time // when it was counted
@@ -75,7 +74,7 @@ func (p *places) possible(s *state.State, spec *model.Spec) (bool, string) {
 	shape := spec.Shape()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.gpus != s.GPUs || len(p.verdicts) >= maxVerdicts {
+	if p.gpus != any(s.GPUs) || len(p.verdicts) >= maxVerdicts {
 		p.gpus = s.GPUs
 		clear(p.verdicts)
 	}

@@ -80,7 +80,8 @@ func (a *API) read(ctx context.Context, q *Watch, set model.TopicSet, differs fu
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	defer context.AfterFunc(a.life.ctx, cancel)()
+	stop := context.AfterFunc(a.life.ctx, cancel)
+	defer stop()
 	if lastOf(&s, set) <= q.Index {
 		a.await(ctx, &s, set, q.Index, differs)
 	}

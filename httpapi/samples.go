@@ -39,13 +39,10 @@ func (m *mirror) all(ctx context.Context) []soft.Reading {
 	defer m.mu.Unlock()
 	if time.Since(m.at) >= samplesEvery {
 		list, err := m.fetch(ctx)
-		switch {
-		case err == nil:
-			m.list = list
-		default:
-			m.list = older(m.list, time.Since(m.at))
+		if err != nil {
+			list = older(m.list, time.Since(m.at))
 		}
-		m.at = time.Now()
+		m.list, m.at = list, time.Now()
 	}
 	return older(m.list, time.Since(m.at))
 }

@@ -96,7 +96,7 @@ func (a *Agent) call(ctx context.Context, q *request, in, out any) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if out == nil {
 		return nil
 	}

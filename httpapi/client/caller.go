@@ -199,7 +199,7 @@ func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Respon
 	if answer.StatusCode < http.StatusMultipleChoices {
 		return answer, nil
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	return nil, readProblem(answer)
 }
 
@@ -259,7 +259,7 @@ func (c *caller) json(ctx context.Context, q *request, out any) (index uint64, e
 	if err != nil {
 		return 0, err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(out); err != nil {
 		return 0, fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
 	}

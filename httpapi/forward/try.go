@@ -31,7 +31,7 @@ func (t *try) run(once bool) (code string) {
 		if leader != before {
 			pause, before = pauseFirst, leader
 		}
-		failed := t.at(leader, until)
+		failed := t.at(until, leader)
 		if failed == "" {
 			return ""
 		}
@@ -41,7 +41,7 @@ func (t *try) run(once bool) (code string) {
 		if once || t.r.Context().Err() != nil {
 			return code
 		}
-		if !t.wait(leader, until, pause) {
+		if !t.wait(until, leader, pause) {
 			return code
 		}
 		pause = min(2*pause, pauseMost)
@@ -49,18 +49,18 @@ func (t *try) run(once bool) (code string) {
 }
 
 // at tries by way of one leader.
-func (t *try) at(leader Leader, until context.Context) (code string) {
+func (t *try) at(until context.Context, leader Leader) (code string) {
 	switch {
 	case leader.Self:
 		return t.here()
 	case leader.Address != "":
-		return t.there(leader, until)
+		return t.there(until, leader)
 	}
 	return wire.CodeNoLeader
 }
 
 // wait waits for another leader; for one that is known, at most a pause.
-func (t *try) wait(leader Leader, until context.Context, pause time.Duration) bool {
+func (t *try) wait(until context.Context, leader Leader, pause time.Duration) bool {
 	var again <-chan time.Time
 	if leader.ID != "" {
 		timer := time.NewTimer(pause)
@@ -145,10 +145,11 @@ func noAnswer(status int, h http.Header) string {
 
 // there has the leader carry the request out. The leader's answer is read whole
 // before any of it is passed on, so that one that breaks off is tried again.
-func (t *try) there(leader Leader, until context.Context) (code string) {
+func (t *try) there(until context.Context, leader Leader) (code string) {
 	ctx, cancel := context.WithCancel(t.r.Context())
 	defer cancel()
-	defer context.AfterFunc(until, cancel)() // a leader that is gone may never answer
+	stop := context.AfterFunc(until, cancel) // a leader that is gone may never answer
+	defer stop()
 	out, err := http.NewRequestWithContext(ctx, t.r.Method, "http://"+leader.Address+t.r.URL.RequestURI(), bytes.NewReader(t.body))
 	if err != nil {
 		return wire.CodeNoLeader // an address that is none
