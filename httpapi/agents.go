@@ -234,11 +234,8 @@ func (a agents) passOn(s *state.State, q *agentwire.Tail) {
 	passing.Wait()
 }
 
-// readings are what this peer's board holds.
+// readings are what this peer knows as the leader, for another peer.
 func (a agents) readings(context.Context, *struct{}) (*agentwire.Samples, uint64, error) {
-	out := &agentwire.Samples{}
-	for _, r := range a.peer.Telemetry.All() {
-		out.Readings = append(out.Readings, agentwire.Reading{Sample: r.Sample, Age: r.Age})
-	}
-	return out, a.peer.Reader.State().Index, nil
+	out := a.ownSamples()
+	return &out, a.peer.Reader.State().Index, nil
 }

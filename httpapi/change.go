@@ -177,5 +177,5 @@ func (a changes) setPolicy(ctx context.Context, key, policy string) (*answer[wir
 		return nil, err
 	}
 	s := a.peer.Reader.State()
-	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(&s)}, nil
+	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(ctx, &s)}, nil
 }

@@ -107,7 +107,7 @@ func TestTheOrchestratorIsSwitched(t *testing.T) {
 	}
 	s.do(http.MethodPost, "/orchestrator/start", "").into(&switched)
 	s.do(http.MethodPut, "/orchestrator/policy", `{"policy": "fcfs"}`).into(&o)
-	if !o.Running || o.Policy != "fcfs" {
+	if !o.Running || o.Policy != "fcfs" || o.Stats.SchedulingCycles != 4 || o.AveragePassMicro != 250 {
 		t.Errorf("started: %+v", o)
 	}
 	s.do(http.MethodPut, "/orchestrator/policy", `{"policy": "by-colour"}`).about("policy")
@@ -261,7 +261,7 @@ func TestMetrics(t *testing.T) {
 	text := string(s.do(http.MethodGet, "/metrics", "").body)
 	index := func(of string) string { return fmt.Sprintf("berth_raft_%s_index %d", of, s.State().Index) }
 	for _, line := range []string{
-		"berth_raft_term 3", "berth_raft_is_leader 1", `berth_raft_role{role="leader"} 1`, index("applied"), index("commit"), "berth_raft_last_contact_seconds 0", `berth_jobs{state="queued"} 1`, `berth_gpus{state="free"} 0`,
+		"berth_raft_term 3", "berth_raft_is_leader 1", `berth_raft_role{role="leader"} 1`, index("applied"), index("commit"), "berth_raft_last_contact_seconds 0", "berth_sched_passes 4", `berth_jobs{state="queued"} 1`, `berth_gpus{state="free"} 0`,
 		`berth_http_requests_total{code="200",route="/queue/submit"} 1`, `berth_http_requests_total{code="422",route="/queue/submit"} 1`,
 		`berth_http_request_seconds_count{route="/queue/submit"} 2`, `berth_proposals_total{kind="submit",outcome="ok"} 1`,
 	} {

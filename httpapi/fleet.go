@@ -8,9 +8,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -68,8 +68,8 @@ func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
 // nodes lists every node, and how busy the GPUs that were measured are.
 func (a fleet) nodes(ctx context.Context, s *state.State) (list []wire.Node, busy float64) {
-	measured := map[model.GPUID]soft.Reading{}
-	for _, r := range a.samples.all(ctx) {
+	measured := map[model.GPUID]agentwire.Reading{}
+	for _, r := range a.samples.get(ctx).Readings {
 		measured[r.Sample.GPU] = r
 		busy += float64(r.Sample.Utilization)
 	}
@@ -88,7 +88,7 @@ func (a fleet) nodes(ctx context.Context, s *state.State) (list []wire.Node, bus
 	return list, busy
 }
 
-func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]soft.Reading) wire.Node {
+func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Reading) wire.Node {
 	lease, _ := s.Leases.Get(n.ID)
 	use, _ := s.NodeUse.Get(n.ID)
 	out := wire.Node{
@@ -119,7 +119,7 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]soft.Reading
 	return out
 }
 
-func gpuOf(s *state.State, g *model.GPU, measured map[model.GPUID]soft.Reading) wire.GPU {
+func gpuOf(s *state.State, g *model.GPU, measured map[model.GPUID]agentwire.Reading) wire.GPU {
 	out := wire.GPU{
 		Index: int64(g.Index), UUID: string(g.ID), Type: g.Model, MemoryGB: gigabytes(g.MemoryMB),
 		Health: g.Health.String(), Reason: g.Why,

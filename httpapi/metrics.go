@@ -98,6 +98,8 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
 	g.put("berth_raft_last_contact_seconds", "For how long no leader was heard of; 0 while one is.", st.Leaderless.Seconds())
 	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
+	g.put("berth_sched_passes", "Scheduling passes of this leadership; 0 while another peer leads.", float64(st.Passes))
+	g.put("berth_sched_pass_seconds", "Time that they took, in all.", st.PassesTook.Seconds())
 	c.jobs(&g, &s)
 	c.gpus(&g, &s)
 }

@@ -77,6 +77,8 @@ type Standing struct {
 	Applied    uint64
 	Leaderless time.Duration // for how long no leader was heard of
 	Servers    []model.Peer  // id and Raft address of every member
+	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
+	PassesTook time.Duration // in all
 }
 
 // Fault is why a peer did not do what it was asked for: a code of the API, and

@@ -49,7 +49,7 @@ func (a queues) route(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			return &answer[wire.Orchestrator]{Index: s.Index, Body: a.orchestrator(&s)}, nil
+			return &answer[wire.Orchestrator]{Index: s.Index, Body: a.orchestrator(ctx, &s)}, nil
 		})
 }
 
@@ -224,15 +224,22 @@ func (a queues) statistics(s *state.State) wire.Statistics {
 	return out
 }
 
-func (a queues) orchestrator(s *state.State) *wire.Orchestrator {
-	set, n := s.Settings(), a.statistics(s)
+func (a queues) orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
+	set, n, known := s.Settings(), a.statistics(s), a.samples.get(ctx)
 	leader, _ := a.peer.Members.Leader()
-	return &wire.Orchestrator{
+	out := &wire.Orchestrator{
 		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),
-		Stats:           wire.SchedStats{JobsScheduled: n.Attempts, JobsCompleted: n.Completed, JobsFailed: n.Failed},
+		Stats: wire.SchedStats{
+			JobsScheduled: n.Attempts, JobsCompleted: n.Completed, JobsFailed: n.Failed,
+			SchedulingCycles: int64(known.Passes), //nolint:gosec // a count
+		},
 		ResourceSummary: resources(s),
 		QueueSummary: wire.QueueSummary{
 			TotalJobs: n.TotalJobs, Queued: n.Queued, Running: n.Running, Completed: n.Completed, Failed: n.Failed, Canceled: n.Canceled,
 		},
 	}
+	if known.Passes > 0 {
+		out.AveragePassMicro = tenths(float64(known.PassesTook.Microseconds()) / float64(known.Passes))
+	}
+	return out
 }

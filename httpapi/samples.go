@@ -19,37 +19,39 @@ const (
 	samplesLimit = 500 * time.Millisecond
 )
 
-// mirror is the leader's board as this peer has last seen it.
+// mirror is what only the leader knows, as this peer has last heard it.
 type mirror struct {
-	fetch func(context.Context) ([]soft.Reading, error)
+	fetch func(context.Context) (agentwire.Samples, error)
 
 	mu   sync.Mutex
 	at   time.Time
-	list []soft.Reading
+	last agentwire.Samples
 }
 
-func newMirror(fetch func(context.Context) ([]soft.Reading, error)) *mirror {
+func newMirror(fetch func(context.Context) (agentwire.Samples, error)) *mirror {
 	return &mirror{fetch: fetch}
 }
 
-// all lists the newest sample of every GPU. It asks at most once a second; while
-// the leader cannot be asked, what it has said grows older.
-func (m *mirror) all(ctx context.Context) []soft.Reading {
+// get is what the leader says. It is asked at most once a second; while it cannot
+// be asked, what it has said grows older.
+func (m *mirror) get(ctx context.Context) agentwire.Samples {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if time.Since(m.at) >= samplesEvery {
-		list, err := m.fetch(ctx)
+		now, err := m.fetch(ctx)
 		if err != nil {
-			list = older(m.list, time.Since(m.at))
+			now.Readings = older(m.last.Readings, time.Since(m.at))
 		}
-		m.list, m.at = list, time.Now()
+		m.last, m.at = now, time.Now()
 	}
-	return older(m.list, time.Since(m.at))
+	out := m.last
+	out.Readings = older(m.last.Readings, time.Since(m.at))
+	return out
 }
 
 // older are the readings after some more time.
-func older(list []soft.Reading, by time.Duration) []soft.Reading {
-	out := make([]soft.Reading, 0, len(list))
+func older(list []agentwire.Reading, by time.Duration) []agentwire.Reading {
+	out := make([]agentwire.Reading, 0, len(list))
 	for _, r := range list {
 		if r.Age += by; r.Age <= soft.Kept {
 			out = append(out, r)
@@ -59,22 +61,24 @@ func older(list []soft.Reading, by time.Duration) []soft.Reading {
 }
 
 // fetchSamples asks the leader.
-func (a *API) fetchSamples(ctx context.Context) ([]soft.Reading, error) {
+func (a *API) fetchSamples(ctx context.Context) (out agentwire.Samples, err error) {
 	leader, _ := a.peer.Members.Leader()
 	if leader.Self {
-		return a.peer.Telemetry.All(), nil
+		return a.ownSamples(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, samplesLimit)
 	defer cancel()
-	var got agentwire.Samples
-	if err := a.askPeer(ctx, leader, agentwire.PathSamples, nil, &got); err != nil {
-		return nil, err
+	return out, a.askPeer(ctx, leader, agentwire.PathSamples, nil, &out)
+}
+
+// ownSamples are what this peer knows as the leader.
+func (a *API) ownSamples() agentwire.Samples {
+	st := a.peer.Members.Standing()
+	out := agentwire.Samples{Passes: st.Passes, PassesTook: st.PassesTook}
+	for _, r := range a.peer.Telemetry.All() {
+		out.Readings = append(out.Readings, agentwire.Reading{Sample: r.Sample, Age: r.Age})
 	}
-	out := make([]soft.Reading, 0, len(got.Readings))
-	for _, r := range got.Readings {
-		out = append(out, soft.Reading{Sample: r.Sample, Age: r.Age})
-	}
-	return out, nil
+	return out
 }
 
 // askPeer asks another peer in CBOR; answer may be nil.

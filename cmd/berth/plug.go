@@ -91,7 +91,7 @@ func (p *plug) Standing() httpapi.Standing {
 	st := p.peer.Status()
 	out := httpapi.Standing{
 		ID: st.ID, Cluster: st.Cluster, Role: string(st.Role), Term: st.Term, Leader: st.Leader.ID, Last: st.Last,
-		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless,
+		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
 	}
 	for _, s := range st.Servers {
 		out.Servers = append(out.Servers, model.Peer{ID: s.ID, RaftAddress: s.Address})

@@ -136,9 +136,12 @@ type Tail struct {
 	Copied bool          `cbor:"5,keyasint,omitempty"` // passed on by another peer: go no further
 }
 
-// Samples is the newest sample of every GPU, as the leader has it.
+// Samples is what only the leader knows: the newest sample of every GPU, and what
+// its scheduler has done.
 type Samples struct {
-	Readings []Reading `cbor:"1,keyasint,omitempty"`
+	Readings   []Reading     `cbor:"1,keyasint,omitempty"`
+	Passes     uint64        `cbor:"2,keyasint,omitempty"`
+	PassesTook time.Duration `cbor:"3,keyasint,omitempty"`
 }
 
 // Reading is a sample and how old it is.
