@@ -50,6 +50,8 @@ func (h *hands) reconcile(now fence.Boot) {
 			h.act(step, set)
 		case w != nil && fence.MayStart(now, start, w.Frozen):
 			h.advance(step, w, start)
+		case w != nil && fence.MayStart(now, h.contact.lease.Start(), w.Frozen):
+			h.puller.renew() // the lease would do, and the set is too old to know of it
 		}
 	}
 	h.cleaner.show(clean, set.Index)

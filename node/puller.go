@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,7 +25,8 @@ type puller struct {
 	asked   fence.Boot // when the set was asked for
 	named   map[model.RankKey]bool
 	cancel  context.CancelFunc // of the poll under way; nil: there is none
-	fresh   bool               // that poll asked for what is newest
+	prompt  bool               // that poll is answered at once
+	old     bool               // the set is too old to begin anything by, though nothing in it has changed
 	next    time.Time
 }
 
@@ -41,9 +43,18 @@ func (p *puller) index() uint64 {
 // hurry has the next poll sent at once, in place of the one under way.
 func (p *puller) hurry() {
 	p.next = time.Time{}
-	if p.cancel != nil && !p.fresh {
+	if p.cancel != nil && !p.prompt {
 		p.cancel()
 	}
+}
+
+// renew asks for the set again, changed or not.
+func (p *puller) renew() {
+	if p.old || p.prompt && p.cancel != nil {
+		return
+	}
+	p.old = true
+	p.hurry()
 }
 
 // wants says that a set that was asked for after an instant names the unit.
@@ -58,31 +69,44 @@ func (p *puller) names(r model.RankKey) bool { return p.named[r] }
 // poll waits for what is desired to change. With fresh it asks for all that was
 // ever acknowledged, at once.
 func (p *puller) poll(now fence.Boot, fresh bool) {
-	if p.cancel != nil || !due(p.next) {
+	if p.cancel != nil {
 		return
 	}
+	pause := time.Until(p.next)
 	q := &agentwire.Poll{Node: p.Self.Node, Wait: pollWait, Fresh: fresh}
-	if _, q.After = p.sets.Newest(); fresh || p.set == nil {
+	if _, q.After = p.sets.Newest(); fresh || p.old || p.set == nil {
 		q.After = 0
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, pollWait+2*patience)
-	p.cancel, p.fresh, p.next = cancel, fresh, later(pollEvery)
-	if fresh {
-		p.next = later(againSoon)
-	}
+	p.cancel, p.prompt, p.next = cancel, q.After == 0, later(max(pause, 0)+pollEvery)
+	p.old = false
 	p.beside(func() func() {
-		d, err := p.Cluster.Desired(ctx, q)
+		d, err := p.ask(ctx, q, pause)
+		hurried := errors.Is(ctx.Err(), context.Canceled)
 		cancel()
 		return func() {
 			p.cancel = nil
-			if err != nil {
+			switch {
+			case err == nil:
+				p.take(d, now)
+			case !hurried:
 				p.next = later(againSoon)
 				p.Log.Debug("what is desired is not known", "err", err)
-				return
 			}
-			p.take(d, now)
 		}
 	})
+}
+
+// ask sends a poll after a pause.
+func (p *puller) ask(ctx context.Context, q *agentwire.Poll, pause time.Duration) (*model.Desired, error) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return p.Cluster.Desired(ctx, q)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (p *puller) take(d *model.Desired, asked fence.Boot) {

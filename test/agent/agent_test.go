@@ -2,18 +2,25 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/gpu/simgpu"
 	"github.com/berth-gpu/berth/node/journal"
+	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
@@ -106,4 +113,264 @@ func TestAJobRuns(t *testing.T) {
 		t.Errorf("the task is %s with exit code %d", task.State, task.ExitCode)
 	}
 	c.free(t, 2)
+}
+
+// attempt waits for the end of an attempt and returns its only rank.
+func (c *cluster) attempt(t testing.TB, key model.AttemptKey) model.Rank {
+	t.Helper()
+	var rank model.Rank
+	c.until(t, "the end of attempt "+key.String(), func(s *statetest.Cluster) bool {
+		rank, _ = s.State.Ranks.Get(key.Rank(0))
+		return rank.Phase.Ended()
+	})
+	return rank
+}
+
+// supervisor finds the supervisor of a rank and the first process of its job.
+func (h *host) supervisor(t testing.TB, key model.AttemptKey) (pid, session int) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(h.run, "*", "*-"+strings.NewReplacer("#", "-", ".", "-").Replace(fmt.Sprintf("%d-%d-%d-r0", key.Job, key.Task, key.N))+".status"))
+	if err != nil || len(paths) != 1 {
+		t.Fatal(paths, err)
+	}
+	data, err := os.ReadFile(paths[0])
+	var s runner.Status
+	if err := errors.Join(err, json.Unmarshal(data, &s)); err != nil {
+		t.Fatal(err)
+	}
+	return s.PID, s.Session
+}
+
+// appears waits for a file.
+func appears(t testing.TB, path string) {
+	t.Helper()
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("no %s", path)
+		}
+	}
+}
+
+// gone waits until a process is no more.
+func gone(t testing.TB, pid int) {
+	t.Helper()
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("process %d lives", pid)
+		}
+	}
+}
+
+func sleeper(b *command.Submit) { b.Spec.Command = "sleep 600" }
+
+// What a job is made of reaches it: script, environment, arguments.
+func TestScriptAndEnvironment(t *testing.T) {
+	c := newCluster(t)
+	newHost(t, c, "n1", 1).start(t)
+	job := c.submit(t, func(b *command.Submit) {
+		b.Script, b.Spec.Command, b.Spec.Argv = "#!/bin/sh\n[ \"$1 $MINE $WORLD_SIZE\" = \"a b own 1\" ]", "a b", true
+		b.Env = []string{"MINE=own"}
+	})
+	if task := c.ended(t, job); task.State != model.TaskCompleted {
+		t.Errorf("the task is %s with exit code %d", task.State, task.ExitCode)
+	}
+}
+
+// A cancel is a signal, a grace and a kill; then the GPU is free.
+func TestCancel(t *testing.T) {
+	c := newCluster(t)
+	newHost(t, c, "n1", 1).start(t)
+	dir := t.TempDir()
+	job := c.submit(t, func(b *command.Submit) { b.Spec.Command, b.Spec.Grace = "trap '' TERM; echo up > " + dir + "/up; while :; do sleep 1; done", 300*time.Millisecond })
+	key := c.running(t, job)
+	appears(t, dir+"/up")
+	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
+	if task := c.ended(t, job); task.State != model.TaskCanceled {
+		t.Errorf("the task is %s", task.State)
+	}
+	if r := c.attempt(t, key); r.Exit.Signal != 9 || r.Exit.Delivered != model.ReasonCancel {
+		t.Errorf("the rank ended with %+v", r.Exit)
+	}
+	c.free(t, 1)
+}
+
+// Many jobs go through a few GPUs, each once.
+func TestManyJobs(t *testing.T) {
+	c := newCluster(t)
+	newHost(t, c, "n1", 4).start(t)
+	var jobs []model.JobID
+	for i := range 40 {
+		jobs = append(jobs, c.submit(t, func(b *command.Submit) { b.Spec.Command = fmt.Sprintf("exit %d", i%3) }))
+	}
+	for i, job := range jobs {
+		if task := c.ended(t, job); task.ExitCode != int32(i%3) || task.Attempts != 1 {
+			t.Errorf("job %s: exit code %d after %d attempts", job, task.ExitCode, task.Attempts)
+		}
+	}
+	c.free(t, 4)
+}
+
+// A supervisor outlives its agent; the next agent adopts it, and what ended while
+// no agent was there is told as it was.
+func TestAgentRestarts(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 2)
+	stop := h.start(t)
+	dir := t.TempDir()
+	job := c.submit(t, func(b *command.Submit) { b.Spec.Command = "while [ ! -e " + dir + "/go ]; do sleep 0.01; done; exit 9" })
+	brief := c.submit(t, func(b *command.Submit) { b.Spec.Command = "while [ ! -e " + dir + "/now ]; do sleep 0.01; done; exit 5" })
+	c.running(t, job)
+	_, session := h.supervisor(t, c.running(t, brief))
+	stop()
+	if err := os.WriteFile(filepath.Join(dir, "now"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, session)
+	h.start(t)
+	if task := c.ended(t, brief); task.ExitCode != 5 || task.Attempts != 1 {
+		t.Errorf("what ended meanwhile: exit code %d, attempt %d", task.ExitCode, task.Attempts)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if task := c.ended(t, job); task.ExitCode != 9 || task.Attempts != 1 {
+		t.Errorf("what went on: exit code %d, attempt %d", task.ExitCode, task.Attempts)
+	}
+	c.free(t, 2)
+}
+
+// A supervisor that is killed takes its rank along, with or without an agent.
+func TestSupervisorKilled(t *testing.T) {
+	for _, without := range []bool{false, true} {
+		c := newCluster(t)
+		h := newHost(t, c, "n1", 1)
+		stop := h.start(t)
+		dir := t.TempDir()
+		job := c.submit(t, func(b *command.Submit) {
+			b.Spec.Command = "setsid sh -c 'echo $$ > " + dir + "/child; exec sleep 600' & while [ ! -s " + dir + "/child ]; do sleep 0.01; done; echo up > " + dir + "/up; sleep 600"
+		})
+		key := c.running(t, job)
+		appears(t, dir+"/up")
+		text, err := os.ReadFile(dir + "/child")
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, session := h.supervisor(t, key)
+		if without {
+			stop()
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, pid)
+		if without {
+			h.start(t)
+		}
+		if r := c.attempt(t, key); r.Phase != model.RankExited || r.Exit.Signal != 9 || r.Exit.Delivered != model.ReasonNone {
+			t.Errorf("without an agent %v: the rank is %s with %+v", without, r.Phase, r.Exit)
+		}
+		gone(t, session)
+		gone(t, child)
+		c.free(t, 1)
+	}
+}
+
+// While the cluster is away jobs go on, and their ends are told when it is back.
+func TestClusterAway(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 1)
+	h.start(t)
+	job := c.submit(t, sleeper)
+	_, session := h.supervisor(t, c.running(t, job))
+	c.cut(true)
+	if err := syscall.Kill(-session, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, session)
+	c.cut(false)
+	if task := c.ended(t, job); task.Signal != 15 || task.Attempts != 1 {
+		t.Errorf("signal %d, attempt %d", task.Signal, task.Attempts)
+	}
+}
+
+// A gang over two nodes starts when both are ready, and finds its meeting point.
+func TestGang(t *testing.T) {
+	c := newCluster(t)
+	newHost(t, c, "n1", 1).start(t)
+	newHost(t, c, "n2", 1).start(t)
+	c.free(t, 2)
+	job := c.submit(t, func(b *command.Submit) {
+		b.Spec.GPUs, b.Spec.Nodes = 2, 2
+		b.Spec.Command = `[ "$BERTH_NNODES $BERTH_NODELIST $WORLD_SIZE $MASTER_ADDR" = "2 n1,n2 2 127.0.0.1" ] && [ "$MASTER_PORT" -gt 0 ]`
+	})
+	if task := c.ended(t, job); task.State != model.TaskCompleted {
+		t.Errorf("the task is %s, rank ended with %d", task.State, task.ExitCode)
+	}
+	c.free(t, 2)
+}
+
+// What nobody wants any more is ended: the set does not name it.
+func TestLostRankIsEnded(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 1)
+	h.start(t)
+	job := c.submit(t, func(b *command.Submit) { sleeper(b); b.Spec.OnLost = model.OnLostFail })
+	_, session := h.supervisor(t, c.running(t, job))
+	c.cut(true)
+	c.mu.Lock()
+	lease, _ := c.c.State.Leases.Get("n1")
+	c.mu.Unlock()
+	c.do(&command.Suspect{Node: "n1", Epoch: lease.Epoch, Seq: lease.Seq})
+	if r, _ := c.do(&command.ConfirmDead{Node: "n1", Epoch: 1}); !r.OK() {
+		t.Fatal(r)
+	}
+	c.cut(false)
+	gone(t, session)
+}
+
+// Ended ranks leave memory and the list of what is open, and stay on disk.
+func TestEndedFoldersAreKept(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 1)
+	h.start(t)
+	job := c.submit(t, func(b *command.Submit) { b.Spec.Command = "echo kept" })
+	c.ended(t, job)
+	c.free(t, 1)
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for {
+		open, _ := filepath.Glob(filepath.Join(h.dir, "attempts", "*"))
+		kept, _ := filepath.Glob(filepath.Join(h.dir, "ended", "*", "exit.json"))
+		if len(open) == 0 && len(kept) == 1 {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("open %v, kept %v", open, kept)
+		}
+	}
+	c.until(t, "the tail", func(s *statetest.Cluster) bool {
+		tail := c.tails[model.RankKey{Job: job, N: 1}]
+		return tail != nil && string(tail.Stdout) == "kept\n"
+	})
 }
