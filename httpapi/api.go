@@ -53,6 +53,7 @@ type API struct {
 	places  *places
 	samples *mirror
 	meter   *meter
+	origins *http.CrossOriginProtection
 	life    life
 }
 
@@ -66,6 +67,7 @@ func New(c Config) (*API, error) {
 	}
 	a := &API{
 		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: newPlaces(), life: newLife(),
+		origins: http.NewCrossOriginProtection(),
 		out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,

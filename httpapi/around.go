@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -14,7 +15,8 @@ import (
 const writeLimit = 30 * time.Second
 
 // around is what surrounds every handler: it counts, bounds the time that a client
-// may take to read the answer, and turns a panic into an error.
+// may take to read the answer, turns a panic into an error, and keeps pages of
+// other sites, which a user's browser may show, from giving orders.
 func (a *API) around(route string, next http.Handler) http.Handler {
 	seen := a.meter.route(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,6 +32,10 @@ func (a *API) around(route string, next http.Handler) http.Handler {
 			w.Header().Set(wire.HeaderLeader, string(leader.ID))
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if a.origins.Check(r) != nil {
+			refuse(model.CodeDenied.String(), "a page of another site may not change anything here").write(rec)
+			return
+		}
 		next.ServeHTTP(rec, r)
 	})
 }

@@ -98,6 +98,17 @@ func TestHostileConnections(t *testing.T) {
 	}
 }
 
+// A page of another site cannot submit by way of a user's browser.
+func TestOtherSitesGiveNoOrders(t *testing.T) {
+	s := newSite(t)
+	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://example.org"}} {
+		s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusForbidden, "denied")
+		s.do(http.MethodDelete, "/queue/1", "", headers...).problem(http.StatusForbidden, "denied")
+		s.do(http.MethodGet, "/queue", "", headers...).into(new(wire.Queue))
+	}
+	s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, "Origin", s.url, "Sec-Fetch-Site", "same-origin").into(new(wire.Submitted))
+}
+
 // Every peer is asked how far it is; one that cannot be reached, and one in whose
 // place another answers, is told as such.
 func TestPeersAreAsked(t *testing.T) {
