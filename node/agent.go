@@ -79,7 +79,7 @@ func (a *Agent) drain() {
 func (a *Agent) step() {
 	now := a.Clock()
 	a.watch(now)
-	a.hands.bury()
+	a.hands.burial.bury()
 	a.hands.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {
 		a.contact.register()
@@ -118,7 +118,7 @@ func (a *Agent) watch(now fence.Reading) {
 	}
 }
 
-// until is the reading that much later than now.
+// later is so much later than now.
 func later(d time.Duration) time.Time { return time.Now().Add(d) }
 
 // due says that an instant has come.

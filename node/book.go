@@ -81,16 +81,6 @@ func (b *book) shortest() (t time.Duration) {
 	return t
 }
 
-// uses says that a rank of this node may be on a GPU.
-func (b *book) uses(id model.GPUID) bool {
-	for _, u := range b.units {
-		if u.holds(id) {
-			return true
-		}
-	}
-	return false
-}
-
 // confirm notes what the cluster has been told.
 func (b *book) confirm(phases map[*unit]model.RankPhase, index uint64) {
 	for u, phase := range phases {

@@ -23,6 +23,8 @@
 //	book.go     all of them
 //	load.go     ranks from the disk
 //	hands.go    the steps of a plan
+//	bury.go     ranks without a supervisor
+//	host.go     what the host says of itself, and the run folder
 //	begin.go    starting and refusing ranks
 //	clean.go    showing GPUs clean
 //	blobs.go    scripts and environments

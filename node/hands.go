@@ -16,6 +16,7 @@ type hands struct {
 	book    *book
 	blobs   *blobs
 	cleaner *cleaner
+	burial  *burial
 	later   map[model.RankKey]time.Time // starts that could not be made are tried again then
 	pruned  time.Time
 }
@@ -23,7 +24,7 @@ type hands struct {
 func newHands(c *core, k *contact, p *puller, b *book, t *teller) *hands {
 	b.ended = t.tail
 	return &hands{
-		core: c, contact: k, puller: p, book: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t),
+		core: c, contact: k, puller: p, book: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t), burial: &burial{c, b},
 		later: map[model.RankKey]time.Time{}, pruned: time.Now(),
 	}
 }
@@ -144,56 +145,6 @@ func (h *hands) send(u *unit) {
 			u.desk.sent = version
 		}
 	})
-}
-
-// bury ends what is left of ranks whose supervisors are gone, and writes down that
-// they were killed.
-func (h *hands) bury() {
-	for _, u := range h.book.units {
-		if u.phase == model.RankRunning && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
-			u.life.busy = true
-			record, status := u.record, u.status
-			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill, Delivered: status.Delivered}
-			h.beside(func() func() {
-				buried, err := h.inter(u.name, record, status, exit)
-				return func() { h.buried(u, buried, err) }
-			})
-		}
-	}
-}
-
-// inter kills what is left of a rank, and writes its end down once nothing is.
-func (h *hands) inter(name string, r *runner.Record, s runner.Status, exit model.Exit) (bool, error) {
-	for pause := time.Millisecond; !h.Runner.Bury(r, s); pause *= 2 {
-		if pause > againSoon {
-			return false, nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-h.ctx.Done():
-			return false, nil
-		}
-	}
-	return true, h.book.folder(name, func(f *runner.Folder) error {
-		if _, err := f.Exit(); err == nil {
-			return nil // its supervisor was faster
-		}
-		if err := f.SetExit(exit); err != nil {
-			return err
-		}
-		return f.SyncExit()
-	})
-}
-
-func (h *hands) buried(u *unit, buried bool, err error) {
-	u.life.busy, u.retry = false, later(againSoon)
-	if err != nil {
-		h.Log.Error("the end of a rank cannot be written down", "rank", u.record.Rank, "err", err)
-	}
-	if buried && err == nil {
-		h.Log.Warn("a rank's supervisor was killed; what it had left was ended", "rank", u.record.Rank)
-		h.book.reread(u)
-	}
 }
 
 // tidy lets go of ranks that have ended, once the cluster knows and wants no more

@@ -47,7 +47,7 @@ func (b *book) load(path string) (*unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	r, err := f.Record()
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (l Logs) Ended(rank model.RankKey) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	phase, _, err := f.Phase()
 	return err == nil && phase.Ended()
 }

@@ -91,13 +91,3 @@ func (u *unit) progress(host string) (model.Progress, bool) {
 	}
 	return p, true
 }
-
-// holds says that the unit's processes may be on a GPU.
-func (u *unit) holds(id model.GPUID) bool {
-	for _, g := range u.record.GPUs {
-		if g.ID == id {
-			return true
-		}
-	}
-	return false
-}

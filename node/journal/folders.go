@@ -12,8 +12,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-func sortBy(names []string, compare func(a, b string) int) { slices.SortFunc(names, compare) }
-
 // remember notes a folder; the lock is held, or nobody else has the journal yet.
 func (j *Journal) remember(name string) {
 	if r, ok := rankOf(name); ok {
@@ -54,7 +52,18 @@ func (j *Journal) Has(name string) bool {
 }
 
 // Open are the paths of the folders whose end the cluster has not confirmed.
-func (j *Journal) Open() ([]string, error) { return j.paths(attemptsDir) }
+func (j *Journal) Open() ([]string, error) {
+	dir := filepath.Join(j.dir, attemptsDir)
+	names, err := list(dir)
+	slices.Sort(names)
+	var out []string
+	for _, name := range names {
+		if _, ok := rankOf(name); ok && !strings.HasPrefix(name, newPrefix) {
+			out = append(out, filepath.Join(dir, name))
+		}
+	}
+	return out, err
+}
 
 // Ended are the paths of the newest folders whose end it has, at most n.
 func (j *Journal) Ended(n int) []string {
@@ -65,21 +74,6 @@ func (j *Journal) Ended(n int) []string {
 		out = append(out, filepath.Join(j.dir, endedDir, name))
 	}
 	return out
-}
-
-func (j *Journal) paths(sub string) ([]string, error) {
-	names, err := j.list(sub)
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names)
-	var out []string
-	for _, name := range names {
-		if _, ok := rankOf(name); ok && !strings.HasPrefix(name, newPrefix) {
-			out = append(out, filepath.Join(j.dir, sub, name))
-		}
-	}
-	return out, nil
 }
 
 // Path is where the folder of that name is now.

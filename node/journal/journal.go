@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -83,7 +84,7 @@ func (j *Journal) load() error {
 	if err := j.loadLineage(); err != nil {
 		return err
 	}
-	names, err := j.list(attemptsDir)
+	names, err := list(filepath.Join(j.dir, attemptsDir))
 	if err != nil {
 		return err
 	}
@@ -96,10 +97,10 @@ func (j *Journal) load() error {
 		}
 		j.remember(name)
 	}
-	if j.ended, err = j.list(endedDir); err != nil {
+	if j.ended, err = list(filepath.Join(j.dir, endedDir)); err != nil {
 		return err
 	}
-	j.sortByAge(j.ended)
+	sortByAge(filepath.Join(j.dir, endedDir), j.ended)
 	for _, name := range j.ended {
 		j.remember(name)
 	}
@@ -188,8 +189,8 @@ func rankOf(name string) (r model.RankKey, ok bool) {
 	return r, found && again == rest
 }
 
-func (j *Journal) list(sub string) ([]string, error) {
-	d, err := os.Open(filepath.Join(j.dir, sub))
+func list(dir string) ([]string, error) {
+	d, err := os.Open(dir) //nolint:gosec // in the operator's data folder
 	if err != nil {
 		return nil, err
 	}
@@ -197,12 +198,12 @@ func (j *Journal) list(sub string) ([]string, error) {
 	return names, errors.Join(err, d.Close())
 }
 
-func (j *Journal) sortByAge(names []string) {
+func sortByAge(dir string, names []string) {
 	born := make(map[string]time.Time, len(names))
 	for _, name := range names {
-		if info, err := os.Lstat(filepath.Join(j.dir, endedDir, name)); err == nil {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			born[name] = info.ModTime()
 		}
 	}
-	sortBy(names, func(a, b string) int { return cmp.Or(born[a].Compare(born[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(born[a].Compare(born[b]), cmp.Compare(a, b)) })
 }

@@ -54,7 +54,7 @@ func (s *Server) send(ctx context.Context, out *sender, f *os.File, q query) err
 			return nil // it never wrote
 		}
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	at, err := lastLines(f, q.tail)
 	if err != nil {
 		return err

@@ -196,7 +196,9 @@ func TestCancel(t *testing.T) {
 	c := newCluster(t)
 	newHost(t, c, "n1", 1).start(t)
 	dir := t.TempDir()
-	job := c.submit(t, func(b *command.Submit) { b.Spec.Command, b.Spec.Grace = "trap '' TERM; echo up > " + dir + "/up; while :; do sleep 1; done", 300*time.Millisecond })
+	job := c.submit(t, func(b *command.Submit) {
+		b.Spec.Command, b.Spec.Grace = "trap '' TERM; echo up > "+dir+"/up; while :; do sleep 1; done", 300*time.Millisecond
+	})
 	key := c.running(t, job)
 	appears(t, dir+"/up")
 	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
@@ -233,7 +235,9 @@ func TestAgentRestarts(t *testing.T) {
 	stop := h.start(t)
 	dir := t.TempDir()
 	job := c.submit(t, func(b *command.Submit) { b.Spec.Command = "while [ ! -e " + dir + "/go ]; do sleep 0.01; done; exit 9" })
-	brief := c.submit(t, func(b *command.Submit) { b.Spec.Command = "while [ ! -e " + dir + "/now ]; do sleep 0.01; done; exit 5" })
+	brief := c.submit(t, func(b *command.Submit) {
+		b.Spec.Command = "while [ ! -e " + dir + "/now ]; do sleep 0.01; done; exit 5"
+	})
 	c.running(t, job)
 	_, session := h.supervisor(t, c.running(t, brief))
 	stop()

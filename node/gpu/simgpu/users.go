@@ -59,7 +59,7 @@ func findUsers() (out []gpuUser) {
 	if err != nil {
 		return nil
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	names, _ := d.Readdirnames(-1)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)

@@ -10,6 +10,8 @@
 //	proc.go       what /proc tells of processes
 //	runner.go     the agent's side: start, adopt, wake, bury
 //	events.go     the pipe on which supervisors wake the agent
+//	link.go       further ranks for a supervisor that has nothing left to do
+//	clock.go      the clocks of this host
 //	watch.go      the end of a process that may be no child
 //
 // A supervisor is a session leader of its own and shares no pipe with the agent,

@@ -6,6 +6,7 @@ import "golang.org/x/sys/unix"
 type family struct {
 	self  int // the supervisor
 	first int // the job's first process, leader of its session and its group; 0: none yet
+	ends  chan reaped
 }
 
 func (f family) tree() []entry {

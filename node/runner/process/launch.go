@@ -40,7 +40,7 @@ func launch(f *runner.Folder, r *runner.Record, gang []model.Mate, port uint16, 
 	if err != nil {
 		return 0, err
 	}
-	defer null.Close()
+	defer func() { _ = null.Close() }()
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Dir: dir, Env: env, Files: []uintptr{null.Fd(), pumps[0].in.Fd(), pumps[1].in.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
@@ -122,12 +122,15 @@ func lookup(env []string, name string) string {
 	return ""
 }
 
-// environment is what the job finds: of the agent's own only HOME, PATH and USER,
+// kept lists the agent's variables that a job has, too.
+func kept() []string { return []string{"HOME", "PATH", "USER", "LANG", "TZ"} }
+
+// environment is what the job finds: of the agent's own only the kept ones,
 // then Berth's variables, then the job's own, which overrule them. The nonce comes
 // last.
 func environment(f *runner.Folder, r *runner.Record, gang []model.Mate, port uint16) []string {
 	var env []string
-	for _, name := range []string{"HOME", "PATH", "USER", "LANG", "TZ"} {
+	for _, name := range kept() {
 		if value, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+value)
 		}

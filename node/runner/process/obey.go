@@ -15,6 +15,7 @@ type ending struct {
 	killAt  fence.Boot // when the grace is over; 0: no stop has begun
 	asked   bool       // the stop signal has been sent
 	cut     bool       // whoever ends this host asked for an end
+	clean   bool       // nothing of the rank is left, here or elsewhere
 	reached bool       // one of the signals found a process
 	exit    model.Exit // Delivered and Fenced as they come about, the rest at the end
 }
@@ -28,7 +29,7 @@ func (s *supervisor) watch() model.Exit {
 	defer timer.Stop()
 	for {
 		select {
-		case r := <-s.ends:
+		case r := <-s.family.ends:
 			if r.pid == s.status.Session {
 				return r.exit
 			}
@@ -120,12 +121,13 @@ func (s *supervisor) finish(exit model.Exit) error {
 	if s.status.Session != 0 {
 		s.empty()
 	}
-	s.drain()
+	drained := s.drain()
 	for s.folder.SetExit(exit) != nil { // a full disk: the end is not to be lost
 		s.pause()
 	}
-	err := s.tell(model.RankExited)
-	return errors.Join(err, s.folder.SyncExit())
+	err := errors.Join(s.tell(model.RankExited), s.folder.SyncExit())
+	s.ending.clean = drained && err == nil
+	return err
 }
 
 // empty kills until no child is left.
@@ -133,7 +135,7 @@ func (s *supervisor) empty() {
 	wait := time.Millisecond
 	for {
 		select {
-		case _, more := <-s.ends:
+		case _, more := <-s.family.ends:
 			if !more {
 				return
 			}
@@ -145,12 +147,15 @@ func (s *supervisor) empty() {
 	}
 }
 
-// drain waits for the rest of the output.
-func (s *supervisor) drain() {
+// drain waits for the rest of the output; false: somebody outside the rank holds
+// the pipe.
+func (s *supervisor) drain() bool {
 	done := make(chan struct{})
 	go func() { s.output.Wait(); close(done) }()
 	select {
 	case <-done:
+		return true
 	case <-time.After(drainLimit):
+		return false
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +21,12 @@ type Options struct {
 	Program []string // of a supervisor, before the folder; empty: this program's "supervise"
 }
 
+// Supervisors that wait for another rank.
+const (
+	maxIdle = 16
+	idleFor = 30 * time.Second
+)
+
 // Runner is a runner.Runner of processes.
 type Runner struct {
 	o      Options
@@ -28,10 +36,19 @@ type Runner struct {
 	work   sync.WaitGroup
 
 	mu      sync.Mutex
-	watched map[string]*handle // living supervisors, by their rank's nonce
+	watched map[string]*worker // those with a rank, by its nonce
+	idle    []*worker
+	closed  bool
 }
 
-var _ runner.Runner = (*Runner)(nil)
+// worker is the process of a supervisor.
+type worker struct {
+	handle *handle
+	link   *link  // nil: it takes no further rank
+	name   string // of its rank's folder
+	nonce  string
+	since  time.Time // when it became idle
+}
 
 // New makes a Runner; there may be one for each run folder.
 func New(o Options) (*Runner, error) {
@@ -46,21 +63,33 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{o: o, pipe: pipe, events: make(chan runner.Event, 256), quit: make(chan struct{}), watched: map[string]*handle{}}
+	r := &Runner{o: o, pipe: pipe, events: make(chan runner.Event, 256), quit: make(chan struct{}), watched: map[string]*worker{}}
 	r.work.Go(func() { readEvents(pipe, r.pass) })
+	r.work.Go(r.trim)
 	return r, nil
 }
 
-// Close stops watching. Supervisors go on.
+// Close stops watching. Supervisors that have a rank go on.
 func (r *Runner) Close() {
 	close(r.quit)
 	_ = r.pipe.Close()
 	r.mu.Lock()
-	for _, h := range r.watched {
-		h.close()
+	r.closed = true
+	for _, w := range r.watched {
+		w.close()
+	}
+	for _, w := range r.idle {
+		w.close()
 	}
 	r.mu.Unlock()
 	r.work.Wait()
+}
+
+func (w *worker) close() {
+	w.handle.close()
+	if w.link != nil {
+		w.link.close()
+	}
 }
 
 // Events are news of supervisors.
@@ -73,53 +102,142 @@ func (r *Runner) pass(e runner.Event) {
 	}
 }
 
-// Start starts a supervisor for the rank of a folder. The supervisor has nothing of
-// this process but a few variables: neither its terminal nor its pipes. It is small
-// and does not live long in most cases, so it runs on one processor without
-// collecting garbage until it has 64 MiB.
+// Start has a supervisor take the rank of a folder: one that waits for another, or
+// a new one. A supervisor has nothing of this process but a few variables: neither
+// its terminal nor its output. It runs on one processor and collects no garbage
+// until it has 64 MiB.
 func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
+	for w := r.takeIdle(f.Name(), rec.Nonce); w != nil; w = r.takeIdle(f.Name(), rec.Nonce) {
+		if w.link.give(f.Path()) == nil {
+			return nil
+		}
+		r.drop(rec.Nonce) // it has died, and whoever follows it is done with it
+	}
+	mine, theirs, err := newLink()
+	if err != nil {
+		return err
+	}
+	p, err := r.spawn(f.Path(), theirs)
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		mine.close()
+		return fmt.Errorf("starting a supervisor: %w", err)
+	}
+	h, err := openHandle(p.Pid)
+	if err != nil {
+		mine.close()
+		return errors.Join(err, p.Kill())
+	}
+	w := &worker{handle: h, link: mine, name: f.Name(), nonce: rec.Nonce}
+	r.watch(w)
+	r.work.Go(func() {
+		for w.link.done() {
+			r.rest(w)
+		}
+		r.follow(w, func() { _, _ = p.Wait() })
+	})
+	return nil
+}
+
+func (r *Runner) spawn(path string, in *os.File) (*os.Process, error) {
 	env := []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=64MiB"}
-	for _, name := range []string{"HOME", "PATH", "USER", "LANG", "TZ"} {
+	for _, name := range kept() {
 		if v, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+v)
 		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer null.Close()
-	argv := append(append([]string(nil), r.o.Program...), f.Path())
-	p, err := os.StartProcess(argv[0], argv, &os.ProcAttr{
-		Dir: "/", Env: env, Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
+	defer func() { _ = null.Close() }()
+	argv := append(append([]string(nil), r.o.Program...), path)
+	return os.StartProcess(argv[0], argv, &os.ProcAttr{
+		Dir: "/", Env: env, Files: []*os.File{in, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
-	if err != nil {
-		return fmt.Errorf("starting a supervisor: %w", err)
-	}
-	h, err := openHandle(p.Pid)
-	if err != nil {
-		return errors.Join(err, p.Kill())
-	}
-	r.watch(f.Name(), rec.Nonce, h, func() { _, _ = p.Wait() })
-	return nil
 }
 
-// watch reports the end of a supervisor.
-func (r *Runner) watch(name, nonce string, h *handle, reap func()) {
+func (r *Runner) watch(w *worker) {
 	r.mu.Lock()
-	r.watched[nonce] = h
-	r.mu.Unlock()
-	r.work.Go(func() {
-		ended := h.wait()
-		r.mu.Lock()
-		delete(r.watched, nonce)
-		r.mu.Unlock()
-		h.close()
-		if ended {
-			reap()
-			r.pass(runner.Event{Name: name, Gone: true})
+	defer r.mu.Unlock()
+	r.watched[w.nonce] = w
+}
+
+// takeIdle gives a rank to a supervisor that waits for one; nil: there is none.
+func (r *Runner) takeIdle(name, nonce string) *worker {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.idle)
+	if n == 0 {
+		return nil
+	}
+	w := r.idle[n-1]
+	r.idle = r.idle[:n-1]
+	w.name, w.nonce = name, nonce
+	r.watched[nonce] = w
+	return w
+}
+
+func (r *Runner) drop(nonce string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.watched, nonce)
+}
+
+// trim ends supervisors that have waited for too long.
+func (r *Runner) trim() {
+	ticker := time.NewTicker(idleFor / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			r.mu.Lock()
+			r.dismiss(func(w *worker) bool { return time.Since(w.since) > idleFor })
+			r.mu.Unlock()
+		case <-r.quit:
+			return
 		}
-	})
+	}
+}
+
+// dismiss ends the oldest of the supervisors that wait, as long as they are to. The
+// lock is held.
+func (r *Runner) dismiss(enough func(oldest *worker) bool) {
+	for len(r.idle) > 0 && enough(r.idle[0]) {
+		r.idle[0].link.close()
+		r.idle = r.idle[1:]
+	}
+}
+
+// rest takes a supervisor that has nothing left to do.
+func (r *Runner) rest(w *worker) {
+	r.mu.Lock()
+	name := w.name
+	delete(r.watched, w.nonce)
+	w.since = time.Now()
+	r.idle = append(r.idle, w)
+	r.dismiss(func(*worker) bool { return r.closed || len(r.idle) > maxIdle })
+	r.mu.Unlock()
+	r.pass(runner.Event{Name: name, Gone: true})
+}
+
+// follow reports the end of a supervisor's process.
+func (r *Runner) follow(w *worker, reap func()) {
+	ended := w.handle.wait()
+	r.mu.Lock()
+	busy := r.watched[w.nonce] == w
+	if busy {
+		delete(r.watched, w.nonce)
+	}
+	r.idle = slices.DeleteFunc(r.idle, func(o *worker) bool { return o == w })
+	name := w.name
+	r.mu.Unlock()
+	w.close()
+	if ended {
+		reap()
+	}
+	if ended && busy {
+		r.pass(runner.Event{Name: name, Gone: true})
+	}
 }
 
 // Adopt finds the living supervisor of a rank, by boot, process id, start time and
@@ -143,19 +261,21 @@ func (r *Runner) Adopt(f *runner.Folder, rec *runner.Record) (runner.Status, boo
 		h.close()
 		return s, false
 	}
-	r.watch(f.Name(), rec.Nonce, h, func() {})
+	w := &worker{handle: h, name: f.Name(), nonce: rec.Nonce}
+	r.watch(w)
+	r.work.Go(func() { r.follow(w, func() {}) })
 	return s, true
 }
 
 // Wake lets a rank's supervisor look at its orders.
 func (r *Runner) Wake(rec *runner.Record) error {
 	r.mu.Lock()
-	h := r.watched[rec.Nonce]
+	w := r.watched[rec.Nonce]
 	r.mu.Unlock()
-	if h == nil {
+	if w == nil {
 		return fs.ErrNotExist
 	}
-	return h.signal(wakeSignal)
+	return w.handle.signal(wakeSignal)
 }
 
 // Bury kills what a rank has left whose supervisor is gone.

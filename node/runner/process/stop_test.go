@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -190,7 +191,7 @@ func TestAdopt(t *testing.T) {
 	if !ok || s.Phase != model.RankRunning {
 		t.Fatalf("not adopted: %+v", s)
 	}
-	if err := os.WriteFile(k.f.Path()+"/work/go", nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(k.f.Path(), runner.WorkFolder, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := k.exit(); got.Code != 9 {
@@ -207,7 +208,7 @@ func TestOutputIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	const page = 64 << 10
 	s := newStream(f, page, 2*page, page)
 	for i := range 64 {

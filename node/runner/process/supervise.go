@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -42,21 +43,40 @@ type supervisor struct {
 	port   net.Listener // reserved for the gang; nil: none
 	ending ending
 	family family
-	ends   chan reaped
 	output sync.WaitGroup
 }
 
-// Supervise runs the rank of a folder in this process, which must have been
-// started for that and nothing else. It returns when the rank has ended and that is
-// on disk, or when it will not start.
+// Supervise runs the rank of a folder in this process, which must have been started
+// for that and nothing else, and after it those that the agent hands on while it
+// lives. It returns when nothing is left to do: each rank has ended, and that is on
+// disk, or it will not start.
 func Supervise(path string) error {
 	runtime.LockOSThread() // the job dies with this thread
-	s, err := newSupervisor(path)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return err
 	}
+	link := openLink(os.Stdin)
+	for {
+		s, err := newSupervisor(path)
+		if err == nil {
+			err = s.live()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if !s.ending.clean || link == nil || s.leave() != nil {
+			return nil
+		}
+		if path = link.next(); path == "" {
+			return nil
+		}
+	}
+}
+
+// live is a rank from its beginning to its end.
+func (s *supervisor) live() error {
 	if err := s.tell(model.RankTaken); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	if !s.prepare() {
 		return nil
@@ -66,6 +86,14 @@ func Supervise(path string) error {
 		return err
 	}
 	return s.finish(s.watch())
+}
+
+// leave lets go of a rank of which nothing is left, so that this process can take
+// another.
+func (s *supervisor) leave() error {
+	signal.Stop(s.heard)
+	s.status.PID = 0
+	return errors.Join(s.run.SetStatus(s.folder.Name(), s.status), s.folder.Close())
 }
 
 func newSupervisor(path string) (*supervisor, error) {
@@ -84,13 +112,12 @@ func newSupervisor(path string) (*supervisor, error) {
 	s := &supervisor{
 		folder: f, record: r, run: runner.RunFolder{Path: r.Run, Boot: r.Boot}, orders: r.Orders,
 		guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
-		heard: make(chan os.Signal, 8), ends: make(chan reaped, 1),
+		heard: make(chan os.Signal, 8), family: family{self: os.Getpid(), ends: make(chan reaped, 1)},
 	}
-	s.family.self = os.Getpid()
 	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.born, Nonce: r.Nonce}
 	signal.Notify(s.heard, wakeSignal, unix.SIGTERM)
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP) // unheard; were they ignored, the job would inherit that
-	return s, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	return s, nil
 }
 
 // tell writes down how far the supervisor is, and wakes the agent.
@@ -210,7 +237,7 @@ func (s *supervisor) spawn() error {
 	if e, ok := look(pid); ok {
 		s.status.Begun = e.born
 	}
-	go reap(s.ends)
+	go reap(s.family.ends)
 	return nil
 }
 

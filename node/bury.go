@@ -1,0 +1,64 @@
+package node
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// burial ends ranks whose supervisors are gone.
+type burial struct {
+	*core
+	book *book
+}
+
+// bury ends what is left of ranks whose supervisors are gone, and writes down that
+// they were killed.
+func (b *burial) bury() {
+	for _, u := range b.book.units {
+		if u.phase == model.RankRunning && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
+			u.life.busy = true
+			record, status := u.record, u.status
+			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill, Delivered: status.Delivered}
+			b.beside(func() func() {
+				buried, err := b.inter(u.name, record, status, exit)
+				return func() { b.buried(u, buried, err) }
+			})
+		}
+	}
+}
+
+// inter kills what is left of a rank, and writes its end down once nothing is.
+func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit model.Exit) (bool, error) {
+	for pause := time.Millisecond; !b.Runner.Bury(r, s); pause *= 2 {
+		if pause > againSoon {
+			return false, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-b.ctx.Done():
+			return false, nil
+		}
+	}
+	return true, b.book.folder(name, func(f *runner.Folder) error {
+		if _, err := f.Exit(); err == nil {
+			return nil // its supervisor was faster
+		}
+		if err := f.SetExit(exit); err != nil {
+			return err
+		}
+		return f.SyncExit()
+	})
+}
+
+func (b *burial) buried(u *unit, buried bool, err error) {
+	u.life.busy, u.retry = false, later(againSoon)
+	if err != nil {
+		b.Log.Error("the end of a rank cannot be written down", "rank", u.record.Rank, "err", err)
+	}
+	if buried && err == nil {
+		b.Log.Warn("a rank's supervisor was killed; what it had left was ended", "rank", u.record.Rank)
+		b.book.reread(u)
+	}
+}
