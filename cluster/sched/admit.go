@@ -91,7 +91,7 @@ func (b *budget) excesses(project, user string, gpus, live uint32) iter.Seq[Bloc
 				{Of: LimitLive, Limit: limit.Live, Used: int64(used.Live + plus.live), Need: int64(live)},
 				{Of: LimitGPUsPerJob, Limit: limit.GPUsPerJob, Need: int64(gpus)},
 			} {
-				v.Code, v.Scope = CodeLimit, scope
+				v.Code, v.Scope, v.Have = CodeLimit, scope, max(v.Limit-v.Used, 0)
 				if v.Limit != model.Unlimited && v.Need > 0 && v.Used+v.Need > v.Limit && !yield(v) {
 					return
 				}

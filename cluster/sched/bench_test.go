@@ -38,7 +38,7 @@ func queued(b *testing.B, nodes, jobs int, changes ...func(*model.Spec)) *cluste
 }
 
 // fill has every node run a job of so many GPUs.
-func (c *cluster) fill(gpus int) {
+func fill(c *cluster, gpus int) {
 	n := uint32(c.s.Nodes.Len())
 	job := c.submit(spec("zoe", uint32(gpus), 1), n, 0)
 	var batch []command.Body
@@ -65,7 +65,7 @@ func sizes(b *testing.B, run func(b *testing.B, nodes, jobs int)) {
 }
 
 // pass measures a pass that must decide so much.
-func (c *cluster) pass(b *testing.B, name string, want int) {
+func pass(b *testing.B, c *cluster, name string, want int) {
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -79,15 +79,15 @@ func (c *cluster) pass(b *testing.B, name string, want int) {
 func BenchmarkPass(b *testing.B) {
 	sizes(b, func(b *testing.B, nodes, jobs int) {
 		c := queued(b, nodes, jobs)
-		c.pass(b, "empty", min(2*nodes, 256))
+		pass(b, c, "empty", min(2*nodes, 256))
 		full := c.copied()
-		full.fill(8)
-		full.pass(b, "full", 0)
+		fill(full, 8)
+		pass(b, full, "full", 0)
 		holes := c.copied()
-		holes.fill(5)
-		holes.pass(b, "holes", 0)
-		holes.end(holes.live()[nodes/2], 0)
-		holes.pass(b, "after-an-event", 2)
+		fill(holes, 5)
+		pass(b, holes, "holes", 0)
+		holes.end(live(holes)[nodes/2], 0)
+		pass(b, holes, "after-an-event", 2)
 	})
 }
 
@@ -95,12 +95,12 @@ func BenchmarkPass(b *testing.B) {
 func BenchmarkPassOtherType(b *testing.B) {
 	sizes(b, func(b *testing.B, nodes, jobs int) {
 		c := queued(b, nodes, jobs, func(s *model.Spec) { s.GPUModel = "B300" })
-		c.pass(b, "nothing", 0)
+		pass(b, c, "nothing", 0)
 	})
 }
 
 // newest is the task that was submitted last, of a class in the middle.
-func (c *cluster) newest() model.TaskKey {
+func newest(c *cluster) model.TaskKey {
 	return model.TaskKey{Job: c.s.Settings().NextJob - 2}
 }
 
@@ -109,7 +109,7 @@ func BenchmarkPosition(b *testing.B) {
 		"runs=100": queued(b, 16, 10_000),
 		"runs=4":   queued(b, 16, 10_000, func(s *model.Spec) { s.User = "amy" }),
 	} {
-		for which, key := range map[string]model.TaskKey{"first": {Job: 1}, "newest": c.newest()} {
+		for which, key := range map[string]model.TaskKey{"first": {Job: 1}, "newest": newest(c)} {
 			b.Run(name+"/"+which, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -140,9 +140,9 @@ func BenchmarkOrderPage(b *testing.B) {
 func BenchmarkExplain(b *testing.B) {
 	sizes(b, func(b *testing.B, nodes, jobs int) {
 		c := queued(b, nodes, jobs)
-		c.fill(5)
+		fill(c, 5)
 		for b.Loop() {
-			sched.Explain(&c.s, c.now, c.newest())
+			sched.Explain(&c.s, c.now, newest(c))
 		}
 	})
 }

@@ -12,7 +12,7 @@ const (
 	CodeHeld       Code = "held"                 // nobody has released it
 	CodeBackoff    Code = "backoff"              // Until: it failed, and is tried again then
 	CodeThrottle   Code = "throttle"             // Limit tasks of its job may run, Used do
-	CodeLimit      Code = "limit"                // Scope may use Limit, uses Used, and this needs Need
+	CodeLimit      Code = "limit"                // Scope may use Limit, uses Used and so has Have; this needs Need
 	CodeNever      Code = "never"                // no nodes that the cluster has could hold it, even empty
 	CodeGPUType    Code = "gpu_type"             // Have GPUs of the Model that it needs are free: too few, but others would do
 	CodeGPUMemory  Code = "gpu_memory"           // Have GPUs with MemoryMB are free: too few, but smaller ones would do

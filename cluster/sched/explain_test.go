@@ -21,9 +21,9 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, nodes := randomCluster(t)
 		for range rapid.IntRange(1, 14).Draw(t, "steps") {
-			c.step(t, nodes)
+			step(t, c, nodes)
 			placed := c.copied().plan()
-			for _, key := range c.waiting() {
+			for _, key := range waiting(c) {
 				e, waits := sched.Explain(&c.s, c.now, key)
 				if !waits {
 					t.Fatalf("task %s waits and is not explained", key)
@@ -31,7 +31,7 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 				if slices.Contains(placed, key) != (len(e.Blockers) == 0) {
 					t.Fatalf("the plan places %v; task %s is blocked by %+v", placed, key, e.Blockers)
 				}
-				c.checkUnblock(t, &e)
+				checkUnblock(t, c, &e)
 			}
 			if rapid.Bool().Draw(t, "carry out") {
 				c.plan()
@@ -41,16 +41,16 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 }
 
 // checkUnblock carries out each change alone and looks for the task in the plan.
-func (c *cluster) checkUnblock(t rapid.TB, e *sched.Explanation) {
+func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
 	for _, u := range e.Unblock {
-		if after := c.copied(); !slices.Contains(after.unblocked(e.Task, &u), e.Task) {
+		if after := c.copied(); !slices.Contains(unblocked(after, e.Task, &u), e.Task) {
 			t.Fatalf("task %s is blocked by %+v; it is still not placed after %q", e.Task, e.Blockers, u.Message())
 		}
 	}
 }
 
 // unblocked makes a change, and plans.
-func (c *cluster) unblocked(key model.TaskKey, u *sched.Unblock) []model.TaskKey {
+func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey {
 	switch u.Kind {
 	case sched.UnblockStart:
 		c.must(&command.SetRunning{Running: true})
@@ -90,13 +90,35 @@ func said(e *sched.Explanation) (blockers, unblock string) {
 	return strings.Join(b, "\n"), strings.Join(u, "\n")
 }
 
-// TestExplain explains the last task of a cluster with two nodes of four GPUs.
-func TestExplain(t *testing.T) {
-	for _, test := range []struct {
-		name              string
-		make              func(*cluster)
-		blockers, unblock string
-	}{
+// explained is a cluster with two nodes of four GPUs, and what is said of the task
+// that waits last.
+type explained struct {
+	name              string
+	make              func(*cluster)
+	blockers, unblock string
+}
+
+func explain(t *testing.T, tests []explained) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCluster(t, "fcfs")
+			c.node("n1", 4, "H200")
+			c.node("n2", 4, "H200")
+			test.make(c)
+			waits := waiting(c)
+			e, found := sched.Explain(&c.s, c.now, waits[len(waits)-1])
+			blockers, unblock := said(&e)
+			if !found || blockers != test.blockers || unblock != test.unblock {
+				t.Errorf("blockers:\n%s\nunblock:\n%s\nwant blockers:\n%s\nunblock:\n%s", blockers, unblock, test.blockers, test.unblock)
+			}
+			checkUnblock(t, c, &e)
+		})
+	}
+}
+
+func TestExplainWhatIsItsOwn(t *testing.T) {
+	explain(t, []explained{
 		{"nothing", func(c *cluster) { c.submit(spec("amy", 4, 0), 1, 0) }, "", ""},
 		{
 			"stopped", func(c *cluster) {
@@ -145,6 +167,19 @@ func TestExplain(t *testing.T) {
 			"the limit of user amy is raised to 4 GPUs\njob 1 and job 1.1 end",
 		},
 		{
+			"a limit that others wait for, too", func(c *cluster) {
+				c.limit("amy", 1, model.Unlimited)
+				c.submit(spec("amy", 1, 0), 4, 0)
+				c.plan()
+			},
+			"limit: user amy may use 1 GPU, uses 1, and this needs 1", "the limit of user amy is raised to 4 GPUs",
+		},
+	})
+}
+
+func TestExplainShortage(t *testing.T) {
+	explain(t, []explained{
+		{
 			"GPUs on one node", func(c *cluster) {
 				c.submit(spec("amy", 3, 0), 2, 0)
 				c.plan()
@@ -189,6 +224,11 @@ func TestExplain(t *testing.T) {
 				"gpus: it needs 3 GPUs on each of 3 nodes: 8 are free, at most 4 on one node",
 			"1 node more, with 3 GPUs free",
 		},
+	})
+}
+
+func TestExplainOthers(t *testing.T) {
+	explain(t, []explained{
 		{
 			"others first", func(c *cluster) {
 				c.submit(spec("amy", 4, 0), 2, 0)
@@ -207,21 +247,7 @@ func TestExplain(t *testing.T) {
 			"gpus: it needs 3 GPUs: 1 are free, at most 1 on one node",
 			"1 node more, with 3 GPUs free\nallocation web ends\njob 1 ends",
 		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c := newCluster(t, "fcfs")
-			c.node("n1", 4, "H200")
-			c.node("n2", 4, "H200")
-			test.make(c)
-			waits := c.waiting()
-			e, found := sched.Explain(&c.s, c.now, waits[len(waits)-1])
-			blockers, unblock := said(&e)
-			if !found || blockers != test.blockers || unblock != test.unblock {
-				t.Errorf("blockers:\n%s\nunblock:\n%s\nwant blockers:\n%s\nunblock:\n%s", blockers, unblock, test.blockers, test.unblock)
-			}
-			c.checkUnblock(t, &e)
-		})
-	}
+	})
 }
 
 func TestExplainSaysWhereItStands(t *testing.T) {

@@ -181,7 +181,7 @@ func (c *cluster) allocate(id string, gpus uint32) {
 }
 
 // live lists the tasks that have GPUs.
-func (c *cluster) live() (keys []model.TaskKey) {
+func live(c *cluster) (keys []model.TaskKey) {
 	for k := range c.s.LiveTasks.All() {
 		keys = append(keys, k)
 	}
@@ -189,7 +189,7 @@ func (c *cluster) live() (keys []model.TaskKey) {
 }
 
 // waiting lists the tasks that wait, held or not, in order of submission.
-func (c *cluster) waiting() (keys []model.TaskKey) {
+func waiting(c *cluster) (keys []model.TaskKey) {
 	for k, task := range c.s.Tasks.All() {
 		if task.State == model.TaskQueued {
 			keys = append(keys, k)
@@ -199,8 +199,8 @@ func (c *cluster) waiting() (keys []model.TaskKey) {
 }
 
 // sorted is what waits in the order of the policy, said simply.
-func (c *cluster) sorted() []model.TaskKey {
-	keys := c.waiting()
+func sorted(c *cluster) []model.TaskKey {
+	keys := waiting(c)
 	if c.s.Settings().Policy != "fcfs" {
 		slices.SortStableFunc(keys, func(a, b model.TaskKey) int {
 			x, _ := c.s.Tasks.Get(a)

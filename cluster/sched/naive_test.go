@@ -18,8 +18,8 @@ func TestEveryPlanIsAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, nodes := randomCluster(t)
 		for range rapid.IntRange(1, 14).Draw(t, "steps") {
-			c.step(t, nodes)
-			want, got := c.naive(), c.nodesOf()
+			step(t, c, nodes)
+			want, got := naive(c), nodesOf(c)
 			if !slices.Equal(got, want) {
 				t.Fatalf("placed %v, best fit places %v", got, want)
 			}
@@ -29,7 +29,7 @@ func TestEveryPlanIsAccepted(t *testing.T) {
 }
 
 // nodesOf is a plan as text: tasks and allocations with their nodes.
-func (c *cluster) nodesOf() (out []string) {
+func nodesOf(c *cluster) (out []string) {
 	for _, line := range c.drawn() {
 		who, at := "", ""
 		for i, word := range splitRanks(line) {
@@ -65,19 +65,19 @@ func splitRanks(line string) (out []string) {
 
 // naive goes through all that waits, each alone on a copy of the state that it
 // changes at once if what it asks for fits.
-func (c *cluster) naive() (placed []string) {
+func naive(c *cluster) (placed []string) {
 	on := c.copied()
 	for _, id := range c.s.Waiting.All() {
 		a, _ := c.s.Allocations.Get(id)
-		if at := on.bestFit(&model.Spec{GPUs: a.GPUs, Nodes: 1}, model.TaskKey{}); at != nil && on.tried(&command.Grant{ID: id, Placement: at[0]}) {
+		if at := bestFit(on, &model.Spec{GPUs: a.GPUs, Nodes: 1}, model.TaskKey{}); at != nil && tried(on, &command.Grant{ID: id, Placement: at[0]}) {
 			placed = append(placed, fmt.Sprintf("%s: %s", id, at[0].Node))
 		}
 	}
-	for _, key := range c.sorted() {
+	for _, key := range sorted(c) {
 		task, _ := c.s.Tasks.Get(key)
 		job, _ := c.s.Jobs.Get(key.Job)
-		at := on.bestFit(&job.Spec, key)
-		if at != nil && on.tried(&command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
+		at := bestFit(on, &job.Spec, key)
+		if at != nil && tried(on, &command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
 			line := key.String() + ":"
 			for _, r := range at {
 				line += " " + string(r.Node)
@@ -89,7 +89,7 @@ func (c *cluster) naive() (placed []string) {
 }
 
 // tried carries out a command, or changes nothing.
-func (c *cluster) tried(b command.Body) bool {
+func tried(c *cluster, b command.Body) bool {
 	before := c.s
 	if c.apply(b)[0].OK() {
 		return true
@@ -107,7 +107,7 @@ type room struct {
 
 // rooms lists the nodes, those with the fewest free GPUs first; widest is the
 // most GPUs that suit on any node, whoever has them.
-func (c *cluster) rooms(spec *model.Spec, who model.TaskKey) (out []room, widest int) {
+func rooms(c *cluster, spec *model.Spec, who model.TaskKey) (out []room, widest int) {
 	for _, n := range c.s.Nodes.All() {
 		r, all, kept := room{node: n}, 0, []model.SlotKey(nil)
 		for k := range c.s.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
@@ -139,8 +139,8 @@ func (c *cluster) rooms(spec *model.Spec, who model.TaskKey) (out []room, widest
 }
 
 // bestFit is where a task goes; nil if it fits nowhere.
-func (c *cluster) bestFit(spec *model.Spec, who model.TaskKey) []command.Placement {
-	rooms, widest := c.rooms(spec, who)
+func bestFit(c *cluster, spec *model.Spec, who model.TaskKey) []command.Placement {
+	rooms, widest := rooms(c, spec, who)
 	ranks, each := int(max(spec.Nodes, 1)), int(spec.GPUs/max(spec.Nodes, 1))
 	var out []command.Placement
 	for _, r := range rooms {

@@ -17,10 +17,10 @@ func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, nodes := randomCluster(t)
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
-			c.step(t, nodes)
+			step(t, c, nodes)
 			c.plan()
 		}
-		want := c.sorted()
+		want := sorted(c)
 		from := rapid.IntRange(0, len(want)).Draw(t, "from")
 		position, i := 1, 0
 		for e := range sched.Order(&c.s, c.now, 0) {

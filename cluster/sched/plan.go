@@ -128,14 +128,13 @@ func (p *pass) try(r *run) outcome {
 
 // outcomeOf says what keeps whom back: a task, its job or its run.
 func outcomeOf(c Code) outcome {
-	switch c {
-	case CodeThrottle:
+	if c == CodeThrottle {
 		return jobFull
-	case CodeLimit:
-		return runOver
-	default:
-		return skipped
 	}
+	if c == CodeLimit {
+		return runOver
+	}
+	return skipped
 }
 
 func (p *pass) add(t *ticket, ranks []command.Placement) {

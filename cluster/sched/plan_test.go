@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -128,13 +129,47 @@ func TestWhatIsKeptGoesToWhomItIsKeptFor(t *testing.T) {
 	}
 }
 
-// TestGolden draws whole plans.
+// GPUs are kept for the second of three jobs that are alike. It takes them in its
+// turn, once, and the others take what is free.
+func TestWhatIsKeptLeavesTheRestAlone(t *testing.T) {
+	c := newCluster(t, "fcfs")
+	c.node("n1", 3, "H200")
+	c.submit(spec("zoe", 1, 0), 1, 0)
+	c.plan()
+	for range 3 {
+		c.submit(spec("amy", 1, 0), 1, 0)
+	}
+	c.must(&command.Preempt{
+		Victims: []model.AttemptKey{{Job: 1, N: 1}}, Beneficiary: model.TaskKey{Job: 3}, Until: c.now.Add(time.Hour),
+	})
+	c.end(model.TaskKey{Job: 1}, 0)
+	if got, want := c.drawn(), []string{"2: n1[1]", "3: n1[0]", "4: n1[2]"}; !slices.Equal(got, want) {
+		t.Errorf("placed %v, want %v", got, want)
+	}
+}
+
+// golden is a cluster and its whole plan, drawn.
+type golden struct {
+	name string
+	make func(*cluster)
+	want []string
+}
+
+func draw(t *testing.T, tests []golden) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCluster(t, "priority")
+			test.make(c)
+			if got := c.drawn(); !slices.Equal(got, test.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
 func TestGolden(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		make func(*cluster)
-		want []string
-	}{
+	draw(t, []golden{
 		{"classes first", func(c *cluster) {
 			c.node("node-1", 8, "H200")
 			c.node("node-2", 8, "H200")
@@ -153,6 +188,11 @@ func TestGolden(t *testing.T) {
 			c.submit(spec("amy", 8, 0), 1, 0)
 			c.submit(spec("amy", 1, 0), 1, 0)
 		}, []string{"1: n3[0 1]", "2: n2[0 1]", "3: n1[0 1 2 3 4 5 6 7]", "4: n2[2]"}},
+	})
+}
+
+func TestGoldenGangsAndTypes(t *testing.T) {
+	draw(t, []golden{
 		{"gangs of sixteen", func(c *cluster) {
 			for _, id := range []string{"n1", "n2", "n3", "n4", "n5"} {
 				c.node(id, 8, "H200")
@@ -188,15 +228,7 @@ func TestGolden(t *testing.T) {
 			c.submit(spec("amy", 1, 0, class(model.ClassCritical)), 2, 0)
 			c.allocate("web", 1)
 		}, []string{"web: n1[0]", "1: n1[1]"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c := newCluster(t, "priority")
-			test.make(c)
-			if got := c.drawn(); !slices.Equal(got, test.want) {
-				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
-			}
-		})
-	}
+	})
 }
 
 // TestGPUsNearEachOther draws placements on one node of eight GPUs: two NUMA nodes
@@ -208,6 +240,14 @@ func TestGPUsNearEachOther(t *testing.T) {
 		d.Link = string(rune('a' + d.Index/4*2 + d.Index%2))
 	}
 	plain := func(d *model.Device) { d.NUMA = int32(d.Index / 4) }
+	mixed := func(d *model.Device) {
+		if d.Index >= 5 {
+			d.Link = "a"
+		}
+		if d.Index == 3 || d.Index == 4 {
+			d.Link = fmt.Sprint(d.Index)
+		}
+	}
 	for _, test := range []struct {
 		name string
 		wire func(*model.Device)
@@ -218,6 +258,7 @@ func TestGPUsNearEachOther(t *testing.T) {
 		{"one beside one", wired, []uint32{1, 1, 2}, []string{"1: n1[0]", "2: n1[2]", "3: n1[1 3]"}},
 		{"four of one NUMA node", wired, []uint32{1, 4}, []string{"1: n1[0]", "2: n1[4 5 6 7]"}},
 		{"no links", plain, []uint32{3, 2, 1}, []string{"1: n1[0 1 2]", "2: n1[4 5]", "3: n1[3]"}},
+		{"one that is joined with none, a pair that is", mixed, []uint32{1, 2}, []string{"1: n1[3]", "2: n1[5 6]"}},
 		{"more than are near", wired, []uint32{3, 5}, []string{"1: n1[0 1 2]", "2: n1[3 4 5 6 7]"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

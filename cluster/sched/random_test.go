@@ -23,7 +23,7 @@ func randomCluster(t *rapid.T) (c *cluster, nodes int) {
 }
 
 // step does something at random.
-func (c *cluster) step(t *rapid.T, nodes int) {
+func step(t *rapid.T, c *cluster, nodes int) {
 	user := rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user")
 	n := uint32(rapid.IntRange(1, 4).Draw(t, "n"))
 	job := model.JobID(rapid.IntRange(1, 8).Draw(t, "job"))
@@ -42,29 +42,32 @@ func (c *cluster) step(t *rapid.T, nodes int) {
 	case 5:
 		c.apply(&command.Release{Job: job, Task: command.AllTasks})
 	case 6, 7:
-		if live := c.live(); len(live) > 0 {
+		if live := live(c); len(live) > 0 {
 			c.end(rapid.SampledFrom(live).Draw(t, "end"), int32(n%2))
 		}
 	case 8:
 		c.must(&command.SetRunning{Running: n > 1})
 	case 9:
-		if waits := c.waiting(); len(waits) > 0 && len(c.live()) > 0 {
-			victim, _ := c.s.Tasks.Get(c.live()[0])
+		if waits, victims := waiting(c), live(c); len(waits) > 0 && len(victims) > 0 {
+			victim, _ := c.s.Tasks.Get(victims[0])
 			c.apply(&command.Preempt{
 				Victims:     []model.AttemptKey{victim.Newest()},
 				Beneficiary: rapid.SampledFrom(waits).Draw(t, "for"), Until: c.now.Add(time.Hour),
 			})
+			if n > 1 {
+				c.end(victim.Key, 0)
+			}
 		}
 	case 10:
 		c.allocate(fmt.Sprint("a", c.s.Index), n)
 	case 11:
 		c.now = c.now.Add(time.Duration(n) * 4 * time.Second)
 	default:
-		c.submitRandom(t, user, n)
+		submitRandom(t, c, user, n)
 	}
 }
 
-func (c *cluster) submitRandom(t *rapid.T, user string, n uint32) {
+func submitRandom(t *rapid.T, c *cluster, user string, n uint32) {
 	s := spec(user, n, 0, class(model.Class(rapid.IntRange(1, 4).Draw(t, "class"))))
 	s.Project = rapid.SampledFrom([]string{"", "p"}).Draw(t, "project")
 	s.GPUModel = rapid.SampledFrom([]string{"", "A"}).Draw(t, "kind")

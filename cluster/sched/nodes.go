@@ -1,0 +1,48 @@
+package sched
+
+import (
+	"fmt"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// addNodes tries as many more nodes as a gang lacks.
+func (t *trial) addNodes() {
+	job, _ := t.state.Jobs.Get(t.task.Job)
+	w := wantOf(&job.Spec, t.task)
+	p := newPool(t.state)
+	u := Unblock{Kind: UnblockNode, Nodes: 1, GPUs: w.need, Model: w.model, MemoryMB: w.memory}
+	if w.nodes > 1 && t.blockedBy(CodeGPUs) {
+		u.Nodes = w.nodes
+		for u.Nodes > 1 {
+			if _, fits := p.snug(&w, w.need, int(w.nodes-u.Nodes+1), nil); !fits {
+				break
+			}
+			u.Nodes--
+		}
+	}
+	if w.nodes == 0 && w.need > 1 && !p.oneHolds(&w) {
+		all, _ := p.suiting(&w)
+		u.GPUs = max(w.need-min(all, w.need), 1)
+	}
+	if u.GPUs <= model.MaxDevices {
+		t.offer(u, u.nodes()...)
+	}
+}
+
+// nodes are the registrations of nodes as an Unblock names them.
+func (u *Unblock) nodes() (bodies []command.Body) {
+	for n := range u.Nodes {
+		id := fmt.Sprintf("explain-%d", n)
+		b := &command.Register{Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id}
+		for i := range u.GPUs {
+			b.Devices = append(b.Devices, model.Device{
+				ID: model.GPUID(fmt.Sprintf("%s-%d", id, i)), Index: i, Model: u.Model, MemoryMB: u.MemoryMB,
+				Health: model.HealthHealthy, Idle: true,
+			})
+		}
+		bodies = append(bodies, b)
+	}
+	return bodies
+}
