@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 const leads = "this peer leads"
@@ -68,6 +70,81 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 	fourth := start(4, "--join", address(1)+","+address(2)+","+address(3))
 	fourth.line(t, "this peer is a member")
 	waitAny(t, "a peer has caught up and got a vote", append(rest, back)...)
+}
+
+// Three peers answer as one: what is submitted through any of them is read from any
+// other, and a key means the same job everywhere, also after its leader was killed.
+func TestThreePeersServeOneAPI(t *testing.T) {
+	dir := t.TempDir()
+	var list []string
+	for i := 1; i <= 3; i++ {
+		list = append(list, fmt.Sprintf("p%d=%s", i, address(i)))
+	}
+	peers := map[string]*child{}
+	for i := 1; i <= 3; i++ {
+		id := fmt.Sprintf("p%d", i)
+		peers[id] = spawn(t, "server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i),
+			"--bootstrap", strings.Join(list, ","))
+	}
+	one := func(i int) *client.Client { return dial(t, apiAddress(i)) }
+	job := &wire.Submit{Command: "python train.py", RunID: "experiment-1", User: "username"}
+	for i := 1; i <= 3; i++ {
+		got, err := one(i).Submit(t.Context(), job, fmt.Sprint("key-", i))
+		if err != nil || got.JobID != fmt.Sprint(i) || got.QueuePosition != i {
+			t.Fatalf("submitted through p%d: %+v: %v", i, got, err)
+		}
+		d, _, err := one(1+i%3).Job(t.Context(), got.JobID, client.JobQuery{Consistency: "linearizable"})
+		if err != nil || d.RunID != "experiment-1" {
+			t.Fatalf("read elsewhere: %+v: %v", d, err)
+		}
+		if q, err := one(i).Queue(t.Context(), client.QueueQuery{}); err != nil || len(q.Queued) != i {
+			t.Errorf("p%d does not see what it has answered: %+v: %v", i, q, err)
+		}
+	}
+	peers[waitReachable(t, one(1), 3)].signal(t, syscall.SIGKILL)
+	left := dial(t, apiAddress(1), apiAddress(2), apiAddress(3))
+	if got, err := left.Submit(t.Context(), job, "key-2"); err != nil || got.JobID != "2" {
+		t.Errorf("the same key: %+v: %v", got, err)
+	}
+	if got, err := left.Submit(t.Context(), job, ""); err != nil || got.JobID != "4" {
+		t.Errorf("another: %+v: %v", got, err)
+	}
+}
+
+// waitReachable waits until a peer reaches so many, itself included, and says who
+// leads.
+func waitReachable(t *testing.T, c *client.Client, want int) (leader string) {
+	t.Helper()
+	limit := time.After(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		all, err := c.Peers(t.Context())
+		reached := 0
+		for _, p := range all.Peers {
+			if p.Reachable && p.AppliedIndex > 0 && p.Address != "" {
+				reached++
+			}
+		}
+		if err == nil && reached == want && all.Leader != "" {
+			return all.Leader
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("after %s the peers are %+v: %v", patience, all, err)
+		}
+	}
+}
+
+func dial(t *testing.T, addresses ...string) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Options{Addresses: addresses, Patience: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 // The id that founders derive depends on who they are and not on how they are listed.
