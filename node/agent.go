@@ -79,6 +79,7 @@ func (a *Agent) drain() {
 func (a *Agent) step() {
 	now := a.Clock()
 	a.watch(now)
+	a.book.refresh()
 	a.hands.burial.bury()
 	a.hands.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {

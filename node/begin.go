@@ -103,12 +103,14 @@ func (h *hands) begun(u *unit, err error) {
 // unmade takes back a unit whose folder could not be made.
 func (h *hands) unmade(u *unit, err error) {
 	h.book.drop(u)
+	_, again := h.later[u.record.Rank]
 	h.later[u.record.Rank] = later(againSoon)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		h.recover(u.name)
+	case again: // said before
 	case errors.Is(err, errNotClean):
-		h.Log.Info("a rank waits for its GPUs", "rank", u.record.Rank, "why", err)
+		h.Log.Warn("a rank waits for its GPUs", "rank", u.record.Rank, "why", err)
 	default:
 		h.Log.Error("a rank's folder cannot be made", "rank", u.record.Rank, "err", err)
 	}

@@ -17,10 +17,36 @@ type book struct {
 	index   map[key]*unit
 	loading bool // ended ranks are being read: nothing may begin
 	ended   func(*unit)
+	next    time.Time // when to look at what supervisors have written
 }
 
+// lookAgain is how often the agent looks for news that did not reach it: the pipe
+// of events takes no more when it is full.
+const lookAgain = 5 * time.Second
+
 func newBook(c *core) *book {
-	return &book{core: c, units: map[string]*unit{}, index: map[key]*unit{}, ended: func(*unit) {}}
+	return &book{core: c, units: map[string]*unit{}, index: map[key]*unit{}, ended: func(*unit) {}, next: later(lookAgain)}
+}
+
+// refresh looks at what living supervisors have written.
+func (b *book) refresh() {
+	if !due(b.next) {
+		return
+	}
+	b.next = later(lookAgain)
+	for _, u := range b.units {
+		if !u.life.alive || u.life.busy {
+			continue
+		}
+		b.beside(func() func() {
+			s, err := runner.RunFolder{Path: u.record.Run, Boot: b.Run.Boot}.Status(u.name)
+			return func() {
+				if err == nil && u.life.alive {
+					b.news(runner.Event{Name: u.name, Status: s})
+				}
+			}
+		})
+	}
 }
 
 func (b *book) put(u *unit) {
@@ -118,7 +144,7 @@ func (b *book) reread(u *unit) {
 	u.life.reads++
 	b.beside(func() func() {
 		phase, exit, err := b.phase(u.name)
-		status, statusErr := b.Run.Status(u.name)
+		status, statusErr := runner.RunFolder{Path: u.record.Run, Boot: b.Run.Boot}.Status(u.name)
 		return func() {
 			u.life.reads--
 			if err != nil {

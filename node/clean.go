@@ -14,6 +14,7 @@ type cleaner struct {
 	teller *teller
 	busy   map[model.Cleaned]bool // are being looked at
 	retry  time.Time
+	said   time.Time // when it was last said that a GPU is not clean
 }
 
 func newCleaner(c *core, b *book, t *teller) *cleaner {
@@ -49,7 +50,10 @@ func (c *cleaner) show(steps []fence.Action, index uint64) {
 				}
 				c.retry = later(againSoon)
 				c.sweep(words[i].Rank)
-				c.Log.Warn("a GPU is not clean yet", "gpu", v.GPU, "rank", words[i].Rank, "processes", len(v.Processes))
+				if time.Since(c.said) > 2*againLater {
+					c.said = time.Now()
+					c.Log.Warn("a GPU is not clean yet", "gpu", v.GPU, "rank", words[i].Rank, "processes", len(v.Processes))
+				}
 			}
 		}
 	})

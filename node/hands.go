@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -157,9 +158,7 @@ func (h *hands) tidy() {
 			h.release(u)
 		}
 	}
-	if len(h.book.units) == 0 {
-		clear(h.later)
-	}
+	maps.DeleteFunc(h.later, func(_ model.RankKey, t time.Time) bool { return time.Since(t) > againLater })
 }
 
 func (h *hands) release(u *unit) {

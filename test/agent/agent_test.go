@@ -10,14 +10,17 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/node"
+	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/gpu/simgpu"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner"
@@ -45,6 +48,7 @@ type host struct {
 	name     model.NodeID
 	gpus     int
 	c        *cluster
+	ahead    atomic.Int64 // of the wall clock, in nanoseconds
 }
 
 func newHost(t testing.TB, c *cluster, name model.NodeID, gpus int) *host {
@@ -52,8 +56,31 @@ func newHost(t testing.TB, c *cluster, name model.NodeID, gpus int) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(run) })
-	return &host{dir: t.TempDir(), run: run, name: name, gpus: gpus, c: c}
+	h := &host{dir: t.TempDir(), run: run, name: name, gpus: gpus, c: c}
+	t.Cleanup(h.clear)
+	return h
+}
+
+// clear ends what a test has left running.
+func (h *host) clear() {
+	paths, _ := filepath.Glob(filepath.Join(h.run, "*", "*.status"))
+	for _, path := range paths {
+		var s runner.Status
+		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &s) == nil && s.PID > 0 {
+			_ = syscall.Kill(s.PID, syscall.SIGKILL)
+			if s.Session > 0 {
+				_ = syscall.Kill(-s.Session, syscall.SIGKILL)
+			}
+		}
+	}
+	_ = os.RemoveAll(h.run)
+}
+
+// now reads the host's clocks, as they are bent.
+func (h *host) now() fence.Reading {
+	r := process.Now()
+	r.Real = r.Real.Add(time.Duration(h.ahead.Load()))
+	return r
 }
 
 // start runs an agent until the returned function is called.
@@ -81,7 +108,7 @@ func (h *host) start(t testing.TB) (stop func()) {
 	}
 	a := node.New(node.Config{
 		Self:    node.Self{Node: h.name, Machine: "m-" + string(h.name), Boot: boot, Address: "127.0.0.1:9", Version: "test"},
-		Journal: j, Run: run, Runner: ranks, GPUs: gpus, Cluster: h.c, Clock: process.Now,
+		Journal: j, Run: run, Runner: ranks, GPUs: gpus, Cluster: h.c, Clock: h.now,
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -129,6 +156,12 @@ func (c *cluster) attempt(t testing.TB, key model.AttemptKey) model.Rank {
 // supervisor finds the supervisor of a rank and the first process of its job.
 func (h *host) supervisor(t testing.TB, key model.AttemptKey) (pid, session int) {
 	t.Helper()
+	s := h.status(t, key)
+	return s.PID, s.Session
+}
+
+func (h *host) status(t testing.TB, key model.AttemptKey) runner.Status {
+	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(h.run, "*", "*-"+strings.NewReplacer("#", "-", ".", "-").Replace(fmt.Sprintf("%d-%d-%d-r0", key.Job, key.Task, key.N))+".status"))
 	if err != nil || len(paths) != 1 {
 		t.Fatal(paths, err)
@@ -138,42 +171,36 @@ func (h *host) supervisor(t testing.TB, key model.AttemptKey) (pid, session int)
 	if err := errors.Join(err, json.Unmarshal(data, &s)); err != nil {
 		t.Fatal(err)
 	}
-	return s.PID, s.Session
+	return s
+}
+
+// holds looks again and again until a condition holds.
+func holds(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+	}
 }
 
 // appears waits for a file.
 func appears(t testing.TB, path string) {
 	t.Helper()
-	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("no %s", path)
-		}
-	}
+	holds(t, path, func() bool { _, err := os.Stat(path); return err == nil })
 }
 
 // gone waits until a process is no more.
 func gone(t testing.TB, pid int) {
 	t.Helper()
-	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
-	defer tick.Stop()
-	for {
+	holds(t, fmt.Sprintf("the end of process %d", pid), func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("process %d lives", pid)
-		}
-	}
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
 }
 
 func sleeper(b *command.Submit) { b.Spec.Command = "sleep 600" }
@@ -359,22 +386,114 @@ func TestEndedFoldersAreKept(t *testing.T) {
 	job := c.submit(t, func(b *command.Submit) { b.Spec.Command = "echo kept" })
 	c.ended(t, job)
 	c.free(t, 1)
-	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
-	defer tick.Stop()
-	for {
+	holds(t, "the folder put away", func() bool {
 		open, _ := filepath.Glob(filepath.Join(h.dir, "attempts", "*"))
 		kept, _ := filepath.Glob(filepath.Join(h.dir, "ended", "*", "exit.json"))
-		if len(open) == 0 && len(kept) == 1 {
-			break
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("open %v, kept %v", open, kept)
-		}
-	}
+		return len(open) == 0 && len(kept) == 1
+	})
 	c.until(t, "the tail", func(s *statetest.Cluster) bool {
 		tail := c.tails[model.RankKey{Job: job, N: 1}]
 		return tail != nil && string(tail.Stdout) == "kept\n"
 	})
+}
+
+// A host that seems to have stood still freezes its ranks, and lets them go on once
+// the cluster has spoken.
+func TestStandstill(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 1)
+	h.start(t)
+	up := filepath.Join(t.TempDir(), "up")
+	key := c.running(t, c.submit(t, func(b *command.Submit) { b.Spec.Command = "echo up > " + up + "; while :; do :; done" }))
+	appears(t, up)
+	c.cut(true)
+	h.ahead.Store(int64(time.Minute))
+	holds(t, "the rank standing still", func() bool { return h.status(t, key).Frozen > 0 })
+	_, session := h.supervisor(t, key)
+	holds(t, "the process standing still", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", session))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	})
+	c.cut(false)
+	holds(t, "the rank going on", func() bool { s := h.status(t, key); return s.Frozen == 0 && s.Thawed > 0 })
+}
+
+// restore takes the cluster back to a former state, as from a backup.
+func (c *cluster) restore(t testing.TB, s state.State) {
+	t.Helper()
+	c.mu.Lock()
+	c.c.State = s
+	c.mu.Unlock()
+	if r, _ := c.do(&command.Restored{Incarnation: statetest.Incarnation(2)}); !r.OK() {
+		t.Fatal(r)
+	}
+}
+
+func (c *cluster) state() state.State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.c.State
+}
+
+// After a restore what runs is taken over, and what has ended since the backup is
+// told again, though the cluster had confirmed it.
+func TestRestore(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 2)
+	h.start(t)
+	dir := t.TempDir()
+	long := c.submit(t, func(b *command.Submit) { b.Spec.Command = "while [ ! -e " + dir + "/go ]; do sleep 0.01; done; exit 9" })
+	brief := c.submit(t, func(b *command.Submit) {
+		b.Spec.Command = "while [ ! -e " + dir + "/now ]; do sleep 0.01; done; exit 5"
+	})
+	c.running(t, long)
+	c.running(t, brief)
+	backup := c.state()
+	if err := os.WriteFile(dir+"/now", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.ended(t, brief)
+	c.free(t, 1)
+	holds(t, "the ended rank put away", func() bool {
+		kept, _ := filepath.Glob(filepath.Join(h.dir, "ended", "*"))
+		return len(kept) == 1
+	})
+	c.restore(t, backup)
+	if task := c.ended(t, brief); task.ExitCode != 5 || task.Attempts != 1 {
+		t.Errorf("what had ended: exit code %d, attempt %d", task.ExitCode, task.Attempts)
+	}
+	if err := os.WriteFile(dir+"/go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if task := c.ended(t, long); task.ExitCode != 9 || task.Attempts != 1 {
+		t.Errorf("what went on: exit code %d, attempt %d", task.ExitCode, task.Attempts)
+	}
+	c.free(t, 2)
+}
+
+// Jobs that write leave the node's list of open files as it was.
+func TestFilesAreClosed(t *testing.T) {
+	c := newCluster(t)
+	newHost(t, c, "n1", 4).start(t)
+	run := func() {
+		var jobs []model.JobID
+		for range 20 {
+			jobs = append(jobs, c.submit(t, func(b *command.Submit) { b.Spec.Command = "echo x" }))
+		}
+		for _, job := range jobs {
+			c.ended(t, job)
+		}
+		c.free(t, 4)
+	}
+	files := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	run()
+	before := files()
+	run()
+	holds(t, "no more open files than before", func() bool { return files() <= before+16 })
 }

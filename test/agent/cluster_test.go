@@ -84,8 +84,10 @@ func (c *cluster) Register(ctx context.Context, q *agentwire.Register) (*agentwi
 		Address: q.Address, Version: q.Version, CPUs: q.CPUs, MemoryMB: q.MemoryMB, Devices: q.Devices, Folders: q.Folders,
 		Reports: q.Reports, Cleaned: q.Cleaned,
 	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return &agentwire.Registered{
-		Code: r.Code, Detail: r.Detail, Incarnation: statetest.Incarnation(1), Epoch: r.Number, Index: index, Verdicts: r.Verdicts,
+		Code: r.Code, Detail: r.Detail, Incarnation: c.c.State.Settings().Incarnation, Epoch: r.Number, Index: index, Verdicts: r.Verdicts,
 	}, nil
 }
 

@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -45,5 +44,4 @@ func BenchmarkOneJob(b *testing.B) {
 			return t.State.Terminal()
 		})
 	}
-	_ = fmt.Sprint
 }

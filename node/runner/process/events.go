@@ -40,12 +40,17 @@ func openEvents(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0) //nolint:gosec // the node's own run folder
 }
 
-// readEvents passes events on until the pipe is closed.
+// readEvents passes events on until the pipe is closed. What is no event is skipped:
+// a job of the same user could write anything there.
 func readEvents(pipe *os.File, pass func(runner.Event)) {
-	lines := bufio.NewScanner(pipe)
-	for lines.Scan() {
+	lines := bufio.NewReaderSize(pipe, 2*maxEvent)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
 		var e runner.Event
-		if json.Unmarshal(lines.Bytes(), &e) == nil {
+		if err == nil && json.Unmarshal(line, &e) == nil {
 			pass(e)
 		}
 	}

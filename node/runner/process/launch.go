@@ -41,7 +41,7 @@ func launch(f *runner.Folder, r *runner.Record, gang []model.Mate, port uint16, 
 		return 0, err
 	}
 	defer func() { _ = null.Close() }()
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{ //nolint:gosec // running what users submit is the purpose
 		Dir: dir, Env: env, Files: []uintptr{null.Fd(), pumps[0].in.Fd(), pumps[1].in.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
@@ -56,7 +56,7 @@ func workFolder(f *runner.Folder, r *runner.Record) (string, error) {
 		return r.Job.Spec.WorkDir, nil
 	}
 	dir := filepath.Join(f.Path(), runner.WorkFolder)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // in the rank's own folder
 		return "", err
 	}
 	return dir, nil

@@ -22,7 +22,7 @@ func (e entry) gone() bool { return e.state == 'Z' || e.state == 'X' }
 
 // look reads one process; false: there is none of that id.
 func look(pid int) (entry, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") //nolint:gosec // of a process
 	if err != nil {
 		return entry{}, false
 	}

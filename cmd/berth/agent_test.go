@@ -1,0 +1,78 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// agentOf is a command line of an agent whose peers are not there.
+func agentOf(t *testing.T, more ...string) []string {
+	t.Helper()
+	return append([]string{"agent", "--node", "n1", "--data-dir", filepath.Join(t.TempDir(), "a"), "--peers", address(9), "--simulate-gpus", "2"}, more...)
+}
+
+// oneLineOf waits for a process's end and holds its exit code and its only line
+// against what is expected.
+func oneLineOf(t *testing.T, c *child, code int, says string) {
+	t.Helper()
+	if got := c.exit(t); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
+	}
+	if said := strings.Join(c.said(), "\n"); !strings.Contains(said, says) || strings.Count(said, "\n") > 0 {
+		t.Errorf("it said %q, want one line with %q", said, says)
+	}
+}
+
+func TestAgentCommandLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no folder":        {[]string{"agent", "--node", "n1", "--peers", address(9)}, exitUsage, "--data-dir"},
+		"no name":          {[]string{"agent", "--data-dir", "x", "--peers", address(9)}, exitUsage, "--node"},
+		"no peers":         {[]string{"agent", "--data-dir", "x", "--node", "n1"}, exitUsage, "--peers"},
+		"a distant peer":   {agentOf(t, "--peers", "10.0.0.1:10000"), exitUsage, "not encrypted"},
+		"an open address":  {agentOf(t, "--listen", "0.0.0.0:0"), exitUsage, "not encrypted"},
+		"no address":       {agentOf(t, "--listen", "here"), exitUsage, "--listen"},
+		"too many GPUs":    {agentOf(t, "--simulate-gpus", "65"), exitUsage, "--simulate-gpus"},
+		"an unknown level": {agentOf(t, "--log-level", "loud"), exitUsage, "loud"},
+		"real GPUs":        {agentOf(t, "--simulate-gpus", "0"), exitFailure, "NVML"},
+	} {
+		t.Run(name, func(t *testing.T) { oneLineOf(t, spawn(t, c.args...), c.code, c.says) })
+	}
+}
+
+// A folder has one agent at a time, and is another's after it.
+func TestAgentLocksItsFolder(t *testing.T) {
+	args := agentOf(t)
+	first := spawn(t, args...)
+	first.line(t, "agent started")
+	oneLineOf(t, spawn(t, args...), exitFailure, "another agent uses this data folder")
+	first.signal(t, syscall.SIGTERM)
+	if code := first.exit(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	spawn(t, args...).line(t, "agent started")
+}
+
+func TestAgentCannotListen(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	oneLineOf(t, spawn(t, agentOf(t, "--listen", l.Addr().String())...), exitFailure, "another process listens")
+}
+
+func TestAgentFolderIsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	oneLineOf(t, spawn(t, agentOf(t, "--data-dir", path)...), exitFailure, "cannot be used")
+}
