@@ -122,12 +122,12 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 }
 
 func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, uint64, error) {
-	if len(q.Samples) > 0 && len(q.Samples) <= maxSamples {
-		a.peer.Telemetry.Put(q.Node, q.Samples)
-	}
 	code, err := a.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq})
 	if err != nil {
 		return nil, 0, unsure(err)
+	}
+	if n := len(q.Samples); code == model.CodeOK && n > 0 && n <= maxSamples { // only of a node that there is
+		a.peer.Telemetry.Put(q.Node, q.Samples)
 	}
 	s := a.peer.Reader.State()
 	lease, _ := s.Leases.Get(q.Node)
@@ -166,7 +166,7 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	s, err := a.fresh(ctx, level)
 	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {
 		select {
-		case <-a.peer.Reader.Changed(topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
+		case <-a.wakes.changed(topics(model.TopicNode, model.TopicJob, model.TopicFleet), s.Index):
 		case <-wait.Done():
 		}
 		s, err = a.fresh(ctx, Default)

@@ -155,6 +155,36 @@ func TestAnAgentLeavesTails(t *testing.T) {
 	}
 }
 
+// What the leader's board has is told by followers, too; a tail that one peer was
+// given, all keep.
+func TestPeersShareWhatIsSoft(t *testing.T) {
+	d, other := newDay(t), newSite(t)
+	rank := d.assigned(t).Rank
+	sample := model.Sample{GPU: "GPU-1", Utilization: 60}
+	renew := &agentwire.Renew{Node: "n1", Incarnation: d.reg.Incarnation, Epoch: d.reg.Epoch, Seq: 1, Samples: []model.Sample{sample}}
+	if _, err := d.a.Renew(t.Context(), renew); err != nil {
+		t.Fatal(err)
+	}
+	d.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "r", APIAddress: strings.TrimPrefix(other.url, "http://"), Level: 1}})
+	})
+	other.with(func(c *statetest.Cluster) { *c = *d.cluster }) // it has applied the same log
+	l := d.leader
+	l.ID, l.Self, l.Address = "p0", false, strings.TrimPrefix(d.url, "http://")
+	other.lead(l)
+	var status wire.GPUStatus
+	other.do(http.MethodGet, "/gpu/status", "").into(&status)
+	if g := status.Nodes[0].GPUs[0]; g.UtilizationPercent != 60 {
+		t.Errorf("a follower tells %+v", g)
+	}
+	if err := d.a.Tail(t.Context(), &agentwire.Tail{Node: "n1", Rank: rank, Stdout: []byte("last words")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, found := other.api.peer.Tails.Get(rank); !found || string(got.Stdout) != "last words" {
+		t.Errorf("the other peer keeps %q", got.Stdout)
+	}
+}
+
 func TestAgentsThatSendNonsense(t *testing.T) {
 	s := newSite(t)
 	for _, path := range []string{

@@ -51,6 +51,7 @@ type API struct {
 	forward *forward.Forwarder
 	out     *http.Transport // to other peers and to agents
 	places  *places
+	wakes   *wakes
 	samples *mirror
 	meter   *meter
 	origins *http.CrossOriginProtection
@@ -66,7 +67,7 @@ func New(c Config) (*API, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &API{
-		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: newPlaces(), life: newLife(),
+		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: newPlaces(), wakes: newWakes(c.Peer.Reader), life: newLife(),
 		origins: http.NewCrossOriginProtection(),
 		out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,

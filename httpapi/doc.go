@@ -8,7 +8,7 @@
 //	around.go   what surrounds every handler: panics, deadlines, metrics
 //	problem.go  errors: one table from code to status
 //	strict.go   JSON that is read to the letter
-//	read.go     consistency, and waiting for changes
+//	read.go     consistency, and waiting for changes; wakes.go shares the waits
 //	submit.go   submissions; ask.go turns what a user asks into a command
 //	change.go   cancel, priority, and the orchestrator's switches
 //	queue.go    the queue and its statistics; order.go in which order it waits

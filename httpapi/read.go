@@ -92,19 +92,20 @@ func (a *API) read(ctx context.Context, q *Watch, set model.TopicSet, differs fu
 	return a.fresh(context.WithoutCancel(ctx), Default)
 }
 
-// await waits for a change that makes a difference.
+// await waits for a change that makes a difference, or for another past.
 func (a *API) await(ctx context.Context, first *state.State, set model.TopicSet, after uint64, differs func(was, is *state.State) bool) {
 	for {
 		select {
-		case <-a.peer.Reader.Changed(set, after):
+		case <-a.wakes.changed(set, after):
 		case <-ctx.Done():
 			return
 		}
 		s := a.peer.Reader.State()
-		if differs == nil || differs(first, &s) {
+		last := lastOf(&s, set)
+		if last > after && (differs == nil || differs(first, &s)) || s.Index < first.Index {
 			return
 		}
-		after = lastOf(&s, set)
+		after = max(after, last)
 	}
 }
 

@@ -85,6 +85,20 @@ func TestAReaderOfAJobWaitsForThatJob(t *testing.T) {
 	}
 }
 
+// Polls of a quiet cluster come and go, and leave one wait behind, not one each.
+func TestWaitsDoNotPileUp(t *testing.T) {
+	s := newSite(t)
+	r := s.submit(`{"command":"x"}`)
+	for range 20 {
+		s.do(http.MethodGet, "/queue?wait=1ms&index="+r.header.Get(wire.HeaderIndex), "").into(new(wire.Queue))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.waiting); n != 1 {
+		t.Errorf("%d waits are left", n)
+	}
+}
+
 // When the wait is over the answer is what there is.
 func TestAWaitEnds(t *testing.T) {
 	s := newSite(t)

@@ -175,10 +175,11 @@ func TestAFollowerPassesOn(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		return response(http.StatusConflict, "from p2: "+string(body), wire.HeaderIndex, "42", "Content-Type", "x/y", "Connection", "close"), nil
 	})
-	w, _ := b.ask("this", "Authorization", "Bearer t", wire.HeaderRequestID, "mine", "Connection", "keep-alive")
+	w, _ := b.ask("this", "Authorization", "Bearer t", wire.HeaderRequestID, "mine", "Connection", "keep-alive", "Origin", "http://p1:1")
 	r := b.wires.sent[0]
 	if r.URL.String() != "http://p2:1/queue/submit?x=%20y" || r.Header.Get("Authorization") != "Bearer t" ||
-		r.Header.Get(wire.HeaderForwarded) != "p1" || r.Header.Get(wire.HeaderRequestID) != "mine" || r.Header.Get("Connection") != "" {
+		r.Header.Get(wire.HeaderForwarded) != "p1" || r.Header.Get(wire.HeaderRequestID) != "mine" || r.Header.Get("Connection") != "" ||
+		r.Header.Get("Origin") != "" {
 		t.Errorf("sent %s %v", r.URL, r.Header)
 	}
 	if w.Code != http.StatusConflict || w.Body.String() != "from p2: this" || w.Header().Get("Content-Type") != "x/y" ||

@@ -156,6 +156,8 @@ func (t *try) there(until context.Context, leader Leader) (code string) {
 	}
 	copyHeader(out.Header, t.r.Header)
 	out.Header.Set(wire.HeaderForwarded, string(t.f.Self))
+	out.Header.Del("Origin") // it was compared with the name by which the client knows this peer, not the leader
+	out.Header.Del("Sec-Fetch-Site")
 	answer, err := t.f.Transport.RoundTrip(out)
 	if err != nil {
 		return fate(err)

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"sync"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// wakes shares one wait for changes among all who wait for the same topics. A wait
+// of the peer lasts until there is a change, however long ago the one who waited
+// has left: without this, polls of a quiet cluster would pile up.
+type wakes struct {
+	reader Reader
+
+	mu   sync.Mutex
+	open map[model.TopicSet]wake
+}
+
+type wake struct {
+	after uint64
+	ch    <-chan struct{}
+}
+
+func newWakes(r Reader) *wakes { return &wakes{reader: r, open: map[model.TopicSet]wake{}} }
+
+// changed returns a channel that is closed once one of the topics has changed after
+// the index; it may be closed somewhat earlier, so look and ask again.
+func (w *wakes) changed(set model.TopicSet, after uint64) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c, known := w.open[set]; known && c.after <= after {
+		select {
+		case <-c.ch:
+		default:
+			return c.ch
+		}
+	}
+	c := wake{after, w.reader.Changed(set, after)}
+	w.open[set] = c
+	return c.ch
+}
