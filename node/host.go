@@ -43,6 +43,21 @@ func OpenRun(j *journal.Journal, boot, dir string) (run runner.RunFolder, warnin
 	return run, warning, j.Put(runFile, run)
 }
 
+// CloseRun removes a run folder that nobody needs any more: no supervisor is left
+// that a later agent could adopt. What cannot be removed goes with the kernel.
+func CloseRun(run runner.RunFolder) {
+	statuses, err := filepath.Glob(filepath.Join(run.Path, "*.status"))
+	for _, path := range statuses {
+		s, readErr := run.Status(strings.TrimSuffix(filepath.Base(path), ".status"))
+		if readErr != nil || s.PID > 0 {
+			return
+		}
+	}
+	if err == nil {
+		_ = os.RemoveAll(run.Path)
+	}
+}
+
 func makeOwn(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

@@ -136,7 +136,10 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	defer ranks.Close()
+	defer func() {
+		ranks.Close()
+		node.CloseRun(run)
+	}()
 	return f.live(ctx, node.Config{
 		Self: f.self(l.Addr().String(), j, boot), Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
 	}, l)

@@ -12,7 +12,10 @@ import (
 // agentOf is a command line of an agent whose peers are not there.
 func agentOf(t *testing.T, more ...string) []string {
 	t.Helper()
-	return append([]string{"agent", "--node", "n1", "--data-dir", filepath.Join(t.TempDir(), "a"), "--peers", address(9), "--simulate-gpus", "2"}, more...)
+	return append([]string{
+		"agent", "--node", "n1", "--data-dir", filepath.Join(t.TempDir(), "a"), "--run-dir", t.TempDir(),
+		"--peers", address(9), "--simulate-gpus", "2",
+	}, more...)
 }
 
 // oneLineOf waits for a process's end and holds its exit code and its only line
