@@ -66,6 +66,23 @@ func TestAPositionBeyondAThousandIsEstimated(t *testing.T) {
 	}
 }
 
+// Held tasks stand where they would be tried.
+func TestHeldTasksKeepTheirPlace(t *testing.T) {
+	c := newCluster(t, "priority")
+	held := func(s *model.Spec) { s.Held = true }
+	for _, k := range []model.Class{model.ClassLow, model.ClassNormal, model.ClassHigh} {
+		c.submit(spec("amy", 1, 0, class(k), held), 1, 0)
+		c.submit(spec("amy", 1, 0, class(k)), 1, 0)
+	}
+	var got []model.TaskKey
+	for e := range sched.Order(&c.s, c.now, 0) {
+		got = append(got, e.Task)
+	}
+	if want := []model.JobID{5, 6, 3, 4, 1, 2}; !slices.Equal(jobs(got), want) {
+		t.Errorf("the order is %v, want %v", jobs(got), want)
+	}
+}
+
 func TestWhatDoesNotWaitHasNoPosition(t *testing.T) {
 	c := newCluster(t, "fcfs")
 	if got, exact := sched.Position(&c.s, c.now, model.TaskKey{Job: 7}); got != 0 || !exact {

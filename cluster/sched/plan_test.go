@@ -188,6 +188,12 @@ func TestGolden(t *testing.T) {
 			c.submit(spec("amy", 8, 0), 1, 0)
 			c.submit(spec("amy", 1, 0), 1, 0)
 		}, []string{"1: n3[0 1]", "2: n2[0 1]", "3: n1[0 1 2 3 4 5 6 7]", "4: n2[2]"}},
+		{"what is left of a node in this very pass", func(c *cluster) {
+			c.node("n1", 6, "H200")
+			c.node("n2", 8, "H200")
+			c.submit(spec("amy", 7, 0), 1, 0)
+			c.submit(spec("amy", 1, 0), 1, 0)
+		}, []string{"1: n2[0 1 2 3 4 5 6]", "2: n2[7]"}},
 	})
 }
 
