@@ -1,16 +1,11 @@
 package agent_test
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,11 +14,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
-	"github.com/berth-gpu/berth/node"
-	"github.com/berth-gpu/berth/node/fence"
-	"github.com/berth-gpu/berth/node/gpu/simgpu"
-	"github.com/berth-gpu/berth/node/journal"
-	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
@@ -42,95 +32,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// host is where an agent runs.
-type host struct {
-	dir, run string
-	name     model.NodeID
-	gpus     int
-	c        *cluster
-	ahead    atomic.Int64 // of the wall clock, in nanoseconds
-}
-
-func newHost(t testing.TB, c *cluster, name model.NodeID, gpus int) *host {
-	run, err := os.MkdirTemp("/dev/shm", "berth-test-*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &host{dir: t.TempDir(), run: run, name: name, gpus: gpus, c: c}
-	t.Cleanup(h.clear)
-	return h
-}
-
-// clear ends what a test has left running.
-func (h *host) clear() {
-	paths, _ := filepath.Glob(filepath.Join(h.run, "*", "*.status"))
-	for _, path := range paths {
-		var s runner.Status
-		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &s) == nil && s.PID > 0 {
-			_ = syscall.Kill(s.PID, syscall.SIGKILL)
-			if s.Session > 0 {
-				_ = syscall.Kill(-s.Session, syscall.SIGKILL)
-			}
-		}
-	}
-	_ = os.RemoveAll(h.run)
-}
-
-// now reads the host's clocks, as they are bent.
-func (h *host) now() fence.Reading {
-	r := process.Now()
-	r.Real = r.Real.Add(time.Duration(h.ahead.Load()))
-	return r
-}
-
-// start runs an agent until the returned function is called.
-func (h *host) start(t testing.TB) (stop func()) {
-	t.Helper()
-	j, err := journal.Open(h.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	boot, err := process.BootID()
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpus, err := simgpu.Open(filepath.Join(h.dir, "gpus.json"), h.gpus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, warning, err := node.OpenRun(j, boot, h.run)
-	if err != nil || warning != "" {
-		t.Fatal(err, warning)
-	}
-	ranks, err := process.New(process.Options{Run: run, Program: []string{"/proc/self/exe", "supervise"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := node.New(node.Config{
-		Self:    node.Self{Node: h.name, Machine: "m-" + string(h.name), Boot: boot, Address: "127.0.0.1:9", Version: "test"},
-		Journal: j, Run: run, Runner: ranks, GPUs: gpus, Cluster: h.c, Clock: h.now,
-		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		ranks.Close()
-		_ = j.Close()
-	}
-	t.Cleanup(stop)
-	return stop
-}
-
 func TestAJobRuns(t *testing.T) {
 	c := newCluster(t)
 	newHost(t, c, "n1", 2).start(t)
@@ -141,69 +42,6 @@ func TestAJobRuns(t *testing.T) {
 	}
 	c.free(t, 2)
 }
-
-// attempt waits for the end of an attempt and returns its only rank.
-func (c *cluster) attempt(t testing.TB, key model.AttemptKey) model.Rank {
-	t.Helper()
-	var rank model.Rank
-	c.until(t, "the end of attempt "+key.String(), func(s *statetest.Cluster) bool {
-		rank, _ = s.State.Ranks.Get(key.Rank(0))
-		return rank.Phase.Ended()
-	})
-	return rank
-}
-
-// supervisor finds the supervisor of a rank and the first process of its job.
-func (h *host) supervisor(t testing.TB, key model.AttemptKey) (pid, session int) {
-	t.Helper()
-	s := h.status(t, key)
-	return s.PID, s.Session
-}
-
-func (h *host) status(t testing.TB, key model.AttemptKey) runner.Status {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(h.run, "*", "*-"+strings.NewReplacer("#", "-", ".", "-").Replace(fmt.Sprintf("%d-%d-%d-r0", key.Job, key.Task, key.N))+".status"))
-	if err != nil || len(paths) != 1 {
-		t.Fatal(paths, err)
-	}
-	data, err := os.ReadFile(paths[0])
-	var s runner.Status
-	if err := errors.Join(err, json.Unmarshal(data, &s)); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// holds looks again and again until a condition holds.
-func holds(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
-}
-
-// appears waits for a file.
-func appears(t testing.TB, path string) {
-	t.Helper()
-	holds(t, path, func() bool { _, err := os.Stat(path); return err == nil })
-}
-
-// gone waits until a process is no more.
-func gone(t testing.TB, pid int) {
-	t.Helper()
-	holds(t, fmt.Sprintf("the end of process %d", pid), func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return err != nil || strings.Contains(string(stat), ") Z ")
-	})
-}
-
-func sleeper(b *command.Submit) { b.Spec.Command = "sleep 600" }
 
 // What a job is made of reaches it: script, environment, arguments.
 func TestScriptAndEnvironment(t *testing.T) {
