@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -27,7 +26,6 @@ const defaultAddress = "127.0.0.1:10000"
 type connection struct {
 	addresses []string
 	output    string
-	timeout   time.Duration
 }
 
 // bind adds the flags of every command that speaks to a cluster.

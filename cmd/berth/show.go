@@ -142,7 +142,7 @@ func (s *sheet) timeline(d *wire.Detail) {
 		}
 		t.Add(table.Clock(e.At, now), e.Event, attempt, e.Actor, strings.TrimSpace(e.Reason+" "+e.Detail))
 	}
-	s.WriteString(t.String())
+	fmt.Fprint(s, t)
 }
 
 func (s *sheet) attempts(d *wire.Detail) {
@@ -157,7 +157,7 @@ func (s *sheet) attempts(d *wire.Detail) {
 				table.Seconds(r.RunSeconds), exitText(r))
 		}
 	}
-	s.WriteString(t.String())
+	fmt.Fprint(s, t)
 }
 
 func indexes(gpus []wire.GPURef) string {
@@ -204,7 +204,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 		for _, a := range e.Ahead {
 			t.Add(a.JobID, table.Short(a.Name, 28), a.User, className(a.Priority), strconv.FormatInt(a.GPUs, 10))
 		}
-		s.WriteString(t.String())
+		fmt.Fprint(s, t)
 	}
 	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return u.Message }))
 	_, err := io.WriteString(w, s.String())

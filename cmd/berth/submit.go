@@ -29,21 +29,40 @@ line, which overrules them. The script is sent along as it is.`
 // submission is what the flags of submit say.
 type submission struct {
 	connection
+	sizes
+	times
+	labels
+	life
 
-	gpus, gpuMemory, memory      string
-	nodes, perNode, cpus         int64
-	limit, estimate              string
-	name, project, user, runID   string
-	priority, array              string
-	retries                      int64
-	preemptible, hold            bool
-	onLost, signal               string
-	grace, contact               string
-	checkpoint, checkpointGrace  string
-	env                          []string
-	workdir, key                 string
-	parsable, wait, follow, args bool
+	env     []string
+	workdir string
+	key     string
+	after   aftermath
 }
+
+// sizes say what a job needs.
+type sizes struct {
+	gpus, gpuMemory, memory, array string
+	nodes, perNode, cpus           int64
+}
+
+// times are durations as a user writes them; empty: not given.
+type times struct{ limit, estimate, grace, contact, checkpointGrace string }
+
+// labels say whose job it is and what for.
+type labels struct{ name, project, user, runID, priority string }
+
+// life says what becomes of a job in trouble.
+type life struct {
+	retries           int64
+	preemptible, hold bool
+	onLost            string
+	signal            string
+	checkpoint        string
+}
+
+// aftermath says what submit does once the job is queued.
+type aftermath struct{ parsable, wait, follow bool }
 
 func newSubmit() *cobra.Command {
 	s := &submission{}
@@ -59,9 +78,9 @@ func newSubmit() *cobra.Command {
 	s.bindLife(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.key, "idempotency-key", "", "`id` under which the same submission may be sent again without a second job")
-	f.BoolVar(&s.parsable, "parsable", false, "print the job's id and nothing else")
-	f.BoolVarP(&s.wait, "wait", "W", false, "wait for the job's end and exit with its exit code")
-	f.BoolVarP(&s.follow, "follow", "f", false, "show the job's output until its end, and exit with its exit code")
+	f.BoolVar(&s.after.parsable, "parsable", false, "print the job's id and nothing else")
+	f.BoolVarP(&s.after.wait, "wait", "W", false, "wait for the job's end and exit with its exit code")
+	f.BoolVarP(&s.after.follow, "follow", "f", false, "show the job's output until its end, and exit with its exit code")
 	return cmd
 }
 
@@ -115,7 +134,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if s.follow { // standard output is the job's
+	if s.after.follow { // standard output is the job's
 		out = cmd.ErrOrStderr()
 	}
 	if err := s.report(out, answer); err != nil {
@@ -126,7 +145,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 
 // report says what came of it.
 func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
-	if s.parsable {
+	if s.after.parsable {
 		_, err := fmt.Fprintln(w, answer.JobID)
 		return err
 	}
@@ -145,12 +164,12 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 
 // stay follows or awaits the job, if that was asked for.
 func (s *submission) stay(cmd *cobra.Command, api *client.Client, id string) error {
-	if s.follow {
+	if s.after.follow {
 		if err := followJob(cmd.Context(), api, id, bothStreams(cmd)); err != nil {
 			return err
 		}
 	}
-	if !s.wait && !s.follow {
+	if !s.after.wait && !s.after.follow {
 		return nil
 	}
 	job, err := awaitEnd(cmd.Context(), api, id)

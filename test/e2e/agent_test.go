@@ -12,7 +12,7 @@ import (
 )
 
 // supervisors lists the processes that look after ranks of this cluster.
-func (c *cluster) supervisors() (out []int) {
+func supervisors(c *cluster) (out []int) {
 	for _, pid := range allProcesses(c.t) {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		words := bytes.Split(line, []byte{0})
@@ -71,11 +71,11 @@ func TestAJobEndsWhileItsAgentIsDown(t *testing.T) {
 	id := c.submit(marked(marks, "1", 7))
 	c.running(id)
 	c.shoot("node1")
-	c.until("the job's processes are gone", func() bool { return len(c.supervisors()) == 0 })
+	c.until("the job's processes are gone", func() bool { return len(supervisors(c)) == 0 })
 	if d := c.job(id); !d.EndedAt.IsZero() {
 		t.Fatalf("job ended as %s before its agent could say so", d.State)
 	}
-	c.resume("node1")
+	resume(c, "node1")
 	d := c.ended(id)
 	if d.State != "failed" || d.ExitCode == nil || *d.ExitCode != 7 {
 		t.Errorf("job is %s with exit code %v, want failed with 7", d.State, d.ExitCode)
@@ -84,10 +84,10 @@ func TestAJobEndsWhileItsAgentIsDown(t *testing.T) {
 }
 
 // resume starts an agent by its own command line, as a service manager would.
-func (c *cluster) resume(name string) {
+func resume(c *cluster, name string) {
 	c.t.Helper()
 	m := c.member(name)
-	c.spawn("agent", "--node", name, "--data-dir", filepath.Join(c.dir, name), "--listen", m.Address,
+	spawn(c, "agent", "--node", name, "--data-dir", filepath.Join(c.dir, name), "--listen", m.Address,
 		"--peers", strings.Join(c.addresses(), ","), "--simulate-gpus", "2")
 }
 
@@ -103,7 +103,7 @@ func TestASupervisorDies(t *testing.T) {
 			id := c.submit(job)
 			c.running(id)
 			c.until("the job has begun", func() bool { return len(processesOf(t, marks)) > 0 })
-			for _, pid := range c.supervisors() {
+			for _, pid := range supervisors(c) {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}

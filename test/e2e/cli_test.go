@@ -58,70 +58,79 @@ func has(t *testing.T, out string, texts ...string) {
 // The commands as a user meets them, on one cluster.
 func TestTheCommandLine(t *testing.T) {
 	c := start(t, "--nodes", "1", "--gpus", "2")
-	t.Run("submit and follow", func(t *testing.T) {
-		s := c.berth("submit", "-f", "-J", "hello", "--", "sh", "-c", `echo "gpus $CUDA_VISIBLE_DEVICES"; echo oops >&2; exit 3`)
-		has(t, s.err, "Submitted job ", "oops\n")
-		has(t, s.out, "gpus 0\n")
-		if s.code != 3 {
-			t.Errorf("exit code %d, want the job's 3: %s", s.code, s.err)
+	for name, try := range map[string]func(*testing.T, *cluster){
+		"submit and follow": followAJob, "a script with options": submitAScript, "waiting": waitExplainCancel,
+		"the fleet": showTheFleet, "exit codes": exitCodes,
+	} {
+		t.Run(name, func(t *testing.T) { try(t, c) })
+	}
+}
+
+func followAJob(t *testing.T, c *cluster) {
+	s := c.berth("submit", "-f", "-J", "hello", "--", "sh", "-c", `echo "gpus $CUDA_VISIBLE_DEVICES"; echo oops >&2; exit 3`)
+	has(t, s.err, "Submitted job ", "oops\n")
+	has(t, s.out, "gpus 0\n")
+	if s.code != 3 {
+		t.Errorf("exit code %d, want the job's 3: %s", s.code, s.err)
+	}
+	if s := c.berth("submit", "--wait", "--parsable", "--", "true"); s.code != 0 || len(strings.Fields(s.out)) != 1 {
+		t.Errorf("exit code %d, said %q", s.code, s.out)
+	}
+}
+
+func submitAScript(t *testing.T, c *cluster) {
+	script := filepath.Join(t.TempDir(), "train.sh")
+	text := "#!/bin/sh\n#BERTH --gpus 2 --priority high\n#SBATCH --job-name=llama --mail-type=END\necho \"$# $1\"\n"
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := c.berth("submit", "--wait", "-o", "json", script, "a b")
+	var answer struct {
+		JobID string `json:"job_id"`
+	}
+	if err := json.Unmarshal([]byte(s.out), &answer); err != nil || s.code != 0 {
+		t.Fatalf("exit code %d, %v: %s%s", s.code, err, s.out, s.err)
+	}
+	has(t, s.err, "mail-type")
+	has(t, c.ok("show", answer.JobID), "llama", "high", "completed", "Timeline", "Attempts")
+	has(t, c.ok("logs", answer.JobID), "1 a b\n")
+}
+
+func waitExplainCancel(t *testing.T, c *cluster) {
+	first := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "2", "--", "sleep", "600"))
+	c.running(first)
+	second := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "1", "-J", "waits", "--", "true"))
+	has(t, c.ok("queue"), "ID", "waits", "running", "queued", "node1:0-1")
+	has(t, c.ok("explain", second), "What keeps it", "job "+first)
+	has(t, c.ok("queue", "-o", "yaml"), "queued:")
+	has(t, c.ok("cancel", first, second), "Canceled 2 of 2 jobs")
+	c.ended(first)
+}
+
+func showTheFleet(t *testing.T, c *cluster) {
+	has(t, c.ok("nodes"), "node1", "up", "H100")
+	has(t, c.ok("nodes", "--gpus"), "node1", "H100")
+	has(t, c.ok("peers"), "leader", "follower", "p3")
+	has(t, c.ok("version"), "berth ")
+	has(t, c.ok("completion", "bash"), "berth")
+}
+
+func exitCodes(t *testing.T, c *cluster) {
+	for _, x := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"show", "4711"}, 3, "4711"},
+		{[]string{"submit"}, 2, "nothing to run"},
+		{[]string{"queue", "-o", "xml"}, 2, "xml"},
+		{[]string{"submit", "-g", "17", "--", "true"}, 1, "17"},
+		{[]string{"submit", "-g", "0", "--", "true"}, 1, "gpu"},
+		{[]string{"queue", "--address", "127.0.0.1:1"}, 5, "127.0.0.1:1"},
+	} {
+		s := c.berth(x.args...)
+		if s.code != x.code || !strings.Contains(s.err, x.says) || strings.Count(s.err, "\n") != 1 {
+			t.Errorf("berth %s: exit code %d, want %d; said %q, want one line with %q", strings.Join(x.args, " "), s.code, x.code, s.err, x.says)
 		}
-	})
-	t.Run("wait", func(t *testing.T) {
-		if s := c.berth("submit", "--wait", "--parsable", "--", "true"); s.code != 0 || len(strings.Fields(s.out)) != 1 {
-			t.Errorf("exit code %d, said %q", s.code, s.out)
-		}
-	})
-	t.Run("a script with options", func(t *testing.T) {
-		script := filepath.Join(t.TempDir(), "train.sh")
-		text := "#!/bin/sh\n#BERTH --gpus 2 --priority high\n#SBATCH --job-name=llama --mail-type=END\necho \"$# $1\"\n"
-		if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s := c.berth("submit", "--wait", "-o", "json", script, "a b")
-		var answer struct {
-			JobID string `json:"job_id"`
-		}
-		if err := json.Unmarshal([]byte(s.out), &answer); err != nil || s.code != 0 {
-			t.Fatalf("exit code %d, %v: %s%s", s.code, err, s.out, s.err)
-		}
-		has(t, s.err, "mail-type")
-		has(t, c.ok("show", answer.JobID), "llama", "high", "completed", "Timeline", "Attempts")
-		has(t, c.ok("logs", answer.JobID), "1 a b\n")
-	})
-	t.Run("waiting, explained and canceled", func(t *testing.T) {
-		first := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "2", "--", "sleep", "600"))
-		c.running(first)
-		second := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "1", "-J", "waits", "--", "true"))
-		has(t, c.ok("queue"), "ID", "waits", "running", "queued", "node1:0-1")
-		has(t, c.ok("explain", second), "What keeps it", "job "+first)
-		has(t, c.ok("queue", "-o", "yaml"), "queued:")
-		has(t, c.ok("cancel", first, second), "Canceled 2 of 2 jobs")
-		c.ended(first)
-	})
-	t.Run("the fleet", func(t *testing.T) {
-		has(t, c.ok("nodes"), "node1", "up", "H100")
-		has(t, c.ok("nodes", "--gpus"), "node1", "free")
-		has(t, c.ok("peers"), "leader", "follower", "p3")
-		has(t, c.ok("version"), "berth ")
-		has(t, c.ok("completion", "bash"), "berth")
-	})
-	t.Run("exit codes", func(t *testing.T) {
-		for _, x := range []struct {
-			args []string
-			code int
-			says string
-		}{
-			{[]string{"show", "4711"}, 3, "4711"},
-			{[]string{"submit"}, 2, "nothing to run"},
-			{[]string{"queue", "-o", "xml"}, 2, "xml"},
-			{[]string{"submit", "-g", "17", "--", "true"}, 1, "17"},
-			{[]string{"submit", "-g", "0", "--", "true"}, 1, "gpu"},
-			{[]string{"queue", "--address", "127.0.0.1:1"}, 5, "127.0.0.1:1"},
-		} {
-			s := c.berth(x.args...)
-			if s.code != x.code || !strings.Contains(s.err, x.says) || strings.Count(s.err, "\n") != 1 {
-				t.Errorf("berth %s: exit code %d, want %d; said %q, want one line with %q", strings.Join(x.args, " "), s.code, x.code, s.err, x.says)
-			}
-		}
-	})
+	}
 }

@@ -34,6 +34,21 @@ func ask(t *testing.T, method, url, body string) (int, map[string]any) {
 	return answer.StatusCode, fields
 }
 
+// yes says that a field is there and true.
+func yes(fields map[string]any, name string) bool {
+	v, is := fields[name].(bool)
+	return is && v
+}
+
+// listed is the length of a field's list; -1 if it is none.
+func listed(fields map[string]any, name string) int {
+	v, is := fields[name].([]any)
+	if !is {
+		return -1
+	}
+	return len(v)
+}
+
 // The owner's documented requests, as curl sends them, to a peer that does not lead.
 func TestTheDocumentedRequestsAgainstAFollower(t *testing.T) {
 	c := start(t)
@@ -48,7 +63,7 @@ func TestTheDocumentedRequestsAgainstAFollower(t *testing.T) {
 		`{"run_id": "experiment-1", "user": "researcher", "command": "sleep 600", "gpu_count": 4, "priority": 3}`)
 	job, _ := got["job"].(map[string]any)
 	id, _ := got["job_id"].(string)
-	if status != http.StatusOK || got["success"] != true || id == "" || job["id"] != id || job["run_id"] != "experiment-1" ||
+	if status != http.StatusOK || !yes(got, "success") || id == "" || job["id"] != id || job["run_id"] != "experiment-1" ||
 		job["gpu_count"] != 4.0 || job["priority"] != 3.0 {
 		t.Errorf("submit: %d %v", status, got)
 	}
@@ -56,7 +71,7 @@ func TestTheDocumentedRequestsAgainstAFollower(t *testing.T) {
 		t.Errorf("submit has no queue_position: %v", got)
 	}
 	c.running(id)
-	if status, got = ask(t, http.MethodGet, base+"/queue", ""); status != http.StatusOK || len(got["running"].([]any)) != 1 || got["queued"] == nil {
+	if status, got = ask(t, http.MethodGet, base+"/queue", ""); status != http.StatusOK || listed(got, "running") != 1 || got["queued"] == nil {
 		t.Errorf("queue: %d %v", status, got)
 	}
 	status, got = ask(t, http.MethodGet, base+"/gpu/status", "")
@@ -64,20 +79,20 @@ func TestTheDocumentedRequestsAgainstAFollower(t *testing.T) {
 	if status != http.StatusOK || sum["available_gpus"] != 12.0 || sum["utilization_percent"] != 25.0 {
 		t.Errorf("gpu status: %d %v", status, sum)
 	}
-	if status, got = ask(t, http.MethodPatch, base+"/queue/"+id+"/priority", `{"priority": 4}`); status != http.StatusOK || got["success"] != true {
+	if status, got = ask(t, http.MethodPatch, base+"/queue/"+id+"/priority", `{"priority": 4}`); status != http.StatusOK || !yes(got, "success") {
 		t.Errorf("priority: %d %v", status, got)
 	}
 	status, got = ask(t, http.MethodGet, base+"/orchestrator/status", "")
 	resources, _ := got["resource_summary"].(map[string]any)
-	if status != http.StatusOK || got["running"] != true || resources["total_gpus"] != 16.0 || resources["allocated_gpus"] != 4.0 {
+	if status != http.StatusOK || !yes(got, "running") || resources["total_gpus"] != 16.0 || resources["allocated_gpus"] != 4.0 {
 		t.Errorf("orchestrator: %d %v", status, got)
 	}
 	for _, path := range []string{"/orchestrator/stop", "/orchestrator/start"} {
-		if status, got = ask(t, http.MethodPost, base+path, ""); status != http.StatusOK || got["success"] != true {
+		if status, got = ask(t, http.MethodPost, base+path, ""); status != http.StatusOK || !yes(got, "success") {
 			t.Errorf("%s: %d %v", path, status, got)
 		}
 	}
-	if status, got = ask(t, http.MethodDelete, base+"/queue/"+id, ""); status != http.StatusOK || got["success"] != true {
+	if status, got = ask(t, http.MethodDelete, base+"/queue/"+id, ""); status != http.StatusOK || !yes(got, "success") {
 		t.Errorf("cancel: %d %v", status, got)
 	}
 	c.ended(id)

@@ -78,7 +78,7 @@ func start(t *testing.T, args ...string) *cluster {
 	t.Cleanup(func() {
 		c.down()
 		if t.Failed() {
-			c.showLogs()
+			showLogs(c)
 		}
 	})
 	return c
@@ -298,7 +298,7 @@ func (c *cluster) running(id string) (d *wire.Detail) {
 	return d
 }
 
-func (c *cluster) showLogs() {
+func showLogs(c *cluster) {
 	for _, m := range c.members() {
 		data, _ := os.ReadFile(m.Log)
 		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
@@ -309,7 +309,7 @@ func (c *cluster) showLogs() {
 func wireSeconds(n int) wire.Duration { return wire.Duration(time.Duration(n) * time.Second) }
 
 // spawn runs the program until the test's end.
-func (c *cluster) spawn(args ...string) {
+func spawn(c *cluster, args ...string) {
 	c.t.Helper()
 	cmd := exec.Command(program(), args...) //nolint:gosec // the program under test
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -170,23 +170,23 @@ func (d *demo) cancelOne(ctx context.Context) error {
 
 // killLeader kills the leader, and submits what is left of the jobs at once.
 func (d *demo) killLeader(ctx context.Context, rest []*job) error {
-	d.verdict.killed = d.cluster.Leader(ctx)
-	if err := d.cluster.Kill(d.verdict.killed); err != nil {
+	d.verdict.failover.killed = d.cluster.Leader(ctx)
+	if err := d.cluster.Kill(d.verdict.failover.killed); err != nil {
 		return err
 	}
-	d.view.tell("kill -9 of %s, the leader; %d more jobs come right now", d.verdict.killed, len(rest))
+	d.view.tell("kill -9 of %s, the leader; %d more jobs come right now", d.verdict.failover.killed, len(rest))
 	died := time.Now()
 	for i, j := range rest {
 		if err := d.submit(ctx, j); err != nil {
 			return err
 		}
 		if i == 0 {
-			d.verdict.failover = time.Since(died)
+			d.verdict.failover.took = time.Since(died)
 		}
 	}
-	d.verdict.duringFailover = len(rest)
-	d.verdict.successor = d.cluster.Leader(ctx)
-	d.view.tell("%s leads after %d ms; all %d submissions are acknowledged", d.verdict.successor, d.verdict.failover.Milliseconds(), len(rest))
+	d.verdict.failover.meanwhile = len(rest)
+	d.verdict.failover.successor = d.cluster.Leader(ctx)
+	d.view.tell("%s leads after %d ms; all %d submissions are acknowledged", d.verdict.failover.successor, d.verdict.failover.took.Milliseconds(), len(rest))
 	return nil
 }
 

@@ -16,14 +16,23 @@ import (
 
 // verdict is what the demo has found, and what of it should not be.
 type verdict struct {
-	submitted, completed, failed, canceled, retried int
-	lost, twice                                     int
-	killed, successor                               string
-	failover                                        time.Duration
-	duringFailover                                  int
-	utilization                                     float64 // of all GPUs, from the first start to the last end
-	busy                                            time.Duration
-	faults                                          []string
+	ends     ends
+	lost     int
+	twice    int
+	failover failover
+	share    float64 // of all GPUs' time in use, in percent, from the first start to the last end
+	busy     time.Duration
+	faults   []string
+}
+
+// ends counts jobs by what became of them.
+type ends struct{ submitted, completed, failed, canceled, retried int }
+
+// failover is what came of the leader's death.
+type failover struct {
+	killed, successor string
+	took              time.Duration
+	meanwhile         int // jobs that were submitted while nobody led
 }
 
 func (v *verdict) blame(format string, args ...any) {
@@ -40,7 +49,7 @@ func judge(ctx context.Context, api *client.Client, jobs []*job, marks string, g
 	var uses []use
 	known := map[run]bool{}
 	for _, j := range jobs {
-		v.submitted++
+		v.ends.submitted++
 		detail, _, err := api.Job(ctx, j.id, client.JobQuery{})
 		if err != nil {
 			v.lost++
@@ -76,14 +85,14 @@ func (v *verdict) state(j *job, d *wire.Detail) {
 	}
 	switch d.State {
 	case model.TaskCompleted.String():
-		v.completed++
+		v.ends.completed++
 	case model.TaskFailed.String():
-		v.failed++
+		v.ends.failed++
 	case model.TaskCanceled.String():
-		v.canceled++
+		v.ends.canceled++
 	}
 	if d.Retries > 0 {
-		v.retried++
+		v.ends.retried++
 	}
 	if d.State != want.String() {
 		v.blame("job %s (%s) is %s (%s), and should be %s", j.id, j.name, d.State, d.Reason, want)
@@ -164,7 +173,7 @@ func (v *verdict) use(uses []use, gpus int) {
 		total += u.span.end.Sub(u.span.begin)
 	}
 	v.busy = last.Sub(first)
-	v.utilization = 100 * float64(total) / (float64(gpus) * float64(v.busy))
+	v.share = 100 * float64(total) / (float64(gpus) * float64(v.busy))
 }
 
 // print shows the summary.
@@ -172,14 +181,14 @@ func (v *verdict) print(w io.Writer) {
 	t := table.New("RESULT", ">", "")
 	add := func(name, value, note string) { t.Add(name, value, note) }
 	count := func(name string, n int, note string) { add(name, fmt.Sprint(n), note) }
-	count("jobs submitted", v.submitted, fmt.Sprintf("%d of them while nobody led", v.duringFailover))
-	count("completed", v.completed, "")
-	count("failed as meant", v.failed, "exit code 7, no retry allowed")
-	count("canceled as meant", v.canceled, "by its user, while it ran")
-	count("retried", v.retried, "failed once, queued again, completed")
+	count("jobs submitted", v.ends.submitted, fmt.Sprintf("%d of them while nobody led", v.failover.meanwhile))
+	count("completed", v.ends.completed, "")
+	count("failed as meant", v.ends.failed, "exit code 7, no retry allowed")
+	count("canceled as meant", v.ends.canceled, "by its user, while it ran")
+	count("retried", v.ends.retried, "failed once, queued again, completed")
 	count("lost", v.lost, "acknowledged and gone, or ended without having run")
 	count("run twice", v.twice, "by the marks that the jobs' processes left")
-	add("failover", table.About(v.failover), fmt.Sprintf("kill -9 of %s to the next accepted submission; %s leads", v.killed, v.successor))
-	add("GPU utilization", fmt.Sprintf("%.0f %%", v.utilization), "of all GPUs, over "+table.About(v.busy)+" of work")
+	add("failover", table.About(v.failover.took), fmt.Sprintf("kill -9 of %s to the next accepted submission; %s leads", v.failover.killed, v.failover.successor))
+	add("GPU utilization", fmt.Sprintf("%.0f %%", v.share), "of all GPUs, over "+table.About(v.busy)+" of work")
 	_, _ = t.WriteTo(w)
 }

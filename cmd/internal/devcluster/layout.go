@@ -124,13 +124,9 @@ func (p *ports) any() (string, error) {
 // from is the first address for the first member, and the next free port for
 // each further one.
 func (p *ports) from(first string, i int) (string, error) {
-	host, port, err := net.SplitHostPort(first)
+	host, _, err := net.SplitHostPort(first)
 	if err != nil {
 		return "", fmt.Errorf("%q is not host:port", first)
-	}
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		return "", fmt.Errorf("%q is not host:port with a number", first)
 	}
 	if i == 0 {
 		l, err := net.Listen("tcp", first)
@@ -141,7 +137,7 @@ func (p *ports) from(first string, i int) (string, error) {
 		p.last = listenerPort(l)
 		return net.JoinHostPort(host, strconv.Itoa(p.last)), nil
 	}
-	for n = p.last + 1; n < 1<<16; n++ {
+	for n := p.last + 1; n < 1<<16; n++ {
 		address := net.JoinHostPort(host, strconv.Itoa(n))
 		if l, err := net.Listen("tcp", address); err == nil {
 			p.held, p.last = append(p.held, l), n
