@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -122,8 +123,11 @@ func (s *supervisor) finish(exit model.Exit) error {
 		s.empty()
 	}
 	drained := s.drain()
-	for s.folder.SetExit(exit) != nil { // a full disk: the end is not to be lost
-		s.pause()
+	for err := s.folder.SetExit(exit); err != nil; err = s.folder.SetExit(exit) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return err // the folder was removed: there is nobody to tell
+		}
+		s.pause() // a full disk: the end is not to be lost
 	}
 	err := errors.Join(s.tell(model.RankExited), s.folder.SyncExit())
 	s.ending.clean = drained && err == nil

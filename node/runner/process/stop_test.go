@@ -243,3 +243,17 @@ func TestOutputFlows(t *testing.T) {
 		t.Errorf("stderr: %q", out)
 	}
 }
+
+// A supervisor whose folder was removed ends its rank as it should, and then itself.
+func TestFolderRemoved(t *testing.T) {
+	k := newBench(t).rank("sleep 600", plain).start()
+	s := k.phase(model.RankRunning)
+	if err := os.RemoveAll(k.f.Path()); err != nil {
+		t.Fatal(err)
+	}
+	k.order(runner.Orders{Run: true, Kill: true})
+	k.gone()
+	if e, ok := look(s.Session); ok && !e.gone() {
+		t.Error("the job lives")
+	}
+}
