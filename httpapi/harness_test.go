@@ -132,7 +132,7 @@ func (p *one) Leader() (forward.Leader, context.Context) {
 	return p.leader, p.until
 }
 
-func (p *one) CatchUp(context.Context, uint64) {}
+func (p *one) Saw(uint64) {}
 
 func (p *one) Standing() Standing {
 	s := p.State()

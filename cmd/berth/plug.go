@@ -79,12 +79,8 @@ func (p *plug) Leader() (forward.Leader, context.Context) {
 	return v.leader, v.until
 }
 
-// CatchUp waits until the state has reached the index.
-func (p *plug) CatchUp(ctx context.Context, index uint64) {
-	p.peer.Saw(index)
-	// Should it fail, later reads wait in its place.
-	_, _ = p.peer.Read(ctx, cluster.Stale, index)
-}
+// Saw has later reads be at least as new as the index.
+func (p *plug) Saw(index uint64) { p.peer.Saw(index) }
 
 // Standing is how the peer stands.
 func (p *plug) Standing() httpapi.Standing {

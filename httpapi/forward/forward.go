@@ -34,21 +34,21 @@ type Leader struct {
 type Members interface {
 	// Leader is who leads; the context ends when that may have changed.
 	Leader() (Leader, context.Context)
-	// CatchUp returns once this peer's state has reached the index, and has later
-	// reads be at least as new; or when the context ends.
-	CatchUp(ctx context.Context, index uint64)
+	// Saw has later reads of this peer be at least as new as the index. It does
+	// not wait: a follower learns of a commit with the leader's next message, and
+	// who has written would wait for that although they may never read.
+	Saw(index uint64)
 }
 
 // Bounds of a write.
 const (
-	Patience     = 3 * time.Second       // for all tries together
-	catchUpLimit = time.Second           // for this peer's own state to reach the answer's
-	bodyLimit    = 10 * time.Second      // for a request's body to arrive
-	pauseFirst   = 10 * time.Millisecond // between two tries with one leader
-	pauseMost    = 200 * time.Millisecond
-	maxAnswer    = 4 << 20   // bytes of a leader's answer
-	maxHeld      = 256 << 20 // bytes of requests that are kept at once
-	heldEach     = 4 << 10   // that each counts for, beside its body
+	Patience   = 3 * time.Second       // for all tries together
+	bodyLimit  = 10 * time.Second      // for a request's body to arrive
+	pauseFirst = 10 * time.Millisecond // between two tries with one leader
+	pauseMost  = 200 * time.Millisecond
+	maxAnswer  = 4 << 20   // bytes of a leader's answer
+	maxHeld    = 256 << 20 // bytes of requests that are kept at once
+	heldEach   = 4 << 10   // that each counts for, beside its body
 )
 
 // Config says who forwards, and by what means.

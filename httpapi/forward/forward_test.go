@@ -46,7 +46,7 @@ func (m *members) Leader() (Leader, context.Context) {
 	return m.leader, m.until
 }
 
-func (m *members) CatchUp(_ context.Context, index uint64) {
+func (m *members) Saw(index uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.caught = index

@@ -182,13 +182,10 @@ func fate(err error) (code string) {
 	return wire.CodeOutcomeUnknown
 }
 
-// pass answers with what the leader has answered, once this peer knows of what
-// was done.
+// pass answers with what the leader has answered.
 func (t *try) pass(answer *http.Response, data []byte) {
 	if index, err := strconv.ParseUint(answer.Header.Get(wire.HeaderIndex), 10, 64); err == nil && index > 0 {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.r.Context()), catchUpLimit)
-		t.f.Members.CatchUp(ctx, index)
-		cancel()
+		t.f.Members.Saw(index)
 	}
 	copyHeader(t.w.Header(), answer.Header)
 	t.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
