@@ -160,6 +160,9 @@ func (c *caller) round(ctx context.Context, q *request) (*http.Response, error) 
 			return answer, nil
 		}
 		problem, refused := errors.AsType[*wire.Problem](err)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			c.passOver(q.kind, peer) // it has had all the caller's time
+		}
 		if ctx.Err() != nil || refused && problem.Status != http.StatusServiceUnavailable {
 			return nil, err
 		}

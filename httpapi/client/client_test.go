@@ -352,6 +352,37 @@ func TestARenewalIsSentOnce(t *testing.T) {
 	}
 }
 
+// A peer that is silent is passed over once the caller's own time is up, too; one
+// that was left because the caller thought better of it is not.
+func TestASilentPeerIsPassedOver(t *testing.T) {
+	let := make(chan struct{})
+	t.Cleanup(func() { close(let) })
+	silent := newPeer(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-let:
+		}
+	})
+	good := newPeer(t, encoded(t, agentwire.Renewed{Newest: 4}))
+	a := agent(t, silent.address(), good.address())
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if errors.Is(end, context.DeadlineExceeded) {
+			ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
+		} else {
+			cancel()
+		}
+		_, err := a.Renew(ctx, &agentwire.Renew{Seq: 3})
+		cancel()
+		if !errors.Is(err, end) || good.count() != 0 {
+			t.Fatalf("a call that ends with %v: %v, and the next peer was asked %d times", end, err, good.count())
+		}
+	}
+	if got, err := a.Renew(t.Context(), &agentwire.Renew{Seq: 4}); err != nil || got.Newest != 4 {
+		t.Fatalf("the next: %+v %v", got, err)
+	}
+}
+
 // Other calls ask every peer, each once; which is good for one may not be for another.
 func TestAnAgentAsksAround(t *testing.T) {
 	some := newPeer(t, func(w http.ResponseWriter, r *http.Request) {
