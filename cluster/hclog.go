@@ -17,6 +17,7 @@ type hclogSink struct {
 	to      *slog.Logger
 	lines   chan line
 	dropped atomic.Uint64
+	ending  atomic.Bool
 	once    sync.Once
 	ended   chan struct{}
 	quit    chan struct{}
@@ -60,6 +61,9 @@ func (s *hclogSink) Accept(_ string, level hclog.Level, text string, args ...any
 	case hclog.Debug, hclog.Trace, hclog.Off:
 		return
 	}
+	if s.ending.Load() {
+		out.level = slog.LevelDebug
+	}
 	select {
 	case s.lines <- out:
 	default:
@@ -81,6 +85,10 @@ func (s *hclogSink) run() {
 		}
 	}
 }
+
+// hush has what raft says from now on count as detail: a peer that ends closes
+// connections under raft's hands, and what raft makes of that is no news.
+func (s *hclogSink) hush() { s.ending.Store(true) }
 
 func (s *hclogSink) close() {
 	s.once.Do(func() { close(s.quit) })

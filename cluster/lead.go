@@ -124,7 +124,7 @@ func (p office) followNotices(n *notice) {
 		stop()
 		stop = func() {}
 		if !n.get() {
-			p.log.Info("this peer follows")
+			p.log.Info("this peer leads no more")
 			continue
 		}
 		p.log.Info("this peer leads", "term", p.raft.CurrentTerm())

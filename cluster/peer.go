@@ -286,6 +286,7 @@ func (p *Peer) Shutdown(ctx context.Context) error {
 func (p *Peer) Kill() {
 	p.life.end.Do(func() {
 		p.lanes.close()
+		p.wire.raftLog.hush()
 		p.wire.transport.silence(true)
 		p.life.cancel()
 		p.life.work.Wait()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // plug is a peer as the HTTP API sees it.
 type plug struct {
 	peer *cluster.Peer
+	log  *slog.Logger
 	view atomic.Pointer[leaderView]
 }
 
@@ -32,8 +34,8 @@ type leaderView struct {
 // costs waiting requests at most, beside the election.
 const lookEvery = 5 * time.Millisecond
 
-func newPlug(p *cluster.Peer) *plug {
-	v := &plug{peer: p}
+func newPlug(p *cluster.Peer, log *slog.Logger) *plug {
+	v := &plug{peer: p, log: log}
 	v.look()
 	return v
 }
@@ -70,6 +72,9 @@ func (p *plug) look() {
 	p.view.Store(next)
 	if old != nil {
 		old.end()
+	}
+	if !now.Self && now.ID != "" && (old == nil || old.leader.ID != now.ID) {
+		p.log.Info("this peer follows", "leader", now.ID, "term", st.Term)
 	}
 }
 

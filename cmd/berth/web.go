@@ -42,7 +42,7 @@ func (w *web) serve(s *service) error {
 	if err != nil {
 		return errors.Join(err, w.listener.Close())
 	}
-	plug := newPlug(s.peer)
+	plug := newPlug(s.peer, s.log)
 	api, err := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: version(), Dial: network{}.DialContext, Log: s.log,
 		Peer: httpapi.Peer{
