@@ -75,7 +75,7 @@ func (q *queueView) ask(ctx context.Context, api *client.Client) (*wire.Queue, e
 }
 
 func showQueue(w io.Writer, q *wire.Queue) error {
-	t := table.New("ID", "NAME", "USER", "PRI", "STATE", ">GPUS", ">ELAPSED/LIMIT", ">POS", "NODELIST(REASON)")
+	t := table.New("ID", "NAME", "USER", "PRI", "STATE", ">GPUS", ">NODES", ">ELAPSED/LIMIT", ">POS", "NODELIST(REASON)")
 	for _, list := range [][]wire.Job{q.Running, q.Queued, q.Ended} {
 		for i := range list {
 			addJob(t, &list[i])
@@ -102,7 +102,19 @@ func addJob(t *table.Table, j *wire.Job) {
 		}
 	}
 	t.Add(j.ID, table.Short(jobName(j), 28), table.Short(j.User, 16), className(j.Priority), state, strconv.FormatInt(j.GPUs, 10),
-		elapsed(j), position, table.Short(placeOrReason(j), 60))
+		nodesOf(j), elapsed(j), position, table.Short(placeOrReason(j), 60))
+}
+
+// nodesOf is on how many nodes a job is, or wants to be; empty: as it comes.
+func nodesOf(j *wire.Job) string {
+	nodes := map[string]bool{}
+	for _, g := range j.AllocatedGPUs {
+		nodes[g.NodeID] = true
+	}
+	if n := max(int64(len(nodes)), j.Nodes); n > 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
 }
 
 // jobName is what a person knows a job by.

@@ -5,6 +5,7 @@
 //	marks_test.go    what the jobs' own processes have written down
 //	loss_test.go     acknowledged jobs, and peers that die
 //	agent_test.go    running jobs, and agents and supervisors that die
+//	chaos_test.go    any process dies, again and again
 //	linear_test.go   recorded histories, checked for linearizability
 //	cli_test.go      the command line as users meet it
 //	contract_test.go the API's documented examples, against a follower
