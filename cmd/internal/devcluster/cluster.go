@@ -40,8 +40,10 @@ type Cluster struct {
 	file    sync.Mutex // cluster.json
 }
 
-// stopLimit bounds the orderly end of a child.
-const stopLimit = 12 * time.Second
+const (
+	stopLimit   = 12 * time.Second // for the orderly end of a child
+	leaderLimit = 5 * time.Second  // for a peer that has just started to learn who leads
+)
 
 // Start starts all members. They may not answer yet: see [Cluster.Ready].
 func Start(c Config) (*Cluster, error) {
@@ -248,17 +250,26 @@ func (c *Cluster) Resume(name string) error {
 	return fmt.Errorf("%w: %s", ErrUnknown, name)
 }
 
-// Leader is the name of the peer that leads; empty while none does.
+// Leader is the name of the peer that leads. It waits for one that knows, and is
+// empty when nobody does before the context ends or some seconds have passed.
 func (c *Cluster) Leader(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, leaderLimit)
+	defer cancel()
 	api, err := c.Client()
 	if err != nil {
 		return ""
 	}
-	peers, err := api.Peers(ctx)
-	if err != nil {
-		return ""
+	defer api.Close()
+	for {
+		if peers, err := api.Peers(ctx); err == nil && peers.Leader != "" {
+			return peers.Leader
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ""
+		}
 	}
-	return peers.Leader
 }
 
 // Stop ends all members in order: agents, then peers. Jobs that run go on under
