@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -58,7 +59,7 @@ func (q *queueView) run(cmd *cobra.Command, args []string) error {
 		if err := once(cmd, args); err != nil {
 			return err
 		}
-		if err := pause(cmd.Context(), 2*time.Second); err != nil {
+		if err := devcluster.Pause(cmd.Context(), 2*time.Second); err != nil {
 			return nil //nolint:nilerr // the user has seen enough
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -44,7 +45,7 @@ func watchJob(ctx context.Context, api *client.Client, id string, done func(*wir
 			return nil, err
 		default:
 			query.Wait = 0
-			if err := pause(ctx, time.Second); err != nil {
+			if err := devcluster.Pause(ctx, time.Second); err != nil {
 				return nil, err
 			}
 		}
@@ -57,17 +58,6 @@ func passing(err error) bool {
 		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 	}
 	return true
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // endOf turns a job's end into this program's.
@@ -155,7 +145,7 @@ func (f *follower) follow(ctx context.Context, attempt int64, s *stream) error {
 		case !passing(err):
 			return err
 		}
-		if err := pause(ctx, time.Second); err != nil {
+		if err := devcluster.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -91,7 +92,7 @@ func awaitCount(ctx context.Context, api *client.Client, n int64) error {
 		case s.Completed >= n:
 			return nil
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := devcluster.Pause(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -147,7 +148,7 @@ func (r *runner) startOnce(ctx context.Context, api *client.Client, n int) (time
 	if err != nil {
 		return 0, err
 	}
-	return time.Unix(0, ns).Sub(sent), pause(ctx, 50*time.Millisecond) // idle again
+	return time.Unix(0, ns).Sub(sent), devcluster.Pause(ctx, 50*time.Millisecond) // idle again
 }
 
 func awaitJob(ctx context.Context, api *client.Client, id string) error {
@@ -164,16 +165,5 @@ func awaitJob(ctx context.Context, api *client.Client, id string) error {
 			return nil
 		}
 		q.Index, q.Wait = index, 10*time.Second
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -124,7 +124,7 @@ func (d *demo) play(ctx context.Context) error {
 	if err := d.cancelOne(ctx); err != nil {
 		return err
 	}
-	if err := wait(ctx, killAfter-time.Since(began)); err != nil {
+	if err := devcluster.Pause(ctx, killAfter-time.Since(began)); err != nil {
 		return err
 	}
 	if err := d.killLeader(ctx, d.jobs[len(d.jobs)-held:]); err != nil {
@@ -156,7 +156,7 @@ func (d *demo) cancelOne(ctx context.Context) error {
 			if detail.State == model.TaskRunning.String() {
 				break
 			}
-			if err := wait(ctx, 50*time.Millisecond); err != nil {
+			if err := devcluster.Pause(ctx, 50*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -203,7 +203,7 @@ func (d *demo) awaitAll(ctx context.Context) error {
 			d.view.tell("all %d jobs have ended", len(d.jobs))
 			return nil
 		}
-		if err := wait(ctx, refresh); err != nil {
+		if err := devcluster.Pause(ctx, refresh); err != nil {
 			return fmt.Errorf("%d jobs have not ended in %s", open, table.About(endLimit))
 		}
 	}
@@ -215,7 +215,7 @@ func (d *demo) show(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for wait(ctx, refresh) == nil {
+		for devcluster.Pause(ctx, refresh) == nil {
 			queue, err1 := d.api.Queue(ctx, client.QueueQuery{})
 			nodes, err2 := d.api.Nodes(ctx)
 			peers, err3 := d.api.Peers(ctx)
@@ -249,15 +249,4 @@ func (d *demo) lastWords() string {
 		}
 	}
 	return b.String()
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -311,3 +311,15 @@ func await(ctx context.Context, gone <-chan struct{}) {
 	case <-ctx.Done():
 	}
 }
+
+// Pause waits for a while, or until the context ends: then it fails.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
