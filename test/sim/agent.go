@@ -6,11 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
-	"github.com/berth-gpu/berth/cluster/raftnet"
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/node/fence"
 )
 
@@ -28,7 +25,8 @@ type agent struct {
 	h      *host
 	disk   store
 	life   proc
-	calls  caller
+	calls  *client.Agent
+	peers  []string // that it was told of when it started
 	names  names
 	lease  fence.Lease
 	sets   fence.Sets
@@ -80,19 +78,20 @@ func (h *host) startAgent(before *agent) *agent {
 	a := &agent{
 		h: h, disk: h.life.disk, units: map[model.RankKey]*unit{},
 		life:  proc{ctx: ctx, kill: cancel, ended: make(chan struct{}), inbox: make(chan func(), 256), paused: make(chan time.Duration, 1)},
-		calls: caller{client: raftnet.NewClient(h.life.net, h.name), peers: h.w.apiAddresses},
-		names: names{boot: h.life.boot, session: session},
+		names: names{boot: h.life.boot, session: session}, peers: h.w.apiAddresses(),
 	}
-	for m := range a.calls.turns {
-		a.calls.turns[m] = int(h.w.random() % 64) //nolint:gosec // small
+	calls, err := client.NewAgent(client.Options{Addresses: a.peers, Dial: dialer(h.life.net)})
+	if err != nil {
+		h.w.trace.Break(BreachDefect, "an agent cannot be set up: %v", err)
 	}
+	a.calls = calls
 	h.w.work.Go(func() {
 		defer close(a.life.ended)
 		if before != nil {
 			<-before.life.ended // the data folder is locked
 		}
 		a.run()
-		_ = a.calls.client.Close()
+		a.calls.Close()
 	})
 	return a
 }
@@ -272,21 +271,18 @@ func (a *agent) bury() {
 
 // ask makes a call beside the agent's goroutine. What then does with the answer
 // runs on it again; failed is what to do without one.
-func (a *agent) ask(method uint8, body []byte, wait time.Duration, then func([]byte), failed func()) {
-	turn := a.calls.turns[method]
-	wait = max(wait, a.h.w.Twists.SlowCalls)
+func ask[A any](a *agent, wait time.Duration, call func(context.Context) (A, error), then func(A), failed func()) {
 	a.h.w.work.Go(func() {
 		ctx, cancel := context.WithTimeout(a.life.ctx, wait)
 		defer cancel()
-		answer, err := a.calls.call(ctx, turn, method, body)
+		answer, err := call(ctx)
+		a.h.mu.Lock()
+		lag := a.h.lag
+		a.h.mu.Unlock()
+		sleep(a.life.ctx, lag)
 		handle := func() { then(answer) }
 		if err != nil {
-			handle = func() {
-				if a.calls.turns[method] == turn {
-					a.calls.turns[method]++
-				}
-				failed()
-			}
+			handle = failed
 		}
 		select {
 		case a.life.inbox <- handle:
@@ -295,26 +291,14 @@ func (a *agent) ask(method uint8, body []byte, wait time.Duration, then func([]b
 	})
 }
 
-// propose has a command carried out, and then gets its result.
-func (a *agent) propose(body command.Body, then func(proposal), failed func()) {
-	c, err := command.New("node:"+string(a.h.id.node), body)
-	if err != nil {
-		a.h.w.trace.Break(BreachDefect, "an agent's %s is not valid: %v", body.Kind(), err)
-		return
-	}
-	data, err := encodeOne(c)
-	if err != nil {
-		a.h.w.trace.Break(BreachDefect, "an agent's %s cannot be encoded: %v", body.Kind(), err)
-		return
-	}
-	a.ask(methodPropose, data, patience, func(answer []byte) {
-		var p proposal
-		if cbor.Unmarshal(answer, &p) != nil {
-			failed()
-			return
+// heard takes the peers' addresses as an answer tells them.
+func (a *agent) heard(peers []string) {
+	for _, p := range a.peers {
+		if !slices.Contains(peers, p) {
+			peers = append(peers, p)
 		}
-		then(p)
-	}, failed)
+	}
+	a.calls.SetPeers(peers)
 }
 
 // sortedUnits lists the units in order.

@@ -3,199 +3,154 @@ package sim
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
+	"github.com/google/uuid"
 
 	"github.com/berth-gpu/berth/cluster"
-	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
-// The calls that a peer takes from agents, users and other peers.
+// Bounds of connections, as berth server has them.
 const (
-	methodPropose uint8 = 1
-	methodRenew   uint8 = 2
-	methodDesired uint8 = 3
+	dialLimit   = 2 * time.Second
+	headerLimit = 5 * time.Second
+	idleLimit   = 2 * time.Minute
 )
 
-// Answers that are no answers.
-const (
-	codeNotDone = raftnet.FirstOwnCode + iota // nothing was proposed: try elsewhere
-	codeUnknown                               // it may or may not have been carried out
-)
+// pathCommand takes an encoded entry of one command: what users do for which the
+// API has no path. The request id is that of the command.
+const pathCommand = "/command"
 
-// forwardedBy leads a request that has had its one hop, first one that has not.
-const (
-	first       = 0
-	forwardedBy = 1
-)
+// door is the way in to one peer: the production API over HTTP, and one path more.
+type door struct {
+	*plug
 
-// proposal is the answer to methodPropose, whose request is an encoded entry.
-type proposal struct {
-	Result      command.Result
-	Index       uint64
-	Incarnation model.Incarnation
-}
+	api    *httpapi.API
+	server *http.Server
+	out    *http.Transport // of the path that is not the API's
+	end    context.CancelFunc
+	work   sync.WaitGroup
 
-// renewal is the answer to methodRenew.
-type renewal struct {
-	Code  model.Code
-	Index uint64 // of a state that holds the renewal
-}
-
-// poll asks for what is desired on a node, beyond an index.
-type poll struct {
-	Node  model.NodeID
-	After uint64
-	Wait  time.Duration
-	Fresh bool // nothing acknowledged before the poll may be missing
-}
-
-// api is the way in to one peer.
-type api struct {
-	peer   *cluster.Peer
-	self   string // the machine
-	client *raftnet.Client
-	server *raftnet.Server
-	mux    *raftnet.Mux
-	grants *atomic.Bool // answers renewals without the log, as no peer may
-	stale  bool         // answers polls although it hears no leader
+	mu   sync.Mutex
+	keys map[string]bool // of submissions that were passed on to this peer
 }
 
 func apiAddress(machine string) string  { return machine + ":8000" }
 func raftAddress(machine string) string { return machine + ":7000" }
 
-// serve opens the way in.
-func serve(network raftnet.Network, machine string, p *cluster.Peer, grants *atomic.Bool, stale bool) (*api, error) {
-	a := &api{
-		peer: p, self: machine, grants: grants, stale: stale, server: raftnet.NewServer(nil),
-		client: raftnet.NewClient(network, apiAddress(machine)),
-	}
-	a.server.Handle(methodPropose, a.propose)
-	a.server.Handle(methodRenew, a.renew)
-	a.server.Handle(methodDesired, a.desired)
-	mux, err := raftnet.Listen(raftnet.MuxConfig{Network: network, Bind: apiAddress(machine), Calls: a.server})
+// openDoor opens the way in.
+func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
+	d := &door{plug: newPlug(p, run), out: &http.Transport{DialContext: dialer(net)}, keys: map[string]bool{}}
+	api, err := httpapi.New(httpapi.Config{
+		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name),
+		Peer: httpapi.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot)}, // ranks here have no output
+	})
 	if err != nil {
-		return nil, errors.Join(err, a.client.Close(), a.server.Close())
+		return nil, err
 	}
-	a.mux = mux
-	return a, nil
+	listener, err := net.Listen(apiAddress(p.name))
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancel(context.Background())
+	d.api, d.end = api, end
+	d.server = &http.Server{Handler: d.routes(model.PeerID(p.name)), ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit}
+	d.work.Go(func() { d.watch(ctx) })
+	d.work.Go(func() { _ = d.server.Serve(listener) }) // it ends with the machine's network at the latest
+	return d, nil
 }
 
-// close ends the way in and every call under way.
-func (a *api) close() {
-	_ = a.mux.Close()
-	_ = a.client.Close()
-	_ = a.server.Close()
+// routes is the API, and beside it the path for all commands.
+func (d *door) routes(self model.PeerID) http.Handler {
+	passes := forward.New(forward.Config{Self: self, Members: d, Transport: d.out, Refuse: refuse})
+	mux := http.NewServeMux()
+	mux.Handle("/", d.api)
+	mux.Handle("POST "+pathCommand, passes.Wrap(http.HandlerFunc(d.propose), forward.Rule{MaxBody: 1 << 20, Keyed: true}))
+	if d.machine.w.Twists.NewKeys {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			d.rename(r)
+			mux.ServeHTTP(w, r)
+		})
+	}
+	return mux
 }
 
-// answer turns the peer's errors into codes.
-func failure(err error) error {
-	code := codeUnknown
-	notLeader := new(cluster.NotLeaderError)
-	for _, sure := range []error{
-		cluster.ErrNoLeader, cluster.ErrOverloaded, cluster.ErrNoSpace, cluster.ErrDiverged, cluster.ErrBehind, raftnet.ErrNotSent,
-	} {
-		if errors.Is(err, sure) || errors.As(err, &notLeader) {
-			code = codeNotDone
-		}
-	}
-	if errors.Is(err, cluster.ErrOutcomeUnknown) {
-		code = codeUnknown
-	}
-	return &raftnet.RemoteError{Code: code, Text: err.Error()}
+// close ends the way in and every request under way.
+func (d *door) close() {
+	d.end()
+	_ = d.api.Shutdown(context.Background()) // it serves no listener: this ends its long polls and its connections
+	_ = d.server.Close()
+	d.out.CloseIdleConnections()
+	d.work.Wait()
 }
 
-// forward passes a request on to the leader, if err says that this peer is not
-// the one and the request has not been passed on before.
-func (a *api) forward(ctx context.Context, err error, method uint8, body []byte) ([]byte, error) {
-	other := new(cluster.NotLeaderError)
-	if !errors.As(err, &other) || body[0] == forwardedBy || string(other.Leader) == a.self {
-		return nil, failure(err)
+// rename gives a submission that another peer sends again another key, as if that
+// peer had drawn it.
+func (d *door) rename(r *http.Request) {
+	if r.Header.Get(wire.HeaderForwarded) == "" || r.URL.Path != "/queue/submit" {
+		return
 	}
-	again := append([]byte{forwardedBy}, body[1:]...)
-	return a.client.Call(ctx, apiAddress(string(other.Leader)), method, again)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := r.Header.Get(wire.HeaderRequestID)
+	if d.keys[key] {
+		r.Header.Set(wire.HeaderRequestID, uuid.NewString())
+	}
+	d.keys[key] = true
 }
 
 // propose has the command of an encoded entry carried out.
-func (a *api) propose(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	entry, err := command.Decode(body[1:])
+func (d *door) propose(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
 	if err != nil {
-		return nil, err
+		refuse(w, r, wire.CodeMalformed, err.Error())
+		return
 	}
-	results, index, err := a.peer.Propose(ctx, entry.Commands...)
+	entry, err := command.Decode(data)
 	if err != nil {
-		return a.forward(ctx, err, methodPropose, body)
+		refuse(w, r, wire.CodeMalformed, err.Error())
+		return
 	}
-	s := a.peer.State()
-	return cbor.Marshal(proposal{results[0], index, s.Settings().Incarnation})
+	results, index, err := d.Propose(r.Context(), entry.Commands...)
+	fault, known := errors.AsType[*httpapi.Fault](err)
+	switch {
+	case known:
+		refuse(w, r, fault.Code, err.Error())
+	case err != nil:
+		refuse(w, r, wire.CodeOutcomeUnknown, err.Error())
+	case results[0].Code == model.CodeOK:
+		w.Header().Set(wire.HeaderIndex, strconv.FormatUint(index, 10))
+	default:
+		refuse(w, r, results[0].Code.String(), results[0].Detail)
+	}
 }
 
-func (a *api) renew(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	var r command.Renewal
-	if err := cbor.Unmarshal(body[1:], &r); err != nil {
-		return nil, err
+// refuse answers with a code: one of the peer's own that says to try again, or one
+// of the state.
+func refuse(w http.ResponseWriter, _ *http.Request, code, detail string) {
+	status := http.StatusConflict
+	switch code {
+	case wire.CodeNoLeader, wire.CodeOutcomeUnknown, wire.CodeOverloaded, wire.CodeNoSpace, wire.CodeDiverged, wire.CodeBehind,
+		model.CodeNotBootstrapped.String(), model.CodeClock.String(), model.CodeRequestsFull.String():
+		status = http.StatusServiceUnavailable
 	}
-	if a.grants.Load() {
-		return cbor.Marshal(renewal{Code: model.CodeOK})
-	}
-	code, err := a.peer.Renew(ctx, r)
-	if err != nil {
-		return a.forward(ctx, err, methodRenew, body)
-	}
-	s := a.peer.State()
-	return cbor.Marshal(renewal{code, s.Index})
+	w.Header().Set(wire.HeaderCode, code)
+	http.Error(w, detail, status)
 }
 
-// desired answers once what is desired on the node has changed, or the wait is
-// over.
-func (a *api) desired(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	var q poll
-	if err := cbor.Unmarshal(body[1:], &q); err != nil {
-		return nil, err
-	}
-	wait, cancel := context.WithTimeout(ctx, q.Wait)
-	defer cancel()
-	level := cluster.Default
-	if q.Fresh {
-		level = cluster.Linearizable
-	}
-	s, err := a.peer.Read(ctx, level, 0)
-	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {
-		select {
-		case <-a.peer.Changed(model.TopicSet(0).With(model.TopicNode).With(model.TopicJob).With(model.TopicFleet), s.Index):
-		case <-wait.Done():
-		}
-		s, err = a.peer.Read(ctx, cluster.Default, 0)
-	}
-	if err == nil && !a.stale && a.peer.Status().Leader.ID == "" {
-		err = cluster.ErrNoLeader // somebody else may know better
-	}
-	if err != nil {
-		return nil, failure(err)
-	}
-	return cbor.Marshal(s.Desired(q.Node))
-}
-
-// caller calls the cluster by way of any peer: one for as long as it answers,
-// then the next. Each method has a turn of its own, since a peer that is no good
-// for one may be for another.
-type caller struct {
-	client *raftnet.Client
-	peers  func() []string // addresses
-	turns  [methodDesired + 1]int
-}
-
-// call asks once, by way of the peer whose turn it is.
-func (c *caller) call(ctx context.Context, turn int, method uint8, body []byte) ([]byte, error) {
-	peers := c.peers()
-	return c.client.Call(ctx, peers[turn%len(peers)], method, append([]byte{first}, body...))
-}
-
-// encodeOne is the request of methodPropose.
-func encodeOne(c command.Command) ([]byte, error) {
-	return command.Encode(0, "", []command.Command{c})
+// dialer dials from a machine as HTTP asks for it.
+func dialer(h *simnet.Host) func(context.Context, string, string) (net.Conn, error) {
+	return func(_ context.Context, _, address string) (net.Conn, error) { return h.Dial(address, dialLimit) }
 }

@@ -189,10 +189,10 @@ func (w *World) checkDeeds() {
 	defer w.shared.mu.Unlock()
 	for _, d := range w.shared.acks {
 		row, found := s.Requests.Get(model.RequestKey{Actor: d.actor, ID: d.request})
-		if !found || row.Code != d.result.Code || row.Job != d.result.Job {
-			w.trace.Break(BreachLost, "%s of %s was answered %+v; the state has %+v", d.kind, d.request, d.result, row)
+		if !found || row.Code.String() != d.code || d.id != 0 && row.Job != d.id {
+			w.trace.Break(BreachLost, "%s of %s was answered %s, job %s; the state has %+v", d.kind, d.request, d.code, d.id, row)
 		}
-		if d.job != "" && d.result.OK() && named[d.job] != 1 {
+		if d.job != "" && d.ok() && named[d.job] != 1 {
 			w.trace.Break(BreachLost, "job %q was acknowledged; the state has %d of it", d.job, named[d.job])
 		}
 	}

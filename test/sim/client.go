@@ -1,197 +1,219 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
-	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
+
+// answerWithin is how long a user waits for one peer.
+const answerWithin = 8 * time.Second
+
+// operator is the name under which jobs are changed for which nobody signs.
+const operator = "user:anonymous"
 
 // deed is a request of a user, and what came of it.
 type deed struct {
 	actor, request string
 	kind           command.Kind
-	job            string // name of the job, of a submission
-	result         command.Result
+	job            string      // name of the job, of a submission
+	id             model.JobID // of that job
+	code           string      // of the answer
 	acked          bool
 }
 
+func (d *deed) ok() bool { return d.acked && d.code == model.CodeOK.String() }
+
 // user is someone who uses the cluster by way of any peer. A request that is not
-// answered, or whose outcome is unknown, is sent again under the same id.
+// answered, or whose outcome is unknown, is sent again under the same key: a
+// submission by the production client, and what that has no method or no key for
+// by hand.
 type user struct {
 	w     *World
 	name  string
 	rng   *rand.Rand
-	calls caller
 	net   *simnet.Host
+	turn  int
+	out   *http.Transport
+	front *client.Client // for submissions
+	peers []string       // that it knows
+	only  string         // address of the one peer that it asks; empty: it asks any
 	count int
 	jobs  []model.JobID
 }
 
 func newUser(w *World, name string, stream uint64) *user {
 	host := w.net.Host(name)
-	u := &user{w: w, name: name, rng: newRNG(w.Seed, stream), net: host}
-	u.calls = caller{client: raftnet.NewClient(host, name), peers: w.apiAddresses}
-	u.calls.turns[methodPropose] = u.rng.IntN(64)
+	u := &user{w: w, name: name, rng: newRNG(w.Seed, stream), net: host, out: &http.Transport{DialContext: dialer(host)}}
+	u.turn = u.rng.IntN(64)
 	return u
 }
 
 func (u *user) close() {
-	_ = u.calls.client.Close()
+	u.out.CloseIdleConnections()
+	if u.front != nil {
+		u.front.Close()
+	}
 	u.net.Crash()
 }
 
-// do has a command carried out, however often it takes to ask; the deed is not
-// acknowledged if the context ends first.
-func (u *user) do(ctx context.Context, job string, body command.Body) *deed {
+// newDeed begins a deed under a key of its own.
+func (u *user) newDeed(actor string, kind command.Kind) *deed {
 	u.count++
-	d := &deed{actor: "user:" + u.name, request: fmt.Sprintf("%s-%d", u.name, u.count), kind: body.Kind(), job: job}
+	return &deed{actor: actor, request: fmt.Sprintf("%s-%d", u.name, u.count), kind: kind}
+}
+
+// do asks, however often it takes; the deed is not acknowledged if the context
+// ends first.
+func (u *user) do(ctx context.Context, d *deed, ask func(context.Context) error) {
+	for ctx.Err() == nil {
+		if u.settled(d, ask(ctx)) {
+			u.w.remember(d)
+			return
+		}
+		u.turn++
+		sleep(ctx, 100*time.Millisecond)
+	}
+}
+
+// settled says that the deed has an answer: it was carried out, or refused for
+// good. Any other answer says that nothing was done, or that nobody knows.
+func (u *user) settled(d *deed, err error) bool {
+	problem, refused := errors.AsType[*wire.Problem](err)
+	switch {
+	case err == nil:
+		d.code = model.CodeOK.String()
+	case !refused || problem.Status == http.StatusTooManyRequests || problem.Status >= http.StatusInternalServerError:
+		if refused && problem.Code == wire.CodeInternal {
+			u.w.trace.Break(BreachDefect, "%s of %s fails: %v", d.kind, d.request, problem)
+		}
+		return false
+	default:
+		d.code = problem.Code
+	}
+	d.acked = true
+	return true
+}
+
+// send asks the peer whose turn it is.
+func (u *user) send(ctx context.Context, d *deed, method, path string, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	peers := u.known()
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+peers[u.turn%len(peers)]+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set(wire.HeaderRequestID, d.request)
+	answer, err := u.out.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode >= http.StatusMultipleChoices {
+		err = &wire.Problem{Status: answer.StatusCode, Code: answer.Header.Get(wire.HeaderCode), Detail: string(text)}
+	}
+	return err
+}
+
+// command has a command carried out for which the API has no path.
+func (u *user) command(ctx context.Context, body command.Body) {
+	d := u.newDeed("user:"+u.name, body.Kind())
 	c, err := command.New(d.actor, body)
 	if err == nil {
 		c, err = c.WithRequest(d.request)
 	}
-	data, err2 := encodeOne(c)
+	data, err2 := command.Encode(0, "", []command.Command{c})
 	if err = errors.Join(err, err2); err != nil {
 		u.w.trace.Break(BreachDefect, "a user's %s is not valid: %v", body.Kind(), err)
-		return d
+		return
 	}
-	for ctx.Err() == nil {
-		if u.try(ctx, d, data) {
-			u.w.remember(d)
-			return d
-		}
-		u.calls.turns[methodPropose]++
-		sleep(ctx, 100*time.Millisecond)
-	}
-	return d
+	u.do(ctx, d, func(ctx context.Context) error { return u.send(ctx, d, http.MethodPost, pathCommand, data) })
 }
 
-func (u *user) try(ctx context.Context, d *deed, data []byte) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	answer, err := u.calls.call(ctx, u.calls.turns[methodPropose], methodPropose, data)
-	var p proposal
-	if err != nil || cbor.Unmarshal(answer, &p) != nil {
-		return false
-	}
-	if c := p.Result.Code; c == model.CodeNotBootstrapped || c == model.CodeClock {
-		return false // the cluster has just been founded, or its leader's clock is wrong: nothing was done
-	}
-	d.result, d.acked = p.Result, true
-	return true
+func (u *user) cancel(ctx context.Context, job model.JobID) {
+	d := u.newDeed(operator, command.KindCancel)
+	u.do(ctx, d, func(ctx context.Context) error { return u.send(ctx, d, http.MethodDelete, "/queue/"+job.String(), nil) })
+}
+
+func (u *user) setPriority(ctx context.Context, job model.JobID, priority int) {
+	d := u.newDeed(operator, command.KindSetPriority)
+	body := fmt.Appendf(nil, `{"priority": %d}`, priority)
+	u.do(ctx, d, func(ctx context.Context) error {
+		return u.send(ctx, d, http.MethodPatch, "/queue/"+job.String()+"/priority", body)
+	})
 }
 
 // remember keeps an acknowledged deed.
 func (w *World) remember(d *deed) {
-	w.trace.Note("%s %s %s: %s job %s %s", d.request, d.kind, d.job, d.result.Code, d.result.Job, d.result.Detail)
+	w.trace.Note("%s %s %s: %s job %s", d.request, d.kind, d.job, d.code, d.id)
 	w.shared.mu.Lock()
 	defer w.shared.mu.Unlock()
 	w.shared.acks = append(w.shared.acks, d)
 }
 
-// plainJob is a job that asks for little and takes a second.
-var plainJob = command.Submit{Spec: model.Spec{
-	User: "user", Class: model.ClassNormal, Command: behavior{Run: time.Second}.command(), GPUs: 1, OnLost: model.OnLostRequeue,
-	DisconnectGrace: model.MinDisconnectGrace,
-}, Tasks: 1}
-
 // submit queues a job under a name of its own.
 func (u *user) submit(ctx context.Context, like *command.Submit) *deed {
-	job := *like
-	job.Spec.User = u.name
-	job.Spec.Name = fmt.Sprintf("job-%s-%d", u.name, u.count+1)
-	d := u.do(ctx, job.Spec.Name, &job)
-	if d.acked && d.result.OK() {
-		u.jobs = append(u.jobs, d.result.Job)
+	d := u.newDeed("user:"+u.name, command.KindSubmit)
+	d.job = "job-" + d.request
+	job := asked(like)
+	job.User, job.Name = u.name, d.job
+	u.do(ctx, d, func(ctx context.Context) error {
+		front, err := u.client()
+		if err != nil {
+			return err
+		}
+		answer, err := front.Submit(ctx, job, d.request)
+		if err == nil {
+			d.id, err = jobID(answer.JobID)
+		}
+		return err
+	})
+	if d.ok() {
+		u.jobs = append(u.jobs, d.id)
 	}
 	return d
 }
 
-func (u *user) setMode(ctx context.Context, n model.NodeID, m model.NodeMode) {
-	u.do(ctx, "", &command.SetNodeMode{Node: n, Mode: m})
+// known lists the peers that the user asks.
+func (u *user) known() []string {
+	if u.only != "" {
+		return []string{u.only}
+	}
+	return u.w.apiAddresses()
 }
 
-func (u *user) release(ctx context.Context, job model.JobID) {
-	u.do(ctx, "", &command.Release{Job: job, Task: command.AllTasks})
+// client is a client of the peers that there are now; each user begins with
+// another one.
+func (u *user) client() (*client.Client, error) {
+	peers := u.known()
+	if slices.Equal(peers, u.peers) {
+		return u.front, nil
+	}
+	if u.front != nil {
+		u.front.Close()
+	}
+	at := u.turn % len(peers)
+	front, err := client.New(client.Options{Addresses: slices.Concat(peers[at:], peers[:at]), Dial: dialer(u.net)})
+	u.front, u.peers = front, peers
+	return front, err
 }
 
-// work uses the cluster at random until the context ends.
-func (u *user) work(ctx context.Context) {
-	defer u.close()
-	for sleep(ctx, time.Duration(500+u.rng.IntN(6500))*time.Millisecond) {
-		u.act(ctx)
-	}
-}
-
-// act does one thing that users do.
-func (u *user) act(ctx context.Context) {
-	dice := u.rng.IntN(100)
-	if len(u.jobs) == 0 || dice < 60 {
-		u.submit(ctx, u.randomJob())
-		return
-	}
-	job := u.jobs[u.rng.IntN(len(u.jobs))]
-	switch {
-	case dice < 72:
-		u.do(ctx, "", &command.Cancel{Job: job, Task: command.AllTasks})
-	case dice < 78:
-		u.do(ctx, "", &command.SetPriority{Job: job, Class: model.Class(1 + u.rng.IntN(4)), Priority: 5}) //nolint:gosec // small
-	case dice < 83:
-		u.do(ctx, "", &command.Hold{Job: job, Task: command.AllTasks})
-	case dice < 90:
-		u.release(ctx, job)
-	case dice < 94:
-		u.do(ctx, "", &command.Requeue{Job: job, Task: command.AllTasks})
-	default:
-		node := model.NodeID(fmt.Sprintf("n%d", 1+u.rng.IntN(u.w.Nodes)))
-		mode := []model.NodeMode{model.ModeOpen, model.ModeOpen, model.ModeDraining, model.ModeCordoned}[u.rng.IntN(4)]
-		u.setMode(ctx, node, mode)
-	}
-}
-
-// randomJob draws a job that fits the cluster.
-func (u *user) randomJob() *command.Submit {
-	ms := func(least, most int) time.Duration {
-		return time.Duration(least+u.rng.IntN(most-least)) * time.Millisecond
-	}
-	does := behavior{Run: ms(500, 16_000), IgnoreSig: u.rng.IntN(5) == 0, KillLag: ms(0, 1500)}
-	if u.rng.IntN(6) == 0 {
-		does.Code = 3
-	}
-	if u.rng.IntN(6) == 0 {
-		does.Fork = ms(500, 8000)
-	}
-	if u.rng.IntN(6) == 0 {
-		does.Failures = 1
-	}
-	s := model.Spec{
-		Class: model.Class(1 + u.rng.IntN(4)), GPUs: 1, //nolint:gosec // small
-		OnLost:          []model.OnLost{model.OnLostRequeue, model.OnLostRequeue, model.OnLostHold, model.OnLostFail}[u.rng.IntN(4)],
-		DisconnectGrace: model.MinDisconnectGrace, MaxRetries: uint32(u.rng.IntN(3)), //nolint:gosec // small
-	}
-	if u.rng.IntN(3) == 0 {
-		s.DisconnectGrace, s.Grace = 40*time.Second, ms(1000, 5000)
-	}
-	if u.rng.IntN(8) == 0 {
-		s.TimeLimit = ms(1000, 8000)
-	}
-	tasks := uint32(1)
-	switch u.rng.IntN(6) {
-	case 0:
-		s.GPUs = uint32(u.w.GPUs) //nolint:gosec // small
-	case 1:
-		s.GPUs, s.Nodes = 2, 2
-	case 2:
-		tasks = 3
-	}
-	s.Command = does.command()
-	return &command.Submit{Spec: s, Tasks: tasks}
+func jobID(text string) (model.JobID, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	return model.JobID(n), err
 }

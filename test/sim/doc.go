@@ -7,17 +7,25 @@
 //
 //	world.go       one simulated cluster, and the course of a run
 //	peer.go        a machine with a production peer on it
-//	api.go         the way in to a peer: any peer takes a request, one hop to the leader
+//	api.go         the way in to a peer: the production API over HTTP; plug.go joins the two
 //	host.go        a machine with GPUs: its clock, disk, kernel, reboots
 //	process.go     its processes and who is on which GPU: the truth
 //	unit.go        one rank on a host: its folder on disk and what supervisor and agent share
 //	supervisor.go  one a rank: starts, fences and ends it, outlives the agent
 //	agent.go       registers, renews, polls, reports (report.go), carries out plans (act.go)
-//	client.go      users: they submit, cancel and drain, and remember what they were told
+//	client.go      users: how they ask, and remember what they were told; wishes.go: for what
 //	faults.go      what can go wrong (fault_peer.go, fault_host.go), drawn from the seed
 //	oracle.go      applies the log once more, entry by entry, and checks every state
 //	checks.go      what must always hold, and what must hold in the end
 //	trace.go       what happened, for whoever has to find out why
+//
+// Users and agents speak to peers as they do in production: HTTP over the
+// simulated network, by httpapi/client to httpapi, where httpapi/forward brings
+// writes to the leader. So the check that what was acknowledged stands in the log,
+// once, is a check of the retries of all three, too: a peer or a client that sends
+// an unknown outcome again must do so under the same key. Holds, releases,
+// requeues and nodes' modes, for which the API has no path, take one of the
+// simulator's own (POST /command) behind the same middleware.
 //
 // Run one seed, or many:
 //

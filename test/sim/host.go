@@ -44,6 +44,7 @@ type host struct {
 	units  map[model.RankKey]*unit // of this boot
 	life   life
 	agent  *agent
+	lag    time.Duration // agents look at answers so long after they came
 	moved  chan struct{} // closed and replaced when the machine goes on after a pause
 }
 
@@ -92,6 +93,11 @@ func (h *host) powerOff() {
 	old.Wipe() // kills the handle, so that what still runs ends soon
 	for _, p := range h.kernel.procs {
 		h.w.truth.unsure(p.rank)
+	}
+	for _, u := range h.units {
+		if u.alive { // it may have been about to write down how the rank ended
+			h.w.truth.unsure(u.Rank)
+		}
 	}
 	h.kernel = kernel{}
 	h.units = map[model.RankKey]*unit{}

@@ -7,28 +7,22 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/test/sim/simdisk"
-	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
 const short = model.MinDisconnectGrace
 
-// countFromAnswer: answers to renewals take long, and then nothing arrives any
+// countFromAnswer: an agent comes to answers late, and then nothing arrives any
 // more. Who counts from an answer believes in a lease that began before it.
 func countFromAnswer(w *World, _ bool) {
-	w.Twists.SlowCalls = 30 * time.Second
 	h := place(w, stubborn(1, 0, short, 0))[0]
-	for _, p := range w.peers() {
-		w.net.SetLink(p.name, h.name, simnet.Link{Latency: 14 * time.Second})
-	}
+	h.lagBehind(14 * time.Second)
 	wait(w, 20*time.Second)
 	renewed(w, h)
 	for _, p := range w.peers() {
 		w.net.Cut(h.name, p.name)
 	}
 	wait(w, 60*time.Second)
-	for _, p := range w.peers() {
-		w.net.SetLink(p.name, h.name, healthy)
-	}
+	h.lagBehind(0)
 }
 
 // noSeqCheck: a leader gives a rank up by a renewal that was the newest when it
@@ -88,6 +82,11 @@ func memoryGrants(w *World, broken bool) {
 		if p != l {
 			w.net.CutBoth(p.name, l.name)
 			w.net.CutBoth(p.name, h.name)
+		}
+	}
+	for _, other := range w.hosts {
+		if other != h {
+			w.net.CutBoth(other.name, l.name)
 		}
 	}
 	wait(w, 60*time.Second)
@@ -179,4 +178,33 @@ func gangLostByOneRank(w *World, broken bool) {
 		})
 	}
 	wait(w, 20*time.Second)
+}
+
+// newKeys: a submission comes by way of a follower, the leader carries it out, and
+// its answer does not arrive. The follower, which hears its leader no more, sends
+// the submission again.
+func newKeys(w *World, _ bool) {
+	w.Until(10*time.Second, func() bool { s := w.oracle.now(); return w.leader() != nil && s.Peers.Len() == w.Peers })
+	l := w.leader()
+	follower := w.peers()[0]
+	if follower == l {
+		follower = w.peers()[1]
+	}
+	u := newUser(w, "someone", 7)
+	defer u.close()
+	u.only = apiAddress(follower.name)
+	job := plainJob
+	if d := u.submit(w.ctx, &job); !d.ok() { // this opens the connection between the two
+		w.trace.Break("scenario", "the first submission: %+v", d)
+	}
+	w.net.Cut(l.name, follower.name)
+	w.later(time.Second, func() { w.net.Heal(l.name, follower.name) })
+	u.submit(w.ctx, &job)
+}
+
+// lagBehind has the host's agent look at answers so long after they came.
+func (h *host) lagBehind(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lag = d
 }

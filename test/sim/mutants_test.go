@@ -34,6 +34,7 @@ func mutants() []mutant {
 		{"foreign_boot_id", BreachTwoAttempts, two, foreignBoot},
 		{"old_set_new_lease", BreachTwoAttempts, deaf, oldSetNewLease},
 		{"gang_lost_by_one_rank", BreachTwoAttempts, four, gangLostByOneRank},
+		{"new_keys", BreachTwice, two, newKeys},
 	}
 }
 
@@ -51,6 +52,8 @@ func TestMutant(t *testing.T) {
 				broken.Twists.AnySet = true
 			case "absence_kills":
 				broken.Twists.AbsenceKills = true
+			case "new_keys":
+				broken.Twists.NewKeys = true
 			}
 			r = run(t, broken, func(w *World) { m.script(w, true) })
 			if r.Broken == nil || r.Broken.Name != m.breach {
@@ -80,10 +83,10 @@ func place(w *World, job *command.Submit) []*host {
 	found := w.Until(time.Minute, func() bool {
 		on = nil
 		for r := range ranks {
-			on = append(on, runs(w, model.RankKey{Job: d.result.Job, N: 1, Rank: uint32(r)})) //nolint:gosec // a few
+			on = append(on, runs(w, model.RankKey{Job: d.id, N: 1, Rank: uint32(r)})) //nolint:gosec // a few
 		}
 		s := w.oracle.now()
-		t, _ := s.Tasks.Get(model.TaskKey{Job: d.result.Job})
+		t, _ := s.Tasks.Get(model.TaskKey{Job: d.id})
 		return !slices.Contains(on, nil) && t.State == model.TaskRunning
 	})
 	if !found {

@@ -25,7 +25,7 @@ type peer struct {
 	disk   *simdisk.Disk
 	net    *simnet.Host
 	run    *cluster.Peer // nil while it is down
-	api    *api
+	door   *door
 	fate   fate
 	grants atomic.Bool
 }
@@ -87,7 +87,7 @@ func (p *peer) start() {
 	}
 	life = run
 	close(begun)
-	way, err := serve(net, p.name, run, &p.grants, p.w.Twists.StalePolls)
+	way, err := openDoor(p, net, run)
 	if err != nil {
 		p.w.trace.Note("%s does not listen: %v", p.name, err)
 		net.Crash()
@@ -95,7 +95,7 @@ func (p *peer) start() {
 		return
 	}
 	p.mu.Lock()
-	p.net, p.run, p.api = net, run, way
+	p.net, p.run, p.door = net, run, way
 	p.mu.Unlock()
 	if p.w.ctx.Err() != nil {
 		p.stop(false)
@@ -110,7 +110,7 @@ func (p *peer) stop(power bool) {
 	if p.run == nil {
 		return
 	}
-	run, way := p.run, p.api
+	run, way := p.run, p.door
 	p.net.Crash()
 	old := p.disk
 	if power || old.Forgot() { // after a failed sync only a reboot tells what the disk holds
@@ -119,7 +119,7 @@ func (p *peer) stop(power bool) {
 		p.disk = old.Clone()
 	}
 	old.Wipe() // kills the handle, so that what still runs ends soon
-	p.run, p.api = nil, nil
+	p.run, p.door = nil, nil
 	p.w.work.Go(func() {
 		run.Kill()
 		way.close()

@@ -1,12 +1,11 @@
 package sim
 
 import (
+	"context"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/node/fence"
 )
 
@@ -18,7 +17,7 @@ func (a *agent) register() {
 	a.due.registering = true
 	a.due.register = time.Now().Add(time.Second)
 	told := map[*unit]model.RankPhase{}
-	body := &command.Register{
+	body := &agentwire.Register{
 		Node: a.h.id.node, Machine: a.h.id.machine, Boot: a.names.boot, Lineage: a.names.lineage, Session: a.names.session,
 		Hostname: a.h.name, Address: a.h.name + ":9000", Version: "sim", CPUs: 64, MemoryMB: 1 << 20,
 	}
@@ -34,17 +33,19 @@ func (a *agent) register() {
 		}
 	}
 	a.h.mu.Unlock()
-	a.propose(body, func(p proposal) {
+	call := func(ctx context.Context) (*agentwire.Registered, error) { return a.calls.Register(ctx, body) }
+	ask(a, 3*patience, call, func(v *agentwire.Registered) {
 		a.due.registering = false
-		if !p.Result.OK() {
-			a.h.w.trace.Note("%s is not let in: %s %s", a.h.name, p.Result.Code, p.Result.Detail)
+		if v.Code != model.CodeOK {
+			a.h.w.trace.Note("%s is not let in: %s %s", a.h.name, v.Code, v.Detail)
 			a.due.register = time.Now().Add(5 * time.Second)
 			return
 		}
-		if a.lease.Registered(fence.Registration{Incarnation: p.Incarnation, Node: a.h.id.node, Epoch: p.Result.Number}) {
+		if a.lease.Registered(fence.Registration{Incarnation: v.Incarnation, Node: a.h.id.node, Epoch: v.Epoch}) {
+			a.heard(v.Peers)
 			a.confirm(told)
 			a.saveMark()
-			a.h.w.trace.Note("%s is registered in epoch %d", a.h.name, p.Result.Number)
+			a.h.w.trace.Note("%s is registered in epoch %d", a.h.name, v.Epoch)
 		}
 	}, func() { a.due.registering = false })
 }
@@ -84,17 +85,12 @@ func (a *agent) renew(now fence.Boot) {
 		return
 	}
 	a.due.renew = time.Now().Add(renewEvery)
-	body, err := cbor.Marshal(command.Renewal{Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq})
-	if err != nil {
-		return
-	}
-	a.ask(methodRenew, body, patience, func(answer []byte) {
-		var v renewal
-		if cbor.Unmarshal(answer, &v) != nil {
-			return
-		}
+	q := &agentwire.Renew{Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq}
+	call := func(ctx context.Context) (*agentwire.Renewed, error) { return a.calls.Renew(ctx, q) }
+	ask(a, patience, call, func(v *agentwire.Renewed) {
+		a.heard(v.Peers)
 		if v.Code != model.CodeOK {
-			a.lease.Refused(r, v.Code, 0)
+			a.lease.Refused(r, v.Code, v.Newest)
 			return
 		}
 		if a.lease.Accepted(r) {
@@ -112,7 +108,7 @@ func (a *agent) poll(now fence.Boot) {
 	if a.due.polling || time.Now().Before(a.due.poll) {
 		return
 	}
-	q := poll{Node: a.h.id.node, Wait: pollWait}
+	q := &agentwire.Poll{Node: a.h.id.node, Wait: pollWait}
 	_, q.After = a.sets.Newest()
 	a.h.mu.Lock()
 	for _, u := range a.units {
@@ -121,16 +117,12 @@ func (a *agent) poll(now fence.Boot) {
 		}
 	}
 	a.h.mu.Unlock()
-	body, err := cbor.Marshal(q)
-	if err != nil {
-		return
-	}
 	a.due.polling = true
-	a.ask(methodDesired, body, pollWait+patience, func(answer []byte) {
+	call := func(ctx context.Context) (*model.Desired, error) { return a.calls.Desired(ctx, q) }
+	ask(a, pollWait+2*patience, call, func(d *model.Desired) {
 		a.due.polling, a.due.poll = false, time.Now().Add(20*time.Millisecond)
-		d := new(model.Desired)
 		reg, ok := a.lease.Registration()
-		if cbor.Unmarshal(answer, d) != nil || !ok {
+		if !ok {
 			return
 		}
 		if a.h.w.Twists.AbsenceKills {
@@ -152,7 +144,7 @@ func (a *agent) report() {
 	if a.due.reporting || !ok {
 		return
 	}
-	body := &command.Report{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Cleaned: a.clean}
+	body := &agentwire.Report{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Cleaned: a.clean}
 	told := map[*unit]model.RankPhase{}
 	a.h.mu.Lock()
 	for _, u := range a.sortedUnits() {
@@ -166,9 +158,10 @@ func (a *agent) report() {
 		return
 	}
 	a.due.reporting = true
-	a.propose(body, func(p proposal) {
+	call := func(ctx context.Context) (*agentwire.Reported, error) { return a.calls.Report(ctx, body) }
+	ask(a, 3*patience, call, func(v *agentwire.Reported) {
 		a.due.reporting, a.clean = false, nil
-		if a.outdated(reg, p.Result.Code) {
+		if a.outdated(reg, v.Code) {
 			return
 		}
 		a.confirm(told)
@@ -191,6 +184,7 @@ func (a *agent) inventory() {
 	a.h.mu.Lock()
 	devices := a.h.devices()
 	a.h.mu.Unlock()
-	a.propose(&command.Inventory{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices},
-		func(p proposal) { a.outdated(reg, p.Result.Code) }, func() {})
+	q := &agentwire.Inventory{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices}
+	call := func(ctx context.Context) (*agentwire.Reported, error) { return a.calls.Inventory(ctx, q) }
+	ask(a, 3*patience, call, func(v *agentwire.Reported) { a.outdated(reg, v.Code) }, func() {})
 }

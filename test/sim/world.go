@@ -39,7 +39,7 @@ type Twists struct {
 	AnySet          bool          // agents begin what a set names by any renewal, even a newer one
 	StalePolls      bool          // peers without a leader answer polls, which is slow but does no harm
 	PollPause       time.Duration // how long agents wait after a poll that failed at least; does no harm either
-	SlowCalls       time.Duration // how long agents wait for answers at least; does no harm either
+	NewKeys         bool          // a submission that a peer passes on again gets another key
 }
 
 // World is one simulated cluster. It lives in a bubble.
@@ -110,6 +110,7 @@ func (w *World) Close() {
 	}
 	w.net.Close()
 	w.work.Wait()
+	sleep(context.Background(), time.Second) // the connections' own goroutines end, too
 }
 
 // founders are the peers that found the cluster.

@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// work uses the cluster at random until the context ends.
+func (u *user) work(ctx context.Context) {
+	defer u.close()
+	for sleep(ctx, time.Duration(500+u.rng.IntN(6500))*time.Millisecond) {
+		u.act(ctx)
+	}
+}
+
+// act does one thing that users do.
+func (u *user) act(ctx context.Context) {
+	dice := u.rng.IntN(100)
+	if len(u.jobs) == 0 || dice < 60 {
+		u.submit(ctx, u.randomJob())
+		return
+	}
+	job := u.jobs[u.rng.IntN(len(u.jobs))]
+	switch {
+	case dice < 72:
+		u.cancel(ctx, job)
+	case dice < 78:
+		u.setPriority(ctx, job, 1+u.rng.IntN(4))
+	case dice < 83:
+		u.command(ctx, &command.Hold{Job: job, Task: command.AllTasks})
+	case dice < 90:
+		u.release(ctx, job)
+	case dice < 94:
+		u.command(ctx, &command.Requeue{Job: job, Task: command.AllTasks})
+	default:
+		node := model.NodeID(fmt.Sprintf("n%d", 1+u.rng.IntN(u.w.Nodes)))
+		mode := []model.NodeMode{model.ModeOpen, model.ModeOpen, model.ModeDraining, model.ModeCordoned}[u.rng.IntN(4)]
+		u.setMode(ctx, node, mode)
+	}
+}
+
+func (u *user) setMode(ctx context.Context, n model.NodeID, m model.NodeMode) {
+	u.command(ctx, &command.SetNodeMode{Node: n, Mode: m})
+}
+
+func (u *user) release(ctx context.Context, job model.JobID) {
+	u.command(ctx, &command.Release{Job: job, Task: command.AllTasks})
+}
+
+// plainJob is a job that asks for little and takes a second.
+var plainJob = command.Submit{Spec: model.Spec{
+	User: "user", Class: model.ClassNormal, Command: behavior{Run: time.Second}.command(), GPUs: 1, OnLost: model.OnLostRequeue,
+	DisconnectGrace: model.MinDisconnectGrace,
+}, Tasks: 1}
+
+// randomJob draws a job that fits the cluster.
+func (u *user) randomJob() *command.Submit {
+	ms := func(least, most int) time.Duration {
+		return time.Duration(least+u.rng.IntN(most-least)) * time.Millisecond
+	}
+	does := behavior{Run: ms(500, 16_000), IgnoreSig: u.rng.IntN(5) == 0, KillLag: ms(0, 1500)}
+	if u.rng.IntN(6) == 0 {
+		does.Code = 3
+	}
+	if u.rng.IntN(6) == 0 {
+		does.Fork = ms(500, 8000)
+	}
+	if u.rng.IntN(6) == 0 {
+		does.Failures = 1
+	}
+	s := model.Spec{
+		Class: model.Class(1 + u.rng.IntN(4)), GPUs: 1, //nolint:gosec // small
+		OnLost:          []model.OnLost{model.OnLostRequeue, model.OnLostRequeue, model.OnLostHold, model.OnLostFail}[u.rng.IntN(4)],
+		DisconnectGrace: model.MinDisconnectGrace, MaxRetries: uint32(u.rng.IntN(3)), //nolint:gosec // small
+	}
+	if u.rng.IntN(3) == 0 {
+		s.DisconnectGrace, s.Grace = 40*time.Second, ms(1000, 5000)
+	}
+	if u.rng.IntN(8) == 0 {
+		s.TimeLimit = ms(1000, 8000)
+	}
+	tasks := uint32(1)
+	switch u.rng.IntN(6) {
+	case 0:
+		s.GPUs = uint32(u.w.GPUs) //nolint:gosec // small
+	case 1:
+		s.GPUs, s.Nodes = 2, 2
+	case 2:
+		tasks = 3
+	}
+	s.Command = does.command()
+	return &command.Submit{Spec: s, Tasks: tasks}
+}
+
+// asked is a submission as the API takes it.
+func asked(c *command.Submit) *wire.Submit {
+	s := &c.Spec
+	job := &wire.Submit{
+		Command: s.Command, GPUs: number(s.GPUs), Nodes: number(s.Nodes), Priority: number(s.Class), MaxRetries: number(s.MaxRetries),
+		Hold: &s.Held, OnLost: s.OnLost.String(), DisconnectGrace: (*wire.Duration)(&s.DisconnectGrace),
+		Grace: (*wire.Duration)(&s.Grace), Tasks: number(c.Tasks),
+	}
+	if s.TimeLimit > 0 {
+		job.TimeLimit = (*wire.Duration)(&s.TimeLimit)
+	}
+	return job
+}
+
+// number is a number for the API, which takes an absent one for its default; so is
+// 0, where none may be given.
+func number[N ~uint8 | ~uint32](n N) *int64 {
+	v := int64(n)
+	if v == 0 {
+		return nil
+	}
+	return &v
+}
