@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -395,9 +394,4 @@ func shellJoin(words []string) string {
 		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 	}
 	return strings.Join(quoted, " ")
-}
-
-// awaitEnd waits until a job has ended, whichever peers come and go meanwhile.
-func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
-	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) { return isTerminal(d.State), nil })
 }

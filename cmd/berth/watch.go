@@ -52,6 +52,11 @@ func watchJob(ctx context.Context, api *client.Client, id string, done func(*wir
 	}
 }
 
+// awaitEnd waits until a job has ended, whichever peers come and go meanwhile.
+func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
+	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) { return isTerminal(d.State), nil })
+}
+
 // passing says that an error may be gone in a moment.
 func passing(err error) bool {
 	if p, is := errors.AsType[*wire.Problem](err); is {

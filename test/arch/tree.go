@@ -59,7 +59,7 @@ func Load(root string) (*Tree, error) {
 	t.Typed, err = packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedSyntax |
 			packages.NeedTypes | packages.NeedTypesInfo | packages.NeedForTest,
-		Dir: root, Fset: t.Fset, Tests: true,
+		Dir: root, Fset: t.Fset, Tests: true, BuildFlags: buildFlags(),
 	}, "./...")
 	if err != nil {
 		return nil, fmt.Errorf("load the packages of %s: %w", root, err)
