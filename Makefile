@@ -30,7 +30,7 @@ dev: build ## run a cluster of three peers and two nodes with simulated GPUs, un
 
 test: ## run every test with the race detector; the last line holds the totals
 	@go build -buildvcs=false -o bin/tally ./test/internal/tally
-	go test -race -timeout 9m -json $(TESTFLAGS) $(PKGS) | bin/tally
+	go test -race -vet=off -timeout 9m -json $(TESTFLAGS) $(PKGS) | bin/tally
 
 lint: ## check format, module files, go vet and the linters
 	$(TOOL) golangci-lint config verify

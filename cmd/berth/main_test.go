@@ -17,8 +17,7 @@ import (
 // patience bounds each wait for a child process; a busy machine is slow.
 const patience = time.Minute
 
-// TestMain builds the program once, without the race detector: the tests are about
-// real processes.
+// TestMain builds the program once, with the race detector if the tests are.
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
@@ -28,7 +27,8 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "berth"), ".").CombinedOutput()
+	args := append(append([]string{"build"}, buildFlags()...), "-o", filepath.Join(dir, "berth"), ".")
+	out, err := exec.Command("go", args...).CombinedOutput()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "building berth: %v\n%s", err, out)
 		return 1

@@ -6,6 +6,6 @@ package sim
 // otherwise: under the race detector a minute costs ten times as much, and CI
 // must end some time.
 const (
-	usualSeeds   = 20
+	usualSeeds   = 15
 	usualMinutes = 2
 )

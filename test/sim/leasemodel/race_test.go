@@ -4,4 +4,4 @@ package leasemodel
 
 // usualSchedules is how many schedules are played unless a flag says otherwise:
 // under the race detector each costs ten times as much.
-const usualSchedules = 600
+const usualSchedules = 200
