@@ -16,6 +16,9 @@ SEEDS     ?= 500
 MINUTES   ?= 10
 CHAOSTIME ?= 6h
 
+# Of all tests those that take longest begin first.
+FIRST := $(if $(filter ./...,$(PKGS)),./test/sim ./test/e2e)
+
 TOOL := go tool -modfile=tools.mod
 
 build: ## compile every package, and the program to bin/berth
@@ -30,7 +33,7 @@ dev: build ## run a cluster of three peers and two nodes with simulated GPUs, un
 
 test: ## run every test with the race detector; the last line holds the totals
 	@go build -buildvcs=false -o bin/tally ./test/internal/tally
-	go test -race -vet=off -timeout 9m -json $(TESTFLAGS) $(PKGS) | bin/tally
+	go test -race -vet=off -timeout 9m -json $(TESTFLAGS) $(FIRST) $(PKGS) | bin/tally
 
 lint: ## check format, module files, go vet and the linters
 	$(TOOL) golangci-lint config verify
