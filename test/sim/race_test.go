@@ -6,6 +6,6 @@ package sim
 // otherwise: under the race detector a minute costs ten times as much, and CI
 // must end some time.
 const (
-	usualSeeds   = 15
+	usualSeeds   = 10
 	usualMinutes = 2
 )
