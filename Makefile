@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build demo dev test lint bench chaos fuzz clean help
+.PHONY: build program demo dev test lint bench chaos fuzz clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -21,14 +21,16 @@ FIRST := $(if $(filter ./...,$(PKGS)),./test/sim ./test/e2e)
 
 TOOL := go tool -modfile=tools.mod
 
-build: ## compile every package, and the program to bin/berth
+build: program ## compile every package, and the program to bin/berth
 	go build ./...
-	@go build -trimpath -o bin/berth ./cmd/berth && echo "built bin/berth"
 
-demo: build ## run the main job on a built-in cluster: forty jobs, and a leader that is killed
+program:
+	@go build -o bin/berth ./cmd/berth && echo "built bin/berth"
+
+demo: program ## run the main job on a built-in cluster: forty jobs, and a leader that is killed
 	@bin/berth demo $(DEMOFLAGS)
 
-dev: build ## run a cluster of three peers and two nodes with simulated GPUs, until Ctrl-C
+dev: program ## run a cluster of three peers and two nodes with simulated GPUs, until Ctrl-C
 	@bin/berth dev $(DEVFLAGS)
 
 test: ## run every test with the race detector; the last line holds the totals
@@ -46,7 +48,7 @@ lint: ## check format, module files, go vet and the linters
 	go vet $(PKGS)
 	$(TOOL) golangci-lint run $(PKGS)
 
-bench: build ## measure the state, the peers and a whole cluster on this machine
+bench: program ## measure the state, the peers and a whole cluster on this machine
 	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched
 	go run ./test/bench
 	bin/berth bench
