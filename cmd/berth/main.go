@@ -6,8 +6,7 @@
 //	options.go  what the flags of a server mean, and which of them contradict each other
 //	serve.go    a running server: what starts and ends in which order
 //	faults.go   why a server cannot start, in one line for the operator
-//	web.go      its HTTP side
-//	plug.go     the peer as the HTTP API sees it
+//	web.go      its HTTP side, on the peer by httpapi/plug
 //	log.go      a log that never makes the program wait
 //	clock.go    the machine's clocks
 //	network.go  how every part listens and dials

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/plug"
 )
 
 // drainLimit is how long requests that are under way may take at the end.
@@ -42,11 +43,11 @@ func (w *web) serve(s *service) error {
 	if err != nil {
 		return errors.Join(err, w.listener.Close())
 	}
-	plug := newPlug(s.peer, s.log)
+	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
 	api, err := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: version(), Dial: network{}.DialContext, Log: s.log,
 		Peer: httpapi.Peer{
-			Proposer: plug, Reader: plug, Members: plug, Telemetry: soft.NewBoard(clock{}.Boot), Tails: tails,
+			Proposer: joint, Reader: joint, Members: joint, Telemetry: soft.NewBoard(clock{}.Boot), Tails: tails,
 		},
 	})
 	if err != nil {
@@ -54,7 +55,7 @@ func (w *web) serve(s *service) error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
-	go plug.watch(ctx)
+	go joint.Watch(ctx)
 	go func() {
 		if err := api.Serve(w.listener); err != nil {
 			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)

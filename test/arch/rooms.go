@@ -64,6 +64,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/dashboard", Level: 5},
 		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/forward",
 			"httpapi/client", "httpapi/dashboard", "cluster/sched", "cluster/soft")},
+		{Path: "httpapi/plug", Level: 7, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
 	}
 }
 

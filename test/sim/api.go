@@ -35,7 +35,7 @@ const pathCommand = "/command"
 
 // door is the way in to one peer: the production API over HTTP, and one path more.
 type door struct {
-	*plug
+	*joint
 
 	api    *httpapi.API
 	server *http.Server
@@ -52,7 +52,7 @@ func raftAddress(machine string) string { return machine + ":7000" }
 
 // openDoor opens the way in.
 func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
-	d := &door{plug: newPlug(p, run), out: &http.Transport{DialContext: dialer(net)}, keys: map[string]bool{}}
+	d := &door{joint: newJoint(p, run), out: &http.Transport{DialContext: dialer(net)}, keys: map[string]bool{}}
 	api, err := httpapi.New(httpapi.Config{
 		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name),
 		Peer: httpapi.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot)}, // ranks here have no output
@@ -67,7 +67,7 @@ func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	ctx, end := context.WithCancel(context.Background())
 	d.api, d.end = api, end
 	d.server = &http.Server{Handler: d.routes(model.PeerID(p.name)), ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit}
-	d.work.Go(func() { d.watch(ctx) })
+	d.work.Go(func() { d.Watch(ctx) })
 	d.work.Go(func() { _ = d.server.Serve(listener) }) // it ends with the machine's network at the latest
 	return d, nil
 }

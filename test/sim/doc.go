@@ -7,7 +7,7 @@
 //
 //	world.go       one simulated cluster, and the course of a run
 //	peer.go        a machine with a production peer on it
-//	api.go         the way in to a peer: the production API over HTTP; plug.go joins the two
+//	api.go         the way in to a peer: the production API over HTTP; joint.go joins the two
 //	host.go        a machine with GPUs: its clock, disk, kernel, reboots
 //	process.go     its processes and who is on which GPU: the truth
 //	unit.go        one rank on a host: its folder on disk and what supervisor and agent share

@@ -1,4 +1,7 @@
-package main
+// Package plug joins a peer and its HTTP API: it is the peer as the API sees it.
+// Neither knows the other; whoever runs both, the program and the simulator, puts
+// this between them.
+package plug
 
 import (
 	"context"
@@ -16,10 +19,22 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// plug is a peer as the HTTP API sees it.
-type plug struct {
-	peer *cluster.Peer
-	log  *slog.Logger
+// Config says how a peer is plugged in.
+type Config struct {
+	Peer *cluster.Peer
+	Log  *slog.Logger
+	// Look is how often the peer is asked who leads. It is what a change of leaders
+	// costs waiting requests at most, beside the election. 0: 5 ms.
+	Look time.Duration
+	// Pretend changes whom the API takes for the leader. It is for tests of the
+	// tests; nil: nobody is pretended.
+	Pretend func(forward.Leader) forward.Leader
+}
+
+// Plug is a peer as the HTTP API sees it.
+type Plug struct {
+	Config
+
 	view atomic.Pointer[leaderView]
 }
 
@@ -30,19 +45,21 @@ type leaderView struct {
 	end    context.CancelFunc
 }
 
-// lookEvery is how often a peer looks who leads. It is what a change of leaders
-// costs waiting requests at most, beside the election.
 const lookEvery = 5 * time.Millisecond
 
-func newPlug(p *cluster.Peer, log *slog.Logger) *plug {
-	v := &plug{peer: p, log: log}
-	v.look()
-	return v
+// New plugs a peer in. Run Watch for as long as the API serves.
+func New(c Config) *Plug {
+	if c.Look == 0 {
+		c.Look = lookEvery
+	}
+	p := &Plug{Config: c}
+	p.look()
+	return p
 }
 
-// watch follows who leads until the context ends.
-func (p *plug) watch(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+// Watch follows who leads until the context ends.
+func (p *Plug) Watch(ctx context.Context) {
+	tick := time.NewTicker(p.Look)
 	defer tick.Stop()
 	for {
 		select {
@@ -55,13 +72,16 @@ func (p *plug) watch(ctx context.Context) {
 }
 
 // look ends the former view if it no longer holds.
-func (p *plug) look() {
-	st := p.peer.Status()
+func (p *Plug) look() {
+	st := p.Peer.Status()
 	now := forward.Leader{ID: st.Leader.ID, Self: st.Role == cluster.RoleLeader}
 	if now.ID != "" {
-		s := p.peer.State()
+		s := p.Peer.State()
 		known, _ := s.Peers.Get(now.ID)
 		now.Address = known.APIAddress
+	}
+	if p.Pretend != nil {
+		now = p.Pretend(now)
 	}
 	old := p.view.Load()
 	if old != nil && old.leader == now {
@@ -74,22 +94,22 @@ func (p *plug) look() {
 		old.end()
 	}
 	if !now.Self && now.ID != "" && (old == nil || old.leader.ID != now.ID) {
-		p.log.Info("this peer follows", "leader", now.ID, "term", st.Term)
+		p.Log.Info("this peer follows", "leader", now.ID, "term", st.Term)
 	}
 }
 
 // Leader is who leads.
-func (p *plug) Leader() (forward.Leader, context.Context) {
+func (p *Plug) Leader() (forward.Leader, context.Context) {
 	v := p.view.Load()
 	return v.leader, v.until
 }
 
 // Saw has later reads be at least as new as the index.
-func (p *plug) Saw(index uint64) { p.peer.Saw(index) }
+func (p *Plug) Saw(index uint64) { p.Peer.Saw(index) }
 
 // Standing is how the peer stands.
-func (p *plug) Standing() httpapi.Standing {
-	st := p.peer.Status()
+func (p *Plug) Standing() httpapi.Standing {
+	st := p.Peer.Status()
 	out := httpapi.Standing{
 		ID: st.ID, Cluster: st.Cluster, Role: string(st.Role), Term: st.Term, Leader: st.Leader.ID, Last: st.Last,
 		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
@@ -101,15 +121,15 @@ func (p *plug) Standing() httpapi.Standing {
 }
 
 // State is the peer's newest state.
-func (p *plug) State() state.State { return p.peer.State() }
+func (p *Plug) State() state.State { return p.Peer.State() }
 
 // Changed tells of changes.
-func (p *plug) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
-	return p.peer.Changed(topics, after)
+func (p *Plug) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
+	return p.Peer.Changed(topics, after)
 }
 
 // Read is a state as new as asked for.
-func (p *plug) Read(ctx context.Context, c httpapi.Consistency) (state.State, error) {
+func (p *Plug) Read(ctx context.Context, c httpapi.Consistency) (state.State, error) {
 	level := cluster.Default
 	switch c {
 	case httpapi.Default:
@@ -118,7 +138,7 @@ func (p *plug) Read(ctx context.Context, c httpapi.Consistency) (state.State, er
 	case httpapi.Linearizable:
 		level = cluster.Linearizable
 	}
-	s, err := p.peer.Read(ctx, level, 0)
+	s, err := p.Peer.Read(ctx, level, 0)
 	if err != nil && !errors.Is(err, cluster.ErrNoLeader) {
 		return s, &httpapi.Fault{Code: wire.CodeBehind, Err: err}
 	}
@@ -126,14 +146,14 @@ func (p *plug) Read(ctx context.Context, c httpapi.Consistency) (state.State, er
 }
 
 // Propose has commands carried out.
-func (p *plug) Propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error) {
-	results, index, err := p.peer.Propose(ctx, commands...)
+func (p *Plug) Propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error) {
+	results, index, err := p.Peer.Propose(ctx, commands...)
 	return results, index, faultOf(err)
 }
 
 // Renew renews a lease.
-func (p *plug) Renew(ctx context.Context, r command.Renewal) (model.Code, error) {
-	code, err := p.peer.Renew(ctx, r)
+func (p *Plug) Renew(ctx context.Context, r command.Renewal) (model.Code, error) {
+	code, err := p.Peer.Renew(ctx, r)
 	return code, faultOf(err)
 }
 

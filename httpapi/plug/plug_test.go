@@ -1,0 +1,45 @@
+package plug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// An error that means that nothing was proposed may be tried again at once; of every
+// other one the outcome counts as unknown.
+func TestErrorsOfThePeer(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code string
+	}{
+		{&cluster.NotLeaderError{Leader: "p2"}, wire.CodeNoLeader},
+		{cluster.ErrNoLeader, wire.CodeNoLeader},
+		{cluster.ErrClosed, wire.CodeNoLeader},
+		{cluster.ErrOutcomeUnknown, wire.CodeOutcomeUnknown},
+		{errors.Join(cluster.ErrOutcomeUnknown, cluster.ErrClosed), wire.CodeOutcomeUnknown},
+		{cluster.ErrOverloaded, wire.CodeOverloaded},
+		{cluster.ErrNoSpace, wire.CodeNoSpace},
+		{cluster.ErrDiverged, wire.CodeDiverged},
+		{cluster.ErrBehind, wire.CodeBehind},
+		{context.DeadlineExceeded, wire.CodeOutcomeUnknown},
+		{errors.New("something else"), wire.CodeOutcomeUnknown},
+	} {
+		fault, is := errors.AsType[*httpapi.Fault](faultOf(fmt.Errorf("proposing: %w", c.err)))
+		if !is || fault.Code != c.code {
+			t.Errorf("%v became %+v, want code %s", c.err, fault, c.code)
+		}
+	}
+	if err := faultOf(command.ErrTooLarge); !errors.Is(err, command.ErrTooLarge) {
+		t.Errorf("a command that is too large became %v", err)
+	}
+	if err := faultOf(nil); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+}
