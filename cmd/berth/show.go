@@ -16,30 +16,23 @@ import (
 )
 
 func newShow() *cobra.Command {
-	c := &connection{}
-	var task int64
-	cmd := &cobra.Command{
-		Use:   "show JOB",
-		Short: "Show a job: what was asked for, where it runs, and its timeline",
-		Args:  oneJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return reading(c, askJob(args[0], task), showJob)(cmd, args)
-		},
-	}
-	c.bindReading(cmd)
-	cmd.Flags().Int64Var(&task, "task", 0, "`number` of the task of an array")
-	return cmd
+	return newJobView("show JOB", "Show a job: what was asked for, where it runs, and its timeline", showJob)
 }
 
 func newExplain() *cobra.Command {
+	return newJobView("explain JOB", "Say why a job waits and what would let it start", showExplanation)
+}
+
+// newJobView is a command that shows one job in its own way.
+func newJobView(use, short string, show func(io.Writer, *wire.Detail) error) *cobra.Command {
 	c := &connection{}
 	var task int64
 	cmd := &cobra.Command{
-		Use:   "explain JOB",
-		Short: "Say why a job waits and what would let it start",
+		Use:   use,
+		Short: short,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reading(c, askJob(args[0], task), showExplanation)(cmd, args)
+			return reading(c, askJob(args[0], task), show)(cmd, args)
 		},
 	}
 	c.bindReading(cmd)
