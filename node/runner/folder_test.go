@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -127,5 +128,19 @@ func TestStatus(t *testing.T) {
 	run.Forget("a")
 	if _, err := run.Orders("a"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// What a host says of itself fits into the node's record.
+func TestHost(t *testing.T) {
+	h := Host{Cgroup: "v2", Controllers: []string{"cpu", "pids"}, Notes: []string{"no swap"}}
+	if got := h.String(); got != "cgroup v2 (cpu pids); no swap" {
+		t.Errorf("%q", got)
+	}
+	for range 300 {
+		h.Notes = append(h.Notes, "ü")
+	}
+	if got := h.String(); len(got) > maxHost || len(got) < maxHost-4 || !utf8.ValidString(got) {
+		t.Errorf("%d bytes: %q", len(got), got)
 	}
 }

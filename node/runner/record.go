@@ -30,6 +30,8 @@ type Job struct {
 	Env     []byte // "NAME=value" texts joined by NUL
 	Node    model.NodeID
 	Address string // where the gang reaches this rank
+
+	Preempted uint32 `json:",omitempty"` // attempts of the task that were preempted or drained before
 }
 
 // GPU is one that the rank was given.
@@ -72,6 +74,8 @@ type Orders struct {
 	Refuse bool          `json:",omitempty"` // never start
 	Freeze time.Duration `json:",omitempty"` // CLOCK_BOOTTIME from which all stand still; 0: never asked
 	Thaw   time.Duration `json:",omitempty"` // what stands still since then or earlier goes on
+
+	TimeLimit time.Duration `json:",omitempty"` // replaces the record's when it is greater than 0
 }
 
 // Status is how far a supervisor has got.
@@ -80,11 +84,15 @@ type Status struct {
 	PID       int             // the supervisor's
 	Born      uint64          // its start time, as in /proc/PID/stat
 	Nonce     string          // the record's
-	Phase     model.RankPhase // taken, ready, running or exited
+	Phase     model.RankPhase // taken, ready, running, exited or never
 	Port      uint16          `json:",omitempty"` // reserved, with ready
 	Session   int             `json:",omitempty"` // of the job: also its first process and its group
 	Begun     uint64          `json:",omitempty"` // start time of that process
 	Frozen    time.Duration   `json:",omitempty"` // since then; 0: it runs
 	Thawed    time.Duration   `json:",omitempty"` // what stood still since then or earlier goes on
 	Delivered model.Reason    `json:",omitempty"` // of the strongest stop whose signal reached a process
+
+	Saved time.Duration `json:",omitempty"` // how long the rank had run at the last checkpoint that it announced; 0: none
+	Group string        `json:",omitempty"` // path of its cgroup; empty: it has none
+	Note  string        `json:",omitempty"` // with phase never: why; else what went wrong beside the job, such as an epilog
 }
