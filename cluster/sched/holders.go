@@ -121,7 +121,7 @@ func (t *trial) onNode(p *pool, h *host, w *want) (all []holding) {
 		slot, _ := t.state.Slots.Get(model.SlotKey{GPU: k.GPU})
 		g, _ := t.state.GPUs.Get(k.GPU)
 		live := slot.Owner == model.OwnerAttempt || slot.Owner == model.OwnerAllocation
-		if !live || !g.Health.Usable() || !w.suits(g.Model, g.MemoryMB) {
+		if !live || !g.Usable() || !w.suits(g.Model, g.MemoryMB) {
 			continue
 		}
 		who := Holder{Task: slot.Rank.Attempt().TaskKey(), Allocation: slot.Allocation}

@@ -178,7 +178,7 @@ func (p *pool) load(h *host) {
 		key := model.SlotKey{GPU: k.GPU}
 		slot, found := p.state.Slots.Get(key)
 		g, _ := p.state.GPUs.Get(k.GPU)
-		if !found || slot.Owner != model.OwnerNone || !g.Health.Usable() {
+		if !found || slot.Owner != model.OwnerNone || !g.Usable() {
 			continue
 		}
 		free := gpu{slot: key, model: g.Model, memory: g.MemoryMB, numa: g.NUMA, link: g.Link}

@@ -73,7 +73,11 @@ func mend(b Body) {
 		s := &b.Spec
 		s.GPUs, s.Nodes, s.WorkDir = 8, 2, "/data"
 		s.DisconnectGrace, s.Grace, s.CheckpointGrace = 10*time.Minute, 30*time.Second, time.Minute
-		s.StopSignal, s.CheckpointSignal = "INT", "USR1"
+		s.StopSignal, s.CheckpointSignal, s.WarnSignal = "INT", "USR1", "USR2"
+		s.RetryOn, s.CheckpointInterval, s.CheckpointDir = "75,137", time.Hour, "/data/checkpoints"
+		s.WarnBefore, s.Attached = 5*time.Minute, time.Minute
+	case *SetGPUMode:
+		b.Mode = model.ModeDraining
 	case *Place:
 		placements(b.Ranks)
 	case *Grant:

@@ -132,6 +132,23 @@ func (*Requeue) Kind() Kind { return KindRequeue }
 // Validate checks the target.
 func (b *Requeue) Validate() error { return firstOf(validTarget(b.Job, b.Task), validNote(b.Note)) }
 
+// Extend raises a job's time limit, also for what runs already.
+type Extend struct {
+	Job       model.JobID   `cbor:"1,keyasint,omitempty"`
+	TimeLimit time.Duration `cbor:"2,keyasint,omitempty"` // the new one, from the start of an attempt
+}
+
+// Kind is KindExtend.
+func (*Extend) Kind() Kind { return KindExtend }
+
+// Validate checks the limit.
+func (b *Extend) Validate() error {
+	if b.TimeLimit <= 0 || b.TimeLimit > model.MaxDuration {
+		return problem("time_limit", "more than 0 and at most 366 days")
+	}
+	return validTarget(b.Job, AllTasks)
+}
+
 // Place gives a queued task its GPUs and makes its next attempt. It names the
 // state that it was decided on; Apply checks every part again.
 type Place struct {

@@ -34,6 +34,7 @@ const (
 	KindHold        Kind = 23
 	KindRelease     Kind = 24
 	KindRequeue     Kind = 25
+	KindExtend      Kind = 26
 
 	// The scheduler.
 	KindPlace        Kind = 40
@@ -50,6 +51,7 @@ const (
 	KindConfirmDead Kind = 65
 	KindRetireNode  Kind = 66
 	KindKillForeign Kind = 67
+	KindSetGPUMode  Kind = 68
 
 	// Liveness.
 	KindSuspect        Kind = 80
@@ -108,6 +110,7 @@ var kinds = map[Kind]kindInfo{
 	KindHold:        {"hold", 1, LaneUser, body[Hold]},
 	KindRelease:     {"release", 1, LaneUser, body[Release]},
 	KindRequeue:     {"requeue", 1, LaneUser, body[Requeue]},
+	KindExtend:      {"extend", 1, LaneUser, body[Extend]},
 
 	KindPlace:        {"place", 1, LaneUser, body[Place]},
 	KindPreempt:      {"preempt", 1, LaneUser, body[Preempt]},
@@ -122,6 +125,7 @@ var kinds = map[Kind]kindInfo{
 	KindConfirmDead: {"confirm_dead", 1, LaneUser, body[ConfirmDead]},
 	KindRetireNode:  {"retire_node", 1, LaneUser, body[RetireNode]},
 	KindKillForeign: {"kill_foreign", 1, LaneUser, body[KillForeign]},
+	KindSetGPUMode:  {"set_gpu_mode", 1, LaneUser, body[SetGPUMode]},
 
 	KindSuspect:        {"suspect", 1, LaneControl, body[Suspect]},
 	KindSilent:         {"silent", 1, LaneControl, body[Silent]},

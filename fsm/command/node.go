@@ -25,6 +25,7 @@ type Register struct {
 	Folders  []model.Folder   `cbor:"12,keyasint,omitempty"`
 	Reports  []model.Progress `cbor:"13,keyasint,omitempty"`
 	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
+	Features string           `cbor:"15,keyasint,omitempty"`
 }
 
 // Kind is KindRegister.
@@ -36,6 +37,9 @@ func (b *Register) Validate() error {
 		if !model.Name(id) {
 			return problem("identity", "a node's id, machine, boot id, lineage and session, each of 1 to 128 bytes")
 		}
+	}
+	if !model.Text(b.Features, model.MaxText) {
+		return problem("features", "at most 512 bytes of text on one line")
 	}
 	if !model.Text(b.Hostname, model.MaxName) || !model.Text(b.Address, model.MaxName) || !model.Text(b.Version, model.MaxName) {
 		return problem("hostname, address, version", "at most 128 bytes each")
@@ -77,7 +81,7 @@ func validReports(list []model.Progress) error {
 		p := &list[i]
 		ok := p.Phase >= model.RankTaken && p.Phase <= model.RankNever
 		if !ok || !model.Text(p.Address, model.MaxName) || !model.Text(p.Detail, model.MaxText) || p.Exit.Ran < 0 ||
-			p.Exit.Delivered > model.ReasonCancel {
+			p.Exit.Saved < 0 || p.Saved < 0 || (p.Exit.Delivered != model.ReasonNone && !p.Exit.Delivered.Stops()) {
 			return problem("report", "a phase from taken to never_started, with short texts")
 		}
 	}
@@ -187,6 +191,24 @@ func (*KillForeign) Kind() Kind { return KindKillForeign }
 
 // Validate allows it.
 func (*KillForeign) Validate() error { return nil }
+
+// SetGPUMode opens, cordons or drains one GPU.
+type SetGPUMode struct {
+	GPU  model.GPUID    `cbor:"1,keyasint,omitempty"`
+	Mode model.NodeMode `cbor:"2,keyasint,omitempty"`
+	Note string         `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindSetGPUMode.
+func (*SetGPUMode) Kind() Kind { return KindSetGPUMode }
+
+// Validate checks the mode.
+func (b *SetGPUMode) Validate() error {
+	if b.Mode > model.ModeDraining {
+		return problem("mode", "open, cordoned or draining")
+	}
+	return validNote(b.Note)
+}
 
 // Suspect says that a node has been silent for a while: no new work goes there.
 type Suspect struct {

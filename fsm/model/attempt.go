@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Attempt is one try to run a task. It is live from its placement until every
 // rank has ended.
@@ -33,7 +36,9 @@ type Attempt struct {
 	ExitCode  int32  `cbor:"17,keyasint,omitempty"`
 	Signal    uint8  `cbor:"18,keyasint,omitempty"`
 	FirstRank uint32 `cbor:"19,keyasint,omitempty"` // the rank that failed or was lost first, plus one
-	Cause     Reason `cbor:"20,keyasint,omitempty"` // what became of that rank: exit, lost, rebooted, confirmed dead
+	Cause     Reason `cbor:"20,keyasint,omitempty"` // what became of that rank: exit, lost, rebooted, confirmed dead, GPU fault
+
+	Wasted time.Duration `cbor:"24,keyasint,omitempty"` // GPU time after its last checkpoint, when it did not complete
 }
 
 // Live says that the attempt may still have processes that the cluster counts on.
@@ -104,6 +109,27 @@ type Rank struct {
 	Exit    Exit   `cbor:"10,keyasint,omitempty"`
 	Cause   Reason `cbor:"11,keyasint,omitempty"` // of a lost rank: lost, rebooted, confirmed dead
 	Late    bool   `cbor:"12,keyasint,omitempty"` // Exit arrived after the rank had been given up
+
+	Saved time.Duration `cbor:"13,keyasint,omitempty"` // run time at the last checkpoint that the job announced; 0: none
+}
+
+// RankGPU is a GPU that a rank was given. It stays on record when the rank has ended.
+//
+//berth:row
+type RankGPU struct {
+	Key   RankGPUKey `cbor:"1,keyasint,omitempty"`
+	Index uint32     `cbor:"2,keyasint,omitempty"` // its place on the node then
+}
+
+// RankGPUKey orders GPUs by the rank that they were given to.
+type RankGPUKey struct {
+	Rank RankKey `cbor:"1,keyasint,omitempty"`
+	GPU  GPUID   `cbor:"2,keyasint,omitempty"`
+}
+
+// Compare orders by rank, then GPU.
+func (k RankGPUKey) Compare(o RankGPUKey) int {
+	return cmp.Or(k.Rank.Compare(o.Rank), k.GPU.Compare(o.GPU))
 }
 
 // Exit is how a rank's processes ended, as its supervisor saw it.
@@ -114,6 +140,17 @@ type Exit struct {
 	Delivered Reason        `cbor:"4,keyasint,omitempty"` // the stop whose signal was delivered before the end; none: it ended by itself
 	Ran       time.Duration `cbor:"5,keyasint,omitempty"` // by the supervisor's CLOCK_BOOTTIME
 	Fenced    bool          `cbor:"6,keyasint,omitempty"` // ended by its supervisor at the lease's end
+	Saved     time.Duration `cbor:"7,keyasint,omitempty"` // run time at the last checkpoint that the job announced; 0: none
+	GPUFault  bool          `cbor:"8,keyasint,omitempty"` // a GPU of it had a fault by the node's verdict
+}
+
+// ShellCode is the exit code as shells tell it: 128 plus the signal's number for a
+// process that a signal ended.
+func (e Exit) ShellCode() int {
+	if e.Signal != 0 {
+		return 128 + int(e.Signal)
+	}
+	return int(e.Code)
 }
 
 // Clean says that the process exited 0 by itself or after a delivered stop.

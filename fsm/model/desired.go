@@ -1,5 +1,7 @@
 package model
 
+import "time"
+
 // Desired is what should be on one node, as of a state: the whole of it, so that
 // what a node runs and the set does not name is not wanted.
 type Desired struct {
@@ -23,6 +25,8 @@ type Assignment struct {
 	Script Hash    `cbor:"8,keyasint,omitempty"`
 	Env    Hash    `cbor:"9,keyasint,omitempty"`
 	Gang   []Mate  `cbor:"10,keyasint,omitempty"` // all ranks of the attempt, once it may run
+
+	Preempted uint32 `cbor:"11,keyasint,omitempty"` // attempts of the task that were preempted or drained before
 }
 
 // Mate is where a gang reaches one of its ranks.
@@ -58,6 +62,8 @@ type Progress struct {
 	Port    uint16    `cbor:"4,keyasint,omitempty"` // with ready
 	Exit    Exit      `cbor:"5,keyasint,omitempty"` // with exited
 	Detail  string    `cbor:"6,keyasint,omitempty"` // with never_started: why
+
+	Saved time.Duration `cbor:"7,keyasint,omitempty"` // with running: run time at the last checkpoint that the job announced
 }
 
 // Folder is an attempt's folder that an agent found on its disk when it

@@ -83,15 +83,29 @@ const (
 	ReasonLost          Reason = 9  // a node of it fell silent for longer than its lease
 	ReasonRebooted      Reason = 10 // a node of it came back with a new boot id
 	ReasonConfirmedDead Reason = 11 // an operator confirmed that a node of it is dead
+	ReasonGPUFault      Reason = 12 // a GPU of it has a fault; as a stop it ranks between requeue and gang_broken
 )
 
+// Stops says that r can be asked for, and its signal be delivered.
+func (r Reason) Stops() bool { return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault }
+
 // Outranks says that a stop for r replaces one for o.
-func (r Reason) Outranks(o Reason) bool { return r > o }
+func (r Reason) Outranks(o Reason) bool { return r.force() > o.force() }
+
+func (r Reason) force() int {
+	if r == ReasonGPUFault {
+		return 2*int(ReasonRequeue) + 1
+	}
+	return 2 * int(r)
+}
+
+// Gone says that r is the end of an attempt of which a node went silent or died.
+func (r Reason) Gone() bool { return r >= ReasonLost && r <= ReasonConfirmedDead }
 
 // String is the reason's name.
 func (r Reason) String() string {
 	return name(r, "", "start_deadline", "preempted", "drained", "requeued", "gang_broken", "time_limit",
-		"canceled", "exited", "lost", "rebooted", "confirmed_dead")
+		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault")
 }
 
 // OnLost is what becomes of a job when a node of it falls silent.

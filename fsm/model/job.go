@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Spec is what a user asks for: a command, its GPUs, its limits. It is complete:
 // names are resolved and defaults filled in before it reaches the log.
@@ -37,6 +41,28 @@ type Spec struct {
 	Grace            time.Duration `cbor:"24,keyasint,omitempty"` // from the stop signal to the kill
 	CheckpointSignal string        `cbor:"25,keyasint,omitempty"` // sent before StopSignal; empty: none
 	CheckpointGrace  time.Duration `cbor:"26,keyasint,omitempty"` // from the checkpoint signal to StopSignal
+
+	RetryOn            string        `cbor:"27,keyasint,omitempty"` // "75,137": exit codes that a retry is for; empty: any but 0
+	WarnSignal         string        `cbor:"28,keyasint,omitempty"` // sent WarnBefore ahead of the time limit; empty: none
+	WarnBefore         time.Duration `cbor:"29,keyasint,omitempty"`
+	CheckpointInterval time.Duration `cbor:"30,keyasint,omitempty"` // CheckpointSignal is sent this often; 0: only before a stop
+	CheckpointDir      string        `cbor:"31,keyasint,omitempty"` // absolute; empty: the node's own place
+	Attached           time.Duration `cbor:"32,keyasint,omitempty"` // canceled when its client was not heard for so long; 0: it needs none
+}
+
+// Retries says whether an end like this one is tried again, as far as RetryOn goes.
+// A signal counts as 128 plus its number, as in shells.
+func (s *Spec) Retries(e Exit) bool {
+	if s.RetryOn == "" {
+		return true
+	}
+	code := strconv.Itoa(e.ShellCode())
+	for v := range strings.SplitSeq(s.RetryOn, ",") {
+		if v == code {
+			return true
+		}
+	}
+	return false
 }
 
 // Shape is what jobs that fit in the same places share: two jobs of one shape
@@ -101,6 +127,9 @@ type Task struct {
 
 	Events uint32 `cbor:"16,keyasint,omitempty"` // how many its timeline has had
 	Folded uint32 `cbor:"17,keyasint,omitempty"` // how many of them were folded away
+
+	Avoid  uint32        `cbor:"18,keyasint,omitempty"` // attempt whose first failing rank's GPUs the next one keeps off; 0: none
+	Wasted time.Duration `cbor:"19,keyasint,omitempty"` // GPU time of attempts that did not complete, after their last checkpoint
 }
 
 // Newest is the key of the newest attempt; its N is 0 when there is none.
@@ -151,12 +180,14 @@ const (
 	EventReleased   EventKind = 13
 	EventLateExit   EventKind = 14 // the true end of an attempt that had been given up
 	EventRefused    EventKind = 15 // a node said that it would never start its rank
+	EventExtended   EventKind = 16 // its time limit was raised
 )
 
 // String is the event's name.
 func (k EventKind) String() string {
 	return name(k, "", "submitted", "scheduled", "allocating", "running", "stopping", "rank_lost", "requeued",
-		"completed", "failed", "canceled", "priority", "held", "released", "late_exit", "refused")
+		"completed", "failed", "canceled", "priority", "held", "released", "late_exit", "refused",
+		"extended")
 }
 
 // Blob is content that jobs share: a script or an environment.

@@ -29,6 +29,8 @@ type Node struct {
 
 	LastBoot    string `cbor:"17,keyasint,omitempty"` // the boot before this one; neither comes back
 	LastLineage string `cbor:"18,keyasint,omitempty"` // the data folder before this one, likewise
+
+	Features string `cbor:"19,keyasint,omitempty"` // what the host lets its agent do for isolation, in the agent's words
 }
 
 // Schedulable says that new work may go to the node.
@@ -62,7 +64,13 @@ type GPU struct {
 	Slots    uint8  `cbor:"9,keyasint,omitempty"` // how many owners it can have
 	Health   Health `cbor:"10,keyasint,omitempty"`
 	Why      string `cbor:"11,keyasint,omitempty"` // the verdict in words
+
+	Mode       NodeMode `cbor:"12,keyasint,omitempty"` // what an operator wants of it
+	ModeReason string   `cbor:"13,keyasint,omitempty"`
 }
+
+// Usable says that work may be placed there.
+func (g *GPU) Usable() bool { return g.Health.Usable() && g.Mode == ModeOpen }
 
 // Slot is what is owned of a GPU.
 //

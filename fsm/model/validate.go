@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -64,7 +65,7 @@ func (s *Spec) validNames() error {
 		return want("gpu_model", "at most %d bytes of text on one line", MaxName)
 	case len(s.Command) > MaxCommand || !utf8.ValidString(s.Command) || (!s.Argv && strings.ContainsRune(s.Command, 0)):
 		return want("command", "at most %d bytes of UTF-8 without NUL (longer ones go into a script)", MaxCommand)
-	case s.WorkDir != "" && (s.WorkDir[0] != '/' || len(s.WorkDir) > MaxPath || strings.ContainsRune(s.WorkDir, 0)):
+	case s.WorkDir != "" && !absolute(s.WorkDir):
 		return want("workdir", "an absolute path of at most %d bytes", MaxPath)
 	}
 	return nil
@@ -98,6 +99,9 @@ func (s *Spec) validTimes() error {
 		{"estimated_duration", s.Estimate, MaxDuration},
 		{"grace", s.Grace, time.Hour},
 		{"checkpoint_grace", s.CheckpointGrace, MaxDisconnectGrace},
+		{"checkpoint_interval", s.CheckpointInterval, MaxDuration},
+		{"warn_before", s.WarnBefore, MaxDuration},
+		{"attached", s.Attached, MaxDisconnectGrace},
 	} {
 		if d.value < 0 || d.value > d.limit {
 			return want(d.field, "0 to %s", d.limit)
@@ -120,9 +124,48 @@ func (s *Spec) validEnds() error {
 		return want("stop_signal", "a signal's name such as TERM or USR1")
 	case !signalName(s.CheckpointSignal):
 		return want("checkpoint_signal", "a signal's name such as USR1")
+	case !signalName(s.WarnSignal):
+		return want("signal", "a signal's name such as USR1")
+	case s.CheckpointInterval > 0 && (s.CheckpointSignal == "" || s.CheckpointInterval < minCheckpointInterval):
+		return want("checkpoint_interval", "at least %s, with a checkpoint_signal", minCheckpointInterval)
+	case s.CheckpointDir != "" && !absolute(s.CheckpointDir):
+		return want("checkpoint_dir", "an absolute path of at most %d bytes", MaxPath)
+	case !exitCodes(s.RetryOn):
+		return want("retry_on", "exit codes from 1 to 255, at most 32 of them")
+	case s.Attached > 0 && s.Attached < minAttached:
+		return want("attached", "at least %s", minAttached)
 	}
 	return nil
 }
+
+// The shortest times that a job may ask for.
+const (
+	minCheckpointInterval = 10 * time.Second
+	minAttached           = 5 * time.Second
+)
+
+func absolute(path string) bool {
+	return strings.HasPrefix(path, "/") && len(path) <= MaxPath && !strings.ContainsRune(path, 0) && utf8.ValidString(path)
+}
+
+// exitCodes says that s lists exit codes in rising order, or none.
+func exitCodes(s string) bool {
+	if s == "" {
+		return true
+	}
+	last, n := uint64(0), 0
+	for v := range strings.SplitSeq(s, ",") {
+		code, err := strconv.ParseUint(v, 10, 8)
+		if err != nil || code <= last || strconv.FormatUint(code, 10) != v {
+			return false
+		}
+		last = code
+		n++
+	}
+	return n <= maxExitCodes
+}
+
+const maxExitCodes = 32
 
 // Name says that s can name a user, project, node or the like: 1 to MaxName
 // bytes of printable UTF-8 without spaces.
@@ -141,4 +184,20 @@ func signalName(s string) bool {
 	return len(s) <= 12 && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '-'
 	})
+}
+
+// Clip cuts a text to MaxText bytes, between characters, and leaves out what [Text]
+// does not allow.
+func Clip(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	for len(s) > MaxText {
+		_, size := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-size]
+	}
+	return s
 }

@@ -185,6 +185,7 @@ var appliers = rules{
 	command.KindHold:        on(applyHold),
 	command.KindRelease:     on(applyRelease),
 	command.KindRequeue:     on(applyRequeue),
+	command.KindExtend:      on(applyExtend),
 
 	command.KindPlace:        on(applyPlace),
 	command.KindPreempt:      on(applyPreempt),
@@ -199,6 +200,7 @@ var appliers = rules{
 	command.KindConfirmDead: on(applyConfirmDead),
 	command.KindRetireNode:  on(applyRetireNode),
 	command.KindKillForeign: on(applyKillForeign),
+	command.KindSetGPUMode:  on(applySetGPUMode),
 
 	command.KindSuspect:        on(applySuspect),
 	command.KindSilent:         on(applySilent),

@@ -140,7 +140,7 @@ func forgetJob(t *tx, id model.JobID) {
 		t.events.delete(k)
 	}
 	for _, k := range keysOf(t.ranks.now().From(model.RankKey{Job: id}), func(k model.RankKey) bool { return k.Job == id }) {
-		t.ranks.delete(k)
+		forgetRank(t, k)
 	}
 	for _, k := range keysOf(t.attempts.now().From(model.AttemptKey{Job: id}), func(k model.AttemptKey) bool { return k.Job == id }) {
 		t.attempts.delete(k)

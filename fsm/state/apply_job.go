@@ -217,6 +217,32 @@ func applyRequeue(t *tx, b *command.Requeue) command.Result {
 	return r
 }
 
+func applyExtend(t *tx, b *command.Extend) command.Result {
+	tasks, r := targets(t, b.Job, command.AllTasks)
+	if !r.OK() {
+		return r
+	}
+	job, _ := t.jobs.get(b.Job)
+	switch old := job.Spec.TimeLimit; {
+	case old == 0:
+		return refuse(model.CodeConflict, "job %s has no time limit", b.Job)
+	case b.TimeLimit <= old:
+		return refuse(model.CodeConflict, "job %s may run %s already, which is not less than %s", b.Job, old, b.TimeLimit)
+	}
+	job.Spec.TimeLimit = b.TimeLimit
+	t.jobs.put(job)
+	for _, task := range tasks {
+		if a, _ := t.attempts.get(task.Newest()); task.State.Live() {
+			a.Frozen.TimeLimit = b.TimeLimit
+			t.attempts.put(a)
+			touchRanks(t, a.Key)
+		}
+		event(t, &task, model.Event{What: model.EventExtended, Detail: "may run " + b.TimeLimit.String()})
+		t.tasks.put(task)
+	}
+	return command.Result{Job: b.Job, Number: uint64(len(tasks))}
+}
+
 // keysOf collects the keys of a run of rows, so that the rows may be written to.
 func keysOf[K, V any](rows iter.Seq2[K, V], in func(K) bool) (out []K) {
 	for k := range rows {

@@ -108,6 +108,26 @@ func applySetNodeMode(t *tx, b *command.SetNodeMode) command.Result {
 	return ok()
 }
 
+func applySetGPUMode(t *tx, b *command.SetGPUMode) command.Result {
+	g, found := t.gpus.get(b.GPU)
+	if !found {
+		return refuse(model.CodeNotFound, "there is no GPU %s", b.GPU)
+	}
+	g.Mode, g.ModeReason = b.Mode, b.Note
+	t.gpus.put(g)
+	if b.Mode == model.ModeDraining {
+		stopOn(t, g.ID, model.ReasonDrain, "GPU "+string(g.ID)+" is drained")
+	}
+	return ok()
+}
+
+// stopOn stops the attempt that owns a GPU, if one does.
+func stopOn(t *tx, id model.GPUID, why model.Reason, note string) {
+	if slot, _ := t.slots.get(model.SlotKey{GPU: id}); slot.Owner == model.OwnerAttempt {
+		stop(t, slot.Rank.Attempt(), why, note)
+	}
+}
+
 // applyConfirmDead takes an operator's word for what no machine can tell. The
 // node's epoch grows, so that should it live after all, it must register first.
 func applyConfirmDead(t *tx, b *command.ConfirmDead) command.Result {

@@ -97,8 +97,8 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 			return refuse(model.CodeNotFound, "node %s has no GPU %s", p.Node, key.GPU)
 		case slot.Owner != model.OwnerNone:
 			return refuse(model.CodeConflict, "GPU %s of node %s is not free", key.GPU, p.Node)
-		case !gpu.Health.Usable():
-			return refuse(model.CodeUnavailable, "GPU %s of node %s is %s", key.GPU, p.Node, gpu.Health)
+		case !gpu.Usable():
+			return refuse(model.CodeUnavailable, "GPU %s of node %s is %s and %s", key.GPU, p.Node, gpu.Health, gpu.Mode)
 		case claimed && claim.Beneficiary != who:
 			return refuse(model.CodeConflict, "GPU %s of node %s is kept for job %s", key.GPU, p.Node, claim.Beneficiary)
 		case spec.GPUModel != "" && gpu.Model != spec.GPUModel, gpu.MemoryMB < spec.GPUMemoryMB:
@@ -147,11 +147,13 @@ func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 			slot, _ := t.slots.get(key)
 			slot.Owner, slot.Rank, slot.Since = model.OwnerAttempt, rank, t.meta.Index
 			t.slots.put(slot)
+			gpu, _ := t.gpus.get(key.GPU)
+			t.rankGPUs.put(model.RankGPU{Key: model.RankGPUKey{Rank: rank, GPU: key.GPU}, Index: gpu.Index})
 		}
 		touchNode(t, p.Node)
 	}
 	t.settings.Totals.Attempts++
-	task.State, task.Attempts, task.NotBefore = model.TaskScheduled, b.Attempt.N, 0
+	task.State, task.Attempts, task.NotBefore, task.Avoid = model.TaskScheduled, b.Attempt.N, 0, 0
 	event(t, task, model.Event{What: model.EventScheduled, N: b.Attempt.N})
 	t.tasks.put(*task)
 	foldAttempts(t, task)
@@ -170,10 +172,18 @@ func foldAttempts(t *tx, task *model.Task) {
 			continue
 		}
 		for _, r := range ranksOf(t, a) {
-			t.ranks.delete(r.Key)
+			forgetRank(t, r.Key)
 		}
 		t.attempts.delete(a)
 	}
+}
+
+func forgetRank(t *tx, key model.RankKey) {
+	mine := func(k model.RankGPUKey) bool { return k.Rank == key }
+	for _, k := range keysOf(t.rankGPUs.now().From(model.RankGPUKey{Rank: key}), mine) {
+		t.rankGPUs.delete(k)
+	}
+	t.ranks.delete(key)
 }
 
 // touchNode marks that what should be on a node has changed.

@@ -23,7 +23,7 @@ func applyRegister(t *tx, b *command.Register) command.Result {
 	}
 	node.ID, node.Machine, node.Boot, node.Lineage, node.Session = b.Node, b.Machine, b.Boot, b.Lineage, b.Session
 	node.Hostname, node.Address, node.Version = b.Hostname, b.Address, b.Version
-	node.CPUs, node.MemoryMB, node.Status = b.CPUs, b.MemoryMB, model.NodeUp
+	node.CPUs, node.MemoryMB, node.Features, node.Status = b.CPUs, b.MemoryMB, b.Features, model.NodeUp
 	node.Epoch, node.Registered, node.RegIndex = max(old.Epoch, t.settings.Epochs)+1, t.clock, t.meta.Index
 	t.nodes.put(node)
 	t.leases.put(model.Lease{Node: b.Node, Epoch: node.Epoch, Index: t.meta.Index, At: t.clock})
@@ -182,6 +182,7 @@ func devices(t *tx, node model.NodeID, list []model.Device) command.Result {
 			g, _ := t.gpus.get(k.GPU)
 			g.Health, g.Why = model.HealthMissing, "the node no longer lists it"
 			t.gpus.put(g)
+			faulty(t, &g)
 		}
 	}
 	return ok()
@@ -194,11 +195,22 @@ func device(t *tx, node model.NodeID, d *model.Device) {
 		ID: d.ID, Node: node, Index: d.Index, Model: d.Model, MemoryMB: d.MemoryMB, PCI: d.PCI, NUMA: d.NUMA,
 		Link: d.Link, Slots: 1, Health: d.Health, Why: d.Why,
 	}
+	if old, known := t.gpus.get(d.ID); known {
+		g.Mode, g.ModeReason = old.Mode, old.ModeReason
+	}
 	if slot.Owner == model.OwnerNone && !d.Idle && g.Health.Usable() {
 		g.Health, g.Why = model.HealthUnmanaged, "in use, but not by Berth"
 	}
 	t.gpus.put(g)
 	if !found {
 		t.slots.put(model.Slot{Key: key, Node: node, Since: t.meta.Index})
+	}
+	faulty(t, &g)
+}
+
+// faulty stops what runs on a GPU that has failed: it goes elsewhere, uncharged.
+func faulty(t *tx, g *model.GPU) {
+	if g.Health == model.HealthQuarantined || g.Health == model.HealthMissing {
+		stopOn(t, g.ID, model.ReasonGPUFault, model.Clip("GPU "+string(g.ID)+" of node "+string(g.Node)+": "+g.Why))
 	}
 }

@@ -48,6 +48,10 @@ func progress(t *tx, node model.NodeID, p *model.Progress) model.Code {
 	case r.Phase == model.RankLost:
 		lateExit(t, r, p)
 		return model.CodeOK
+	case r.Phase == model.RankRunning && p.Phase == model.RankRunning && p.Saved > r.Saved:
+		r.Saved = p.Saved
+		t.ranks.put(r)
+		return model.CodeOK
 	case r.Phase.Ended(), r.Phase >= p.Phase:
 		return model.CodeOK
 	case r.Phase == model.RankRunning && p.Phase == model.RankNever:
@@ -154,7 +158,7 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	t.tasks.put(task)
 
 	a, _ := t.attempts.get(r.Key.Attempt())
-	if task.State != model.TaskQueued || task.Newest() != a.Key || a.End < model.ReasonLost {
+	if task.State != model.TaskQueued || task.Newest() != a.Key || !a.End.Gone() {
 		return
 	}
 	a.FirstRank = 0
@@ -176,8 +180,10 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	if a.FirstRank > 0 {
 		a.State = model.TaskFailed
 	}
-	t.attempts.put(a)
 	task.Lost--
+	task.Wasted -= a.Wasted
+	a.Wasted = wasted(t, &a, ranksOf(t, a.Key))
+	t.attempts.put(a)
 	task.Executed -= counted
 	t.tasks.put(task)
 	t.settings.Totals.Lost--

@@ -68,10 +68,12 @@ func checkFleetIndexes(c *checker) {
 func checkAgeIndexes(c *checker) {
 	ended, born := table.Table[EndedKey, None]{}.Fork(), table.Table[BornKey, None]{}.Fork()
 	sketches := table.Table[SketchAgeKey, None]{}.Fork()
-	waiting := table.Table[AllocationKey, model.AllocationID]{}.Fork()
+	waiting, attached := table.Table[AllocationKey, model.AllocationID]{}.Fork(), table.Table[model.JobID, None]{}.Fork()
 	for id, j := range c.s.Jobs.All() {
 		if j.EndIndex > 0 {
 			ended.Put(EndedKey{j.EndIndex, id}, None{})
+		} else if j.Spec.Attached > 0 {
+			attached.Put(id, None{})
 		}
 	}
 	for k, r := range c.s.Requests.All() {
@@ -86,6 +88,7 @@ func checkAgeIndexes(c *checker) {
 		}
 	}
 	same(c, SameOnReplay, "index Ended at", c.s.Ended, ended.Table())
+	same(c, SameOnReplay, "index Attached at", c.s.Attached, attached.Table())
 	same(c, SameOnReplay, "index Born at", c.s.Born, born.Table())
 	same(c, SameOnReplay, "index SketchAge at", c.s.SketchAge, sketches.Table())
 	same(c, SameOnReplay, "index Waiting at", c.s.Waiting, waiting.Table())

@@ -63,7 +63,7 @@ func moveTotals(m *mover) {
 	a, b := m.was.Settings().Totals, m.s.Settings().Totals
 	told := uint64(0)
 	for k, old := range m.was.Attempts.All() {
-		if now, found := m.s.Attempts.Get(k); found && old.End >= model.ReasonLost && now.End == model.ReasonExit {
+		if now, found := m.s.Attempts.Get(k); found && old.End.Gone() && now.End == model.ReasonExit {
 			told++
 		}
 	}
@@ -116,10 +116,12 @@ func moveAttempts(m *mover) {
 			m.hold(folded || !m.s.Jobs.Has(k.Job), OneAttempt, "attempt %s is gone", k)
 			continue
 		}
-		m.hold(b.PlacedIndex == a.PlacedIndex && b.Frozen == a.Frozen && b.Incarnation == a.Incarnation && b.Ranks == a.Ranks &&
+		extended := b.Frozen
+		extended.TimeLimit = a.Frozen.TimeLimit // it may be raised while the attempt lives
+		m.hold(b.PlacedIndex == a.PlacedIndex && extended == a.Frozen && b.Frozen.TimeLimit >= a.Frozen.TimeLimit && b.Incarnation == a.Incarnation && b.Ranks == a.Ranks &&
 			b.GPUs == a.GPUs, OneAttempt, "attempt %s is another: from %+v to %+v", k, a, b)
 		if a.Live() {
-			m.hold(b.State >= a.State && b.Ready >= a.Ready && b.Begun >= a.Begun && b.Gone >= a.Gone && b.Stop >= a.Stop &&
+			m.hold(b.State >= a.State && b.Ready >= a.Ready && b.Begun >= a.Begun && b.Gone >= a.Gone && !a.Stop.Outranks(b.Stop) &&
 				(b.Run || !a.Run), OneAttempt, "attempt %s goes back from %+v to %+v", k, a, b)
 		} else {
 			m.hold(a == b || toldLate(m, &a, &b), OneAttempt, "attempt %s moves after its end: from %+v to %+v", k, a, b)
@@ -137,7 +139,7 @@ func moveAttempts(m *mover) {
 // successor.
 func toldLate(m *mover, a, b *model.Attempt) bool {
 	task, _ := m.was.Tasks.Get(a.Key.TaskKey())
-	return a.End >= model.ReasonLost && b.End == model.ReasonExit && task.State == model.TaskQueued && task.Newest() == a.Key
+	return a.End.Gone() && b.End == model.ReasonExit && task.State == model.TaskQueued && task.Newest() == a.Key
 }
 
 func moveRanks(m *mover) {
@@ -151,7 +153,7 @@ func moveRanks(m *mover) {
 			"rank %s is another: from %+v to %+v", k, a, b)
 		late := a
 		late.Exit, late.Late = b.Exit, true
-		m.hold(b.Phase >= a.Phase && (!a.Phase.Ended() || a == b || (a.Phase == model.RankLost && !a.Late && b == late)), OneAttempt,
+		m.hold(b.Phase >= a.Phase && b.Saved >= a.Saved && (!a.Phase.Ended() || a == b || (a.Phase == model.RankLost && !a.Late && b == late)), OneAttempt,
 			"rank %s goes back from %+v to %+v", k, a, b)
 	}
 }

@@ -16,7 +16,7 @@ func moveJobs(m *mover) {
 				id, a.Open, a.EndIndex, to.ArchivedTo)
 			continue
 		}
-		m.hold(asSubmitted(a) == asSubmitted(b), NothingLost, "job %s is another: from %+v to %+v", id, a, b)
+		m.hold(asSubmitted(a) == asSubmitted(b) && b.Spec.TimeLimit >= a.Spec.TimeLimit, NothingLost, "job %s is another: from %+v to %+v", id, a, b)
 		m.hold(a.Open > 0 || a == b, OneAttempt, "job %s moves after its end: from %+v to %+v", id, a, b)
 	}
 	tasks, jobs := uint64(0), model.JobID(0)
@@ -39,7 +39,7 @@ func moveJobs(m *mover) {
 
 // asSubmitted is what nobody changes of a job.
 func asSubmitted(j model.Job) model.Job {
-	j.Spec.Class, j.Spec.Priority = 0, 0
+	j.Spec.Class, j.Spec.Priority, j.Spec.TimeLimit = 0, 0, 0
 	j.Open, j.Live, j.Failed, j.Canceled, j.Ended, j.EndIndex = 0, 0, 0, 0, 0, 0
 	return j
 }

@@ -36,6 +36,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Events, func(r *model.Event) model.EventKey { return r.Key })
 	placed(c, s.Attempts, func(r *model.Attempt) model.AttemptKey { return r.Key })
 	placed(c, s.Ranks, func(r *model.Rank) model.RankKey { return r.Key })
+	placed(c, s.RankGPUs, func(r *model.RankGPU) model.RankGPUKey { return r.Key })
 	placed(c, s.Nodes, func(r *model.Node) model.NodeID { return r.ID })
 	placed(c, s.Leases, func(r *model.Lease) model.NodeID { return r.Node })
 	placed(c, s.NodeUse, func(r *model.NodeUse) model.NodeID { return r.Node })
@@ -111,6 +112,14 @@ func checkRankRefs(c *checker) {
 		a, found := c.s.Attempts.Get(k.Attempt())
 		c.hold(found && k.Rank < a.Ranks, References, "rank %s has no attempt", k)
 		c.hold(r.Phase.Ended() || c.s.Nodes.Has(r.Node), References, "rank %s lives on node %s, which is not there", k, r.Node)
+	}
+	given := map[model.RankKey]uint32{}
+	for k := range c.s.RankGPUs.All() {
+		given[k.Rank]++
+		c.hold(c.s.Ranks.Has(k.Rank), References, "GPU %s was given to rank %s, which is not there", k.GPU, k.Rank)
+	}
+	for k, r := range c.s.Ranks.All() {
+		c.hold(given[k] == r.GPUs, References, "rank %s was given %d GPUs, on record are %d", k, r.GPUs, given[k])
 	}
 }
 

@@ -52,7 +52,7 @@ func checkNodeUse(c *checker) {
 		switch {
 		case slot.Owner != model.OwnerNone:
 			n.Owned++
-		case !gpu.Health.Usable():
+		case !gpu.Usable():
 			n.Unhealthy++
 		case c.s.Claims.Has(k):
 			n.Claimed++

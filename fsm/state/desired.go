@@ -46,6 +46,8 @@ func (s *State) assignment(k model.RankKey) model.Assignment {
 		Rank: k, Placed: a.PlacedIndex, Frozen: a.Frozen, Run: a.Run, Stop: a.Stop,
 		Spec: job.Spec, Script: job.Script, Env: job.Env,
 	}
+	task, _ := s.Tasks.Get(k.Attempt().TaskKey())
+	out.Preempted = task.Preempted
 	for _, slot := range s.SlotsOf(k) {
 		out.GPUs = append(out.GPUs, slot.GPU)
 	}

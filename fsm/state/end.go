@@ -59,7 +59,7 @@ func endRank(t *tx, r model.Rank) {
 	a, _ := t.attempts.get(r.Key.Attempt())
 	a.Gone++
 	if broke(&r, a.Stop) && a.FirstRank == 0 {
-		a.FirstRank, a.Cause = r.Key.Rank+1, causeOf(&r)
+		a.FirstRank, a.Cause = r.Key.Rank+1, causeOf(&r, a.Stop)
 	}
 	t.attempts.put(a)
 	switch {
@@ -89,7 +89,7 @@ func broke(r *model.Rank, asked model.Reason) bool {
 	return false
 }
 
-func causeOf(r *model.Rank) model.Reason {
+func causeOf(r *model.Rank, asked model.Reason) model.Reason {
 	switch {
 	case r.Phase == model.RankLost:
 		return r.Cause
@@ -97,6 +97,8 @@ func causeOf(r *model.Rank) model.Reason {
 		return model.ReasonStartDeadline
 	case r.Exit.Fenced:
 		return model.ReasonLost
+	case r.Exit.GPUFault, asked == model.ReasonGPUFault:
+		return model.ReasonGPUFault
 	}
 	return model.ReasonExit
 }
@@ -133,8 +135,31 @@ func finish(t *tx, a model.Attempt) {
 	case why == model.ReasonExit || why == model.ReasonTimeLimit || why >= model.ReasonLost:
 		a.State = model.TaskFailed
 	}
+	a.Wasted = wasted(t, &a, ranks)
 	t.attempts.put(a)
 	settle(t, a, ran)
+}
+
+// wasted is the GPU time of an attempt that did not complete, from the last
+// checkpoint on that any rank of it announced. A rank that was given up counts
+// until then.
+func wasted(t *tx, a *model.Attempt, ranks []model.Rank) (sum time.Duration) {
+	if a.State == model.TaskCompleted {
+		return 0
+	}
+	var saved time.Duration
+	for i := range ranks {
+		saved = max(saved, ranks[i].Saved, ranks[i].Exit.Saved)
+	}
+	for i := range ranks {
+		r := &ranks[i]
+		ran := r.Exit.Ran
+		if r.Phase == model.RankLost && !r.Late && r.Started > 0 {
+			ran = t.clock.Sub(r.Started)
+		}
+		sum += max(ran-saved, 0) * time.Duration(r.GPUs)
+	}
+	return sum
 }
 
 // Bounds of trying again.
@@ -149,6 +174,7 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 	task, _ := t.tasks.get(a.Key.TaskKey())
 	job, _ := t.jobs.get(a.Key.Job)
 	task.Executed += ran
+	task.Wasted += a.Wasted
 	task.Reason, task.ExitCode, task.Signal = a.End, a.ExitCode, a.Signal
 	learn(t, &job, &a, ran)
 	e := model.Event{N: a.Key.N, Reason: a.End}
@@ -167,6 +193,9 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 		sendBack(t, task, 0, e)
 	case model.ReasonExit:
 		settleExit(t, task, &job, a, e)
+	case model.ReasonGPUFault:
+		task.Avoid = a.Key.N
+		settleLost(t, task, a, e)
 	case model.ReasonNone, model.ReasonStartDeadline, model.ReasonGangBroken, model.ReasonLost, model.ReasonRebooted,
 		model.ReasonConfirmedDead:
 		settleLost(t, task, a, e)
@@ -178,9 +207,10 @@ func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model
 	case a.State == model.TaskCompleted:
 		e.What = model.EventCompleted
 		endTask(t, task, model.TaskCompleted, e)
-	case task.Retries < job.Spec.MaxRetries && a.Stop != model.ReasonCancel:
+	case task.Retries < job.Spec.MaxRetries && a.Stop != model.ReasonCancel && job.Spec.Retries(firstEnd(t, &a)):
 		wait := min(backoffFirst<<min(task.Retries, 9), backoffMax)
 		task.Retries++
+		task.Avoid = a.Key.N
 		sendBack(t, task, wait, e)
 	default:
 		e.What = model.EventFailed
@@ -188,15 +218,21 @@ func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model
 	}
 }
 
+// firstEnd is the end of the rank that failed first.
+func firstEnd(t *tx, a *model.Attempt) model.Exit {
+	r, _ := t.ranks.get(a.Key.Rank(max(a.FirstRank, 1) - 1))
+	return r.Exit
+}
+
 // settleLost is for ends that are no fault of the job: not charged, but bounded.
 func settleLost(t *tx, task model.Task, a model.Attempt, e model.Event) {
 	task.Lost++
 	t.settings.Totals.Lost++
 	switch {
-	case a.End >= model.ReasonLost && a.Frozen.OnLost == model.OnLostFail, task.Lost > maxLost:
+	case a.End.Gone() && a.Frozen.OnLost == model.OnLostFail, task.Lost > maxLost:
 		e.What = model.EventFailed
 		endTask(t, task, model.TaskFailed, e)
-	case a.End == model.ReasonStartDeadline:
+	case a.End == model.ReasonStartDeadline, a.End == model.ReasonGPUFault:
 		sendBack(t, task, min(backoffFirst<<min(task.Lost-1, 9), backoffMax), e)
 	default:
 		sendBack(t, task, 0, e)

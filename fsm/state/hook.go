@@ -10,6 +10,7 @@ func onJob(t *tx, old, next *model.Job) {
 	reindex(&t.ended, old, next, func(j *model.Job) (EndedKey, bool) {
 		return EndedKey{j.EndIndex, j.ID}, j.EndIndex > 0
 	})
+	reindex(&t.attached, old, next, func(j *model.Job) (model.JobID, bool) { return j.ID, j.Spec.Attached > 0 && j.EndIndex == 0 })
 }
 
 func onTask(t *tx, old, next *model.Task) {
@@ -142,14 +143,14 @@ func onGPU(t *tx, old, next *model.GPU) {
 	reindex(&t.nodeGPUs, old, next, func(g *model.GPU) (model.AddressKey, bool) {
 		return model.AddressKey{Node: g.Node, Index: g.Index, GPU: g.ID}, true
 	})
-	if t.restoring || old == nil || next == nil || old.Health.Usable() == next.Health.Usable() {
+	if t.restoring || old == nil || next == nil || old.Usable() == next.Usable() {
 		return
 	}
 	for n := range next.Slots {
 		key := model.SlotKey{GPU: next.ID, Slot: n}
 		if slot, found := t.slots.get(key); found {
 			claimed := t.claims.has(key)
-			shift(t, slot.Node, part(&slot, old.Health, claimed), part(&slot, next.Health, claimed))
+			shift(t, slot.Node, part(&slot, old, claimed), part(&slot, next, claimed))
 		}
 	}
 }
@@ -167,7 +168,7 @@ func onSlot(t *tx, old, next *model.Slot) {
 	}
 	gpu, _ := t.gpus.get(s.Key.GPU)
 	claimed := t.claims.has(s.Key)
-	shift(t, s.Node, part(old, gpu.Health, claimed), part(next, gpu.Health, claimed))
+	shift(t, s.Node, part(old, &gpu, claimed), part(next, &gpu, claimed))
 	charge(t, old, -1)
 	charge(t, next, 1)
 }
@@ -185,7 +186,7 @@ func onClaim(t *tx, old, next *model.Claim) {
 		return
 	}
 	gpu, _ := t.gpus.get(c.Slot.GPU)
-	shift(t, slot.Node, part(&slot, gpu.Health, old != nil), part(&slot, gpu.Health, next != nil))
+	shift(t, slot.Node, part(&slot, &gpu, old != nil), part(&slot, &gpu, next != nil))
 }
 
 // share is the part of its node's slots that a slot belongs to.
@@ -199,13 +200,13 @@ const (
 	shareUnhealthy
 )
 
-func part(s *model.Slot, h model.Health, claimed bool) share {
+func part(s *model.Slot, g *model.GPU, claimed bool) share {
 	switch {
 	case s == nil:
 		return shareNone
 	case s.Owner != model.OwnerNone:
 		return shareOwned
-	case !h.Usable():
+	case !g.Usable():
 		return shareUnhealthy
 	case claimed:
 		return shareClaimed

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -124,4 +125,46 @@ func TestStartDeadline(t *testing.T) {
 	wantCode(t, l.Try(&command.StartOverdue{Attempt: l.a}), model.CodeNotLive)
 	l = running(t, 4)
 	wantCode(t, l.Try(&command.StartOverdue{Attempt: l.a}), model.CodeConflict)
+}
+
+// The time limit of what runs is raised with the job's, and never lowered.
+func TestExtend(t *testing.T) {
+	l := running(t, 4, func(b *command.Submit) { b.Spec.TimeLimit = time.Hour })
+	for _, limit := range []time.Duration{time.Minute, time.Hour} {
+		wantCode(t, l.Try(&command.Extend{Job: l.job, TimeLimit: limit}), model.CodeConflict)
+	}
+	before := l.State.DesiredIndex("n1")
+	l.Do(&command.Extend{Job: l.job, TimeLimit: 2 * time.Hour})
+	if got := l.State.Desired("n1").Ranks[0]; got.Frozen.TimeLimit != 2*time.Hour || got.Spec.TimeLimit != 2*time.Hour {
+		t.Errorf("the node is told %s of %s", got.Frozen.TimeLimit, got.Spec.TimeLimit)
+	}
+	if l.State.DesiredIndex("n1") <= before {
+		t.Error("the node was not woken")
+	}
+	unlimited := l.Submit(1)
+	wantCode(t, l.Try(&command.Extend{Job: unlimited, TimeLimit: time.Hour}), model.CodeConflict)
+	l.Exit(l.a, 0)
+	wantCode(t, l.Try(&command.Extend{Job: l.job, TimeLimit: 3 * time.Hour}), model.CodeTerminal)
+}
+
+// Only the exit codes that a job names are tried again; a signal counts as 128 plus
+// its number.
+func TestRetryOn(t *testing.T) {
+	for _, v := range []struct {
+		exit  model.Exit
+		state model.TaskState
+	}{
+		{model.Exit{Code: 75}, model.TaskQueued},
+		{model.Exit{Signal: 9}, model.TaskQueued},
+		{model.Exit{Code: 137}, model.TaskQueued},
+		{model.Exit{Code: 1}, model.TaskFailed},
+		{model.Exit{Signal: 11}, model.TaskFailed},
+	} {
+		l := running(t, 4, retries(2), func(b *command.Submit) { b.Spec.RetryOn = "75,137" })
+		l.Report(exited(l.a.Rank(0), v.exit))
+		l.want(t, v.state, model.ReasonExit)
+		if got := task(l.Cluster, l.job); v.state == model.TaskQueued && (got.Avoid != 1 || got.Retries != 1) {
+			t.Errorf("after %+v the task keeps %+v", v.exit, got)
+		}
+	}
 }

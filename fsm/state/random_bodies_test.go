@@ -79,6 +79,10 @@ func drawSubmit(g *gen) command.Body {
 		GPUs: uint32(1 + g.roll(4)), OnLost: model.OnLost(1 + g.roll(3)), DisconnectGrace: 5 * time.Minute,
 		Grace: 30 * time.Second, MaxRetries: uint32(g.roll(3)), Held: g.roll(10) == 0, Preemptible: g.roll(2) == 0,
 	}}
+	if g.roll(3) == 0 {
+		b.Spec.TimeLimit, b.Spec.RetryOn = time.Duration(1+g.roll(5))*time.Hour, pick(g, "", "1", "75,137")
+		b.Spec.Attached = time.Duration(g.roll(2)) * time.Minute
+	}
 	if b.Spec.GPUs%2 == 0 && g.roll(3) == 0 {
 		b.Spec.Nodes = 2
 	}

@@ -93,6 +93,10 @@ var makers = []maker{
 		job, task := target(g)
 		return &command.Requeue{Job: job, Task: task, Note: pick(g, "", "again")}
 	}},
+	{command.KindExtend, 12, func(g *gen) command.Body {
+		job, _ := target(g)
+		return &command.Extend{Job: job, TimeLimit: time.Duration(1+g.roll(20)) * time.Hour}
+	}},
 
 	{command.KindPlace, 200, drawPlace},
 	{command.KindPreempt, 15, drawPreempt},
@@ -114,6 +118,9 @@ var makers = []maker{
 	}},
 	{command.KindRetireNode, 4, func(g *gen) command.Body { return &command.RetireNode{Node: anyNode(g)} }},
 	{command.KindKillForeign, 6, drawKillForeign},
+	{command.KindSetGPUMode, 12, func(g *gen) command.Body {
+		return &command.SetGPUMode{GPU: gpuID(anyNode(g), g.roll(3)), Mode: model.NodeMode(max(0, g.roll(9)-6)), Note: pick(g, "", "fan")}
+	}},
 
 	{command.KindSuspect, 25, func(g *gen) command.Body {
 		id, l := someLease(g)

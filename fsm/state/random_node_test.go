@@ -139,9 +139,12 @@ func step(g *gen, r *model.Rank, stop model.Reason) model.Progress {
 	case model.RankExited:
 		p.Exit = model.Exit{Code: int32(max(0, g.roll(4)-2)), Ran: time.Duration(g.roll(5000)) * time.Second, Fenced: g.roll(30) == 0}
 		if g.roll(2) == 0 {
-			p.Exit.Delivered = min(stop, model.ReasonCancel)
+			p.Exit.Delivered = stop
 		}
-	case model.RankAssigned, model.RankTaken, model.RankRunning, model.RankLost:
+		p.Exit.Saved, p.Exit.GPUFault = p.Exit.Ran/time.Duration(1+g.roll(3)), p.Exit.Code > 0 && g.roll(8) == 0
+	case model.RankRunning:
+		p.Saved = time.Duration(g.roll(3)) * time.Hour
+	case model.RankAssigned, model.RankTaken, model.RankLost:
 	}
 	return p
 }

@@ -32,6 +32,7 @@ type Tables struct {
 	Events      table.Table[model.EventKey, model.Event]
 	Attempts    table.Table[model.AttemptKey, model.Attempt]
 	Ranks       table.Table[model.RankKey, model.Rank]
+	RankGPUs    table.Table[model.RankGPUKey, model.RankGPU]
 	Nodes       table.Table[model.NodeID, model.Node]
 	Leases      table.Table[model.NodeID, model.Lease]
 	NodeUse     table.Table[model.NodeID, model.NodeUse]
@@ -54,6 +55,7 @@ type Indexes struct {
 	Owners     table.Table[OwnerKey, None]                    // slots that are not free, by owner
 	ClaimedFor table.Table[ClaimKey, None]                    // claims by beneficiary
 	Ended      table.Table[EndedKey, None]                    // jobs that have ended, oldest first
+	Attached   table.Table[model.JobID, None]                 // jobs that have not ended and end with their client
 	Born       table.Table[BornKey, None]                     // request ids, oldest first
 	SketchAge  table.Table[SketchAgeKey, None]                // sketches, least recently fed first
 	Waiting    table.Table[AllocationKey, model.AllocationID] // allocations that wait, in order

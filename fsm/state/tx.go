@@ -31,6 +31,7 @@ type cells struct {
 	events      cell[model.EventKey, model.Event]
 	attempts    cell[model.AttemptKey, model.Attempt]
 	ranks       cell[model.RankKey, model.Rank]
+	rankGPUs    cell[model.RankGPUKey, model.RankGPU]
 	nodes       cell[model.NodeID, model.Node]
 	leases      cell[model.NodeID, model.Lease]
 	nodeUse     cell[model.NodeID, model.NodeUse]
@@ -52,6 +53,7 @@ type indexes struct {
 	owners     index[OwnerKey, None]
 	claimedFor index[ClaimKey, None]
 	ended      index[EndedKey, None]
+	attached   index[model.JobID, None]
 	born       index[BornKey, None]
 	sketchAge  index[SketchAgeKey, None]
 	waiting    index[AllocationKey, model.AllocationID]
@@ -73,7 +75,7 @@ func begin(s *State, m Meta) *tx {
 		liveTasks: index[model.TaskKey, None]{base: s.LiveTasks}, byFree: index[FreeKey, None]{base: s.ByFree},
 		nodeRanks: index[NodeRankKey, None]{base: s.NodeRanks}, nodeGPUs: index[model.AddressKey, None]{base: s.NodeGPUs},
 		owners: index[OwnerKey, None]{base: s.Owners}, claimedFor: index[ClaimKey, None]{base: s.ClaimedFor},
-		ended: index[EndedKey, None]{base: s.Ended}, born: index[BornKey, None]{base: s.Born},
+		ended: index[EndedKey, None]{base: s.Ended}, attached: index[model.JobID, None]{base: s.Attached}, born: index[BornKey, None]{base: s.Born},
 		sketchAge: index[SketchAgeKey, None]{base: s.SketchAge},
 		waiting:   index[AllocationKey, model.AllocationID]{base: s.Waiting},
 	}
@@ -122,6 +124,10 @@ func (t *tx) open(s *Tables) {
 		number: 10, name: "ranks", base: s.Ranks, wakes: wakes(model.TopicJob),
 		key: func(r model.Rank) model.RankKey { return r.Key }, hook: bind(t, onRank),
 	}
+	t.rankGPUs = cell[model.RankGPUKey, model.RankGPU]{
+		number: 20, name: "rank_gpus", base: s.RankGPUs,
+		wakes: wakes(model.TopicJob), key: func(r model.RankGPU) model.RankGPUKey { return r.Key },
+	}
 	openFleet(t, s)
 }
 
@@ -166,14 +172,14 @@ func openFleet(t *tx, s *Tables) {
 	}
 }
 
-const tableCount = 19
+const tableCount = 20
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
 // the topics there.
 func (t *tx) all() [tableCount]anyCell {
 	return [tableCount]anyCell{
-		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.tasks, &t.events, &t.attempts, &t.ranks,
+		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.tasks, &t.events, &t.attempts, &t.ranks, &t.rankGPUs,
 		&t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
 		&t.globals,
 	}
@@ -185,14 +191,14 @@ func (t *tx) close(d digest) State {
 		Tables: Tables{
 			Globals: t.globals.now(), Peers: t.peers.now(), Limits: t.limits.now(), Usage: t.usage.now(),
 			Blobs: t.blobs.now(), Jobs: t.jobs.now(), Tasks: t.tasks.now(), Events: t.events.now(),
-			Attempts: t.attempts.now(), Ranks: t.ranks.now(), Nodes: t.nodes.now(), Leases: t.leases.now(),
+			Attempts: t.attempts.now(), Ranks: t.ranks.now(), RankGPUs: t.rankGPUs.now(), Nodes: t.nodes.now(), Leases: t.leases.now(),
 			NodeUse: t.nodeUse.now(), GPUs: t.gpus.now(), Slots: t.slots.now(), Claims: t.claims.now(),
 			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
 		},
 		Indexes: Indexes{
 			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),
 			NodeRanks: t.nodeRanks.now(), NodeGPUs: t.nodeGPUs.now(), Owners: t.owners.now(),
-			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
+			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Attached: t.attached.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
 			Waiting: t.waiting.now(),
 		},
 		Index: t.meta.Index, Term: t.meta.Term, digest: d,

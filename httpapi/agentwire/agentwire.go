@@ -53,6 +53,7 @@ type Register struct {
 	Folders  []model.Folder   `cbor:"12,keyasint,omitempty"`
 	Reports  []model.Progress `cbor:"13,keyasint,omitempty"`
 	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
+	Features string           `cbor:"15,keyasint,omitempty"` // what the host lets its agent do for isolation
 }
 
 // Registered is the answer.

@@ -113,7 +113,7 @@ func (c *Cluster) free(n *model.Node, who model.TaskKey, spec *model.Spec) (out 
 		gpu, _ := c.State.GPUs.Get(k.GPU)
 		claim, claimed := c.State.Claims.Get(key)
 		fits := (spec.GPUModel == "" || spec.GPUModel == gpu.Model) && spec.GPUMemoryMB <= gpu.MemoryMB
-		if slot.Owner == model.OwnerNone && gpu.Health.Usable() && (!claimed || claim.Beneficiary == who) && fits {
+		if slot.Owner == model.OwnerNone && gpu.Usable() && (!claimed || claim.Beneficiary == who) && fits {
 			out = append(out, key)
 		}
 	}
