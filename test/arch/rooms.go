@@ -71,16 +71,22 @@ func apiFloor() []Room {
 func nodeFloor() []Room {
 	return []Room{
 		{Path: "node/fence", Level: 5, May: []string{"fsm/model"}},
-		{Path: "node/gpu", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/internal/proc", Level: 4},
+		{Path: "node/gpu/judge", Level: 4, May: []string{"fsm/model"}},
+		{Path: "node/gpu", Level: 5, May: []string{"fsm/model", "node/gpu/judge"}},
+		{Path: "node/runner/cgroup", Level: 4},
+		{Path: "node/runner/isolate", Level: 4},
 		{Path: "node/runner", Level: 5, May: []string{"fsm/model"}},
 		{Path: "node/journal", Level: 5, May: []string{"fsm/model"}},
 		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu"}},
-		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "node/gpu"}},
-		{Path: "node/runner/process", Level: 6, May: []string{"fsm/model", "node/runner", "node/fence"}},
+		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
+		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
+		{Path: "node/runner/process", Level: 6, May: []string{
+			"fsm/model", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence",
+		}},
 		{Path: "node", Level: 6, May: []string{
 			"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
-			"node/fence", "node/gpu", "node/runner", "node/journal", "node/nodeapi",
+			"node/fence", "node/gpu", "node/runner", "node/journal", "node/nodeapi", "node/internal/proc",
 		}},
 	}
 }

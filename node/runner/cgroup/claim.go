@@ -1,0 +1,143 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// leaf is the name of the group that a node's own processes are in.
+const leaf = "agent"
+
+// Tree is a folder for the groups of a node's ranks.
+type Tree struct {
+	Path        string
+	Controllers []string // that can limit ranks: of "cpu", "memory", "pids"
+}
+
+// Claim makes the folder of that name for a node's ranks, in the place that was
+// delegated to this process, and has the controllers handed down to it. Its error
+// says in one line why there can be none.
+func (l Layout) Claim(name string) (Tree, error) {
+	base, err := l.delegated()
+	if err != nil {
+		return Tree{}, err
+	}
+	t := Tree{Path: filepath.Join(base, name)}
+	if err := os.Mkdir(t.Path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // groups are there to be seen
+		return Tree{}, fmt.Errorf("no group can be made: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(t.Path, "cgroup.kill")); err != nil {
+		return Tree{}, fmt.Errorf("this kernel cannot kill a group: %w", err)
+	}
+	if err := l.handDown(base); err != nil {
+		return t, fmt.Errorf("no limits: %w", err)
+	}
+	t.Controllers = enable(t.Path)
+	return t, nil
+}
+
+// delegated is the group below which this process may make others.
+func (l Layout) delegated() (string, error) {
+	switch parent := filepath.Dir(l.Own); {
+	case l.Own == "":
+		return "", errors.New("no cgroup of version 2 is mounted")
+	case l.Top, marked(l.Own):
+		return l.Own, nil
+	case filepath.Base(l.Own) == leaf && marked(parent):
+		return parent, nil
+	}
+	return "", fmt.Errorf("the group %s was not delegated to this agent; a systemd unit does it by Delegate=yes", l.Own)
+}
+
+// marked says that systemd has delegated a group: it notes that on the folder.
+func marked(dir string) bool {
+	value := make([]byte, 1)
+	for _, attr := range []string{"user.delegate", "trusted.delegate"} {
+		if n, err := unix.Getxattr(dir, attr, value); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	return false
+}
+
+// handDown enables the controllers below a group. Unless that is the root of all,
+// this takes that no process is left in it: they go to a leaf.
+func (l Layout) handDown(base string) error {
+	want := offered(base)
+	if missing(base, want) == "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(base, "cgroup.events")); err == nil { // the root has none
+		if err := vacate(base); err != nil {
+			return err
+		}
+	}
+	if enable(base); missing(base, want) != "" {
+		return fmt.Errorf("%s does not hand down %s", base, missing(base, want))
+	}
+	return nil
+}
+
+// vacate moves the processes of a group to its leaf.
+func vacate(base string) error {
+	to := filepath.Join(base, leaf)
+	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // groups are there to be seen
+		return err
+	}
+	for _, pid := range words(filepath.Join(base, "cgroup.procs")) {
+		err := set(to, "cgroup.procs", pid)
+		if err != nil && !errors.Is(err, unix.ESRCH) { // one that has ended needs no place
+			return err
+		}
+	}
+	return nil
+}
+
+// enable hands down each of the controllers that a group has, as far as it can, and
+// returns those.
+func enable(dir string) []string {
+	for _, c := range strings.Fields(missing(dir, offered(dir))) {
+		_ = set(dir, "cgroup.subtree_control", "+"+c) // what did not work is seen below
+	}
+	return slices.DeleteFunc(words(filepath.Join(dir, "cgroup.subtree_control")), func(c string) bool { return !useful(c) })
+}
+
+func useful(controller string) bool {
+	return controller == "cpu" || controller == "memory" || controller == "pids"
+}
+
+// offered lists the controllers that a group can hand down and that ranks need.
+func offered(dir string) []string {
+	return slices.DeleteFunc(words(filepath.Join(dir, "cgroup.controllers")), func(c string) bool { return !useful(c) })
+}
+
+func missing(dir string, want []string) string {
+	have := words(filepath.Join(dir, "cgroup.subtree_control"))
+	return strings.Join(slices.DeleteFunc(want, func(c string) bool { return slices.Contains(have, c) }), " ")
+}
+
+// words reads a file of words; none if it cannot be read.
+func words(path string) []string {
+	data, err := os.ReadFile(path) //nolint:gosec // of a group
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(data))
+}
+
+// set writes one value into a group's file.
+func set(dir, name, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0) //nolint:gosec // of a group
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
