@@ -10,7 +10,7 @@ import (
 func pureRooms() []string {
 	return []string{
 		"fsm/model", "fsm/command", "fsm/state", "fsm/state/table",
-		"cluster/sched", "cluster/liveness", "node/fence",
+		"cluster/sched", "cluster/liveness", "node/fence", "node/gpu/judge",
 	}
 }
 

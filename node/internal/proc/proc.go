@@ -1,0 +1,172 @@
+// Package proc reads what the kernel tells of processes under /proc: who their
+// parents are, what they have used, whose they are and what is in their
+// environment.
+//
+// A process may end, and another get its number, between any two calls. So nothing
+// here is an error: what cannot be read belongs to a process that is not there.
+package proc
+
+import (
+	"bytes"
+	"iter"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is what the kernel counts processor time in: USER_HZ is 100 on every
+// architecture that Linux has.
+const tick = 10 * time.Millisecond
+
+// maxDepth bounds a walk from child to parent: a process may get a new parent
+// meanwhile.
+const maxDepth = 1 << 12
+
+// ID names a process, not only its number.
+type ID struct {
+	PID  int
+	Born uint64 // start time, in clock ticks since the boot
+}
+
+// Stat is a process at an instant.
+type Stat struct {
+	ID
+	Parent   int
+	Session  int
+	State    byte          // as ps shows it: R, S, D, T, Z, ...
+	CPU      time.Duration // used by all its threads
+	Resident uint64        // memory, in bytes
+}
+
+// All yields the number of every process.
+func All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		d, err := os.Open("/proc")
+		if err != nil {
+			return
+		}
+		defer func() { _ = d.Close() }()
+		names, _ := d.Readdirnames(-1) // what was read before an error counts
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil && !yield(pid) {
+				return
+			}
+		}
+	}
+}
+
+// Look reads one process.
+func Look(pid int) (Stat, bool) {
+	data, ok := read(pid, "stat")
+	if !ok {
+		return Stat{}, false
+	}
+	return parse(pid, data)
+}
+
+// parse reads what follows the name, which may hold anything.
+func parse(pid int, data []byte) (Stat, bool) {
+	_, rest, found := bytes.Cut(data[max(0, bytes.LastIndexByte(data, ')')):], []byte(") "))
+	f := bytes.Fields(rest)
+	if !found || len(f) < 22 {
+		return Stat{}, false
+	}
+	fits := true
+	number := func(i int) uint64 {
+		n, err := strconv.ParseUint(string(f[i]), 10, 63)
+		fits = fits && err == nil
+		return n
+	}
+	s := Stat{
+		ID: ID{PID: pid, Born: number(19)}, State: f[0][0],
+		Parent: int(number(1)), Session: int(number(3)), //nolint:gosec // parsed as 63 bits
+		CPU:      time.Duration(number(11)+number(12)) * tick, //nolint:gosec // likewise
+		Resident: number(21) * uint64(os.Getpagesize()),       //nolint:gosec // not negative
+	}
+	return s, fits
+}
+
+// Environ is a process's environment as it was started with, "NAME=value" texts
+// ended by NUL. It is empty for a process that has ended and for the kernel's own.
+func Environ(pid int) []byte {
+	env, _ := read(pid, "environ")
+	return env
+}
+
+// Variable is the value of a variable in an environment; the last one counts, as it
+// does for most programs. "": there is none.
+func Variable(env []byte, name string) string {
+	value := ""
+	for entry := range bytes.SplitSeq(env, []byte{0}) {
+		if key, v, ok := bytes.Cut(entry, []byte("=")); ok && string(key) == name {
+			value = string(v)
+		}
+	}
+	return value
+}
+
+// Name is what a process calls itself, at most 64 bytes that print; "": not known.
+func Name(pid int) string {
+	data, _ := read(pid, "comm")
+	return printable(strings.TrimSuffix(string(data), "\n"))
+}
+
+// printable keeps a terminal safe from a text that anybody may have chosen.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) || r == '\uFFFD' {
+			return '?'
+		}
+		return r
+	}, s)
+	for i := range s {
+		if i > 60 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// User is the account that a process runs as: its name, else its number; "": not
+// known.
+func User(pid int) string {
+	data, _ := read(pid, "status")
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "Uid:" {
+			return account(f[1])
+		}
+	}
+	return ""
+}
+
+func account(id string) string {
+	if id == "0" {
+		return "root"
+	}
+	if known, err := user.LookupId(id); err == nil {
+		return printable(known.Username)
+	}
+	return id
+}
+
+// Below says that a process is one of the roots, or descends from one.
+func Below(pid int, roots func(int) bool) bool {
+	for range maxDepth {
+		if roots(pid) {
+			return true
+		}
+		s, ok := Look(pid)
+		if !ok || s.Parent <= 0 {
+			return false
+		}
+		pid = s.Parent
+	}
+	return false
+}
+
+func read(pid int, file string) ([]byte, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file) //nolint:gosec // of a process
+	return data, err == nil
+}

@@ -1,0 +1,102 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// start runs a program that waits.
+func start(t *testing.T, env string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	cmd.Env = append(os.Environ(), env)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+func TestOfAChild(t *testing.T) {
+	child := start(t, "MINE=own=value").Process.Pid
+	s, ok := Look(child)
+	if !ok || s.PID != child || s.Parent != os.Getpid() || s.Born == 0 {
+		t.Errorf("%+v, %v", s, ok)
+	}
+	if !slices.Contains(slices.Collect(All()), child) {
+		t.Error("it is not listed")
+	}
+	if got := Variable(Environ(child), "MINE"); got != "own=value" {
+		t.Errorf("its variable is %q", got)
+	}
+	if mine := User(os.Getpid()); User(child) != mine || mine == "" {
+		t.Errorf("it is %q's, and this one is %q's", User(child), mine)
+	}
+	me := func(pid int) bool { return pid == os.Getpid() }
+	if !Below(child, me) || !Below(os.Getpid(), me) || Below(1, me) {
+		t.Error("who descends from whom")
+	}
+}
+
+// Of a process that is not there nothing is known, and nothing fails.
+func TestOfNone(t *testing.T) {
+	const none = 1<<30 + 7
+	if s, ok := Look(none); ok {
+		t.Errorf("%+v", s)
+	}
+	if Name(none) != "" || User(none) != "" || len(Environ(none)) != 0 || Below(none, func(int) bool { return false }) {
+		t.Error("something is known of it")
+	}
+}
+
+func TestParse(t *testing.T) {
+	const rest = " S 7 8 9 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 4242 1000 3 18446744073709551615 1 1"
+	for name, text := range map[string]string{"plain": "5 (sh)" + rest, "hostile": "5 (a) R 1 (\n) Z 2)" + rest} {
+		s, ok := parse(5, []byte(text))
+		if !ok || s.Parent != 7 || s.Session != 9 || s.State != 'S' || s.Born != 4242 || s.CPU.Seconds() != 2 ||
+			s.Resident != 3*uint64(os.Getpagesize()) {
+			t.Errorf("%s: %+v, %v", name, s, ok)
+		}
+	}
+	for _, text := range []string{"", "5", "5 (sh", "5 (sh)", "5 (sh) S 7", strings.Replace("5 (sh)"+rest, "4242", "x", 1), strings.Replace("5 (sh)"+rest, " 7 ", " -7 ", 1)} {
+		if s, ok := parse(5, []byte(text)); ok {
+			t.Errorf("%q: %+v", text, s)
+		}
+	}
+}
+
+func TestVariable(t *testing.T) {
+	env := []byte("A=1\x00AB=2\x00A=3\x00odd\x00=4\x00")
+	for name, want := range map[string]string{"A": "3", "AB": "2", "odd": "", "B": ""} {
+		if got := Variable(env, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{"python3": "python3", "a\x1b[31mb": "a?[31mb", "\xff": "?", "größe": "größe"} {
+		if got := printable(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+	if got := printable(strings.Repeat("ü", 100)); len(got) > 64 || !utf8.ValidString(got) {
+		t.Errorf("long: %q", got)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("5 (sh) S 7 8 9 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 4242 1000 3 1 1 1"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if s, ok := parse(5, data); ok && s.PID != 5 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
