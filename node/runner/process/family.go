@@ -1,12 +1,21 @@
 package process
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
 
-// family is the processes of a rank: all that descend from its supervisor.
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/runner/cgroup"
+)
+
+// family is the processes of a rank: all that descend from its supervisor, and all
+// in its group, if it has one.
 type family struct {
 	self  int // the supervisor
 	first int // the job's first process, leader of its session and its group; 0: none yet
 	ends  chan reaped
+	group *cgroup.Group // nil: it has none
 }
 
 func (f family) tree() []entry {
@@ -16,9 +25,9 @@ func (f family) tree() []entry {
 	return below(all(), map[int]bool{f.self: true})
 }
 
-// checkpoint sends the signal of that name to every process that has a handler for
-// it (any other would die of it), and reports whether there was one.
-func (f family) checkpoint(name string) (sent bool) {
+// tell sends the signal of that name to every process that has a handler for it (any
+// other would die of it), and reports whether there was one.
+func (f family) tell(name string) (sent bool) {
 	if name == "" || !lives(f.first) {
 		return false
 	}
@@ -39,6 +48,13 @@ func (f family) ask(sig unix.Signal) bool {
 
 // still stops all processes where they are, also those that others start meanwhile.
 func (f family) still() {
+	if f.group == nil || f.group.Freeze(true) != nil {
+		f.halt()
+	}
+}
+
+// halt is still without a group.
+func (f family) halt() {
 	seen := map[int]bool{}
 	for more := true; more && len(seen) < 1<<16; {
 		more = false
@@ -52,17 +68,65 @@ func (f family) still() {
 
 // resume lets all go on.
 func (f family) resume() {
+	if f.group != nil && f.group.Freeze(false) == nil {
+		return
+	}
 	for _, e := range f.tree() {
 		_ = unix.Kill(e.pid, unix.SIGCONT) // one that is gone meanwhile needs nothing
 	}
 }
 
-// kill ends all.
+// kill ends all: those of the group at a stroke, and those that the kernel let leave
+// it one by one.
 func (f family) kill() {
-	f.still()
+	if f.group == nil || f.group.Kill() != nil {
+		f.halt()
+	}
 	for _, e := range f.tree() {
 		_ = unix.Kill(e.pid, unix.SIGKILL) // one that is gone meanwhile is what is wanted
 	}
+}
+
+// end kills until no child is left and the group is empty.
+func (f family) end() {
+	for wait := time.Millisecond; f.more(wait); wait = min(2*wait, watchEvery) {
+		f.kill()
+	}
+}
+
+// leave removes the group.
+func (f family) leave() {
+	if f.group != nil {
+		_ = f.group.Remove() // it is empty, or was never used: what remains of it holds nothing
+	}
+}
+
+// more waits for the end of all, at most that long, and reports whether there is
+// more to kill.
+func (f family) more(wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case _, more := <-f.ends:
+			if more {
+				continue
+			}
+			if f.group == nil || !f.group.Populated() {
+				return false
+			}
+			<-timer.C
+			return true
+		case <-timer.C:
+			return true
+		}
+	}
+}
+
+// starved says that an end is the kernel's work, which had no more memory for the
+// rank's group. A job that lost a process that way and ended well is not meant.
+func (f family) starved(exit model.Exit) bool {
+	return f.group != nil && (exit.Signal != 0 || exit.Code != 0) && f.group.OutOfMemory()
 }
 
 // signalOf reads a signal's name; one that is none is TERM.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
 // nonceName is the variable by which all processes of a rank are known.
@@ -26,7 +27,8 @@ const shell = "/bin/sh"
 // launch starts the job's first process in a session of its own, and returns its
 // id. The thread that calls must live as long as the job is to: the kernel kills
 // the process when that thread ends.
-func launch(f *runner.Folder, r *runner.Record, gang []model.Mate, port uint16, pumps [2]*pump) (int, error) {
+func launch(w *place, g *cgroup.Group, gang []model.Mate, port uint16, pumps [2]*pump) (int, error) {
+	f, r := w.folder, w.record
 	dir, err := workFolder(f, r)
 	if err != nil {
 		return 0, err
@@ -41,9 +43,18 @@ func launch(f *runner.Folder, r *runner.Record, gang []model.Mate, port uint16, 
 		return 0, err
 	}
 	defer func() { _ = null.Close() }()
+	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if g != nil {
+		in, err := g.Folder()
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = in.Close() }()
+		sys.UseCgroupFD, sys.CgroupFD = true, int(in.Fd()) //nolint:gosec // a descriptor fits an int
+	}
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{ //nolint:gosec // running what users submit is the purpose
 		Dir: dir, Env: env, Files: []uintptr{null.Fd(), pumps[0].in.Fd(), pumps[1].in.Fd()},
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		Sys: sys,
 	})
 	if err != nil {
 		return 0, fmt.Errorf("%s in %s: %w", argv[0], dir, err)

@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -77,7 +78,7 @@ func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
 	sent := false
 	if e.killAt == 0 {
 		e.stopAt = now
-		if sent = s.family.checkpoint(s.record.Job.Spec.CheckpointSignal); sent {
+		if sent = s.family.tell(s.record.Job.Spec.CheckpointSignal); sent {
 			e.stopAt = now.Add(f.CheckpointGrace)
 		}
 		e.killAt = e.stopAt.Add(f.Grace)
@@ -120,9 +121,10 @@ func (s *supervisor) finish(exit model.Exit) error {
 	exit.Delivered, exit.Fenced = s.ending.exit.Delivered, s.ending.exit.Fenced
 	exit.Ran = max(0, Now().Boot.Sub(s.ending.began))
 	if s.status.Session != 0 {
-		s.empty()
+		exit.OOM = s.family.starved(exit)
+		s.family.end()
 	}
-	drained := s.drain()
+	drained := drain(&s.output)
 	for err := s.folder.SetExit(exit); err != nil; err = s.folder.SetExit(exit) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return err // the folder was removed: there is nobody to tell
@@ -134,28 +136,11 @@ func (s *supervisor) finish(exit model.Exit) error {
 	return err
 }
 
-// empty kills until no child is left.
-func (s *supervisor) empty() {
-	wait := time.Millisecond
-	for {
-		select {
-		case _, more := <-s.family.ends:
-			if !more {
-				return
-			}
-			continue
-		case <-time.After(wait):
-		}
-		s.family.kill()
-		wait = min(2*wait, watchEvery)
-	}
-}
-
 // drain waits for the rest of the output; false: somebody outside the rank holds
 // the pipe.
-func (s *supervisor) drain() bool {
+func drain(output *sync.WaitGroup) bool {
 	done := make(chan struct{})
-	go func() { s.output.Wait(); close(done) }()
+	go func() { output.Wait(); close(done) }()
 	select {
 	case <-done:
 		return true

@@ -45,10 +45,20 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, dir: t.TempDir(), run: runner.RunFolder{Path: t.TempDir(), Boot: boot}, events: map[string][]runner.Event{}}
+	b := &bench{t: t, dir: t.TempDir(), run: runner.RunFolder{Path: ownFolder(t), Boot: boot}, events: map[string][]runner.Event{}}
 	b.open()
 	t.Cleanup(func() { b.ranks.Close() })
 	return b
+}
+
+// ownFolder has a name that no other test has: the node's cgroup is called like it.
+func ownFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(t.TempDir(), "berth-test-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // open is a new agent's beginning.
@@ -190,12 +200,17 @@ func plain(*runner.Record) {}
 // alive says that a process runs.
 func alive(t *testing.T, pid string) bool {
 	t.Helper()
+	e, ok := look(number(t, pid))
+	return ok && !e.gone()
+}
+
+func number(t *testing.T, pid string) int {
+	t.Helper()
 	n, err := strconv.Atoi(pid)
 	if err != nil {
 		t.Fatalf("%q is no process id", pid)
 	}
-	e, ok := look(n)
-	return ok && !e.gone()
+	return n
 }
 
 // What a job's first process ends with is what is written down.

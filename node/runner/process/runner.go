@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,8 @@ import (
 type Options struct {
 	Run     runner.RunFolder
 	Program []string // of a supervisor, before the folder; empty: this program's "supervise"
+	Rules   Rules
+	Kernel  string // folder below which the kernel shows itself; empty: "/"
 }
 
 // Supervisors that wait for another rank.
@@ -30,6 +33,8 @@ const (
 // Runner is a runner.Runner of processes.
 type Runner struct {
 	o      Options
+	host   runner.Host
+	groups string // cgroup folder for the ranks' groups; empty: they have none
 	pipe   *os.File
 	events chan runner.Event
 	quit   chan struct{}
@@ -59,11 +64,15 @@ func New(o Options) (*Runner, error) {
 		}
 		o.Program = []string{self, "supervise"}
 	}
+	groups, host := claim(cmp.Or(o.Kernel, "/"), o.Run)
+	if err := lay(o.Run, &laid{o.Rules, groups}); err != nil {
+		return nil, fmt.Errorf("writing this node's rules down: %w", err)
+	}
 	pipe, err := openEvents(o.Run.Events())
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{o: o, pipe: pipe, events: make(chan runner.Event, 256), quit: make(chan struct{}), watched: map[string]*worker{}}
+	r := &Runner{o: o, host: host, groups: groups, pipe: pipe, events: make(chan runner.Event, 256), quit: make(chan struct{}), watched: map[string]*worker{}}
 	r.work.Go(func() { readEvents(pipe, r.pass) })
 	r.work.Go(r.trim)
 	return r, nil
@@ -83,6 +92,9 @@ func (r *Runner) Close() {
 	}
 	r.mu.Unlock()
 	r.work.Wait()
+	if r.groups != "" {
+		_ = unix.Rmdir(r.groups) // as long as ranks are in it, it stays
+	}
 }
 
 func (w *worker) close() {
@@ -91,6 +103,9 @@ func (w *worker) close() {
 		w.link.close()
 	}
 }
+
+// Host is what this host lets ranks do.
+func (r *Runner) Host() runner.Host { return r.host }
 
 // Events are news of supervisors.
 func (r *Runner) Events() <-chan runner.Event { return r.events }
@@ -276,34 +291,4 @@ func (r *Runner) Wake(rec *runner.Record) error {
 		return fs.ErrNotExist
 	}
 	return w.handle.signal(wakeSignal)
-}
-
-// Bury kills what a rank has left whose supervisor is gone.
-func (r *Runner) Bury(rec *runner.Record, s runner.Status) bool {
-	left := remains(rec.Nonce, s)
-	for _, e := range left {
-		_ = unix.Kill(e.pid, unix.SIGKILL)
-	}
-	return len(left) == 0
-}
-
-// remains lists the living processes of a rank that has no supervisor: those of the
-// job's session, those that carry the nonce, and what descends from them.
-func remains(nonce string, s runner.Status) []entry {
-	list := all()
-	session := s.Session
-	for _, e := range list {
-		if e.pid == session && e.born != s.Begun {
-			session = 0 // the number belongs to somebody else now
-		}
-	}
-	roots := map[int]bool{}
-	var out []entry
-	for _, e := range list {
-		if session != 0 && e.session == session || marked(e.pid, nonce) {
-			roots[e.pid] = true
-			out = append(out, e)
-		}
-	}
-	return append(out, below(list, roots)...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
 // A stop is a signal first; what the job does with it is its own end, with the
@@ -115,11 +116,20 @@ func TestFreezeAndThaw(t *testing.T) {
 	since := time.Duration(Now().Boot)
 	k.order(runner.Orders{Run: true, Freeze: since})
 	s := k.until("frozen", func(e runner.Event) bool { return e.Status.Frozen == since }).Status
-	waitFor(t, "the job standing still", func() bool { e, ok := look(s.Session); return ok && e.state == 'T' })
+	waitFor(t, "the job standing still", func() bool { return standsStill(s) })
 	k.order(runner.Orders{Run: true, Freeze: since, Thaw: since})
-	waitFor(t, "the job going on", func() bool { e, ok := look(s.Session); return ok && e.state != 'T' })
+	waitFor(t, "the job going on", func() bool { return !standsStill(s) })
 	k.order(runner.Orders{Run: true, Kill: true})
 	k.exit()
+}
+
+// standsStill says that a rank's first process does, by whichever means.
+func standsStill(s runner.Status) bool {
+	if g, err := cgroup.Open(s.Group); err == nil {
+		return g.Frozen()
+	}
+	e, ok := look(s.Session)
+	return ok && e.state == 'T'
 }
 
 // Whoever ends the host gets an orderly end that is not the job's own.

@@ -32,9 +32,8 @@ const notStarted = 127
 
 // supervisor prepares, starts, watches and ends one rank.
 type supervisor struct {
-	folder *runner.Folder
-	record *runner.Record
-	run    runner.RunFolder
+	place
+
 	status runner.Status
 	orders runner.Orders
 	guard  fence.Guard
@@ -44,6 +43,26 @@ type supervisor struct {
 	ending ending
 	family family
 	output sync.WaitGroup
+}
+
+// place is what a supervisor reads once: where and what its rank is.
+type place struct {
+	folder *runner.Folder
+	record *runner.Record
+	run    runner.RunFolder
+	rules  laid
+}
+
+func openPlace(path string) (p place, err error) {
+	if p.folder, err = runner.Open(path); err != nil {
+		return p, err
+	}
+	if p.record, err = p.folder.Record(); err != nil {
+		return p, err
+	}
+	p.run = runner.RunFolder{Path: p.record.Run, Boot: p.record.Boot}
+	p.rules, err = readRules(p.run)
+	return p, err
 }
 
 // Supervise runs the rank of a folder in this process, which must have been started
@@ -75,9 +94,15 @@ func Supervise(path string) error {
 
 // live is a rank from its beginning to its end.
 func (s *supervisor) live() error {
-	if err := s.tell(model.RankTaken); err != nil {
+	if err := s.tell(model.RankTaken); err != nil { // names the group before there is one
 		return err
 	}
+	group, err := s.rules.group(s.folder.Name(), s.record)
+	if err != nil {
+		return err
+	}
+	s.family.group = group
+	defer s.family.leave()
 	if !s.prepare() {
 		return nil
 	}
@@ -97,11 +122,7 @@ func (s *supervisor) leave() error {
 }
 
 func newSupervisor(path string) (*supervisor, error) {
-	f, err := runner.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	r, err := f.Record()
+	p, err := openPlace(path)
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +130,12 @@ func newSupervisor(path string) (*supervisor, error) {
 	if !ok {
 		return nil, fmt.Errorf("/proc does not show this process")
 	}
+	r := p.record
 	s := &supervisor{
-		folder: f, record: r, run: runner.RunFolder{Path: r.Run, Boot: r.Boot}, orders: r.Orders,
-		guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
+		place: p, orders: r.Orders, guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
 		heard: make(chan os.Signal, 8), family: family{self: os.Getpid(), ends: make(chan reaped, 1)},
 	}
-	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.born, Nonce: r.Nonce}
+	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.born, Nonce: r.Nonce, Group: p.rules.groupPath(p.folder.Name())}
 	signal.Notify(s.heard, wakeSignal, unix.SIGTERM)
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP) // unheard; were they ignored, the job would inherit that
 	return s, nil
@@ -226,7 +247,7 @@ func (s *supervisor) spawn() error {
 			return err
 		}
 	}
-	pid, err := launch(s.folder, s.record, s.orders.Gang, s.status.Port, pumps)
+	pid, err := launch(&s.place, s.family.group, s.orders.Gang, s.status.Port, pumps)
 	for _, p := range pumps {
 		p.run(&s.output)
 	}

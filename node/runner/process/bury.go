@@ -1,0 +1,58 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/cgroup"
+)
+
+// Bury kills what a rank has left whose supervisor is gone.
+func (r *Runner) Bury(rec *runner.Record, s runner.Status) bool {
+	left := remains(rec.Nonce, s)
+	for _, e := range left {
+		_ = unix.Kill(e.pid, unix.SIGKILL)
+	}
+	return dissolve(s.Group) && len(left) == 0
+}
+
+// dissolve kills what is in a group, and reports whether that was nothing.
+func dissolve(path string) bool {
+	if path == "" {
+		return true
+	}
+	g, err := cgroup.Open(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if g.Populated() {
+		_ = g.Kill() // whoever called asks again
+		return false
+	}
+	_ = g.Remove() // it is empty; what remains of it holds nothing
+	return true
+}
+
+// remains lists the living processes of a rank that has no supervisor: those of the
+// job's session, those that carry the nonce, and what descends from them.
+func remains(nonce string, s runner.Status) []entry {
+	list := all()
+	session := s.Session
+	for _, e := range list {
+		if e.pid == session && e.born != s.Begun {
+			session = 0 // the number belongs to somebody else now
+		}
+	}
+	roots := map[int]bool{}
+	var out []entry
+	for _, e := range list {
+		if session != 0 && e.session == session || marked(e.pid, nonce) {
+			roots[e.pid] = true
+			out = append(out, e)
+		}
+	}
+	return append(out, below(list, roots)...)
+}

@@ -1,0 +1,110 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/cgroup"
+)
+
+// Rules are what a node's operator lays down for all of its ranks. Each supervisor
+// reads them when it takes a rank.
+type Rules struct {
+	PIDs uint32 // most processes and threads of a rank, where cgroups can limit them; 0: any number
+}
+
+// laid are the rules as supervisors find them in the run folder.
+type laid struct {
+	Rules
+
+	Groups string // cgroup folder for the ranks' groups; empty: they have none
+}
+
+const rulesFile = "rules"
+
+// lay writes the rules down for supervisors that start from now on.
+func lay(run runner.RunFolder, l *laid) error {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(run.Path, rulesFile)
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// readRules reads them. A rank without rules does not start: it could have more
+// rights than its operator wants.
+func readRules(run runner.RunFolder) (l laid, err error) {
+	data, err := os.ReadFile(filepath.Join(run.Path, rulesFile))
+	if err == nil {
+		err = json.Unmarshal(data, &l)
+	}
+	if err != nil {
+		return l, fmt.Errorf("this node's rules cannot be read: %w", err)
+	}
+	return l, nil
+}
+
+// groupPath is where a rank's group is; empty: ranks have none here.
+func (l *laid) groupPath(name string) string {
+	if l.Groups == "" {
+		return ""
+	}
+	return filepath.Join(l.Groups, name)
+}
+
+// group makes the group of a rank; nil: ranks have none here.
+func (l *laid) group(name string, r *runner.Record) (*cgroup.Group, error) {
+	if l.Groups == "" {
+		return nil, nil
+	}
+	spec := &r.Job.Spec
+	g, err := cgroup.Tree{Path: l.Groups}.Make(name, cgroup.Limits{CPUs: spec.CPUs, MemoryMB: spec.MemoryMB, PIDs: l.PIDs})
+	if err != nil {
+		return nil, fmt.Errorf("the rank's cgroup: %w", err)
+	}
+	return g, nil
+}
+
+// claim finds out what this host can do, and prepares it for ranks.
+func claim(root string, run runner.RunFolder) (groups string, h runner.Host) {
+	layout, err := cgroup.Look(root)
+	h.Cgroup = layout.Kind
+	if err != nil {
+		h.Notes = append(h.Notes, err.Error())
+	}
+	tree, err := layout.Claim(filepath.Base(run.Path))
+	if err != nil {
+		h.Notes = append(h.Notes, err.Error())
+	}
+	if tree.Path == "" {
+		h.Notes = append(h.Notes, "ranks are held together by process group and environment")
+	}
+	sweep(tree.Path, run)
+	h.Controllers = tree.Controllers
+	return tree.Path, h
+}
+
+// sweep removes the groups of ranks that nobody knows any more. One that still has
+// processes stays.
+func sweep(groups string, run runner.RunFolder) {
+	entries, err := os.ReadDir(groups)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if _, err := run.Status(e.Name()); e.IsDir() && errors.Is(err, fs.ErrNotExist) {
+			_ = unix.Rmdir(filepath.Join(groups, e.Name()))
+		}
+	}
+}
