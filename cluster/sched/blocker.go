@@ -16,6 +16,7 @@ const (
 	CodeNever      Code = "never"                // no nodes that the cluster has could hold it, even empty
 	CodeGPUType    Code = "gpu_type"             // Have GPUs of the Model that it needs are free: too few, but others would do
 	CodeGPUMemory  Code = "gpu_memory"           // Have GPUs with MemoryMB are free: too few, but smaller ones would do
+	CodeAvoid      Code = "gpu_failed"           // Have GPUs are free that have not just failed it: too few
 	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first

@@ -38,8 +38,10 @@
 // do: those that are full cost nothing, and those whose GPUs suit are found at
 // once. Only GPUs of a wrong type or size are looked at in vain, once a pass.
 //
-// Tasks for which GPUs are being kept fit where others do not. They are runs of
-// their own.
+// Tasks for which GPUs are being kept fit where others do not, and tasks that are
+// tried again do not fit where they have just failed: the GPUs of the rank that
+// failed first are left out, unless the cluster has nothing else to run them on.
+// Both are runs of their own.
 //
 // # What would unblock a task
 //

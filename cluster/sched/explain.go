@@ -84,7 +84,7 @@ type verdict struct {
 
 // judge makes the plan for s at the time now up to a waiting task's turn.
 func judge(s *state.State, now model.Time, t *ticket) verdict {
-	v := verdict{pass: newPass(s, now), want: wantOf(&t.job.Spec, t.task.Key)}
+	v := verdict{pass: newPass(s, now), want: wantOf(s, &t.job.Spec, t.task.Key)}
 	set := s.Settings()
 	if !set.Running {
 		v.bars = append(v.bars, Blocker{Code: CodeStopped})
@@ -132,17 +132,22 @@ func (p *pool) shortage(w *want) (out []Blocker) {
 			Model: w.model, MemoryMB: w.memory,
 		})
 	}
-	if p.state.Nodes.Len() > 0 && !holds(p.state, w) {
+	if p.state.Nodes.Len() > 0 && !w.holds(w.sizes(known)) {
 		note(CodeNever, 0)
 	}
 	free, best := p.suiting(w)
 	anyType, anySize := *w, *w
 	anyType.model, anySize.memory = "", 0
+	anyGPU := *w
+	anyGPU.avoid = model.RankKey{}
 	if _, fits := p.find(&anyType); fits && w.model != "" {
 		note(CodeGPUType, free)
 	}
 	if _, fits := p.find(&anySize); fits && w.memory > 0 {
 		note(CodeGPUMemory, free)
+	}
+	if _, fits := p.find(&anyGPU); fits && w.avoid.Job > 0 {
+		note(CodeAvoid, free)
 	}
 	if open := p.open(); open < max(w.nodes, 1) {
 		note(CodeNodes, open)

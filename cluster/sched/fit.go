@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // want is what one task asks of each of its GPUs.
@@ -14,18 +15,38 @@ type want struct {
 	model  string // empty: any
 	memory uint32
 	who    model.TaskKey // may take what is kept for it
+	avoid  model.RankKey // whose GPUs have just failed it; zero: nobody's
+	state  *state.State  // which GPUs those are
 }
 
-func wantOf(spec *model.Spec, who model.TaskKey) want {
-	w := want{need: spec.GPUs, nodes: spec.Nodes, model: spec.GPUModel, memory: spec.GPUMemoryMB, who: who}
+func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {
+	w := want{need: spec.GPUs, nodes: spec.Nodes, model: spec.GPUModel, memory: spec.GPUMemoryMB, who: who, state: s}
 	if w.nodes > 1 {
 		w.need /= w.nodes
+	}
+	if task, _ := s.Tasks.Get(who); task.Avoid > 0 {
+		a, _ := s.Attempts.Get(who.Attempt(task.Avoid))
+		w.avoid = a.Key.Rank(max(a.FirstRank, 1) - 1)
+		if !w.holds(w.sizes(w.offers)) {
+			w.avoid = model.RankKey{} // there is nothing else to run it on
+		}
 	}
 	return w
 }
 
+// offers says that a GPU could be given to somebody once it is free.
+func (w *want) offers(g *model.GPU) bool {
+	node, _ := w.state.Nodes.Get(g.Node)
+	return g.Usable() && node.Schedulable()
+}
+
+// shuns says that a GPU has just failed the task.
+func (w *want) shuns(id model.GPUID) bool {
+	return w.avoid.Job > 0 && w.state.RankGPUs.Has(model.RankGPUKey{Rank: w.avoid, GPU: id})
+}
+
 func (w *want) takes(g *gpu) bool {
-	return (g.kept == model.TaskKey{} || g.kept == w.who) && w.suits(g.model, g.memory)
+	return (g.kept == model.TaskKey{} || g.kept == w.who) && w.suits(g.model, g.memory) && !w.shuns(g.slot.GPU)
 }
 
 func (w *want) suits(name string, memory uint32) bool {
@@ -124,7 +145,7 @@ func (p *pool) oneHolds(w *want) bool {
 	key.who = model.TaskKey{}
 	holds, known := p.holds[key]
 	if !known {
-		for n := range sizes(p.state, w, model.HealthMissing) {
+		for n := range w.sizes(listed) {
 			if holds = n >= w.need; holds {
 				break
 			}

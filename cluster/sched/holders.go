@@ -89,7 +89,7 @@ func (t *trial) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holdin
 // which the task's needs may be met.
 func (t *trial) ofNodes() (all []holding) {
 	job, _ := t.state.Jobs.Get(t.task.Job)
-	w := wantOf(&job.Spec, t.task)
+	w := wantOf(t.state, &job.Spec, t.task)
 	p := newPool(t.state)
 	visit := func(id model.NodeID) bool {
 		all = append(all, t.onNode(p, &host{id: id}, &w)...)
@@ -121,7 +121,7 @@ func (t *trial) onNode(p *pool, h *host, w *want) (all []holding) {
 		slot, _ := t.state.Slots.Get(model.SlotKey{GPU: k.GPU})
 		g, _ := t.state.GPUs.Get(k.GPU)
 		live := slot.Owner == model.OwnerAttempt || slot.Owner == model.OwnerAllocation
-		if !live || !g.Usable() || !w.suits(g.Model, g.MemoryMB) {
+		if !live || !g.Usable() || !w.suits(g.Model, g.MemoryMB) || w.shuns(g.ID) {
 			continue
 		}
 		who := Holder{Task: slot.Rank.Attempt().TaskKey(), Allocation: slot.Allocation}

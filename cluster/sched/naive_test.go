@@ -108,6 +108,7 @@ type room struct {
 // rooms lists the nodes, those with the fewest free GPUs first; widest is the
 // most GPUs that suit on any node, whoever has them.
 func rooms(c *cluster, spec *model.Spec, who model.TaskKey) (out []room, widest int) {
+	bad := failing(c, spec, who)
 	for _, n := range c.s.Nodes.All() {
 		r, all, kept := room{node: n}, 0, []model.SlotKey(nil)
 		for k := range c.s.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
@@ -115,7 +116,7 @@ func rooms(c *cluster, spec *model.Spec, who model.TaskKey) (out []room, widest 
 				break
 			}
 			g, _ := c.s.GPUs.Get(k.GPU)
-			suits := (spec.GPUModel == "" || g.Model == spec.GPUModel) && g.MemoryMB >= spec.GPUMemoryMB
+			suits := suits(spec, &g) && !bad[g.ID]
 			slot, _ := c.s.Slots.Get(model.SlotKey{GPU: k.GPU})
 			claim, claimed := c.s.Claims.Get(slot.Key)
 			if suits {
@@ -136,6 +137,37 @@ func rooms(c *cluster, spec *model.Spec, who model.TaskKey) (out []room, widest 
 	}
 	slices.SortStableFunc(out, func(a, b room) int { return cmp.Compare(a.free, b.free) })
 	return out, widest
+}
+
+func suits(spec *model.Spec, g *model.GPU) bool {
+	return (spec.GPUModel == "" || g.Model == spec.GPUModel) && g.MemoryMB >= spec.GPUMemoryMB
+}
+
+// failing lists the GPUs that have just failed a task, if the others could run it.
+func failing(c *cluster, spec *model.Spec, who model.TaskKey) map[model.GPUID]bool {
+	task, _ := c.s.Tasks.Get(who)
+	a, found := c.s.Attempts.Get(who.Attempt(task.Avoid))
+	bad := map[model.GPUID]bool{}
+	for k := range c.s.RankGPUs.All() {
+		bad[k.GPU] = bad[k.GPU] || found && task.Avoid > 0 && k.Rank == a.Key.Rank(a.FirstRank-1)
+	}
+	left := map[model.NodeID]uint32{}
+	for id, g := range c.s.GPUs.All() {
+		if n, _ := c.s.Nodes.Get(g.Node); suits(spec, &g) && !bad[id] && g.Usable() && n.Schedulable() {
+			left[g.Node]++
+		}
+	}
+	all, large := uint32(0), uint32(0)
+	for _, n := range left {
+		all += n
+		if n >= spec.GPUs/max(spec.Nodes, 1) {
+			large++
+		}
+	}
+	if spec.Nodes > 0 && large < spec.Nodes || spec.Nodes == 0 && all < spec.GPUs {
+		return nil
+	}
+	return bad
 }
 
 // bestFit is where a task goes; nil if it fits nowhere.

@@ -10,7 +10,7 @@ import (
 // addNodes tries as many more nodes as a gang lacks.
 func (t *trial) addNodes() {
 	job, _ := t.state.Jobs.Get(t.task.Job)
-	w := wantOf(&job.Spec, t.task)
+	w := wantOf(t.state, &job.Spec, t.task)
 	p := newPool(t.state)
 	u := Unblock{Kind: UnblockNode, Nodes: 1, GPUs: w.need, Model: w.model, MemoryMB: w.memory}
 	if w.nodes > 1 && t.blockedBy(CodeGPUs) {

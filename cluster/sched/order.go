@@ -180,8 +180,9 @@ func newQueue(s *state.State, policy Policy) *queue {
 	return q
 }
 
-// addClaimants makes a run of its own of every task for which GPUs are kept.
-func (q *queue) addClaimants(s *state.State) {
+// addSingles makes a run of its own of every task for which GPUs are kept, and of
+// every one whose backoff is over and which keeps off GPUs that have failed it.
+func (q *queue) addSingles(s *state.State, now model.Time) {
 	var before model.TaskKey
 	for c := range s.ClaimedFor.All() {
 		if c.Task != before {
@@ -189,7 +190,23 @@ func (q *queue) addClaimants(s *state.State) {
 			heap.Push(q, single(s, c.Task))
 		}
 	}
+	for k := range s.Due.All() {
+		if k.At > now {
+			break
+		}
+		if task, _ := s.Tasks.Get(k.Task); task.Avoid > 0 && !claims(s, k.Task) {
+			heap.Push(q, single(s, k.Task))
+		}
+	}
 	q.settle()
+}
+
+// claims says that GPUs are kept for a task.
+func claims(s *state.State, task model.TaskKey) bool {
+	for c := range s.ClaimedFor.From(state.ClaimKey{Task: task}) {
+		return c.Task == task
+	}
+	return false
 }
 
 func (q *queue) head() *run { return q.runs[0] }

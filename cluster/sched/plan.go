@@ -56,7 +56,7 @@ func (p *pass) grants() {
 			return
 		}
 		a, _ := p.state.Allocations.Get(k.ID)
-		w := want{need: a.GPUs, nodes: 1, model: a.GPUModel, memory: a.GPUMemoryMB}
+		w := want{need: a.GPUs, nodes: 1, model: a.GPUModel, memory: a.GPUMemoryMB, state: p.state}
 		if !p.budget.allows(a.Project, a.User, a.GPUs, 0) {
 			continue
 		}
@@ -73,7 +73,7 @@ func (p *pass) jobs(before *state.QueueKey) {
 		return
 	}
 	q := newQueue(p.state, p.policy)
-	q.addClaimants(p.state)
+	q.addSingles(p.state, p.now)
 	for q.Len() > 0 && !p.full() {
 		r := q.head()
 		if before != nil && p.policy.Compare(r.key, *before) >= 0 {
@@ -107,6 +107,9 @@ func (p *pass) try(r *run) outcome {
 		return skipped // it has a run of its own
 	}
 	t := ticketOf(p.state, key)
+	if !r.single && t.task.Avoid > 0 {
+		return skipped // likewise, once its backoff is over
+	}
 	for b := range p.admit(t) {
 		return outcomeOf(b.Code)
 	}
@@ -114,7 +117,7 @@ func (p *pass) try(r *run) outcome {
 	if !r.single && p.misfits[shape] {
 		return runOver
 	}
-	w := wantOf(&t.job.Spec, key)
+	w := wantOf(p.state, &t.job.Spec, key)
 	ranks, fits := p.pool.place(&w)
 	if !fits {
 		if !r.single {

@@ -279,3 +279,64 @@ func TestGPUsNearEachOther(t *testing.T) {
 		})
 	}
 }
+
+// A task that is tried again keeps off the GPUs that failed it, unless there is
+// nothing else that could ever run it.
+func TestRetryElsewhere(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		make   func(*cluster)
+		before string
+		after  string
+	}{
+		{"on another GPU of its node", func(c *cluster) { c.node("n1", 2, "H200") }, "1: n1[0]", "1: n1[1]"},
+		{"on another node, though its own fits best", func(c *cluster) {
+			c.node("n1", 1, "H200")
+			c.node("n2", 2, "H200")
+		}, "1: n1[0]", "1: n2[0]"},
+		{"where there is only one GPU", func(c *cluster) { c.node("n1", 1, "H200") }, "1: n1[0]", "1: n1[0]"},
+		{"where all others take no work", func(c *cluster) {
+			c.node("n1", 1, "H200")
+			c.node("n2", 2, "H200")
+			c.must(&command.SetNodeMode{Node: "n2", Mode: model.ModeCordoned})
+		}, "1: n1[0]", "1: n1[0]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCluster(t, "fcfs")
+			test.make(c)
+			key := model.TaskKey{Job: c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.MaxRetries = 1 }), 1, 0)}
+			if got := c.drawn(); !slices.Equal(got, []string{test.before}) {
+				t.Fatalf("at first %v", got)
+			}
+			c.plan()
+			c.end(key, 1)
+			c.now = c.now.Add(time.Minute)
+			if got := c.drawn(); !slices.Equal(got, []string{test.after}) {
+				t.Errorf("then %v, want %s", got, test.after)
+			}
+		})
+	}
+}
+
+// A task that waits because only GPUs are free that failed it says so, and starts
+// there all the same when it is released.
+func TestRetryWaitsForOtherGPUs(t *testing.T) {
+	c := newCluster(t, "fcfs")
+	c.node("n1", 2, "H200")
+	key := model.TaskKey{Job: c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.MaxRetries = 1 }), 1, 0)}
+	c.submit(spec("bob", 1, 0), 1, 0)
+	c.plan()
+	c.end(key, 1)
+	c.now = c.now.Add(time.Minute)
+	e, _ := sched.Explain(&c.s, c.now, key)
+	if len(c.plan()) > 0 || len(e.Blockers) != 2 || e.Blockers[0].Code != sched.CodeAvoid || !strings.Contains(e.Summary, "failed it") {
+		t.Fatalf("it is explained by %+v: %s", e.Blockers, e.Summary)
+	}
+	if i := slices.IndexFunc(e.Unblock, func(u sched.Unblock) bool { return u.Kind == sched.UnblockEnd }); i < 0 || e.Unblock[i].Ends[0].Task.Job != 2 {
+		t.Errorf("offered are %+v", e.Unblock)
+	}
+	c.must(&command.Release{Job: key.Job, Task: command.AllTasks})
+	if got := c.plan(); len(got) != 1 {
+		t.Errorf("released it is not placed: %v", got)
+	}
+}

@@ -15,21 +15,21 @@ import (
 // a cluster without any node everything is possible, and why says that the job
 // waits for one.
 func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
-	w := wantOf(spec, model.TaskKey{})
+	w := wantOf(s, spec, model.TaskKey{})
 	switch {
 	case s.Nodes.Len() == 0:
 		return true, "the cluster has no nodes yet: the job waits until one registers"
-	case holds(s, &w):
+	case w.holds(w.sizes(known)):
 		return true, ""
 	}
-	return false, lacks(s, &w)
+	return false, w.lacks()
 }
 
-// holds says that the cluster's nodes, were they empty, could hold a job.
-func holds(s *state.State, w *want) bool {
+// holds says that nodes with so many GPUs that suit could hold a job.
+func (w *want) holds(sizes iter.Seq[uint32]) bool {
 	var nodes, total uint32
 	var all []uint32
-	for n := range sizes(s, w, 0) {
+	for n := range sizes {
 		if n >= w.need {
 			if nodes++; nodes >= w.nodes {
 				return true
@@ -57,20 +57,24 @@ func sum(sizes []uint32) (n uint64) {
 	return n
 }
 
+// known takes every GPU into account, listed those that their nodes still list.
+func known(*model.GPU) bool    { return true }
+func listed(g *model.GPU) bool { return g.Health != model.HealthMissing }
+
 // sizes yields for each node that has GPUs how many of them suit, whoever owns
-// them; those of one health are left out.
-func sizes(s *state.State, w *want, but model.Health) iter.Seq[uint32] {
+// them, and are to be taken into account.
+func (w *want) sizes(counts func(*model.GPU) bool) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var n uint32
 		var node model.NodeID
-		for k := range s.NodeGPUs.All() {
+		for k := range w.state.NodeGPUs.All() {
 			if k.Node != node {
 				if node != "" && !yield(n) {
 					return
 				}
 				n, node = 0, k.Node
 			}
-			if g, _ := s.GPUs.Get(k.GPU); w.suits(g.Model, g.MemoryMB) && g.Health != but {
+			if g, _ := w.state.GPUs.Get(k.GPU); w.suits(g.Model, g.MemoryMB) && counts(&g) && !w.shuns(k.GPU) {
 				n++
 			}
 		}
@@ -81,10 +85,10 @@ func sizes(s *state.State, w *want, but model.Health) iter.Seq[uint32] {
 }
 
 // lacks says what a cluster that could never hold a job has instead.
-func lacks(s *state.State, w *want) string {
+func (w *want) lacks() string {
 	var all []uint32
 	nodes := 0
-	for n := range sizes(s, w, 0) {
+	for n := range w.sizes(known) {
 		if all = append(all, n); n >= w.need {
 			nodes++
 		}

@@ -43,7 +43,7 @@ func step(t *rapid.T, c *cluster, nodes int) {
 		c.apply(&command.Release{Job: job, Task: command.AllTasks})
 	case 6, 7:
 		if live := live(c); len(live) > 0 {
-			c.end(rapid.SampledFrom(live).Draw(t, "end"), int32(n%2))
+			c.end(rapid.SampledFrom(live).Draw(t, "end"), int32(min(n-1, 1)))
 		}
 	case 8:
 		c.must(&command.SetRunning{Running: n > 1})

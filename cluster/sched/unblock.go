@@ -106,6 +106,8 @@ func (t *trial) lift(b *Blocker) {
 		}
 	case CodeLimit:
 		t.raise(*b)
+	case CodeAvoid:
+		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead:
 	}
 }

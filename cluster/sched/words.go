@@ -29,6 +29,8 @@ func (b *Blocker) Message() string {
 		return fmt.Sprintf("only another type of GPU than %s is free", b.Model)
 	case CodeGPUMemory:
 		return fmt.Sprintf("only GPUs with less than %d MB are free", b.MemoryMB)
+	case CodeAvoid:
+		return "GPUs are free that have just failed it: it waits for others"
 	case CodeNodes:
 		return fmt.Sprintf("it needs %s, and the cluster has %d that take work", count(max(b.Nodes, 1), "node"), b.Have)
 	case CodeGPUs:

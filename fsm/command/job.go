@@ -107,7 +107,8 @@ func (*Hold) Kind() Kind { return KindHold }
 // Validate checks the target.
 func (b *Hold) Validate() error { return firstOf(validTarget(b.Job, b.Task), validNote(b.Note)) }
 
-// Release lets held tasks start again, and ends a retry's backoff.
+// Release lets held tasks start again, ends a retry's backoff, and lets it have the
+// GPUs that failed it.
 type Release struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks

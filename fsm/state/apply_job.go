@@ -172,8 +172,8 @@ func applyHold(t *tx, b *command.Hold) command.Result {
 
 func applyRelease(t *tx, b *command.Release) command.Result {
 	return eachQueued(t, b.Job, b.Task, func(task *model.Task) {
-		if task.Held || task.NotBefore > t.clock {
-			task.Held, task.NotBefore = false, 0
+		if task.Held || task.NotBefore > t.clock || task.Avoid > 0 {
+			task.Held, task.NotBefore, task.Avoid = false, 0, 0
 			event(t, task, model.Event{What: model.EventReleased})
 		}
 	})

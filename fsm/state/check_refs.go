@@ -63,6 +63,10 @@ func checkJobRefs(c *checker) {
 		j, found := c.s.Jobs.Get(k.Job)
 		c.hold(found && k.Task < j.Tasks, References, "task %s has no job", k)
 	}
+	for k, v := range c.s.Tasks.All() {
+		c.hold(v.Avoid == 0 || v.Avoid == v.Attempts && v.State == model.TaskQueued && (v.Held || v.NotBefore > 0), References,
+			"task %s keeps off the GPUs of attempt %d without a backoff", k, v.Avoid)
+	}
 	for k := range c.s.Attempts.All() {
 		c.hold(c.s.Tasks.Has(k.TaskKey()) && k.N > 0, References, "attempt %s has no task", k)
 	}

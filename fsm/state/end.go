@@ -252,7 +252,7 @@ func sendBack(t *tx, task model.Task, wait time.Duration, e model.Event) {
 
 // endTask ends a task for good, and its job with the last one.
 func endTask(t *tx, task model.Task, as model.TaskState, e model.Event) {
-	task.State, task.Ended, task.Held = as, t.clock, false
+	task.State, task.Ended, task.Held, task.Avoid = as, t.clock, false, 0
 	event(t, &task, e)
 	t.tasks.put(task)
 	dropClaims(t, task.Key)
