@@ -4,11 +4,13 @@ import (
 	"errors"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // CheckMove says in which ways the move from one state to the next, by one log
 // entry, breaks the invariants: nil, or a joined error of [Violation] values.
-// What holds in each state by itself is for [Check].
+// What holds in each state by itself is for [Check]. It looks at the rows that were
+// written on the way; what holds of two equal rows need not be looked at.
 func CheckMove(before, after *State) error { return checkMove(before, after, false) }
 
 // CheckStep is CheckMove for an entry of one command, of which more can be said:
@@ -62,8 +64,8 @@ func moveSettings(m *mover) {
 func moveTotals(m *mover) {
 	a, b := m.was.Settings().Totals, m.s.Settings().Totals
 	told := uint64(0)
-	for k, old := range m.was.Attempts.All() {
-		if now, found := m.s.Attempts.Get(k); found && old.End.Gone() && now.End == model.ReasonExit {
+	for _, d := range table.Diffs(m.was.Attempts, m.s.Attempts) {
+		if d.Was && d.Is && d.Before.End.Gone() && d.After.End == model.ReasonExit {
 			told++
 		}
 	}
@@ -75,24 +77,39 @@ func moveTotals(m *mover) {
 // moveNodes: an epoch is the life of one agent of one boot on one machine, and its
 // renewals only grow.
 func moveNodes(m *mover) {
-	for id, a := range m.was.Nodes.All() {
-		b, found := m.s.Nodes.Get(id)
-		if !found {
-			continue
+	seen := map[model.NodeID]bool{}
+	for id := range table.Diffs(m.was.Nodes, m.s.Nodes) {
+		seen[id] = true
+		moveNode(m, id)
+	}
+	for id := range table.Diffs(m.was.Leases, m.s.Leases) {
+		if !seen[id] {
+			moveNode(m, id)
 		}
-		was, _ := m.was.Leases.Get(id)
-		is, _ := m.s.Leases.Get(id)
-		m.hold(b.Epoch >= a.Epoch, OnlyForward, "the epoch of node %s goes from %d to %d", id, a.Epoch, b.Epoch)
-		m.hold(b.Epoch > a.Epoch || (b.RegIndex == a.RegIndex && b.Boot == a.Boot && b.Machine == a.Machine &&
-			b.Lineage == a.Lineage && b.Session == a.Session), OnlyForward, "node %s is another in the same epoch %d", id, a.Epoch)
-		m.hold(b.Epoch > a.Epoch || is.Seq > was.Seq || (is.Seq == was.Seq && is.Index == was.Index && is.Silent >= was.Silent),
-			OnlyForward, "the lease of node %s goes from %+v to %+v", id, was, is)
 	}
 }
 
+func moveNode(m *mover, id model.NodeID) {
+	a, had := m.was.Nodes.Get(id)
+	b, found := m.s.Nodes.Get(id)
+	if !had || !found {
+		return
+	}
+	was, _ := m.was.Leases.Get(id)
+	is, _ := m.s.Leases.Get(id)
+	m.hold(b.Epoch >= a.Epoch, OnlyForward, "the epoch of node %s goes from %d to %d", id, a.Epoch, b.Epoch)
+	m.hold(b.Epoch > a.Epoch || (b.RegIndex == a.RegIndex && b.Boot == a.Boot && b.Machine == a.Machine &&
+		b.Lineage == a.Lineage && b.Session == a.Session), OnlyForward, "node %s is another in the same epoch %d", id, a.Epoch)
+	m.hold(b.Epoch > a.Epoch || is.Seq > was.Seq || (is.Seq == was.Seq && is.Index == was.Index && is.Silent >= was.Silent),
+		OnlyForward, "the lease of node %s goes from %+v to %+v", id, was, is)
+}
+
 func moveTasks(m *mover) {
-	for k, a := range m.was.Tasks.All() {
-		b, found := m.s.Tasks.Get(k)
+	for k, d := range table.Diffs(m.was.Tasks, m.s.Tasks) {
+		if !d.Was {
+			continue
+		}
+		a, b, found := d.Before, d.After, d.Is
 		if !found {
 			m.hold(!m.s.Jobs.Has(k.Job), NothingLost, "task %s is gone, its job is not", k)
 			continue
@@ -108,10 +125,15 @@ func moveTasks(m *mover) {
 }
 
 func moveAttempts(m *mover) {
-	for k, a := range m.was.Attempts.All() {
-		b, found := m.s.Attempts.Get(k)
-		task, _ := m.s.Tasks.Get(k.TaskKey())
-		if !found {
+	for k, d := range table.Diffs(m.was.Attempts, m.s.Attempts) {
+		a, b := d.Before, d.After
+		if !d.Was {
+			task, _ := m.was.Tasks.Get(k.TaskKey())
+			m.hold(k.N > task.Attempts && b.PlacedIndex == m.s.Index, OneAttempt, "attempt %s is new, the task had %d", k, task.Attempts)
+			continue
+		}
+		if !d.Is {
+			task, _ := m.s.Tasks.Get(k.TaskKey())
 			folded := k.N+keepAttempts <= task.Attempts && !a.Live()
 			m.hold(folded || !m.s.Jobs.Has(k.Job), OneAttempt, "attempt %s is gone", k)
 			continue
@@ -127,12 +149,6 @@ func moveAttempts(m *mover) {
 			m.hold(a == b || toldLate(m, &a, &b), OneAttempt, "attempt %s moves after its end: from %+v to %+v", k, a, b)
 		}
 	}
-	for k, b := range m.s.Attempts.All() {
-		if !m.was.Attempts.Has(k) {
-			task, _ := m.was.Tasks.Get(k.TaskKey())
-			m.hold(k.N > task.Attempts && b.PlacedIndex == m.s.Index, OneAttempt, "attempt %s is new, the task had %d", k, task.Attempts)
-		}
-	}
 }
 
 // toldLate: a lost attempt's true end counts as long as its task waits for a
@@ -143,8 +159,11 @@ func toldLate(m *mover, a, b *model.Attempt) bool {
 }
 
 func moveRanks(m *mover) {
-	for k, a := range m.was.Ranks.All() {
-		b, found := m.s.Ranks.Get(k)
+	for k, d := range table.Diffs(m.was.Ranks, m.s.Ranks) {
+		if !d.Was {
+			continue
+		}
+		a, b, found := d.Before, d.After, d.Is
 		if !found {
 			m.hold(!m.s.Attempts.Has(k.Attempt()), WholeGang, "rank %s is gone, its attempt is not", k)
 			continue

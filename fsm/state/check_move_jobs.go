@@ -3,15 +3,20 @@ package state
 import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // moveJobs: one leaves when it has ended and is in the archive, and new ones take the
 // next numbers without a gap.
 func moveJobs(m *mover) {
 	from, to := m.was.Settings(), m.s.Settings()
-	for id, a := range m.was.Jobs.All() {
-		b, found := m.s.Jobs.Get(id)
-		if !found {
+	for id, d := range table.Diffs(m.was.Jobs, m.s.Jobs) {
+		a, b := d.Before, d.After
+		if !d.Was {
+			m.hold(id >= from.NextJob, NothingLost, "job %s is new under an old number", id)
+			continue
+		}
+		if !d.Is {
 			m.hold(a.Open == 0 && a.EndIndex <= to.ArchivedTo, NothingLost, "job %s is gone, with %d open tasks, ended at %d, archived to %d",
 				id, a.Open, a.EndIndex, to.ArchivedTo)
 			continue
@@ -24,9 +29,6 @@ func moveJobs(m *mover) {
 		tasks += uint64(b.Tasks)
 		jobs++
 		m.hold(b.Index == m.s.Index, NothingLost, "job %s is new, from entry %d", id, b.Index)
-	}
-	for id := range m.s.Jobs.All() {
-		m.hold(id >= from.NextJob || m.was.Jobs.Has(id), NothingLost, "job %s is new under an old number", id)
 	}
 	// A restore skips numbers, and an entry may hold several.
 	gap := to.NextJob - from.NextJob - jobs
@@ -47,20 +49,18 @@ func asSubmitted(j model.Job) model.Job {
 // moveRequests: an answer that was given is given again until its id is cut off.
 func moveRequests(m *mover) {
 	cut := m.s.Settings().RequestsFrom
-	for k, a := range m.was.Requests.All() {
-		if b, found := m.s.Requests.Get(k); found {
+	for k, d := range table.Diffs(m.was.Requests, m.s.Requests) {
+		a, b := d.Before, d.After
+		switch {
+		case d.Was && d.Is:
 			m.hold(a == b || a.Born < cut, NothingLost, "request %v was answered %+v, then %+v", k, a, b)
-		} else {
+		case d.Was:
 			m.hold(a.Born < cut, NothingLost, "request %v is forgotten before its time", k)
+		case command.Kind(b.Kind) == command.KindSubmit && b.Code == model.CodeOK:
+			j, found := m.s.Jobs.Get(b.Job)
+			m.hold(found && j.Index == m.s.Index && b.Index == m.s.Index, NothingLost,
+				"request %v was answered with job %s of entry %d", k, b.Job, j.Index)
 		}
-	}
-	for k, b := range m.s.Requests.All() {
-		if m.was.Requests.Has(k) || command.Kind(b.Kind) != command.KindSubmit || b.Code != model.CodeOK {
-			continue
-		}
-		j, found := m.s.Jobs.Get(b.Job)
-		m.hold(found && j.Index == m.s.Index && b.Index == m.s.Index, NothingLost, "request %v was answered with job %s of entry %d", k,
-			b.Job, j.Index)
 	}
 }
 

@@ -1,11 +1,17 @@
 package state
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
 
 // moveSlots: from an owner through cleaning to free, and never past it.
 func moveSlots(m *mover) {
-	for k, a := range m.was.Slots.All() {
-		b, found := m.s.Slots.Get(k)
+	for k, d := range table.Diffs(m.was.Slots, m.s.Slots) {
+		if !d.Was {
+			continue
+		}
+		a, b, found := d.Before, d.After, d.Is
 		node, there := m.s.Nodes.Get(a.Node)
 		if !found {
 			m.hold(!there || node.RegIndex == m.s.Index, References, "slot %v is gone, its node %s is not", k, a.Node)
@@ -55,8 +61,11 @@ func hasRebooted(m *mover, id model.NodeID) bool {
 
 // moveAllocations: what has ended stays as it is, and nothing is asked for twice.
 func moveAllocations(m *mover) {
-	for k, a := range m.was.Allocations.All() {
-		b, found := m.s.Allocations.Get(k)
+	for k, d := range table.Diffs(m.was.Allocations, m.s.Allocations) {
+		if !d.Was {
+			continue
+		}
+		a, b, found := d.Before, d.After, d.Is
 		if !found {
 			m.hold(a.State.Terminal(), NothingLost, "allocation %q, %s, is gone", k, a.State)
 			continue
