@@ -18,17 +18,12 @@ type family struct {
 	group *cgroup.Group // nil: it has none
 }
 
-func (f family) tree() []entry {
-	if f.first == 0 {
-		return nil
-	}
-	return below(all(), map[int]bool{f.self: true})
-}
+func (f family) tree() []entry { return below(all(), map[int]bool{f.self: true}) }
 
 // tell sends the signal of that name to every process that has a handler for it (any
 // other would die of it), and reports whether there was one.
 func (f family) tell(name string) (sent bool) {
-	if name == "" || !lives(f.first) {
+	if name == "" || f.first == 0 || !lives(f.first) {
 		return false
 	}
 	sig := signalOf(name)
@@ -43,7 +38,7 @@ func (f family) tell(name string) (sent bool) {
 // ask sends a signal to the job's process group, and reports whether the job's
 // first process was there to get it.
 func (f family) ask(sig unix.Signal) bool {
-	return lives(f.first) && unix.Kill(-f.first, sig) == nil
+	return f.first != 0 && lives(f.first) && unix.Kill(-f.first, sig) == nil
 }
 
 // still stops all processes where they are, also those that others start meanwhile.

@@ -19,6 +19,7 @@ type ending struct {
 	cut     bool       // whoever ends this host asked for an end
 	clean   bool       // nothing of the rank is left, here or elsewhere
 	reached bool       // one of the signals found a process
+	prompts prompts
 	exit    model.Exit // Delivered and Fenced as they come about, the rest at the end
 }
 
@@ -38,6 +39,8 @@ func (s *supervisor) watch() model.Exit {
 			continue
 		case sig := <-s.heard:
 			s.hear(sig)
+		case <-s.gear.store.finished():
+			s.saved()
 		case <-timer.C:
 			s.listen()
 			timer.Reset(watchEvery)
@@ -48,15 +51,22 @@ func (s *supervisor) watch() model.Exit {
 	}
 }
 
+// saved notes that the job has finished a checkpoint just now.
+func (s *supervisor) saved() {
+	s.status.Saved = max(1, Now().Boot.Sub(s.ending.began))
+	_ = s.tell(s.status.Phase) // if that fails the agent looks again
+}
+
 // obey carries out what the fence, the time limit and the agent ask for.
 func (s *supervisor) obey(now fence.Boot) {
-	e, f := &s.ending, &s.record.Frozen
+	e := &s.ending
 	verdict := s.guard.Verdict(now)
 	if e.cut {
 		verdict = max(verdict, fence.Stop)
 	}
 	stop := s.orders.Stop
-	if f.TimeLimit > 0 && now.Sub(e.began) >= f.TimeLimit && model.ReasonTimeLimit.Outranks(stop) {
+	limit := limit(s.record, &s.orders)
+	if limit > 0 && now.Sub(e.began) >= limit && model.ReasonTimeLimit.Outranks(stop) {
 		stop = model.ReasonTimeLimit
 	}
 	if verdict != fence.Run {
@@ -64,6 +74,10 @@ func (s *supervisor) obey(now fence.Boot) {
 	}
 	if verdict != fence.Run || stop != model.ReasonNone {
 		s.stop(now, stop)
+	} else if s.status.Frozen == 0 {
+		for _, name := range e.prompts.due(now, e.began, limit, &s.record.Job.Spec) {
+			s.family.tell(name)
+		}
 	}
 	if s.orders.Kill || verdict == fence.Kill || e.killAt > 0 && now >= e.killAt {
 		e.exit.Fenced = e.exit.Fenced || s.orders.Kill
@@ -120,11 +134,17 @@ func (s *supervisor) freeze(since time.Duration, now fence.Boot) {
 func (s *supervisor) finish(exit model.Exit) error {
 	exit.Delivered, exit.Fenced = s.ending.exit.Delivered, s.ending.exit.Fenced
 	exit.Ran = max(0, Now().Boot.Sub(s.ending.began))
+	if s.gear.store.last() {
+		s.saved()
+	}
+	exit.Saved = min(s.status.Saved, exit.Ran)
 	if s.status.Session != 0 {
 		exit.OOM = s.family.starved(exit)
 		s.family.end()
 	}
 	drained := drain(&s.output)
+	s.undo(exit)
+	s.gear.store.forget(len(s.orders.Gang) <= 1)
 	for err := s.folder.SetExit(exit); err != nil; err = s.folder.SetExit(exit) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return err // the folder was removed: there is nobody to tell

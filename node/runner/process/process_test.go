@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // patience bounds each wait; a busy machine is slow.
@@ -21,6 +22,9 @@ const patience = time.Minute
 // TestMain is also the supervisors' main.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
+		if os.Args[2] == "--exec" {
+			os.Exit(Execute())
+		}
 		if err := Supervise(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -35,6 +39,7 @@ type bench struct {
 	t      *testing.T
 	dir    string
 	run    runner.RunFolder
+	rules  Rules
 	ranks  *Runner
 	events map[string][]runner.Event
 }
@@ -64,7 +69,7 @@ func ownFolder(t *testing.T) string {
 // open is a new agent's beginning.
 func (b *bench) open() {
 	b.t.Helper()
-	ranks, err := New(Options{Run: b.run, Program: []string{"/proc/self/exe", "supervise"}})
+	ranks, err := New(Options{Run: b.run, Program: []string{"/proc/self/exe", "supervise"}, Rules: b.rules})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -250,7 +255,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		"no such program": func(r *runner.Record) { r.Job.Spec.Argv, r.Job.Spec.Command = true, "does-not-exist\x00a" },
 	} {
 		k := b.rank("true", change).start()
-		if got := k.exit(); got.Code != notStarted || got.Signal != 0 {
+		if got := k.exit(); got.Code != isolate.NotFound || got.Signal != 0 {
 			t.Errorf("%s: ended with %+v", name, got)
 		}
 		if said := k.output(runner.StderrFile); !strings.Contains(said, "cannot be started") {
@@ -274,7 +279,9 @@ func TestEnvironment(t *testing.T) {
 	out := k.output(runner.StdoutFile)
 	for _, want := range []string{
 		"BERTH_JOB_ID=12", "BERTH_TASK=3", "BERTH_ARRAY_INDEX=3", "BERTH_ATTEMPT=2", "BERTH_NODE_RANK=1", "BERTH_NNODES=2",
-		"BERTH_NODELIST=n0,n1", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=4242", "WORLD_SIZE=own", "MINE=a b",
+		"BERTH_NODELIST=n0,n1", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=4242", "WORLD_SIZE=own",
+		"NODE_RANK=1", "LOCAL_WORLD_SIZE=2", "NPROC_PER_NODE=2", "BERTH_PREEMPTED_COUNT=0",
+		"PET_NNODES=2", "PET_NODE_RANK=1", "PET_NPROC_PER_NODE=2", "PET_MASTER_ADDR=10.0.0.1", "PET_MASTER_PORT=4242", "MINE=a b",
 		"CUDA_VISIBLE_DEVICES=2,5", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "BERTH_GPU_UUIDS=GPU-b,GPU-c", "HOME=" + os.Getenv("HOME"),
 	} {
 		if !strings.Contains("\n"+out, "\n"+want+"\n") {

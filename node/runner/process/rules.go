@@ -12,12 +12,16 @@ import (
 
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
+	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // Rules are what a node's operator lays down for all of its ranks. Each supervisor
 // reads them when it takes a rank.
 type Rules struct {
-	PIDs uint32 // most processes and threads of a rank, where cgroups can limit them; 0: any number
+	PIDs        uint32 // most processes and threads of a rank, where cgroups can limit them; 0: any number
+	Checkpoints string // absolute path of the node's own place for checkpoints of jobs that name none; empty: it has none
+	Hooks       Hooks
+	Isolate     isolate.Rules
 }
 
 // laid are the rules as supervisors find them in the run folder.

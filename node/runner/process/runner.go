@@ -65,7 +65,7 @@ func New(o Options) (*Runner, error) {
 		o.Program = []string{self, "supervise"}
 	}
 	groups, host := claim(cmp.Or(o.Kernel, "/"), o.Run)
-	if err := lay(o.Run, &laid{o.Rules, groups}); err != nil {
+	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups}); err != nil {
 		return nil, fmt.Errorf("writing this node's rules down: %w", err)
 	}
 	pipe, err := openEvents(o.Run.Events())

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 const (
@@ -26,10 +28,6 @@ const (
 // whoever else would get it, ignores it.
 const wakeSignal = unix.SIGWINCH
 
-// notStarted is the exit code of a job whose program could not be started, as
-// shells have it.
-const notStarted = 127
-
 // supervisor prepares, starts, watches and ends one rank.
 type supervisor struct {
 	place
@@ -40,6 +38,7 @@ type supervisor struct {
 	before fence.Reading
 	heard  chan os.Signal
 	port   net.Listener // reserved for the gang; nil: none
+	gear   gear
 	ending ending
 	family family
 	output sync.WaitGroup
@@ -103,14 +102,32 @@ func (s *supervisor) live() error {
 	}
 	s.family.group = group
 	defer s.family.leave()
+	s.gear.fetch(&s.place)
+	defer s.gear.drop()
 	if !s.prepare() {
-		return nil
+		return s.refuse()
 	}
 	began, err := s.start()
 	if err != nil || !began {
-		return err
+		return errors.Join(err, s.refuse())
 	}
 	return s.finish(s.watch())
+}
+
+// refuse is the end of a rank that does not start. If that is the node's own doing
+// it says so, and nobody else starts the rank.
+func (s *supervisor) refuse() error {
+	s.gear.drop()
+	s.undo(model.Exit{})
+	s.gear.store.forget(len(s.orders.Gang) <= 1)
+	if s.gear.err == nil || errors.Is(s.gear.err, context.Canceled) {
+		return nil
+	}
+	if word, _, err := s.folder.Latch(runner.LatchNever); err != nil || word != runner.LatchNever {
+		return err
+	}
+	s.status.Note = model.Clip(s.gear.err.Error())
+	return s.tell(model.RankNever)
 }
 
 // leave lets go of a rank of which nothing is left, so that this process can take
@@ -165,6 +182,8 @@ func (s *supervisor) pause() {
 	select {
 	case sig := <-s.heard:
 		s.hear(sig)
+	case err := <-s.gear.ready:
+		s.gear.took(err)
 	case <-timer.C:
 	}
 }
@@ -188,6 +207,9 @@ func (s *supervisor) prepare() bool {
 		switch {
 		case s.orders.Refuse || s.ending.cut || s.guard.Verdict(now.Boot) != fence.Run:
 			return false
+		case s.gear.err != nil && !s.gear.fitted:
+			return false
+		case !s.gear.fitted:
 		case s.orders.Run && s.status.Frozen == 0 && fence.MayStart(now.Boot, s.guard.Start, s.record.Frozen):
 			return true
 		case s.status.Phase < model.RankReady && !s.orders.Run:
@@ -230,7 +252,7 @@ func (s *supervisor) start() (bool, error) {
 		_ = s.port.Close()
 	}
 	if err := s.spawn(); err != nil {
-		s.ending.exit = model.Exit{Code: notStarted}
+		s.ending.exit = model.Exit{Code: int32(isolate.Code(err))} //nolint:gosec // one of two
 		s.say(err)
 	}
 	return true, s.tell(model.RankRunning)
@@ -247,7 +269,10 @@ func (s *supervisor) spawn() error {
 			return err
 		}
 	}
-	pid, err := launch(&s.place, s.family.group, s.orders.Gang, s.status.Port, pumps)
+	pid, err := 0, s.gear.err // of a job that may not run here
+	if err == nil {
+		pid, err = s.begin().launch(pumps)
+	}
 	for _, p := range pumps {
 		p.run(&s.output)
 	}

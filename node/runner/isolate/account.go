@@ -1,0 +1,81 @@
+package isolate
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"slices"
+	"strconv"
+)
+
+// Rules are what an operator lays down. The zero value leaves jobs to run as whoever
+// runs the agent, with all that this one may do.
+type Rules struct {
+	On      bool              // jobs run under their users' accounts
+	Map     map[string]string // from users to accounts; whoever is not in it has the account of their own name
+	Only    bool              // whoever is not in Map may not run anything
+	Root    bool              // an account may be root's
+	Umask   *uint32           // nil: 077
+	MaxOpen uint64            // open files of a process; 0: as the agent has
+	MaxCore uint64            // bytes of a core file; 0: none is written
+	Hide    []string          // the agent's folders, which jobs do not see
+}
+
+// Account is who a job runs as.
+type Account struct {
+	Name   string
+	UID    uint32
+	GID    uint32
+	Groups []uint32 // all of them
+	Home   string
+}
+
+// Account finds the account of a user. Its error is for that user to read.
+func (r *Rules) Account(name string) (*Account, error) {
+	unix, mapped := r.Map[name]
+	switch {
+	case !mapped && r.Only:
+		return nil, fmt.Errorf("the user %q is mapped to no account on this node", name)
+	case !mapped:
+		unix = name
+	}
+	found, err := user.Lookup(unix)
+	if unknown := user.UnknownUserError(""); errors.As(err, &unknown) {
+		return nil, fmt.Errorf("the user %q has no account %q on this node", name, unix)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the account %q cannot be looked up: %w", unix, err)
+	}
+	a, err := account(found)
+	if err != nil {
+		return nil, err
+	}
+	if a.UID == 0 && !r.Root {
+		return nil, fmt.Errorf("the account %q is root's, and this node runs no job as root", unix)
+	}
+	return a, nil
+}
+
+func account(u *user.User) (*Account, error) {
+	groups, err := u.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("the groups of the account %q cannot be looked up: %w", u.Username, err)
+	}
+	numbers := make([]uint32, 0, len(groups)+2)
+	for _, text := range append([]string{u.Uid, u.Gid}, groups...) {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || n == 1<<32-1 { // this one stands for "leave as it is"
+			return nil, fmt.Errorf("the account %q has the unfit number %q", u.Username, text)
+		}
+		numbers = append(numbers, uint32(n))
+	}
+	a := &Account{Name: u.Username, UID: numbers[0], GID: numbers[1], Home: u.HomeDir, Groups: numbers[1:]}
+	slices.Sort(numbers[1:])
+	a.Groups = slices.Compact(numbers[1:])
+	return a, nil
+}
+
+// Environment are the variables that tell a process who it is.
+func (a *Account) Environment() []string {
+	return []string{"HOME=" + a.Home, "USER=" + a.Name, "LOGNAME=" + a.Name}
+}

@@ -1,0 +1,130 @@
+package isolate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// View is what a job sees of the file system, beside all that is there anyway. No
+// path in it may lead through a folder that the job's user can change.
+type View struct {
+	Tmp     string   // folder that is /tmp for the job
+	Hide    []string // folders that it does not see
+	Keep    []string // folders that it sees all the same
+	Script  string   // path of a file that it sees, with the content Text; empty: none
+	Text    []byte
+	Devices []string // of GPUs that are not its own
+}
+
+// mount arranges the view, in the mount namespace of this process.
+func (v *View) mount() error {
+	kept := make([]*os.File, 0, len(v.Keep))
+	for _, path := range v.Keep {
+		f, err := hold(path)
+		if err != nil {
+			return err
+		}
+		kept = append(kept, f) // closed when the job begins
+	}
+	if err := v.private(); err != nil {
+		return err
+	}
+	for _, path := range v.Hide {
+		err := unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0711,size=4m")
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("covering %s: %w", path, err)
+		}
+	}
+	if err := v.show(kept); err != nil {
+		return err
+	}
+	for _, path := range v.Devices {
+		if err := unix.Mount(os.DevNull, path, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("covering %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// private gives the job its own /tmp and /dev/shm.
+func (v *View) private() error {
+	tmp, err := hold(v.Tmp)
+	if err != nil {
+		return err
+	}
+	if err := bind(tmp, "/tmp"); err != nil {
+		return err
+	}
+	err = unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("covering /dev/shm: %w", err)
+	}
+	return nil
+}
+
+// show brings back into covered folders what the job is to see of them.
+func (v *View) show(kept []*os.File) error {
+	for i, path := range v.Keep {
+		if !v.covered(path) {
+			continue
+		}
+		if err := os.MkdirAll(path, 0o711); err != nil { //nolint:gosec // the job is to pass through
+			return err
+		}
+		if err := bind(kept[i], path); err != nil {
+			return err
+		}
+	}
+	if v.Script == "" {
+		return nil
+	}
+	if !v.covered(v.Script) {
+		return fmt.Errorf("%s is in no folder that is hidden from jobs", v.Script)
+	}
+	if err := os.MkdirAll(filepath.Dir(v.Script), 0o711); err != nil { //nolint:gosec // the job is to pass through
+		return err
+	}
+	return writeFor(v.Script, v.Text)
+}
+
+// covered says that a path is in a folder that this view has covered.
+func (v *View) covered(path string) bool {
+	for _, dir := range append([]string{"/tmp", "/dev/shm"}, v.Hide...) {
+		if strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// writeFor makes a file that anybody in this namespace may read and execute.
+func writeFor(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700) //nolint:gosec // it is to be executed
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Chmod(0o555), f.Close()) //nolint:gosec // by the job
+}
+
+// hold gets hold of a folder, so that it can be found when it is covered.
+func hold(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil //nolint:gosec // a descriptor is not negative
+}
+
+func bind(from *os.File, to string) error {
+	if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", from.Fd()), to, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("showing %s at %s: %w", from.Name(), to, err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package isolate
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Plan is all that the stage needs to become a job.
+type Plan struct {
+	Account *Account
+	Umask   uint32
+	MaxOpen uint64
+	MaxCore uint64
+	View    View
+	Dir     string // working folder, or empty: as it is
+	Argv    []byte // arguments joined by NUL, the first of them a program, looked for in PATH
+	Env     []byte // "NAME=value" texts joined by NUL
+	Parent  int    // process id of the supervisor
+}
+
+// Exit codes of a job whose program could not be started, as shells have them.
+const (
+	NotExecuted = 126
+	NotFound    = 127
+)
+
+// planFD is the descriptor on which the stage finds its plan.
+const planFD = 3
+
+// File is the plan as a file in memory, to be the stage's descriptor 3.
+func (p *Plan) File() (*os.File, error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "plan") //nolint:gosec // a descriptor is not negative
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Stage is the whole of the process that becomes a job. It returns only when that
+// failed: the exit code, after it has said why on standard error.
+func Stage() int {
+	runtime.LockOSThread() // the rights that are given up are this thread's, which becomes the job
+	err := stage()
+	fmt.Fprintf(os.Stderr, "berth: the job cannot be started: %v\n", err)
+	return Code(err)
+}
+
+// Code is the exit code that shells have for a failure to start a program.
+func Code(err error) int {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+		return NotFound
+	}
+	return NotExecuted
+}
+
+func stage() error {
+	p, err := readPlan()
+	if err != nil {
+		return err
+	}
+	if err := p.View.mount(); err != nil {
+		return err
+	}
+	if err := p.limit(); err != nil {
+		return err
+	}
+	if err := p.drop(); err != nil {
+		return err
+	}
+	if os.Getppid() != p.Parent {
+		return errors.New("its supervisor has ended")
+	}
+	if p.Dir != "" {
+		if err := os.Chdir(p.Dir); err != nil {
+			return err
+		}
+	}
+	return p.exec()
+}
+
+func readPlan() (*Plan, error) {
+	f := os.NewFile(planFD, "plan")
+	p := new(Plan)
+	if err := json.NewDecoder(f).Decode(p); err != nil {
+		return nil, fmt.Errorf("this is a step of a supervisor's, not a command: %w", err)
+	}
+	if p.Account == nil {
+		return nil, errors.New("the plan names no account")
+	}
+	return p, f.Close()
+}
+
+func (p *Plan) exec() error {
+	argv, env := Split(p.Argv), Split(p.Env)
+	if len(argv) == 0 {
+		return errors.New("there is no program to run")
+	}
+	path, err := Find(argv[0], env)
+	if err != nil {
+		return err
+	}
+	return &fs.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, argv, env)} //nolint:gosec // running what users submit is the purpose
+}
+
+// Join packs texts without NUL into one, and Split takes them apart.
+func Join(texts []string) []byte { return []byte(strings.Join(texts, "\x00")) }
+
+// Split takes apart what Join has packed.
+func Split(packed []byte) []string {
+	if len(packed) == 0 {
+		return nil
+	}
+	return strings.Split(string(packed), "\x00")
+}
+
+// Find looks a program up as a shell would, by the last PATH of an environment.
+func Find(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	for _, dir := range filepath.SplitList(last(env, "PATH")) {
+		path := filepath.Join(cmp.Or(dir, "."), name)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+// last is the last value of a variable.
+func last(env []string, name string) string {
+	for _, e := range slices.Backward(env) {
+		if value, is := strings.CutPrefix(e, name+"="); is {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,140 @@
+package process
+
+import (
+	"cmp"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// nonceName is the variable by which all processes of a rank are known.
+const nonceName = "BERTH_NONCE"
+
+// kept lists the agent's variables that a job has, too.
+func kept() []string { return []string{"HOME", "PATH", "USER", "LANG", "TZ"} }
+
+// inherited are those that are set.
+func inherited() (env []string) {
+	for _, name := range kept() {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// environment is what the job finds: of the agent's own only the kept variables, who
+// it runs as, then Berth's variables, then the job's own, which overrule them. The
+// nonce comes last.
+func (g *begin) environment() []string {
+	env := inherited()
+	if g.gear.account != nil {
+		env = append(env, g.gear.account.Environment()...)
+	}
+	env = append(env, g.variables()...)
+	for own := range strings.SplitSeq(string(g.record.Job.Env), "\x00") {
+		if own != "" {
+			env = append(env, own)
+		}
+	}
+	return append(env, nonceName+"="+g.record.Nonce)
+}
+
+// variables are Berth's own.
+func (g *begin) variables() []string {
+	env := append(identity(g.record), assign("BERTH_FOLDER", g.folder.Path())...)
+	env = append(env, devices(g.record.GPUs)...)
+	env = append(env, meeting(g.record, g.gang, g.port)...)
+	return append(env, g.gear.store.variables()...)
+}
+
+// identity says which rank this is:
+//
+//	BERTH_JOB_ID, BERTH_TASK, BERTH_ARRAY_INDEX   the job; the task's number, twice
+//	BERTH_ATTEMPT                                 from 1
+//	BERTH_PREEMPTED_COUNT                         attempts before it that were preempted or drained
+//	BERTH_NODE, BERTH_USER                        where, and for whom
+func identity(r *runner.Record) []string {
+	return assign(
+		"BERTH_JOB_ID", r.Rank.Job.String(),
+		"BERTH_TASK", decimal(r.Rank.Task),
+		"BERTH_ARRAY_INDEX", decimal(r.Rank.Task),
+		"BERTH_ATTEMPT", decimal(r.Rank.N),
+		"BERTH_PREEMPTED_COUNT", decimal(r.Job.Preempted),
+		"BERTH_NODE", string(r.Job.Node),
+		"BERTH_USER", r.Job.Spec.User,
+	)
+}
+
+// devices says which GPUs are the rank's: for CUDA by their places in PCI order, and
+// in BERTH_GPU_UUIDS by what they are.
+func devices(gpus []runner.GPU) []string {
+	var places, ids []string
+	for _, g := range gpus {
+		places, ids = append(places, decimal(g.Index)), append(ids, string(g.ID))
+	}
+	return assign(
+		"BERTH_GPU_UUIDS", strings.Join(ids, ","),
+		"CUDA_DEVICE_ORDER", "PCI_BUS_ID",
+		"CUDA_VISIBLE_DEVICES", strings.Join(places, ","),
+	)
+}
+
+// meeting says how the ranks of a gang find each other:
+//
+//	BERTH_NODE_RANK, BERTH_NNODES, BERTH_NODELIST   of how many, and their names
+//	NODE_RANK, LOCAL_WORLD_SIZE, NPROC_PER_NODE     the rank, and its GPUs, as launchers call them
+//	MASTER_ADDR, MASTER_PORT, WORLD_SIZE            rank 0, at a port that was free there; all GPUs
+//	PET_...                                         the same for torchrun: they are its options'
+//	                                                defaults, so that "torchrun train.py" is enough
+func meeting(r *runner.Record, gang []model.Mate, port uint16) []string {
+	master := model.Mate{Address: "127.0.0.1", Port: port}
+	var nodes []string
+	for _, m := range gang {
+		nodes = append(nodes, string(m.Node))
+		if m.Rank == 0 && m.Address != "" {
+			master = m
+		}
+	}
+	if len(nodes) == 0 {
+		nodes = []string{string(r.Job.Node)}
+	}
+	rank, count, here := decimal(r.Rank.Rank), strconv.Itoa(len(nodes)), strconv.Itoa(len(r.GPUs))
+	return assign(
+		"BERTH_NODE_RANK", rank, "NODE_RANK", rank, "PET_NODE_RANK", rank,
+		"BERTH_NNODES", count, "PET_NNODES", count,
+		"BERTH_NODELIST", strings.Join(nodes, ","),
+		"LOCAL_WORLD_SIZE", here, "NPROC_PER_NODE", here, "PET_NPROC_PER_NODE", here,
+		"MASTER_ADDR", master.Address, "PET_MASTER_ADDR", master.Address,
+		"MASTER_PORT", decimal(uint32(master.Port)), "PET_MASTER_PORT", decimal(uint32(master.Port)),
+		"WORLD_SIZE", decimal(r.Job.Spec.GPUs),
+	)
+}
+
+// assign makes assignments of names and values that take turns.
+func assign(pairs ...string) (env []string) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		env = append(env, pairs[i]+"="+pairs[i+1])
+	}
+	return env
+}
+
+func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// reserve takes a free port for the gang to meet at. It is held until the job
+// starts, and free for it then.
+func reserve(address string) (net.Listener, uint16) {
+	l, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(address, "127.0.0.1"), "0"))
+	if err != nil {
+		return nil, 0
+	}
+	a, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return l, 0
+	}
+	return l, uint16(a.Port) //nolint:gosec // a port
+}

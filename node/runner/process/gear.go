@@ -1,0 +1,125 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/berth-gpu/berth/node/runner/isolate"
+)
+
+// gear is what a rank needs beside its GPUs. It is got together while its supervisor
+// goes on listening: an account may have to be looked up on another machine, and a
+// folder may be on a file system that hangs.
+type gear struct {
+	account *isolate.Account // nil: the job runs as whoever runs this process
+	store   *store           // nil: it has no place for checkpoints
+	undo    bool             // the prolog has succeeded: the epilog is due
+
+	fitted bool       // all is there
+	err    error      // why it is not, and will not be
+	ready  chan error // yields the one or the other
+	cancel context.CancelFunc
+}
+
+// fetch begins to get the gear together. Until ready has spoken it is nobody else's.
+func (g *gear) fetch(p *place) {
+	var ctx context.Context
+	ctx, g.cancel = context.WithCancel(context.Background())
+	g.ready = make(chan error, 1)
+	go func() { g.ready <- g.get(ctx, p) }()
+}
+
+func (g *gear) get(ctx context.Context, p *place) (err error) {
+	spec := &p.record.Job.Spec
+	if p.rules.Isolate.On {
+		if g.account, err = p.rules.Isolate.Account(spec.User); err != nil {
+			return &deniedError{err}
+		}
+	}
+	if g.store, err = g.openStore(ctx, p); err != nil {
+		return err
+	}
+	if err = p.hook(ctx, prologFile, p.rules.Hooks.Prolog, (&begin{place: p, gear: g}).hookEnvironment()); err != nil {
+		return err
+	}
+	g.undo = true
+	return nil
+}
+
+// took notes what ready has said.
+func (g *gear) took(err error) {
+	_, denied := errors.AsType[*deniedError](err)
+	g.fitted, g.err, g.ready = err == nil || denied, err, nil
+}
+
+// drop gives up getting it together, or lets go of it. What hangs is left behind.
+func (g *gear) drop() {
+	g.cancel()
+	if g.ready != nil {
+		select {
+		case err := <-g.ready:
+			g.took(err)
+		case <-time.After(drainLimit):
+			return
+		}
+	}
+	if g.store != nil {
+		g.store.close()
+	}
+}
+
+// own makes a folder of the job's, below one that only this process can change.
+func (g *gear) own(dir string, mode os.FileMode) error {
+	err := os.Mkdir(dir, mode)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return g.owns(dir)
+	case err == nil && g.account != nil:
+		return os.Lchown(dir, int(g.account.UID), int(g.account.GID))
+	}
+	return err
+}
+
+// owns says that a folder that was there before is the job's.
+func (g *gear) owns(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || g.account != nil && stat.Uid != g.account.UID {
+		return fmt.Errorf("%s is there already and is not the job's own folder", dir)
+	}
+	return nil
+}
+
+// openStore makes the place for the rank's checkpoints.
+func (g *gear) openStore(ctx context.Context, p *place) (*store, error) {
+	spec := &p.record.Job.Spec
+	s := &store{n: p.record.Rank.N, base: spec.CheckpointDir}
+	if s.base == "" {
+		if p.rules.Checkpoints == "" {
+			return nil, nil
+		}
+		s.own, s.base = true, filepath.Join(p.rules.Checkpoints, p.record.Rank.Attempt().TaskKey().String())
+		if err := g.own(s.base, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.open(ctx, g.account); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// deniedError says that a job may not run here, for its user to read: the rank ends
+// with that.
+type deniedError struct{ err error }
+
+func (e *deniedError) Error() string { return e.err.Error() }
+func (e *deniedError) Unwrap() error { return e.err }

@@ -1,0 +1,97 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Hooks are programs of the operator's around each rank. They run as whoever runs
+// the agent, with Berth's variables of the rank and nothing of the job's own
+// environment. What they print is in the rank's folder, in "prolog" and "epilog".
+type Hooks struct {
+	Prolog string        // path of a program that runs before a rank is ready; if it fails the rank never starts
+	Epilog string        // path of one that runs when nothing of the rank is left, before its GPUs are free
+	Limit  time.Duration // how long each may take; 0: a minute
+}
+
+const (
+	prologFile = "prolog"
+	epilogFile = "epilog"
+	hookLimit  = time.Minute
+)
+
+// hook runs one of them; an empty path is none. What it leaves behind belongs to
+// the rank, and ends with it.
+func (p *place) hook(ctx context.Context, name, path string, env []string) error {
+	if path == "" {
+		return nil
+	}
+	limit := p.rules.Hooks.Limit
+	if limit <= 0 {
+		limit = hookLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	out, err := p.folder.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }()
+	cmd := exec.CommandContext(ctx, path) //nolint:gosec // the operator's
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env, "/", out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	runtime.LockOSThread() // it dies with this thread
+	defer runtime.UnlockOSThread()
+	err = cmd.Run()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case ctx.Err() != nil:
+		err = fmt.Errorf("it took longer than %s", limit)
+	}
+	if err != nil {
+		return fmt.Errorf("the node's %s %s failed: %w; what it printed is in %s", name, path, err, out.Name())
+	}
+	return nil
+}
+
+// hookEnvironment is what a hook finds.
+func (g *begin) hookEnvironment() []string {
+	env := append(inherited(), g.variables()...)
+	if a := g.gear.account; a != nil {
+		env = append(env, assign("BERTH_ACCOUNT", a.Name)...)
+	}
+	return append(env, nonceName+"="+g.record.Nonce)
+}
+
+// undo runs the epilog, if it is due, and says what went wrong.
+func (s *supervisor) undo(exit model.Exit) {
+	if !s.gear.undo {
+		return
+	}
+	s.gear.undo = false
+	env := append(s.begin().hookEnvironment(), assign("BERTH_EXIT_CODE", fmt.Sprint(exit.Code), "BERTH_EXIT_SIGNAL", fmt.Sprint(exit.Signal))...)
+	if err := s.hook(context.Background(), epilogFile, s.rules.Hooks.Epilog, env); err != nil {
+		s.status.Note = model.Clip(err.Error())
+	}
+	if s.rules.Hooks != (Hooks{}) { // which may have left processes
+		s.family.ends = make(chan reaped, 1)
+		go reap(s.family.ends)
+		s.family.end()
+	}
+}
+
+// begin is what the job begins with, as things stand.
+func (s *supervisor) begin() *begin {
+	return &begin{place: &s.place, gear: &s.gear, group: s.family.group, gang: s.orders.Gang, port: s.status.Port}
+}

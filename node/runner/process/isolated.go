@@ -1,0 +1,84 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/isolate"
+)
+
+// tmpFolder holds what an isolated job writes to /tmp.
+const tmpFolder = "tmp"
+
+// defaultUmask is that of isolated jobs.
+const defaultUmask = 0o077
+
+// Execute is the program's part between a supervisor and an isolated job: it becomes
+// the job. It returns only when that failed: the exit code, after it has said why.
+func Execute() int { return isolate.Stage() }
+
+// isolated starts a job by the stage, which is this program once more: the very file
+// that runs here, whatever has been installed in its place since.
+func (g *begin) isolated(attr *syscall.ProcAttr, argv []string, pumps [2]*pump) (int, error) {
+	p, err := g.plan(attr.Dir, argv)
+	if err != nil {
+		return 0, err
+	}
+	for _, pump := range pumps { // so that the job can open /dev/stdout
+		if err := pump.in.Chown(int(g.gear.account.UID), int(g.gear.account.GID)); err != nil {
+			return 0, err
+		}
+	}
+	file, err := p.File()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = file.Close() }()
+	attr.Dir, attr.Files = "/", append(attr.Files, file.Fd())
+	attr.Env = append(assign("GOMAXPROCS", "1", "GOGC", "off", nonceName, g.record.Nonce), devices(g.record.GPUs)...)
+	attr.Sys.Unshareflags = syscall.CLONE_NEWNS
+	return syscall.ForkExec("/proc/self/exe", []string{"berth", "supervise", "--exec"}, attr)
+}
+
+// plan is what the stage is to do.
+func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
+	rules := &g.rules.Isolate
+	p := &isolate.Plan{
+		Account: g.gear.account, Umask: defaultUmask, MaxOpen: rules.MaxOpen, MaxCore: rules.MaxCore, Dir: dir,
+		Argv: isolate.Join(argv), Env: isolate.Join(g.environment()), Parent: os.Getpid(),
+	}
+	if rules.Umask != nil {
+		p.Umask = *rules.Umask
+	}
+	v := &p.View
+	v.Hide, v.Tmp = rules.Hide, filepath.Join(g.folder.Path(), tmpFolder)
+	if err := os.Mkdir(v.Tmp, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	if err := unix.Chmod(v.Tmp, 0o1777); err != nil { // nobody else comes near it
+		return nil, err
+	}
+	if g.record.Job.Spec.WorkDir == "" {
+		v.Keep = append(v.Keep, dir)
+	}
+	if g.gear.store != nil && g.gear.store.own {
+		v.Keep = append(v.Keep, g.gear.store.base)
+	}
+	var ids []string
+	for _, gpu := range g.record.GPUs {
+		ids = append(ids, string(gpu.ID))
+	}
+	v.Devices, _ = isolate.Host().Others(ids)
+	if !g.record.Job.Script {
+		return p, nil
+	}
+	var err error
+	v.Script = filepath.Join(g.folder.Path(), runner.ScriptFile)
+	v.Text, err = os.ReadFile(v.Script) //nolint:gosec // in the rank's own folder
+	return p, err
+}
