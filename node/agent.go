@@ -20,6 +20,7 @@ type Agent struct {
 	book    *book
 	hands   *hands
 	teller  *teller
+	owner   *gpuOwner
 	before  fence.Reading
 }
 
@@ -41,6 +42,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.book.open(); err != nil {
 		return err
 	}
+	a.owner = &gpuOwner{}
+	a.owner.note(a.book)
+	a.core.work.Go(func() { a.GPUs.Run(ctx, a.owner) })
 	a.before = a.Clock()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -80,6 +84,7 @@ func (a *Agent) step() {
 	now := a.Clock()
 	a.watch(now)
 	a.book.refresh()
+	a.owner.note(a.book)
 	a.hands.burial.bury()
 	a.hands.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/gpu/simgpu"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner"
@@ -77,7 +78,11 @@ func (h *host) start(t testing.TB) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gpus, err := simgpu.Open(filepath.Join(h.dir, "gpus.json"), h.gpus)
+	found, err := simgpu.Find(filepath.Join(h.dir, "gpus.json"), h.gpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpus, err := gpu.NewMonitor(gpu.Options{Probe: found, File: filepath.Join(h.dir, "gpu-health.json"), Boot: boot})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (c Config) troubles(in Reading) []finding {
 		broken = "the driver reports an error" + detail(in)
 	case TroubleNone, TroubleReset, TroubleLost:
 	}
-	return []finding{{causeSilent, silent, 0, c.Settle}, {causeError, broken, c.Rise, c.Settle}}
+	return []finding{{causeSilent, silent, c.Blind, c.Settle}, {causeError, broken, c.Blind, c.Settle}}
 }
 
 func detail(in Reading) string {

@@ -14,6 +14,7 @@ type Config struct {
 	Hysteresis int16            // °C below either at which it has cooled down
 	Rise       time.Duration    // how long a cause that may pass is seen before it counts
 	Settle     time.Duration    // how long it is not seen before it is over
+	Blind      time.Duration    // how long a GPU may not be read: drivers are busy at times, and its job goes on
 	Leftover   time.Duration    // how long memory may be in use without a process: drivers free it late
 	Retest     time.Duration    // how long a GPU must be idle and quiet before a fault is lifted
 	Unused     time.Duration    // how long a GPU may be held at 0 % before that is worth a word
@@ -24,7 +25,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Hot: 85, Critical: 95, Hysteresis: 5,
-		Rise: 5 * time.Second, Settle: 30 * time.Second, Leftover: time.Minute, Retest: 10 * time.Minute, Unused: 30 * time.Minute,
+		Rise: 5 * time.Second, Settle: 30 * time.Second, Blind: time.Minute, Leftover: time.Minute, Retest: 10 * time.Minute, Unused: 30 * time.Minute,
 	}
 }
 
@@ -33,7 +34,7 @@ func (c Config) Check() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"rise", c.Rise}, {"settle", c.Settle}, {"leftover", c.Leftover}, {"retest", c.Retest}, {"unused", c.Unused}} {
+	}{{"rise", c.Rise}, {"settle", c.Settle}, {"blind", c.Blind}, {"leftover", c.Leftover}, {"retest", c.Retest}, {"unused", c.Unused}} {
 		if d.d <= 0 {
 			return fmt.Errorf("GPU health: %s is %s, and must be more than nothing", d.name, d.d)
 		}

@@ -11,8 +11,8 @@
 //
 //	cause                                 verdict      counts after  is over after
 //	the GPU is lost                       quarantined  Rise          a restart of the host
-//	the driver does not answer            quarantined  at once       Settle
-//	the driver reports errors             quarantined  Rise          Settle
+//	the driver does not answer            quarantined  Blind         Settle
+//	the driver reports errors             quarantined  Blind         Settle
 //	the driver asks for a reset           quarantined  at once       Settle
 //	memory rows cannot be remapped        quarantined  at once       never
 //	an Xid of class reset                 quarantined  at once       Retest
@@ -24,8 +24,9 @@
 //	memory rows wait to be remapped       degraded     at once       Settle
 //	uncorrected memory errors             degraded     at once       Settle
 //
-// A degraded GPU is used on; the others get no new work. What a verdict means for
-// the job that is on the GPU is not decided here.
+// A degraded GPU is used on. The others get no new work, and the cluster stops a job
+// that is on a quarantined one, uncharged: so quarantine is for what a job does not
+// survive, or what threatens the hardware.
 //
 // # Xid codes
 //

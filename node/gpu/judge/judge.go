@@ -74,5 +74,5 @@ func (r *Record) Verdict() Verdict {
 	return Verdict{Health: model.HealthHealthy}
 }
 
-// Silent says that the driver has not answered lately.
-func (r *Record) Silent() bool { return r.states[causeSilent].On }
+// Silent says that the driver did not answer when it was last asked.
+func (r *Record) Silent() bool { return r.states[causeSilent].seen }

@@ -72,8 +72,8 @@ func TestCauses(t *testing.T) {
 		over   time.Duration // how long it takes to be over; 0: for ever
 		before time.Duration // after which it does not count yet
 	}{
-		"silent":      {with(func(r *Reading) { r.Trouble = TroubleSilent }), moment, model.HealthQuarantined, "NVML does not answer", settled, 0},
-		"error":       {with(func(r *Reading) { r.Trouble, r.Detail = TroubleError, "odd" }), rise, model.HealthQuarantined, "error: odd", settled, rise - moment},
+		"silent":      {with(func(r *Reading) { r.Trouble = TroubleSilent }), 61 * time.Second, model.HealthQuarantined, "NVML does not answer", settled, time.Minute},
+		"error":       {with(func(r *Reading) { r.Trouble, r.Detail = TroubleError, "odd" }), 61 * time.Second, model.HealthQuarantined, "error: odd", settled, time.Minute},
 		"refuses":     {with(func(r *Reading) { r.Trouble = TroubleReset }), moment, model.HealthQuarantined, "reset", settled, 0},
 		"recovery":    {with(func(r *Reading) { r.Recovery = RecoveryReset }), moment, model.HealthQuarantined, "needs a reset", settled, 0},
 		"drain":       {with(func(r *Reading) { r.Recovery = RecoveryDrain }), moment, model.HealthQuarantined, "drained", settled, 0},

@@ -1,14 +1,26 @@
 // Package simgpu simulates the GPUs of a node: real inventory, real processes,
-// measured load, no hardware.
+// measured load, no hardware; and faults on demand.
 //
 // The GPUs belong to a data folder: their UUIDs are made once and stored there. Who
 // is "on" a GPU is everyone with its UUID in the variable BERTH_GPU_UUIDS of their
 // environment, as /proc shows it; so a GPU is clean when the processes of its rank
 // are really gone. Utilization is the CPU time of those processes over the time
 // since the last sample, up to one core; used memory is what they have resident.
-// Temperature and power follow from utilization u in percent, as a loaded card of
-// the kind shows them:
+// The rest follows from utilization u in percent, as a loaded card of the kind shows
+// it:
 //
 //	temperature = 32 + 46·u/100 °C
 //	power       = 70 + 600·u/100 W, of 700
+//	clock       = 345 + 1635·u/100 MHz
+//
+// # Faults
+//
+// The file faults.json beside the UUIDs breaks GPUs, by index or by UUID, for as long
+// as it says so:
+//
+//	{"0": {"xids": [79]}, "3": {"temperature": 90}, "GPU-4f...": {"lost": true}}
+//
+// Its fields are those of Fault. It is read with every look, so a change counts
+// within a second. Xids are raised whenever a GPU's list of them has changed. A file
+// that cannot be read is an error that every GPU reports.
 package simgpu

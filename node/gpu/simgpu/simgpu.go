@@ -1,18 +1,22 @@
 package simgpu
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/gpu"
+	"github.com/berth-gpu/berth/node/gpu/judge"
+	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
 // What is simulated.
@@ -22,28 +26,43 @@ const (
 	MaxGPUs  = model.MaxDevices
 )
 
-// Source simulates GPUs.
-type Source struct {
+// Probe simulates GPUs.
+type Probe struct {
 	devices []model.Device
-	changed chan struct{}
+	faults  string        // path of the file
+	closed  chan struct{} // nothing hangs any more
 
 	mu      sync.Mutex
 	scanned time.Time // when the newest scan began
 	users   []gpuUser // what it found
 	last    map[model.GPUID]reading
+	raised  map[model.GPUID][]uint64 // the Xids that were
 }
 
-var _ gpu.Source = (*Source)(nil)
+var _ gpu.Probe = (*Probe)(nil)
 
-// reading is what the last sample of a GPU was taken from.
+// reading is what the last utilization of a GPU was taken from.
 type reading struct {
-	at  time.Time
-	cpu map[process]time.Duration
+	at          time.Time
+	cpu         map[proc.ID]time.Duration
+	utilization uint8
 }
 
-// Open makes n GPUs, or as many of those whose UUIDs are stored in the file and
+// window is the shortest time that a utilization is taken over.
+const window = 500 * time.Millisecond
+
+// Open makes n GPUs as Find does, and watches them.
+func Open(path string, n int) (*gpu.Monitor, error) {
+	p, err := Find(path, n)
+	if err != nil {
+		return nil, err
+	}
+	return gpu.NewMonitor(gpu.Options{Probe: p})
+}
+
+// Find makes n GPUs, or as many of those whose UUIDs are stored in the file and
 // more. Indices, PCI addresses and places follow from the order in the file.
-func Open(path string, n int) (*Source, error) {
+func Find(path string, n int) (*Probe, error) {
 	if n < 1 || n > MaxGPUs {
 		return nil, fmt.Errorf("%d simulated GPUs: give 1 to %d", n, MaxGPUs)
 	}
@@ -59,15 +78,18 @@ func Open(path string, n int) (*Source, error) {
 		for len(ids) < n {
 			ids = append(ids, newID())
 		}
-		if err := store(path, ids); err != nil {
+		if err := gpu.Store(path, ids); err != nil {
 			return nil, fmt.Errorf("keeping the simulated GPUs' UUIDs: %w", err)
 		}
 	}
-	s := &Source{changed: make(chan struct{}), last: map[model.GPUID]reading{}}
-	for i, id := range ids[:n] {
-		s.devices = append(s.devices, device(i, n, id))
+	p := &Probe{
+		faults: filepath.Join(filepath.Dir(path), FaultsFile), closed: make(chan struct{}),
+		last: map[model.GPUID]reading{}, raised: map[model.GPUID][]uint64{},
 	}
-	return s, nil
+	for i, id := range ids[:n] {
+		p.devices = append(p.devices, device(i, n, id))
+	}
+	return p, nil
 }
 
 // device is the i-th of n GPUs: half of them at each of two sockets, all on one
@@ -77,7 +99,7 @@ func device(i, n int, id model.GPUID) model.Device {
 		ID: id, Index: uint32(i), Model: Model, MemoryMB: MemoryMB, //nolint:gosec // at most 64
 		PCI:  fmt.Sprintf("00000000:%02X:00.0", 0x10+i),
 		NUMA: int32(2 * i / max(n, 2)), //nolint:gosec // 0 or 1
-		Link: "nvswitch0", Health: model.HealthHealthy,
+		Link: "nvswitch0",
 	}
 }
 
@@ -88,93 +110,99 @@ func newID() model.GPUID {
 	return model.GPUID(fmt.Sprintf("GPU-%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
-func store(path string, ids []model.GPUID) error {
-	data, err := json.MarshalIndent(ids, "", "  ")
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // in the operator's data folder
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+// List lists the GPUs.
+func (p *Probe) List() ([]model.Device, error) { return slices.Clone(p.devices), nil }
+
+// Watch lets hang what is to hang until the context ends.
+func (p *Probe) Watch(ctx context.Context) {
+	<-ctx.Done()
+	close(p.closed)
 }
 
-// Changed never yields: simulated hardware does not change.
-func (s *Source) Changed() <-chan struct{} { return s.changed }
+// Look measures a GPU.
+func (p *Probe) Look(id model.GPUID, after time.Time) gpu.Look {
+	i := slices.IndexFunc(p.devices, func(d model.Device) bool { return d.ID == id })
+	if i < 0 {
+		return gpu.Look{Reading: judge.Reading{Trouble: judge.TroubleLost, Detail: "there is no such GPU"}}
+	}
+	fault, err := p.hang(p.devices[i])
+	if err != nil {
+		return gpu.Look{Reading: judge.Reading{Trouble: judge.TroubleError, Detail: err.Error()}}
+	}
+	l := p.measure(id, p.scan(after))
+	l.Xids = p.raise(id, fault.Xids)
+	fault.afflict(&l.Reading)
+	l.Point.Temperature, l.Point.Uncorrected = l.Temperature, l.Uncorrected
+	return l
+}
 
-// Inventory lists the GPUs.
-func (s *Source) Inventory() []model.Device {
-	out := slices.Clone(s.devices)
-	users := s.scan(time.Now())
-	for i := range out {
-		out[i].Idle = !slices.ContainsFunc(users, func(u gpuUser) bool { return u.on(out[i].ID) })
+// hang reads a GPU's fault, and comes back only when that is none that hangs.
+func (p *Probe) hang(d model.Device) (Fault, error) {
+	tick := time.NewTicker(window / 10)
+	defer tick.Stop()
+	for {
+		f, err := p.faultOf(d)
+		if err != nil || !f.Hang {
+			return f, err
+		}
+		select {
+		case <-tick.C:
+		case <-p.closed:
+			return f, errors.New("the agent ends")
+		}
+	}
+}
+
+// raise returns the Xids of a GPU if they are others than before.
+func (p *Probe) raise(id model.GPUID, codes []uint64) (out []judge.Xid) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if slices.Equal(p.raised[id], codes) {
+		return nil
+	}
+	p.raised[id] = codes
+	for _, code := range codes {
+		out = append(out, judge.Xid{Code: code})
 	}
 	return out
 }
 
-// Check looks who is on GPUs.
-func (s *Source) Check(ids []model.GPUID) []gpu.Verdict {
-	users := s.scan(time.Now())
-	out := make([]gpu.Verdict, 0, len(ids))
-	for _, id := range ids {
-		v := gpu.Verdict{GPU: id}
-		if i := slices.IndexFunc(s.devices, func(d model.Device) bool { return d.ID == id }); i >= 0 {
-			v.Known, v.Index = true, s.devices[i].Index
-		}
-		for _, u := range users {
-			if u.on(id) {
-				v.Processes = append(v.Processes, u.process())
-			}
-		}
-		out = append(out, v)
+// scan is a look at all processes that began after an instant. Callers that wait for
+// each other share one.
+func (p *Probe) scan(after time.Time) []gpuUser {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.scanned.After(after) {
+		p.scanned = time.Now()
+		p.users = findUsers()
 	}
-	return out
+	return p.users
 }
 
-// scan is a look at all processes that began after the call did. Callers that wait
-// for each other share one.
-func (s *Source) scan(called time.Time) []gpuUser {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.scanned.After(called) {
-		s.scanned = time.Now()
-		s.users = findUsers()
-	}
-	return s.users
-}
-
-// Samples measures each GPU since its last sample.
-func (s *Source) Samples() []model.Sample {
-	now := time.Now()
-	users := s.scan(now)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]model.Sample, 0, len(s.devices))
-	for _, d := range s.devices {
-		next := reading{at: now, cpu: map[process]time.Duration{}}
-		sample := model.Sample{GPU: d.ID}
-		var used time.Duration
-		for _, u := range users {
-			if !u.on(d.ID) {
-				continue
-			}
+// measure looks at a GPU's share of a scan.
+func (p *Probe) measure(id model.GPUID, users []gpuUser) gpu.Look {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := gpu.Look{Reading: judge.Reading{Recovery: judge.RecoveryNone}}
+	now, last := time.Now(), p.last[id]
+	next := reading{at: now, cpu: map[proc.ID]time.Duration{}}
+	var used time.Duration
+	for _, u := range users {
+		if u.on(id) {
 			next.cpu[u.id] = u.cpu
-			used += max(0, u.cpu-s.last[d.ID].cpu[u.id])
-			sample.MemoryUsedMB += u.memoryMB
-			sample.Processes = append(sample.Processes, u.process())
+			used += max(0, u.cpu-last.cpu[u.id])
+			l.Point.MemoryUsedMB += u.memoryMB
+			l.Processes = append(l.Processes, u.process())
 		}
-		sample.MemoryUsedMB = min(sample.MemoryUsedMB, MemoryMB)
-		sample.Utilization = percent(used, now.Sub(s.last[d.ID].at))
-		sample.Temperature, sample.PowerWatts = warmth(sample.Utilization)
-		s.last[d.ID] = next
-		out = append(out, sample)
 	}
-	return out
+	if passed := now.Sub(last.at); passed >= window {
+		next.utilization = percent(used, passed)
+		p.last[id], last = next, next
+	}
+	l.Point.Utilization, l.Point.MemoryUsedMB = last.utilization, min(l.Point.MemoryUsedMB, MemoryMB)
+	l.Temperature, l.Point.PowerWatts, l.Point.ClockMHz = warmth(last.utilization)
+	l.Point.MemoryMHz = 2619
+	return l
 }
 
 // percent is used over passed, from 0 to 100.
@@ -185,8 +213,9 @@ func percent(used, passed time.Duration) uint8 {
 	return uint8(min(100, 100*used/passed)) //nolint:gosec // at most 100
 }
 
-// warmth is a card's temperature and power at a utilization; see the package's
+// warmth is a card's temperature, power and clock at a utilization; see the package's
 // comment.
-func warmth(utilization uint8) (celsius int16, watts uint32) {
-	return 32 + 46*int16(utilization)/100, 70 + 600*uint32(utilization)/100
+func warmth(utilization uint8) (celsius int16, watts, megahertz uint32) {
+	u := uint32(utilization)
+	return 32 + 46*int16(utilization)/100, 70 + 600*u/100, 345 + 1635*u/100
 }

@@ -1,6 +1,7 @@
 package simgpu
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,15 +10,53 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/gpu"
+	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-func open(t *testing.T, path string, n int) *Source {
+func open(t *testing.T, path string, n int) *gpu.Monitor {
 	t.Helper()
-	s, err := Open(path, n)
+	m, err := Open(path, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return m
+}
+
+// owner owns everything but some processes.
+type owner struct{ strangers map[int]bool }
+
+func (o owner) Mine(pid int) bool    { return !o.strangers[pid] }
+func (owner) Holds(model.GPUID) bool { return true }
+
+// run opens GPUs and has them watched until the test ends.
+func run(t *testing.T, path string, n int, strangers ...int) *gpu.Monitor {
+	t.Helper()
+	o := owner{strangers: map[int]bool{}}
+	for _, pid := range strangers {
+		o.strangers[pid] = true
+	}
+	p, err := Find(path, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick := judge.Defaults()
+	quick.Rise, quick.Settle = 50*time.Millisecond, 100*time.Millisecond
+	m, err := gpu.NewMonitor(gpu.Options{Probe: p, Judge: quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Run(ctx, o)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return m
 }
 
 // The GPUs belong to their file.
@@ -84,7 +123,8 @@ func until(t *testing.T, what string, holds func() bool) {
 // A GPU is as clean as the processes that it was given to are gone.
 func TestCheck(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "gpus.json"), 2)
-	ids := []model.GPUID{s.devices[0].ID, s.devices[1].ID, "GPU-unknown"}
+	devices := s.Inventory()
+	ids := []model.GPUID{devices[0].ID, devices[1].ID, "GPU-unknown"}
 	cmd := on(t, ids[1], "sleep", "600")
 	until(t, "the process is not seen", func() bool { return len(s.Check(ids)[1].Processes) == 1 })
 	v := s.Check(ids)
@@ -102,9 +142,10 @@ func TestCheck(t *testing.T) {
 
 // A job that sleeps shows nothing, one that spins shows load and what goes with it.
 func TestSamples(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "gpus.json"), 2)
-	on(t, s.devices[0].ID, "sleep", "600")
-	on(t, s.devices[1].ID, "sh", "-c", "while :; do :; done")
+	s := run(t, filepath.Join(t.TempDir(), "gpus.json"), 2)
+	devices := s.Inventory()
+	on(t, devices[0].ID, "sleep", "600")
+	on(t, devices[1].ID, "sh", "-c", "while :; do :; done")
 	until(t, "no load is seen", func() bool { return s.Samples()[1].Utilization > 10 })
 	until(t, "the sleeper shows load", func() bool {
 		all := s.Samples()
@@ -112,8 +153,136 @@ func TestSamples(t *testing.T) {
 	})
 	until(t, "the load shows no heat", func() bool {
 		all := s.Samples()
-		return all[1].Utilization > 10 && all[1].PowerWatts > 130 && all[1].Temperature > 36
+		return all[1].Utilization > 10 && all[1].PowerWatts > 130 && all[1].Temperature > 36 && all[1].Processes[0].Managed
 	})
+	until(t, "it is not remembered", func() bool {
+		h := s.History(devices[1].ID, time.Time{})
+		return len(h) > 1 && h[len(h)-1].ClockMHz > 345 && h[len(h)-1].At.After(h[0].At)
+	})
+}
+
+// damage replaces what is wrong with the GPUs beside a file.
+func damage(t *testing.T, path string, faults any) {
+	t.Helper()
+	if err := gpu.Store(filepath.Join(filepath.Dir(path), FaultsFile), faults); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the faults' file says happens to the GPUs that it names, and to no other.
+func TestFaults(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gpus.json")
+	s := run(t, path, 6)
+	ids := s.Inventory()
+	damage(t, path, map[string]Fault{
+		"0": {Xids: []uint64{79}}, string(ids[1].ID): {Failed: true}, "2": {Uncorrected: 2}, "3": {Xids: []uint64{13}}, "4": {Recovery: 2},
+	})
+	want := []model.Health{
+		model.HealthQuarantined, model.HealthQuarantined, model.HealthDegraded, model.HealthHealthy, model.HealthQuarantined, model.HealthHealthy,
+	}
+	until(t, "the verdicts", func() bool {
+		for i, d := range s.Inventory() {
+			if d.Health != want[i] || (d.Why == "") != (d.Health == model.HealthHealthy) {
+				return false
+			}
+		}
+		return true
+	})
+	damage(t, path, map[string]Fault{"5": {Lost: true}})
+	until(t, "the GPU is lost", func() bool { return strings.Contains(s.Inventory()[5].Why, "lost") })
+	if v := s.Check([]model.GPUID{ids[5].ID, ids[3].ID}); v[0].Clean() || !v[1].Clean() {
+		t.Errorf("one is lost and one is not: %+v", v)
+	}
+}
+
+// A look hangs for as long as the file says so, or until the agent ends.
+func TestHang(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gpus.json")
+	p, err := Find(path, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		p.Watch(ctx)
+	}()
+	seen := make(chan gpu.Look)
+	look := func() { seen <- p.Look(p.devices[0].ID, time.Now()) }
+	damage(t, path, map[string]Fault{"0": {Hang: true}})
+	go look()
+	if l := p.Look(p.devices[1].ID, time.Now()); l.Trouble != judge.TroubleNone {
+		t.Errorf("the other: %+v", l.Reading)
+	}
+	damage(t, path, map[string]Fault{"1": {Hang: true}})
+	if l := <-seen; l.Trouble != judge.TroubleNone {
+		t.Errorf("it comes back with %+v", l.Reading)
+	}
+	damage(t, path, map[string]Fault{"0": {Hang: true}})
+	go look()
+	cancel()
+	if l := <-seen; l.Trouble == judge.TroubleNone {
+		t.Error("a look that hangs has seen something")
+	}
+	<-watched
+}
+
+// A faults' file that is damaged is said, and nothing is made of it.
+func TestDamagedFaults(t *testing.T) {
+	p, err := Find(filepath.Join(t.TempDir(), "gpus.json"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"{", `{"0": {"xid": 79}}`, "[]", `{"0": {"xids": [-1]}}`} {
+		if err := os.WriteFile(p.faults, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if l := p.Look(p.devices[0].ID, time.Now()); l.Trouble == 0 || !strings.Contains(l.Detail, FaultsFile) || len(l.Xids) > 0 {
+			t.Errorf("%s: %+v", text, l.Reading)
+		}
+	}
+}
+
+// A list of Xids is raised once, and again when it changes.
+func TestXidsAreRaisedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gpus.json")
+	p, err := Find(path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(codes ...uint64) int {
+		damage(t, path, map[string]Fault{"0": {Xids: codes}})
+		return len(p.Look(p.devices[0].ID, time.Now()).Xids)
+	}
+	for i, c := range []struct {
+		codes []uint64
+		want  int
+	}{{[]uint64{13}, 1}, {[]uint64{13}, 0}, {[]uint64{13, 48}, 2}, {nil, 0}, {[]uint64{13}, 1}} {
+		if got := look(c.codes...); got != c.want {
+			t.Errorf("look %d raises %d", i, got)
+		}
+	}
+}
+
+// A process that is on a GPU and not the owner's is named in the verdict; when it is
+// gone, the GPU is as good as before.
+func TestStranger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gpus.json")
+	id := open(t, path, 2).Inventory()[1].ID
+	cmd := on(t, id, "sleep", "600")
+	s := run(t, path, 2, cmd.Process.Pid)
+	until(t, "the stranger is seen", func() bool { return s.Inventory()[1].Health == model.HealthUnmanaged })
+	if why := s.Inventory()[1].Why; !strings.Contains(why, "sleep (pid ") {
+		t.Errorf("why: %q", why)
+	}
+	if d := s.Inventory()[0]; d.Health != model.HealthHealthy {
+		t.Errorf("the other: %+v", d)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is over", func() bool { return s.Inventory()[1].Health == model.HealthHealthy })
 }
 
 func TestPercent(t *testing.T) {

@@ -1,0 +1,104 @@
+package gpu
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/gpu/judge"
+)
+
+// Changed yields whenever the inventory may have changed by itself.
+func (m *Monitor) Changed() <-chan struct{} { return m.changed }
+
+// Inventory lists the GPUs. Of one that cannot be read it says what was true when it
+// was read last.
+func (m *Monitor) Inventory() []model.Device {
+	cards, called := m.snapshot(), time.Now()
+	each(cards, func(c *card) { m.ask(c, called) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]model.Device, 0, len(cards))
+	for _, c := range cards {
+		d, v := c.device, c.record.Verdict()
+		d.Health, d.Why, d.Idle = v.Health, model.Clip(v.Why), c.last.Idle && !c.last.Leftover
+		out = append(out, d)
+	}
+	return out
+}
+
+// Check looks who is on GPUs.
+func (m *Monitor) Check(ids []model.GPUID) []Verdict {
+	out := make([]Verdict, len(ids))
+	cards, called := m.snapshot(), time.Now()
+	var work sync.WaitGroup
+	for i, id := range ids {
+		out[i].GPU = id
+		if at := slices.IndexFunc(cards, func(c *card) bool { return c.id == id }); at >= 0 {
+			work.Go(func() { out[i] = m.check(cards[at], called) })
+		}
+	}
+	work.Wait()
+	return out
+}
+
+func (m *Monitor) check(c *card, called time.Time) Verdict {
+	l := m.ask(c, called)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	judged := c.record.Verdict()
+	v := Verdict{
+		GPU: c.id, Index: c.device.Index, Known: l.Trouble == judge.TroubleNone, Busy: l.Leftover,
+		Health: judged.Health, Why: model.Clip(judged.Why),
+	}
+	for _, p := range l.Processes {
+		v.Processes = append(v.Processes, p.Process)
+	}
+	return v
+}
+
+// Samples tells what each GPU measured last, of those that can be read.
+func (m *Monitor) Samples() []model.Sample {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]model.Sample, 0, len(m.cards))
+	for _, c := range m.cards {
+		p := c.last.Point
+		if time.Since(p.At) > patience {
+			continue
+		}
+		s := model.Sample{
+			GPU: c.id, Utilization: p.Utilization, MemoryUsedMB: p.MemoryUsedMB, Temperature: p.Temperature, PowerWatts: p.PowerWatts,
+		}
+		for _, process := range c.last.Processes {
+			s.Processes = append(s.Processes, process.Process)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// History lists what a GPU has measured since an instant.
+func (m *Monitor) History(id model.GPUID, since time.Time) []Point {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.cards {
+		if c.id == id {
+			return c.ring.since(since)
+		}
+	}
+	return nil
+}
+
+// Warnings lists the GPUs that are held by a job and have been idle for long.
+func (m *Monitor) Warnings() (out []Warning) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.cards {
+		if text := m.Judge.Warning(c.unused, time.Now()); text != "" {
+			out = append(out, Warning{GPU: c.id, Text: text})
+		}
+	}
+	return out
+}

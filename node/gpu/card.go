@@ -1,0 +1,144 @@
+package gpu
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/gpu/judge"
+)
+
+// card is one GPU under observation. The monitor's lock guards what is below it.
+type card struct {
+	id       model.GPUID
+	turn     chan struct{} // holds a token while somebody talks to the driver about it
+	sweeping atomic.Bool   // the look of a sweep is under way
+
+	device model.Device
+	record judge.Record
+	last   Look // that the driver has answered
+	ring   ring
+	unused judge.Unused
+	warned bool // of its being unused
+}
+
+func newCard(d model.Device, r judge.Record) *card {
+	return &card{id: d.ID, turn: make(chan struct{}, 1), device: d, record: r}
+}
+
+// silent is what is seen of a GPU when a call does not come back.
+func silent() Look {
+	return Look{Reading: judge.Reading{Trouble: judge.TroubleSilent, Detail: fmt.Sprintf("a call takes longer than %s", patience)}}
+}
+
+// ask looks at a GPU, unless its driver did not answer lately.
+func (m *Monitor) ask(c *card, called time.Time) Look {
+	m.mu.Lock()
+	mute := c.record.Silent()
+	m.mu.Unlock()
+	if mute {
+		return silent()
+	}
+	return m.look(c, called, false)
+}
+
+// look reads a GPU and takes in what is seen: nothing that ended before the call.
+// sweep: it is one of those that come once a second.
+func (m *Monitor) look(c *card, called time.Time, sweep bool) Look {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	seen := make(chan Look, 1)
+	select {
+	case c.turn <- struct{}{}:
+		go func() {
+			defer func() { <-c.turn }()
+			l := m.Probe.Look(c.id, called)
+			l.own(m.client(), c.id)
+			m.take(c, l, sweep)
+			seen <- l
+		}()
+	case <-t.C:
+		m.take(c, silent(), false)
+		return silent()
+	}
+	select {
+	case l := <-seen:
+		return l
+	case <-t.C:
+		m.take(c, silent(), false)
+		return silent()
+	}
+}
+
+func (m *Monitor) client() Owner {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.owner
+}
+
+// own notes which of the processes are the owner's and which are strangers. Without
+// an owner nobody is one.
+func (l *Look) own(o Owner, id model.GPUID) {
+	for i := range l.Processes {
+		p := &l.Processes[i]
+		if p.Managed = o == nil || o.Mine(int(p.PID)); !p.Managed {
+			l.Strangers = append(l.Strangers, judge.Stranger{PID: p.PID, Name: p.Name, User: p.User, MemoryMB: p.MemoryMB})
+		}
+	}
+	l.Idle = len(l.Processes) == 0
+	l.held = o != nil && o.Holds(id)
+}
+
+// take takes in what was seen of a GPU.
+func (m *Monitor) take(c *card, l Look, sweep bool) {
+	m.mu.Lock()
+	now := time.Now()
+	before := c.record
+	after, events := m.Judge.Next(c.record, now, l.Reading)
+	c.record = after
+	warning := ""
+	if l.Trouble == judge.TroubleNone {
+		l.Point.At = now
+		c.last = l
+		if sweep {
+			warning = c.remark(m.Judge, now, l)
+		}
+	}
+	m.mu.Unlock()
+	if warning != "" {
+		m.Log.Warn("a GPU is "+warning, "gpu", c.id)
+	}
+	for _, e := range events {
+		m.Log.Warn("a GPU reports an error", "gpu", c.id, "xid", e.Xid, "class", e.Class.String(), "pid", e.PID)
+	}
+	if was, is := before.Verdict(), after.Verdict(); was != is {
+		m.tell(c, was, is)
+	}
+	if before.Fault() != after.Fault() {
+		m.keep()
+	}
+}
+
+// remark remembers what was measured, and returns what is odd about it and was not
+// said before.
+func (c *card) remark(j judge.Config, now time.Time, l Look) string {
+	c.ring.add(l.Point, points)
+	c.unused = c.unused.Next(now, l.held && !l.Point.Unmeasured, l.Point.Utilization)
+	warning := j.Warning(c.unused, now)
+	said := c.warned
+	if c.warned = warning != ""; said {
+		return ""
+	}
+	return warning
+}
+
+// tell says that a verdict has changed.
+func (m *Monitor) tell(c *card, was, is judge.Verdict) {
+	if is.Health.Usable() {
+		m.Log.Info("a GPU can be used", "gpu", c.id, "health", is.Health.String(), "why", is.Why, "was", was.Health.String())
+	} else {
+		m.Log.Warn("a GPU cannot be used", "gpu", c.id, "health", is.Health.String(), "why", is.Why, "pid", is.PID)
+	}
+	m.notify()
+}

@@ -1,0 +1,166 @@
+package gpu
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/node/gpu/judge"
+)
+
+// Options are what a monitor is given. Probe is needed; a zero Judge means
+// judge.Defaults, a nil Log none.
+type Options struct {
+	Probe Probe
+	Judge judge.Config
+	File  string // where faults and devices are kept; "": nowhere
+	Boot  string // id of this life of the kernel
+	Log   *slog.Logger
+}
+
+const (
+	every    = time.Second      // between two looks at a GPU
+	patience = 10 * time.Second // with a driver; a call that takes longer hangs
+	relist   = time.Minute      // between two searches for GPUs that came or went
+	points   = int(Remembered / every)
+)
+
+// Monitor is a Source, and its History.
+type Monitor struct {
+	Options
+
+	changed chan struct{}
+	keeping sync.Mutex // held while what is kept is written
+
+	mu      sync.Mutex
+	owner   Owner
+	cards   []*card // in PCI order
+	listing bool    // a search for GPUs is under way
+	trouble string  // why the last one failed; "": it did not
+	kept    kept    // from before
+}
+
+var (
+	_ Source  = (*Monitor)(nil)
+	_ History = (*Monitor)(nil)
+)
+
+// NewMonitor finds the GPUs and takes a first look at each. If the driver does not
+// answer it goes by what was kept; Run tries again.
+func NewMonitor(o Options) (*Monitor, error) {
+	if o.Judge.Settle == 0 {
+		o.Judge = judge.Defaults()
+	}
+	if err := o.Judge.Check(); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &Monitor{Options: o, changed: make(chan struct{}, 1)}
+	m.kept, m.cards = remember(o)
+	wait(m.list())
+	called := time.Now()
+	each(m.snapshot(), func(c *card) { m.look(c, called, false) })
+	return m, nil
+}
+
+// remember makes cards of the GPUs that were there before, in this life of the
+// kernel.
+func remember(o Options) (k kept, cards []*card) {
+	if o.File == "" {
+		return k, nil
+	}
+	k, err := load(o.File)
+	if err != nil {
+		o.Log.Error("faults of GPUs that were known before are forgotten", "err", err)
+	}
+	if k.Boot != o.Boot {
+		return k, nil
+	}
+	for _, g := range k.GPUs {
+		cards = append(cards, newCard(g.Device, judge.Restore(g.Fault, false)))
+	}
+	return k, cards
+}
+
+// wait waits for something, but not for ever.
+func wait(done <-chan struct{}) {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// each does something for each of the cards, side by side.
+func each(cards []*card, do func(*card)) {
+	var work sync.WaitGroup
+	for _, c := range cards {
+		work.Go(func() { do(c) })
+	}
+	work.Wait()
+}
+
+// snapshot lists the cards as they are now.
+func (m *Monitor) snapshot() []*card {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.cards)
+}
+
+// Run looks at the GPUs until the context ends, and for looks that are under way
+// then. Those that hang are left behind.
+func (m *Monitor) Run(ctx context.Context, owner Owner) {
+	m.mu.Lock()
+	m.owner = owner
+	m.mu.Unlock()
+	var watch sync.WaitGroup
+	watch.Go(func() { m.Probe.Watch(ctx) })
+	defer m.finish()
+	defer watch.Wait()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for listed := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := time.Now()
+		for _, c := range m.snapshot() {
+			m.sweep(c, now)
+		}
+		if now.Sub(listed) >= relist {
+			listed = now
+			m.list()
+		}
+	}
+}
+
+// sweep begins the next look at a GPU, unless one is under way.
+func (m *Monitor) sweep(c *card, now time.Time) {
+	if !c.sweeping.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer c.sweeping.Store(false)
+		m.look(c, now, true)
+	}()
+}
+
+// finish waits for the looks that are under way.
+func (m *Monitor) finish() {
+	limit := time.After(every)
+	for _, c := range m.snapshot() {
+		select {
+		case c.turn <- struct{}{}:
+			<-c.turn
+		case <-limit:
+			return
+		}
+	}
+}

@@ -1,0 +1,387 @@
+package gpu
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/gpu/judge"
+)
+
+// driver is a probe whose GPUs a test bends.
+type driver struct {
+	mu      sync.Mutex
+	devices []model.Device
+	err     error
+	looks   map[model.GPUID]Look
+	hangs   map[model.GPUID]chan struct{}
+	calls   map[model.GPUID]int
+	most    int // calls of Look at one time for one GPU
+}
+
+func newDriver(ids ...model.GPUID) *driver {
+	d := &driver{looks: map[model.GPUID]Look{}, hangs: map[model.GPUID]chan struct{}{}, calls: map[model.GPUID]int{}}
+	for i, id := range ids {
+		d.devices = append(d.devices, model.Device{ID: id, Index: uint32(i), PCI: "pci-" + string(id)})
+		d.looks[id] = Look{Reading: judge.Reading{Recovery: judge.RecoveryNone}}
+	}
+	return d
+}
+
+func (d *driver) List() ([]model.Device, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if hang := d.hangs["list"]; hang != nil {
+		d.mu.Unlock()
+		<-hang
+		d.mu.Lock()
+	}
+	return append([]model.Device(nil), d.devices...), d.err
+}
+
+func (d *driver) Look(id model.GPUID, _ time.Time) Look {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls[id]++
+	d.most = max(d.most, d.calls[id])
+	defer func() { d.calls[id]-- }()
+	if hang := d.hangs[id]; hang != nil {
+		d.mu.Unlock()
+		<-hang
+		d.mu.Lock()
+	}
+	l := d.looks[id]
+	d.looks[id] = func(l Look) Look { l.Xids = nil; return l }(l)
+	l.Processes = append([]Process(nil), l.Processes...)
+	return l
+}
+
+func (d *driver) Watch(ctx context.Context) { <-ctx.Done() }
+
+// bend changes the driver.
+func (d *driver) bend(change func(*driver)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change(d)
+}
+
+// owner has one process, and one GPU.
+type owner struct{}
+
+func (owner) Mine(pid int) bool         { return pid == 1 }
+func (owner) Holds(id model.GPUID) bool { return id == "a" }
+
+// watch runs a monitor inside a bubble, until the returned function is called.
+func watch(t *testing.T, o Options) (m *Monitor, stop func()) {
+	t.Helper()
+	m, err := NewMonitor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Run(ctx, owner{})
+	}()
+	return m, func() {
+		cancel()
+		<-done
+	}
+}
+
+func healths(m *Monitor) string {
+	var out []string
+	for _, d := range m.Inventory() {
+		out = append(out, string(d.ID)+" "+d.Health.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+func process(pid int32) Process {
+	return Process{Process: model.Process{PID: pid, User: "ann"}, Name: "python"}
+}
+
+// What a GPU measures is remembered for a quarter of an hour, and no longer.
+func TestHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver("a", "b")
+		m, stop := watch(t, Options{Probe: d})
+		start := time.Now()
+		d.bend(func(d *driver) { d.looks["a"] = Look{Point: Point{Utilization: 7}} })
+		time.Sleep(20*time.Minute + time.Millisecond)
+		all := m.History("a", start)
+		if len(all) != points || all[0].At.Before(time.Now().Add(-Remembered-time.Second)) || all[0].Utilization != 7 {
+			t.Errorf("%d points since %s", len(all), all[0].At)
+		}
+		for i := range all[1:] {
+			if all[i+1].At.Sub(all[i].At) != time.Second {
+				t.Fatalf("point %d comes %s after the one before", i+1, all[i+1].At.Sub(all[i].At))
+			}
+		}
+		if last := m.History("a", time.Now().Add(-10*time.Second)); len(last) != 10 {
+			t.Errorf("%d points of the last ten seconds", len(last))
+		}
+		if m.History("c", start) != nil || len(m.History("b", time.Now().Add(time.Hour))) != 0 {
+			t.Error("a history of what is not")
+		}
+		stop()
+	})
+}
+
+// A call that hangs keeps nobody waiting for longer than patience, concerns no other
+// GPU, is never made twice, and quarantines after a while.
+func TestHangingDriver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver("a", "b")
+		m, stop := watch(t, Options{Probe: d})
+		hang := make(chan struct{})
+		d.bend(func(d *driver) { d.hangs["a"] = hang })
+		began := time.Now()
+		if v := m.Check([]model.GPUID{"a", "b"}); v[0].Known || !v[1].Clean() {
+			t.Errorf("%+v", v)
+		}
+		if waited := time.Since(began); waited > patience {
+			t.Errorf("a check took %s", waited)
+		}
+		began = time.Now()
+		if got := healths(m); got != "a healthy, b healthy" || time.Since(began) > 0 {
+			t.Errorf("at first: %s, after %s", got, time.Since(began))
+		}
+		time.Sleep(2 * time.Minute)
+		if got := healths(m); got != "a quarantined, b healthy" {
+			t.Errorf("later: %s", got)
+		}
+		if s := m.Samples(); len(s) != 1 || s[0].GPU != "b" {
+			t.Errorf("samples: %+v", s)
+		}
+		d.bend(func(d *driver) { delete(d.hangs, "a"); close(hang) })
+		time.Sleep(time.Minute)
+		if got := healths(m); got != "a healthy, b healthy" || d.most != 1 {
+			t.Errorf("in the end: %s, with up to %d calls at a time", got, d.most)
+		}
+		stop()
+	})
+}
+
+// The end does not wait for a driver that hangs.
+func TestEndWhileHanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver("a")
+		_, stop := watch(t, Options{Probe: d})
+		hang := make(chan struct{})
+		d.bend(func(d *driver) { d.hangs["a"] = hang })
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		stop()
+		if waited := time.Since(began); waited > every {
+			t.Errorf("it waited for %s", waited)
+		}
+		close(hang)
+	})
+}
+
+// A stranger makes a GPU unmanaged, the owner's process does not.
+func TestStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver("a", "b")
+		d.looks["a"], d.looks["b"] = Look{Processes: []Process{process(1)}}, Look{Processes: []Process{process(1), process(2)}}
+		m, stop := watch(t, Options{Probe: d})
+		if got := healths(m); got != "a healthy, b healthy" {
+			t.Errorf("before anybody can say whose they are: %s", got)
+		}
+		time.Sleep(time.Minute)
+		all := m.Inventory()
+		if healths(m) != "a healthy, b unmanaged" || all[0].Idle || all[1].Idle || !strings.Contains(all[1].Why, "python (pid 2) of ann") {
+			t.Errorf("%+v", all)
+		}
+		if s := m.Samples(); !s[1].Processes[0].Managed || s[1].Processes[1].Managed {
+			t.Errorf("%+v", s)
+		}
+		d.bend(func(d *driver) { d.looks["b"] = Look{} })
+		time.Sleep(time.Minute)
+		if all := m.Inventory(); healths(m) != "a healthy, b healthy" || !all[1].Idle {
+			t.Errorf("after it: %+v", all)
+		}
+		stop()
+	})
+}
+
+// Whoever waits for a change of a verdict hears of it.
+func TestChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver("a")
+		m, stop := watch(t, Options{Probe: d})
+		<-m.Changed() // the GPU was found
+		d.bend(func(d *driver) { d.looks["a"] = Look{Reading: judge.Reading{Xids: []judge.Xid{{Code: 79}}}} })
+		began := time.Now()
+		<-m.Changed()
+		if waited := time.Since(began); waited > every {
+			t.Errorf("it took %s", waited)
+		}
+		if got := healths(m); got != "a quarantined" {
+			t.Error(got)
+		}
+		stop()
+	})
+}
+
+// A fault outlives the agent; a restart of the host puts the GPU on probation.
+func TestFaultsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "gpus.json")
+		d := newDriver("a", "b")
+		_, stop := watch(t, Options{Probe: d, File: file, Boot: "1"})
+		d.bend(func(d *driver) { d.looks["a"] = Look{Reading: judge.Reading{Xids: []judge.Xid{{Code: 79}}}} })
+		time.Sleep(time.Minute)
+		stop()
+		for _, boot := range []string{"1", "2", "2"} {
+			m, stop := watch(t, Options{Probe: d, File: file, Boot: boot})
+			if got := healths(m); got != "a quarantined, b healthy" {
+				t.Errorf("at once: %s", got)
+			}
+			time.Sleep(9 * time.Minute)
+			stop()
+		}
+		m, stop := watch(t, Options{Probe: d, File: file, Boot: "3"})
+		time.Sleep(11 * time.Minute)
+		if got := healths(m); got != "a healthy, b healthy" {
+			t.Errorf("when its probation is over: %s", got)
+		}
+		stop()
+	})
+}
+
+// An agent that starts while the driver is away knows the GPUs of before, and does
+// not call them gone; after a restart of the host it knows none.
+func TestDriverAwayAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "gpus.json")
+		d := newDriver("a", "b")
+		_, stop := watch(t, Options{Probe: d, File: file, Boot: "1"})
+		stop()
+		d.bend(func(d *driver) {
+			d.err = errors.New("the driver is away")
+			for id := range d.looks {
+				d.looks[id] = Look{Reading: judge.Reading{Trouble: judge.TroubleError}}
+			}
+		})
+		m, stop := watch(t, Options{Probe: d, File: file, Boot: "1"})
+		if got := healths(m); got != "a healthy, b healthy" {
+			t.Errorf("at once: %s", got)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := healths(m); got != "a quarantined, b quarantined" {
+			t.Errorf("later: %s", got)
+		}
+		stop()
+		m, stop = watch(t, Options{Probe: d, File: file, Boot: "2"})
+		if got := healths(m); got != "" {
+			t.Errorf("after a restart of the host: %s", got)
+		}
+		d.bend(func(d *driver) { d.err, d.looks = nil, map[model.GPUID]Look{} })
+		time.Sleep(2 * time.Minute)
+		if got := healths(m); got != "a healthy, b healthy" {
+			t.Errorf("when the driver is back: %s", got)
+		}
+		stop()
+	})
+}
+
+// A search for GPUs that hangs keeps the start waiting for a while only.
+func TestListHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver("a")
+		hang := make(chan struct{})
+		d.hangs["list"] = hang
+		began := time.Now()
+		m, stop := watch(t, Options{Probe: d})
+		if waited := time.Since(began); waited > patience || healths(m) != "" {
+			t.Errorf("after %s: %s", waited, healths(m))
+		}
+		d.bend(func(d *driver) { delete(d.hangs, "list") })
+		close(hang)
+		<-m.Changed()
+		if got := healths(m); got != "a healthy" {
+			t.Error(got)
+		}
+		stop()
+	})
+}
+
+// A GPU that is no longer listed stays, for its looks to tell that it is lost; one
+// that was divided gives way to its parts, and they to it.
+func TestListChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver("a", "b")
+		m, stop := watch(t, Options{Probe: d})
+		whole := d.devices
+		d.bend(func(d *driver) {
+			d.devices = []model.Device{{ID: "MIG-1", PCI: "pci-b", Index: 1}, {ID: "MIG-2", PCI: "pci-b", Index: 1}}
+			d.looks["a"] = Look{Reading: judge.Reading{Trouble: judge.TroubleLost}}
+		})
+		time.Sleep(2 * time.Minute)
+		if got := healths(m); got != "a quarantined, MIG-1 healthy, MIG-2 healthy" {
+			t.Error(got)
+		}
+		d.bend(func(d *driver) { d.devices = whole[1:] })
+		time.Sleep(2 * time.Minute)
+		if got := healths(m); got != "a quarantined, b healthy" {
+			t.Error(got)
+		}
+		stop()
+	})
+}
+
+// A job that holds a GPU and does nothing with it is worth a word, once.
+func TestWarnings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver("a", "b")
+		m, stop := watch(t, Options{Probe: d})
+		time.Sleep(29 * time.Minute)
+		if w := m.Warnings(); len(w) != 0 {
+			t.Errorf("too early: %+v", w)
+		}
+		time.Sleep(2 * time.Minute)
+		if w := m.Warnings(); len(w) != 1 || w[0].GPU != "a" || !strings.Contains(w[0].Text, "0 %") {
+			t.Errorf("%+v", w)
+		}
+		d.bend(func(d *driver) { d.looks["a"] = Look{Point: Point{Utilization: 1}} })
+		time.Sleep(2 * time.Second)
+		if w := m.Warnings(); len(w) != 0 {
+			t.Errorf("it works again: %+v", w)
+		}
+		stop()
+	})
+}
+
+// What is kept is never half a file, and a damaged one costs no start.
+func TestKeep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gpus.json")
+	if err := os.WriteFile(file, []byte(`{"boot": "1", "gpus": [{"dev`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMonitor(Options{Probe: newDriver("a"), File: file, Boot: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := healths(m); got != "a healthy" {
+		t.Error(got)
+	}
+	data, err := os.ReadFile(file)
+	var k kept
+	if err != nil || json.Unmarshal(data, &k) != nil || k.Boot != "1" || len(k.GPUs) != 1 || k.GPUs[0].Device.ID != "a" {
+		t.Errorf("%s, %v", data, err)
+	}
+	if _, err := NewMonitor(Options{Probe: newDriver(), Judge: judge.Config{Settle: 1}}); err == nil {
+		t.Error("a configuration that makes no sense")
+	}
+}

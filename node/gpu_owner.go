@@ -1,0 +1,64 @@
+package node
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/gpu"
+	"github.com/berth-gpu/berth/node/internal/proc"
+)
+
+// nonceVariable is the one by which every process of a rank is known.
+const nonceVariable = "BERTH_NONCE"
+
+// gpuOwner tells whose the processes on GPUs are, by what the agent's goroutine has
+// noted last.
+type gpuOwner struct {
+	noted atomic.Pointer[gpuRanks]
+	next  time.Time // when to note again
+}
+
+var _ gpu.Owner = (*gpuOwner)(nil)
+
+// gpuRanks are the ranks of a node as far as GPUs are concerned.
+type gpuRanks struct {
+	supervisors map[int]bool
+	nonces      map[string]bool
+	held        map[model.GPUID]bool
+}
+
+// note writes down which ranks there are, a few times a second.
+func (o *gpuOwner) note(b *book) {
+	if !due(o.next) {
+		return
+	}
+	o.next = later(againSoon)
+	r := &gpuRanks{supervisors: map[int]bool{}, nonces: map[string]bool{}, held: map[model.GPUID]bool{}}
+	for _, u := range b.units {
+		r.nonces[u.record.Nonce] = true
+		if u.life.alive && u.status.PID > 0 {
+			r.supervisors[u.status.PID] = true
+		}
+		for _, g := range u.record.GPUs {
+			if !u.phase.Ended() {
+				r.held[g.ID] = true
+			}
+		}
+	}
+	o.noted.Store(r)
+}
+
+// Mine says that a process descends from a rank's supervisor, or was started by one
+// that is no more.
+func (o *gpuOwner) Mine(pid int) bool {
+	r := o.noted.Load()
+	if proc.Below(pid, func(pid int) bool { return r.supervisors[pid] }) {
+		return true
+	}
+	nonce := proc.Variable(proc.Environ(pid), nonceVariable)
+	return nonce != "" && r.nonces[nonce]
+}
+
+// Holds says that a rank was given the GPU and has not ended.
+func (o *gpuOwner) Holds(id model.GPUID) bool { return o.noted.Load().held[id] }

@@ -1,0 +1,142 @@
+package agent_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/node/gpu"
+	"github.com/berth-gpu/berth/node/gpu/simgpu"
+)
+
+// damage replaces what is wrong with a host's GPUs.
+func (h *host) damage(t testing.TB, faults map[string]simgpu.Fault) {
+	t.Helper()
+	if err := gpu.Store(filepath.Join(h.dir, simgpu.FaultsFile), faults); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// health waits until the GPUs of the cluster, in order of node and place, are so.
+func (c *cluster) health(t testing.TB, want ...model.Health) (gpus []model.GPU) {
+	t.Helper()
+	c.until(t, "the GPUs' verdicts", func(s *statetest.Cluster) bool {
+		byPlace := map[uint32]model.GPU{}
+		for _, g := range s.State.GPUs.All() {
+			byPlace[g.Index] = g
+		}
+		gpus = gpus[:0]
+		for i, health := range want {
+			g := byPlace[uint32(i)]
+			if gpus = append(gpus, g); g.Health != health {
+				return false
+			}
+		}
+		return true
+	})
+	return gpus
+}
+
+// One bad GPU leaves the others usable: what is submitted then runs on them, and on
+// the bad one only when it is good again.
+func TestOneBadGPU(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 3)
+	h.start(t)
+	c.free(t, 3)
+	h.damage(t, map[string]simgpu.Fault{"1": {Xids: []uint64{79}}})
+	gpus := c.health(t, model.HealthHealthy, model.HealthQuarantined, model.HealthHealthy)
+	if !strings.Contains(gpus[1].Why, "Xid 79") {
+		t.Errorf("why: %q", gpus[1].Why)
+	}
+	for range 2 {
+		job := c.submit(t, func(b *command.Submit) {
+			b.Spec.GPUs, b.Spec.Command = 2, `[ "$CUDA_VISIBLE_DEVICES" = 0,2 ]`
+		})
+		if task := c.ended(t, job); task.State != model.TaskCompleted {
+			t.Errorf("the task is %s with exit code %d", task.State, task.ExitCode)
+		}
+	}
+	wide := c.submit(t, func(b *command.Submit) { b.Spec.GPUs, b.Spec.Command = 3, "true" })
+	c.free(t, 3)
+	if task, _ := c.state().Tasks.Get(model.TaskKey{Job: wide}); task.State != model.TaskQueued {
+		t.Errorf("a job that needs all three is %s", task.State)
+	}
+}
+
+// What is on a GPU that fails is stopped, and a restarted agent does not take the GPU
+// for a good one.
+func TestGPUFailsUnderAJob(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 2)
+	stop := h.start(t)
+	job := c.submit(t, sleeper)
+	key := c.running(t, job)
+	var gpu model.GPU
+	c.until(t, "its GPU", func(s *statetest.Cluster) bool {
+		for k, slot := range s.State.Slots.All() {
+			if slot.Owner == model.OwnerAttempt && slot.Rank == key.Rank(0) {
+				gpu, _ = s.State.GPUs.Get(k.GPU)
+			}
+		}
+		return gpu.ID != ""
+	})
+	h.damage(t, map[string]simgpu.Fault{string(gpu.ID): {Xids: []uint64{48}}})
+	if r := c.attempt(t, key); r.Exit.Delivered != model.ReasonGPUFault {
+		t.Errorf("the rank ended with %+v", r.Exit)
+	}
+	h.damage(t, nil)
+	stop()
+	h.start(t)
+	c.until(t, "the agent's return", func(s *statetest.Cluster) bool {
+		lease, _ := s.State.Leases.Get("n1")
+		return lease.Epoch > 1
+	})
+	if g, _ := c.state().GPUs.Get(gpu.ID); g.Health != model.HealthQuarantined {
+		t.Errorf("the GPU is %s", g.Health)
+	}
+}
+
+// A process that is not Berth's is named; what a job has started is none, even when it
+// has left its session and its environment behind.
+func TestStranger(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 2)
+	h.start(t)
+	job := c.submit(t, func(b *command.Submit) { b.Spec.Command = "env -i BERTH_GPU_UUIDS=$BERTH_GPU_UUIDS setsid sleep 600 & wait" })
+	c.running(t, job)
+	var free model.GPUID
+	c.until(t, "a free GPU", func(s *statetest.Cluster) bool {
+		for k, slot := range s.State.Slots.All() {
+			if slot.Owner == model.OwnerNone {
+				free = k.GPU
+			}
+		}
+		return free != ""
+	})
+	cmd := exec.Command("sleep", "600")
+	cmd.Env = append(os.Environ(), "BERTH_GPU_UUIDS="+string(free))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	c.until(t, "the stranger named", func(s *statetest.Cluster) bool {
+		g, _ := s.State.GPUs.Get(free)
+		return g.Health == model.HealthUnmanaged && strings.Contains(g.Why, "sleep (pid ")
+	})
+	for _, g := range c.state().GPUs.All() {
+		if g.ID != free && g.Health != model.HealthHealthy {
+			t.Errorf("the job's GPU is %s: %s", g.Health, g.Why)
+		}
+	}
+	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
+	c.ended(t, job)
+}
