@@ -74,6 +74,10 @@ func (f *Folder) Create(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
+// Discard removes one of the folder's folders, whatever a job has put there; what
+// cannot be removed goes with the folder.
+func (f *Folder) Discard(name string) { _ = f.root.RemoveAll(name) }
+
 // Record reads what is to run.
 func (f *Folder) Record() (*Record, error) {
 	r := new(Record)

@@ -152,6 +152,7 @@ func (s *supervisor) finish(exit model.Exit) error {
 		s.pause() // a full disk: the end is not to be lost
 	}
 	err := errors.Join(s.tell(model.RankExited), s.folder.SyncExit())
+	s.folder.Discard(tmpFolder)
 	s.ending.clean = drained && err == nil
 	return err
 }

@@ -73,7 +73,14 @@ func (l *laid) group(name string, r *runner.Record) (*cgroup.Group, error) {
 		return nil, nil
 	}
 	spec := &r.Job.Spec
-	g, err := cgroup.Tree{Path: l.Groups}.Make(name, cgroup.Limits{CPUs: spec.CPUs, MemoryMB: spec.MemoryMB, PIDs: l.PIDs})
+	limits := cgroup.Limits{CPUs: spec.CPUs, MemoryMB: spec.MemoryMB, PIDs: l.PIDs}
+	g, err := cgroup.Tree{Path: l.Groups}.Make(name, limits)
+	if errors.Is(err, fs.ErrNotExist) { // the last supervisor of an earlier agent has just removed the folder
+		if layout, lookErr := cgroup.Look("/"); lookErr == nil {
+			_, _ = layout.Claim(filepath.Base(l.Groups)) // if it cannot be made the next line says so
+		}
+		g, err = cgroup.Tree{Path: l.Groups}.Make(name, limits)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the rank's cgroup: %w", err)
 	}

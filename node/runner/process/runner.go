@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // Options are what a Runner works with.
@@ -63,6 +64,11 @@ func New(o Options) (*Runner, error) {
 			return nil, fmt.Errorf("this program does not know where it is: %w", err)
 		}
 		o.Program = []string{self, "supervise"}
+	}
+	if o.Rules.Isolate.On {
+		if err := isolate.Possible(); err != nil {
+			return nil, fmt.Errorf("jobs cannot run under their users' accounts: %w", err)
+		}
 	}
 	groups, host := claim(cmp.Or(o.Kernel, "/"), o.Run)
 	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups}); err != nil {

@@ -86,6 +86,7 @@ func Supervise(path string) error {
 			return nil
 		}
 		if path = link.next(); path == "" {
+			_ = unix.Rmdir(s.rules.Groups) // as long as another rank has its group there, it stays
 			return nil
 		}
 	}

@@ -1,0 +1,46 @@
+package isolate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Possible says why this process cannot isolate jobs; nil: it can.
+func Possible() error {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		if text, is := strings.CutPrefix(line, "CapEff:"); is {
+			return suffices(strings.TrimSpace(text))
+		}
+	}
+	return errors.New("/proc/self/status does not tell this process's capabilities")
+}
+
+// suffices says which of the capabilities that are needed is not among those of a
+// set, in hexadecimal.
+func suffices(set string) error {
+	bits, err := strconv.ParseUint(set, 16, 64)
+	if err != nil {
+		return err
+	}
+	for _, need := range []struct {
+		name string
+		bit  int
+	}{
+		{"SYS_ADMIN", unix.CAP_SYS_ADMIN}, {"SETUID", unix.CAP_SETUID}, {"SETGID", unix.CAP_SETGID}, {"SETPCAP", unix.CAP_SETPCAP},
+		{"CHOWN", unix.CAP_CHOWN}, {"KILL", unix.CAP_KILL}, {"DAC_OVERRIDE", unix.CAP_DAC_OVERRIDE}, {"SYS_PTRACE", unix.CAP_SYS_PTRACE},
+	} {
+		if bits&(1<<need.bit) == 0 {
+			return fmt.Errorf("this agent has no capability CAP_%s: run it as root, on the host itself", need.name)
+		}
+	}
+	return nil
+}
