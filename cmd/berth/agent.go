@@ -41,6 +41,7 @@ type agentFlags struct {
 	node, data, listen, run, logLevel string
 	peers                             []string
 	simulate                          int
+	ranks                             rankFlags
 }
 
 func newAgent() *cobra.Command {
@@ -67,6 +68,7 @@ func newAgent() *cobra.Command {
 	to.IntVar(&f.simulate, "simulate-gpus", 0, "`number` of GPUs to simulate, 1 to 64")
 	to.StringVar(&f.run, "run-dir", node.DefaultRunDir, "`folder` in memory for what need not outlive the kernel")
 	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.ranks.add(to)
 	return cmd
 }
 
@@ -132,10 +134,15 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	if err != nil {
 		return explainListen(f.listen, err)
 	}
-	ranks, err := process.New(process.Options{Run: run})
+	rules, err := f.ranks.rules(j.Dir(), run.Path)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
+	ranks, err := process.New(process.Options{Run: run, Rules: rules})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	log.Info("what this host can do for ranks", "host", ranks.Host().String())
 	defer func() {
 		ranks.Close()
 		node.CloseRun(run)

@@ -88,7 +88,7 @@ func (l *laid) group(name string, r *runner.Record) (*cgroup.Group, error) {
 }
 
 // claim finds out what this host can do, and prepares it for ranks.
-func claim(root string, run runner.RunFolder) (groups string, h runner.Host) {
+func claim(root string, run runner.RunFolder, rules *Rules) (groups string, h runner.Host) {
 	layout, err := cgroup.Look(root)
 	h.Cgroup = layout.Kind
 	if err != nil {
@@ -100,6 +100,9 @@ func claim(root string, run runner.RunFolder) (groups string, h runner.Host) {
 	}
 	if tree.Path == "" {
 		h.Notes = append(h.Notes, "ranks are held together by process group and environment")
+	}
+	if !rules.Isolate.On {
+		h.Notes = append(h.Notes, fmt.Sprintf("jobs run as user id %d, and reach the GPUs of others", os.Geteuid()))
 	}
 	sweep(tree.Path, run)
 	h.Controllers = tree.Controllers

@@ -70,7 +70,12 @@ func New(o Options) (*Runner, error) {
 			return nil, fmt.Errorf("jobs cannot run under their users' accounts: %w", err)
 		}
 	}
-	groups, host := claim(cmp.Or(o.Kernel, "/"), o.Run)
+	if o.Rules.Checkpoints != "" {
+		if err := os.MkdirAll(o.Rules.Checkpoints, 0o711); err != nil { //nolint:gosec // jobs' users pass through
+			return nil, fmt.Errorf("the folder for checkpoints: %w", err)
+		}
+	}
+	groups, host := claim(cmp.Or(o.Kernel, "/"), o.Run, &o.Rules)
 	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups}); err != nil {
 		return nil, fmt.Errorf("writing this node's rules down: %w", err)
 	}
