@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // bench is a node's run folder and its Runner.
 type bench struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	run    runner.RunFolder
 	rules  Rules
@@ -44,7 +44,7 @@ type bench struct {
 	events map[string][]runner.Event
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	boot, err := BootID()
 	if err != nil {
@@ -57,7 +57,7 @@ func newBench(t *testing.T) *bench {
 }
 
 // ownFolder has a name that no other test has: the node's cgroup is called like it.
-func ownFolder(t *testing.T) string {
+func ownFolder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "berth-test-*")
 	if err != nil {
@@ -69,7 +69,7 @@ func ownFolder(t *testing.T) string {
 // open is a new agent's beginning.
 func (b *bench) open() {
 	b.t.Helper()
-	ranks, err := New(Options{Run: b.run, Program: []string{"/proc/self/exe", "supervise"}, Rules: b.rules})
+	ranks, err := New(Options{Run: b.run, Program: supervisorOf(), Rules: b.rules})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func (k *rank) output(name string) string {
 }
 
 // waitFor looks again and again until a condition holds.
-func waitFor(t *testing.T, what string, holds func() bool) {
+func waitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -203,13 +203,13 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 func plain(*runner.Record) {}
 
 // alive says that a process runs.
-func alive(t *testing.T, pid string) bool {
+func alive(t testing.TB, pid string) bool {
 	t.Helper()
 	e, ok := look(number(t, pid))
 	return ok && !e.gone()
 }
 
-func number(t *testing.T, pid string) int {
+func number(t testing.TB, pid string) int {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
 	if err != nil {
