@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"slices"
+	"maps"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
@@ -19,6 +19,7 @@ func (a *agent) reconcile() {
 		local = append(local, u.local())
 	}
 	a.h.mu.Unlock()
+	maps.DeleteFunc(a.clean, func(_ model.Cleaned, at uint64) bool { return at > 0 && at <= a.wanted.set.Index })
 	for _, step := range fence.Reconcile(a.wanted.set, local) {
 		if a.life.ctx.Err() != nil {
 			return
@@ -71,7 +72,9 @@ func (a *agent) order(step fence.Action, u *unit) {
 	case fence.DoRun:
 		u.orders.run = true
 	case fence.DoReport:
-		u.told = min(u.told, model.RankRunning)
+		if u.told.index <= a.wanted.set.Index { // else the set is older than what was told
+			u.told.phase = min(u.told.phase, model.RankRunning)
+		}
 	case fence.DoRefuse, fence.DoClean, fence.DoAdopt, fence.DoStart, fence.DoPrepare:
 	}
 }
@@ -165,7 +168,7 @@ func (a *agent) show(step fence.Action) {
 	if a.units[step.Rank] != nil {
 		a.h.kernel.killAll(step.Rank)
 	}
-	if a.h.free([]model.GPUID{step.Slot.GPU}) && !a.due.reporting && !slices.Contains(a.clean, step.Cleaned()) {
-		a.clean = append(a.clean, step.Cleaned())
+	if _, said := a.clean[step.Cleaned()]; !said && a.h.free([]model.GPUID{step.Slot.GPU}) {
+		a.clean[step.Cleaned()] = 0
 	}
 }

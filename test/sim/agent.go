@@ -35,7 +35,7 @@ type agent struct {
 	before fence.Reading
 	due    due
 	grants []grant         // the newest of them
-	clean  []model.Cleaned // shown clean and not yet confirmed
+	clean  map[model.Cleaned]uint64 // shown clean; the index of a state that has it, 0 while none is known
 }
 
 // proc is an agent's process.
@@ -76,7 +76,7 @@ func (h *host) startAgent(before *agent) *agent {
 	ctx, cancel := context.WithCancel(h.life.ctx)
 	session := fmt.Sprintf("session-%016x", h.w.random())
 	a := &agent{
-		h: h, disk: h.life.disk, units: map[model.RankKey]*unit{},
+		h: h, disk: h.life.disk, units: map[model.RankKey]*unit{}, clean: map[model.Cleaned]uint64{},
 		life:  proc{ctx: ctx, kill: cancel, ended: make(chan struct{}), inbox: make(chan func(), 256), paused: make(chan time.Duration, 1)},
 		names: names{boot: h.life.boot, session: session}, peers: h.w.apiAddresses(),
 	}
@@ -160,7 +160,7 @@ func (a *agent) adopt(u *unit) {
 	live := a.h.units[u.Rank]
 	switch {
 	case u.Boot == a.names.boot && live != nil:
-		live.told = 0
+		live.told = told{}
 		u = live
 	case u.Boot != a.names.boot && u.phase == model.RankRunning:
 		u.phase, u.past = model.RankExited, true // the kernel that ran it is gone: nothing is known of its end

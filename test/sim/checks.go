@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // What is promised of time after everything has been healed.
@@ -17,22 +19,30 @@ const (
 
 // watch checks what must always hold, ten times a second.
 func (w *World) watch() {
+	var seen state.State
 	for n := 0; sleep(w.ctx, 100*time.Millisecond); n++ {
 		w.truth.mu.Lock()
 		w.truth.look()
 		w.truth.mu.Unlock()
 		w.oracle.follow()
 		if n%10 == 0 {
-			w.checkExits()
+			seen = w.checkExits(seen)
 		}
 	}
 }
 
-func (w *World) checkExits() {
+// checkExits checks the exits that were recorded after a state, and returns the
+// newest state.
+func (w *World) checkExits(since state.State) state.State {
 	s := w.oracle.now()
 	w.truth.mu.Lock()
 	defer w.truth.mu.Unlock()
-	w.truth.checkExits(s.Ranks.All())
+	for k, d := range table.Diffs(since.Ranks, s.Ranks) {
+		if d.Is {
+			w.truth.checkExit(k, &d.After)
+		}
+	}
+	return s
 }
 
 // Settle heals everything and checks what must hold in the end: progress at once,
@@ -47,7 +57,7 @@ func (w *World) Settle() {
 	w.checkDrained()
 	w.checkAgreement()
 	w.checkDeeds()
-	w.checkExits()
+	w.checkExits(state.State{})
 }
 
 // checkProgress checks that the cluster takes a job soon.
@@ -103,19 +113,23 @@ func (w *World) orphans() (out []model.Rank) {
 func (w *World) checkDrained() {
 	u := newUser(w, "operator", 998)
 	defer u.close()
-	var left string
 	for end := time.Now().Add(drainWithin); time.Now().Before(end) && w.trace.Broken() == nil; {
 		w.tidy(u)
-		if w.Until(10*time.Second, func() bool {
-			left = w.unfinished()
-			return left == ""
-		}) {
+		if w.Until(10*time.Second, func() bool { return !w.open() && w.unfinished() == "" }) {
 			return
 		}
 	}
 	if w.trace.Broken() == nil {
-		w.trace.Break(BreachUnfinished, "after %v: %s", drainWithin, left)
+		w.trace.Break(BreachUnfinished, "after %v: %s", drainWithin, w.unfinished())
 	}
+}
+
+// open says, by counts that are an invariant of their own, whether anything has not
+// come to its end.
+func (w *World) open() bool {
+	s := w.oracle.now()
+	n := s.Settings().Totals
+	return n.Submitted > n.Completed+n.Failed+n.Canceled || s.Owners.Len() > 0
 }
 
 // unfinished names something that has not come to its end.

@@ -14,7 +14,7 @@ import (
 
 // lookEvery is how often a peer looks who leads: not as often as berth server does,
 // since this is much of what a quiet minute costs.
-const lookEvery = 20 * time.Millisecond
+const lookEvery = 100 * time.Millisecond
 
 // joint is a peer as its API sees it, as in berth server; and what breaks rules
 // there, for tests of the tests.

@@ -1,13 +1,17 @@
 package sim
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
 // oracle applies the log once more, beside the peers: it checks every state on
@@ -19,6 +23,7 @@ type oracle struct {
 	state   state.State
 	next    uint64 // index of the next entry to apply
 	digests map[uint64]model.Hash
+	judged  map[*cluster.Peer]uint64 // up to which index each life of a peer has been compared
 	log     []logged
 	skipped int // entries since the last whole check
 }
@@ -30,11 +35,12 @@ type logged struct {
 	results     []command.Result
 }
 
-// checkEvery is how many entries may pass between two checks of a whole state;
-// each move is checked.
-const checkEvery = 16
+// checkEvery is how many entries may pass between two checks of a whole state.
+const checkEvery = 50
 
-func newOracle(w *World) *oracle { return &oracle{w: w, next: 1, digests: map[uint64]model.Hash{}} }
+func newOracle(w *World) *oracle {
+	return &oracle{w: w, next: 1, digests: map[uint64]model.Hash{}, judged: map[*cluster.Peer]uint64{}}
+}
 
 // follow applies what the peers have applied, and compares.
 func (o *oracle) follow() {
@@ -47,9 +53,10 @@ func (o *oracle) follow() {
 		}
 		s := run.State()
 		o.until(s.Index)
-		if s.Index == 0 {
+		if s.Index == o.judged[run] {
 			continue
 		}
+		o.judged[run] = s.Index
 		if d, known := o.digests[s.Index]; known && d != s.Digest() {
 			o.w.differs(p.name, s.Index)
 		}
@@ -101,12 +108,51 @@ func (o *oracle) apply(l *raft.Log) {
 	for _, i := range changes.Panics {
 		o.w.trace.Break(BreachDefect, "command %d of entry %d (%s) panicked", i, l.Index, e.Commands[i].Kind())
 	}
-	if err := state.CheckMove(&before, &next); err != nil {
+	if err := errors.Join(state.CheckMove(&before, &next), checkOwners(&before, &next)); err != nil {
 		o.w.trace.Break(BreachInvariant, "by entry %d: %v", l.Index, err)
 	}
 	if o.skipped++; o.skipped >= checkEvery {
 		o.check()
 	}
+}
+
+// checkOwners checks, of what an entry has changed, that a task has at most one
+// live attempt and that a slot has one owner, which lives.
+func checkOwners(before, after *state.State) error {
+	for k, d := range table.Diffs(before.Attempts, after.Attempts) {
+		if d.Is && d.After.Live() && liveAttempts(after, k.TaskKey()) > 1 {
+			return fmt.Errorf("%s: task %s has two", state.OneAttempt, k.TaskKey())
+		}
+	}
+	for k, d := range table.Diffs(before.Slots, after.Slots) {
+		r, found := after.Ranks.Get(d.After.Rank)
+		if d.After.Owner == model.OwnerAttempt && (!found || r.Phase.Ended() || r.Node != d.After.Node || d.After.Allocation != "") {
+			return fmt.Errorf("%s: %v is %+v, the rank %+v", state.SingleOwner, k, d.After, r)
+		}
+	}
+	for k, d := range table.Diffs(before.Ranks, after.Ranks) {
+		if !d.After.Phase.Ended() {
+			continue
+		}
+		for _, at := range after.SlotsOf(k) {
+			if slot, _ := after.Slots.Get(at); slot.Owner == model.OwnerAttempt {
+				return fmt.Errorf("%s: %v is owned by rank %s, which has ended", state.SingleOwner, at, k)
+			}
+		}
+	}
+	return nil
+}
+
+func liveAttempts(s *state.State, t model.TaskKey) (n int) {
+	for k, a := range s.Attempts.From(t.Attempt(0)) {
+		if k.TaskKey() != t {
+			break
+		}
+		if a.Live() {
+			n++
+		}
+	}
+	return n
 }
 
 // check checks the whole state.

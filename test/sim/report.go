@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -16,7 +17,7 @@ func (a *agent) register() {
 	}
 	a.due.registering = true
 	a.due.register = time.Now().Add(time.Second)
-	told := map[*unit]model.RankPhase{}
+	phases := map[*unit]model.RankPhase{}
 	body := &agentwire.Register{
 		Node: a.h.id.node, Machine: a.h.id.machine, Boot: a.names.boot, Lineage: a.names.lineage, Session: a.names.session,
 		Hostname: a.h.name, Address: a.h.name + ":9000", Version: "sim", CPUs: 64, MemoryMB: 1 << 20,
@@ -28,7 +29,7 @@ func (a *agent) register() {
 			Rank: u.Rank, Incarnation: u.Incarnation, Running: !u.phase.Ended(), GPUs: u.GPUs,
 		})
 		if p := u.local().Progress(); !u.past && p.Phase >= model.RankTaken {
-			told[u] = p.Phase
+			phases[u] = p.Phase
 			body.Reports = append(body.Reports, a.addressed(p))
 		}
 	}
@@ -43,7 +44,7 @@ func (a *agent) register() {
 		}
 		if a.lease.Registered(fence.Registration{Incarnation: v.Incarnation, Node: a.h.id.node, Epoch: v.Epoch}) {
 			a.heard(v.Peers)
-			a.confirm(told)
+			a.confirm(phases, v.Index)
 			a.saveMark()
 			a.h.w.trace.Note("%s is registered in epoch %d", a.h.name, v.Epoch)
 		}
@@ -59,11 +60,11 @@ func (a *agent) addressed(p model.Progress) model.Progress {
 }
 
 // confirm notes what the cluster has been told.
-func (a *agent) confirm(told map[*unit]model.RankPhase) {
+func (a *agent) confirm(phases map[*unit]model.RankPhase, index uint64) {
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()
-	for u, phase := range told {
-		u.told = max(u.told, phase)
+	for u, phase := range phases {
+		u.told = told{max(u.told.phase, phase), max(u.told.index, index)}
 	}
 }
 
@@ -144,12 +145,12 @@ func (a *agent) report() {
 	if a.due.reporting || !ok {
 		return
 	}
-	body := &agentwire.Report{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Cleaned: a.clean}
-	told := map[*unit]model.RankPhase{}
+	body := &agentwire.Report{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Cleaned: a.shown()}
+	phases := map[*unit]model.RankPhase{}
 	a.h.mu.Lock()
 	for _, u := range a.sortedUnits() {
-		if p := u.local().Progress(); !u.past && p.Phase >= model.RankTaken && p.Phase > u.told {
-			told[u] = p.Phase
+		if p := u.local().Progress(); !u.past && p.Phase >= model.RankTaken && p.Phase > u.told.phase {
+			phases[u] = p.Phase
 			body.Reports = append(body.Reports, a.addressed(p))
 		}
 	}
@@ -160,12 +161,26 @@ func (a *agent) report() {
 	a.due.reporting = true
 	call := func(ctx context.Context) (*agentwire.Reported, error) { return a.calls.Report(ctx, body) }
 	ask(a, 3*patience, call, func(v *agentwire.Reported) {
-		a.due.reporting, a.clean = false, nil
+		a.due.reporting = false
 		if a.outdated(reg, v.Code) {
 			return
 		}
-		a.confirm(told)
-	}, func() { a.due.reporting = false; a.clean = nil })
+		for _, c := range body.Cleaned {
+			a.clean[c] = max(v.Index, 1)
+		}
+		a.confirm(phases, v.Index)
+	}, func() { a.due.reporting = false })
+}
+
+// shown lists what was shown clean and is not known to be in any state.
+func (a *agent) shown() (out []model.Cleaned) {
+	for c, at := range a.clean {
+		if at == 0 {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(x, y model.Cleaned) int { return x.Slot.Compare(y.Slot) })
+	return out
 }
 
 // outdated says that the answer's code tells the agent to register again.

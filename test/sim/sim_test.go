@@ -29,20 +29,20 @@ func setup(seed uint64, minutes int) Setup {
 	s := Setup{
 		Seed: seed, Peers: 3, Nodes: 2 + rng.IntN(3), GPUs: 2 + rng.IntN(3), Users: 2 + rng.IntN(2),
 		Faulty: max(time.Minute, time.Duration(minutes)*time.Minute-settling),
-		Tuning: cluster.Tuning{SnapshotThreshold: 300, SnapshotInterval: 5 * time.Second},
+		Tuning: cluster.Tuning{SnapshotThreshold: 100, SnapshotInterval: 5 * time.Second},
 	}
 	if rng.IntN(6) == 0 {
 		s.Peers = 5
 	}
-	switch rng.IntN(5) { // raft's pace is most of what a quiet minute costs
+	switch rng.IntN(10) { // raft's pace is most of what a quiet minute costs
 	case 0: // as it is on a good network
 	case 1, 2:
 		s.Tuning.CommitTimeout = 50 * time.Millisecond
 	default:
-		s.Tuning.Timeouts, s.Tuning.CommitTimeout = cluster.WAN, 100*time.Millisecond
+		s.Tuning.Timeouts, s.Tuning.CommitTimeout = cluster.WAN, 200*time.Millisecond
 	}
 	if rng.IntN(3) == 0 { // so that followers need snapshots
-		s.Tuning.TrailingLogs, s.Unguarded.ShortLogs = 200, true
+		s.Tuning.TrailingLogs, s.Unguarded.ShortLogs = 70, true
 	}
 	return s
 }

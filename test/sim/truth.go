@@ -69,14 +69,12 @@ func (t *truth) look() {
 	}
 }
 
-// checkExits compares the exits in a state with the true ones. The lock is held.
-func (t *truth) checkExits(ranks func(yield func(model.RankKey, model.Rank) bool)) {
-	for k, r := range ranks {
-		exit, known := t.exits[k]
-		told := r.Phase == model.RankExited || r.Late
-		if told && !t.vague[k] && (!known || exit != r.Exit) {
-			t.w.trace.Break(BreachExit, "%s ended with %+v, recorded is %+v", k, exit, r.Exit)
-		}
+// checkExit compares the exit in a rank's row with the true one. The lock is held.
+func (t *truth) checkExit(k model.RankKey, r *model.Rank) {
+	exit, known := t.exits[k]
+	told := r.Phase == model.RankExited || r.Late
+	if told && !t.vague[k] && (!known || exit != r.Exit) {
+		t.w.trace.Break(BreachExit, "%s ended with %+v, recorded is %+v", k, exit, r.Exit)
 	}
 }
 

@@ -54,8 +54,15 @@ type unit struct {
 	end    func()     // kills its supervisor
 	frozen fence.Boot // since then; 0: it is not
 
-	told model.RankPhase // newest phase that the cluster has confirmed; the agent's memory
+	told told // the agent's memory
 	past bool            // of an earlier boot: nothing is told of it
+}
+
+// told is the newest phase that the cluster has confirmed, and the index of a state
+// that holds it.
+type told struct {
+	phase model.RankPhase
+	index uint64
 }
 
 // orders is what the agent wants of a supervisor.
