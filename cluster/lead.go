@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/leader"
 	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -22,6 +23,7 @@ type office struct{ *Peer }
 // tenure is a peer's leadership.
 type tenure struct {
 	leads atomic.Bool // by raft's own notice
+	beats *soft.Beats
 
 	mu     sync.Mutex
 	passes Passes
@@ -171,6 +173,9 @@ func (p office) promoteUntil(ctx context.Context) {
 	}
 }
 
+// Hear notes a sign of life of an attached job's client. Only the leader's ear counts.
+func (p *Peer) Hear(job model.JobID) { p.tenure.beats.Hear(job) }
+
 // begin waits until this leader's state holds everything committed before its
 // term, and founds the state of a new cluster.
 func (p office) begin(ctx context.Context) error {
@@ -206,6 +211,7 @@ func (p office) leaderConfig() leader.Config {
 		},
 		Members: p.members,
 		Wake:    p.mates.changed,
+		Beats:   p.tenure.beats,
 		Passed:  p.tenure.passed,
 	}
 }

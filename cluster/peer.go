@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -72,6 +73,7 @@ func Start(cfg Config) (*Peer, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	p := &Peer{cfg: cfg, log: cfg.Logger.With("peer", cfg.Self.ID), mates: newMates()}
+	p.tenure.beats = soft.NewBeats(cfg.Clock.Boot)
 	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
 	p.life.ended, p.life.doomed = make(chan struct{}), make(chan struct{})
 	p.fsm = fsm.New(fsm.Config{Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn})

@@ -40,6 +40,7 @@ type Peer struct {
 	Members   Members
 	Telemetry Telemetry
 	Tails     Tails
+	Beats     Beats
 }
 
 // API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
@@ -92,6 +93,8 @@ func (a *API) routes() error {
 	submissions{a}.route(doc)
 	agents{a}.route()
 	changes{a}.route(doc)
+	controls{a}.route(doc)
+	operations{a}.route(doc)
 	queues{a}.route(doc)
 	details{a}.route(doc)
 	outputs{a}.route(doc)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ const (
 	defaultUser     = "anonymous"
 	defaultPriority = 2
 	defaultGrace    = 30 * time.Second
+	defaultWarning  = time.Minute
 	// holdFrom is the time limit above which a job that loses contact is held, not
 	// started again elsewhere: so much work is not thrown away for a silence.
 	holdFrom = time.Hour
@@ -30,13 +32,14 @@ func ask(r *wire.Submit) (*command.Submit, error) {
 		Spec: model.Spec{
 			Name: r.Name, User: r.User, Project: r.Project, RunID: r.RunID, Command: r.Command, WorkDir: r.WorkDir,
 			GPUModel: r.GPUType, StopSignal: signal(r.StopSignal), CheckpointSignal: signal(r.CheckpointSignal),
+			CheckpointDir: r.CheckpointDir, WarnSignal: signal(r.WarnSignal),
 			Preemptible: r.Preemptible != nil && *r.Preemptible, Held: r.Hold != nil && *r.Hold,
 		},
 	}
 	if c.Spec.User == "" {
 		c.Spec.User = defaultUser
 	}
-	for _, fill := range []func(*wire.Submit, *command.Submit) error{program, size, memory, times, ends, array} {
+	for _, fill := range []func(*wire.Submit, *command.Submit) error{program, size, memory, times, ends, retries, checkpoints, array} {
 		if err := fill(r, c); err != nil {
 			return nil, err
 		}
@@ -173,6 +176,40 @@ func ends(r *wire.Submit, c *command.Submit) error {
 		}
 	default:
 		return invalid("on_lost", "must be requeue, hold or fail")
+	}
+	return nil
+}
+
+// retries are which failures are tried again.
+func retries(r *wire.Submit, c *command.Submit) error {
+	codes := slices.Clone(r.RetryOn)
+	slices.Sort(codes)
+	var list []string
+	for _, v := range slices.Compact(codes) {
+		if v < 1 || v > 255 {
+			return invalid("retry_on", "must hold exit codes from 1 to 255")
+		}
+		list = append(list, strconv.FormatInt(v, 10))
+	}
+	c.Spec.RetryOn = strings.Join(list, ",")
+	return nil
+}
+
+// checkpoints are the signals that come before an end, and the client that must live.
+func checkpoints(r *wire.Submit, c *command.Submit) error {
+	s := &c.Spec
+	interval, err := duration("checkpoint_interval", "checkpoint_interval_seconds", r.CheckpointInterval, r.CheckpointIntervalS)
+	if err != nil {
+		return err
+	}
+	s.CheckpointInterval, s.Attached = or(interval, 0), or((*time.Duration)(r.Attached), 0)
+	switch {
+	case s.WarnSignal == "" && r.WarnBefore != nil:
+		return invalid("warn_before", "needs a warn_signal")
+	case s.WarnSignal != "" && s.TimeLimit == 0:
+		return invalid("warn_signal", "needs a time_limit to come ahead of")
+	case s.WarnSignal != "":
+		s.WarnBefore = or((*time.Duration)(r.WarnBefore), defaultWarning)
 	}
 	return nil
 }

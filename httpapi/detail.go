@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -59,12 +60,15 @@ type trace struct {
 	job     model.Job
 	task    model.Task
 	attempt model.Attempt
+	saved   time.Duration // of its first rank
 }
 
 func traceOf(s *state.State, k model.TaskKey) (t trace) {
 	t.job, _ = s.Jobs.Get(k.Job)
 	t.task, _ = s.Tasks.Get(k)
 	t.attempt, _ = s.Attempts.Get(t.task.Newest())
+	first, _ := s.Ranks.Get(t.task.Newest().Rank(0))
+	t.saved = first.Saved
 	return t
 }
 
@@ -104,6 +108,7 @@ func (v *view) attempt(a *model.Attempt) wire.Attempt {
 	out := wire.Attempt{
 		Number: int64(a.Key.N), State: a.State.String(), PlacedAt: a.Placed.Time(), StartedAt: a.Started.Time(),
 		EndedAt: a.Ended.Time(), End: a.End.String(), Signal: int64(a.Signal), Ranks: []wire.Rank{},
+		LostGPUHours: hours(a.Wasted),
 	}
 	if a.End == model.ReasonExit {
 		code := int64(a.ExitCode)
@@ -113,7 +118,7 @@ func (v *view) attempt(a *model.Attempt) wire.Attempt {
 		rank := wire.Rank{
 			Rank: int64(r.Key.Rank), NodeID: string(r.Node), Phase: r.Phase.String(), StartedAt: r.Started.Time(),
 			RunSeconds: seconds(r.Exit.Ran), Signal: int64(r.Exit.Signal), OOM: r.Exit.OOM, Stopped: r.Exit.Delivered.String(),
-			GPUs: v.gpus(&r),
+			GPUs: v.gpus(&r), GPUFault: r.Exit.GPUFault, Fenced: r.Exit.Fenced, SavedAt: seconds(max(r.Saved, r.Exit.Saved)),
 		}
 		if r.Phase == model.RankExited || r.Late {
 			code := int64(r.Exit.Code)

@@ -94,6 +94,7 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 	out := wire.Node{
 		ID: string(n.ID), Hostname: n.Hostname, State: n.Status.String(), Reason: n.ModeReason, Version: n.Version,
 		CPUs: int64(n.CPUs), MemoryGB: gigabytes(n.MemoryMB), GPUCount: int64(use.All), FreeGPUs: int64(use.Free),
+		Epoch: int64(n.Epoch), Features: n.Features, //nolint:gosec // small
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
 	}
 	if n.Status == model.NodeUp && n.Mode != model.ModeOpen {
@@ -105,7 +106,7 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 			break
 		}
 		g, _ := s.GPUs.Get(k.GPU)
-		if !g.Health.Usable() {
+		if !g.Usable() {
 			sick++
 		}
 		if out.GPUType == "" {
@@ -114,7 +115,7 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 		out.GPUs = append(out.GPUs, gpuOf(s, &g, measured))
 	}
 	if sick > 0 {
-		out.Health = strconv.Itoa(sick) + " of " + strconv.Itoa(len(out.GPUs)) + " GPUs unhealthy"
+		out.Health = strconv.Itoa(sick) + " of " + strconv.Itoa(len(out.GPUs)) + " GPUs out of service"
 	}
 	return out
 }
@@ -123,6 +124,9 @@ func gpuOf(s *state.State, g *model.GPU, measured map[model.GPUID]agentwire.Read
 	out := wire.GPU{
 		Index: int64(g.Index), UUID: string(g.ID), Type: g.Model, MemoryGB: gigabytes(g.MemoryMB),
 		Health: g.Health.String(), Reason: g.Why,
+	}
+	if g.Mode != model.ModeOpen {
+		out.Mode, out.ModeReason = g.Mode.String(), g.ModeReason
 	}
 	owner(s, g, &out)
 	if r, found := measured[g.ID]; found {
@@ -150,8 +154,11 @@ func owner(s *state.State, g *model.GPU, out *wire.GPU) {
 		if s.Claims.Has(slot.Key) {
 			out.State = "claimed"
 		}
-		if !g.Health.Usable() {
+		switch {
+		case !g.Health.Usable():
 			out.State = "unhealthy"
+		case g.Mode != model.ModeOpen:
+			out.State = g.Mode.String()
 		}
 		return
 	}

@@ -33,6 +33,14 @@ type one struct {
 	until   context.Context
 	end     context.CancelFunc
 	renewed []command.Renewal
+	heard   []model.JobID // of clients of attached jobs
+}
+
+// Hear notes a sign of life of an attached job's client.
+func (p *one) Hear(job model.JobID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard = append(p.heard, job)
 }
 
 type waiter struct {
@@ -169,7 +177,7 @@ func newSite(t testing.TB) *site {
 		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
 		Now: func() time.Time { return peer.now() },
 		Peer: Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails,
+			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer,
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),
 		},
 	})

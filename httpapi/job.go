@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +53,7 @@ func (v *view) job(j *model.Job) wire.Job {
 func (v *view) addTask(t *model.Task, out *wire.Job) {
 	out.Held, out.Reason = t.Held, v.reason(t)
 	out.Attempts, out.Retries = int64(t.Attempts), int64(t.Retries)
-	out.RunSeconds = seconds(v.ran(t))
+	out.RunSeconds, out.LostGPUHours = seconds(v.ran(t)), hours(t.Wasted)
 	if t.State.Terminal() && t.Attempts > 0 && t.Reason == model.ReasonExit {
 		code := int64(t.ExitCode)
 		out.ExitCode, out.Signal = &code, int64(t.Signal)
@@ -160,14 +162,16 @@ func (v *view) reason(t *model.Task) string {
 	return t.Reason.String()
 }
 
-// gpus names the GPUs of a rank.
+// gpus names the GPUs that a rank has or had.
 func (v *view) gpus(r *model.Rank) []wire.GPURef {
-	slots := v.s.SlotsOf(r.Key)
-	out := make([]wire.GPURef, 0, len(slots))
-	for _, slot := range slots {
-		g, _ := v.s.GPUs.Get(slot.GPU)
-		out = append(out, wire.GPURef{NodeID: string(r.Node), Index: int64(g.Index), UUID: string(slot.GPU)})
+	out := make([]wire.GPURef, 0, r.GPUs)
+	for k, g := range v.s.RankGPUs.From(model.RankGPUKey{Rank: r.Key}) {
+		if k.Rank != r.Key {
+			break
+		}
+		out = append(out, wire.GPURef{NodeID: string(r.Node), Index: int64(g.Index), UUID: string(k.GPU)})
 	}
+	slices.SortFunc(out, func(a, b wire.GPURef) int { return cmp.Compare(a.Index, b.Index) })
 	return out
 }
 
@@ -184,6 +188,9 @@ func commandLine(s *model.Spec) string {
 	}
 	return strings.Join(words, " ")
 }
+
+// hours are rounded to seconds' worth.
+func hours(d time.Duration) float64 { return math.Round(d.Hours()*10_000) / 10_000 }
 
 // seconds are rounded to milliseconds, and never negative.
 func seconds(d time.Duration) float64 { return math.Round(max(0, d).Seconds()*1000) / 1000 }

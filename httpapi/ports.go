@@ -55,6 +55,11 @@ type Tails interface {
 	Get(k model.RankKey) (soft.Tail, bool)
 }
 
+// Beats keeps when the clients of attached jobs were last heard, at the leader.
+type Beats interface {
+	Hear(job model.JobID)
+}
+
 // Consistency says how new a read must be.
 type Consistency uint8
 

@@ -69,7 +69,15 @@ func TestNamesOfOneThing(t *testing.T) {
 		`"gpus_per_node":4`:                   func(s *model.Spec) bool { return s.GPUs == 4 && s.Nodes == 1 },
 		`"stop_signal":"SIGUSR1"`:             func(s *model.Spec) bool { return s.StopSignal == "USR1" },
 		`"preemptible":true,"hold":true`:      func(s *model.Spec) bool { return s.Preemptible && s.Held },
-		`"gpu_type":"H100","cpus":4`:          func(s *model.Spec) bool { return s.GPUModel == "H100" && s.CPUs == 4 },
+		`"retry_on":[137,75,75]`:              func(s *model.Spec) bool { return s.RetryOn == "75,137" },
+		`"time_limit":"1h","warn_signal":"SIGUSR1"`: func(s *model.Spec) bool {
+			return s.WarnSignal == "USR1" && s.WarnBefore == time.Minute
+		},
+		`"checkpoint_signal":"USR2","checkpoint_interval_seconds":600,"checkpoint_dir":"/c"`: func(s *model.Spec) bool {
+			return s.CheckpointInterval == 10*time.Minute && s.CheckpointDir == "/c"
+		},
+		`"attached":"30s"`:           func(s *model.Spec) bool { return s.Attached == 30*time.Second },
+		`"gpu_type":"H100","cpus":4`: func(s *model.Spec) bool { return s.GPUModel == "H100" && s.CPUs == 4 },
 	} {
 		if got := s.spec(`{"command":"x",` + body + `}`); !check(&got) {
 			t.Errorf("%s became %+v", body, got)
@@ -105,6 +113,12 @@ func TestWrongFields(t *testing.T) {
 		"stop_signal":                {`"stop_signal":"rm -rf"`},
 		"gpu_memory_gb":              {`"gpu_memory_gb":-1`, `"gpu_memory_gb":1e12`},
 		"hold":                       {`"hold":"yes"`},
+		"retry_on":                   {`"retry_on":[0]`, `"retry_on":[256]`, `"retry_on":75`},
+		"warn_signal":                {`"warn_signal":"USR1"`},
+		"warn_before":                {`"warn_before":5`},
+		"checkpoint_interval":        {`"checkpoint_interval":60`, `"checkpoint_signal":"USR1","checkpoint_interval":1`},
+		"checkpoint_dir":             {`"checkpoint_dir":"here"`},
+		"attached":                   {`"attached":1`, `"attached":"2d"`},
 	} {
 		for _, body := range bodies {
 			r := s.submit(`{"command":"x",` + body + `}`)

@@ -41,7 +41,7 @@ type Pass struct {
 	Took    time.Duration // to make the plan, by the boot clock
 }
 
-// Config is what Run needs. All but Log, Liveness, Wake and Passed must be given.
+// Config is what Run needs. All but Log, Liveness, Wake, Beats and Passed must be given.
 type Config struct {
 	ID       model.PeerID
 	Peer     Peer
@@ -58,6 +58,9 @@ type Config struct {
 	// Wake receives when Members may have changed. Without it a change is seen
 	// within about a minute.
 	Wake <-chan struct{}
+	// Beats is when the clients of attached jobs were heard; nil: such jobs are left
+	// alone.
+	Beats Beats
 	// Passed is told of each pass of the scheduler, one after the other; nil: nobody
 	// is. It must not block.
 	Passed func(Pass)
@@ -135,6 +138,11 @@ func deciders(c *Config, p *pulse) []decider {
 			topics: model.TopicSet(0).With(model.TopicQueue).With(model.TopicFleet).With(model.TopicNode).
 				With(model.TopicSettings),
 			decide: func(s *state.State) ([]command.Body, time.Duration) { return plan(s, c) },
+		},
+		{
+			name:   "attached jobs",
+			topics: model.TopicSet(0).With(model.TopicQueue),
+			decide: cancelAbandoned(c),
 		},
 		{
 			name:   "housekeeping",

@@ -151,6 +151,11 @@ func advise(err error) error {
 	return fmt.Errorf("%w; is the cluster up? name its peers with --address or BERTH_ADDRESS", err)
 }
 
+// notFound says that there is no such thing, as an answer of the cluster would.
+func notFound(format string, args ...any) error {
+	return &wire.Problem{Status: http.StatusNotFound, Code: wire.CodeNotFound, Detail: fmt.Sprintf(format, args...)}
+}
+
 func isDialError(err error) bool {
 	op, is := errors.AsType[*net.OpError](err)
 	return is && op.Op == "dial"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -25,8 +26,9 @@ func newLogs() *cobra.Command {
 			if stderr {
 				q.Stream = "stderr"
 			}
-			if q.Follow && q.Attempt == 0 && q.Tail == 0 && q.Rank == 0 && q.Task == 0 && !stderr {
-				return followJob(cmd.Context(), api, args[0], bothStreams(cmd)[:1])
+			if q.Follow && q.Attempt == 0 && q.Tail == 0 && !cmd.Flags().Changed("rank") {
+				one := []stream{{name: cmp.Or(q.Stream, "stdout"), to: cmd.OutOrStdout()}}
+				return followTask(cmd.Context(), api, args[0], q.Task, one)
 			}
 			stream, err := api.Logs(cmd.Context(), args[0], q)
 			if err != nil {
@@ -39,7 +41,7 @@ func newLogs() *cobra.Command {
 	}
 	c.bind(cmd)
 	f := cmd.Flags()
-	f.BoolVarP(&q.Follow, "follow", "f", false, "go on as output comes, until the job's end")
+	f.BoolVarP(&q.Follow, "follow", "f", false, "go on as output comes, of all ranks and attempts, until the job's end; wait if it has not started")
 	f.IntVarP(&q.Tail, "tail", "n", 0, "only the last `N` lines")
 	f.BoolVar(&stderr, "err", false, "what was written to standard error")
 	f.Int64Var(&q.Rank, "rank", 0, "`number` of the rank of a gang")

@@ -46,7 +46,7 @@ type sizes struct {
 }
 
 // times are durations as a user writes them; empty: not given.
-type times struct{ limit, estimate, grace, contact, checkpointGrace string }
+type times struct{ limit, estimate, grace, contact, checkpointGrace, checkpointEvery string }
 
 // labels say whose job it is and what for.
 type labels struct{ name, project, user, runID, priority string }
@@ -56,8 +56,11 @@ type life struct {
 	retries           int64
 	preemptible, hold bool
 	onLost            string
-	signal            string
+	stopSignal        string
+	warn              string
 	checkpoint        string
+	checkpointDir     string
+	retryOn           []int64
 }
 
 // aftermath says what submit does once the job is queued.
@@ -71,16 +74,21 @@ func newSubmit() *cobra.Command {
 		Long:  submitLong,
 		RunE:  s.run,
 	}
-	cmd.Flags().SetInterspersed(false) // what follows the script belongs to it
 	s.bindReading(cmd)
-	s.bindSize(cmd)
-	s.bindLife(cmd)
+	s.bindJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.key, "idempotency-key", "", "`id` under which the same submission may be sent again without a second job")
 	f.BoolVar(&s.after.parsable, "parsable", false, "print the job's id and nothing else")
 	f.BoolVarP(&s.after.wait, "wait", "W", false, "wait for the job's end and exit with its exit code")
 	f.BoolVarP(&s.after.follow, "follow", "f", false, "show the job's output until its end, and exit with its exit code")
 	return cmd
+}
+
+// bindJob binds the flags that say what to run.
+func (s *submission) bindJob(cmd *cobra.Command) {
+	cmd.Flags().SetInterspersed(false) // what follows the script belongs to it
+	s.bindSize(cmd)
+	s.bindLife(cmd)
 }
 
 func (s *submission) bindSize(cmd *cobra.Command) {
@@ -104,13 +112,17 @@ func (s *submission) bindLife(cmd *cobra.Command) {
 	f.StringVar(&s.runID, "run-id", "", "the `id` of the run that it belongs to")
 	f.StringVarP(&s.priority, "priority", "p", "", "low, normal, high, critical, or 1 to 4")
 	f.Int64Var(&s.retries, "max-retries", 0, "further attempts after a failure")
+	f.Int64SliceVar(&s.retryOn, "retry-on", nil, "exit `codes` that are tried again, such as 75,137 (default: any)")
 	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for others")
 	f.BoolVar(&s.hold, "hold", false, "wait for a release")
 	f.StringVar(&s.onLost, "on-lost", "", "requeue, hold or fail when a node falls silent")
 	f.StringVar(&s.contact, "disconnect-grace", "", "how long a node may be out of contact, as a `time`")
-	f.StringVar(&s.signal, "stop-signal", "", "`name` of the signal that asks the job to end (default: TERM)")
+	f.StringVar(&s.warn, "signal", "", "`NAME@SECONDS`: a signal so long before the time limit, such as USR1@300")
+	f.StringVar(&s.stopSignal, "stop-signal", "", "`name` of the signal that asks the job to end (default: TERM)")
 	f.StringVar(&s.grace, "grace", "", "`time` from the stop signal to the kill (default: 30s)")
 	f.StringVar(&s.checkpoint, "checkpoint-signal", "", "`name` of a signal that is sent first")
+	f.StringVar(&s.checkpointEvery, "checkpoint-interval", "", "send the checkpoint signal this often, as a `time`")
+	f.StringVar(&s.checkpointDir, "checkpoint-dir", "", "`folder` in which each attempt gets its BERTH_CHECKPOINT_DIR")
 	f.StringVar(&s.checkpointGrace, "checkpoint-grace", "", "`time` from the checkpoint signal to the stop signal")
 	f.StringArrayVarP(&s.env, "env", "e", nil, "`NAME=value` for the job, or NAME to take this shell's value")
 	f.StringVarP(&s.workdir, "workdir", "D", "", "`folder` on the node (default: one of its own)")
@@ -289,16 +301,12 @@ func (s *submission) fillTimes(_ *cobra.Command, r *wire.Submit) error {
 		{"--grace", s.grace, &r.Grace},
 		{"--disconnect-grace", s.contact, &r.DisconnectGrace},
 		{"--checkpoint-grace", s.checkpointGrace, &r.CheckpointGrace},
+		{"--checkpoint-interval", s.checkpointEvery, &r.CheckpointInterval},
 	} {
-		if t.text == "" {
-			continue
+		var err error
+		if *t.to, err = timeFlag(t.flag, t.text); err != nil {
+			return err
 		}
-		v, err := wire.ParseDuration(t.text)
-		if err != nil {
-			return usage("%s %w", t.flag, err)
-		}
-		d := wire.Duration(v)
-		*t.to = &d
 	}
 	return nil
 }
@@ -324,8 +332,31 @@ func (s *submission) fillRest(cmd *cobra.Command, r *wire.Submit) error {
 	if s.hold {
 		r.Hold = &s.hold
 	}
-	r.OnLost, r.StopSignal, r.CheckpointSignal, r.WorkDir = s.onLost, s.signal, s.checkpoint, s.workdir
+	r.OnLost, r.StopSignal, r.CheckpointSignal, r.WorkDir = s.onLost, s.stopSignal, s.checkpoint, s.workdir
+	r.CheckpointDir, r.RetryOn = s.checkpointDir, s.retryOn
+	if err := s.fillWarning(r); err != nil {
+		return err
+	}
 	return s.fillEnv(r)
+}
+
+// fillWarning reads "USR1@300", or "B:USR1@300" as Slurm has it.
+func (s *submission) fillWarning(r *wire.Submit) error {
+	if s.warn == "" {
+		return nil
+	}
+	name, before, timed := strings.Cut(strings.TrimPrefix(s.warn, "B:"), "@")
+	r.WarnSignal = name
+	if !timed {
+		return nil
+	}
+	v, err := wire.ParseDuration(before)
+	if err != nil {
+		return usage("--signal %s: the time after @ %w", s.warn, err)
+	}
+	d := wire.Duration(v)
+	r.WarnBefore = &d
+	return nil
 }
 
 func (s *submission) fillEnv(r *wire.Submit) error {

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +29,11 @@ func isTerminal(state string) bool {
 // watchJob reads a job at each change until done says so. While no peer can be
 // reached it goes on trying: the job goes on, too.
 func watchJob(ctx context.Context, api *client.Client, id string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
-	query := client.JobQuery{}
+	return watchTask(ctx, api, id, 0, done)
+}
+
+func watchTask(ctx context.Context, api *client.Client, id string, task int64, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
+	query := client.JobQuery{Task: task}
 	for {
 		detail, index, err := api.Job(ctx, id, query)
 		switch {
@@ -80,9 +84,10 @@ func endOf(d *wire.Detail) error {
 	return fmt.Errorf("job %s failed: %s", d.ID, d.Reason)
 }
 
-// stream is one of a job's outputs and where it is shown.
+// stream is one output of one rank, and where it is shown.
 type stream struct {
 	name string
+	rank int64
 	to   io.Writer
 	skip int64 // bytes of the present attempt that have been shown
 }
@@ -93,15 +98,21 @@ func bothStreams(cmd *cobra.Command) []stream {
 }
 
 // followJob copies a job's output of each attempt from its start to its end, until
-// the job has ended. Where a stream breaks it goes on behind what was shown.
+// the job has ended; that of a gang line by line, each with its rank. Where a stream
+// breaks it goes on behind what was shown.
 func followJob(ctx context.Context, api *client.Client, id string, streams []stream) error {
-	f := follower{api: api, id: id}
-	_, err := watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
+	return followTask(ctx, api, id, 0, streams)
+}
+
+func followTask(ctx context.Context, api *client.Client, id string, task int64, streams []stream) error {
+	f := follower{api: api, id: id, task: task}
+	_, err := watchTask(ctx, api, id, task, func(d *wire.Detail) (bool, error) {
 		for n := f.shown + 1; n <= d.Attempts; n++ {
-			if !hasStarted(d, n) {
+			ranks, started := ranksOf(d, n)
+			if !started {
 				return isTerminal(d.State), nil
 			}
-			if err := f.attempt(ctx, n, slices.Clone(streams)); err != nil {
+			if err := f.attempt(ctx, n, forRanks(streams, ranks)); err != nil {
 				return false, err
 			}
 			f.shown = n
@@ -111,20 +122,82 @@ func followJob(ctx context.Context, api *client.Client, id string, streams []str
 	return err
 }
 
-// hasStarted says that an attempt has output, or never will have.
-func hasStarted(d *wire.Detail, n int64) bool {
+// ranksOf is how many ranks an attempt has, and whether it has output, or never
+// will have.
+func ranksOf(d *wire.Detail, n int64) (ranks int, started bool) {
 	for _, a := range d.History {
 		if a.Number == n {
-			return !a.StartedAt.IsZero() || !a.EndedAt.IsZero()
+			return len(a.Ranks), !a.StartedAt.IsZero() || !a.EndedAt.IsZero()
 		}
 	}
-	return true
+	return 1, true
+}
+
+// forRanks are the streams of each rank. Those of several ranks that go to one place
+// take turns by the line.
+func forRanks(streams []stream, ranks int) (out []stream) {
+	turns := &sync.Mutex{}
+	for rank := range int64(max(ranks, 1)) {
+		for _, s := range streams {
+			if s.rank = rank; ranks > 1 {
+				s.to = &lined{to: s.to, head: fmt.Sprintf("[%d] ", rank), turns: turns}
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// lined writes whole lines, each with a head.
+type lined struct {
+	to    io.Writer
+	head  string
+	turns *sync.Mutex
+	rest  []byte // of a line that is not whole yet
+}
+
+// maxLine bounds what is kept of a line that does not end, in bytes.
+const maxLine = 64 << 10
+
+// Write keeps what is not a whole line for later.
+func (l *lined) Write(data []byte) (int, error) {
+	l.rest = append(l.rest, data...)
+	end := bytes.LastIndexByte(l.rest, '\n') + 1
+	if end == 0 && len(l.rest) > maxLine {
+		end = len(l.rest)
+	}
+	if err := l.write(l.rest[:end]); err != nil {
+		return 0, err
+	}
+	l.rest = l.rest[end:]
+	return len(data), nil
+}
+
+// flush writes a last line that has no end.
+func (l *lined) flush() error {
+	defer func() { l.rest = nil }()
+	if len(l.rest) == 0 {
+		return nil
+	}
+	return l.write(append(l.rest, '\n'))
+}
+
+func (l *lined) write(lines []byte) error {
+	l.turns.Lock()
+	defer l.turns.Unlock()
+	for line := range bytes.Lines(lines) {
+		if _, err := fmt.Fprintf(l.to, "%s%s", l.head, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // follower shows the output of one attempt after the other.
 type follower struct {
 	api   *client.Client
 	id    string
+	task  int64
 	shown int64 // attempts that have been shown to their end
 }
 
@@ -144,6 +217,9 @@ func (f *follower) follow(ctx context.Context, attempt int64, s *stream) error {
 		err := f.copy(ctx, attempt, s)
 		switch {
 		case err == nil || isGone(err):
+			if l, is := s.to.(*lined); is {
+				return l.flush()
+			}
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -165,7 +241,7 @@ func isGone(err error) bool {
 
 // copy shows what comes behind the bytes that were shown.
 func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
-	body, err := f.api.Logs(ctx, f.id, client.LogQuery{Attempt: attempt, Follow: true, Stream: s.name})
+	body, err := f.api.Logs(ctx, f.id, client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Follow: true, Stream: s.name})
 	if err != nil {
 		return err
 	}

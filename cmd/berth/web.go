@@ -47,7 +47,7 @@ func (w *web) serve(s *service) error {
 	api, err := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: version(), Dial: network{}.DialContext, Log: s.log,
 		Peer: httpapi.Peer{
-			Proposer: joint, Reader: joint, Members: joint, Telemetry: soft.NewBoard(clock{}.Boot), Tails: tails,
+			Proposer: joint, Reader: joint, Members: joint, Telemetry: soft.NewBoard(clock{}.Boot), Tails: tails, Beats: joint,
 		},
 	})
 	if err != nil {

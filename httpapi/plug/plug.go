@@ -157,6 +157,9 @@ func (p *Plug) Renew(ctx context.Context, r command.Renewal) (model.Code, error)
 	return code, faultOf(err)
 }
 
+// Hear notes a sign of life of an attached job's client.
+func (p *Plug) Hear(job model.JobID) { p.Peer.Hear(job) }
+
 // faultOf gives the peer's errors the API's codes. What is no error of the peer's,
 // such as the end of a context, leaves the outcome unknown.
 func faultOf(err error) error {

@@ -37,6 +37,8 @@ type Node struct {
 	GPUType    string    `json:"gpu_type,omitempty"`
 	Jobs       int64     `json:"jobs" doc:"ranks that run there or are about to"`
 	Health     string    `json:"health" doc:"ok, or how many GPUs are not"`
+	Epoch      int64     `json:"epoch" doc:"counts its registrations"`
+	Features   string    `json:"features,omitempty" doc:"what the host lets its agent do for isolation"`
 	Registered time.Time `json:"registered_at"`
 	LastSeen   time.Time `json:"last_seen_at" doc:"by the cluster's clock"`
 	GPUs       []GPU     `json:"gpus" nullable:"false"`
@@ -51,6 +53,8 @@ type GPU struct {
 	State       string  `json:"state" doc:"free, allocated, cleaning, claimed, foreign or unhealthy"`
 	Health      string  `json:"health"`
 	Reason      string  `json:"reason,omitempty"`
+	Mode        string  `json:"mode,omitempty" doc:"cordoned or draining, if an operator wants it so"`
+	ModeReason  string  `json:"mode_reason,omitempty"`
 	AllocatedTo string  `json:"allocated_to,omitempty" doc:"the job's id, or the service's allocation"`
 	User        string  `json:"user,omitempty"`
 

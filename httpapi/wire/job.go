@@ -31,6 +31,8 @@ type Job struct {
 	WaitSeconds float64   `json:"wait_seconds" doc:"from the submission to the first start, or until now"`
 	RunSeconds  float64   `json:"run_seconds" doc:"of all attempts"`
 
+	LostGPUHours float64 `json:"lost_gpu_hours,omitempty" doc:"GPU time of attempts that did not complete, after their last checkpoint"`
+
 	TimeLimitSeconds float64 `json:"time_limit_seconds,omitempty"`
 	EstimateSeconds  float64 `json:"estimated_duration_seconds,omitempty"`
 
@@ -102,6 +104,8 @@ type Attempt struct {
 	ExitCode  *int64    `json:"exit_code,omitempty"`
 	Signal    int64     `json:"exit_signal,omitempty"`
 	Ranks     []Rank    `json:"ranks" nullable:"false"`
+
+	LostGPUHours float64 `json:"lost_gpu_hours,omitempty"`
 }
 
 // Rank is the part of an attempt on one node.
@@ -115,5 +119,8 @@ type Rank struct {
 	Signal     int64     `json:"exit_signal,omitempty"`
 	OOM        bool      `json:"out_of_memory,omitempty"`
 	Stopped    string    `json:"stopped_for,omitempty" doc:"the stop whose signal it got before its end"`
+	GPUFault   bool      `json:"gpu_fault,omitempty" doc:"a GPU of it had a fault"`
+	Fenced     bool      `json:"fenced,omitempty" doc:"ended by its supervisor, as its node was out of contact"`
+	SavedAt    float64   `json:"checkpoint_at_seconds,omitempty" doc:"run time at the last checkpoint that the job announced"`
 	GPUs       []GPURef  `json:"gpus" nullable:"false"`
 }

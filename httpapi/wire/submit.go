@@ -29,6 +29,7 @@ type Submit struct {
 	Estimate    *Duration `json:"estimated_duration,omitempty" doc:"the user's guess of the run time"`
 	EstimateS   *float64  `json:"estimated_duration_seconds,omitempty" doc:"another name of estimated_duration"`
 	MaxRetries  *int64    `json:"max_retries,omitempty" doc:"further attempts after a failure of the job's own; 0 by default"`
+	RetryOn     []int64   `json:"retry_on,omitempty" nullable:"false" doc:"exit codes that are tried again, a signal being 128 plus its number; any failure by default"`
 	Preemptible *bool     `json:"preemptible,omitempty"`
 	Hold        *bool     `json:"hold,omitempty" doc:"wait for a release before the first start"`
 
@@ -38,6 +39,13 @@ type Submit struct {
 	Grace            *Duration `json:"grace,omitempty" doc:"from the stop signal to the kill; 30s by default"`
 	CheckpointSignal string    `json:"checkpoint_signal,omitempty" doc:"sent before the stop signal"`
 	CheckpointGrace  *Duration `json:"checkpoint_grace,omitempty" doc:"from the checkpoint signal to the stop signal"`
+
+	CheckpointInterval  *Duration `json:"checkpoint_interval,omitempty" doc:"the checkpoint signal is sent this often while the job runs"`
+	CheckpointIntervalS *float64  `json:"checkpoint_interval_seconds,omitempty" doc:"another name of checkpoint_interval"`
+	CheckpointDir       string    `json:"checkpoint_dir,omitempty" doc:"absolute path under which each attempt gets a folder of its own, best on storage that all nodes share"`
+	WarnSignal          string    `json:"warn_signal,omitempty" doc:"sent ahead of the time limit"`
+	WarnBefore          *Duration `json:"warn_before,omitempty" doc:"how far ahead of it; 1m by default"`
+	Attached            *Duration `json:"attached,omitempty" doc:"cancel the job once its client has not been heard for so long (POST /jobs/{job_id}/attach)"`
 
 	Tasks      *int64 `json:"array_size,omitempty" doc:"so many tasks, told apart by BERTH_ARRAY_INDEX"`
 	MaxRunning *int64 `json:"array_limit,omitempty" doc:"at most so many of them at once"`
@@ -55,6 +63,32 @@ type Submitted struct {
 // SetPriority is the body of PATCH /queue/{job_id}/priority.
 type SetPriority struct {
 	Priority *int64 `json:"priority" doc:"1 low, 2 normal, 3 high, 4 critical"`
+}
+
+// Extend is the body of POST /queue/{job_id}/extend: one of the two.
+type Extend struct {
+	TimeLimit *Duration `json:"time_limit,omitempty" doc:"the new limit, from the start of an attempt"`
+	By        *Duration `json:"by,omitempty" doc:"so much more than now"`
+}
+
+// SetMode is the body of PUT /nodes/{node_id}/mode and PUT /gpus/{uuid}/mode.
+type SetMode struct {
+	Mode   string `json:"mode" enum:"open,cordoned,draining" doc:"cordoned takes no new work; draining also stops what runs and sends it back"`
+	Reason string `json:"reason,omitempty" maxLength:"512"`
+}
+
+// ConfirmDead is the body of POST /nodes/{node_id}/confirm-dead.
+type ConfirmDead struct {
+	Epoch  *int64 `json:"epoch" doc:"the node's epoch as GET /nodes tells it: should it have come back since, nothing is done"`
+	Reason string `json:"reason,omitempty" maxLength:"512"`
+}
+
+// NodeDone is the answer to a change of a node or a GPU.
+type NodeDone struct {
+	Success bool     `json:"success"`
+	NodeID  string   `json:"node_id,omitempty"`
+	Message string   `json:"message"`
+	Jobs    []string `json:"affected_jobs" nullable:"false" doc:"tasks that run there"`
 }
 
 // Done is the answer to a change of a job.

@@ -1,0 +1,55 @@
+package leader_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/leader"
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func attached(long time.Duration) *command.Submit {
+	b := job()
+	b.Spec.Attached = long
+	return b
+}
+
+// A job is canceled once its client is silent for as long as it asked for, counted
+// from when this leader first saw the job; one whose client is heard goes on.
+func TestAbandonedJobs(t *testing.T) {
+	var beats *soft.Beats
+	lead(t, func(_ *fake, c *leader.Config) {
+		beats = soft.NewBeats(c.Clock.Boot)
+		c.Beats = beats
+	}, func(f *fake, _ *clock) {
+		time.Sleep(time.Hour) // what was before a job came is not its client's silence
+		f.user(t, job())
+		f.user(t, attached(time.Minute))
+		f.user(t, attached(time.Minute))
+		for range 10 {
+			time.Sleep(20 * time.Second)
+			beats.Hear(2)
+			synctest.Wait()
+		}
+		s := f.view()
+		for id, want := range map[model.JobID]model.TaskState{1: model.TaskQueued, 2: model.TaskQueued, 3: model.TaskCanceled} {
+			if task, _ := s.Tasks.Get(model.TaskKey{Job: id}); task.State != want {
+				t.Errorf("job %s is %s, want %s", id, task.State, want)
+			}
+		}
+		if n := f.count(command.KindCancel); n != 1 {
+			t.Errorf("%d cancels were proposed", n)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if task, _ := f.view().Tasks.Get(model.TaskKey{Job: 2}); task.State != model.TaskCanceled {
+			t.Errorf("job 2 is %s though its client is silent", task.State)
+		}
+		if beats.Last(2) != 0 {
+			t.Error("the client of a job that has ended is remembered")
+		}
+	})
+}

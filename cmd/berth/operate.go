@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// newMode is a command that opens, cordons or drains nodes or single GPUs.
+func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
+	c := &connection{}
+	var reason string
+	cmd := &cobra.Command{
+		Use:   name + " NODE[:GPU]...",
+		Short: short,
+		Long:  short + ".\n\nNODE:GPU is one GPU of a node, by the number that berth nodes --gpus shows, or by its UUID.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("%s takes nodes, or GPUs as NODE:GPU; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			api, err := c.dial()
+			if err != nil {
+				return err
+			}
+			for _, what := range args {
+				done, err := setMode(cmd.Context(), api, what, &wire.SetMode{Mode: mode.String(), Reason: reason})
+				if err != nil {
+					return fmt.Errorf("%s: %w", what, err)
+				}
+				if err := tellMode(cmd.OutOrStdout(), what, done); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.bind(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that berth nodes shows")
+	return cmd
+}
+
+func newDrain() *cobra.Command {
+	return newMode("drain", model.ModeDraining, "Take nodes or GPUs out of service: what runs there is stopped and goes back to the queue")
+}
+
+func newCordon() *cobra.Command {
+	return newMode("cordon", model.ModeCordoned, "Give nodes or GPUs no new work: what runs there goes on")
+}
+
+func newUndrain() *cobra.Command {
+	return newMode("undrain", model.ModeOpen, "Give drained or cordoned nodes or GPUs work again")
+}
+
+func setMode(ctx context.Context, api *client.Client, what string, body *wire.SetMode) (*wire.NodeDone, error) {
+	node, gpu, one := strings.Cut(what, ":")
+	if !one {
+		return api.SetNodeMode(ctx, node, body)
+	}
+	list, err := api.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uuid, err := findGPU(list, node, gpu)
+	if err != nil {
+		return nil, err
+	}
+	return api.SetGPUMode(ctx, uuid, body)
+}
+
+// findGPU is the UUID of a node's GPU, which is named by number or UUID.
+func findGPU(list *wire.Nodes, node, gpu string) (string, error) {
+	for i := range list.Nodes {
+		if list.Nodes[i].ID != node {
+			continue
+		}
+		for _, g := range list.Nodes[i].GPUs {
+			if g.UUID == gpu || strconv.FormatInt(g.Index, 10) == gpu {
+				return g.UUID, nil
+			}
+		}
+		return "", notFound("node %s has no GPU %s; see berth nodes --gpus", node, gpu)
+	}
+	return "", notFound("there is no node %s; see berth nodes", node)
+}
+
+func tellMode(w io.Writer, what string, done *wire.NodeDone) error {
+	text := done.Message
+	if n := len(done.Jobs); n > 0 {
+		text += fmt.Sprintf(" (%d there now: %s)", n, strings.Join(done.Jobs, ", "))
+	}
+	_, err := fmt.Fprintf(w, "%s: %s\n", what, text)
+	return err
+}
+
+// newNode gathers what an operator says of a node, and rarely.
+func newNode() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "Confirm that a silent node is dead, or forget one",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConfirmDead(), newRetire())
+	return cmd
+}
+
+const confirmLong = `Say that a node that is silent is dead, with every process on it.
+
+Only a person can know that: look at the machine, or switch it off first. Jobs that
+wait for the node (on_lost hold) are then started again elsewhere. If the node lives
+after all, two attempts of a job may run at the same time.`
+
+func newConfirmDead() *cobra.Command {
+	c := &connection{}
+	var reason string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "confirm-dead NODE",
+		Short: "Say that a silent node is dead, with every process on it",
+		Long:  confirmLong,
+		Args:  oneNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes {
+				return usage("this cannot be taken back; look at the machine first, then say it again with --yes")
+			}
+			api, err := c.dial()
+			if err != nil {
+				return err
+			}
+			list, err := api.Nodes(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for i := range list.Nodes {
+				if n := &list.Nodes[i]; n.ID == args[0] {
+					done, err := api.ConfirmDead(cmd.Context(), n.ID, &wire.ConfirmDead{Epoch: &n.Epoch, Reason: reason})
+					if err != nil {
+						return fmt.Errorf("node %s: %w", n.ID, err)
+					}
+					return tellMode(cmd.OutOrStdout(), n.ID, done)
+				}
+			}
+			return notFound("there is no node %s; see berth nodes", args[0])
+		},
+	}
+	c.bind(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the record")
+	cmd.Flags().BoolVar(&yes, "yes", false, "yes, it is dead")
+	return cmd
+}
+
+func newRetire() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:   "retire NODE",
+		Short: "Forget a node that is empty or dead",
+		Args:  oneNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, err := c.dial()
+			if err != nil {
+				return err
+			}
+			done, err := api.RetireNode(cmd.Context(), args[0])
+			if err != nil {
+				return fmt.Errorf("node %s: %w", args[0], err)
+			}
+			return tellMode(cmd.OutOrStdout(), args[0], done)
+		},
+	}
+	c.bind(cmd)
+	return cmd
+}
+
+// oneNode wants one node's id.
+func oneNode(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("%s takes the id of one node; see berth nodes", cmd.CommandPath())
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const runLong = `Submit a job, show its output as it comes, and exit with its exit code.
+
+  berth run -g 1 -- nvidia-smi
+  berth run -g 4 -t 30m -- python evaluate.py
+
+Ctrl-C cancels the job, and its last output is still shown; a second Ctrl-C leaves at
+once. If this program is killed or its machine is cut off, the cluster cancels the
+job once it has not heard from it for the time of --linger.`
+
+// interrupted is the exit code of a program that Ctrl-C has ended, as shells have it.
+const interrupted exitError = 130
+
+func newRun() *cobra.Command {
+	s := &submission{}
+	var linger string
+	cmd := &cobra.Command{
+		Use:   "run [flags] SCRIPT [ARGS...] | -- COMMAND [ARGS...]",
+		Short: "Submit a job, show its output, and exit with its exit code",
+		Long:  runLong,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request, err := s.request(cmd, args)
+			if err != nil {
+				return err
+			}
+			if request.Attached, err = timeFlag("--linger", linger); err != nil {
+				return err
+			}
+			api, err := s.dial()
+			if err != nil {
+				return err
+			}
+			return runAttached(cmd, api, request)
+		},
+	}
+	s.bind(cmd)
+	s.bindJob(cmd)
+	cmd.Flags().StringVar(&linger, "linger", "1m", "how long the job outlives this program, as a `time`")
+	return cmd
+}
+
+// runAttached runs a job whose life hangs on this program's.
+func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
+	answer, err := api.Submit(cmd.Context(), request, "")
+	if err != nil {
+		return err
+	}
+	id, say := answer.JobID, cmd.ErrOrStderr()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	defer cancel()
+	waits := time.AfterFunc(waitQuietly, func() { sayWhy(ctx, api, id, say) })
+	defer waits.Stop()
+	go keepAttached(ctx, api, id, time.Duration(*request.Attached)/4)
+	stop := context.AfterFunc(cmd.Context(), func() { cancelOnInterrupt(ctx, api, id, say) })
+	defer stop()
+	if err := followJob(ctx, api, id, bothStreams(cmd)); err != nil {
+		return err
+	}
+	job, err := awaitEnd(ctx, api, id)
+	switch {
+	case err != nil:
+		return err
+	case cmd.Context().Err() != nil:
+		return interrupted
+	}
+	return endOf(job)
+}
+
+// waitQuietly is how long a job may wait before its user is told why.
+const waitQuietly = 2 * time.Second
+
+// sayWhy says why a job waits, if it does.
+func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
+	d, _, err := api.Job(ctx, id, client.JobQuery{})
+	if err == nil && d.Explanation != nil {
+		fmt.Fprintf(say, "Job %s at position %d. %s\n", id, d.Explanation.Position, table.Clean(d.Explanation.Summary))
+	}
+}
+
+// keepAttached tells the cluster again and again that this program lives.
+func keepAttached(ctx context.Context, api *client.Client, id string, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		// What fails is said again at the next tick; a job that has ended needs no more.
+		_, _ = api.Attach(ctx, id)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func cancelOnInterrupt(ctx context.Context, api *client.Client, id string, say io.Writer) {
+	fmt.Fprintf(say, "Canceling job %s; Ctrl-C again leaves at once\n", id)
+	if _, err := api.Cancel(ctx, id, client.AllTasks, "interrupted by its user"); err != nil {
+		fmt.Fprintf(say, "berth: job %s: %s\n", id, oneLine(err))
+	}
+}

@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// A job is held, released, started, extended and sent back by the API's verbs, and
+// each says what came of it.
+func TestControl(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	s.submit(`{"command":"x","user":"ann","time_limit":"1h"}`).into(&wire.Submitted{})
+	var done wire.Done
+	s.do(http.MethodPost, "/queue/1/hold?note=later", "").into(&done)
+	if task := s.task(1); done.Message != "held" || !task.Held {
+		t.Errorf("held: %+v, %+v", done, task)
+	}
+	s.do(http.MethodPost, "/queue/1/release", "").into(&done)
+	if task := s.task(1); done.State != "queued" || task.Held {
+		t.Errorf("released: %+v, %+v", done, task)
+	}
+	s.do(http.MethodPost, "/queue/1/requeue", "").problem(http.StatusConflict, "not_live")
+	s.with(func(c *statetest.Cluster) { c.Start(c.Place(1)) })
+	s.do(http.MethodPost, "/queue/1/hold", "").problem(http.StatusConflict, "not_queued")
+
+	for _, v := range []struct {
+		body string
+		want time.Duration
+	}{{`{"by":"30m"}`, 90 * time.Minute}, {`{"time_limit":7200}`, 2 * time.Hour}} {
+		s.do(http.MethodPost, "/queue/1/extend", v.body).into(&done)
+		if st := s.State(); st.Desired("n1").Ranks[0].Frozen.TimeLimit != v.want {
+			t.Errorf("after %s the node is told %s", v.body, st.Desired("n1").Ranks[0].Frozen.TimeLimit)
+		}
+	}
+	s.do(http.MethodPost, "/queue/1/extend", `{"time_limit":60}`).problem(http.StatusConflict, "conflict")
+	s.do(http.MethodPost, "/queue/1/extend", `{}`).about("time_limit")
+	s.do(http.MethodPost, "/queue/1/extend", `{"time_limit":60,"by":1}`).about("time_limit")
+	s.do(http.MethodPost, "/queue/9/extend", `{"by":1}`).problem(http.StatusNotFound, wire.CodeNotFound)
+
+	s.do(http.MethodPost, "/queue/1/requeue?note=again", "").into(&done)
+	if a := s.attempt(1); a.Stop != model.ReasonRequeue || a.StopNote != "again" || done.Message != "its processes are being stopped" {
+		t.Errorf("requeued: %+v, %+v", done, a)
+	}
+	s.submit(`{"command":"y"}`).into(&wire.Submitted{})
+	s.do(http.MethodPost, "/queue/2/extend", `{"by":60}`).problem(http.StatusConflict, "conflict")
+	for _, bad := range []string{"/queue/x/hold", "/queue/77/hold"} {
+		s.do(http.MethodPost, bad, "").problem(http.StatusNotFound, wire.CodeNotFound)
+	}
+}
+
+func (s *site) task(id model.JobID) model.Task {
+	st := s.State()
+	task, _ := st.Tasks.Get(model.TaskKey{Job: id})
+	return task
+}
+
+func (s *site) attempt(id model.JobID) model.Attempt {
+	st := s.State()
+	task := s.task(id)
+	a, _ := st.Attempts.Get(task.Newest())
+	return a
+}
+
+// The client of an attached job is heard; other jobs have none.
+func TestAttach(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command":"x","attached":"1m"}`).into(&wire.Submitted{})
+	s.submit(`{"command":"x"}`).into(&wire.Submitted{})
+	s.do(http.MethodPost, "/jobs/1/attach", "").into(&wire.Done{})
+	s.do(http.MethodPost, "/jobs/2/attach", "").problem(http.StatusConflict, "conflict")
+	s.do(http.MethodPost, "/jobs/3/attach", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	if !slices.Equal(s.heard, []model.JobID{1}) {
+		t.Errorf("heard of %v", s.heard)
+	}
+}
+
+// An operator takes nodes and GPUs out of service and back, and confirms a death.
+func TestOperate(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	s.submit(`{"command":"x","on_lost":"hold"}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) { c.Start(c.Place(1)) })
+	var done wire.NodeDone
+	s.do(http.MethodPut, "/gpus/n1-1/mode", `{"mode":"cordoned","reason":"fan"}`).into(&done)
+	if done.NodeID != "n1" || len(done.Jobs) != 0 {
+		t.Errorf("cordoned %+v", done)
+	}
+	var nodes wire.Nodes
+	s.do(http.MethodGet, "/nodes", "").into(&nodes)
+	if g := nodes.Nodes[0].GPUs[1]; g.Mode != "cordoned" || g.ModeReason != "fan" || g.State != "cordoned" || nodes.Nodes[0].Epoch != 1 {
+		t.Errorf("the node is %+v", nodes.Nodes[0])
+	}
+	s.do(http.MethodPut, "/nodes/n1/mode", `{"mode":"draining"}`).into(&done)
+	if a := s.attempt(1); a.Stop != model.ReasonDrain || !slices.Equal(done.Jobs, []string{"1"}) {
+		t.Errorf("drained %+v, %+v", done, a)
+	}
+	s.do(http.MethodPut, "/nodes/n1/mode", `{"mode":"gone"}`).about("mode")
+	s.do(http.MethodPut, "/nodes/n7/mode", `{"mode":"open"}`).problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodPut, "/gpus/x/mode", `{"mode":"open"}`).problem(http.StatusNotFound, wire.CodeNotFound)
+
+	s.do(http.MethodPost, "/nodes/n1/confirm-dead", `{"reason":"burnt"}`).about("epoch")
+	s.do(http.MethodPost, "/nodes/n1/confirm-dead", `{"epoch":1}`).problem(http.StatusConflict, "conflict")
+	s.with(func(c *statetest.Cluster) { c.Do(&command.Suspect{Node: "n1", Epoch: 1}) })
+	s.do(http.MethodPost, "/nodes/n1/confirm-dead", `{"epoch":1,"reason":"burnt"}`).into(&done)
+	if task := s.task(1); task.State != model.TaskQueued || s.attempt(1).State != model.TaskCanceled || !slices.Equal(done.Jobs, []string{"1"}) {
+		t.Errorf("confirmed dead %+v: %+v", done, task)
+	}
+	s.do(http.MethodDelete, "/nodes/n1", "").into(&done)
+	if st := s.State(); st.Nodes.Len() != 0 {
+		t.Errorf("%d nodes are left", st.Nodes.Len())
+	}
+}
+
+// What a job loses with an attempt, and which GPUs it had, stays to be seen.
+func TestWhatAnAttemptLeaves(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	s.submit(`{"command":"x","gpu_count":2,"user":"ann"}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) {
+		a := c.Place(1)
+		c.Start(a)
+		c.Report(model.Progress{Rank: a.Rank(0), Phase: model.RankExited, Exit: model.Exit{Code: 1, Ran: time.Hour, Saved: 45 * time.Minute}})
+	})
+	var d wire.Detail
+	s.do(http.MethodGet, "/jobs/1", "").into(&d)
+	r := d.History[0].Ranks[0]
+	if d.LostGPUHours != 0.5 || d.History[0].LostGPUHours != 0.5 || r.SavedAt != 2700 || len(r.GPUs) != 2 || r.GPUs[1].UUID != "n1-1" {
+		t.Errorf("the job is %+v", d)
+	}
+}

@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// operations are an operator's, on nodes and GPUs.
+type operations struct{ *API }
+
+// nodeInput is what changes of a node are given.
+type nodeInput struct {
+	Key     string `header:"Idempotency-Key"`
+	Node    string `path:"node_id"`
+	RawBody []byte
+}
+
+// nodeOnlyInput is what changes of a node without parameters are given.
+type nodeOnlyInput struct {
+	Key  string `header:"Idempotency-Key"`
+	Node string `path:"node_id"`
+}
+
+// gpuInput is what changes of a GPU are given.
+type gpuInput struct {
+	Key     string `header:"Idempotency-Key"`
+	GPU     string `path:"uuid"`
+	RawBody []byte
+}
+
+func (a operations) route(doc huma.API) {
+	mode := newStrict[wire.SetMode]()
+	handleBody[wire.SetMode](a.API, doc, op("set-node-mode", http.MethodPut, "/nodes/{node_id}/mode", "Open, cordon or drain a node"),
+		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
+			body, err := mode.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.setNodeMode(ctx, in, body)
+		})
+	handleBody[wire.SetMode](a.API, doc, op("set-gpu-mode", http.MethodPut, "/gpus/{uuid}/mode", "Open, cordon or drain one GPU"),
+		func(ctx context.Context, in *gpuInput) (*answer[wire.NodeDone], error) {
+			body, err := mode.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.setGPUMode(ctx, in, body)
+		})
+	dead := newStrict[wire.ConfirmDead]()
+	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that a silent node is dead, with all its processes")
+	o.Description = "This is an operator's word for what no machine can tell: jobs that ran there, also those that wait " +
+		"for it (on_lost hold), are started again elsewhere or fail. If the node lives after all, two attempts of a job may run."
+	handleBody[wire.ConfirmDead](a.API, doc, o, func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
+		body, err := dead.decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return a.confirmDead(ctx, in, body)
+	})
+	handle(a.API, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Forget a node that is empty or dead"),
+		func(ctx context.Context, in *nodeOnlyInput) (*answer[wire.NodeDone], error) {
+			_, index, err := a.propose(ctx, operator, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
+			if err != nil {
+				return nil, err
+			}
+			out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "retired", Jobs: []string{}}
+			return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+		})
+}
+
+// modeOf reads a mode's name.
+func modeOf(text string) (model.NodeMode, error) {
+	for m := model.ModeOpen; m <= model.ModeDraining; m++ {
+		if text == m.String() {
+			return m, nil
+		}
+	}
+	return 0, invalid("mode", "must be open, cordoned or draining")
+}
+
+func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.SetMode) (*answer[wire.NodeDone], error) {
+	mode, err := modeOf(body.Mode)
+	if err != nil {
+		return nil, err
+	}
+	id := model.NodeID(in.Node)
+	_, index, err := a.propose(ctx, operator, in.Key, &command.SetNodeMode{Node: id, Mode: mode, Note: body.Reason})
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: told(mode), Jobs: []string{}}
+	for k := range s.NodeRanks.From(state.NodeRankKey{Node: id}) {
+		if k.Node != id {
+			break
+		}
+		out.Jobs = append(out.Jobs, k.Rank.Attempt().TaskKey().String())
+	}
+	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+}
+
+func told(mode model.NodeMode) string {
+	switch mode {
+	case model.ModeCordoned:
+		return "takes no new work; what runs there goes on"
+	case model.ModeDraining:
+		return "takes no new work; what runs there is stopped and goes back to the queue"
+	case model.ModeOpen:
+	}
+	return "takes work"
+}
+
+func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.SetMode) (*answer[wire.NodeDone], error) {
+	mode, err := modeOf(body.Mode)
+	if err != nil {
+		return nil, err
+	}
+	id := model.GPUID(strings.TrimSpace(in.GPU))
+	_, index, err := a.propose(ctx, operator, in.Key, &command.SetGPUMode{GPU: id, Mode: mode, Note: body.Reason})
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	g, _ := s.GPUs.Get(id)
+	out := &wire.NodeDone{Success: true, NodeID: string(g.Node), Message: told(mode), Jobs: []string{}}
+	if slot, _ := s.Slots.Get(model.SlotKey{GPU: id}); slot.Owner == model.OwnerAttempt {
+		out.Jobs = append(out.Jobs, slot.Rank.Attempt().TaskKey().String())
+	}
+	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+}
+
+func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.ConfirmDead) (*answer[wire.NodeDone], error) {
+	if body.Epoch == nil || *body.Epoch < 1 {
+		return nil, invalid("epoch", "must be given, as GET /nodes tells it")
+	}
+	before := a.peer.Reader.State()
+	id := model.NodeID(in.Node)
+	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "confirmed dead", Jobs: []string{}}
+	for k := range before.NodeRanks.From(state.NodeRankKey{Node: id}) {
+		if k.Node != id {
+			break
+		}
+		out.Jobs = append(out.Jobs, k.Rank.Attempt().TaskKey().String())
+	}
+	_, index, err := a.propose(ctx, operator, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+}
