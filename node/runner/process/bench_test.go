@@ -75,6 +75,8 @@ func BenchmarkMemory(b *testing.B) {
 	for range b.N {
 		k := bench.rank("echo out; exec sleep 600", plain).start()
 		s := k.phase(model.RankRunning)
+		since := time.Now()
+		waitFor(b, "a settled supervisor", func() bool { return time.Since(since) > 2*settleAfter })
 		total, anonymous := resident(b, s.PID)
 		all, own = all+total, own+anonymous
 		k.order(runner.Orders{Run: true, Kill: true})

@@ -30,8 +30,12 @@ func (s *supervisor) watch() model.Exit {
 	}
 	timer := time.NewTimer(watchEvery)
 	defer timer.Stop()
+	settled := time.After(settleAfter)
 	for {
 		select {
+		case <-settled:
+			trim()
+			continue
 		case r := <-s.family.ends:
 			if r.pid == s.status.Session {
 				return r.exit

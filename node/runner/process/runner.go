@@ -130,8 +130,7 @@ func (r *Runner) pass(e runner.Event) {
 
 // Start has a supervisor take the rank of a folder: one that waits for another, or
 // a new one. A supervisor has nothing of this process but a few variables: neither
-// its terminal nor its output. It runs on one processor and collects no garbage
-// until it has 64 MiB.
+// its terminal nor its output. It runs on one processor.
 func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
 	for w := r.takeIdle(f.Name(), rec.Nonce); w != nil; w = r.takeIdle(f.Name(), rec.Nonce) {
 		if w.link.give(f.Path()) == nil {
@@ -165,7 +164,7 @@ func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
 }
 
 func (r *Runner) spawn(path string, in *os.File) (*os.Process, error) {
-	env := []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=64MiB"}
+	env := []string{"GOMAXPROCS=1"}
 	for _, name := range kept() {
 		if v, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+v)

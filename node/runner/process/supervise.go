@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	watchEvery = 200 * time.Millisecond // how often a supervisor looks at its rank and its clocks
-	drainLimit = 5 * time.Second        // for output that somebody outside the rank still holds
+	watchEvery  = 200 * time.Millisecond // how often a supervisor looks at its rank and its clocks
+	drainLimit  = 5 * time.Second        // for output that somebody outside the rank still holds
+	settleAfter = time.Second            // when a job seems to be one that stays
 )
 
 // wakeSignal has a supervisor look at its orders. Before one is ready for it, and

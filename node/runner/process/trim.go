@@ -1,0 +1,59 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// trim lets go of those pages of the program that only its start needed: there is a
+// supervisor for each rank, and most of the program is not for them. Nothing is lost,
+// since the pages are read-only and the file's: what is touched again comes back.
+func trim() {
+	exe, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return
+	}
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		return
+	}
+	for _, m := range clean(maps, exe) {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.from, m.to-m.from, unix.MADV_DONTNEED) // if it fails the pages stay
+	}
+}
+
+// mapping is a part of the address space.
+type mapping struct{ from, to uintptr }
+
+// clean lists the read-only mappings of a file that hold nothing but the file's own
+// pages, from a process's smaps: a header a mapping, and its counts below.
+func clean(smaps []byte, path string) (out []mapping) {
+	var m mapping
+	candidate := false
+	for line := range bytes.Lines(smaps) {
+		f := strings.Fields(string(line))
+		if len(f) == 0 {
+			continue
+		}
+		if name, count := strings.CutSuffix(f[0], ":"); count {
+			if candidate && name == "Anonymous" && len(f) > 1 && f[1] == "0" {
+				out = append(out, m)
+			}
+			continue
+		}
+		m, candidate = parseMapping(f[0])
+		candidate = candidate && len(f) == 6 && f[5] == path && f[1][0] == 'r' && f[1][1] == '-'
+	}
+	return out
+}
+
+func parseMapping(text string) (m mapping, ok bool) {
+	low, high, _ := strings.Cut(text, "-")
+	from, errFrom := strconv.ParseUint(low, 16, 64)
+	to, errTo := strconv.ParseUint(high, 16, 64)
+	return mapping{uintptr(from), uintptr(to)}, errFrom == nil && errTo == nil && from < to
+}
