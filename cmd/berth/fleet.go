@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +61,12 @@ func showGPUs(w io.Writer, n *wire.Nodes) error {
 				util, mem = fmt.Sprintf("%.0f%%", g.UtilizationPercent), fmt.Sprintf("%.1f/%.0f", g.MemoryUsedGB, g.MemoryGB)
 				temp, power = fmt.Sprintf("%.0f°C", g.TemperatureCelsius), fmt.Sprintf("%.0f W", g.PowerWatts)
 			}
-			t.Add(n.Nodes[i].ID, strconv.FormatInt(g.Index, 10), g.Type, util, mem, temp, power, g.State, g.AllocatedTo, g.User, g.Health)
+			state := g.State
+			if g.Mode != "" && g.Mode != state {
+				state += ", " + g.Mode
+			}
+			t.Add(n.Nodes[i].ID, strconv.FormatInt(g.Index, 10), g.Type, util, mem, temp, power, state, g.AllocatedTo, g.User,
+				strings.Join(slices.DeleteFunc([]string{g.Health, g.Reason}, func(s string) bool { return s == "" }), ": "))
 		}
 	}
 	_, err := t.WriteTo(w)

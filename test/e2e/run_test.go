@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// runAJob: the program's end is the job's, and the job's end follows the program's.
+func runAJob(t *testing.T, c *cluster) {
+	s := c.berth("run", "-g", "1", "--", "sh", "-c", `echo "gpus $CUDA_VISIBLE_DEVICES"; echo oops >&2; exit 7`)
+	if s.code != 7 || s.out != "gpus 0\n" || s.err != "oops\n" {
+		t.Errorf("exit code %d, said %q and %q", s.code, s.out, s.err)
+	}
+	for name, v := range map[string]struct {
+		signal syscall.Signal
+		code   int
+	}{"Ctrl-C": {syscall.SIGINT, 130}, "a client that dies": {syscall.SIGKILL, -1}} {
+		cmd := exec.Command(program(), "run", "-J", strings.Fields(name)[0], "--linger", "5s", "--", "sleep", "600") //nolint:gosec // the program under test
+		cmd.Env = append(os.Environ(), "BERTH_ADDRESS="+c.http)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		id := c.named(strings.Fields(name)[0])
+		c.running(id)
+		if err := cmd.Process.Signal(v.signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != v.code {
+			t.Errorf("%s: exit code %d, want %d; said %s", name, got, v.code, errs.String())
+		}
+		if d := c.ended(id); d.State != "canceled" {
+			t.Errorf("%s: the job is %s", name, d.State)
+		}
+	}
+}
+
+// named is the id of the job of a name that has not ended.
+func (c *cluster) named(name string) (id string) {
+	c.t.Helper()
+	c.until("there is a job "+name, func() bool {
+		var q wire.Queue
+		if err := json.Unmarshal([]byte(c.ok("queue", "-o", "json")), &q); err != nil {
+			c.t.Fatal(err)
+		}
+		for _, j := range append(q.Running, q.Queued...) {
+			if j.Name == name {
+				id = j.ID
+			}
+		}
+		return id != ""
+	})
+	return id
+}
+
+// controlJobs holds, releases, extends and requeues.
+func controlJobs(t *testing.T, c *cluster) {
+	id := strings.TrimSpace(c.ok("submit", "--parsable", "--hold", "-t", "1h", "-g", "1", "--", "sleep", "600"))
+	has(t, c.ok("explain", id), "held", "release")
+	has(t, c.ok("release", id), "Job "+id+": released")
+	c.running(id)
+	has(t, c.ok("extend", id, "--by", "30m"), "may run 1h30m")
+	has(t, c.ok("requeue", id, "--reason", "again"), "being stopped")
+	c.until("job "+id+" runs again", func() bool { return c.job(id).Attempts == 2 })
+	has(t, c.ok("show", id), "extended", "requeued", "again", "released")
+	has(t, c.ok("cancel", id), "Job "+id)
+}
+
+// drainAGPU takes one GPU out of service, which leaves the others to jobs.
+func drainAGPU(t *testing.T, c *cluster) {
+	id := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "2", "--", "sleep", "600"))
+	c.running(id)
+	has(t, c.ok("drain", "node1:0", "--reason", "fan"), "node1:0: takes no new work", id)
+	has(t, c.ok("nodes", "--gpus"), "draining")
+	has(t, c.ok("run", "-g", "1", "--", "sh", "-c", "echo on $CUDA_VISIBLE_DEVICES"), "on 1")
+	has(t, c.ok("undrain", "node1:0"), "takes work")
+	c.running(id)
+	c.ok("cancel", id)
+	c.ended(id)
+}
