@@ -36,6 +36,7 @@ type process struct {
 	deaf    int    // sendings without an answer
 	lineage string // changes with the data folder
 	forgot  bool   // the rank's folder is gone: nobody extends its lease
+	answers []fence.Answer
 }
 
 // supervisor is what holds the rank to its lease.
@@ -95,6 +96,8 @@ func (a *agent) ticks() {
 		}
 		a.check()
 		a.send()
+		a.inquire()
+		a.after(renewal/2, a.inquire)
 		a.after(renewal+a.upTo(50*time.Millisecond), a.ticks)
 	})
 }
@@ -109,7 +112,10 @@ func (a *agent) check() {
 
 // freeze freezes the rank, or freezes it again: what was sent between two
 // standstills proves nothing after the second.
-func (a *agent) freeze() { a.frozen, a.frozenAt = true, a.boot() }
+func (a *agent) freeze() {
+	a.frozen, a.frozenAt = true, a.boot()
+	a.answers = nil // they were timed by a clock that stood still
+}
 
 func (a *agent) send() {
 	if a.deaf++; a.deaf > 2 {
@@ -247,7 +253,7 @@ func (a *agent) restart(long time.Duration, empty bool) {
 			return
 		}
 		a.stopped = false
-		a.lease, a.sets = fence.Restore(a.mark, "boot"), fence.Sets{}
+		a.lease, a.sets, a.answers = fence.Restore(a.mark, "boot"), fence.Sets{}, nil
 		a.checked = fence.Reading{Boot: a.boot(), Real: model.Time(a.now)}
 		a.ticks()
 		a.resume()

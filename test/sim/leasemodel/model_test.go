@@ -98,7 +98,8 @@ func newBases(m mutant) bases {
 }
 
 func newWorld(seed uint64, m mutant, from bases) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), mutant: m, lease: 30 * time.Second}
+	w := &world{course: course{rng: rand.New(rand.NewPCG(seed, 1))}, mutant: m, lease: 30 * time.Second}
+	w.away = m.away() || m == production && seed%2 == 0
 	switch w.rng.IntN(8) {
 	case 0:
 		w.lease = time.Hour
@@ -108,7 +109,8 @@ func newWorld(seed uint64, m mutant, from bases) *world {
 	w.log.state = from[w.lease]
 	for i := range 3 {
 		w.peers = append(w.peers, &peer{
-			world: w, id: i, clock: w.newClock(), sight: sight{view: w.log.state}, book: liveness.New(liveness.Config{}),
+			world: w, id: i, clock: w.newClock(), sight: sight{view: w.log.state},
+			book: liveness.New(liveness.Config{Anew: w.away && m != countsKept}),
 		})
 	}
 	a, _ := w.log.state.Attempts.Get(rankKey.Attempt())
@@ -123,6 +125,9 @@ func newWorld(seed uint64, m mutant, from bases) *world {
 	w.skies()
 	w.elections()
 	w.stalls()
+	if w.away {
+		w.partings()
+	}
 	w.agent.ticks()
 	w.agent.troubles()
 	return w
@@ -144,7 +149,7 @@ func (w *world) newClock() clock {
 
 // tally is what came of many schedules.
 type tally struct {
-	played, lost, overlaps atomic.Int64
+	played, lost, overlaps, extended atomic.Int64
 
 	mu   sync.Mutex
 	seed uint64 // of the first overlap found
@@ -179,6 +184,9 @@ func (t *tally) add(seed uint64, w *world) {
 	if w.lost {
 		t.lost.Add(1)
 	}
+	if w.extends > 0 {
+		t.extended.Add(1)
+	}
 	if w.overlap {
 		t.overlaps.Add(1)
 		t.mu.Lock()
@@ -192,18 +200,22 @@ func (t *tally) add(seed uint64, w *world) {
 func TestALostRankRunsNoMore(t *testing.T) {
 	if *oneSeed > 0 {
 		w := newWorld(*oneSeed, production, newBases(production))
+		w.told = true
 		w.play()
 		t.Logf("T %s, given up %t, overlap %t\n%s", w.lease, w.lost, w.overlap, strings.Join(w.trace, "\n"))
 		return
 	}
 	got := playAll(production, *schedules, false)
-	t.Logf("%d schedules, %d ranks given up, %d of them while they may have run", got.played.Load(), got.lost.Load(),
-		got.overlaps.Load())
+	t.Logf("%d schedules, half of them with the away rule, which let %d ranks go on; %d ranks given up, %d of them while they may have run",
+		got.played.Load(), got.extended.Load(), got.lost.Load(), got.overlaps.Load())
 	if got.overlaps.Load() > 0 {
 		t.Errorf("a rank was given up while it ran: play it with -lease.seed=%d", got.seed)
 	}
 	if got.lost.Load() < got.played.Load()/4 {
 		t.Errorf("only %d ranks were given up: the schedules no longer show anything", got.lost.Load())
+	}
+	if got.extended.Load() < got.played.Load()/10 {
+		t.Errorf("only %d ranks went on by the away rule: the schedules no longer show anything of it", got.extended.Load())
 	}
 }
 
@@ -215,7 +227,7 @@ func TestMutantsAreCaught(t *testing.T) {
 	if *oneSeed > 0 {
 		t.Skip("one schedule of the production form is being played")
 	}
-	for _, m := range []mutant{fromAnswer, noSeqCheck, timersKept, memoryGrants, noMargin} {
+	for _, m := range []mutant{fromAnswer, noSeqCheck, timersKept, memoryGrants, noMargin, awayInTurn, awayTooSoon, countsKept} {
 		t.Run(string(m), func(t *testing.T) {
 			got := playAll(m, enoughForMutants, true)
 			if got.overlaps.Load() == 0 {

@@ -19,6 +19,9 @@ type peer struct {
 	still  bool // it stands still
 	buffer []func()
 
+	hears bool          // a leader, or it is the one
+	deaf  time.Duration // since when it does not
+
 	reigning
 	sight
 }
@@ -64,9 +67,9 @@ func (p *peer) elected() {
 			if p.leader != p || p.reign != reign {
 				return
 			}
+			p.book.Elected(p.read())
 			p.view, p.ready = p.log.state, true
 			p.sees(p.view)()
-			p.book.Elected(p.read())
 			if p.mutant == timersKept {
 				p.book.Elected(p.sawAt)
 				p.book.Observe(p.sawAt, &p.view)
@@ -93,16 +96,21 @@ func (p *peer) stand(lasting time.Duration) {
 	}
 	p.note("peer %d stands still for %s", p.id, lasting)
 	p.still = true
+	p.listen()
 	p.after(lasting, func() {
 		p.still = false
-		if lasting > 2250*time.Millisecond {
+		if lasting > unnoticed {
 			p.book.Stalled(p.read())
+		}
+		if p.oneIn(2) {
+			p.listen() // what the other peers have said is read first
 		}
 		waiting := p.buffer
 		p.buffer = nil
 		for _, do := range waiting {
 			do()
 		}
+		p.listen()
 		p.decide()
 	})
 }
@@ -152,6 +160,7 @@ func (p *peer) decide() {
 func (p *peer) handle(b command.Body, answer func(command.Result, *state.State), passed bool) {
 	p.awake(func() {
 		switch {
+		case p.leader == nil || p.net.aside:
 		case !p.believes && !passed:
 			to := p.leader
 			p.after(p.upTo(5*time.Millisecond), func() { to.handle(b, answer, true) })

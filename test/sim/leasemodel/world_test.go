@@ -21,6 +21,9 @@ const (
 	timersKept   mutant = "timers kept over elections"
 	memoryGrants mutant = "memory grants"
 	noMargin     mutant = "no drift margin"
+	awayInTurn   mutant = "away by peers asked in turn"
+	awayTooSoon  mutant = "away after a short silence"
+	countsKept   mutant = "counts of earlier leaders with the away rule"
 )
 
 const node model.NodeID = "n1"
@@ -64,32 +67,41 @@ type entry struct {
 	by      *peer
 	bodies  []command.Body
 	done    func([]command.Result, bool)
+	due     bool // to be committed as soon as the leader has a majority
 	settled bool // committed or dropped
 }
 
 // world is one schedule being played.
 type world struct {
-	rng    *rand.Rand
+	course
 	mutant mutant
 	lease  time.Duration // the attempt's T
-
-	now    time.Duration // true time
-	count  int
-	events events
+	away   bool          // jobs go on while the whole control plane is away
 
 	log    logbook
 	peers  []*peer
-	leader *peer
+	leader *peer // nil: nobody leads
+	wires  wires
 	agent  *agent
 	net    weather
 
 	outcome
 }
 
+// course is the order of what happens.
+type course struct {
+	rng    *rand.Rand
+	now    time.Duration // true time
+	count  int
+	events events
+}
+
 // outcome is what has come of a schedule so far.
 type outcome struct {
 	lost    bool // the rank has been given up
 	overlap bool // and its processes still ran
+	extends int  // how often the rank could go on for want of any leader
+	told    bool // the schedule is to be told, line by line
 	trace   []string
 }
 
@@ -105,30 +117,35 @@ type logbook struct {
 type weather struct {
 	there, back bool          // messages arrive
 	slow        time.Duration // how long they may take
+	aside       bool          // but nothing that is for the leader does
+	until       time.Duration // the weather does not change before
 }
 
 func (w *world) note(format string, args ...any) {
+	if !w.told {
+		return
+	}
 	w.trace = append(w.trace, fmt.Sprintf("%12s %s", w.now.Round(time.Millisecond), fmt.Sprintf(format, args...)))
 }
 
-func (w *world) after(d time.Duration, do func()) {
-	w.count++
-	heap.Push(&w.events, event{w.now + max(d, 0), w.count, do})
+func (c *course) after(d time.Duration, do func()) {
+	c.count++
+	heap.Push(&c.events, event{c.now + max(d, 0), c.count, do})
 }
 
-func (w *world) upTo(d time.Duration) time.Duration {
+func (c *course) upTo(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	return time.Duration(w.rng.Int64N(int64(d)))
+	return time.Duration(c.rng.Int64N(int64(d)))
 }
 
 // about is a random time with that mean, often shorter and sometimes much longer.
-func (w *world) about(mean time.Duration) time.Duration {
-	return time.Duration(w.rng.ExpFloat64() * float64(mean))
+func (c *course) about(mean time.Duration) time.Duration {
+	return time.Duration(c.rng.ExpFloat64() * float64(mean))
 }
 
-func (w *world) oneIn(n int) bool { return w.rng.IntN(n) == 0 }
+func (c *course) oneIn(n int) bool { return c.rng.IntN(n) == 0 }
 
 // play runs the schedule until the rank has been given up and is gone, or for ten
 // leases.
@@ -153,7 +170,17 @@ func (w *world) propose(p *peer, bodies []command.Body, done func([]command.Resu
 	}
 	w.log.flight = append(w.log.flight, e)
 	w.log.last = max(w.log.last, w.now+time.Millisecond+w.upTo(w.log.slow))
-	w.after(w.log.last-w.now, func() { w.commit(e) })
+	w.after(w.log.last-w.now, func() {
+		e.due = true
+		w.commitDue()
+	})
+}
+
+// commitDue commits what is due, in order, if there is a leader with a majority.
+func (w *world) commitDue() {
+	for len(w.log.flight) > 0 && w.log.flight[0].due && w.leads() {
+		w.commit(w.log.flight[0])
+	}
 }
 
 func (w *world) commit(e *entry) {
@@ -237,15 +264,18 @@ func (w *world) elect(p *peer) {
 	w.leader = p
 	w.note("peer %d is elected", p.id)
 	p.elected()
+	w.listen()
 }
 
 // elections come and go; some find the old leader standing still.
 func (w *world) elections() {
 	w.after(w.about(w.lease), func() {
-		if w.oneIn(2) {
+		if w.leader != nil && w.oneIn(2) {
 			w.leader.stand(w.about(w.lease / 3))
 		}
-		w.elect(w.peers[w.rng.IntN(len(w.peers))])
+		if p := w.peers[w.rng.IntN(len(w.peers))]; w.wires.joined(p.id) {
+			w.elect(p)
+		}
 		w.elections()
 	})
 }
@@ -253,13 +283,19 @@ func (w *world) elections() {
 // stalls make the leader stand still without an election.
 func (w *world) stalls() {
 	w.after(w.about(2*w.lease), func() {
-		w.leader.stand(w.about(5 * time.Second))
+		if w.leader != nil {
+			w.leader.stand(w.about(5 * time.Second))
+		}
 		w.stalls()
 	})
 }
 
 // skies change the weather: good for a while, then slow, one-way or cut.
 func (w *world) skies() {
+	if w.now < w.net.until {
+		w.after(w.net.until-w.now, w.skies)
+		return
+	}
 	w.net = weather{there: true, back: true, slow: 20 * time.Millisecond}
 	w.log.slow = 20 * time.Millisecond
 	lasting := w.about(15 * time.Second)
