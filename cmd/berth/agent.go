@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -18,7 +17,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/node"
-	"github.com/berth-gpu/berth/node/gpu/simgpu"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/nodeapi"
 	"github.com/berth-gpu/berth/node/runner/process"
@@ -26,7 +24,7 @@ import (
 
 const agentLong = `Run the agent of a GPU host: it takes jobs from the cluster and runs them.
 
-  berth agent --node gpu1 --data-dir a1 --peers 127.0.0.1:10001,127.0.0.1:10002 --simulate-gpus 8
+  berth agent --node gpu1 --data-dir a1 --peers 127.0.0.1:10001,127.0.0.1:10002 --gpus sim:8
 
 Each job runs under a supervisor of its own, which goes on when the agent ends; an
 agent that is started again over the same data folder takes over what still runs.
@@ -40,7 +38,7 @@ SIGTERM and SIGINT end the agent and leave the jobs running.`
 type agentFlags struct {
 	node, data, listen, run, logLevel string
 	peers                             []string
-	simulate                          int
+	gpus                              gpuFlags
 	ranks                             rankFlags
 }
 
@@ -65,7 +63,7 @@ func newAgent() *cobra.Command {
 	to.StringVar(&f.data, "data-dir", "", "`folder` where this agent keeps what it runs; also --data")
 	to.StringSliceVar(&f.peers, "peers", nil, "API `address,...` of peers; one that answers tells the others")
 	to.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to serve output on, for the peers; port 0: any")
-	to.IntVar(&f.simulate, "simulate-gpus", 0, "`number` of GPUs to simulate, 1 to 64")
+	f.gpus.bind(to)
 	to.StringVar(&f.run, "run-dir", node.DefaultRunDir, "`folder` in memory for what need not outlive the kernel")
 	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.ranks.add(to)
@@ -81,8 +79,9 @@ func (f *agentFlags) check() (level slog.Level, err error) {
 		return level, usage("--node is missing or unfit: name this node in 1 to 128 bytes of text")
 	case len(f.peers) == 0:
 		return level, usage("--peers is missing: name the API address of at least one peer, such as %s", defaultAddress)
-	case f.simulate < 0 || f.simulate > simgpu.MaxGPUs:
-		return level, usage("--simulate-gpus must be 1 to %d", simgpu.MaxGPUs)
+	}
+	if err := f.gpus.check(); err != nil {
+		return level, err
 	}
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return level, usage("--log-level must be debug, info, warn or error, not %q", f.logLevel)
@@ -104,9 +103,6 @@ func (f *agentFlags) check() (level slog.Level, err error) {
 
 // serve runs the agent until the context ends.
 func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Level) (err error) {
-	if f.simulate == 0 {
-		return errors.New("real GPUs are not supported yet, since this build has no NVML in it: give --simulate-gpus 8 to try Berth without any")
-	}
 	out := newLineWriter(stderr)
 	defer out.close(flushLimit)
 	log := newLog(out, level)
@@ -115,13 +111,17 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	gpus, err := simgpu.Open(filepath.Join(j.Dir(), "simulated-gpus.json"), f.simulate)
-	if err != nil {
-		return err
-	}
 	boot, err := process.BootID()
 	if err != nil {
 		return fmt.Errorf("this kernel does not say its boot id: %w", err)
+	}
+	machine, err := f.gpus.machine(j)
+	if err != nil {
+		return err
+	}
+	gpus, err := f.gpus.open(j.Dir(), boot, log)
+	if err != nil {
+		return err
 	}
 	run, warning, err := node.OpenRun(j, boot, f.run)
 	if err != nil {
@@ -148,16 +148,15 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 		node.CloseRun(run)
 	}()
 	return f.live(ctx, node.Config{
-		Self: f.self(l.Addr().String(), j, boot), Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
+		Self: f.self(l.Addr().String(), machine, boot), Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
 	}, l)
 }
 
-// self is what the node calls itself. The machine of simulated GPUs is their data
-// folder: several of them may be on one host.
-func (f *agentFlags) self(address string, j *journal.Journal, boot string) node.Self {
+// self is what the node calls itself.
+func (f *agentFlags) self(address, machine, boot string) node.Self {
 	hostname, _ := os.Hostname() // for display
 	return node.Self{
-		Node: model.NodeID(f.node), Machine: "simulated-" + j.Lineage(), Boot: boot, Hostname: hostname, Address: address,
+		Node: model.NodeID(f.node), Machine: machine, Boot: boot, Hostname: hostname, Address: address,
 		Version: version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(), //nolint:gosec // a few
 	}
 }
@@ -179,7 +178,7 @@ func (f *agentFlags) live(ctx context.Context, c node.Config, l net.Listener) er
 		cancel()
 	}()
 	c.Log.Info("agent started", "node", c.Self.Node, "listen", c.Self.Address, "data", c.Journal.Dir(), "machine", c.Self.Machine,
-		"simulated_gpus", f.simulate, "peers", f.peers, "version", c.Self.Version)
+		"simulated_gpus", f.gpus.simulate, "peers", f.peers, "version", c.Self.Version)
 	err = node.New(c).Run(ctx)
 	c.Log.Info("agent stopped", "node", c.Self.Node)
 	return errors.Join(err, server.Close(), <-served)

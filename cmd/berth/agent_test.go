@@ -44,7 +44,11 @@ func TestAgentCommandLines(t *testing.T) {
 		"no address":       {agentOf(t, "--listen", "here"), exitUsage, "--listen"},
 		"too many GPUs":    {agentOf(t, "--simulate-gpus", "65"), exitUsage, "--simulate-gpus"},
 		"an unknown level": {agentOf(t, "--log-level", "loud"), exitUsage, "loud"},
-		"real GPUs":        {agentOf(t, "--simulate-gpus", "0"), exitFailure, "NVML"},
+		"no such source":   {agentOf(t, "--gpus", "amd"), exitUsage, "--gpus"},
+		"no number":        {agentOf(t, "--gpus", "sim:0"), exitUsage, "--gpus sim:N"},
+		"both sources":     {agentOf(t, "--gpus", "nvml"), exitUsage, "contradict"},
+		"no class":         {agentOf(t, "--xid", "63=odd"), exitUsage, "--xid 63=odd"},
+		"no temperature":   {agentOf(t, "--gpu-hot", "0"), exitUsage, "--gpu-hot"},
 	} {
 		t.Run(name, func(t *testing.T) { oneLineOf(t, spawn(t, c.args...), c.code, c.says) })
 	}

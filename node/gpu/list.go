@@ -81,7 +81,7 @@ func (m *Monitor) merge(devices []model.Device) (changed bool) {
 // replaced says that a GPU is no more, and something else is in its place.
 func replaced(c *card, devices []model.Device) bool {
 	is := func(d model.Device) bool { return d.ID == c.id }
-	there := func(d model.Device) bool { return d.PCI == c.device.PCI }
+	there := func(d model.Device) bool { return d.PCI != "" && d.PCI == c.device.PCI }
 	return !slices.ContainsFunc(devices, is) && (strings.HasPrefix(string(c.id), "MIG-") || slices.ContainsFunc(devices, there))
 }
 

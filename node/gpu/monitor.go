@@ -118,10 +118,12 @@ func (m *Monitor) Run(ctx context.Context, owner Owner) {
 	m.mu.Lock()
 	m.owner = owner
 	m.mu.Unlock()
-	var watch sync.WaitGroup
-	watch.Go(func() { m.Probe.Watch(ctx) })
-	defer m.finish()
-	defer watch.Wait()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		m.Probe.Watch(ctx)
+	}()
+	defer m.finish(watched)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for listed := time.Now(); ; {
@@ -152,9 +154,14 @@ func (m *Monitor) sweep(c *card, now time.Time) {
 	}()
 }
 
-// finish waits for the looks that are under way.
-func (m *Monitor) finish() {
-	limit := time.After(every)
+// finish waits for the probe and for the looks that are under way, but not for ever.
+func (m *Monitor) finish(watched <-chan struct{}) {
+	limit := time.After(2 * every)
+	select {
+	case <-watched:
+	case <-limit:
+		return
+	}
 	for _, c := range m.snapshot() {
 		select {
 		case c.turn <- struct{}{}:

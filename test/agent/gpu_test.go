@@ -108,7 +108,9 @@ func TestStranger(t *testing.T) {
 	c := newCluster(t)
 	h := newHost(t, c, "n1", 2)
 	h.start(t)
-	job := c.submit(t, func(b *command.Submit) { b.Spec.Command = "env -i BERTH_GPU_UUIDS=$BERTH_GPU_UUIDS setsid sleep 600 & wait" })
+	job := c.submit(t, func(b *command.Submit) {
+		b.Spec.Command = "env -i BERTH_GPU_UUIDS=$BERTH_GPU_UUIDS setsid sleep 600 & wait"
+	})
 	c.running(t, job)
 	var free model.GPUID
 	c.until(t, "a free GPU", func(s *statetest.Cluster) bool {

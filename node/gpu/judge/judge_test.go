@@ -292,3 +292,16 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestClassNames(t *testing.T) {
+	for c := ClassIgnore; c <= ClassRestart; c++ {
+		if got, ok := ClassOf(c.String()); !ok || got != c {
+			t.Errorf("%s is read as %s, %v", c, got, ok)
+		}
+	}
+	for _, name := range []string{"", "odd", "Reset", Class(99).String()} {
+		if c, ok := ClassOf(name); ok {
+			t.Errorf("%q is read as %s", name, c)
+		}
+	}
+}

@@ -18,13 +18,23 @@ const (
 	ClassRestart     Class = 5 // the host must be restarted
 )
 
+// classNames are the names of the classes in configurations.
+func classNames() []string {
+	return []string{"", "ignore", "application", "reset", "quarantine", "restart"}
+}
+
 // String is the class's name, as in configurations.
 func (c Class) String() string {
-	names := []string{"", "ignore", "application", "reset", "quarantine", "restart"}
-	if int(c) < len(names) {
+	if names := classNames(); int(c) < len(names) {
 		return names[c]
 	}
 	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// ClassOf is the class of that name.
+func ClassOf(name string) (Class, bool) {
+	i := slices.Index(classNames(), name)
+	return Class(max(i, 0)), i > 0 //nolint:gosec // a small index
 }
 
 // Class is what a code means: by the configuration, else by the catalogue, else it

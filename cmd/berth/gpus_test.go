@@ -1,0 +1,21 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/berth-gpu/berth/node/gpu/nvml"
+)
+
+// Without a driver an agent says what else can be done.
+func TestAgentWithoutADriver(t *testing.T) {
+	if _, err := nvml.New(nvml.Options{}).List(); !errors.Is(err, nvml.ErrMissing) {
+		t.Skip("this host has an NVIDIA driver")
+	}
+	oneLineOf(t, spawn(t, agentOf(t, "--simulate-gpus", "0")...), exitFailure, "NVML")
+}
+
+// GPUs can be asked for in two ways, and judged otherwise than by default.
+func TestAgentSimulates(t *testing.T) {
+	spawn(t, agentOf(t, "--simulate-gpus", "0", "--gpus", "sim:3", "--xid", "63=reset", "--gpu-hot", "90")...).line(t, "simulated_gpus=3")
+}

@@ -1,0 +1,85 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/berth-gpu/berth/node/gpu/judge"
+)
+
+// blame is whom the kernel's log has named with a fault: a process for each GPU, by
+// its PCI address, and code.
+type blame map[string]map[uint64]int32
+
+// fill names whom the log has named with Xids of a GPU, once.
+func (b blame) fill(pci string, xids []judge.Xid) {
+	named := b[bus(pci)]
+	for i := range xids {
+		xids[i].PID = named[xids[i].Code]
+		delete(named, xids[i].Code)
+	}
+}
+
+// add takes a line of the log.
+func (b blame) add(line string) {
+	m := xidLine.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	code, err := strconv.ParseUint(m[2], 10, 32)
+	pid, pidErr := strconv.ParseInt(m[3], 10, 32)
+	if err != nil || pidErr != nil {
+		return
+	}
+	at := bus(m[1])
+	if b[at] == nil || len(b[at]) > maxXids {
+		b[at] = map[uint64]int32{}
+	}
+	b[at][code] = int32(pid) //nolint:gosec // parsed as 32 bits
+}
+
+// xidLine is how the driver logs a fault of a process.
+var xidLine = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9A-Fa-f:.]{7,20})\): (\d+), pid='?(\d+)`)
+
+// bus is a PCI address without what different tools write differently: the domain's
+// leading zeros, the function, and case.
+func bus(pci string) string {
+	pci, _, _ = strings.Cut(strings.ToLower(pci), ".")
+	return strings.TrimLeft(pci, "0")
+}
+
+// follow reads the kernel's log from now on, if this user may.
+func (p *Probe) follow(ctx context.Context) {
+	f, err := os.OpenFile(p.options.Kmsg, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { _ = f.Close() })
+	defer stop()
+	if _, err := f.Seek(0, io.SeekEnd); err != nil && !errors.Is(err, syscall.ESPIPE) {
+		return
+	}
+	record := make([]byte, 8<<10) // the kernel's own limit
+	for {
+		n, err := f.Read(record)
+		if errors.Is(err, syscall.EPIPE) {
+			continue // records were overwritten before they were read
+		}
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		for line := range strings.Lines(string(record[:n])) {
+			p.blame.add(line)
+		}
+		p.mu.Unlock()
+	}
+}
