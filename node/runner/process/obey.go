@@ -49,6 +49,9 @@ func (s *supervisor) watch() model.Exit {
 			s.listen()
 			timer.Reset(watchEvery)
 		}
+		if s.untold {
+			_ = s.tell(s.status.Phase) // a full disk in memory: the next look tries again
+		}
 		now := s.look()
 		s.guard.Extend(now.Boot, fence.Boot(s.run.Lease()))
 		s.obey(now.Boot)

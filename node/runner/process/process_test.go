@@ -40,6 +40,7 @@ type bench struct {
 	dir    string
 	run    runner.RunFolder
 	rules  Rules
+	kernel string
 	ranks  *Runner
 	events map[string][]runner.Event
 }
@@ -69,7 +70,7 @@ func ownFolder(t testing.TB) string {
 // open is a new agent's beginning.
 func (b *bench) open() {
 	b.t.Helper()
-	ranks, err := New(Options{Run: b.run, Program: supervisorOf(), Rules: b.rules})
+	ranks, err := New(Options{Run: b.run, Program: supervisorOf(), Rules: b.rules, Kernel: b.kernel})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func New(o Options) (*Runner, error) {
 	}
 	r := &Runner{o: o, host: host, groups: groups, pipe: pipe, events: make(chan runner.Event, 256), quit: make(chan struct{}), watched: map[string]*worker{}}
 	r.work.Go(func() { readEvents(pipe, r.pass) })
-	r.work.Go(r.trim)
+	r.work.Go(r.tend)
 	return r, nil
 }
 
@@ -208,8 +208,8 @@ func (r *Runner) drop(nonce string) {
 	delete(r.watched, nonce)
 }
 
-// trim ends supervisors that have waited for too long.
-func (r *Runner) trim() {
+// tend ends supervisors that have waited for too long, and has the others go on.
+func (r *Runner) tend() {
 	ticker := time.NewTicker(idleFor / 3)
 	defer ticker.Stop()
 	for {
@@ -217,6 +217,9 @@ func (r *Runner) trim() {
 		case <-ticker.C:
 			r.mu.Lock()
 			r.dismiss(func(w *worker) bool { return time.Since(w.since) > idleFor })
+			for _, w := range r.watched {
+				_ = w.handle.signal(unix.SIGCONT) // one that somebody has stopped cannot obey its fence
+			}
 			r.mu.Unlock()
 		case <-r.quit:
 			return

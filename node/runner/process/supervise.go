@@ -34,6 +34,7 @@ type supervisor struct {
 	place
 
 	status runner.Status
+	untold bool // the status could not be written down
 	orders runner.Orders
 	guard  fence.Guard
 	before fence.Reading
@@ -109,8 +110,7 @@ func (s *supervisor) live() error {
 	if !s.prepare() {
 		return s.refuse()
 	}
-	began, err := s.start()
-	if err != nil || !began {
+	if began, err := s.start(); !began {
 		return errors.Join(err, s.refuse())
 	}
 	return s.finish(s.watch())
@@ -163,7 +163,8 @@ func newSupervisor(path string) (*supervisor, error) {
 // tell writes down how far the supervisor is, and wakes the agent.
 func (s *supervisor) tell(phase model.RankPhase) error {
 	s.status.Phase = phase
-	if err := s.run.SetStatus(s.folder.Name(), s.status); err != nil {
+	err := s.run.SetStatus(s.folder.Name(), s.status)
+	if s.untold = err != nil; s.untold {
 		return err
 	}
 	wakeAgent(s.run.Events(), runner.Event{Name: s.folder.Name(), Status: s.status})
@@ -257,7 +258,8 @@ func (s *supervisor) start() (bool, error) {
 		s.ending.exit = model.Exit{Code: int32(isolate.Code(err))} //nolint:gosec // one of two
 		s.say(err)
 	}
-	return true, s.tell(model.RankRunning)
+	_ = s.tell(model.RankRunning) // if that fails it is said again
+	return true, nil
 }
 
 func (s *supervisor) spawn() error {
