@@ -27,11 +27,11 @@ type Layout struct {
 // Look reads the layout from /proc/self/mountinfo and /proc/self/cgroup below root,
 // which is "/" but for tests.
 func Look(root string) (Layout, error) {
-	mounts, err := os.ReadFile(filepath.Join(root, "proc/self/mountinfo"))
+	mounts, err := os.ReadFile(filepath.Join(root, "proc/self/mountinfo")) //nolint:gosec // the kernel's
 	if err != nil {
 		return Layout{Kind: None}, err
 	}
-	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) //nolint:gosec // the kernel's
 	if err != nil {
 		return Layout{Kind: None}, err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain is also the stage's main.
@@ -148,8 +150,9 @@ func TestGo(t *testing.T) {
 	if r := <-done; !errors.Is(r.up, fs.ErrPermission) || r.made != nil {
 		t.Errorf("%+v", r)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "made")); err != nil || info.Sys().(*syscall.Stat_t).Uid != a.UID {
-		t.Errorf("%v, %v", info, err)
+	var stat unix.Stat_t
+	if err := unix.Stat(filepath.Join(dir, "made"), &stat); err != nil || stat.Uid != a.UID {
+		t.Errorf("%+v, %v", stat, err)
 	}
 	if _, err := os.ReadDir("/root"); err != nil {
 		t.Errorf("the rest of this process has changed: %v", err)

@@ -35,8 +35,14 @@ func suffices(set string) error {
 		name string
 		bit  int
 	}{
-		{"SYS_ADMIN", unix.CAP_SYS_ADMIN}, {"SETUID", unix.CAP_SETUID}, {"SETGID", unix.CAP_SETGID}, {"SETPCAP", unix.CAP_SETPCAP},
-		{"CHOWN", unix.CAP_CHOWN}, {"KILL", unix.CAP_KILL}, {"DAC_OVERRIDE", unix.CAP_DAC_OVERRIDE}, {"SYS_PTRACE", unix.CAP_SYS_PTRACE},
+		{"SYS_ADMIN", unix.CAP_SYS_ADMIN},
+		{"SETUID", unix.CAP_SETUID},
+		{"SETGID", unix.CAP_SETGID},
+		{"SETPCAP", unix.CAP_SETPCAP},
+		{"CHOWN", unix.CAP_CHOWN},
+		{"KILL", unix.CAP_KILL},
+		{"DAC_OVERRIDE", unix.CAP_DAC_OVERRIDE},
+		{"SYS_PTRACE", unix.CAP_SYS_PTRACE},
 	} {
 		if bits&(1<<need.bit) == 0 {
 			return fmt.Errorf("this agent has no capability CAP_%s: run it as root, on the host itself", need.name)

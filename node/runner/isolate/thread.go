@@ -33,7 +33,7 @@ func (a *Account) Go(do func(), fail func(error)) {
 // become gives this thread the account's rights to files. The calls are made for
 // this thread alone; those of the standard library would change all threads.
 func (a *Account) become() error {
-	groups := unsafe.SliceData(a.Groups)
+	groups := unsafe.SliceData(a.Groups)                                                                                            //nolint:gosec // the kernel wants an address
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(a.Groups)), uintptr(unsafe.Pointer(groups)), 0); errno != 0 { //nolint:gosec // the kernel wants an address
 		return errors.Join(errors.New("this process may not become the job's user"), errno)
 	}

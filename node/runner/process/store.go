@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
@@ -203,7 +205,8 @@ func (s *store) forget(alone bool) {
 	if s == nil || !s.own || !alone {
 		return
 	}
-	if err := os.Remove(s.dir()); err == nil || errors.Is(err, os.ErrNotExist) {
-		_ = os.Remove(s.base) // it stays while another attempt's is in it
+	err := unix.Rmdir(s.dir())
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		_ = unix.Rmdir(s.base) // it stays while another attempt's is in it
 	}
 }
