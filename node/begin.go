@@ -36,6 +36,7 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	r.Placed, r.Frozen, r.Start = w.Placed, w.Frozen, time.Duration(start)
 	r.Job = runner.Job{
 		Spec: w.Spec, Script: !w.Script.IsZero(), Env: []byte(env), Node: h.Self.Node, Address: hostOf(h.Self.Address),
+		Preempted: w.Preempted,
 	}
 	r.Orders = runner.Orders{Run: w.Run, Gang: w.Gang}
 	for _, id := range w.GPUs {

@@ -108,14 +108,18 @@ func (b *book) shortest() (t time.Duration) {
 }
 
 // confirm notes what the cluster has been told.
-func (b *book) confirm(phases map[*unit]model.RankPhase, index uint64) {
-	for u, phase := range phases {
-		if phase > u.told.phase {
-			u.told.phase = phase
+func (b *book) confirm(told map[*unit]model.Progress, index uint64) {
+	for u, p := range told {
+		if p.Saved > u.told.saved {
+			u.told.saved, u.told.again = p.Saved, later(savedPause)
 		}
+		u.told.phase = max(u.told.phase, p.Phase)
 		u.told.index = max(u.told.index, index)
 	}
 }
+
+// savedPause is the least between two checkpoints of a rank that are told.
+const savedPause = 10 * time.Second
 
 // news takes what a supervisor has to say.
 func (b *book) news(e runner.Event) {
@@ -143,7 +147,7 @@ func (b *book) reread(u *unit) {
 	}
 	u.life.reads++
 	b.beside(func() func() {
-		phase, exit, err := b.phase(u.name)
+		phase, exit, err := b.phase(u)
 		status, statusErr := runner.RunFolder{Path: u.record.Run, Boot: b.Run.Boot}.Status(u.name)
 		return func() {
 			u.life.reads--
@@ -171,15 +175,32 @@ func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
 	}
 }
 
-// phase reads a folder's phase.
-func (b *book) phase(name string) (model.RankPhase, model.Exit, error) {
+// phase reads a unit's phase from its folder, and judges its end.
+func (b *book) phase(u *unit) (model.RankPhase, model.Exit, error) {
 	var phase model.RankPhase
 	var exit model.Exit
-	err := b.folder(name, func(f *runner.Folder) (err error) {
+	err := b.folder(u.name, func(f *runner.Folder) (err error) {
 		phase, exit, err = f.Phase()
 		return err
 	})
+	if err == nil && phase == model.RankExited {
+		exit.GPUFault = b.faulty(u.record, exit)
+	}
 	return phase, exit, err
+}
+
+// faulty says whether one of a rank's GPUs may be to blame for its end. A driver
+// tells of a fault before the process that was on the GPU has died of it.
+func (b *book) faulty(r *runner.Record, e model.Exit) bool {
+	if e.Clean() || e.OOM || e.Fenced || e.Delivered != model.ReasonNone {
+		return false
+	}
+	for _, v := range b.GPUs.Check(r.IDs()) {
+		if !v.Known || v.Health == model.HealthQuarantined {
+			return true
+		}
+	}
+	return false
 }
 
 // folder opens a unit's folder for as long as use lasts.

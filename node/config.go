@@ -47,6 +47,7 @@ type Self struct {
 	Version  string
 	CPUs     uint32
 	MemoryMB uint32
+	Features string // what the host lets the agent do for isolation
 }
 
 // Config is what an agent is given. All of it is needed, but for Peers.

@@ -57,7 +57,7 @@ func (k *contact) register() {
 		return
 	}
 	k.busy = true
-	body, phases := k.card()
+	body, told := k.card()
 	k.beside(func() func() {
 		body.Devices = k.GPUs.Inventory()
 		ctx, cancel := context.WithTimeout(k.ctx, 3*patience)
@@ -72,31 +72,32 @@ func (k *contact) register() {
 				k.complain(answer.Code.String() + ": " + answer.Detail)
 				k.nextReg = later(againLater)
 			default:
-				k.registered(answer, phases)
+				k.registered(answer, told)
 			}
 		}
 	})
 }
 
 // card is what the agent registers with, and what the cluster knows after that.
-func (k *contact) card() (*agentwire.Register, map[*unit]model.RankPhase) {
+func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 	s := k.Self
 	body := &agentwire.Register{
 		Node: s.Node, Machine: s.Machine, Boot: s.Boot, Lineage: k.Journal.Lineage(), Session: k.session,
 		Hostname: s.Hostname, Address: s.Address, Version: s.Version, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
+		Features: s.Features,
 	}
-	phases := map[*unit]model.RankPhase{}
+	told := map[*unit]model.Progress{}
 	units := k.book.sorted()
 	for _, u := range units[:min(len(units), maxFolders)] {
 		body.Folders = append(body.Folders, model.Folder{
 			Rank: u.record.Rank, Incarnation: model.Incarnation(u.record.Incarnation), Running: !u.phase.Ended(), GPUs: u.record.IDs(),
 		})
 		if p, ok := u.progress(hostOf(s.Address)); ok {
-			phases[u] = p.Phase
+			told[u] = p
 			body.Reports = append(body.Reports, p)
 		}
 	}
-	return body, phases
+	return body, told
 }
 
 // complain says once why the cluster does not take the node.
@@ -107,13 +108,13 @@ func (k *contact) complain(why string) {
 	}
 }
 
-func (k *contact) registered(answer *agentwire.Registered, phases map[*unit]model.RankPhase) {
+func (k *contact) registered(answer *agentwire.Registered, told map[*unit]model.Progress) {
 	reg := fence.Registration{Incarnation: answer.Incarnation, Node: k.Self.Node, Epoch: answer.Epoch}
 	if !k.lease.Registered(reg) {
 		return
 	}
 	k.refused = ""
-	k.book.confirm(phases, answer.Index)
+	k.book.confirm(told, answer.Index)
 	k.heard(answer.Peers)
 	if k.known != answer.Incarnation && !k.known.IsZero() {
 		k.grants = nil

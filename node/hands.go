@@ -57,6 +57,18 @@ func (h *hands) reconcile(now fence.Boot) {
 		}
 	}
 	h.cleaner.show(clean, set.Index)
+	h.extend(set)
+}
+
+// extend passes on time limits that were raised.
+func (h *hands) extend(set *model.Desired) {
+	for i := range set.Ranks {
+		w := &set.Ranks[i]
+		u := h.book.index[key{w.Rank, set.Incarnation}]
+		if u != nil && w.Frozen.TimeLimit > max(u.record.Frozen.TimeLimit, u.desk.TimeLimit) && u.record.Frozen.TimeLimit > 0 {
+			u.order(func(o *runner.Orders) { o.TimeLimit = w.Frozen.TimeLimit })
+		}
+	}
 }
 
 // act does one step of a plan that begins nothing. What fails comes again with the

@@ -60,6 +60,9 @@ func (b *book) load(path string) (*unit, error) {
 	if u.phase, u.exit, err = f.Phase(); err != nil {
 		return nil, err
 	}
+	if u.phase == model.RankExited {
+		u.exit.GPUFault = b.faulty(r, u.exit)
+	}
 	switch {
 	case u.life.alive && !u.phase.Ended():
 		u.phase = max(u.phase, u.status.Phase)

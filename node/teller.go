@@ -68,7 +68,7 @@ func (t *teller) report() {
 		return
 	}
 	body := &agentwire.Report{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch}
-	phases := t.fill(body)
+	told := t.fill(body)
 	if len(body.Reports)+len(body.Cleaned) == 0 {
 		return
 	}
@@ -87,22 +87,22 @@ func (t *teller) report() {
 				t.refused(reg, answer)
 			default:
 				t.confirm(body.Cleaned, answer.Index)
-				t.book.confirm(phases, answer.Index)
+				t.book.confirm(told, answer.Index)
 			}
 		}
 	})
 }
 
-// fill collects what is to be told, and which phases the cluster knows after that.
-func (t *teller) fill(body *agentwire.Report) map[*unit]model.RankPhase {
-	phases := map[*unit]model.RankPhase{}
+// fill collects what is to be told, and what of the units the cluster knows after that.
+func (t *teller) fill(body *agentwire.Report) map[*unit]model.Progress {
+	told := map[*unit]model.Progress{}
 	for _, u := range t.book.units {
 		p, ok := u.progress(hostOf(t.Self.Address))
-		if !ok || p.Phase <= u.told.phase || len(body.Reports) == maxReports ||
+		if !ok || !u.told.news(&p) || len(body.Reports) == maxReports ||
 			p.Phase == model.RankTaken && time.Since(u.since) < takenPause {
 			continue
 		}
-		phases[u] = p.Phase
+		told[u] = p
 		body.Reports = append(body.Reports, p)
 	}
 	slices.SortFunc(body.Reports, func(a, b model.Progress) int { return a.Rank.Compare(b.Rank) })
@@ -111,7 +111,7 @@ func (t *teller) fill(body *agentwire.Report) map[*unit]model.RankPhase {
 			body.Cleaned = append(body.Cleaned, c)
 		}
 	}
-	return phases
+	return told
 }
 
 func (t *teller) confirm(words []model.Cleaned, index uint64) {

@@ -42,7 +42,14 @@ type orders struct {
 // told is what the cluster has confirmed, and the index of a state that holds it.
 type told struct {
 	phase model.RankPhase
+	saved time.Duration // the checkpoint
 	index uint64
+	again time.Time // when a further checkpoint may be told
+}
+
+// news says that a report holds something that the cluster has not confirmed.
+func (t *told) news(p *model.Progress) bool {
+	return p.Phase > t.phase || p.Phase == t.phase && p.Saved > t.saved && due(t.again)
 }
 
 // key names a folder among those of the node.
@@ -71,7 +78,7 @@ func (u *unit) order(change func(*runner.Orders)) {
 	change(&u.desk.Orders)
 	after := u.desk.Orders
 	if before.Run != after.Run || before.Stop != after.Stop || before.Kill != after.Kill || before.Refuse != after.Refuse ||
-		before.Freeze != after.Freeze || before.Thaw != after.Thaw {
+		before.Freeze != after.Freeze || before.Thaw != after.Thaw || before.TimeLimit != after.TimeLimit {
 		u.desk.version++
 	}
 }
@@ -87,7 +94,9 @@ func (u *unit) progress(host string) (model.Progress, bool) {
 		p.Address, p.Port = host, u.status.Port
 	case model.RankNever:
 		p.Detail = u.why
-	case model.RankAssigned, model.RankTaken, model.RankRunning, model.RankExited, model.RankLost:
+	case model.RankRunning:
+		p.Saved = u.status.Saved
+	case model.RankAssigned, model.RankTaken, model.RankExited, model.RankLost:
 	}
 	return p, true
 }

@@ -147,8 +147,10 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 		ranks.Close()
 		node.CloseRun(run)
 	}()
+	self := f.self(l.Addr().String(), machine, boot)
+	self.Features = ranks.Host().String()
 	return f.live(ctx, node.Config{
-		Self: f.self(l.Addr().String(), machine, boot), Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
+		Self: self, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
 	}, l)
 }
 

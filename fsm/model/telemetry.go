@@ -9,6 +9,7 @@ type Sample struct {
 	Temperature  int16     `cbor:"4,keyasint,omitempty"` // °C
 	PowerWatts   uint32    `cbor:"5,keyasint,omitempty"`
 	Processes    []Process `cbor:"6,keyasint,omitempty"`
+	Warning      string    `cbor:"7,keyasint,omitempty"` // what is odd about it, though nothing is wrong
 }
 
 // Process is a process that uses a GPU.
