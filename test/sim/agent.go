@@ -34,8 +34,9 @@ type agent struct {
 	units  map[model.RankKey]*unit
 	before fence.Reading
 	due    due
-	grants []grant         // the newest of them
-	clean  map[model.Cleaned]uint64 // shown clean; the index of a state that has it, 0 while none is known
+	grants []grant // the newest of them
+	inquiry
+	clean map[model.Cleaned]uint64 // shown clean; the index of a state that has it, 0 while none is known
 }
 
 // proc is an agent's process.
@@ -182,6 +183,7 @@ func (a *agent) step() {
 	a.reconcile()
 	a.report()
 	a.inventory()
+	a.inquire(now.Boot)
 }
 
 // watch freezes what runs if this machine seems to have stood still, and lets it
@@ -200,6 +202,7 @@ func (a *agent) watch(now fence.Reading) {
 	for _, u := range a.units {
 		if must {
 			a.h.freeze(u, now.Boot)
+			a.answers = nil // they were timed by a clock that stood still
 		}
 		if u.frozen != 0 && fence.MayThaw(now.Boot, u.frozen, a.startNow(), a.wants(u), u.Frozen) {
 			a.h.thaw(u)

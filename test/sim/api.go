@@ -78,6 +78,7 @@ func (d *door) routes(self model.PeerID) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", d.api)
 	mux.Handle("POST "+pathCommand, passes.Wrap(http.HandlerFunc(d.propose), forward.Rule{MaxBody: 1 << 20, Keyed: true}))
+	mux.HandleFunc("GET "+pathLeaderless, d.tellLeaderless)
 	if d.machine.w.Twists.NewKeys {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			d.rename(r)

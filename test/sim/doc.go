@@ -13,11 +13,29 @@
 //	unit.go        one rank on a host: its folder on disk and what supervisor and agent share
 //	supervisor.go  one a rank: starts, fences and ends it, outlives the agent
 //	agent.go       registers, renews, polls, reports (report.go), carries out plans (act.go)
+//	away.go        asks whether anybody leads, so that jobs go on while nobody does
 //	client.go      users: how they ask, and remember what they were told; wishes.go: for what
 //	faults.go      what can go wrong (fault_peer.go, fault_host.go), drawn from the seed
 //	oracle.go      applies the log once more, entry by entry, and checks every state
 //	checks.go      what must always hold, and what must hold in the end
 //	trace.go       what happened, for whoever has to find out why
+//
+// What is checked when:
+//
+//   - At every process that starts, and ten times a virtual second: no two attempts of
+//     a task run anywhere, no GPU has processes of two ranks (truth.go).
+//   - After every entry of the log, at the latest a tenth of a second later: the move
+//     from state to state (state.CheckMove), and of what it has changed that a task has
+//     one live attempt and a slot one owner, which lives (oracle.go).
+//   - Ten times a second: each peer's state has the digest that the log gives.
+//   - After every fiftieth entry and at the end: the whole state (state.Check).
+//   - Each second: the exits recorded since are the true ones.
+//   - At the end, healed: progress within seconds, every job at its end, every GPU clean,
+//     all peers of one state, and every request that was acknowledged in it, once.
+//
+// Three seeds in ten run with the usual timeouts of a good network, the others with
+// those of a wide one; all say more rarely than in production how far the log is
+// committed. That is most of what a quiet minute costs.
 //
 // Users and agents speak to peers as they do in production: HTTP over the
 // simulated network, by httpapi/client to httpapi, where httpapi/forward brings

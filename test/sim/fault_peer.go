@@ -49,6 +49,26 @@ func isolatePeer(w *World) string {
 	return fmt.Sprintf("isolate %s for %v", p.name, d)
 }
 
+func partPeers(w *World) string {
+	d := w.span(2000, 40_000)
+	w.part(d)
+	return fmt.Sprintf("all peers lose each other for %v", d)
+}
+
+// part cuts the peers off from each other, and from nobody else.
+func (w *World) part(d time.Duration) {
+	all := w.peers()
+	each := func(do func(a, b string)) {
+		for i, a := range all {
+			for _, b := range all[:i] {
+				do(a.name, b.name)
+			}
+		}
+	}
+	each(w.net.CutBoth)
+	w.later(d, func() { each(func(a, b string) { w.net.Heal(a, b); w.net.Heal(b, a) }) })
+}
+
 // rejoin ends all cuts around a machine.
 func (w *World) rejoin(name string) {
 	for _, other := range w.machines() {

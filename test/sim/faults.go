@@ -38,6 +38,7 @@ func faults() []fault {
 		{5, transfer},
 		{2, addPeer},
 		{2, removePeer},
+		{1, partPeers},
 
 		{5, killAgent},
 		{4, pauseAgent},

@@ -35,6 +35,7 @@ func mutants() []mutant {
 		{"old_set_new_lease", BreachTwoAttempts, deaf, oldSetNewLease},
 		{"gang_lost_by_one_rank", BreachTwoAttempts, four, gangLostByOneRank},
 		{"new_keys", BreachTwice, two, newKeys},
+		{"away_with_counts_kept", BreachTwoAttempts, two, awayWithCountsKept},
 	}
 }
 
@@ -54,6 +55,8 @@ func TestMutant(t *testing.T) {
 				broken.Twists.AbsenceKills = true
 			case "new_keys":
 				broken.Twists.NewKeys = true
+			case "away_with_counts_kept":
+				broken.Away = true
 			}
 			r = run(t, broken, func(w *World) { m.script(w, true) })
 			if r.Broken == nil || r.Broken.Name != m.breach {

@@ -94,6 +94,7 @@ func (a *agent) renew(now fence.Boot) {
 			a.lease.Refused(r, v.Code, v.Newest)
 			return
 		}
+		a.inquiry.heard = time.Now()
 		if a.lease.Accepted(r) {
 			a.grants = append(a.grants[max(0, len(a.grants)-20):], grant{v.Index, a.lease.Start()})
 			if a.h.w.Twists.CountFromAnswer {

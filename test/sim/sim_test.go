@@ -15,13 +15,13 @@ import (
 
 var (
 	seedFlag    = flag.Uint64("sim.seed", 1, "first seed")
-	seedsFlag   = flag.Int("sim.seeds", usualSeeds, "how many seeds")
-	minutesFlag = flag.Int("sim.minutes", usualMinutes, "about how many virtual minutes a seed lasts")
+	seedsFlag   = flag.Int("sim.seeds", 50, "how many seeds")
+	minutesFlag = flag.Int("sim.minutes", 4, "about how many virtual minutes a seed lasts")
 	logFlag     = flag.String("sim.log", "", "file for the peers' own logs")
 )
 
 // settling is about how long a run takes after its faults.
-const settling = 75 * time.Second
+const settling = 110 * time.Second
 
 // setup draws the size of a cluster from its seed.
 func setup(seed uint64, minutes int) Setup {

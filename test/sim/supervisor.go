@@ -98,7 +98,7 @@ func (s *supervisor) start(ctx context.Context) bool {
 
 // watch looks once, and says whether the rank's process still lives.
 func (s *supervisor) watch() bool {
-	start := s.disk.run.get()
+	start := s.disk.run.extent()
 	s.h.mu.Lock()
 	defer s.h.mu.Unlock()
 	now := s.h.clock.reading()

@@ -55,7 +55,7 @@ type unit struct {
 	frozen fence.Boot // since then; 0: it is not
 
 	told told // the agent's memory
-	past bool            // of an earlier boot: nothing is told of it
+	past bool // of an earlier boot: nothing is told of it
 }
 
 // told is the newest phase that the cluster has confirmed, and the index of a state
@@ -95,6 +95,7 @@ type store struct {
 type runFile struct {
 	mu    sync.Mutex
 	start fence.Boot
+	away  fence.Boot // a later instant at which nobody led; it begins nothing new
 }
 
 func (r *runFile) get() fence.Boot {
@@ -107,6 +108,19 @@ func (r *runFile) set(start fence.Boot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.start = max(r.start, start)
+}
+
+// extent is from when what runs has its time.
+func (r *runFile) extent() fence.Boot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(r.start, r.away)
+}
+
+func (r *runFile) setAway(at fence.Boot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away = max(r.away, at)
 }
 
 func newStore(d *simdisk.Disk) store { return store{files: d.Open().Files(), run: new(runFile)} }

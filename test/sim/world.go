@@ -29,6 +29,7 @@ type Setup struct {
 	Stores       func(machine string, s cluster.Stores) cluster.Stores // wraps a peer's stores
 	Log          io.Writer                                             // the peers' logs; nil: nowhere
 	Quarantine   bool                                                  // a peer is expected to leave because its state is wrong
+	Away         bool                                                  // agents let jobs go on while nobody leads at all
 }
 
 // Twists break single rules on the simulated edge of the cluster, for tests of

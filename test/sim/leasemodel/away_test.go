@@ -74,7 +74,7 @@ func (a *agent) learn(answer fence.Answer) {
 func (a *agent) leaderless() (at fence.Boot, found bool) {
 	silence := awaySilence
 	if a.mutant == awayTooSoon {
-		silence = 500 * time.Millisecond
+		silence = 100 * time.Millisecond
 	}
 	if a.mutant != awayInTurn {
 		return fence.LeaderlessAt(a.answers, silence)

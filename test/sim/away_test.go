@@ -1,0 +1,31 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// A job goes on while the peers have lost each other for longer than its T, if its
+// agent asks them and they all say that nobody leads. Without the rule it is
+// stopped and starts again.
+func TestJobsGoOnWhileNobodyLeads(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		s := Setup{Seed: 1, Peers: 3, Nodes: 1, GPUs: 1, Away: away}
+		var task model.Task
+		r := run(t, s, func(w *World) {
+			place(w, stubborn(1, 0, short, 0))
+			w.part(50 * time.Second)
+			w.Until(5*time.Minute, func() bool {
+				s := w.oracle.now()
+				task, _ = s.Tasks.Get(firstRank.Attempt().TaskKey())
+				return task.State.Terminal()
+			})
+		})
+		explain(t, s.Seed, r)
+		if wentOn := task.State == model.TaskCompleted && task.Attempts == 1; wentOn != away {
+			t.Errorf("with the rule: %t; the job is %s after %d attempts", away, task.State, task.Attempts)
+		}
+	}
+}
