@@ -48,7 +48,7 @@ func (p *Probe) listen(ctx context.Context) {
 	heard := map[model.GPUID]bool{}
 	for ctx.Err() == nil {
 		p.register(set, heard)
-		event, ret := set.Wait(uint32(listenFor.Milliseconds()))
+		event, ret := set.Wait(uint32(listenFor / time.Millisecond))
 		switch {
 		case good(ret):
 			p.note(event)

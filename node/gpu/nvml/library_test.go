@@ -31,7 +31,7 @@ func TestLibrary(t *testing.T) {
 	if out, err := exec.Command(compiler, "-shared", "-fPIC", "-o", library, "testdata/driver.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestLibraryChild$", "-test.v")
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestLibraryChild$", "-test.v")
 	cmd.Env = append(os.Environ(), libraryVariable+"="+library, "DRIVER_MODE="+mode)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestLibraryChild") {
 		t.Errorf("%v\n%s", err, out)

@@ -135,7 +135,7 @@ func recovery(v nvml.FieldValue) judge.Recovery {
 	if v.NvmlReturn != uint32(nvml.SUCCESS) || v.ValueType != uint32(nvml.VALUE_TYPE_UNSIGNED_INT) {
 		return judge.RecoveryUnknown
 	}
-	switch nvml.DeviceGpuRecoveryAction(binary.NativeEndian.Uint32(v.Value[:])) {
+	switch nvml.DeviceGpuRecoveryAction(binary.NativeEndian.Uint32(v.Value[:])) { //nolint:gosec // the same bits
 	case nvml.GPU_RECOVERY_ACTION_NONE:
 		return judge.RecoveryNone
 	case nvml.GPU_RECOVERY_ACTION_GPU_RESET:

@@ -76,7 +76,9 @@ func TestList(t *testing.T) {
 // What is divided is listed in parts, which are read apart but for what they share.
 func TestParts(t *testing.T) {
 	h := newHost(t)
-	h.cards[1].SetMigMode(1)
+	if ret, _ := h.cards[1].SetMigMode(1); !good(ret) {
+		t.Fatal(ret)
+	}
 	h.cards[1].parts = []nvml.Device{part("MIG-a", 4), nil, part("MIG-b", 5)}
 	p := newProbe(h.Server, Options{})
 	devices := list(t, p)
