@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -91,6 +93,39 @@ func TestGroupsGo(t *testing.T) {
 	b.open()
 	if _, err := os.Stat(stale); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a stale group: %v", err)
+	}
+}
+
+// What nodes that are gone have left is removed when it is old; a folder that is
+// missing is made again for the next rank.
+func TestOldGroupsGo(t *testing.T) {
+	base := t.TempDir()
+	own := filepath.Join(base, "berth-own")
+	long := time.Now().Add(-2 * oldGroup)
+	for _, dir := range []string{"berth-own/a", "berth-old/a", "berth-old/b", "berth-young/a", "other/a"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"berth-own/a", "berth-own", "berth-old/a", "berth-old", "other/a", "other"} {
+		if err := os.Chtimes(filepath.Join(base, dir), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweepOthers(own)
+	for dir, stays := range map[string]bool{"berth-own/a": true, "berth-old/a": false, "berth-old/b": true, "berth-young/a": true, "other/a": true} {
+		if exists(t, filepath.Join(base, dir)) != stays {
+			t.Errorf("%s stays: %v", dir, !stays)
+		}
+	}
+	b := grouped(t)
+	if err := os.Remove(b.ranks.groups); err != nil {
+		t.Fatal(err)
+	}
+	k := b.rank("cat /proc/self/cgroup", plain).start()
+	k.exit()
+	if out := k.output(runner.StdoutFile); !strings.Contains(out, filepath.Base(b.ranks.groups)+"/"+k.f.Name()) {
+		t.Errorf("it ran in %s", out)
 	}
 }
 

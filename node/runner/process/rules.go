@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 	"github.com/berth-gpu/berth/node/runner/isolate"
@@ -85,40 +83,4 @@ func (l *laid) group(name string, r *runner.Record) (*cgroup.Group, error) {
 		return nil, fmt.Errorf("the rank's cgroup: %w", err)
 	}
 	return g, nil
-}
-
-// claim finds out what this host can do, and prepares it for ranks.
-func claim(root string, run runner.RunFolder, rules *Rules) (groups string, h runner.Host) {
-	layout, err := cgroup.Look(root)
-	h.Cgroup = layout.Kind
-	if err != nil {
-		h.Notes = append(h.Notes, err.Error())
-	}
-	tree, err := layout.Claim(filepath.Base(run.Path))
-	if err != nil {
-		h.Notes = append(h.Notes, err.Error())
-	}
-	if tree.Path == "" {
-		h.Notes = append(h.Notes, "ranks are held together by process group and environment")
-	}
-	if !rules.Isolate.On {
-		h.Notes = append(h.Notes, fmt.Sprintf("jobs run as user id %d, and reach the GPUs of others", os.Geteuid()))
-	}
-	sweep(tree.Path, run)
-	h.Controllers = tree.Controllers
-	return tree.Path, h
-}
-
-// sweep removes the groups of ranks that nobody knows any more. One that still has
-// processes stays.
-func sweep(groups string, run runner.RunFolder) {
-	entries, err := os.ReadDir(groups)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if _, err := run.Status(e.Name()); e.IsDir() && errors.Is(err, fs.ErrNotExist) {
-			_ = unix.Rmdir(filepath.Join(groups, e.Name()))
-		}
-	}
 }

@@ -1,0 +1,93 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/runner"
+	"github.com/berth-gpu/berth/node/runner/cgroup"
+)
+
+// claim finds out what this host can do, and prepares it for ranks.
+func claim(root string, run runner.RunFolder, rules *Rules) (groups string, h runner.Host) {
+	layout, err := cgroup.Look(root)
+	h.Cgroup = layout.Kind
+	if err != nil {
+		h.Notes = append(h.Notes, err.Error())
+	}
+	tree, err := layout.Claim(filepath.Base(run.Path))
+	if err != nil {
+		h.Notes = append(h.Notes, err.Error())
+	}
+	if tree.Path == "" {
+		h.Notes = append(h.Notes, "ranks are held together by process group and environment")
+	}
+	if !rules.Isolate.On {
+		h.Notes = append(h.Notes, fmt.Sprintf("jobs run as user id %d, and reach the GPUs of others", os.Geteuid()))
+	}
+	sweep(tree.Path, run)
+	sweepOthers(tree.Path)
+	h.Controllers = tree.Controllers
+	return tree.Path, h
+}
+
+// sweep removes the groups of this node's ranks that nobody knows any more. One that
+// still has processes stays.
+func sweep(groups string, run runner.RunFolder) {
+	for _, name := range names(groups) {
+		if _, err := run.Status(name); errors.Is(err, fs.ErrNotExist) {
+			_ = unix.Rmdir(filepath.Join(groups, name))
+		}
+	}
+}
+
+// sweepOthers removes what nodes that are gone have left beside this one's groups:
+// what is empty and old. A node that is there makes its folder again.
+func sweepOthers(groups string) {
+	if groups == "" {
+		return
+	}
+	base, own := filepath.Split(groups)
+	for _, node := range names(base) {
+		if node == own || !strings.HasPrefix(node, runPrefix) {
+			continue
+		}
+		for _, rank := range names(filepath.Join(base, node)) {
+			dropOld(filepath.Join(base, node, rank))
+		}
+		dropOld(filepath.Join(base, node))
+	}
+}
+
+// runPrefix begins the names of run folders, and so of nodes' groups.
+const runPrefix = "berth-"
+
+// oldGroup is how old a group is that is in nobody's hands.
+const oldGroup = time.Hour
+
+func dropOld(group string) {
+	if info, err := os.Lstat(group); err == nil && time.Since(info.ModTime()) > oldGroup {
+		_ = unix.Rmdir(group) // one in use stays
+	}
+}
+
+// names lists the folders in a folder; none if it cannot be read.
+func names(dir string) (out []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
