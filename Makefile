@@ -15,6 +15,8 @@ FUZZLIMIT ?= 30m
 SEEDS     ?= 500
 MINUTES   ?= 10
 CHAOSTIME ?= 6h
+ROUNDS    ?= 100
+CUTS      ?= 10s,29s,31s,120s
 
 # Of all tests those that take longest begin first.
 FIRST := $(if $(filter ./...,$(PKGS)),./test/sim ./test/e2e)
@@ -53,7 +55,8 @@ bench: program ## measure the state, the peers and a whole cluster on this machi
 	go run ./test/bench
 	bin/berth bench
 
-chaos: ## run SEEDS=500 random clusters of MINUTES=10 virtual minutes in the simulator
+chaos: ## kill and cut off real processes for a while, then run SEEDS=500 simulated clusters of MINUTES=10
+	go test ./test/e2e -count=1 -run 'TestAnyProcessDies|TestNodesAreCutOff' -timeout 30m -chaos.rounds=$(ROUNDS) -chaos.cuts=$(CUTS)
 	go test ./test/sim -count=1 -run TestSim -timeout $(CHAOSTIME) -sim.seeds=$(SEEDS) -sim.minutes=$(MINUTES)
 
 fuzz: ## fuzz every fuzz target for FUZZTIME=10s
