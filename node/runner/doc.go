@@ -10,11 +10,14 @@
 //	  latch         started | never    whoever comes first, once and for ever
 //	  exit.json     how it ended       the supervisor; the agent if that was killed
 //	  stdout stderr the output         the supervisor
+//	  prolog epilog their output       the operator's hooks
+//	  tmp/          /tmp of a job that runs under its user's account
 //	  work/         working folder     the job, unless it names another
 //	in the node's run folder, in memory
 //	  NAME.orders   what is wanted     the agent
 //	  NAME.status   how far it is      the supervisor
 //	  lease         start of the lease the agent
+//	  rules         the operator's     the agent
 //	  events        a pipe to the agent, which reads of each new status there
 //
 // Within one life of the kernel whatever was written can be read by whoever comes

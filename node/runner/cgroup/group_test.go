@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // delegate is a folder that looks like a delegated group. What is written into its
@@ -59,6 +61,34 @@ func TestClaimRefused(t *testing.T) {
 		if tree, err := l.Claim("ranks"); err == nil || tree.Path != "" {
 			t.Errorf("%s: %+v", name, tree)
 		}
+	}
+}
+
+// An agent moves to a leaf before its group hands controllers down, and knows its
+// place again when it is started there.
+func TestLeaf(t *testing.T) {
+	l := delegate(t, "cpu", "")
+	write(t, filepath.Join(l.Own, "cgroup.procs"), "12\n345\n")
+	write(t, filepath.Join(l.Own, leaf, "cgroup.procs"), "")
+	if _, err := l.Claim("ranks"); err != nil && !strings.Contains(err.Error(), "cpu") { // which the folder did not take for good
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(l.Own, leaf, "cgroup.procs")); string(data) != "345" || err != nil {
+		t.Errorf("the last to move to the leaf was %q, %v", data, err)
+	}
+	if err := unix.Setxattr(l.Own, "user.delegate", []byte("1"), 0); err != nil {
+		t.Skipf("this file system does not keep attributes: %v", err)
+	}
+	again := Layout{Kind: Unified, Own: filepath.Join(l.Own, leaf)}
+	if tree, _ := again.Claim("ranks"); tree.Path != filepath.Join(l.Own, "ranks") {
+		t.Errorf("from its leaf it claimed %q", tree.Path)
+	}
+	other := Layout{Kind: Unified, Own: filepath.Join(l.Own, "other")}
+	if tree, err := other.Claim("ranks"); err == nil {
+		t.Errorf("from another group it claimed %q", tree.Path)
+	}
+	if tree, _ := (Layout{Kind: Unified, Own: l.Own}).Claim("ranks"); tree.Path == "" {
+		t.Error("what systemd has delegated is not claimed")
 	}
 }
 

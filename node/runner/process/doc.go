@@ -27,9 +27,8 @@
 // A supervisor is a session leader of its own and shares no pipe with the agent,
 // so it outlives it. It takes in the orphans of its rank (as a child subreaper), so
 // nothing that the rank starts can leave its tree, and it writes down an end only
-// when that tree is empty. Where
-// the host lets it, the rank has a cgroup of its own, too, which is frozen, killed and
-// shown to be empty as a whole.
+// when that tree is empty. Where the host lets it, the rank has a cgroup of its own,
+// too, which is frozen, killed and shown to be empty as a whole.
 //
 // If a supervisor is killed itself, the kernel kills the job's first process, and the
 // agent buries the rest: all in the rank's cgroup, all processes of the job's session,

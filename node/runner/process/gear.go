@@ -19,6 +19,7 @@ type gear struct {
 	account *isolate.Account // nil: the job runs as whoever runs this process
 	store   *store           // nil: it has no place for checkpoints
 	undo    bool             // the prolog has succeeded: the epilog is due
+	note    string           // what is not as it could be
 
 	fitted bool       // all is there
 	err    error      // why it is not, and will not be

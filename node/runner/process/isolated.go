@@ -73,7 +73,10 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 	for _, gpu := range g.record.GPUs {
 		ids = append(ids, string(gpu.ID))
 	}
-	v.Devices, _ = isolate.Host().Others(ids)
+	var known bool
+	if v.Devices, known = isolate.Host().Others(ids); !known && len(ids) > 0 {
+		g.gear.note = "the driver shows no device of its GPUs, so those of others are not hidden from it"
+	}
 	if !g.record.Job.Script {
 		return p, nil
 	}

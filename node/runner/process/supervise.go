@@ -276,6 +276,7 @@ func (s *supervisor) spawn() error {
 	pid, err := 0, s.gear.err // of a job that may not run here
 	if err == nil {
 		pid, err = s.begin().launch(pumps)
+		s.status.Note = s.gear.note
 	}
 	for _, p := range pumps {
 		p.run(&s.output)
