@@ -12,10 +12,11 @@ import (
 // Changed yields whenever the inventory may have changed by itself.
 func (m *Monitor) Changed() <-chan struct{} { return m.changed }
 
-// Inventory lists the GPUs. Of one that cannot be read it says what was true when it
-// was read last.
+// Inventory lists the GPUs, at most model.MaxDevices. Of one that cannot be read it
+// says what was true when it was read last.
 func (m *Monitor) Inventory() []model.Device {
 	cards, called := m.snapshot(), time.Now()
+	cards = cards[:min(len(cards), model.MaxDevices)]
 	each(cards, func(c *card) { m.ask(c, called) })
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -40,7 +40,11 @@ func (m *Monitor) listed(devices []model.Device, err error) {
 	}
 	news := trouble != m.trouble
 	m.trouble = trouble
+	count := len(m.cards)
 	m.mu.Unlock()
+	if changed && count > model.MaxDevices {
+		m.Log.Error("this host has more GPUs than a node can have: the last ones are not used", "gpus", count, "limit", model.MaxDevices)
+	}
 	if news && err != nil {
 		m.Log.Error("the GPUs cannot be listed; the agent goes on trying", "err", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -338,6 +339,23 @@ func TestListChanges(t *testing.T) {
 			t.Error(got)
 		}
 		stop()
+	})
+}
+
+// What a node cannot have is left out, so that the cluster does not refuse the rest.
+func TestTooManyGPUs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDriver()
+		for i := range model.MaxDevices + 6 {
+			d.devices = append(d.devices, model.Device{ID: model.GPUID(fmt.Sprint("MIG-", i)), Index: uint32(i)})
+		}
+		m, err := NewMonitor(Options{Probe: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := m.Inventory(); len(all) != model.MaxDevices || all[len(all)-1].Index != model.MaxDevices-1 {
+			t.Errorf("%d devices", len(all))
+		}
 	})
 }
 

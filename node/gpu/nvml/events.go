@@ -5,6 +5,7 @@ package nvml
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -80,7 +81,8 @@ func (p *Probe) wholes() map[model.GPUID]nvml.Device {
 	return out
 }
 
-// note keeps an event for the next look at its GPU.
+// note keeps an event for the next look at its GPU. A program may cause the same error
+// over and over: it is told once a look.
 func (p *Probe) note(e nvml.EventData) {
 	if e.EventType != nvml.EventTypeXidCriticalError || e.Device == nil {
 		return
@@ -92,9 +94,10 @@ func (p *Probe) note(e nvml.EventData) {
 	ids := p.whose(model.GPUID(id), e.GpuInstanceId)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	xid := judge.Xid{Code: e.EventData}
 	for _, id := range ids {
-		if len(p.xids[id]) < maxXids {
-			p.xids[id] = append(p.xids[id], judge.Xid{Code: e.EventData})
+		if len(p.xids[id]) < maxXids && !slices.Contains(p.xids[id], xid) {
+			p.xids[id] = append(p.xids[id], xid)
 		}
 	}
 }

@@ -266,6 +266,22 @@ func TestXids(t *testing.T) {
 	<-done
 }
 
+// An error that comes over and over is told once a look, and all that is told has a
+// bound.
+func TestManyXids(t *testing.T) {
+	h := newHost(t)
+	p := newProbe(h.Server, Options{})
+	id := list(t, p)[0].ID
+	for _, codes := range []uint64{1, 1000} {
+		for i := range uint64(500) {
+			p.note(nvml.EventData{Device: h.cards[0].Device, EventType: nvml.EventTypeXidCriticalError, EventData: i % codes, GpuInstanceId: 1<<32 - 1})
+		}
+		if got := len(p.Look(id, time.Now()).Xids); got != int(min(codes, maxXids)) {
+			t.Errorf("%d codes make %d Xids", codes, got)
+		}
+	}
+}
+
 // When listening fails, as it does while a GPU is lost, it begins anew.
 func TestListenAgain(t *testing.T) {
 	h := newHost(t)
