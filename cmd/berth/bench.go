@@ -17,7 +17,8 @@ between them and the load, every commit on disk.
   run       jobs a second from submission to end: real processes
   start     how soon a job runs on an idle cluster
   failover  kill -9 of the leader to the first accepted submission
-  memory    what a long queue costs`
+  memory    what a long queue costs
+  node      what a GPU host pays for its jobs: agent, supervisors, output`
 
 func newBench() *cobra.Command {
 	c := bench.Config{}

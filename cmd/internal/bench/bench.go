@@ -7,6 +7,7 @@
 //	run.go      jobs a second from submission to end, and how soon one starts
 //	failover.go how long nobody can submit after a leader was killed
 //	memory.go   what a long queue costs: memory, the list, the submission
+//	node.go     what a GPU host pays for its jobs
 //	machine.go  what the figures depend on
 //	process.go  processor time and memory of the cluster's processes
 //	stats.go    percentiles
@@ -46,7 +47,7 @@ type Config struct {
 }
 
 // Parts lists what can be measured, in order.
-func Parts() []string { return []string{"submit", "run", "start", "failover", "memory"} }
+func Parts() []string { return []string{"submit", "run", "start", "failover", "memory", "node"} }
 
 // runner is one run of the program.
 type runner struct {
@@ -75,7 +76,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	parts := map[string]func(context.Context) (*table, error){
-		"submit": r.submit, "run": r.run, "start": r.start, "failover": r.failover, "memory": r.memory,
+		"submit": r.submit, "run": r.run, "start": r.start, "failover": r.failover, "memory": r.memory, "node": r.node,
 	}
 	for _, name := range Parts() {
 		if !slices.Contains(c.Parts, name) {
