@@ -6,9 +6,11 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -104,12 +106,56 @@ func tellMode(w io.Writer, what string, done *wire.NodeDone) error {
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
-		Short: "Confirm that a silent node is dead, or forget one",
+		Short: "Show a node, confirm that a silent one is dead, or forget one",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConfirmDead(), newRetire())
+	cmd.AddCommand(newNodeShow(), newConfirmDead(), newRetire())
 	return cmd
+}
+
+func newNodeShow() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:   "show NODE",
+		Short: "Show a node: its host, what it can do for jobs, and its GPUs",
+		Args:  oneNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ask := func(ctx context.Context, api *client.Client) (*wire.Node, error) { return findNode(ctx, api, args[0]) }
+			return reading(c, ask, showNode)(cmd, args)
+		},
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+func findNode(ctx context.Context, api *client.Client, id string) (*wire.Node, error) {
+	list, err := api.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Nodes {
+		if list.Nodes[i].ID == id {
+			return &list.Nodes[i], nil
+		}
+	}
+	return nil, notFound("there is no node %s; see berth nodes", id)
+}
+
+func showNode(w io.Writer, n *wire.Node) error {
+	s := &sheet{}
+	s.line("Node", "%s", n.ID)
+	s.line("State", "%s", strings.TrimSpace(n.State+" "+n.Reason))
+	s.line("Host", "%s, %d CPUs, %.0f GB", n.Hostname, n.CPUs, n.MemoryGB)
+	s.line("Isolation", "%s", n.Features)
+	s.line("Version", "%s", n.Version)
+	s.line("Epoch", "%d, registered %s, last seen %s", n.Epoch, table.Clock(n.Registered, time.Now()), table.Clock(n.LastSeen, time.Now()))
+	s.line("GPUs", "%d free of %d, %s", n.FreeGPUs, n.GPUCount, n.Health)
+	s.head("GPUs")
+	if _, err := io.WriteString(w, s.String()); err != nil {
+		return err
+	}
+	return showGPUs(w, &wire.Nodes{Nodes: []wire.Node{*n}})
 }
 
 const confirmLong = `Say that a node that is silent is dead, with every process on it.
@@ -135,20 +181,15 @@ func newConfirmDead() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := api.Nodes(cmd.Context())
+			n, err := findNode(cmd.Context(), api, args[0])
 			if err != nil {
 				return err
 			}
-			for i := range list.Nodes {
-				if n := &list.Nodes[i]; n.ID == args[0] {
-					done, err := api.ConfirmDead(cmd.Context(), n.ID, &wire.ConfirmDead{Epoch: &n.Epoch, Reason: reason})
-					if err != nil {
-						return fmt.Errorf("node %s: %w", n.ID, err)
-					}
-					return tellMode(cmd.OutOrStdout(), n.ID, done)
-				}
+			done, err := api.ConfirmDead(cmd.Context(), n.ID, &wire.ConfirmDead{Epoch: &n.Epoch, Reason: reason})
+			if err != nil {
+				return fmt.Errorf("node %s: %w", n.ID, err)
 			}
-			return notFound("there is no node %s; see berth nodes", args[0])
+			return tellMode(cmd.OutOrStdout(), n.ID, done)
 		},
 	}
 	c.bind(cmd)
