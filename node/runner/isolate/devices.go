@@ -20,23 +20,30 @@ func Host() Devices { return Devices{Proc: "/proc/driver/nvidia/gpus", Dev: "/de
 // of its own is none that the driver shows, such as a part of a GPU, nothing is
 // hidden: it may need any of them. False then.
 func (d Devices) Others(uuids []string) (hide []string, ok bool) {
-	own := map[string]bool{}
+	names := d.names()
 	for _, id := range uuids {
-		minor := d.minor(id)
-		if minor == "" {
+		own := "nvidia" + d.minor(id)
+		if len(names) > 0 && !slices.Contains(names, own) {
 			return nil, false
 		}
-		own["nvidia"+minor] = true
+		names = slices.DeleteFunc(names, func(n string) bool { return n == own })
 	}
-	entries, _ := os.ReadDir(d.Dev) // without devices there is nothing to hide
+	for _, name := range names {
+		hide = append(hide, filepath.Join(d.Dev, name))
+	}
+	return hide, true
+}
+
+// names lists the devices of GPUs; none on a host without.
+func (d Devices) names() (out []string) {
+	entries, _ := os.ReadDir(d.Dev)
 	for _, e := range entries {
 		number, is := strings.CutPrefix(e.Name(), "nvidia")
-		if is && number != "" && strings.Trim(number, "0123456789") == "" && !own[e.Name()] {
-			hide = append(hide, filepath.Join(d.Dev, e.Name()))
+		if is && number != "" && strings.Trim(number, "0123456789") == "" {
+			out = append(out, e.Name())
 		}
 	}
-	slices.Sort(hide)
-	return hide, true
+	return out
 }
 
 // minor is the number in the name of a GPU's device; empty: the driver shows no such

@@ -108,7 +108,11 @@ func (g *gear) openStore(ctx context.Context, p *place) (*store, error) {
 			return nil, nil
 		}
 		s.own, s.base = true, filepath.Join(p.rules.Checkpoints, p.record.Rank.Attempt().TaskKey().String())
-		if err := g.own(s.base, 0o700); err != nil {
+		err := g.own(s.base, 0o700)
+		if err == nil {
+			s.root, err = os.OpenRoot(s.base)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,8 @@ const (
 // a goroutine of its own, which may have to wait for a file system that hangs.
 type store struct {
 	base    string
-	own     bool // base is below the node's own folder
+	own     bool     // base is in the node's own place, which its user may have no way to
+	root    *os.Root // base
 	n       uint32
 	restore string // folder of the newest earlier attempt that finished a checkpoint; empty: none
 
@@ -87,8 +89,16 @@ func (s *store) open(ctx context.Context, account *isolate.Account) error {
 }
 
 // make makes the folder, and looks for what there is to restore.
-func (s *store) make() error {
-	if err := os.MkdirAll(s.dir(), 0o750); err != nil {
+func (s *store) make() (err error) {
+	if s.root == nil {
+		if err = os.MkdirAll(s.base, 0o750); err != nil {
+			return err
+		}
+		if s.root, err = os.OpenRoot(s.base); err != nil {
+			return err
+		}
+	}
+	if err = s.root.MkdirAll(decimal(s.n), 0o750); err != nil {
 		return err
 	}
 	s.fresh() // what an earlier life of the cluster has left there is no news
@@ -103,7 +113,7 @@ func (s *store) make() error {
 
 // done is when an attempt last finished a checkpoint.
 func (s *store) done(n uint32) (time.Time, bool) {
-	info, err := os.Lstat(filepath.Join(s.of(n), doneFile))
+	info, err := s.root.Lstat(filepath.Join(decimal(n), doneFile))
 	if err != nil || !info.Mode().IsRegular() {
 		return time.Time{}, false
 	}
@@ -124,6 +134,7 @@ func (s *store) fresh() bool {
 func (s *store) watch() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
+	defer func() { _ = s.root.Close() }() // it was open to find files
 	for {
 		select {
 		case <-ticker.C:
@@ -181,7 +192,7 @@ func (s *store) prune() {
 		return
 	}
 	var earlier []uint32
-	entries, _ := os.ReadDir(s.base) // without it there is nothing to remove
+	entries, _ := fs.ReadDir(s.root.FS(), ".") // without it there is nothing to remove
 	for _, e := range entries {
 		n, err := strconv.ParseUint(e.Name(), 10, 32)
 		if err == nil && decimal(uint32(n)) == e.Name() && uint32(n) < s.n {
@@ -192,7 +203,7 @@ func (s *store) prune() {
 	kept := 0
 	for _, n := range slices.Backward(earlier) {
 		if kept >= keepDone {
-			_ = os.RemoveAll(s.of(n)) // what stays is looked at again by the next attempt
+			_ = s.root.RemoveAll(decimal(n)) // what stays is looked at again by the next attempt
 		} else if _, done := s.done(n); done {
 			kept++
 		}
