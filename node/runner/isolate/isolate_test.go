@@ -257,3 +257,30 @@ func TestJoin(t *testing.T) {
 		}
 	}
 }
+
+// A folder that keeps users out on the way is named.
+func TestReachable(t *testing.T) {
+	dir, err := os.MkdirTemp("/var/tmp", "reachable-*")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := Reachable(dir); err != nil {
+		t.Error(err)
+	}
+	if err := Reachable(filepath.Join(dir, "a")); err == nil || !strings.Contains(err.Error(), dir+" is closed") {
+		t.Errorf("through a closed folder: %v", err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := Reachable(filepath.Join(dir, "a")); err != nil {
+		t.Error(err)
+	}
+	if err := Reachable(filepath.Join(dir, "none", "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := Reachable(filepath.Join(t.TempDir(), "a")); strings.HasPrefix(os.TempDir(), "/tmp") && err != nil {
+		t.Errorf("in a private place: %v", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -49,4 +50,27 @@ func suffices(set string) error {
 		}
 	}
 	return nil
+}
+
+// Reachable says which folder on the way to a path keeps jobs' users from it; nil:
+// none does. The path itself may be closed: jobs see a view of it, see [View].
+func Reachable(path string) error {
+	for dir := filepath.Dir(filepath.Clean(path)); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if private(dir) {
+			return nil
+		}
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			return fmt.Errorf("%s is closed to jobs' users, who must pass through it to %s: let them by chmod o+x", dir, path)
+		}
+	}
+	return nil
+}
+
+// private says that a job has a folder of its own in that place.
+func private(dir string) bool {
+	return dir == "/tmp" || dir == "/dev/shm" || strings.HasPrefix(dir, "/tmp/") || strings.HasPrefix(dir, "/dev/shm/")
 }

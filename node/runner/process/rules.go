@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,27 @@ type Rules struct {
 	Checkpoints string // absolute path of the node's own place for checkpoints of jobs that name none; empty: it has none
 	Hooks       Hooks
 	Isolate     isolate.Rules
+}
+
+// prepare says why ranks cannot run by these rules here, and makes what they need.
+func (r *Rules) prepare() error {
+	var err error
+	if r.Isolate.On {
+		err = isolate.Possible()
+		for _, dir := range r.Isolate.Hide {
+			err = cmp.Or(err, isolate.Reachable(dir))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("jobs cannot run under their users' accounts: %w", err)
+	}
+	if r.Checkpoints == "" {
+		return nil
+	}
+	if err := os.MkdirAll(r.Checkpoints, 0o711); err != nil { //nolint:gosec // jobs' users pass through
+		return fmt.Errorf("the folder for checkpoints: %w", err)
+	}
+	return nil
 }
 
 // laid are the rules as supervisors find them in the run folder.

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/node/runner"
-	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // Options are what a Runner works with.
@@ -65,15 +64,8 @@ func New(o Options) (*Runner, error) {
 		}
 		o.Program = []string{self, "supervise"}
 	}
-	if o.Rules.Isolate.On {
-		if err := isolate.Possible(); err != nil {
-			return nil, fmt.Errorf("jobs cannot run under their users' accounts: %w", err)
-		}
-	}
-	if o.Rules.Checkpoints != "" {
-		if err := os.MkdirAll(o.Rules.Checkpoints, 0o711); err != nil { //nolint:gosec // jobs' users pass through
-			return nil, fmt.Errorf("the folder for checkpoints: %w", err)
-		}
+	if err := o.Rules.prepare(); err != nil {
+		return nil, err
 	}
 	groups, host := claim(cmp.Or(o.Kernel, "/"), o.Run, &o.Rules)
 	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups}); err != nil {
