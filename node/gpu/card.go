@@ -54,7 +54,10 @@ func (m *Monitor) look(c *card, called time.Time, sweep bool) Look {
 		go func() {
 			defer func() { <-c.turn }()
 			l := m.Probe.Look(c.id, called)
-			l.own(m.client(), c.id)
+			m.mu.Lock()
+			owner := m.owner
+			m.mu.Unlock()
+			l.own(owner, c.id)
 			m.take(c, l, sweep)
 			seen <- l
 		}()
@@ -69,12 +72,6 @@ func (m *Monitor) look(c *card, called time.Time, sweep bool) Look {
 		m.take(c, silent(), false)
 		return silent()
 	}
-}
-
-func (m *Monitor) client() Owner {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.owner
 }
 
 // own notes which of the processes are the owner's and which are strangers. Without

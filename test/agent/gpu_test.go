@@ -22,8 +22,8 @@ func (h *host) damage(t testing.TB, faults map[string]simgpu.Fault) {
 	}
 }
 
-// health waits until the GPUs of the cluster, in order of node and place, are so.
-func (c *cluster) health(t testing.TB, want ...model.Health) (gpus []model.GPU) {
+// healths waits until the GPUs of the cluster, in order of node and place, are so.
+func healths(t testing.TB, c *cluster, want ...model.Health) (gpus []model.GPU) {
 	t.Helper()
 	c.until(t, "the GPUs' verdicts", func(s *statetest.Cluster) bool {
 		byPlace := map[uint32]model.GPU{}
@@ -50,7 +50,7 @@ func TestOneBadGPU(t *testing.T) {
 	h.start(t)
 	c.free(t, 3)
 	h.damage(t, map[string]simgpu.Fault{"1": {Xids: []uint64{79}}})
-	gpus := c.health(t, model.HealthHealthy, model.HealthQuarantined, model.HealthHealthy)
+	gpus := healths(t, c, model.HealthHealthy, model.HealthQuarantined, model.HealthHealthy)
 	if !strings.Contains(gpus[1].Why, "Xid 79") {
 		t.Errorf("why: %q", gpus[1].Why)
 	}
