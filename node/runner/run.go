@@ -19,6 +19,7 @@ type RunFolder struct {
 type leaseMark struct {
 	Boot  string
 	Start time.Duration
+	Away  time.Duration `json:",omitempty"` // an instant at which nobody led
 }
 
 // Events is the path of the pipe on which supervisors wake the agent.
@@ -26,20 +27,40 @@ func (r RunFolder) Events() string { return filepath.Join(r.Path, "events") }
 
 // Lease is the start of the node's lease, as CLOCK_BOOTTIME; 0: there is none, or
 // none of this life of the kernel.
-func (r RunFolder) Lease() time.Duration {
-	var m leaseMark
+func (r RunFolder) Lease() time.Duration { return r.lease().Start }
+
+// Alive is the instant from which what runs may run on: the start of the lease, or a
+// later one at which nobody led. Nothing may start because of the latter.
+func (r RunFolder) Alive() time.Duration {
+	m := r.lease()
+	return max(m.Start, m.Away)
+}
+
+func (r RunFolder) lease() (m leaseMark) {
 	if r.get("lease", &m) != nil || m.Boot != r.Boot {
-		return 0
+		return leaseMark{Boot: r.Boot}
 	}
-	return m.Start
+	return m
 }
 
 // SetLease moves the start of the lease; it never moves back.
 func (r RunFolder) SetLease(start time.Duration) error {
-	if start <= r.Lease() {
+	m := r.lease()
+	if start <= m.Start {
 		return nil
 	}
-	return r.put("lease", leaseMark{r.Boot, start})
+	m.Start = start
+	return r.put("lease", m)
+}
+
+// SetAway notes an instant at which nobody led.
+func (r RunFolder) SetAway(at time.Duration) error {
+	m := r.lease()
+	if at <= m.Away {
+		return nil
+	}
+	m.Away = at
+	return r.put("lease", m)
 }
 
 // Orders reads what the agent wants of the rank whose folder has that name.

@@ -49,6 +49,7 @@ func escapes() map[string]string {
 // No way of forking leaves an orphan, whether the job ends by itself, is stopped or
 // is killed.
 func TestNoOrphans(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for name, command := range escapes() {
 		for _, end := range []string{"exit 0", "kill -9 $$", "stop", "kill"} {
@@ -73,6 +74,7 @@ func TestNoOrphans(t *testing.T) {
 // The same when the supervisor is killed and the agent buries the rank: with groups
 // whoever it is, without them all that keep session or environment.
 func TestNoOrphansBuried(t *testing.T) {
+	t.Parallel()
 	kernels := map[string]string{"with groups": "", "without": t.TempDir()}
 	for kernel, root := range kernels {
 		b := newBench(t)
@@ -100,6 +102,7 @@ func TestNoOrphansBuried(t *testing.T) {
 // A supervisor that is killed at any point leaves a rank that is buried without a
 // trace, and is never started again.
 func TestKilledAtAnyPoint(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	const points = 30
 	count := map[model.RankPhase]int{}
@@ -267,6 +270,7 @@ func TestFullDiskAtStart(t *testing.T) {
 
 // A hundred ranks, ended in every way, leave nothing.
 func TestHundredCycles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	mark := marker()
 	for i := range 100 {

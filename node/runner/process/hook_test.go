@@ -50,13 +50,16 @@ func TestHooks(t *testing.T) {
 // A prolog that fails, hangs or is not there keeps the rank from ever starting, and
 // the node says why.
 func TestPrologFails(t *testing.T) {
-	for name, c := range map[string]struct{ prolog, why string }{
-		"fails":     {program(t, "echo broken; exit 9"), "exit status 9"},
-		"hangs":     {program(t, "sleep 600 & sleep 600"), "longer than 300ms"},
-		"not there": {"/does/not/exist", "no such file"},
+	for name, c := range map[string]struct {
+		prolog, why string
+		limit       time.Duration
+	}{
+		"fails":     {program(t, "echo broken; exit 9"), "exit status 9", time.Minute},
+		"hangs":     {program(t, "sleep 600 & sleep 600"), "longer than 300ms", 300 * time.Millisecond},
+		"not there": {"/does/not/exist", "no such file", time.Minute},
 	} {
 		epilog := filepath.Join(t.TempDir(), "ran")
-		b := under(t, Rules{Hooks: Hooks{Prolog: c.prolog, Epilog: program(t, "touch "+epilog), Limit: 300 * time.Millisecond}})
+		b := under(t, Rules{Hooks: Hooks{Prolog: c.prolog, Epilog: program(t, "touch "+epilog), Limit: c.limit}})
 		k := b.rank("echo no", plain).start()
 		s := k.phase(model.RankNever)
 		if !strings.Contains(s.Note, c.why) || !strings.Contains(s.Note, "prolog") {

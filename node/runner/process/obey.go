@@ -53,7 +53,7 @@ func (s *supervisor) watch() model.Exit {
 			_ = s.tell(s.status.Phase) // a full disk in memory: the next look tries again
 		}
 		now := s.look()
-		s.guard.Extend(now.Boot, fence.Boot(s.run.Lease()))
+		s.guard.Extend(now.Boot, fence.Boot(s.run.Alive()))
 		s.obey(now.Boot)
 	}
 }
