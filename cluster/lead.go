@@ -22,7 +22,8 @@ type office struct{ *Peer }
 
 // tenure is a peer's leadership.
 type tenure struct {
-	leads atomic.Bool // by raft's own notice
+	leads atomic.Bool  // by raft's own notice
+	until atomic.Int64 // reading of the boot clock when it did so last; 0: it never has
 	beats *soft.Beats
 
 	mu     sync.Mutex
@@ -34,6 +35,14 @@ type Passes struct {
 	Count   uint64
 	Decided uint64        // placements and grants in their plans
 	Took    time.Duration // to make the plans, in all
+}
+
+// lately is how long ago this peer led; 0: it does.
+func (t *tenure) lately(now time.Duration) time.Duration {
+	if t.leads.Load() {
+		return 0
+	}
+	return now - time.Duration(t.until.Load())
 }
 
 // begin counts anew: another leadership.
@@ -77,6 +86,7 @@ func (p office) lead(notices <-chan bool) {
 				if p.cfg.Tests.SlowNotice != nil {
 					p.cfg.Tests.SlowNotice()
 				}
+				p.tenure.until.Store(int64(p.cfg.Clock.Boot()))
 				p.tenure.leads.Store(leads)
 				n.set(leads)
 			case <-p.life.ctx.Done():
@@ -204,7 +214,7 @@ func (p office) begin(ctx context.Context) error {
 func (p office) leaderConfig() leader.Config {
 	return leader.Config{
 		ID: p.cfg.Self.ID, Peer: leading{p.Peer}, Clock: p.cfg.Clock, Log: p.log,
-		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline},
+		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline, Anew: true},
 		Clocks: func() (model.Time, bool) {
 			at, _, ok := exchanger(p).agreed()
 			return at, ok

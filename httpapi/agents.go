@@ -38,6 +38,7 @@ func (a agents) route() {
 	post(a, agentwire.PathBlob, nil, a.blob)
 	post(a, agentwire.PathTail, nil, a.tail)
 	post(a, agentwire.PathSamples, nil, a.readings)
+	post(a, agentwire.PathSilence, nil, a.silence)
 }
 
 // post routes a path. With a rule its requests are the leader's to carry out.
@@ -131,7 +132,15 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	}
 	s := a.peer.Reader.State()
 	lease, _ := s.Leases.Get(q.Node)
-	return &agentwire.Renewed{Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s)}, s.Index, nil
+	return &agentwire.Renewed{
+		Code: code, Newest: lease.Seq, Index: s.Index, Peers: addresses(&s), Voters: a.peer.Members.Standing().Voters,
+	}, s.Index, nil
+}
+
+// silence is this peer's own word, and asks nobody.
+func (a agents) silence(context.Context, *struct{}) (*agentwire.Silence, uint64, error) {
+	st := a.peer.Members.Standing()
+	return &agentwire.Silence{Peer: a.cfg.Self, For: st.Silent, Voters: st.Voters}, st.Applied, nil
 }
 
 func (a agents) report(ctx context.Context, q *agentwire.Report) (*agentwire.Reported, uint64, error) {

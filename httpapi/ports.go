@@ -81,6 +81,8 @@ type Standing struct {
 	Committed  uint64
 	Applied    uint64
 	Leaderless time.Duration // for how long no leader was heard of
+	Silent     time.Duration // for how long this peer surely neither led nor heard a leader; 0: it may
+	Voters     []model.PeerID
 	Servers    []model.Peer  // id and Raft address of every member
 	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
 	PassesTook time.Duration // in all

@@ -17,6 +17,8 @@ import (
 type Membership interface {
 	Register(context.Context, *agentwire.Register) (*agentwire.Registered, error)
 	Renew(context.Context, *agentwire.Renew) (*agentwire.Renewed, error)
+	// Silence asks the peer at an address, and no other, whether anybody leads.
+	Silence(ctx context.Context, address string) (*agentwire.Silence, error)
 	// SetPeers says which addresses may be asked from now on.
 	SetPeers(addresses []string)
 }

@@ -33,6 +33,8 @@ type contact struct {
 	nextReg time.Time
 	next    time.Time // renewal
 	refused string    // why the last registration was
+	peers   []string  // addresses of all peers
+	away    *away
 }
 
 // grant is an accepted renewal.
@@ -42,7 +44,7 @@ type grant struct {
 }
 
 func newContact(c *core, b *book) *contact {
-	k := &contact{core: c, book: b, session: journal.Random()}
+	k := &contact{core: c, book: b, session: journal.Random(), peers: c.Peers, away: newAway(c)}
 	var mark fence.Mark
 	if c.Journal.Get(markFile, &mark) == nil {
 		k.lease = fence.Restore(mark, c.Self.Boot)
@@ -143,6 +145,7 @@ func (k *contact) heard(peers []string) {
 			peers = append(peers, p)
 		}
 	}
+	k.peers = peers
 	k.Cluster.SetPeers(peers)
 }
 
@@ -151,6 +154,7 @@ func (k *contact) hurry() { k.next = time.Time{} }
 
 // renew sends a renewal every two seconds, answered or not.
 func (k *contact) renew(now fence.Boot) {
+	k.away.ask(k.peers)
 	if !due(k.next) {
 		return
 	}
@@ -181,6 +185,7 @@ func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
 		k.Log.Debug("a renewal was refused", "code", answer.Code)
 		return
 	}
+	k.away.renewed(answer.Voters)
 	if !k.lease.Accepted(r) {
 		return
 	}

@@ -27,6 +27,7 @@
 //	host.go     what the host says of itself, and the run folder
 //	begin.go    starting and refusing ranks
 //	clean.go    showing GPUs clean
+//	away.go     what runs on while no peer leads at all
 //	gpu_owner.go whose the processes on GPUs are
 //	blobs.go    scripts and environments
 //	teller.go   reports and inventory

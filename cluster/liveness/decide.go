@@ -75,7 +75,7 @@ func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
 		return
 	}
 	h := a.held(n.ID)
-	if lease.Silent < h.longest {
+	if lease.Silent < h.longest && !a.book.config.Anew {
 		c.asSilent = a.due(lease.Silent+h.period-silence, c.asSilent, &command.Silent{
 			Node: n.ID, Epoch: c.epoch, Seq: c.seq, Elapsed: min(silence, model.MaxDuration),
 		})

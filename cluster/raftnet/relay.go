@@ -22,6 +22,7 @@ type relay struct {
 	stop    chan struct{}
 	stopped chan struct{}
 	counts  relayCounts
+	heard   heard
 
 	answers chan raft.RPCResponse
 	waiting []*request
@@ -51,6 +52,7 @@ func newRelay(in <-chan raft.RPC, book *book, limits relayLimits) *relay {
 	busy := time.NewTimer(time.Hour)
 	busy.Stop()
 	return &relay{
+		heard:   heard{born: time.Now()},
 		in:      in,
 		out:     make(chan raft.RPC),
 		book:    book,
@@ -94,6 +96,7 @@ func (r *relay) receive(rpc raft.RPC) {
 		refuse(rpc, err)
 		return
 	}
+	r.heard.note(rpc.Command)
 	q := &request{rpc: rpc}
 	if rpc.Reader != nil {
 		q.body = &body{source: rpc.Reader, patience: r.limits.patience}

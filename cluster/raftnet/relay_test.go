@@ -255,3 +255,22 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// A leader is heard when its message comes in, whatever becomes of it; others are not.
+func TestHeard(t *testing.T) {
+	withRelay(t, 10*time.Second, func(t *testing.T, r *rig) {
+		time.Sleep(5 * time.Second)
+		if got := r.heard.since(); got != 5*time.Second {
+			t.Errorf("nobody was heard since the start, for %s", got)
+		}
+		r.send(&raft.RequestVoteRequest{})
+		if got := r.heard.since(); got != 5*time.Second {
+			t.Errorf("a candidate passes for a leader: %s", got)
+		}
+		r.send(heartbeat(leader, 1)) // raft does not take it
+		time.Sleep(2 * time.Second)
+		if got := r.heard.since(); got != 2*time.Second {
+			t.Errorf("a leader was heard %s ago, want 2s", got)
+		}
+	})
+}

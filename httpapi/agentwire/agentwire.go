@@ -28,6 +28,7 @@ const (
 	PathInventory = "/agent/inventory" // Inventory -> Reported
 	PathBlob      = "/agent/blob"      // Fetch -> Content
 	PathTail      = "/agent/tail"      // Tail -> nothing
+	PathSilence   = "/agent/silence"   // nothing -> Silence, of the peer that is asked
 	PathSamples   = "/peer/samples"    // nothing -> Samples, of the leader
 )
 
@@ -83,6 +84,15 @@ type Renewed struct {
 	Newest uint64     `cbor:"2,keyasint,omitempty"` // with stale_seq: number of the newest renewal in the log
 	Index  uint64     `cbor:"3,keyasint,omitempty"` // of a state that holds the renewal
 	Peers  []string   `cbor:"4,keyasint,omitempty"` // API addresses of all peers
+
+	Voters []model.PeerID `cbor:"5,keyasint,omitempty"` // of the leader's configuration, sorted
+}
+
+// Silence is what a peer knows of whether anybody leads.
+type Silence struct {
+	Peer   model.PeerID   `cbor:"1,keyasint"`
+	For    time.Duration  `cbor:"2,keyasint,omitempty"` // how long it has surely neither led nor heard a leader; 0: it may
+	Voters []model.PeerID `cbor:"3,keyasint,omitempty"` // of its newest configuration, sorted
 }
 
 // Poll asks for what is desired on a node, as soon as that has changed.

@@ -84,6 +84,12 @@ func (a *Agent) Tail(ctx context.Context, q *agentwire.Tail) error {
 	return a.call(ctx, &request{path: agentwire.PathTail}, q, nil)
 }
 
+// Silence asks the peer at an address, and no other, whether anybody leads.
+func (a *Agent) Silence(ctx context.Context, address string) (*agentwire.Silence, error) {
+	out := &agentwire.Silence{}
+	return out, a.call(ctx, &request{path: agentwire.PathSilence, once: true, only: address}, &struct{}{}, out)
+}
+
 // call asks in CBOR. Each path has a turn of its own, since a peer that is no good
 // for one may be for another.
 func (a *Agent) call(ctx context.Context, q *request, in, out any) error {

@@ -116,6 +116,7 @@ type request struct {
 	wait   time.Duration // that the request asks the peer to wait
 	stream bool          // the answer's body may take as long as it likes
 	once   bool          // ask one peer once
+	only   string        // address of the one peer to ask; empty: any
 }
 
 // do asks peers until one gives an answer that is one. The caller closes its body.
@@ -152,6 +153,9 @@ func again(err error) bool {
 // round asks each peer once until one answers.
 func (c *caller) round(ctx context.Context, q *request) (*http.Response, error) {
 	peers := c.line(q.kind)
+	if q.only != "" {
+		peers = []string{q.only}
+	}
 	var refusal *wire.Problem
 	var last error
 	for _, peer := range peers {

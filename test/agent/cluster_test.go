@@ -23,7 +23,11 @@ type cluster struct {
 	changed chan struct{} // closed and replaced with each entry
 	away    bool
 	tails   map[model.RankKey]*agentwire.Tail
+	silence func(model.PeerID) *agentwire.Silence // nil: no peer can be asked
 }
+
+// voters are the peers, whose addresses are their names.
+func voters() []model.PeerID { return []model.PeerID{"p1", "p2", "p3"} }
 
 func newCluster(t testing.TB) *cluster {
 	c := &cluster{c: statetest.New(t), changed: make(chan struct{}), tails: map[model.RankKey]*agentwire.Tail{}}
@@ -96,10 +100,20 @@ func (c *cluster) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Ren
 		return nil, err
 	}
 	r, index := c.do(&command.Renew{Renewals: []command.Renewal{{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}}})
-	return &agentwire.Renewed{Code: r.Verdicts[0], Index: index}, nil
+	return &agentwire.Renewed{Code: r.Verdicts[0], Index: index, Voters: voters()}, nil
 }
 
 func (c *cluster) SetPeers([]string) {}
+
+// Silence says of each peer what the test has laid down.
+func (c *cluster) Silence(_ context.Context, address string) (*agentwire.Silence, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.silence == nil {
+		return nil, errAway
+	}
+	return c.silence(model.PeerID(address)), nil
+}
 
 func (c *cluster) Desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, error) {
 	limit := time.After(q.Wait)

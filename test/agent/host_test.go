@@ -96,7 +96,7 @@ func (h *host) start(t testing.TB) (stop func()) {
 	}
 	a := node.New(node.Config{
 		Self:    node.Self{Node: h.name, Machine: "m-" + string(h.name), Boot: boot, Address: "127.0.0.1:9", Version: "test"},
-		Journal: j, Run: run, Runner: ranks, GPUs: gpus, Cluster: h.c, Clock: h.now,
+		Journal: j, Run: run, Runner: ranks, GPUs: gpus, Cluster: h.c, Clock: h.now, Peers: []string{"p1", "p2", "p3"},
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
