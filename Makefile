@@ -37,7 +37,7 @@ dev: program ## run a cluster of three peers and two nodes with simulated GPUs, 
 
 test: ## run every test with the race detector; the last line holds the totals
 	@go build -buildvcs=false -o bin/tally ./test/internal/tally
-	go test -race -vet=off -timeout 9m -json $(TESTFLAGS) $(FIRST) $(PKGS) | bin/tally
+	go test -race -vet=off -timeout 12m -json $(TESTFLAGS) $(FIRST) $(PKGS) | bin/tally
 
 lint: ## check format, module files, go vet and the linters
 	$(TOOL) golangci-lint config verify

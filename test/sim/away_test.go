@@ -11,6 +11,7 @@ import (
 // agent asks them and they all say that nobody leads. Without the rule it is
 // stopped and starts again.
 func TestJobsGoOnWhileNobodyLeads(t *testing.T) {
+	parallel(t)
 	for _, away := range []bool{false, true} {
 		s := Setup{Seed: 1, Peers: 3, Nodes: 1, GPUs: 1, Away: away}
 		var task model.Task

@@ -202,20 +202,6 @@ func newKeys(w *World, _ bool) {
 	u.submit(w.ctx, &job)
 }
 
-// awayWithCountsKept: a node is cut off, its silence is counted and committed; then
-// nobody leads for a while, of which the node hears before it is cut off again. The
-// next leader goes on from the count, which no answer to the node has voided.
-func awayWithCountsKept(w *World, _ bool) {
-	h := place(w, stubborn(1, 0, 45*time.Second, 0))[0]
-	renewed(w, h)
-	w.cutHost(h, 20*time.Second, true, true)
-	wait(w, 20*time.Second)
-	w.part(10 * time.Second)
-	wait(w, 10*time.Second)
-	w.cutHost(h, time.Minute, true, true)
-	wait(w, time.Minute)
-}
-
 // lagBehind has the host's agent look at answers so long after they came.
 func (h *host) lagBehind(d time.Duration) {
 	h.mu.Lock()

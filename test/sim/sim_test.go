@@ -49,6 +49,7 @@ func setup(seed uint64, minutes int) Setup {
 
 // TestSim lets clusters run under every fault there is.
 func TestSim(t *testing.T) {
+	parallel(t)
 	var virtual atomic.Int64
 	t.Cleanup(func() {
 		t.Logf("%d seeds, %v of virtual time", *seedsFlag, time.Duration(virtual.Load()).Round(time.Second))
@@ -56,9 +57,7 @@ func TestSim(t *testing.T) {
 	for i := range *seedsFlag {
 		seed := *seedFlag + uint64(i) //nolint:gosec // small
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			if !overlaid && *logFlag == "" {
-				t.Parallel()
-			}
+			parallel(t)
 			began := time.Now()
 			s := setup(seed, *minutesFlag)
 			if *logFlag != "" {
@@ -75,6 +74,14 @@ func TestSim(t *testing.T) {
 				time.Since(began).Round(time.Millisecond), r.Entries, r.Jobs, r.Acked, r.Lost, r.Hash)
 			explain(t, seed, r)
 		})
+	}
+}
+
+// parallel lets a test run beside others, unless it is to be repeated or read.
+func parallel(t *testing.T) {
+	t.Helper()
+	if !overlaid && *logFlag == "" {
+		t.Parallel()
 	}
 }
 
