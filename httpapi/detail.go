@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -48,7 +50,24 @@ func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail]
 	}
 	job, _ := s.Jobs.Get(id)
 	v := view{s: &s, now: a.now(&s)}
-	return &answer[wire.Detail]{Index: s.Index, Body: v.detail(&job, &task)}, nil
+	out := v.detail(&job, &task)
+	out.Warnings = a.warnings(ctx, out.AllocatedGPUs)
+	return &answer[wire.Detail]{Index: s.Index, Body: out}, nil
+}
+
+// warnings is what is odd about GPUs of a job.
+func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string) {
+	if len(gpus) == 0 {
+		return nil
+	}
+	for _, r := range a.samples.get(ctx).Readings {
+		i := slices.IndexFunc(gpus, func(g wire.GPURef) bool { return g.UUID == string(r.Sample.GPU) })
+		if i >= 0 && r.Sample.Warning != "" {
+			out = append(out, fmt.Sprintf("GPU %d of %s: %s", gpus[i].Index, gpus[i].NodeID, r.Sample.Warning))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func noJob() error {

@@ -133,6 +133,7 @@ func gpuOf(s *state.State, g *model.GPU, measured map[model.GPUID]agentwire.Read
 		age := seconds(r.Age)
 		out.AgeSeconds = &age
 		out.UtilizationPercent, out.MemoryUsedGB = float64(r.Sample.Utilization), gigabytes(r.Sample.MemoryUsedMB)
+		out.Warning = r.Sample.Warning
 		out.TemperatureCelsius, out.PowerWatts = float64(r.Sample.Temperature), float64(r.Sample.PowerWatts)
 	}
 	return out

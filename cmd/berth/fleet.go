@@ -66,7 +66,7 @@ func showGPUs(w io.Writer, n *wire.Nodes) error {
 				state += ", " + g.Mode
 			}
 			t.Add(n.Nodes[i].ID, strconv.FormatInt(g.Index, 10), g.Type, util, mem, temp, power, state, g.AllocatedTo, g.User,
-				strings.Join(slices.DeleteFunc([]string{g.Health, g.Reason}, func(s string) bool { return s == "" }), ": "))
+				strings.Join(slices.DeleteFunc([]string{g.Health, g.Reason, g.Warning}, func(s string) bool { return s == "" }), ": "))
 		}
 	}
 	_, err := t.WriteTo(w)

@@ -90,6 +90,10 @@ func showJob(w io.Writer, d *wire.Detail) error {
 		s.line("Array", "%d tasks: %d queued, %d running, %d completed, %d failed, %d canceled; this is task %d",
 			a.Size, a.Queued, a.Running, a.Completed, a.Failed, a.Canceled, d.Task)
 	}
+	if d.LostGPUHours > 0 {
+		s.line("Lost", "%.2f GPU-hours of attempts that did not complete, after their last checkpoint", d.LostGPUHours)
+	}
+	s.list("Warnings", d.Warnings)
 	s.timeline(d)
 	s.attempts(d)
 	if e := d.Explanation; e != nil {

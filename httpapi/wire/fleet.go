@@ -53,6 +53,7 @@ type GPU struct {
 	State       string  `json:"state" doc:"free, allocated, cleaning, claimed, foreign or unhealthy"`
 	Health      string  `json:"health"`
 	Reason      string  `json:"reason,omitempty"`
+	Warning     string  `json:"warning,omitempty" doc:"what is odd about it, though nothing is wrong"`
 	Mode        string  `json:"mode,omitempty" doc:"cordoned or draining, if an operator wants it so"`
 	ModeReason  string  `json:"mode_reason,omitempty"`
 	AllocatedTo string  `json:"allocated_to,omitempty" doc:"the job's id, or the service's allocation"`

@@ -77,6 +77,7 @@ type Detail struct {
 	Task        int64        `json:"task"`
 	WorkDir     string       `json:"workdir,omitempty"`
 	OnLost      string       `json:"on_lost"`
+	Warnings    []string     `json:"warnings,omitempty" nullable:"false" doc:"of a job that runs: what its GPUs make of it"`
 	Timeline    []Event      `json:"timeline" nullable:"false"`
 	Folded      int64        `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
 	History     []Attempt    `json:"attempt_history" nullable:"false"`

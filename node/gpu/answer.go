@@ -71,6 +71,7 @@ func (m *Monitor) Samples() []model.Sample {
 		}
 		s := model.Sample{
 			GPU: c.id, Utilization: p.Utilization, MemoryUsedMB: p.MemoryUsedMB, Temperature: p.Temperature, PowerWatts: p.PowerWatts,
+			Warning: m.Judge.Warning(c.unused, time.Now()),
 		}
 		for _, process := range c.last.Processes {
 			s.Processes = append(s.Processes, process.Process)
