@@ -44,6 +44,7 @@ func setup(seed uint64, minutes int) Setup {
 	if rng.IntN(3) == 0 { // so that followers need snapshots
 		s.Tuning.TrailingLogs, s.Unguarded.ShortLogs = 70, true
 	}
+	s.Away = rng.IntN(2) == 0
 	return s
 }
 
