@@ -52,7 +52,7 @@ type Self struct {
 	Features string // what the host lets the agent do for isolation
 }
 
-// Config is what an agent is given. All of it is needed, but for Peers.
+// Config is what an agent is given. All of it is needed, but for Peers and Keep.
 type Config struct {
 	Self    Self
 	Journal *journal.Journal
@@ -60,7 +60,8 @@ type Config struct {
 	Runner  runner.Runner
 	GPUs    gpu.Source
 	Cluster Cluster
-	Peers   []string             // addresses that are asked whatever the cluster says
+	Peers   []string // addresses that are asked whatever the cluster says
+	Keep    Keep
 	Clock   func() fence.Reading // the host's clocks
 	Log     *slog.Logger
 }

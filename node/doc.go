@@ -32,6 +32,7 @@
 //	blobs.go    scripts and environments
 //	teller.go   reports and inventory
 //	tail.go     the end of a rank's output
+//	keep.go     all of it: where else it goes, and how much stays
 //	logs.go     output for those who ask the node
 //
 // The rules of the lease are those of package fence; package runner says what is on

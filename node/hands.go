@@ -179,7 +179,13 @@ func (h *hands) release(u *unit) {
 	if prune {
 		h.pruned = time.Now()
 	}
+	rank := u.record.Rank
 	h.beside(func() func() {
+		if path, ok := h.Journal.Path(u.name); ok {
+			if err := h.Keep.copyOut(path, rank); err != nil {
+				h.Log.Error("a rank's output cannot be copied; it stays on this node", "rank", rank, "to", h.Keep.Dir, "err", err)
+			}
+		}
 		err := h.Journal.Confirm(u.name)
 		h.Run.Forget(u.name)
 		if prune {
@@ -201,5 +207,13 @@ func (h *hands) prune() {
 		h.Log.Error("old ranks' folders cannot be removed", "err", err)
 	} else if len(gone) > 0 {
 		h.Log.Info("removed old ranks' folders", "count", len(gone))
+	}
+	if h.Keep.Bytes == 0 {
+		return
+	}
+	if slim, err := h.Journal.Slim(h.Keep.Bytes, heavy()); err != nil {
+		h.Log.Error("old ranks' output cannot be removed", "err", err)
+	} else if len(slim) > 0 {
+		h.Log.Info("removed old ranks' output", "count", len(slim))
 	}
 }

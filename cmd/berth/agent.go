@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -40,6 +42,7 @@ type agentFlags struct {
 	peers                             []string
 	gpus                              gpuFlags
 	ranks                             rankFlags
+	keep                              keepFlags
 }
 
 func newAgent() *cobra.Command {
@@ -67,6 +70,7 @@ func newAgent() *cobra.Command {
 	to.StringVar(&f.run, "run-dir", node.DefaultRunDir, "`folder` in memory for what need not outlive the kernel")
 	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.ranks.add(to)
+	f.keep.add(to)
 	return cmd
 }
 
@@ -81,6 +85,9 @@ func (f *agentFlags) check() (level slog.Level, err error) {
 		return level, usage("--peers is missing: name the API address of at least one peer, such as %s", defaultAddress)
 	}
 	if err := f.gpus.check(); err != nil {
+		return level, err
+	}
+	if _, err := f.keep.read(); err != nil {
 		return level, err
 	}
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
@@ -147,10 +154,14 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 		ranks.Close()
 		node.CloseRun(run)
 	}()
+	keep, err := f.keep.read()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	self := f.self(l.Addr().String(), machine, boot)
 	self.Features = ranks.Host().String()
 	return f.live(ctx, node.Config{
-		Self: self, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
+		Self: self, Keep: keep, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
 	}, l)
 }
 
@@ -197,4 +208,28 @@ func explainListen(address string, err error) error {
 		return fmt.Errorf("%s: this machine has no such address; choose another with --listen", address)
 	}
 	return fmt.Errorf("%s: cannot be listened on: %w", address, err)
+}
+
+// keepFlags say what becomes of output.
+type keepFlags struct{ most, dir string }
+
+func (f *keepFlags) add(to *pflag.FlagSet) {
+	to.StringVar(&f.most, "keep", "50G", "`GB` of this disk that the folders of ended jobs may take; beyond it the oldest lose their output; 0: no limit")
+	to.StringVar(&f.dir, "log-dir", "", "absolute `folder`, best on shared storage, to copy the output of ended jobs to")
+}
+
+func (f *keepFlags) read() (node.Keep, error) {
+	k := node.Keep{Dir: f.dir}
+	if f.dir != "" && !filepath.IsAbs(f.dir) {
+		return k, usage("--log-dir must be an absolute path, not %q", f.dir)
+	}
+	if f.most == "0" {
+		return k, nil
+	}
+	gb, err := gigabytes("--keep", f.most)
+	if err != nil {
+		return k, err
+	}
+	k.Bytes = int64(*gb * 1e9)
+	return k, nil
 }

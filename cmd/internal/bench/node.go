@@ -168,4 +168,3 @@ func (r *runner) logSpeed(ctx context.Context, api *client.Client) (logged, stra
 	}
 	return took[0], took[1], nil
 }
-

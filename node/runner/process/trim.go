@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -11,8 +12,10 @@ import (
 
 // trim lets go of those pages of the program that only its start needed: there is a
 // supervisor for each rank, and most of the program is not for them. Nothing is lost,
-// since the pages are read-only and the file's: what is touched again comes back.
+// since the pages are read-only and the file's: what is touched again comes back. So
+// does memory that was needed for ranks before this one.
 func trim() {
+	debug.FreeOSMemory()
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return
