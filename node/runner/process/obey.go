@@ -35,6 +35,7 @@ func (s *supervisor) watch() model.Exit {
 		select {
 		case <-settled:
 			trim()
+			settled = time.After(trimEvery)
 			continue
 		case r := <-s.family.ends:
 			if r.pid == s.status.Session {
