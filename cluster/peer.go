@@ -228,6 +228,7 @@ type Status struct {
 	Committed  uint64
 	Applied    uint64        // index of the newest command in the state
 	Leaderless time.Duration // for how long no leader was heard of; 0 while one is
+	Silence    Silence       // what may be relied on of that
 
 	Panics uint64 // commands skipped for a defect
 	Passes Passes // of the scheduler, while this peer leads
@@ -241,7 +242,7 @@ func (p *Peer) Status() Status {
 		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
 		Applied: p.fsm.State().Index, Panics: p.fsm.Panics(), Passes: p.tenure.sum(),
 	}
-	s.Servers = servers(p.raft.GetConfiguration())
+	s.Servers, s.Silence = servers(p.raft.GetConfiguration()), silence(p)
 	if s.Role != RoleLeader {
 		if last := p.raft.LastContact(); id == "" && !last.IsZero() {
 			s.Leaderless = time.Since(last)

@@ -18,8 +18,8 @@ type Silence struct {
 	Voters []model.PeerID // of the newest configuration that this peer has, sorted
 }
 
-// Silence says whether anybody leads, as far as this peer can tell.
-func (p *Peer) Silence() Silence {
+// silence says whether anybody leads, as far as a peer can tell.
+func silence(p *Peer) Silence {
 	var s Silence
 	if f := p.raft.GetConfiguration(); f.Error() == nil {
 		for _, v := range f.Configuration().Servers {

@@ -12,19 +12,19 @@ func TestSilence(t *testing.T) {
 		l := w.leader()
 		time.Sleep(20 * time.Second)
 		for _, m := range w.peers {
-			s := m.Silence()
+			s := m.Status().Silence
 			if len(s.Voters) != 3 || s.Voters[0] != "p1" || s.For > time.Second {
 				t.Errorf("under a leader %s says %+v", m.name, s)
 			}
 		}
-		if s := l.Silence(); s.For != 0 {
+		if s := l.Status().Silence; s.For != 0 {
 			t.Errorf("the leader says %s", s.For)
 		}
 		f := w.other(l)
 		f.disk.Stall(5 * time.Second)
 		w.mustPropose(l, 1)
 		time.Sleep(4 * time.Second)
-		if s := f.Silence(); s.For > time.Second {
+		if s := f.Status().Silence; s.For > time.Second {
 			t.Errorf("a follower whose disk hangs says %s while it is reached", s.For)
 		}
 		time.Sleep(10 * time.Second)
@@ -34,7 +34,7 @@ func TestSilence(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for _, m := range w.peers {
-			if s := m.Silence(); s.For < 50*time.Second || s.For > 61*time.Second {
+			if s := m.Status().Silence; s.For < 50*time.Second || s.For > 61*time.Second {
 				t.Errorf("after a minute alone %s (led: %v) says %s", m.name, m == l, s.For)
 			}
 		}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -93,7 +94,7 @@ func (u *unit) progress(host string) (model.Progress, bool) {
 	case model.RankReady:
 		p.Address, p.Port = host, u.status.Port
 	case model.RankNever:
-		p.Detail = u.why
+		p.Detail = model.Clip(cmp.Or(u.status.Note, u.why))
 	case model.RankRunning:
 		p.Saved = u.status.Saved
 	case model.RankAssigned, model.RankTaken, model.RankExited, model.RankLost:

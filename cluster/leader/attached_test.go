@@ -1,15 +1,44 @@
 package leader_test
 
 import (
+	"maps"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/leader"
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
+
+// beats are the signs of life that a test gives.
+type beats struct {
+	boot func() time.Duration
+	mu   sync.Mutex
+	last map[model.JobID]time.Duration
+}
+
+func (b *beats) hear(job model.JobID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last == nil {
+		b.last = map[model.JobID]time.Duration{}
+	}
+	b.last[job] = b.boot()
+}
+
+func (b *beats) Last(job model.JobID) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last[job]
+}
+
+func (b *beats) Keep(job func(model.JobID) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.last, func(id model.JobID, _ time.Duration) bool { return !job(id) })
+}
 
 func attached(long time.Duration) *command.Submit {
 	b := job()
@@ -20,10 +49,9 @@ func attached(long time.Duration) *command.Submit {
 // A job is canceled once its client is silent for as long as it asked for, counted
 // from when this leader first saw the job; one whose client is heard goes on.
 func TestAbandonedJobs(t *testing.T) {
-	var beats *soft.Beats
+	beats := &beats{}
 	lead(t, func(_ *fake, c *leader.Config) {
-		beats = soft.NewBeats(c.Clock.Boot)
-		c.Beats = beats
+		beats.boot, c.Beats = c.Clock.Boot, beats
 	}, func(f *fake, _ *clock) {
 		time.Sleep(time.Hour) // what was before a job came is not its client's silence
 		f.user(t, job())
@@ -31,7 +59,7 @@ func TestAbandonedJobs(t *testing.T) {
 		f.user(t, attached(time.Minute))
 		for range 10 {
 			time.Sleep(20 * time.Second)
-			beats.Hear(2)
+			beats.hear(2)
 			synctest.Wait()
 		}
 		s := f.view()

@@ -57,20 +57,22 @@ func newControl(use, short string, call func(*client.Client) func(context.Contex
 
 func newHold() *cobra.Command {
 	return newControl("hold JOB...", "Keep jobs that wait from being started",
-		func(c *client.Client) func(context.Context, string, int64, string) (*wire.Done, error) { return c.Hold })
+		func(c *client.Client) func(context.Context, string, int64, string) (*wire.Done, error) {
+			return c.Controls().Hold
+		})
 }
 
 func newRelease() *cobra.Command {
 	return newControl("release JOB...", "Let held jobs start, and failed ones try again at once",
 		func(c *client.Client) func(context.Context, string, int64, string) (*wire.Done, error) {
-			return c.Release
+			return c.Controls().Release
 		})
 }
 
 func newRequeue() *cobra.Command {
 	return newControl("requeue JOB...", "Stop jobs that run and send them back to the queue",
 		func(c *client.Client) func(context.Context, string, int64, string) (*wire.Done, error) {
-			return c.Requeue
+			return c.Controls().Requeue
 		})
 }
 
@@ -93,7 +95,7 @@ func newExtend() *cobra.Command {
 			return err
 		},
 		RunE: eachJob(c, func(ctx context.Context, api *client.Client, id string) (*wire.Done, error) {
-			return api.Extend(ctx, id, body)
+			return api.Controls().Extend(ctx, id, body)
 		}),
 	}
 	c.bind(cmd)

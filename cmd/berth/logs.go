@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"context"
 	"fmt"
 	"io"
 
@@ -13,7 +13,7 @@ import (
 func newLogs() *cobra.Command {
 	c := &connection{}
 	q := client.LogQuery{}
-	var stderr bool
+	var stdout, stderr bool
 	cmd := &cobra.Command{
 		Use:   "logs JOB",
 		Short: "Show a job's output",
@@ -23,29 +23,58 @@ func newLogs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if stderr {
+			switch {
+			case stderr && stdout:
+				return usage("--out and --err together are what logs shows anyway")
+			case stderr:
 				q.Stream = "stderr"
+			case stdout:
+				q.Stream = "stdout"
 			}
-			if q.Follow && q.Attempt == 0 && q.Tail == 0 && !cmd.Flags().Changed("rank") {
-				one := []stream{{name: cmp.Or(q.Stream, "stdout"), to: cmd.OutOrStdout()}}
-				return followTask(cmd.Context(), api, args[0], q.Task, one)
+			streams := bothStreams(cmd)
+			if q.Stream != "" {
+				streams = []stream{{name: q.Stream, to: cmd.OutOrStdout()}}
 			}
-			stream, err := api.Logs(cmd.Context(), args[0], q)
-			if err != nil {
-				return fmt.Errorf("job %s: %w", args[0], err)
+			switch oneRank := q.Attempt > 0 || cmd.Flags().Changed("rank"); {
+			case q.Follow && q.Tail > 0:
+				streams = streams[:1] // it cannot be taken up again where it broke
+			case q.Follow && oneRank:
+				for i := range streams {
+					streams[i].rank = q.Rank
+				}
+				f := follower{api: api, id: args[0], task: q.Task}
+				return f.attempt(cmd.Context(), q.Attempt, streams)
+			case q.Follow:
+				return followTask(cmd.Context(), api, args[0], q.Task, streams)
 			}
-			defer func() { _ = stream.Close() }()
-			_, err = io.Copy(cmd.OutOrStdout(), stream)
-			return err
+			for _, s := range streams {
+				if err := showLog(cmd.Context(), api, args[0], q, s); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	c.bind(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&q.Follow, "follow", "f", false, "go on as output comes, of all ranks and attempts, until the job's end; wait if it has not started")
 	f.IntVarP(&q.Tail, "tail", "n", 0, "only the last `N` lines")
-	f.BoolVar(&stderr, "err", false, "what was written to standard error")
+	f.BoolVar(&stdout, "out", false, "only what was written to standard output")
+	f.BoolVar(&stderr, "err", false, "only what was written to standard error")
 	f.Int64Var(&q.Rank, "rank", 0, "`number` of the rank of a gang")
 	f.Int64Var(&q.Attempt, "attempt", 0, "`number` of the attempt (default: the newest)")
 	f.Int64Var(&q.Task, "task", 0, "`number` of the task of an array")
 	return cmd
+}
+
+// showLog shows what a rank has written so far, or with q.Follow writes.
+func showLog(ctx context.Context, api *client.Client, id string, q client.LogQuery, s stream) error {
+	q.Stream = s.name
+	body, err := api.Logs(ctx, id, q)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", id, err)
+	}
+	defer func() { _ = body.Close() }()
+	_, err = io.Copy(s.to, body)
+	return err
 }

@@ -10,8 +10,9 @@
 //	log.go      a log that never makes the program wait
 //	clock.go    the machine's clocks
 //	network.go  how every part listens and dials
-//	agent.go, supervise.go                   what runs on a GPU host
-//	submit.go, queue.go, show.go, ...        the commands of users, one file a command or two
+//	agent.go, gpus.go, supervise.go          what runs on a GPU host
+//	submit.go, run.go, queue.go, show.go ... the commands of users, one file a command or two
+//	control.go, operate.go                   changes of jobs, and an operator's of nodes
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
 //	dev.go, demo.go, bench.go                whole clusters on one machine
 //

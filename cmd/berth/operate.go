@@ -64,7 +64,7 @@ func newUndrain() *cobra.Command {
 func setMode(ctx context.Context, api *client.Client, what string, body *wire.SetMode) (*wire.NodeDone, error) {
 	node, gpu, one := strings.Cut(what, ":")
 	if !one {
-		return api.SetNodeMode(ctx, node, body)
+		return api.Operator().SetNodeMode(ctx, node, body)
 	}
 	list, err := api.Nodes(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func setMode(ctx context.Context, api *client.Client, what string, body *wire.Se
 	if err != nil {
 		return nil, err
 	}
-	return api.SetGPUMode(ctx, uuid, body)
+	return api.Operator().SetGPUMode(ctx, uuid, body)
 }
 
 // findGPU is the UUID of a node's GPU, which is named by number or UUID.
@@ -185,7 +185,7 @@ func newConfirmDead() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := api.ConfirmDead(cmd.Context(), n.ID, &wire.ConfirmDead{Epoch: &n.Epoch, Reason: reason})
+			done, err := api.Operator().ConfirmDead(cmd.Context(), n.ID, &wire.ConfirmDead{Epoch: &n.Epoch, Reason: reason})
 			if err != nil {
 				return fmt.Errorf("node %s: %w", n.ID, err)
 			}
@@ -209,7 +209,7 @@ func newRetire() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := api.RetireNode(cmd.Context(), args[0])
+			done, err := api.Operator().RetireNode(cmd.Context(), args[0])
 			if err != nil {
 				return fmt.Errorf("node %s: %w", args[0], err)
 			}

@@ -97,7 +97,7 @@ func keepAttached(ctx context.Context, api *client.Client, id string, every time
 	defer tick.Stop()
 	for {
 		// What fails is said again at the next tick; a job that has ended needs no more.
-		_, _ = api.Attach(ctx, id)
+		_, _ = api.Controls().Attach(ctx, id)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

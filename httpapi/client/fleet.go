@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -20,30 +19,6 @@ func (c *Client) Nodes(ctx context.Context) (*wire.Nodes, error) {
 	out := &wire.Nodes{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes"}, out)
 	return out, err
-}
-
-// SetNodeMode opens, cordons or drains a node.
-func (c *Client) SetNodeMode(ctx context.Context, node string, body *wire.SetMode) (*wire.NodeDone, error) {
-	out := &wire.NodeDone{}
-	return out, c.calls.change(ctx, &request{method: http.MethodPut, path: "/nodes/" + url.PathEscape(node) + "/mode"}, body, out)
-}
-
-// SetGPUMode opens, cordons or drains one GPU, named by its UUID.
-func (c *Client) SetGPUMode(ctx context.Context, uuid string, body *wire.SetMode) (*wire.NodeDone, error) {
-	out := &wire.NodeDone{}
-	return out, c.calls.change(ctx, &request{method: http.MethodPut, path: "/gpus/" + url.PathEscape(uuid) + "/mode"}, body, out)
-}
-
-// ConfirmDead is an operator's word that a silent node is dead with all its processes.
-func (c *Client) ConfirmDead(ctx context.Context, node string, body *wire.ConfirmDead) (*wire.NodeDone, error) {
-	out := &wire.NodeDone{}
-	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/nodes/" + url.PathEscape(node) + "/confirm-dead"}, body, out)
-}
-
-// RetireNode has a node forgotten that is empty or dead.
-func (c *Client) RetireNode(ctx context.Context, node string) (*wire.NodeDone, error) {
-	out := &wire.NodeDone{}
-	return out, c.calls.change(ctx, &request{method: http.MethodDelete, path: "/nodes/" + url.PathEscape(node)}, nil, out)
 }
 
 // Peers is every peer, as the one that answers sees it.

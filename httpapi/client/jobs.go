@@ -81,45 +81,6 @@ func (c *Client) Cancel(ctx context.Context, id string, task int64, note string)
 	return out, c.calls.change(ctx, &request{method: http.MethodDelete, path: "/queue/" + url.PathEscape(id), query: v}, nil, out)
 }
 
-// Hold keeps a job that waits from being started. The task is that of an array, or
-// AllTasks.
-func (c *Client) Hold(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
-	return c.control(ctx, "hold", id, task, note)
-}
-
-// Release lets a held job start, and one that failed try again at once.
-func (c *Client) Release(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
-	return c.control(ctx, "release", id, task, note)
-}
-
-// Requeue stops a job that runs and sends it back to the queue, uncharged.
-func (c *Client) Requeue(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
-	return c.control(ctx, "requeue", id, task, note)
-}
-
-func (c *Client) control(ctx context.Context, verb, id string, task int64, note string) (*wire.Done, error) {
-	v := url.Values{}
-	if task != AllTasks {
-		v.Set("task", strconv.FormatInt(task, 10))
-	}
-	text(v, "note", note)
-	out := &wire.Done{}
-	q := &request{method: http.MethodPost, path: "/queue/" + url.PathEscape(id) + "/" + verb, query: v}
-	return out, c.calls.change(ctx, q, nil, out)
-}
-
-// Extend raises a job's time limit, also while it runs.
-func (c *Client) Extend(ctx context.Context, id string, body *wire.Extend) (*wire.Done, error) {
-	out := &wire.Done{}
-	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/" + url.PathEscape(id) + "/extend"}, body, out)
-}
-
-// Attach says that the client of an attached job is alive.
-func (c *Client) Attach(ctx context.Context, id string) (*wire.Done, error) {
-	out := &wire.Done{}
-	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/attach"}, nil, out)
-}
-
 // SetPriority moves a job that has not ended to another class.
 func (c *Client) SetPriority(ctx context.Context, id string, priority int64) (*wire.Done, error) {
 	out := &wire.Done{}

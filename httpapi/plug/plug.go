@@ -114,8 +114,7 @@ func (p *Plug) Standing() httpapi.Standing {
 		ID: st.ID, Cluster: st.Cluster, Role: string(st.Role), Term: st.Term, Leader: st.Leader.ID, Last: st.Last,
 		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
 	}
-	silence := p.Peer.Silence()
-	out.Silent, out.Voters = silence.For, silence.Voters
+	out.Silent, out.Voters = st.Silence.For, st.Silence.Voters
 	for _, s := range st.Servers {
 		out.Servers = append(out.Servers, model.Peer{ID: s.ID, RaftAddress: s.Address})
 	}

@@ -153,7 +153,7 @@ func (j *Journal) forget(name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.ended = slices.DeleteFunc(j.ended, func(n string) bool { return n == name })
-	delete(j.sizes, name)
+	j.weights.forget(name)
 	if r, ok := rankOf(name); ok {
 		j.names[r] = slices.DeleteFunc(j.names[r], func(n string) bool { return n == name })
 		if len(j.names[r]) == 0 {

@@ -41,7 +41,8 @@ type Journal struct {
 	mu    sync.Mutex
 	names map[model.RankKey][]string // all folders of a rank, in both places
 	ended []string                   // names in ended/, oldest first
-	sizes map[string]int64           // of those, in bytes; missing: not known
+
+	weights weights // of those
 }
 
 // Open takes the data folder, making it if there is none. Its errors are one line
@@ -60,7 +61,7 @@ func Open(dir string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{dir: dir, lock: lock, names: map[model.RankKey][]string{}, sizes: map[string]int64{}}
+	j := &Journal{dir: dir, lock: lock, names: map[model.RankKey][]string{}}
 	if err := j.load(); err != nil {
 		return nil, errors.Join(unusable(dir, err), lock.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 )
 
@@ -19,7 +20,7 @@ func (j *Journal) Slim(most int64, heavy []string) (slimmed []string, err error)
 	var sum int64
 	for _, name := range slices.Backward(names) {
 		dir := filepath.Join(j.dir, endedDir, name)
-		size := j.size(name, dir)
+		size := j.weights.of(name, dir)
 		if sum += size; sum <= most || size == 0 {
 			continue
 		}
@@ -28,28 +29,42 @@ func (j *Journal) Slim(most int64, heavy []string) (slimmed []string, err error)
 			slimmed = append(slimmed, name)
 		}
 		err = errors.Join(err, failed)
-		j.setSize(name, 0)
+		j.weights.set(name, 0)
 		sum -= size
 	}
 	return slimmed, err
 }
 
-// size is what an ended folder takes, found out once.
-func (j *Journal) size(name, dir string) int64 {
-	j.mu.Lock()
-	size, known := j.sizes[name]
-	j.mu.Unlock()
+// weights are what ended folders take, found out once.
+type weights struct {
+	mu    sync.Mutex
+	known map[string]int64 // by name, in bytes
+}
+
+func (w *weights) of(name, dir string) int64 {
+	w.mu.Lock()
+	size, known := w.known[name]
+	w.mu.Unlock()
 	if !known {
 		size = diskUse(dir)
-		j.setSize(name, size)
+		w.set(name, size)
 	}
 	return size
 }
 
-func (j *Journal) setSize(name string, size int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.sizes[name] = size
+func (w *weights) set(name string, size int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known == nil {
+		w.known = map[string]int64{}
+	}
+	w.known[name] = size
+}
+
+func (w *weights) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.known, name)
 }
 
 // diskUse is what lies below a folder takes of the disk; what cannot be seen counts

@@ -273,7 +273,7 @@ func (c *cluster) restore(t testing.TB, s state.State) {
 	}
 }
 
-func (c *cluster) state() state.State {
+func stateOf(c *cluster) state.State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.c.State
@@ -292,7 +292,7 @@ func TestRestore(t *testing.T) {
 	})
 	c.running(t, long)
 	c.running(t, brief)
-	backup := c.state()
+	backup := stateOf(c)
 	if err := os.WriteFile(dir+"/now", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

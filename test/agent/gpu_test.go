@@ -64,7 +64,7 @@ func TestOneBadGPU(t *testing.T) {
 	}
 	wide := c.submit(t, func(b *command.Submit) { b.Spec.GPUs, b.Spec.Command = 3, "true" })
 	c.free(t, 3)
-	if task, _ := c.state().Tasks.Get(model.TaskKey{Job: wide}); task.State != model.TaskQueued {
+	if task, _ := stateOf(c).Tasks.Get(model.TaskKey{Job: wide}); task.State != model.TaskQueued {
 		t.Errorf("a job that needs all three is %s", task.State)
 	}
 }
@@ -97,7 +97,7 @@ func TestGPUFailsUnderAJob(t *testing.T) {
 		lease, _ := s.State.Leases.Get("n1")
 		return lease.Epoch > 1
 	})
-	if g, _ := c.state().GPUs.Get(gpu.ID); g.Health != model.HealthQuarantined {
+	if g, _ := stateOf(c).GPUs.Get(gpu.ID); g.Health != model.HealthQuarantined {
 		t.Errorf("the GPU is %s", g.Health)
 	}
 }
@@ -134,7 +134,7 @@ func TestStranger(t *testing.T) {
 		g, _ := s.State.GPUs.Get(free)
 		return g.Health == model.HealthUnmanaged && strings.Contains(g.Why, "sleep (pid ")
 	})
-	for _, g := range c.state().GPUs.All() {
+	for _, g := range stateOf(c).GPUs.All() {
 		if g.ID != free && g.Health != model.HealthHealthy {
 			t.Errorf("the job's GPU is %s: %s", g.Health, g.Why)
 		}

@@ -91,7 +91,7 @@ func TestTheGPUIsToBlame(t *testing.T) {
 			gone(t, session)
 			c.cut(false)
 			r := c.attempt(t, key)
-			task, _ := c.state().Tasks.Get(key.TaskKey())
+			task, _ := stateOf(c).Tasks.Get(key.TaskKey())
 			if r.Exit.GPUFault != (v.why == model.ReasonGPUFault) || task.Reason != v.why {
 				t.Errorf("it ended with %+v for %s", r.Exit, task.Reason)
 			}

@@ -29,7 +29,7 @@ func runAJob(t *testing.T, c *cluster) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		id := c.named(strings.Fields(name)[0])
+		id := named(c, strings.Fields(name)[0])
 		c.running(id)
 		if err := cmd.Process.Signal(v.signal); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func runAJob(t *testing.T, c *cluster) {
 }
 
 // named is the id of the job of a name that has not ended.
-func (c *cluster) named(name string) (id string) {
+func named(c *cluster, name string) (id string) {
 	c.t.Helper()
 	c.until("there is a job "+name, func() bool {
 		var q wire.Queue

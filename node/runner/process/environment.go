@@ -70,12 +70,17 @@ func identity(r *runner.Record) []string {
 	)
 }
 
-// devices says which GPUs are the rank's: for CUDA by their places in PCI order, and
-// in BERTH_GPU_UUIDS by what they are.
+// devices says which GPUs are the rank's: for CUDA by their places in PCI order, as
+// programs expect it, or parts of GPUs (MIG) by name, since they have no place; and in
+// BERTH_GPU_UUIDS by what they are.
 func devices(gpus []runner.GPU) []string {
 	var places, ids []string
 	for _, g := range gpus {
-		places, ids = append(places, decimal(g.Index)), append(ids, string(g.ID))
+		place := decimal(g.Index)
+		if strings.HasPrefix(string(g.ID), "MIG-") {
+			place = string(g.ID)
+		}
+		places, ids = append(places, place), append(ids, string(g.ID))
 	}
 	return assign(
 		"BERTH_GPU_UUIDS", strings.Join(ids, ","),

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// fillWarning reads "USR1@300", or "B:USR1@300" as Slurm has it.
+func (s *submission) fillWarning(r *wire.Submit) error {
+	if s.warn == "" {
+		return nil
+	}
+	name, before, timed := strings.Cut(strings.TrimPrefix(s.warn, "B:"), "@")
+	r.WarnSignal = name
+	if !timed {
+		return nil
+	}
+	v, err := wire.ParseDuration(before)
+	if err != nil {
+		return usage("--signal %s: the time after @ %w", s.warn, err)
+	}
+	d := wire.Duration(v)
+	r.WarnBefore = &d
+	return nil
+}
+
+func (s *submission) fillEnv(r *wire.Submit) error {
+	for _, e := range s.env {
+		name, value, given := strings.Cut(e, "=")
+		if !given {
+			var found bool
+			if value, found = os.LookupEnv(name); !found {
+				return usage("--env %s: this shell has no such variable; give it a value", name)
+			}
+		}
+		if r.Env == nil {
+			r.Env = map[string]string{}
+		}
+		r.Env[name] = value
+	}
+	return nil
+}
+
+// thisUser is the name of the user who runs this program.
+func thisUser() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
+
+func positive(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// gigabytes reads "80", "80G" or "80GB".
+func gigabytes(flag, text string) (*float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "G")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || v <= 0 {
+		return nil, usage("%s must be a number of GB, not %q", flag, text)
+	}
+	return &v, nil
+}
+
+// parsePriority reads a class by name or number.
+func parsePriority(text string) (int64, error) {
+	for c := model.ClassLow; c <= model.ClassCritical; c++ {
+		if strings.EqualFold(text, c.String()) {
+			return int64(c), nil
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("must be low, normal, high, critical or a number, not %q", text)
+	}
+	return n, nil
+}
+
+// shellJoin quotes words for a shell.
+func shellJoin(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Controls changes how jobs go on.
+type Controls struct{ client *Client }
+
+// Controls is what changes how jobs go on.
+func (c *Client) Controls() Controls { return Controls{c} }
+
+// Hold keeps a job that waits from being started. The task is that of an array, or
+// AllTasks.
+func (c Controls) Hold(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
+	return c.control(ctx, "hold", id, task, note)
+}
+
+// Release lets a held job start, and one that failed try again at once.
+func (c Controls) Release(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
+	return c.control(ctx, "release", id, task, note)
+}
+
+// Requeue stops a job that runs and sends it back to the queue, uncharged.
+func (c Controls) Requeue(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
+	return c.control(ctx, "requeue", id, task, note)
+}
+
+func (c Controls) control(ctx context.Context, verb, id string, task int64, note string) (*wire.Done, error) {
+	v := url.Values{}
+	if task != AllTasks {
+		v.Set("task", strconv.FormatInt(task, 10))
+	}
+	text(v, "note", note)
+	out := &wire.Done{}
+	q := &request{method: http.MethodPost, path: "/queue/" + url.PathEscape(id) + "/" + verb, query: v}
+	return out, c.client.calls.change(ctx, q, nil, out)
+}
+
+// Extend raises a job's time limit, also while it runs.
+func (c Controls) Extend(ctx context.Context, id string, body *wire.Extend) (*wire.Done, error) {
+	out := &wire.Done{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/" + url.PathEscape(id) + "/extend"}, body, out)
+}
+
+// Attach says that the client of an attached job is alive.
+func (c Controls) Attach(ctx context.Context, id string) (*wire.Done, error) {
+	out := &wire.Done{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/attach"}, nil, out)
+}

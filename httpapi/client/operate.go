@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Operator changes nodes and GPUs.
+type Operator struct{ client *Client }
+
+// Operator is what changes nodes and GPUs.
+func (c *Client) Operator() Operator { return Operator{c} }
+
+// SetNodeMode opens, cordons or drains a node.
+func (c Operator) SetNodeMode(ctx context.Context, node string, body *wire.SetMode) (*wire.NodeDone, error) {
+	out := &wire.NodeDone{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodPut, path: "/nodes/" + url.PathEscape(node) + "/mode"}, body, out)
+}
+
+// SetGPUMode opens, cordons or drains one GPU, named by its UUID.
+func (c Operator) SetGPUMode(ctx context.Context, uuid string, body *wire.SetMode) (*wire.NodeDone, error) {
+	out := &wire.NodeDone{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodPut, path: "/gpus/" + url.PathEscape(uuid) + "/mode"}, body, out)
+}
+
+// ConfirmDead is an operator's word that a silent node is dead with all its processes.
+func (c Operator) ConfirmDead(ctx context.Context, node string, body *wire.ConfirmDead) (*wire.NodeDone, error) {
+	out := &wire.NodeDone{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/nodes/" + url.PathEscape(node) + "/confirm-dead"}, body, out)
+}
+
+// RetireNode has a node forgotten that is empty or dead.
+func (c Operator) RetireNode(ctx context.Context, node string) (*wire.NodeDone, error) {
+	out := &wire.NodeDone{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/nodes/" + url.PathEscape(node)}, nil, out)
+}
