@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -60,7 +61,7 @@ type API struct {
 }
 
 // New makes an API.
-func New(c Config) (*API, error) {
+func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -81,12 +82,13 @@ func New(c Config) (*API, error) {
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out,
 		Refuse: func(w http.ResponseWriter, _ *http.Request, code, detail string) { refuse(code, detail).write(w) },
 	})
-	return a, a.routes()
+	a.routes()
+	return a
 }
 
 // routes lays out all paths. What is asked most stands first, since paths are
 // tried in turn.
-func (a *API) routes() error {
+func (a *API) routes() {
 	a.router.NotFoundHandler = a.around("", http.HandlerFunc(notFound))
 	a.router.MethodNotAllowedHandler = a.around("", http.HandlerFunc(a.wrongMethod))
 	doc := a.document()
@@ -102,21 +104,22 @@ func (a *API) routes() error {
 	peers{a}.route(doc)
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around("/metrics", a.meter.handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, in place of which stands ours
-	return a.describe(doc.OpenAPI())
+	a.describe(doc.OpenAPI())
 }
 
-// describe serves the description of the API, made once.
-func (a *API) describe(doc *huma.OpenAPI) error {
-	text, err := json.Marshal(doc)
-	if err != nil {
-		return err
-	}
+// describe serves the description of the API, made when it is first asked for.
+func (a *API) describe(doc *huma.OpenAPI) {
+	described := sync.OnceValues(func() ([]byte, error) { return json.Marshal(doc) })
 	a.router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.around("/openapi.json",
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			text, err := described()
+			if err != nil {
+				problemOf(a.log, err).write(w)
+				return
+			}
 			w.Header().Set("Content-Type", "application/openapi+json")
 			_, _ = w.Write(text)
 		})))
-	return nil
 }
 
 // document starts the description of the API. Parameters are read and checked as

@@ -173,7 +173,7 @@ func newSite(t testing.TB) *site {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	api, err := New(Config{
+	api := New(Config{
 		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
 		Now: func() time.Time { return peer.now() },
 		Peer: Peer{
@@ -181,9 +181,6 @@ func newSite(t testing.TB) *site {
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := httptest.NewServer(api)
 	t.Cleanup(func() {
 		if err := api.Shutdown(t.Context()); err != nil {

@@ -107,7 +107,7 @@ func (a *Agent) watch(now fence.Reading) {
 	a.before = now
 	if must {
 		a.Log.Warn("this host seems to have stood still: its ranks are frozen until the cluster has spoken")
-		a.contact.away.forget()
+		a.contact.away.inquiry.Forget()
 		a.contact.hurry()
 		a.puller.hurry()
 	}

@@ -44,15 +44,12 @@ func (w *web) serve(s *service) error {
 		return errors.Join(err, w.listener.Close())
 	}
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
-	api, err := httpapi.New(httpapi.Config{
+	api := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: version(), Dial: network{}.DialContext, Log: s.log,
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: soft.NewBoard(clock{}.Boot), Tails: tails, Beats: joint,
 		},
 	})
-	if err != nil {
-		return errors.Join(err, w.listener.Close())
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)

@@ -12,7 +12,8 @@
 //     may do; [Guard] keeps a fence that has begun from being moved.
 //   - [MustFreeze] and [MayThaw] cover hosts that slept without noticing.
 //   - [Sets] says which desired sets count, [Reconcile] what follows from one.
-//   - [LeaderlessAt] finds an instant at which no leader can have been at work.
+//   - [LeaderlessAt] finds an instant at which no leader can have been at work,
+//     [Inquiry] says whose answers count for it.
 //
 // Everything is a function of its arguments: times are readings that the caller
 // took, and what is to be done is returned, not done. The agent, its

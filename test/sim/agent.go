@@ -202,13 +202,13 @@ func (a *agent) watch(now fence.Reading) {
 	for _, u := range a.units {
 		if must {
 			a.h.freeze(u, now.Boot)
-			a.answers = nil // they were timed by a clock that stood still
 		}
 		if u.frozen != 0 && fence.MayThaw(now.Boot, u.frozen, a.startNow(), a.wants(u), u.Frozen) {
 			a.h.thaw(u)
 		}
 	}
 	if must {
+		a.Forget()
 		a.due.renew, a.due.poll = time.Time{}, time.Time{}
 	}
 }

@@ -53,13 +53,10 @@ func raftAddress(machine string) string { return machine + ":7000" }
 // openDoor opens the way in.
 func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	d := &door{joint: newJoint(p, run), out: &http.Transport{DialContext: dialer(net)}, keys: map[string]bool{}}
-	api, err := httpapi.New(httpapi.Config{
+	api := httpapi.New(httpapi.Config{
 		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name),
 		Peer: httpapi.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot)}, // ranks here have no output
 	})
-	if err != nil {
-		return nil, err
-	}
 	listener, err := net.Listen(apiAddress(p.name))
 	if err != nil {
 		return nil, err
@@ -78,7 +75,6 @@ func (d *door) routes(self model.PeerID) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", d.api)
 	mux.Handle("POST "+pathCommand, passes.Wrap(http.HandlerFunc(d.propose), forward.Rule{MaxBody: 1 << 20, Keyed: true}))
-	mux.HandleFunc("GET "+pathLeaderless, d.tellLeaderless)
 	if d.machine.w.Twists.NewKeys {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			d.rename(r)

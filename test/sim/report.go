@@ -95,6 +95,7 @@ func (a *agent) renew(now fence.Boot) {
 			return
 		}
 		a.inquiry.heard = time.Now()
+		a.inquiry.Renewed(v.Voters)
 		if a.lease.Accepted(r) {
 			a.grants = append(a.grants[max(0, len(a.grants)-20):], grant{v.Index, a.lease.Start()})
 			if a.h.w.Twists.CountFromAnswer {

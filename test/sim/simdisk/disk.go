@@ -2,7 +2,6 @@ package simdisk
 
 import (
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -145,23 +144,6 @@ func (d *Disk) Entry(index uint64) (entry *raft.Log, found bool) {
 		}
 	})
 	return entry, found
-}
-
-// Configuration returns the index of the newest configuration of the cluster, in
-// the log or in a snapshot; 0: there is none. Like Entry it takes no time.
-func (d *Disk) Configuration() (index uint64) {
-	d.with(func(v *volume) {
-		for _, s := range v.cache.snaps {
-			index = max(index, s.meta.ConfigurationIndex)
-		}
-		for _, l := range slices.Backward(v.cache.logs) {
-			if l.Type == raft.LogConfiguration {
-				index = max(index, l.Index)
-				return
-			}
-		}
-	})
-	return index
 }
 
 // Forgot reports whether a sync has failed and left something that reads see and
