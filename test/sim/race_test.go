@@ -1,0 +1,7 @@
+//go:build race
+
+package sim
+
+// defaultSeeds leaves room for other tests: the race detector makes a seed ten times
+// as dear. make test plays the rest without it.
+const defaultSeeds = 16
