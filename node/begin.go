@@ -48,8 +48,8 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	h.book.put(u)
 	h.beside(func() func() {
-		err := h.start(u.name, r, script)
-		return func() { h.begun(u, err) }
+		placed, err := h.start(u.name, r, script)
+		return func() { h.begun(u, placed, err) }
 	})
 }
 
@@ -60,35 +60,33 @@ func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
 	}
 }
 
-// start does what begin has decided.
-func (h *hands) start(name string, r *runner.Record, script string) error {
-	index := map[model.GPUID]uint32{}
+// start does what begin has decided. It returns the record with the GPUs' places.
+func (h *hands) start(name string, r *runner.Record, script string) (*runner.Record, error) {
+	placed := *r // the agent looks at r meanwhile
+	placed.GPUs = nil
 	for _, v := range h.GPUs.Check(r.IDs()) {
 		if !v.Clean() {
-			return fmt.Errorf("%w: %s", errNotClean, v.GPU)
+			return r, fmt.Errorf("%w: %s", errNotClean, v.GPU)
 		}
-		index[v.GPU] = v.Index
+		placed.GPUs = append(placed.GPUs, runner.GPU{ID: v.GPU, Index: v.Index})
 	}
-	for i := range r.GPUs {
-		r.GPUs[i].Index = index[r.GPUs[i].ID]
-	}
-	path, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, r, script) })
+	path, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, &placed, script) })
 	if err != nil {
-		return err
+		return r, err
 	}
 	f, err := runner.Open(path)
 	if err == nil {
-		err = h.Runner.Start(f, r)
+		err = h.Runner.Start(f, &placed)
 		_ = f.Close() // nothing was written through it
 	}
 	if err != nil {
-		return &startError{err}
+		return &placed, &startError{err}
 	}
-	return nil
+	return &placed, nil
 }
 
-func (h *hands) begun(u *unit, err error) {
-	u.life.busy = false
+func (h *hands) begun(u *unit, placed *runner.Record, err error) {
+	u.life.busy, u.record = false, placed
 	_, made := errors.AsType[*startError](err)
 	switch {
 	case err == nil:

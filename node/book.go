@@ -38,8 +38,9 @@ func (b *book) refresh() {
 		if !u.life.alive || u.life.busy {
 			continue
 		}
+		record := u.record
 		b.beside(func() func() {
-			s, err := runner.RunFolder{Path: u.record.Run, Boot: b.Run.Boot}.Status(u.name)
+			s, err := runner.RunFolder{Path: record.Run, Boot: b.Run.Boot}.Status(u.name)
 			return func() {
 				if err == nil && u.life.alive {
 					b.news(runner.Event{Name: u.name, Status: s})
@@ -146,9 +147,10 @@ func (b *book) reread(u *unit) {
 		return
 	}
 	u.life.reads++
+	name, record := u.name, u.record
 	b.beside(func() func() {
-		phase, exit, err := b.phase(u)
-		status, statusErr := runner.RunFolder{Path: u.record.Run, Boot: b.Run.Boot}.Status(u.name)
+		phase, exit, err := b.phase(name, record)
+		status, statusErr := runner.RunFolder{Path: record.Run, Boot: b.Run.Boot}.Status(name)
 		return func() {
 			u.life.reads--
 			if err != nil {
@@ -175,16 +177,16 @@ func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
 	}
 }
 
-// phase reads a unit's phase from its folder, and judges its end.
-func (b *book) phase(u *unit) (model.RankPhase, model.Exit, error) {
+// phase reads a rank's phase from its folder, and judges its end.
+func (b *book) phase(name string, r *runner.Record) (model.RankPhase, model.Exit, error) {
 	var phase model.RankPhase
 	var exit model.Exit
-	err := b.folder(u.name, func(f *runner.Folder) (err error) {
+	err := b.folder(name, func(f *runner.Folder) (err error) {
 		phase, exit, err = f.Phase()
 		return err
 	})
 	if err == nil && phase == model.RankExited {
-		exit.GPUFault = b.faulty(u.record, exit)
+		exit.GPUFault = b.faulty(r, exit)
 	}
 	return phase, exit, err
 }

@@ -63,8 +63,9 @@ func (c *cleaner) show(steps []fence.Action, index uint64) {
 func (c *cleaner) sweep(rank model.RankKey) {
 	for _, u := range c.book.units {
 		if u.record.Rank == rank && u.phase.Ended() && !u.life.alive {
+			record, status := u.record, u.status
 			c.beside(func() func() {
-				c.Runner.Bury(u.record, u.status)
+				c.Runner.Bury(record, status)
 				return func() {}
 			})
 		}
