@@ -3,5 +3,5 @@
 package sim
 
 // defaultSeeds leaves room for other tests: the race detector makes a seed ten times
-// as dear. make test plays the rest without it.
+// as dear.
 const defaultSeeds = 16
