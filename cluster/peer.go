@@ -242,7 +242,10 @@ func (p *Peer) Status() Status {
 		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
 		Applied: p.fsm.State().Index, Panics: p.fsm.Panics(), Passes: p.tenure.sum(),
 	}
-	s.Servers, s.Silence = servers(p.raft.GetConfiguration()), silence(p)
+	if f := p.raft.GetConfiguration(); f.Error() == nil {
+		list := f.Configuration().Servers
+		s.Servers, s.Silence = servers(list), silence(p, list)
+	}
 	if s.Role != RoleLeader {
 		if last := p.raft.LastContact(); id == "" && !last.IsZero() {
 			s.Leaderless = time.Since(last)
@@ -264,11 +267,8 @@ func roleOf(s raft.RaftState) Role {
 	return RoleStopped
 }
 
-func servers(f raft.ConfigurationFuture) (out []Server) {
-	if f.Error() != nil {
-		return nil
-	}
-	for _, s := range f.Configuration().Servers {
+func servers(list []raft.Server) (out []Server) {
+	for _, s := range list {
 		out = append(out, Server{model.PeerID(s.ID), string(s.Address)})
 	}
 	return out

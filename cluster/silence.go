@@ -19,13 +19,11 @@ type Silence struct {
 }
 
 // silence says whether anybody leads, as far as a peer can tell.
-func silence(p *Peer) Silence {
+func silence(p *Peer, servers []raft.Server) Silence {
 	var s Silence
-	if f := p.raft.GetConfiguration(); f.Error() == nil {
-		for _, v := range f.Configuration().Servers {
-			if v.Suffrage == raft.Voter {
-				s.Voters = append(s.Voters, model.PeerID(v.ID))
-			}
+	for _, v := range servers {
+		if v.Suffrage == raft.Voter {
+			s.Voters = append(s.Voters, model.PeerID(v.ID))
 		}
 	}
 	slices.Sort(s.Voters)

@@ -21,16 +21,16 @@ type changes struct{ *API }
 // operator is who changes something in whose name nobody else stands.
 const operator = "user:" + defaultUser
 
-// cancelInput is what DELETE /queue/{job_id} is given.
-type cancelInput struct {
+// targetInput is what a change of a job, or of one of its tasks, is given.
+type targetInput struct {
 	Key  string `header:"Idempotency-Key"`
 	Job  string `path:"job_id"`
 	Task string `query:"task" doc:"one task of an array; all by default"`
 	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
 }
 
-// priorityInput is what PATCH /queue/{job_id}/priority is given.
-type priorityInput struct {
+// jobBodyInput is what a change of a job with a body is given.
+type jobBodyInput struct {
 	Key     string `header:"Idempotency-Key"`
 	Job     string `path:"job_id"`
 	RawBody []byte
@@ -52,7 +52,7 @@ func (a changes) route(doc huma.API) {
 	priority := newStrict[wire.SetPriority]()
 	handleBody[wire.SetPriority](a.API, doc,
 		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Move a job to another priority"),
-		func(ctx context.Context, in *priorityInput) (*answer[wire.Done], error) {
+		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
 			body, err := priority.decode(in.RawBody)
 			if err != nil {
 				return nil, err
@@ -102,12 +102,8 @@ func taskOf(text string, none int64) (int64, error) {
 	return int64(n), nil //nolint:gosec // small
 }
 
-func (a changes) cancel(ctx context.Context, in *cancelInput) (*answer[wire.Done], error) {
-	id, err := jobID(in.Job)
-	if err != nil {
-		return nil, err
-	}
-	task, err := taskOf(in.Task, command.AllTasks)
+func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done], error) {
+	id, task, err := targetOf(in.Job, in.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +128,7 @@ func (a changes) done(id model.JobID, what string) *wire.Done {
 	return out
 }
 
-func (a changes) setPriority(ctx context.Context, in *priorityInput, body *wire.SetPriority) (*answer[wire.Done], error) {
+func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.SetPriority) (*answer[wire.Done], error) {
 	id, err := jobID(in.Job)
 	if err != nil {
 		return nil, err

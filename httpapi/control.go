@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -15,21 +14,6 @@ import (
 
 // controls hold, release, requeue and extend jobs, and keep attached ones alive.
 type controls struct{ *API }
-
-// controlInput is what POST /queue/{job_id}/hold, release and requeue are given.
-type controlInput struct {
-	Key  string `header:"Idempotency-Key"`
-	Job  string `path:"job_id"`
-	Task string `query:"task" doc:"one task of an array; all by default"`
-	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
-}
-
-// extendInput is what POST /queue/{job_id}/extend is given.
-type extendInput struct {
-	Key     string `header:"Idempotency-Key"`
-	Job     string `path:"job_id"`
-	RawBody []byte
-}
 
 // attachInput is what POST /jobs/{job_id}/attach is given.
 type attachInput struct {
@@ -59,7 +43,7 @@ func (a controls) route(doc huma.API) {
 		},
 	} {
 		handle(a.API, doc, op(v.name, http.MethodPost, "/queue/{job_id}/"+v.name, v.what),
-			func(ctx context.Context, in *controlInput) (*answer[wire.Done], error) {
+			func(ctx context.Context, in *targetInput) (*answer[wire.Done], error) {
 				id, task, err := targetOf(in.Job, in.Task)
 				if err != nil {
 					return nil, err
@@ -73,7 +57,7 @@ func (a controls) route(doc huma.API) {
 	}
 	extend := newStrict[wire.Extend]()
 	handleBody[wire.Extend](a.API, doc, op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, also while it runs"),
-		func(ctx context.Context, in *extendInput) (*answer[wire.Done], error) {
+		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
 			body, err := extend.decode(in.RawBody)
 			if err != nil {
 				return nil, err
@@ -94,36 +78,19 @@ func targetOf(job, task string) (model.JobID, int64, error) {
 	return id, n, err
 }
 
-func (a controls) extend(ctx context.Context, in *extendInput, body *wire.Extend) (*answer[wire.Done], error) {
+func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Extend) (*answer[wire.Done], error) {
 	id, err := jobID(in.Job)
 	if err != nil {
 		return nil, err
 	}
-	limit := time.Duration(or(body.TimeLimit, 0))
-	switch {
-	case (body.TimeLimit == nil) == (body.By == nil):
-		return nil, invalid("time_limit", "must be given, or by, and not both")
-	case body.By != nil:
-		s, err := a.fresh(ctx, Default)
-		if err != nil {
-			return nil, err
-		}
-		job, found := s.Jobs.Get(id)
-		if !found {
-			return nil, noJob()
-		}
-		if limit = job.Spec.TimeLimit; limit > 0 {
-			limit += time.Duration(*body.By)
-		}
-	}
-	if limit <= 0 {
-		return nil, refuse(model.CodeConflict.String(), "job "+id.String()+" has no time limit, so there is nothing to extend")
-	}
-	_, index, err := a.propose(ctx, operator, in.Key, &command.Extend{Job: id, TimeLimit: limit})
+	c := &command.Extend{Job: id, TimeLimit: time.Duration(or(body.TimeLimit, 0)), By: time.Duration(or(body.By, 0))}
+	_, index, err := a.propose(ctx, operator, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.Done]{Index: index, Body: changes(a).done(id, fmt.Sprintf("may run %s", limit))}, nil
+	s := a.peer.Reader.State()
+	job, _ := s.Jobs.Get(id)
+	return &answer[wire.Done]{Index: index, Body: changes(a).done(id, "may run "+job.Spec.TimeLimit.String())}, nil
 }
 
 // attach is answered by the leader, which alone cancels jobs whose clients are gone.

@@ -40,6 +40,12 @@ func TestControl(t *testing.T) {
 			t.Errorf("after %s the node is told %s", v.body, st.Desired("n1").Ranks[0].Frozen.TimeLimit)
 		}
 	}
+	for range 2 { // sent again under its key it is the same change, and made once
+		s.do(http.MethodPost, "/queue/1/extend", `{"by":"1h"}`, wire.HeaderRequestID, "twice").into(&done)
+		if done.Message != "may run 3h0m0s" {
+			t.Errorf("an hour more: %+v", done)
+		}
+	}
 	s.do(http.MethodPost, "/queue/1/extend", `{"time_limit":60}`).problem(http.StatusConflict, "conflict")
 	s.do(http.MethodPost, "/queue/1/extend", `{}`).about("time_limit")
 	s.do(http.MethodPost, "/queue/1/extend", `{"time_limit":60,"by":1}`).about("time_limit")

@@ -97,14 +97,20 @@ func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.S
 		return nil, err
 	}
 	s := a.peer.Reader.State()
-	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: told(mode), Jobs: []string{}}
+	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: told(mode), Jobs: tasksOn(&s, id)}
+	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+}
+
+// tasksOn lists the tasks that have a rank on a node.
+func tasksOn(s *state.State, id model.NodeID) []string {
+	out := []string{}
 	for k := range s.NodeRanks.From(state.NodeRankKey{Node: id}) {
 		if k.Node != id {
 			break
 		}
-		out.Jobs = append(out.Jobs, k.Rank.Attempt().TaskKey().String())
+		out = append(out, k.Rank.Attempt().TaskKey().String())
 	}
-	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+	return out
 }
 
 func told(mode model.NodeMode) string {
@@ -143,13 +149,7 @@ func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.C
 	}
 	before := a.peer.Reader.State()
 	id := model.NodeID(in.Node)
-	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "confirmed dead", Jobs: []string{}}
-	for k := range before.NodeRanks.From(state.NodeRankKey{Node: id}) {
-		if k.Node != id {
-			break
-		}
-		out.Jobs = append(out.Jobs, k.Rank.Attempt().TaskKey().String())
-	}
+	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "confirmed dead", Jobs: tasksOn(&before, id)}
 	_, index, err := a.propose(ctx, operator, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})
 	if err != nil {
 		return nil, err

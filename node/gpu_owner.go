@@ -7,10 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/internal/proc"
+	"github.com/berth-gpu/berth/node/runner"
 )
-
-// nonceVariable is the one by which every process of a rank is known.
-const nonceVariable = "BERTH_NONCE"
 
 // gpuOwner tells whose the processes on GPUs are, by what the agent's goroutine has
 // noted last.
@@ -56,7 +54,7 @@ func (o *gpuOwner) Mine(pid int) bool {
 	if proc.Below(pid, func(pid int) bool { return r.supervisors[pid] }) {
 		return true
 	}
-	nonce := proc.Variable(proc.Environ(pid), nonceVariable)
+	nonce := proc.Variable(proc.Environ(pid), runner.NonceVariable)
 	return nonce != "" && r.nonces[nonce]
 }
 

@@ -76,6 +76,8 @@ func mend(b Body) {
 		s.StopSignal, s.CheckpointSignal, s.WarnSignal = "INT", "USR1", "USR2"
 		s.RetryOn, s.CheckpointInterval, s.CheckpointDir = "75,137", time.Hour, "/data/checkpoints"
 		s.WarnBefore, s.Attached = 5*time.Minute, time.Minute
+	case *Extend:
+		b.By = 0 // the other way to say it
 	case *SetGPUMode:
 		b.Mode = model.ModeDraining
 	case *Place:

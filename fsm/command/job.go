@@ -136,16 +136,17 @@ func (b *Requeue) Validate() error { return firstOf(validTarget(b.Job, b.Task), 
 // Extend raises a job's time limit, also for what runs already.
 type Extend struct {
 	Job       model.JobID   `cbor:"1,keyasint,omitempty"`
-	TimeLimit time.Duration `cbor:"2,keyasint,omitempty"` // the new one, from the start of an attempt
+	TimeLimit time.Duration `cbor:"2,keyasint,omitempty"` // the new one, from the start of an attempt; or
+	By        time.Duration `cbor:"3,keyasint,omitempty"` // so much more than it is
 }
 
 // Kind is KindExtend.
 func (*Extend) Kind() Kind { return KindExtend }
 
-// Validate checks the limit.
+// Validate checks that one of the two is given.
 func (b *Extend) Validate() error {
-	if b.TimeLimit <= 0 || b.TimeLimit > model.MaxDuration {
-		return problem("time_limit", "more than 0 and at most 366 days")
+	if b.TimeLimit < 0 || b.By < 0 || (b.TimeLimit == 0) == (b.By == 0) || max(b.TimeLimit, b.By) > model.MaxDuration {
+		return problem("time_limit", "more than 0 and at most 366 days, or by, and not both")
 	}
 	return validTarget(b.Job, AllTasks)
 }

@@ -149,12 +149,7 @@ type SetNodeMode struct {
 func (*SetNodeMode) Kind() Kind { return KindSetNodeMode }
 
 // Validate checks the mode.
-func (b *SetNodeMode) Validate() error {
-	if b.Mode > model.ModeDraining {
-		return problem("mode", "open, cordoned or draining")
-	}
-	return validNote(b.Note)
-}
+func (b *SetNodeMode) Validate() error { return firstOf(validMode(b.Mode), validNote(b.Note)) }
 
 // ConfirmDead is an operator's word that a node's processes are gone for good.
 type ConfirmDead struct {
@@ -203,11 +198,13 @@ type SetGPUMode struct {
 func (*SetGPUMode) Kind() Kind { return KindSetGPUMode }
 
 // Validate checks the mode.
-func (b *SetGPUMode) Validate() error {
-	if b.Mode > model.ModeDraining {
+func (b *SetGPUMode) Validate() error { return firstOf(validMode(b.Mode), validNote(b.Note)) }
+
+func validMode(m model.NodeMode) error {
+	if m > model.ModeDraining {
 		return problem("mode", "open, cordoned or draining")
 	}
-	return validNote(b.Note)
+	return nil
 }
 
 // Suspect says that a node has been silent for a while: no new work goes there.

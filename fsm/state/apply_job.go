@@ -223,21 +223,27 @@ func applyExtend(t *tx, b *command.Extend) command.Result {
 		return r
 	}
 	job, _ := t.jobs.get(b.Job)
-	switch old := job.Spec.TimeLimit; {
-	case old == 0:
-		return refuse(model.CodeConflict, "job %s has no time limit", b.Job)
-	case b.TimeLimit <= old:
-		return refuse(model.CodeConflict, "job %s may run %s already, which is not less than %s", b.Job, old, b.TimeLimit)
+	old, limit := job.Spec.TimeLimit, b.TimeLimit
+	if b.By > 0 {
+		limit = old + b.By
 	}
-	job.Spec.TimeLimit = b.TimeLimit
+	switch {
+	case old == 0:
+		return refuse(model.CodeConflict, "job %s has no time limit, so there is nothing to extend", b.Job)
+	case limit > model.MaxDuration:
+		return refuse(model.CodeConflict, "job %s could run %s then: at most %s are allowed", b.Job, limit, model.MaxDuration)
+	case limit <= old:
+		return refuse(model.CodeConflict, "job %s may run %s already, which is not less than %s", b.Job, old, limit)
+	}
+	job.Spec.TimeLimit = limit
 	t.jobs.put(job)
 	for _, task := range tasks {
 		if a, _ := t.attempts.get(task.Newest()); task.State.Live() {
-			a.Frozen.TimeLimit = b.TimeLimit
+			a.Frozen.TimeLimit = limit
 			t.attempts.put(a)
 			touchRanks(t, a.Key)
 		}
-		event(t, &task, model.Event{What: model.EventExtended, Detail: "may run " + b.TimeLimit.String()})
+		event(t, &task, model.Event{What: model.EventExtended, Detail: "may run " + limit.String()})
 		t.tasks.put(task)
 	}
 	return command.Result{Job: b.Job, Number: uint64(len(tasks))}

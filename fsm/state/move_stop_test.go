@@ -141,10 +141,16 @@ func TestExtend(t *testing.T) {
 	if l.State.DesiredIndex("n1") <= before {
 		t.Error("the node was not woken")
 	}
+	by := &command.Extend{Job: l.job, By: time.Hour}
+	l.Do(by)
+	if got := l.State.Desired("n1").Ranks[0].Frozen.TimeLimit; got != 3*time.Hour {
+		t.Errorf("an hour more than two is %s", got)
+	}
+	wantCode(t, l.Try(&command.Extend{Job: l.job, By: model.MaxDuration}), model.CodeConflict)
 	unlimited := l.Submit(1)
 	wantCode(t, l.Try(&command.Extend{Job: unlimited, TimeLimit: time.Hour}), model.CodeConflict)
 	l.Exit(l.a, 0)
-	wantCode(t, l.Try(&command.Extend{Job: l.job, TimeLimit: 3 * time.Hour}), model.CodeTerminal)
+	wantCode(t, l.Try(&command.Extend{Job: l.job, TimeLimit: 9 * time.Hour}), model.CodeTerminal)
 }
 
 // Only the exit codes that a job names are tried again; a signal counts as 128 plus

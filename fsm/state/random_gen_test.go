@@ -95,7 +95,11 @@ var makers = []maker{
 	}},
 	{command.KindExtend, 12, func(g *gen) command.Body {
 		job, _ := target(g)
-		return &command.Extend{Job: job, TimeLimit: time.Duration(1+g.roll(20)) * time.Hour}
+		b := &command.Extend{Job: job, TimeLimit: time.Duration(1+g.roll(20)) * time.Hour}
+		if g.roll(2) == 0 {
+			b.TimeLimit, b.By = 0, b.TimeLimit
+		}
+		return b
 	}},
 
 	{command.KindPlace, 200, drawPlace},

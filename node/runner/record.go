@@ -7,6 +7,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
+// NonceVariable is in the environment of all processes of a rank: by it they are known.
+const NonceVariable = "BERTH_NONCE"
+
 // Record is rank.json: what a rank is to run, fixed when its folder is made. Only
 // the incarnation may change later, when a restored cluster takes the rank over.
 type Record struct {

@@ -82,7 +82,7 @@ func nodeFloor() []Room {
 		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 6, May: []string{
-			"fsm/model", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence",
+			"fsm/model", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
 		}},
 		{Path: "node", Level: 6, May: []string{
 			"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/httpapi/client"
 )
 
 // Config says what is measured and how long.
@@ -110,6 +111,21 @@ func (r *runner) cluster(ctx context.Context, nodes int, restart bool) (*devclus
 		return nil, errors.Join(err, r.end(c))
 	}
 	return c, nil
+}
+
+// with starts a cluster for as long as do lasts, and gives it a client.
+func (r *runner) with(ctx context.Context, nodes int, do func(*devcluster.Cluster, *client.Client) error) (err error) {
+	c, err := r.cluster(ctx, nodes, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.end(c)) }()
+	api, err := c.Client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	return do(c, api)
 }
 
 // end stops a cluster and removes its data.

@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +25,7 @@ const (
 // node measures what a host pays for its jobs: the agent's and the supervisors' part
 // of processor and memory while eight jobs run, and how fast a job's output goes into
 // its file, beside the same output written there without anybody between.
-func (r *runner) node(ctx context.Context) (_ *table, err error) {
+func (r *runner) node(ctx context.Context) (*table, error) {
 	out := &table{
 		title: fmt.Sprintf("A node with 8 GPUs and %d running jobs", nodeJobs),
 		head: []string{
@@ -34,25 +33,20 @@ func (r *runner) node(ctx context.Context) (_ *table, err error) {
 			"straight into a file",
 		},
 	}
-	c, err := r.cluster(ctx, 1, false)
+	err := r.with(ctx, 1, func(c *devcluster.Cluster, api *client.Client) error {
+		logged, straight, err := r.logSpeed(ctx, api)
+		if err != nil {
+			return err
+		}
+		cost, err := r.nodeCost(ctx, c, api)
+		if err == nil {
+			out.add(append(cost, perSecond(logged), perSecond(straight))...)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.end(c)) }()
-	api, err := c.Client()
-	if err != nil {
-		return nil, err
-	}
-	defer api.Close()
-	logged, straight, err := r.logSpeed(ctx, api)
-	if err != nil {
-		return nil, err
-	}
-	cost, err := r.nodeCost(ctx, c, api)
-	if err != nil {
-		return nil, err
-	}
-	out.add(append(cost, perSecond(logged), perSecond(straight))...)
 	return out, nil
 }
 

@@ -43,26 +43,19 @@ func (r *runner) run(ctx context.Context) (*table, error) {
 }
 
 func (r *runner) runOnce(ctx context.Context) (took, cpu time.Duration, err error) {
-	c, err := r.cluster(ctx, 2, false)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, r.end(c)) }()
-	api, err := c.Client()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer api.Close()
-	before := processorTime(c.Members())
-	began := time.Now()
-	if err := submitMany(ctx, api, r.Jobs); err != nil {
-		return 0, 0, err
-	}
-	if err := awaitCount(ctx, api, int64(r.Jobs)); err != nil {
-		return 0, 0, err
-	}
-	took = time.Since(began)
-	return took, processorTime(c.Members()) - before, nil
+	err = r.with(ctx, 2, func(c *devcluster.Cluster, api *client.Client) error {
+		before := processorTime(c.Members())
+		began := time.Now()
+		if err := submitMany(ctx, api, r.Jobs); err != nil {
+			return err
+		}
+		if err := awaitCount(ctx, api, int64(r.Jobs)); err != nil {
+			return err
+		}
+		took, cpu = time.Since(began), processorTime(c.Members())-before
+		return nil
+	})
+	return took, cpu, err
 }
 
 // submitMany brings jobs by several clients at once.
@@ -100,29 +93,25 @@ func awaitCount(ctx context.Context, api *client.Client, n int64) error {
 
 // start measures how soon a job's process runs on an idle cluster, by the clock
 // that the process itself reads.
-func (r *runner) start(ctx context.Context) (_ *table, err error) {
+func (r *runner) start(ctx context.Context) (*table, error) {
 	out := &table{
 		title: fmt.Sprintf("Start on an idle cluster: from the sending of the submission to the first line of the job, %d jobs", r.Trials),
 		head:  []string{"jobs", "least", "p50", "p99", "most"},
 	}
-	c, err := r.cluster(ctx, 2, false)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.end(c)) }()
-	api, err := c.Client()
-	if err != nil {
-		return nil, err
-	}
-	defer api.Close()
-	r.say("start: %d jobs", r.Trials)
 	var all []time.Duration
-	for n := range r.Trials {
-		took, err := r.startOnce(ctx, api, n)
-		if err != nil {
-			return nil, err
+	err := r.with(ctx, 2, func(_ *devcluster.Cluster, api *client.Client) error {
+		r.say("start: %d jobs", r.Trials)
+		for n := range r.Trials {
+			took, err := r.startOnce(ctx, api, n)
+			if err != nil {
+				return err
+			}
+			all = append(all, took)
 		}
-		all = append(all, took)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	out.add(fmt.Sprint(r.Trials), ms(percentile(all, 0)), ms(percentile(all, 50)), ms(percentile(all, 99)), ms(percentile(all, 100)))
 	return out, nil

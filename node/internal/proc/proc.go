@@ -40,6 +40,9 @@ type Stat struct {
 	Resident uint64        // memory, in bytes
 }
 
+// Gone says that it runs no more, and waits only to be reaped.
+func (s Stat) Gone() bool { return s.State == 'Z' || s.State == 'X' }
+
 // All yields the number of every process.
 func All() iter.Seq[int] {
 	return func(yield func(int) bool) {

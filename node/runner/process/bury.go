@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
@@ -14,7 +15,7 @@ import (
 func (r *Runner) Bury(rec *runner.Record, s runner.Status) bool {
 	left := remains(rec.Nonce, s)
 	for _, e := range left {
-		_ = unix.Kill(e.pid, unix.SIGKILL)
+		_ = unix.Kill(e.PID, unix.SIGKILL)
 	}
 	return dissolve(s.Group) && len(left) == 0
 }
@@ -38,19 +39,19 @@ func dissolve(path string) bool {
 
 // remains lists the living processes of a rank that has no supervisor: those of the
 // job's session, those that carry the nonce, and what descends from them.
-func remains(nonce string, s runner.Status) []entry {
+func remains(nonce string, s runner.Status) []proc.Stat {
 	list := all()
 	session := s.Session
 	for _, e := range list {
-		if e.pid == session && e.born != s.Begun {
+		if e.PID == session && e.Born != s.Begun {
 			session = 0 // the number belongs to somebody else now
 		}
 	}
 	roots := map[int]bool{}
-	var out []entry
+	var out []proc.Stat
 	for _, e := range list {
-		if session != 0 && e.session == session || marked(e.pid, nonce) {
-			roots[e.pid] = true
+		if session != 0 && e.Session == session || marked(e.PID, nonce) {
+			roots[e.PID] = true
 			out = append(out, e)
 		}
 	}

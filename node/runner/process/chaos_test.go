@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 )
 
@@ -23,9 +24,9 @@ func marker() string { return fmt.Sprintf("%d.%d", 100_000_000+os.Getpid(), time
 
 // survivors are the living processes with an argument: whatever session, parents,
 // environment and descriptors they have.
-func survivors(mark string) (out []entry) {
+func survivors(mark string) (out []proc.Stat) {
 	for _, e := range all() {
-		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", e.pid))
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", e.PID))
 		if err == nil && bytes.Contains(args, []byte("\x00"+mark+"\x00")) && bytes.HasPrefix(args, []byte("sleep\x00")) {
 			out = append(out, e)
 		}
@@ -182,7 +183,7 @@ func TestStoppedOverExpiry(t *testing.T) {
 	b.open()
 }
 
-func lively(pid int) bool { e, ok := look(pid); return ok && !e.gone() }
+func lively(pid int) bool { e, ok := proc.Look(pid); return ok && !e.Gone() }
 
 // Whoever has a supervisor's number now is not that supervisor.
 func TestAdoptKnowsItsOwn(t *testing.T) {

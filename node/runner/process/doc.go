@@ -13,7 +13,7 @@
 //	environment.go  the variables that a job finds
 //	output.go       the job's output, kept to a size
 //	reap.go         children, and how they ended
-//	proc.go         what /proc tells of processes
+//	proc.go         the processes of this host, as a rank is found among them
 //	trim.go         less memory for supervisors that stay
 //	runner.go       the agent's side: start, adopt, wake
 //	bury.go         what a killed supervisor has left

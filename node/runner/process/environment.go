@@ -11,9 +11,6 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// nonceName is the variable by which all processes of a rank are known.
-const nonceName = "BERTH_NONCE"
-
 // kept lists the agent's variables that a job has, too.
 func kept() []string { return []string{"HOME", "PATH", "USER", "LANG", "TZ"} }
 
@@ -41,7 +38,7 @@ func (g *begin) environment() []string {
 			env = append(env, own)
 		}
 	}
-	return append(env, nonceName+"="+g.record.Nonce)
+	return append(env, runner.NonceVariable+"="+g.record.Nonce)
 }
 
 // variables are Berth's own.

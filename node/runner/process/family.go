@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
@@ -18,7 +19,7 @@ type family struct {
 	group *cgroup.Group // nil: it has none
 }
 
-func (f family) tree() []entry { return below(all(), map[int]bool{f.self: true}) }
+func (f family) tree() []proc.Stat { return below(all(), map[int]bool{f.self: true}) }
 
 // tell sends the signal of that name to every process that has a handler for it (any
 // other would die of it), and reports whether there was one.
@@ -28,7 +29,7 @@ func (f family) tell(name string) (sent bool) {
 	}
 	sig := signalOf(name)
 	for _, e := range f.tree() {
-		if catches(e.pid, sig) && unix.Kill(e.pid, sig) == nil {
+		if catches(e.PID, sig) && unix.Kill(e.PID, sig) == nil {
 			sent = true
 		}
 	}
@@ -54,8 +55,8 @@ func (f family) halt() {
 	for more := true; more && len(seen) < 1<<16; {
 		more = false
 		for _, e := range f.tree() {
-			if !seen[e.pid] && unix.Kill(e.pid, unix.SIGSTOP) == nil {
-				seen[e.pid], more = true, true
+			if !seen[e.PID] && unix.Kill(e.PID, unix.SIGSTOP) == nil {
+				seen[e.PID], more = true, true
 			}
 		}
 	}
@@ -67,7 +68,7 @@ func (f family) resume() {
 		return
 	}
 	for _, e := range f.tree() {
-		_ = unix.Kill(e.pid, unix.SIGCONT) // one that is gone meanwhile needs nothing
+		_ = unix.Kill(e.PID, unix.SIGCONT) // one that is gone meanwhile needs nothing
 	}
 }
 
@@ -78,7 +79,7 @@ func (f family) kill() {
 		f.halt()
 	}
 	for _, e := range f.tree() {
-		_ = unix.Kill(e.pid, unix.SIGKILL) // one that is gone meanwhile is what is wanted
+		_ = unix.Kill(e.PID, unix.SIGKILL) // one that is gone meanwhile is what is wanted
 	}
 }
 

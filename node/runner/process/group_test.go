@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
@@ -33,12 +34,12 @@ func TestBuryWhoHasLeft(t *testing.T) {
 	k := b.rank("setsid env -i sh -c '(setsid sh -c \"echo \\$\\$ > left; exec sleep 600\" &)'; exec sleep 600", plain).start()
 	left := k.file("left")
 	s := k.phase(model.RankRunning)
-	waitFor(t, "a parent that is gone", func() bool { e, ok := look(number(t, left)); return ok && e.parent == s.PID })
+	waitFor(t, "a parent that is gone", func() bool { e, ok := proc.Look(number(t, left)); return ok && e.Parent == s.PID })
 	if err := unix.Kill(s.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	k.gone()
-	waitFor(t, "the kernel killing the first process", func() bool { e, ok := look(s.Session); return !ok || e.gone() })
+	waitFor(t, "the kernel killing the first process", func() bool { e, ok := proc.Look(s.Session); return !ok || e.Gone() })
 	if !alive(t, left) || len(remains(k.r.Nonce, s)) > 0 {
 		t.Fatal("it can be found by its environment, or died with its supervisor: the test shows nothing")
 	}

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/fsm/model"
+
+	"github.com/berth-gpu/berth/node/runner"
 )
 
 // Hooks are programs of the operator's around each rank. They run as whoever runs
@@ -71,7 +73,7 @@ func (g *begin) hookEnvironment() []string {
 	if a := g.gear.account; a != nil {
 		env = append(env, assign("BERTH_ACCOUNT", a.Name)...)
 	}
-	return append(env, nonceName+"="+g.record.Nonce)
+	return append(env, runner.NonceVariable+"="+g.record.Nonce)
 }
 
 // undo runs the epilog, if it is due, and says what went wrong.

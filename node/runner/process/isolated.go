@@ -40,7 +40,7 @@ func (g *begin) isolated(attr *syscall.ProcAttr, argv []string, pumps [2]*pump) 
 	}
 	defer func() { _ = file.Close() }()
 	attr.Dir, attr.Files = "/", append(attr.Files, file.Fd())
-	attr.Env = append(assign("GOMAXPROCS", "1", "GOGC", "off", nonceName, g.record.Nonce), devices(g.record.GPUs)...)
+	attr.Env = append(assign("GOMAXPROCS", "1", "GOGC", "off", runner.NonceVariable, g.record.Nonce), devices(g.record.GPUs)...)
 	attr.Sys.Unshareflags = syscall.CLONE_NEWNS
 	return syscall.ForkExec("/proc/self/exe", []string{"berth", "supervise", "--exec"}, attr) //nolint:gosec // this program
 }

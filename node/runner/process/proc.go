@@ -8,69 +8,28 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/internal/proc"
+	"github.com/berth-gpu/berth/node/runner"
 )
 
-// entry is a process as /proc/PID/stat tells of it.
-type entry struct {
-	pid, parent, session int
-	state                byte
-	born                 uint64 // start time in clock ticks since the boot
-}
-
-// gone says that it runs no more, and waits only to be reaped.
-func (e entry) gone() bool { return e.state == 'Z' || e.state == 'X' }
-
-// look reads one process; false: there is none of that id.
-func look(pid int) (entry, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") //nolint:gosec // of a process
-	if err != nil {
-		return entry{}, false
-	}
-	return parseStat(pid, data)
-}
-
-// parseStat reads what follows the name, which may hold anything.
-func parseStat(pid int, data []byte) (entry, bool) {
-	_, rest, found := bytes.Cut(data[max(0, bytes.LastIndexByte(data, ')')):], []byte(") "))
-	fields := bytes.Fields(rest)
-	if !found || len(fields) < 20 {
-		return entry{}, false
-	}
-	e := entry{pid: pid, state: fields[0][0]}
-	var errs [3]error
-	e.parent, errs[0] = strconv.Atoi(string(fields[1]))
-	e.session, errs[1] = strconv.Atoi(string(fields[3]))
-	e.born, errs[2] = strconv.ParseUint(string(fields[19]), 10, 64)
-	return e, errs == [3]error{}
-}
-
 // all lists the processes that run.
-func all() (out []entry) {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = d.Close() }()
-	names, _ := d.Readdirnames(-1)
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if e, ok := look(pid); ok && !e.gone() {
-			out = append(out, e)
+func all() (out []proc.Stat) {
+	for pid := range proc.All() {
+		if s, ok := proc.Look(pid); ok && !s.Gone() {
+			out = append(out, s)
 		}
 	}
 	return out
 }
 
 // below lists those of the processes that descend from one of the roots.
-func below(list []entry, roots map[int]bool) (out []entry) {
+func below(list []proc.Stat, roots map[int]bool) (out []proc.Stat) {
 	for more := true; more; {
 		more = false
 		for _, e := range list {
-			if roots[e.parent] && !roots[e.pid] {
-				roots[e.pid], more = true, true
+			if roots[e.Parent] && !roots[e.PID] {
+				roots[e.PID], more = true, true
 				out = append(out, e)
 			}
 		}
@@ -80,8 +39,7 @@ func below(list []entry, roots map[int]bool) (out []entry) {
 
 // marked says that a process has the rank's nonce in its environment.
 func marked(pid int, nonce string) bool {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return err == nil && nonce != "" && bytes.Contains(env, []byte(nonceName+"="+nonce))
+	return nonce != "" && bytes.Contains(proc.Environ(pid), []byte(runner.NonceVariable+"="+nonce))
 }
 
 // catches says that a process has a handler for a signal: others would die of it,

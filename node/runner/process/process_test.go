@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
@@ -206,8 +207,8 @@ func plain(*runner.Record) {}
 // alive says that a process runs.
 func alive(t testing.TB, pid string) bool {
 	t.Helper()
-	e, ok := look(number(t, pid))
-	return ok && !e.gone()
+	e, ok := proc.Look(number(t, pid))
+	return ok && !e.Gone()
 }
 
 func number(t testing.TB, pid string) int {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 )
 
@@ -277,7 +278,7 @@ func (r *Runner) Adopt(f *runner.Folder, rec *runner.Record) (runner.Status, boo
 	if err != nil {
 		return s, false
 	}
-	if e, ok := look(s.PID); !ok || e.gone() || e.born != s.Born { // what the handle holds cannot change any more
+	if e, ok := proc.Look(s.PID); !ok || e.Gone() || e.Born != s.Born { // what the handle holds cannot change any more
 		h.close()
 		return s, false
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
@@ -128,8 +129,8 @@ func standsStill(s runner.Status) bool {
 	if g, err := cgroup.Open(s.Group); err == nil {
 		return g.Frozen()
 	}
-	e, ok := look(s.Session)
-	return ok && e.state == 'T'
+	e, ok := proc.Look(s.Session)
+	return ok && e.State == 'T'
 }
 
 // Whoever ends the host gets an orderly end that is not the job's own.
@@ -178,7 +179,7 @@ func TestBuryKnowsItsOwn(t *testing.T) {
 	if left := remains("another", runner.Status{Session: s.Session, Begun: s.Begun + 1}); len(left) != 0 {
 		t.Errorf("found %+v", left)
 	}
-	if left := remains("another", s); len(left) == 0 || left[0].session != s.Session {
+	if left := remains("another", s); len(left) == 0 || left[0].Session != s.Session {
 		t.Errorf("found %+v", left)
 	}
 	k.order(runner.Orders{Run: true, Kill: true})
@@ -265,7 +266,7 @@ func TestFolderRemoved(t *testing.T) {
 	}
 	k.order(runner.Orders{Run: true, Kill: true})
 	k.gone()
-	if e, ok := look(s.Session); ok && !e.gone() {
+	if e, ok := proc.Look(s.Session); ok && !e.Gone() {
 		t.Error("the job lives")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
@@ -146,7 +147,7 @@ func newSupervisor(path string) (*supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, ok := look(os.Getpid())
+	self, ok := proc.Look(os.Getpid())
 	if !ok {
 		return nil, fmt.Errorf("/proc does not show this process")
 	}
@@ -155,7 +156,7 @@ func newSupervisor(path string) (*supervisor, error) {
 		place: p, orders: r.Orders, guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
 		heard: make(chan os.Signal, 8), family: family{self: os.Getpid(), ends: make(chan reaped, 1)},
 	}
-	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.born, Nonce: r.Nonce, Group: p.rules.groupPath(p.folder.Name())}
+	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.Born, Nonce: r.Nonce, Group: p.rules.groupPath(p.folder.Name())}
 	signal.Notify(s.heard, wakeSignal, unix.SIGTERM)
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP) // unheard; were they ignored, the job would inherit that
 	return s, nil
@@ -286,8 +287,8 @@ func (s *supervisor) spawn() error {
 		return err
 	}
 	s.status.Session, s.family.first = pid, pid
-	if e, ok := look(pid); ok {
-		s.status.Begun = e.born
+	if e, ok := proc.Look(pid); ok {
+		s.status.Begun = e.Born
 	}
 	go reap(s.family.ends)
 	return nil
