@@ -125,22 +125,29 @@ func (*SetLimit) Kind() Kind { return KindSetLimit }
 // Validate checks scope and bounds.
 func (b *SetLimit) Validate() error {
 	l := &b.Limit
-	switch l.Scope.Kind {
-	case model.ScopeCluster:
-		if l.Scope.Name != "" {
-			return problem("scope", "without a name for the cluster")
-		}
-	case model.ScopeProject, model.ScopeUser:
-		if !model.Name(l.Scope.Name) {
-			return problem("scope", "the name of a user or project")
-		}
-	default:
-		return problem("scope", "cluster, project or user")
+	if err := validScope(l.Scope); err != nil {
+		return err
 	}
 	for _, v := range []int64{l.GPUs, l.Live, l.Queued, l.GPUsPerJob} {
 		if v < model.Unlimited || v > 1<<31 {
 			return problem("limit", "-1 (none) to 2147483648")
 		}
+	}
+	return nil
+}
+
+func validScope(k model.ScopeKey) error {
+	switch k.Kind {
+	case model.ScopeCluster:
+		if k.Name != "" {
+			return problem("scope", "without a name for the cluster")
+		}
+	case model.ScopeProject, model.ScopeUser:
+		if !model.Name(k.Name) {
+			return problem("scope", "the name of a user or project")
+		}
+	default:
+		return problem("scope", "cluster, project or user")
 	}
 	return nil
 }

@@ -66,6 +66,11 @@ func mend(b Body) {
 		b.Retention.Age = time.Hour
 	case *SetRetention:
 		b.Retention.Age = time.Hour
+	case *SetTuning:
+		b.Tuning = model.DefaultTuning()
+		b.Tuning.NoPreemption = true
+	case *SetWeight:
+		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
 	case *SetLimit:
 		b.Limit.Scope = model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
 	case *Submit:

@@ -26,6 +26,8 @@ const (
 	KindDropPeer     Kind = 11
 	KindCutRequests  Kind = 12
 	KindRetire       Kind = 13
+	KindSetTuning    Kind = 14
+	KindSetWeight    Kind = 15
 
 	// Users and operators about jobs.
 	KindSubmit      Kind = 20
@@ -41,6 +43,8 @@ const (
 	KindPreempt      Kind = 41
 	KindExpireClaims Kind = 42
 	KindStartOverdue Kind = 43
+	KindSteer        Kind = 44
+	KindSuspend      Kind = 45
 
 	// Agents, and operators about nodes.
 	KindRegister    Kind = 60
@@ -103,6 +107,8 @@ var kinds = map[Kind]kindInfo{
 	KindDropPeer:     {"drop_peer", 1, LaneControl, body[DropPeer]},
 	KindCutRequests:  {"cut_requests", 1, LaneUser, body[CutRequests]},
 	KindRetire:       {"retire", 1, LaneUser, body[Retire]},
+	KindSetTuning:    {"set_tuning", 1, LaneUser, body[SetTuning]},
+	KindSetWeight:    {"set_weight", 1, LaneUser, body[SetWeight]},
 
 	KindSubmit:      {"submit", 1, LaneUser, body[Submit]},
 	KindCancel:      {"cancel", 1, LaneUser, body[Cancel]},
@@ -116,6 +122,8 @@ var kinds = map[Kind]kindInfo{
 	KindPreempt:      {"preempt", 1, LaneUser, body[Preempt]},
 	KindExpireClaims: {"expire_claims", 1, LaneUser, body[ExpireClaims]},
 	KindStartOverdue: {"start_overdue", 1, LaneUser, body[StartOverdue]},
+	KindSteer:        {"steer", 1, LaneUser, body[Steer]},
+	KindSuspend:      {"suspend", 1, LaneUser, body[Suspend]},
 
 	KindRegister:    {"register", 1, LaneControl, body[Register]},
 	KindRenew:       {"renew", 1, LaneControl, body[Renew]},

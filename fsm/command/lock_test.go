@@ -57,6 +57,8 @@ func allFields(t *testing.T) map[string]string {
 		model.Peer{},
 		model.Limit{},
 		model.Usage{},
+		model.Share{},
+		model.Weight{},
 		model.Blob{},
 		model.Job{},
 		model.Task{},

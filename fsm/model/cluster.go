@@ -24,6 +24,9 @@ type Settings struct {
 	Totals    Totals    `cbor:"11,keyasint,omitempty"`
 	Topics    Topics    `cbor:"12,keyasint,omitempty"`
 	Epochs    uint64    `cbor:"13,keyasint,omitempty"` // the greatest epoch of a node that was retired
+
+	Tuning Tuning `cbor:"14,keyasint,omitempty"`
+	Steer  Steer  `cbor:"15,keyasint,omitempty"`
 }
 
 // Retention says how long ended jobs stay in the state.

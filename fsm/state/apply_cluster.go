@@ -15,7 +15,7 @@ func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
 	}
 	t.settings = model.Settings{
 		Incarnation: b.Incarnation, Level: b.Level, Clock: t.clock, Running: b.Running, Policy: b.Policy,
-		NextJob: 1, Retention: b.Retention,
+		NextJob: 1, Retention: b.Retention, Tuning: model.DefaultTuning(),
 	}
 	return ok()
 }

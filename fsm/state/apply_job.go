@@ -21,9 +21,11 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 	t.settings.NextJob++
 	t.settings.Totals.Submitted += uint64(b.Tasks)
 	t.jobs.put(job)
+	expected := expect(t, &job.Spec, 0)
 	for n := range b.Tasks {
 		task := model.Task{
 			Key: model.TaskKey{Job: job.ID, Task: n}, State: model.TaskQueued, Class: b.Spec.Class, Held: b.Spec.Held,
+			Expected: expected,
 		}
 		if n == 0 {
 			event(t, &task, model.Event{What: model.EventSubmitted})

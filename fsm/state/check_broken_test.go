@@ -68,6 +68,12 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			put(&s.Jobs, job, func(r *model.Job) { r.Throttle, r.Live = 1, 2 })
 		}},
 		"node counts": {state.TotalsAgree, func(s *state.State) { put(&s.NodeUse, "n1", func(r *model.NodeUse) { r.Free++ }) }},
+		"share": {state.TotalsAgree, func(s *state.State) {
+			for k := range s.Shares.All() {
+				put(&s.Shares, k, func(r *model.Share) { r.GPUs++ })
+				return
+			}
+		}},
 		"usage": {state.TotalsAgree, func(s *state.State) {
 			put(&s.Usage, model.ScopeKey{Kind: model.ScopeCluster}, func(r *model.Usage) { r.GPUs++ })
 		}},

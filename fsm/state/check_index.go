@@ -23,7 +23,7 @@ func checkTaskIndexes(c *checker) {
 			continue
 		}
 		job, _ := c.s.Jobs.Get(k.Job)
-		queue.Put(queueKey(task.Class, &job.Spec, k), None{})
+		queue.Put(KeyOf(&task, &job), None{})
 		if task.NotBefore > 0 {
 			due.Put(DueKey{task.NotBefore, k}, None{})
 		}

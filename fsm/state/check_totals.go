@@ -104,6 +104,29 @@ func checkUsage(c *checker) {
 		}
 	}
 	same(c, TotalsAgree, "the use of", c.s.Usage, want.Table())
+	checkShares(c)
+}
+
+// checkShares: each user's share counts the GPUs that they hold now.
+func checkShares(c *checker) {
+	held := map[model.ShareKey]uint32{}
+	for _, slot := range c.s.Slots.All() {
+		switch slot.Owner {
+		case model.OwnerAttempt:
+			job, _ := c.s.Jobs.Get(slot.Rank.Job)
+			held[model.ShareKey{Project: job.Spec.Project, User: job.Spec.User}]++
+		case model.OwnerAllocation:
+			a, _ := c.s.Allocations.Get(slot.Allocation)
+			held[model.ShareKey{Project: a.Project, User: a.User}]++
+		case model.OwnerNone, model.OwnerCleaning, model.OwnerForeign:
+		}
+	}
+	for k, share := range c.s.Shares.All() {
+		c.hold(share.GPUs == held[k] && share.Used >= 0, TotalsAgree, "the share of %s %s counts %d GPUs and %d s, it holds %d",
+			k.Project, k.User, share.GPUs, share.Used, held[k])
+		delete(held, k)
+	}
+	c.hold(len(held) == 0, TotalsAgree, "%d users hold GPUs and have no share", len(held))
 }
 
 // checkLifetime: the totals know of every task and attempt that is there.

@@ -247,6 +247,8 @@ func sendBack(t *tx, task model.Task, wait time.Duration, e model.Event) {
 	}
 	e.What = model.EventRequeued
 	event(t, &task, e)
+	job, _ := t.jobs.get(task.Key.Job)
+	task.Expected = expect(t, &job.Spec, task.Executed)
 	t.tasks.put(task)
 }
 
@@ -279,7 +281,7 @@ func learn(t *tx, job *model.Job, a *model.Attempt, ran time.Duration) {
 	if a.State != model.TaskCompleted || ran <= 0 {
 		return
 	}
-	k := model.SketchKey{User: job.Spec.User, Name: job.Spec.Name, GPUs: job.Spec.GPUs}
+	k := pastOf(&job.Spec)
 	s, found := t.sketches.get(k)
 	if !found && t.sketches.size() >= MaxSketches {
 		for _, oldest := range keysOf(t.sketchAge.now().All(), firstOnly[SketchAgeKey]()) {

@@ -17,7 +17,7 @@ func onTask(t *tx, old, next *model.Task) {
 	job, _ := t.jobs.get(taskOf(old, next).Key.Job)
 	reindex(&t.queue, old, next, func(k *model.Task) (key QueueKey, in bool) {
 		if in = waits(k); in {
-			key = queueKey(k.Class, &job.Spec, k.Key)
+			key = KeyOf(k, &job)
 		}
 		return key, in
 	})
@@ -261,4 +261,5 @@ func charge(t *tx, s *model.Slot, by int32) {
 		return
 	}
 	use(t, &spec, func(u *model.Usage) { u.GPUs += uint32(by) }) //nolint:gosec // wrap-around subtracts
+	account(t, spec.Project, spec.User, by)
 }

@@ -176,6 +176,19 @@ func drawPreempt(g *gen) command.Body {
 	return b
 }
 
+func drawSetTuning(g *gen) command.Body {
+	b := &command.SetTuning{Tuning: model.DefaultTuning()}
+	b.Tuning.HalfLife = time.Duration(1+g.roll(300)) * time.Hour
+	b.Tuning.Backfill = model.Backfill(1 + g.roll(3))
+	b.Tuning.NoPreemption = g.roll(2) == 0
+	return b
+}
+
+func drawSetWeight(g *gen) command.Body {
+	scope := pick(g, model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}, model.ScopeKey{Kind: model.ScopeProject, Name: "vision"})
+	return &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: uint32(50 + 50*g.roll(3))}}
+}
+
 func drawExpireClaims(g *gen) command.Body {
 	b := &command.ExpireClaims{}
 	for k := range g.s.Claims.All() {

@@ -63,6 +63,8 @@ var makers = []maker{
 	{command.KindRaiseLevel, 2, func(g *gen) command.Body { return &command.RaiseLevel{Level: uint32(1 + g.roll(2))} }},
 	{command.KindSetRunning, 8, func(g *gen) command.Body { return &command.SetRunning{Running: g.roll(8) > 0} }},
 	{command.KindSetPolicy, 2, func(g *gen) command.Body { return &command.SetPolicy{Policy: pick(g, "fcfs", "fair_share")} }},
+	{command.KindSetTuning, 2, drawSetTuning},
+	{command.KindSetWeight, 2, drawSetWeight},
 	{command.KindSetRetention, 2, drawSetRetention},
 	{command.KindSetLimit, 8, drawSetLimit},
 	{command.KindSetPeer, 3, drawSetPeer},
@@ -104,6 +106,12 @@ var makers = []maker{
 
 	{command.KindPlace, 200, drawPlace},
 	{command.KindPreempt, 15, drawPreempt},
+	{command.KindSteer, 3, func(g *gen) command.Body {
+		return &command.Steer{Steer: model.Steer{Gangs: uint32(g.roll(4)), Credit: int64(g.roll(9000)), At: g.at}}
+	}},
+	{command.KindSuspend, 15, func(g *gen) command.Body {
+		return &command.Suspend{Attempts: []model.AttemptKey{anyRank(g).Attempt()}, Decided: g.s.Index}
+	}},
 	{command.KindExpireClaims, 10, drawExpireClaims},
 	{command.KindStartOverdue, 10, func(g *gen) command.Body {
 		return &command.StartOverdue{Attempt: anyRank(g).Attempt()}

@@ -90,7 +90,7 @@ func refusable(k command.Kind) bool {
 	return !slices.Contains([]command.Kind{
 		command.KindRestored, command.KindResume, command.KindAdvanceClock, command.KindSetRunning, command.KindSetPolicy,
 		command.KindSetRetention, command.KindSetLimit, command.KindSetPeer, command.KindDropPeer, command.KindRenew,
-		command.KindExpireClaims, command.KindExpireAllocations,
+		command.KindExpireClaims, command.KindExpireAllocations, command.KindSetTuning, command.KindSetWeight, command.KindSteer,
 	}, k)
 }
 

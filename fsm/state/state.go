@@ -42,6 +42,8 @@ type Tables struct {
 	Allocations table.Table[model.AllocationID, model.Allocation]
 	Requests    table.Table[model.RequestKey, model.Request]
 	Sketches    table.Table[model.SketchKey, model.Sketch]
+	Shares      table.Table[model.ShareKey, model.Share]
+	Weights     table.Table[model.ScopeKey, model.Weight]
 }
 
 // Indexes are derived from the tables: other orders of the same rows.
@@ -76,28 +78,42 @@ func (Only) Compare(Only) int { return 0 }
 // None is the row of an index whose keys say it all.
 type None struct{}
 
-// QueueKey orders waiting tasks so that all of one run - one shape of one user -
-// lie together, first come first: a pass needs to look at the head of each only.
+// QueueKey orders waiting tasks so that all of one run - alike in all that an order
+// may look at but their place in the log - lie together, first come first: a pass
+// needs to look at the head of each only.
 type QueueKey struct {
 	Class model.Class
 	Run   unique.Handle[Run] // shared by all keys of the run, which keeps keys short
 	Task  model.TaskKey
+	Since model.Time // when its job was submitted; follows from Task
 }
 
 // Run is what waiting tasks of one class have in common when they differ in their
 // place in the log only.
 type Run struct {
-	Project string
-	User    string
-	Shape   model.Shape
+	Project     string
+	User        string
+	Shape       model.Shape
+	Expected    model.Step // run time that they are thought to need yet
+	Executed    model.Step // run time that they have had, if Again
+	Again       bool       // they have run before
+	Preemptible bool
 }
 
-func queueKey(c model.Class, spec *model.Spec, task model.TaskKey) QueueKey {
-	return QueueKey{c, unique.Make(Run{spec.Project, spec.User, spec.Shape()}), task}
+// KeyOf is the key that a task has, or would have, in the queue.
+func KeyOf(task *model.Task, job *model.Job) QueueKey {
+	run := Run{
+		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
+		Expected: model.StepOf(task.Expected), Again: task.Executed > 0,
+	}
+	if run.Again {
+		run.Executed = model.StepOf(task.Executed)
+	}
+	return QueueKey{Class: task.Class, Run: unique.Make(run), Task: task.Key, Since: job.Submitted}
 }
 
-// Compare orders by class (highest first), project, user, shape, log order. A key
-// without a run comes before its class.
+// Compare orders by class (highest first), run, log order. A key without a run
+// comes before its class.
 func (k QueueKey) Compare(o QueueKey) int {
 	switch none := (unique.Handle[Run]{}); {
 	case k.Class != o.Class:
@@ -115,7 +131,19 @@ func (k QueueKey) Compare(o QueueKey) int {
 func (r Run) compare(o Run) int {
 	return cmp.Or(cmp.Compare(r.Project, o.Project), cmp.Compare(r.User, o.User),
 		cmp.Compare(r.Shape.GPUs, o.Shape.GPUs), cmp.Compare(r.Shape.Nodes, o.Shape.Nodes),
-		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model))
+		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model),
+		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
+		compareBools(r.Again, o.Again), compareBools(r.Preemptible, o.Preemptible))
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // DueKey orders tasks by the end of their backoff.

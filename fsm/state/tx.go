@@ -41,6 +41,8 @@ type cells struct {
 	allocations cell[model.AllocationID, model.Allocation]
 	requests    cell[model.RequestKey, model.Request]
 	sketches    cell[model.SketchKey, model.Sketch]
+	shares      cell[model.ShareKey, model.Share]
+	weights     cell[model.ScopeKey, model.Weight]
 }
 
 type indexes struct {
@@ -170,9 +172,17 @@ func openFleet(t *tx, s *Tables) {
 		number: 19, name: "sketches", base: s.Sketches,
 		key: func(r model.Sketch) model.SketchKey { return r.Key }, hook: bind(t, onSketch),
 	}
+	t.shares = cell[model.ShareKey, model.Share]{
+		number: 21, name: "shares", base: s.Shares,
+		key: func(r model.Share) model.ShareKey { return r.Key },
+	}
+	t.weights = cell[model.ScopeKey, model.Weight]{
+		number: 22, name: "weights", base: s.Weights, wakes: wakes(model.TopicSettings),
+		key: func(r model.Weight) model.ScopeKey { return r.Scope },
+	}
 }
 
-const tableCount = 20
+const tableCount = 22
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
@@ -181,6 +191,7 @@ func (t *tx) all() [tableCount]anyCell {
 	return [tableCount]anyCell{
 		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.tasks, &t.events, &t.attempts, &t.ranks, &t.rankGPUs,
 		&t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
+		&t.shares, &t.weights,
 		&t.globals,
 	}
 }
@@ -194,6 +205,7 @@ func (t *tx) close(d digest) State {
 			Attempts: t.attempts.now(), Ranks: t.ranks.now(), RankGPUs: t.rankGPUs.now(), Nodes: t.nodes.now(), Leases: t.leases.now(),
 			NodeUse: t.nodeUse.now(), GPUs: t.gpus.now(), Slots: t.slots.now(), Claims: t.claims.now(),
 			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
+			Shares: t.shares.now(), Weights: t.weights.now(),
 		},
 		Indexes: Indexes{
 			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),

@@ -1,0 +1,58 @@
+package command
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// SetTuning sets how the scheduler orders, keeps back and suspends, as a whole.
+type SetTuning struct {
+	Tuning model.Tuning `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetTuning.
+func (*SetTuning) Kind() Kind { return KindSetTuning }
+
+// Validate checks the ranges.
+func (b *SetTuning) Validate() error { return b.Tuning.Validate() }
+
+// SetWeight says how much of the cluster a user or project should get, relative
+// to others.
+type SetWeight struct {
+	Weight model.Weight `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetWeight.
+func (*SetWeight) Kind() Kind { return KindSetWeight }
+
+// Validate asks for a user or project and its shares.
+func (b *SetWeight) Validate() error {
+	if b.Weight.Scope.Kind == model.ScopeCluster {
+		return problem("scope", "a user or a project")
+	}
+	if b.Weight.Shares < 1 || b.Weight.Shares > 10_000 {
+		return problem("shares", "1 to 10000")
+	}
+	return validScope(b.Weight.Scope)
+}
+
+// Steer records what the scheduler is to remember for its next passes.
+type Steer struct {
+	Steer model.Steer `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSteer.
+func (*Steer) Kind() Kind { return KindSteer }
+
+// Validate allows it: a wrong memory costs good plans, not their safety.
+func (*Steer) Validate() error { return nil }
+
+// Suspend stops preemptible attempts so that others may run: they go back to the
+// queue uncharged, in their old place.
+type Suspend struct {
+	Attempts []model.AttemptKey `cbor:"1,keyasint,omitempty"`
+	Decided  uint64             `cbor:"2,keyasint,omitempty"` // log index of the state it was decided on
+}
+
+// Kind is KindSuspend.
+func (*Suspend) Kind() Kind { return KindSuspend }
+
+// Validate bounds the list.
+func (b *Suspend) Validate() error { return count("attempts", len(b.Attempts), 1, 1024) }

@@ -1,0 +1,208 @@
+package model
+
+import (
+	"cmp"
+	"math/bits"
+	"time"
+)
+
+// Tuning is how the scheduler orders, keeps back and suspends. It belongs to the
+// cluster and is changed as a whole.
+type Tuning struct {
+	// HalfLife is how long it takes until GPU time that was used counts half, for
+	// fair share. 1 h to 366 days.
+	HalfLife time.Duration `cbor:"1,keyasint,omitempty"`
+	// ShareWeight is how much past use moves a user's jobs back under fair share,
+	// in percent: 0 not at all, 100 in proportion, at most 200.
+	ShareWeight uint32 `cbor:"2,keyasint,omitempty"`
+	// Aging is what one class is worth under the policy priority: a job that came
+	// earlier by more than this for each class between goes first. 1 min to 366 days.
+	Aging time.Duration `cbor:"3,keyasint,omitempty"`
+	// WaitBound is how long a job may wait under fair share, sjf and gang before it
+	// is moved to the front of the line. 1 h to 366 days.
+	WaitBound time.Duration `cbor:"4,keyasint,omitempty"`
+
+	Backfill Backfill `cbor:"5,keyasint,omitempty"`
+	Depth    uint32   `cbor:"6,keyasint,omitempty"` // jobs that GPUs are kept for at once; 1 to 1,000
+
+	// NoPreemption keeps the scheduler from suspending jobs for others.
+	NoPreemption bool `cbor:"7,keyasint,omitempty"`
+	// MinRun is how long an attempt runs before it may be suspended. At most 1 day.
+	MinRun time.Duration `cbor:"8,keyasint,omitempty"`
+	// Budget is how often a job may be suspended at once, and BudgetEvery the run
+	// time that earns it one more. At most 1,000; 1 min to 366 days.
+	Budget      uint32        `cbor:"9,keyasint,omitempty"`
+	BudgetEvery time.Duration `cbor:"10,keyasint,omitempty"`
+	// Hysteresis is how much more a running job is worth than it would be waiting,
+	// in percent. 100 to 1,000.
+	Hysteresis uint32 `cbor:"11,keyasint,omitempty"`
+}
+
+// DefaultTuning is what a new cluster begins with.
+func DefaultTuning() Tuning {
+	return Tuning{
+		HalfLife: 7 * 24 * time.Hour, ShareWeight: 100, Aging: 24 * time.Hour, WaitBound: 200 * time.Hour,
+		Backfill: BackfillReserve, Depth: 16,
+		MinRun: 30 * time.Minute, Budget: 2, BudgetEvery: 4 * time.Hour, Hysteresis: 200,
+	}
+}
+
+// Validate says which value is not allowed, and what is; nil when all are.
+func (t *Tuning) Validate() error {
+	for _, v := range []struct {
+		field       string
+		value       time.Duration
+		least, most time.Duration
+	}{
+		{"half_life", t.HalfLife, time.Hour, MaxDuration},
+		{"aging", t.Aging, time.Minute, MaxDuration},
+		{"wait_bound", t.WaitBound, time.Hour, MaxDuration},
+		{"min_run", t.MinRun, 0, 24 * time.Hour},
+		{"budget_every", t.BudgetEvery, time.Minute, MaxDuration},
+	} {
+		if v.value < v.least || v.value > v.most {
+			return want(v.field, "%s to %s", v.least, v.most)
+		}
+	}
+	for _, v := range []struct {
+		field              string
+		value, least, most uint32
+	}{
+		{"share_weight", t.ShareWeight, 0, 200},
+		{"depth", t.Depth, 1, 1000},
+		{"budget", t.Budget, 0, 1000},
+		{"hysteresis", t.Hysteresis, 100, 1000},
+	} {
+		if v.value < v.least || v.value > v.most {
+			return want(v.field, "%d to %d", v.least, v.most)
+		}
+	}
+	if !t.Backfill.Valid() {
+		return want("backfill", "none, skip or reserve")
+	}
+	return nil
+}
+
+// Backfill says what may start while a job before it finds no GPUs.
+type Backfill uint8
+
+// The modes.
+const (
+	BackfillReserve Backfill = 1 // what ends before the GPUs kept for it are free, or leaves them alone
+	BackfillNone    Backfill = 2 // nothing
+	BackfillSkip    Backfill = 3 // whatever fits
+)
+
+// String is the mode's name.
+func (b Backfill) String() string {
+	return name(b, "", "reserve", "none", "skip")
+}
+
+// Valid says that b is one of the modes.
+func (b Backfill) Valid() bool { return b >= BackfillReserve && b <= BackfillSkip }
+
+// Steer is what the scheduler remembers from pass to pass.
+type Steer struct {
+	// Gangs is how many nodes the last plan gave to jobs of a node or more.
+	Gangs uint32 `cbor:"1,keyasint,omitempty"`
+	// Credit is the GPU time, in GPU-seconds, that jobs at the wait bound may
+	// still take at At; Rate is how many GPUs they hold since then. It fills by
+	// itself. Spent says that it has run out, until it is nearly full again.
+	Credit int64  `cbor:"2,keyasint,omitempty"`
+	At     Time   `cbor:"3,keyasint,omitempty"`
+	Rate   uint32 `cbor:"4,keyasint,omitempty"`
+	Spent  bool   `cbor:"5,keyasint,omitempty"`
+}
+
+// ShareKey names a user within a project; Project is empty for jobs without one.
+type ShareKey struct {
+	Project string `cbor:"1,keyasint,omitempty"`
+	User    string `cbor:"2,keyasint,omitempty"`
+}
+
+// Compare orders by project, then user.
+func (k ShareKey) Compare(o ShareKey) int {
+	return cmp.Or(cmp.Compare(k.Project, o.Project), cmp.Compare(k.User, o.User))
+}
+
+// Share is what a user has used of the cluster lately: GPU time that loses half
+// its weight every half-life, with what runs now counted as it runs.
+type Share struct {
+	Key  ShareKey `cbor:"1,keyasint,omitempty"`
+	Used int64    `cbor:"2,keyasint,omitempty"` // GPU-seconds, decayed to At
+	At   Time     `cbor:"3,keyasint,omitempty"`
+	GPUs uint32   `cbor:"4,keyasint,omitempty"` // held since At
+}
+
+// UsedAt is what has been used, decayed to a later instant, in GPU-seconds: each
+// second of a GPU counts 2^(-age/halfLife).
+func (s Share) UsedAt(now Time, halfLife time.Duration) int64 {
+	since := max(now.Sub(s.At), 0)
+	left := halved(since, halfLife)
+	hi, lo := bits.Mul64(uint64(max(s.Used, 0)), left) //nolint:gosec // not negative
+	old := hi<<32 | lo>>32
+	// The integral of the decay is (1-2^(-x)) * halfLife/ln 2; 1/ln 2 = 94548/65536.
+	most := uint64(halfLife/time.Second) * 94548 >> 16 //nolint:gosec // not negative
+	fresh := uint64(s.GPUs) * (most * (1<<32 - left) >> 32)
+	return int64(min(old+fresh, 1<<62)) //nolint:gosec // below 1<<63
+}
+
+// halved is 2^(-d/halfLife), times 2^32.
+func halved(d, halfLife time.Duration) uint64 {
+	times, rest := d/halfLife, d%halfLife
+	if times >= 32 {
+		return 0
+	}
+	out := uint64(1) << 32
+	// Bit by bit of the rest: 2^(-1/2), 2^(-1/4), and so on.
+	for _, root := range [...]uint64{
+		3037000500, 3611622603, 3938502376, 4112874773, 4202935003, 4248701965, 4271771996, 4283353945,
+		4289156690, 4292061010, 4293513907, 4294240540, 4294603903, 4294785595, 4294876445, 4294921870,
+	} {
+		if rest *= 2; rest >= halfLife {
+			rest -= halfLife
+			out = out * root >> 32
+		}
+	}
+	return out >> times
+}
+
+// Weight is how much of the cluster a project, or a user within one, should get,
+// relative to others of its kind; who has no row has DefaultWeight.
+type Weight struct {
+	Scope  ScopeKey `cbor:"1,keyasint,omitempty"`
+	Shares uint32   `cbor:"2,keyasint,omitempty"` // 1 to 10,000
+}
+
+// DefaultWeight is the weight of projects and users that were given none.
+const DefaultWeight = 100
+
+// Step quantises run times: four steps a factor of two, from 5 minutes on.
+// Jobs of one step are expected to take alike.
+type Step uint8
+
+// MaxStep is the last step, from 191 days on.
+const MaxStep Step = 63
+
+// shortest is the run time of step 0, in seconds: shorter ones are alike.
+const shortest = 300
+
+// fourths are 2^(0/4) to 2^(3/4), times 2^16.
+func fourths() [4]uint64 { return [4]uint64{65536, 77936, 92682, 110218} }
+
+// StepOf is the step of a run time.
+func StepOf(d time.Duration) Step {
+	s := uint64(max(d/time.Second, shortest)) << 16 / shortest //nolint:gosec // not negative; 292 years << 16 fits
+	whole := bits.Len64(s) - 17
+	step := 4*whole + 3
+	for n := fourths(); s>>whole < n[step-4*whole]; {
+		step--
+	}
+	return Step(min(step, int(MaxStep))) //nolint:gosec // 0 to 63
+}
+
+// Seconds is the run time that a step stands for: the middle of its range.
+func (s Step) Seconds() uint64 {
+	f := fourths()
+	return shortest * (f[s%4] + f[s%4]/11) << (s / 4) >> 16
+}

@@ -1,0 +1,77 @@
+package model
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+)
+
+// A value outside its range is named with the range.
+func TestATuningSaysWhatIsWrong(t *testing.T) {
+	if d := DefaultTuning(); d.Validate() != nil {
+		t.Fatalf("the defaults are refused: %v", d.Validate())
+	}
+	for field, change := range map[string]func(*Tuning){
+		"half_life":    func(t *Tuning) { t.HalfLife = time.Minute },
+		"share_weight": func(t *Tuning) { t.ShareWeight = 201 },
+		"aging":        func(t *Tuning) { t.Aging = 0 },
+		"wait_bound":   func(t *Tuning) { t.WaitBound = -1 },
+		"backfill":     func(t *Tuning) { t.Backfill = 4 },
+		"depth":        func(t *Tuning) { t.Depth = 0 },
+		"min_run":      func(t *Tuning) { t.MinRun = 25 * time.Hour },
+		"budget":       func(t *Tuning) { t.Budget = math.MaxUint32 },
+		"budget_every": func(t *Tuning) { t.BudgetEvery = time.Second },
+		"hysteresis":   func(t *Tuning) { t.Hysteresis = 99 },
+	} {
+		d := DefaultTuning()
+		change(&d)
+		if p, is := errors.AsType[*Problem](d.Validate()); !is || p.Field != field {
+			t.Errorf("%s: got %v", field, d.Validate())
+		}
+	}
+}
+
+// A step's run time lies within the step, and steps are a fourth of a doubling.
+func TestStepsAreFourthsOfADoubling(t *testing.T) {
+	for s := range MaxStep {
+		at := time.Duration(s.Seconds()) * time.Second
+		if got := StepOf(at); got != s {
+			t.Errorf("step %d stands for %s, which is of step %d", s, at, got)
+		}
+	}
+	for d, want := range map[time.Duration]Step{
+		-1: 0, 0: 0, 5 * time.Minute: 0, 10 * time.Minute: 4, 20*time.Minute - time.Second: 7, 40 * time.Minute: 12,
+		math.MaxInt64: MaxStep,
+	} {
+		if got := StepOf(d); got != want {
+			t.Errorf("%s is of step %d, want %d", d, got, want)
+		}
+	}
+}
+
+// What was used loses half its weight in a half-life; what is held counts as it
+// runs, and decays as it ages.
+func TestUseDecays(t *testing.T) {
+	const day = 24 * time.Hour
+	near := func(got int64, want float64) bool { return math.Abs(float64(got)-want) <= 1+want/1000 }
+	for age := range 60 {
+		d := time.Duration(age) * 11 * time.Hour
+		x := float64(d) / float64(7*day)
+		past := Share{Used: 1_000_000, At: 5}
+		if got, want := past.UsedAt(past.At.Add(d), 7*day), 1e6*math.Exp2(-x); !near(got, want) {
+			t.Errorf("after %s %d s are left, want %.0f", d, got, want)
+		}
+		held := Share{GPUs: 8, At: 5}
+		want := 8 * 7 * 86400 / math.Ln2 * (1 - math.Exp2(-x))
+		if got := held.UsedAt(held.At.Add(d), 7*day); !near(got, want) {
+			t.Errorf("8 GPUs for %s are %d s, want %.0f", d, got, want)
+		}
+	}
+	if got := (Share{Used: 5, At: 100, GPUs: 1}).UsedAt(50, day); got != 5 {
+		t.Errorf("before its own time a share is %d", got)
+	}
+	if got := (Share{Used: math.MaxInt64, GPUs: math.MaxUint32}).UsedAt(math.MaxInt64, MaxDuration); got < 0 {
+		t.Errorf("a huge share is %d", got)
+	}
+}

@@ -1,0 +1,53 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func applySetTuning(t *tx, b *command.SetTuning) command.Result {
+	t.settings.Tuning = b.Tuning
+	return ok()
+}
+
+func applySetWeight(t *tx, b *command.SetWeight) command.Result {
+	if b.Weight.Shares == model.DefaultWeight {
+		t.weights.delete(b.Weight.Scope)
+		return ok()
+	}
+	if t.weights.size() >= MaxWeights && !t.weights.has(b.Weight.Scope) {
+		return refuse(model.CodeLimit, "%d users and projects have shares of their own already: set one back to %d first",
+			MaxWeights, model.DefaultWeight)
+	}
+	t.weights.put(b.Weight)
+	return ok()
+}
+
+// MaxWeights bounds the users and projects with shares of their own.
+const MaxWeights = 10_000
+
+func applySteer(t *tx, b *command.Steer) command.Result {
+	t.settings.Steer = b.Steer
+	return ok()
+}
+
+// applySuspend stops all of the attempts or none.
+func applySuspend(t *tx, b *command.Suspend) command.Result {
+	if r := mayPlace(t, b.Decided); !r.OK() {
+		return r
+	}
+	for _, v := range b.Attempts {
+		a, found := t.attempts.get(v)
+		job, _ := t.jobs.get(v.Job)
+		switch {
+		case !found || !a.Live():
+			return refuse(model.CodeNotLive, "attempt %s has ended", v)
+		case !job.Spec.Preemptible:
+			return refuse(model.CodeDenied, "job %s may not be suspended", v.Job)
+		}
+	}
+	for _, v := range b.Attempts {
+		stop(t, v, model.ReasonPreempt, "suspended for others")
+	}
+	return ok()
+}

@@ -1,0 +1,121 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+func preemptible(b *command.Submit) { b.Spec.Preemptible = true }
+
+func fixed(b *command.Submit) { b.Spec.Preemptible = false }
+
+// A suspended attempt goes back to the queue uncharged; what may not be suspended
+// is left alone, and so are all that the command names with it.
+func TestSuspend(t *testing.T) {
+	l := running(t, 2, preemptible)
+	other := l.Place(l.Submit(1, fixed))
+	suspend := func(a ...model.AttemptKey) command.Result {
+		return l.Try(&command.Suspend{Attempts: a, Decided: l.State.Index})
+	}
+	wantCode(t, suspend(l.a, other), model.CodeDenied)
+	wantCode(t, suspend(model.TaskKey{Job: 99}.Attempt(1)), model.CodeNotLive)
+	if a := attempt(l.Cluster, l.a); a.Stop != model.ReasonNone {
+		t.Fatalf("a refused suspension stops %+v", a)
+	}
+	wantCode(t, suspend(l.a), model.CodeOK)
+	l.Stopped(l.a)
+	l.want(t, model.TaskQueued, model.ReasonPreempt)
+	if task := task(l.Cluster, l.a.Job); task.Preempted != 1 || task.Retries != 0 {
+		t.Errorf("the task counts %+v", task)
+	}
+}
+
+// A share counts what is held as it runs, and keeps what was held.
+func TestSharesFollowWhatIsHeld(t *testing.T) {
+	l := running(t, 4)
+	key := model.ShareKey{User: "alice"}
+	week := model.DefaultTuning().HalfLife
+	l.Wait(time.Hour)
+	share, _ := l.State.Shares.Get(key)
+	if got := share.UsedAt(l.Now, week); share.GPUs != 4 || got < 14_300 || got > 14_400 {
+		t.Fatalf("after an hour on 4 GPUs the share is %d s: %+v", got, share)
+	}
+	l.Do(cancel(l.a.Job))
+	l.Stopped(l.a)
+	share, _ = l.State.Shares.Get(key)
+	if got := share.UsedAt(l.Now.Add(week), week); share.GPUs != 0 || got < 7_000 || got > 7_300 {
+		t.Errorf("a week later the share is %d s: %+v", got, share)
+	}
+}
+
+// A weight of the default is no row; the bounds hold.
+func TestWeights(t *testing.T) {
+	l := running(t, 1)
+	ann := model.ScopeKey{Kind: model.ScopeUser, Name: "ann"}
+	l.Do(&command.SetWeight{Weight: model.Weight{Scope: ann, Shares: 300}})
+	if w, _ := l.State.Weights.Get(ann); w.Shares != 300 {
+		t.Errorf("ann has %+v", w)
+	}
+	l.Do(&command.SetWeight{Weight: model.Weight{Scope: ann, Shares: model.DefaultWeight}})
+	if l.State.Weights.Len() != 0 {
+		t.Error("the default weight is a row")
+	}
+}
+
+// What a task is expected to need follows from the estimate, else from runs like
+// it, else from what it has had; a time limit bounds it.
+func TestExpect(t *testing.T) {
+	var few, many model.Sketch
+	few.Log2[12] = 2
+	many.Log2[10], many.Log2[12], many.Log2[20] = 1, 3, 1
+	for _, v := range []struct {
+		name                         string
+		estimate, limit, had, expect time.Duration
+		past                         model.Sketch
+	}{
+		{"nothing known", 0, 0, 0, time.Hour, few},
+		{"nothing known, had much", 0, 0, 9 * time.Hour, 9 * time.Hour, few},
+		{"a limit", 0, 10 * time.Minute, 0, 10 * time.Minute, few},
+		{"an estimate", 5 * time.Hour, 0, time.Hour, 4 * time.Hour, many},
+		{"an estimate that was too short", 5 * time.Hour, 0, 6 * time.Hour, 15 * time.Minute, many},
+		{"runs like it", 0, 0, 0, 6144 * time.Second, many},
+		{"longer than runs like it", 0, 0, 2 * time.Hour, 2 * time.Hour, many},
+		{"a limit that is over", time.Hour, time.Hour, 2 * time.Hour, 0, many},
+	} {
+		spec := &model.Spec{Estimate: v.estimate, TimeLimit: v.limit}
+		if got := state.Expect(spec, &v.past, v.had); got != v.expect {
+			t.Errorf("%s: %s, want %s", v.name, got, v.expect)
+		}
+	}
+}
+
+// A task's key in the queue follows what it is expected to need when it came or
+// came back.
+func TestTheQueueKnowsWhatIsExpected(t *testing.T) {
+	l := running(t, 1, preemptible, func(b *command.Submit) { b.Spec.Estimate = 4 * time.Hour })
+	l.Do(&command.Suspend{Attempts: []model.AttemptKey{l.a}, Decided: l.State.Index})
+	l.Do(l.n1.Report(
+		exited(l.a.Rank(0), model.Exit{Signal: 15, Delivered: model.ReasonPreempt, Ran: 2 * time.Hour}),
+	))
+	fresh := l.Submit(1, fixed)
+	for k := range l.State.Queue.All() {
+		run := k.Run.Value()
+		switch k.Task.Job {
+		case l.a.Job:
+			if !run.Again || !run.Preemptible || run.Executed != model.StepOf(2*time.Hour) || run.Expected != model.StepOf(2*time.Hour) {
+				t.Errorf("the suspended job's run is %+v", run)
+			}
+		case fresh:
+			if run.Again || run.Preemptible || run.Expected != model.StepOf(time.Hour) {
+				t.Errorf("the new job's run is %+v", run)
+			}
+		}
+	}
+	if l.State.Queue.Len() != 2 {
+		t.Errorf("%d wait", l.State.Queue.Len())
+	}
+}

@@ -1,0 +1,88 @@
+package state
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// MaxShares bounds the users whose use is remembered.
+const MaxShares = 20_000
+
+// account counts GPUs that a user begins or ceases to hold, and brings what was
+// used up to date.
+func account(t *tx, project, user string, by int32) {
+	key := model.ShareKey{Project: project, User: user}
+	s, found := t.shares.get(key)
+	if !found && t.shares.size() >= MaxShares {
+		forgetShare(t)
+	}
+	s.Key, s.Used, s.At = key, s.UsedAt(t.clock, max(t.settings.Tuning.HalfLife, time.Hour)), t.clock
+	s.GPUs += uint32(by) //nolint:gosec // wrap-around subtracts
+	t.shares.put(s)
+}
+
+// forgetShare makes room: it forgets the first user who holds nothing.
+func forgetShare(t *tx) {
+	for k, s := range t.shares.now().All() {
+		if s.GPUs == 0 {
+			t.shares.delete(k)
+			return
+		}
+	}
+}
+
+// Expect is how much longer a task of a spec is thought to run that has executed
+// for so long: by its user's estimate, else by what runs like it have taken, else,
+// knowing nothing, as long again, an hour at least. A time limit bounds it.
+func Expect(spec *model.Spec, past *model.Sketch, executed time.Duration) time.Duration {
+	left := max(executed, time.Hour)
+	if typical, known := Typical(past); spec.Estimate > 0 {
+		left = max(spec.Estimate-executed, spec.Estimate/20)
+	} else if known {
+		left = max(typical-executed, executed)
+	}
+	if spec.TimeLimit > 0 {
+		left = min(left, max(spec.TimeLimit-executed, 0))
+	}
+	return left
+}
+
+// fewRuns is how many runs it takes to predict the next.
+const fewRuns = 3
+
+// Typical is the median of runs, to a factor of the square root of two; false if
+// there were too few.
+func Typical(past *model.Sketch) (time.Duration, bool) {
+	var all uint32
+	for _, n := range past.Log2 {
+		all += uint32(n)
+	}
+	if all < fewRuns {
+		return 0, false
+	}
+	var below uint32
+	for i, n := range past.Log2 {
+		if below += uint32(n); 2*below >= all {
+			return time.Duration(1<<i) * time.Second * 3 / 2, true
+		}
+	}
+	return 0, false
+}
+
+// pastOf is the key of runs like those of a spec.
+func pastOf(spec *model.Spec) model.SketchKey {
+	return model.SketchKey{User: spec.User, Name: spec.Name, GPUs: spec.GPUs}
+}
+
+// Expect is how much longer a task is thought to run that has executed for so
+// long, as [Expect] has it.
+func (s *State) Expect(spec *model.Spec, executed time.Duration) time.Duration {
+	past, _ := s.Sketches.Get(pastOf(spec))
+	return Expect(spec, &past, executed)
+}
+
+func expect(t *tx, spec *model.Spec, executed time.Duration) time.Duration {
+	past, _ := t.sketches.get(pastOf(spec))
+	return Expect(spec, &past, executed)
+}
