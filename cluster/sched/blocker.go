@@ -19,6 +19,7 @@ const (
 	CodeAvoid      Code = "gpu_failed"           // Have GPUs are free that have not just failed it: too few
 	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
+	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
 )
 
@@ -41,7 +42,8 @@ type Blocker struct {
 	Used     int64          // of the limit, what this plan gives to tasks before it included
 	Of       string         // what the limit is of: LimitGPUs, LimitLive or LimitGPUsPerJob
 	Scope    model.ScopeKey // whose limit
-	Until    model.Time     // end of a backoff
+	Until    model.Time     // end of a backoff, or the start for which GPUs are kept
+	Task     model.TaskKey  // for whom they are kept
 	Model    string         // GPU type
 	MemoryMB uint32         // of each GPU, at least
 }

@@ -43,12 +43,12 @@ func Explain(s *state.State, now model.Time, key model.TaskKey) (Explanation, bo
 	if t.task.State != model.TaskQueued {
 		return Explanation{}, false
 	}
-	policy := policyOf(s)
-	at := keyOf(&t.task, &t.job.Spec)
 	v := judge(s, now, t)
+	o := v.pass.order
+	at := state.KeyOf(&t.task, &t.job)
 	e := Explanation{
-		Task: key, Policy: policy.Name(), Factors: policy.Factors(at), At: v.pass.now,
-		Blockers: v.all(), Ahead: ahead(s, policy, at),
+		Task: key, Policy: o.policy.name, Factors: o.policy.factors(o, at), At: v.pass.now,
+		Blockers: v.all(), Ahead: ahead(o, at),
 	}
 	e.Position, e.Exact = Position(s, now, key)
 	e.AheadN = e.Position - 1
@@ -58,18 +58,19 @@ func Explain(s *state.State, now model.Time, key model.TaskKey) (Explanation, bo
 }
 
 // ahead lists the first jobs that are tried before a task.
-func ahead(s *state.State, policy Policy, at state.QueueKey) (out []Ahead) {
-	for q := newQueue(s, policy); q.Len() > 0 && len(out) < maxAhead; q.settle() {
+func ahead(o *order, at state.QueueKey) (out []Ahead) {
+	place := o.standing(at)
+	for q := newQueue(o); q.Len() > 0 && len(out) < maxAhead; q.settle() {
 		r := q.head()
-		if policy.Compare(r.key, at) >= 0 {
+		if r.at.compare(place) >= 0 {
 			break
 		}
-		job, _ := s.Jobs.Get(r.key.Task.Job)
+		job, _ := o.state.Jobs.Get(r.key.Task.Job)
 		spec := &job.Spec
 		out = append(out, Ahead{
 			Job: job.ID, Name: spec.Name, User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
 		})
-		r.skipJob(s)
+		q.skipJob()
 	}
 	return out
 }
@@ -84,7 +85,8 @@ type verdict struct {
 
 // judge makes the plan for s at the time now up to a waiting task's turn.
 func judge(s *state.State, now model.Time, t *ticket) verdict {
-	v := verdict{pass: newPass(s, now), want: wantOf(s, &t.job.Spec, t.task.Key)}
+	v := verdict{pass: newPass(s, now)}
+	v.want = v.pass.wantOf(t)
 	set := s.Settings()
 	if !set.Running {
 		v.bars = append(v.bars, Blocker{Code: CodeStopped})
@@ -94,11 +96,11 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 	}
 	p := v.pass
 	p.grants()
-	at := keyOf(&t.task, &t.job.Spec)
+	at := p.order.standing(state.KeyOf(&t.task, &t.job))
 	p.jobs(&at)
 	v.bars = slices.AppendSeq(v.bars, p.admit(t))
 	_, v.fits = p.pool.find(&v.want)
-	v.fits = v.fits && len(p.commands) < maxPlan
+	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
 	return v
 }
 
@@ -116,11 +118,18 @@ func (v *verdict) all() []Blocker {
 // misfit says why a task has found no GPUs: there are too few free ones, or the
 // plan gives them to those before it.
 func (p *pass) misfit(w *want) []Blocker {
-	fresh := newPool(p.state)
-	if _, fits := fresh.find(w); fits {
+	fresh, free := newPool(p.state), *w
+	free.until = 0
+	if _, fits := p.pool.find(&free); fits && len(p.reserved) > 0 && !p.stopped {
+		first := p.reserved[0]
+		return []Blocker{{
+			Code: CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.reserved)), Until: first.At, Task: first.Task,
+		}}
+	}
+	if _, fits := fresh.find(&free); fits {
 		return []Blocker{{Code: CodeAhead, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.commands))}}
 	}
-	return fresh.shortage(w)
+	return fresh.shortage(&free)
 }
 
 // shortage says what of a gang's GPUs there is too little of, though nothing was

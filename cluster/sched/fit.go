@@ -15,6 +15,7 @@ type want struct {
 	model  string // empty: any
 	memory uint32
 	who    model.TaskKey // may take what is kept for it
+	until  model.Time    // it leaves alone what is reserved for others before; 0: it need not
 	avoid  model.RankKey // whose GPUs have just failed it; zero: nobody's
 	state  *state.State  // which GPUs those are
 }
@@ -142,7 +143,7 @@ func (p *pool) richest(w *want, taken []part) (best *host, most uint32) {
 // owns them now and whether or not it takes work.
 func (p *pool) oneHolds(w *want) bool {
 	key := *w
-	key.who = model.TaskKey{}
+	key.who, key.until = model.TaskKey{}, 0
 	holds, known := p.holds[key]
 	if !known {
 		for n := range w.sizes(listed) {

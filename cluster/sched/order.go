@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"iter"
 	"slices"
-	"unique"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -26,7 +25,7 @@ type Entry struct {
 func Order(s *state.State, now model.Time, from int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		position := 1
-		for key, held := range merged(s, policyOf(s)) {
+		for key, held := range merged(newOrder(s, now)) {
 			if from--; from < 0 {
 				e := Entry{Task: key.Task, Class: key.Class, Position: position, Held: held}
 				if task, _ := s.Tasks.Get(key.Task); task.NotBefore > now {
@@ -44,12 +43,12 @@ func Order(s *state.State, now model.Time, from int) iter.Seq[Entry] {
 }
 
 // merged yields the keys of all waiting tasks in order, and which are held.
-func merged(s *state.State, policy Policy) iter.Seq2[state.QueueKey, bool] {
+func merged(o *order) iter.Seq2[state.QueueKey, bool] {
 	return func(yield func(state.QueueKey, bool) bool) {
-		held := heldTasks(s, policy)
-		for q := newQueue(s, policy); q.Len() > 0; q.settle() {
+		held := o.heldTasks()
+		for q := newQueue(o); q.Len() > 0; q.settle() {
 			r := q.head()
-			for len(held) > 0 && policy.Compare(held[0], r.key) < 0 {
+			for len(held) > 0 && o.standing(held[0]).compare(r.at) < 0 {
 				if !yield(held[0], true) {
 					return
 				}
@@ -58,7 +57,7 @@ func merged(s *state.State, policy Policy) iter.Seq2[state.QueueKey, bool] {
 			if !yield(r.key, false) {
 				return
 			}
-			r.advance(s)
+			q.advance()
 		}
 		for _, key := range held {
 			if !yield(key, true) {
@@ -70,42 +69,49 @@ func merged(s *state.State, policy Policy) iter.Seq2[state.QueueKey, bool] {
 
 // heldTasks finds the tasks that are held, in order. The queue's index leaves them
 // out, but the use of the cluster counts them.
-func heldTasks(s *state.State, policy Policy) (keys []state.QueueKey) {
-	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
-	left := int(use.Queued) - s.Queue.Len()
+func (o *order) heldTasks() (keys []state.QueueKey) {
+	use, _ := o.state.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
+	left := int(use.Queued) - o.state.Queue.Len()
 	if left <= 0 {
 		return nil
 	}
-	for _, task := range s.Tasks.All() {
+	for _, task := range o.state.Tasks.All() {
 		if task.State == model.TaskQueued && task.Held {
-			job, _ := s.Jobs.Get(task.Key.Job)
-			keys = append(keys, keyOf(&task, &job.Spec))
+			job, _ := o.state.Jobs.Get(task.Key.Job)
+			keys = append(keys, state.KeyOf(&task, &job))
 			if left--; left == 0 {
 				break
 			}
 		}
 	}
-	slices.SortFunc(keys, policy.Compare)
+	slices.SortFunc(keys, o.compare)
 	return keys
 }
 
-// keyOf is the key that a task has, or would have, in the queue.
-func keyOf(task *model.Task, spec *model.Spec) state.QueueKey {
-	run := unique.Make(state.Run{Project: spec.Project, User: spec.User, Shape: spec.Shape()})
-	return state.QueueKey{Class: task.Class, Run: run, Task: task.Key}
-}
+// few is how many keys of one run are stepped over before the next run is sought.
+const few = 8
 
-// heads yields the first key of every run: it goes from the head of each to the
-// head of the next.
+// heads yields the first key of every run. It goes on from key to key where runs
+// are short, and from the head of each to the head of the next where they are long.
 func heads(s *state.State) iter.Seq[state.QueueKey] {
 	return func(yield func(state.QueueKey) bool) {
+		var head state.QueueKey
 		seek := state.QueueKey{Class: ^model.Class(0)} // before all
-		for {
-			key, found := first(s, seek)
-			if !found || !yield(key) {
-				return
+		for more := true; more; {
+			more = false
+			steps := 0
+			for k := range s.Queue.From(seek) {
+				if sameRun(k, head) {
+					if steps++; steps == few {
+						seek, more = last(head), true
+						break
+					}
+					continue
+				}
+				if head, steps = k, 0; !yield(k) {
+					return
+				}
 			}
-			seek = last(key)
 		}
 	}
 }
@@ -130,72 +136,76 @@ func sameRun(a, b state.QueueKey) bool { return a.Class == b.Class && a.Run == b
 // on, or a single task.
 type run struct {
 	key    state.QueueKey // of the head
+	at     standing       // of the head
 	single bool
 	done   bool
 }
 
 // single is the run of one task, over at once if it does not wait.
-func single(s *state.State, key model.TaskKey) *run {
-	task, _ := s.Tasks.Get(key)
-	job, _ := s.Jobs.Get(key.Job)
+func (o *order) single(key model.TaskKey) *run {
+	task, _ := o.state.Tasks.Get(key)
+	job, _ := o.state.Jobs.Get(key.Job)
 	waits := task.State == model.TaskQueued && !task.Held
-	return &run{key: keyOf(&task, &job.Spec), single: true, done: !waits}
-}
-
-// advance goes to the next task of the run.
-func (r *run) advance(s *state.State) {
-	next := r.key
-	next.Task.Task++
-	r.moveTo(s, next)
-}
-
-// skipJob goes to the next job's first task in the run.
-func (r *run) skipJob(s *state.State) {
-	next := r.key
-	next.Task = model.TaskKey{Job: r.key.Task.Job + 1}
-	r.moveTo(s, next)
-}
-
-func (r *run) moveTo(s *state.State, from state.QueueKey) {
-	next, found := first(s, from)
-	if r.single || !found || !sameRun(next, r.key) {
-		r.done = true
-		return
-	}
-	r.key = next
+	k := state.KeyOf(&task, &job)
+	return &run{key: k, at: o.standing(k), single: true, done: !waits}
 }
 
 // queue merges runs by the order of their heads.
 type queue struct {
-	policy Policy
-	runs   []*run
+	order *order
+	runs  []*run
 }
 
-func newQueue(s *state.State, policy Policy) *queue {
-	q := &queue{policy: policy}
-	for key := range heads(s) {
-		q.runs = append(q.runs, &run{key: key})
+func newQueue(o *order) *queue {
+	q := &queue{order: o}
+	for key := range heads(o.state) {
+		q.runs = append(q.runs, &run{key: key, at: o.standing(key)})
 	}
 	heap.Init(q)
 	return q
 }
 
+// advance goes to the next task of the first run.
+func (q *queue) advance() {
+	next := q.head().key
+	next.Task.Task++
+	q.moveTo(next)
+}
+
+// skipJob goes to the next job's first task in the first run.
+func (q *queue) skipJob() {
+	next := q.head().key
+	next.Task = model.TaskKey{Job: next.Task.Job + 1}
+	q.moveTo(next)
+}
+
+func (q *queue) moveTo(from state.QueueKey) {
+	r := q.head()
+	next, found := first(q.order.state, from)
+	if r.single || !found || !sameRun(next, r.key) {
+		r.done = true
+		return
+	}
+	r.key, r.at = next, q.order.standing(next)
+}
+
 // addSingles makes a run of its own of every task for which GPUs are kept, and of
 // every one whose backoff is over and which keeps off GPUs that have failed it.
-func (q *queue) addSingles(s *state.State, now model.Time) {
+func (q *queue) addSingles() {
+	s := q.order.state
 	var before model.TaskKey
 	for c := range s.ClaimedFor.All() {
 		if c.Task != before {
 			before = c.Task
-			heap.Push(q, single(s, c.Task))
+			heap.Push(q, q.order.single(c.Task))
 		}
 	}
 	for k := range s.Due.All() {
-		if k.At > now {
+		if k.At > q.order.now {
 			break
 		}
 		if task, _ := s.Tasks.Get(k.Task); task.Avoid > 0 && !claims(s, k.Task) {
-			heap.Push(q, single(s, k.Task))
+			heap.Push(q, q.order.single(k.Task))
 		}
 	}
 	q.settle()
@@ -231,7 +241,7 @@ func (q *queue) Less(i, j int) bool {
 	if a.done != b.done {
 		return a.done
 	}
-	return q.policy.Compare(a.key, b.key) < 0
+	return a.at.compare(b.at) < 0
 }
 
 // Swap swaps two runs.

@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"time"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -22,29 +24,67 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 	}
 	p := newPass(s, now)
 	p.grants()
-	p.jobs(nil)
-	for k := range s.Due.From(state.DueKey{At: p.now + 1}) {
-		return p.commands, k.At
+	if p.searches() {
+		p.search()
+	} else {
+		p.jobs(nil)
 	}
-	return p.commands, 0
+	p.remember()
+	return p.commands, p.next()
+}
+
+// again is how long a plan is good while something waits and nothing happens: keys
+// change with time alone.
+const again = 30 * time.Minute
+
+// next is when the next plan is due although nothing happens; 0: never.
+func (p *pass) next() (at model.Time) {
+	if p.state.Queue.Len() > 0 {
+		at = p.now.Add(again)
+	}
+	for k := range p.state.Due.From(state.DueKey{At: p.now + 1}) {
+		if at == 0 || k.At < at {
+			at = k.At
+		}
+		break
+	}
+	return at
+}
+
+// remember has the state remember what the next passes go on from.
+func (p *pass) remember() {
+	old := p.state.Settings().Steer
+	c := p.order.credit
+	if p.gangs == old.Gangs && p.order.held == old.Rate && c.spent == old.Spent {
+		return
+	}
+	p.commands = append(p.commands, &command.Steer{Steer: model.Steer{
+		Gangs: p.gangs, Credit: c.left, At: p.now, Rate: p.order.held, Spent: c.spent,
+	}})
 }
 
 // pass is one pass over what waits.
 type pass struct {
 	state    *state.State
 	now      model.Time
-	policy   Policy
+	order    *order
 	pool     *pool
 	budget   budget
-	misfits  map[model.Shape]bool // shapes that fit nowhere any more
+	misfits  map[model.Shape]model.Step // shapes that fit nowhere any more, if they need so long or longer
+	reserved []Reservation              // for those who found none
+	releases []release                  // GPUs that are expected to become free; nil: not yet looked up
+	planned  map[model.TaskKey]bool     // waiting tasks that the search wants to run; those placed among them
+	stopped  bool                       // nothing may start while the one before it waits
 	commands []command.Body
-	placed   int // jobs' tasks among them
+	placed   int    // jobs' tasks among them
+	gangs    uint32 // nodes that gangs were given
 }
 
 func newPass(s *state.State, now model.Time) *pass {
+	o := newOrder(s, now)
 	return &pass{
-		state: s, now: max(now, s.Settings().Clock), policy: policyOf(s),
-		pool: newPool(s), budget: newBudget(s), misfits: map[model.Shape]bool{},
+		state: s, now: o.now, order: o, gangs: s.Settings().Steer.Gangs,
+		pool: newPool(s), budget: newBudget(s), misfits: map[model.Shape]model.Step{},
 	}
 }
 
@@ -68,24 +108,27 @@ func (p *pass) grants() {
 }
 
 // jobs tries the waiting tasks in order; with a task given, those before it.
-func (p *pass) jobs(before *state.QueueKey) {
+func (p *pass) jobs(before *standing) {
 	if p.full() {
 		return
 	}
-	q := newQueue(p.state, p.policy)
-	q.addSingles(p.state, p.now)
+	q := newQueue(p.order)
+	q.addSingles()
 	for q.Len() > 0 && !p.full() {
 		r := q.head()
-		if before != nil && p.policy.Compare(r.key, *before) >= 0 {
+		if before != nil && r.at.compare(*before) >= 0 {
 			return
 		}
 		switch p.try(r) {
 		case placed, skipped:
-			r.advance(p.state)
+			q.advance()
 		case jobFull:
-			r.skipJob(p.state)
+			q.skipJob()
 		case runOver:
 			r.done = true
+		case allOver:
+			p.stopped = true
+			return
 		}
 		q.settle()
 	}
@@ -99,6 +142,7 @@ const (
 	skipped         // it waits for something of its own
 	jobFull         // no more tasks of this job
 	runOver         // nothing else of this run can be placed either
+	allOver         // nothing else at all may be placed
 )
 
 func (p *pass) try(r *run) outcome {
@@ -113,20 +157,47 @@ func (p *pass) try(r *run) outcome {
 	for b := range p.admit(t) {
 		return outcomeOf(b.Code)
 	}
-	shape := t.job.Spec.Shape()
-	if !r.single && p.misfits[shape] {
+	run := r.key.Run.Value()
+	if least, known := p.misfits[run.Shape]; known && !r.single && run.Expected >= least {
 		return runOver
 	}
-	w := wantOf(p.state, &t.job.Spec, key)
-	ranks, fits := p.pool.place(&w)
-	if !fits {
-		if !r.single {
-			p.misfits[shape] = true
+	w := p.wantOf(t)
+	if ranks, fits := p.pool.place(&w); fits {
+		p.add(t, ranks)
+		return placed
+	}
+	return p.misplaced(r, &w)
+}
+
+// wantOf is what a task asks of GPUs in this pass.
+func (p *pass) wantOf(t *ticket) want {
+	w := wantOf(p.state, &t.job.Spec, t.task.Key)
+	if p.order.tuning.Backfill == model.BackfillReserve {
+		w.until = p.now.Add(max(t.task.Expected, leastRun))
+	}
+	return w
+}
+
+// misplaced says what follows from a task's finding no GPUs.
+func (p *pass) misplaced(r *run, w *want) outcome {
+	switch tuning := &p.order.tuning; {
+	case tuning.Backfill == model.BackfillNone:
+		return allOver
+	case w.until > 0 && len(p.reserved) < int(tuning.Depth) && p.reserve(w):
+		return skipped
+	}
+	if r.single {
+		return runOver
+	}
+	run := r.key.Run.Value()
+	p.misfits[run.Shape] = 0
+	if free := *w; w.until > 0 {
+		free.until = 0
+		if _, fits := p.pool.find(&free); fits {
+			p.misfits[run.Shape] = run.Expected // shorter ones may be done before
 		}
-		return runOver
 	}
-	p.add(t, ranks)
-	return placed
+	return runOver
 }
 
 // outcomeOf says what keeps whom back: a task, its job or its run.

@@ -1,81 +1,132 @@
 package sched
 
 import (
-	"cmp"
+	"fmt"
+	"math"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Policy orders what waits. The key of a waiting task holds all that an order may
-// look at: its class, its place in the log, and who wants GPUs of which shape.
+// policy orders what waits. The key of a waiting task holds all that an order may
+// look at: its class, its place in the log, who wants GPUs of which shape, and for
+// how long.
 //
-// Within a run - one class, project, user and shape - the order of every policy is
-// that of the log. A pass relies on it: it compares the heads of the runs only.
-type Policy interface {
-	// Name is what the settings call it.
-	Name() string
-	// Compare is negative if a is tried before b, positive if after. It is 0 for
-	// one task only.
-	Compare(a, b state.QueueKey) int
-	// Factors lists what a task's place follows from, what counts most first.
-	Factors(k state.QueueKey) []Factor
+// Within a run - alike in all that but the place in the log - the order of every
+// policy is that of the log. A pass relies on it: it compares the heads of the runs
+// only.
+type policy struct {
+	name string
+	// score is greater for what goes first; ties go by the log.
+	score func(*order, state.QueueKey) uint64
+	// bounded moves what has waited for longer than the wait bound to the front.
+	bounded bool
+	// factors says what a score follows from, what counts most first.
+	factors func(*order, state.QueueKey) []Factor
 }
 
 // Factor is one thing that a task's place in the order follows from.
 type Factor struct{ Name, Value string }
 
-// fcfs is first come, first served, whatever the class.
-type fcfs struct{}
+// DefaultPolicy is the order of clusters that have chosen none.
+const DefaultPolicy = "fair_share"
 
-// Name is "fcfs".
-func (fcfs) Name() string { return "fcfs" }
-
-// Compare compares places in the log.
-func (fcfs) Compare(a, b state.QueueKey) int { return a.Task.Compare(b.Task) }
-
-// Factors is the place in the log.
-func (fcfs) Factors(k state.QueueKey) []Factor { return []Factor{submitted(k)} }
-
-// priority puts the higher class first, and within a class who came first.
-type priority struct{}
-
-// Name is "priority".
-func (priority) Name() string { return "priority" }
-
-// Compare compares classes, then places in the log.
-func (priority) Compare(a, b state.QueueKey) int {
-	return cmp.Or(cmp.Compare(b.Class, a.Class), a.Task.Compare(b.Task))
+func policies() []policy {
+	return []policy{
+		{"fair_share", byShare, true, fairFactors},
+		{"priority", byClass, false, classFactors},
+		{"fcfs", func(*order, state.QueueKey) uint64 { return 0 }, false, logFactors},
+		{"sjf", byRunTime, true, shortFactors},
+		{"gang", byGPUs, true, gangFactors},
+	}
 }
-
-// Factors is the class, then the place in the log.
-func (priority) Factors(k state.QueueKey) []Factor {
-	return []Factor{{"class", k.Class.String()}, submitted(k)}
-}
-
-func submitted(k state.QueueKey) Factor { return Factor{"submitted", k.Task.Job.String()} }
-
-func policies() []Policy { return []Policy{fcfs{}, priority{}} }
 
 // Policies lists the names of the policies that there are.
 func Policies() (names []string) {
 	for _, p := range policies() {
-		names = append(names, p.Name())
+		names = append(names, p.name)
 	}
 	return names
 }
 
 // Known says that there is a policy of that name.
-func Known(name string) bool { return policyNamed(name).Name() == name }
+func Known(name string) bool { return policyNamed(name).name == name }
 
-// policyNamed is the policy of a name, or priority if there is none: a state may
-// name one that only a newer program has.
-func policyNamed(name string) Policy {
-	for _, p := range policies() {
-		if p.Name() == name {
+// policyNamed is the policy of a name, or the default if there is none: a state
+// may name one that only a newer program has.
+func policyNamed(name string) policy {
+	all := policies()
+	for _, p := range all {
+		if p.name == name {
 			return p
 		}
 	}
-	return priority{}
+	return all[0]
 }
 
-func policyOf(s *state.State) Policy { return policyNamed(s.Settings().Policy) }
+// byShare goes by the square of the wait over the GPU time that is needed yet
+// and the user's part of what was used lately: short and small work starts soon,
+// nothing waits for ever, and who has had much stands back.
+func byShare(o *order, k state.QueueKey) uint64 {
+	w := o.patient(k)
+	run := k.Run.Value()
+	score := w * w << 12 / (run.Expected.Seconds() * uint64(max(run.Shape.GPUs, 1)))
+	return score << 8 / o.use(run.Project, run.User)
+}
+
+func fairFactors(o *order, k state.QueueKey) []Factor {
+	run := k.Run.Value()
+	use := o.use(run.Project, run.User)
+	return []Factor{
+		{"waited", o.waited(k).String()},
+		{"expected", seconds(run.Expected.Seconds()).String()},
+		{"gpus", fmt.Sprint(run.Shape.GPUs)},
+		{"use_of_fair_share", fmt.Sprintf("%d%%", use*100>>8)},
+	}
+}
+
+// byClass goes by the time of submission, less what the class is worth.
+func byClass(o *order, k state.QueueKey) uint64 {
+	worth := o.tuning.Aging * time.Duration(k.Class)
+	return math.MaxInt64>>1 - uint64(k.Since.Add(-worth)) //nolint:gosec // wraps below 0, which is after all else
+}
+
+func classFactors(o *order, k state.QueueKey) []Factor {
+	return []Factor{
+		{"class", k.Class.String()},
+		{"worth_of_a_class", o.tuning.Aging.String()},
+		{"submitted", k.Task.Job.String()},
+	}
+}
+
+func logFactors(_ *order, k state.QueueKey) []Factor {
+	return []Factor{{"submitted", k.Task.Job.String()}}
+}
+
+// byRunTime goes by the run time that is needed yet over the wait.
+func byRunTime(o *order, k state.QueueKey) uint64 {
+	run := k.Run.Value()
+	score := o.patient(k) << 36 / run.Expected.Seconds()
+	if o.tuning.GPUTime {
+		score /= uint64(max(run.Shape.GPUs, 1))
+	}
+	return score
+}
+
+func shortFactors(o *order, k state.QueueKey) []Factor {
+	return []Factor{
+		{"expected", seconds(k.Run.Value().Expected.Seconds()).String()},
+		{"waited", o.waited(k).String()},
+	}
+}
+
+// byGPUs goes by the GPUs times the wait.
+func byGPUs(o *order, k state.QueueKey) uint64 {
+	return o.patient(k) * uint64(k.Run.Value().Shape.GPUs)
+}
+
+func gangFactors(o *order, k state.QueueKey) []Factor {
+	return []Factor{{"gpus", fmt.Sprint(k.Run.Value().Shape.GPUs)}, {"waited", o.waited(k).String()}}
+}
+
+func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second } //nolint:gosec // below a year

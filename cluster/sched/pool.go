@@ -12,11 +12,12 @@ import (
 // GPUs. A bucket is read from the state's index when it is first looked into, and
 // a node's GPUs when the node is first considered.
 type pool struct {
-	state   *state.State
-	buckets []bucket                  // by GPUs that anybody may take
-	keepers map[model.NodeID]*host    // nodes that keep GPUs for somebody
-	kept    map[model.TaskKey][]*host // and for whom, in order of id
-	holds   map[want]bool             // whether a node has so many GPUs, free or not
+	state    *state.State
+	buckets  []bucket                  // by GPUs that anybody may take
+	keepers  map[model.NodeID]*host    // nodes that keep GPUs for somebody
+	kept     map[model.TaskKey][]*host // and for whom, in order of id
+	reserved map[model.NodeID][]kept   // what is kept for those who found none
+	holds    map[want]bool             // whether a node has so many GPUs, free or not
 }
 
 type bucket struct {
@@ -45,7 +46,7 @@ type gpu struct {
 func newPool(s *state.State) *pool {
 	p := &pool{
 		state: s, keepers: map[model.NodeID]*host{}, kept: map[model.TaskKey][]*host{},
-		holds: map[want]bool{},
+		holds: map[want]bool{}, reserved: map[model.NodeID][]kept{},
 	}
 	for k := range s.ByFree.All() {
 		p.buckets = make([]bucket, k.Free+1)
@@ -69,6 +70,17 @@ func (p *pool) keeper(id model.NodeID) *host {
 		p.keepers[id] = h
 	}
 	return h
+}
+
+// host is a node that has free GPUs; nil: it has none.
+func (p *pool) host(id model.NodeID) *host {
+	for free := len(p.buckets) - 1; free > 0; free-- {
+		hosts := p.bucket(uint32(free)) //nolint:gosec // few
+		if i, found := slices.BinarySearchFunc(hosts, id, func(h *host, id model.NodeID) int { return h.id.Compare(id) }); found {
+			return hosts[i]
+		}
+	}
+	return nil
 }
 
 // empty says that nothing is left for anybody. It may find so late: nodes that
@@ -153,6 +165,9 @@ func (p *pool) count(h *host, w *want) (n uint32) {
 		if w.takes(&h.gpus[i]) {
 			n++
 		}
+	}
+	if w.until > 0 && len(p.reserved) > 0 {
+		n -= min(n, p.held(h.id, 0, w.until))
 	}
 	return n
 }

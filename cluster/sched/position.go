@@ -2,6 +2,7 @@ package sched
 
 import (
 	"slices"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -15,23 +16,23 @@ const exactUpTo = 1000
 // would have if it were released. Beyond 1,000 it is an estimate, which takes
 // every run's tasks to have come evenly over time. It is 0 for a task that does
 // not wait.
-func Position(s *state.State, _ model.Time, key model.TaskKey) (position int, exact bool) {
+func Position(s *state.State, now model.Time, key model.TaskKey) (position int, exact bool) {
 	task, _ := s.Tasks.Get(key)
 	if task.State != model.TaskQueued {
 		return 0, true
 	}
 	job, _ := s.Jobs.Get(key.Job)
-	at := keyOf(&task, &job.Spec)
-	policy := policyOf(s)
+	o := newOrder(s, now)
+	at := o.standing(state.KeyOf(&task, &job))
 	counted := 0
 	runs := slices.Collect(heads(s))
 	for _, head := range runs {
 		for k := range s.Queue.From(head) {
-			if !sameRun(k, head) || policy.Compare(k, at) >= 0 {
+			if !sameRun(k, head) || o.standing(k).compare(at) >= 0 {
 				break
 			}
 			if counted++; counted == exactUpTo {
-				return estimate(s, runs, policy, at), false
+				return estimate(o, runs, at), false
 			}
 		}
 	}
@@ -40,19 +41,36 @@ func Position(s *state.State, _ model.Time, key model.TaskKey) (position int, ex
 
 // estimate shares the queue's length out among the runs by the span of job numbers
 // that each can hold, and counts of each the part before the task.
-func estimate(s *state.State, runs []state.QueueKey, policy Policy, at state.QueueKey) int {
+func estimate(o *order, runs []state.QueueKey, at standing) int {
+	s := o.state
 	next := uint64(s.Settings().NextJob)
 	var all, before float64
 	for _, head := range runs {
 		span := float64(next - uint64(head.Task.Job))
 		all += span
-		switch {
-		case policy.Compare(last(head), at) < 0:
-			before += span
-		case policy.Compare(head, at) < 0:
-			before += float64(at.Task.Job - head.Task.Job)
-		}
+		before += span * o.shareBefore(head, at)
 	}
 	n := int(before / all * float64(s.Queue.Len()))
 	return min(max(n, exactUpTo)+1, s.Queue.Len()+1)
 }
+
+// shareBefore is which part of a run goes before a place in the order, if its tasks
+// have come evenly from the head's submission until now.
+func (o *order) shareBefore(head state.QueueKey, at standing) float64 {
+	low, high := 0, shareSteps // of the tasks before low/shareSteps all go before at
+	for low < high {
+		mid := (low + high + 1) / 2
+		k := head
+		k.Since = head.Since.Add(o.now.Sub(head.Since) / shareSteps * time.Duration(mid))
+		k.Task.Job += model.JobID(uint64(o.state.Settings().NextJob-head.Task.Job) * uint64(mid) / shareSteps) //nolint:gosec // not negative
+		if o.standing(k).compare(at) < 0 {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return float64(low) / shareSteps
+}
+
+// shareSteps is how finely a run is cut to say how much of it goes first.
+const shareSteps = 256

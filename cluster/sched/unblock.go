@@ -76,7 +76,7 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	for _, b := range t.why {
 		t.lift(&b)
 	}
-	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) {
+	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeReserved) {
 		t.addNodes()
 	}
 	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeLimit) || t.blockedBy(CodeThrottle) {
@@ -108,7 +108,7 @@ func (t *trial) lift(b *Blocker) {
 		t.raise(*b)
 	case CodeAvoid:
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
-	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead:
+	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead, CodeReserved:
 	}
 }
 

@@ -36,6 +36,11 @@ type Tuning struct {
 	// Hysteresis is how much more a running job is worth than it would be waiting,
 	// in percent. 100 to 1,000.
 	Hysteresis uint32 `cbor:"11,keyasint,omitempty"`
+	// Patience is added to every wait that an order counts: the longer, the less a
+	// wait matters beside run time and size. 1 min to 366 days.
+	Patience time.Duration `cbor:"12,keyasint,omitempty"`
+	// GPUTime lets sjf go by GPU time in place of run time.
+	GPUTime bool `cbor:"13,keyasint,omitempty"`
 }
 
 // DefaultTuning is what a new cluster begins with.
@@ -44,6 +49,7 @@ func DefaultTuning() Tuning {
 		HalfLife: 7 * 24 * time.Hour, ShareWeight: 100, Aging: 24 * time.Hour, WaitBound: 200 * time.Hour,
 		Backfill: BackfillReserve, Depth: 16,
 		MinRun: 30 * time.Minute, Budget: 2, BudgetEvery: 4 * time.Hour, Hysteresis: 200,
+		Patience: 2 * time.Hour,
 	}
 }
 
@@ -59,6 +65,7 @@ func (t *Tuning) Validate() error {
 		{"wait_bound", t.WaitBound, time.Hour, MaxDuration},
 		{"min_run", t.MinRun, 0, 24 * time.Hour},
 		{"budget_every", t.BudgetEvery, time.Minute, MaxDuration},
+		{"patience", t.Patience, time.Minute, MaxDuration},
 	} {
 		if v.value < v.least || v.value > v.most {
 			return want(v.field, "%s to %s", v.least, v.most)

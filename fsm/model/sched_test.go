@@ -22,6 +22,7 @@ func TestATuningSaysWhatIsWrong(t *testing.T) {
 		"min_run":      func(t *Tuning) { t.MinRun = 25 * time.Hour },
 		"budget":       func(t *Tuning) { t.Budget = math.MaxUint32 },
 		"budget_every": func(t *Tuning) { t.BudgetEvery = time.Second },
+		"patience":     func(t *Tuning) { t.Patience = 0 },
 		"hysteresis":   func(t *Tuning) { t.Hysteresis = 99 },
 	} {
 		d := DefaultTuning()

@@ -98,13 +98,15 @@ type Run struct {
 	Executed    model.Step // run time that they have had, if Again
 	Again       bool       // they have run before
 	Preemptible bool
+	Throttled   bool // its job bounds how many of its tasks run at once
 }
 
 // KeyOf is the key that a task has, or would have, in the queue.
 func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	run := Run{
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
-		Expected: model.StepOf(task.Expected), Again: task.Executed > 0,
+		Throttled: job.Throttle > 0,
+		Expected:  model.StepOf(task.Expected), Again: task.Executed > 0,
 	}
 	if run.Again {
 		run.Executed = model.StepOf(task.Executed)
@@ -133,7 +135,7 @@ func (r Run) compare(o Run) int {
 		cmp.Compare(r.Shape.GPUs, o.Shape.GPUs), cmp.Compare(r.Shape.Nodes, o.Shape.Nodes),
 		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model),
 		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
-		compareBools(r.Again, o.Again), compareBools(r.Preemptible, o.Preemptible))
+		compareBools(r.Again, o.Again), compareBools(r.Preemptible, o.Preemptible), compareBools(r.Throttled, o.Throttled))
 }
 
 func compareBools(a, b bool) int {

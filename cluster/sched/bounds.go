@@ -1,0 +1,65 @@
+package sched
+
+import (
+	"github.com/berth-gpu/berth/cluster/sched/split"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// bounds are the limits that jobs of a problem share: what is left of each once
+// all jobs of the problem are thought away.
+type bounds struct {
+	pass  *pass
+	left  []int64
+	known map[boundKey]int32
+}
+
+// boundKey names a limit of a scope, or the throttle of a job.
+type boundKey struct {
+	scope model.ScopeKey
+	of    string
+	job   model.JobID
+}
+
+func newBounds(p *pass) bounds { return bounds{pass: p, known: map[boundKey]int32{}} }
+
+// uses is what a task takes of limits. What runs is part of what is used already,
+// so it is given back first.
+func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.Use) {
+	use := func(k boundKey, left, amount int64) {
+		i, known := b.known[k]
+		if !known {
+			i = int32(len(b.left)) //nolint:gosec // few
+			b.known[k] = i
+			b.left = append(b.left, left)
+		}
+		if live {
+			b.left[i] += amount
+		}
+		out = append(out, split.Use{Bound: i, Amount: amount})
+	}
+	s := b.pass.state
+	for _, scope := range scopes(run.Project, run.User) {
+		limit, found := s.Limits.Get(scope)
+		if !found {
+			continue
+		}
+		used, _ := s.Usage.Get(scope)
+		plus := b.pass.budget.added[scope]
+		gpus := int64(run.Shape.GPUs)
+		if limit.GPUs != model.Unlimited {
+			use(boundKey{scope, LimitGPUs, 0}, limit.GPUs-int64(used.GPUs)-int64(plus.gpus), gpus)
+		}
+		if limit.Live != model.Unlimited {
+			use(boundKey{scope, LimitLive, 0}, limit.Live-int64(used.Live)-int64(plus.live), 1)
+		}
+		if limit.GPUsPerJob != model.Unlimited && gpus > limit.GPUsPerJob && !live {
+			use(boundKey{scope, LimitGPUsPerJob, 0}, 0, 1)
+		}
+	}
+	if run.Throttled {
+		j, _ := s.Jobs.Get(job)
+		use(boundKey{job: job}, int64(j.Throttle)-int64(j.Live), 1)
+	}
+	return out
+}

@@ -1,0 +1,291 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Reservation is GPUs that a pass keeps for a task that finds none now.
+type Reservation struct {
+	Task  model.TaskKey
+	At    model.Time // when they are expected to be free
+	Until model.Time // when the task is expected to be done
+	parts []kept
+}
+
+// kept is so many GPUs of a node, from an instant until another.
+type kept struct {
+	node      model.NodeID
+	n         uint32
+	at, until model.Time
+}
+
+// release is GPUs of one node that are expected to be free from an instant on.
+type release struct {
+	at   model.Time
+	node model.NodeID
+	gpus []gpu
+}
+
+// Bounds of what is expected of those who hold GPUs.
+const (
+	soon     = time.Minute      // GPUs that are being cleaned, or whose task is being stopped
+	leastRun = 10 * time.Second // nothing is expected to end sooner
+	never    = model.Time(1<<63 - 1)
+)
+
+// reserve keeps GPUs for a task from the first instant on at which they are
+// expected to be free for as long as it needs them; false if that is never.
+func (p *pass) reserve(w *want) bool {
+	parts, at := p.earliest(w)
+	if parts == nil {
+		return false
+	}
+	r := Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(p.now))}
+	for _, v := range parts {
+		k := kept{v.node, v.n, r.At, r.Until}
+		r.parts = append(r.parts, k)
+		p.pool.reserved[v.node] = append(p.pool.reserved[v.node], k)
+	}
+	p.reserved = append(p.reserved, r)
+	return true
+}
+
+// held is how many GPUs of a node are kept for others before a time is over.
+func (p *pool) held(id model.NodeID, from, until model.Time) (n uint32) {
+	for _, k := range p.reserved[id] {
+		if k.at < until && k.until > from {
+			n += k.n
+		}
+	}
+	return n
+}
+
+// lane is how many GPUs of a node suit a task at the instant looked at.
+type lane struct {
+	node model.NodeID
+	n    uint32
+}
+
+// lanes looks for the first instant at which a task finds its GPUs.
+type lanes struct {
+	pass *pass
+	want *want
+	runs time.Duration
+	one  bool // all of them on one node
+	all  map[model.NodeID]*lane
+}
+
+// earliest is where and when a task is expected to find its GPUs first.
+func (p *pass) earliest(w *want) ([]lane, model.Time) {
+	l := &lanes{pass: p, want: w, runs: w.until.Sub(p.now), all: map[model.NodeID]*lane{}}
+	l.one = w.nodes <= 1 && (w.nodes == 1 || p.pool.oneHolds(w))
+	now := *w
+	now.until = 0
+	for free := p.pool.most(&now); free > 0; free-- {
+		for _, h := range p.pool.with(free, &now) {
+			l.all[h.id] = &lane{h.id, p.pool.count(h, &now)}
+		}
+	}
+	for _, at := range p.instants() {
+		var touched []*lane
+		for _, r := range at.releases {
+			touched = append(touched, l.add(r))
+		}
+		for _, id := range at.nodes {
+			if v := l.all[id]; v != nil {
+				touched = append(touched, v)
+			}
+		}
+		if parts := l.fit(at.at, touched); parts != nil {
+			return parts, at.at
+		}
+	}
+	return nil, never
+}
+
+// add counts what becomes free.
+func (l *lanes) add(r *release) *lane {
+	v := l.all[r.node]
+	if v == nil {
+		v = &lane{node: r.node}
+		l.all[r.node] = v
+	}
+	for i := range r.gpus {
+		if l.want.takes(&r.gpus[i]) {
+			v.n++
+		}
+	}
+	return v
+}
+
+// open is how many GPUs of a node a task may have from an instant on.
+func (l *lanes) open(v *lane, at model.Time) uint32 {
+	return v.n - min(v.n, l.pass.pool.held(v.node, at, at.Add(l.runs)))
+}
+
+// fit says where all GPUs of a task are, if they are; a task of one node looks at
+// those nodes only where something has changed.
+func (l *lanes) fit(at model.Time, touched []*lane) []lane {
+	if l.one {
+		return l.among(touched, at, 1)
+	}
+	all := make([]*lane, 0, len(l.all))
+	for _, v := range l.all { // order-free: sorted below
+		all = append(all, v)
+	}
+	slices.SortFunc(all, func(a, b *lane) int { return cmp.Compare(a.node, b.node) })
+	if l.want.nodes > 1 {
+		return l.among(all, at, int(l.want.nodes))
+	}
+	return l.spread(all, at)
+}
+
+// among picks so many nodes with enough GPUs, those with the fewest first.
+func (l *lanes) among(all []*lane, at model.Time, nodes int) (parts []lane) {
+	var open []lane
+	for _, v := range all {
+		if n := l.open(v, at); n >= l.want.need {
+			open = append(open, lane{v.node, n})
+		}
+	}
+	if len(open) < nodes {
+		return nil
+	}
+	slices.SortFunc(open, func(a, b lane) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.node, b.node)) })
+	for _, v := range open[:nodes] {
+		parts = append(parts, lane{v.node, l.want.need})
+	}
+	return parts
+}
+
+// spread takes the nodes with the most until it has enough.
+func (l *lanes) spread(all []*lane, at model.Time) (parts []lane) {
+	var open []lane
+	for _, v := range all {
+		if n := l.open(v, at); n > 0 {
+			open = append(open, lane{v.node, n})
+		}
+	}
+	slices.SortFunc(open, func(a, b lane) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.node, b.node)) })
+	left := l.want.need
+	for _, v := range open {
+		v.n = min(v.n, left)
+		parts = append(parts, v)
+		if left -= v.n; left == 0 {
+			return parts
+		}
+	}
+	return nil
+}
+
+// instant is when GPUs are expected to become free, and whose reservations end.
+type instant struct {
+	at       model.Time
+	releases []*release
+	nodes    []model.NodeID
+}
+
+// instants lists when anything is expected to become free, in order.
+func (p *pass) instants() (out []instant) {
+	if p.releases == nil {
+		p.releases = p.expected()
+	}
+	for i := range p.releases {
+		out = append(out, instant{at: p.releases[i].at, releases: []*release{&p.releases[i]}})
+	}
+	for i := range p.reserved {
+		for _, k := range p.reserved[i].parts {
+			out = append(out, instant{at: k.until, nodes: []model.NodeID{k.node}})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b instant) int { return cmp.Compare(a.at, b.at) })
+	merged := out[:0]
+	for _, v := range out {
+		if n := len(merged); n > 0 && merged[n-1].at == v.at {
+			merged[n-1].releases = append(merged[n-1].releases, v.releases...)
+			merged[n-1].nodes = append(merged[n-1].nodes, v.nodes...)
+			continue
+		}
+		merged = append(merged, v)
+	}
+	return merged
+}
+
+// expected lists the GPUs that are expected to become free, by node and instant.
+func (p *pass) expected() []release {
+	type group struct {
+		node model.NodeID
+		at   model.Time
+	}
+	groups := map[group]*release{}
+	ends := map[model.AttemptKey]model.Time{}
+	for key, slot := range p.state.Slots.All() {
+		node, _ := p.state.Nodes.Get(slot.Node)
+		g, _ := p.state.GPUs.Get(key.GPU)
+		if slot.Owner == model.OwnerNone || !node.Schedulable() || !g.Usable() {
+			continue
+		}
+		at := p.freeAt(&slot, ends)
+		if at == never {
+			continue
+		}
+		k := group{slot.Node, at}
+		if groups[k] == nil {
+			groups[k] = &release{at: at, node: slot.Node}
+		}
+		claim, _ := p.state.Claims.Get(key)
+		groups[k].gpus = append(groups[k].gpus, gpu{slot: key, model: g.Model, memory: g.MemoryMB, kept: claim.Beneficiary})
+	}
+	out := make([]release, 0, len(groups))
+	for _, r := range groups { // order-free: sorted below
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b release) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) })
+	return out
+}
+
+// freeAt is when a slot is expected to be free.
+func (p *pass) freeAt(slot *model.Slot, ends map[model.AttemptKey]model.Time) model.Time {
+	switch slot.Owner {
+	case model.OwnerCleaning:
+		return p.now.Add(soon)
+	case model.OwnerAllocation:
+		if a, _ := p.state.Allocations.Get(slot.Allocation); a.Expires > 0 {
+			return max(a.Expires, p.now.Add(soon))
+		}
+		return never
+	case model.OwnerForeign, model.OwnerNone:
+		return never
+	case model.OwnerAttempt:
+	}
+	key := slot.Rank.Attempt()
+	at, known := ends[key]
+	if !known {
+		at = p.endOf(key)
+		ends[key] = at
+	}
+	return at
+}
+
+// endOf is when an attempt is expected to end.
+func (p *pass) endOf(key model.AttemptKey) model.Time {
+	a, _ := p.state.Attempts.Get(key)
+	if a.Stop != model.ReasonNone {
+		return p.now.Add(soon)
+	}
+	job, _ := p.state.Jobs.Get(key.Job)
+	task, _ := p.state.Tasks.Get(key.TaskKey())
+	return p.now.Add(max(p.state.Expect(&job.Spec, p.executed(&task, &a)), leastRun))
+}
+
+// executed is how long a task with a live attempt has run.
+func (p *pass) executed(task *model.Task, a *model.Attempt) time.Duration {
+	if a.Started == 0 {
+		return task.Executed
+	}
+	return task.Executed + max(p.now.Sub(a.Started), 0)
+}

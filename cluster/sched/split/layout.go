@@ -1,0 +1,240 @@
+package split
+
+import (
+	"cmp"
+	"slices"
+)
+
+// layout lays out the jobs with gangs on at most k nodes.
+func (s *space) layout(k int) Layout {
+	s.reset()
+	l := Layout{Gangs: k, Places: make([][]Part, len(s.Jobs))}
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; j.Locked {
+			s.settle(&l, i, j.Place)
+			for _, v := range j.Place {
+				s.until[v.Node] = max(s.until[v.Node], j.Ends)
+			}
+		}
+	}
+	if s.Ordered {
+		s.inOrder(&l)
+	} else {
+		s.first(&l)
+		barred := s.bar(&l, s.Front)
+		s.gangsOn(&l, k)
+		if !barred {
+			s.bar(&l, len(s.Jobs))
+		}
+		s.others(&l)
+		s.gangsOn(&l, len(s.Room))
+	}
+	var used int64
+	for i := range l.Places {
+		for _, v := range l.Places[i] {
+			used += int64(v.GPUs)
+		}
+	}
+	l.Idle = max(min(s.all, s.demand)-used, 0)
+	return l
+}
+
+// settle gives a job its place.
+func (s *space) settle(l *Layout, i int, at []Part) {
+	j := &s.Jobs[i]
+	s.put(j, at)
+	l.Places[i] = at
+	if l.Value += j.Value; l.Value < j.Value {
+		l.Value = ^uint64(0)
+	}
+	if s.isGang(j) {
+		for _, v := range at {
+			if !s.gang[v.Node] {
+				s.gang[v.Node] = true
+				s.gangs++
+			}
+		}
+	}
+}
+
+// isGang says that a job needs a node or more.
+func (s *space) isGang(j *Job) bool { return j.each() >= s.widest }
+
+// each is how many GPUs a job needs on one node.
+func (j *Job) each() int32 {
+	if j.Nodes > 1 {
+		return j.GPUs / j.Nodes
+	}
+	return j.GPUs
+}
+
+// gangsOn lays out gangs in order, on at most k nodes together.
+func (s *space) gangsOn(l *Layout, k int) {
+	clear(s.misfits)
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; l.Places[i] == nil && s.isGang(j) {
+			s.try(l, i, k)
+		}
+	}
+	clear(s.misfits)
+}
+
+// try gives a job a place if there is one.
+func (s *space) try(l *Layout, i, k int) {
+	j := &s.Jobs[i]
+	if j.Shape >= 0 && s.misfits[j.Shape] || !s.allowed(j) {
+		return
+	}
+	if at := s.placeFor(j, k); at != nil {
+		s.settle(l, i, at)
+	} else if j.Shape >= 0 {
+		s.misfits[j.Shape] = true
+	}
+}
+
+// placeFor is where a job may run: where it does, if that is free.
+func (s *space) placeFor(j *Job, k int) []Part {
+	stays := s.fits(j, j.Place)
+	switch {
+	case !s.isGang(j) && stays:
+		return j.Place
+	case !s.isGang(j):
+		return s.snugAll(j)
+	case stays && s.fresh(j.Place) <= k-s.gangs:
+		return j.Place
+	}
+	if at := s.nodesFor(j, k); s.fresh(at) <= k-s.gangs {
+		return at
+	}
+	return nil
+}
+
+// bar keeps jobs that never yield off the nodes that the first gang waits for:
+// those that are expected to be rid of what stays there soonest. It looks at the
+// first n jobs and says whether one of them is such a gang.
+func (s *space) bar(l *Layout, n int) bool {
+	for i := range n {
+		if j := &s.Jobs[i]; l.Places[i] == nil && s.isGang(j) && s.allowed(j) {
+			return s.barFor(j)
+		}
+	}
+	return false
+}
+
+func (s *space) barFor(j *Job) bool {
+	var nodes []int32
+	for i := range s.Room {
+		if n := int32(i); s.size[n] >= min(j.each(), s.widest) && s.may(j, n) { //nolint:gosec // few
+			nodes = append(nodes, n)
+		}
+	}
+	need := int(max(j.Nodes, (j.GPUs+s.widest-1)/s.widest, 1))
+	if len(nodes) < need {
+		return false
+	}
+	slices.SortStableFunc(nodes, func(a, b int32) int { return cmp.Compare(s.until[a], s.until[b]) })
+	for _, n := range nodes[:need] {
+		s.barred[n] = max(s.until[nodes[need-1]], 1)
+	}
+	return true
+}
+
+// fresh is how many nodes of a place gangs are not on yet.
+func (s *space) fresh(at []Part) (n int) {
+	for _, v := range at {
+		if !s.gang[v.Node] {
+			n++
+		}
+	}
+	return n
+}
+
+// nodesFor finds whole nodes for a gang, those first on which the fewest GPUs would
+// have to be suspended, and for what is left of it the fullest node that has it.
+func (s *space) nodesFor(j *Job, k int) (at []Part) {
+	each, nodes := j.each(), int32(1)
+	if j.Nodes > 1 {
+		nodes = j.Nodes
+	} else if each > s.widest {
+		each, nodes = s.widest, j.GPUs/s.widest
+	}
+	var open []int32
+	for free := len(s.levels) - 1; free >= int(each); free-- {
+		s.levels[free].each(func(n int32) bool {
+			if (s.gang[n] || s.gangs < k) && s.may(j, n) && s.room(n, j) >= each {
+				open = append(open, n)
+			}
+			return true
+		})
+	}
+	if len(open) < int(nodes) {
+		return nil
+	}
+	slices.SortStableFunc(open, func(a, b int32) int { return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b)) })
+	for _, n := range open[:nodes] {
+		at = append(at, Part{n, each})
+	}
+	rest := j.GPUs - each*nodes
+	if rest == 0 {
+		return at
+	}
+	end, found := s.snug(j, rest, at)
+	if !found {
+		return nil
+	}
+	return append(at, Part{end, rest})
+}
+
+// snug is the node with the fewest free GPUs on which so many suit a job.
+func (s *space) snug(j *Job, need int32, but []Part) (node int32, found bool) {
+	for free := int(need); free < len(s.levels) && !found; free++ {
+		s.levels[free].each(func(n int32) bool {
+			if s.may(j, n) && s.room(n, j) >= need && !slices.ContainsFunc(but, func(v Part) bool { return v.Node == n }) {
+				node, found = n, true
+			}
+			return !found
+		})
+	}
+	return node, found
+}
+
+// others lays out smaller jobs in order.
+func (s *space) others(l *Layout) {
+	for i := range s.Jobs {
+		if l.Places[i] == nil && !s.isGang(&s.Jobs[i]) {
+			s.try(l, i, 0)
+		}
+	}
+}
+
+// first lays out those at the front in order.
+func (s *space) first(l *Layout) {
+	for i := range s.Front {
+		if l.Places[i] == nil {
+			s.try(l, i, len(s.Room))
+		}
+	}
+}
+
+// inOrder lays out all jobs strictly in order, gangs on any nodes.
+func (s *space) inOrder(l *Layout) {
+	clear(s.misfits)
+	for i := range s.Jobs {
+		if l.Places[i] == nil {
+			s.try(l, i, len(s.Room))
+		}
+	}
+}
+
+// snugAll finds a node for a job, or several if it asks for so many.
+func (s *space) snugAll(j *Job) (at []Part) {
+	each := j.each()
+	for range max(j.Nodes, 1) {
+		n, found := s.snug(j, each, at)
+		if !found {
+			return nil
+		}
+		at = append(at, Part{n, each})
+	}
+	return at
+}

@@ -1,0 +1,113 @@
+package split
+
+// Problem is a cluster and the jobs that want it.
+type Problem struct {
+	// Room is how many GPUs each node has that jobs may be given, free or held by
+	// one of Jobs: Room[node][kind]. All nodes list the same kinds.
+	Room [][]int32
+	// Jobs are those that run and those that may start, who goes first first.
+	Jobs []Job
+	// Front is how many of the first jobs come before all others, whatever their size.
+	Front int
+	// Bounds are limits that several jobs share: how much of each may be used.
+	Bounds []int64
+	// Today is how many nodes gangs had in the last layout.
+	Today int
+	// Ordered asks for one layout, strictly in order, whatever it wastes.
+	Ordered bool
+}
+
+// Job is a job that runs or may start.
+type Job struct {
+	GPUs  int32  // in all
+	Nodes int32  // exactly so many nodes with GPUs/Nodes on each; 0: as few as hold them
+	Kinds uint64 // bit n: GPUs of kind n suit
+	Value uint64 // what its running is worth
+	// Place is where it runs; nil: it waits.
+	Place []Part
+	// Locked says that it stays where it is.
+	Locked bool
+	// Yields says that it may be suspended later on, and Ends after how many seconds
+	// it is expected to end: where a gang waits for a node, only what yields, or ends
+	// before those on it that do not, may start there.
+	Yields bool
+	Ends   int64
+	// Not are nodes that it keeps off.
+	Not []int32
+	// Uses is what it takes of bounds.
+	Uses []Use
+	// Shape is alike for waiting jobs that need alike: where one finds no room,
+	// none of its shape does. -1: it is like no other.
+	Shape int32
+}
+
+// Part is so many GPUs of a node.
+type Part struct{ Node, GPUs int32 }
+
+// Use is what a job takes of a bound.
+type Use struct {
+	Bound  int32
+	Amount int64
+}
+
+// Layout says who runs where.
+type Layout struct {
+	Gangs  int      // nodes that gangs were given at most
+	Places [][]Part // of each job; nil: it does not run
+	Idle   int64    // GPUs that somebody could have used
+	Value  uint64   // of all that run
+}
+
+// Choose is the best layout of those that are tried, as the package says.
+func Choose(p *Problem) Layout {
+	s := newSpace(p)
+	var best Layout
+	first := true
+	for _, k := range s.tries() {
+		l := s.layout(k)
+		if first || s.better(&l, &best) {
+			best, first = l, false
+		}
+	}
+	return best
+}
+
+// Many nodes are not tried one by one: only numbers near today's.
+const (
+	allUpTo = 16
+	near    = 4
+)
+
+// tries lists the numbers of gang nodes to try.
+func (s *space) tries() (out []int) {
+	n := len(s.Room)
+	if s.Ordered {
+		return []int{n}
+	}
+	from, to := 0, n
+	if n > allUpTo {
+		from, to = max(min(s.Today, n)-near, 0), min(s.Today+near, n)
+	}
+	for k := from; k <= to; k++ {
+		out = append(out, k)
+	}
+	return out
+}
+
+// tolerated is how much of the cluster today's layout may leave idle, in percent.
+const tolerated = 7
+
+// fine says that a layout wastes nothing, or little if it is today's.
+func (s *space) fine(l *Layout) bool {
+	return l.Idle == 0 || l.Gangs == s.Today && l.Idle*100 <= s.all*tolerated
+}
+
+func (s *space) better(a, b *Layout) bool {
+	switch x, y := s.fine(a), s.fine(b); {
+	case x != y:
+		return x
+	case !x && a.Idle != b.Idle:
+		return a.Idle < b.Idle
+	}
+	return a.Value > b.Value
+}

@@ -1,0 +1,272 @@
+package sched
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// order is the order of what waits at one moment.
+type order struct {
+	state  *state.State
+	now    model.Time
+	policy policy
+	tuning model.Tuning
+	shares map[model.ShareKey]uint64 // part of what was used lately, in 256ths of a fair one
+	front  map[model.TaskKey]int     // places of those at the front of the line, from 1
+	held   uint32                    // GPUs of those at the front that run
+	credit credit
+}
+
+func newOrder(s *state.State, now model.Time) *order {
+	set := s.Settings()
+	o := &order{
+		state: s, now: max(now, set.Clock), policy: policyNamed(set.Policy), tuning: tuningOf(&set),
+		front: map[model.TaskKey]int{},
+	}
+	if o.policy.name == DefaultPolicy {
+		o.shares = sharesOf(s, o.now, &o.tuning)
+	}
+	o.credit = creditAt(s, o.now)
+	if o.policy.bounded && !o.credit.spent {
+		o.promote()
+	}
+	return o
+}
+
+// tuningOf is the cluster's tuning, or the default where a state has none.
+func tuningOf(set *model.Settings) model.Tuning {
+	if set.Tuning == (model.Tuning{}) {
+		return model.DefaultTuning()
+	}
+	return set.Tuning
+}
+
+// standing is a task's place in the order.
+type standing struct {
+	front int // place at the front of the line; 0: not there
+	score uint64
+	task  model.TaskKey
+}
+
+func (o *order) standing(k state.QueueKey) standing {
+	return standing{o.front[k.Task], o.policy.score(o, k), k.Task}
+}
+
+// compare is negative if a goes first.
+func (a standing) compare(b standing) int {
+	if a.front != b.front {
+		return cmp.Compare(uint(a.front-1), uint(b.front-1)) //nolint:gosec // 0 comes last
+	}
+	return cmp.Or(cmp.Compare(b.score, a.score), a.task.Compare(b.task))
+}
+
+func (o *order) compare(a, b state.QueueKey) int { return o.standing(a).compare(o.standing(b)) }
+
+// waited is how long a task has been waiting: since its submission, but for what
+// it has run.
+func (o *order) waited(k state.QueueKey) time.Duration {
+	w := o.now.Sub(k.Since)
+	if k.Run.Value().Again {
+		task, _ := o.state.Tasks.Get(k.Task)
+		w -= task.Executed
+	}
+	return max(w, 0).Truncate(time.Second)
+}
+
+// longest bounds what a wait counts, in seconds: about 388 days.
+const longest = 1 << 25
+
+// patient is the wait in seconds that an order counts, which is never nothing.
+func (o *order) patient(k state.QueueKey) uint64 {
+	return uint64(min(o.waited(k)+o.tuning.Patience, longest*time.Second) / time.Second) //nolint:gosec // not negative
+}
+
+// use is a user's part of what was used lately, in 256ths of a fair one.
+func (o *order) use(project, user string) uint64 {
+	if n, found := o.shares[model.ShareKey{Project: project, User: user}]; found {
+		return n
+	}
+	return leastUse(&o.tuning)
+}
+
+// Bounds of what a user's part counts, in 256ths of a fair one.
+const (
+	fair      = 256
+	leastPart = fair / 8
+	mostPart  = fair * 64
+)
+
+// leastUse is what counts for who has used nothing.
+func leastUse(t *model.Tuning) uint64 { return blend(leastPart, t) }
+
+// blend moves a part of 256ths towards the fair one by the weight of shares.
+func blend(n uint64, t *model.Tuning) uint64 {
+	w := uint64(t.ShareWeight)
+	n = min(max(n, leastPart), mostPart)
+	switch {
+	case w <= 100:
+		return max((n*w+fair*(100-w))/100, 1)
+	case n <= fair:
+		return max(n*100/w, 1)
+	}
+	return n * w / 100
+}
+
+// sharesOf relates what each user has used to what is fair: first among projects,
+// then among the users of one. Who has a greater weight may use more.
+func sharesOf(s *state.State, now model.Time, t *model.Tuning) map[model.ShareKey]uint64 {
+	type project struct {
+		used, weights, users int64
+	}
+	projects := map[string]*project{}
+	used := map[model.ShareKey]int64{}
+	for k, share := range s.Shares.All() {
+		u := share.UsedAt(now, t.HalfLife)
+		p := projects[k.Project]
+		if p == nil {
+			p = &project{}
+			projects[k.Project] = p
+		}
+		p.used += u
+		p.weights += weightOf(s, model.ScopeUser, k.User)
+		p.users++
+		used[k] = u
+	}
+	var all, weights int64
+	for name, p := range projects { // order-free: sums
+		all += p.used
+		weights += weightOf(s, model.ScopeProject, name)
+	}
+	out := make(map[model.ShareKey]uint64, len(used))
+	for k, u := range used { // order-free: each on its own
+		p := projects[k.Project]
+		among := portion(p.used, all, weightOf(s, model.ScopeProject, k.Project), weights)
+		within := portion(u, p.used, weightOf(s, model.ScopeUser, k.User), p.weights)
+		out[k] = blend(among*within>>8, t)
+	}
+	return out
+}
+
+// portion is used of all over weight of weights, in 256ths.
+func portion(used, all, weight, weights int64) uint64 {
+	if all <= 0 {
+		return fair
+	}
+	u, a := uint64(max(used, 0)), uint64(all) //nolint:gosec // not negative
+	for a >= 1<<40 {
+		u, a = u>>1, a>>1
+	}
+	hi, lo := bits.Mul64(u, fair*uint64(weights))  //nolint:gosec // positive
+	out, _ := bits.Div64(hi, lo, a*uint64(weight)) //nolint:gosec // positive
+	return min(out, mostPart)
+}
+
+func weightOf(s *state.State, kind model.ScopeKind, name string) int64 {
+	if w, found := s.Weights.Get(model.ScopeKey{Kind: kind, Name: name}); found {
+		return int64(w.Shares)
+	}
+	return model.DefaultWeight
+}
+
+// overdue is a task that has waited for longer than the bound.
+type overdue struct {
+	task  model.TaskKey
+	since model.Time
+	gpus  uint32
+	live  bool
+}
+
+// promote brings those who have waited for too long to the front of the line, who
+// came first before the others, until they would hold half of the cluster.
+func (o *order) promote() {
+	all := o.overdue()
+	slices.SortFunc(all, func(a, b overdue) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), a.task.Compare(b.task))
+	})
+	var gpus uint32
+	for i, v := range all {
+		if gpus += v.gpus; i > 0 && 2*gpus > uint32(o.state.Slots.Len()) { //nolint:gosec // GPUs
+			return
+		}
+		o.front[v.task] = i + 1
+		if v.live {
+			o.held += v.gpus
+		}
+	}
+}
+
+// overdue lists who has waited for longer than the bound: of each run no more than
+// could come to the front.
+func (o *order) overdue() (out []overdue) {
+	half := uint32(o.state.Slots.Len() / 2) //nolint:gosec // GPUs
+	for head := range heads(o.state) {
+		var gpus uint32
+		for k := range o.state.Queue.From(head) {
+			if !sameRun(k, head) || o.waited(k) <= o.tuning.WaitBound || gpus > half {
+				break
+			}
+			n := k.Run.Value().Shape.GPUs
+			gpus += n
+			out = append(out, overdue{k.Task, k.Since, n, false})
+		}
+	}
+	if len(out) == 0 && o.state.Settings().Steer.Rate == 0 {
+		return nil
+	}
+	for key := range o.state.LiveTasks.All() {
+		if k := o.keyOf(key); o.waitedOf(key, k) > o.tuning.WaitBound {
+			out = append(out, overdue{key, k.Since, k.Run.Value().Shape.GPUs, true})
+		}
+	}
+	return out
+}
+
+func (o *order) keyOf(key model.TaskKey) state.QueueKey {
+	task, _ := o.state.Tasks.Get(key)
+	job, _ := o.state.Jobs.Get(key.Job)
+	return state.KeyOf(&task, &job)
+}
+
+// waitedOf is how long a live task had waited when it was placed.
+func (o *order) waitedOf(key model.TaskKey, k state.QueueKey) time.Duration {
+	task, _ := o.state.Tasks.Get(key)
+	a, _ := o.state.Attempts.Get(task.Newest())
+	return a.Placed.Sub(k.Since) - task.Executed
+}
+
+// The credit of those at the front: a quarter of the cluster's GPU time, saved up
+// for four hours at most. When it is spent they stand where the order has them,
+// until most of it is there again: under overload a bound on the wait must not
+// become first come, first served.
+const (
+	creditPart  = 4
+	creditHours = 4
+)
+
+type credit struct {
+	left  int64 // GPU-seconds
+	spent bool
+}
+
+func creditAt(s *state.State, now model.Time) credit {
+	steer := s.Settings().Steer
+	gpus := int64(s.Slots.Len())
+	most := gpus * creditHours * 3600
+	if steer.At == 0 {
+		return credit{left: most}
+	}
+	gain := (gpus/creditPart - int64(steer.Rate)) * int64(max(now.Sub(steer.At), 0)/time.Second)
+	c := credit{left: min(steer.Credit+gain, most), spent: steer.Spent}
+	switch {
+	case c.left < 0:
+		c.spent = true
+	case c.left > most/10*9:
+		c.spent = false
+	}
+	return c
+}

@@ -1,0 +1,125 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Result is what came of a run. Times are in seconds unless their names say else.
+type Result struct {
+	Policy      string  `json:"policy"`
+	Backfill    string  `json:"backfill"`
+	Jobs        int     `json:"jobs"`
+	AvgJCT      float64 `json:"avg_jct_seconds"` // job completion time: from submission to end
+	P50JCT      float64 `json:"p50_jct_seconds"`
+	P99JCT      float64 `json:"p99_jct_seconds"`
+	P50Wait     float64 `json:"p50_wait_seconds"` // completion time less run time: all waiting, restarts included
+	P99Wait     float64 `json:"p99_wait_seconds"`
+	MaxWait     float64 `json:"max_wait_hours"`
+	Utilization float64 `json:"loaded_utilization_percent"` // useful work while running and waiting jobs ask for all GPUs
+	Makespan    float64 `json:"makespan_seconds"`
+	Preemptions int     `json:"preemptions"`
+	Passes      int     `json:"passes"`
+	Scheduler   float64 `json:"scheduler_seconds"`
+	WorstTenant float64 `json:"worst_tenant_wait_ratio"` // mean wait of the user who waits longest over the mean of users
+}
+
+// measure adds up while a run goes on.
+type measure struct {
+	gpus        int
+	loaded      time.Duration
+	useful      float64 // GPU-seconds within it
+	jct, wait   []float64
+	byUser      map[string][]float64
+	last        model.Time
+	preemptions int
+	passes      int
+	spent       time.Duration
+	demand      uint64
+}
+
+func newMeasure(gpus int) *measure { return &measure{gpus: gpus, byUser: map[string][]float64{}} }
+
+// advance counts the time until the next event.
+func (m *measure) advance(r *Run, to model.Time) {
+	now := r.cluster.now
+	var demand uint64
+	for _, j := range r.jobs { // order-free: a sum
+		demand += uint64(j.GPUs)
+	}
+	if demand < uint64(m.gpus) || to <= now { //nolint:gosec // positive
+		return
+	}
+	m.loaded += to.Sub(now)
+	for _, j := range r.ends {
+		m.useful += float64(j.GPUs) * (j.worked(to) - j.worked(now)).Seconds()
+	}
+}
+
+func (m *measure) ended(r *Run, j *live) {
+	m.last = r.cluster.now
+	jct := r.cluster.now.Sub(begin.Add(j.Submit))
+	m.jct = append(m.jct, jct.Seconds())
+	wait := (jct - j.Duration).Seconds()
+	m.wait = append(m.wait, wait)
+	m.byUser[j.User] = append(m.byUser[j.User], wait)
+}
+
+func (m *measure) planned(d time.Duration) {
+	m.passes++
+	m.spent += d
+}
+
+func (m *measure) result(r *Run) *Result {
+	slices.Sort(m.jct)
+	slices.Sort(m.wait)
+	out := &Result{
+		Policy: r.options.Policy, Backfill: r.options.Tuning.Backfill.String(), Jobs: len(m.jct),
+		AvgJCT: mean(m.jct), P50JCT: quantile(m.jct, 0.5), P99JCT: quantile(m.jct, 0.99),
+		P50Wait: quantile(m.wait, 0.5), P99Wait: quantile(m.wait, 0.99), MaxWait: m.wait[len(m.wait)-1] / 3600,
+		Makespan: m.last.Sub(begin).Seconds(), Preemptions: m.preemptions, Passes: m.passes, Scheduler: m.spent.Seconds(),
+	}
+	if m.loaded > 0 {
+		out.Utilization = 100 * m.useful / (m.loaded.Seconds() * float64(m.gpus))
+	}
+	var means []float64
+	for _, waits := range m.byUser { // order-free: sorted below
+		means = append(means, mean(waits))
+	}
+	slices.Sort(means)
+	if all := mean(means); all > 0 {
+		out.WorstTenant = means[len(means)-1] / all
+	}
+	return out
+}
+
+func mean(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// quantile is the smallest value that the part q of all do not exceed.
+func quantile(sorted []float64, q float64) float64 {
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
+
+// log writes what happened: time in seconds, what, job, GPUs and where, so that
+// another program can check the run.
+func (r *Run) log(what string, j *live) {
+	if r.options.Log == nil {
+		return
+	}
+	fmt.Fprintf(r.options.Log, "%.3f,%s,%s,%d", r.cluster.now.Sub(begin).Seconds(), what, j.ID, j.GPUs)
+	if what != "submit" {
+		for _, rank := range r.cluster.state.RanksOf(j.attempt) {
+			fmt.Fprintf(r.options.Log, ",%s:%d", rank.Node, rank.GPUs)
+		}
+	}
+	fmt.Fprintln(r.options.Log)
+}

@@ -1,0 +1,307 @@
+package simulate
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// errDefect marks what a run that goes well never meets.
+var errDefect = errors.New("this is a defect of Berth")
+
+// Options say what is played.
+type Options struct {
+	Nodes       int
+	GPUs        int // of each node
+	Policy      string
+	Tuning      model.Tuning
+	Estimates   Estimates
+	Preemptible float64       // part of the jobs that may be suspended, 0 to 1
+	RestartCost time.Duration // of a suspended job's next start
+	Seed        uint64
+	Log         io.Writer // what happens, line by line; nil: nowhere
+}
+
+// Estimates says what users tell of their jobs' run times: the true one times a
+// factor drawn evenly between Low and High, or nothing if both are 0. History
+// leaves their jobs named, so that the scheduler learns from earlier ones.
+type Estimates struct {
+	Low, High float64
+	History   bool
+}
+
+// ParseEstimates understands exact, none, history and xLOW..HIGH, such as x1..9.
+func ParseEstimates(text string) (Estimates, error) {
+	switch text {
+	case "exact":
+		return Estimates{Low: 1, High: 1}, nil
+	case "none":
+		return Estimates{}, nil
+	case "history":
+		return Estimates{History: true}, nil
+	}
+	wrong := fmt.Errorf("estimates %q must be exact, none, history or xLOW..HIGH, such as x1..9", text)
+	factors, is := strings.CutPrefix(text, "x")
+	low, high, two := strings.Cut(factors, "..")
+	if !is || !two {
+		return Estimates{}, wrong
+	}
+	var e Estimates
+	var err [2]error
+	e.Low, err[0] = strconv.ParseFloat(low, 64)
+	e.High, err[1] = strconv.ParseFloat(high, 64)
+	if errors.Join(err[:]...) != nil || !(e.Low > 0 && e.Low <= e.High && e.High <= 1000) {
+		return Estimates{}, wrong
+	}
+	return e, nil
+}
+
+// live is a job that has come and not ended.
+type live struct {
+	*Job
+
+	n         int // its place in the trace
+	task      model.TaskKey
+	done      time.Duration // of its work, in earlier attempts
+	attempt   model.AttemptKey
+	started   model.Time // of the attempt; 0: it waits
+	cost      time.Duration
+	ends      model.Time
+	stopped   int
+	place     int // in the heap of ends; -1: not there
+	firstRun  model.Time
+	hasBefore bool
+}
+
+// worked is how much of its work is done.
+func (j *live) worked(now model.Time) time.Duration {
+	if j.started == 0 {
+		return j.done
+	}
+	return j.done + max(now.Sub(j.started)-j.cost, 0)
+}
+
+// Run is one play of a trace.
+type Run struct {
+	options Options
+	cluster *cluster
+	trace   []Job
+	next    int // job of the trace to come
+	jobs    map[model.TaskKey]*live
+	ends    ends
+	random  *rand.Rand
+	measure *measure
+	tick    model.Time
+}
+
+// Play plays a trace, which is in order of submission.
+func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
+	c, err := newCluster(&o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{
+		options: o, cluster: c, trace: trace, jobs: map[model.TaskKey]*live{},
+		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(o.Nodes * o.GPUs), //nolint:gosec // virtual chance
+	}
+	for r.next < len(trace) || len(r.jobs) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := r.step(); err != nil {
+			return nil, err
+		}
+	}
+	return r.measure.result(r), nil
+}
+
+// step goes to the next event and does what follows from it.
+func (r *Run) step() error {
+	at := model.Time(1<<63 - 1)
+	if r.next < len(r.trace) {
+		at = begin.Add(r.trace[r.next].Submit)
+	}
+	if len(r.ends) > 0 {
+		at = min(at, r.ends[0].ends)
+	}
+	if r.tick > r.cluster.now {
+		at = min(at, r.tick)
+	}
+	if at == 1<<63-1 {
+		return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), errDefect)
+	}
+	r.measure.advance(r, at)
+	r.cluster.now = max(at, r.cluster.now)
+	if err := r.cluster.must(&command.AdvanceClock{}); err != nil {
+		return err
+	}
+	for len(r.ends) > 0 && r.ends[0].ends <= at {
+		if err := r.complete(r.ends[0]); err != nil {
+			return err
+		}
+	}
+	for r.next < len(r.trace) && begin.Add(r.trace[r.next].Submit) <= at {
+		if err := r.submit(); err != nil {
+			return err
+		}
+	}
+	return r.pass()
+}
+
+func (r *Run) waiting() string {
+	for k := range r.cluster.state.Queue.All() {
+		if e, waits := sched.Explain(&r.cluster.state, r.cluster.now, k.Task); waits {
+			return k.Task.String() + ": " + e.Summary
+		}
+	}
+	return "none"
+}
+
+func (r *Run) submit() error {
+	j := &live{Job: &r.trace[r.next], n: r.next, place: -1}
+	r.next++
+	spec := model.Spec{
+		Name: "job-" + strconv.Itoa(j.n), User: j.User, Class: model.ClassNormal, Command: "true", GPUs: j.GPUs,
+		OnLost: model.OnLostRequeue, DisconnectGrace: model.DefaultDisconnectGrace, Grace: 30 * time.Second,
+	}
+	if e := r.options.Estimates; e.High > 0 {
+		guess := float64(j.Duration) * (e.Low + (e.High-e.Low)*r.random.Float64())
+		spec.Estimate = time.Duration(min(guess, float64(model.MaxDuration)))
+	} else if e.History {
+		spec.Name = "job"
+	}
+	spec.Preemptible = r.random.Float64() < r.options.Preemptible
+	results, err := r.cluster.apply(&command.Submit{Spec: spec, Tasks: 1})
+	if err != nil {
+		return err
+	}
+	if !results[0].OK() {
+		return fmt.Errorf("job %s of the trace was refused: %s", j.ID, results[0].Detail)
+	}
+	j.task = model.TaskKey{Job: results[0].Job}
+	r.jobs[j.task] = j
+	r.log("submit", j)
+	return nil
+}
+
+func (r *Run) complete(j *live) error {
+	heap.Remove(&r.ends, j.place)
+	if err := r.cluster.end(j.attempt, model.Exit{Ran: r.cluster.now.Sub(j.started)}); err != nil {
+		return err
+	}
+	r.log("end", j)
+	r.measure.ended(r, j)
+	delete(r.jobs, j.task)
+	return nil
+}
+
+// maxRounds bounds the plans of one instant.
+const maxRounds = 10_000
+
+// pass asks the scheduler what to do until it wants nothing more.
+func (r *Run) pass() error {
+	for range maxRounds {
+		begun := time.Now()
+		plan, next := sched.Plan(&r.cluster.state, r.cluster.now)
+		r.measure.planned(time.Since(begun))
+		if len(plan) == 0 {
+			r.tick = next
+			return nil
+		}
+		if err := r.cluster.must(plan...); err != nil {
+			return err
+		}
+		for _, b := range plan {
+			if err := r.follow(b); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("the scheduler wants ever more at one instant: %w", errDefect)
+}
+
+// follow does what agents do after a command.
+func (r *Run) follow(b command.Body) error {
+	switch b := b.(type) {
+	case *command.Place:
+		return r.start(b.Attempt)
+	case *command.Suspend:
+		for _, a := range b.Attempts {
+			if err := r.suspend(r.jobs[a.TaskKey()]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Run) start(a model.AttemptKey) error {
+	j := r.jobs[a.TaskKey()]
+	j.attempt, j.started, j.cost = a, r.cluster.now, 0
+	if j.hasBefore {
+		j.cost = r.options.RestartCost
+	} else {
+		j.firstRun, j.hasBefore = r.cluster.now, true
+	}
+	j.ends = r.cluster.now.Add(j.cost + j.Duration - j.done)
+	heap.Push(&r.ends, j)
+	r.log("start", j)
+	return r.cluster.start(a)
+}
+
+func (r *Run) suspend(j *live) error {
+	heap.Remove(&r.ends, j.place)
+	ran := r.cluster.now.Sub(j.started)
+	r.log("suspend", j)
+	j.done, j.started = j.worked(r.cluster.now), 0
+	j.stopped++
+	r.measure.preemptions++
+	return r.cluster.end(j.attempt, model.Exit{Signal: 15, Delivered: model.ReasonPreempt, Ran: ran})
+}
+
+// ends is the heap of jobs that run, by their end.
+type ends []*live
+
+// Len is how many run.
+func (e ends) Len() int { return len(e) }
+
+// Less orders by end, then by place in the trace.
+func (e ends) Less(i, j int) bool {
+	if e[i].ends != e[j].ends {
+		return e[i].ends < e[j].ends
+	}
+	return e[i].n < e[j].n
+}
+
+// Swap swaps two.
+func (e ends) Swap(i, j int) {
+	e[i], e[j] = e[j], e[i]
+	e[i].place, e[j].place = i, j
+}
+
+// Push adds a job.
+func (e *ends) Push(x any) {
+	if j, ok := x.(*live); ok {
+		j.place = len(*e)
+		*e = append(*e, j)
+	}
+}
+
+// Pop removes the last job.
+func (e *ends) Pop() any {
+	old := *e
+	j := old[len(old)-1]
+	j.place = -1
+	*e = old[:len(old)-1]
+	return j
+}

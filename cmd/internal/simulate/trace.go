@@ -1,0 +1,107 @@
+package simulate
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Job is one line of a trace.
+type Job struct {
+	ID       string
+	User     string
+	Submit   time.Duration // since the first of the trace
+	GPUs     uint32
+	Duration time.Duration // on the GPUs that it asks for, without waiting
+}
+
+// maxJobs bounds a trace.
+const maxJobs = 2_000_000
+
+// Read reads a trace: comma-separated lines with a header that names at least the
+// columns job_id, submit_s, gpus and duration_s; user may be there. Times are in
+// seconds. The jobs come back in order of submission. An error names the line.
+func Read(r io.Reader) ([]Job, error) {
+	in := csv.NewReader(r)
+	in.ReuseRecord = true
+	head, err := in.Read()
+	if err != nil {
+		return nil, fmt.Errorf("the trace has no header line: %w", err)
+	}
+	columns := map[string]int{}
+	for i, name := range head {
+		columns[strings.TrimSpace(name)] = i
+	}
+	for _, name := range []string{"job_id", "submit_s", "gpus", "duration_s"} {
+		if _, found := columns[name]; !found {
+			return nil, fmt.Errorf("the trace's header lacks the column %s: it has %s", name, strings.Join(head, ", "))
+		}
+	}
+	var jobs []Job
+	for {
+		record, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the trace: %w", err)
+		}
+		line, _ := in.FieldPos(0)
+		job, err := jobOf(record, columns)
+		if err != nil {
+			return nil, fmt.Errorf("line %d of the trace: %w", line, err)
+		}
+		if jobs = append(jobs, job); len(jobs) > maxJobs {
+			return nil, fmt.Errorf("the trace has over %d jobs", maxJobs)
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, errors.New("the trace has no jobs")
+	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return int(a.Submit - b.Submit) })
+	return jobs, nil
+}
+
+func jobOf(record []string, columns map[string]int) (Job, error) {
+	field := func(name string) string {
+		if i, found := columns[name]; found {
+			return strings.TrimSpace(record[i])
+		}
+		return ""
+	}
+	j := Job{ID: strings.Clone(field("job_id")), User: strings.Clone(field("user"))}
+	if j.User == "" {
+		j.User = "everybody"
+	}
+	gpus, err := strconv.ParseUint(field("gpus"), 10, 32)
+	if err != nil || gpus < 1 || gpus > model.MaxGPUs || !model.Name(j.User) {
+		return j, fmt.Errorf("gpus %q must be 1 to %d, user %q a name without spaces", field("gpus"), model.MaxGPUs, j.User)
+	}
+	j.GPUs = uint32(gpus)
+	if j.Submit, err = seconds(field("submit_s"), 0); err != nil {
+		return j, fmt.Errorf("submit_s: %w", err)
+	}
+	if j.Duration, err = seconds(field("duration_s"), time.Millisecond); err != nil {
+		return j, fmt.Errorf("duration_s: %w", err)
+	}
+	return j, nil
+}
+
+// century bounds the times of a trace.
+const century = 100 * 366 * 24 * time.Hour
+
+func seconds(text string, least time.Duration) (time.Duration, error) {
+	s, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(s) || s < 0 || s > century.Seconds() {
+		return 0, fmt.Errorf("%q must be 0 to %.0f seconds", text, century.Seconds())
+	}
+	return max(time.Duration(s*float64(time.Second)), least), nil
+}
