@@ -53,43 +53,6 @@ func DefaultTuning() Tuning {
 	}
 }
 
-// Validate says which value is not allowed, and what is; nil when all are.
-func (t *Tuning) Validate() error {
-	for _, v := range []struct {
-		field       string
-		value       time.Duration
-		least, most time.Duration
-	}{
-		{"half_life", t.HalfLife, time.Hour, MaxDuration},
-		{"aging", t.Aging, time.Minute, MaxDuration},
-		{"wait_bound", t.WaitBound, time.Hour, MaxDuration},
-		{"min_run", t.MinRun, 0, 24 * time.Hour},
-		{"budget_every", t.BudgetEvery, time.Minute, MaxDuration},
-		{"patience", t.Patience, time.Minute, MaxDuration},
-	} {
-		if v.value < v.least || v.value > v.most {
-			return want(v.field, "%s to %s", v.least, v.most)
-		}
-	}
-	for _, v := range []struct {
-		field              string
-		value, least, most uint32
-	}{
-		{"share_weight", t.ShareWeight, 0, 200},
-		{"depth", t.Depth, 1, 1000},
-		{"budget", t.Budget, 0, 1000},
-		{"hysteresis", t.Hysteresis, 100, 1000},
-	} {
-		if v.value < v.least || v.value > v.most {
-			return want(v.field, "%d to %d", v.least, v.most)
-		}
-	}
-	if !t.Backfill.Valid() {
-		return want("backfill", "none, skip or reserve")
-	}
-	return nil
-}
-
 // Backfill says what may start while a job before it finds no GPUs.
 type Backfill uint8
 

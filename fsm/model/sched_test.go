@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -30,6 +31,36 @@ func TestATuningSaysWhatIsWrong(t *testing.T) {
 		if p, is := errors.AsType[*Problem](d.Validate()); !is || p.Field != field {
 			t.Errorf("%s: got %v", field, d.Validate())
 		}
+	}
+}
+
+// Every parameter takes what it shows, and what it cannot take it names.
+func TestParametersAreSetByName(t *testing.T) {
+	tuned := DefaultTuning()
+	for name, value := range map[string]string{
+		"half_life": "24h0m0s", "share_weight": "0", "backfill": "skip", "no_preemption": "true", "depth": "1000",
+	} {
+		if err := tuned.Set(name, value); err != nil {
+			t.Errorf("%s = %s: %v", name, value, err)
+		}
+	}
+	for _, p := range Parameters() {
+		was := p.Value(&tuned)
+		if err := tuned.Set(p.Name, was); err != nil || p.Value(&tuned) != was || p.What == "" {
+			t.Errorf("%s does not take its own value %q: %v", p.Name, was, err)
+		}
+		for _, bad := range []string{"", "-1", "often", "99999999h", "1e9"} {
+			changed := tuned
+			if err := changed.Set(p.Name, bad); err == nil || !strings.Contains(err.Error(), p.Name) {
+				t.Errorf("%s = %q: %v", p.Name, bad, err)
+			}
+		}
+	}
+	if tuned.ShareWeight != 0 || tuned.Backfill != BackfillSkip || !tuned.NoPreemption || tuned.HalfLife != 24*time.Hour {
+		t.Errorf("set is %+v", tuned)
+	}
+	if err := tuned.Set("unknown", "1"); err == nil {
+		t.Error("an unknown parameter is set")
 	}
 }
 

@@ -1,0 +1,152 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Parameter is one value of a Tuning, as users name and write it.
+type Parameter struct {
+	Name  string // "half_life"
+	What  string // what it does, in one line
+	Range string // "1h0m0s to 8784h0m0s"
+
+	value func(*Tuning) field
+}
+
+// Value is the parameter's value in a tuning, as text that Set understands.
+func (p *Parameter) Value(t *Tuning) string { return p.value(t).text() }
+
+// Parameters lists what can be tuned.
+func Parameters() []Parameter {
+	all := []Parameter{
+		span("half_life", "how long until GPU time that was used counts half, for fair_share",
+			time.Hour, MaxDuration, func(t *Tuning) *time.Duration { return &t.HalfLife }),
+		number("share_weight", "percent by which past use moves a user's jobs back under fair_share",
+			0, 200, func(t *Tuning) *uint32 { return &t.ShareWeight }),
+		span("aging", "what a class is worth under priority: who came earlier by more than this for each class goes first",
+			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.Aging }),
+		span("wait_bound", "how long a job may wait under fair_share, sjf and gang before it comes to the front",
+			time.Hour, MaxDuration, func(t *Tuning) *time.Duration { return &t.WaitBound }),
+		span("patience", "added to every wait that an order counts: the longer, the less waiting matters",
+			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.Patience }),
+		flag("gpu_time", "sjf goes by GPU time instead of run time", func(t *Tuning) *bool { return &t.GPUTime }),
+		mode("backfill", "what may start while a job before it finds no GPUs", func(t *Tuning) *Backfill { return &t.Backfill }),
+		number("depth", "jobs for which GPUs are reserved at once", 1, 1000, func(t *Tuning) *uint32 { return &t.Depth }),
+		flag("no_preemption", "jobs are never suspended for others", func(t *Tuning) *bool { return &t.NoPreemption }),
+		span("min_run", "how long a job runs before it may be suspended",
+			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.MinRun }),
+		number("budget", "how often a job may be suspended at once", 0, 1000, func(t *Tuning) *uint32 { return &t.Budget }),
+		span("budget_every", "run time that earns a job one more suspension",
+			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.BudgetEvery }),
+		number("hysteresis", "percent that a running job is worth of what it would be waiting",
+			100, 1000, func(t *Tuning) *uint32 { return &t.Hysteresis }),
+	}
+	return all
+}
+
+// Set changes one parameter, named and written as in Parameters. The error names
+// what is allowed.
+func (t *Tuning) Set(name, value string) error {
+	for _, p := range Parameters() {
+		if p.Name == name {
+			if !p.value(t).set(value) || p.value(t).wrong() {
+				return want(name, "%s, not %q", p.Range, value)
+			}
+			return nil
+		}
+	}
+	return want("parameter", "one of those that berth policy lists, not %q", name)
+}
+
+// Validate says which value is not allowed, and what is; nil when all are.
+func (t *Tuning) Validate() error {
+	for _, p := range Parameters() {
+		if p.value(t).wrong() {
+			return want(p.Name, "%s", p.Range)
+		}
+	}
+	return nil
+}
+
+// field is a value of a tuning.
+type field interface {
+	text() string
+	set(text string) bool
+	wrong() bool
+}
+
+// ranged is a number or a span of time between two others.
+type ranged[T cmp.Ordered] struct {
+	at          *T
+	least, most T
+	parse       func(string) (T, error)
+}
+
+func (f ranged[T]) text() string { return fmt.Sprint(*f.at) }
+func (f ranged[T]) wrong() bool  { return *f.at < f.least || *f.at > f.most }
+
+func (f ranged[T]) set(text string) bool {
+	v, err := f.parse(text)
+	if err == nil {
+		*f.at = v
+	}
+	return err == nil
+}
+
+func span(name, what string, least, most time.Duration, at func(*Tuning) *time.Duration) Parameter {
+	return Parameter{name, what, fmt.Sprintf("%s to %s", least, most), func(t *Tuning) field {
+		return ranged[time.Duration]{at(t), least, most, time.ParseDuration}
+	}}
+}
+
+func number(name, what string, least, most uint32, at func(*Tuning) *uint32) Parameter {
+	parse := func(s string) (uint32, error) {
+		n, err := strconv.ParseUint(s, 10, 32)
+		return uint32(n), err
+	}
+	return Parameter{name, what, fmt.Sprintf("%d to %d", least, most), func(t *Tuning) field {
+		return ranged[uint32]{at(t), least, most, parse}
+	}}
+}
+
+// choice is a value of a few.
+type choice[T comparable] struct {
+	at  *T
+	all map[string]T
+}
+
+func (f choice[T]) text() string { return fmt.Sprint(*f.at) }
+
+func (f choice[T]) wrong() bool {
+	for _, v := range f.all { // order-free: any
+		if v == *f.at {
+			return false
+		}
+	}
+	return true
+}
+
+func (f choice[T]) set(text string) bool {
+	v, found := f.all[text]
+	if found {
+		*f.at = v
+	}
+	return found
+}
+
+func flag(name, what string, at func(*Tuning) *bool) Parameter {
+	return Parameter{name, what, "true or false", func(t *Tuning) field {
+		return choice[bool]{at(t), map[string]bool{"true": true, "false": false}}
+	}}
+}
+
+func mode(name, what string, at func(*Tuning) *Backfill) Parameter {
+	all := map[string]Backfill{}
+	for _, b := range []Backfill{BackfillReserve, BackfillNone, BackfillSkip} {
+		all[b.String()] = b
+	}
+	return Parameter{name, what, "none, skip or reserve", func(t *Tuning) field { return choice[Backfill]{at(t), all} }}
+}
