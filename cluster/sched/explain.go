@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -96,12 +97,33 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 	}
 	p := v.pass
 	p.grants()
+	if p.searches() {
+		v.searched(t)
+		return v
+	}
 	at := p.order.standing(state.KeyOf(&t.task, &t.job))
 	p.jobs(&at)
 	v.bars = slices.AppendSeq(v.bars, p.admit(t))
 	_, v.fits = p.pool.find(&v.want)
 	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
 	return v
+}
+
+// searched looks whether a search places a task.
+func (v *verdict) searched(t *ticket) {
+	v.pass.search()
+	v.fits = v.pass.places(t.task.Key)
+	if !v.fits {
+		v.bars = slices.AppendSeq(v.bars, v.pass.admit(t))
+	}
+}
+
+// places says that a task is among those placed.
+func (p *pass) places(key model.TaskKey) bool {
+	return slices.ContainsFunc(p.commands, func(b command.Body) bool {
+		place, is := b.(*command.Place)
+		return is && place.Attempt.TaskKey() == key
+	})
 }
 
 // placed says that the plan places the task.
@@ -120,6 +142,9 @@ func (v *verdict) all() []Blocker {
 func (p *pass) misfit(w *want) []Blocker {
 	fresh, free := newPool(p.state), *w
 	free.until = 0
+	if p.planned[w.who] {
+		return []Blocker{{Code: CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.stops)}}
+	}
 	if _, fits := p.pool.find(&free); fits && len(p.reserved) > 0 && !p.stopped {
 		first := p.reserved[0]
 		return []Blocker{{

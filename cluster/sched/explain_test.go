@@ -19,7 +19,7 @@ import (
 // is said to unblock it does.
 func TestExplanationsAgreeWithThePlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, nodes := randomCluster(t)
+		c, nodes := randomTuned(t)
 		for range rapid.IntRange(1, 14).Draw(t, "steps") {
 			step(t, c, nodes)
 			placed := c.copied().plan()
@@ -261,7 +261,8 @@ func TestExplainSaysWhereItStands(t *testing.T) {
 	if e.Policy != "priority" || e.Position != 5 || !e.Exact || e.AheadN != 4 {
 		t.Errorf("position %d (exact: %t) with %d ahead under %s", e.Position, e.Exact, e.AheadN, e.Policy)
 	}
-	if want := []sched.Factor{{Name: "class", Value: "normal"}, {Name: "submitted", Value: "2"}}; !slices.Equal(e.Factors, want) {
+	want2 := []sched.Factor{{Name: "class", Value: "normal"}, {Name: "worth_of_a_class", Value: "24h0m0s"}, {Name: "submitted", Value: "2"}}
+	if !slices.Equal(e.Factors, want2) {
 		t.Errorf("factors are %v", e.Factors)
 	}
 	want := []sched.Ahead{

@@ -29,7 +29,17 @@ func newCluster(t rapid.TB, policy string) *cluster {
 		Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: policy,
 		Retention: model.Retention{Jobs: 10, Age: time.Hour},
 	})
+	c.tune(func(t *model.Tuning) { t.NoPreemption, t.Backfill = true, model.BackfillSkip })
 	return c
+}
+
+// tune changes the cluster's tuning. Tests begin with one under which what fits is
+// started and nothing is suspended.
+func (c *cluster) tune(change func(*model.Tuning)) {
+	c.t.Helper()
+	t := c.s.Settings().Tuning
+	change(&t)
+	c.must(&command.SetTuning{Tuning: t})
 }
 
 // copied is a cluster that goes another way from here.

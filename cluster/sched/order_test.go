@@ -91,13 +91,17 @@ func TestWhatDoesNotWaitHasNoPosition(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	if got := sched.Policies(); !slices.Equal(got, []string{"fcfs", "priority"}) {
+	want := []string{"fair_share", "priority", "fcfs", "sjf", "gang"}
+	if got := sched.Policies(); !slices.Equal(got, want) {
 		t.Errorf("policies are %v", got)
 	}
-	for name, want := range map[string]bool{"fcfs": true, "priority": true, "": false, "fair_share": false} {
-		if sched.Known(name) != want {
-			t.Errorf("%q is known: %t", name, !want)
+	for _, name := range want {
+		if !sched.Known(name) {
+			t.Errorf("%q is not known", name)
 		}
+	}
+	if sched.Known("") || sched.Known("of-the-future") {
+		t.Error("policies that there are not are known")
 	}
 }
 
@@ -110,9 +114,9 @@ func TestThePolicyCanBeChanged(t *testing.T) {
 	if got := c.drawn(); !slices.Equal(got, []string{"1: n1[0]"}) {
 		t.Errorf("fcfs places %v", got)
 	}
-	for _, name := range []string{"priority", "unknown"} {
+	for name, first := range map[string]string{"priority": "2: n1[0]", "of-the-future": "1: n1[0]"} {
 		c.must(&command.SetPolicy{Policy: name})
-		if got := c.drawn(); !slices.Equal(got, []string{"2: n1[0]"}) {
+		if got := c.drawn(); !slices.Equal(got, []string{first}) {
 			t.Errorf("%s places %v", name, got)
 		}
 	}

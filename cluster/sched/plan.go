@@ -77,6 +77,7 @@ type pass struct {
 	stopped  bool                       // nothing may start while the one before it waits
 	commands []command.Body
 	placed   int    // jobs' tasks among them
+	stops    int    // attempts that are suspended
 	gangs    uint32 // nodes that gangs were given
 }
 

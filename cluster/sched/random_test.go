@@ -6,19 +6,33 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // randomCluster is a cluster with some nodes and a policy.
 func randomCluster(t *rapid.T) (c *cluster, nodes int) {
-	c = newCluster(t, rapid.SampledFrom([]string{"fcfs", "priority", "of-the-future"}).Draw(t, "policy"))
+	c = newCluster(t, rapid.SampledFrom([]string{"fcfs", "priority"}).Draw(t, "policy"))
 	nodes = rapid.IntRange(1, 4).Draw(t, "nodes")
 	for i := range nodes {
 		memory := uint32(rapid.SampledFrom([]int{1000, 2000}).Draw(t, "memory"))
 		c.node(fmt.Sprint("n", i), rapid.IntRange(1, 5).Draw(t, "gpus"), rapid.SampledFrom([]string{"A", "B"}).Draw(t, "model"),
 			func(d *model.Device) { d.MemoryMB, d.NUMA = memory, int32(d.Index/2) })
 	}
+	return c, nodes
+}
+
+// randomTuned is a random cluster under any policy and tuning.
+func randomTuned(t *rapid.T) (c *cluster, nodes int) {
+	c, nodes = randomCluster(t)
+	c.must(&command.SetPolicy{Policy: rapid.SampledFrom(sched.Policies()).Draw(t, "any policy")})
+	c.tune(func(tuning *model.Tuning) {
+		tuning.NoPreemption = rapid.Bool().Draw(t, "no preemption")
+		tuning.Backfill = model.Backfill(rapid.IntRange(1, 3).Draw(t, "backfill"))
+		tuning.Depth = uint32(rapid.IntRange(1, 3).Draw(t, "depth"))
+		tuning.MinRun, tuning.WaitBound = 0, time.Hour
+	})
 	return c, nodes
 }
 
@@ -61,7 +75,8 @@ func step(t *rapid.T, c *cluster, nodes int) {
 	case 10:
 		c.allocate(fmt.Sprint("a", c.s.Index), n)
 	case 11:
-		c.now = c.now.Add(time.Duration(n) * 4 * time.Second)
+		c.now = c.now.Add(time.Duration(n) * rapid.SampledFrom([]time.Duration{4 * time.Second, 10 * time.Minute}).Draw(t, "pause"))
+		c.must(&command.AdvanceClock{})
 	default:
 		submitRandom(t, c, user, n)
 	}
@@ -73,6 +88,8 @@ func submitRandom(t *rapid.T, c *cluster, user string, n uint32) {
 	s.GPUModel = rapid.SampledFrom([]string{"", "A"}).Draw(t, "kind")
 	s.GPUMemoryMB = uint32(rapid.SampledFrom([]int{0, 2000}).Draw(t, "needs"))
 	s.MaxRetries = 2
+	s.Preemptible = rapid.Bool().Draw(t, "preemptible")
+	s.Estimate = time.Duration(rapid.IntRange(0, 3).Draw(t, "estimate")) * time.Hour
 	if rapid.Bool().Draw(t, "gang") {
 		s.Nodes = uint32(rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "on"))
 		s.GPUs *= s.Nodes

@@ -69,6 +69,7 @@ func (p *pass) search() {
 			b.start(c, at)
 		}
 	}
+	p.stops = len(stop)
 	for some := range slices.Chunk(stop, maxSuspend) {
 		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
 	}
@@ -156,6 +157,12 @@ func (b *builder) suiting(s model.Shape) (set uint64) {
 		}
 	}
 	return set
+}
+
+// spread says that no node could hold a shape that leaves the number of nodes open.
+func (b *builder) spread(s model.Shape) bool {
+	w := want{need: s.GPUs, nodes: s.Nodes, model: s.Model, memory: s.MemoryMB, state: b.pass.state}
+	return s.Nodes == 0 && !b.pass.pool.oneHolds(&w)
 }
 
 // running adds the jobs that run; those that are being stopped count as gone.
@@ -302,7 +309,7 @@ func (b *builder) avoids(key model.TaskKey) (nodes []int32) {
 func (b *builder) add(c candidate, j split.Job) {
 	run := c.key.Run.Value()
 	j.GPUs, j.Nodes = int32(run.Shape.GPUs), int32(run.Shape.Nodes) //nolint:gosec // bounded
-	j.Kinds = b.suiting(run.Shape)
+	j.Kinds, j.Spread = b.suiting(run.Shape), b.spread(run.Shape)
 	j.Yields, j.Ends = run.Preemptible, int64(run.Expected.Seconds()) //nolint:gosec // below a year
 	hi, lo := bits.Mul64(c.at.score, uint64(run.Shape.GPUs))
 	if j.Value = lo >> 8; hi > 0 {
@@ -331,7 +338,7 @@ func (b *builder) problem() *split.Problem {
 	}
 	return &split.Problem{
 		Front: front,
-		Room: b.room, Jobs: jobs, Bounds: b.bounds.left, Today: int(b.pass.gangs),
+		Room:  b.room, Jobs: jobs, Bounds: b.bounds.left, Today: int(b.pass.gangs),
 		Ordered: b.pass.order.policy.name != DefaultPolicy,
 	}
 }

@@ -35,6 +35,8 @@ func (b *Blocker) Message() string {
 		return fmt.Sprintf("it needs %s, and the cluster has %d that take work", count(max(b.Nodes, 1), "node"), b.Have)
 	case CodeGPUs:
 		return fmt.Sprintf("it needs %s: %d are free, at most %d on one node", b.needs(), b.Have, b.Best)
+	case CodeSuspending:
+		return "it is to start as soon as GPUs are free that others are being suspended for"
 	case CodeReserved:
 		return fmt.Sprintf("it would fit, but would not be done before its GPUs are needed: job %s is to start there at about %s",
 			b.Task, clock(b.Until))

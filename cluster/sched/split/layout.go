@@ -57,17 +57,6 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 	}
 }
 
-// isGang says that a job needs a node or more.
-func (s *space) isGang(j *Job) bool { return j.each() >= s.widest }
-
-// each is how many GPUs a job needs on one node.
-func (j *Job) each() int32 {
-	if j.Nodes > 1 {
-		return j.GPUs / j.Nodes
-	}
-	return j.GPUs
-}
-
 // gangsOn lays out gangs in order, on at most k nodes together.
 func (s *space) gangsOn(l *Layout, k int) {
 	clear(s.misfits)
@@ -123,16 +112,22 @@ func (s *space) bar(l *Layout, n int) bool {
 
 func (s *space) barFor(j *Job) bool {
 	var nodes []int32
+	var gpus int32
 	for i := range s.Room {
-		if n := int32(i); s.size[n] >= min(j.each(), s.widest) && s.may(j, n) { //nolint:gosec // few
+		n := int32(i) //nolint:gosec // few
+		if has := suiting(s.Room[n], j); s.may(j, n) && (has >= j.each() || j.Spread && has > 0) {
 			nodes = append(nodes, n)
+			gpus += has
 		}
 	}
-	need := int(max(j.Nodes, (j.GPUs+s.widest-1)/s.widest, 1))
-	if len(nodes) < need {
+	if len(nodes) < int(max(j.Nodes, 1)) || gpus < j.GPUs {
 		return false
 	}
 	slices.SortStableFunc(nodes, func(a, b int32) int { return cmp.Compare(s.until[a], s.until[b]) })
+	need := 0
+	for got := int32(0); got < j.GPUs; need++ {
+		got += min(suiting(s.Room[nodes[need]], j), j.each())
+	}
 	for _, n := range nodes[:need] {
 		s.barred[n] = max(s.until[nodes[need-1]], 1)
 	}
@@ -149,14 +144,12 @@ func (s *space) fresh(at []Part) (n int) {
 	return n
 }
 
-// nodesFor finds whole nodes for a gang, those first on which the fewest GPUs would
-// have to be suspended, and for what is left of it the fullest node that has it.
+// nodesFor finds nodes for a gang on those of gangs and so many others that k are
+// not exceeded, those first on which the fewest GPUs would have to be suspended.
 func (s *space) nodesFor(j *Job, k int) (at []Part) {
-	each, nodes := j.each(), int32(1)
-	if j.Nodes > 1 {
-		nodes = j.Nodes
-	} else if each > s.widest {
-		each, nodes = s.widest, j.GPUs/s.widest
+	each := j.each()
+	if j.Spread {
+		each = 1
 	}
 	var open []int32
 	for free := len(s.levels) - 1; free >= int(each); free-- {
@@ -167,22 +160,42 @@ func (s *space) nodesFor(j *Job, k int) (at []Part) {
 			return true
 		})
 	}
-	if len(open) < int(nodes) {
+	if j.Spread {
+		return s.spread(j, open)
+	}
+	nodes := int(max(j.Nodes, 1))
+	if len(open) < nodes {
 		return nil
 	}
-	slices.SortStableFunc(open, func(a, b int32) int { return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b)) })
+	slices.SortStableFunc(open, s.byLoad)
 	for _, n := range open[:nodes] {
 		at = append(at, Part{n, each})
 	}
-	rest := j.GPUs - each*nodes
-	if rest == 0 {
-		return at
+	return at
+}
+
+func (s *space) byLoad(a, b int32) int {
+	return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b))
+}
+
+// spread takes the nodes with the most room, and for what is left the fullest node
+// that has it.
+func (s *space) spread(j *Job, open []int32) (at []Part) {
+	slices.SortStableFunc(open, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.room(b, j), s.room(a, j)), s.byLoad(a, b))
+	})
+	left := j.GPUs
+	for _, n := range open {
+		if end, found := s.snug(j, left, at); found {
+			return append(at, Part{end, left})
+		}
+		has := s.room(n, j)
+		at = append(at, Part{n, has})
+		if left -= has; left == 0 {
+			return at
+		}
 	}
-	end, found := s.snug(j, rest, at)
-	if !found {
-		return nil
-	}
-	return append(at, Part{end, rest})
+	return nil
 }
 
 // snug is the node with the fewest free GPUs on which so many suit a job.

@@ -27,6 +27,8 @@ type Job struct {
 	Place []Part
 	// Locked says that it stays where it is.
 	Locked bool
+	// Spread says that no single node could ever hold it: it takes several.
+	Spread bool
 	// Yields says that it may be suspended later on, and Ends after how many seconds
 	// it is expected to end: where a gang waits for a node, only what yields, or ends
 	// before those on it that do not, may start there.

@@ -9,10 +9,11 @@ import (
 type space struct {
 	*Problem
 
-	all    int64   // GPUs of all nodes
-	demand int64   // of all jobs
-	size   []int32 // GPUs of each node
-	widest int32   // GPUs of the node that has most
+	all    int64            // GPUs of all nodes
+	demand int64            // of all jobs
+	size   []int32          // GPUs of each node
+	most   int32            // GPUs of the node that has most
+	widest map[uint64]int32 // of the kinds of a set, GPUs of the node that has most
 
 	free    [][]int32 // of each node and kind
 	total   []int32   // of each node
@@ -27,7 +28,7 @@ type space struct {
 }
 
 func newSpace(p *Problem) *space {
-	s := &space{Problem: p, misfits: map[int32]bool{}}
+	s := &space{Problem: p, misfits: map[int32]bool{}, widest: map[uint64]int32{}}
 	n := len(p.Room)
 	s.size, s.total, s.gang, s.load = make([]int32, n), make([]int32, n), make([]bool, n), make([]int32, n)
 	s.until, s.barred = make([]int64, n), make([]int64, n)
@@ -37,10 +38,10 @@ func newSpace(p *Problem) *space {
 			s.size[i] += c
 		}
 		s.all += int64(s.size[i])
-		s.widest = max(s.widest, s.size[i])
+		s.most = max(s.most, s.size[i])
 		s.free[i] = make([]int32, len(kinds))
 	}
-	s.levels = make([]set, s.widest+1)
+	s.levels = make([]set, s.most+1)
 	for i := range s.levels {
 		s.levels[i] = newSet(n)
 	}
@@ -73,9 +74,32 @@ func (s *space) reset() {
 	clear(s.misfits)
 }
 
+// isGang says that a job needs a node or more.
+func (s *space) isGang(j *Job) bool {
+	widest, known := s.widest[j.Kinds]
+	if !known {
+		for _, kinds := range s.Room {
+			widest = max(widest, suiting(kinds, j))
+		}
+		s.widest[j.Kinds] = widest
+	}
+	return j.Spread || j.each() >= max(widest, 1)
+}
+
+// each is how many GPUs a job needs on one node.
+func (j *Job) each() int32 {
+	if j.Nodes > 1 {
+		return j.GPUs / j.Nodes
+	}
+	return j.GPUs
+}
+
 // room is how many free GPUs of a node suit a job.
-func (s *space) room(node int32, j *Job) (n int32) {
-	for kind, c := range s.free[node] {
+func (s *space) room(node int32, j *Job) int32 { return suiting(s.free[node], j) }
+
+// suiting is how many GPUs of each kind suit a job.
+func suiting(kinds []int32, j *Job) (n int32) {
+	for kind, c := range kinds {
 		if j.Kinds>>kind&1 == 1 {
 			n += c
 		}
