@@ -245,7 +245,7 @@ func (p *pass) keyNow(task *model.Task, job *model.Job, a *model.Attempt) state.
 func (p *pass) locked(task *model.Task, job *model.Job, a *model.Attempt) bool {
 	t := &p.order.tuning
 	earned := uint64(p.executed(task, a) / max(t.BudgetEvery, time.Second)) //nolint:gosec // not negative
-	return !job.Spec.Preemptible || a.Started == 0 || p.now.Sub(a.Started) < t.MinRun ||
+	return !job.Spec.Preemptible || a.Started == 0 || p.now.Sub(a.Started) < max(t.MinRun, 1) ||
 		uint64(task.Preempted) >= uint64(t.Budget)+earned
 }
 

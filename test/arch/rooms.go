@@ -40,7 +40,8 @@ func stateFloor() []Room {
 
 func clusterFloor() []Room {
 	return []Room{
-		{Path: "cluster/sched", Level: 4, May: stateRooms()},
+		{Path: "cluster/sched", Level: 4, May: stateRooms("cluster/sched/split")},
+		{Path: "cluster/sched/split", Level: 3, Bare: true},
 		{Path: "cluster/liveness", Level: 4, May: stateRooms()},
 		{Path: "cluster/leader", Level: 5, May: stateRooms("cluster/sched", "cluster/liveness")},
 		{Path: "cluster/archive", Level: 5, May: stateRooms()},
@@ -95,6 +96,7 @@ func cmdFloor() []Room {
 	return []Room{
 		{Path: "cmd/internal/config", Level: 7, Any: true},
 		{Path: "cmd/internal/table", Level: 7, Any: true},
+		{Path: "cmd/internal/simulate", Level: 7, Any: true},
 		{Path: "cmd/internal/devcluster", Level: 8, Any: true},
 		{Path: "cmd/internal/demo", Level: 9, Any: true},
 		{Path: "cmd/internal/bench", Level: 9, Any: true},

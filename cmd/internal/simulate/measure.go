@@ -25,6 +25,8 @@ type Result struct {
 	Passes      int     `json:"passes"`
 	Scheduler   float64 `json:"scheduler_seconds"`
 	WorstTenant float64 `json:"worst_tenant_wait_ratio"` // mean wait of the user who waits longest over the mean of users
+
+	samples []sample
 }
 
 // measure adds up while a run goes on.
@@ -38,7 +40,7 @@ type measure struct {
 	preemptions int
 	passes      int
 	spent       time.Duration
-	demand      uint64
+	samples     []sample
 }
 
 func newMeasure(gpus int) *measure { return &measure{gpus: gpus, byUser: map[string][]float64{}} }
@@ -49,6 +51,13 @@ func (m *measure) advance(r *Run, to model.Time) {
 	var demand uint64
 	for _, j := range r.jobs { // order-free: a sum
 		demand += uint64(j.GPUs)
+	}
+	if to > now {
+		var busy uint64
+		for _, j := range r.ends {
+			busy += uint64(j.GPUs)
+		}
+		m.samples = append(m.samples, sample{now.Sub(begin).Hours(), float64(busy), float64(demand - busy)})
 	}
 	if demand < uint64(m.gpus) || to <= now { //nolint:gosec // positive
 		return
@@ -81,6 +90,7 @@ func (m *measure) result(r *Run) *Result {
 		AvgJCT: mean(m.jct), P50JCT: quantile(m.jct, 0.5), P99JCT: quantile(m.jct, 0.99),
 		P50Wait: quantile(m.wait, 0.5), P99Wait: quantile(m.wait, 0.99), MaxWait: m.wait[len(m.wait)-1] / 3600,
 		Makespan: m.last.Sub(begin).Seconds(), Preemptions: m.preemptions, Passes: m.passes, Scheduler: m.spent.Seconds(),
+		samples: m.samples,
 	}
 	if m.loaded > 0 {
 		out.Utilization = 100 * m.useful / (m.loaded.Seconds() * float64(m.gpus))

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cmd/internal/simulate"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+const simulateLong = `Play a trace of jobs through the production scheduler, in virtual time, on a cluster
+of nodes that are alike: how long jobs would have waited, and how well GPUs were used.
+
+The trace is a file of comma-separated lines with a header: job_id, user, submit_s,
+gpus, duration_s (times in seconds). Users may tell nothing of run times (none), the
+truth (exact), or be off by a factor drawn for each job (x1..9); with history the
+scheduler learns from their earlier jobs.`
+
+// simulation is the flags of berth simulate.
+type simulation struct {
+	simulate.Options
+
+	trace, backfill, estimates, preempt string
+	set, compare                        []string
+	log, plot, output                   string
+}
+
+func newSimulate() *cobra.Command {
+	s := &simulation{}
+	cmd := &cobra.Command{
+		Use:     "simulate --trace FILE",
+		Short:   "Play a trace through the scheduler in virtual time",
+		Long:    simulateLong,
+		Example: "  berth simulate --trace jobs.csv --nodes 2 --gpus-per-node 8 --compare fair_share,priority,fcfs",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.trace, "trace", "", "`file` of jobs")
+	f.IntVar(&s.Nodes, "nodes", 2, "nodes")
+	f.IntVar(&s.GPUs, "gpus-per-node", 8, "GPUs of each node")
+	f.StringVar(&s.Policy, "policy", sched.DefaultPolicy, "order of the queue: "+strings.Join(sched.Policies(), ", "))
+	f.StringSliceVar(&s.compare, "compare", nil, "play it under each of these `policies`")
+	f.StringVar(&s.backfill, "backfill", "conservative", "what may pass a job that finds no GPUs: none, skip, easy (one reservation), conservative (many)")
+	f.StringVar(&s.estimates, "estimates", "history", "what users tell: exact, none, history or xLOW..HIGH")
+	f.StringVar(&s.preempt, "preempt", "on", "on or off: whether jobs that allow it are suspended for others")
+	f.Float64Var(&s.Preemptible, "preemptible-fraction", 1, "part of the jobs that allow it, 0 to 1")
+	f.DurationVar(&s.RestartCost, "restart-cost", time.Minute, "what the next start of a suspended job costs")
+	f.StringArrayVar(&s.set, "set", nil, "tune the scheduler, `name=value` as in berth policy; may repeat")
+	f.Uint64Var(&s.Seed, "seed", 1, "for what is drawn")
+	f.StringVar(&s.log, "log", "", "write what happens to a `file`: time, event, job, GPUs, node:GPUs")
+	f.StringVar(&s.plot, "plot", "", "draw utilisation and queue over time into an SVG `file`")
+	f.StringVarP(&s.output, "output", "o", "", "json, or a table")
+	_ = cmd.MarkFlagRequired("trace")
+	return cmd
+}
+
+// options makes sense of the flags, or says what does not.
+func (s *simulation) options() error {
+	s.Tuning = model.DefaultTuning()
+	depth := map[string]uint32{"none": 1, "skip": 1, "easy": 1, "conservative": 100}
+	modes := map[string]model.Backfill{
+		"none": model.BackfillNone, "skip": model.BackfillSkip, "easy": model.BackfillReserve, "conservative": model.BackfillReserve,
+	}
+	var err error
+	switch {
+	case s.Nodes < 1 || s.Nodes > 10_000 || s.GPUs < 1 || s.GPUs > model.MaxDevices:
+		return usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
+	case modes[s.backfill] == 0:
+		return usage("--backfill must be none, skip, easy or conservative, not %q", s.backfill)
+	case s.preempt != "on" && s.preempt != "off":
+		return usage("--preempt must be on or off, not %q", s.preempt)
+	case s.Preemptible < 0 || s.Preemptible > 1 || s.RestartCost < 0:
+		return usage("--preemptible-fraction must be 0 to 1, and --restart-cost not negative")
+	case s.output != "" && s.output != "json":
+		return usage("--output must be json or be left out, not %q", s.output)
+	case len(s.compare) > 1 && (s.log != "" || s.plot != ""):
+		return usage("--log and --plot are of one policy: leave out --compare")
+	}
+	s.Tuning.Backfill, s.Tuning.Depth, s.Tuning.NoPreemption = modes[s.backfill], depth[s.backfill], s.preempt == "off"
+	if s.Estimates, err = simulate.ParseEstimates(s.estimates); err != nil {
+		return usage("%v", err)
+	}
+	for _, pair := range s.set {
+		name, value, _ := strings.Cut(pair, "=")
+		if err := s.Tuning.Set(name, value); err != nil {
+			return usage("--set %s: %v", pair, err)
+		}
+	}
+	if len(s.compare) == 0 {
+		s.compare = []string{s.Policy}
+	}
+	for _, name := range s.compare {
+		if !sched.Known(name) {
+			return usage("there is no policy %q: there are %s", name, strings.Join(sched.Policies(), ", "))
+		}
+	}
+	return nil
+}
+
+func (s *simulation) run(ctx context.Context, out io.Writer) error {
+	if err := s.options(); err != nil {
+		return err
+	}
+	file, err := os.Open(s.trace)
+	if err != nil {
+		return fmt.Errorf("the trace: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	jobs, err := simulate.Read(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.trace, err)
+	}
+	results := make([]*simulate.Result, len(s.compare))
+	for i, name := range s.compare {
+		s.Policy = name
+		if results[i], err = s.play(ctx, jobs); err != nil {
+			return err
+		}
+	}
+	return s.print(out, results)
+}
+
+// play plays the trace once, writing the files that are asked for.
+func (s *simulation) play(ctx context.Context, jobs []simulate.Job) (*simulate.Result, error) {
+	if s.log == "" {
+		return s.drawn(ctx, jobs)
+	}
+	file, err := os.Create(s.log)
+	if err != nil {
+		return nil, fmt.Errorf("the log: %w", err)
+	}
+	buffer := bufio.NewWriter(file)
+	s.Log = buffer
+	result, err := s.drawn(ctx, jobs)
+	if failed := buffer.Flush(); err == nil && failed != nil {
+		err = fmt.Errorf("the log: %w", failed)
+	}
+	if failed := file.Close(); err == nil && failed != nil {
+		err = fmt.Errorf("the log: %w", failed)
+	}
+	return result, err
+}
+
+func (s *simulation) drawn(ctx context.Context, jobs []simulate.Job) (*simulate.Result, error) {
+	result, err := simulate.Play(ctx, jobs, s.Options)
+	if err != nil || s.plot == "" {
+		return result, err
+	}
+	if err := os.WriteFile(s.plot, result.SVG(), 0o644); err != nil { //nolint:gosec // a picture for everybody
+		return nil, fmt.Errorf("the plot: %w", err)
+	}
+	return result, nil
+}
+
+func (s *simulation) print(out io.Writer, results []*simulate.Result) error {
+	if s.output == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		if len(results) == 1 {
+			return e.Encode(results[0])
+		}
+		return e.Encode(results)
+	}
+	t := table.New("POLICY", "JOBS", "UTILISATION", "AVG JCT", "P50 JCT", "P99 JCT", "P50 WAIT", "P99 WAIT", "MAX WAIT", "MAKESPAN", "SUSPENDED")
+	for _, r := range slices.All(results) {
+		t.Add(r.Policy, fmt.Sprint(r.Jobs), fmt.Sprintf("%.1f %%", r.Utilization), table.Seconds(r.AvgJCT), table.Seconds(r.P50JCT),
+			table.Seconds(r.P99JCT), table.Seconds(r.P50Wait), table.Seconds(r.P99Wait), table.Seconds(r.MaxWait*3600),
+			table.Seconds(r.Makespan), fmt.Sprint(r.Preemptions))
+	}
+	_, err := t.WriteTo(out)
+	return err
+}

@@ -1,0 +1,55 @@
+package simulate
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// sample is how a run stood from an instant on.
+type sample struct {
+	at      float64 // hours
+	busy    float64 // GPUs
+	waiting float64 // GPUs that waiting jobs ask for
+}
+
+// The picture's measures.
+const (
+	plotWidth  = 1000
+	plotHeight = 180
+	plotMargin = 50
+	plotPoints = 2000 // at most: the rest is left out evenly
+)
+
+// SVG draws how many GPUs were busy, and how many more were waited for, over time.
+func (r *Result) SVG() []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`,
+		plotWidth+2*plotMargin, 2*(plotHeight+plotMargin)+plotMargin)
+	fmt.Fprintf(&out, "\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n")
+	r.chart(&out, plotMargin, "GPUs in use", "#2a7", func(s sample) float64 { return s.busy })
+	r.chart(&out, 2*plotMargin+plotHeight, "GPUs waited for", "#c52", func(s sample) float64 { return s.waiting })
+	out.WriteString("</svg>\n")
+	return out.Bytes()
+}
+
+func (r *Result) chart(out *bytes.Buffer, top int, title, color string, value func(sample) float64) {
+	end, most := r.Makespan/3600, 1.0
+	for _, s := range r.samples {
+		most = max(most, value(s))
+	}
+	fmt.Fprintf(out, `<text x="%d" y="%d">%s (at most %.0f), %s, over %.0f h</text>`, plotMargin, top-8, title, most, r.Policy, end)
+	fmt.Fprintf(out, "\n<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#999\"/>\n<path fill=\"none\" stroke=\"%s\" d=\"M",
+		plotMargin, top, plotWidth, plotHeight, color)
+	every := max(len(r.samples)/plotPoints, 1)
+	for i := 0; i < len(r.samples); i += every {
+		s := r.samples[i]
+		x, y := plotMargin+s.at/max(end, 1e-9)*plotWidth, float64(top)+plotHeight*(1-value(s)/most)
+		if i > 0 {
+			fmt.Fprintf(out, "H%.1f", x)
+			fmt.Fprintf(out, "V%.1f", y)
+		} else {
+			fmt.Fprintf(out, "%.1f,%.1f", x, y)
+		}
+	}
+	out.WriteString("\"/>\n")
+}
