@@ -231,6 +231,20 @@ func TestAFollowerNamesTheLeader(t *testing.T) {
 		if !is || not.Leader != model.PeerID(l.name) {
 			t.Fatalf("a follower answered %v, want that %s leads", err, l.name)
 		}
+		for _, m := range w.peers {
+			w.until("a peer knows who leads", func() bool {
+				id, self := m.Leader()
+				return id == model.PeerID(l.name) && self == (m == l)
+			})
+		}
+		l.Kill()
+		w.until("the dead leader is taken for the leader no more", func() bool {
+			id, _ := w.other(l).Leader()
+			return id != model.PeerID(l.name)
+		})
+		if _, self := l.Leader(); self {
+			t.Error("a peer that has ended says that it leads")
+		}
 	})
 }
 

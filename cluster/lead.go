@@ -200,7 +200,7 @@ func (p office) begin(ctx context.Context) error {
 	if _, err := rand.Read(b.Incarnation[:]); err != nil {
 		return fmt.Errorf("drawing an incarnation: %w", err)
 	}
-	c, err := command.New(p.actor(), b)
+	c, err := command.New(actor(p.Peer), b)
 	if err != nil {
 		return err
 	}

@@ -234,6 +234,14 @@ type Status struct {
 	Passes Passes // of the scheduler, while this peer leads
 }
 
+// Leader is the peer that leads as far as this one knows, empty while none is known,
+// and says whether this one does. It may be asked all the time: it costs next to
+// nothing, where Status gathers much.
+func (p *Peer) Leader() (id model.PeerID, self bool) {
+	_, leader := p.raft.LeaderWithID()
+	return model.PeerID(leader), roleOf(p.raft.State()) == RoleLeader
+}
+
 // Status reads the peer's standing.
 func (p *Peer) Status() Status {
 	address, id := p.raft.LeaderWithID()

@@ -102,7 +102,7 @@ func (g *gatherer) send(ctx context.Context, batch []renewing) {
 // proposeRenewals bounds its wait, so that one lost entry does not hold up the
 // renewals behind it.
 func (p proposer) proposeRenewals(ctx context.Context, renewals []command.Renewal) ([]model.Code, error) {
-	c, err := command.New(p.actor(), &command.Renew{Renewals: renewals})
+	c, err := command.New(actor(p.Peer), &command.Renew{Renewals: renewals})
 	if err != nil {
 		return nil, err
 	}
@@ -118,4 +118,4 @@ func (p proposer) proposeRenewals(ctx context.Context, renewals []command.Renewa
 	return results[0].Verdicts, nil
 }
 
-func (p *Peer) actor() string { return "peer:" + string(p.cfg.Self.ID) }
+func actor(p *Peer) string { return "peer:" + string(p.cfg.Self.ID) }

@@ -73,8 +73,8 @@ func (p *Plug) Watch(ctx context.Context) {
 
 // look ends the former view if it no longer holds.
 func (p *Plug) look() {
-	st := p.Peer.Status()
-	now := forward.Leader{ID: st.Leader.ID, Self: st.Role == cluster.RoleLeader}
+	id, self := p.Peer.Leader()
+	now := forward.Leader{ID: id, Self: self}
 	if now.ID != "" {
 		s := p.Peer.State()
 		known, _ := s.Peers.Get(now.ID)
@@ -94,7 +94,7 @@ func (p *Plug) look() {
 		old.end()
 	}
 	if !now.Self && now.ID != "" && (old == nil || old.leader.ID != now.ID) {
-		p.Log.Info("this peer follows", "leader", now.ID, "term", st.Term)
+		p.Log.Info("this peer follows", "leader", now.ID, "term", p.Peer.Status().Term)
 	}
 }
 
