@@ -155,13 +155,18 @@ func (c *cell[K, R]) load(to *commit, decode func(any) error) error {
 // commit gives every row that differs to the digest.
 func (c *cell[K, R]) commit(to *commit) {
 	slices.SortFunc(c.changes, func(a, b change[K, R]) int { return a.key.Compare(b.key) })
+	before := to.digest.sums[c.number]
 	for _, v := range c.changes {
 		switch {
 		case v.old == nil && v.next == nil, v.old != nil && v.next != nil && *v.old == *v.next:
 			continue
 		}
 		to.wakes |= c.wakes
-		if v.old != nil {
+		switch {
+		case v.old == nil:
+		case c.base.Len() == 1: // such as the settings, which nearly every entry changes: the sum was its hash
+			to.digest.sums[c.number].less(&before)
+		default:
 			to.remove(c.number, v.old)
 		}
 		if v.next != nil {

@@ -38,6 +38,13 @@ func (s *sum) remove(h *model.Hash) {
 	}
 }
 
+// less takes out all that another sum holds.
+func (s *sum) less(o *sum) {
+	for i := range s {
+		s[i] -= o[i]
+	}
+}
+
 func (d *digest) total() model.Hash {
 	h := sha256.New()
 	h.Write(d.chain[:])
