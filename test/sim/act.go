@@ -2,10 +2,18 @@ package sim
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
 )
+
+// still is what was desired and there when nothing was left to do: the plan that
+// follows from the same again is as empty.
+type still struct {
+	set   *model.Desired
+	local []fence.Local
+}
 
 // reconcile carries out the plan that follows from what is desired and what is
 // there.
@@ -13,14 +21,21 @@ func (a *agent) reconcile() {
 	if a.wanted.set == nil {
 		return
 	}
-	var local []fence.Local
+	local := make([]fence.Local, 0, len(a.units))
 	a.h.mu.Lock()
-	for _, u := range a.sortedUnits() {
+	for _, u := range a.units {
 		local = append(local, u.local())
 	}
 	a.h.mu.Unlock()
 	maps.DeleteFunc(a.clean, func(_ model.Cleaned, at uint64) bool { return at > 0 && at <= a.wanted.set.Index })
-	for _, step := range fence.Reconcile(a.wanted.set, local) {
+	if a.still.set == a.wanted.set && slices.Equal(a.still.local, local) {
+		return
+	}
+	steps := fence.Reconcile(a.wanted.set, local)
+	if len(steps) == 0 {
+		a.still = still{a.wanted.set, local}
+	}
+	for _, step := range steps {
 		if a.life.ctx.Err() != nil {
 			return
 		}
@@ -30,7 +45,7 @@ func (a *agent) reconcile() {
 
 // act does one step of a plan. What fails comes again with the next plan.
 func (a *agent) act(step fence.Action) {
-	u := a.units[step.Rank]
+	u := a.units.get(step.Rank)
 	if step.Do.Begins() && !a.mayBegin(step.Rank) {
 		return
 	}
@@ -108,18 +123,24 @@ func (a *agent) begin(r model.RankKey, run bool) {
 			a.recover(u)
 			return
 		}
-		a.employ(r, u)
+		a.employ(u)
 	}
 }
 
+// keep takes a unit into the agent's and the host's lists. The host's lock is held.
+func (a *agent) keep(u *unit) {
+	a.units.put(u)
+	a.h.units[u.Rank] = u
+}
+
 // employ puts a new unit under a supervisor, unless the agent has ended meanwhile.
-func (a *agent) employ(r model.RankKey, u *unit) {
+func (a *agent) employ(u *unit) {
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()
 	if a.life.ctx.Err() != nil {
 		return
 	}
-	a.units[r], a.h.units[r] = u, u
+	a.keep(u)
 	a.h.supervise(u, a.disk)
 }
 
@@ -133,7 +154,7 @@ func (a *agent) recover(u *unit) {
 	u.folder, u.phase = there, model.RankAssigned
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()
-	a.units[u.Rank], a.h.units[u.Rank] = u, u
+	a.keep(u)
 }
 
 // refuse makes sure that a rank never starts here.
@@ -145,7 +166,7 @@ func (a *agent) refuse(step fence.Action, u *unit) {
 			return
 		}
 		a.h.mu.Lock()
-		a.units[u.Rank], a.h.units[u.Rank] = u, u
+		a.keep(u)
 		a.h.mu.Unlock()
 	}
 	latch, err := a.disk.latch(u.Rank, latchNever)
@@ -165,7 +186,7 @@ func (a *agent) refuse(step fence.Action, u *unit) {
 func (a *agent) show(step fence.Action) {
 	a.h.mu.Lock()
 	defer a.h.mu.Unlock()
-	if a.units[step.Rank] != nil {
+	if a.units.get(step.Rank) != nil {
 		a.h.kernel.killAll(step.Rank)
 	}
 	if _, said := a.clean[step.Cleaned()]; !said && a.h.free([]model.GPUID{step.Slot.GPU}) {

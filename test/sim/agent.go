@@ -31,7 +31,8 @@ type agent struct {
 	lease  fence.Lease
 	sets   fence.Sets
 	wanted wanted
-	units  map[model.RankKey]*unit
+	still  still
+	units  roster
 	before fence.Reading
 	due    due
 	grants []grant // the newest of them
@@ -77,7 +78,7 @@ func (h *host) startAgent(before *agent) *agent {
 	ctx, cancel := context.WithCancel(h.life.ctx)
 	session := fmt.Sprintf("session-%016x", h.w.random())
 	a := &agent{
-		h: h, disk: h.life.disk, units: map[model.RankKey]*unit{}, clean: map[model.Cleaned]uint64{},
+		h: h, disk: h.life.disk, clean: map[model.Cleaned]uint64{},
 		life:  proc{ctx: ctx, kill: cancel, ended: make(chan struct{}), inbox: make(chan func(), 256), paused: make(chan time.Duration, 1)},
 		names: names{boot: h.life.boot, session: session}, peers: h.w.apiAddresses(),
 	}
@@ -166,7 +167,7 @@ func (a *agent) adopt(u *unit) {
 	case u.Boot != a.names.boot && u.phase == model.RankRunning:
 		u.phase, u.past = model.RankExited, true // the kernel that ran it is gone: nothing is known of its end
 	}
-	a.units[u.Rank] = u
+	a.units.put(u)
 }
 
 // step does what is due.
@@ -253,9 +254,9 @@ func (a *agent) startNow() fence.Boot {
 // bury ends what is left of ranks whose supervisors are gone, and writes down
 // that they were killed.
 func (a *agent) bury() {
-	for _, u := range a.sortedUnits() {
+	for _, u := range a.unwatched() {
 		a.h.mu.Lock()
-		lost := u.phase == model.RankRunning && !u.alive && !u.past
+		lost := u.unwatched()
 		if lost {
 			a.h.kernel.killAll(u.Rank)
 			lost = !a.h.kernel.has(u.Rank)
@@ -270,6 +271,18 @@ func (a *agent) bury() {
 			a.h.mu.Unlock()
 		}
 	}
+}
+
+// unwatched lists the units that run, as far as is known, without a supervisor.
+func (a *agent) unwatched() (out []*unit) {
+	a.h.mu.Lock()
+	defer a.h.mu.Unlock()
+	for _, u := range a.units {
+		if u.unwatched() {
+			out = append(out, u)
+		}
+	}
+	return out
 }
 
 // ask makes a call beside the agent's goroutine. What then does with the answer
@@ -302,14 +315,4 @@ func (a *agent) heard(peers []string) {
 		}
 	}
 	a.calls.SetPeers(peers)
-}
-
-// sortedUnits lists the units in order.
-func (a *agent) sortedUnits() []*unit {
-	out := make([]*unit, 0, len(a.units))
-	for _, u := range a.units {
-		out = append(out, u)
-	}
-	slices.SortFunc(out, func(x, y *unit) int { return x.Rank.Compare(y.Rank) })
-	return out
 }

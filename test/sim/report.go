@@ -24,7 +24,7 @@ func (a *agent) register() {
 	}
 	a.h.mu.Lock()
 	body.Devices = a.h.devices()
-	for _, u := range a.sortedUnits() {
+	for _, u := range a.units {
 		body.Folders = append(body.Folders, model.Folder{
 			Rank: u.Rank, Incarnation: u.Incarnation, Running: !u.phase.Ended(), GPUs: u.GPUs,
 		})
@@ -150,7 +150,7 @@ func (a *agent) report() {
 	body := &agentwire.Report{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Cleaned: a.shown()}
 	phases := map[*unit]model.RankPhase{}
 	a.h.mu.Lock()
-	for _, u := range a.sortedUnits() {
+	for _, u := range a.units {
 		if p := u.local().Progress(); !u.past && p.Phase >= model.RankTaken && p.Phase > u.told.phase {
 			phases[u] = p.Phase
 			body.Reports = append(body.Reports, a.addressed(p))

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 
@@ -58,6 +59,30 @@ type unit struct {
 	past bool // of an earlier boot: nothing is told of it
 }
 
+// roster is units in the order of their ranks.
+type roster []*unit
+
+func (r roster) find(k model.RankKey) (at int, found bool) {
+	return slices.BinarySearchFunc(r, k, func(u *unit, k model.RankKey) int { return u.Rank.Compare(k) })
+}
+
+// get is the unit of a rank, or nil.
+func (r roster) get(k model.RankKey) *unit {
+	if at, found := r.find(k); found {
+		return r[at]
+	}
+	return nil
+}
+
+// put takes a unit in, in place of one of the same rank.
+func (r *roster) put(u *unit) {
+	if at, found := r.find(u.Rank); found {
+		(*r)[at] = u
+	} else {
+		*r = slices.Insert(*r, at, u)
+	}
+}
+
 // told is the newest phase that the cluster has confirmed, and the index of a state
 // that holds it.
 type told struct {
@@ -72,6 +97,9 @@ type orders struct {
 	kill   bool
 	refuse bool
 }
+
+// unwatched says that the unit runs, as far as is known, and its supervisor is gone.
+func (u *unit) unwatched() bool { return u.phase == model.RankRunning && !u.alive && !u.past }
 
 // local is the unit as plans see it.
 func (u *unit) local() fence.Local {
