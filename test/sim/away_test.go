@@ -13,7 +13,7 @@ import (
 func TestJobsGoOnWhileNobodyLeads(t *testing.T) {
 	parallel(t)
 	for _, away := range []bool{false, true} {
-		s := Setup{Seed: 1, Peers: 3, Nodes: 1, GPUs: 1, Away: away}
+		s := Setup{Seed: 1, Peers: 3, Nodes: 1, GPUs: 1, Away: away, Tuning: leisurely()}
 		var task model.Task
 		r := run(t, s, func(w *World) {
 			place(w, stubborn(1, 0, short, 0))

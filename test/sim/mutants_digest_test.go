@@ -50,7 +50,7 @@ func TestMutantMapOrder(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		on := map[string]*atomic.Bool{"p1": {}, "p2": {}, "p3": {}}
 		s := Setup{
-			Seed: 1, Peers: 3, Nodes: 2, GPUs: 1, Quarantine: true,
+			Seed: 1, Peers: 3, Nodes: 2, GPUs: 1, Quarantine: true, Tuning: leisurely(),
 			Stores: func(machine string, s cluster.Stores) cluster.Stores {
 				if b := on[machine]; b != nil {
 					s.Log = shuffled{s.Log, b}
@@ -67,7 +67,7 @@ func TestMutantMapOrder(t *testing.T) {
 				}
 			}
 			on[victim.name].Store(broken)
-			fill(w, 600)
+			fill(w, 1100)
 			w.Until(progressWithin, func() bool { return reason(victim) != nil })
 			if broken {
 				w.retire(victim)
@@ -85,40 +85,43 @@ func reason(p *peer) error {
 	return p.change(func(*fate) {}).halt
 }
 
-// fill puts entries of four commands each into the log.
+// fill puts entries into the log of which each sets a job's priority four times: the
+// last of them stays.
 func fill(w *World, entries int) {
+	job := plainJob
+	job.Spec.Held = true
+	made := propose(w, &job)
 	for range entries {
-		l := w.leader()
-		if l == nil {
-			return
+		var four []command.Body
+		for class := range model.Class(4) {
+			four = append(four, &command.SetPriority{Job: made[0].Job, Class: 1 + class})
 		}
-		var four []command.Command
-		for range 4 {
-			job := plainJob
-			job.Spec.Held, job.Spec.Name = true, model.JobID(w.random()).String()
-			c, err := command.New("user:filler", &job)
-			if err != nil {
-				w.trace.Break("scenario", "%v", err)
-				return
-			}
-			four = append(four, c)
-		}
-		results, _, err := l.running().Propose(w.ctx, four...)
+		propose(w, four...)
+	}
+	propose(w, &command.Cancel{Job: made[0].Job, Task: command.AllTasks})
+}
+
+// propose puts one entry into the log.
+func propose(w *World, bodies ...command.Body) []command.Result {
+	failed := make([]command.Result, len(bodies))
+	l := w.leader()
+	if l == nil {
+		w.trace.Break("scenario", "nobody leads")
+		return failed
+	}
+	var all []command.Command
+	for _, b := range bodies {
+		c, err := command.New("user:filler", b)
 		if err != nil {
 			w.trace.Break("scenario", "%v", err)
-			return
+			return failed
 		}
-		for _, r := range results {
-			c, err := command.New("user:filler", &command.Cancel{Job: r.Job, Task: command.AllTasks})
-			if err != nil {
-				w.trace.Break("scenario", "%v", err)
-				return
-			}
-			four = append(four, c)
-		}
-		if _, _, err := l.running().Propose(w.ctx, four[4:]...); err != nil {
-			w.trace.Break("scenario", "%v", err)
-			return
-		}
+		all = append(all, c)
 	}
+	results, _, err := l.running().Propose(w.ctx, all...)
+	if err != nil {
+		w.trace.Break("scenario", "%v", err)
+		return failed
+	}
+	return results
 }

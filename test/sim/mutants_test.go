@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -19,7 +20,9 @@ type mutant struct {
 }
 
 func mutants() []mutant {
-	two := Setup{Seed: 1, Peers: 3, Nodes: 2, GPUs: 1}
+	two := Setup{Seed: 1, Peers: 3, Nodes: 2, GPUs: 1, Tuning: leisurely()}
+	quick := two
+	quick.Tuning.Timeouts = cluster.LAN // a leader is given up within a second
 	four, lagging := two, two
 	four.Nodes = 4
 	lagging.Twists.StalePolls = true
@@ -34,7 +37,7 @@ func mutants() []mutant {
 		{"foreign_boot_id", BreachTwoAttempts, two, foreignBoot},
 		{"old_set_new_lease", BreachTwoAttempts, deaf, oldSetNewLease},
 		{"gang_lost_by_one_rank", BreachTwoAttempts, four, gangLostByOneRank},
-		{"new_keys", BreachTwice, two, newKeys},
+		{"new_keys", BreachTwice, quick, newKeys},
 	}
 }
 

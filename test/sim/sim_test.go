@@ -15,7 +15,7 @@ import (
 
 var (
 	seedFlag    = flag.Uint64("sim.seed", 1, "first seed")
-	seedsFlag   = flag.Int("sim.seeds", defaultSeeds, "how many seeds")
+	seedsFlag   = flag.Int("sim.seeds", 50, "how many seeds")
 	minutesFlag = flag.Int("sim.minutes", 4, "about how many virtual minutes a seed lasts")
 	logFlag     = flag.String("sim.log", "", "file for the peers' own logs")
 )
@@ -39,13 +39,20 @@ func setup(seed uint64, minutes int) Setup {
 	case 1, 2:
 		s.Tuning.CommitTimeout = 50 * time.Millisecond
 	default:
-		s.Tuning.Timeouts, s.Tuning.CommitTimeout = cluster.WAN, 200*time.Millisecond
+		l := leisurely()
+		s.Tuning.Timeouts, s.Tuning.CommitTimeout = l.Timeouts, l.CommitTimeout
 	}
 	if rng.IntN(3) == 0 { // so that followers need snapshots
 		s.Tuning.TrailingLogs, s.Unguarded.ShortLogs = 70, true
 	}
 	s.Away = rng.IntN(2) == 0
 	return s
+}
+
+// leisurely is a pace of raft's that costs a tenth of the usual one: the timeouts of
+// a wide network, and idle followers learn late of what is committed.
+func leisurely() cluster.Tuning {
+	return cluster.Tuning{Timeouts: cluster.WAN, CommitTimeout: 200 * time.Millisecond}
 }
 
 // TestSim lets clusters run under every fault there is.
