@@ -141,7 +141,7 @@ func (h *host) killSupervisor(u *unit) {
 	h.w.truth.unsure(u.Rank)
 	h.kernel.settle()
 	if p := u.proc; p != nil && !p.gone {
-		p.ends, p.killed, p.frozen = time.Now(), true, time.Time{}
+		h.kernel.kill(p)
 	}
 }
 

@@ -55,6 +55,14 @@ type kernel struct {
 	resumed time.Time // when it last went on
 }
 
+// now is the time as processes have it: it stands still while the machine does.
+func (k *kernel) now() time.Time {
+	if k.paused.IsZero() {
+		return time.Now()
+	}
+	return k.paused
+}
+
 // settle lets what should have ended by now end.
 func (k *kernel) settle() {
 	if !k.paused.IsZero() {
@@ -94,23 +102,26 @@ func (k *kernel) fork(p *process) {
 
 // spawn starts a rank's process.
 func (k *kernel) spawn(rank model.RankKey, gpus []model.GPUID, does behavior) *process {
-	p := &process{rank: rank, gpus: gpus, does: does, ends: time.Now().Add(does.Run)}
+	p := &process{rank: rank, gpus: gpus, does: does, ends: k.now().Add(does.Run)}
 	k.procs = append(k.procs, p)
 	return p
 }
 
 // signal asks a rank's own process to end, which takes it half a second.
 func (k *kernel) signal(p *process) {
-	if soon := time.Now().Add(500 * time.Millisecond); !p.does.IgnoreSig && !p.gone && soon.Before(p.ends) {
+	if soon := k.now().Add(500 * time.Millisecond); !p.does.IgnoreSig && !p.gone && soon.Before(p.ends) {
 		p.ends, p.asked = soon, true
 	}
 }
+
+// kill kills one process at once, also one that is frozen.
+func (k *kernel) kill(p *process) { p.ends, p.killed, p.frozen = k.now(), true, time.Time{} }
 
 // killAll kills all processes of a rank. One that is frozen ends without running
 // again.
 func (k *kernel) killAll(rank model.RankKey) {
 	for _, p := range k.procs {
-		if by := time.Now().Add(p.does.KillLag); p.rank == rank && !p.killed && (by.Before(p.ends) || !p.frozen.IsZero()) {
+		if by := k.now().Add(p.does.KillLag); p.rank == rank && !p.killed && (by.Before(p.ends) || !p.frozen.IsZero()) {
 			p.ends, p.killed = by, true
 		}
 	}
@@ -119,7 +130,7 @@ func (k *kernel) killAll(rank model.RankKey) {
 
 // freeze stops a rank's processes, or lets them go on.
 func (k *kernel) freeze(rank model.RankKey, on bool) {
-	now := time.Now()
+	now := k.now()
 	for _, p := range k.procs {
 		switch {
 		case p.rank != rank || p.killed || on == !p.frozen.IsZero():
