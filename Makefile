@@ -28,10 +28,11 @@ TOOL := go tool -modfile=tools.mod
 # The driver's header marks old calls as deprecated, which is not ours to mend.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-build: program ## compile every package, and the program to bin/berth
+build: program ## compile every package, and the programs to bin/berth and bin/berth-supervisor
 	go build ./...
 
 program:
+	@CGO_ENABLED=0 go build -o bin/berth-supervisor ./cmd/berth-supervisor && echo "built bin/berth-supervisor"
 	@go build -o bin/berth ./cmd/berth && echo "built bin/berth"
 
 demo: program ## run the main job on a built-in cluster: forty jobs, and a leader that is killed

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/node"
@@ -145,11 +146,10 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	ranks, err := process.New(process.Options{Run: run, Rules: rules})
+	ranks, err := openRanks(ctx, process.Options{Run: run, Rules: rules}, log)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	log.Info("what this host can do for ranks", "host", ranks.Host().String())
 	defer func() {
 		ranks.Close()
 		node.CloseRun(run)
@@ -165,18 +165,35 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	}, l)
 }
 
+// openRanks begins to run ranks, with the program for supervisors that fits.
+func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*process.Runner, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("this program does not know where it is: %w", err)
+	}
+	warning := ""
+	if o.Program, warning = supervisorOf(ctx, self); warning != "" {
+		log.Warn(warning)
+	}
+	ranks, err := process.New(o)
+	if err == nil {
+		log.Info("what this host can do for ranks", "host", ranks.Host().String(), "supervisor", o.Program[0])
+	}
+	return ranks, err
+}
+
 // self is what the node calls itself.
 func (f *agentFlags) self(address, machine, boot string) node.Self {
 	hostname, _ := os.Hostname() // for display
 	return node.Self{
 		Node: model.NodeID(f.node), Machine: machine, Boot: boot, Hostname: hostname, Address: address,
-		Version: version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(), //nolint:gosec // a few
+		Version: build.Version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(), //nolint:gosec // a few
 	}
 }
 
 // live runs agent and server side by side.
 func (f *agentFlags) live(ctx context.Context, c node.Config, l net.Listener) error {
-	calls, err := client.NewAgent(client.Options{Addresses: f.peers, Dial: network{}.DialContext, UserAgent: "berth/" + version()})
+	calls, err := client.NewAgent(client.Options{Addresses: f.peers, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
 	if err != nil {
 		return errors.Join(usage("--peers: %w", err), l.Close())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -46,7 +47,7 @@ func (c *connection) dial() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.New(client.Options{Addresses: addresses, Dial: network{}.DialContext, UserAgent: "berth/" + version()})
+	api, err := client.New(client.Options{Addresses: addresses, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
 	if err != nil {
 		return nil, usage("--address: %w", err)
 	}

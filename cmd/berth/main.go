@@ -11,6 +11,7 @@
 //	clock.go    the machine's clocks
 //	network.go  how every part listens and dials
 //	agent.go, gpus.go, supervise.go          what runs on a GPU host
+//	supervisor.go                            which program is a rank's supervisor
 //	submit.go, run.go, queue.go, show.go ... the commands of users, one file a command or two
 //	control.go, operate.go                   changes of jobs, and an operator's of nodes
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -94,7 +95,7 @@ func (s *service) open() error {
 func (s *service) start() error {
 	peer, err := cluster.Start(cluster.Config{
 		Self: model.Peer{
-			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.http, Level: command.Level, Version: version(),
+			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.http, Level: command.Level, Version: build.Version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
 		Network: network{},
@@ -107,7 +108,7 @@ func (s *service) start() error {
 		return errors.Join(explainStart(&s.o, err), s.store.Close())
 	}
 	s.peer = peer
-	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "http", s.o.http, "data", s.o.data, "version", version())
+	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "http", s.o.http, "data", s.o.data, "version", build.Version())
 	return nil
 }
 

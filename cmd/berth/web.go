@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/plug"
 )
@@ -45,7 +46,7 @@ func (w *web) serve(s *service) error {
 	}
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
 	api := httpapi.New(httpapi.Config{
-		Self: s.o.id, Version: version(), Dial: network{}.DialContext, Log: s.log,
+		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log,
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: soft.NewBoard(clock{}.Boot), Tails: tails, Beats: joint,
 		},

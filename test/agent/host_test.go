@@ -33,6 +33,7 @@ type host struct {
 	gpus     int
 	c        *cluster
 	ahead    atomic.Int64 // of the wall clock, in nanoseconds
+	program  string       // of its agents' supervisors
 }
 
 func newHost(t testing.TB, c *cluster, name model.NodeID, gpus int) *host {
@@ -40,7 +41,7 @@ func newHost(t testing.TB, c *cluster, name model.NodeID, gpus int) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{dir: t.TempDir(), run: run, name: name, gpus: gpus, c: c}
+	h := &host{dir: t.TempDir(), run: run, name: name, gpus: gpus, c: c, program: "/proc/self/exe"}
 	t.Cleanup(h.clear)
 	return h
 }
@@ -90,7 +91,7 @@ func (h *host) start(t testing.TB) (stop func()) {
 	if err != nil || warning != "" {
 		t.Fatal(err, warning)
 	}
-	ranks, err := process.New(process.Options{Run: run, Program: []string{"/proc/self/exe", "supervise"}})
+	ranks, err := process.New(process.Options{Run: run, Program: []string{h.program, "supervise"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,11 +95,13 @@ func nodeFloor() []Room {
 func cmdFloor() []Room {
 	return []Room{
 		{Path: "cmd/internal/config", Level: 7, Any: true},
+		{Path: "cmd/internal/build", Level: 7},
 		{Path: "cmd/internal/table", Level: 7, Any: true},
 		{Path: "cmd/internal/simulate", Level: 7, Any: true},
 		{Path: "cmd/internal/devcluster", Level: 8, Any: true},
 		{Path: "cmd/internal/demo", Level: 9, Any: true},
 		{Path: "cmd/internal/bench", Level: 9, Any: true},
+		{Path: "cmd/berth-supervisor", Level: 10, May: []string{"cmd/internal/build", "node/runner/process"}},
 		{Path: "cmd/berth", Level: 10, Any: true},
 	}
 }

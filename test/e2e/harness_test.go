@@ -35,16 +35,24 @@ func testMain(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	program := filepath.Join(dir, "berth")
-	args := append(append([]string{"build"}, buildFlags()...), "-o", program, "github.com/berth-gpu/berth/cmd/berth")
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building berth: %v\n%s", err, out)
-		return 1
-	}
-	if err := os.Setenv("BERTH_UNDER_TEST", program); err != nil {
+	if err := errors.Join(
+		build([]string{"CGO_ENABLED=0"}, "-o", program+"-supervisor", "github.com/berth-gpu/berth/cmd/berth-supervisor"),
+		build(nil, append(buildFlags(), "-o", program, "github.com/berth-gpu/berth/cmd/berth")...),
+		os.Setenv("BERTH_UNDER_TEST", program),
+	); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+func build(env []string, args ...string) error {
+	cmd := exec.Command("go", append([]string{"build"}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
 }
 
 // program is the path of the berth under test.

@@ -39,14 +39,14 @@ func (r *Rules) Account(name string) (*Account, error) {
 	case !mapped:
 		unix = name
 	}
-	found, err := user.Lookup(unix)
+	found, groups, err := hostDatabases().find(unix)
 	if unknown := user.UnknownUserError(""); errors.As(err, &unknown) {
 		return nil, fmt.Errorf("the user %q has no account %q on this node", name, unix)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the account %q cannot be looked up: %w", unix, err)
 	}
-	a, err := account(found)
+	a, err := account(found, groups)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,7 @@ func (r *Rules) Account(name string) (*Account, error) {
 	return a, nil
 }
 
-func account(u *user.User) (*Account, error) {
-	groups, err := u.GroupIds()
-	if err != nil {
-		return nil, fmt.Errorf("the groups of the account %q cannot be looked up: %w", u.Username, err)
-	}
+func account(u *user.User, groups []string) (*Account, error) {
 	numbers := make([]uint32, 0, len(groups)+2)
 	for _, text := range append([]string{u.Uid, u.Gid}, groups...) {
 		n, err := strconv.ParseUint(text, 10, 32)

@@ -2,6 +2,7 @@
 // under the unix account of its user, with no rights beyond that account's.
 //
 //	account.go  from a user to an account, by the operator's rules
+//	lookup.go   what the host knows of an account, also in a program without the C library
 //	thread.go   acting on a user's files as that user
 //	stage.go    the last program before a job's own: it gives everything up
 //	powers.go   what is given up: capabilities, limits, umask

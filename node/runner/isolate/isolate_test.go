@@ -196,7 +196,7 @@ func TestAccount(t *testing.T) {
 // Numbers that are none, or that mean "leave it", are no account's.
 func TestUnfitAccount(t *testing.T) {
 	for _, uid := range []string{"", "-1", "4294967295", "4294967296", "S-1-5"} {
-		if a, err := account(&user.User{Uid: uid, Gid: "0", Username: "root"}); err == nil {
+		if a, err := account(&user.User{Uid: uid, Gid: "0", Username: "root"}, nil); err == nil {
 			t.Errorf("%q: %+v", uid, a)
 		}
 	}

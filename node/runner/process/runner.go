@@ -20,7 +20,7 @@ import (
 // Options are what a Runner works with.
 type Options struct {
 	Run     runner.RunFolder
-	Program []string // of a supervisor, before the folder; empty: this program's "supervise"
+	Program []string // of a supervisor, up to the folder of its rank
 	Rules   Rules
 	Kernel  string // folder below which the kernel shows itself; empty: "/"
 }
@@ -58,13 +58,6 @@ type worker struct {
 
 // New makes a Runner; there may be one for each run folder.
 func New(o Options) (*Runner, error) {
-	if len(o.Program) == 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("this program does not know where it is: %w", err)
-		}
-		o.Program = []string{self, "supervise"}
-	}
 	if err := o.Rules.prepare(); err != nil {
 		return nil, err
 	}
