@@ -142,3 +142,29 @@ func TestStranger(t *testing.T) {
 	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
 	c.ended(t, job)
 }
+
+// A GPU whose memory is in use after its job has ended, as by a process that cannot
+// be killed, is not given out until it is clean.
+func TestAGPUWaitsUntilItIsClean(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 1)
+	h.start(t)
+	first := c.submit(t, sleeper)
+	c.running(t, first)
+	h.damage(t, map[string]simgpu.Fault{"0": {Leftover: true}})
+	c.do(&command.Cancel{Job: first, Task: command.AllTasks})
+	c.ended(t, first)
+	next := c.submit(t, func(b *command.Submit) { b.Spec.Command = "true" })
+	ended, _ := stateOf(c).Leases.Get("n1")
+	c.until(t, "two renewals, with looks at the GPU in between", func(s *statetest.Cluster) bool {
+		lease, _ := s.State.Leases.Get("n1")
+		return lease.Seq >= ended.Seq+2
+	})
+	if task, _ := stateOf(c).Tasks.Get(model.TaskKey{Job: next}); task.State != model.TaskQueued {
+		t.Errorf("the next job is %s", task.State)
+	}
+	h.damage(t, nil)
+	if task := c.ended(t, next); task.State != model.TaskCompleted {
+		t.Errorf("the next job is %s", task.State)
+	}
+}
