@@ -56,6 +56,11 @@ func TestAnAgentDiesUnderARunningJob(t *testing.T) {
 	marks := marksFile(t)
 	id := c.submit(marked(marks, "3", 42))
 	c.running(id)
+	for _, pid := range supervisors(c) {
+		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); path != program()+"-supervisor" || err != nil {
+			t.Errorf("a supervisor is %s, not the program made for that: %v", path, err)
+		}
+	}
 	c.kill("node1")
 	d := c.ended(id)
 	if d.State != "failed" || d.ExitCode == nil || *d.ExitCode != 42 || d.Attempts != 1 {
