@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -64,6 +65,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	dir, err := os.MkdirTemp(c.Dir, "berth-bench-")
 	if err != nil {
+		return fmt.Errorf("cannot use the folder: %w", err)
+	}
+	if dir, err = filepath.Abs(dir); err != nil { // jobs, which write to it, run in folders of their own
 		return fmt.Errorf("cannot use the folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
