@@ -100,6 +100,7 @@ func (a *API) routes() {
 	queues{a}.route(doc)
 	details{a}.route(doc)
 	outputs{a}.route(doc)
+	histories{a}.route(doc)
 	fleet{a}.route(doc)
 	peers{a}.route(doc)
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around("/metrics", a.meter.handler()))

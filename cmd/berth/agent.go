@@ -162,7 +162,7 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	self.Features = ranks.Host().String()
 	return f.live(ctx, node.Config{
 		Self: self, Keep: keep, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
-	}, l)
+	}, node.History{Node: self.Node, GPUs: gpus}, l)
 }
 
 // openRanks begins to run ranks, with the program for supervisors that fits.
@@ -192,14 +192,14 @@ func (f *agentFlags) self(address, machine, boot string) node.Self {
 }
 
 // live runs agent and server side by side.
-func (f *agentFlags) live(ctx context.Context, c node.Config, l net.Listener) error {
+func (f *agentFlags) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
 	calls, err := client.NewAgent(client.Options{Addresses: f.peers, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
 	if err != nil {
 		return errors.Join(usage("--peers: %w", err), l.Close())
 	}
 	defer calls.Close()
 	c.Cluster = calls
-	server := nodeapi.New(node.Logs{Journal: c.Journal}, c.Log)
+	server := nodeapi.New(node.Logs{Journal: c.Journal}, past, c.Log)
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

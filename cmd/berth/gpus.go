@@ -80,7 +80,7 @@ func (g *gpuFlags) judge() (judge.Config, error) {
 }
 
 // open finds the GPUs of a node.
-func (g *gpuFlags) open(dir, boot string, log *slog.Logger) (gpu.Source, error) {
+func (g *gpuFlags) open(dir, boot string, log *slog.Logger) (*gpu.Monitor, error) {
 	o := gpu.Options{Boot: boot, Log: log, File: filepath.Join(dir, "gpu-health.json")}
 	var err error
 	if o.Judge, err = g.judge(); err != nil {

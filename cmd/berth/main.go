@@ -13,6 +13,7 @@
 //	agent.go, gpus.go, supervise.go          what runs on a GPU host
 //	supervisor.go                            which program is a rank's supervisor
 //	submit.go, run.go, queue.go, show.go ... the commands of users, one file a command or two
+//	history.go                               what GPUs measured, drawn
 //	control.go, operate.go                   changes of jobs, and an operator's of nodes
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
 //	dev.go, demo.go, bench.go                whole clusters on one machine

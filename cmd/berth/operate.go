@@ -116,16 +116,24 @@ func newNode() *cobra.Command {
 
 func newNodeShow() *cobra.Command {
 	c := &connection{}
+	history := false
 	cmd := &cobra.Command{
 		Use:   "show NODE",
-		Short: "Show a node: its host, what it can do for jobs, and its GPUs",
+		Short: "Show a node: its host, what it can do for jobs, and its GPUs; or what these measured",
 		Args:  oneNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if history {
+				ask := func(ctx context.Context, api *client.Client) (*wire.NodeHistory, error) {
+					return api.GPUHistory(ctx, args[0], historySteps)
+				}
+				return reading(c, ask, showHistory)(cmd, args)
+			}
 			ask := func(ctx context.Context, api *client.Client) (*wire.Node, error) { return findNode(ctx, api, args[0]) }
 			return reading(c, ask, showNode)(cmd, args)
 		},
 	}
 	c.bindReading(cmd)
+	cmd.Flags().BoolVar(&history, "history", false, "what its GPUs measured in the last quarter of an hour")
 	return cmd
 }
 

@@ -65,3 +65,29 @@ type GPU struct {
 	PowerWatts         float64  `json:"power_watts,omitempty"`
 	AgeSeconds         *float64 `json:"telemetry_age_seconds,omitempty" doc:"absent when nothing was measured"`
 }
+
+// NodeHistory is the answer to GET /nodes/{node_id}/gpus/history: what a node's GPUs
+// measured in the last minutes, in steps of one length.
+type NodeHistory struct {
+	Node        string       `json:"node_id"`
+	From        time.Time    `json:"from" doc:"by the node's clock"`
+	StepSeconds float64      `json:"step_seconds"`
+	Steps       int64        `json:"steps" doc:"of which each GPU has a point, if it measured anything in it"`
+	GPUs        []GPUHistory `json:"gpus" nullable:"false"`
+}
+
+// GPUHistory is what one GPU measured.
+type GPUHistory struct {
+	Index  int64      `json:"gpu_id" doc:"its place in the node"`
+	UUID   string     `json:"uuid"`
+	Points []GPUPoint `json:"points" nullable:"false" doc:"the oldest first; a step without a measurement has none"`
+}
+
+// GPUPoint is what a GPU measured in a step.
+type GPUPoint struct {
+	Step               int64    `json:"step" doc:"from 0"`
+	UtilizationPercent *float64 `json:"utilization_percent,omitempty" doc:"mean; absent where a part of a GPU does not measure it"`
+	MemoryUsedGB       float64  `json:"memory_used_gb" doc:"most"`
+	TemperatureCelsius float64  `json:"temperature_celsius" doc:"most"`
+	PowerWatts         float64  `json:"power_watts" doc:"mean"`
+}

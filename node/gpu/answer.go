@@ -81,16 +81,16 @@ func (m *Monitor) Samples() []model.Sample {
 	return out
 }
 
-// History lists what a GPU has measured since an instant.
-func (m *Monitor) History(id model.GPUID, since time.Time) []Point {
+// History lists what each GPU has measured since an instant, of at most
+// model.MaxDevices GPUs.
+func (m *Monitor) History(since time.Time) []Track {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range m.cards {
-		if c.id == id {
-			return c.ring.since(since)
-		}
+	var out []Track
+	for _, c := range m.cards[:min(len(m.cards), model.MaxDevices)] {
+		out = append(out, Track{Device: c.device, Points: c.ring.since(since)})
 	}
-	return nil
+	return out
 }
 
 // Warnings lists the GPUs that are held by a job and have been idle for long.

@@ -54,11 +54,17 @@ type Owner interface {
 
 // History is a source's memory.
 type History interface {
-	// History lists what a GPU has measured since an instant, once a second, the
-	// oldest first. It goes back Remembered, or to the start of the source.
-	History(gpu model.GPUID, since time.Time) []Point
+	// History lists what each GPU has measured since an instant, in PCI order. It goes
+	// back Remembered, or to the start of the source.
+	History(since time.Time) []Track
 	// Warnings are what is odd about GPUs and wrong with none.
 	Warnings() []Warning
+}
+
+// Track is what a GPU has measured.
+type Track struct {
+	Device model.Device
+	Points []Point // one a second, the oldest first
 }
 
 // Warning is something that the owner of a GPU may want to know.

@@ -114,7 +114,7 @@ func TestHistory(t *testing.T) {
 		start := time.Now()
 		d.bend(func(d *driver) { d.looks["a"] = Look{Point: Point{Utilization: 7}} })
 		time.Sleep(20*time.Minute + time.Millisecond)
-		all := m.History("a", start)
+		all := m.History(start)[0].Points
 		if len(all) != points || all[0].At.Before(time.Now().Add(-Remembered-time.Second)) || all[0].Utilization != 7 {
 			t.Errorf("%d points since %s", len(all), all[0].At)
 		}
@@ -123,11 +123,11 @@ func TestHistory(t *testing.T) {
 				t.Fatalf("point %d comes %s after the one before", i+1, all[i+1].At.Sub(all[i].At))
 			}
 		}
-		if last := m.History("a", time.Now().Add(-10*time.Second)); len(last) != 10 {
+		if last := m.History(time.Now().Add(-10 * time.Second))[0].Points; len(last) != 10 {
 			t.Errorf("%d points of the last ten seconds", len(last))
 		}
-		if m.History("c", start) != nil || len(m.History("b", time.Now().Add(time.Hour))) != 0 {
-			t.Error("a history of what is not")
+		if h := m.History(time.Now().Add(time.Hour)); len(h) != 2 || h[1].Device.ID != "b" || len(h[1].Points) != 0 {
+			t.Errorf("the future: %+v", h)
 		}
 		stop()
 	})

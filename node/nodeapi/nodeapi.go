@@ -1,8 +1,9 @@
 // Package nodeapi is what an agent serves to the peers over HTTP: the output of the
-// ranks on its node.
+// ranks on its node, and what its GPUs have measured.
 //
 //	GET /node/healthz
 //	GET /node/logs?job=17&task=0&attempt=1&rank=0&stream=stdout&tail=100&follow=true
+//	GET /node/gpus/history?minutes=15&steps=60
 //
 // Numbers and two words are all that a request can say: no name of a file comes
 // from outside. With tail the answer begins with that many last lines; with follow
@@ -29,8 +30,9 @@ import (
 
 // The paths.
 const (
-	PathHealth = "/node/healthz"
-	PathLogs   = "/node/logs"
+	PathHealth  = "/node/healthz"
+	PathLogs    = "/node/logs"
+	PathHistory = "/node/gpus/history"
 )
 
 // Bounds of a connection.
@@ -60,16 +62,18 @@ type Logs interface {
 
 // Server serves.
 type Server struct {
-	logs Logs
-	http *http.Server
+	logs    Logs
+	history History
+	http    *http.Server
 }
 
 // New makes a server.
-func New(logs Logs, log *slog.Logger) *Server {
-	s := &Server{logs: logs}
+func New(logs Logs, history History, log *slog.Logger) *Server {
+	s := &Server{logs: logs, history: history}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathHealth, s.health)
 	mux.HandleFunc("GET "+PathLogs, s.serveLogs)
+	mux.HandleFunc("GET "+PathHistory, s.serveHistory)
 	s.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),

@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// maxHistory bounds a node's answer, in bytes: as many GPUs and steps as there may be.
+const maxHistory = 4 << 20
+
+// histories passes on what nodes remember of their GPUs.
+type histories struct{ *API }
+
+// historyInput is what GET /nodes/{node_id}/gpus/history is given.
+type historyInput struct {
+	Node    string `path:"node_id"`
+	Minutes int    `query:"minutes" minimum:"1" maximum:"15" default:"15" doc:"how far back"`
+	Steps   int    `query:"steps" minimum:"1" maximum:"180" default:"60" doc:"into how many steps that is divided"`
+}
+
+func (a histories) route(doc huma.API) {
+	o := op("gpu-history", http.MethodGet, "/nodes/{node_id}/gpus/history", "What a node's GPUs measured in the last quarter of an hour")
+	o.Description = "The node itself answers, by way of any peer; its memory begins anew with its agent."
+	handle(a.API, doc, o, func(ctx context.Context, in *historyInput) (*answer[wire.NodeHistory], error) {
+		s, err := a.fresh(ctx, Default)
+		if err != nil {
+			return nil, err
+		}
+		n, found := s.Nodes.Get(model.NodeID(in.Node))
+		if !found {
+			return nil, refuse(wire.CodeNotFound, "there is no such node")
+		}
+		past, err := a.ask(ctx, n.Address, in)
+		if err != nil {
+			a.log.Debug("a node does not tell what its GPUs measured", "node", n.ID, "err", err)
+			return nil, refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old for this: what its GPUs measured is there alone")
+		}
+		return &answer[wire.NodeHistory]{Index: s.Index, Body: past}, nil
+	})
+}
+
+// ask asks a node, and takes no more than fits.
+func (a histories) ask(ctx context.Context, node string, in *historyInput) (*wire.NodeHistory, error) {
+	if node == "" {
+		return nil, fmt.Errorf("its address is not known")
+	}
+	ctx, cancel := context.WithTimeout(ctx, nodeLimit)
+	defer cancel()
+	r, err := newRequest(ctx, http.MethodGet, node, fmt.Sprintf("/node/gpus/history?minutes=%d&steps=%d", in.Minutes, in.Steps), nil)
+	if err != nil {
+		return nil, err
+	}
+	got, err := a.out.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = got.Body.Close() }()
+	if got.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers %s", got.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(got.Body, maxHistory))
+	if err != nil {
+		return nil, err
+	}
+	past := &wire.NodeHistory{}
+	if err := json.Unmarshal(data, past); err != nil {
+		return nil, err
+	}
+	past.Node = in.Node
+	if past.GPUs == nil {
+		past.GPUs = []wire.GPUHistory{}
+	}
+	for i := range past.GPUs {
+		if past.GPUs[i].Points == nil {
+			past.GPUs[i].Points = []wire.GPUPoint{}
+		}
+	}
+	return past, nil
+}
