@@ -43,7 +43,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	a.owner = &gpuOwner{}
-	a.owner.note(a.book)
+	a.owner.note(a.book, a.puller.set)
 	a.core.work.Go(func() { a.GPUs.Run(ctx, a.owner) })
 	a.before = a.Clock()
 	ticker := time.NewTicker(tick)
@@ -84,7 +84,7 @@ func (a *Agent) step() {
 	now := a.Clock()
 	a.watch(now)
 	a.book.refresh()
-	a.owner.note(a.book)
+	a.owner.note(a.book, a.puller.set)
 	a.hands.burial.bury()
 	a.hands.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {

@@ -24,15 +24,24 @@ type gpuRanks struct {
 	supervisors map[int]bool
 	nonces      map[string]bool
 	held        map[model.GPUID]bool
+	lent        map[model.GPUID]bool // to services
+	told        bool                 // the cluster has said which those are
 }
 
 // note writes down which ranks there are, a few times a second.
-func (o *gpuOwner) note(b *book) {
+func (o *gpuOwner) note(b *book, set *model.Desired) {
 	if !due(o.next) {
 		return
 	}
 	o.next = later(againSoon)
-	r := &gpuRanks{supervisors: map[int]bool{}, nonces: map[string]bool{}, held: map[model.GPUID]bool{}}
+	r := &gpuRanks{
+		supervisors: map[int]bool{}, nonces: map[string]bool{}, held: map[model.GPUID]bool{}, lent: map[model.GPUID]bool{}, told: set != nil,
+	}
+	if set != nil {
+		for _, id := range set.Lent {
+			r.lent[id] = true
+		}
+	}
 	for _, u := range b.units {
 		r.nonces[u.record.Nonce] = true
 		if u.life.alive && u.status.PID > 0 {
@@ -48,9 +57,13 @@ func (o *gpuOwner) note(b *book) {
 }
 
 // Mine says that a process descends from a rank's supervisor, or was started by one
-// that is no more.
-func (o *gpuOwner) Mine(pid int) bool {
+// that is no more, or that a service has the GPU. Before the cluster has said what
+// services have, any process may be a service's.
+func (o *gpuOwner) Mine(pid int, on model.GPUID) bool {
 	r := o.noted.Load()
+	if !r.told || r.lent[on] {
+		return true
+	}
 	if proc.Below(pid, func(pid int) bool { return r.supervisors[pid] }) {
 		return true
 	}

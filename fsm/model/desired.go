@@ -11,6 +11,7 @@ type Desired struct {
 	Epoch       uint64       `cbor:"4,keyasint,omitempty"`
 	Ranks       []Assignment `cbor:"5,keyasint,omitempty"` // in order of rank key
 	Clean       []Cleaning   `cbor:"6,keyasint,omitempty"` // in order of slot
+	Lent        []GPUID      `cbor:"7,keyasint,omitempty"` // held by services' allocations: processes on them are the services'
 }
 
 // Assignment is one rank that a node is to run, or to bring to an end.

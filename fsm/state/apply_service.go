@@ -52,6 +52,7 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 		slot.Owner, slot.Allocation, slot.Since = model.OwnerAllocation, a.ID, t.meta.Index
 		t.slots.put(slot)
 	}
+	touchNode(t, b.Placement.Node)
 	return ok()
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Desired is what should be on a node: every rank that has not ended, and every
-// slot that waits to be shown clean. An unknown node has an empty set of epoch 0,
+// Desired is what should be on a node: every rank that has not ended, every slot that
+// waits to be shown clean, and the GPUs that services have. An unknown node has an empty set of epoch 0,
 // which no agent acts on.
 func (s *State) Desired(id model.NodeID) model.Desired {
 	node, _ := s.Nodes.Get(id)
@@ -26,6 +26,9 @@ func (s *State) Desired(id model.NodeID) model.Desired {
 			break
 		}
 		slot, _ := s.Slots.Get(model.SlotKey{GPU: k.GPU})
+		if slot.Owner == model.OwnerAllocation {
+			d.Lent = append(d.Lent, k.GPU)
+		}
 		if slot.Owner == model.OwnerCleaning || (slot.Owner == model.OwnerForeign && slot.Kill) {
 			d.Clean = append(d.Clean, model.Cleaning{Slot: slot.Key, Rank: slot.Rank, Allocation: slot.Allocation, Kill: slot.Kill})
 		}

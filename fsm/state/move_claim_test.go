@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -140,12 +141,19 @@ func TestAllocations(t *testing.T) {
 			l.Do(ask)
 			wantCode(t, l.Try(ask), model.CodeConflict)
 			grant := &command.Grant{ID: "s", Placement: command.Placement{Node: "n1", Epoch: l.n1.Epoch(), Slots: []model.SlotKey{{GPU: "n1-1"}}}}
+			before := l.State.DesiredIndex("n1")
 			l.Do(grant)
 			wantCode(t, l.Try(grant), model.CodeNotQueued)
+			if d := l.State.Desired("n1"); !slices.Equal(d.Lent, []model.GPUID{"n1-1"}) || l.State.DesiredIndex("n1") == before {
+				t.Errorf("the node is told that %v are lent", d.Lent)
+			}
 			l.Do(&command.RenewAllocation{ID: "s"})
 			v.end(t, l)
 			if a, _ := l.State.Allocations.Get("s"); a.State != v.state {
 				t.Errorf("the allocation is %s, want %s", a.State, v.state)
+			}
+			if d := l.State.Desired("n1"); len(d.Lent) != 0 {
+				t.Errorf("the node is still told that %v are lent", d.Lent)
 			}
 			if s := slot(l.Cluster, "n1-1"); s.Owner != model.OwnerCleaning {
 				t.Errorf("its slot is %s", s.Owner)

@@ -79,7 +79,7 @@ func (m *Monitor) look(c *card, called time.Time, sweep bool) Look {
 func (l *Look) own(o Owner, id model.GPUID) {
 	for i := range l.Processes {
 		p := &l.Processes[i]
-		if p.Managed = o == nil || o.Mine(int(p.PID)); !p.Managed {
+		if p.Managed = o == nil || o.Mine(int(p.PID), id); !p.Managed {
 			l.Strangers = append(l.Strangers, judge.Stranger{PID: p.PID, Name: p.Name, User: p.User, MemoryMB: p.MemoryMB})
 		}
 	}

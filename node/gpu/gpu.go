@@ -45,9 +45,9 @@ type Source interface {
 // Owner is for whom GPUs are watched: the agent. Its methods may be called from any
 // goroutine.
 type Owner interface {
-	// Mine says that a process belongs to one of Berth's ranks. Every other that
-	// computes on a GPU is a stranger there.
-	Mine(pid int) bool
+	// Mine says that a process on a GPU belongs to one of Berth's ranks, or to the
+	// service that has the GPU. Every other that computes there is a stranger.
+	Mine(pid int, on model.GPUID) bool
 	// Holds says that a rank was given the GPU and has not ended.
 	Holds(gpu model.GPUID) bool
 }

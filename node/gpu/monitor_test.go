@@ -72,8 +72,8 @@ func (d *driver) bend(change func(*driver)) {
 // owner has one process, and one GPU.
 type owner struct{}
 
-func (owner) Mine(pid int) bool         { return pid == 1 }
-func (owner) Holds(id model.GPUID) bool { return id == "a" }
+func (owner) Mine(pid int, _ model.GPUID) bool { return pid == 1 }
+func (owner) Holds(id model.GPUID) bool        { return id == "a" }
 
 // watch runs a monitor inside a bubble, until the returned function is called.
 func watch(t *testing.T, o Options) (m *Monitor, stop func()) {

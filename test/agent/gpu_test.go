@@ -168,3 +168,56 @@ func TestAGPUWaitsUntilItIsClean(t *testing.T) {
 		t.Errorf("the next job is %s", task.State)
 	}
 }
+
+// While a service has a GPU, the processes on it are the service's; once it has given
+// the GPU back they are strangers, and the GPU is nobody's until they are gone.
+func TestAServicesProcesses(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 1)
+	h.start(t)
+	c.free(t, 1)
+	var gpu model.GPU
+	var epoch uint64
+	c.until(t, "the GPU", func(s *statetest.Cluster) bool {
+		for _, g := range s.State.GPUs.All() {
+			gpu = g
+		}
+		node, _ := s.State.Nodes.Get("n1")
+		epoch = node.Epoch
+		return gpu.ID != ""
+	})
+	if r, _ := c.do(&command.Allocate{ID: "s", User: "ann", Class: model.ClassNormal, GPUs: 1}); !r.OK() {
+		t.Fatal(r)
+	}
+	slots := []model.SlotKey{{GPU: gpu.ID}}
+	if r, _ := c.do(&command.Grant{ID: "s", Placement: command.Placement{Node: "n1", Epoch: epoch, Slots: slots}}); !r.OK() {
+		t.Fatal(r)
+	}
+	cmd := exec.Command("sleep", "600")
+	cmd.Env = append(os.Environ(), "BERTH_GPU_UUIDS="+string(gpu.ID))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	given, _ := stateOf(c).Leases.Get("n1")
+	c.until(t, "longer than a stranger takes to be one", func(s *statetest.Cluster) bool {
+		lease, _ := s.State.Leases.Get("n1")
+		return lease.Seq >= given.Seq+5
+	})
+	if g, _ := stateOf(c).GPUs.Get(gpu.ID); g.Health != model.HealthHealthy {
+		t.Errorf("while the service has it the GPU is %s: %s", g.Health, g.Why)
+	}
+	c.do(&command.ReleaseAllocation{ID: "s"})
+	c.until(t, "the stranger named", func(s *statetest.Cluster) bool {
+		g, _ := s.State.GPUs.Get(gpu.ID)
+		return g.Health == model.HealthUnmanaged && strings.Contains(g.Why, "sleep (pid ")
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	c.free(t, 1)
+}
