@@ -88,4 +88,5 @@ type Device struct {
 	Health   Health `cbor:"8,keyasint,omitempty"`
 	Why      string `cbor:"9,keyasint,omitempty"`
 	Idle     bool   `cbor:"10,keyasint,omitempty"` // no process is on it and its memory is free
+	Gone     bool   `cbor:"11,keyasint,omitempty"` // the driver has lost it in this life of the kernel
 }

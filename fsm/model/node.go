@@ -67,6 +67,8 @@ type GPU struct {
 
 	Mode       NodeMode `cbor:"12,keyasint,omitempty"` // what an operator wants of it
 	ModeReason string   `cbor:"13,keyasint,omitempty"`
+
+	Gone string `cbor:"14,keyasint,omitempty"` // boot of its node under which it was lost; empty: it is there, or was taken out between boots
 }
 
 // Usable says that work may be placed there.

@@ -173,37 +173,39 @@ func devices(t *tx, node model.NodeID, list []model.Device) command.Result {
 			return refuse(model.CodeIdentity, "GPU %s belongs to node %s", d.ID, g.Node)
 		}
 	}
+	n, _ := t.nodes.get(node)
+	before := goneGPUs(t, &n)
 	for i := range list {
-		device(t, node, &list[i])
+		device(t, &n, &list[i])
 	}
-	mine := func(k model.AddressKey) bool { return k.Node == node }
-	for _, k := range keysOf(t.nodeGPUs.now().From(model.AddressKey{Node: node}), mine) {
-		if !listed[k.GPU] {
-			g, _ := t.gpus.get(k.GPU)
-			g.Health, g.Why = model.HealthMissing, "the node no longer lists it"
-			t.gpus.put(g)
-			faulty(t, &g)
+	for _, id := range gpusOf(t, node) {
+		if !listed[id] {
+			missing(t, &n, id, list)
 		}
 	}
+	cordonByLoss(t, &n, before)
 	return ok()
 }
 
-func device(t *tx, node model.NodeID, d *model.Device) {
+func device(t *tx, n *model.Node, d *model.Device) {
 	key := model.SlotKey{GPU: d.ID}
 	slot, found := t.slots.get(key)
 	g := model.GPU{
-		ID: d.ID, Node: node, Index: d.Index, Model: d.Model, MemoryMB: d.MemoryMB, PCI: d.PCI, NUMA: d.NUMA,
+		ID: d.ID, Node: n.ID, Index: d.Index, Model: d.Model, MemoryMB: d.MemoryMB, PCI: d.PCI, NUMA: d.NUMA,
 		Link: d.Link, Slots: 1, Health: d.Health, Why: d.Why,
 	}
 	if old, known := t.gpus.get(d.ID); known {
 		g.Mode, g.ModeReason = old.Mode, old.ModeReason
+	}
+	if d.Gone {
+		g.Gone = n.Boot
 	}
 	if slot.Owner == model.OwnerNone && !d.Idle && g.Health.Usable() {
 		g.Health, g.Why = model.HealthUnmanaged, "in use, but not by Berth"
 	}
 	t.gpus.put(g)
 	if !found {
-		t.slots.put(model.Slot{Key: key, Node: node, Since: t.meta.Index})
+		t.slots.put(model.Slot{Key: key, Node: n.ID, Since: t.meta.Index})
 	}
 	faulty(t, &g)
 }

@@ -1,6 +1,8 @@
 package state_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,4 +163,101 @@ func TestWastedOfTheLost(t *testing.T) {
 	if got := task(l.Cluster, l.job).Wasted; got != 0 {
 		t.Errorf("%s are lost of a job that completed", got)
 	}
+}
+
+// lose has the node's inventory say that GPUs of it are gone.
+func (l *life) lose(ids ...model.GPUID) {
+	l.n1.Inventory(func(d *model.Device) {
+		if slices.Contains(ids, d.ID) {
+			d.Health, d.Why, d.Gone = model.HealthQuarantined, "Xid 79: restart the host", true
+		}
+	})
+}
+
+func (l *life) mode() (model.NodeMode, string) {
+	n, _ := l.State.Nodes.Get("n1")
+	return n.Mode, n.ModeReason
+}
+
+func (l *life) wantMode(t *testing.T, what string, want model.NodeMode) {
+	t.Helper()
+	if mode, why := l.mode(); mode != want {
+		t.Errorf("%s: the node is %s (%s), want %s", what, mode, why, want)
+	}
+}
+
+// A node that loses two GPUs under one boot takes no new work until an operator says
+// so; what runs on its other GPUs goes on.
+func TestLostGPUsCordonTheNode(t *testing.T) {
+	l := running(t, 1)
+	l.lose("n1-2")
+	l.wantMode(t, "one lost", model.ModeOpen)
+	l.lose("n1-2", "n1-3")
+	l.wantMode(t, "two lost", model.ModeCordoned)
+	if _, why := l.mode(); !strings.Contains(why, "2 GPUs") || !strings.Contains(why, "n1-2, n1-3") {
+		t.Errorf("why: %q", why)
+	}
+	if a := attempt(l.Cluster, l.a); a.Stop != model.ReasonNone {
+		t.Errorf("what runs elsewhere on the node is stopped for %s", a.Stop)
+	}
+	l.Do(&command.SetNodeMode{Node: "n1", Mode: model.ModeOpen})
+	l.lose("n1-2", "n1-3")
+	l.wantMode(t, "an operator has opened it", model.ModeOpen)
+	l.lose("n1-1", "n1-2", "n1-3")
+	l.wantMode(t, "a third lost", model.ModeCordoned)
+	l.n1.Reboot()
+	l.wantMode(t, "after a restart", model.ModeCordoned)
+}
+
+// Losses count under one boot only, and what an operator wants is not softened.
+func TestLossesOfTwoBoots(t *testing.T) {
+	l := running(t, 1)
+	l.lose("n1-2")
+	l.n1.Reboot()
+	l.lose("n1-3")
+	l.wantMode(t, "one lost under each of two boots", model.ModeOpen)
+	l.Do(&command.SetNodeMode{Node: "n1", Mode: model.ModeDraining, Note: "mine"})
+	l.lose("n1-2", "n1-3")
+	if mode, why := l.mode(); mode != model.ModeDraining || why != "mine" {
+		t.Errorf("the node is %s: %s", mode, why)
+	}
+}
+
+// GPUs that a node no longer lists are lost, unless it was told so at a registration,
+// when they may have been taken out, or something else is in their place.
+func TestUnlistedGPUs(t *testing.T) {
+	without := func(l *life, more ...model.Device) []model.Device {
+		var list []model.Device
+		for _, d := range l.n1.Self.Devices {
+			if d.ID != "n1-2" && d.ID != "n1-3" {
+				list = append(list, d)
+			}
+		}
+		return append(list, more...)
+	}
+	tell := func(l *life, list []model.Device) {
+		l.Do(&command.Inventory{Node: "n1", Incarnation: l.State.Settings().Incarnation, Epoch: l.n1.Epoch(), Devices: list})
+	}
+	l := running(t, 1)
+	tell(l, without(l))
+	l.wantMode(t, "unlisted", model.ModeCordoned)
+
+	l = running(t, 1)
+	l.n1.Reboot(func(b *command.Register) { b.Devices = without(l) })
+	tell(l, without(l))
+	l.wantMode(t, "taken out", model.ModeOpen)
+
+	l = running(t, 1)
+	l.n1.Inventory(func(d *model.Device) { d.PCI = "0000:" + string(d.ID) })
+	var parts []model.Device
+	for _, d := range l.n1.Self.Devices {
+		if d.ID == "n1-2" || d.ID == "n1-3" {
+			d.ID, d.PCI = "MIG-"+d.ID, "0000:"+string(d.ID)
+			parts = append(parts, d)
+		}
+	}
+	tell(l, without(l, parts...))
+	l.wantMode(t, "divided", model.ModeOpen)
+	tell(l, without(l))
+	l.wantMode(t, "parts that are no more", model.ModeOpen)
 }

@@ -24,6 +24,7 @@ func inventory(g *gen, id model.NodeID) (out []model.Device) {
 			continue // gone
 		case 1:
 			d.Health, d.Why = pick(g, model.HealthDegraded, model.HealthQuarantined, model.HealthDirty), "xid 79"
+			d.Gone = d.Health == model.HealthQuarantined
 		}
 		out = append(out, d)
 	}

@@ -24,6 +24,7 @@ func (m *Monitor) Inventory() []model.Device {
 	for _, c := range cards {
 		d, v := c.device, c.record.Verdict()
 		d.Health, d.Why, d.Idle = v.Health, model.Clip(v.Why), c.last.Idle && !c.last.Leftover
+		d.Gone = c.record.Gone()
 		out = append(out, d)
 	}
 	return out

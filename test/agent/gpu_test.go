@@ -221,3 +221,21 @@ func TestAServicesProcesses(t *testing.T) {
 	_ = cmd.Wait()
 	c.free(t, 1)
 }
+
+// A node of which two GPUs are lost, each in its way, takes no new work.
+func TestTwoLostGPUs(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 3)
+	h.start(t)
+	c.free(t, 3)
+	h.damage(t, map[string]simgpu.Fault{"1": {Xids: []uint64{79}}})
+	healths(t, c, model.HealthHealthy, model.HealthQuarantined, model.HealthHealthy)
+	if n, _ := stateOf(c).Nodes.Get("n1"); n.Mode != model.ModeOpen {
+		t.Errorf("with one lost GPU the node is %s", n.Mode)
+	}
+	h.damage(t, map[string]simgpu.Fault{"1": {Xids: []uint64{79}}, "2": {Lost: true}})
+	c.until(t, "the node cordoned", func(s *statetest.Cluster) bool {
+		n, _ := s.State.Nodes.Get("n1")
+		return n.Mode == model.ModeCordoned && strings.Contains(n.ModeReason, "2 GPUs")
+	})
+}

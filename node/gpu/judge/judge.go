@@ -74,5 +74,11 @@ func (r *Record) Verdict() Verdict {
 	return Verdict{Health: model.HealthHealthy}
 }
 
+// Gone says that the driver has lost the GPU in this life of the kernel.
+func (r *Record) Gone() bool {
+	const fallenOff = 79 // of the bus
+	return r.fault.Class == ClassRestart && (r.fault.Xid == 0 || r.fault.Xid == fallenOff)
+}
+
 // Silent says that the driver did not answer when it was last asked.
 func (r *Record) Silent() bool { return r.states[causeSilent].seen }

@@ -1,0 +1,65 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// tooManyGone is how many GPUs a node may not lose under one boot: one may be bad by
+// itself, with two it is the host.
+const tooManyGone = 2
+
+// gpusOf lists the GPUs of a node, by place.
+func gpusOf(t *tx, node model.NodeID) (out []model.GPUID) {
+	mine := func(k model.AddressKey) bool { return k.Node == node }
+	for _, k := range keysOf(t.nodeGPUs.now().From(model.AddressKey{Node: node}), mine) {
+		out = append(out, k.GPU)
+	}
+	return out
+}
+
+// goneGPUs lists the GPUs that a node has lost under its present boot.
+func goneGPUs(t *tx, n *model.Node) (out []model.GPUID) {
+	for _, id := range gpusOf(t, n.ID) {
+		if g, _ := t.gpus.get(id); g.Gone != "" && g.Gone == n.Boot {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// missing notes that a node does not list a GPU. It is lost if it was there under
+// this boot, and nothing else is in its place, as when it was divided.
+func missing(t *tx, n *model.Node, id model.GPUID, list []model.Device) {
+	g, _ := t.gpus.get(id)
+	there := g.Health != model.HealthMissing && n.RegIndex != t.meta.Index // else it may have been taken out before
+	replaced := strings.HasPrefix(string(id), "MIG-") || slices.ContainsFunc(list, func(d model.Device) bool {
+		return g.PCI != "" && d.PCI == g.PCI
+	})
+	if there && !replaced {
+		g.Gone = n.Boot
+	}
+	g.Health, g.Why = model.HealthMissing, "the node no longer lists it"
+	t.gpus.put(g)
+	faulty(t, &g)
+}
+
+// cordonByLoss keeps new work off an open node that has just lost one more GPU under
+// one boot and has lost too many. Only an operator opens it again.
+func cordonByLoss(t *tx, n *model.Node, before []model.GPUID) {
+	gone := goneGPUs(t, n)
+	more := slices.ContainsFunc(gone, func(id model.GPUID) bool { return !slices.Contains(before, id) })
+	if !more || len(gone) < tooManyGone || n.Mode != model.ModeOpen {
+		return
+	}
+	var names []string
+	for _, id := range gone {
+		names = append(names, string(id))
+	}
+	n.Mode = model.ModeCordoned
+	n.ModeReason = model.Clip(fmt.Sprintf("%d GPUs were lost under one boot: restart or repair the host, then undrain it (%s)", len(gone), strings.Join(names, ", ")))
+	t.nodes.put(*n)
+}
