@@ -212,7 +212,7 @@ func (p office) begin(ctx context.Context) error {
 }
 
 func (p office) leaderConfig() leader.Config {
-	return leader.Config{
+	c := leader.Config{
 		ID: p.cfg.Self.ID, Peer: leading{p.Peer}, Clock: p.cfg.Clock, Log: p.log,
 		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline, Anew: true},
 		Clocks: func() (model.Time, bool) {
@@ -224,6 +224,10 @@ func (p office) leaderConfig() leader.Config {
 		Beats:   p.tenure.beats,
 		Passed:  p.tenure.passed,
 	}
+	if p.cfg.Board != nil {
+		c.Unused = p.cfg.Board.Unused
+	}
+	return c
 }
 
 // members are the peers of the configuration as they last described themselves:

@@ -32,6 +32,8 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now
 	Log  *slog.Logger     // nil: none
+	// IdleStop is that of jobs that do not say otherwise; 0: none.
+	IdleStop time.Duration
 }
 
 // Peer is the peer by its parts.

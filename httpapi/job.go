@@ -29,7 +29,8 @@ func (v *view) job(j *model.Job) wire.Job {
 		ID: j.ID.String(), RunID: spec.RunID, Name: spec.Name, User: spec.User, Project: spec.Project, Command: commandLine(spec),
 		Priority: int64(spec.Priority), GPUs: int64(spec.GPUs), Nodes: int64(spec.Nodes), GPUType: spec.GPUModel,
 		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
-		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), MaxRetries: int64(spec.MaxRetries),
+		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), IdleStopSeconds: spec.IdleStop.Seconds(),
+		MaxRetries: int64(spec.MaxRetries),
 	}
 	out.State, out.Stopping = v.stand(j)
 	first, _ := v.s.Tasks.Get(model.TaskKey{Job: j.ID})

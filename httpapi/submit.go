@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -40,6 +41,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, key string) (*a
 	if err != nil {
 		return nil, err
 	}
+	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
 	s := a.peer.Reader.State()
 	if fits, why := a.places.possible(&s, &body.Spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)

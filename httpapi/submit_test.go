@@ -76,6 +76,7 @@ func TestNamesOfOneThing(t *testing.T) {
 		`"checkpoint_signal":"USR2","checkpoint_interval_seconds":600,"checkpoint_dir":"/c"`: func(s *model.Spec) bool {
 			return s.CheckpointInterval == 10*time.Minute && s.CheckpointDir == "/c"
 		},
+		`"idle_stop":"30m"`:         func(s *model.Spec) bool { return s.IdleStop == 30*time.Minute },
 		`"attached":"30s"`:           func(s *model.Spec) bool { return s.Attached == 30*time.Second },
 		`"gpu_type":"H100","cpus":4`: func(s *model.Spec) bool { return s.GPUModel == "H100" && s.CPUs == 4 },
 	} {
@@ -118,6 +119,7 @@ func TestWrongFields(t *testing.T) {
 		"warn_before":                {`"warn_before":5`},
 		"checkpoint_interval":        {`"checkpoint_interval":60`, `"checkpoint_signal":"USR1","checkpoint_interval":1`},
 		"checkpoint_dir":             {`"checkpoint_dir":"here"`},
+		"idle_stop":                  {`"idle_stop":59`, `"idle_stop":-1`},
 		"attached":                   {`"attached":1`, `"attached":"2d"`},
 	} {
 		for _, body := range bodies {
@@ -238,6 +240,20 @@ func TestFaults(t *testing.T) {
 	} {
 		if f := refuse(c.String(), ""); f.Status < 400 || f.Code != c.String() {
 			t.Errorf("%s became %+v", c, f)
+		}
+	}
+}
+
+// Jobs that do not say when doing nothing ends them get the cluster's word for it.
+func TestIdleStopOfTheCluster(t *testing.T) {
+	s := newSite(t)
+	s.api.cfg.IdleStop = time.Hour
+	for body, want := range map[string]float64{
+		`{"command":"x"}`: 3600, `{"command":"x","idle_stop":0}`: 0, `{"command":"x","idle_stop":"2h"}`: 7200,
+	} {
+		got := &wire.Submitted{}
+		if s.submit(body).into(got); got.Job.IdleStopSeconds != want {
+			t.Errorf("%s: %v", body, got.Job.IdleStopSeconds)
 		}
 	}
 }

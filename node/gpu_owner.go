@@ -23,7 +23,7 @@ var _ gpu.Owner = (*gpuOwner)(nil)
 type gpuRanks struct {
 	supervisors map[int]bool
 	nonces      map[string]bool
-	held        map[model.GPUID]bool
+	holders     map[model.GPUID]string
 	lent        map[model.GPUID]bool // to services
 	told        bool                 // the cluster has said which those are
 }
@@ -35,7 +35,7 @@ func (o *gpuOwner) note(b *book, set *model.Desired) {
 	}
 	o.next = later(againSoon)
 	r := &gpuRanks{
-		supervisors: map[int]bool{}, nonces: map[string]bool{}, held: map[model.GPUID]bool{}, lent: map[model.GPUID]bool{}, told: set != nil,
+		supervisors: map[int]bool{}, nonces: map[string]bool{}, holders: map[model.GPUID]string{}, lent: map[model.GPUID]bool{}, told: set != nil,
 	}
 	if set != nil {
 		for _, id := range set.Lent {
@@ -49,7 +49,7 @@ func (o *gpuOwner) note(b *book, set *model.Desired) {
 		}
 		for _, g := range u.record.GPUs {
 			if !u.phase.Ended() {
-				r.held[g.ID] = true
+				r.holders[g.ID] = u.record.Nonce
 			}
 		}
 	}
@@ -71,5 +71,5 @@ func (o *gpuOwner) Mine(pid int, on model.GPUID) bool {
 	return nonce != "" && r.nonces[nonce]
 }
 
-// Holds says that a rank was given the GPU and has not ended.
-func (o *gpuOwner) Holds(id model.GPUID) bool { return o.noted.Load().held[id] }
+// Holder is the nonce of the rank that was given the GPU and has not ended.
+func (o *gpuOwner) Holder(id model.GPUID) string { return o.noted.Load().holders[id] }

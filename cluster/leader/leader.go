@@ -41,7 +41,7 @@ type Pass struct {
 	Took    time.Duration // to make the plan, by the boot clock
 }
 
-// Config is what Run needs. All but Log, Liveness, Wake, Beats and Passed must be given.
+// Config is what Run needs. All but Log, Liveness, Wake, Beats, Unused and Passed must be given.
 type Config struct {
 	ID       model.PeerID
 	Peer     Peer
@@ -61,6 +61,9 @@ type Config struct {
 	// Beats is when the clients of attached jobs were heard; nil: such jobs are left
 	// alone.
 	Beats Beats
+	// Unused is for how long, up to now, the job that holds a GPU of a node has left it
+	// at 0 %; nil: nobody knows.
+	Unused func(node model.NodeID, gpu model.GPUID) time.Duration
 	// Passed is told of each pass of the scheduler, one after the other; nil: nobody
 	// is. It must not block.
 	Passed func(Pass)
@@ -143,6 +146,11 @@ func deciders(c *Config, p *pulse) []decider {
 			name:   "attached jobs",
 			topics: model.TopicSet(0).With(model.TopicQueue),
 			decide: cancelAbandoned(c),
+		},
+		{
+			name:   "idle jobs",
+			topics: model.TopicSet(0).With(model.TopicQueue),
+			decide: cancelIdle(c),
 		},
 		{
 			name:   "housekeeping",

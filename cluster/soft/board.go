@@ -59,6 +59,27 @@ func (b *Board) sweep(now time.Duration) {
 	}
 }
 
+// fresh is how old a sample may be to say how things are now.
+const fresh = 10 * time.Second
+
+// Unused is for how long, up to now, the job that holds a GPU of a node has left it
+// at 0 %; 0: it has not, or the node has not said so just now.
+func (b *Board) Unused(node model.NodeID, gpu model.GPUID) time.Duration {
+	now := b.boot()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.nodes[node]
+	if now-e.at > fresh {
+		return 0
+	}
+	for _, s := range e.samples {
+		if s.GPU == gpu {
+			return s.Unused
+		}
+	}
+	return 0
+}
+
 // All lists the newest sample of every GPU, in no order.
 func (b *Board) All() []Reading {
 	now := b.boot()

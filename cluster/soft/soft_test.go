@@ -34,6 +34,26 @@ func TestTheBoardKeepsTheNewest(t *testing.T) {
 	}
 }
 
+// How things are now is what a node has said a moment ago, and nothing older.
+func TestUnused(t *testing.T) {
+	now := time.Hour
+	b := NewBoard(func() time.Duration { return now })
+	b.Put("n1", []model.Sample{{GPU: "a", Unused: time.Minute}, {GPU: "b"}})
+	now += 10 * time.Second
+	for gpu, want := range map[model.GPUID]time.Duration{"a": time.Minute, "b": 0, "c": 0} {
+		if got := b.Unused("n1", gpu); got != want {
+			t.Errorf("%s: %s", gpu, got)
+		}
+	}
+	if got := b.Unused("n2", "a"); got != 0 {
+		t.Errorf("of a node that has said nothing: %s", got)
+	}
+	now++
+	if got := b.Unused("n1", "a"); got != 0 {
+		t.Errorf("of a node that is silent: %s", got)
+	}
+}
+
 func key(job model.JobID) model.RankKey { return model.RankKey{Job: job, Task: 3, N: 2, Rank: 1} }
 
 func open(t *testing.T, dir string) *Tails {

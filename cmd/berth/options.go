@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -20,6 +21,7 @@ type flags struct {
 	bootstrap, join             []string
 	cluster, timeouts, logLevel string
 	minFree                     uint64 // MiB
+	idleStop                    time.Duration
 }
 
 // options are what a server runs with.
@@ -35,15 +37,18 @@ type options struct {
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
+	idleStop  time.Duration
 }
 
 // resolve checks the flags against each other. Its errors are usage errors.
 func (f *flags) resolve() (options, error) {
 	o := options{
 		data: f.data, id: model.PeerID(f.id), listen: f.listen, advertise: f.advertise, http: f.http, cluster: f.cluster,
-		seeds: f.join, minFree: f.minFree << 20,
+		seeds: f.join, minFree: f.minFree << 20, idleStop: f.idleStop,
 	}
 	switch {
+	case o.idleStop != 0 && (o.idleStop < model.MinIdleStop || o.idleStop > model.MaxDuration):
+		return o, usage("--idle-stop must be 0, or at least %s", model.MinIdleStop)
 	case o.data == "":
 		return o, usage("--data-dir is missing: name the folder where this peer keeps its state")
 	case !model.Name(f.id):

@@ -52,6 +52,7 @@ func newServer() *cobra.Command {
 	to.StringVar(&f.cluster, "cluster", "", "the cluster's `id` (default: derived from the founders, or learnt by joining)")
 	to.StringVar(&f.timeouts, "raft-timeouts", "lan", "lan or wan, by how far apart the peers are")
 	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	to.DurationVar(&f.idleStop, "idle-stop", 0, "cancel jobs that do not say otherwise once all their GPUs were at 0 % for so `long`; 0: never; the same at all peers")
 	to.Uint64Var(&f.minFree, "min-free", 0, "`MiB` that must be free to start (default: 512)")
 	return cmd
 }

@@ -84,6 +84,9 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	if d.TimeLimitSeconds > 0 {
 		s.line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))
 	}
+	if d.IdleStopSeconds > 0 {
+		s.line("Idle stop", "%s at 0 %%", table.Seconds(d.IdleStopSeconds))
+	}
 	s.line("Times", "waited %s, ran %s", table.Seconds(d.WaitSeconds), table.Seconds(d.RunSeconds))
 	s.line("Retries", "%d of %d", d.Retries, d.MaxRetries)
 	if a := d.Array; a != nil {

@@ -45,7 +45,7 @@ type sizes struct {
 }
 
 // times are durations as a user writes them; empty: not given.
-type times struct{ limit, estimate, grace, contact, checkpointGrace, checkpointEvery string }
+type times struct{ limit, estimate, grace, contact, checkpointGrace, checkpointEvery, idle string }
 
 // labels say whose job it is and what for.
 type labels struct{ name, project, user, runID, priority string }
@@ -120,6 +120,7 @@ func (s *submission) bindLife(cmd *cobra.Command) {
 	f.StringVar(&s.stopSignal, "stop-signal", "", "`name` of the signal that asks the job to end (default: TERM)")
 	f.StringVar(&s.grace, "grace", "", "`time` from the stop signal to the kill (default: 30s)")
 	f.StringVar(&s.checkpoint, "checkpoint-signal", "", "`name` of a signal that is sent first")
+	f.StringVar(&s.idle, "idle-stop", "", "cancel the job once all its GPUs were at 0 % for this `time`; 0: never")
 	f.StringVar(&s.checkpointEvery, "checkpoint-interval", "", "send the checkpoint signal this often, as a `time`")
 	f.StringVar(&s.checkpointDir, "checkpoint-dir", "", "`folder` in which each attempt gets its BERTH_CHECKPOINT_DIR")
 	f.StringVar(&s.checkpointGrace, "checkpoint-grace", "", "`time` from the checkpoint signal to the stop signal")
@@ -301,6 +302,7 @@ func (s *submission) fillTimes(_ *cobra.Command, r *wire.Submit) error {
 		{"--disconnect-grace", s.contact, &r.DisconnectGrace},
 		{"--checkpoint-grace", s.checkpointGrace, &r.CheckpointGrace},
 		{"--checkpoint-interval", s.checkpointEvery, &r.CheckpointInterval},
+		{"--idle-stop", s.idle, &r.IdleStop},
 	} {
 		var err error
 		if *t.to, err = timeFlag(t.flag, t.text); err != nil {

@@ -46,9 +46,9 @@ func (w *web) serve(s *service) error {
 	}
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
 	api := httpapi.New(httpapi.Config{
-		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log,
+		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, IdleStop: s.o.idleStop,
 		Peer: httpapi.Peer{
-			Proposer: joint, Reader: joint, Members: joint, Telemetry: soft.NewBoard(clock{}.Boot), Tails: tails, Beats: joint,
+			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.board, Tails: tails, Beats: joint,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())

@@ -80,7 +80,7 @@ func mend(b Body) {
 		s.DisconnectGrace, s.Grace, s.CheckpointGrace = 10*time.Minute, 30*time.Second, time.Minute
 		s.StopSignal, s.CheckpointSignal, s.WarnSignal = "INT", "USR1", "USR2"
 		s.RetryOn, s.CheckpointInterval, s.CheckpointDir = "75,137", time.Hour, "/data/checkpoints"
-		s.WarnBefore, s.Attached = 5*time.Minute, time.Minute
+		s.WarnBefore, s.Attached, s.IdleStop = 5*time.Minute, time.Minute, 30*time.Minute
 	case *Extend:
 		b.By = 0 // the other way to say it
 	case *SetGPUMode:

@@ -48,6 +48,7 @@ type Spec struct {
 	CheckpointInterval time.Duration `cbor:"30,keyasint,omitempty"` // CheckpointSignal is sent this often; 0: only before a stop
 	CheckpointDir      string        `cbor:"31,keyasint,omitempty"` // absolute; empty: the node's own place
 	Attached           time.Duration `cbor:"32,keyasint,omitempty"` // canceled when its client was not heard for so long; 0: it needs none
+	IdleStop           time.Duration `cbor:"40,keyasint,omitempty"` // canceled when all its GPUs were at 0 % for so long; 0: never
 }
 
 // Retries says whether an end like this one is tried again, as far as RetryOn goes.

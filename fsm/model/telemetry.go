@@ -1,5 +1,7 @@
 package model
 
+import "time"
+
 // Sample is what a GPU measures of itself at one moment. It is soft: it travels
 // beside renewals, is kept in memory only, and never enters the log.
 type Sample struct {
@@ -10,6 +12,8 @@ type Sample struct {
 	PowerWatts   uint32    `cbor:"5,keyasint,omitempty"`
 	Processes    []Process `cbor:"6,keyasint,omitempty"`
 	Warning      string    `cbor:"7,keyasint,omitempty"` // what is odd about it, though nothing is wrong
+
+	Unused time.Duration `cbor:"8,keyasint,omitempty"` // for how long the job that holds it has left it at 0 %
 }
 
 // Process is a process that uses a GPU.

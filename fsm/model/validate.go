@@ -102,6 +102,7 @@ func (s *Spec) validTimes() error {
 		{"checkpoint_interval", s.CheckpointInterval, MaxDuration},
 		{"warn_before", s.WarnBefore, MaxDuration},
 		{"attached", s.Attached, MaxDisconnectGrace},
+		{"idle_stop", s.IdleStop, MaxDuration},
 	} {
 		if d.value < 0 || d.value > d.limit {
 			return want(d.field, "0 to %s", d.limit)
@@ -134,6 +135,8 @@ func (s *Spec) validEnds() error {
 		return want("retry_on", "exit codes from 1 to 255, at most 32 of them")
 	case s.Attached > 0 && s.Attached < minAttached:
 		return want("attached", "at least %s", minAttached)
+	case s.IdleStop > 0 && s.IdleStop < MinIdleStop:
+		return want("idle_stop", "at least %s", MinIdleStop)
 	}
 	return nil
 }
@@ -143,6 +146,9 @@ const (
 	minCheckpointInterval = 10 * time.Second
 	minAttached           = 5 * time.Second
 )
+
+// MinIdleStop is the shortest time at 0 % that may end a job.
+const MinIdleStop = time.Minute
 
 func absolute(path string) bool {
 	return strings.HasPrefix(path, "/") && len(path) <= MaxPath && !strings.ContainsRune(path, 0) && utf8.ValidString(path)

@@ -82,6 +82,7 @@ func drawSubmit(g *gen) command.Body {
 	if g.roll(3) == 0 {
 		b.Spec.TimeLimit, b.Spec.RetryOn = time.Duration(1+g.roll(5))*time.Hour, pick(g, "", "1", "75,137")
 		b.Spec.Attached = time.Duration(g.roll(2)) * time.Minute
+		b.Spec.IdleStop = time.Duration(g.roll(2)) * time.Hour
 	}
 	if b.Spec.GPUs%2 == 0 && g.roll(3) == 0 {
 		b.Spec.Nodes = 2

@@ -35,6 +35,7 @@ type Job struct {
 
 	TimeLimitSeconds float64 `json:"time_limit_seconds,omitempty"`
 	EstimateSeconds  float64 `json:"estimated_duration_seconds,omitempty"`
+	IdleStopSeconds  float64 `json:"idle_stop_seconds,omitempty"`
 
 	Attempts   int64  `json:"attempts" doc:"how often it was placed"`
 	Retries    int64  `json:"retry_count"`

@@ -45,6 +45,7 @@ type Submit struct {
 	CheckpointDir       string    `json:"checkpoint_dir,omitempty" doc:"absolute path under which each attempt gets a folder of its own, best on storage that all nodes share"`
 	WarnSignal          string    `json:"warn_signal,omitempty" doc:"sent ahead of the time limit"`
 	WarnBefore          *Duration `json:"warn_before,omitempty" doc:"how far ahead of it; 1m by default"`
+	IdleStop            *Duration `json:"idle_stop,omitempty" doc:"cancel the job once all its GPUs were at 0 % for so long; 0: never; by default what the cluster is configured with, if anything"`
 	Attached            *Duration `json:"attached,omitempty" doc:"cancel the job once its client has not been heard for so long (POST /jobs/{job_id}/attach)"`
 
 	Tasks      *int64 `json:"array_size,omitempty" doc:"so many tasks, told apart by BERTH_ARRAY_INDEX"`

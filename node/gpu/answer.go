@@ -72,7 +72,7 @@ func (m *Monitor) Samples() []model.Sample {
 		}
 		s := model.Sample{
 			GPU: c.id, Utilization: p.Utilization, MemoryUsedMB: p.MemoryUsedMB, Temperature: p.Temperature, PowerWatts: p.PowerWatts,
-			Warning: m.Judge.Warning(c.unused, time.Now()),
+			Warning: m.Judge.Warning(c.unused, time.Now()), Unused: c.unused.For(),
 		}
 		for _, process := range c.last.Processes {
 			s.Processes = append(s.Processes, process.Process)

@@ -84,7 +84,9 @@ func (l *Look) own(o Owner, id model.GPUID) {
 		}
 	}
 	l.Idle = len(l.Processes) == 0
-	l.held = o != nil && o.Holds(id)
+	if o != nil {
+		l.holder = o.Holder(id)
+	}
 }
 
 // take takes in what was seen of a GPU.
@@ -121,7 +123,10 @@ func (m *Monitor) take(c *card, l Look, sweep bool) {
 // said before.
 func (c *card) remark(j judge.Config, now time.Time, l Look) string {
 	c.ring.add(l.Point, points)
-	c.unused = c.unused.Next(now, l.held && !l.Point.Unmeasured, l.Point.Utilization)
+	if l.Point.Unmeasured {
+		l.holder = ""
+	}
+	c.unused = c.unused.Next(now, l.holder, l.Point.Utilization)
 	warning := j.Warning(c.unused, now)
 	said := c.warned
 	if c.warned = warning != ""; said {

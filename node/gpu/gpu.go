@@ -48,8 +48,9 @@ type Owner interface {
 	// Mine says that a process on a GPU belongs to one of Berth's ranks, or to the
 	// service that has the GPU. Every other that computes there is a stranger.
 	Mine(pid int, on model.GPUID) bool
-	// Holds says that a rank was given the GPU and has not ended.
-	Holds(gpu model.GPUID) bool
+	// Holder names the rank that was given the GPU and has not ended; empty: there is
+	// none.
+	Holder(gpu model.GPUID) string
 }
 
 // History is a source's memory.

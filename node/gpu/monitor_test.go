@@ -73,7 +73,13 @@ func (d *driver) bend(change func(*driver)) {
 type owner struct{}
 
 func (owner) Mine(pid int, _ model.GPUID) bool { return pid == 1 }
-func (owner) Holds(id model.GPUID) bool        { return id == "a" }
+
+func (owner) Holder(id model.GPUID) string {
+	if id == "a" {
+		return "job"
+	}
+	return ""
+}
 
 // watch runs a monitor inside a bubble, until the returned function is called.
 func watch(t *testing.T, o Options) (m *Monitor, stop func()) {
@@ -242,6 +248,9 @@ func TestWarnings(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if w := m.Warnings(); len(w) != 1 || w[0].GPU != "a" || !strings.Contains(w[0].Text, "0 %") {
 			t.Errorf("%+v", w)
+		}
+		if s := m.Samples(); s[0].Unused < 30*time.Minute || s[1].Unused != 0 {
+			t.Errorf("unused for %s and %s", s[0].Unused, s[1].Unused)
 		}
 		d.bend(func(d *driver) { d.looks["a"] = Look{Point: Point{Utilization: 1}} })
 		time.Sleep(2 * time.Second)

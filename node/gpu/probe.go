@@ -27,7 +27,7 @@ type Look struct {
 	Point     Point
 	Processes []Process
 
-	held bool // a rank of the owner's was given the GPU
+	holder string // the owner's rank that was given the GPU; empty: none
 }
 
 // Process is one that computes on a GPU.

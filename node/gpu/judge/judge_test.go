@@ -249,24 +249,35 @@ func TestStrangers(t *testing.T) {
 
 func TestUnused(t *testing.T) {
 	c, start := Defaults(), time.Unix(1_700_000_000, 0)
-	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
+	job, idle := func(int) string { return "job" }, func(int) uint8 { return 0 }
 	for name, test := range map[string]struct {
-		held func(minute int) bool
+		held func(minute int) string
 		used func(minute int) uint8
+		gap  int // minute that is not measured
 		want int // minute of the first warning; -1: none in two hours
 	}{
-		"idle from the start":   {func(int) bool { return true }, func(int) uint8 { return 0 }, 30},
-		"idle later":            {func(int) bool { return true }, func(m int) uint8 { return uint8(max(0, 40-m)) }, 70},
-		"now and then":          {func(int) bool { return true }, func(m int) uint8 { return uint8(m % 30 / 29) }, -1},
-		"nobody's":              {func(int) bool { return false }, func(int) uint8 { return 0 }, -1},
-		"another holds it":      {func(m int) bool { return m%20 != 0 }, func(int) uint8 { return 0 }, -1},
-		"one that works always": {func(int) bool { return true }, func(int) uint8 { return 100 }, -1},
+		"idle from the start":    {job, idle, -1, 30},
+		"idle later":             {job, func(m int) uint8 { return uint8(max(0, 40-m)) }, -1, 70},
+		"now and then":           {job, func(m int) uint8 { return uint8(m % 30 / 29) }, -1, -1},
+		"nobody's":               {func(int) string { return "" }, idle, -1, -1},
+		"nobody's now and then":  {func(m int) string { return []string{"", "job"}[min(1, m%20)] }, idle, -1, -1},
+		"one job after another":  {func(m int) string { return fmt.Sprint("job ", m/20) }, idle, -1, -1},
+		"one that works always":  {job, func(int) uint8 { return 100 }, -1, -1},
+		"a while without a look": {job, idle, 20, 51},
 	} {
 		var u Unused
 		first := -1
-		for m := range 120 {
-			u = u.Next(at(m), test.held(m), test.used(m))
-			if first < 0 && c.Warning(u, at(m)) != "" {
+		for s := range 120 * 12 { // every five seconds
+			m := s / 12
+			now := start.Add(time.Duration(s) * 5 * time.Second)
+			if m == test.gap {
+				continue
+			}
+			u = u.Next(now, test.held(m), test.used(m))
+			if got := u.For(); c.Warning(u, now) != "" != (got >= c.Unused) {
+				t.Fatalf("%s: unused for %s", name, got)
+			}
+			if first < 0 && c.Warning(u, now) != "" {
 				first = m
 			}
 		}

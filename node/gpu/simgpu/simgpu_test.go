@@ -27,7 +27,7 @@ func open(t *testing.T, path string, n int) *gpu.Monitor {
 type owner struct{ strangers map[int]bool }
 
 func (o owner) Mine(pid int, _ model.GPUID) bool { return !o.strangers[pid] }
-func (owner) Holds(model.GPUID) bool             { return true }
+func (owner) Holder(model.GPUID) string          { return "job" }
 
 // run opens GPUs and has them watched until the test ends.
 func run(t *testing.T, path string, n int, strangers ...int) *gpu.Monitor {
