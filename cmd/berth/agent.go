@@ -114,6 +114,7 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	out := newLineWriter(stderr)
 	defer out.close(flushLimit)
 	log := newLog(out, level)
+	process.Spare()
 	j, err := journal.Open(f.data)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -82,4 +83,25 @@ func TestAgentFolderIsAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	oneLineOf(t, spawn(t, agentOf(t, "--data-dir", path)...), exitFailure, "cannot be used")
+}
+
+// An agent that may ask for it goes last when memory runs out.
+func TestAgentIsSpared(t *testing.T) {
+	const own = "/proc/self/oom_score_adj"
+	before, err := os.ReadFile(own)
+	if err != nil || os.WriteFile(own, []byte("-900"), 0) != nil {
+		t.Skip("needs the right to be spared when memory runs out (CAP_SYS_RESOURCE), as root has it")
+	}
+	if err := os.WriteFile(own, before, 0); err != nil {
+		t.Fatal(err)
+	}
+	c := spawn(t, agentOf(t)...)
+	c.line(t, "agent started")
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", c.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(string(data)); got != "-900" {
+		t.Errorf("its score is %s", got)
+	}
 }

@@ -14,6 +14,7 @@
 //	output.go       the job's output, kept to a size
 //	reap.go         children, and how they ended
 //	proc.go         the processes of this host, as a rank is found among them
+//	spare.go        who goes last when memory runs out
 //	trim.go         less memory for supervisors that stay
 //	runner.go       the agent's side: start, adopt, wake
 //	bury.go         what a killed supervisor has left

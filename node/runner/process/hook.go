@@ -54,7 +54,9 @@ func (p *place) hook(ctx context.Context, name, path string, env []string) error
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	runtime.LockOSThread() // it dies with this thread
 	defer runtime.UnlockOSThread()
-	err = cmd.Run()
+	if err = exposed(cmd.Start); err == nil {
+		err = cmd.Wait()
+	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()

@@ -77,6 +77,7 @@ func Supervise(path string) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
+	Spare()
 	link := openLink(os.Stdin)
 	for {
 		s, err := newSupervisor(path)
@@ -277,7 +278,7 @@ func (s *supervisor) spawn() error {
 	}
 	pid, err := 0, s.gear.err // of a job that may not run here
 	if err == nil {
-		pid, err = s.begin().launch(pumps)
+		err = exposed(func() (err error) { pid, err = s.begin().launch(pumps); return err })
 		s.status.Note = s.gear.note
 	}
 	for _, p := range pumps {

@@ -1,0 +1,89 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// scoreOf reads how reluctant the kernel is to end a process.
+func scoreOf(t *testing.T, pid int) string {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// maySpare skips a test where the kernel lets nobody be spared, and exposes this
+// process again afterwards.
+func maySpare(t *testing.T) {
+	t.Helper()
+	before, err := score()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = setScore(before) })
+	if setScore(spared) != nil || setScore(before) != nil {
+		t.Skip("needs the right to be spared when memory runs out (CAP_SYS_RESOURCE), as root has it")
+	}
+}
+
+// A supervisor is spared when memory runs out, and its job is not, nor what the job
+// starts, nor the operator's hooks.
+func TestSpared(t *testing.T) {
+	maySpare(t)
+	b := under(t, Rules{Hooks: Hooks{Prolog: program(t, "cat /proc/self/oom_score_adj")}})
+	k := b.rank("cat /proc/$$/oom_score_adj; setsid cat /proc/self/oom_score_adj; echo go > up; sleep 600", plain).start()
+	s := k.phase(model.RankRunning)
+	k.file("up")
+	if got := scoreOf(t, s.PID); got != strconv.Itoa(spared) {
+		t.Errorf("the supervisor's score is %s", got)
+	}
+	if got := k.output(runner.StdoutFile); got != "0\n0\n" {
+		t.Errorf("the job's scores are %q", got)
+	}
+	if got := k.output(prologFile); got != "0\n" {
+		t.Errorf("the prolog's score is %q", got)
+	}
+	k.order(runner.Orders{Run: true, Kill: true})
+	k.exit()
+}
+
+// A job under its user's account is not spared, and cannot change that.
+func TestIsolatedIsNotSpared(t *testing.T) {
+	maySpare(t)
+	b := isolated(t, unchanged)
+	k := b.rank("cat /proc/self/oom_score_adj; echo -900 > /proc/self/oom_score_adj || cat /proc/self/oom_score_adj", ada).start()
+	k.exit()
+	if got := k.output(runner.StdoutFile); got != "0\n0\n" {
+		t.Errorf("its scores are %q", got)
+	}
+}
+
+// What starts in a moment of exposure does not inherit what this process has; it goes
+// back to what it had, and one that was never spared stays as it was.
+func TestExposed(t *testing.T) {
+	maySpare(t)
+	for _, before := range []int{-1000, spared, -17, 0, 300} {
+		if err := setScore(before); err != nil {
+			t.Fatal(err)
+		}
+		during := 0
+		err := exposed(func() (err error) { during, err = score(); return err })
+		after, _ := score()
+		if err != nil || during != max(before, 0) || after != before {
+			t.Errorf("%d is %d meanwhile and %d afterwards: %v", before, during, after, err)
+		}
+		Spare()
+		if now, _ := score(); now != min(before, spared) {
+			t.Errorf("%d is spared with %d", before, now)
+		}
+	}
+}
