@@ -11,34 +11,40 @@ import (
 // and somebody has to be there to say so.
 const spared = -900
 
-// scoreFile is where a process finds and sets that of its own.
-const scoreFile = "/proc/self/oom_score_adj"
-
 // Spare has the kernel end this process late when memory runs out. Only who has
 // CAP_SYS_RESOURCE may ask for that, as root does: others stay as they are.
-func Spare() {
-	if now, err := score(); err == nil && now > spared {
-		_ = setScore(spared)
-	}
-}
+func Spare() { own().spare() }
 
 // exposed starts something that is not spared, nor can spare itself: this process is
 // not either, for that moment.
-func exposed(start func() error) error {
-	before, err := score()
-	if err != nil || before >= 0 || setScore(0) != nil {
+func exposed(start func() error) error { return own().expose(start) }
+
+// mercy is the file in which a process finds and sets how reluctant the kernel is.
+type mercy string
+
+func own() mercy { return "/proc/self/oom_score_adj" }
+
+func (m mercy) spare() {
+	if now, err := m.get(); err == nil && now > spared {
+		_ = m.set(spared)
+	}
+}
+
+func (m mercy) expose(start func() error) error {
+	before, err := m.get()
+	if err != nil || before >= 0 || m.set(0) != nil {
 		return start()
 	}
-	defer func() { _ = setScore(before) }() // who could go there before can again
+	defer func() { _ = m.set(before) }() // who could go there before can again
 	return start()
 }
 
-func score() (int, error) {
-	data, err := os.ReadFile(scoreFile)
+func (m mercy) get() (int, error) {
+	data, err := os.ReadFile(string(m))
 	if err != nil {
 		return 0, err
 	}
 	return strconv.Atoi(strings.TrimSpace(string(data)))
 }
 
-func setScore(n int) error { return os.WriteFile(scoreFile, []byte(strconv.Itoa(n)), 0) }
+func (m mercy) set(n int) error { return os.WriteFile(string(m), []byte(strconv.Itoa(n)), 0o600) }

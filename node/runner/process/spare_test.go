@@ -1,8 +1,10 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,12 +27,12 @@ func scoreOf(t *testing.T, pid int) string {
 // process again afterwards.
 func maySpare(t *testing.T) {
 	t.Helper()
-	before, err := score()
+	before, err := own().get()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = setScore(before) })
-	if setScore(spared) != nil || setScore(before) != nil {
+	t.Cleanup(func() { _ = own().set(before) })
+	if own().set(spared) != nil || own().set(before) != nil {
 		t.Skip("needs the right to be spared when memory runs out (CAP_SYS_RESOURCE), as root has it")
 	}
 }
@@ -70,20 +72,29 @@ func TestIsolatedIsNotSpared(t *testing.T) {
 // What starts in a moment of exposure does not inherit what this process has; it goes
 // back to what it had, and one that was never spared stays as it was.
 func TestExposed(t *testing.T) {
-	maySpare(t)
+	m := mercy(filepath.Join(t.TempDir(), "score"))
+	failed := errors.New("it cannot be started")
 	for _, before := range []int{-1000, spared, -17, 0, 300} {
-		if err := setScore(before); err != nil {
+		if err := m.set(before); err != nil {
 			t.Fatal(err)
 		}
-		during := 0
-		err := exposed(func() (err error) { during, err = score(); return err })
-		after, _ := score()
-		if err != nil || during != max(before, 0) || after != before {
+		during := 1
+		err := m.expose(func() error { during, _ = m.get(); return failed })
+		if after, _ := m.get(); !errors.Is(err, failed) || during != max(before, 0) || after != before {
 			t.Errorf("%d is %d meanwhile and %d afterwards: %v", before, during, after, err)
 		}
-		Spare()
-		if now, _ := score(); now != min(before, spared) {
+		m.spare()
+		if now, _ := m.get(); now != min(before, spared) {
 			t.Errorf("%d is spared with %d", before, now)
 		}
+	}
+}
+
+// Where nothing can be asked for, things start all the same.
+func TestExposedWithout(t *testing.T) {
+	m, started := mercy(filepath.Join(t.TempDir(), "no", "score")), false
+	m.spare()
+	if err := m.expose(func() error { started = true; return nil }); err != nil || !started {
+		t.Errorf("started: %t, %v", started, err)
 	}
 }
