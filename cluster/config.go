@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -64,7 +63,6 @@ type Config struct {
 	Stores  Stores
 	Clock   Clock
 	Space   func() (raftstore.Space, error) // room on the disk; nil: not watched
-	Board   *soft.Board                     // what GPUs measure, for jobs that end when they use none; nil: those go on
 	Logger  *slog.Logger
 
 	// Halt ends the process: this peer must not go on. It may return, the peer

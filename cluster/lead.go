@@ -24,7 +24,7 @@ type office struct{ *Peer }
 type tenure struct {
 	leads atomic.Bool  // by raft's own notice
 	until atomic.Int64 // reading of the boot clock when it did so last; 0: it never has
-	beats *soft.Beats
+	soft  Soft
 
 	mu     sync.Mutex
 	passes Passes
@@ -183,8 +183,14 @@ func (p office) promoteUntil(ctx context.Context) {
 	}
 }
 
-// Hear notes a sign of life of an attached job's client. Only the leader's ear counts.
-func (p *Peer) Hear(job model.JobID) { p.tenure.beats.Hear(job) }
+// Soft is what a peer is told that no log holds. Only what the leader is told counts.
+type Soft struct {
+	Beats *soft.Beats // when the clients of attached jobs were heard
+	Board *soft.Board // what GPUs measure
+}
+
+// Soft is what this peer is told.
+func (p *Peer) Soft() Soft { return p.tenure.soft }
 
 // begin waits until this leader's state holds everything committed before its
 // term, and founds the state of a new cluster.
@@ -212,7 +218,7 @@ func (p office) begin(ctx context.Context) error {
 }
 
 func (p office) leaderConfig() leader.Config {
-	c := leader.Config{
+	return leader.Config{
 		ID: p.cfg.Self.ID, Peer: leading{p.Peer}, Clock: p.cfg.Clock, Log: p.log,
 		Liveness: liveness.Config{StartDeadline: p.cfg.Tuning.StartDeadline, Anew: true},
 		Clocks: func() (model.Time, bool) {
@@ -221,13 +227,10 @@ func (p office) leaderConfig() leader.Config {
 		},
 		Members: p.members,
 		Wake:    p.mates.changed,
-		Beats:   p.tenure.beats,
+		Beats:   p.tenure.soft.Beats,
+		Unused:  p.tenure.soft.Board.Unused,
 		Passed:  p.tenure.passed,
 	}
-	if p.cfg.Board != nil {
-		c.Unused = p.cfg.Board.Unused
-	}
-	return c
 }
 
 // members are the peers of the configuration as they last described themselves:

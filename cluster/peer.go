@@ -73,7 +73,7 @@ func Start(cfg Config) (*Peer, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	p := &Peer{cfg: cfg, log: cfg.Logger.With("peer", cfg.Self.ID), mates: newMates()}
-	p.tenure.beats = soft.NewBeats(cfg.Clock.Boot)
+	p.tenure.soft = Soft{Beats: soft.NewBeats(cfg.Clock.Boot), Board: soft.NewBoard(cfg.Clock.Boot)}
 	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
 	p.life.ended, p.life.doomed = make(chan struct{}), make(chan struct{})
 	p.fsm = fsm.New(fsm.Config{Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn})

@@ -1,3 +1,5 @@
+//berth:bubble
+
 package leader_test
 
 import (

@@ -12,7 +12,6 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/raftstore"
-	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -38,13 +37,12 @@ type service struct {
 	log   *slog.Logger
 	store *raftstore.Store
 	peer  *cluster.Peer
-	board *soft.Board
 	web   web
 }
 
 func newService(o options, stderr io.Writer) *service {
 	out := newLineWriter(stderr)
-	return &service{o: o, out: out, log: newLog(out, o.level), board: soft.NewBoard(clock{}.Boot)}
+	return &service{o: o, out: out, log: newLog(out, o.level)}
 }
 
 // Run opens the folder, starts the peer, and serves until the context ends; then
@@ -100,9 +98,9 @@ func (s *service) start() error {
 			ID: s.o.id, RaftAddress: s.o.advertise, APIAddress: s.o.http, Level: command.Level, Version: build.Version(),
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
-		Network: network{}, Board: s.board,
-		Stores: cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots()},
-		Clock:  clock{}, Space: s.store.FreeSpace, Logger: s.log,
+		Network: network{},
+		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots()},
+		Clock:   clock{}, Space: s.store.FreeSpace, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{Timeouts: s.o.timeouts},
 	})

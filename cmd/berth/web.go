@@ -48,7 +48,7 @@ func (w *web) serve(s *service) error {
 	api := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, IdleStop: s.o.idleStop,
 		Peer: httpapi.Peer{
-			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.board, Tails: tails, Beats: joint,
+			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())

@@ -159,7 +159,7 @@ func (p *Plug) Renew(ctx context.Context, r command.Renewal) (model.Code, error)
 }
 
 // Hear notes a sign of life of an attached job's client.
-func (p *Plug) Hear(job model.JobID) { p.Peer.Hear(job) }
+func (p *Plug) Hear(job model.JobID) { p.Peer.Soft().Beats.Hear(job) }
 
 // faultOf gives the peer's errors the API's codes. What is no error of the peer's,
 // such as the end of a context, leaves the outcome unknown.
