@@ -76,7 +76,7 @@ func TestNamesOfOneThing(t *testing.T) {
 		`"checkpoint_signal":"USR2","checkpoint_interval_seconds":600,"checkpoint_dir":"/c"`: func(s *model.Spec) bool {
 			return s.CheckpointInterval == 10*time.Minute && s.CheckpointDir == "/c"
 		},
-		`"idle_stop":"30m"`:         func(s *model.Spec) bool { return s.IdleStop == 30*time.Minute },
+		`"idle_stop":"30m"`:          func(s *model.Spec) bool { return s.IdleStop == 30*time.Minute },
 		`"attached":"30s"`:           func(s *model.Spec) bool { return s.Attached == 30*time.Second },
 		`"gpu_type":"H100","cpus":4`: func(s *model.Spec) bool { return s.GPUModel == "H100" && s.CPUs == 4 },
 	} {

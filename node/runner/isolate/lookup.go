@@ -97,7 +97,7 @@ func output(tool string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookUpLimit)
 	defer cancel()
 	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, tool, args...)
+	cmd := exec.CommandContext(ctx, tool, args...) //nolint:gosec // getent or id, with a name that is none of their options
 	cmd.Stderr = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // it dies with this thread
