@@ -81,6 +81,16 @@ func mend(b Body) {
 		s.StopSignal, s.CheckpointSignal, s.WarnSignal = "INT", "USR1", "USR2"
 		s.RetryOn, s.CheckpointInterval, s.CheckpointDir = "75,137", time.Hour, "/data/checkpoints"
 		s.WarnBefore, s.Attached, s.IdleStop = 5*time.Minute, time.Minute, 30*time.Minute
+		b.Tasks, s.Array, s.Sweep, s.Begin, s.Deadline = 2, "0-1", "lr=1e-3,1e-4", 1_790_000_000_000_000_000, 1_790_000_100_000_000_000
+		b.After = []model.After{{Job: 12, Kind: model.AfterOK}, {Job: 13, Kind: model.AfterNotOK}}
+	case *Cancel:
+		b.Task, b.Tasks = AllTasks, "3,7-9"
+	case *Hold:
+		b.Task, b.Tasks = AllTasks, "3,7-9"
+	case *Release:
+		b.Task, b.Tasks = AllTasks, "3,7-9"
+	case *Requeue:
+		b.Task, b.Tasks = AllTasks, "3,7-9"
 	case *Extend:
 		b.By = 0 // the other way to say it
 	case *SetGPUMode:

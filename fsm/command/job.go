@@ -16,6 +16,8 @@ type Submit struct {
 	Env      []string   `cbor:"3,keyasint,omitempty"` // "NAME=value", sorted by name
 	Tasks    uint32     `cbor:"4,keyasint,omitempty"` // 1 unless it is an array
 	Throttle uint32     `cbor:"5,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
+
+	After []model.After `cbor:"33,keyasint,omitempty"` // jobs that it waits for, in rising order
 }
 
 // Kind is KindSubmit.
@@ -31,14 +33,21 @@ func (b *Submit) Validate() error {
 	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script):
 		return problem("script", "at most 65536 bytes of UTF-8")
 	}
-	return firstOf(b.Spec.Validate(), validEnv(b.Env))
+	return firstOf(b.Spec.Validate(), b.validArray(), validEnv(b.Env), validAfter(b.After))
+}
+
+func (b *Submit) validArray() error {
+	if n := b.Spec.Count(); b.Spec.Array != "" && n != int(b.Tasks) {
+		return problem("array_indices", "as many as there are tasks")
+	}
+	return nil
 }
 
 func validEnv(env []string) error {
 	size, last := 0, ""
 	for _, kv := range env {
 		name, _, ok := strings.Cut(kv, "=")
-		if !ok || !envName(name) || strings.ContainsRune(kv, 0) || !utf8.ValidString(kv) {
+		if !ok || !model.EnvName(name) || strings.ContainsRune(kv, 0) || !utf8.ValidString(kv) {
 			return problem("env", "NAME=value, names of letters, digits and _ that begin with no digit, no NUL")
 		}
 		if name <= last {
@@ -53,12 +62,6 @@ func validEnv(env []string) error {
 	return nil
 }
 
-func envName(s string) bool {
-	return s != "" && (s[0] < '0' || s[0] > '9') && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
-	})
-}
-
 // AllTasks in place of a task's number means every task of the job.
 const AllTasks = -1
 
@@ -68,13 +71,17 @@ type Cancel struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
 	Note string      `cbor:"3,keyasint,omitempty"`
+
+	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
 // Kind is KindCancel.
 func (*Cancel) Kind() Kind { return KindCancel }
 
 // Validate checks the target.
-func (b *Cancel) Validate() error { return firstOf(validTarget(b.Job, b.Task), validNote(b.Note)) }
+func (b *Cancel) Validate() error {
+	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
+}
 
 // SetPriority moves the tasks of a job that have not ended to another class.
 type SetPriority struct {
@@ -99,39 +106,51 @@ type Hold struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
 	Note string      `cbor:"3,keyasint,omitempty"`
+
+	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
 // Kind is KindHold.
 func (*Hold) Kind() Kind { return KindHold }
 
 // Validate checks the target.
-func (b *Hold) Validate() error { return firstOf(validTarget(b.Job, b.Task), validNote(b.Note)) }
+func (b *Hold) Validate() error {
+	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
+}
 
-// Release lets held tasks start again, ends a retry's backoff, and lets it have the
-// GPUs that failed it.
+// Release lets held tasks start again. It ends a retry's backoff and lets it have the
+// GPUs that failed it; of a task that was not held it ends the wait for the begin.
 type Release struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
+
+	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
 // Kind is KindRelease.
 func (*Release) Kind() Kind { return KindRelease }
 
 // Validate checks the target.
-func (b *Release) Validate() error { return validTarget(b.Job, b.Task) }
+func (b *Release) Validate() error {
+	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks))
+}
 
 // Requeue stops tasks that run and sends them back to the queue, uncharged.
 type Requeue struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
 	Note string      `cbor:"3,keyasint,omitempty"`
+
+	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
 // Kind is KindRequeue.
 func (*Requeue) Kind() Kind { return KindRequeue }
 
 // Validate checks the target.
-func (b *Requeue) Validate() error { return firstOf(validTarget(b.Job, b.Task), validNote(b.Note)) }
+func (b *Requeue) Validate() error {
+	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
+}
 
 // Extend raises a job's time limit, also for what runs already.
 type Extend struct {
@@ -251,8 +270,20 @@ func validTarget(job model.JobID, task int64) error {
 	if job == 0 {
 		return problem("job", "a job's number")
 	}
-	if task < AllTasks || task >= model.MaxTasks {
-		return problem("task", "-1 (all) to 9999")
+	if task < AllTasks || task > model.MaxIndex {
+		return problem("task", "-1 (all) to 999999")
+	}
+	return nil
+}
+
+// validTasks checks some of an array's tasks; empty: none are picked.
+func validTasks(task int64, some string) error {
+	if some == "" {
+		return nil
+	}
+	x, err := model.ParseIndices(some)
+	if err != nil || x.String() != some || task != AllTasks {
+		return problem("task", "a number, or numbers and ranges in rising order such as 3,7-9")
 	}
 	return nil
 }

@@ -38,6 +38,11 @@ const (
 	KindRequeue     Kind = 25
 	KindExtend      Kind = 26
 
+	// What comes of jobs that wait for others, and of deadlines.
+	KindSettle           Kind = 30
+	KindDropDependencies Kind = 31
+	KindOverdue          Kind = 32
+
 	// The scheduler.
 	KindPlace        Kind = 40
 	KindPreempt      Kind = 41
@@ -117,6 +122,10 @@ var kinds = map[Kind]kindInfo{
 	KindRelease:     {"release", 1, LaneUser, body[Release]},
 	KindRequeue:     {"requeue", 1, LaneUser, body[Requeue]},
 	KindExtend:      {"extend", 1, LaneUser, body[Extend]},
+
+	KindSettle:           {"settle", 1, LaneUser, body[Settle]},
+	KindDropDependencies: {"drop_dependencies", 1, LaneUser, body[DropDependencies]},
+	KindOverdue:          {"overdue", 1, LaneUser, body[Overdue]},
 
 	KindPlace:        {"place", 1, LaneUser, body[Place]},
 	KindPreempt:      {"preempt", 1, LaneUser, body[Preempt]},

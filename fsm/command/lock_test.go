@@ -61,6 +61,7 @@ func allFields(t *testing.T) map[string]string {
 		model.Weight{},
 		model.Blob{},
 		model.Job{},
+		model.Dependency{},
 		model.Task{},
 		model.Event{},
 		model.Attempt{},

@@ -84,17 +84,24 @@ const (
 	ReasonRebooted      Reason = 10 // a node of it came back with a new boot id
 	ReasonConfirmedDead Reason = 11 // an operator confirmed that a node of it is dead
 	ReasonGPUFault      Reason = 12 // a GPU of it has a fault; as a stop it ranks between requeue and gang_broken
+	ReasonDependency    Reason = 13 // a job that it waited for has not ended as it should
+	ReasonDeadline      Reason = 14 // its deadline came; as a stop it ranks between time_limit and canceled
 )
 
 // Stops says that r can be asked for, and its signal be delivered.
-func (r Reason) Stops() bool { return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault }
+func (r Reason) Stops() bool {
+	return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault || r == ReasonDeadline
+}
 
 // Outranks says that a stop for r replaces one for o.
 func (r Reason) Outranks(o Reason) bool { return r.force() > o.force() }
 
 func (r Reason) force() int {
-	if r == ReasonGPUFault {
+	switch r {
+	case ReasonGPUFault:
 		return 2*int(ReasonRequeue) + 1
+	case ReasonDeadline:
+		return 2*int(ReasonTimeLimit) + 1
 	}
 	return 2 * int(r)
 }
@@ -105,7 +112,7 @@ func (r Reason) Gone() bool { return r >= ReasonLost && r <= ReasonConfirmedDead
 // String is the reason's name.
 func (r Reason) String() string {
 	return name(r, "", "start_deadline", "preempted", "drained", "requeued", "gang_broken", "time_limit",
-		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault")
+		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault", "dependency", "deadline")
 }
 
 // OnLost is what becomes of a job when a node of it falls silent.

@@ -49,6 +49,11 @@ type Spec struct {
 	CheckpointDir      string        `cbor:"31,keyasint,omitempty"` // absolute; empty: the node's own place
 	Attached           time.Duration `cbor:"32,keyasint,omitempty"` // canceled when its client was not heard for so long; 0: it needs none
 	IdleStop           time.Duration `cbor:"40,keyasint,omitempty"` // canceled when all its GPUs were at 0 % for so long; 0: never
+
+	Array    string `cbor:"33,keyasint,omitempty"` // the tasks' numbers as [Indices] write them; empty: 0 and up
+	Sweep    string `cbor:"34,keyasint,omitempty"` // what [ParseSweep] reads: task n has the grid's n-th values; empty: none
+	Begin    Time   `cbor:"35,keyasint,omitempty"` // not to start before; 0: at once
+	Deadline Time   `cbor:"36,keyasint,omitempty"` // to have ended by; 0: none
 }
 
 // Retries says whether an end like this one is tried again, as far as RetryOn goes.
@@ -99,10 +104,12 @@ type Job struct {
 	Canceled uint32 `cbor:"12,keyasint,omitempty"` // tasks that were canceled
 	Ended    Time   `cbor:"13,keyasint,omitempty"` // when the last task ended; 0 while one is open
 	EndIndex uint64 `cbor:"14,keyasint,omitempty"` // the log entry of that end
+
+	Waits uint32 `cbor:"30,keyasint,omitempty"` // dependencies that are not met yet: no task is queued before they are
 }
 
 // Array says that the job was submitted as an array.
-func (j *Job) Array() bool { return j.Tasks > 1 }
+func (j *Job) Array() bool { return j.Tasks > 1 || j.Spec.Array != "" }
 
 // Task is one unit of a job that waits, runs and ends.
 //
@@ -117,7 +124,7 @@ type Task struct {
 	Retries   uint32 `cbor:"6,keyasint,omitempty"` // attempts charged to MaxRetries
 	Lost      uint32 `cbor:"7,keyasint,omitempty"` // attempts that broken machines ended
 	Preempted uint32 `cbor:"8,keyasint,omitempty"` // attempts that were preempted or drained
-	NotBefore Time   `cbor:"9,keyasint,omitempty"` // a retry's backoff; 0: at once
+	NotBefore Time   `cbor:"9,keyasint,omitempty"` // the spec's begin, or a retry's backoff; 0: at once
 
 	Executed time.Duration `cbor:"10,keyasint,omitempty"` // run time of all attempts, by the supervisors' clocks
 	Reason   Reason        `cbor:"11,keyasint,omitempty"` // of the newest attempt's end
@@ -184,13 +191,15 @@ const (
 	EventLateExit   EventKind = 14 // the true end of an attempt that had been given up
 	EventRefused    EventKind = 15 // a node said that it would never start its rank
 	EventExtended   EventKind = 16 // its time limit was raised
+	EventMet        EventKind = 17 // the jobs that it waited for have ended as they should
+	EventUnbound    EventKind = 18 // somebody has let it wait for other jobs no longer
 )
 
 // String is the event's name.
 func (k EventKind) String() string {
 	return name(k, "", "submitted", "scheduled", "allocating", "running", "stopping", "rank_lost", "requeued",
 		"completed", "failed", "canceled", "priority", "held", "released", "late_exit", "refused",
-		"extended")
+		"extended", "dependencies_met", "dependencies_dropped")
 }
 
 // Blob is content that jobs share: a script or an environment.

@@ -19,8 +19,12 @@ const (
 	MaxScript    = 64 << 10
 	MaxEnv       = 32 << 10
 	MaxData      = 8 << 10
-	MaxTasks     = 10_000 // of an array
-	MaxGPUs      = 8_192  // of one task
+	MaxTasks     = 10_000  // of an array
+	MaxIndex     = 999_999 // a task's number in an array
+	MaxIndices   = 4 << 10 // bytes of an array's numbers, as text
+	MaxSweep     = 4 << 10 // bytes of a sweep
+	MaxAfter     = 64      // jobs that one waits for
+	MaxGPUs      = 8_192   // of one task
 	MaxDuration  = 366 * 24 * time.Hour
 	MaxRetries   = 1_000
 	MaxDevices   = 64 // of a node
@@ -43,7 +47,7 @@ func want(field, format string, args ...any) error {
 // Validate says what of the spec is not allowed by itself, whatever the cluster
 // is; nil when all is.
 func (s *Spec) Validate() error {
-	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds} {
+	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validGrid, s.validDates} {
 		if err := check(); err != nil {
 			return err
 		}

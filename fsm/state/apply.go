@@ -110,7 +110,7 @@ func (r rules) run(t *tx, c *command.Command) command.Result {
 func (t *tx) finish(results []command.Result) (State, Changes) {
 	c := newCommit(t.from.digest, t.meta.Hash)
 	before := t.from.Settings()
-	if t.queue.draft != nil || t.due.draft != nil || t.waiting.draft != nil {
+	if t.queue.draft != nil || t.due.draft != nil || t.waiting.draft != nil || t.settling.draft != nil || t.deadlines.draft != nil {
 		c.wakes = c.wakes.With(model.TopicQueue)
 	}
 	for _, cell := range t.all() {
@@ -190,6 +190,10 @@ var appliers = rules{
 	command.KindRelease:     on(applyRelease),
 	command.KindRequeue:     on(applyRequeue),
 	command.KindExtend:      on(applyExtend),
+
+	command.KindSettle:           on(applySettle),
+	command.KindDropDependencies: on(applyDropDependencies),
+	command.KindOverdue:          on(applyOverdue),
 
 	command.KindPlace:        on(applyPlace),
 	command.KindPreempt:      on(applyPreempt),

@@ -113,6 +113,8 @@ func applyRetire(t *tx, b *command.Retire) command.Result {
 			return refuse(model.CodeConflict, "job %s ended at %d, archived is up to %d", id, j.EndIndex, b.ArchivedTo)
 		case ownsSlots(t, id):
 			return refuse(model.CodeConflict, "GPUs of job %s have not been shown clean", id)
+		case isAwaited(t, id):
+			return refuse(model.CodeConflict, "others wait for job %s", id)
 		}
 	}
 	for _, id := range b.Jobs {
@@ -147,6 +149,9 @@ func forgetJob(t *tx, id model.JobID) {
 	}
 	for _, k := range keysOf(t.tasks.now().From(model.TaskKey{Job: id}), func(k model.TaskKey) bool { return k.Job == id }) {
 		t.tasks.delete(k)
+	}
+	for _, d := range dependenciesOf(t, id) {
+		t.dependencies.delete(d.Key)
 	}
 	dropBlob(t, j.Script)
 	dropBlob(t, j.Env)

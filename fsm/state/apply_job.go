@@ -20,14 +20,18 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 	}
 	t.settings.NextJob++
 	t.settings.Totals.Submitted += uint64(b.Tasks)
+	bindTo(t, &job, b.After)
 	t.jobs.put(job)
 	expected := expect(t, &job.Spec, 0)
-	for n := range b.Tasks {
+	for i, n := range numbers(b) {
 		task := model.Task{
 			Key: model.TaskKey{Job: job.ID, Task: n}, State: model.TaskQueued, Class: b.Spec.Class, Held: b.Spec.Held,
 			Expected: expected,
 		}
-		if n == 0 {
+		if b.Spec.Begin > t.clock {
+			task.NotBefore = b.Spec.Begin
+		}
+		if i == 0 {
 			event(t, &task, model.Event{What: model.EventSubmitted})
 		}
 		t.tasks.put(task)
@@ -35,8 +39,27 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 	return command.Result{Job: job.ID}
 }
 
-// admits checks the limits that count at submission.
+// numbers are those of the tasks.
+func numbers(b *command.Submit) model.Indices {
+	if b.Spec.Array == "" {
+		return model.FirstIndices(b.Tasks)
+	}
+	x, err := model.ParseIndices(b.Spec.Array)
+	if err != nil {
+		return nil // the body was validated
+	}
+	return x
+}
+
+// admits checks the dates, the jobs that are waited for, and the limits that count
+// at submission.
 func admits(t *tx, b *command.Submit) command.Result {
+	if r := inTime(t, &b.Spec); !r.OK() {
+		return r
+	}
+	if r := mayAwait(t, b.After); !r.OK() {
+		return r
+	}
 	for _, scope := range scopes(b.Spec.Project, b.Spec.User) {
 		limit, found := t.limits.get(scope)
 		if !found {
@@ -110,29 +133,53 @@ func event(t *tx, task *model.Task, e model.Event) {
 	}
 }
 
+// choice says which tasks of a job a command names.
+type choice struct {
+	job  model.JobID
+	task int64  // or command.AllTasks
+	some string // of all: only these; empty: all
+}
+
+// first is the first task that may be meant.
+func (c *choice) first() model.TaskKey {
+	return model.TaskKey{Job: c.job, Task: uint32(max(c.task, 0))} //nolint:gosec // bounded by the command
+}
+
+// among lists the tasks that are meant, and counts those of them that have ended.
+func (c *choice) among(t *tx) (open []model.Task, ended int) {
+	some, err := model.ParseIndices(c.some)
+	for k, v := range t.tasks.now().From(c.first()) {
+		switch {
+		case k.Job != c.job || c.task >= 0 && int64(k.Task) != c.task:
+			return open, ended
+		case err == nil && !some.Has(k.Task):
+		case v.State.Terminal():
+			ended++
+		default:
+			open = append(open, v)
+		}
+	}
+	return open, ended
+}
+
 // targets lists the tasks that a command names and that have not ended.
-func targets(t *tx, job model.JobID, task int64) ([]model.Task, command.Result) {
-	j, found := t.jobs.get(job)
-	if !found || task >= int64(j.Tasks) {
-		return nil, refuse(model.CodeNotFound, "there is no job %s", job)
+func targets(t *tx, c choice) ([]model.Task, command.Result) {
+	open, ended := c.among(t)
+	switch {
+	case !t.jobs.has(c.job):
+		return nil, refuse(model.CodeNotFound, "there is no job %s", c.job)
+	case len(open)+ended == 0:
+		return nil, refuse(model.CodeNotFound, "job %s has no such task", c.job)
+	case len(open) == 0 && c.task < 0 && c.some == "":
+		return nil, refuse(model.CodeTerminal, "job %s has ended", c.job)
+	case len(open) == 0:
+		return nil, refuse(model.CodeTerminal, "these tasks of job %s have ended", c.job)
 	}
-	var out []model.Task
-	for k, v := range t.tasks.now().From(model.TaskKey{Job: job}) {
-		if k.Job != job {
-			break
-		}
-		if (task == command.AllTasks || int64(k.Task) == task) && !v.State.Terminal() {
-			out = append(out, v)
-		}
-	}
-	if len(out) == 0 {
-		return nil, refuse(model.CodeTerminal, "job %s has ended", job)
-	}
-	return out, ok()
+	return open, ok()
 }
 
 func applyCancel(t *tx, b *command.Cancel) command.Result {
-	tasks, r := targets(t, b.Job, b.Task)
+	tasks, r := targets(t, choice{b.Job, b.Task, b.Tasks})
 	for _, task := range tasks {
 		if task.State.Live() {
 			stop(t, task.Newest(), model.ReasonCancel, b.Note)
@@ -146,7 +193,7 @@ func applyCancel(t *tx, b *command.Cancel) command.Result {
 }
 
 func applySetPriority(t *tx, b *command.SetPriority) command.Result {
-	tasks, r := targets(t, b.Job, command.AllTasks)
+	tasks, r := targets(t, choice{b.Job, command.AllTasks, ""})
 	if !r.OK() {
 		return r
 	}
@@ -164,7 +211,7 @@ func applySetPriority(t *tx, b *command.SetPriority) command.Result {
 }
 
 func applyHold(t *tx, b *command.Hold) command.Result {
-	return eachQueued(t, b.Job, b.Task, func(task *model.Task) {
+	return eachQueued(t, choice{b.Job, b.Task, b.Tasks}, func(task *model.Task) {
 		if !task.Held {
 			task.Held = true
 			event(t, task, model.Event{What: model.EventHeld, Detail: b.Note})
@@ -173,17 +220,21 @@ func applyHold(t *tx, b *command.Hold) command.Result {
 }
 
 func applyRelease(t *tx, b *command.Release) command.Result {
-	return eachQueued(t, b.Job, b.Task, func(task *model.Task) {
+	return eachQueued(t, choice{b.Job, b.Task, b.Tasks}, func(task *model.Task) {
+		begins := task.Held && task.Attempts == 0 // a hold and a begin are lifted one by one
 		if task.Held || task.NotBefore > t.clock || task.Avoid > 0 {
-			task.Held, task.NotBefore, task.Avoid = false, 0, 0
+			task.Held, task.Avoid = false, 0
+			if !begins {
+				task.NotBefore = 0
+			}
 			event(t, task, model.Event{What: model.EventReleased})
 		}
 	})
 }
 
 // eachQueued changes the named tasks that wait.
-func eachQueued(t *tx, job model.JobID, task int64, change func(*model.Task)) command.Result {
-	tasks, r := targets(t, job, task)
+func eachQueued(t *tx, c choice, change func(*model.Task)) command.Result {
+	tasks, r := targets(t, c)
 	if !r.OK() {
 		return r
 	}
@@ -198,14 +249,14 @@ func eachQueued(t *tx, job model.JobID, task int64, change func(*model.Task)) co
 		}
 	}
 	if r.Number == 0 {
-		return refuse(model.CodeNotQueued, "job %s does not wait: it has GPUs already", job)
+		return refuse(model.CodeNotQueued, "job %s does not wait: it has GPUs already", c.job)
 	}
-	r.Job = job
+	r.Job = c.job
 	return r
 }
 
 func applyRequeue(t *tx, b *command.Requeue) command.Result {
-	tasks, r := targets(t, b.Job, b.Task)
+	tasks, r := targets(t, choice{b.Job, b.Task, b.Tasks})
 	for _, task := range tasks {
 		if task.State.Live() {
 			stop(t, task.Newest(), model.ReasonRequeue, b.Note)
@@ -220,7 +271,7 @@ func applyRequeue(t *tx, b *command.Requeue) command.Result {
 }
 
 func applyExtend(t *tx, b *command.Extend) command.Result {
-	tasks, r := targets(t, b.Job, command.AllTasks)
+	tasks, r := targets(t, choice{b.Job, command.AllTasks, ""})
 	if !r.OK() {
 		return r
 	}

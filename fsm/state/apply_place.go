@@ -63,7 +63,9 @@ func placeable(t *tx, b *command.Place) (task model.Task, job model.Job, r comma
 	case task.Held:
 		r = refuse(model.CodeConflict, "task %s is held", task.Key)
 	case task.NotBefore > t.clock:
-		r = refuse(model.CodeConflict, "task %s waits for its next try", task.Key)
+		r = refuse(model.CodeConflict, "task %s is not to be tried yet", task.Key)
+	case job.Waits > 0:
+		r = refuse(model.CodeConflict, "job %s waits for other jobs", job.ID)
 	case b.Attempt.N != task.Attempts+1:
 		r = refuse(model.CodeConflict, "task %s is at attempt %d, not %d", task.Key, task.Attempts, b.Attempt.N-1)
 	case slots != spec.GPUs:
@@ -198,8 +200,9 @@ func applyPreempt(t *tx, b *command.Preempt) command.Result {
 		return r
 	}
 	task, found := t.tasks.get(b.Beneficiary)
+	job, _ := t.jobs.get(b.Beneficiary.Job)
 	switch {
-	case !found || task.State != model.TaskQueued || task.Held:
+	case !found || !InLine(&job, &task):
 		return refuse(model.CodeNotQueued, "task %s does not wait for GPUs", b.Beneficiary)
 	case b.Until <= t.clock:
 		return refuse(model.CodeInvalid, "the claims would have expired already")

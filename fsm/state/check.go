@@ -37,12 +37,14 @@ const (
 	References Invariant = 9
 	// OnlyForward: clocks, epochs, sequences and marks never go back.
 	OnlyForward Invariant = 10
+	// InTurn: a job waits only for earlier ones, and runs nothing while it waits.
+	InTurn Invariant = 11
 )
 
 var invariantNames = [...]string{
 	SingleOwner: "single owner", WholeGang: "whole gang", OneAttempt: "one attempt", ShownClean: "shown clean",
 	NothingLost: "nothing lost", WithinLimits: "within limits", TotalsAgree: "totals agree",
-	SameOnReplay: "same on replay", References: "references", OnlyForward: "only forward",
+	SameOnReplay: "same on replay", References: "references", OnlyForward: "only forward", InTurn: "in turn",
 }
 
 // String is the invariant's name.
@@ -77,6 +79,7 @@ func Check(s *State) error {
 	checkTasks(c)
 	checkJobs(c)
 	checkThrottles(c)
+	checkDependencies(c)
 	checkNodeUse(c)
 	checkUsage(c)
 	checkLifetime(c)

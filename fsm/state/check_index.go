@@ -10,6 +10,7 @@ func checkIndexes(c *checker) {
 	checkTaskIndexes(c)
 	checkFleetIndexes(c)
 	checkAgeIndexes(c)
+	checkTurnIndexes(c)
 }
 
 func checkTaskIndexes(c *checker) {
@@ -19,10 +20,10 @@ func checkTaskIndexes(c *checker) {
 		if task.State.Live() {
 			live.Put(k, None{})
 		}
-		if task.State != model.TaskQueued || task.Held {
+		job, _ := c.s.Jobs.Get(k.Job)
+		if task.State != model.TaskQueued || task.Held || job.Waits > 0 {
 			continue
 		}
-		job, _ := c.s.Jobs.Get(k.Job)
 		queue.Put(KeyOf(&task, &job), None{})
 		if task.NotBefore > 0 {
 			due.Put(DueKey{task.NotBefore, k}, None{})

@@ -32,6 +32,7 @@ func checkMove(before, after *State, one bool) error {
 	moveSlots(m)
 	moveAllocations(m)
 	moveJobs(m)
+	moveDependencies(m)
 	moveRequests(m)
 	moveLimits(m)
 	return errors.Join(m.found...)

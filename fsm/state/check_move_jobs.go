@@ -42,7 +42,7 @@ func moveJobs(m *mover) {
 // asSubmitted is what nobody changes of a job.
 func asSubmitted(j model.Job) model.Job {
 	j.Spec.Class, j.Spec.Priority, j.Spec.TimeLimit = 0, 0, 0
-	j.Open, j.Live, j.Failed, j.Canceled, j.Ended, j.EndIndex = 0, 0, 0, 0, 0, 0
+	j.Open, j.Live, j.Failed, j.Canceled, j.Ended, j.EndIndex, j.Waits = 0, 0, 0, 0, 0, 0, 0
 	return j
 }
 

@@ -32,6 +32,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Usage, func(r *model.Usage) model.ScopeKey { return r.Scope })
 	placed(c, s.Blobs, func(r *model.Blob) model.Hash { return r.Hash })
 	placed(c, s.Jobs, func(r *model.Job) model.JobID { return r.ID })
+	placed(c, s.Dependencies, func(r *model.Dependency) model.DependencyKey { return r.Key })
 	placed(c, s.Tasks, func(r *model.Task) model.TaskKey { return r.Key })
 	placed(c, s.Events, func(r *model.Event) model.EventKey { return r.Key })
 	placed(c, s.Attempts, func(r *model.Attempt) model.AttemptKey { return r.Key })
@@ -61,9 +62,12 @@ func checkJobRefs(c *checker) {
 	}
 	for k := range c.s.Tasks.All() {
 		j, found := c.s.Jobs.Get(k.Job)
-		c.hold(found && k.Task < j.Tasks, References, "task %s has no job", k)
+		c.hold(found && (j.Spec.Array != "" || k.Task < j.Tasks), References, "task %s has no job", k)
 	}
 	for k, v := range c.s.Tasks.All() {
+		j, _ := c.s.Jobs.Get(k.Job)
+		c.hold(v.NotBefore == 0 || v.Attempts > 0 || v.NotBefore == j.Spec.Begin, References,
+			"task %s was never tried and is not to be before %d", k, v.NotBefore)
 		c.hold(v.Avoid == 0 || v.Avoid == v.Attempts && v.State == model.TaskQueued && (v.Held || v.NotBefore > 0), References,
 			"task %s keeps off the GPUs of attempt %d without a backoff", k, v.Avoid)
 	}

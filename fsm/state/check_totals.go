@@ -26,6 +26,7 @@ func checkJobs(c *checker) {
 	}
 	for id, j := range c.s.Jobs.All() {
 		n := counts[id]
+		checkNumbers(c, &j)
 		c.hold(j.Tasks == n.Tasks && j.Tasks > 0, References, "job %s has %d of %d tasks", id, n.Tasks, j.Tasks)
 		c.hold(j.Open == n.Open && j.Live == n.Live && j.Failed == n.Failed && j.Canceled == n.Canceled, TotalsAgree,
 			"job %s counts open %d, live %d, failed %d, canceled %d; they are %d, %d, %d, %d", id,

@@ -19,8 +19,12 @@ import (
 // made anew from the rows alone.
 type digest struct {
 	chain model.Hash
-	sums  [tableCount + 1]sum // by table number
+	sums  [maxTable + 1]sum // by table number
 }
+
+// maxTable is the greatest number that a table can have. Digests cover the sums of
+// all numbers, so that a further table changes no digest as long as it is empty.
+const maxTable = 47
 
 // sum adds up SHA-256 hashes, word by word: the order of the rows does not
 // matter, and a row can be taken out again.

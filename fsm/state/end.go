@@ -182,7 +182,7 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 	case model.ReasonCancel:
 		e.What = model.EventCanceled
 		endTask(t, task, model.TaskCanceled, e)
-	case model.ReasonTimeLimit:
+	case model.ReasonTimeLimit, model.ReasonDeadline:
 		e.What = model.EventFailed
 		endTask(t, task, model.TaskFailed, e)
 	case model.ReasonPreempt, model.ReasonDrain:
@@ -197,7 +197,7 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 		task.Avoid = a.Key.N
 		settleLost(t, task, a, e)
 	case model.ReasonNone, model.ReasonStartDeadline, model.ReasonGangBroken, model.ReasonLost, model.ReasonRebooted,
-		model.ReasonConfirmedDead:
+		model.ReasonConfirmedDead, model.ReasonDependency:
 		settleLost(t, task, a, e)
 	}
 }
@@ -269,6 +269,7 @@ func endTask(t *tx, task model.Task, as model.TaskState, e model.Event) {
 	}
 	if job, _ := t.jobs.get(task.Key.Job); job.Open == 0 {
 		job.Ended, job.EndIndex = t.clock, t.meta.Index
+		unbind(t, &job)
 		t.jobs.put(job)
 	}
 }

@@ -11,19 +11,21 @@ func onJob(t *tx, old, next *model.Job) {
 		return EndedKey{j.EndIndex, j.ID}, j.EndIndex > 0
 	})
 	reindex(&t.attached, old, next, func(j *model.Job) (model.JobID, bool) { return j.ID, j.Spec.Attached > 0 && j.EndIndex == 0 })
+	reindex(&t.deadlines, old, next, func(j *model.Job) (DeadlineKey, bool) {
+		return DeadlineKey{j.Spec.Deadline, j.ID}, j.Spec.Deadline > 0 && j.EndIndex == 0
+	})
+	if next != nil && next.EndIndex > 0 {
+		onSettled(t, next.ID)
+	}
+	if old != nil && next != nil && old.Waits > 0 && next.Waits == 0 {
+		lineUp(t, old, next)
+	}
 }
 
 func onTask(t *tx, old, next *model.Task) {
 	job, _ := t.jobs.get(taskOf(old, next).Key.Job)
-	reindex(&t.queue, old, next, func(k *model.Task) (key QueueKey, in bool) {
-		if in = waits(k); in {
-			key = KeyOf(k, &job)
-		}
-		return key, in
-	})
-	reindex(&t.due, old, next, func(k *model.Task) (DueKey, bool) {
-		return DueKey{k.NotBefore, k.Key}, waits(k) && k.NotBefore > 0
-	})
+	reindex(&t.queue, old, next, func(k *model.Task) (QueueKey, bool) { return inQueue(&job, k) })
+	reindex(&t.due, old, next, func(k *model.Task) (DueKey, bool) { return inDue(&job, k) })
 	reindex(&t.liveTasks, old, next, func(k *model.Task) (model.TaskKey, bool) { return k.Key, k.State.Live() })
 	if t.restoring {
 		return
@@ -45,7 +47,63 @@ func taskOf(old, next *model.Task) *model.Task {
 	return old
 }
 
-func waits(k *model.Task) bool { return k.State == model.TaskQueued && !k.Held }
+// InLine says that a task waits for nothing but its turn and an instant: it stands in the queue.
+func InLine(job *model.Job, k *model.Task) bool {
+	return k.State == model.TaskQueued && !k.Held && job.Waits == 0
+}
+
+func inQueue(job *model.Job, k *model.Task) (key QueueKey, in bool) {
+	if in = InLine(job, k); in {
+		key = KeyOf(k, job)
+	}
+	return key, in
+}
+
+func inDue(job *model.Job, k *model.Task) (DueKey, bool) {
+	return DueKey{k.NotBefore, k.Key}, InLine(job, k) && k.NotBefore > 0
+}
+
+// lineUp brings a job's tasks into the queue once it waits for no other job.
+func lineUp(t *tx, old, next *model.Job) {
+	for k, task := range t.tasks.now().From(model.TaskKey{Job: next.ID}) {
+		if k.Job != next.ID {
+			break
+		}
+		from, was := inQueue(old, &task)
+		to, is := inQueue(next, &task)
+		t.queue.move(from, was, to, is, None{})
+		due, wasDue := inDue(old, &task)
+		dueNow, isDue := inDue(next, &task)
+		t.due.move(due, wasDue, dueNow, isDue, None{})
+	}
+}
+
+func onDependency(t *tx, old, next *model.Dependency) {
+	reindex(&t.awaited, old, next, func(d *model.Dependency) (AwaitedKey, bool) {
+		return AwaitedKey{d.Key.On, d.Key.Job}, d.State == model.DependencyWaits
+	})
+	d := next
+	if d == nil {
+		d = old
+	}
+	onSettled(t, d.Key.On)
+}
+
+// onSettled notes whether a job has ended that others still wait for.
+func onSettled(t *tx, id model.JobID) {
+	job, _ := t.jobs.get(id)
+	is := job.EndIndex > 0 && isAwaited(t, id)
+	if was := t.settling.now().Has(id); was != is {
+		t.settling.move(id, was, id, is, None{})
+	}
+}
+
+func isAwaited(t *tx, id model.JobID) bool {
+	for k := range t.awaited.now().From(AwaitedKey{On: id}) {
+		return k.On == id
+	}
+	return false
+}
 
 // stand counts one task in its job and in its scopes: each field is 0 or 1.
 type stand struct{ queued, live, failed, canceled uint32 }

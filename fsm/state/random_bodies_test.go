@@ -93,6 +93,7 @@ func drawSubmit(g *gen) command.Body {
 	if g.roll(6) == 0 {
 		b.Tasks, b.Throttle = uint32(2+g.roll(5)), uint32(g.roll(3))
 	}
+	drawTurn(g, b)
 	if g.roll(4) == 0 {
 		b.Script = pick(g, "#!/bin/sh\necho one\n", "#!/bin/sh\necho two\n")
 		b.Env = pick(g, nil, []string{"A=1", "B=2"}, []string{"LANG=C"})

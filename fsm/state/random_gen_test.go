@@ -77,7 +77,7 @@ var makers = []maker{
 	{command.KindSubmit, 110, drawSubmit},
 	{command.KindCancel, 40, func(g *gen) command.Body {
 		job, task := target(g)
-		return &command.Cancel{Job: job, Task: task, Note: pick(g, "", "no longer needed")}
+		return &command.Cancel{Job: job, Task: task, Tasks: some(g, task), Note: pick(g, "", "no longer needed")}
 	}},
 	{command.KindSetPriority, 12, func(g *gen) command.Body {
 		job, _ := target(g)
@@ -85,15 +85,15 @@ var makers = []maker{
 	}},
 	{command.KindHold, 10, func(g *gen) command.Body {
 		job, task := target(g)
-		return &command.Hold{Job: job, Task: task, Note: pick(g, "", "wait for data")}
+		return &command.Hold{Job: job, Task: task, Tasks: some(g, task), Note: pick(g, "", "wait for data")}
 	}},
 	{command.KindRelease, 25, func(g *gen) command.Body {
 		job, task := target(g)
-		return &command.Release{Job: job, Task: task}
+		return &command.Release{Job: job, Task: task, Tasks: some(g, task)}
 	}},
 	{command.KindRequeue, 10, func(g *gen) command.Body {
 		job, task := target(g)
-		return &command.Requeue{Job: job, Task: task, Note: pick(g, "", "again")}
+		return &command.Requeue{Job: job, Task: task, Tasks: some(g, task), Note: pick(g, "", "again")}
 	}},
 	{command.KindExtend, 12, func(g *gen) command.Body {
 		job, _ := target(g)
@@ -103,6 +103,12 @@ var makers = []maker{
 		}
 		return b
 	}},
+
+	{command.KindSettle, 40, drawSettle},
+	{command.KindDropDependencies, 8, func(g *gen) command.Body {
+		return &command.DropDependencies{Job: anyWaiting(g), Note: pick(g, "", "now")}
+	}},
+	{command.KindOverdue, 12, drawOverdue},
 
 	{command.KindPlace, 200, drawPlace},
 	{command.KindPreempt, 15, drawPreempt},
@@ -246,6 +252,14 @@ func target(g *gen) (model.JobID, int64) {
 		return job, command.AllTasks
 	}
 	return job, int64(g.roll(4))
+}
+
+// some draws some tasks of those that stand for all.
+func some(g *gen, task int64) string {
+	if task == command.AllTasks && g.roll(5) == 0 {
+		return pick(g, "0", "1-3", "0-4:2,9", "40")
+	}
+	return ""
 }
 
 func anyJob(g *gen) model.JobID {

@@ -44,12 +44,14 @@ type Tables struct {
 	Sketches    table.Table[model.SketchKey, model.Sketch]
 	Shares      table.Table[model.ShareKey, model.Share]
 	Weights     table.Table[model.ScopeKey, model.Weight]
+
+	Dependencies table.Table[model.DependencyKey, model.Dependency]
 }
 
 // Indexes are derived from the tables: other orders of the same rows.
 type Indexes struct {
-	Queue      table.Table[QueueKey, None]                    // tasks that wait and are not held
-	Due        table.Table[DueKey, None]                      // of those, the ones with a backoff, by its end
+	Queue      table.Table[QueueKey, None]                    // tasks that wait for nothing but their turn: not held, their jobs wait for no others
+	Due        table.Table[DueKey, None]                      // of those, the ones not to be tried before an instant, by it
 	LiveTasks  table.Table[model.TaskKey, None]               // tasks with a live attempt
 	ByFree     table.Table[FreeKey, None]                     // nodes, most free slots first
 	NodeRanks  table.Table[NodeRankKey, None]                 // ranks that have not ended, by node
@@ -58,6 +60,9 @@ type Indexes struct {
 	ClaimedFor table.Table[ClaimKey, None]                    // claims by beneficiary
 	Ended      table.Table[EndedKey, None]                    // jobs that have ended, oldest first
 	Attached   table.Table[model.JobID, None]                 // jobs that have not ended and end with their client
+	Awaited    table.Table[AwaitedKey, None]                  // dependencies that wait, by the awaited job
+	Settling   table.Table[model.JobID, None]                 // jobs that have ended, and that others wait for
+	Deadlines  table.Table[DeadlineKey, None]                 // jobs that have not ended, by their deadline
 	Born       table.Table[BornKey, None]                     // request ids, oldest first
 	SketchAge  table.Table[SketchAgeKey, None]                // sketches, least recently fed first
 	Waiting    table.Table[AllocationKey, model.AllocationID] // allocations that wait, in order
@@ -148,7 +153,26 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// DueKey orders tasks by the end of their backoff.
+// AwaitedKey orders dependencies by the job that is waited for.
+type AwaitedKey struct{ On, Job model.JobID }
+
+// Compare orders by the awaited job, then by the one that waits.
+func (k AwaitedKey) Compare(o AwaitedKey) int {
+	return cmp.Or(cmp.Compare(k.On, o.On), cmp.Compare(k.Job, o.Job))
+}
+
+// DeadlineKey orders jobs by their deadline.
+type DeadlineKey struct {
+	At  model.Time
+	Job model.JobID
+}
+
+// Compare orders by time, then job.
+func (k DeadlineKey) Compare(o DeadlineKey) int {
+	return cmp.Or(cmp.Compare(k.At, o.At), cmp.Compare(k.Job, o.Job))
+}
+
+// DueKey orders tasks by the instant before which they are not to be tried.
 type DueKey struct {
 	At   model.Time
 	Task model.TaskKey

@@ -43,6 +43,8 @@ type cells struct {
 	sketches    cell[model.SketchKey, model.Sketch]
 	shares      cell[model.ShareKey, model.Share]
 	weights     cell[model.ScopeKey, model.Weight]
+
+	dependencies cell[model.DependencyKey, model.Dependency]
 }
 
 type indexes struct {
@@ -56,6 +58,9 @@ type indexes struct {
 	claimedFor index[ClaimKey, None]
 	ended      index[EndedKey, None]
 	attached   index[model.JobID, None]
+	awaited    index[AwaitedKey, None]
+	settling   index[model.JobID, None]
+	deadlines  index[DeadlineKey, None]
 	born       index[BornKey, None]
 	sketchAge  index[SketchAgeKey, None]
 	waiting    index[AllocationKey, model.AllocationID]
@@ -78,8 +83,9 @@ func begin(s *State, m Meta) *tx {
 		nodeRanks: index[NodeRankKey, None]{base: s.NodeRanks}, nodeGPUs: index[model.AddressKey, None]{base: s.NodeGPUs},
 		owners: index[OwnerKey, None]{base: s.Owners}, claimedFor: index[ClaimKey, None]{base: s.ClaimedFor},
 		ended: index[EndedKey, None]{base: s.Ended}, attached: index[model.JobID, None]{base: s.Attached}, born: index[BornKey, None]{base: s.Born},
-		sketchAge: index[SketchAgeKey, None]{base: s.SketchAge},
-		waiting:   index[AllocationKey, model.AllocationID]{base: s.Waiting},
+		awaited: index[AwaitedKey, None]{base: s.Awaited}, settling: index[model.JobID, None]{base: s.Settling},
+		deadlines: index[DeadlineKey, None]{base: s.Deadlines}, sketchAge: index[SketchAgeKey, None]{base: s.SketchAge},
+		waiting: index[AllocationKey, model.AllocationID]{base: s.Waiting},
 	}
 	return t
 }
@@ -109,6 +115,10 @@ func (t *tx) open(s *Tables) {
 	t.jobs = cell[model.JobID, model.Job]{
 		number: 6, name: "jobs", base: s.Jobs, wakes: wakes(model.TopicJob),
 		key: func(r model.Job) model.JobID { return r.ID }, hook: bind(t, onJob),
+	}
+	t.dependencies = cell[model.DependencyKey, model.Dependency]{
+		number: 30, name: "dependencies", base: s.Dependencies, wakes: wakes(model.TopicJob),
+		key: func(r model.Dependency) model.DependencyKey { return r.Key }, hook: bind(t, onDependency),
 	}
 	t.tasks = cell[model.TaskKey, model.Task]{
 		number: 7, name: "tasks", base: s.Tasks, wakes: wakes(model.TopicJob),
@@ -182,15 +192,15 @@ func openFleet(t *tx, s *Tables) {
 	}
 }
 
-const tableCount = 22
+const tableCount = 23
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
 // the topics there.
 func (t *tx) all() [tableCount]anyCell {
 	return [tableCount]anyCell{
-		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.tasks, &t.events, &t.attempts, &t.ranks, &t.rankGPUs,
-		&t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
+		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.dependencies, &t.tasks, &t.events, &t.attempts,
+		&t.ranks, &t.rankGPUs, &t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
 		&t.shares, &t.weights,
 		&t.globals,
 	}
@@ -201,7 +211,7 @@ func (t *tx) close(d digest) State {
 	return State{
 		Tables: Tables{
 			Globals: t.globals.now(), Peers: t.peers.now(), Limits: t.limits.now(), Usage: t.usage.now(),
-			Blobs: t.blobs.now(), Jobs: t.jobs.now(), Tasks: t.tasks.now(), Events: t.events.now(),
+			Blobs: t.blobs.now(), Jobs: t.jobs.now(), Dependencies: t.dependencies.now(), Tasks: t.tasks.now(), Events: t.events.now(),
 			Attempts: t.attempts.now(), Ranks: t.ranks.now(), RankGPUs: t.rankGPUs.now(), Nodes: t.nodes.now(), Leases: t.leases.now(),
 			NodeUse: t.nodeUse.now(), GPUs: t.gpus.now(), Slots: t.slots.now(), Claims: t.claims.now(),
 			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
@@ -210,7 +220,8 @@ func (t *tx) close(d digest) State {
 		Indexes: Indexes{
 			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),
 			NodeRanks: t.nodeRanks.now(), NodeGPUs: t.nodeGPUs.now(), Owners: t.owners.now(),
-			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Attached: t.attached.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
+			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Attached: t.attached.now(),
+			Awaited: t.awaited.now(), Settling: t.settling.now(), Deadlines: t.deadlines.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
 			Waiting: t.waiting.now(),
 		},
 		Index: t.meta.Index, Term: t.meta.Term, digest: d,

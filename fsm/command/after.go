@@ -1,0 +1,66 @@
+package command
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// Bounds of one command.
+const (
+	MaxSettled = 256 // jobs of a Settle
+	MaxOverdue = 64  // jobs of an Overdue
+)
+
+// Settle looks at what jobs wait for: one whose awaited jobs have all ended as they
+// should joins the queue, one that waits in vain is canceled. The leader proposes it
+// for jobs of which an awaited one has ended.
+type Settle struct {
+	Jobs []model.JobID `cbor:"1,keyasint,omitempty"` // that wait
+}
+
+// Kind is KindSettle.
+func (*Settle) Kind() Kind { return KindSettle }
+
+// Validate bounds the list.
+func (b *Settle) Validate() error { return count("jobs", len(b.Jobs), 1, MaxSettled) }
+
+// DropDependencies lets a job wait for other jobs no longer.
+type DropDependencies struct {
+	Job  model.JobID `cbor:"1,keyasint,omitempty"`
+	Note string      `cbor:"2,keyasint,omitempty"`
+}
+
+// Kind is KindDropDependencies.
+func (*DropDependencies) Kind() Kind { return KindDropDependencies }
+
+// Validate checks the target.
+func (b *DropDependencies) Validate() error {
+	return firstOf(validTarget(b.Job, AllTasks), validNote(b.Note))
+}
+
+// Overdue fails the tasks of jobs whose deadline has come: those that wait at once,
+// those that run by signal, grace and kill. The leader proposes it.
+type Overdue struct {
+	Jobs []model.JobID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindOverdue.
+func (*Overdue) Kind() Kind { return KindOverdue }
+
+// Validate bounds the list.
+func (b *Overdue) Validate() error { return count("jobs", len(b.Jobs), 1, MaxOverdue) }
+
+// validAfter checks that every awaited job is named once, in rising order.
+func validAfter(list []model.After) error {
+	if len(list) > model.MaxAfter {
+		return problem("dependencies", "at most 64 jobs")
+	}
+	last := model.JobID(0)
+	for _, a := range list {
+		switch {
+		case !a.Kind.Valid():
+			return problem("dependencies", "afterok, afterany or afternotok of a job")
+		case a.Job <= last:
+			return problem("dependencies", "different jobs, each named once, in rising order")
+		}
+		last = a.Job
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// inTurn is a state in which job 1 runs, and job 2, an array with a deadline, waits for it.
+func inTurn(t *testing.T) state.State {
+	t.Helper()
+	l := running(t, 1)
+	l.Submit(1, after(model.AfterOK, l.job), numbered("3,7"), func(b *command.Submit) { b.Spec.Deadline = l.Now.Add(time.Hour) })
+	return l.State
+}
+
+func TestCheckNamesBrokenTurns(t *testing.T) {
+	key := model.DependencyKey{Job: 2, On: 1}
+	for name, v := range map[string]struct {
+		want   state.Invariant
+		change func(*state.State)
+	}{
+		"a count of dependencies": {state.TotalsAgree, func(s *state.State) { put(&s.Jobs, 2, func(r *model.Job) { r.Waits = 2 }) }},
+		"a dependency of nobody": {state.References, func(s *state.State) {
+			put(&s.Dependencies, model.DependencyKey{Job: 9, On: 1}, func(r *model.Dependency) {
+				*r = model.Dependency{Key: model.DependencyKey{Job: 9, On: 1}, Kind: model.AfterOK, State: model.DependencyMet}
+			})
+		}},
+		"a kind that is none": {state.References, func(s *state.State) { put(&s.Dependencies, key, func(r *model.Dependency) { r.Kind = 9 }) }},
+		"a later job": {state.InTurn, func(s *state.State) {
+			put(&s.Dependencies, model.DependencyKey{Job: 1, On: 2}, func(r *model.Dependency) {
+				*r = model.Dependency{Key: model.DependencyKey{Job: 1, On: 2}, Kind: model.AfterOK, State: model.DependencyMet}
+			})
+		}},
+		"a job that is forgotten": {state.References, func(s *state.State) { drop(&s.Jobs, 1) }},
+		"a job that runs": {state.InTurn, func(s *state.State) {
+			a, _ := s.Attempts.Get(model.AttemptKey{Job: 1, N: 1})
+			a.Key = model.AttemptKey{Job: 2, Task: 3, N: 1}
+			put(&s.Attempts, a.Key, func(r *model.Attempt) { *r = a })
+		}},
+		"another number": {state.References, func(s *state.State) {
+			put(&s.Jobs, 2, func(r *model.Job) { r.Spec.Array = "3,8" })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := inTurn(t)
+			v.change(&s)
+			s, err := state.Reseal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := state.Check(&s); !names(err, v.want) {
+				t.Errorf("Check says %v, want %q", err, v.want)
+			}
+		})
+	}
+}
+
+func TestCheckNamesBrokenTurnIndexes(t *testing.T) {
+	for name, change := range map[string]func(*state.State){
+		"awaited":   func(s *state.State) { drop(&s.Awaited, state.AwaitedKey{On: 1, Job: 2}) },
+		"settling":  func(s *state.State) { put(&s.Settling, 1, func(*state.None) {}) },
+		"deadlines": func(s *state.State) { s.Deadlines = state.State{}.Deadlines },
+		"the queue": func(s *state.State) {
+			put(&s.Queue, state.QueueKey{Task: model.TaskKey{Job: 2, Task: 3}}, func(*state.None) {})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := inTurn(t)
+			if err := state.Check(&s); err != nil {
+				t.Fatal(err)
+			}
+			change(&s)
+			if err := state.Check(&s); !names(err, state.SameOnReplay) {
+				t.Errorf("Check says %v", err)
+			}
+		})
+	}
+}
+
+// A dependency that was settled stays as it is, and none comes or goes without its job.
+func TestCheckMoveNamesBrokenTurns(t *testing.T) {
+	key := model.DependencyKey{Job: 2, On: 1}
+	for name, v := range map[string]struct {
+		want   state.Invariant
+		change func(*state.State)
+	}{
+		"another kind": {state.OnlyForward, func(s *state.State) {
+			put(&s.Dependencies, key, func(r *model.Dependency) { r.Kind = model.AfterAny })
+		}},
+		"a new one": {state.NothingLost, func(s *state.State) {
+			put(&s.Dependencies, model.DependencyKey{Job: 1, On: 0}, func(r *model.Dependency) { r.Kind = model.AfterAny })
+		}},
+		"one is gone": {state.NothingLost, func(s *state.State) { drop(&s.Dependencies, key) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := inTurn(t)
+			after := before
+			after.Index++
+			v.change(&after)
+			if err := state.CheckMove(&before, &after); !names(err, v.want) {
+				t.Errorf("CheckMove says %v, want %q", err, v.want)
+			}
+		})
+	}
+}
