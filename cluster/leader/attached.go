@@ -40,7 +40,7 @@ func cancelAbandoned(c *Config) func(*state.State) ([]command.Body, time.Duratio
 			switch {
 			case silent < job.Spec.Attached:
 				next = min(next, job.Spec.Attached-silent)
-			case goesOn(s, id):
+			case unstopped(s, id, model.ReasonCancel):
 				out = append(out, &command.Cancel{
 					Job: id, Task: command.AllTasks, Note: "its client was not heard for " + job.Spec.Attached.String(),
 				})
@@ -50,14 +50,15 @@ func cancelAbandoned(c *Config) func(*state.State) ([]command.Body, time.Duratio
 	}
 }
 
-// goesOn says that some task of a job is not yet being canceled.
-func goesOn(s *state.State, id model.JobID) bool {
+// unstopped says that some task of a job waits, or is not yet being stopped for a
+// reason as strong as that.
+func unstopped(s *state.State, id model.JobID, why model.Reason) bool {
 	for k, task := range s.Tasks.From(model.TaskKey{Job: id}) {
 		if k.Job != id {
 			break
 		}
 		a, _ := s.Attempts.Get(task.Newest())
-		if task.State == model.TaskQueued || task.State.Live() && a.Stop != model.ReasonCancel {
+		if task.State == model.TaskQueued || task.State.Live() && why.Outranks(a.Stop) {
 			return true
 		}
 	}

@@ -153,6 +153,11 @@ func deciders(c *Config, p *pulse) []decider {
 			decide: cancelIdle(c),
 		},
 		{
+			name:   "turns",
+			topics: model.TopicSet(0).With(model.TopicQueue),
+			decide: func(s *state.State) ([]command.Body, time.Duration) { return takeTurns(s, model.TimeOf(c.Clock.Wall())) },
+		},
+		{
 			name:   "housekeeping",
 			topics: model.TopicSet(0).With(model.TopicFleet).With(model.TopicSettings),
 			wake:   c.Wake,

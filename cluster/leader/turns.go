@@ -1,0 +1,95 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// maxTurnTasks bounds the tasks of the jobs that one command moves on, but for the
+// first job.
+const maxTurnTasks = 4096
+
+// overdueAgain is when jobs are looked at again that were named and are as they were:
+// by the state's clock their deadline had not come yet.
+const overdueAgain = time.Second
+
+// takeTurns passes the ends of jobs on to those that wait for them, and ends jobs
+// whose deadline has come.
+func takeTurns(s *state.State, wall model.Time) (out []command.Body, next time.Duration) {
+	next = liveness.Never
+	if b := settled(s); b != nil {
+		out, next = append(out, b), 0 // there may be more
+	}
+	b, wait := overdue(s, max(wall, s.Settings().Clock))
+	if b != nil {
+		out = append(out, b)
+	}
+	return out, min(next, wait)
+}
+
+// turn is a list of jobs that is bounded by its length and by their tasks.
+type turn struct {
+	jobs  []model.JobID
+	tasks int
+	most  int // jobs
+}
+
+// add says whether there was room.
+func (t *turn) add(s *state.State, id model.JobID) bool {
+	job, _ := s.Jobs.Get(id)
+	t.tasks += int(job.Tasks)
+	if len(t.jobs) > 0 && (len(t.jobs) == t.most || t.tasks > maxTurnTasks) {
+		return false
+	}
+	t.jobs = append(t.jobs, id)
+	return true
+}
+
+// settled names jobs that wait for one that has ended.
+func settled(s *state.State) command.Body {
+	t := turn{most: command.MaxSettled}
+	seen := map[model.JobID]bool{}
+	for on := range s.Settling.All() {
+		for k := range s.Awaited.From(state.AwaitedKey{On: on}) {
+			if k.On != on {
+				break
+			}
+			if seen[k.Job] {
+				continue
+			}
+			if seen[k.Job] = true; !t.add(s, k.Job) {
+				return &command.Settle{Jobs: t.jobs}
+			}
+		}
+	}
+	if len(t.jobs) == 0 {
+		return nil
+	}
+	return &command.Settle{Jobs: t.jobs}
+}
+
+// overdue names jobs whose deadline has come, and says when the next one will.
+func overdue(s *state.State, now model.Time) (b command.Body, next time.Duration) {
+	t := turn{most: command.MaxOverdue}
+	next = liveness.Never
+	for k := range s.Deadlines.All() {
+		if k.At > now {
+			next = min(next, k.At.Sub(now))
+			break
+		}
+		if !unstopped(s, k.Job, model.ReasonDeadline) {
+			continue
+		}
+		if next = overdueAgain; !t.add(s, k.Job) {
+			break
+		}
+	}
+	if len(t.jobs) == 0 {
+		return nil, next
+	}
+	return &command.Overdue{Jobs: t.jobs}, next
+}
