@@ -20,10 +20,15 @@ func ticketOf(s *state.State, key model.TaskKey) *ticket {
 	return t
 }
 
-// admit yields what keeps a task from starting whatever is free: its own state,
-// its job's throttle and the limits.
+// admit yields what keeps a task from starting whatever is free: the jobs that it waits
+// for, its own state, its job's throttle and the limits.
 func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 	return func(yield func(Blocker) bool) {
+		for _, b := range p.awaits(&t.job) {
+			if !yield(b) {
+				return
+			}
+		}
 		live := t.job.Live + p.budget.jobs[t.job.ID]
 		spec := &t.job.Spec
 		for _, b := range []struct {
@@ -32,7 +37,7 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 			holds bool
 		}{
 			{Blocker{Code: CodeHeld}, t.task.Held},
-			{Blocker{Code: CodeBackoff, Until: t.task.NotBefore}, t.task.NotBefore > p.now},
+			{Blocker{Code: notYet(&t.task), Until: t.task.NotBefore}, t.task.NotBefore > p.now},
 			{
 				Blocker{Code: CodeThrottle, Need: 1, Used: int64(live), Limit: int64(t.job.Throttle)},
 				t.job.Throttle > 0 && live >= t.job.Throttle,
@@ -44,6 +49,27 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 		}
 		p.budget.excesses(spec.Project, spec.User, spec.GPUs, 1)(yield)
 	}
+}
+
+// notYet is why a task is not to be tried before an instant.
+func notYet(t *model.Task) Code {
+	if t.Attempts == 0 {
+		return CodeBegin
+	}
+	return CodeBackoff
+}
+
+// awaits lists the jobs that a job waits for.
+func (p *pass) awaits(job *model.Job) (out []Blocker) {
+	if job.Waits == 0 {
+		return nil
+	}
+	for _, d := range p.state.DependenciesOf(job.ID) {
+		if on, _ := p.state.Jobs.Get(d.Key.On); d.State == model.DependencyWaits {
+			out = append(out, Blocker{Code: CodeDependency, On: on.ID, After: d.Kind, State: p.state.Stand(&on)})
+		}
+	}
+	return out
 }
 
 // budget counts what the plan adds to the use of each scope and job.

@@ -10,6 +10,8 @@ const (
 	CodeStopped    Code = "orchestrator_stopped" // nothing is placed
 	CodeStandstill Code = "standstill"           // nothing is placed, since a restore
 	CodeHeld       Code = "held"                 // nobody has released it
+	CodeDependency Code = "dependency"           // it waits for job On to end as After says; On is in State
+	CodeBegin      Code = "begin"                // Until: it asked to begin then at the earliest
 	CodeBackoff    Code = "backoff"              // Until: it failed, and is tried again then
 	CodeThrottle   Code = "throttle"             // Limit tasks of its job may run, Used do
 	CodeLimit      Code = "limit"                // Scope may use Limit, uses Used and so has Have; this needs Need
@@ -43,8 +45,11 @@ type Blocker struct {
 	Used     int64          // of the limit, what this plan gives to tasks before it included
 	Of       string         // what the limit is of: LimitGPUs, LimitLive or LimitGPUsPerJob
 	Scope    model.ScopeKey // whose limit
-	Until    model.Time     // end of a backoff, or the start for which GPUs are kept
-	Task     model.TaskKey  // for whom they are kept
-	Model    string         // GPU type
-	MemoryMB uint32         // of each GPU, at least
+	Until    model.Time     // end of a backoff, the begin, or the start for which GPUs are kept
+	On       model.JobID    // that it waits for
+	After    model.DependencyKind
+	State    model.TaskState // of On: where its most advanced task is
+	Task     model.TaskKey   // for whom they are kept
+	Model    string          // GPU type
+	MemoryMB uint32          // of each GPU, at least
 }

@@ -14,7 +14,7 @@ type Entry struct {
 	Task      model.TaskKey
 	Class     model.Class
 	Position  int        // as of [Position]
-	Held      bool       // it is not tried before it is released
+	Held      bool       // it stands aside: not tried before it is released or what its job waits for has ended
 	NotBefore model.Time // nor before this instant, the end of a backoff; 0: there is none
 }
 
@@ -67,8 +67,8 @@ func merged(o *order) iter.Seq2[state.QueueKey, bool] {
 	}
 }
 
-// heldTasks finds the tasks that are held, in order. The queue's index leaves them
-// out, but the use of the cluster counts them.
+// heldTasks finds the tasks that are held or whose jobs wait for others, in order. The
+// queue's index leaves them out, but the use of the cluster counts them.
 func (o *order) heldTasks() (keys []state.QueueKey) {
 	use, _ := o.state.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
 	left := int(use.Queued) - o.state.Queue.Len()
@@ -76,8 +76,10 @@ func (o *order) heldTasks() (keys []state.QueueKey) {
 		return nil
 	}
 	for _, task := range o.state.Tasks.All() {
-		if task.State == model.TaskQueued && task.Held {
-			job, _ := o.state.Jobs.Get(task.Key.Job)
+		if task.State != model.TaskQueued {
+			continue
+		}
+		if job, _ := o.state.Jobs.Get(task.Key.Job); !state.InLine(&job, &task) {
 			keys = append(keys, state.KeyOf(&task, &job))
 			if left--; left == 0 {
 				break

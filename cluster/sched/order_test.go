@@ -25,7 +25,8 @@ func TestOrder(t *testing.T) {
 		position, i := 1, 0
 		for e := range sched.Order(&c.s, c.now, 0) {
 			task, _ := c.s.Tasks.Get(e.Task)
-			if i >= len(want) || e.Task != want[i] || e.Held != task.Held || e.Class != task.Class || e.Position != position ||
+			job, _ := c.s.Jobs.Get(e.Task.Job)
+			if i >= len(want) || e.Task != want[i] || e.Held != (task.Held || job.Waits > 0) || e.Class != task.Class || e.Position != position ||
 				(e.NotBefore > 0) != (task.NotBefore > c.now) {
 				t.Fatalf("entry %d is %+v; want position %d of %v, task %+v", i, e, position, want, task)
 			}

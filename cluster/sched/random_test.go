@@ -41,7 +41,7 @@ func step(t *rapid.T, c *cluster, nodes int) {
 	user := rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user")
 	n := uint32(rapid.IntRange(1, 4).Draw(t, "n"))
 	job := model.JobID(rapid.IntRange(1, 8).Draw(t, "job"))
-	switch rapid.IntRange(0, 15).Draw(t, "step") {
+	switch rapid.IntRange(0, 16).Draw(t, "step") {
 	case 0:
 		node := model.NodeID(fmt.Sprint("n", rapid.IntRange(0, nodes-1).Draw(t, "node")))
 		c.must(&command.SetNodeMode{Node: node, Mode: model.NodeMode(n % 2)})
@@ -77,6 +77,8 @@ func step(t *rapid.T, c *cluster, nodes int) {
 	case 11:
 		c.now = c.now.Add(time.Duration(n) * rapid.SampledFrom([]time.Duration{4 * time.Second, 10 * time.Minute}).Draw(t, "pause"))
 		c.must(&command.AdvanceClock{})
+	case 12:
+		settle(c)
 	default:
 		submitRandom(t, c, user, n)
 	}
@@ -94,5 +96,21 @@ func submitRandom(t *rapid.T, c *cluster, user string, n uint32) {
 		s.Nodes = uint32(rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "on"))
 		s.GPUs *= s.Nodes
 	}
-	c.submit(s, uint32(rapid.IntRange(1, 3).Draw(t, "tasks")), uint32(rapid.IntRange(0, 2).Draw(t, "throttle")))
+	b := &command.Submit{Spec: s, Tasks: uint32(rapid.IntRange(1, 3).Draw(t, "tasks")), Throttle: uint32(rapid.IntRange(0, 2).Draw(t, "throttle"))}
+	if next := c.s.Settings().NextJob; next > 1 && rapid.IntRange(0, 3).Draw(t, "waits") == 0 {
+		b.After = []model.After{{Job: model.JobID(rapid.Uint64Range(1, uint64(next)-1).Draw(t, "on")), Kind: model.DependencyKind(1 + n%3)}}
+	}
+	if rapid.IntRange(0, 7).Draw(t, "later") == 0 {
+		b.Spec.Begin = c.now.Add(time.Duration(n) * time.Second)
+	}
+	c.apply(b)
+}
+
+// settle passes the ends of jobs on to those that wait for them, as a leader does.
+func settle(c *cluster) {
+	for k := range c.s.Awaited.All() {
+		if c.s.Settling.Has(k.On) {
+			c.must(&command.Settle{Jobs: []model.JobID{k.Job}})
+		}
+	}
 }

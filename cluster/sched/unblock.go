@@ -16,6 +16,8 @@ const (
 	UnblockStart   UnblockKind = "start"   // somebody starts the orchestrator
 	UnblockResume  UnblockKind = "resume"  // an operator ends the standstill
 	UnblockRelease UnblockKind = "release" // somebody releases the task
+	UnblockTurn    UnblockKind = "turn"    // Jobs end as the task waits for, or its owner drops these dependencies
+	UnblockBegin   UnblockKind = "begin"   // time passes until At, when it is to begin
 	UnblockWait    UnblockKind = "wait"    // time passes until At
 	UnblockLimit   UnblockKind = "limit"   // somebody sets Limit, which is higher in what Of names
 	UnblockEnd     UnblockKind = "end"     // all of Ends end, and their GPUs are clean
@@ -30,6 +32,7 @@ type Unblock struct {
 	Limit    model.Limit
 	Of       string // LimitGPUs, LimitLive or LimitGPUsPerJob
 	Ends     []Holder
+	Jobs     []model.After
 	Nodes    uint32
 	GPUs     uint32 // on each
 	Model    string // of those GPUs; empty: any
@@ -99,8 +102,10 @@ func (t *trial) lift(b *Blocker) {
 		t.offer(Unblock{Kind: UnblockResume}, &command.Resume{})
 	case CodeHeld:
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
-	case CodeBackoff:
-		t.wait(b.Until)
+	case CodeDependency:
+		t.turn(b)
+	case CodeBegin, CodeBackoff:
+		t.wait(b)
 		if !t.blockedBy(CodeHeld) {
 			t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 		}
@@ -109,6 +114,20 @@ func (t *trial) lift(b *Blocker) {
 	case CodeAvoid:
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeSuspending:
+	}
+}
+
+// turn tries what would be if all jobs that the task waits for had ended as they
+// should; it does so once, at the first of them.
+func (t *trial) turn(at *Blocker) {
+	u := Unblock{Kind: UnblockTurn}
+	for _, b := range t.why {
+		if b.Code == CodeDependency {
+			u.Jobs = append(u.Jobs, model.After{Job: b.On, Kind: b.After})
+		}
+	}
+	if u.Jobs[0].Job == at.On {
+		t.offer(u, &command.DropDependencies{Job: t.task.Job})
 	}
 }
 
@@ -148,9 +167,13 @@ func (t *trial) after(bodies ...command.Body) (v verdict, done bool) {
 	return judge(&next, t.now, ticketOf(&next, t.task)), true
 }
 
-func (t *trial) wait(until model.Time) {
-	if v := judge(t.state, until, ticketOf(t.state, t.task)); v.placed() {
-		t.found = append(t.found, Unblock{Kind: UnblockWait, At: until})
+func (t *trial) wait(b *Blocker) {
+	kind := UnblockWait
+	if b.Code == CodeBegin {
+		kind = UnblockBegin
+	}
+	if v := judge(t.state, b.Until, ticketOf(t.state, t.task)); v.placed() {
+		t.found = append(t.found, Unblock{Kind: kind, At: b.Until})
 	}
 }
 

@@ -17,6 +17,10 @@ func (b *Blocker) Message() string {
 		return "the scheduler stands still after a restore: nothing is placed until an operator resumes it"
 	case CodeHeld:
 		return "it is held"
+	case CodeDependency:
+		return fmt.Sprintf("it starts after job %s has %s, and that is %s", b.On, b.After.Wish(), b.State)
+	case CodeBegin:
+		return "it is to begin at " + clock(b.Until) + " at the earliest"
 	case CodeBackoff:
 		return "it failed and is tried again at " + clock(b.Until)
 	case CodeThrottle:
@@ -104,8 +108,12 @@ func (u *Unblock) Message() string {
 		return "resume the scheduler"
 	case UnblockRelease:
 		return "release it"
+	case UnblockTurn:
+		return u.turn()
 	case UnblockWait:
 		return "its backoff ends at " + clock(u.At)
+	case UnblockBegin:
+		return "the time of its begin comes, " + clock(u.At)
 	case UnblockLimit:
 		return "the limit of " + u.Limit.Scope.String() + " is raised to " + u.raised()
 	case UnblockEnd:
@@ -124,6 +132,15 @@ func (u *Unblock) raised() string {
 		return count(u.Limit.GPUsPerJob, "GPU") + " for one job"
 	}
 	return count(u.Limit.GPUs, "GPU")
+}
+
+// turn is "job 3 has completed and job 4 has ended".
+func (u *Unblock) turn() string {
+	list := make([]string, 0, len(u.Jobs))
+	for _, a := range u.Jobs {
+		list = append(list, "job "+a.Job.String()+" has "+a.Kind.Wish())
+	}
+	return strings.Join(list, " and ")
 }
 
 func (u *Unblock) ends() string {

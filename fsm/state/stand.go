@@ -1,0 +1,51 @@
+package state
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// Stand is where a job is as a whole: where its most advanced task is as long as one
+// is open, and when all have ended, what went wrong.
+func (s *State) Stand(j *model.Job) model.TaskState {
+	switch {
+	case j.Live > 0:
+		return s.mostAdvanced(j.ID)
+	case j.Open > 0:
+		return model.TaskQueued
+	case j.Failed > 0:
+		return model.TaskFailed
+	case j.Canceled > 0:
+		return model.TaskCanceled
+	}
+	return model.TaskCompleted
+}
+
+func (s *State) mostAdvanced(id model.JobID) model.TaskState {
+	at := model.TaskScheduled
+	for k := range s.LiveTasks.From(model.TaskKey{Job: id}) {
+		if k.Job != id || at == model.TaskRunning {
+			break
+		}
+		t, _ := s.Tasks.Get(k)
+		at = max(at, t.State)
+	}
+	return at
+}
+
+// FirstTask is the task of a job with the smallest number; false if there is no such
+// job.
+func (s *State) FirstTask(id model.JobID) (model.Task, bool) {
+	for k, task := range s.Tasks.From(model.TaskKey{Job: id}) {
+		return task, k.Job == id
+	}
+	return model.Task{}, false
+}
+
+// DependenciesOf lists what a job waits or has waited for, by job.
+func (s *State) DependenciesOf(id model.JobID) (out []model.Dependency) {
+	for k, d := range s.Dependencies.From(model.DependencyKey{Job: id}) {
+		if k.Job != id {
+			break
+		}
+		out = append(out, d)
+	}
+	return out
+}
