@@ -44,6 +44,7 @@ func (g *begin) environment() []string {
 // variables are Berth's own.
 func (g *begin) variables() []string {
 	env := append(identity(g.record), assign("BERTH_FOLDER", g.folder.Path())...)
+	env = append(env, array(&g.record.Job.Spec, g.record.Rank.Task)...)
 	env = append(env, devices(g.record.GPUs)...)
 	env = append(env, meeting(g.record, g.gang, g.port)...)
 	return append(env, g.gear.store.variables()...)
