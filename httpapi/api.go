@@ -101,6 +101,7 @@ func (a *API) routes() {
 	operations{a}.route(doc)
 	queues{a}.route(doc)
 	details{a}.route(doc)
+	lists{a}.route(doc)
 	outputs{a}.route(doc)
 	histories{a}.route(doc)
 	fleet{a}.route(doc)

@@ -181,7 +181,7 @@ func FuzzStrict(f *testing.F) {
 			t.Fatalf("%v and %v", got, err)
 		}
 		if err == nil {
-			_, err = ask(got)
+			_, err = ask(got, 1)
 		}
 		if err == nil {
 			return

@@ -26,7 +26,7 @@ const (
 
 // ask turns what a user asks for into a command: names are resolved and defaults
 // filled in here, before the log.
-func ask(r *wire.Submit) (*command.Submit, error) {
+func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 	c := &command.Submit{
 		Script: r.Script,
 		Spec: model.Spec{
@@ -39,10 +39,13 @@ func ask(r *wire.Submit) (*command.Submit, error) {
 	if c.Spec.User == "" {
 		c.Spec.User = defaultUser
 	}
-	for _, fill := range []func(*wire.Submit, *command.Submit) error{program, size, memory, times, ends, retries, checkpoints, array} {
+	for _, fill := range []func(*wire.Submit, *command.Submit) error{program, size, memory, times, ends, retries, checkpoints, array, awaited} {
 		if err := fill(r, c); err != nil {
 			return nil, err
 		}
+	}
+	if err := dates(r, c, now); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -212,14 +215,6 @@ func checkpoints(r *wire.Submit, c *command.Submit) error {
 		s.WarnBefore = or((*time.Duration)(r.WarnBefore), defaultWarning)
 	}
 	return nil
-}
-
-func array(r *wire.Submit, c *command.Submit) (err error) {
-	if c.Tasks, err = count("array_size", r.Tasks, 1, model.MaxTasks, 1); err != nil {
-		return err
-	}
-	c.Throttle, err = count("array_limit", r.MaxRunning, 1, model.MaxTasks, 0)
-	return err
 }
 
 // count is a number within bounds, or what stands for one that is not given.

@@ -50,7 +50,7 @@ func BenchmarkDecodeSubmission(b *testing.B) {
 			for b.Loop() {
 				r, err := strict.decode(body)
 				if err == nil {
-					_, err = ask(r)
+					_, err = ask(r, 1)
 				}
 				if err != nil {
 					b.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -25,7 +26,7 @@ const operator = "user:" + defaultUser
 type targetInput struct {
 	Key  string `header:"Idempotency-Key"`
 	Job  string `path:"job_id"`
-	Task string `query:"task" doc:"one task of an array; all by default"`
+	Task string `query:"task" doc:"some tasks of an array, such as 3 or 3-7,9; all by default"`
 	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
 }
 
@@ -90,24 +91,35 @@ func jobID(text string) (model.JobID, error) {
 	return model.JobID(n), nil
 }
 
-// taskOf reads the number of a task; none is another number.
-func taskOf(text string, none int64) (int64, error) {
+// firstTask stands for the first task of a job, whatever its number is.
+const firstTask = -1
+
+// taskOf reads the number of a task; none is [firstTask].
+func taskOf(text string) (int64, error) {
 	if text == "" {
-		return none, nil
+		return firstTask, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || n >= model.MaxTasks {
-		return 0, invalid("task", "must be 0 to 9999")
+	if err != nil || n > model.MaxIndex {
+		return 0, invalid("task", "must be 0 to "+strconv.Itoa(model.MaxIndex))
 	}
 	return int64(n), nil //nolint:gosec // small
 }
 
+// taskAt is a task of a job by its number.
+func taskAt(s *state.State, id model.JobID, n int64) (model.Task, bool) {
+	if n == firstTask {
+		return s.FirstTask(id)
+	}
+	return s.Tasks.Get(model.TaskKey{Job: id, Task: uint32(n)}) //nolint:gosec // bounded by taskOf
+}
+
 func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done], error) {
-	id, task, err := targetOf(in.Job, in.Task)
+	id, some, err := in.target()
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, operator, in.Key, &command.Cancel{Job: id, Task: task, Note: in.Note})
+	_, index, err := a.propose(ctx, operator, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
@@ -120,10 +132,14 @@ func (a changes) done(id model.JobID, what string) *wire.Done {
 	out := &wire.Done{Success: true, JobID: id.String(), Message: what}
 	if job, found := s.Jobs.Get(id); found {
 		v := view{s: &s, now: a.now(&s)}
-		state, stopping := v.stand(&job)
-		if out.State = state; stopping != nil {
+		stand, stopping := v.stand(&job)
+		switch why := v.awaits(&job); {
+		case stopping != nil:
 			out.Message = "its processes are being stopped"
+		case job.Open > 0 && why != "":
+			out.Message += "; it " + why
 		}
+		out.State = stand
 	}
 	return out
 }

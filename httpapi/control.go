@@ -20,41 +20,52 @@ type attachInput struct {
 	Job string `path:"job_id"`
 }
 
+// noteInput is what a change of a whole job is given.
+type noteInput struct {
+	Key  string `header:"Idempotency-Key"`
+	Job  string `path:"job_id"`
+	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
+}
+
 func (a controls) route(doc huma.API) {
 	for _, v := range []struct {
 		name, what, done string
-		body             func(model.JobID, int64, string) command.Body
+		body             func(model.JobID, string, string) command.Body
 	}{
 		{
 			"hold", "Keep a job that waits from being started", "held",
-			func(id model.JobID, task int64, note string) command.Body {
-				return &command.Hold{Job: id, Task: task, Note: note}
+			func(id model.JobID, some, note string) command.Body {
+				return &command.Hold{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
 			},
 		},
 		{
 			"release", "Let a held job start, and a failed one try again at once", "released",
-			func(id model.JobID, task int64, _ string) command.Body { return &command.Release{Job: id, Task: task} },
+			func(id model.JobID, some, _ string) command.Body {
+				return &command.Release{Job: id, Task: command.AllTasks, Tasks: some}
+			},
 		},
 		{
 			"requeue", "Stop a job that runs and send it back to the queue, uncharged", "sent back to the queue",
-			func(id model.JobID, task int64, note string) command.Body {
-				return &command.Requeue{Job: id, Task: task, Note: note}
+			func(id model.JobID, some, note string) command.Body {
+				return &command.Requeue{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
 			},
 		},
 	} {
 		handle(a.API, doc, op(v.name, http.MethodPost, "/queue/{job_id}/"+v.name, v.what),
 			func(ctx context.Context, in *targetInput) (*answer[wire.Done], error) {
-				id, task, err := targetOf(in.Job, in.Task)
+				id, some, err := in.target()
 				if err != nil {
 					return nil, err
 				}
-				_, index, err := a.propose(ctx, operator, in.Key, v.body(id, task, in.Note))
+				_, index, err := a.propose(ctx, operator, in.Key, v.body(id, some, in.Note))
 				if err != nil {
 					return nil, err
 				}
 				return &answer[wire.Done]{Index: index, Body: changes(a).done(id, v.done)}, nil
 			})
 	}
+	handle(a.API, doc, op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Let a job wait for other jobs no longer"),
+		a.dropDependencies)
 	extend := newStrict[wire.Extend]()
 	handleBody[wire.Extend](a.API, doc, op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, also while it runs"),
 		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
@@ -69,13 +80,26 @@ func (a controls) route(doc huma.API) {
 	handle(a.API, doc, o, a.attach)
 }
 
-func targetOf(job, task string) (model.JobID, int64, error) {
-	id, err := jobID(job)
-	if err != nil {
-		return 0, 0, err
+// target is the job, and those of its tasks that are meant; empty: all.
+func (in *targetInput) target() (model.JobID, string, error) {
+	id, err := jobID(in.Job)
+	if err != nil || in.Task == "" {
+		return id, "", err
 	}
-	n, err := taskOf(task, command.AllTasks)
-	return id, n, err
+	some, err := model.ParseIndices(in.Task)
+	return id, some.String(), named("task", err)
+}
+
+func (a controls) dropDependencies(ctx context.Context, in *noteInput) (*answer[wire.Done], error) {
+	id, err := jobID(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	_, index, err := a.propose(ctx, operator, in.Key, &command.DropDependencies{Job: id, Note: in.Note})
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.Done]{Index: index, Body: changes(a).done(id, "waits for no other job")}, nil
 }
 
 func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Extend) (*answer[wire.Done], error) {

@@ -22,7 +22,7 @@ type details struct{ *API }
 type jobInput struct {
 	Watch
 	Job  string `path:"job_id"`
-	Task string `query:"task" doc:"of an array; 0 by default"`
+	Task string `query:"task" doc:"of an array; the first by default"`
 }
 
 func (a details) route(doc huma.API) {
@@ -34,17 +34,16 @@ func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail]
 	if err != nil {
 		return nil, err
 	}
-	n, err := taskOf(in.Task, 0)
+	n, err := taskOf(in.Task)
 	if err != nil {
 		return nil, err
 	}
-	key := model.TaskKey{Job: id, Task: uint32(n)} //nolint:gosec // bounded by taskOf
 	set := topics(model.TopicJob)
-	s, err := a.read(ctx, &in.Watch, set, func(was, is *state.State) bool { return traceOf(was, key) != traceOf(is, key) })
+	s, err := a.read(ctx, &in.Watch, set, func(was, is *state.State) bool { return traceOf(was, id, n) != traceOf(is, id, n) })
 	if err != nil {
 		return nil, err
 	}
-	task, found := s.Tasks.Get(key)
+	task, found := taskAt(&s, id, n)
 	if !found {
 		return nil, noJob()
 	}
@@ -82,9 +81,9 @@ type trace struct {
 	saved   time.Duration // of its first rank
 }
 
-func traceOf(s *state.State, k model.TaskKey) (t trace) {
-	t.job, _ = s.Jobs.Get(k.Job)
-	t.task, _ = s.Tasks.Get(k)
+func traceOf(s *state.State, id model.JobID, task int64) (t trace) {
+	t.job, _ = s.Jobs.Get(id)
+	t.task, _ = taskAt(s, id, task)
 	t.attempt, _ = s.Attempts.Get(t.task.Newest())
 	first, _ := s.Ranks.Get(t.task.Newest().Rank(0))
 	t.saved = first.Saved
@@ -97,7 +96,9 @@ func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
 		Job: v.job(j), Task: int64(t.Key.Task), WorkDir: j.Spec.WorkDir, OnLost: j.Spec.OnLost.String(),
 		Timeline: []wire.Event{}, History: []wire.Attempt{}, Folded: int64(t.Folded),
 	}
+	out.After = v.dependencies(j)
 	if j.Array() {
+		out.Params = paramsOf(gridOf(&j.Spec), t.Key.Task)
 		out.State, out.Stopping = t.State.String(), v.stopping(t)
 		out.StartedAt, out.EndedAt = t.Started.Time(), t.Ended.Time()
 		v.addTask(t, &out.Job)
@@ -162,6 +163,9 @@ func explanation(e *sched.Explanation) *wire.Explanation {
 		w := wire.Blocker{Code: string(b.Code), Message: b.Message(), Need: b.Need, Have: b.Have}
 		if b.Scope.Kind != 0 {
 			w.Scope = b.Scope.String()
+		}
+		if w.Until = b.Until.Time(); b.On > 0 {
+			w.JobID, w.State = b.On.String(), b.State.String()
 		}
 		out.Blockers = append(out.Blockers, w)
 	}

@@ -29,16 +29,20 @@ func (v *view) job(j *model.Job) wire.Job {
 		ID: j.ID.String(), RunID: spec.RunID, Name: spec.Name, User: spec.User, Project: spec.Project, Command: commandLine(spec),
 		Priority: int64(spec.Priority), GPUs: int64(spec.GPUs), Nodes: int64(spec.Nodes), GPUType: spec.GPUModel,
 		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
+		BeginAt: spec.Begin.Time(), Deadline: spec.Deadline.Time(),
 		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), IdleStopSeconds: spec.IdleStop.Seconds(),
 		MaxRetries: int64(spec.MaxRetries),
 	}
 	out.State, out.Stopping = v.stand(j)
-	first, _ := v.s.Tasks.Get(model.TaskKey{Job: j.ID})
+	first, _ := v.s.FirstTask(j.ID)
 	out.StartedAt = first.Started.Time()
 	if j.Array() {
 		v.addArray(j, &out)
 	} else {
 		v.addTask(&first, &out)
+	}
+	if why := v.awaits(j); why != "" {
+		out.Reason = why
 	}
 	until := v.now
 	if first.Started > 0 {
@@ -71,6 +75,10 @@ func (v *view) addArray(j *model.Job, out *wire.Job) {
 	out.Array = &wire.Array{
 		Size: int64(j.Tasks), Limit: int64(j.Throttle), Queued: int64(j.Open - j.Live), Running: int64(j.Live),
 		Failed: int64(j.Failed), Canceled: int64(j.Canceled), Completed: int64(j.Tasks - j.Open - j.Failed - j.Canceled),
+		Indices: j.Spec.Array,
+	}
+	if j.Spec.Sweep != "" {
+		out.Array.Params = strings.Split(j.Spec.Sweep, "\n")
 	}
 	var ran time.Duration
 	held, seen := 0, 0
@@ -89,32 +97,14 @@ func (v *view) addArray(j *model.Job, out *wire.Job) {
 	out.RunSeconds, out.Held = seconds(ran), held > 0 && held == int(j.Open)
 }
 
-// stand is the state that a job is in, and whether it is being stopped. An array
-// is where its most advanced task is, and when all have ended, what went wrong.
+// stand is the state that a job is in, and whether it is being stopped. Of an array
+// no task speaks for the others.
 func (v *view) stand(j *model.Job) (string, *wire.Stopping) {
-	if !j.Array() {
-		t, _ := v.s.Tasks.Get(model.TaskKey{Job: j.ID})
-		return t.State.String(), v.stopping(&t)
+	if j.Array() {
+		return v.s.Stand(j).String(), nil
 	}
-	at := model.TaskCompleted
-	switch {
-	case j.Live > 0:
-		at = model.TaskScheduled
-		for k := range v.s.LiveTasks.From(model.TaskKey{Job: j.ID}) {
-			if k.Job != j.ID || at == model.TaskRunning {
-				break
-			}
-			t, _ := v.s.Tasks.Get(k)
-			at = max(at, t.State)
-		}
-	case j.Open > 0:
-		at = model.TaskQueued
-	case j.Failed > 0:
-		at = model.TaskFailed
-	case j.Canceled > 0:
-		at = model.TaskCanceled
-	}
-	return at.String(), nil
+	t, _ := v.s.FirstTask(j.ID)
+	return t.State.String(), v.stopping(&t)
 }
 
 func (v *view) stopping(t *model.Task) *wire.Stopping {
@@ -147,6 +137,8 @@ func (v *view) reason(t *model.Task) string {
 	switch {
 	case t.State == model.TaskQueued && t.Held:
 		return "held"
+	case t.State == model.TaskQueued && t.NotBefore > v.now && t.Attempts == 0:
+		return "begins at " + t.NotBefore.Time().Format(time.RFC3339)
 	case t.State == model.TaskQueued && t.NotBefore > v.now:
 		return "tried again at " + t.NotBefore.Time().Format(time.RFC3339)
 	case t.State == model.TaskQueued && t.Attempts == 0, t.State == model.TaskCompleted, t.State.Live():

@@ -33,7 +33,7 @@ type outputs struct{ *API }
 // logInput is what GET /jobs/{job_id}/logs is given.
 type logInput struct {
 	Job     string `path:"job_id"`
-	Task    string `query:"task" doc:"of an array; 0 by default"`
+	Task    string `query:"task" doc:"of an array; the first by default"`
 	Attempt uint32 `query:"attempt" doc:"the newest by default"`
 	Rank    uint32 `query:"rank" maximum:"1023" doc:"of a gang; 0 by default"`
 	Stream  string `query:"stream" enum:"stdout,stderr" default:"stdout"`
@@ -70,7 +70,7 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 	if err != nil {
 		return k, "", err
 	}
-	n, err := taskOf(in.Task, 0)
+	n, err := taskOf(in.Task)
 	if err != nil {
 		return k, "", err
 	}
@@ -78,7 +78,7 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 	if err != nil {
 		return k, "", err
 	}
-	task, found := s.Tasks.Get(model.TaskKey{Job: id, Task: uint32(n)}) //nolint:gosec // bounded by taskOf
+	task, found := taskAt(&s, id, n)
 	if !found {
 		return k, "", noJob()
 	}

@@ -90,16 +90,23 @@ func (p *page) parse(in *queueInput) error {
 		}
 		p.skip = int(n) //nolint:gosec // 32 bits
 	}
-	if in.State == "" {
-		return nil
+	var err error
+	p.states, err = statesOf(in.State)
+	return err
+}
+
+// statesOf reads a list of states; empty: none are picked.
+func statesOf(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
 	}
-	p.states = strings.Split(strings.ToLower(in.State), ",")
-	for _, s := range p.states {
+	list := strings.Split(strings.ToLower(text), ",")
+	for _, s := range list {
 		if !slices.Contains(stateNames(), s) {
-			return invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
+			return nil, invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
 		}
 	}
-	return nil
+	return list, nil
 }
 
 func stateNames() (names []string) {

@@ -37,12 +37,12 @@ func (a submissions) route(doc huma.API) {
 // submit has a job queued. A submission that came before gets the job that it made
 // then.
 func (a submissions) submit(ctx context.Context, r *wire.Submit, key string) (*answer[wire.Submitted], error) {
-	body, err := ask(r)
+	s := a.peer.Reader.State()
+	body, err := ask(r, a.now(&s))
 	if err != nil {
 		return nil, err
 	}
 	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
-	s := a.peer.Reader.State()
 	if fits, why := a.places.possible(&s, &body.Spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
@@ -65,7 +65,7 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 	}
 	v := view{s: &s, now: now}
 	out.Job = v.job(&job)
-	if task, _ := s.Tasks.Get(model.TaskKey{Job: id}); task.State == model.TaskQueued {
+	if task, _ := s.FirstTask(id); task.State == model.TaskQueued && job.Waits == 0 {
 		out.QueuePosition, out.PositionExact = a.places.of(&s, now, task.Key, task.Class)
 		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact
 	}

@@ -43,6 +43,9 @@ type Job struct {
 	ExitCode   *int64 `json:"exit_code,omitempty" doc:"once it has ended"`
 	Signal     int64  `json:"exit_signal,omitempty"`
 
+	BeginAt  time.Time `json:"begin,omitzero" doc:"not to start before"`
+	Deadline time.Time `json:"deadline,omitzero" doc:"failed if it has not ended by then"`
+
 	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
 	Array         *Array   `json:"array,omitempty"`
 }
@@ -70,19 +73,61 @@ type Array struct {
 	Completed int64 `json:"completed"`
 	Failed    int64 `json:"failed"`
 	Canceled  int64 `json:"canceled"`
+
+	Indices string   `json:"indices,omitempty" doc:"the tasks' numbers"`
+	Params  []string `json:"params,omitempty" nullable:"false" doc:"of a sweep, as submitted"`
+}
+
+// Jobs is the answer to GET /jobs: newest first.
+type Jobs struct {
+	Jobs []Job `json:"jobs" nullable:"false"`
+}
+
+// Tasks is the answer to GET /jobs/{job_id}/tasks, by number.
+type Tasks struct {
+	JobID string `json:"job_id"`
+	Tasks []Task `json:"tasks" nullable:"false"`
+	Next  string `json:"next,omitempty" doc:"give it as ?after= for the next page"`
+}
+
+// Task is one task of an array.
+type Task struct {
+	Index      int64             `json:"task"`
+	Params     map[string]string `json:"params,omitempty"`
+	State      string            `json:"state"`
+	Held       bool              `json:"held,omitempty"`
+	Reason     string            `json:"reason,omitempty"`
+	Attempts   int64             `json:"attempts"`
+	StartedAt  time.Time         `json:"started_at,omitzero"`
+	EndedAt    time.Time         `json:"ended_at,omitzero"`
+	RunSeconds float64           `json:"run_seconds"`
+	ExitCode   *int64            `json:"exit_code,omitempty"`
+	Signal     int64             `json:"exit_signal,omitempty"`
+
+	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
+}
+
+// Dependency is a job that another waits or has waited for.
+type Dependency struct {
+	JobID    string `json:"job_id"`
+	Kind     string `json:"kind" enum:"afterok,afterany,afternotok"`
+	State    string `json:"state" enum:"waiting,met,never,dropped"`
+	JobState string `json:"job_state,omitempty" doc:"where that job is, as long as it is known"`
 }
 
 // Detail is the answer to GET /jobs/{job_id}: of an array, one task (?task=).
 type Detail struct {
 	Job
-	Task        int64        `json:"task"`
-	WorkDir     string       `json:"workdir,omitempty"`
-	OnLost      string       `json:"on_lost"`
-	Warnings    []string     `json:"warnings,omitempty" nullable:"false" doc:"of a job that runs: what its GPUs make of it"`
-	Timeline    []Event      `json:"timeline" nullable:"false"`
-	Folded      int64        `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
-	History     []Attempt    `json:"attempt_history" nullable:"false"`
-	Explanation *Explanation `json:"explanation,omitempty" doc:"of a job that waits"`
+	Task        int64             `json:"task"`
+	Params      map[string]string `json:"params,omitempty" doc:"of a sweep: this task's values"`
+	After       []Dependency      `json:"dependencies,omitempty" nullable:"false" doc:"jobs that it waits or has waited for"`
+	WorkDir     string            `json:"workdir,omitempty"`
+	OnLost      string            `json:"on_lost"`
+	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a job that runs: what its GPUs make of it"`
+	Timeline    []Event           `json:"timeline" nullable:"false"`
+	Folded      int64             `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
+	History     []Attempt         `json:"attempt_history" nullable:"false"`
+	Explanation *Explanation      `json:"explanation,omitempty" doc:"of a job that waits"`
 }
 
 // Event is one line of a timeline.

@@ -50,6 +50,13 @@ type Submit struct {
 
 	Tasks      *int64 `json:"array_size,omitempty" doc:"so many tasks, told apart by BERTH_ARRAY_INDEX"`
 	MaxRunning *int64 `json:"array_limit,omitempty" doc:"at most so many of them at once"`
+
+	Indices string   `json:"array_indices,omitempty" doc:"the tasks' numbers, in place of array_size: 0-99:10 or 3,7,9-12"`
+	Params  []string `json:"params,omitempty" nullable:"false" doc:"a sweep: an array over the grid of lines such as lr=1e-3,1e-4 and seed=1..5"`
+
+	Dependencies []string `json:"dependencies,omitempty" nullable:"false" doc:"earlier jobs that it waits for: afterok:12:13, afterany:14 or afternotok:15"`
+	Begin        string   `json:"begin,omitempty" doc:"not to start before: an RFC 3339 time, or +2h"`
+	Deadline     string   `json:"deadline,omitempty" doc:"failed if it has not ended by then: an RFC 3339 time, or +2h"`
 }
 
 // Submitted is the answer to a submission.

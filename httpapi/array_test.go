@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func (s *site) detail(path string) *wire.Detail {
+	s.t.Helper()
+	out := &wire.Detail{}
+	s.do(http.MethodGet, path, "").into(out)
+	return out
+}
+
+// What is asked for in whichever way becomes numbers in their one form.
+func TestArraysAreAskedFor(t *testing.T) {
+	s := newSite(t)
+	for body, want := range map[string]struct{ array, sweep string }{
+		`"array_size":1`:                      {"", ""},
+		`"array_size":100,"array_limit":8`:    {"0-99", ""},
+		`"array_indices":"0-99:10"`:           {"0-90:10", ""},
+		`"array_indices":"9-12,3,7"`:          {"3,7,9-12", ""},
+		`"array_indices":"5"`:                 {"5", ""},
+		`"array_indices":"5","array_size":1`:  {"5", ""},
+		`"params":["lr=1,2","seed=1..3"]`:     {"0-5", "lr=1,2\nseed=1..3"},
+		`"params":["x=1"]`:                    {"0", "x=1"},
+		`"params":["x=1..3"],"array_size":3`:  {"0-2", "x=1..3"},
+		`"params":["x=1..3"],"array_limit":2`: {"0-2", "x=1..3"},
+	} {
+		if got := s.spec(`{"command":"x",` + body + `}`); got.Array != want.array || got.Sweep != want.sweep {
+			t.Errorf("%s became the array %q and the sweep %q", body, got.Array, got.Sweep)
+		}
+	}
+}
+
+func TestWrongTurns(t *testing.T) {
+	s := newSite(t)
+	s.spec(`{"command":"x"}`)
+	for field, bodies := range map[string][]string{
+		"array_indices": {`"array_indices":"0-10000"`, `"array_indices":"a"`, `"params":["x=1"],"array_indices":"0"`},
+		"array_size":    {`"array_size":3,"array_indices":"0-3"`, `"array_size":2,"params":["x=1..3"]`},
+		"params":        {`"params":["x"]`, `"params":["x=1","x=2"]`, `"params":["x=1..101","y=1..100"]`, `"params":["x=1\ny=2"]`, `"params":"x=1"`},
+		"dependencies": {
+			`"dependencies":["1"]`, `"dependencies":["afterok"]`, `"dependencies":["afterok:"]`, `"dependencies":["afterok:0"]`,
+			`"dependencies":["singleton"]`, `"dependencies":["afterok:1?afterok:2"]`, `"dependencies":["afterok:1","afterany:1"]`, `"dependencies":["AfterOK:1"]`,
+		},
+		"begin":    {`"begin":"tomorrow"`, `"begin":"+soon"`, `"begin":"3000-01-01T00:00:00Z"`, `"begin":7`},
+		"deadline": {`"deadline":"1969-01-01T00:00:00Z"`, `"deadline":"+1h","begin":"+2h"`},
+	} {
+		for _, body := range bodies {
+			r := s.submit(`{"command":"x",` + body + `}`)
+			if r.about(field); t.Failed() {
+				t.Fatalf("%s: %s", body, r.body)
+			}
+		}
+	}
+	for body, says := range map[string]string{
+		`"dependencies":["afterok:2"]`: "no job 2 yet", `"deadline":"2001-01-01T00:00:00Z"`: "has passed",
+		`"begin":"2199-01-01T00:00:00Z"`: "366 days",
+	} {
+		if p := s.submit(`{"command":"x",`+body+`}`).problem(http.StatusUnprocessableEntity, "invalid"); !strings.Contains(p.Detail, says) {
+			t.Errorf("%s: %s", body, p.Detail)
+		}
+	}
+}
+
+// A sweep is shown with its values, as a whole and task by task.
+func TestASweepIsShown(t *testing.T) {
+	s := newSite(t)
+	s.spec(`{"command":"x","params":["lr=1e-3,1e-4","seed=1..3"],"array_limit":2}`)
+	d := s.detail("/jobs/1?task=4")
+	if !maps.Equal(d.Params, map[string]string{"lr": "1e-4", "seed": "2"}) || d.Task != 4 || d.Array.Indices != "0-5" || len(d.Array.Params) != 2 {
+		t.Errorf("task 4 is %+v of %+v", d.Params, d.Array)
+	}
+	var all, page wire.Tasks
+	s.do(http.MethodGet, "/jobs/1/tasks?state=queued", "").into(&all)
+	s.do(http.MethodGet, "/jobs/1/tasks?limit=2&after=3", "").into(&page)
+	if len(all.Tasks) != 6 || all.Tasks[5].Params["seed"] != "3" || all.Next != "" {
+		t.Errorf("the tasks are %+v", all)
+	}
+	if len(page.Tasks) != 2 || page.Tasks[0].Index != 3 || page.Next != "5" {
+		t.Errorf("a page of the tasks is %+v", page)
+	}
+	s.do(http.MethodGet, "/jobs/2/tasks", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodGet, "/jobs/1/tasks?state=odd", "").about("state")
+	s.do(http.MethodGet, "/jobs/1/tasks?after=x", "").about("after")
+}
+
+// Tasks are named by their numbers; without one the first is meant.
+func TestTasksByNumber(t *testing.T) {
+	s := newSite(t)
+	s.spec(`{"command":"x","array_indices":"3,7,9-12"}`)
+	if d := s.detail("/jobs/1"); d.Task != 3 || d.State != "queued" {
+		t.Errorf("the first task is %d, %s", d.Task, d.State)
+	}
+	s.do(http.MethodGet, "/jobs/1?task=0", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodPost, "/queue/1/hold?task=7-9", "").into(&wire.Done{})
+	s.do(http.MethodDelete, "/queue/1?task=10-12,3", "").into(&wire.Done{})
+	for n, want := range map[string]string{"3": "canceled", "7": "queued", "9": "queued", "12": "canceled"} {
+		if d := s.detail("/jobs/1?task=" + n); d.State != want || d.Held != (want == "queued") {
+			t.Errorf("task %s is %s, held %v", n, d.State, d.Held)
+		}
+	}
+	s.do(http.MethodDelete, "/queue/1?task=4-6", "").problem(http.StatusNotFound, "not_found")
+	s.do(http.MethodDelete, "/queue/1?task=3", "").problem(http.StatusConflict, "already_ended")
+	s.do(http.MethodDelete, "/queue/1?task=x", "").about("task")
+	s.do(http.MethodGet, "/jobs/1/logs?task=7", "").problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+// Who waits for whom is told everywhere, until it is dropped.
+func TestDependenciesAreTold(t *testing.T) {
+	s := newSite(t)
+	for range 3 {
+		s.spec(`{"command":"x"}`)
+	}
+	var out wire.Submitted
+	s.submit(`{"command":"x","dependencies":["afterok:1:2","afterany:3","afterok:1"]}`).into(&out)
+	if out.QueuePosition != 0 || out.Job.Reason != "waits for job 1 and 2 more" || out.Job.State != "queued" {
+		t.Errorf("the answer is %+v", out)
+	}
+	d := s.detail("/jobs/4")
+	if len(d.After) != 3 || d.After[2] != (wire.Dependency{JobID: "3", Kind: "afterany", State: "waiting", JobState: "queued"}) {
+		t.Errorf("the dependencies are %+v", d.After)
+	}
+	if b := d.Explanation.Blockers; len(b) < 3 || b[0].Code != "dependency" || b[0].JobID != "1" || b[0].State != "queued" {
+		t.Errorf("the blockers are %+v", b)
+	}
+	var done wire.Done
+	if s.do(http.MethodPost, "/queue/4/hold", "").into(&done); done.Message != "held; it waits for job 1 and 2 more" {
+		t.Errorf("the answer to a hold is %q", done.Message)
+	}
+	s.do(http.MethodDelete, "/queue/4/dependencies?note=urgent", "").into(&done)
+	if d := s.detail("/jobs/4"); d.After[0].State != "dropped" || d.Reason != "held" {
+		t.Errorf("after they were dropped: %+v, %s", d.After, d.Reason)
+	}
+	s.do(http.MethodDelete, "/queue/4/dependencies", "").problem(http.StatusConflict, "conflict")
+	s.do(http.MethodDelete, "/queue/x/dependencies", "").problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+// A job that waited in vain says for which.
+func TestWaitedInVain(t *testing.T) {
+	s := newSite(t)
+	s.spec(`{"command":"x"}`)
+	s.spec(`{"command":"x","dependencies":["afterok:1"]}`)
+	s.do(http.MethodDelete, "/queue/1", "").into(&wire.Done{})
+	s.with(func(c *statetest.Cluster) { c.Do(&command.Settle{Jobs: []model.JobID{2}}) })
+	if d := s.detail("/jobs/2"); d.State != "canceled" || d.Reason != "waited in vain for job 1" {
+		t.Errorf("it is %s: %s", d.State, d.Reason)
+	}
+}
+
+func TestBeginAndDeadline(t *testing.T) {
+	s := newSite(t)
+	now := s.now()
+	got := s.spec(`{"command":"x","begin":"+1h30m","deadline":"` + now.Add(3*time.Hour).Format(time.RFC3339) + `"}`)
+	if got.Begin.Time() != now.Add(90*time.Minute) || got.Deadline.Time().Sub(now).Round(time.Second) != 3*time.Hour {
+		t.Errorf("it is to begin at %v and to end by %v", got.Begin.Time(), got.Deadline.Time())
+	}
+	d := s.detail("/jobs/1")
+	if d.BeginAt.IsZero() || d.Deadline.IsZero() || !strings.HasPrefix(d.Reason, "begins at ") || d.Explanation.Blockers[0].Code != "begin" ||
+		d.Explanation.Blockers[0].Until.IsZero() {
+		t.Errorf("it is told as %s, %+v", d.Reason, d.Explanation.Blockers)
+	}
+}
+
+// The newest job of a user comes first.
+func TestJobsByAge(t *testing.T) {
+	s := newSite(t)
+	for _, user := range []string{"ann", "bob", "ann", "bob"} {
+		s.spec(`{"command":"x","user":"` + user + `"}`)
+	}
+	for query, want := range map[string]string{"": "4 3 2 1", "?user=ann": "3 1", "?user=ann&limit=1": "3", "?user=eve": ""} {
+		var out wire.Jobs
+		s.do(http.MethodGet, "/jobs"+query, "").into(&out)
+		var ids []string
+		for _, j := range out.Jobs {
+			ids = append(ids, j.ID)
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("%q lists %s, want %s", query, got, want)
+		}
+	}
+}

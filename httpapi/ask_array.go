@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// array is how many tasks there are: a number, the numbers themselves, or a grid.
+func array(r *wire.Submit, c *command.Submit) (err error) {
+	if c.Throttle, err = count("array_limit", r.MaxRunning, 1, model.MaxTasks, 0); err != nil {
+		return err
+	}
+	if c.Tasks, err = count("array_size", r.Tasks, 1, model.MaxTasks, 1); err != nil {
+		return err
+	}
+	var x model.Indices
+	switch {
+	case len(r.Params) > 0:
+		x, err = sweep(r, c)
+	case r.Indices != "":
+		x, err = model.ParseIndices(r.Indices)
+		err = named("array_indices", err)
+	case c.Tasks > 1:
+		x = model.FirstIndices(c.Tasks)
+	}
+	switch {
+	case err != nil || x == nil:
+		return err
+	case r.Tasks != nil && int(c.Tasks) != len(x):
+		return invalid("array_size", "must be "+strconv.Itoa(len(x))+" with these tasks, or be left out")
+	}
+	c.Tasks, c.Spec.Array = uint32(len(x)), x.String() //nolint:gosec // at most model.MaxTasks
+	return nil
+}
+
+// sweep is the numbers of a grid's tasks.
+func sweep(r *wire.Submit, c *command.Submit) (model.Indices, error) {
+	if r.Indices != "" {
+		return nil, invalid("array_indices", "must not be given together with params: their grid says how many tasks there are")
+	}
+	for _, line := range r.Params {
+		if strings.Contains(line, "\n") {
+			return nil, invalid("params", "must be one line each")
+		}
+	}
+	c.Spec.Sweep = strings.Join(r.Params, "\n")
+	grid, err := model.ParseSweep(c.Spec.Sweep)
+	if err != nil {
+		return nil, err
+	}
+	return model.FirstIndices(grid.Len()), nil
+}
+
+// named makes an error about a field of one that says what it must be.
+func named(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return invalid(field, err.Error())
+}
+
+// awaited is which jobs the new one waits for.
+func awaited(r *wire.Submit, c *command.Submit) error {
+	for _, text := range r.Dependencies {
+		list, err := parseDependency(text)
+		if err != nil {
+			return named("dependencies", err)
+		}
+		c.After = append(c.After, list...)
+	}
+	slices.SortFunc(c.After, func(a, b model.After) int { return a.Job.Compare(b.Job) })
+	c.After = slices.Compact(c.After)
+	for i := 1; i < len(c.After); i++ {
+		if c.After[i].Job == c.After[i-1].Job {
+			return invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: one must be chosen")
+		}
+	}
+	if len(c.After) > model.MaxAfter {
+		return invalid("dependencies", "must be at most "+strconv.Itoa(model.MaxAfter)+" jobs")
+	}
+	return nil
+}
+
+var errDependency = errors.New("must be afterok, afterany or afternotok and jobs, such as afterok:12:13")
+
+// parseDependency reads "afterok:12:13".
+func parseDependency(text string) (out []model.After, err error) {
+	kind, jobs, found := strings.Cut(text, ":")
+	k := model.AfterOK
+	for k.Valid() && k.String() != kind {
+		k++
+	}
+	if !found || !k.Valid() {
+		return nil, errDependency
+	}
+	for id := range strings.SplitSeq(jobs, ":") {
+		n, err := jobID(id)
+		if err != nil {
+			return nil, errDependency
+		}
+		out = append(out, model.After{Job: n, Kind: k})
+	}
+	return out, nil
+}
+
+// dates are the begin and the deadline.
+func dates(r *wire.Submit, c *command.Submit, now model.Time) (err error) {
+	if c.Spec.Begin, err = instant("begin", r.Begin, now); err != nil {
+		return err
+	}
+	c.Spec.Deadline, err = instant("deadline", r.Deadline, now)
+	return err
+}
+
+// instant reads an RFC 3339 time, or how far ahead of now it is; empty: none.
+func instant(field, text string, now model.Time) (model.Time, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if ahead, relative := strings.CutPrefix(text, "+"); relative {
+		d, err := wire.ParseDuration(ahead)
+		return now.Add(d), named(field, err)
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
+		return 0, invalid(field, "must be a time such as 2026-01-31T20:00:00Z, or +2h")
+	}
+	return model.TimeOf(t), nil
+}
