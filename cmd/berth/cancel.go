@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // cancellation is what the flags of cancel say.
@@ -17,14 +17,14 @@ type cancellation struct {
 	name   string
 	mine   bool
 	reason string
-	task   int64
 }
 
 func newCancel() *cobra.Command {
-	c := &cancellation{task: -1}
+	c := &cancellation{}
 	cmd := &cobra.Command{
 		Use:   "cancel JOB...",
 		Short: "End jobs: at once if they wait, by signal, grace and kill if they run",
+		Long:  "End jobs: at once if they wait, by signal, grace and kill if they run" + taskHelp,
 		RunE:  c.run,
 	}
 	c.bind(cmd)
@@ -32,7 +32,6 @@ func newCancel() *cobra.Command {
 	f.StringVar(&c.name, "name", "", "all open jobs of this user with this `name`")
 	f.BoolVar(&c.mine, "all-mine", false, "all open jobs of this user")
 	f.StringVar(&c.reason, "reason", "", "`text` for the job's timeline")
-	f.Int64Var(&c.task, "task", -1, "only this task of an array")
 	return cmd
 }
 
@@ -44,39 +43,37 @@ func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ids := args
-	if len(ids) == 0 {
-		if ids, err = c.find(cmd.Context(), api); err != nil {
-			return err
-		}
+	refs, err := findRefs(cmd.Context(), api, args)
+	if err == nil && len(args) == 0 {
+		refs, err = c.find(cmd.Context(), api)
 	}
-	var errs []error
+	if err != nil {
+		return err
+	}
 	done := 0
-	for _, id := range ids {
-		answer, err := api.Cancel(cmd.Context(), id, c.task, c.reason)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("job %s: %w", id, err))
-			continue
+	err = changeAll(cmd, api, refs, func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error) {
+		answer, err := api.Cancel(ctx, r.job, r.tasks, c.reason)
+		if err == nil {
+			done++
 		}
-		done++
-		fmt.Fprintf(cmd.OutOrStdout(), "Job %s: %s\n", id, answer.Message)
+		return answer, err
+	})
+	if len(refs) != 1 {
+		fmt.Fprintf(cmd.OutOrStdout(), "Canceled %d of %d jobs\n", done, len(refs))
 	}
-	if len(ids) != 1 {
-		fmt.Fprintf(cmd.OutOrStdout(), "Canceled %d of %d jobs\n", done, len(ids))
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 // find lists this user's open jobs, or those of a name.
-func (c *cancellation) find(ctx context.Context, api *client.Client) (ids []string, err error) {
+func (c *cancellation) find(ctx context.Context, api *client.Client) (refs []ref, err error) {
 	q, err := api.Queue(ctx, client.QueueQuery{User: thisUser()})
 	if err != nil {
 		return nil, err
 	}
 	for _, j := range append(q.Running, q.Queued...) {
 		if c.mine || j.Name == c.name {
-			ids = append(ids, j.ID)
+			refs = append(refs, ref{job: j.ID})
 		}
 	}
-	return ids, nil
+	return refs, nil
 }

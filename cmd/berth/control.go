@@ -11,67 +11,88 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// change changes one job.
-type change func(ctx context.Context, api *client.Client, id string) (*wire.Done, error)
+// change changes one job, or some tasks of it.
+type change func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error)
 
 // eachJob makes the change to every job that is named, and says what came of each.
 func eachJob(c *connection, do change) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, ids []string) error {
-		if len(ids) == 0 {
+	return func(cmd *cobra.Command, names []string) error {
+		if len(names) == 0 {
 			return usage("%s takes the ids of jobs; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		}
 		api, err := c.dial()
 		if err != nil {
 			return err
 		}
-		var errs []error
-		for _, id := range ids {
-			answer, err := do(cmd.Context(), api, id)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("job %s: %w", id, err))
-				continue
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Job %s: %s\n", id, answer.Message)
+		refs, err := findRefs(cmd.Context(), api, names)
+		if err != nil {
+			return err
 		}
-		return errors.Join(errs...)
+		return changeAll(cmd, api, refs, do)
 	}
 }
 
-// newControl is a command that changes jobs, or one task of an array.
-func newControl(use, short string, call func(*client.Client) func(context.Context, string, int64, string) (*wire.Done, error)) *cobra.Command {
+func changeAll(cmd *cobra.Command, api *client.Client, refs []ref, do change) error {
+	var errs []error
+	for _, r := range refs {
+		answer, err := do(cmd.Context(), api, r)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("job %s: %w", r, err))
+			continue
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Job %s: %s\n", r, answer.Message)
+	}
+	return errors.Join(errs...)
+}
+
+// taskHelp says how jobs and tasks are named.
+const taskHelp = ".\n\n17.3 is task 3 of the array 17, 17.[3-9,12] are several, and @ is the newest job of this user."
+
+// newControl is a command that changes jobs, or some tasks of arrays.
+func newControl(use, short string, call func(*client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error)) *cobra.Command {
 	c := &connection{}
-	var task int64
 	var reason string
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
-		RunE: eachJob(c, func(ctx context.Context, api *client.Client, id string) (*wire.Done, error) {
-			return call(api)(ctx, id, task, reason)
+		Long:  short + taskHelp,
+		RunE: eachJob(c, func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error) {
+			return call(api)(ctx, r.job, r.tasks, reason)
 		}),
 	}
 	c.bind(cmd)
-	cmd.Flags().Int64Var(&task, "task", client.AllTasks, "only this task of an array")
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the job's timeline")
 	return cmd
 }
 
 func newHold() *cobra.Command {
 	return newControl("hold JOB...", "Keep jobs that wait from being started",
-		func(c *client.Client) func(context.Context, string, int64, string) (*wire.Done, error) {
+		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			return c.Controls().Hold
 		})
 }
 
 func newRelease() *cobra.Command {
-	return newControl("release JOB...", "Let held jobs start, and failed ones try again at once",
-		func(c *client.Client) func(context.Context, string, int64, string) (*wire.Done, error) {
-			return c.Controls().Release
+	var awaited bool
+	cmd := newControl("release JOB...", "Let held jobs start, and failed ones try again at once",
+		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
+			if !awaited {
+				return c.Controls().Release
+			}
+			return func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
+				if tasks != "" {
+					return nil, usage("--dependencies: a job waits for others as a whole, so name no task")
+				}
+				return c.Controls().DropDependencies(ctx, id, note)
+			}
 		})
+	cmd.Flags().BoolVar(&awaited, "dependencies", false, "let them wait for other jobs no longer")
+	return cmd
 }
 
 func newRequeue() *cobra.Command {
 	return newControl("requeue JOB...", "Stop jobs that run and send them back to the queue",
-		func(c *client.Client) func(context.Context, string, int64, string) (*wire.Done, error) {
+		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			return c.Controls().Requeue
 		})
 }
@@ -94,8 +115,11 @@ func newExtend() *cobra.Command {
 			body.By, err = timeFlag("--by", by)
 			return err
 		},
-		RunE: eachJob(c, func(ctx context.Context, api *client.Client, id string) (*wire.Done, error) {
-			return api.Controls().Extend(ctx, id, body)
+		RunE: eachJob(c, func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error) {
+			if r.tasks != "" {
+				return nil, usage("the tasks of an array have one time limit: name the job as a whole")
+			}
+			return api.Controls().Extend(ctx, r.job, body)
 		}),
 	}
 	c.bind(cmd)

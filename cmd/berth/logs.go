@@ -17,12 +17,18 @@ func newLogs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs JOB",
 		Short: "Show a job's output",
+		Long:  "Show a job's output; of an array, that of one task" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := c.dial()
 			if err != nil {
 				return err
 			}
+			r, err := findOne(cmd.Context(), api, args[0])
+			if err != nil {
+				return err
+			}
+			q.Task = r.tasks
 			switch {
 			case stderr && stdout:
 				return usage("--out and --err together are what logs shows anyway")
@@ -42,13 +48,13 @@ func newLogs() *cobra.Command {
 				for i := range streams {
 					streams[i].rank = q.Rank
 				}
-				f := follower{api: api, id: args[0], task: q.Task}
+				f := follower{api: api, id: r.job, task: q.Task}
 				return f.attempt(cmd.Context(), q.Attempt, streams)
 			case q.Follow:
-				return followTask(cmd.Context(), api, args[0], q.Task, streams)
+				return followTask(cmd.Context(), api, r.job, q.Task, streams)
 			}
 			for _, s := range streams {
-				if err := showLog(cmd.Context(), api, args[0], q, s); err != nil {
+				if err := showLog(cmd.Context(), api, r.job, q, s); err != nil {
 					return err
 				}
 			}
@@ -63,7 +69,6 @@ func newLogs() *cobra.Command {
 	f.BoolVar(&stderr, "err", false, "only what was written to standard error")
 	f.Int64Var(&q.Rank, "rank", 0, "`number` of the rank of a gang")
 	f.Int64Var(&q.Attempt, "attempt", 0, "`number` of the attempt (default: the newest)")
-	f.Int64Var(&q.Task, "task", 0, "`number` of the task of an array")
 	return cmd
 }
 

@@ -127,7 +127,7 @@ func jobName(j *wire.Job) string {
 		}
 	}
 	if j.Array != nil {
-		name += fmt.Sprintf(" [%d]", j.Array.Size)
+		name += fmt.Sprintf(" [%s]", strings.Join(append([]string{strconv.FormatInt(j.Array.Size, 10)}, paramNames(j.Array)...), " "))
 	}
 	return name
 }

@@ -44,6 +44,9 @@ func newRun() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := s.fillTurns(cmd.Context(), api, request.User, request); err != nil {
+				return err
+			}
 			return runAttached(cmd, api, request)
 		},
 	}

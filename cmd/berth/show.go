@@ -16,27 +16,32 @@ import (
 )
 
 func newShow() *cobra.Command {
-	return newJobView("show JOB", "Show a job: what was asked for, where it runs, and its timeline", showJob)
-}
-
-func newExplain() *cobra.Command {
-	return newJobView("explain JOB", "Say why a job waits and what would let it start", showExplanation)
-}
-
-// newJobView is a command that shows one job in its own way.
-func newJobView(use, short string, show func(io.Writer, *wire.Detail) error) *cobra.Command {
 	c := &connection{}
-	var task int64
 	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
+		Use:   "show JOB",
+		Short: "Show a job: what was asked for, where it runs, and its timeline",
+		Long:  "Show a job: what was asked for, where it runs, and its timeline" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reading(c, askJob(args[0], task), show)(cmd, args)
+			return reading(c, askShown(args[0]), showShown)(cmd, args)
 		},
 	}
 	c.bindReading(cmd)
-	cmd.Flags().Int64Var(&task, "task", 0, "`number` of the task of an array")
+	return cmd
+}
+
+func newExplain() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:   "explain JOB",
+		Short: "Say why a job waits and what would let it start",
+		Long:  "Say why a job waits and what would let it start" + taskHelp,
+		Args:  oneJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reading(c, askJob(args[0]), showExplanation)(cmd, args)
+		},
+	}
+	c.bindReading(cmd)
 	return cmd
 }
 
@@ -48,14 +53,22 @@ func oneJob(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func askJob(id string, task int64) func(context.Context, *client.Client) (*wire.Detail, error) {
+func askJob(name string) func(context.Context, *client.Client) (*wire.Detail, error) {
 	return func(ctx context.Context, api *client.Client) (*wire.Detail, error) {
-		detail, _, err := api.Job(ctx, id, client.JobQuery{Task: task})
+		r, err := findOne(ctx, api, name)
 		if err != nil {
-			return nil, fmt.Errorf("job %s: %w", id, err)
+			return nil, err
 		}
-		return detail, nil
+		return askRef(ctx, api, r)
 	}
+}
+
+func askRef(ctx context.Context, api *client.Client, r ref) (*wire.Detail, error) {
+	detail, _, err := api.Job(ctx, r.job, client.JobQuery{Task: r.tasks})
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", r, err)
+	}
+	return detail, nil
 }
 
 // sheet prints lines of a name and a value.
@@ -87,12 +100,15 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	if d.IdleStopSeconds > 0 {
 		s.line("Idle stop", "%s at 0 %%", table.Seconds(d.IdleStopSeconds))
 	}
+	s.dates(&d.Job)
 	s.line("Times", "waited %s, ran %s", table.Seconds(d.WaitSeconds), table.Seconds(d.RunSeconds))
 	s.line("Retries", "%d of %d", d.Retries, d.MaxRetries)
-	if a := d.Array; a != nil {
-		s.line("Array", "%d tasks: %d queued, %d running, %d completed, %d failed, %d canceled; this is task %d",
-			a.Size, a.Queued, a.Running, a.Completed, a.Failed, a.Canceled, d.Task)
+	if d.Array != nil {
+		s.line("Task", "%d", d.Task)
+		s.line("Params", "%s", paramsLine(d.Array, d.Params))
+		s.array(d.Array)
 	}
+	s.after(d.After)
 	if d.LostGPUHours > 0 {
 		s.line("Lost", "%.2f GPU-hours of attempts that did not complete, after their last checkpoint", d.LostGPUHours)
 	}

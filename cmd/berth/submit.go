@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,8 @@ const submitLong = `Submit a job: a script, or a command after --.
   berth submit -g 4 -t 2h -- python train.py --epochs 100
   berth submit -g 16 -N 2 -J llama train.sh
   berth submit -g 1 -a 0-99%8 -- ./sweep.sh
+  berth submit -g 1 -a %8 --param lr=1e-3,1e-4 --param seed=1..5 -- ./train.sh
+  berth submit -g 1 --after @ -- ./evaluate.sh
 
 Lines of a script that begin with #BERTH or #SBATCH are options, as on the command
 line, which overrules them. The script is sent along as it is.`
@@ -31,6 +34,7 @@ type submission struct {
 	times
 	labels
 	life
+	turns
 
 	env     []string
 	workdir string
@@ -42,6 +46,7 @@ type submission struct {
 type sizes struct {
 	gpus, gpuMemory, memory, array string
 	nodes, perNode, cpus           int64
+	params                         []string
 }
 
 // times are durations as a user writes them; empty: not given.
@@ -88,6 +93,7 @@ func (s *submission) bindJob(cmd *cobra.Command) {
 	cmd.Flags().SetInterspersed(false) // what follows the script belongs to it
 	s.bindSize(cmd)
 	s.bindLife(cmd)
+	s.bindTurns(cmd)
 }
 
 func (s *submission) bindSize(cmd *cobra.Command) {
@@ -98,7 +104,8 @@ func (s *submission) bindSize(cmd *cobra.Command) {
 	f.StringVar(&s.gpuMemory, "gpu-mem", "", "memory of each GPU at least, in `GB`")
 	f.Int64VarP(&s.cpus, "cpus", "c", 0, "limit of CPU `cores` on each node")
 	f.StringVar(&s.memory, "mem", "", "limit of main memory on each node, in `GB`")
-	f.StringVarP(&s.array, "array", "a", "", "an array of tasks: `0-99`, or 0-99%8 for at most 8 at once")
+	f.StringVarP(&s.array, "array", "a", "", "an array of tasks: `0-99`, 0-99:10, 3,7,9-12; 0-99%8 for at most 8 at once")
+	f.StringArrayVar(&s.params, "param", nil, "an array over the grid of `NAME=VALUE,...`; 1..5 stands for 1,2,3,4,5")
 }
 
 func (s *submission) bindLife(cmd *cobra.Command) {
@@ -140,6 +147,9 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.fillTurns(cmd.Context(), api, request.User, request); err != nil {
+		return err
+	}
 	answer, err := api.Submit(cmd.Context(), request, s.key)
 	if err != nil {
 		return err
@@ -167,6 +177,8 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 			if !answer.PositionExact {
 				where = "about " + where
 			}
+		} else if j := answer.Job; j.State == model.TaskQueued.String() && j.Reason != "" {
+			where = j.Reason
 		}
 		_, err := fmt.Fprintf(w, "Submitted job %s (%s)\n", answer.JobID, where)
 		return err
@@ -268,18 +280,20 @@ func (s *submission) fillSize(_ *cobra.Command, r *wire.Submit) error {
 	return s.fillArray(r)
 }
 
+// fillArray reads "0-99", "0-99:10%4", or with a sweep "%4".
 func (s *submission) fillArray(r *wire.Submit) error {
-	if s.array == "" {
-		return nil
-	}
 	span, limit, limited := strings.Cut(s.array, "%")
-	from, to, isSpan := strings.Cut(span, "-")
-	last, err := strconv.ParseInt(to, 10, 32)
-	if !isSpan || from != "0" || err != nil || last < 0 {
-		return usage("--array must be 0-N or 0-N%%M, not %q", s.array)
+	r.Params, r.Indices = s.params, span
+	switch {
+	case s.array != "" && span == "" && len(s.params) == 0:
+		return usage("--array: the tasks are missing, as in 0-99%%8")
+	case span != "" && len(s.params) > 0:
+		return usage("--array: the tasks of a sweep follow from --param; give %%%s alone, or none", cmp.Or(limit, "8"))
+	case span != "":
+		if _, err := model.ParseIndices(span); err != nil {
+			return usage("--array %w", err)
+		}
 	}
-	size := last + 1
-	r.Tasks = &size
 	if !limited {
 		return nil
 	}

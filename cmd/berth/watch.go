@@ -29,10 +29,10 @@ func isTerminal(state string) bool {
 // watchJob reads a job at each change until done says so. While no peer can be
 // reached it goes on trying: the job goes on, too.
 func watchJob(ctx context.Context, api *client.Client, id string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
-	return watchTask(ctx, api, id, 0, done)
+	return watchTask(ctx, api, id, "", done)
 }
 
-func watchTask(ctx context.Context, api *client.Client, id string, task int64, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
+func watchTask(ctx context.Context, api *client.Client, id, task string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
 	query := client.JobQuery{Task: task}
 	for {
 		detail, index, err := api.Job(ctx, id, query)
@@ -56,9 +56,12 @@ func watchTask(ctx context.Context, api *client.Client, id string, task int64, d
 	}
 }
 
-// awaitEnd waits until a job has ended, whichever peers come and go meanwhile.
+// awaitEnd waits until a job has ended, an array with all its tasks, whichever peers
+// come and go meanwhile.
 func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
-	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) { return isTerminal(d.State), nil })
+	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
+		return isTerminal(d.State) && (d.Array == nil || d.Array.Queued+d.Array.Running == 0), nil
+	})
 }
 
 // passing says that an error may be gone in a moment.
@@ -71,7 +74,9 @@ func passing(err error) bool {
 
 // endOf turns a job's end into this program's.
 func endOf(d *wire.Detail) error {
-	switch {
+	switch a := d.Array; {
+	case a != nil && a.Completed < a.Size:
+		return fmt.Errorf("%d of %d tasks of job %s failed, %d were canceled; see berth tasks %s", a.Failed, a.Size, d.ID, a.Canceled, d.ID)
 	case d.State == model.TaskCompleted.String():
 		return nil
 	case d.State == model.TaskCanceled.String():
@@ -101,10 +106,10 @@ func bothStreams(cmd *cobra.Command) []stream {
 // the job has ended; that of a gang line by line, each with its rank. Where a stream
 // breaks it goes on behind what was shown.
 func followJob(ctx context.Context, api *client.Client, id string, streams []stream) error {
-	return followTask(ctx, api, id, 0, streams)
+	return followTask(ctx, api, id, "", streams)
 }
 
-func followTask(ctx context.Context, api *client.Client, id string, task int64, streams []stream) error {
+func followTask(ctx context.Context, api *client.Client, id, task string, streams []stream) error {
 	f := follower{api: api, id: id, task: task}
 	_, err := watchTask(ctx, api, id, task, func(d *wire.Detail) (bool, error) {
 		for n := f.shown + 1; n <= d.Attempts; n++ {
@@ -197,7 +202,7 @@ func (l *lined) write(lines []byte) error {
 type follower struct {
 	api   *client.Client
 	id    string
-	task  int64
+	task  string
 	shown int64 // attempts that have been shown to their end
 }
 

@@ -110,11 +110,18 @@ func TestWhatIsSent(t *testing.T) {
 		}, "GET /queue?after=a&ended=2&limit=5&state=s&user=u%26v", ""},
 		{func() error { _, err := c.Queue(t.Context(), QueueQuery{}); return err }, "GET /queue", ""},
 		{func() error {
-			_, _, err := c.Job(t.Context(), "1/2", JobQuery{Task: 3, Index: 9, Wait: time.Second, Consistency: "stale"})
+			_, _, err := c.Job(t.Context(), "1/2", JobQuery{Task: "3", Index: 9, Wait: time.Second, Consistency: "stale"})
 			return err
 		}, "GET /jobs/1%2F2?consistency=stale&index=9&task=3&wait=1s", ""},
 		{func() error { _, err := c.Cancel(t.Context(), "1", AllTasks, ""); return err }, "DELETE /queue/1", ""},
-		{func() error { _, err := c.Cancel(t.Context(), "1", 0, "no need"); return err }, "DELETE /queue/1?note=no+need&task=0", ""},
+		{func() error { _, err := c.Cancel(t.Context(), "1", "0", "no need"); return err }, "DELETE /queue/1?note=no+need&task=0", ""},
+		{func() error { _, err := c.Controls().Hold(t.Context(), "1", "3-7,9", "why"); return err }, "POST /queue/1/hold?note=why&task=3-7%2C9", ""},
+		{func() error { _, err := c.Controls().DropDependencies(t.Context(), "1", ""); return err }, "DELETE /queue/1/dependencies", ""},
+		{func() error { _, err := c.Lists().Jobs(t.Context(), "ann", 1); return err }, "GET /jobs?consistency=linearizable&limit=1&user=ann", ""},
+		{func() error {
+			_, err := c.Lists().Tasks(t.Context(), "1", TasksQuery{State: "failed", Limit: 2, After: "7"})
+			return err
+		}, "GET /jobs/1/tasks?after=7&limit=2&state=failed", ""},
 		{func() error { _, err := c.SetPriority(t.Context(), "1", 4); return err }, "PATCH /queue/1/priority", `{"priority":4}`},
 		{func() error { _, err := c.Statistics(t.Context()); return err }, "GET /queue/statistics", ""},
 		{func() error { _, err := c.GPUStatus(t.Context()); return err }, "GET /gpu/status", ""},
@@ -290,7 +297,7 @@ func TestALogIsAStream(t *testing.T) {
 	c := connect(t, p.address())
 	c.calls.limit = 10 * time.Second
 	go func() { next <- "a" }()
-	log, err := c.Logs(t.Context(), "1", LogQuery{Task: 1, Attempt: 2, Rank: 3, Stream: "stderr", Tail: 4, Follow: true})
+	log, err := c.Logs(t.Context(), "1", LogQuery{Task: "1", Attempt: 2, Rank: 3, Stream: "stderr", Tail: 4, Follow: true})
 	if err != nil {
 		t.Fatal(err)
 	}

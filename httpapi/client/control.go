@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -15,30 +14,37 @@ type Controls struct{ client *Client }
 // Controls is what changes how jobs go on.
 func (c *Client) Controls() Controls { return Controls{c} }
 
-// Hold keeps a job that waits from being started. The task is that of an array, or
-// AllTasks.
-func (c Controls) Hold(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
-	return c.control(ctx, "hold", id, task, note)
+// Hold keeps a job that waits from being started. Tasks are some of an array's, such as
+// "3" or "3-7,9", or AllTasks; so they are for Release and Requeue.
+func (c Controls) Hold(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
+	return c.control(ctx, "hold", id, tasks, note)
 }
 
 // Release lets a held job start, and one that failed try again at once.
-func (c Controls) Release(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
-	return c.control(ctx, "release", id, task, note)
+func (c Controls) Release(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
+	return c.control(ctx, "release", id, tasks, note)
 }
 
 // Requeue stops a job that runs and sends it back to the queue, uncharged.
-func (c Controls) Requeue(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
-	return c.control(ctx, "requeue", id, task, note)
+func (c Controls) Requeue(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
+	return c.control(ctx, "requeue", id, tasks, note)
 }
 
-func (c Controls) control(ctx context.Context, verb, id string, task int64, note string) (*wire.Done, error) {
+func (c Controls) control(ctx context.Context, verb, id, tasks, note string) (*wire.Done, error) {
 	v := url.Values{}
-	if task != AllTasks {
-		v.Set("task", strconv.FormatInt(task, 10))
-	}
+	text(v, "task", tasks)
 	text(v, "note", note)
 	out := &wire.Done{}
 	q := &request{method: http.MethodPost, path: "/queue/" + url.PathEscape(id) + "/" + verb, query: v}
+	return out, c.client.calls.change(ctx, q, nil, out)
+}
+
+// DropDependencies lets a job wait for other jobs no longer.
+func (c Controls) DropDependencies(ctx context.Context, id, note string) (*wire.Done, error) {
+	v := url.Values{}
+	text(v, "note", note)
+	out := &wire.Done{}
+	q := &request{method: http.MethodDelete, path: "/queue/" + url.PathEscape(id) + "/dependencies", query: v}
 	return out, c.client.calls.change(ctx, q, nil, out)
 }
 

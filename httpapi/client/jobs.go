@@ -11,8 +11,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// AllTasks in place of a task's number means every task of the job.
-const AllTasks = -1
+// AllTasks in place of tasks' numbers means every task of the job.
+const AllTasks = ""
 
 // Submit queues a job. The key names the submission, so that it is carried out
 // once however often it is sent; empty: a new one is drawn for this call.
@@ -48,7 +48,7 @@ func (c *Client) Queue(ctx context.Context, q QueueQuery) (*wire.Queue, error) {
 
 // JobQuery says which task of a job is wanted, and how new.
 type JobQuery struct {
-	Task        int64         // of an array
+	Task        string        // number of a task of an array; empty: the first
 	Index       uint64        // wait until something of the job has changed after it; 0: do not
 	Wait        time.Duration // at most so long, up to a minute
 	Consistency string        // "stale", "default" or "linearizable"; empty: default
@@ -58,7 +58,7 @@ type JobQuery struct {
 // caller that gives that index again waits for the next change.
 func (c *Client) Job(ctx context.Context, id string, q JobQuery) (*wire.Detail, uint64, error) {
 	v := url.Values{}
-	number(v, "task", q.Task)
+	text(v, "task", q.Task)
 	number(v, "index", int64(q.Index)) //nolint:gosec // log indexes stay far below
 	if q.Wait > 0 {
 		v.Set("wait", q.Wait.String())
@@ -69,13 +69,12 @@ func (c *Client) Job(ctx context.Context, id string, q JobQuery) (*wire.Detail, 
 	return out, index, err
 }
 
-// Cancel ends a job: at once if it waits, by signal, grace and kill if it runs. The
-// task is that of an array, or AllTasks. The note goes into the job's timeline.
-func (c *Client) Cancel(ctx context.Context, id string, task int64, note string) (*wire.Done, error) {
+// Cancel ends a job: at once if it waits, by signal, grace and kill if it runs. Tasks
+// are some of an array's, such as "3" or "3-7,9", or AllTasks. The note goes into the
+// job's timeline.
+func (c *Client) Cancel(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 	v := url.Values{}
-	if task != AllTasks {
-		v.Set("task", strconv.FormatInt(task, 10))
-	}
+	text(v, "task", tasks)
 	text(v, "note", note)
 	out := &wire.Done{}
 	return out, c.calls.change(ctx, &request{method: http.MethodDelete, path: "/queue/" + url.PathEscape(id), query: v}, nil, out)
@@ -90,7 +89,7 @@ func (c *Client) SetPriority(ctx context.Context, id string, priority int64) (*w
 
 // LogQuery says which output of a job is wanted.
 type LogQuery struct {
-	Task    int64  // of an array
+	Task    string // number of a task of an array; empty: the first
 	Attempt int64  // 0: the newest
 	Rank    int64  // of a gang
 	Stream  string // "stdout" or "stderr"; empty: stdout
@@ -101,7 +100,7 @@ type LogQuery struct {
 // Logs is a job's output. The caller closes it.
 func (c *Client) Logs(ctx context.Context, id string, q LogQuery) (io.ReadCloser, error) {
 	v := url.Values{}
-	number(v, "task", q.Task)
+	text(v, "task", q.Task)
 	number(v, "attempt", q.Attempt)
 	number(v, "rank", q.Rank)
 	number(v, "tail", int64(q.Tail))

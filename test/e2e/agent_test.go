@@ -143,7 +143,7 @@ func TestCancelLeavesNoOrphan(t *testing.T) {
 	id := c.submit(job)
 	c.running(id)
 	c.until("its processes are there", func() bool { return len(processesOf(t, marks)) >= 3 })
-	if _, err := c.api.Cancel(t.Context(), id, -1, "enough"); err != nil {
+	if _, err := c.api.Cancel(t.Context(), id, "", "enough"); err != nil {
 		t.Fatal(err)
 	}
 	if d := c.ended(id); d.State != "canceled" {

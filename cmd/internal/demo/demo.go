@@ -160,7 +160,7 @@ func (d *demo) cancelOne(ctx context.Context) error {
 				return err
 			}
 		}
-		if _, err := d.api.Cancel(ctx, j.id, -1, "the wrong dataset"); err != nil {
+		if _, err := d.api.Cancel(ctx, j.id, client.AllTasks, "the wrong dataset"); err != nil {
 			return err
 		}
 		d.view.tell("%s cancels job %s (%s), which runs", j.user, j.id, j.name)

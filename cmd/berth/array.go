@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// tasksShown is how many tasks of an array show lists.
+const tasksShown = 20
+
+// shown is what show shows: a job or a task, and of an array of which no task was
+// named also its first tasks.
+type shown struct {
+	*wire.Detail
+	tasks *wire.Tasks
+}
+
+func askShown(name string) func(context.Context, *client.Client) (*shown, error) {
+	return func(ctx context.Context, api *client.Client) (*shown, error) {
+		r, err := findOne(ctx, api, name)
+		if err != nil {
+			return nil, err
+		}
+		d, err := askRef(ctx, api, r)
+		if err != nil || d.Array == nil || r.tasks != "" {
+			return &shown{Detail: d}, err
+		}
+		list, err := api.Lists().Tasks(ctx, r.job, client.TasksQuery{Limit: tasksShown})
+		return &shown{d, list}, err
+	}
+}
+
+func showShown(w io.Writer, v *shown) error {
+	if v.tasks == nil {
+		return showJob(w, v.Detail)
+	}
+	d, s := v.Detail, &sheet{}
+	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
+	s.line("User", "%s", d.User)
+	s.line("Project", "%s", d.Project)
+	s.line("Priority", "%s", className(d.Priority))
+	s.line("GPUs", "%s", wants(&d.Job))
+	s.line("Command", "%s", table.Short(d.Command, 200))
+	s.dates(&d.Job)
+	s.array(d.Array)
+	s.after(d.After)
+	s.head("Tasks")
+	fmt.Fprint(s, taskTable(d.Array, v.tasks.Tasks))
+	if more := d.Array.Size - int64(len(v.tasks.Tasks)); more > 0 {
+		fmt.Fprintf(s, "and %d more: berth tasks %s; one of them: berth show %s.%d\n", more, d.ID, d.ID, d.Task)
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+func (s *sheet) array(a *wire.Array) {
+	s.line("Array", "%d tasks (%s): %d queued, %d running, %d completed, %d failed, %d canceled",
+		a.Size, table.Short(a.Indices, 40), a.Queued, a.Running, a.Completed, a.Failed, a.Canceled)
+	if a.Limit > 0 {
+		s.line("At once", "at most %d tasks", a.Limit)
+	}
+	s.line("Sweep", "%s", table.Short(strings.Join(a.Params, " "), 200))
+}
+
+// dates says when a job may begin and by when it must have ended.
+func (s *sheet) dates(j *wire.Job) {
+	if !j.BeginAt.IsZero() {
+		s.line("Begin", "%s", table.Clock(j.BeginAt, time.Now()))
+	}
+	if !j.Deadline.IsZero() {
+		s.line("Deadline", "%s", table.Clock(j.Deadline, time.Now()))
+	}
+}
+
+// after says what a job waits or has waited for.
+func (s *sheet) after(list []wire.Dependency) {
+	for _, d := range list {
+		text := d.Kind + " of job " + d.JobID
+		if d.JobState != "" {
+			text += ", which is " + d.JobState
+		}
+		s.line("After", "%s (%s)", text, d.State)
+	}
+}
+
+// paramNames lists the parameters of a sweep, in their order.
+func paramNames(a *wire.Array) (names []string) {
+	for _, line := range a.Params {
+		name, _, _ := strings.Cut(line, "=")
+		names = append(names, name)
+	}
+	return names
+}
+
+// paramsLine is "lr=1e-3 seed=4".
+func paramsLine(a *wire.Array, values map[string]string) string {
+	var out []string
+	for _, name := range paramNames(a) {
+		out = append(out, name+"="+values[name])
+	}
+	return strings.Join(out, " ")
+}
+
+func newTasks() *cobra.Command {
+	c := &connection{}
+	var state string
+	cmd := &cobra.Command{
+		Use:   "tasks JOB",
+		Short: "List the tasks of an array, with the values that a sweep gives them",
+		Args:  oneJob,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reading(c, func(ctx context.Context, api *client.Client) (*taskList, error) {
+				return askTasks(ctx, api, args[0], state)
+			}, showTasks)(cmd, args)
+		},
+	}
+	c.bindReading(cmd)
+	cmd.Flags().StringVarP(&state, "state", "s", "", "only tasks in this `state`; several are separated by commas")
+	return cmd
+}
+
+// taskList is the tasks of an array.
+type taskList struct {
+	*wire.Tasks
+	array *wire.Array
+}
+
+func askTasks(ctx context.Context, api *client.Client, name, state string) (*taskList, error) {
+	id, err := findJob(ctx, api, name, thisUser())
+	if err != nil {
+		return nil, err
+	}
+	d, err := askRef(ctx, api, ref{job: id})
+	if err != nil {
+		return nil, err
+	}
+	list, err := api.Lists().Tasks(ctx, id, client.TasksQuery{State: state})
+	if d.Array == nil {
+		d.Array = &wire.Array{}
+	}
+	return &taskList{list, d.Array}, err
+}
+
+func showTasks(w io.Writer, l *taskList) error {
+	_, err := taskTable(l.array, l.Tasks.Tasks).WriteTo(w)
+	return err
+}
+
+// taskTable has a column for each parameter.
+func taskTable(a *wire.Array, tasks []wire.Task) *table.Table {
+	names := paramNames(a)
+	t := table.New(append(append([]string{">TASK"}, names...), "STATE", ">ATTEMPTS", ">ELAPSED", "NODELIST(REASON)")...)
+	for i := range tasks {
+		k := &tasks[i]
+		cells := []string{strconv.FormatInt(k.Index, 10)}
+		for _, name := range names {
+			cells = append(cells, table.Short(k.Params[name], 24))
+		}
+		elapsed := ""
+		if !k.StartedAt.IsZero() {
+			elapsed = table.Seconds(k.RunSeconds)
+		}
+		where := placeOrReason(&wire.Job{AllocatedGPUs: k.AllocatedGPUs, Reason: k.Reason})
+		t.Add(append(cells, k.State, strconv.FormatInt(k.Attempts, 10), elapsed, table.Short(where, 60))...)
+	}
+	return t
+}

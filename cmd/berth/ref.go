@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+)
+
+// ref is a job, or tasks of an array, as a user names them: 17, 17.3, 17.[3-9,12];
+// 17_3 as Slurm has it; and @ in place of the number for the user's newest job.
+type ref struct {
+	job   string // its id, or @
+	tasks string // as the API takes them; empty: none are picked
+}
+
+// newest is how a user names the job that was submitted last.
+const newest = "@"
+
+// parseRef reads a ref. What is no number of a job is left to the cluster, which
+// knows none of that name.
+func parseRef(text string) (ref, error) {
+	at := strings.IndexAny(text, "._")
+	if at < 0 {
+		return ref{job: text}, nil
+	}
+	list := text[at+1:]
+	if inner, some := strings.CutPrefix(list, "["); some {
+		if list, some = strings.CutSuffix(inner, "]"); !some {
+			return ref{}, usage("%s: the ] is missing; tasks are named as in 17.3 or 17.[3-9,12]", text)
+		}
+	} else if _, err := strconv.ParseUint(list, 10, 32); err != nil {
+		return ref{}, usage("%s: tasks are named as in 17.3 or 17.[3-9,12]", text)
+	}
+	x, err := model.ParseIndices(list)
+	if err != nil {
+		return ref{}, usage("%s: the tasks %w", text, err)
+	}
+	return ref{text[:at], x.String()}, nil
+}
+
+// String is the ref as this program prints it.
+func (r ref) String() string {
+	switch {
+	case r.tasks == "":
+		return r.job
+	case strings.ContainsAny(r.tasks, ",-"):
+		return r.job + ".[" + r.tasks + "]"
+	}
+	return r.job + "." + r.tasks
+}
+
+// findRef reads a ref and asks for the newest job of a user if it names that.
+func findRef(ctx context.Context, api *client.Client, text, user string) (ref, error) {
+	r, err := parseRef(text)
+	if err != nil || r.job != newest {
+		return r, err
+	}
+	list, err := api.Lists().Jobs(ctx, user, 1)
+	if err != nil {
+		return r, fmt.Errorf("asking for the newest job of %s: %w", user, err)
+	}
+	if len(list.Jobs) == 0 {
+		return r, notFound("user %s has no job that %s could stand for", user, newest)
+	}
+	r.job = list.Jobs[0].ID
+	return r, nil
+}
+
+// findRefs reads several.
+func findRefs(ctx context.Context, api *client.Client, texts []string) ([]ref, error) {
+	out := make([]ref, 0, len(texts))
+	for _, text := range texts {
+		r, err := findRef(ctx, api, text, thisUser())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// findOne reads a ref of a job, or of a single task.
+func findOne(ctx context.Context, api *client.Client, text string) (ref, error) {
+	r, err := findRef(ctx, api, text, thisUser())
+	if err == nil && strings.ContainsAny(r.tasks, ",-") {
+		return r, usage("%s: name one task", text)
+	}
+	return r, err
+}
+
+// findJob reads a ref of a whole job.
+func findJob(ctx context.Context, api *client.Client, text, user string) (string, error) {
+	r, err := findRef(ctx, api, text, user)
+	if err == nil && r.tasks != "" {
+		return "", usage("%s: name the job as a whole", text)
+	}
+	return r.job, err
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// turns say what a job waits for before it starts, and until when it may take.
+type turns struct {
+	after, ok, any, notOK []string
+	dependency            string // as Slurm writes it
+	begin, deadline       string
+}
+
+func (t *turns) bindTurns(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVarP(&t.after, "after", "d", nil, "start after these `jobs` have completed; @ is the newest of this user's")
+	f.StringSliceVar(&t.ok, "afterok", nil, "the same as --after")
+	f.StringSliceVar(&t.any, "afterany", nil, "start after these `jobs` have ended, however")
+	f.StringSliceVar(&t.notOK, "afternotok", nil, "start after these `jobs` have failed or been canceled")
+	f.StringVar(&t.dependency, "dependency", "", "what to wait for as Slurm `writes` it, such as afterok:12:13,afterany:14")
+	f.StringVar(&t.begin, "begin", "", "not to start before this `time`: +2h, 20:00, 2026-01-31T20:00")
+	f.StringVar(&t.deadline, "deadline", "", "failed if it has not ended by this `time`")
+}
+
+// fillTurns puts them into a submission. User is whose newest job @ stands for.
+func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
+	now := time.Now()
+	if r.Begin, err = moment("--begin", t.begin, now); err != nil {
+		return err
+	}
+	if r.Deadline, err = moment("--deadline", t.deadline, now); err != nil {
+		return err
+	}
+	list, err := t.awaited()
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		for i, text := range a.jobs {
+			if a.jobs[i], err = findJob(ctx, api, strings.TrimSpace(text), user); err != nil {
+				return err
+			}
+		}
+		r.Dependencies = append(r.Dependencies, a.kind+":"+strings.Join(a.jobs, ":"))
+	}
+	return nil
+}
+
+// awaited are jobs that are waited for in one way.
+type awaited struct {
+	kind string
+	jobs []string
+}
+
+func (t *turns) awaited() (list []awaited, err error) {
+	for _, a := range []awaited{{"afterok", slices.Concat(t.after, t.ok)}, {"afterany", t.any}, {"afternotok", t.notOK}} {
+		if len(a.jobs) > 0 {
+			list = append(list, a)
+		}
+	}
+	if t.dependency == "" {
+		return list, nil
+	}
+	if strings.Contains(t.dependency, "?") {
+		return nil, usage("--dependency: all jobs must end as asked; one of several (?) cannot be waited for")
+	}
+	for part := range strings.SplitSeq(t.dependency, ",") {
+		kind, jobs, found := strings.Cut(strings.TrimSpace(part), ":")
+		switch {
+		case kind != "afterok" && kind != "afterany" && kind != "afternotok":
+			return nil, usage("--dependency: %s is not known here; afterok, afterany and afternotok are", strconv.Quote(kind))
+		case !found || jobs == "":
+			return nil, usage("--dependency: %s of which jobs? As in %s:12:13", kind, kind)
+		}
+		list = append(list, awaited{kind, strings.Split(jobs, ":")})
+	}
+	return list, nil
+}

@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Lists tells of jobs by their age, and of the tasks of arrays.
+type Lists struct{ client *Client }
+
+// Lists is what tells of many at once.
+func (c *Client) Lists() Lists { return Lists{c} }
+
+// Jobs lists jobs, newest first: at most limit of them, 1 to 1,000; of one user, or with
+// an empty user of all. It misses none that was acknowledged before.
+func (l Lists) Jobs(ctx context.Context, user string, limit int) (*wire.Jobs, error) {
+	v := url.Values{"consistency": {"linearizable"}}
+	number(v, "limit", int64(limit))
+	text(v, "user", user)
+	out := &wire.Jobs{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/jobs", query: v}, out)
+	return out, err
+}
+
+// TasksQuery says which tasks of an array are wanted; the zero value is all of them.
+type TasksQuery struct {
+	State string // in this state only; several are separated by commas
+	Limit int    // at most so many; 0: all
+	After string // the Next of the page before
+}
+
+// Tasks lists the tasks of an array.
+func (l Lists) Tasks(ctx context.Context, id string, q TasksQuery) (*wire.Tasks, error) {
+	v := url.Values{}
+	text(v, "state", q.State)
+	text(v, "after", q.After)
+	number(v, "limit", int64(q.Limit))
+	out := &wire.Tasks{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/jobs/" + url.PathEscape(id) + "/tasks", query: v}, out)
+	return out, err
+}
