@@ -155,7 +155,9 @@ func deciders(c *Config, p *pulse) []decider {
 		{
 			name:   "turns",
 			topics: model.TopicSet(0).With(model.TopicQueue),
-			decide: func(s *state.State) ([]command.Body, time.Duration) { return takeTurns(s, model.TimeOf(c.Clock.Wall())) },
+			decide: func(s *state.State) ([]command.Body, time.Duration) {
+				return takeTurns(s, model.TimeOf(c.Clock.Wall()))
+			},
 		},
 		{
 			name:   "housekeeping",

@@ -37,7 +37,7 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 			holds bool
 		}{
 			{Blocker{Code: CodeHeld}, t.task.Held},
-			{Blocker{Code: notYet(&t.task), Until: t.task.NotBefore}, t.task.NotBefore > p.now},
+			{Blocker{Code: notYet(&t.task), Turn: Turn{Until: t.task.NotBefore}}, t.task.NotBefore > p.now},
 			{
 				Blocker{Code: CodeThrottle, Need: 1, Used: int64(live), Limit: int64(t.job.Throttle)},
 				t.job.Throttle > 0 && live >= t.job.Throttle,
@@ -66,7 +66,7 @@ func (p *pass) awaits(job *model.Job) (out []Blocker) {
 	}
 	for _, d := range p.state.DependenciesOf(job.ID) {
 		if on, _ := p.state.Jobs.Get(d.Key.On); d.State == model.DependencyWaits {
-			out = append(out, Blocker{Code: CodeDependency, On: on.ID, After: d.Kind, State: p.state.Stand(&on)})
+			out = append(out, Blocker{Code: CodeDependency, Turn: Turn{On: on.ID, After: d.Kind, State: p.state.Stand(&on)}})
 		}
 	}
 	return out

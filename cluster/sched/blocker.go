@@ -36,6 +36,8 @@ const (
 // Blocker is one thing that keeps a task from starting. Which numbers it has
 // follows from its code.
 type Blocker struct {
+	Turn
+
 	Code     Code
 	Need     int64 // GPUs on each node, or what a limit would have to leave room for
 	Nodes    int64 // on so many nodes; 0: on any number of them
@@ -45,11 +47,15 @@ type Blocker struct {
 	Used     int64          // of the limit, what this plan gives to tasks before it included
 	Of       string         // what the limit is of: LimitGPUs, LimitLive or LimitGPUsPerJob
 	Scope    model.ScopeKey // whose limit
-	Until    model.Time     // end of a backoff, the begin, or the start for which GPUs are kept
-	On       model.JobID    // that it waits for
-	After    model.DependencyKind
-	State    model.TaskState // of On: where its most advanced task is
-	Task     model.TaskKey   // for whom they are kept
-	Model    string          // GPU type
-	MemoryMB uint32          // of each GPU, at least
+	Model    string         // GPU type
+	MemoryMB uint32         // of each GPU, at least
+}
+
+// Turn is what must come before a task's turn.
+type Turn struct {
+	Until model.Time           // end of a backoff, the begin, or the start for which GPUs are kept
+	On    model.JobID          // that it waits for
+	After model.DependencyKind // how that is to end
+	State model.TaskState      // of On: where its most advanced task is
+	Task  model.TaskKey        // for whom GPUs are kept
 }

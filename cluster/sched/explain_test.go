@@ -155,26 +155,6 @@ func TestExplainWhatIsItsOwn(t *testing.T) {
 			"its backoff ends at 2023-11-14T22:13:30Z\nrelease it",
 		},
 		{
-			"a begin", func(c *cluster) {
-				c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.Begin = c.now.Add(4 * time.Second) }), 1, 0)
-			},
-			"begin: it is to begin at 2023-11-14T22:13:24Z at the earliest",
-			"the time of its begin comes, 2023-11-14T22:13:24Z\nrelease it",
-		},
-		{
-			"other jobs", func(c *cluster) {
-				c.submit(spec("amy", 1, 0), 1, 0)
-				c.plan()
-				c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.Held = true }), 1, 0)
-				c.must(&command.Submit{Spec: spec("bob", 1, 0), Tasks: 1, After: []model.After{
-					{Job: 1, Kind: model.AfterOK}, {Job: 2, Kind: model.AfterNotOK},
-				}})
-			},
-			"dependency: it starts after job 1 has completed, and that is scheduled\n" +
-				"dependency: it starts after job 2 has failed, and that is queued",
-			"job 1 has completed and job 2 has failed",
-		},
-		{
 			"a throttle", func(c *cluster) { c.submit(spec("amy", 1, 0), 3, 1); c.plan() },
 			"throttle: its job runs at most 1 task at once, and runs 1", "",
 		},

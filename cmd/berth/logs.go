@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/httpapi/client"
 )
@@ -63,13 +64,17 @@ func newLogs() *cobra.Command {
 	}
 	c.bind(cmd)
 	f := cmd.Flags()
-	f.BoolVarP(&q.Follow, "follow", "f", false, "go on as output comes, of all ranks and attempts, until the job's end; wait if it has not started")
-	f.IntVarP(&q.Tail, "tail", "n", 0, "only the last `N` lines")
+	bindLogs(f, &q)
 	f.BoolVar(&stdout, "out", false, "only what was written to standard output")
 	f.BoolVar(&stderr, "err", false, "only what was written to standard error")
+	return cmd
+}
+
+func bindLogs(f *pflag.FlagSet, q *client.LogQuery) {
+	f.BoolVarP(&q.Follow, "follow", "f", false, "go on as output comes, of all ranks and attempts, until the job's end; wait if it has not started")
+	f.IntVarP(&q.Tail, "tail", "n", 0, "only the last `N` lines")
 	f.Int64Var(&q.Rank, "rank", 0, "`number` of the rank of a gang")
 	f.Int64Var(&q.Attempt, "attempt", 0, "`number` of the attempt (default: the newest)")
-	return cmd
 }
 
 // showLog shows what a rank has written so far, or with q.Follow writes.

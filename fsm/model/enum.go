@@ -97,10 +97,10 @@ func (r Reason) Stops() bool {
 func (r Reason) Outranks(o Reason) bool { return r.force() > o.force() }
 
 func (r Reason) force() int {
-	switch r {
-	case ReasonGPUFault:
+	if r == ReasonGPUFault {
 		return 2*int(ReasonRequeue) + 1
-	case ReasonDeadline:
+	}
+	if r == ReasonDeadline {
 		return 2*int(ReasonTimeLimit) + 1
 	}
 	return 2 * int(r)
