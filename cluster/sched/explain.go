@@ -148,7 +148,8 @@ func (p *pass) misfit(w *want) []Blocker {
 	if _, fits := p.pool.find(&free); fits && len(p.reserved) > 0 && !p.stopped {
 		first := p.reserved[0]
 		return []Blocker{{
-			Code: CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.reserved)), Until: first.At, Task: first.Task,
+			Code: CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.reserved)),
+			Turn: Turn{Until: first.At, Task: first.Task},
 		}}
 	}
 	if _, fits := fresh.find(&free); fits {
