@@ -22,24 +22,24 @@ func (p *Parameter) Value(t *Tuning) string { return p.value(t).text() }
 // Parameters lists what can be tuned.
 func Parameters() []Parameter {
 	all := []Parameter{
-		span("half_life", "how long until GPU time that was used counts half, for fair_share",
+		timespan("half_life", "how long until GPU time that was used counts half, for fair_share",
 			time.Hour, MaxDuration, func(t *Tuning) *time.Duration { return &t.HalfLife }),
 		number("share_weight", "percent by which past use moves a user's jobs back under fair_share",
 			0, 200, func(t *Tuning) *uint32 { return &t.ShareWeight }),
-		span("aging", "what a class is worth under priority: who came earlier by more than this for each class goes first",
+		timespan("aging", "what a class is worth under priority: who came earlier by more than this for each class goes first",
 			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.Aging }),
-		span("wait_bound", "how long a job may wait under fair_share, sjf and gang before it comes to the front",
+		timespan("wait_bound", "how long a job may wait under fair_share, sjf and gang before it comes to the front",
 			time.Hour, MaxDuration, func(t *Tuning) *time.Duration { return &t.WaitBound }),
-		span("patience", "added to every wait that an order counts: the longer, the less waiting matters",
+		timespan("patience", "added to every wait that an order counts: the longer, the less waiting matters",
 			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.Patience }),
 		flag("gpu_time", "sjf goes by GPU time instead of run time", func(t *Tuning) *bool { return &t.GPUTime }),
 		mode("backfill", "what may start while a job before it finds no GPUs", func(t *Tuning) *Backfill { return &t.Backfill }),
 		number("depth", "jobs for which GPUs are reserved at once", 1, 1000, func(t *Tuning) *uint32 { return &t.Depth }),
 		flag("no_preemption", "jobs are never suspended for others", func(t *Tuning) *bool { return &t.NoPreemption }),
-		span("min_run", "how long a job runs before it may be suspended",
+		timespan("min_run", "how long a job runs before it may be suspended",
 			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.MinRun }),
 		number("budget", "how often a job may be suspended at once", 0, 1000, func(t *Tuning) *uint32 { return &t.Budget }),
-		span("budget_every", "run time that earns a job one more suspension",
+		timespan("budget_every", "run time that earns a job one more suspension",
 			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.BudgetEvery }),
 		number("hysteresis", "percent that a running job is worth of what it would be waiting",
 			100, 1000, func(t *Tuning) *uint32 { return &t.Hysteresis }),
@@ -96,7 +96,7 @@ func (f ranged[T]) set(text string) bool {
 	return err == nil
 }
 
-func span(name, what string, least, most time.Duration, at func(*Tuning) *time.Duration) Parameter {
+func timespan(name, what string, least, most time.Duration, at func(*Tuning) *time.Duration) Parameter {
 	return Parameter{name, what, fmt.Sprintf("%s to %s", least, most), func(t *Tuning) field {
 		return ranged[time.Duration]{at(t), least, most, time.ParseDuration}
 	}}
