@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -148,7 +149,7 @@ func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
 		t.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}
 	}
 	if t.Policy == "" {
-		t.Policy = "priority"
+		t.Policy = sched.DefaultPolicy
 	}
 	return t
 }

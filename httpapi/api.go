@@ -97,6 +97,7 @@ func (a *API) routes() {
 	submissions{a}.route(doc)
 	agents{a}.route()
 	changes{a}.route(doc)
+	policies{a}.route(doc)
 	controls{a}.route(doc)
 	operations{a}.route(doc)
 	queues{a}.route(doc)

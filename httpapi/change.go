@@ -3,13 +3,10 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -42,12 +39,6 @@ type switchInput struct {
 	Key string `header:"Idempotency-Key"`
 }
 
-// policyInput is what PUT /orchestrator/policy is given.
-type policyInput struct {
-	Key     string `header:"Idempotency-Key"`
-	RawBody []byte
-}
-
 func (a changes) route(doc huma.API) {
 	handle(a.API, doc, op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
 	priority := newStrict[wire.SetPriority]()
@@ -70,16 +61,6 @@ func (a changes) route(doc huma.API) {
 			return a.turn(ctx, in.Key, running)
 		})
 	}
-	policy := newStrict[wire.SetPolicy]()
-	handleBody[wire.SetPolicy](a.API, doc,
-		op("set-policy", http.MethodPut, "/orchestrator/policy", "Choose the order of the queue"),
-		func(ctx context.Context, in *policyInput) (*answer[wire.Orchestrator], error) {
-			body, err := policy.decode(in.RawBody)
-			if err != nil {
-				return nil, err
-			}
-			return a.setPolicy(ctx, in.Key, body.Policy)
-		})
 }
 
 // jobID reads a job's id. What is none names no job.
@@ -177,17 +158,4 @@ func (a changes) turn(ctx context.Context, key string, running bool) (*answer[wi
 		out.Message = "jobs are started"
 	}
 	return &answer[wire.Switched]{Index: index, Body: out}, nil
-}
-
-func (a changes) setPolicy(ctx context.Context, key, policy string) (*answer[wire.Orchestrator], error) {
-	policy = strings.ReplaceAll(policy, "-", "_")
-	if !slices.Contains(sched.Policies(), policy) {
-		return nil, invalid("policy", "must be one of "+strings.Join(sched.Policies(), ", "))
-	}
-	_, index, err := a.propose(ctx, operator, key, &command.SetPolicy{Policy: policy})
-	if err != nil {
-		return nil, err
-	}
-	s := a.peer.Reader.State()
-	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(ctx, &s)}, nil
 }

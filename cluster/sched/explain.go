@@ -142,13 +142,13 @@ func (v *verdict) all() []Blocker {
 func (p *pass) misfit(w *want) []Blocker {
 	fresh, free := newPool(p.state), *w
 	free.until = 0
-	if p.planned[w.who] {
-		return []Blocker{{Code: CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.stops)}}
+	if p.found.planned[w.who] {
+		return []Blocker{{Code: CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.found.stops)}}
 	}
-	if _, fits := p.pool.find(&free); fits && len(p.reserved) > 0 && !p.stopped {
-		first := p.reserved[0]
+	if _, fits := p.pool.find(&free); fits && len(p.times.reserved) > 0 && !p.stopped {
+		first := p.times.reserved[0]
 		return []Blocker{{
-			Code: CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.reserved)),
+			Code: CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.times.reserved)),
 			Turn: Turn{Until: first.At, Task: first.Task},
 		}}
 	}

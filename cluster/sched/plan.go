@@ -55,11 +55,11 @@ func (p *pass) next() (at model.Time) {
 func (p *pass) remember() {
 	old := p.state.Settings().Steer
 	c := p.order.credit
-	if p.gangs == old.Gangs && p.order.held == old.Rate && c.spent == old.Spent {
+	if p.found.gangs == old.Gangs && p.order.held == old.Rate && c.spent == old.Spent {
 		return
 	}
 	p.commands = append(p.commands, &command.Steer{Steer: model.Steer{
-		Gangs: p.gangs, Credit: c.left, At: p.now, Rate: p.order.held, Spent: c.spent,
+		Gangs: p.found.gangs, Credit: c.left, At: p.now, Rate: p.order.held, Spent: c.spent,
 	}})
 }
 
@@ -71,21 +71,19 @@ type pass struct {
 	pool     *pool
 	budget   budget
 	misfits  map[model.Shape]model.Step // shapes that fit nowhere any more, if they need so long or longer
-	reserved []Reservation              // for those who found none
-	releases []release                  // GPUs that are expected to become free; nil: not yet looked up
-	planned  map[model.TaskKey]bool     // waiting tasks that the search wants to run; those placed among them
-	stopped  bool                       // nothing may start while the one before it waits
+	times    timetable
+	found    found
+	stopped  bool // nothing may start while the one before it waits
 	commands []command.Body
-	placed   int    // jobs' tasks among them
-	stops    int    // attempts that are suspended
-	gangs    uint32 // nodes that gangs were given
+	placed   int // jobs' tasks among them
 }
 
 func newPass(s *state.State, now model.Time) *pass {
 	o := newOrder(s, now)
+	pool := newPool(s)
 	return &pass{
-		state: s, now: o.now, order: o, gangs: s.Settings().Steer.Gangs,
-		pool: newPool(s), budget: newBudget(s), misfits: map[model.Shape]model.Step{},
+		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool,
+		times: timetable{state: s, now: o.now, pool: pool}, budget: newBudget(s), misfits: map[model.Shape]model.Step{},
 	}
 }
 
@@ -184,7 +182,7 @@ func (p *pass) misplaced(r *run, w *want) outcome {
 	switch tuning := &p.order.tuning; {
 	case tuning.Backfill == model.BackfillNone:
 		return allOver
-	case w.until > 0 && len(p.reserved) < int(tuning.Depth) && p.reserve(w):
+	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserve(w):
 		return skipped
 	}
 	if r.single {

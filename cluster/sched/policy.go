@@ -17,6 +17,7 @@ import (
 // only.
 type policy struct {
 	name string
+	what string // in one line
 	// score is greater for what goes first; ties go by the log.
 	score func(*order, state.QueueKey) uint64
 	// bounded moves what has waited for longer than the wait bound to the front.
@@ -33,11 +34,11 @@ const DefaultPolicy = "fair_share"
 
 func policies() []policy {
 	return []policy{
-		{"fair_share", byShare, true, fairFactors},
-		{"priority", byClass, false, classFactors},
-		{"fcfs", func(*order, state.QueueKey) uint64 { return 0 }, false, logFactors},
-		{"sjf", byRunTime, true, shortFactors},
-		{"gang", byGPUs, true, gangFactors},
+		{"fair_share", "long waits, little GPU time to go and little used lately first; jobs that allow it are suspended for better ones", byShare, true, fairFactors},
+		{"priority", "higher class first; a class is worth the parameter aging", byClass, false, classFactors},
+		{"fcfs", "who came first", func(*order, state.QueueKey) uint64 { return 0 }, false, logFactors},
+		{"sjf", "shortest remaining run time over the wait", byRunTime, true, shortFactors},
+		{"gang", "most GPUs times the wait", byGPUs, true, gangFactors},
 	}
 }
 
@@ -48,6 +49,9 @@ func Policies() (names []string) {
 	}
 	return names
 }
+
+// Describe says in one line how a policy orders.
+func Describe(name string) string { return policyNamed(name).what }
 
 // Known says that there is a policy of that name.
 func Known(name string) bool { return policyNamed(name).name == name }

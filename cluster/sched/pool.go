@@ -16,7 +16,7 @@ type pool struct {
 	buckets  []bucket                  // by GPUs that anybody may take
 	keepers  map[model.NodeID]*host    // nodes that keep GPUs for somebody
 	kept     map[model.TaskKey][]*host // and for whom, in order of id
-	reserved map[model.NodeID][]kept   // what is kept for those who found none
+	reserved keeps                     // what is kept for those who found none
 	holds    map[want]bool             // whether a node has so many GPUs, free or not
 }
 
@@ -46,7 +46,7 @@ type gpu struct {
 func newPool(s *state.State) *pool {
 	p := &pool{
 		state: s, keepers: map[model.NodeID]*host{}, kept: map[model.TaskKey][]*host{},
-		holds: map[want]bool{}, reserved: map[model.NodeID][]kept{},
+		holds: map[want]bool{}, reserved: keeps{},
 	}
 	for k := range s.ByFree.All() {
 		p.buckets = make([]bucket, k.Free+1)
@@ -167,7 +167,7 @@ func (p *pool) count(h *host, w *want) (n uint32) {
 		}
 	}
 	if w.until > 0 && len(p.reserved) > 0 {
-		n -= min(n, p.held(h.id, 0, w.until))
+		n -= min(n, p.reserved.held(h.id, 0, w.until))
 	}
 	return n
 }

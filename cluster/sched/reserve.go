@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Reservation is GPUs that a pass keeps for a task that finds none now.
@@ -14,6 +15,15 @@ type Reservation struct {
 	At    model.Time // when they are expected to be free
 	Until model.Time // when the task is expected to be done
 	parts []kept
+}
+
+// timetable is what a pass expects of the time to come.
+type timetable struct {
+	state    *state.State
+	now      model.Time
+	pool     *pool
+	reserved []Reservation // for those who found none
+	releases []release     // GPUs that are expected to become free; nil: not yet looked up
 }
 
 // kept is so many GPUs of a node, from an instant until another.
@@ -39,7 +49,7 @@ const (
 
 // reserve keeps GPUs for a task from the first instant on at which they are
 // expected to be free for as long as it needs them; false if that is never.
-func (p *pass) reserve(w *want) bool {
+func (p *timetable) reserve(w *want) bool {
 	parts, at := p.earliest(w)
 	if parts == nil {
 		return false
@@ -54,9 +64,12 @@ func (p *pass) reserve(w *want) bool {
 	return true
 }
 
+// keeps is what is kept of each node.
+type keeps map[model.NodeID][]kept
+
 // held is how many GPUs of a node are kept for others before a time is over.
-func (p *pool) held(id model.NodeID, from, until model.Time) (n uint32) {
-	for _, k := range p.reserved[id] {
+func (r keeps) held(id model.NodeID, from, until model.Time) (n uint32) {
+	for _, k := range r[id] {
 		if k.at < until && k.until > from {
 			n += k.n
 		}
@@ -72,16 +85,16 @@ type lane struct {
 
 // lanes looks for the first instant at which a task finds its GPUs.
 type lanes struct {
-	pass *pass
-	want *want
-	runs time.Duration
-	one  bool // all of them on one node
-	all  map[model.NodeID]*lane
+	times *timetable
+	want  *want
+	runs  time.Duration
+	one   bool // all of them on one node
+	all   map[model.NodeID]*lane
 }
 
 // earliest is where and when a task is expected to find its GPUs first.
-func (p *pass) earliest(w *want) ([]lane, model.Time) {
-	l := &lanes{pass: p, want: w, runs: w.until.Sub(p.now), all: map[model.NodeID]*lane{}}
+func (p *timetable) earliest(w *want) ([]lane, model.Time) {
+	l := &lanes{times: p, want: w, runs: w.until.Sub(p.now), all: map[model.NodeID]*lane{}}
 	l.one = w.nodes <= 1 && (w.nodes == 1 || p.pool.oneHolds(w))
 	now := *w
 	now.until = 0
@@ -124,7 +137,7 @@ func (l *lanes) add(r *release) *lane {
 
 // open is how many GPUs of a node a task may have from an instant on.
 func (l *lanes) open(v *lane, at model.Time) uint32 {
-	return v.n - min(v.n, l.pass.pool.held(v.node, at, at.Add(l.runs)))
+	return v.n - min(v.n, l.times.pool.reserved.held(v.node, at, at.Add(l.runs)))
 }
 
 // fit says where all GPUs of a task are, if they are; a task of one node looks at
@@ -190,7 +203,7 @@ type instant struct {
 }
 
 // instants lists when anything is expected to become free, in order.
-func (p *pass) instants() (out []instant) {
+func (p *timetable) instants() (out []instant) {
 	if p.releases == nil {
 		p.releases = p.expected()
 	}
@@ -216,7 +229,7 @@ func (p *pass) instants() (out []instant) {
 }
 
 // expected lists the GPUs that are expected to become free, by node and instant.
-func (p *pass) expected() []release {
+func (p *timetable) expected() []release {
 	type group struct {
 		node model.NodeID
 		at   model.Time
@@ -249,7 +262,7 @@ func (p *pass) expected() []release {
 }
 
 // freeAt is when a slot is expected to be free.
-func (p *pass) freeAt(slot *model.Slot, ends map[model.AttemptKey]model.Time) model.Time {
+func (p *timetable) freeAt(slot *model.Slot, ends map[model.AttemptKey]model.Time) model.Time {
 	switch slot.Owner {
 	case model.OwnerCleaning:
 		return p.now.Add(soon)
@@ -272,20 +285,20 @@ func (p *pass) freeAt(slot *model.Slot, ends map[model.AttemptKey]model.Time) mo
 }
 
 // endOf is when an attempt is expected to end.
-func (p *pass) endOf(key model.AttemptKey) model.Time {
+func (p *timetable) endOf(key model.AttemptKey) model.Time {
 	a, _ := p.state.Attempts.Get(key)
 	if a.Stop != model.ReasonNone {
 		return p.now.Add(soon)
 	}
 	job, _ := p.state.Jobs.Get(key.Job)
 	task, _ := p.state.Tasks.Get(key.TaskKey())
-	return p.now.Add(max(p.state.Expect(&job.Spec, p.executed(&task, &a)), leastRun))
+	return p.now.Add(max(p.state.Expect(&job.Spec, executed(&task, &a, p.now)), leastRun))
 }
 
 // executed is how long a task with a live attempt has run.
-func (p *pass) executed(task *model.Task, a *model.Attempt) time.Duration {
+func executed(task *model.Task, a *model.Attempt, now model.Time) time.Duration {
 	if a.Started == 0 {
 		return task.Executed
 	}
-	return task.Executed + max(p.now.Sub(a.Started), 0)
+	return task.Executed + max(now.Sub(a.Started), 0)
 }

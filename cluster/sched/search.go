@@ -47,6 +47,13 @@ type candidate struct {
 	attempt model.AttemptKey // N is 0 while it waits
 }
 
+// found is what a search has found.
+type found struct {
+	planned map[model.TaskKey]bool // waiting tasks that are to run; those placed among them
+	stops   int                    // attempts that are suspended
+	gangs   uint32                 // nodes that gangs were given
+}
+
 // search plans which jobs should run, suspends those that should not any more, and
 // starts those for which GPUs are free.
 func (p *pass) search() {
@@ -56,20 +63,20 @@ func (p *pass) search() {
 	problem := b.problem()
 	best := split.Choose(problem)
 	if !problem.Ordered {
-		p.gangs = uint32(best.Gangs) //nolint:gosec // nodes
+		p.found.gangs = uint32(best.Gangs) //nolint:gosec // nodes
 	}
-	p.planned = map[model.TaskKey]bool{}
+	p.found.planned = map[model.TaskKey]bool{}
 	var stop []model.AttemptKey
 	for i, c := range b.all {
 		at := best.Places[i]
 		if job := &problem.Jobs[i]; c.attempt.N > 0 && !job.Locked && !slices.Equal(at, job.Place) {
 			stop = append(stop, c.attempt)
 		} else if c.attempt.N == 0 && at != nil {
-			p.planned[c.key.Task] = true
+			p.found.planned[c.key.Task] = true
 			b.start(c, at)
 		}
 	}
-	p.stops = len(stop)
+	p.found.stops = len(stop)
 	for some := range slices.Chunk(stop, maxSuspend) {
 		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
 	}
@@ -179,10 +186,10 @@ func (b *builder) running() {
 			b.exclude(a.Key)
 			continue
 		}
-		k := b.pass.keyNow(&task, &job, &a)
+		k := b.keyNow(&task, &job, &a)
 		c := candidate{at: b.pass.order.standing(k), key: k, attempt: a.Key}
 		c.at.score = hysteresis(c.at.score, &b.pass.order.tuning)
-		b.add(c, split.Job{Place: place, Locked: b.pass.locked(&task, &job, &a), Shape: -1})
+		b.add(c, split.Job{Place: place, Locked: b.locked(&task, &job, &a), Shape: -1})
 	}
 }
 
@@ -231,21 +238,21 @@ func (b *builder) exclude(a model.AttemptKey) {
 
 // keyNow is the key that a live task would have if it waited, as if it had come as
 // long ago as it has waited.
-func (p *pass) keyNow(task *model.Task, job *model.Job, a *model.Attempt) state.QueueKey {
-	had := p.executed(task, a)
+func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) state.QueueKey {
+	had := executed(task, a, b.pass.now)
 	waited := a.Placed.Sub(job.Submitted) - task.Executed
 	now := *task
-	now.Executed, now.Expected = 0, p.state.Expect(&job.Spec, had)
+	now.Executed, now.Expected = 0, b.pass.state.Expect(&job.Spec, had)
 	k := state.KeyOf(&now, job)
-	k.Since = p.now.Add(-max(waited, 0))
+	k.Since = b.pass.now.Add(-max(waited, 0))
 	return k
 }
 
 // locked says that an attempt may not be suspended now.
-func (p *pass) locked(task *model.Task, job *model.Job, a *model.Attempt) bool {
-	t := &p.order.tuning
-	earned := uint64(p.executed(task, a) / max(t.BudgetEvery, time.Second)) //nolint:gosec // not negative
-	return !job.Spec.Preemptible || a.Started == 0 || p.now.Sub(a.Started) < max(t.MinRun, 1) ||
+func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) bool {
+	t := &b.pass.order.tuning
+	earned := uint64(executed(task, a, b.pass.now) / max(t.BudgetEvery, time.Second)) //nolint:gosec // not negative
+	return !job.Spec.Preemptible || a.Started == 0 || b.pass.now.Sub(a.Started) < max(t.MinRun, 1) ||
 		uint64(task.Preempted) >= uint64(t.Budget)+earned
 }
 
@@ -338,7 +345,7 @@ func (b *builder) problem() *split.Problem {
 	}
 	return &split.Problem{
 		Front: front,
-		Room:  b.room, Jobs: jobs, Bounds: b.bounds.left, Today: int(b.pass.gangs),
+		Room:  b.room, Jobs: jobs, Bounds: b.bounds.left, Today: int(b.pass.found.gangs),
 		Ordered: b.pass.order.policy.name != DefaultPolicy,
 	}
 }

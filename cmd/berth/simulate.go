@@ -158,7 +158,7 @@ func (s *simulation) drawn(ctx context.Context, jobs []simulate.Job) (*simulate.
 	if err != nil || s.plot == "" {
 		return result, err
 	}
-	if err := os.WriteFile(s.plot, result.SVG(), 0o644); err != nil { //nolint:gosec // a picture for everybody
+	if err := os.WriteFile(s.plot, simulate.SVG(result), 0o644); err != nil { //nolint:gosec // a picture for everybody
 		return nil, fmt.Errorf("the plot: %w", err)
 	}
 	return result, nil

@@ -130,7 +130,7 @@ func TestWhatIsSent(t *testing.T) {
 		{func() error { _, err := c.Orchestrator(t.Context()); return err }, "GET /orchestrator/status", ""},
 		{func() error { _, err := c.Switch(t.Context(), true); return err }, "POST /orchestrator/start", ""},
 		{func() error { _, err := c.Switch(t.Context(), false); return err }, "POST /orchestrator/stop", ""},
-		{func() error { _, err := c.SetPolicy(t.Context(), "fcfs"); return err }, "PUT /orchestrator/policy", `{"policy":"fcfs"}`},
+		{func() error { _, err := c.SetPolicy(t.Context(), &wire.SetPolicy{Policy: "fcfs"}); return err }, "PUT /orchestrator/policy", `{"policy":"fcfs"}`},
 		{func() error { _, err := c.Health(t.Context()); return err }, "GET /readyz", ""},
 	} {
 		if err := step.do(); err != nil {

@@ -56,11 +56,18 @@ func (c *Client) Switch(ctx context.Context, running bool) (*wire.Switched, erro
 	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: path}, nil, out)
 }
 
-// SetPolicy chooses the order of the queue.
-func (c *Client) SetPolicy(ctx context.Context, policy string) (*wire.Orchestrator, error) {
+// Policies tells how the queue is ordered, and what can be tuned.
+func (c *Client) Policies(ctx context.Context) (*wire.Policies, error) {
+	out := &wire.Policies{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/orchestrator/policies"}, out)
+	return out, err
+}
+
+// SetPolicy chooses the order of the queue, and tunes it.
+func (c *Client) SetPolicy(ctx context.Context, set *wire.SetPolicy) (*wire.Orchestrator, error) {
 	out := &wire.Orchestrator{}
 	q := &request{method: http.MethodPut, path: "/orchestrator/policy"}
-	return out, c.calls.change(ctx, q, &wire.SetPolicy{Policy: policy}, out)
+	return out, c.calls.change(ctx, q, set, out)
 }
 
 // Health says whether a peer can serve. One that cannot is a *wire.Problem.

@@ -78,8 +78,3 @@ type Switched struct {
 	At      time.Time `json:"at"`
 	Message string    `json:"message"`
 }
-
-// SetPolicy is the body of PUT /orchestrator/policy.
-type SetPolicy struct {
-	Policy string `json:"policy" doc:"how the queue is ordered"`
-}

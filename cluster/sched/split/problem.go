@@ -63,11 +63,12 @@ type Layout struct {
 // Choose is the best layout of those that are tried, as the package says.
 func Choose(p *Problem) Layout {
 	s := newSpace(p)
+	v := judge{p.Today, s.all}
 	var best Layout
 	first := true
-	for _, k := range s.tries() {
+	for _, k := range p.tries() {
 		l := s.layout(k)
-		if first || s.better(&l, &best) {
+		if first || v.better(&l, &best) {
 			best, first = l, false
 		}
 	}
@@ -81,14 +82,14 @@ const (
 )
 
 // tries lists the numbers of gang nodes to try.
-func (s *space) tries() (out []int) {
-	n := len(s.Room)
-	if s.Ordered {
+func (p *Problem) tries() (out []int) {
+	n := len(p.Room)
+	if p.Ordered {
 		return []int{n}
 	}
 	from, to := 0, n
 	if n > allUpTo {
-		from, to = max(min(s.Today, n)-near, 0), min(s.Today+near, n)
+		from, to = max(min(p.Today, n)-near, 0), min(p.Today+near, n)
 	}
 	for k := from; k <= to; k++ {
 		out = append(out, k)
@@ -99,13 +100,19 @@ func (s *space) tries() (out []int) {
 // tolerated is how much of the cluster today's layout may leave idle, in percent.
 const tolerated = 7
 
-// fine says that a layout wastes nothing, or little if it is today's.
-func (s *space) fine(l *Layout) bool {
-	return l.Idle == 0 || l.Gangs == s.Today && l.Idle*100 <= s.all*tolerated
+// judge compares layouts.
+type judge struct {
+	today int   // nodes that gangs had
+	all   int64 // GPUs of all nodes
 }
 
-func (s *space) better(a, b *Layout) bool {
-	switch x, y := s.fine(a), s.fine(b); {
+// fine says that a layout wastes nothing, or little if it is today's.
+func (v judge) fine(l *Layout) bool {
+	return l.Idle == 0 || l.Gangs == v.today && l.Idle*100 <= v.all*tolerated
+}
+
+func (v judge) better(a, b *Layout) bool {
+	switch x, y := v.fine(a), v.fine(b); {
 	case x != y:
 		return x
 	case !x && a.Idle != b.Idle:

@@ -21,18 +21,18 @@ const (
 )
 
 // SVG draws how many GPUs were busy, and how many more were waited for, over time.
-func (r *Result) SVG() []byte {
+func SVG(r *Result) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`,
 		plotWidth+2*plotMargin, 2*(plotHeight+plotMargin)+plotMargin)
 	fmt.Fprintf(&out, "\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n")
-	r.chart(&out, plotMargin, "GPUs in use", "#2a7", func(s sample) float64 { return s.busy })
-	r.chart(&out, 2*plotMargin+plotHeight, "GPUs waited for", "#c52", func(s sample) float64 { return s.waiting })
+	chart(r, &out, plotMargin, "GPUs in use", "#2a7", func(s sample) float64 { return s.busy })
+	chart(r, &out, 2*plotMargin+plotHeight, "GPUs waited for", "#c52", func(s sample) float64 { return s.waiting })
 	out.WriteString("</svg>\n")
 	return out.Bytes()
 }
 
-func (r *Result) chart(out *bytes.Buffer, top int, title, color string, value func(sample) float64) {
+func chart(r *Result, out *bytes.Buffer, top int, title, color string, value func(sample) float64) {
 	end, most := r.Makespan/3600, 1.0
 	for _, s := range r.samples {
 		most = max(most, value(s))

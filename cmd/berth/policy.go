@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const policyLong = `Without arguments: how the queue is ordered, how else it could be, and what can be tuned.
+With a name: order the queue so from now on, on every peer and across restarts.`
+
+func newPolicy() *cobra.Command {
+	c := &connection{}
+	var set []string
+	cmd := &cobra.Command{
+		Use:     "policy [NAME]",
+		Short:   "Show or choose the order of the queue, and tune it",
+		Long:    policyLong,
+		Example: "  berth policy\n  berth policy priority\n  berth policy --set half_life=72h --set share_weight=50",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 || len(set) > 0 {
+			body, err := policyBody(args, set)
+			if err != nil {
+				return err
+			}
+			api, err := c.dial()
+			if err != nil {
+				return err
+			}
+			if _, err := api.SetPolicy(cmd.Context(), body); err != nil {
+				return err
+			}
+		}
+		ask := func(ctx context.Context, api *client.Client) (*wire.Policies, error) { return api.Policies(ctx) }
+		return reading(c, ask, showPolicies)(cmd, nil)
+	}
+	c.bindReading(cmd)
+	cmd.Flags().StringArrayVar(&set, "set", nil, "tune a parameter, `name=value`; may repeat")
+	return cmd
+}
+
+func policyBody(args, set []string) (*wire.SetPolicy, error) {
+	body := &wire.SetPolicy{}
+	if len(args) > 0 {
+		body.Policy = args[0]
+	}
+	for _, pair := range set {
+		name, value, found := strings.Cut(pair, "=")
+		if !found {
+			return nil, usage("--set %s must be name=value; see berth policy for the names", pair)
+		}
+		if body.Parameters == nil {
+			body.Parameters = map[string]string{}
+		}
+		body.Parameters[name] = value
+	}
+	return body, nil
+}
+
+func showPolicies(w io.Writer, p *wire.Policies) error {
+	t := table.New("POLICY", "ORDER")
+	for _, v := range p.Policies {
+		name := v.Name
+		if name == p.Policy {
+			name += " *"
+		}
+		t.Add(name, v.What)
+	}
+	if _, err := t.WriteTo(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\n* in force")
+	fmt.Fprintln(w)
+	t = table.New("PARAMETER", "VALUE", "ALLOWED", "WHAT IT DOES")
+	for _, v := range p.Parameters {
+		t.Add(v.Name, v.Value, v.Range, v.What)
+	}
+	_, err := t.WriteTo(w)
+	return err
+}

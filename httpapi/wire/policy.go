@@ -1,0 +1,30 @@
+package wire
+
+// Policies is the answer to GET /orchestrator/policies: how the queue is ordered,
+// how else it could be, and what of it can be tuned.
+type Policies struct {
+	Policy     string      `json:"policy" doc:"in force"`
+	Policies   []Policy    `json:"policies"`
+	Parameters []Parameter `json:"parameters"`
+}
+
+// Policy is an order that there is.
+type Policy struct {
+	Name string `json:"name"`
+	What string `json:"description"`
+}
+
+// Parameter is a value that tunes the scheduler.
+type Parameter struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Range string `json:"range" doc:"what is allowed"`
+	What  string `json:"description"`
+}
+
+// SetPolicy is the body of PUT /orchestrator/policy and /orchestrator/policies:
+// what is left out stays as it is.
+type SetPolicy struct {
+	Policy     string            `json:"policy,omitempty" doc:"how the queue is ordered"`
+	Parameters map[string]string `json:"parameters,omitempty" doc:"values by name, as GET /orchestrator/policies writes them"`
+}
