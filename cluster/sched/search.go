@@ -14,30 +14,30 @@ import (
 // maxSuspend bounds the attempts of one command.
 const maxSuspend = 1024
 
-// searches says that the pass looks for the best set of jobs to run, suspending
-// others, rather than filling what is free: where at least half of the GPUs asked
-// for are of jobs that may be suspended. With fewer, those that may not would keep
-// the layouts from being carried out.
+// searches says that the pass looks for the best set of jobs to run, rather than
+// filling what is free in order: always under fair share, and under other policies
+// where jobs may be suspended.
 func (p *pass) searches() bool {
-	if p.order.tuning.NoPreemption {
-		return false
+	t := &p.order.tuning
+	if p.order.policy.name == DefaultPolicy && t.Backfill == model.BackfillReserve {
+		return true
 	}
-	var all, yielding uint64
+	return !t.NoPreemption && p.anyYields()
+}
+
+// anyYields says that some job that runs or waits may be suspended.
+func (p *pass) anyYields() bool {
 	for key := range p.state.LiveTasks.All() {
-		job, _ := p.state.Jobs.Get(key.Job)
-		all += uint64(job.Spec.GPUs)
-		if job.Spec.Preemptible {
-			yielding += uint64(job.Spec.GPUs)
+		if job, _ := p.state.Jobs.Get(key.Job); job.Spec.Preemptible {
+			return true
 		}
 	}
 	for head := range heads(p.state) {
-		run := head.Run.Value()
-		all += uint64(run.Shape.GPUs)
-		if run.Preemptible {
-			yielding += uint64(run.Shape.GPUs)
+		if head.Run.Value().Preemptible {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // candidate is a job of the problem.
@@ -59,6 +59,9 @@ type found struct {
 func (p *pass) search() {
 	b := newBuilder(p)
 	b.running()
+	if b.stuck() {
+		return
+	}
 	b.waiting()
 	problem := b.problem()
 	best := split.Choose(problem)
@@ -193,6 +196,11 @@ func (b *builder) running() {
 	}
 }
 
+// stuck says that nothing can be started or suspended, whatever waits.
+func (b *builder) stuck() bool {
+	return b.pass.pool.empty() && !slices.ContainsFunc(b.jobs, func(j split.Job) bool { return !j.Locked })
+}
+
 // hysteresis makes a running job worth more than it would be waiting.
 func hysteresis(score uint64, t *model.Tuning) uint64 {
 	hi, lo := bits.Mul64(score, uint64(t.Hysteresis))
@@ -252,7 +260,7 @@ func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) sta
 func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) bool {
 	t := &b.pass.order.tuning
 	earned := uint64(executed(task, a, b.pass.now) / max(t.BudgetEvery, time.Second)) //nolint:gosec // not negative
-	return !job.Spec.Preemptible || a.Started == 0 || b.pass.now.Sub(a.Started) < max(t.MinRun, 1) ||
+	return t.NoPreemption || !job.Spec.Preemptible || a.Started == 0 || b.pass.now.Sub(a.Started) < max(t.MinRun, 1) ||
 		uint64(task.Preempted) >= uint64(t.Budget)+earned
 }
 
@@ -317,7 +325,7 @@ func (b *builder) add(c candidate, j split.Job) {
 	run := c.key.Run.Value()
 	j.GPUs, j.Nodes = int32(run.Shape.GPUs), int32(run.Shape.Nodes) //nolint:gosec // bounded
 	j.Kinds, j.Spread = b.suiting(run.Shape), b.spread(run.Shape)
-	j.Yields, j.Ends = run.Preemptible, int64(run.Expected.Seconds()) //nolint:gosec // below a year
+	j.Yields, j.Ends = run.Preemptible && !b.pass.order.tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year
 	hi, lo := bits.Mul64(c.at.score, uint64(run.Shape.GPUs))
 	if j.Value = lo >> 8; hi > 0 {
 		j.Value = ^uint64(0) >> 8

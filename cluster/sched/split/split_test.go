@@ -36,12 +36,16 @@ func stays(j Job, ends int64) Job {
 	return j
 }
 
-func TestChoose(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		p    Problem
-		want string
-	}{
+// question is a problem and the layout that it should have.
+type question struct {
+	name string
+	p    Problem
+	want string
+}
+
+// Whom Choose lets run.
+func TestWho(t *testing.T) {
+	ask(t, []question{
 		{"small jobs share a node", Problem{Room: nodes(2), Jobs: []Job{wants(4, 9), wants(3, 9), wants(8, 1)}}, "[0:4] [0:3] [1:8]"},
 		{
 			"small jobs make room for a gang that is worth more",
@@ -70,6 +74,12 @@ func TestChoose(t *testing.T) {
 			}},
 			"- [0:1] [0:1] -",
 		},
+	})
+}
+
+// Where Choose lets them run.
+func TestWhere(t *testing.T) {
+	ask(t, []question{
 		{
 			"kinds of GPUs",
 			Problem{Room: [][]int32{{4, 4}, {0, 8}}, Jobs: []Job{{GPUs: 2, Kinds: 2, Shape: -1}, {GPUs: 4, Kinds: 1, Shape: -1}, {GPUs: 9, Kinds: 2, Spread: true, Shape: -1}}},
@@ -103,7 +113,12 @@ func TestChoose(t *testing.T) {
 			"[0:5] - [0:3]",
 		},
 		{"no nodes", Problem{Jobs: []Job{wants(1, 1), {GPUs: 4, Kinds: 1, Spread: true, Shape: -1}}}, "- -"},
-	} {
+	})
+}
+
+func ask(t *testing.T, questions []question) {
+	t.Helper()
+	for _, c := range questions {
 		if l := Choose(&c.p); text(&l) != c.want {
 			t.Errorf("%s: %s, want %s", c.name, text(&l), c.want)
 		}

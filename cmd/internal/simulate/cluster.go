@@ -66,9 +66,9 @@ func (c *cluster) apply(bodies ...command.Body) ([]command.Result, error) {
 // must carries out commands none of which may be refused.
 func (c *cluster) must(bodies ...command.Body) error {
 	results, err := c.apply(bodies...)
-	for i := range results {
-		if !results[i].OK() {
-			return fmt.Errorf("%s was refused: %s: %s: %w", bodies[i].Kind(), results[i].Code, results[i].Detail, errDefect)
+	for _, r := range results {
+		if !r.OK() {
+			return fmt.Errorf("a command of %d was refused: %s: %s: %w", len(bodies), r.Code, r.Detail, errDefect)
 		}
 	}
 	return err
