@@ -136,6 +136,8 @@ func (c *cluster) drawn() (out []string) {
 			who, ranks = b.Attempt.TaskKey().String(), b.Ranks
 		case *command.Grant:
 			who, ranks = string(b.ID), []command.Placement{b.Placement}
+		default:
+			continue // what a pass remembers or suspends
 		}
 		line := who + ":"
 		for _, r := range ranks {

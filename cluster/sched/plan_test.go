@@ -283,6 +283,32 @@ func TestGPUsNearEachOther(t *testing.T) {
 // A task that is tried again keeps off the GPUs that failed it, unless there is
 // nothing else that could ever run it.
 func TestRetryElsewhere(t *testing.T) {
+	for policy, tune := range map[string]func(*model.Tuning){
+		"fcfs":       func(*model.Tuning) {},
+		"fair_share": func(t *model.Tuning) { *t = model.DefaultTuning() },
+	} {
+		t.Run(policy, func(t *testing.T) { retryElsewhere(t, policy, tune) })
+	}
+}
+
+// A gang that needs both nodes keeps off one of the four GPUs.
+func TestAGangRetriesElsewhere(t *testing.T) {
+	c := newCluster(t, "fair_share")
+	c.tune(func(t *model.Tuning) { *t = model.DefaultTuning() })
+	c.node("n1", 2, "H200")
+	c.node("n2", 2, "H200")
+	key := model.TaskKey{Job: c.submit(spec("amy", 2, 2, func(s *model.Spec) { s.MaxRetries = 1 }), 1, 0)}
+	if got := jobs(c.plan()); len(got) != 1 {
+		t.Fatalf("at first %v", got)
+	}
+	c.end(key, 1)
+	c.now = c.now.Add(time.Minute)
+	if got := c.drawn(); len(got) != 1 {
+		t.Errorf("then %v", got)
+	}
+}
+
+func retryElsewhere(t *testing.T, policy string, tune func(*model.Tuning)) {
 	for _, test := range []struct {
 		name   string
 		make   func(*cluster)
@@ -302,7 +328,8 @@ func TestRetryElsewhere(t *testing.T) {
 		}, "1: n1[0]", "1: n1[0]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCluster(t, "fcfs")
+			c := newCluster(t, policy)
+			c.tune(tune)
 			test.make(c)
 			key := model.TaskKey{Job: c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.MaxRetries = 1 }), 1, 0)}
 			if got := c.drawn(); !slices.Equal(got, []string{test.before}) {

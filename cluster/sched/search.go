@@ -283,15 +283,15 @@ func (b *builder) waiting() {
 			}
 			shape := k.Run.Value().Shape
 			sum += shape.GPUs
-			b.add(candidate{at: p.order.standing(k), key: k}, split.Job{Shape: b.shape(k.Task, shape), Not: b.avoids(k.Task)})
+			b.add(candidate{at: p.order.standing(k), key: k}, split.Job{Shape: b.shape(k.Task, shape), Shuns: b.shuns(k.Task)})
 		}
 	}
 }
 
-// shape numbers the shapes of waiting tasks; a task that keeps off nodes is like no
+// shape numbers the shapes of waiting tasks; a task that keeps off GPUs is like no
 // other.
 func (b *builder) shape(key model.TaskKey, s model.Shape) int32 {
-	if len(b.avoids(key)) > 0 {
+	if len(b.shuns(key)) > 0 {
 		return -1
 	}
 	n, known := b.shapes[s]
@@ -302,22 +302,30 @@ func (b *builder) shape(key model.TaskKey, s model.Shape) int32 {
 	return n
 }
 
-// avoids lists the nodes of GPUs that have just failed a task.
-func (b *builder) avoids(key model.TaskKey) (nodes []int32) {
-	task, _ := b.pass.state.Tasks.Get(key)
+// shuns lists the free GPUs that have just failed a task.
+func (b *builder) shuns(key model.TaskKey) []split.Part {
+	s := b.pass.state
+	task, _ := s.Tasks.Get(key)
 	if task.Avoid == 0 {
 		return nil
 	}
-	job, _ := b.pass.state.Jobs.Get(key.Job)
-	w := wantOf(b.pass.state, &job.Spec, key)
-	if w.avoid.Job == 0 {
+	job, _ := s.Jobs.Get(key.Job)
+	w := wantOf(s, &job.Spec, key)
+	r, _ := s.Ranks.Get(w.avoid)
+	n, open := b.index[r.Node]
+	if w.avoid.Job == 0 || !open {
 		return nil
 	}
-	r, _ := b.pass.state.Ranks.Get(w.avoid)
-	if n, open := b.index[r.Node]; open {
-		nodes = append(nodes, n)
+	var gpus int32
+	for k := range s.RankGPUs.From(model.RankGPUKey{Rank: w.avoid}) {
+		if k.Rank != w.avoid {
+			break
+		}
+		if slot, _ := s.Slots.Get(model.SlotKey{GPU: k.GPU}); slot.Owner == model.OwnerNone || slot.Owner == model.OwnerCleaning {
+			gpus++
+		}
 	}
-	return nodes
+	return []split.Part{{Node: n, GPUs: gpus}}
 }
 
 // add adds a job, with what follows from its key.

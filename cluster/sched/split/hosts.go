@@ -56,8 +56,17 @@ func (h *hosts) isGang(j *Job) bool {
 	return j.Spread || j.each() >= max(widest, 1)
 }
 
-// room is how many free GPUs of a node suit a job.
-func (h *hosts) room(node int32, j *Job) int32 { return suiting(h.free[node], j) }
+// room is how many free GPUs of a node suit a job, less those that it keeps off:
+// they might be the ones that are left.
+func (h *hosts) room(node int32, j *Job) int32 {
+	n := suiting(h.free[node], j)
+	for _, v := range j.Shuns {
+		if v.Node == node {
+			n -= v.GPUs
+		}
+	}
+	return max(n, 0)
+}
 
 // take gives GPUs of a node to a job: of the kinds that suit, those of which there
 // are fewest first.

@@ -34,8 +34,8 @@ type Job struct {
 	// before those on it that do not, may start there.
 	Yields bool
 	Ends   int64
-	// Not are nodes that it keeps off.
-	Not []int32
+	// Shuns are free GPUs that it keeps off.
+	Shuns []Part
 	// Uses is what it takes of bounds.
 	Uses []Use
 	// Shape is alike for waiting jobs that need alike: where one finds no room,

@@ -1,7 +1,5 @@
 package split
 
-import "slices"
-
 // space is a problem while its jobs are laid out.
 type space struct {
 	*Problem
@@ -52,10 +50,7 @@ func (s *space) reset() {
 
 // may says that a job may start on a node at all.
 func (s *space) may(j *Job, node int32) bool {
-	if s.barred[node] > 0 && !j.Yields && j.Ends > s.barred[node] {
-		return false
-	}
-	return !slices.Contains(j.Not, node)
+	return s.barred[node] == 0 || j.Yields || j.Ends <= s.barred[node]
 }
 
 // allowed says that bounds leave room for a job.

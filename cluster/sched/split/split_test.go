@@ -93,9 +93,11 @@ func TestWhere(t *testing.T) {
 			"[0:3] - [0:1]",
 		},
 		{
-			"nodes that a job keeps off",
-			Problem{Room: nodes(2), Jobs: []Job{{GPUs: 8, Kinds: 1, Not: []int32{0}, Shape: -1}}},
-			"[1:8]",
+			"GPUs that a job keeps off",
+			Problem{Room: nodes(2), Jobs: []Job{
+				{GPUs: 8, Kinds: 1, Shuns: []Part{{0, 1}}, Shape: -1}, {GPUs: 7, Kinds: 1, Shuns: []Part{{0, 1}}, Shape: -1},
+			}},
+			"[1:8] [0:7]",
 		},
 		{
 			"so many nodes as it asks for",
