@@ -91,6 +91,39 @@ func BenchmarkPass(b *testing.B) {
 	})
 }
 
+// BenchmarkSearch is a pass under fair share: 1,000 users, 20 shapes, limits.
+func BenchmarkSearch(b *testing.B) {
+	sizes(b, func(b *testing.B, nodes, jobs int) {
+		for name, yields := range map[string]bool{"staying": false, "yielding": true} {
+			i := 0
+			c := queued(b, nodes, jobs, func(s *model.Spec) {
+				i++
+				s.User, s.GPUs, s.GPUMemoryMB, s.Preemptible = fmt.Sprint("u", i%1000), uint32(1+i%4), uint32(i%5), yields
+			})
+			c.must(&command.SetPolicy{Policy: "fair_share"})
+			c.tune(func(t *model.Tuning) { *t = model.DefaultTuning(); t.Depth = 100 })
+			c.limit("u1", 64, model.Unlimited)
+			for left := nodes * 8; left > 0; {
+				placed := len(c.plan())
+				if left -= placed; placed == 0 {
+					break
+				}
+			}
+			b.Run(name+"/full", func(b *testing.B) {
+				for b.Loop() {
+					sched.Plan(&c.s, c.now)
+				}
+			})
+			c.end(live(c)[nodes/2], 0)
+			b.Run(name+"/after-an-event", func(b *testing.B) {
+				for b.Loop() {
+					sched.Plan(&c.s, c.now)
+				}
+			})
+		}
+	})
+}
+
 // Nodes whose GPUs do not suit have to be looked at one by one.
 func BenchmarkPassOtherType(b *testing.B) {
 	sizes(b, func(b *testing.B, nodes, jobs int) {

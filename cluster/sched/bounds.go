@@ -12,6 +12,7 @@ type bounds struct {
 	pass  *pass
 	left  []int64
 	known map[boundKey]int32
+	rows  map[model.ShareKey][]model.Limit // of each user within a project
 }
 
 // boundKey names a limit of a scope, or the throttle of a job.
@@ -21,7 +22,9 @@ type boundKey struct {
 	job   model.JobID
 }
 
-func newBounds(p *pass) bounds { return bounds{pass: p, known: map[boundKey]int32{}} }
+func newBounds(p *pass) bounds {
+	return bounds{pass: p, known: map[boundKey]int32{}, rows: map[model.ShareKey][]model.Limit{}}
+}
 
 // uses is what a task takes of limits. What runs is part of what is used already,
 // so it is given back first.
@@ -39,11 +42,8 @@ func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.U
 		out = append(out, split.Use{Bound: i, Amount: amount})
 	}
 	s := b.pass.state
-	for _, scope := range scopes(run.Project, run.User) {
-		limit, found := s.Limits.Get(scope)
-		if !found {
-			continue
-		}
+	for _, limit := range b.limitsOf(run.Project, run.User) {
+		scope := limit.Scope
 		used, _ := s.Usage.Get(scope)
 		plus := b.pass.budget.added[scope]
 		gpus := int64(run.Shape.GPUs)
@@ -62,4 +62,19 @@ func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.U
 		use(boundKey{job: job}, int64(j.Throttle)-int64(j.Live), 1)
 	}
 	return out
+}
+
+// limitsOf lists the limits that concern a user within a project.
+func (b *bounds) limitsOf(project, user string) []model.Limit {
+	key := model.ShareKey{Project: project, User: user}
+	rows, known := b.rows[key]
+	if !known {
+		for _, scope := range scopes(project, user) {
+			if limit, found := b.pass.state.Limits.Get(scope); found {
+				rows = append(rows, limit)
+			}
+		}
+		b.rows[key] = rows
+	}
+	return rows
 }

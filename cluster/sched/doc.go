@@ -6,18 +6,22 @@
 // [Plan] goes through what waits in order, on a copy of what is free, so that all
 // that it proposes can be carried out together:
 //
-//  1. Order. A [Policy] says which of two waiting tasks is tried first. Services
-//     that wait for GPUs come before all jobs.
+//  1. Order. A policy scores each waiting task; the wait bound moves some to the
+//     front. Services that wait for GPUs come before all jobs.
 //  2. Admit. A task must not be held or in a backoff, its job's throttle and the
 //     limits of its user, its project and the cluster must leave room for it.
-//  3. Fit. All of a gang's GPUs are found, or none is taken. Of the nodes that
-//     hold a part of it, those with the fewest free GPUs are taken, so that large
-//     holes stay large; on a node, GPUs that are near each other. A job that leaves
-//     the number of nodes open waits for one node if any node is large enough, and
-//     is spread over as few as possible if none is.
-//  4. Explain. What is not placed is skipped, and the next is tried. [Explain]
-//     makes the same pass up to one task's turn and tells all that keeps it: the
-//     plan places a task exactly if nothing does.
+//  3. Fit. All of a gang's GPUs are found, or none is taken. Of the nodes
+//     that hold a part of it, those with the fewest free GPUs are taken,
+//     so that large holes stay large; on a node, GPUs that are near each other.
+//     A job that leaves the number of nodes open waits for one node if any node is
+//     large enough, and is spread over as few as possible if none is.
+//  4. Reserve. For the first tasks that find nothing GPUs are kept from when they
+//     are expected to be free; others may pass if they leave those alone.
+//  5. Explain. Explain makes the same pass up to one task's turn and tells all that
+//     keeps it: the plan places a task exactly if nothing does.
+//
+// Under fair share, and where jobs may be suspended, steps 2 to 4 are one search
+// instead: package split lays out what runs and waits together (search.go).
 //
 // What Plan proposes is a proposal still: [state.Apply] checks every part again.
 //

@@ -95,7 +95,14 @@ type builder struct {
 	all    []candidate
 	jobs   []split.Job
 	bounds bounds
-	shapes map[model.Shape]int32
+	shapes map[model.Shape]shapeOf
+}
+
+// shapeOf is what follows from a shape.
+type shapeOf struct {
+	number int32
+	kinds  uint64
+	spread bool
 }
 
 // kindOf is what GPUs are told apart by.
@@ -109,7 +116,7 @@ const maxKinds = 64
 
 func newBuilder(p *pass) *builder {
 	b := &builder{
-		pass: p, index: map[model.NodeID]int32{}, shapes: map[model.Shape]int32{}, bounds: newBounds(p),
+		pass: p, index: map[model.NodeID]int32{}, shapes: map[model.Shape]shapeOf{}, bounds: newBounds(p),
 	}
 	for id, node := range p.state.Nodes.All() {
 		if node.Schedulable() {
@@ -267,9 +274,9 @@ func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) boo
 // waiting adds the jobs that wait, of each run no more than the cluster could hold.
 func (b *builder) waiting() {
 	p := b.pass
-	backoff := map[model.TaskKey]bool{}
-	for k := range p.state.Due.From(state.DueKey{At: p.now + 1}) {
-		backoff[k.Task] = true
+	tried := map[model.TaskKey]bool{} // that have been tried before; true: not yet again
+	for k := range p.state.Due.All() {
+		tried[k.Task] = k.At > p.now
 	}
 	gpus := uint32(p.state.Slots.Len()) //nolint:gosec // GPUs
 	for head := range heads(p.state) {
@@ -278,28 +285,31 @@ func (b *builder) waiting() {
 			if !sameRun(k, head) || sum >= gpus {
 				break
 			}
-			if backoff[k.Task] {
+			wait, again := tried[k.Task]
+			if wait {
 				continue
 			}
-			shape := k.Run.Value().Shape
+			shape := head.Run.Value().Shape
 			sum += shape.GPUs
-			b.add(candidate{at: p.order.standing(k), key: k}, split.Job{Shape: b.shape(k.Task, shape), Shuns: b.shuns(k.Task)})
+			j := split.Job{Shape: b.shape(shape).number}
+			if again {
+				if j.Shuns = b.shuns(k.Task); len(j.Shuns) > 0 {
+					j.Shape = -1 // it is like no other
+				}
+			}
+			b.add(candidate{at: p.order.standing(k), key: k}, j)
 		}
 	}
 }
 
-// shape numbers the shapes of waiting tasks; a task that keeps off GPUs is like no
-// other.
-func (b *builder) shape(key model.TaskKey, s model.Shape) int32 {
-	if len(b.shuns(key)) > 0 {
-		return -1
-	}
-	n, known := b.shapes[s]
+// shape is what follows from a shape.
+func (b *builder) shape(s model.Shape) shapeOf {
+	v, known := b.shapes[s]
 	if !known {
-		n = int32(len(b.shapes)) //nolint:gosec // few
-		b.shapes[s] = n
+		v = shapeOf{int32(len(b.shapes)), b.suiting(s), b.spread(s)} //nolint:gosec // few
+		b.shapes[s] = v
 	}
-	return n
+	return v
 }
 
 // shuns lists the free GPUs that have just failed a task.
@@ -332,7 +342,8 @@ func (b *builder) shuns(key model.TaskKey) []split.Part {
 func (b *builder) add(c candidate, j split.Job) {
 	run := c.key.Run.Value()
 	j.GPUs, j.Nodes = int32(run.Shape.GPUs), int32(run.Shape.Nodes) //nolint:gosec // bounded
-	j.Kinds, j.Spread = b.suiting(run.Shape), b.spread(run.Shape)
+	shape := b.shape(run.Shape)
+	j.Kinds, j.Spread = shape.kinds, shape.spread
 	j.Yields, j.Ends = run.Preemptible && !b.pass.order.tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year
 	hi, lo := bits.Mul64(c.at.score, uint64(run.Shape.GPUs))
 	if j.Value = lo >> 8; hi > 0 {
