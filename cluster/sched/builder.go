@@ -1,0 +1,328 @@
+package sched
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched/split"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// builder makes the problem that a state poses.
+type builder struct {
+	pass   *pass
+	nodes  []model.NodeID
+	index  map[model.NodeID]int32
+	room   [][]int32
+	kinds  []kindOf
+	all    []candidate
+	jobs   []split.Job
+	bounds bounds
+	shapes map[model.Shape]shapeOf
+}
+
+// shapeOf is what follows from a shape.
+type shapeOf struct {
+	number int32
+	kinds  uint64
+	spread bool
+}
+
+// kindOf is what GPUs are told apart by.
+type kindOf struct {
+	model  string
+	memory uint32
+}
+
+// maxKinds bounds the kinds of GPUs that are told apart.
+const maxKinds = 64
+
+func newBuilder(p *pass) *builder {
+	b := &builder{
+		pass: p, index: map[model.NodeID]int32{}, shapes: map[model.Shape]shapeOf{}, bounds: newBounds(p),
+	}
+	for id, node := range p.state.Nodes.All() {
+		if node.Schedulable() {
+			b.index[id] = int32(len(b.nodes)) //nolint:gosec // few
+			b.nodes = append(b.nodes, id)
+		}
+	}
+	b.room = make([][]int32, len(b.nodes))
+	for key, slot := range p.state.Slots.All() {
+		g, _ := p.state.GPUs.Get(key.GPU)
+		if n, open := b.index[slot.Node]; open && b.mine(&slot, &g) {
+			b.count(n, b.kind(&g), 1)
+		}
+	}
+	for i := range b.room { // every node lists every kind
+		b.room[i] = append(b.room[i], make([]int32, len(b.kinds)-len(b.room[i]))...)
+	}
+	return b
+}
+
+// mine says that a slot is free, or will be once its task ends or is suspended.
+func (b *builder) mine(slot *model.Slot, g *model.GPU) bool {
+	switch slot.Owner {
+	case model.OwnerNone:
+		return g.Usable() && !b.pass.state.Claims.Has(slot.Key)
+	case model.OwnerAttempt, model.OwnerCleaning:
+		return g.Usable()
+	case model.OwnerAllocation, model.OwnerForeign:
+	}
+	return false
+}
+
+func (b *builder) kind(g *model.GPU) int {
+	k := kindOf{g.Model, g.MemoryMB}
+	i := slices.Index(b.kinds, k)
+	if i < 0 && len(b.kinds) < maxKinds {
+		i = len(b.kinds)
+		b.kinds = append(b.kinds, k)
+	}
+	return max(i, 0)
+}
+
+func (b *builder) count(node int32, kind int, by int32) {
+	for len(b.room[node]) <= kind {
+		b.room[node] = append(b.room[node], 0)
+	}
+	b.room[node][kind] += by
+}
+
+// suiting is the kinds that suit a shape, as a set of bits.
+func (b *builder) suiting(s model.Shape) (set uint64) {
+	for i, k := range b.kinds {
+		if (s.Model == "" || s.Model == k.model) && k.memory >= s.MemoryMB {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// spread says that no node could hold a shape that leaves the number of nodes open.
+func (b *builder) spread(s model.Shape) bool {
+	w := want{need: s.GPUs, nodes: s.Nodes, model: s.Model, memory: s.MemoryMB, state: b.pass.state}
+	return s.Nodes == 0 && !b.pass.pool.oneHolds(&w)
+}
+
+// running adds the jobs that run; those that are being stopped count as gone.
+func (b *builder) running() {
+	for key := range b.pass.state.LiveTasks.All() {
+		task, _ := b.pass.state.Tasks.Get(key)
+		a, _ := b.pass.state.Attempts.Get(task.Newest())
+		job, _ := b.pass.state.Jobs.Get(key.Job)
+		if a.Stop != model.ReasonNone {
+			continue
+		}
+		place, ok := b.placeOf(a.Key)
+		if !ok {
+			b.exclude(a.Key)
+			continue
+		}
+		k := b.keyNow(&task, &job, &a)
+		c := candidate{at: b.pass.order.standing(k), key: k, attempt: a.Key}
+		c.at.score = hysteresis(c.at.score, &b.pass.order.tuning)
+		b.add(c, split.Job{Place: place, Locked: b.locked(&task, &job, &a), Shape: -1})
+	}
+}
+
+// stuck says that nothing can be started or suspended, whatever waits.
+func (b *builder) stuck() bool {
+	return b.pass.pool.empty() && !slices.ContainsFunc(b.jobs, func(j split.Job) bool { return !j.Locked })
+}
+
+// hysteresis makes a running job worth more than it would be waiting.
+func hysteresis(score uint64, t *model.Tuning) uint64 {
+	hi, lo := bits.Mul64(score, uint64(t.Hysteresis))
+	if hi >= 100 {
+		return ^uint64(0)
+	}
+	out, _ := bits.Div64(hi, lo, 100)
+	return out
+}
+
+// placeOf is where an attempt runs; false if it holds GPUs that nobody else could
+// be given now.
+func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, ok bool) {
+	for _, r := range b.pass.state.RanksOf(a) {
+		n, open := b.index[r.Node]
+		if !open {
+			return nil, false
+		}
+		var gpus int32
+		for _, key := range b.pass.state.SlotsOf(r.Key) {
+			g, _ := b.pass.state.GPUs.Get(key.GPU)
+			if !g.Usable() {
+				return nil, false
+			}
+			gpus++
+		}
+		place = append(place, split.Part{Node: n, GPUs: gpus})
+	}
+	return place, len(place) > 0
+}
+
+// exclude takes the GPUs of an attempt out of the problem.
+func (b *builder) exclude(a model.AttemptKey) {
+	for _, r := range b.pass.state.RanksOf(a) {
+		for _, key := range b.pass.state.SlotsOf(r.Key) {
+			g, _ := b.pass.state.GPUs.Get(key.GPU)
+			if n, open := b.index[r.Node]; open && g.Usable() {
+				b.count(n, b.kind(&g), -1)
+			}
+		}
+	}
+}
+
+// keyNow is the key that a live task would have if it waited, as if it had come as
+// long ago as it has waited.
+func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) state.QueueKey {
+	had := executed(task, a, b.pass.now)
+	waited := a.Placed.Sub(job.Submitted) - task.Executed
+	now := *task
+	now.Executed, now.Expected = 0, b.pass.state.Expect(&job.Spec, had)
+	k := state.KeyOf(&now, job)
+	k.Since = b.pass.now.Add(-max(waited, 0))
+	return k
+}
+
+// locked says that an attempt may not be suspended now.
+func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) bool {
+	t := &b.pass.order.tuning
+	earned := uint64(executed(task, a, b.pass.now) / max(t.BudgetEvery, time.Second)) //nolint:gosec // not negative
+	return t.NoPreemption || !job.Spec.Preemptible || a.Started == 0 || b.pass.now.Sub(a.Started) < max(t.MinRun, 1) ||
+		uint64(task.Preempted) >= uint64(t.Budget)+earned
+}
+
+// waiting adds the jobs that wait, of each run no more than the cluster could hold.
+func (b *builder) waiting() {
+	p := b.pass
+	tried := map[model.TaskKey]bool{} // that have been tried before; true: not yet again
+	for k := range p.state.Due.All() {
+		tried[k.Task] = k.At > p.now
+	}
+	gpus := uint32(p.state.Slots.Len()) //nolint:gosec // GPUs
+	for head := range heads(p.state) {
+		var sum uint32
+		for k := range p.state.Queue.From(head) {
+			if !sameRun(k, head) || sum >= gpus {
+				break
+			}
+			wait, again := tried[k.Task]
+			if wait {
+				continue
+			}
+			shape := head.Run.Value().Shape
+			sum += shape.GPUs
+			j := split.Job{Shape: b.shape(shape).number}
+			if again {
+				if j.Shuns = b.shuns(k.Task); len(j.Shuns) > 0 {
+					j.Shape = -1 // it is like no other
+				}
+			}
+			b.add(candidate{at: p.order.standing(k), key: k}, j)
+		}
+	}
+}
+
+// shape is what follows from a shape.
+func (b *builder) shape(s model.Shape) shapeOf {
+	v, known := b.shapes[s]
+	if !known {
+		v = shapeOf{int32(len(b.shapes)), b.suiting(s), b.spread(s)} //nolint:gosec // few
+		b.shapes[s] = v
+	}
+	return v
+}
+
+// shuns lists the free GPUs that have just failed a task.
+func (b *builder) shuns(key model.TaskKey) []split.Part {
+	s := b.pass.state
+	task, _ := s.Tasks.Get(key)
+	if task.Avoid == 0 {
+		return nil
+	}
+	job, _ := s.Jobs.Get(key.Job)
+	w := wantOf(s, &job.Spec, key)
+	r, _ := s.Ranks.Get(w.avoid)
+	n, open := b.index[r.Node]
+	if w.avoid.Job == 0 || !open {
+		return nil
+	}
+	var gpus int32
+	for k := range s.RankGPUs.From(model.RankGPUKey{Rank: w.avoid}) {
+		if k.Rank != w.avoid {
+			break
+		}
+		if slot, _ := s.Slots.Get(model.SlotKey{GPU: k.GPU}); slot.Owner == model.OwnerNone || slot.Owner == model.OwnerCleaning {
+			gpus++
+		}
+	}
+	return []split.Part{{Node: n, GPUs: gpus}}
+}
+
+// add adds a job, with what follows from its key.
+func (b *builder) add(c candidate, j split.Job) {
+	run := c.key.Run.Value()
+	j.GPUs, j.Nodes = int32(run.Shape.GPUs), int32(run.Shape.Nodes) //nolint:gosec // bounded
+	shape := b.shape(run.Shape)
+	j.Kinds, j.Spread = shape.kinds, shape.spread
+	j.Yields, j.Ends = run.Preemptible && !b.pass.order.tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year
+	hi, lo := bits.Mul64(c.at.score, uint64(run.Shape.GPUs))
+	if j.Value = lo >> 8; hi > 0 {
+		j.Value = ^uint64(0) >> 8
+	}
+	j.Uses = b.bounds.uses(&run, c.key.Task.Job, c.attempt.N > 0)
+	b.all = append(b.all, c)
+	b.jobs = append(b.jobs, j)
+}
+
+// problem is the problem, with its jobs in order.
+func (b *builder) problem() *split.Problem {
+	order := make([]int, len(b.all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int { return b.all[x].at.compare(b.all[y].at) })
+	all, jobs := make([]candidate, len(order)), make([]split.Job, len(order))
+	for to, from := range order {
+		all[to], jobs[to] = b.all[from], b.jobs[from]
+	}
+	b.all = all
+	front := 0
+	for front < len(all) && all[front].at.front > 0 {
+		front++
+	}
+	return &split.Problem{
+		Front: front,
+		Room:  b.room, Jobs: jobs, Bounds: b.bounds.left, Today: int(b.pass.found.gangs),
+		Ordered: b.pass.order.policy.name != DefaultPolicy,
+	}
+}
+
+// start places a waiting task where the layout has it, if its GPUs are free there.
+func (b *builder) start(c candidate, at []split.Part) {
+	p := b.pass
+	if p.full() {
+		return
+	}
+	t := ticketOf(p.state, c.key.Task)
+	w := wantOf(p.state, &t.job.Spec, c.key.Task)
+	hosts := make([]*host, len(at))
+	for i, v := range at {
+		if hosts[i] = p.pool.host(b.nodes[v.Node]); hosts[i] == nil || p.pool.count(hosts[i], &w) < uint32(v.GPUs) { //nolint:gosec // positive
+			return
+		}
+	}
+	for range p.admit(t) {
+		return
+	}
+	ranks := make([]command.Placement, len(at))
+	for i, v := range at {
+		ranks[i] = p.pool.take(hosts[i], &w, uint32(v.GPUs)) //nolint:gosec // positive
+	}
+	p.add(t, ranks)
+}
