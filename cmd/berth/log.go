@@ -86,3 +86,20 @@ func (w *lineWriter) close(limit time.Duration) {
 	case <-time.After(limit):
 	}
 }
+
+// last closes the log and writes one more line, for as long as both may take: also
+// when somebody has closed it already, whom a line that only waits would reach no more.
+func (w *lineWriter) last(line string, limit time.Duration) {
+	begun := time.Now()
+	w.close(limit)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		<-w.ended
+		_, _ = io.WriteString(w.to, line)
+	}()
+	select {
+	case <-written:
+	case <-time.After(limit - time.Since(begun)):
+	}
+}

@@ -42,3 +42,25 @@ func TestTheLogNeverWaits(t *testing.T) {
 		t.Errorf("%d lines were written, and at the end: %q", strings.Count(out, "hello"), out[max(0, len(out)-120):])
 	}
 }
+
+// The reason why a peer ends is written even if the log was closed before: its end
+// and its halt may come at the same time.
+func TestTheLastLineIsWritten(t *testing.T) {
+	var to bytes.Buffer
+	w := newLineWriter(&to)
+	_, _ = w.Write([]byte("before\n"))
+	w.close(time.Minute)
+	w.last("berth: it must not go on\n", time.Minute)
+	if got := to.String(); got != "before\nberth: it must not go on\n" {
+		t.Errorf("written is %q", got)
+	}
+}
+
+// A reader that is gone does not keep a peer that must end.
+func TestTheLastLineDoesNotWait(t *testing.T) {
+	to := &stuck{entered: make(chan struct{}, 1), free: make(chan struct{})}
+	w := newLineWriter(to)
+	w.last("lost\n", time.Millisecond)
+	close(to.free)
+	<-w.ended
+}

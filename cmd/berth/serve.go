@@ -174,7 +174,6 @@ func (s *service) handOver(ctx context.Context) error {
 //
 //berth:halt
 func (s *service) halt(reason error) {
-	_, _ = fmt.Fprintf(s.out, "berth: %s\n", oneLine(explainHalt(&s.o, reason)))
-	s.out.close(flushLimit)
+	s.out.last(fmt.Sprintf("berth: %s\n", oneLine(explainHalt(&s.o, reason))), flushLimit)
 	os.Exit(exitFailure)
 }
