@@ -51,6 +51,14 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 	}
 }
 
+// admits says that nothing keeps a task from starting but that it needs GPUs.
+func (p *pass) admits(t *ticket) bool {
+	for range p.admit(t) {
+		return false
+	}
+	return true
+}
+
 // notYet is why a task is not to be tried before an instant.
 func notYet(t *model.Task) Code {
 	if t.Attempts == 0 {

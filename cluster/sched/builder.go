@@ -3,7 +3,6 @@ package sched
 import (
 	"math/bits"
 	"slices"
-	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -66,10 +65,8 @@ func newBuilder(p *pass) *builder {
 // mine says that a slot is free, or will be once its task ends or is suspended.
 func (b *builder) mine(slot *model.Slot, g *model.GPU) bool {
 	switch slot.Owner {
-	case model.OwnerNone:
+	case model.OwnerNone, model.OwnerAttempt, model.OwnerCleaning:
 		return g.Usable() && !b.pass.state.Claims.Has(slot.Key)
-	case model.OwnerAttempt, model.OwnerCleaning:
-		return g.Usable()
 	case model.OwnerAllocation, model.OwnerForeign:
 	}
 	return false
@@ -192,9 +189,8 @@ func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) sta
 // locked says that an attempt may not be suspended now.
 func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) bool {
 	t := &b.pass.order.tuning
-	earned := uint64(executed(task, a, b.pass.now) / max(t.BudgetEvery, time.Second)) //nolint:gosec // not negative
 	return t.NoPreemption || !job.Spec.Preemptible || a.Started == 0 || b.pass.now.Sub(a.Started) < max(t.MinRun, 1) ||
-		uint64(task.Preempted) >= uint64(t.Budget)+earned
+		spent(task, a, t, b.pass.now)
 }
 
 // waiting adds the jobs that wait, of each run no more than the cluster could hold.
@@ -212,7 +208,7 @@ func (b *builder) waiting() {
 				break
 			}
 			wait, again := tried[k.Task]
-			if wait {
+			if wait || len(p.pool.kept[k.Task]) > 0 {
 				continue
 			}
 			shape := head.Run.Value().Shape
@@ -317,7 +313,7 @@ func (b *builder) start(c candidate, at []split.Part) {
 			return
 		}
 	}
-	for range p.admit(t) {
+	if !p.admits(t) {
 		return
 	}
 	ranks := make([]command.Placement, len(at))

@@ -153,20 +153,34 @@ func (c *cluster) drawn() (out []string) {
 	return out
 }
 
-// end has a task's processes exit with a code, and the GPUs shown clean.
-func (c *cluster) end(key model.TaskKey, code int32) {
+// begin has all processes of a task run.
+func (c *cluster) begin(key model.TaskKey) {
 	c.t.Helper()
+	for _, phase := range []model.RankPhase{model.RankReady, model.RankRunning} {
+		c.report(key, model.Progress{Phase: phase})
+	}
+}
+
+// report has every rank of a task's newest attempt say the same.
+func (c *cluster) report(key model.TaskKey, p model.Progress) {
 	task, _ := c.s.Tasks.Get(key)
 	for _, r := range c.s.RanksOf(task.Newest()) {
 		node, _ := c.s.Nodes.Get(r.Node)
-		b := &command.Report{Node: r.Node, Incarnation: model.Incarnation{1}, Epoch: node.Epoch, Reports: []model.Progress{
-			{Rank: r.Key, Phase: model.RankExited, Exit: model.Exit{Code: code}},
-		}}
-		for _, slot := range c.s.SlotsOf(r.Key) {
-			b.Cleaned = append(b.Cleaned, model.Cleaned{Slot: slot, Rank: r.Key})
+		p.Rank = r.Key
+		b := &command.Report{Node: r.Node, Incarnation: model.Incarnation{1}, Epoch: node.Epoch, Reports: []model.Progress{p}}
+		if p.Phase.Ended() {
+			for _, slot := range c.s.SlotsOf(r.Key) {
+				b.Cleaned = append(b.Cleaned, model.Cleaned{Slot: slot, Rank: r.Key})
+			}
 		}
 		c.must(b)
 	}
+}
+
+// end has a task's processes exit with a code, and the GPUs shown clean.
+func (c *cluster) end(key model.TaskKey, code int32) {
+	c.t.Helper()
+	c.report(key, model.Progress{Phase: model.RankExited, Exit: model.Exit{Code: code}})
 }
 
 // release ends a service's allocation and has its GPUs shown clean.

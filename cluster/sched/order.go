@@ -195,19 +195,25 @@ func (q *queue) moveTo(from state.QueueKey) {
 // every one whose backoff is over and which keeps off GPUs that have failed it.
 func (q *queue) addSingles() {
 	s := q.order.state
-	var before model.TaskKey
-	for c := range s.ClaimedFor.All() {
-		if c.Task != before {
-			before = c.Task
-			heap.Push(q, q.order.single(c.Task))
-		}
-	}
+	q.addClaimed()
 	for k := range s.Due.All() {
 		if k.At > q.order.now {
 			break
 		}
 		if task, _ := s.Tasks.Get(k.Task); task.Avoid > 0 && !claims(s, k.Task) {
 			heap.Push(q, q.order.single(k.Task))
+		}
+	}
+	q.settle()
+}
+
+// addClaimed makes a run of its own of every task for which GPUs are kept.
+func (q *queue) addClaimed() {
+	var before model.TaskKey
+	for c := range q.order.state.ClaimedFor.All() {
+		if c.Task != before {
+			before = c.Task
+			heap.Push(q, q.order.single(c.Task))
 		}
 	}
 	q.settle()

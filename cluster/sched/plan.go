@@ -29,6 +29,7 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 	} else {
 		p.jobs(nil)
 	}
+	p.preempt()
 	p.remember()
 	return p.commands, p.next()
 }

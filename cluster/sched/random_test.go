@@ -31,7 +31,8 @@ func randomTuned(t *rapid.T) (c *cluster, nodes int) {
 		tuning.NoPreemption = rapid.Bool().Draw(t, "no preemption")
 		tuning.Backfill = model.Backfill(rapid.IntRange(1, 3).Draw(t, "backfill"))
 		tuning.Depth = uint32(rapid.IntRange(1, 3).Draw(t, "depth"))
-		tuning.MinRun, tuning.WaitBound = 0, time.Hour
+		tuning.MinRun, tuning.PreemptMinRun, tuning.WaitBound = 0, 0, time.Hour
+		tuning.Preempt = model.Preempts(rapid.IntRange(0, 2).Draw(t, "preempt"))
 	})
 	return c, nodes
 }
@@ -41,7 +42,7 @@ func step(t *rapid.T, c *cluster, nodes int) {
 	user := rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user")
 	n := uint32(rapid.IntRange(1, 4).Draw(t, "n"))
 	job := model.JobID(rapid.IntRange(1, 8).Draw(t, "job"))
-	switch rapid.IntRange(0, 16).Draw(t, "step") {
+	switch rapid.IntRange(0, 18).Draw(t, "step") {
 	case 0:
 		node := model.NodeID(fmt.Sprint("n", rapid.IntRange(0, nodes-1).Draw(t, "node")))
 		c.must(&command.SetNodeMode{Node: node, Mode: model.NodeMode(n % 2)})
@@ -79,6 +80,13 @@ func step(t *rapid.T, c *cluster, nodes int) {
 		c.must(&command.AdvanceClock{})
 	case 12:
 		settle(c)
+	case 13, 14:
+		for _, key := range live(c) {
+			if task, _ := c.s.Tasks.Get(key); task.State != model.TaskRunning {
+				c.begin(key)
+				break
+			}
+		}
 	default:
 		submitRandom(t, c, user, n)
 	}

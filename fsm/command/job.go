@@ -221,20 +221,30 @@ func validPlacements(ranks []Placement, limit int) error {
 	return nil
 }
 
-// Preempt stops live attempts and keeps their GPUs for a task that waits.
+// Preempt keeps GPUs for a task that waits, and stops the attempts that hold them.
 type Preempt struct {
 	Victims     []model.AttemptKey `cbor:"1,keyasint,omitempty"`
 	Beneficiary model.TaskKey      `cbor:"2,keyasint,omitempty"`
 	Until       model.Time         `cbor:"3,keyasint,omitempty"`
+	// Slots are kept: the victims', or others that are free or soon will be. Empty:
+	// all of the victims'.
+	Slots   []model.SlotKey `cbor:"4,keyasint,omitempty"`
+	Decided uint64          `cbor:"5,keyasint,omitempty"` // log index of the state it was decided on
 }
 
 // Kind is KindPreempt.
 func (*Preempt) Kind() Kind { return KindPreempt }
 
-// Validate bounds the victims.
+// Validate bounds the lists, which are not both empty.
 func (b *Preempt) Validate() error {
 	if b.Beneficiary.Job == 0 {
 		return problem("beneficiary", "a task")
+	}
+	if len(b.Slots) > model.MaxGPUs {
+		return problem("slots", "at most 8192")
+	}
+	if len(b.Slots) > 0 {
+		return count("victims", len(b.Victims), 0, 1024)
 	}
 	return count("victims", len(b.Victims), 1, 1024)
 }

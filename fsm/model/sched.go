@@ -41,6 +41,14 @@ type Tuning struct {
 	Patience time.Duration `cbor:"12,keyasint,omitempty"`
 	// GPUTime lets sjf go by GPU time in place of run time.
 	GPUTime bool `cbor:"13,keyasint,omitempty"`
+
+	// Preempt says whom jobs of the classes high and critical may preempt.
+	Preempt Preempts `cbor:"16,keyasint,omitempty"`
+	// PreemptMinRun is how long an attempt runs before such a job may preempt it, and
+	// PreemptCooldown the same for one that was preempted or suspended before. At
+	// most 1 day.
+	PreemptMinRun   time.Duration `cbor:"17,keyasint,omitempty"`
+	PreemptCooldown time.Duration `cbor:"18,keyasint,omitempty"`
 }
 
 // DefaultTuning is what a new cluster begins with.
@@ -49,9 +57,22 @@ func DefaultTuning() Tuning {
 		HalfLife: 7 * 24 * time.Hour, ShareWeight: 100, Aging: 24 * time.Hour, WaitBound: 200 * time.Hour,
 		Backfill: BackfillReserve, Depth: 16,
 		MinRun: 30 * time.Minute, Budget: 2, BudgetEvery: 4 * time.Hour, Hysteresis: 200,
-		Patience: 2 * time.Hour,
+		Patience: 2 * time.Hour, PreemptMinRun: 5 * time.Minute, PreemptCooldown: time.Hour,
 	}
 }
+
+// Preempts says whom jobs of the classes high and critical may preempt.
+type Preempts uint8
+
+// The choices.
+const (
+	PreemptsLower    Preempts = 0 // jobs of lower classes, those that allow it first
+	PreemptsYielding Preempts = 1 // jobs of lower classes that allow it
+	PreemptsNobody   Preempts = 2
+)
+
+// String is the choice's name.
+func (p Preempts) String() string { return name(p, "lower", "preemptible", "nobody") }
 
 // Backfill says what may start while a job before it finds no GPUs.
 type Backfill uint8

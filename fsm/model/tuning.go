@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -33,7 +34,8 @@ func Parameters() []Parameter {
 		timespan("patience", "added to every wait that an order counts: the longer, the less waiting matters",
 			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.Patience }),
 		flag("gpu_time", "sjf goes by GPU time instead of run time", func(t *Tuning) *bool { return &t.GPUTime }),
-		mode("backfill", "what may start while a job before it finds no GPUs", func(t *Tuning) *Backfill { return &t.Backfill }),
+		oneOf("backfill", "what may start while a job before it finds no GPUs",
+			func(t *Tuning) *Backfill { return &t.Backfill }, BackfillNone, BackfillSkip, BackfillReserve),
 		number("depth", "jobs for which GPUs are reserved at once", 1, 1000, func(t *Tuning) *uint32 { return &t.Depth }),
 		flag("no_preemption", "jobs are never suspended for others", func(t *Tuning) *bool { return &t.NoPreemption }),
 		timespan("min_run", "how long a job runs before it may be suspended",
@@ -43,6 +45,12 @@ func Parameters() []Parameter {
 			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.BudgetEvery }),
 		number("hysteresis", "percent that a running job is worth of what it would be waiting",
 			100, 1000, func(t *Tuning) *uint32 { return &t.Hysteresis }),
+		oneOf("preempt", "whom high and critical jobs may preempt of the classes below theirs",
+			func(t *Tuning) *Preempts { return &t.Preempt }, PreemptsLower, PreemptsYielding, PreemptsNobody),
+		timespan("preempt_min_run", "how long a job runs before a higher class may preempt it",
+			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.PreemptMinRun }),
+		timespan("preempt_cooldown", "the same for a job that was preempted or suspended before",
+			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.PreemptCooldown }),
 	}
 	return all
 }
@@ -143,10 +151,20 @@ func flag(name, what string, at func(*Tuning) *bool) Parameter {
 	}}
 }
 
-func mode(name, what string, at func(*Tuning) *Backfill) Parameter {
-	all := map[string]Backfill{}
-	for _, b := range []Backfill{BackfillReserve, BackfillNone, BackfillSkip} {
-		all[b.String()] = b
+// named is a value that has a name.
+type named interface {
+	comparable
+	fmt.Stringer
+}
+
+func oneOf[T named](name, what string, at func(*Tuning) *T, choices ...T) Parameter {
+	all := map[string]T{}
+	var names []string
+	for _, c := range choices {
+		all[c.String()] = c
+		names = append(names, c.String())
 	}
-	return Parameter{name, what, "none, skip or reserve", func(t *Tuning) field { return choice[Backfill]{at(t), all} }}
+	last := len(names) - 1
+	allowed := strings.Join(names[:last], ", ") + " or " + names[last]
+	return Parameter{name, what, allowed, func(t *Tuning) field { return choice[T]{at(t), all} }}
 }

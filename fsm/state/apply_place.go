@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -196,7 +198,7 @@ func touchNode(t *tx, id model.NodeID) {
 }
 
 func applyPreempt(t *tx, b *command.Preempt) command.Result {
-	if r := mayPlace(t, 0); !r.OK() {
+	if r := mayPlace(t, b.Decided); !r.OK() {
 		return r
 	}
 	task, found := t.tasks.get(b.Beneficiary)
@@ -212,16 +214,43 @@ func applyPreempt(t *tx, b *command.Preempt) command.Result {
 			return refuse(model.CodeNotLive, "attempt %s has ended", v)
 		}
 	}
+	for _, key := range b.Slots {
+		if r := claimable(t, key, b); !r.OK() {
+			return r
+		}
+	}
+	slots := b.Slots
 	for _, v := range b.Victims {
 		stop(t, v, model.ReasonPreempt, "for job "+b.Beneficiary.String())
-		for _, key := range slotsOf(t, v) {
-			slot, _ := t.slots.get(key)
-			if !t.claims.has(key) {
-				t.claims.put(model.Claim{Slot: key, Node: slot.Node, Beneficiary: b.Beneficiary, Until: b.Until, Index: t.meta.Index})
-			}
+		if len(b.Slots) == 0 {
+			slots = append(slots, slotsOf(t, v)...)
+		}
+	}
+	for _, key := range slots {
+		if slot, _ := t.slots.get(key); !t.claims.has(key) {
+			t.claims.put(model.Claim{Slot: key, Node: slot.Node, Beneficiary: b.Beneficiary, Until: b.Until, Index: t.meta.Index})
 		}
 	}
 	return ok()
+}
+
+// claimable says whether a slot may be kept for a task: it is kept for nobody, and
+// free, or will be because its owner is stopped or has ended.
+func claimable(t *tx, key model.SlotKey, b *command.Preempt) command.Result {
+	slot, found := t.slots.get(key)
+	claim, claimed := t.claims.get(key)
+	owner, _ := t.attempts.get(slot.Rank.Attempt())
+	switch {
+	case !found:
+		return refuse(model.CodeNotFound, "there is no GPU %s", key.GPU)
+	case claimed && claim.Beneficiary != b.Beneficiary:
+		return refuse(model.CodeConflict, "GPU %s is kept for job %s", key.GPU, claim.Beneficiary)
+	case slot.Owner == model.OwnerNone, slot.Owner == model.OwnerCleaning:
+		return ok()
+	case slot.Owner == model.OwnerAttempt && (owner.Stop != model.ReasonNone || slices.Contains(b.Victims, owner.Key)):
+		return ok()
+	}
+	return refuse(model.CodeConflict, "GPU %s is neither free nor about to be", key.GPU)
 }
 
 // slotsOf lists the slots that an attempt owns or that are cleaned up after it. A

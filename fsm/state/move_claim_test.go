@@ -60,6 +60,28 @@ func TestPreemptRefusals(t *testing.T) {
 	wantCode(t, ask(to.Attempt(1), to, l.Now+1), model.CodeNotLive)
 }
 
+// GPUs of the victims are kept, free ones, and those that will be free; no others.
+func TestWhatIsKept(t *testing.T) {
+	l := running(t, 2) // on the first of n1's four GPUs
+	to := model.TaskKey{Job: l.Submit(2)}
+	other := model.TaskKey{Job: l.Submit(2)}
+	keep := func(to model.TaskKey, victims []model.AttemptKey, gpus ...model.GPUID) command.Result {
+		b := &command.Preempt{Victims: victims, Beneficiary: to, Until: l.Now.Add(time.Minute)}
+		for _, g := range gpus {
+			b.Slots = append(b.Slots, model.SlotKey{GPU: g})
+		}
+		return l.Try(b)
+	}
+	wantCode(t, keep(to, nil, "n1-0"), model.CodeConflict)
+	wantCode(t, keep(to, nil, "n1-9"), model.CodeNotFound)
+	wantCode(t, keep(to, []model.AttemptKey{l.a}, "n1-0", "n1-2"), model.CodeOK)
+	wantCode(t, keep(other, nil, "n1-2"), model.CodeConflict)
+	wantCode(t, keep(other, nil, "n1-1"), model.CodeOK) // it is being stopped
+	if got := l.State.Claims.Len(); got != 3 {
+		t.Errorf("%d GPUs are kept, want 3", got)
+	}
+}
+
 // No limit is exceeded by a submission or a placement, nor an array's throttle.
 func TestLimits(t *testing.T) {
 	alice := model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}

@@ -175,6 +175,17 @@ func drawPreempt(g *gen) command.Body {
 	for range 1 + g.roll(2) {
 		b.Victims = append(b.Victims, anyRank(g).Attempt())
 	}
+	for k := range g.s.Slots.All() {
+		if g.roll(4) == 0 {
+			b.Slots = append(b.Slots, k)
+		}
+	}
+	switch {
+	case g.roll(2) == 0:
+		b.Slots = nil
+	case len(b.Slots) > 0 && g.roll(4) == 0:
+		b.Victims = nil
+	}
 	return b
 }
 

@@ -236,10 +236,17 @@ func (r *Run) follow(b command.Body) error {
 	case *command.Place:
 		return r.start(b.Attempt)
 	case *command.Suspend:
-		for _, a := range b.Attempts {
-			if err := r.suspend(r.jobs[a.TaskKey()]); err != nil {
-				return err
-			}
+		return r.suspendAll(b.Attempts)
+	case *command.Preempt:
+		return r.suspendAll(b.Victims)
+	}
+	return nil
+}
+
+func (r *Run) suspendAll(attempts []model.AttemptKey) error {
+	for _, a := range attempts {
+		if err := r.suspend(r.jobs[a.TaskKey()]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,0 +1,222 @@
+package sched
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Bounds of one pass's preempting: one task gets its GPUs, and of those with the
+// right to so few are tried that a long queue of them costs little.
+const (
+	maxClaimants = 16
+	maxVictims   = 1024
+	claimSlack   = 10 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
+)
+
+// preempt has the first waiting task of a higher class that was not placed take
+// GPUs of lower classes: they are kept for it, and it starts once they are clean.
+// Other GPUs that it needs beside them are kept as well, so that it surely starts.
+func (p *pass) preempt() {
+	t := &p.order.tuning
+	if t.NoPreemption || t.Preempt == model.PreemptsNobody || p.stopped || len(p.commands) >= maxPlan {
+		return
+	}
+	all := &prey{pass: p}
+	all.count()
+	for i, r := range all.claimants() {
+		if i == maxClaimants {
+			return
+		}
+		for k := range p.state.Queue.From(r.key) {
+			if !sameRun(k, r.key) {
+				break
+			}
+			if all.served(k.Task) {
+				continue
+			}
+			if all.yield(k) {
+				return
+			}
+			break
+		}
+	}
+}
+
+// prey is what higher classes may take, or need not even take, during one pass.
+type prey struct {
+	pass    *pass
+	known   bool
+	victims []*victim                        // cheapest first
+	coming  map[model.NodeID][]model.SlotKey // free soon, and kept for nobody
+}
+
+// count has the tasks that will start once others are stopped count against the
+// limits as if they had started.
+func (y *prey) count() {
+	p := y.pass
+	will := maps.Clone(p.found.planned)
+	if will == nil {
+		will = map[model.TaskKey]bool{}
+	}
+	for key := range p.pool.kept { // order-free: a set
+		will[key] = true
+	}
+	for key := range will { // order-free: sums
+		if !p.places(key) {
+			job, _ := p.state.Jobs.Get(key.Job)
+			p.budget.use(job.Spec.Project, job.Spec.User, job.Spec.GPUs, 1)
+			p.budget.jobs[key.Job]++
+		}
+	}
+}
+
+// claimants lists the runs of higher classes, in the order in which they may take
+// from others.
+func (y *prey) claimants() (runs []*run) {
+	p := y.pass
+	for head := range heads(p.state) {
+		if head.Class < model.ClassHigh {
+			break
+		}
+		runs = append(runs, &run{key: head, at: p.order.standing(head)})
+	}
+	slices.SortFunc(runs, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(b.key.Class, a.key.Class), a.at.compare(b.at))
+	})
+	return runs
+}
+
+// served says that a task needs nobody's GPUs: it is placed by this plan, or others
+// are being stopped for it already.
+func (y *prey) served(key model.TaskKey) bool {
+	p := y.pass
+	return p.found.planned[key] || len(p.pool.kept[key]) > 0 || p.places(key)
+}
+
+// yield has GPUs claimed for a task, if there are enough that it may take.
+func (y *prey) yield(k state.QueueKey) bool {
+	p := y.pass
+	t := ticketOf(p.state, k.Task)
+	if !p.admits(t) {
+		return false
+	}
+	y.look()
+	w := wantOf(p.state, &t.job.Spec, k.Task)
+	h := &hunt{pass: p, want: &w, class: k.Class, all: y}
+	slots, victims, found := h.choose()
+	if !found || len(victims) > maxVictims {
+		return false
+	}
+	b := &command.Preempt{Beneficiary: k.Task, Slots: slots, Decided: p.state.Index}
+	var grace time.Duration
+	for _, v := range victims {
+		b.Victims = append(b.Victims, v.key)
+		grace = max(grace, v.grace)
+	}
+	b.Until = p.now.Add(grace + claimSlack)
+	p.commands = append(p.commands, b)
+	return true
+}
+
+// victim is an attempt that somebody of a higher class may preempt.
+type victim struct {
+	key    model.AttemptKey
+	class  model.Class
+	yields bool          // its job allows it
+	loss   time.Duration // GPU time since its last checkpoint
+	gpus   uint32
+	grace  time.Duration // from the first signal to the kill
+	holds  []slotOn
+}
+
+type slotOn struct {
+	node model.NodeID
+	slot model.SlotKey
+}
+
+// compare is negative if a is the cheaper victim.
+func (a *victim) compare(b *victim) int {
+	return cmp.Or(cmp.Compare(a.class, b.class), compareBools(b.yields, a.yields),
+		cmp.Compare(a.loss, b.loss), cmp.Compare(a.gpus, b.gpus), b.key.Compare(a.key))
+}
+
+// compareBools has false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// look looks up, once, who runs, and which GPUs will be free because their tasks
+// are being stopped or cleaned up after.
+func (y *prey) look() {
+	if y.known {
+		return
+	}
+	y.known, y.coming = true, map[model.NodeID][]model.SlotKey{}
+	p, s := y.pass, y.pass.state
+	for key := range s.LiveTasks.All() {
+		task, _ := s.Tasks.Get(key)
+		a, _ := s.Attempts.Get(task.Newest())
+		job, _ := s.Jobs.Get(key.Job)
+		v := &victim{
+			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs,
+			grace: a.Frozen.FenceLead(), holds: holds(s, a.Key),
+		}
+		if a.Stop != model.ReasonNone {
+			for _, h := range v.holds {
+				y.coming[h.node] = append(y.coming[h.node], h.slot)
+			}
+		} else if y.mayPreempt(&task, &job, &a) {
+			first, _ := s.Ranks.Get(a.Key.Rank(0))
+			v.loss = max(p.now.Sub(a.Started)-first.Saved, 0) * time.Duration(a.GPUs) //nolint:gosec // few
+			y.victims = append(y.victims, v)
+		}
+	}
+	for k := range s.Owners.All() {
+		if slot, _ := s.Slots.Get(k.Slot); slot.Owner == model.OwnerCleaning && !s.Claims.Has(k.Slot) {
+			y.coming[slot.Node] = append(y.coming[slot.Node], k.Slot)
+		}
+	}
+	slices.SortFunc(y.victims, (*victim).compare)
+}
+
+// holds lists the GPUs of an attempt that are kept for nobody.
+func holds(s *state.State, a model.AttemptKey) (out []slotOn) {
+	for _, r := range s.RanksOf(a) {
+		for _, key := range s.SlotsOf(r.Key) {
+			if !s.Claims.Has(key) {
+				out = append(out, slotOn{r.Node, key})
+			}
+		}
+	}
+	return out
+}
+
+// mayPreempt says that an attempt has run for long enough, and its task was not
+// stopped for others too often, to be stopped for a higher class.
+func (y *prey) mayPreempt(task *model.Task, job *model.Job, a *model.Attempt) bool {
+	t, now := &y.pass.order.tuning, y.pass.now
+	least := t.PreemptMinRun
+	if task.Preempted > 0 {
+		least = max(least, t.PreemptCooldown)
+	}
+	return (job.Spec.Preemptible || t.Preempt == model.PreemptsLower) &&
+		a.Started > 0 && now.Sub(a.Started) >= least && !spent(task, a, t, now)
+}
+
+// spent says that a task was stopped for others as often as its run time has earned.
+func spent(task *model.Task, a *model.Attempt, t *model.Tuning, now model.Time) bool {
+	earned := uint64(executed(task, a, now) / max(t.BudgetEvery, time.Second)) //nolint:gosec // not negative
+	return uint64(task.Preempted) >= uint64(t.Budget)+earned
+}

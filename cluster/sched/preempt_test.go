@@ -1,0 +1,99 @@
+package sched_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Whoever preempts has the right to: the class of all victims is below theirs, and
+// no victim has been stopped for others more often than its run time has earned.
+// They stop no more than they need, and start as soon as the victims are gone.
+func TestPreemptionsAreByRight(t *testing.T) {
+	seen := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := randomTuned(t)
+		c.tune(func(t *model.Tuning) { t.NoPreemption = false })
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			step(t, c, nodes)
+			bodies, _ := sched.Plan(&c.s, c.now)
+			for _, b := range bodies {
+				if p, is := b.(*command.Preempt); is {
+					seen++
+					checkRight(t, c, p)
+					checkNeeded(t, c, p)
+					checkStarts(t, c.copied(), bodies, p)
+				}
+			}
+			for _, key := range c.plan() {
+				c.begin(key)
+			}
+		}
+	})
+	if seen == 0 {
+		t.Error("nobody was preempted: the test has shown nothing")
+	}
+}
+
+func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
+	tuning := c.s.Settings().Tuning
+	who, _ := c.s.Tasks.Get(p.Beneficiary)
+	if tuning.NoPreemption || tuning.Preempt == model.PreemptsNobody || who.Class < model.ClassHigh {
+		t.Fatalf("%+v, though nobody may", p)
+	}
+	for _, v := range p.Victims {
+		task, _ := c.s.Tasks.Get(v.TaskKey())
+		job, _ := c.s.Jobs.Get(v.Job)
+		if task.Class >= who.Class || tuning.Preempt == model.PreemptsYielding && !job.Spec.Preemptible {
+			t.Fatalf("task %s of class %s is preempted for class %s", v.TaskKey(), task.Class, who.Class)
+		}
+		a, _ := c.s.Attempts.Get(v)
+		had := task.Executed + c.now.Sub(a.Started)
+		if int(task.Preempted) >= int(tuning.Budget)+int(had/tuning.BudgetEvery) {
+			t.Fatalf("task %s is stopped for others for the %d. time after %s", v.TaskKey(), task.Preempted+1, had)
+		}
+	}
+}
+
+// checkNeeded: exactly what the task asks for is kept, and of every victim something.
+func checkNeeded(t *rapid.T, c *cluster, p *command.Preempt) {
+	job, _ := c.s.Jobs.Get(p.Beneficiary.Job)
+	if len(p.Slots) != int(job.Spec.GPUs) {
+		t.Fatalf("%d GPUs are kept for a task that asks for %d", len(p.Slots), job.Spec.GPUs)
+	}
+	for _, v := range p.Victims {
+		var has []model.SlotKey
+		for _, r := range c.s.RanksOf(v) {
+			has = append(has, c.s.SlotsOf(r.Key)...)
+		}
+		if !slices.ContainsFunc(p.Slots, func(k model.SlotKey) bool { return slices.Contains(has, k) }) {
+			t.Fatalf("attempt %s is stopped for nothing", v)
+		}
+	}
+}
+
+// checkStarts: once those whose GPUs are kept are gone, the task is placed.
+func checkStarts(t *rapid.T, c *cluster, plan []command.Body, p *command.Preempt) {
+	c.must(plan...)
+	for _, key := range p.Slots {
+		switch slot, _ := c.s.Slots.Get(key); slot.Owner {
+		case model.OwnerAttempt:
+			c.end(slot.Rank.Attempt().TaskKey(), 0)
+		case model.OwnerCleaning:
+			node, _ := c.s.Nodes.Get(slot.Node)
+			c.must(&command.Report{
+				Node: slot.Node, Incarnation: model.Incarnation{1}, Epoch: node.Epoch,
+				Cleaned: []model.Cleaned{{Slot: key, Rank: slot.Rank, Allocation: slot.Allocation}},
+			})
+		case model.OwnerNone, model.OwnerAllocation, model.OwnerForeign:
+		}
+	}
+	if placed := c.plan(); !slices.Contains(placed, p.Beneficiary) {
+		t.Fatalf("%+v: the GPUs are free, and still task %s is not placed (but %v)", p, p.Beneficiary, placed)
+	}
+}

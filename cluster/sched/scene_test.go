@@ -1,0 +1,295 @@
+package sched_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// scene is a cluster that a case's commands act upon. It begins as a new cluster
+// does, under the default policy and tuning.
+type scene struct {
+	*cluster
+
+	line  string // that is carried out
+	began model.Time
+}
+
+func newScene(t *testing.T) *scene {
+	c := newCluster(t, sched.DefaultPolicy)
+	c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
+	return &scene{cluster: c, began: c.now}
+}
+
+// verbs are the commands of a case.
+func verbs() map[string]func(*scene, words) []string {
+	return map[string]func(*scene, words) []string{
+		"policy":   quiet(func(s *scene, w words) { s.must(&command.SetPolicy{Policy: w.names[0]}) }),
+		"tune":     quiet((*scene).retune),
+		"node":     quiet((*scene).addNode),
+		"cordon":   quiet(func(s *scene, w words) { s.mode(w, model.ModeCordoned) }),
+		"open":     quiet(func(s *scene, w words) { s.mode(w, model.ModeOpen) }),
+		"limit":    quiet((*scene).setLimit),
+		"share":    quiet((*scene).setShare),
+		"submit":   quiet((*scene).submitJob),
+		"service":  quiet(func(s *scene, w words) { s.allocate(w.names[0], s.number(w, "gpus", 1)) }),
+		"release":  quiet(func(s *scene, w words) { s.must(&command.Release{Job: s.job(w), Task: command.AllTasks}) }),
+		"hold":     quiet(func(s *scene, w words) { s.must(&command.Hold{Job: s.job(w), Task: command.AllTasks}) }),
+		"cancel":   quiet(func(s *scene, w words) { s.must(&command.Cancel{Job: s.job(w), Task: command.AllTasks}) }),
+		"priority": quiet(func(s *scene, w words) { s.must(&command.SetPriority{Job: s.job(w), Class: s.class(w)}) }),
+		"start":    quiet(func(s *scene, _ words) { s.must(&command.SetRunning{Running: true}) }),
+		"stop":     quiet(func(s *scene, _ words) { s.must(&command.SetRunning{}) }),
+		"wait":     quiet(func(s *scene, w words) { s.pass(w.names[0]) }),
+		"running":  quiet((*scene).runs),
+		"end":      quiet((*scene).ends),
+		"settle":   quiet(func(s *scene, _ words) { settle(s.cluster) }),
+		"plan":     (*scene).planned,
+		"order":    (*scene).inOrder,
+		"explain":  (*scene).explained,
+	}
+}
+
+func quiet(do func(*scene, words)) func(*scene, words) []string {
+	return func(s *scene, w words) []string {
+		do(s, w)
+		return nil
+	}
+}
+
+func (s *scene) number(w words, key string, otherwise uint32) uint32 {
+	text, given := w.named[key]
+	if !given {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		s.t.Fatalf("%s: %v", s.line, err)
+	}
+	return uint32(n)
+}
+
+func (s *scene) span(text string) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.t.Fatalf("%s: %v", s.line, err)
+	}
+	return d
+}
+
+func (s *scene) job(w words) model.JobID {
+	n, err := strconv.ParseUint(w.names[0], 10, 64)
+	if err != nil {
+		s.t.Fatalf("%s: %v", s.line, err)
+	}
+	return model.JobID(n)
+}
+
+// tasks are those that are named, as job or job_task.
+func (s *scene) tasks(w words) (keys []model.TaskKey) {
+	for _, name := range w.names {
+		job, task, _ := strings.Cut(name, "_")
+		j, err := strconv.ParseUint(job, 10, 64)
+		n, _ := strconv.ParseUint(task, 10, 32)
+		if err != nil {
+			s.t.Fatalf("%s: %v", s.line, err)
+		}
+		keys = append(keys, model.TaskKey{Job: model.JobID(j), Task: uint32(n)})
+	}
+	return keys
+}
+
+func (s *scene) class(w words) model.Class {
+	for c := model.ClassLow; c <= model.ClassCritical; c++ {
+		if c.String() == w.named["class"] {
+			return c
+		}
+	}
+	return model.ClassNormal
+}
+
+// pass lets time go by: the state's clock with it.
+func (s *scene) pass(span string) {
+	s.now = s.now.Add(s.span(span))
+	s.must(&command.AdvanceClock{})
+}
+
+func (s *scene) retune(w words) {
+	s.tune(func(t *model.Tuning) {
+		for name, value := range w.named {
+			if err := t.Set(name, value); err != nil {
+				s.t.Fatalf("%s: %v", s.line, err)
+			}
+		}
+	})
+}
+
+func (s *scene) addNode(w words) {
+	name := w.named["model"]
+	if name == "" {
+		name = "H100"
+	}
+	memory := s.number(w, "memory", 80_000)
+	s.node(w.names[0], int(s.number(w, "gpus", 8)), name, func(d *model.Device) { d.MemoryMB = memory })
+}
+
+func (s *scene) mode(w words, m model.NodeMode) {
+	s.must(&command.SetNodeMode{Node: model.NodeID(w.names[0]), Mode: m})
+}
+
+func scopeOf(w words) model.ScopeKey {
+	switch w.names[0] {
+	case "user":
+		return model.ScopeKey{Kind: model.ScopeUser, Name: w.names[1]}
+	case "project":
+		return model.ScopeKey{Kind: model.ScopeProject, Name: w.names[1]}
+	}
+	return model.ScopeKey{Kind: model.ScopeCluster}
+}
+
+func (s *scene) setLimit(w words) {
+	at := func(key string) int64 { return int64(int32(s.number(w, key, ^uint32(0)))) }
+	s.must(&command.SetLimit{Limit: model.Limit{
+		Scope: scopeOf(w), GPUs: at("gpus"), Live: at("running"), Queued: at("queued"), GPUsPerJob: at("gpus_per_job"),
+	}})
+}
+
+func (s *scene) setShare(w words) {
+	s.must(&command.SetWeight{Weight: model.Weight{Scope: scopeOf(w), Shares: s.number(w, "shares", 100)}})
+}
+
+func (s *scene) submitJob(w words) {
+	b := &command.Submit{Spec: spec(w.names[0], s.number(w, "gpus", 1), s.number(w, "nodes", 0)), Tasks: s.number(w, "tasks", 1)}
+	b.Throttle = s.number(w, "throttle", 0)
+	v := &b.Spec
+	v.Class, v.Name, v.Project = s.class(w), w.named["name"], w.named["project"]
+	v.GPUModel, v.GPUMemoryMB = w.named["model"], s.number(w, "memory", 0)
+	v.TimeLimit, v.Estimate = s.span(w.named["limit"]), s.span(w.named["estimate"])
+	v.Preemptible, v.Held = w.named["preemptible"] == "yes", w.named["held"] == "yes"
+	v.MaxRetries = s.number(w, "retries", 0)
+	if begin := w.named["begin"]; begin != "" {
+		v.Begin = s.now.Add(s.span(begin))
+	}
+	if on := s.number(w, "after", 0); on > 0 {
+		b.After = []model.After{{Job: model.JobID(on), Kind: model.AfterOK}}
+	}
+	s.must(b)
+}
+
+// runs has all ranks of tasks report that their processes run.
+func (s *scene) runs(w words) {
+	for _, key := range s.tasks(w) {
+		s.begin(key)
+	}
+}
+
+// ends has all ranks of tasks end, by the signal if they are being stopped, and
+// their GPUs be clean.
+func (s *scene) ends(w words) {
+	for _, key := range s.tasks(w) {
+		task, _ := s.s.Tasks.Get(key)
+		a, _ := s.s.Attempts.Get(task.Newest())
+		exit := model.Exit{Code: int32(s.number(w, "code", 0)), Delivered: a.Stop, Ran: s.now.Sub(a.Started)}
+		if a.Started == 0 {
+			exit.Ran = 0
+		}
+		s.report(key, model.Progress{Phase: model.RankExited, Exit: exit})
+	}
+}
+
+// planned makes a plan, carries it out and says what it did.
+func (s *scene) planned(words) (out []string) {
+	bodies, _ := sched.Plan(&s.s, s.now)
+	before := s.s
+	if len(bodies) > 0 {
+		s.must(bodies...)
+	}
+	for _, b := range bodies {
+		switch b := b.(type) {
+		case *command.Place:
+			var slots []model.SlotKey
+			for _, r := range b.Ranks {
+				slots = append(slots, r.Slots...)
+			}
+			out = append(out, fmt.Sprintf("place %s on %s", b.Attempt.TaskKey(), gpusOf(&before, slots)))
+		case *command.Grant:
+			out = append(out, fmt.Sprintf("grant %s on %s", b.ID, gpusOf(&before, b.Placement.Slots)))
+		case *command.Suspend:
+			out = append(out, "suspend"+tasksOf(b.Attempts))
+		case *command.Preempt:
+			out = append(out, fmt.Sprintf("preempt%s for %s, which gets %s", tasksOf(b.Victims), b.Beneficiary, gpusOf(&before, b.Slots)))
+		case *command.Steer: // what the next pass goes on from
+		default:
+			out = append(out, b.Kind().String())
+		}
+	}
+	if len(out) == 0 {
+		out = []string{"nothing"}
+	}
+	return out
+}
+
+func (s *scene) inOrder(words) (out []string) {
+	for e := range sched.Order(&s.s, s.now, 0) {
+		line := fmt.Sprintf("%d. %s", e.Position, e.Task)
+		if e.Held {
+			line = "held: " + e.Task.String()
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func (s *scene) explained(w words) []string {
+	e, waits := sched.Explain(&s.s, s.now, s.tasks(w)[0])
+	if !waits {
+		return []string{"does not wait"}
+	}
+	if len(e.Blockers) == 0 {
+		return []string{e.Summary}
+	}
+	out := []string{fmt.Sprintf("position %d", e.Position)}
+	for _, b := range e.Blockers {
+		out = append(out, string(b.Code)+": "+b.Message())
+	}
+	for _, u := range e.Unblock {
+		out = append(out, "unless "+u.Message())
+	}
+	checkUnblock(s.t, s.cluster, &e)
+	return out
+}
+
+// tasksOf is " 1 2_3", the tasks of attempts.
+func tasksOf(attempts []model.AttemptKey) (out string) {
+	for _, a := range attempts {
+		out += " " + a.TaskKey().String()
+	}
+	return out
+}
+
+// gpusOf is "n1[0 1] n2[3]": GPUs by their places on their nodes.
+func gpusOf(s *state.State, slots []model.SlotKey) string {
+	at := map[model.NodeID][]uint32{}
+	for _, k := range slots {
+		g, _ := s.GPUs.Get(k.GPU)
+		at[g.Node] = append(at[g.Node], g.Index)
+	}
+	var out []string
+	for id := range s.Nodes.All() {
+		if places := at[id]; len(places) > 0 {
+			slices.Sort(places)
+			out = append(out, fmt.Sprint(id, places))
+		}
+	}
+	return strings.Join(out, " ")
+}
