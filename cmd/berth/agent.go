@@ -147,7 +147,7 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	ranks, err := openRanks(ctx, process.Options{Run: run, Rules: rules}, log)
+	ranks, err := openRanks(ctx, process.Options{Run: run, Rules: rules, Devices: f.gpus.guard()}, log)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

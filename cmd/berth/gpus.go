@@ -17,6 +17,8 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/nvml"
 	"github.com/berth-gpu/berth/node/gpu/simgpu"
 	"github.com/berth-gpu/berth/node/journal"
+	"github.com/berth-gpu/berth/node/runner/devices"
+	"github.com/berth-gpu/berth/node/runner/process"
 )
 
 // Where GPUs come from, beside "sim:N".
@@ -99,6 +101,15 @@ func (g *gpuFlags) open(dir, boot string, log *slog.Logger) (*gpu.Monitor, error
 		return nil, err
 	}
 	return gpu.NewMonitor(o)
+}
+
+// guard keeps jobs from the devices of GPUs that are not theirs; simulated GPUs have
+// none.
+func (g *gpuFlags) guard() process.Guard {
+	if g.simulate > 0 {
+		return nil
+	}
+	return devices.Guard{Kernel: devices.Host()}
 }
 
 // present says why there are no real GPUs here. A driver that is there and in trouble,

@@ -32,8 +32,10 @@ type host struct {
 	name     model.NodeID
 	gpus     int
 	c        *cluster
-	ahead    atomic.Int64 // of the wall clock, in nanoseconds
-	program  string       // of its agents' supervisors
+	ahead    atomic.Int64  // of the wall clock, in nanoseconds
+	program  string        // of its agents' supervisors
+	devices  process.Guard // of its agents
+	can      string        // what its last agent found out about it
 }
 
 func newHost(t testing.TB, c *cluster, name model.NodeID, gpus int) *host {
@@ -91,10 +93,11 @@ func (h *host) start(t testing.TB) (stop func()) {
 	if err != nil || warning != "" {
 		t.Fatal(err, warning)
 	}
-	ranks, err := process.New(process.Options{Run: run, Program: []string{h.program, "supervise"}})
+	ranks, err := process.New(process.Options{Run: run, Program: []string{h.program, "supervise"}, Devices: h.devices})
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.can = ranks.Host().String()
 	a := node.New(node.Config{
 		Self:    node.Self{Node: h.name, Machine: "m-" + string(h.name), Boot: boot, Address: "127.0.0.1:9", Version: "test"},
 		Journal: j, Run: run, Runner: ranks, GPUs: gpus, Cluster: h.c, Clock: h.now, Peers: []string{"p1", "p2", "p3"},

@@ -78,6 +78,7 @@ func nodeFloor() []Room {
 		{Path: "node/runner/cgroup", Level: 4},
 		{Path: "node/runner/isolate", Level: 4},
 		{Path: "node/runner", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/runner/devices", Level: 5, May: []string{"node/runner/isolate"}},
 		{Path: "node/journal", Level: 5, May: []string{"fsm/model"}},
 		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
@@ -148,6 +149,10 @@ func Libraries() []Library {
 		Library{
 			Prefix: "github.com/NVIDIA/go-nvml", Rooms: []string{"node/gpu/nvml"},
 			Why: "use node/gpu: the library needs cgo, and everything but one leaf builds without",
+		},
+		Library{
+			Prefix: "github.com/cilium/ebpf", Rooms: []string{"node/runner/devices"},
+			Why: "leave programs of the kernel's to node/runner/devices: supervisors are small because they do not link it",
 		},
 		Library{
 			Prefix: "github.com/prometheus", Rooms: []string{"cluster", "httpapi", "cmd/..."},

@@ -49,6 +49,23 @@ func (d Devices) names() (out []string) {
 // minor is the number in the name of a GPU's device; empty: the driver shows no such
 // GPU.
 func (d Devices) minor(uuid string) string {
+	for _, g := range d.GPUs() {
+		if g.UUID == uuid {
+			return g.Minor
+		}
+	}
+	return ""
+}
+
+// GPU is what the driver shows of one, as it writes it.
+type GPU struct {
+	UUID  string
+	Minor string // number in the name of its device
+	PCI   string // its place, such as "0000:10:00.0"
+}
+
+// GPUs lists what the driver shows; none on a host without.
+func (d Devices) GPUs() (out []GPU) {
 	files, _ := filepath.Glob(filepath.Join(d.Proc, "*", "information")) // the pattern is fit
 	for _, path := range files {
 		data, _ := os.ReadFile(path) //nolint:gosec // the driver's
@@ -57,9 +74,7 @@ func (d Devices) minor(uuid string) string {
 			name, value, _ := strings.Cut(line, ":")
 			values[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
-		if values["GPU UUID"] == uuid {
-			return values["Device Minor"]
-		}
+		out = append(out, GPU{UUID: values["GPU UUID"], Minor: values["Device Minor"], PCI: filepath.Base(filepath.Dir(path))})
 	}
-	return ""
+	return out
 }

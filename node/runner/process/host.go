@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,24 +16,34 @@ import (
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
-// claim finds out what this host can do, and prepares it for ranks.
-func claim(root string, run runner.RunFolder, rules *Rules) (groups string, h runner.Host) {
-	layout, err := cgroup.Look(root)
+// claim finds out what this host can do, and prepares it for ranks. A guard that can do
+// nothing here is dropped.
+func claim(o *Options) (groups string, h runner.Host) {
+	layout, err := cgroup.Look(cmp.Or(o.Kernel, "/"))
 	h.Cgroup = layout.Kind
 	if err != nil {
 		h.Notes = append(h.Notes, err.Error())
 	}
-	tree, err := layout.Claim(filepath.Base(run.Path))
+	tree, err := layout.Claim(filepath.Base(o.Run.Path))
 	if err != nil {
 		h.Notes = append(h.Notes, err.Error())
 	}
 	if tree.Path == "" {
 		h.Notes = append(h.Notes, "ranks are held together by process group and environment")
 	}
-	if !rules.Isolate.On {
-		h.Notes = append(h.Notes, fmt.Sprintf("jobs run as user id %d, and reach the GPUs of others", os.Geteuid()))
+	if o.Devices != nil {
+		if err := possible(o.Devices, tree.Path); err != nil {
+			h.Notes, o.Devices = append(h.Notes, "devices are not denied: "+err.Error()), nil
+		}
 	}
-	sweep(tree.Path, run)
+	if !o.Rules.Isolate.On {
+		note := fmt.Sprintf("jobs run as user id %d", os.Geteuid())
+		if o.Devices == nil {
+			note += ", and reach the GPUs of others"
+		}
+		h.Notes = append(h.Notes, note)
+	}
+	sweep(tree.Path, o.Run)
 	sweepOthers(tree.Path)
 	h.Controllers = tree.Controllers
 	return tree.Path, h

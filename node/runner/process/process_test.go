@@ -42,6 +42,7 @@ type bench struct {
 	run    runner.RunFolder
 	rules  Rules
 	kernel string
+	guard  Guard
 	ranks  *Runner
 	events map[string][]runner.Event
 }
@@ -71,7 +72,7 @@ func ownFolder(t testing.TB) string {
 // open is a new agent's beginning.
 func (b *bench) open() {
 	b.t.Helper()
-	ranks, err := New(Options{Run: b.run, Program: supervisorOf(), Rules: b.rules, Kernel: b.kernel})
+	ranks, err := New(Options{Run: b.run, Program: supervisorOf(), Rules: b.rules, Kernel: b.kernel, Devices: b.guard})
 	if err != nil {
 		b.t.Fatal(err)
 	}

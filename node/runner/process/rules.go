@@ -48,7 +48,8 @@ func (r *Rules) prepare() error {
 type laid struct {
 	Rules
 
-	Groups string // cgroup folder for the ranks' groups; empty: they have none
+	Groups  string // cgroup folder for the ranks' groups; empty: they have none
+	Guarded bool   // agents make the groups, and keep them from devices
 }
 
 const rulesFile = "rules"
@@ -87,13 +88,24 @@ func (l *laid) groupPath(name string) string {
 	return filepath.Join(l.Groups, name)
 }
 
-// group makes the group of a rank; nil: ranks have none here.
+// group makes the group of a rank, unless its agent has; nil: ranks have none here.
 func (l *laid) group(name string, r *runner.Record) (*cgroup.Group, error) {
 	if l.Groups == "" {
 		return nil, nil
 	}
+	if l.Guarded {
+		// Its agent has made it. One that is gone, as when another agent has cleaned up just
+		// now, is not made again: the job would have every device.
+		if _, err := cgroup.Open(l.groupPath(name)); err != nil {
+			return nil, fmt.Errorf("the rank's cgroup: %w", err)
+		}
+	}
 	spec := &r.Job.Spec
-	limits := cgroup.Limits{CPUs: spec.CPUs, MemoryMB: spec.MemoryMB, PIDs: l.PIDs}
+	return l.make(name, cgroup.Limits{CPUs: spec.CPUs, MemoryMB: spec.MemoryMB, PIDs: l.PIDs})
+}
+
+// make makes a group of that name.
+func (l *laid) make(name string, limits cgroup.Limits) (*cgroup.Group, error) {
 	g, err := cgroup.Tree{Path: l.Groups}.Make(name, limits)
 	if errors.Is(err, fs.ErrNotExist) { // the last supervisor of an earlier agent has just removed the folder
 		if layout, lookErr := cgroup.Look("/"); lookErr == nil {

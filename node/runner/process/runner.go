@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +22,7 @@ type Options struct {
 	Program []string // of a supervisor, up to the folder of its rank
 	Rules   Rules
 	Kernel  string // folder below which the kernel shows itself; empty: "/"
+	Devices Guard  // keeps ranks' groups from GPUs of others; nil: nothing does
 }
 
 // Supervisors that wait for another rank.
@@ -61,8 +61,8 @@ func New(o Options) (*Runner, error) {
 	if err := o.Rules.prepare(); err != nil {
 		return nil, err
 	}
-	groups, host := claim(cmp.Or(o.Kernel, "/"), o.Run, &o.Rules)
-	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups}); err != nil {
+	groups, host := claim(&o)
+	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups, Guarded: o.Devices != nil}); err != nil {
 		return nil, fmt.Errorf("writing this node's rules down: %w", err)
 	}
 	pipe, err := openEvents(o.Run.Events())
@@ -118,6 +118,9 @@ func (r *Runner) pass(e runner.Event) {
 // a new one. A supervisor has nothing of this process but a few variables: neither
 // its terminal nor its output. It runs on one processor.
 func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
+	if err := r.confine(f.Name(), rec); err != nil {
+		return err
+	}
 	for w := r.takeIdle(f.Name(), rec.Nonce); w != nil; w = r.takeIdle(f.Name(), rec.Nonce) {
 		if w.link.give(f.Path()) == nil {
 			return nil
