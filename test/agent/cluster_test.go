@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -23,6 +24,7 @@ type cluster struct {
 	changed chan struct{} // closed and replaced with each entry
 	away    bool
 	tails   map[model.RankKey]*agentwire.Tail
+	board   *soft.Board                           // what GPUs measure
 	silence func(model.PeerID) *agentwire.Silence // nil: no peer can be asked
 }
 
@@ -30,7 +32,7 @@ type cluster struct {
 func voters() []model.PeerID { return []model.PeerID{"p1", "p2", "p3"} }
 
 func newCluster(t testing.TB) *cluster {
-	c := &cluster{c: statetest.New(t), changed: make(chan struct{}), tails: map[model.RankKey]*agentwire.Tail{}}
+	c := &cluster{c: statetest.New(t), changed: make(chan struct{}), tails: map[model.RankKey]*agentwire.Tail{}, board: soft.NewBoard(led{}.Boot)}
 	c.c.Now = model.TimeOf(time.Now())
 	return c
 }
@@ -99,6 +101,7 @@ func (c *cluster) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Ren
 	if err := c.reached(ctx); err != nil {
 		return nil, err
 	}
+	c.board.Put(q.Node, q.Samples)
 	r, index := c.do(&command.Renew{Renewals: []command.Renewal{{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}}})
 	return &agentwire.Renewed{Code: r.Verdicts[0], Index: index, Voters: voters()}, nil
 }
