@@ -96,7 +96,7 @@ func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
 		Job: v.job(j), Task: int64(t.Key.Task), WorkDir: j.Spec.WorkDir, OnLost: j.Spec.OnLost.String(),
 		Timeline: []wire.Event{}, History: []wire.Attempt{}, Folded: int64(t.Folded),
 	}
-	out.After = v.dependencies(j)
+	out.After, out.Similar = v.dependencies(j), v.similar(&j.Spec)
 	if j.Array() {
 		out.Params = paramsOf(gridOf(&j.Spec), t.Key.Task)
 		out.State, out.Stopping = t.State.String(), v.stopping(t)

@@ -117,6 +117,7 @@ func (c *standings) jobs(g *gauges, s *state.State) {
 	g.put("berth_attempts_lost", "Attempts that broken machines have ended.", float64(n.LostAttempts))
 	g.put("berth_attempts_preempted", "Attempts that were preempted or drained.", float64(n.Preempted))
 	g.put("berth_gpu_seconds", "GPU time of ended ranks.", float64(n.GPUSeconds))
+	g.predicted(s)
 }
 
 func (c *standings) gpus(g *gauges, s *state.State) {
@@ -134,9 +135,18 @@ type gauges struct{ to chan<- prometheus.Metric }
 
 // put sends one value with at most one label, given as name and value.
 func (g *gauges) put(name, help string, v float64, label ...string) {
+	g.send(prometheus.GaugeValue, name, help, v, label)
+}
+
+// count sends one value that never falls.
+func (g *gauges) count(name, help string, v float64, label ...string) {
+	g.send(prometheus.CounterValue, name, help, v, label)
+}
+
+func (g *gauges) send(kind prometheus.ValueType, name, help string, v float64, label []string) {
 	var names, values []string
 	if len(label) == 2 {
 		names, values = label[:1], label[1:]
 	}
-	g.to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), prometheus.GaugeValue, v, values...)
+	g.to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, v, values...)
 }

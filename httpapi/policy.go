@@ -50,7 +50,7 @@ func (a policies) route(doc huma.API) {
 
 func policiesOf(s *state.State) *wire.Policies {
 	set := s.Settings()
-	out := &wire.Policies{Policy: set.Policy}
+	out := &wire.Policies{Policy: set.Policy, Predictions: predictions(s)}
 	for _, name := range sched.Policies() {
 		out.Policies = append(out.Policies, wire.Policy{Name: name, What: sched.Describe(name)})
 	}

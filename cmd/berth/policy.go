@@ -84,6 +84,14 @@ func showPolicies(w io.Writer, p *wire.Policies) error {
 	for _, v := range p.Parameters {
 		t.Add(v.Name, v.Value, v.Range, v.What)
 	}
+	if _, err := t.WriteTo(w); err != nil || len(p.Predictions) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	t = table.New("PREDICTED BY", ">RUNS", ">WITHIN A FACTOR OF 2", ">MEAN FACTOR OFF")
+	for _, v := range p.Predictions {
+		t.Add(v.Source, fmt.Sprint(v.Attempts), fmt.Sprintf("%.0f %%", 100*float64(v.WithinFactorTwo)/float64(v.Attempts)), fmt.Sprintf("%.2f", v.MeanErrorFactor))
+	}
 	_, err := t.WriteTo(w)
 	return err
 }

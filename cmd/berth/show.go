@@ -97,6 +97,10 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	if d.TimeLimitSeconds > 0 {
 		s.line("Time limit", "%s", table.Seconds(d.TimeLimitSeconds))
 	}
+	if r := d.Similar; r != nil {
+		s.line("Like it", "%d runs: a quarter took up to %s, half %s, three quarters %s", r.Runs,
+			table.Seconds(r.P25Seconds), table.Seconds(r.P50Seconds), table.Seconds(r.P75Seconds))
+	}
 	if d.IdleStopSeconds > 0 {
 		s.line("Idle stop", "%s at 0 %%", table.Seconds(d.IdleStopSeconds))
 	}

@@ -47,6 +47,17 @@ type Totals struct {
 	GPUSeconds uint64        `cbor:"8,keyasint,omitempty"` // of ended ranks, by their supervisors' clocks
 	Waited     time.Duration `cbor:"9,keyasint,omitempty"` // from submission to first start, summed over started tasks
 	Started    uint64        `cbor:"10,keyasint,omitempty"`
+
+	// How right run times were that attempts were placed with, of those that ended by
+	// themselves: how many, of these how many to a factor of two, and by how much they
+	// were off in all, see [PredictionError]. By their users' estimates, and by earlier
+	// runs; where nothing was known nothing was predicted.
+	Estimates     uint64 `cbor:"11,keyasint,omitempty"`
+	EstimatesNear uint64 `cbor:"12,keyasint,omitempty"`
+	EstimatesOff  uint64 `cbor:"13,keyasint,omitempty"`
+	Histories     uint64 `cbor:"14,keyasint,omitempty"`
+	HistoriesNear uint64 `cbor:"15,keyasint,omitempty"`
+	HistoriesOff  uint64 `cbor:"16,keyasint,omitempty"`
 }
 
 // Topic is what a reader may wait for.

@@ -139,7 +139,7 @@ type Task struct {
 	Avoid  uint32        `cbor:"18,keyasint,omitempty"` // attempt whose first failing rank's GPUs the next one keeps off; 0: none
 	Wasted time.Duration `cbor:"19,keyasint,omitempty"` // GPU time of attempts that did not complete, after their last checkpoint
 
-	Expected time.Duration `cbor:"20,keyasint,omitempty"` // run time that it was thought to need yet when it last began to wait
+	Expected time.Duration `cbor:"20,keyasint,omitempty"` // run time that it was thought to need yet when it last began to wait, or was placed
 }
 
 // Newest is the key of the newest attempt; its N is 0 when there is none.

@@ -158,6 +158,7 @@ func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 	}
 	t.settings.Totals.Attempts++
 	task.State, task.Attempts, task.NotBefore, task.Avoid = model.TaskScheduled, b.Attempt.N, 0, 0
+	task.Expected = expect(t, &job.Spec, task.Executed)
 	event(t, task, model.Event{What: model.EventScheduled, N: b.Attempt.N})
 	t.tasks.put(*task)
 	foldAttempts(t, task)

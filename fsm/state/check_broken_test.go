@@ -77,7 +77,10 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"usage": {state.TotalsAgree, func(s *state.State) {
 			put(&s.Usage, model.ScopeKey{Kind: model.ScopeCluster}, func(r *model.Usage) { r.GPUs++ })
 		}},
-		"lifetime":          {state.TotalsAgree, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.Submitted++ }) }},
+		"lifetime": {state.TotalsAgree, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.Submitted++ }) }},
+		"predictions": {state.TotalsAgree, func(s *state.State) {
+			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.HistoriesNear++ })
+		}},
 		"a task that is no": {state.References, func(s *state.State) { drop(&s.Tasks, key) }},
 		"a node that is no": {state.References, func(s *state.State) { drop(&s.Nodes, "n1") }},
 		"a claim for a live task": {state.References, func(s *state.State) {

@@ -72,7 +72,9 @@ func moveTotals(m *mover) {
 	}
 	m.hold(b.Submitted >= a.Submitted && b.Completed >= a.Completed && b.Failed >= a.Failed && b.Canceled >= a.Canceled &&
 		b.Attempts >= a.Attempts && b.Lost+told >= a.Lost && b.Preempted >= a.Preempted && b.GPUSeconds >= a.GPUSeconds &&
-		b.Waited >= a.Waited && b.Started >= a.Started, TotalsAgree, "the totals fall from %+v to %+v", a, b)
+		b.Waited >= a.Waited && b.Started >= a.Started && b.Estimates >= a.Estimates && b.EstimatesNear >= a.EstimatesNear &&
+		b.EstimatesOff >= a.EstimatesOff && b.Histories >= a.Histories && b.HistoriesNear >= a.HistoriesNear &&
+		b.HistoriesOff >= a.HistoriesOff, TotalsAgree, "the totals fall from %+v to %+v", a, b)
 }
 
 // moveNodes: an epoch is the life of one agent of one boot on one machine, and its

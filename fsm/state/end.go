@@ -173,6 +173,7 @@ const (
 func settle(t *tx, a model.Attempt, ran time.Duration) {
 	task, _ := t.tasks.get(a.Key.TaskKey())
 	job, _ := t.jobs.get(a.Key.Job)
+	compare(t, &task, &job.Spec, &a, task.Executed, ran)
 	task.Executed += ran
 	task.Wasted += a.Wasted
 	task.Reason, task.ExitCode, task.Signal = a.End, a.ExitCode, a.Signal

@@ -70,15 +70,45 @@ func Typical(past *model.Sketch) (time.Duration, bool) {
 	return 0, false
 }
 
+// Quantile is how long runs took of which that percentage, 0 to 100, took no longer;
+// false if there were too few to tell. Between powers of two seconds it takes them as
+// evenly spread.
+func Quantile(past *model.Sketch, percent uint32) (time.Duration, bool) {
+	var all uint64
+	for _, n := range past.Log2 {
+		all += uint64(n)
+	}
+	if all < fewRuns {
+		return 0, false
+	}
+	rank := min(uint64(percent), 100) * all // in hundredths of a run
+	for i, n := range past.Log2 {
+		own := 100 * uint64(n)
+		if n == 0 || rank > own {
+			rank -= own
+			continue
+		}
+		from := uint64(1000) << i                                         // in milliseconds, below 2^34
+		return time.Duration(from+from*rank/own) * time.Millisecond, true //nolint:gosec // below 2^35
+	}
+	return 0, false
+}
+
 // pastOf is the key of runs like those of a spec.
 func pastOf(spec *model.Spec) model.SketchKey {
 	return model.SketchKey{User: spec.User, Name: spec.Name, GPUs: spec.GPUs}
 }
 
+// Past is what runs like those of a spec have taken.
+func (s *State) Past(spec *model.Spec) model.Sketch {
+	past, _ := s.Sketches.Get(pastOf(spec))
+	return past
+}
+
 // Expect is how much longer a task is thought to run that has executed for so
 // long, as [Expect] has it.
 func (s *State) Expect(spec *model.Spec, executed time.Duration) time.Duration {
-	past, _ := s.Sketches.Get(pastOf(spec))
+	past := s.Past(spec)
 	return Expect(spec, &past, executed)
 }
 

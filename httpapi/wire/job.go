@@ -128,6 +128,15 @@ type Detail struct {
 	Folded      int64             `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
 	History     []Attempt         `json:"attempt_history" nullable:"false"`
 	Explanation *Explanation      `json:"explanation,omitempty" doc:"of a job that waits"`
+	Similar     *Similar          `json:"similar_runs,omitempty" doc:"what its user's runs of the same name and size have taken, if there were three"`
+}
+
+// Similar is what runs like a job's have taken, as far as powers of two tell.
+type Similar struct {
+	Runs       int64   `json:"runs"`
+	P25Seconds float64 `json:"p25_seconds" doc:"a quarter of them took no longer"`
+	P50Seconds float64 `json:"p50_seconds"`
+	P75Seconds float64 `json:"p75_seconds"`
 }
 
 // Event is one line of a timeline.

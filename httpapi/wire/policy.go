@@ -6,6 +6,18 @@ type Policies struct {
 	Policy     string      `json:"policy" doc:"in force"`
 	Policies   []Policy    `json:"policies"`
 	Parameters []Parameter `json:"parameters"`
+
+	Predictions []Prediction `json:"predictions" nullable:"false" doc:"how right run times were that the order goes by, over the cluster's life"`
+}
+
+// Prediction is how right predicted run times were of attempts that ended by
+// themselves.
+type Prediction struct {
+	Source          string  `json:"source" enum:"estimate,history" doc:"the users' estimates, or earlier runs of like jobs"`
+	Attempts        int64   `json:"attempts"`
+	WithinFactorTwo int64   `json:"within_factor_two"`
+	ErrorDoublings  float64 `json:"error_doublings" doc:"by how much they were off in all, either way: 1 is a factor of two"`
+	MeanErrorFactor float64 `json:"mean_error_factor" doc:"by which factor they were off, either way: the geometric mean"`
 }
 
 // Policy is an order that there is.
