@@ -208,7 +208,7 @@ func (b *builder) waiting() {
 				break
 			}
 			wait, again := tried[k.Task]
-			if wait || len(p.pool.kept[k.Task]) > 0 {
+			if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 {
 				continue
 			}
 			shape := head.Run.Value().Shape

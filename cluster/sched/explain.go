@@ -3,7 +3,6 @@ package sched
 import (
 	"slices"
 
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -97,8 +96,15 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 	}
 	p := v.pass
 	p.grants()
+	p.claimed()
+	if v.fits = p.done[t.task.Key]; v.fits {
+		return v
+	}
 	if p.searches() {
-		v.searched(t)
+		p.search()
+		if v.fits = p.done[t.task.Key]; !v.fits {
+			v.bars = slices.AppendSeq(v.bars, p.admit(t))
+		}
 		return v
 	}
 	at := p.order.standing(state.KeyOf(&t.task, &t.job))
@@ -107,23 +113,6 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 	_, v.fits = p.pool.find(&v.want)
 	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
 	return v
-}
-
-// searched looks whether a search places a task.
-func (v *verdict) searched(t *ticket) {
-	v.pass.search()
-	v.fits = v.pass.places(t.task.Key)
-	if !v.fits {
-		v.bars = slices.AppendSeq(v.bars, v.pass.admit(t))
-	}
-}
-
-// places says that a task is among those placed.
-func (p *pass) places(key model.TaskKey) bool {
-	return slices.ContainsFunc(p.commands, func(b command.Body) bool {
-		place, is := b.(*command.Place)
-		return is && place.Attempt.TaskKey() == key
-	})
 }
 
 // placed says that the plan places the task.

@@ -15,6 +15,7 @@ type want struct {
 	model  string // empty: any
 	memory uint32
 	who    model.TaskKey // may take what is kept for it
+	kept   bool          // and nothing else
 	until  model.Time    // it leaves alone what is reserved for others before; 0: it need not
 	avoid  model.RankKey // whose GPUs have just failed it; zero: nobody's
 	state  *state.State  // which GPUs those are
@@ -47,7 +48,7 @@ func (w *want) shuns(id model.GPUID) bool {
 }
 
 func (w *want) takes(g *gpu) bool {
-	return (g.kept == model.TaskKey{} || g.kept == w.who) && w.suits(g.model, g.memory) && !w.shuns(g.slot.GPU)
+	return (g.kept == model.TaskKey{} && !w.kept || g.kept == w.who) && w.suits(g.model, g.memory) && !w.shuns(g.slot.GPU)
 }
 
 func (w *want) suits(name string, memory uint32) bool {
@@ -143,7 +144,7 @@ func (p *pool) richest(w *want, taken []part) (best *host, most uint32) {
 // owns them now and whether or not it takes work.
 func (p *pool) oneHolds(w *want) bool {
 	key := *w
-	key.who, key.until = model.TaskKey{}, 0
+	key.who, key.kept, key.until = model.TaskKey{}, false, 0
 	holds, known := p.holds[key]
 	if !known {
 		for n := range w.sizes(listed) {

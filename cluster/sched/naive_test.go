@@ -69,14 +69,15 @@ func naive(c *cluster) (placed []string) {
 	on := c.copied()
 	for _, id := range c.s.Waiting.All() {
 		a, _ := c.s.Allocations.Get(id)
-		if at := bestFit(on, &model.Spec{GPUs: a.GPUs, Nodes: 1}, model.TaskKey{}); at != nil && tried(on, &command.Grant{ID: id, Placement: at[0]}) {
+		if at := bestFit(on, &model.Spec{GPUs: a.GPUs, Nodes: 1}, model.TaskKey{}, false); at != nil && tried(on, &command.Grant{ID: id, Placement: at[0]}) {
 			placed = append(placed, fmt.Sprintf("%s: %s", id, at[0].Node))
 		}
 	}
-	for _, key := range sorted(c) {
+	keys := sorted(c)
+	for i, key := range append(keptFor(c), keys...) {
 		task, _ := c.s.Tasks.Get(key)
 		job, _ := c.s.Jobs.Get(key.Job)
-		at := bestFit(on, &job.Spec, key)
+		at := bestFit(on, &job.Spec, key, i < len(keptFor(c)))
 		if at != nil && tried(on, &command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
 			line := key.String() + ":"
 			for _, r := range at {
@@ -86,6 +87,14 @@ func naive(c *cluster) (placed []string) {
 		}
 	}
 	return placed
+}
+
+// keptFor lists the tasks for which GPUs are kept.
+func keptFor(c *cluster) (keys []model.TaskKey) {
+	for k := range c.s.ClaimedFor.All() {
+		keys = append(keys, k.Task)
+	}
+	return slices.Compact(keys)
 }
 
 // tried carries out a command, or changes nothing.
@@ -106,8 +115,9 @@ type room struct {
 }
 
 // rooms lists the nodes, those with the fewest free GPUs first; widest is the
-// most GPUs that suit on any node, whoever has them.
-func rooms(c *cluster, spec *model.Spec, who model.TaskKey) (out []room, widest int) {
+// most GPUs that suit on any node, whoever has them. With own, only what is kept
+// for the task suits.
+func rooms(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out []room, widest int) {
 	bad := failing(c, spec, who)
 	for _, n := range c.s.Nodes.All() {
 		r, all, kept := room{node: n}, 0, []model.SlotKey(nil)
@@ -128,7 +138,7 @@ func rooms(c *cluster, spec *model.Spec, who model.TaskKey) (out []room, widest 
 			r.free++
 			if suits && claimed {
 				kept = append(kept, slot.Key)
-			} else if suits {
+			} else if suits && !own {
 				r.suits = append(r.suits, slot.Key)
 			}
 		}
@@ -170,9 +180,10 @@ func failing(c *cluster, spec *model.Spec, who model.TaskKey) map[model.GPUID]bo
 	return bad
 }
 
-// bestFit is where a task goes; nil if it fits nowhere.
-func bestFit(c *cluster, spec *model.Spec, who model.TaskKey) []command.Placement {
-	rooms, widest := rooms(c, spec, who)
+// bestFit is where a task goes, with own on what is kept for it; nil if it fits
+// nowhere.
+func bestFit(c *cluster, spec *model.Spec, who model.TaskKey, own bool) []command.Placement {
+	rooms, widest := rooms(c, spec, who, own)
 	ranks, each := int(max(spec.Nodes, 1)), int(spec.GPUs/max(spec.Nodes, 1))
 	var out []command.Placement
 	for _, r := range rooms {

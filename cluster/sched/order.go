@@ -195,7 +195,9 @@ func (q *queue) moveTo(from state.QueueKey) {
 // every one whose backoff is over and which keeps off GPUs that have failed it.
 func (q *queue) addSingles() {
 	s := q.order.state
-	q.addClaimed()
+	for task := range claimants(s) {
+		heap.Push(q, q.order.single(task))
+	}
 	for k := range s.Due.All() {
 		if k.At > q.order.now {
 			break
@@ -207,16 +209,17 @@ func (q *queue) addSingles() {
 	q.settle()
 }
 
-// addClaimed makes a run of its own of every task for which GPUs are kept.
-func (q *queue) addClaimed() {
-	var before model.TaskKey
-	for c := range q.order.state.ClaimedFor.All() {
-		if c.Task != before {
+// claimants yields the tasks for which GPUs are kept.
+func claimants(s *state.State) iter.Seq[model.TaskKey] {
+	return func(yield func(model.TaskKey) bool) {
+		var before model.TaskKey
+		for c := range s.ClaimedFor.All() {
+			if c.Task != before && !yield(c.Task) {
+				return
+			}
 			before = c.Task
-			heap.Push(q, q.order.single(c.Task))
 		}
 	}
-	q.settle()
 }
 
 // claims says that GPUs are kept for a task.

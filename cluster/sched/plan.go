@@ -24,14 +24,20 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 	}
 	p := newPass(s, now)
 	p.grants()
+	p.claimed()
+	p.fill()
+	p.preempt()
+	p.remember()
+	return p.commands, p.next()
+}
+
+// fill has jobs start on what is free, and others make room for them.
+func (p *pass) fill() {
 	if p.searches() {
 		p.search()
 	} else {
 		p.jobs(nil)
 	}
-	p.preempt()
-	p.remember()
-	return p.commands, p.next()
 }
 
 // again is how long a plan is good while something waits and nothing happens: keys
@@ -76,7 +82,7 @@ type pass struct {
 	found    found
 	stopped  bool // nothing may start while the one before it waits
 	commands []command.Body
-	placed   int // jobs' tasks among them
+	done     map[model.TaskKey]bool // tasks that are placed
 }
 
 func newPass(s *state.State, now model.Time) *pass {
@@ -84,7 +90,7 @@ func newPass(s *state.State, now model.Time) *pass {
 	pool := newPool(s)
 	return &pass{
 		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool,
-		times: timetable{state: s, now: o.now, pool: pool}, budget: newBudget(s), misfits: map[model.Shape]model.Step{},
+		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s), misfits: map[model.Shape]model.Step{}, done: map[model.TaskKey]bool{},
 	}
 }
 
@@ -147,6 +153,9 @@ const (
 
 func (p *pass) try(r *run) outcome {
 	key := r.key.Task
+	if p.done[key] {
+		return skipped // its GPUs were kept for it
+	}
 	if !r.single && len(p.pool.kept[key]) > 0 {
 		return skipped // it has a run of its own
 	}
@@ -215,7 +224,8 @@ func (p *pass) add(t *ticket, ranks []command.Placement) {
 	spec := &t.job.Spec
 	p.budget.use(spec.Project, spec.User, spec.GPUs, 1)
 	p.budget.jobs[t.job.ID]++
-	p.placed++
+	p.done[t.task.Key] = true
+	p.pool.letGo(t.task.Key)
 	p.commands = append(p.commands, &command.Place{
 		Attempt: t.task.Key.Attempt(t.task.Attempts + 1), Decided: p.state.Index, Ranks: ranks,
 	})

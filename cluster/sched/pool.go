@@ -220,6 +220,25 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	return at
 }
 
+// letGo frees what is still kept for a task that was placed.
+func (p *pool) letGo(task model.TaskKey) {
+	for _, h := range p.kept[task] {
+		p.load(h)
+		was := h.free
+		for i := range h.gpus {
+			if h.gpus[i].kept == task {
+				h.gpus[i].kept = model.TaskKey{}
+				h.free++
+			}
+		}
+		for len(p.buckets) <= int(h.free) {
+			p.buckets = append(p.buckets, bucket{read: true}) // no node had as many
+		}
+		p.move(h, was)
+	}
+	delete(p.kept, task)
+}
+
 // move brings a node into the bucket of what it has left.
 func (p *pool) move(h *host, was uint32) {
 	if h.free == was {

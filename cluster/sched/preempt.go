@@ -14,9 +14,9 @@ import (
 // Bounds of one pass's preempting: one task gets its GPUs, and of those with the
 // right to so few are tried that a long queue of them costs little.
 const (
-	maxClaimants = 16
-	maxVictims   = 1024
-	claimSlack   = 10 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
+	maxHunters = 16
+	maxVictims = 1024
+	claimSlack = 10 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
 )
 
 // preempt has the first waiting task of a higher class that was not placed take
@@ -24,13 +24,13 @@ const (
 // Other GPUs that it needs beside them are kept as well, so that it surely starts.
 func (p *pass) preempt() {
 	t := &p.order.tuning
-	if t.NoPreemption || t.Preempt == model.PreemptsNobody || p.stopped || len(p.commands) >= maxPlan {
+	if t.NoPreemption || t.Preempt == model.PreemptsNobody || len(p.commands) >= maxPlan {
 		return
 	}
 	all := &prey{pass: p}
 	all.count()
-	for i, r := range all.claimants() {
-		if i == maxClaimants {
+	for i, r := range all.hunters() {
+		if i == maxHunters {
 			return
 		}
 		for k := range p.state.Queue.From(r.key) {
@@ -44,6 +44,24 @@ func (p *pass) preempt() {
 				return
 			}
 			break
+		}
+	}
+}
+
+// claimed places the tasks all of whose GPUs are kept for them and free, before all
+// others.
+func (p *pass) claimed() {
+	for task := range claimants(p.state) {
+		if p.full() {
+			return
+		}
+		t := ticketOf(p.state, task)
+		w := wantOf(p.state, &t.job.Spec, task)
+		w.kept = true
+		if p.admits(t) {
+			if ranks, fits := p.pool.place(&w); fits {
+				p.add(t, ranks)
+			}
 		}
 	}
 }
@@ -68,7 +86,7 @@ func (y *prey) count() {
 		will[key] = true
 	}
 	for key := range will { // order-free: sums
-		if !p.places(key) {
+		if !p.done[key] {
 			job, _ := p.state.Jobs.Get(key.Job)
 			p.budget.use(job.Spec.Project, job.Spec.User, job.Spec.GPUs, 1)
 			p.budget.jobs[key.Job]++
@@ -76,9 +94,9 @@ func (y *prey) count() {
 	}
 }
 
-// claimants lists the runs of higher classes, in the order in which they may take
+// hunters lists the runs of higher classes, in the order in which they may take
 // from others.
-func (y *prey) claimants() (runs []*run) {
+func (y *prey) hunters() (runs []*run) {
 	p := y.pass
 	for head := range heads(p.state) {
 		if head.Class < model.ClassHigh {
@@ -96,7 +114,7 @@ func (y *prey) claimants() (runs []*run) {
 // are being stopped for it already.
 func (y *prey) served(key model.TaskKey) bool {
 	p := y.pass
-	return p.found.planned[key] || len(p.pool.kept[key]) > 0 || p.places(key)
+	return p.found.planned[key] || len(p.pool.kept[key]) > 0 || p.done[key]
 }
 
 // yield has GPUs claimed for a task, if there are enough that it may take.

@@ -19,6 +19,10 @@ func TestPreemptionsAreByRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, nodes := randomTuned(t)
 		c.tune(func(t *model.Tuning) { t.NoPreemption = false })
+		c.submit(spec("amy", 1, 0, class(model.ClassLow)), 5, 0)
+		for _, key := range c.plan() {
+			c.begin(key)
+		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			step(t, c, nodes)
 			bodies, _ := sched.Plan(&c.s, c.now)

@@ -22,9 +22,15 @@ type timetable struct {
 	state    *state.State
 	now      model.Time
 	pool     *pool
+	left     pace
 	reserved []Reservation // for those who found none
 	releases []release     // GPUs that are expected to become free; nil: not yet looked up
+	base     []instant     // of the releases
 }
+
+// pace says how much longer a task of a spec is thought to run that has executed
+// for so long.
+type pace func(spec *model.Spec, executed time.Duration) time.Duration
 
 // kept is so many GPUs of a node, from an instant until another.
 type kept struct {
@@ -54,14 +60,18 @@ func (p *timetable) reserve(w *want) bool {
 	if parts == nil {
 		return false
 	}
-	r := Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(p.now))}
+	p.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(p.now))}, parts)
+	return true
+}
+
+// keep keeps parts of nodes for a reservation's time.
+func (p *timetable) keep(r Reservation, parts []lane) {
 	for _, v := range parts {
 		k := kept{v.node, v.n, r.At, r.Until}
 		r.parts = append(r.parts, k)
 		p.pool.reserved[v.node] = append(p.pool.reserved[v.node], k)
 	}
 	p.reserved = append(p.reserved, r)
-	return true
 }
 
 // keeps is what is kept of each node.
@@ -203,24 +213,37 @@ type instant struct {
 }
 
 // instants lists when anything is expected to become free, in order.
-func (p *timetable) instants() (out []instant) {
+func (p *timetable) instants() []instant {
 	if p.releases == nil {
 		p.releases = p.expected()
 	}
-	for i := range p.releases {
-		out = append(out, instant{at: p.releases[i].at, releases: []*release{&p.releases[i]}})
+	if p.base == nil {
+		for i := range p.releases {
+			p.base = append(p.base, instant{at: p.releases[i].at, releases: []*release{&p.releases[i]}})
+		}
+		p.base = merge(p.base)
 	}
+	if len(p.reserved) == 0 {
+		return p.base
+	}
+	out := slices.Clone(p.base)
 	for i := range p.reserved {
 		for _, k := range p.reserved[i].parts {
 			out = append(out, instant{at: k.until, nodes: []model.NodeID{k.node}})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b instant) int { return cmp.Compare(a.at, b.at) })
-	merged := out[:0]
-	for _, v := range out {
+	return merge(out)
+}
+
+// merge orders instants and makes one of those at the same time.
+func merge(all []instant) []instant {
+	slices.SortStableFunc(all, func(a, b instant) int { return cmp.Compare(a.at, b.at) })
+	merged := all[:0]
+	for _, v := range all {
 		if n := len(merged); n > 0 && merged[n-1].at == v.at {
-			merged[n-1].releases = append(merged[n-1].releases, v.releases...)
-			merged[n-1].nodes = append(merged[n-1].nodes, v.nodes...)
+			last := &merged[n-1]
+			last.releases = append(slices.Clip(last.releases), v.releases...)
+			last.nodes = append(slices.Clip(last.nodes), v.nodes...)
 			continue
 		}
 		merged = append(merged, v)
@@ -292,7 +315,7 @@ func (p *timetable) endOf(key model.AttemptKey) model.Time {
 	}
 	job, _ := p.state.Jobs.Get(key.Job)
 	task, _ := p.state.Tasks.Get(key.TaskKey())
-	return p.now.Add(max(p.state.Expect(&job.Spec, executed(&task, &a, p.now)), leastRun))
+	return p.now.Add(max(p.left(&job.Spec, executed(&task, &a, p.now)), leastRun))
 }
 
 // executed is how long a task with a live attempt has run.

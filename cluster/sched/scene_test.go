@@ -54,6 +54,7 @@ func verbs() map[string]func(*scene, words) []string {
 		"plan":     (*scene).planned,
 		"order":    (*scene).inOrder,
 		"explain":  (*scene).explained,
+		"foresee":  (*scene).foreseen,
 	}
 }
 
@@ -267,6 +268,39 @@ func (s *scene) explained(w words) []string {
 	}
 	checkUnblock(s.t, s.cluster, &e)
 	return out
+}
+
+// foreseen says what is expected, in time from now.
+func (s *scene) foreseen(words) (out []string) {
+	f := sched.Foresee(&s.s, s.now)
+	for _, c := range f.Running {
+		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, s.span3(c.End)))
+	}
+	for _, c := range f.Waiting {
+		line := fmt.Sprintf("%s starts %s", c.Task, s.span3(c.Start))
+		if c.Start.Known {
+			line += fmt.Sprintf(" on %v, ends %s", c.Nodes, s.span3(c.End))
+		}
+		if c.Why != "" {
+			line += ", after " + string(c.Why)
+		}
+		out = append(out, line)
+	}
+	if f.Beyond > 0 {
+		out = append(out, fmt.Sprintf("and %d more", f.Beyond))
+	}
+	return out
+}
+
+// span3 is "1h0m0s (15m0s to 4h0m0s)".
+func (s *scene) span3(r sched.Range) string {
+	if !r.Known {
+		return "nobody knows when"
+	}
+	if r.Soonest == r.Latest {
+		return fmt.Sprint("in ", r.Expected.Sub(s.now))
+	}
+	return fmt.Sprintf("in %s (%s to %s)", r.Expected.Sub(s.now), r.Soonest.Sub(s.now), r.Latest.Sub(s.now))
 }
 
 // tasksOf is " 1 2_3", the tasks of attempts.

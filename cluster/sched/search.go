@@ -52,26 +52,9 @@ type found struct {
 	gangs   uint32                 // nodes that gangs were given
 }
 
-// claimed places the tasks for which GPUs are kept, where these are free. A search
-// leaves both out.
-func (p *pass) claimed() {
-	q := &queue{order: p.order}
-	for q.addClaimed(); q.Len() > 0 && !p.full(); q.settle() {
-		t := ticketOf(p.state, q.head().key.Task)
-		w := wantOf(p.state, &t.job.Spec, t.task.Key)
-		if p.admits(t) {
-			if ranks, fits := p.pool.place(&w); fits {
-				p.add(t, ranks)
-			}
-		}
-		q.advance()
-	}
-}
-
 // search plans which jobs should run, suspends those that should not any more, and
 // starts those for which GPUs are free.
 func (p *pass) search() {
-	p.claimed()
 	b := newBuilder(p)
 	b.running()
 	if b.stuck() {

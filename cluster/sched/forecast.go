@@ -1,0 +1,236 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Forecast is what is expected of the time to come if nothing else is submitted. It
+// is a guess: it rests on how long jobs are thought to run, and takes the order to
+// stay as it is now. Tasks that find no GPUs get theirs in order, as soon as these are
+// expected to be free for as long as they need them; a scheduler that searches or
+// suspends may do better.
+type Forecast struct {
+	At      model.Time
+	Running []Course // by task
+	Waiting []Course // in order
+	Beyond  int      // tasks that wait behind these, of which nothing was foreseen
+}
+
+// Course is what is expected of one task.
+type Course struct {
+	Task     model.TaskKey
+	Position int // of a waiting task, as of [Position]; 0: it runs, or stands aside
+	GPUs     uint32
+	Nodes    []model.NodeID
+	Start    Range // of a waiting task; Known is false while Why keeps it from starting at any time
+	End      Range
+	Why      Code // what else than GPUs has to come about first; empty: nothing
+}
+
+// Range is when something is expected. If the runs that it waits for take as little
+// as a quarter of their like do it is Soonest, if as much as nine in ten, Latest.
+type Range struct {
+	Known                     bool
+	Soonest, Expected, Latest model.Time
+}
+
+// maxForeseen bounds the waiting tasks of a forecast, and foreseeWork how many of them
+// times GPUs in use are looked at, which keeps it to a fraction of a second.
+const (
+	maxForeseen = 256
+	foreseeWork = 1 << 19
+)
+
+// Foresee makes a forecast for s at the time now.
+func Foresee(s *state.State, now model.Time) Forecast {
+	now = max(now, s.Settings().Clock)
+	f := Forecast{At: now}
+	atOnce := newPass(s, now)
+	atOnce.grants()
+	atOnce.claimed()
+	atOnce.fill()
+	least, like, most := play(atOnce, quick(s)), play(atOnce, s.Expect), play(atOnce, slow(s))
+	for key := range s.LiveTasks.All() {
+		task, _ := s.Tasks.Get(key)
+		a, _ := s.Attempts.Get(task.Newest())
+		c := Course{Task: key, GPUs: a.GPUs}
+		for _, r := range s.RanksOf(a.Key) {
+			c.Nodes = append(c.Nodes, r.Node)
+		}
+		c.End = rangeOf(least.times.endOf(a.Key), like.times.endOf(a.Key), most.times.endOf(a.Key))
+		f.Running = append(f.Running, c)
+	}
+	for i, c := range like.courses {
+		x, y := least.courses[i], most.courses[i] // the order does not depend on the pace
+		c.Start = rangeOf(x.Start.Expected, c.Start.Expected, y.Start.Expected)
+		c.End = rangeOf(x.End.Expected, c.End.Expected, y.End.Expected)
+		f.Waiting = append(f.Waiting, c)
+	}
+	f.Beyond = like.beyond
+	return f
+}
+
+func rangeOf(least, like, most model.Time) Range {
+	if like == 0 || least >= never || like >= never || most >= never {
+		return Range{}
+	}
+	return Range{true, min(least, like), like, max(like, most)}
+}
+
+// far is how far off what is expected without history is taken to be: by a factor
+// of so much either way.
+const far = 4
+
+// quick takes runs to be as short as a quarter of their like is.
+func quick(s *state.State) pace {
+	return func(spec *model.Spec, executed time.Duration) time.Duration {
+		like := s.Expect(spec, executed)
+		past := s.Past(spec)
+		if v, known := state.Quantile(&past, 25); known && spec.Estimate == 0 && v > executed {
+			return min(v-executed, like)
+		}
+		return like / far
+	}
+}
+
+// slow takes them to be as long as their time limits allow or, without one, as nine
+// of ten are. Users' estimates are mostly too long already.
+func slow(s *state.State) pace {
+	return func(spec *model.Spec, executed time.Duration) time.Duration {
+		like := s.Expect(spec, executed)
+		past := s.Past(spec)
+		v, known := state.Quantile(&past, 90)
+		switch {
+		case spec.TimeLimit > 0:
+			return max(spec.TimeLimit-executed, like)
+		case spec.Estimate > 0:
+			return like * 3 / 2
+		case known:
+			return max(v-executed, like)
+		}
+		return like * far
+	}
+}
+
+// course plays the time to come at one pace.
+type course struct {
+	*pass
+
+	atOnce  *pass // what the scheduler does now
+	courses []Course
+	beyond  int
+}
+
+func play(atOnce *pass, left pace) *course {
+	s := atOnce.state
+	c := &course{pass: newPass(s, atOnce.now), atOnce: atOnce}
+	c.times.left = left
+	c.times.releases = c.times.expected()
+	c.begin()
+	position, most := 1, min(maxForeseen, foreseeWork/(len(c.times.releases)+1)+1)
+	for key, held := range merged(c.order) {
+		if len(c.courses) == most {
+			c.beyond++
+			continue
+		}
+		at := position
+		if held {
+			at = 0
+		} else {
+			position++
+		}
+		c.wait(key, at)
+	}
+	return c
+}
+
+// begin keeps what the scheduler gives away at once.
+func (c *course) begin() {
+	for _, b := range c.atOnce.commands {
+		switch b := b.(type) {
+		case *command.Place:
+			w := c.wantFor(ticketOf(c.state, b.Attempt.TaskKey()))
+			parts := make([]lane, len(b.Ranks))
+			for i := range b.Ranks {
+				parts[i] = lane{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))} //nolint:gosec // GPUs of a node
+			}
+			c.times.keep(Reservation{Task: w.who, At: c.now, Until: w.until}, parts)
+		case *command.Grant:
+			at := b.Placement
+			c.times.keep(Reservation{At: c.now, Until: never}, []lane{{at.Node, uint32(len(at.Slots))}}) //nolint:gosec // GPUs of a node
+		}
+	}
+}
+
+// wantFor is what a task asks for, and for how long from now on.
+func (c *course) wantFor(t *ticket) want {
+	w := wantOf(c.state, &t.job.Spec, t.task.Key)
+	w.until = c.now.Add(max(c.times.left(&t.job.Spec, t.task.Executed), leastRun))
+	return w
+}
+
+// wait says when a waiting task is expected to start, and has it keep its GPUs.
+func (c *course) wait(key state.QueueKey, position int) {
+	t := ticketOf(c.state, key.Task)
+	w := c.wantFor(t)
+	out := Course{Task: key.Task, Position: position, GPUs: t.job.Spec.GPUs}
+	begin := func(at model.Time) {
+		out.Start.Expected, out.End.Expected = at, at.Add(w.until.Sub(c.now))
+	}
+	switch nodes, placed := c.atOnce.placedOn(key.Task); {
+	case placed:
+		out.Nodes = nodes
+		begin(c.now)
+	case c.atOnce.found.planned[key.Task] || len(c.pool.kept[key.Task]) > 0:
+		begin(c.now.Add(soon))
+	default:
+		at, why := c.earliest(t, &w, &out)
+		if out.Why = why; at > 0 && at < never {
+			begin(at)
+		}
+	}
+	c.courses = append(c.courses, out)
+}
+
+// earliest finds GPUs for a task that does not start at once; 0: something else has to
+// come about first.
+func (c *course) earliest(t *ticket, w *want, out *Course) (model.Time, Code) {
+	var why Code
+	for b := range c.admit(t) {
+		if why = b.Code; why != CodeBegin && why != CodeBackoff {
+			return 0, why
+		}
+	}
+	if parts, fits := c.pool.find(w); fits {
+		at := max(c.now, t.task.NotBefore)
+		lanes := make([]lane, len(parts))
+		for i, v := range parts {
+			lanes[i] = lane{v.host.id, v.n}
+		}
+		c.times.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(c.now))}, lanes)
+	} else if !c.times.reserve(w) {
+		return never, why
+	}
+	r := c.times.reserved[len(c.times.reserved)-1]
+	for _, k := range r.parts {
+		out.Nodes = append(out.Nodes, k.node)
+	}
+	return max(r.At, t.task.NotBefore), why
+}
+
+// placedOn is where the plan places a task.
+func (p *pass) placedOn(key model.TaskKey) (nodes []model.NodeID, placed bool) {
+	for _, b := range p.commands {
+		if place, is := b.(*command.Place); is && place.Attempt.TaskKey() == key {
+			for i := range place.Ranks {
+				nodes = append(nodes, place.Ranks[i].Node)
+			}
+			return nodes, true
+		}
+	}
+	return nil, false
+}
