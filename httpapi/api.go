@@ -101,6 +101,7 @@ func (a *API) routes() {
 	controls{a}.route(doc)
 	operations{a}.route(doc)
 	queues{a}.route(doc)
+	plans{a}.route(doc)
 	details{a}.route(doc)
 	lists{a}.route(doc)
 	outputs{a}.route(doc)

@@ -232,7 +232,7 @@ func TestTheDescription(t *testing.T) {
 	want := []string{
 		"DELETE /nodes/{node_id}", "DELETE /queue/{job_id}", "DELETE /queue/{job_id}/dependencies", "GET /cluster/peers", "GET /gpu/status", "GET /healthz",
 		"GET /jobs", "GET /jobs/{job_id}", "GET /jobs/{job_id}/logs", "GET /jobs/{job_id}/tasks",
-		"GET /nodes", "GET /nodes/{node_id}/gpus/history", "GET /orchestrator/policies", "GET /orchestrator/status", "GET /queue", "GET /queue/statistics", "GET /readyz", "PATCH /queue/{job_id}/priority",
+		"GET /nodes", "GET /nodes/{node_id}/gpus/history", "GET /orchestrator/policies", "GET /orchestrator/status", "GET /queue", "GET /queue/plan", "GET /queue/statistics", "GET /readyz", "PATCH /queue/{job_id}/priority",
 		"POST /jobs/{job_id}/attach", "POST /nodes/{node_id}/confirm-dead", "POST /orchestrator/start", "POST /orchestrator/stop",
 		"POST /queue/submit", "POST /queue/{job_id}/extend", "POST /queue/{job_id}/hold", "POST /queue/{job_id}/release",
 		"POST /queue/{job_id}/requeue", "PUT /gpus/{uuid}/mode", "PUT /nodes/{node_id}/mode", "PUT /orchestrator/policies", "PUT /orchestrator/policy",

@@ -50,6 +50,10 @@ func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail]
 	job, _ := s.Jobs.Get(id)
 	v := view{s: &s, now: a.now(&s)}
 	out := v.detail(&job, &task)
+	if out.Explanation != nil {
+		out.Explanation.PlannedStart = startOf(a.places.foresee(&s, v.now), task.Key)
+		out.PlannedStart = out.Explanation.PlannedStart
+	}
 	out.Warnings = a.warnings(ctx, out.AllocatedGPUs)
 	return &answer[wire.Detail]{Index: s.Index, Body: out}, nil
 }

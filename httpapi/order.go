@@ -26,7 +26,13 @@ type places struct {
 	last     map[model.Class]place
 	gpus     any // the table that verdicts are about; each version of it is another value
 	verdicts map[model.Shape]verdict
-	ended    struct {
+	forecast struct {
+		index uint64
+		made  *sched.Forecast
+		at    time.Time // when it was made, and how long that took
+		took  time.Duration
+	}
+	ended struct {
 		at   model.Time // when it was counted
 		rate float64
 	}

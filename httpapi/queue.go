@@ -61,6 +61,8 @@ type page struct {
 	skip   int // tasks of the order that earlier pages have told of
 	user   string
 	states []string // none: all
+
+	forecast *sched.Forecast // nil: nothing waits
 }
 
 func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue], error) {
@@ -73,6 +75,9 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 		return nil, err
 	}
 	p.s, p.now = &s, a.now(&s)
+	if s.Queue.Len() > 0 {
+		p.forecast = a.places.foresee(&s, p.now)
+	}
 	out := &wire.Queue{Running: []wire.Job{}, Statistics: a.statistics(&s), Policy: s.Settings().Policy}
 	out.Queued, out.Next = p.queued()
 	if p.skip == 0 {
@@ -156,6 +161,7 @@ func (p *page) queued() (list []wire.Job, next string) {
 		if e.Held {
 			job.Position, job.PositionExact = 0, false
 		}
+		job.PlannedStart = startOf(p.forecast, e.Task)
 		list = append(list, job)
 	}
 	return list, ""

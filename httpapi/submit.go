@@ -19,6 +19,7 @@ type submissions struct{ *API }
 // submitInput is what POST /queue/submit is given.
 type submitInput struct {
 	Key     string `header:"Idempotency-Key" doc:"names this submission, so that it is carried out once however often it is sent; best a UUIDv7"`
+	DryRun  bool   `query:"dry_run" doc:"only say what would come of it; nothing is queued"`
 	RawBody []byte
 }
 
@@ -30,13 +31,13 @@ func (a submissions) route(doc huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		return a.submit(ctx, request, in.Key)
+		return a.submit(ctx, request, in)
 	})
 }
 
 // submit has a job queued. A submission that came before gets the job that it made
 // then.
-func (a submissions) submit(ctx context.Context, r *wire.Submit, key string) (*answer[wire.Submitted], error) {
+func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput) (*answer[wire.Submitted], error) {
 	s := a.peer.Reader.State()
 	body, err := ask(r, a.now(&s))
 	if err != nil {
@@ -46,11 +47,16 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, key string) (*a
 	if fits, why := a.places.possible(&s, &body.Spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
-	result, index, err := a.propose(ctx, userActor(body.Spec.User), key, body)
+	if in.DryRun {
+		return a.dryRun(body)
+	}
+	result, index, err := a.propose(ctx, userActor(body.Spec.User), in.Key, body)
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.Submitted]{Index: index, Body: a.submitted(result.Job)}, nil
+	out := a.submitted(result.Job)
+	a.foreseen(&s, body, out)
+	return &answer[wire.Submitted]{Index: index, Body: out}, nil
 }
 
 // submitted is the answer about a job that is in the state.

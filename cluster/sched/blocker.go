@@ -23,6 +23,7 @@ const (
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
 	CodeSuspending Code = "suspending"           // it is to start as soon as others, Have of them now, have been suspended
 	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
+	CodeBarred     Code = "barred"               // it would fit, but larger jobs wait for these nodes, and it neither ends before nor may be stopped
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
 )
 

@@ -141,6 +141,9 @@ func (p *pass) misfit(w *want) []Blocker {
 			Turn: Turn{Until: first.At, Task: first.Task},
 		}}
 	}
+	if _, fits := p.pool.find(&free); fits && p.found.planned != nil {
+		return []Blocker{{Code: CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}}
+	}
 	if _, fits := fresh.find(&free); fits {
 		return []Blocker{{Code: CodeAhead, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.commands))}}
 	}

@@ -79,10 +79,10 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	for _, b := range t.why {
 		t.lift(&b)
 	}
-	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeReserved) {
+	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeReserved) || t.blockedBy(CodeBarred) {
 		t.addNodes()
 	}
-	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeLimit) || t.blockedBy(CodeThrottle) {
+	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeBarred) || t.blockedBy(CodeLimit) || t.blockedBy(CodeThrottle) {
 		t.endHolders()
 	}
 	return t.found
@@ -113,7 +113,7 @@ func (t *trial) lift(b *Blocker) {
 		t.raise(*b)
 	case CodeAvoid:
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
-	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeSuspending:
+	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodeSuspending:
 	}
 }
 

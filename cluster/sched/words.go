@@ -44,6 +44,8 @@ func (b *Blocker) Message() string {
 	case CodeReserved:
 		return fmt.Sprintf("it would fit, but would not be done before its GPUs are needed: job %s is to start there at about %s",
 			b.Task, clock(b.Until))
+	case CodeBarred:
+		return "it would fit, but larger jobs wait for those nodes; it is not thought to end before they get them, and may not be stopped for them (--preemptible)"
 	case CodeAhead:
 		return fmt.Sprintf("it would fit, but the GPUs go to %s before it", count(b.Have, "other"))
 	}

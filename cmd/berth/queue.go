@@ -76,7 +76,7 @@ func (q *queueView) ask(ctx context.Context, api *client.Client) (*wire.Queue, e
 }
 
 func showQueue(w io.Writer, q *wire.Queue) error {
-	t := table.New("ID", "NAME", "USER", "PRI", "STATE", ">GPUS", ">NODES", ">ELAPSED/LIMIT", ">POS", "NODELIST(REASON)")
+	t := table.New("ID", "NAME", "USER", "PRI", "STATE", ">GPUS", ">NODES", ">ELAPSED/LIMIT", ">POS", "START", "NODELIST(REASON)")
 	for _, list := range [][]wire.Job{q.Running, q.Queued, q.Ended} {
 		for i := range list {
 			addJob(t, &list[i])
@@ -103,7 +103,18 @@ func addJob(t *table.Table, j *wire.Job) {
 		}
 	}
 	t.Add(j.ID, table.Short(jobName(j), 28), table.Short(j.User, 16), className(j.Priority), state, strconv.FormatInt(j.GPUs, 10),
-		nodesOf(j), elapsed(j), position, table.Short(placeOrReason(j), 60))
+		nodesOf(j), elapsed(j), position, startOf(j), table.Short(placeOrReason(j), 60))
+}
+
+// startOf is when a job started, or is expected to.
+func startOf(j *wire.Job) string {
+	switch {
+	case !j.StartedAt.IsZero() && j.State != model.TaskQueued.String():
+		return table.Clock(j.StartedAt, time.Now())
+	case j.PlannedStart != nil:
+		return "~" + table.Clock(j.PlannedStart.Expected, time.Now())
+	}
+	return ""
 }
 
 // nodesOf is on how many nodes a job is, or wants to be; empty: as it comes.

@@ -213,9 +213,12 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 		_, err := io.WriteString(w, s.String())
 		return err
 	}
-	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
+	s.line("Job", "%s", strings.TrimSpace(d.ID+" "+jobName(&d.Job)))
 	s.line("GPUs", "%s", wants(&d.Job))
 	s.line("Why", "%s", e.Summary)
+	if e.PlannedStart != nil {
+		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
+	}
 	s.line("Order", "%s", orderLine(e))
 	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return b.Message }))
 	if len(e.Ahead) > 0 {

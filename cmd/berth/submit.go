@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -68,7 +69,7 @@ type life struct {
 }
 
 // aftermath says what submit does once the job is queued.
-type aftermath struct{ parsable, wait, follow bool }
+type aftermath struct{ parsable, wait, follow, dryRun bool }
 
 func newSubmit() *cobra.Command {
 	s := &submission{}
@@ -82,6 +83,7 @@ func newSubmit() *cobra.Command {
 	s.bindJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.key, "idempotency-key", "", "`id` under which the same submission may be sent again without a second job")
+	f.BoolVar(&s.after.dryRun, "dry-run", false, "only say when it would start and what would keep it; nothing is queued")
 	f.BoolVar(&s.after.parsable, "parsable", false, "print the job's id and nothing else")
 	f.BoolVarP(&s.after.wait, "wait", "W", false, "wait for the job's end and exit with its exit code")
 	f.BoolVarP(&s.after.follow, "follow", "f", false, "show the job's output until its end, and exit with its exit code")
@@ -150,6 +152,9 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	if err := s.fillTurns(cmd.Context(), api, request.User, request); err != nil {
 		return err
 	}
+	if s.after.dryRun {
+		return s.tryOut(cmd, api, request)
+	}
 	answer, err := api.Submit(cmd.Context(), request, s.key)
 	if err != nil {
 		return err
@@ -172,16 +177,49 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 	}
 	return s.print(w, answer, func(w io.Writer) error {
 		where := "starts at once"
-		if p := answer.QueuePosition; p > 0 {
-			where = fmt.Sprintf("position %d", p)
-			if !answer.PositionExact {
-				where = "about " + where
-			}
+		if answer.QueuePosition > 0 {
+			where = placeAndStart(answer)
 		} else if j := answer.Job; j.State == model.TaskQueued.String() && j.Reason != "" {
 			where = j.Reason
 		}
 		_, err := fmt.Fprintf(w, "Submitted job %s (%s)\n", answer.JobID, where)
 		return err
+	})
+}
+
+// placeAndStart is "position 5, starts in about 40 min".
+func placeAndStart(answer *wire.Submitted) string {
+	where := fmt.Sprintf("position %d", answer.QueuePosition)
+	if !answer.PositionExact {
+		where = "about " + where
+	}
+	r, now := answer.PlannedStart, answer.Job.SubmittedAt
+	switch {
+	case r == nil:
+		return where
+	case r.Latest.Sub(now) < atOnce:
+		return "starts at once"
+	}
+	where += ", starts in about " + table.About(r.Expected.Sub(now))
+	if p := answer.IfPreemptible; p != nil {
+		where += "; with --preemptible in about " + table.About(max(p.Expected.Sub(now), 0))
+	}
+	return where
+}
+
+// tryOut says what would come of a submission.
+func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
+	answer, err := api.TryOut(cmd.Context(), request)
+	if err != nil {
+		return err
+	}
+	return s.print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
+		fmt.Fprintf(w, "Nothing was submitted. If it was: %s.\n", placeAndStart(answer))
+		if answer.Explanation == nil || len(answer.Explanation.Blockers) == 0 {
+			return nil
+		}
+		fmt.Fprintln(w)
+		return showExplanation(w, &wire.Detail{Job: answer.Job, Explanation: answer.Explanation})
 	})
 }
 

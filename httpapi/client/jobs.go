@@ -21,6 +21,20 @@ func (c *Client) Submit(ctx context.Context, job *wire.Submit, key string) (*wir
 	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/submit", key: key}, job, out)
 }
 
+// TryOut says what would come of a submission, and queues nothing.
+func (c *Client) TryOut(ctx context.Context, job *wire.Submit) (*wire.Submitted, error) {
+	out := &wire.Submitted{}
+	q := &request{method: http.MethodPost, path: "/queue/submit", query: url.Values{"dry_run": {"true"}}}
+	return out, c.calls.change(ctx, q, job, out)
+}
+
+// Plan tells when what waits is expected to start, and where.
+func (c *Client) Plan(ctx context.Context) (*wire.Plan, error) {
+	out := &wire.Plan{}
+	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/queue/plan"}, out)
+	return out, err
+}
+
 // QueueQuery says which part of the queue is wanted; the zero value is all of it.
 type QueueQuery struct {
 	Limit int    // at most so many of each list; 0: all

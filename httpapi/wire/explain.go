@@ -14,7 +14,10 @@ type Explanation struct {
 	Ahead    []Ahead   `json:"ahead" nullable:"false" doc:"the first jobs before it"`
 	AheadN   int       `json:"jobs_ahead" doc:"how many there are"`
 	Unblock  []Unblock `json:"unblock" nullable:"false" doc:"each of these would let it start"`
-	At       time.Time `json:"at"`
+
+	PlannedStart *Range `json:"planned_start,omitempty" doc:"when it is expected to start; nothing if that cannot be foreseen"`
+
+	At time.Time `json:"at"`
 }
 
 // Factor is one number of a job's order.
@@ -25,7 +28,7 @@ type Factor struct {
 
 // Blocker is one thing that keeps a job from starting.
 type Blocker struct {
-	Code    string    `json:"code" doc:"stable: orchestrator_stopped, standstill, dependency, begin, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, nodes, ahead, never"`
+	Code    string    `json:"code" doc:"stable: orchestrator_stopped, standstill, dependency, begin, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, gpu_failed, nodes, reserved, barred, suspending, ahead, never"`
 	Message string    `json:"message"`
 	Scope   string    `json:"scope,omitempty" doc:"of a limit"`
 	JobID   string    `json:"job_id,omitempty" doc:"of a dependency: the job that is waited for"`

@@ -25,6 +25,8 @@ type Job struct {
 	Position      int  `json:"queue_position,omitempty" doc:"1 is next"`
 	PositionExact bool `json:"position_exact,omitempty"`
 
+	PlannedStart *Range `json:"planned_start,omitempty" doc:"when it is expected to start"`
+
 	SubmittedAt time.Time `json:"submitted_at"`
 	StartedAt   time.Time `json:"started_at,omitzero"`
 	EndedAt     time.Time `json:"ended_at,omitzero"`

@@ -66,6 +66,11 @@ type Submitted struct {
 	Job           Job    `json:"job"`
 	QueuePosition int    `json:"queue_position" doc:"1 is next; 0 when the job does not wait any more"`
 	PositionExact bool   `json:"position_exact"`
+
+	PlannedStart  *Range       `json:"planned_start,omitempty" doc:"when it is expected to start; nothing if that was not foreseen"`
+	IfPreemptible *Range       `json:"planned_start_if_preemptible,omitempty" doc:"the same if it could be stopped for others, where that is sooner"`
+	DryRun        bool         `json:"dry_run,omitempty" doc:"nothing was queued"`
+	Explanation   *Explanation `json:"explanation,omitempty" doc:"of a dry run: why it would wait"`
 }
 
 // SetPriority is the body of PATCH /queue/{job_id}/priority.

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const planLong = `Show when the jobs that run are expected to end, and those that wait to start, and where.
+
+The times are guesses: they rest on how long jobs have taken and say that they will,
+as if nothing else was submitted and the order stayed as it is. A range goes from what
+would be if everything took as little as a quarter of its like did, to what would be
+if it took as long as its time limit allows.`
+
+func newPlan() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what is expected to run when, and where",
+		Long:  planLong,
+		Args:  noArgs,
+		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Plan, error) {
+			return api.Plan(ctx)
+		}, showPlan),
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+// barWidth is how many characters the timeline has.
+const barWidth = 32
+
+func showPlan(w io.Writer, p *wire.Plan) error {
+	if len(p.Running)+len(p.Waiting) == 0 {
+		_, err := fmt.Fprintln(w, "No jobs wait or run.")
+		return err
+	}
+	line := timeline{from: p.At}
+	for _, e := range append(p.Running, p.Waiting...) {
+		line.stretch(e.End)
+	}
+	t := table.New("ID", "NAME", "USER", ">GPUS", ">POS", "STARTS", "ENDS", line.scale(), "NODES")
+	for _, list := range [][]wire.PlanEntry{p.Running, p.Waiting} {
+		for i := range list {
+			e := &list[i]
+			t.Add(planID(e), table.Short(e.Name, 20), table.Short(e.User, 16), strconv.FormatInt(e.GPUs, 10), positionOf(e),
+				starts(e, p.At), ends(e, p.At), line.bar(e), table.Short(strings.Join(e.Nodes, ","), 30))
+		}
+	}
+	if _, err := t.WriteTo(w); err != nil {
+		return err
+	}
+	if p.Beyond > 0 {
+		_, err := fmt.Fprintf(w, "\n%d more wait behind these.\n", p.Beyond)
+		return err
+	}
+	return nil
+}
+
+func planID(e *wire.PlanEntry) string {
+	if e.Task != nil {
+		return fmt.Sprintf("%s_%d", e.JobID, *e.Task)
+	}
+	return e.JobID
+}
+
+func positionOf(e *wire.PlanEntry) string {
+	if e.Position == 0 {
+		return ""
+	}
+	return strconv.Itoa(e.Position)
+}
+
+func starts(e *wire.PlanEntry, now time.Time) string {
+	switch {
+	case !e.StartedAt.IsZero():
+		return "runs"
+	case e.Start == nil:
+		return condition(e.After)
+	}
+	return rangeText(e.Start, now)
+}
+
+// condition is what has to come about before a start can be foreseen.
+func condition(blocker string) string {
+	switch blocker {
+	case "held":
+		return "once it is released"
+	case "dependency":
+		return "after jobs that it waits for"
+	case "throttle":
+		return "after others of its array"
+	case "limit":
+		return "once its limits allow it"
+	}
+	return "not foreseen"
+}
+
+func ends(e *wire.PlanEntry, now time.Time) string {
+	if e.End == nil {
+		return ""
+	}
+	return rangeText(e.End, now)
+}
+
+// atOnce is how soon something is said to be now.
+const atOnce = 2 * time.Second
+
+// rangeText is "in 40 min (20 min to 2.0 h)", "at once".
+func rangeText(r *wire.Range, now time.Time) string {
+	in := func(t time.Time) string { return table.About(max(t.Sub(now), 0)) }
+	switch {
+	case r.Latest.Sub(now) < atOnce:
+		return "at once"
+	case in(r.Soonest) == in(r.Latest):
+		return "in " + in(r.Expected)
+	}
+	return fmt.Sprintf("in %s (%s to %s)", in(r.Expected), in(r.Soonest), in(r.Latest))
+}
+
+// timeline draws when something runs, from a time on.
+type timeline struct {
+	from time.Time
+	span time.Duration
+}
+
+// stretch makes the timeline long enough for an expected end.
+func (l *timeline) stretch(end *wire.Range) {
+	if end != nil {
+		l.span = max(l.span, end.Expected.Sub(l.from))
+	}
+}
+
+// scale is the heading: "now" at the left, how far it goes at the right.
+func (l *timeline) scale() string {
+	right := "+" + table.About(l.span)
+	return "NOW" + strings.Repeat(" ", max(barWidth-len("NOW")-len(right), 1)) + right
+}
+
+// bar is a task's line: = while it is expected to run, - while it might have started
+// already.
+func (l *timeline) bar(e *wire.PlanEntry) string {
+	at := func(t time.Time) int {
+		if l.span <= 0 {
+			return 0
+		}
+		return int(min(max(t.Sub(l.from), 0), l.span) * barWidth / l.span)
+	}
+	if e.End == nil {
+		return ""
+	}
+	from, maybe := 0, 0
+	if e.Start != nil {
+		from, maybe = at(e.Start.Expected), at(e.Start.Soonest)
+	}
+	to := max(at(e.End.Expected), from+1)
+	return strings.Repeat(".", maybe) + strings.Repeat("-", from-maybe) + strings.Repeat("=", to-from)
+}

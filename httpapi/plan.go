@@ -1,0 +1,178 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// plans tells what is expected of the time to come.
+type plans struct{ *API }
+
+func (a plans) route(doc huma.API) {
+	handle(a.API, doc, op("plan", http.MethodGet, "/queue/plan", "When what waits is expected to start, and where"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.Plan], error) {
+			s, err := a.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob, model.TopicFleet), nil)
+			if err != nil {
+				return nil, err
+			}
+			v := view{s: &s, now: a.now(&s)}
+			return &answer[wire.Plan]{Index: s.Index, Body: v.plan(a.places.foresee(&s, v.now))}, nil
+		})
+}
+
+func (v *view) plan(f *sched.Forecast) *wire.Plan {
+	out := &wire.Plan{At: f.At.Time(), Running: []wire.PlanEntry{}, Waiting: []wire.PlanEntry{}, Beyond: f.Beyond}
+	for i := range f.Running {
+		if e, found := v.planned(&f.Running[i]); found {
+			out.Running = append(out.Running, e)
+		}
+	}
+	for i := range f.Waiting {
+		if e, found := v.planned(&f.Waiting[i]); found {
+			out.Waiting = append(out.Waiting, e)
+		}
+	}
+	return out
+}
+
+// planned is false for a task that has left the state since the forecast.
+func (v *view) planned(c *sched.Course) (wire.PlanEntry, bool) {
+	job, found := v.s.Jobs.Get(c.Task.Job)
+	e := wire.PlanEntry{
+		JobID: job.ID.String(), Name: job.Spec.Name, User: job.Spec.User, GPUs: int64(c.GPUs), Position: c.Position,
+		Start: rangeOf(c.Start), End: rangeOf(c.End), After: string(c.Why),
+	}
+	if job.Array() {
+		n := int64(c.Task.Task)
+		e.Task = &n
+	}
+	if c.Position == 0 {
+		task, _ := v.s.Tasks.Get(c.Task)
+		a, _ := v.s.Attempts.Get(task.Newest())
+		if a.Live() {
+			e.StartedAt = max(a.Placed, a.Started).Time()
+		}
+	}
+	for _, n := range c.Nodes {
+		e.Nodes = append(e.Nodes, string(n))
+	}
+	return e, found
+}
+
+// rangeOf is nil for what is not known.
+func rangeOf(r sched.Range) *wire.Range {
+	if !r.Known {
+		return nil
+	}
+	return &wire.Range{Expected: r.Expected.Time(), Soonest: r.Soonest.Time(), Latest: r.Latest.Time()}
+}
+
+// foresee is a forecast for the state, or for one of a moment ago where making one takes
+// long.
+func (p *places) foresee(s *state.State, now model.Time) *sched.Forecast {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := &p.forecast
+	if began := time.Now(); f.made == nil || f.index != s.Index && began.Sub(f.at) >= foreseePart*f.took {
+		made := sched.Foresee(s, now)
+		f.made, f.index, f.at, f.took = &made, s.Index, began, time.Since(began)
+	}
+	return f.made
+}
+
+// foreseePart bounds the time spent on forecasts to one part in so many.
+const foreseePart = 20
+
+// startOf is when a task is expected to start; nil: it is not foreseen.
+func startOf(f *sched.Forecast, key model.TaskKey) *wire.Range {
+	for i := range f.Waiting {
+		if f.Waiting[i].Task == key {
+			return rangeOf(f.Waiting[i].Start)
+		}
+	}
+	return nil
+}
+
+// foreseen adds to a submission's answer when the job is expected to start, and when
+// it would be if it was preemptible. In a long queue, or a moment after another
+// submission was told, it says nothing.
+func (a submissions) foreseen(before *state.State, body *command.Submit, out *wire.Submitted) {
+	s := a.peer.Reader.State()
+	now := a.now(&s)
+	id, err := jobID(out.JobID)
+	task, found := s.FirstTask(id)
+	if err != nil || !found || task.State != model.TaskQueued || s.Queue.Len() > countedUpTo {
+		return
+	}
+	f := a.places.foresee(&s, now)
+	if out.PlannedStart = startOf(f, task.Key); out.PlannedStart != nil {
+		out.IfPreemptible = ifPreemptible(before, now, body, out.PlannedStart)
+	}
+}
+
+// ifPreemptible is when a job that must not be stopped for others would be expected to
+// start if it could be; nil if that is no sooner.
+func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *wire.Range) *wire.Range {
+	if body.Spec.Preemptible || !start.Expected.After(now.Time()) {
+		return nil
+	}
+	changed := *body
+	changed.Spec.Preemptible = true
+	next, key, err := tryOut(s, now, &changed)
+	if err != nil {
+		return nil
+	}
+	f := sched.Foresee(&next, now)
+	if r := startOf(&f, key); r != nil && r.Expected.Before(start.Expected) {
+		return r
+	}
+	return nil
+}
+
+// tryOut carries a submission out on a copy of the state.
+func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.State, key model.TaskKey, err error) {
+	c, err := command.New(clipActor(userActor(body.Spec.User)), body)
+	if err != nil {
+		return next, key, err
+	}
+	meta := state.Meta{Index: s.Index + 1, Term: s.Term, At: now, By: "dry-run"}
+	next, results, _ := state.Apply(*s, meta, []command.Command{c})
+	if r := &results[0]; !r.OK() {
+		return next, key, refused(r)
+	}
+	task, _ := next.FirstTask(results[0].Job)
+	return next, task.Key, nil
+}
+
+// dryRun answers what would come of a submission, and queues nothing.
+func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], error) {
+	s := a.peer.Reader.State()
+	now := a.now(&s)
+	next, key, err := tryOut(&s, now, body)
+	if err != nil {
+		return nil, err
+	}
+	job, _ := next.Jobs.Get(key.Job)
+	v := view{s: &next, now: now}
+	out := &wire.Submitted{Success: true, DryRun: true, Job: v.job(&job)}
+	out.Job.ID = ""
+	if e, waits := sched.Explain(&next, now, key); waits {
+		out.Explanation = explanation(&e)
+		out.QueuePosition, out.PositionExact = e.Position, e.Exact
+		out.Job.Position, out.Job.PositionExact = e.Position, e.Exact
+	}
+	f := sched.Foresee(&next, now)
+	if out.PlannedStart = startOf(&f, key); out.PlannedStart != nil {
+		out.IfPreemptible = ifPreemptible(&s, now, body, out.PlannedStart)
+	}
+	return &answer[wire.Submitted]{Index: s.Index, Body: out}, nil
+}

@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// busy is a site with one node of four GPUs, on which job 1 runs for two hours.
+func busy(t *testing.T) *site {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
+	s.submit(`{"command":"x","gpu_count":4,"name":"first","time_limit":"2h","estimated_duration":"1h"}`)
+	s.with(func(c *statetest.Cluster) { c.Place(1) })
+	return s
+}
+
+// The plan tells when what runs will end, and when and where what waits will start;
+// each job that waits says the same of itself.
+func TestPlan(t *testing.T) {
+	s := busy(t)
+	s.submit(`{"command":"x","gpu_count":2,"time_limit":"30m"}`)
+	s.submit(`{"command":"x","hold":true}`)
+	s.submit(`{"command":"x","array_size":2}`)
+	var p wire.Plan
+	for until := time.Now().Add(time.Minute); len(p.Waiting) < 4 && time.Now().Before(until); { // a forecast may be a moment old
+		s.do(http.MethodGet, "/queue/plan", "").into(&p)
+	}
+	if len(p.Running) != 1 || p.Running[0].JobID != "1" || p.Running[0].End.Expected.Sub(p.At).Hours() != 1 || p.Running[0].End.Latest.Sub(p.At).Hours() != 2 {
+		t.Errorf("what runs: %+v", p.Running)
+	}
+	if len(p.Waiting) != 4 || p.Beyond != 0 {
+		t.Fatalf("what waits: %+v", p.Waiting)
+	}
+	next := p.Waiting[0]
+	if next.JobID != "2" || next.Start == nil || next.Start.Expected != p.Running[0].End.Expected || next.Position != 1 ||
+		len(next.Nodes) != 1 || next.Nodes[0] != "n1" || next.End.Expected.Sub(next.Start.Expected).Minutes() != 30 {
+		t.Errorf("next is %+v", next)
+	}
+	var queue wire.Queue
+	s.do(http.MethodGet, "/queue", "").into(&queue)
+	var detail wire.Detail
+	s.do(http.MethodGet, "/jobs/2", "").into(&detail)
+	if q := queue.Queued[0].PlannedStart; q == nil || *q != *next.Start || *detail.Explanation.PlannedStart != *next.Start {
+		t.Errorf("the queue says %+v, the job %+v, the plan %+v", q, detail.Explanation.PlannedStart, next.Start)
+	}
+	for _, e := range p.Waiting {
+		if e.JobID == "3" && (e.Start != nil || e.After != "held" || e.Position != 0) || e.JobID == "4" && e.Task == nil {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// A dry run says what a submission would, and changes nothing.
+func TestDryRun(t *testing.T) {
+	s := busy(t)
+	before := s.State()
+	var out wire.Submitted
+	s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2}`).into(&out)
+	if !out.DryRun || out.JobID != "" || out.QueuePosition != 1 || out.PlannedStart == nil || len(out.Explanation.Blockers) != 1 {
+		t.Errorf("it would be %+v", out)
+	}
+	s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":200}`).problem(http.StatusUnprocessableEntity, wire.CodeNeverFits)
+	s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","dependencies":["afterok:77"]}`).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+	if after := s.State(); after.Index != before.Index {
+		t.Errorf("a dry run wrote entries up to %d", after.Index)
+	}
+	var real wire.Submitted
+	s.do(http.MethodPost, "/queue/submit", `{"command":"x","gpu_count":2}`).into(&real)
+	if real.DryRun || real.PlannedStart == nil || *real.PlannedStart != *out.PlannedStart {
+		t.Errorf("a dry run foresaw %+v, the submission %+v", out.PlannedStart, real.PlannedStart)
+	}
+}
+
+// A job that must not be stopped for others is told what that costs: here it keeps off
+// a node that a gang waits for.
+func TestWhatItCostsNotToYield(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 4)
+		c.Node("n2", 4)
+		c.Do(&command.SetPolicy{Policy: sched.DefaultPolicy})
+		spec := statetest.Job(2)
+		spec.Spec.Estimate, spec.Spec.Preemptible = time.Hour, false
+		c.Do(spec)
+		c.Place(1)
+	})
+	s.submit(`{"command":"x","nodes":2,"gpu_count":8,"estimated_duration":"10m"}`)
+	ask := func(more string) (out wire.Submitted) {
+		s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2,"estimated_duration":"8h"`+more+`}`).into(&out)
+		return out
+	}
+	stays, yields := ask(""), ask(`,"preemptible":true`)
+	if b := stays.Explanation.Blockers; len(b) != 1 || b[0].Code != string(sched.CodeBarred) {
+		t.Errorf("it is kept by %+v", b)
+	}
+	if stays.IfPreemptible == nil || yields.IfPreemptible != nil || !yields.PlannedStart.Expected.Before(stays.PlannedStart.Expected) {
+		t.Errorf("it would start %+v, preemptible %+v, which really is %+v", stays.PlannedStart, stays.IfPreemptible, yields.PlannedStart)
+	}
+}

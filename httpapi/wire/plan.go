@@ -1,0 +1,37 @@
+package wire
+
+import "time"
+
+// Range is when something is expected to be. It is a guess from how long jobs have
+// taken and say that they will, as if nothing else was submitted: Soonest if what
+// comes before takes as little as a quarter of its like did, Latest if it takes as
+// long as time limits allow or most of its like did.
+type Range struct {
+	Expected time.Time `json:"expected"`
+	Soonest  time.Time `json:"soonest"`
+	Latest   time.Time `json:"latest"`
+}
+
+// Plan is what is expected of the time to come.
+type Plan struct {
+	At      time.Time   `json:"at"`
+	Running []PlanEntry `json:"running" nullable:"false" doc:"what runs, by job"`
+	Waiting []PlanEntry `json:"waiting" nullable:"false" doc:"what waits, in order"`
+	Beyond  int         `json:"beyond" doc:"how many more wait, of which nothing was foreseen"`
+}
+
+// PlanEntry is one task of a plan.
+type PlanEntry struct {
+	JobID    string   `json:"job_id"`
+	Task     *int64   `json:"task,omitempty" doc:"of an array"`
+	Name     string   `json:"name,omitempty"`
+	User     string   `json:"user"`
+	GPUs     int64    `json:"gpu_count"`
+	Nodes    []string `json:"nodes,omitempty" nullable:"false" doc:"where it runs, or is expected to"`
+	Position int      `json:"queue_position,omitempty"`
+
+	StartedAt time.Time `json:"started_at,omitzero" doc:"of one that runs"`
+	Start     *Range    `json:"start,omitempty" doc:"of one that waits; nothing if it cannot be foreseen"`
+	End       *Range    `json:"end,omitempty"`
+	After     string    `json:"after,omitempty" doc:"what else than GPUs has to come about first: the code of a blocker"`
+}
