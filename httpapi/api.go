@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 	"github.com/gorilla/mux"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/forward"
@@ -34,6 +35,8 @@ type Config struct {
 	Log  *slog.Logger     // nil: none
 	// IdleStop is that of jobs that do not say otherwise; 0: none.
 	IdleStop time.Duration
+	// Metrics are exposed beside the API's own.
+	Metrics []prometheus.Collector
 }
 
 // Peer is the peer by its parts.

@@ -165,6 +165,12 @@ func TestBeginAndDeadline(t *testing.T) {
 		t.Errorf("it is to begin at %v and to end by %v", got.Begin.Time(), got.Deadline.Time())
 	}
 	d := s.detail("/jobs/1")
+	if d.Eligible != d.BeginAt || d.Yields {
+		t.Errorf("it is eligible at %v, and preemptible: %v", d.Eligible, d.Yields)
+	}
+	if s.spec(`{"command":"x","preemptible":true}`); !s.detail("/jobs/2").Yields || !s.detail("/jobs/2").Eligible.IsZero() {
+		t.Errorf("a preemptible job is told as %+v", s.detail("/jobs/2").Job)
+	}
 	if d.BeginAt.IsZero() || d.Deadline.IsZero() || !strings.HasPrefix(d.Reason, "begins at ") || d.Explanation.Blockers[0].Code != "begin" ||
 		d.Explanation.Blockers[0].Until.IsZero() {
 		t.Errorf("it is told as %s, %+v", d.Reason, d.Explanation.Blockers)

@@ -38,6 +38,7 @@ func newMeter(a *API) *meter {
 	}
 	m.registry.MustRegister(m.requests, m.latency, m.proposals, &standings{a},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(a.cfg.Metrics...)
 	return m
 }
 

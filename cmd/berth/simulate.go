@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,39 +18,49 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-const simulateLong = `Play a trace of jobs through the production scheduler, in virtual time, on a cluster
-of nodes that are alike: how long jobs would have waited, and how well GPUs were used.
+const simulateLong = `Play jobs through the production scheduler, in virtual time: how long they would have
+waited, and how well GPUs would have been used.
 
-The trace is a file of comma-separated lines with a header: job_id, user, submit_s,
-gpus, duration_s (times in seconds). Users may tell nothing of run times (none), the
-truth (exact), or be off by a factor drawn for each job (x1..9); with history the
-scheduler learns from their earlier jobs.`
+With --trace the jobs are in a file of comma-separated lines with a header: job_id, user,
+submit_s, gpus, duration_s (times in seconds), and the nodes are alike. Users may tell
+nothing of run times (none), the truth (exact), or be off by a factor drawn for each job
+(x1..9); with history the scheduler learns from their earlier jobs.
+
+With --history they are those that the cluster has run and still knows, on the cluster's
+own nodes and with its own tuning, as their users submitted them; the first line is what
+really happened. What else held jobs up then (failures, holds, limits, nodes that were
+away) is in that line alone.`
 
 // simulation is the flags of berth simulate.
 type simulation struct {
 	simulate.Options
+	past
 
 	trace, backfill, estimates, preempt string
 	set, compare                        []string
 	log, plot, output                   string
+	given                               func(flag string) bool
 }
 
 func newSimulate() *cobra.Command {
 	s := &simulation{}
 	cmd := &cobra.Command{
-		Use:     "simulate --trace FILE",
-		Short:   "Play a trace through the scheduler in virtual time",
-		Long:    simulateLong,
-		Example: "  berth simulate --trace jobs.csv --nodes 2 --gpus-per-node 8 --compare fair_share,priority,fcfs",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
+		Use:   "simulate --trace FILE | --history",
+		Short: "Play a trace, or what the cluster has run, through the scheduler in virtual time",
+		Long:  simulateLong,
+		Example: "  berth simulate --trace jobs.csv --nodes 2 --gpus-per-node 8 --compare fair_share,priority,fcfs\n" +
+			"  berth simulate --history --set wait_bound=24h",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	f := cmd.Flags()
+	s.given = f.Changed
 	f.StringVar(&s.trace, "trace", "", "`file` of jobs")
+	s.past.bind(cmd)
 	f.IntVar(&s.Nodes, "nodes", 2, "nodes")
 	f.IntVar(&s.GPUs, "gpus-per-node", 8, "GPUs of each node")
 	f.StringVar(&s.Policy, "policy", sched.DefaultPolicy, "order of the queue: "+strings.Join(sched.Policies(), ", "))
-	f.StringSliceVar(&s.compare, "compare", nil, "play it under each of these `policies`")
+	f.StringSliceVar(&s.compare, "compare", nil, "play it under each of these `policies` (with --history: all)")
 	f.StringVar(&s.backfill, "backfill", "conservative", "what may pass a job that finds no GPUs: none, skip, easy (one reservation), conservative (many)")
 	f.StringVar(&s.estimates, "estimates", "history", "what users tell: exact, none, history or xLOW..HIGH")
 	f.StringVar(&s.preempt, "preempt", "on", "on or off: whether jobs that allow it are suspended for others")
@@ -62,23 +71,17 @@ func newSimulate() *cobra.Command {
 	f.StringVar(&s.log, "log", "", "write what happens to a `file`: time, event, job, GPUs, node:GPUs")
 	f.StringVar(&s.plot, "plot", "", "draw utilisation and queue over time into an SVG `file`")
 	f.StringVarP(&s.output, "output", "o", "", "json, or a table")
-	_ = cmd.MarkFlagRequired("trace")
+	cmd.MarkFlagsOneRequired("trace", "history")
+	cmd.MarkFlagsMutuallyExclusive("trace", "history")
 	return cmd
 }
 
 // options makes sense of the flags, or says what does not.
 func (s *simulation) options() error {
-	s.Tuning = model.DefaultTuning()
-	depth := map[string]uint32{"none": 1, "skip": 1, "easy": 1, "conservative": 100}
-	modes := map[string]model.Backfill{
-		"none": model.BackfillNone, "skip": model.BackfillSkip, "easy": model.BackfillReserve, "conservative": model.BackfillReserve,
-	}
 	var err error
 	switch {
 	case s.Nodes < 1 || s.Nodes > 10_000 || s.GPUs < 1 || s.GPUs > model.MaxDevices:
 		return usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
-	case modes[s.backfill] == 0:
-		return usage("--backfill must be none, skip, easy or conservative, not %q", s.backfill)
 	case s.preempt != "on" && s.preempt != "off":
 		return usage("--preempt must be on or off, not %q", s.preempt)
 	case s.Preemptible < 0 || s.Preemptible > 1 || s.RestartCost < 0:
@@ -88,22 +91,39 @@ func (s *simulation) options() error {
 	case len(s.compare) > 1 && (s.log != "" || s.plot != ""):
 		return usage("--log and --plot are of one policy: leave out --compare")
 	}
-	s.Tuning.Backfill, s.Tuning.Depth, s.Tuning.NoPreemption = modes[s.backfill], depth[s.backfill], s.preempt == "off"
 	if s.Estimates, err = simulate.ParseEstimates(s.estimates); err != nil {
 		return usage("%v", err)
+	}
+	for _, name := range append([]string{s.Policy}, s.compare...) {
+		if !sched.Known(name) {
+			return usage("there is no policy %q: there are %s", name, strings.Join(sched.Policies(), ", "))
+		}
+	}
+	if err := s.past.check(); err != nil {
+		return err
+	}
+	return s.tune(model.DefaultTuning(), func(string) bool { return true })
+}
+
+// tune changes a tuning by those flags that count.
+func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
+	depth := map[string]uint32{"none": 1, "skip": 1, "easy": 1, "conservative": 100}
+	modes := map[string]model.Backfill{
+		"none": model.BackfillNone, "skip": model.BackfillSkip, "easy": model.BackfillReserve, "conservative": model.BackfillReserve,
+	}
+	if modes[s.backfill] == 0 {
+		return usage("--backfill must be none, skip, easy or conservative, not %q", s.backfill)
+	}
+	if s.Tuning = t; counts("backfill") {
+		s.Tuning.Backfill, s.Tuning.Depth = modes[s.backfill], depth[s.backfill]
+	}
+	if counts("preempt") {
+		s.Tuning.NoPreemption = s.preempt == "off"
 	}
 	for _, pair := range s.set {
 		name, value, _ := strings.Cut(pair, "=")
 		if err := s.Tuning.Set(name, value); err != nil {
 			return usage("--set %s: %v", pair, err)
-		}
-	}
-	if len(s.compare) == 0 {
-		s.compare = []string{s.Policy}
-	}
-	for _, name := range s.compare {
-		if !sched.Known(name) {
-			return usage("there is no policy %q: there are %s", name, strings.Join(sched.Policies(), ", "))
 		}
 	}
 	return nil
@@ -113,23 +133,43 @@ func (s *simulation) run(ctx context.Context, out io.Writer) error {
 	if err := s.options(); err != nil {
 		return err
 	}
+	var results []*simulate.Result
+	var jobs []simulate.Job
+	var err error
+	if s.history {
+		var h *simulate.History
+		if h, err = s.recall(ctx, out); err != nil {
+			return err
+		}
+		jobs, results = h.Jobs, append(results, h.Actual(s.then))
+	} else if jobs, err = s.read(); err != nil {
+		return err
+	}
+	if len(s.compare) == 0 {
+		s.compare = []string{s.Policy}
+	}
+	for _, name := range s.compare {
+		s.Policy = name
+		result, err := s.play(ctx, jobs)
+		if err != nil {
+			return err
+		}
+		results = append(results, result)
+	}
+	return s.print(out, results)
+}
+
+func (s *simulation) read() ([]simulate.Job, error) {
 	file, err := os.Open(s.trace)
 	if err != nil {
-		return fmt.Errorf("the trace: %w", err)
+		return nil, fmt.Errorf("the trace: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // only read
 	jobs, err := simulate.Read(file)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.trace, err)
+		return nil, fmt.Errorf("%s: %w", s.trace, err)
 	}
-	results := make([]*simulate.Result, len(s.compare))
-	for i, name := range s.compare {
-		s.Policy = name
-		if results[i], err = s.play(ctx, jobs); err != nil {
-			return err
-		}
-	}
-	return s.print(out, results)
+	return jobs, nil
 }
 
 // play plays the trace once, writing the files that are asked for.
@@ -173,11 +213,18 @@ func (s *simulation) print(out io.Writer, results []*simulate.Result) error {
 		}
 		return e.Encode(results)
 	}
-	t := table.New("POLICY", "JOBS", "UTILISATION", "AVG JCT", "P50 JCT", "P99 JCT", "P50 WAIT", "P99 WAIT", "MAX WAIT", "MAKESPAN", "SUSPENDED")
-	for _, r := range slices.All(results) {
-		t.Add(r.Policy, fmt.Sprint(r.Jobs), fmt.Sprintf("%.1f %%", r.Utilization), table.Seconds(r.AvgJCT), table.Seconds(r.P50JCT),
-			table.Seconds(r.P99JCT), table.Seconds(r.P50Wait), table.Seconds(r.P99Wait), table.Seconds(r.MaxWait*3600),
-			table.Seconds(r.Makespan), fmt.Sprint(r.Preemptions))
+	t := table.New("POLICY", "JOBS", "UTILISATION", "AVG JCT", "P50 JCT", "P99 JCT", "AVG WAIT", "P50 WAIT", "P99 WAIT", "MAX WAIT", "MAKESPAN", "SUSPENDED")
+	for i, r := range results {
+		used, suspended := "-", fmt.Sprint(r.Preemptions)
+		if r.Loaded > 0 {
+			used = fmt.Sprintf("%.1f %%", r.Utilization)
+		}
+		if s.history && i == 0 {
+			suspended = "-"
+		}
+		t.Add(r.Policy, fmt.Sprint(r.Jobs), used, table.Seconds(r.AvgJCT), table.Seconds(r.P50JCT), table.Seconds(r.P99JCT),
+			table.Seconds(r.AvgWait), table.Seconds(r.P50Wait), table.Seconds(r.P99Wait), table.Seconds(r.MaxWait*3600),
+			table.Seconds(r.Makespan), suspended)
 	}
 	_, err := t.WriteTo(out)
 	return err

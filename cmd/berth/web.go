@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/httpapi"
@@ -45,8 +47,13 @@ func (w *web) serve(s *service) error {
 		return errors.Join(err, w.listener.Close())
 	}
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
+	effect := &shadow{state: joint.State, log: s.log, leads: func() bool {
+		l, _ := joint.Leader()
+		return l.Self
+	}}
 	api := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, IdleStop: s.o.idleStop,
+		Metrics: []prometheus.Collector{effect},
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 		},
@@ -54,6 +61,7 @@ func (w *web) serve(s *service) error {
 	ctx, stop := context.WithCancel(context.Background())
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)
+	go effect.run(ctx)
 	go func() {
 		if err := api.Serve(w.listener); err != nil {
 			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)

@@ -42,10 +42,12 @@ type Job struct {
 	Attempts   int64  `json:"attempts" doc:"how often it was placed"`
 	Retries    int64  `json:"retry_count"`
 	MaxRetries int64  `json:"max_retries"`
+	Yields     bool   `json:"preemptible,omitempty" doc:"it may be suspended for others"`
 	ExitCode   *int64 `json:"exit_code,omitempty" doc:"once it has ended"`
 	Signal     int64  `json:"exit_signal,omitempty"`
 
 	BeginAt  time.Time `json:"begin,omitzero" doc:"not to start before"`
+	Eligible time.Time `json:"eligible_at,omitzero" doc:"since when it could have started, had there been room, if that is not its submission: its begin, or when what it waited for had ended"`
 	Deadline time.Time `json:"deadline,omitzero" doc:"failed if it has not ended by then"`
 
 	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`

@@ -46,14 +46,14 @@ func (led) Wall() time.Time     { return time.Now() }
 
 // lead has deciders work until the test ends, to whom idle GPUs are idle for rate times
 // as long as they are.
-func (c *cluster) lead(t *testing.T, rate time.Duration) {
+func (c led) lead(t *testing.T, rate time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	l := led{c}
+
 	go func() {
 		done <- leader.Run(ctx, leader.Config{
-			ID: "p1", Peer: l, Clock: l, Clocks: func() (model.Time, bool) { return 0, false }, Members: func() []model.Peer { return nil },
+			ID: "p1", Peer: c, Clock: c, Clocks: func() (model.Time, bool) { return 0, false }, Members: func() []model.Peer { return nil },
 			Unused: func(node model.NodeID, gpu model.GPUID) time.Duration { return rate * c.board.Unused(node, gpu) },
 		})
 	}()
@@ -66,10 +66,10 @@ func (c *cluster) lead(t *testing.T, rate time.Duration) {
 }
 
 // gpuOf is the GPU of a job's first attempt.
-func (c *cluster) gpuOf(t *testing.T, job model.JobID) model.GPUID {
+func (c led) gpuOf(t *testing.T, job model.JobID) model.GPUID {
 	t.Helper()
 	c.running(t, job)
-	s := stateOf(c)
+	s := c.State()
 	for _, slot := range s.SlotsOf((model.AttemptKey{Job: job, N: 1}).Rank(0)) {
 		return slot.GPU
 	}
@@ -78,7 +78,7 @@ func (c *cluster) gpuOf(t *testing.T, job model.JobID) model.GPUID {
 }
 
 // measured is what a GPU showed last.
-func (c *cluster) measured(gpu model.GPUID) (model.Sample, bool) {
+func (c led) measured(gpu model.GPUID) (model.Sample, bool) {
 	for _, r := range c.board.All() {
 		if r.Sample.GPU == gpu {
 			return r.Sample, true
@@ -90,8 +90,8 @@ func (c *cluster) measured(gpu model.GPUID) (model.Sample, bool) {
 // A job that sleeps leaves its GPU at 0 % and is stopped; one that works is not, and
 // neither is one that may sleep. A second of theirs counts as a minute.
 func TestIdleJobsAreStopped(t *testing.T) {
-	c := newCluster(t)
-	newHost(t, c, "n1", 3).start(t)
+	c := led{newCluster(t)}
+	newHost(t, c.cluster, "n1", 3).start(t)
 	c.free(t, 3)
 	const idle = 2 * time.Minute
 	submit := func(program string, stop time.Duration) model.JobID {
@@ -107,7 +107,7 @@ func TestIdleJobsAreStopped(t *testing.T) {
 	if task := c.ended(t, sleeps); task.State != model.TaskCanceled {
 		t.Errorf("what slept is %s", task.State)
 	}
-	s := stateOf(c)
+	s := c.State()
 	if a, _ := s.Attempts.Get(model.AttemptKey{Job: sleeps, N: 1}); a.Stop != model.ReasonCancel || !strings.Contains(a.StopNote, "at 0 % for 2m0s (idle_stop)") {
 		t.Errorf("it was stopped for %q: %q", a.Stop, a.StopNote)
 	}

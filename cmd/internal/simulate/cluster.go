@@ -18,7 +18,7 @@ type cluster struct {
 	now   model.Time
 }
 
-// newCluster has nodes that are alike and empty.
+// newCluster has empty nodes.
 func newCluster(o *Options) (*cluster, error) {
 	c := &cluster{now: begin}
 	if err := c.must(&command.Bootstrap{
@@ -27,14 +27,14 @@ func newCluster(o *Options) (*cluster, error) {
 	}); err != nil {
 		return nil, err
 	}
-	for n := range o.Nodes {
+	for n, host := range o.hosts() {
 		id := fmt.Sprintf("node-%04d", n+1)
 		b := &command.Register{
 			Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id, Hostname: id, Address: id + ":1",
 		}
-		for i := range o.GPUs {
+		for i := range host.GPUs {
 			b.Devices = append(b.Devices, model.Device{
-				ID: model.GPUID(fmt.Sprintf("%s-%02d", id, i)), Index: uint32(i), Model: "GPU", MemoryMB: 80_000, //nolint:gosec // few
+				ID: model.GPUID(fmt.Sprintf("%s-%02d", id, i)), Index: uint32(i), Model: host.Model, MemoryMB: host.MemoryMB, //nolint:gosec // few
 				Health: model.HealthHealthy, Idle: true,
 			})
 		}

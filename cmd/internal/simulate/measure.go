@@ -13,6 +13,8 @@ type Result struct {
 	Policy      string  `json:"policy"`
 	Backfill    string  `json:"backfill"`
 	Jobs        int     `json:"jobs"`
+	Loaded      float64 `json:"loaded_seconds"` // time in which jobs asked for all GPUs
+	AvgWait     float64 `json:"avg_wait_seconds"`
 	AvgJCT      float64 `json:"avg_jct_seconds"` // job completion time: from submission to end
 	P50JCT      float64 `json:"p50_jct_seconds"`
 	P99JCT      float64 `json:"p99_jct_seconds"`
@@ -36,7 +38,6 @@ type measure struct {
 	useful      float64 // GPU-seconds within it
 	jct, wait   []float64
 	byUser      map[string][]float64
-	last        model.Time
 	preemptions int
 	passes      int
 	spent       time.Duration
@@ -59,18 +60,24 @@ func (m *measure) advance(r *Run, to model.Time) {
 		}
 		m.samples = append(m.samples, sample{now.Sub(begin).Hours(), float64(busy), float64(demand - busy)})
 	}
-	if demand < uint64(m.gpus) || to <= now { //nolint:gosec // positive
-		return
-	}
-	m.loaded += to.Sub(now)
+	var useful float64
 	for _, j := range r.ends {
-		m.useful += float64(j.GPUs) * (j.worked(to) - j.worked(now)).Seconds()
+		useful += float64(j.GPUs) * (j.worked(to) - j.worked(now)).Seconds()
+	}
+	m.passed(demand, useful, to.Sub(now))
+}
+
+// passed counts a time in which jobs asked for so many GPUs and did so much.
+func (m *measure) passed(demand uint64, useful float64, d time.Duration) {
+	if demand >= uint64(m.gpus) && d > 0 { //nolint:gosec // positive
+		m.loaded += d
+		m.useful += useful
 	}
 }
 
-func (m *measure) ended(r *Run, j *live) {
-	m.last = r.cluster.now
-	jct := r.cluster.now.Sub(begin.Add(j.Submit))
+// ended counts a job that has ended, so long after the trace's beginning.
+func (m *measure) ended(j *Job, at time.Duration) {
+	jct := at - j.Submit
 	m.jct = append(m.jct, jct.Seconds())
 	wait := (jct - j.Duration).Seconds()
 	m.wait = append(m.wait, wait)
@@ -82,14 +89,15 @@ func (m *measure) planned(d time.Duration) {
 	m.spent += d
 }
 
-func (m *measure) result(r *Run) *Result {
+// result is what came of it until the last end.
+func (m *measure) result(last time.Duration) *Result {
 	slices.Sort(m.jct)
 	slices.Sort(m.wait)
 	out := &Result{
-		Policy: r.options.Policy, Backfill: r.options.Tuning.Backfill.String(), Jobs: len(m.jct),
+		Jobs: len(m.jct), Loaded: m.loaded.Seconds(), AvgWait: mean(m.wait),
 		AvgJCT: mean(m.jct), P50JCT: quantile(m.jct, 0.5), P99JCT: quantile(m.jct, 0.99),
 		P50Wait: quantile(m.wait, 0.5), P99Wait: quantile(m.wait, 0.99), MaxWait: m.wait[len(m.wait)-1] / 3600,
-		Makespan: m.last.Sub(begin).Seconds(), Preemptions: m.preemptions, Passes: m.passes, Scheduler: m.spent.Seconds(),
+		Makespan: last.Seconds(), Preemptions: m.preemptions, Passes: m.passes, Scheduler: m.spent.Seconds(),
 		samples: m.samples,
 	}
 	if m.loaded > 0 {

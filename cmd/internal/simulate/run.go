@@ -22,11 +22,12 @@ var errDefect = errors.New("this is a defect of Berth")
 // Options say what is played.
 type Options struct {
 	Nodes       int
-	GPUs        int // of each node
+	GPUs        int    // of each node
+	Hosts       []Host // in place of nodes that are alike; nil: those
 	Policy      string
 	Tuning      model.Tuning
 	Estimates   Estimates
-	Preemptible float64       // part of the jobs that may be suspended, 0 to 1
+	Preemptible float64       // part of the jobs that may be suspended, 0 to 1; below 0: those of which the user said so
 	RestartCost time.Duration // of a suspended job's next start
 	Seed        uint64
 	Log         io.Writer // what happens, line by line; nil: nowhere
@@ -34,10 +35,12 @@ type Options struct {
 
 // Estimates says what users tell of their jobs' run times: the true one times a
 // factor drawn evenly between Low and High, or nothing if both are 0. History
-// leaves their jobs named, so that the scheduler learns from earlier ones.
+// leaves their jobs named, so that the scheduler learns from earlier ones. Told: names
+// and estimates are what they said.
 type Estimates struct {
 	Low, High float64
 	History   bool
+	Told      bool
 }
 
 // ParseEstimates understands exact, none, history and xLOW..HIGH, such as x1..9.
@@ -112,7 +115,7 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 	}
 	r := &Run{
 		options: o, cluster: c, trace: trace, jobs: map[model.TaskKey]*live{},
-		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(o.Nodes * o.GPUs), //nolint:gosec // virtual chance
+		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(total(o.hosts())), //nolint:gosec // virtual chance
 	}
 	for r.next < len(trace) || len(r.jobs) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -122,7 +125,9 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	return r.measure.result(r), nil
+	out := r.measure.result(r.cluster.now.Sub(begin))
+	out.Policy, out.Backfill = o.Policy, o.Tuning.Backfill.String()
+	return out, nil
 }
 
 // step goes to the next event and does what follows from it.
@@ -173,14 +178,20 @@ func (r *Run) submit() error {
 	spec := model.Spec{
 		Name: "job-" + strconv.Itoa(j.n), User: j.User, Class: model.ClassNormal, Command: "true", GPUs: j.GPUs,
 		OnLost: model.OnLostRequeue, DisconnectGrace: model.DefaultDisconnectGrace, Grace: 30 * time.Second,
+		Nodes: j.Nodes, Project: j.Told.Project, TimeLimit: j.Told.TimeLimit, GPUModel: j.Told.Model, GPUMemoryMB: j.Told.MemoryMB,
 	}
-	if e := r.options.Estimates; e.High > 0 {
+	if j.Told.Class != 0 {
+		spec.Class = j.Told.Class
+	}
+	if e := r.options.Estimates; e.Told {
+		spec.Name, spec.Estimate = j.Told.Name, j.Told.Estimate
+	} else if e.High > 0 {
 		guess := float64(j.Duration) * (e.Low + (e.High-e.Low)*r.random.Float64())
 		spec.Estimate = time.Duration(min(guess, float64(model.MaxDuration)))
 	} else if e.History {
 		spec.Name = "job"
 	}
-	spec.Preemptible = r.random.Float64() < r.options.Preemptible
+	spec.Preemptible = r.random.Float64() < r.options.Preemptible || r.options.Preemptible < 0 && j.Told.Preemptible
 	results, err := r.cluster.apply(&command.Submit{Spec: spec, Tasks: 1})
 	if err != nil {
 		return err
@@ -200,7 +211,7 @@ func (r *Run) complete(j *live) error {
 		return err
 	}
 	r.log("end", j)
-	r.measure.ended(r, j)
+	r.measure.ended(j.Job, r.cluster.now.Sub(begin))
 	delete(r.jobs, j.task)
 	return nil
 }

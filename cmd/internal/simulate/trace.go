@@ -21,6 +21,21 @@ type Job struct {
 	Submit   time.Duration // since the first of the trace
 	GPUs     uint32
 	Duration time.Duration // on the GPUs that it asks for, without waiting
+
+	// Of a job that a cluster has run; zero in a trace that was read.
+	Nodes uint32 // on exactly so many; 0: on any number
+	Told  Told
+	Ended time.Duration // when it really ended, since the first of the trace
+}
+
+// Told is what a user told of a job.
+type Told struct {
+	Name, Project       string
+	Class               model.Class
+	Estimate, TimeLimit time.Duration // 0: none
+	Preemptible         bool
+	Model               string // of GPU; empty: any
+	MemoryMB            uint32 // of each GPU, at least
 }
 
 // maxJobs bounds a trace.

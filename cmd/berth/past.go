@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cmd/internal/simulate"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// past is what a cluster has run, as far as berth simulate asks for it.
+type past struct {
+	connection
+
+	history bool
+	last    int
+	then    []simulate.Host // the cluster's nodes
+}
+
+// mostPast bounds the jobs that are asked for.
+const mostPast = 10_000
+
+func (p *past) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&p.history, "history", false, "play what the cluster has run and still knows")
+	f.IntVar(&p.last, "last", 2000, "with --history: the `number` of tasks that ended last")
+	p.connection.bind(cmd)
+}
+
+func (p *past) check() error {
+	if p.last < 1 || p.last > mostPast {
+		return usage("--last must be 1 to %d, not %d", mostPast, p.last)
+	}
+	return nil
+}
+
+// recall gets a history from the cluster, and plays it as things are there unless
+// flags say otherwise.
+func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.History, error) {
+	api, err := s.dial()
+	if err != nil {
+		return nil, err
+	}
+	ended, err := endedTasks(ctx, api, s.last)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := hostsOf(ctx, api)
+	if err != nil {
+		return nil, err
+	}
+	if s.then = hosts; s.given("nodes") || s.given("gpus-per-node") {
+		hosts = alike(hosts, s)
+	}
+	h := simulate.NewHistory(hosts, ended)
+	if len(h.Jobs) == 0 {
+		return nil, errors.New("the cluster knows of no task that ran, has ended, and fits its nodes: there is nothing to play")
+	}
+	s.Hosts = hosts
+	if err := s.adopt(ctx, api); err != nil {
+		return nil, err
+	}
+	if s.output == "" {
+		fmt.Fprintf(out, "%d tasks since %s, on %d nodes", len(h.Jobs), table.Clock(h.From, time.Now()), len(hosts))
+		if h.Left > 0 {
+			fmt.Fprintf(out, "; %d are left out, which these nodes could not run", h.Left)
+		}
+		fmt.Fprint(out, "\n\n")
+	}
+	return h, nil
+}
+
+// alike are nodes as the flags say, of the kind that the cluster's are.
+func alike(hosts []simulate.Host, s *simulation) []simulate.Host {
+	kind := simulate.Host{}
+	if len(hosts) > 0 {
+		kind = hosts[0]
+	}
+	kind.GPUs = s.GPUs
+	return slices.Repeat([]simulate.Host{kind}, s.Nodes)
+}
+
+// adopt plays by the cluster's own policy and tuning, as far as flags do not say
+// otherwise.
+func (s *simulation) adopt(ctx context.Context, api *client.Client) error {
+	p, err := api.Policies(ctx)
+	if err != nil {
+		return fmt.Errorf("the cluster's policy: %w", err)
+	}
+	tuning := model.DefaultTuning()
+	for _, v := range p.Parameters {
+		if err := tuning.Set(v.Name, v.Value); err != nil {
+			return fmt.Errorf("the cluster tunes what this berth does not know: %w", err)
+		}
+	}
+	if err := s.tune(tuning, s.given); err != nil {
+		return err
+	}
+	if !s.given("estimates") {
+		s.Estimates = simulate.Estimates{Told: true}
+	}
+	if !s.given("preemptible-fraction") {
+		s.Preemptible = -1
+	}
+	if s.given("policy") || len(s.compare) > 0 {
+		return nil
+	}
+	if s.Policy = p.Policy; s.log == "" && s.plot == "" {
+		others := slices.DeleteFunc(sched.Policies(), func(name string) bool { return name == p.Policy })
+		s.compare = append([]string{p.Policy}, others...)
+	}
+	return nil
+}
+
+// endedTasks asks for the tasks that ran and ended last, at most so many.
+func endedTasks(ctx context.Context, api *client.Client, most int) ([]simulate.Ended, error) {
+	q, err := api.Queue(ctx, client.QueueQuery{Limit: 1, Ended: most})
+	if err != nil {
+		return nil, fmt.Errorf("what has ended: %w", err)
+	}
+	var out []simulate.Ended
+	for i := range q.Ended {
+		j := &q.Ended[i]
+		if j.Array == nil {
+			out = append(out, endedOf(j, j.ID, j.RunSeconds, j.EndedAt))
+			continue
+		}
+		query := client.TasksQuery{}
+		for more := true; more && len(out) < most; more = query.After != "" {
+			page, err := api.Lists().Tasks(ctx, j.ID, query)
+			if err != nil {
+				return nil, fmt.Errorf("the tasks of job %s: %w", j.ID, err)
+			}
+			for _, t := range page.Tasks {
+				out = append(out, endedOf(j, fmt.Sprintf("%s.%d", j.ID, t.Index), t.RunSeconds, t.EndedAt))
+			}
+			query.After = page.Next
+		}
+		if len(out) >= most {
+			break
+		}
+	}
+	out = slices.DeleteFunc(out, func(e simulate.Ended) bool { return e.Duration <= 0 || e.Done.IsZero() })
+	return out[:min(len(out), most)], nil
+}
+
+// endedOf is a task as a trace has it.
+func endedOf(j *wire.Job, id string, ran float64, done time.Time) simulate.Ended {
+	eligible := j.Eligible
+	if eligible.IsZero() {
+		eligible = j.SubmittedAt
+	}
+	return simulate.Ended{
+		Eligible: eligible, Done: done,
+		Job: simulate.Job{
+			ID: id, User: j.User, GPUs: uint32(j.GPUs), Nodes: uint32(j.Nodes), Duration: ofSeconds(ran), //nolint:gosec // the API's
+			Told: simulate.Told{
+				Name: j.Name, Project: j.Project, Class: model.Class(j.Priority), Estimate: ofSeconds(j.EstimateSeconds), //nolint:gosec // the API's
+				TimeLimit: ofSeconds(j.TimeLimitSeconds), Preemptible: j.Yields, Model: j.GPUType,
+				MemoryMB: uint32(math.Round(j.GPUMemoryGB * 1000)), //nolint:gosec // the API's
+			},
+		},
+	}
+}
+
+func ofSeconds(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// hostsOf asks for the nodes that take work, with the GPUs that can be used.
+func hostsOf(ctx context.Context, api *client.Client) (hosts []simulate.Host, err error) {
+	list, err := api.Nodes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the nodes: %w", err)
+	}
+	for _, n := range list.Nodes {
+		h := simulate.Host{Model: n.GPUType}
+		for _, g := range n.GPUs {
+			if g.State == "unhealthy" || g.Mode != "" {
+				continue
+			}
+			memory := uint32(math.Round(g.MemoryGB * 1000)) //nolint:gosec // the API's
+			if h.GPUs++; h.GPUs == 1 || memory < h.MemoryMB {
+				h.Model, h.MemoryMB = g.Type, memory
+			}
+		}
+		if n.State == "up" && h.GPUs > 0 {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts, nil
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/cmd/internal/simulate"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// shadow tells, on the peer that leads, how what the cluster has run has fared, and how
+// it would have in the order of arrival: what the policy is good for. It plays that
+// at most once an hour, beside everything else and after it.
+type shadow struct {
+	state func() state.State
+	leads func() bool
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	results []*simulate.Result // none: nothing is known, or another peer leads
+}
+
+const (
+	shadowLook  = time.Minute // between two looks whether it is time
+	shadowEvery = time.Hour
+	shadowLimit = 2 * time.Minute // for a play
+	shadowMost  = 2000            // tasks
+	shadowLeast = 20              // with fewer nothing is told
+)
+
+// run goes on until the context ends.
+func (s *shadow) run(ctx context.Context) {
+	ticker := time.NewTicker(shadowLook)
+	defer ticker.Stop()
+	var played time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			if !s.leads() {
+				s.tell(nil)
+			} else if now.Sub(played) >= shadowEvery && s.look(ctx) {
+				played = now
+			}
+		}
+	}
+}
+
+// look plays what has ended, if that is enough, and reports whether it was.
+func (s *shadow) look(ctx context.Context) bool {
+	st := s.state()
+	h := simulate.HistoryOf(&st, shadowMost)
+	if len(h.Jobs) < shadowLeast {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, shadowLimit)
+	defer cancel()
+	var inOrder *simulate.Result
+	err := apart(func() (err error) {
+		inOrder, err = simulate.Play(limited, h.Jobs, simulate.Options{
+			Hosts: h.Hosts, Policy: "fcfs", Tuning: st.Settings().Tuning, Estimates: simulate.Estimates{Told: true},
+			Preemptible: -1, RestartCost: time.Minute,
+		})
+		return err
+	})
+	switch {
+	case ctx.Err() != nil: // this peer ends
+		return false
+	case err != nil:
+		s.log.Warn("what has ended could not be played in the order of arrival: the policy's effect is not told for an hour", "err", err)
+		s.tell(nil)
+		return true
+	}
+	s.tell([]*simulate.Result{h.Actual(h.Hosts), inOrder})
+	return true
+}
+
+// apart does something on a thread of the lowest priority, which ends with it.
+func apart(do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()                         // and never unlocks it: the thread goes
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 19) // where that is not allowed it runs as others do
+		done <- do()
+	}()
+	return <-done
+}
+
+func (s *shadow) tell(results []*simulate.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.results = results
+}
+
+// Describe says nothing: what there is follows from what has ended.
+func (s *shadow) Describe(chan<- *prometheus.Desc) {}
+
+// Collect tells of the last play.
+func (s *shadow) Collect(to chan<- prometheus.Metric) {
+	s.mu.Lock()
+	results := s.results
+	s.mu.Unlock()
+	put := func(r *simulate.Result, name, help string, v float64) {
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"policy"}, nil), prometheus.GaugeValue, v, r.Policy)
+	}
+	for _, r := range results {
+		put(r, "berth_policy_tasks", "Tasks that the following are about: those that ended last, at most 2,000.", float64(r.Jobs))
+		put(r, "berth_policy_wait_seconds", "Mean time that they waited: as it was (actual), and had they been run in the order of arrival (fcfs).", r.AvgWait)
+		if r.Loaded > 0 {
+			put(r, "berth_policy_utilization_ratio", "Part of the GPUs that worked while they asked for all: as it was, and in the order of arrival.", r.Utilization/100)
+		}
+	}
+}
