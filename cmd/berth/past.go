@@ -52,7 +52,7 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	if err != nil {
 		return nil, err
 	}
-	ended, err := endedTasks(ctx, api, s.last)
+	ended, cut, err := endedTasks(ctx, api, s.last)
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +63,19 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	if s.then = hosts; s.given("nodes") || s.given("gpus-per-node") {
 		hosts = alike(hosts, s)
 	}
-	h := simulate.NewHistory(hosts, ended)
+	h := simulate.NewHistory(hosts, ended, cut)
 	if len(h.Jobs) == 0 {
 		return nil, errors.New("the cluster knows of no task that ran, has ended, and fits its nodes: there is nothing to play")
 	}
-	s.Hosts = hosts
+	s.Hosts, s.From = hosts, h.From
 	if err := s.adopt(ctx, api); err != nil {
 		return nil, err
 	}
 	if s.output == "" {
-		fmt.Fprintf(out, "%d tasks since %s, on %d nodes", len(h.Jobs), table.Clock(h.From, time.Now()), len(hosts))
+		fmt.Fprintf(out, "%d tasks since %s, on %d nodes", h.Measured, table.Clock(h.Begin.Add(h.From), time.Now()), len(hosts))
+		if n := len(h.Jobs) - h.Measured; n > 0 {
+			fmt.Fprintf(out, "; %d that came before and ended since are played and not measured", n)
+		}
 		if h.Left > 0 {
 			fmt.Fprintf(out, "; %d are left out, which these nodes could not run", h.Left)
 		}
@@ -123,36 +126,57 @@ func (s *simulation) adopt(ctx context.Context, api *client.Client) error {
 	return nil
 }
 
-// endedTasks asks for the tasks that ran and ended last, at most so many.
-func endedTasks(ctx context.Context, api *client.Client, most int) ([]simulate.Ended, error) {
+// endedTasks asks for the tasks that ran and ended last, at most so many. cut: others
+// ended before.
+func endedTasks(ctx context.Context, api *client.Client, most int) (out []simulate.Ended, cut bool, err error) {
 	q, err := api.Queue(ctx, client.QueueQuery{Limit: 1, Ended: most})
 	if err != nil {
-		return nil, fmt.Errorf("what has ended: %w", err)
+		return nil, false, fmt.Errorf("what has ended: %w", err)
 	}
-	var out []simulate.Ended
+	known := int64(0)
 	for i := range q.Ended {
-		j := &q.Ended[i]
-		if j.Array == nil {
-			out = append(out, endedOf(j, j.ID, j.RunSeconds, j.EndedAt))
-			continue
-		}
-		query := client.TasksQuery{}
-		for more := true; more && len(out) < most; more = query.After != "" {
-			page, err := api.Lists().Tasks(ctx, j.ID, query)
-			if err != nil {
-				return nil, fmt.Errorf("the tasks of job %s: %w", j.ID, err)
-			}
-			for _, t := range page.Tasks {
-				out = append(out, endedOf(j, fmt.Sprintf("%s.%d", j.ID, t.Index), t.RunSeconds, t.EndedAt))
-			}
-			query.After = page.Next
-		}
 		if len(out) >= most {
 			break
 		}
+		j := &q.Ended[i]
+		if j.Array == nil {
+			known++
+			out = add(out, endedOf(j, j.ID, j.RunSeconds, j.EndedAt))
+			continue
+		}
+		known += j.Array.Size
+		if out, err = addTasks(ctx, api, j, out); err != nil {
+			return nil, false, err
+		}
 	}
-	out = slices.DeleteFunc(out, func(e simulate.Ended) bool { return e.Duration <= 0 || e.Done.IsZero() })
-	return out[:min(len(out), most)], nil
+	n := &q.Statistics
+	cut = len(out) >= most || known < n.Completed+n.Failed+n.Canceled
+	return out[:min(len(out), most)], cut, nil
+}
+
+// add adds a task that ran.
+func add(out []simulate.Ended, e simulate.Ended) []simulate.Ended {
+	if e.Duration <= 0 || e.Done.IsZero() {
+		return out
+	}
+	return append(out, e)
+}
+
+// addTasks adds an array's tasks that ran.
+func addTasks(ctx context.Context, api *client.Client, j *wire.Job, out []simulate.Ended) ([]simulate.Ended, error) {
+	query := client.TasksQuery{}
+	for {
+		page, err := api.Lists().Tasks(ctx, j.ID, query)
+		if err != nil {
+			return nil, fmt.Errorf("the tasks of job %s: %w", j.ID, err)
+		}
+		for _, t := range page.Tasks {
+			out = add(out, endedOf(j, fmt.Sprintf("%s.%d", j.ID, t.Index), t.RunSeconds, t.EndedAt))
+		}
+		if query.After = page.Next; query.After == "" {
+			return out, nil
+		}
+	}
 }
 
 // endedOf is a task as a trace has it.

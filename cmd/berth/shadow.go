@@ -57,7 +57,7 @@ func (s *shadow) run(ctx context.Context) {
 func (s *shadow) look(ctx context.Context) bool {
 	st := s.state()
 	h := simulate.HistoryOf(&st, shadowMost)
-	if len(h.Jobs) < shadowLeast {
+	if h.Measured < shadowLeast {
 		return false
 	}
 	limited, cancel := context.WithTimeout(ctx, shadowLimit)
@@ -65,7 +65,7 @@ func (s *shadow) look(ctx context.Context) bool {
 	var inOrder *simulate.Result
 	err := apart(func() (err error) {
 		inOrder, err = simulate.Play(limited, h.Jobs, simulate.Options{
-			Hosts: h.Hosts, Policy: "fcfs", Tuning: st.Settings().Tuning, Estimates: simulate.Estimates{Told: true},
+			Hosts: h.Hosts, From: h.From, Policy: "fcfs", Tuning: st.Settings().Tuning, Estimates: simulate.Estimates{Told: true},
 			Preemptible: -1, RestartCost: time.Minute,
 		})
 		return err

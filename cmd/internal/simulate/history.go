@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -45,11 +46,18 @@ type History struct {
 	Jobs  []Job     // in order of submission
 	Hosts []Host    // on which it is to be played
 	Left  int       // tasks that were left out: these nodes could not run them
-	From  time.Time // beginning of the trace
+	Begin time.Time // of the trace
+
+	// What came before From, since the beginning, is played and not measured. It is 0, or
+	// where earlier tasks are not known the first end: from then on it is known what ran
+	// and waited at every moment, as far as it has ended.
+	From     time.Duration
+	Measured int // tasks that came since
 }
 
-// NewHistory makes a history of tasks that ended, in any order.
-func NewHistory(hosts []Host, ended []Ended) *History {
+// NewHistory makes a history of the tasks that ended last, in any order. cut: there were
+// others before.
+func NewHistory(hosts []Host, ended []Ended, cut bool) *History {
 	h := &History{Hosts: hosts}
 	ended = slices.Clone(ended)
 	slices.SortStableFunc(ended, func(a, b Ended) int {
@@ -63,12 +71,32 @@ func NewHistory(hosts []Host, ended []Ended) *History {
 			continue
 		}
 		if len(h.Jobs) == 0 {
-			h.From = e.Eligible
+			h.Begin = e.Eligible
 		}
-		e.Submit, e.Ended = e.Eligible.Sub(h.From), e.Done.Sub(h.From)
+		e.Submit, e.Ended = e.Eligible.Sub(h.Begin), e.Done.Sub(h.Begin)
 		h.Jobs = append(h.Jobs, e.Job)
 	}
+	if h.Measured = len(h.Jobs); cut {
+		h.measureFromFirstEnd()
+	}
 	return h
+}
+
+// measureFromFirstEnd leaves out what came before, unless that is all.
+func (h *History) measureFromFirstEnd() {
+	first := time.Duration(math.MaxInt64)
+	for i := range h.Jobs {
+		first = min(first, h.Jobs[i].Ended)
+	}
+	since := 0
+	for i := range h.Jobs {
+		if h.Jobs[i].Submit >= first {
+			since++
+		}
+	}
+	if since > 0 {
+		h.From, h.Measured = first, since
+	}
 }
 
 // fits says whether nodes that are empty can run a job.
@@ -92,7 +120,7 @@ func fits(hosts []Host, j *Job) bool {
 // Actual is what really came of it on nodes that there were, as far as is known: a task
 // that ran more than once counts as having run in one piece before its end.
 func (h *History) Actual(hosts []Host) *Result {
-	m := newMeasure(total(hosts))
+	m := newMeasure(total(hosts), h.From)
 	type change struct {
 		at           time.Duration
 		demand, busy int
@@ -109,8 +137,7 @@ func (h *History) Actual(hosts []Host) *Result {
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	var now change
 	for _, c := range changes {
-		d := c.at - now.at
-		m.passed(uint64(now.demand), float64(now.busy)*d.Seconds(), d) //nolint:gosec // never negative
+		m.passed(now.at, c.at, uint64(now.demand), float64(now.busy)*(c.at-now.at).Seconds()) //nolint:gosec // never negative
 		now = change{c.at, now.demand + c.demand, now.busy + c.busy}
 	}
 	out := m.result(last)
@@ -122,14 +149,17 @@ func (h *History) Actual(hosts []Host) *Result {
 // so many, and the nodes that take work.
 func HistoryOf(s *state.State, most int) *History {
 	var ended []Ended
+	var known uint64
 	for k := range s.Ended.Back() {
 		if len(ended) == most {
 			break
 		}
 		j, _ := s.Jobs.Get(k.Job)
+		known += uint64(j.Tasks)
 		ended = append(ended, endedOf(s, &j, most-len(ended))...)
 	}
-	return NewHistory(hostsOf(s), ended)
+	n := s.Settings().Totals
+	return NewHistory(hostsOf(s), ended, len(ended) == most || known < n.Completed+n.Failed+n.Canceled)
 }
 
 // endedOf lists a job's tasks that ran.

@@ -43,12 +43,12 @@ func TestNewHistory(t *testing.T) {
 		past("too large", 13, 30, 40, 50), past("too wide", 10, 30, 40, 50, ask(2, "", 0)), past("other kind", 5, 30, 40, 50, ask(0, "B", 0)),
 		past("no such kind", 1, 30, 40, 50, ask(0, "C", 0)), past("more memory", 9, 30, 40, 50, ask(0, "", 80_000)),
 		past("never ran", 1, 30, 50, 50), past("ran before it came", 1, 40, 30, 45),
-	})
+	}, false)
 	if got := ids(h.Jobs); !slices.Equal(got, []string{"first", "gang", "kind", "ran before it came", "late"}) || h.Left != 6 {
 		t.Errorf("%v, and %d are left out", got, h.Left)
 	}
-	if j := h.Jobs[4]; j.Submit != 40*time.Second || j.Ended != time.Minute || h.From.Unix() != 1_700_000_010 {
-		t.Errorf("%+v from %s", j, h.From)
+	if j := h.Jobs[4]; j.Submit != 40*time.Second || j.Ended != time.Minute || h.Begin.Unix() != 1_700_000_010 {
+		t.Errorf("%+v from %s", j, h.Begin)
 	}
 	if j := h.Jobs[3]; j.Duration != 5*time.Second {
 		t.Errorf("it ran for %s, and was there for 5 s", j.Duration)
@@ -59,7 +59,7 @@ func TestNewHistory(t *testing.T) {
 func TestActual(t *testing.T) {
 	h := NewHistory([]Host{{GPUs: 8}}, []Ended{
 		past("a", 8, 0, 0, 100), past("b", 4, 50, 150, 200), past("c", 2, 150, 160, 210),
-	})
+	}, false)
 	r := h.Actual(h.Hosts)
 	// From 50 to 100 s jobs ask for 12 GPUs and 8 work; before they ask for just 8.
 	if r.Policy != "actual" || r.Jobs != 3 || r.Loaded != 100 || math.Abs(r.Utilization-100) > 1e-9 || r.Makespan != 210 {
@@ -68,7 +68,7 @@ func TestActual(t *testing.T) {
 	if r.AvgWait != 110.0/3 || r.MaxWait*3600 != 100 || r.AvgJCT != 310.0/3 {
 		t.Errorf("%+v", r)
 	}
-	h = NewHistory([]Host{{GPUs: 4}}, []Ended{past("a", 2, 0, 0, 100), past("b", 2, 20, 60, 100)})
+	h = NewHistory([]Host{{GPUs: 4}}, []Ended{past("a", 2, 0, 0, 100), past("b", 2, 20, 60, 100)}, false)
 	if r := h.Actual(h.Hosts); r.Loaded != 80 || math.Abs(r.Utilization-100*(2*40+4*40)/(4*80.0)) > 1e-9 {
 		t.Errorf("two GPUs idle for 40 s of 80: %+v", r)
 	}
@@ -80,6 +80,32 @@ func TestActual(t *testing.T) {
 	o.Hosts = h.Hosts
 	if r, err := Play(t.Context(), h.Jobs, o); err != nil || r.Makespan != 100 || r.AvgWait != 0 || math.Abs(r.Utilization-100) > 1e-9 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Where earlier tasks are not known, what counts begins with the first end: before it
+// something may have run of which nobody knows.
+func TestCutHistory(t *testing.T) {
+	ended := []Ended{past("a", 4, 0, 50, 100), past("b", 4, 20, 100, 200), past("c", 4, 100, 200, 300), past("d", 4, 150, 300, 400)}
+	hosts := []Host{{GPUs: 4}}
+	whole, cut := NewHistory(hosts, ended, false), NewHistory(hosts, ended, true)
+	if whole.Measured != 4 || whole.From != 0 || cut.Measured != 2 || cut.From != 100*time.Second || len(cut.Jobs) != 4 {
+		t.Errorf("%+v, %+v", whole, cut)
+	}
+	if r := whole.Actual(hosts); r.Jobs != 4 || r.AvgWait != (50+80+100+150)/4.0 || r.Loaded != 400 || r.Utilization != 100*350/400.0 {
+		t.Errorf("all: %+v", r)
+	}
+	if r := cut.Actual(hosts); r.Jobs != 2 || r.AvgWait != (100+150)/2.0 || r.Loaded != 300 || r.Utilization != 100 {
+		t.Errorf("since the first end: %+v", r)
+	}
+	o := options("fcfs")
+	o.Hosts, o.From = hosts, cut.From
+	// Played, the four run from 0 to 50, 150, 250 and 350.
+	if r, err := Play(t.Context(), cut.Jobs, o); err != nil || r.Jobs != 2 || r.AvgWait != (50+100)/2.0 || r.Loaded != 250 || r.Makespan != 350 {
+		t.Errorf("played: %+v, %v", r, err)
+	}
+	if h := NewHistory(hosts, ended[:2], true); h.Measured != 2 || h.From != 0 {
+		t.Errorf("all came before the first end: %+v", h)
 	}
 }
 
@@ -146,8 +172,8 @@ func TestHistoryOf(t *testing.T) {
 	c.Start(c.Place(c.Submit(1)))
 
 	h := HistoryOf(&c.State, 10)
-	if got := ids(h.Jobs); !slices.Equal(got, []string{"1", "3", "3.1"}) || h.Left != 0 {
-		t.Fatalf("%v, and %d are left out", got, h.Left)
+	if got := ids(h.Jobs); !slices.Equal(got, []string{"1", "3", "3.1"}) || h.Left != 0 || h.From != 0 {
+		t.Fatalf("%v, and %d are left out; measured from %s", got, h.Left, h.From)
 	}
 	if len(h.Hosts) != 1 || h.Hosts[0].GPUs != 3 || h.Hosts[0].Model == "" || h.Hosts[0].MemoryMB == 0 {
 		t.Errorf("on %+v", h.Hosts)
@@ -156,6 +182,9 @@ func TestHistoryOf(t *testing.T) {
 	want := Told{Name: "sweep", Class: model.ClassHigh, Estimate: time.Hour, Preemptible: true}
 	if j.Told.Project, j.Told.TimeLimit = "", 0; j.Told != want || j.Duration != 2*time.Minute || j.Ended-j.Submit < 190*time.Second {
 		t.Errorf("%+v", j)
+	}
+	if h := HistoryOf(&c.State, 3); h.From == 0 || h.Measured != 2 {
+		t.Errorf("as many as are asked for: %d from %s", h.Measured, h.From)
 	}
 	if got := ids(HistoryOf(&c.State, 1).Jobs); !slices.Equal(got, []string{"3"}) {
 		t.Errorf("of one: %v", got)

@@ -34,6 +34,7 @@ type Result struct {
 // measure adds up while a run goes on.
 type measure struct {
 	gpus        int
+	from        time.Duration // since the trace's beginning: earlier ones do not count
 	loaded      time.Duration
 	useful      float64 // GPU-seconds within it
 	jct, wait   []float64
@@ -44,7 +45,9 @@ type measure struct {
 	samples     []sample
 }
 
-func newMeasure(gpus int) *measure { return &measure{gpus: gpus, byUser: map[string][]float64{}} }
+func newMeasure(gpus int, from time.Duration) *measure {
+	return &measure{gpus: gpus, from: from, byUser: map[string][]float64{}}
+}
 
 // advance counts the time until the next event.
 func (m *measure) advance(r *Run, to model.Time) {
@@ -64,19 +67,22 @@ func (m *measure) advance(r *Run, to model.Time) {
 	for _, j := range r.ends {
 		useful += float64(j.GPUs) * (j.worked(to) - j.worked(now)).Seconds()
 	}
-	m.passed(demand, useful, to.Sub(now))
+	m.passed(now.Sub(begin), to.Sub(begin), demand, useful)
 }
 
 // passed counts a time in which jobs asked for so many GPUs and did so much.
-func (m *measure) passed(demand uint64, useful float64, d time.Duration) {
-	if demand >= uint64(m.gpus) && d > 0 { //nolint:gosec // positive
-		m.loaded += d
+func (m *measure) passed(since, until time.Duration, demand uint64, useful float64) {
+	if demand >= uint64(m.gpus) && since >= m.from && until > since { //nolint:gosec // positive
+		m.loaded += until - since
 		m.useful += useful
 	}
 }
 
 // ended counts a job that has ended, so long after the trace's beginning.
 func (m *measure) ended(j *Job, at time.Duration) {
+	if j.Submit < m.from {
+		return
+	}
 	jct := at - j.Submit
 	m.jct = append(m.jct, jct.Seconds())
 	wait := (jct - j.Duration).Seconds()

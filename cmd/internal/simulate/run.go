@@ -29,6 +29,7 @@ type Options struct {
 	Estimates   Estimates
 	Preemptible float64       // part of the jobs that may be suspended, 0 to 1; below 0: those of which the user said so
 	RestartCost time.Duration // of a suspended job's next start
+	From        time.Duration // since the trace's beginning: what came before is played and not measured
 	Seed        uint64
 	Log         io.Writer // what happens, line by line; nil: nowhere
 }
@@ -115,7 +116,7 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 	}
 	r := &Run{
 		options: o, cluster: c, trace: trace, jobs: map[model.TaskKey]*live{},
-		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(total(o.hosts())), //nolint:gosec // virtual chance
+		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(total(o.hosts()), o.From), //nolint:gosec // virtual chance
 	}
 	for r.next < len(trace) || len(r.jobs) > 0 {
 		if err := ctx.Err(); err != nil {
