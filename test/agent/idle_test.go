@@ -16,29 +16,29 @@ import (
 // led is the cluster as the one who leads it sees it.
 type led struct{ *cluster }
 
-func (l led) Barrier(context.Context) error { return nil }
+func (c led) Barrier(context.Context) error { return nil }
 
-func (l led) Propose(_ context.Context, commands ...command.Command) ([]command.Result, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.c.Now = max(l.c.Now, model.TimeOf(time.Now()))
-	r := l.c.Entry(commands...)
-	close(l.changed)
-	l.changed = make(chan struct{})
+func (c led) Propose(_ context.Context, commands ...command.Command) ([]command.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.c.Now = max(c.c.Now, model.TimeOf(time.Now()))
+	r := c.c.Entry(commands...)
+	close(c.changed)
+	c.changed = make(chan struct{})
 	return r, nil
 }
 
-func (l led) State() state.State { return stateOf(l.cluster) }
+func (c led) State() state.State { return stateOf(c.cluster) }
 
-func (l led) Changed(_ model.TopicSet, after uint64) <-chan struct{} { // which is more often than is asked for
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.c.State.Index > after {
+func (c led) Changed(_ model.TopicSet, after uint64) <-chan struct{} { // which is more often than is asked for
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.c.State.Index > after {
 		done := make(chan struct{})
 		close(done)
 		return done
 	}
-	return l.changed
+	return c.changed
 }
 
 func (led) Boot() time.Duration { return time.Duration(process.Now().Boot) }
