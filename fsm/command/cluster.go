@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -114,7 +115,7 @@ func (*SetRetention) Kind() Kind { return KindSetRetention }
 // Validate checks the bounds.
 func (b *SetRetention) Validate() error { return validRetention(b.Retention) }
 
-// SetLimit sets what a scope may use; with all four unlimited it is removed.
+// SetLimit sets what a scope may use; without any it is removed.
 type SetLimit struct {
 	Limit model.Limit `cbor:"1,keyasint,omitempty"`
 }
@@ -124,13 +125,32 @@ func (*SetLimit) Kind() Kind { return KindSetLimit }
 
 // Validate checks scope and bounds.
 func (b *SetLimit) Validate() error {
-	l := &b.Limit
-	if err := validScope(l.Scope); err != nil {
+	if err := validScope(b.Limit.Scope); err != nil {
 		return err
 	}
-	for _, v := range []int64{l.GPUs, l.Live, l.Queued, l.GPUsPerJob} {
-		if v < model.Unlimited || v > 1<<31 {
-			return problem("limit", "-1 (none) to 2147483648")
+	return b.Limit.Validate()
+}
+
+// AdjustLimit changes some values of what a scope may use, and leaves the others.
+type AdjustLimit struct {
+	Scope model.ScopeKey     `cbor:"1,keyasint,omitempty"`
+	Set   []model.LimitValue `cbor:"2,keyasint,omitempty"`
+}
+
+// Kind is KindAdjustLimit.
+func (*AdjustLimit) Kind() Kind { return KindAdjustLimit }
+
+// Validate checks scope and bounds, and that no value is given twice.
+func (b *AdjustLimit) Validate() error {
+	if err := firstOf(validScope(b.Scope), count("limits", len(b.Set), 1, int(model.LimitReserved))); err != nil {
+		return err
+	}
+	for i, v := range b.Set {
+		if err := v.Of.Check(v.Value); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(b.Set[:i], func(o model.LimitValue) bool { return o.Of == v.Of }) {
+			return problem(v.Of.String(), "given once")
 		}
 	}
 	return nil

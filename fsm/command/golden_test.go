@@ -73,6 +73,10 @@ func mend(b Body) {
 		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
 	case *SetLimit:
 		b.Limit.Scope = model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
+		b.Limit.RunTime, b.Limit.Period, b.Limit.Over = 4*time.Hour, 24*time.Hour, model.OverLower
+	case *AdjustLimit:
+		b.Scope = model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
+		b.Set = []model.LimitValue{{Of: model.LimitGPUs, Value: 8}, {Of: model.LimitQueued, Value: model.Unlimited}}
 	case *Submit:
 		b.Env = []string{"A=1", "B=2"}
 		s := &b.Spec

@@ -28,6 +28,8 @@ const (
 	KindRetire       Kind = 13
 	KindSetTuning    Kind = 14
 	KindSetWeight    Kind = 15
+	KindAdjustLimit  Kind = 16
+	KindSetPools     Kind = 17
 
 	// Users and operators about jobs.
 	KindSubmit      Kind = 20
@@ -114,6 +116,8 @@ var kinds = map[Kind]kindInfo{
 	KindRetire:       {"retire", 1, LaneUser, body[Retire]},
 	KindSetTuning:    {"set_tuning", 1, LaneUser, body[SetTuning]},
 	KindSetWeight:    {"set_weight", 1, LaneUser, body[SetWeight]},
+	KindAdjustLimit:  {"adjust_limit", 1, LaneUser, body[AdjustLimit]},
+	KindSetPools:     {"set_pools", 1, LaneUser, body[SetPools]},
 
 	KindSubmit:      {"submit", 1, LaneUser, body[Submit]},
 	KindCancel:      {"cancel", 1, LaneUser, body[Cancel]},

@@ -59,6 +59,7 @@ func allFields(t *testing.T) map[string]string {
 		model.Usage{},
 		model.Share{},
 		model.Weight{},
+		model.Account{},
 		model.Blob{},
 		model.Job{},
 		model.Dependency{},

@@ -33,6 +33,29 @@ func (b *SetWeight) Validate() error {
 	return validScope(b.Weight.Scope)
 }
 
+// SetPools says how GPUs are divided between those who own some and all others; what
+// is 0 stays as it is.
+type SetPools struct {
+	Mode model.PoolMode `cbor:"1,keyasint,omitempty"`
+	Part uint32         `cbor:"2,keyasint,omitempty"` // in thousandths; 1 to 1,000
+}
+
+// Kind is KindSetPools.
+func (*SetPools) Kind() Kind { return KindSetPools }
+
+// Validate asks for a mode or a part.
+func (b *SetPools) Validate() error {
+	switch {
+	case b.Mode == model.PoolDefault && b.Part == 0:
+		return problem("mode", "dynamic, static or hybrid, or a reserved_ratio given")
+	case b.Mode != model.PoolDefault && !b.Mode.Valid():
+		return problem("mode", "dynamic, static or hybrid")
+	case b.Part > 1000:
+		return problem("reserved_ratio", "above 0 and at most 1")
+	}
+	return nil
+}
+
 // Steer records what the scheduler is to remember for its next passes.
 type Steer struct {
 	Steer model.Steer `cbor:"1,keyasint,omitempty"`

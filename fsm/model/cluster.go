@@ -27,6 +27,7 @@ type Settings struct {
 
 	Tuning Tuning `cbor:"14,keyasint,omitempty"`
 	Steer  Steer  `cbor:"15,keyasint,omitempty"`
+	Pools  Pools  `cbor:"16,keyasint,omitempty"`
 }
 
 // Retention says how long ended jobs stay in the state.
@@ -120,20 +121,6 @@ func (k ScopeKey) String() string {
 		return k.Kind.String()
 	}
 	return k.Kind.String() + " " + k.Name
-}
-
-// Unlimited is a limit that is none.
-const Unlimited = -1
-
-// Limit bounds what a scope may use; Unlimited is no bound, 0 allows nothing.
-//
-//berth:row
-type Limit struct {
-	Scope      ScopeKey `cbor:"1,keyasint,omitempty"`
-	GPUs       int64    `cbor:"2,keyasint,omitempty"` // owned by live attempts and allocations
-	Live       int64    `cbor:"3,keyasint,omitempty"` // tasks with a live attempt
-	Queued     int64    `cbor:"4,keyasint,omitempty"` // tasks that wait; counts at submission
-	GPUsPerJob int64    `cbor:"5,keyasint,omitempty"` // of one task
 }
 
 // Usage is what a scope uses.

@@ -178,6 +178,8 @@ var appliers = rules{
 	command.KindSuspend:      on(applySuspend),
 	command.KindSetRetention: on(applySetRetention),
 	command.KindSetLimit:     on(applySetLimit),
+	command.KindAdjustLimit:  on(applyAdjustLimit),
+	command.KindSetPools:     on(applySetPools),
 	command.KindSetPeer:      on(applySetPeer),
 	command.KindDropPeer:     on(applyDropPeer),
 	command.KindCutRequests:  on(applyCutRequests),

@@ -75,18 +75,6 @@ func applySetRetention(t *tx, b *command.SetRetention) command.Result {
 	return ok()
 }
 
-func applySetLimit(t *tx, b *command.SetLimit) command.Result {
-	if (b.Limit == model.Limit{
-		Scope: b.Limit.Scope, GPUs: model.Unlimited, Live: model.Unlimited,
-		Queued: model.Unlimited, GPUsPerJob: model.Unlimited,
-	}) {
-		t.limits.delete(b.Limit.Scope)
-		return ok()
-	}
-	t.limits.put(b.Limit)
-	return ok()
-}
-
 func applySetPeer(t *tx, b *command.SetPeer) command.Result {
 	t.peers.put(b.Peer)
 	return ok()

@@ -20,6 +20,9 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 	}
 	t.settings.NextJob++
 	t.settings.Totals.Submitted += uint64(b.Tasks)
+	if job.Spec.TimeLimit == 0 {
+		job.Spec.TimeLimit, _ = longest(t, &job.Spec)
+	}
 	bindTo(t, &job, b.After)
 	t.jobs.put(job)
 	expected := expect(t, &job.Spec, 0)
@@ -67,15 +70,15 @@ func admits(t *tx, b *command.Submit) command.Result {
 		}
 		use, _ := t.usage.get(scope)
 		if over(limit.Queued, use.Queued, b.Tasks) {
-			return refuse(model.CodeLimit, "%s may have %d tasks waiting and has %d: wait until some have started, "+
-				"or ask for a higher limit", scope, limit.Queued, use.Queued)
+			return refuse(model.CodeLimit, "%s may have %d tasks waiting and has %d, this adds %d: wait until some have "+
+				"started, or have queued (max_queue_size of the cluster) raised", scope, limit.Queued, use.Queued, b.Tasks)
 		}
 		if over(limit.GPUsPerJob, 0, b.Spec.GPUs) {
-			return refuse(model.CodeLimit, "%s may use %d GPUs for one job, this one asks for %d", scope,
-				limit.GPUsPerJob, b.Spec.GPUs)
+			return refuse(model.CodeLimit, "%s may use %d GPUs for one job, this one asks for %d: ask for fewer, or have gpus_per_job "+
+				"raised", scope, limit.GPUsPerJob, b.Spec.GPUs)
 		}
 	}
-	return ok()
+	return withinTime(t, &b.Spec, b.Spec.TimeLimit)
 }
 
 // over says that adding to what is used would exceed a limit.
@@ -287,6 +290,9 @@ func applyExtend(t *tx, b *command.Extend) command.Result {
 		return refuse(model.CodeConflict, "job %s could run %s then: at most %s are allowed", b.Job, limit, model.MaxDuration)
 	case limit <= old:
 		return refuse(model.CodeConflict, "job %s may run %s already, which is not less than %s", b.Job, old, limit)
+	}
+	if r := withinTime(t, &job.Spec, limit); !r.OK() {
+		return r
 	}
 	job.Spec.TimeLimit = limit
 	t.jobs.put(job)

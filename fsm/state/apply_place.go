@@ -26,6 +26,10 @@ func applyPlace(t *tx, b *command.Place) command.Result {
 	if r := withinLimits(t, &job.Spec, gpus, 1); !r.OK() {
 		return r
 	}
+	if r := withinTime(t, &job.Spec, job.Spec.TimeLimit); !r.OK() {
+		return r
+	}
+	limitTime(t, &job)
 	makeAttempt(t, b, &task, &job)
 	return command.Result{Job: job.ID, Number: uint64(b.Attempt.N)}
 }
@@ -108,26 +112,6 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 		case spec.GPUModel != "" && gpu.Model != spec.GPUModel, gpu.MemoryMB < spec.GPUMemoryMB:
 			return refuse(model.CodeInvalid, "GPU %s of node %s is a %s with %d MB, not what is asked for", key.GPU,
 				p.Node, gpu.Model, gpu.MemoryMB)
-		}
-	}
-	return ok()
-}
-
-// withinLimits says whether live tasks and GPUs may be added to what is used.
-func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
-	for _, scope := range scopes(spec.Project, spec.User) {
-		limit, found := t.limits.get(scope)
-		if !found {
-			continue
-		}
-		use, _ := t.usage.get(scope)
-		switch {
-		case over(limit.GPUs, use.GPUs, gpus):
-			return refuse(model.CodeLimit, "%s may use %d GPUs and uses %d", scope, limit.GPUs, use.GPUs)
-		case live > 0 && over(limit.Live, use.Live, live):
-			return refuse(model.CodeLimit, "%s may have %d jobs running and has %d", scope, limit.Live, use.Live)
-		case over(limit.GPUsPerJob, 0, gpus):
-			return refuse(model.CodeLimit, "%s may use %d GPUs for one job", scope, limit.GPUsPerJob)
 		}
 	}
 	return ok()

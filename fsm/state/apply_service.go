@@ -13,7 +13,8 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 	}
 	for _, scope := range scopes(b.Project, b.User) {
 		if limit, found := t.limits.get(scope); found && over(limit.GPUsPerJob, 0, b.GPUs) {
-			return refuse(model.CodeLimit, "%s may use %d GPUs at a time, this asks for %d", scope, limit.GPUsPerJob, b.GPUs)
+			return refuse(model.CodeLimit, "%s may use %d GPUs for one job or service, this asks for %d: ask for fewer, or have "+
+				"gpus_per_job raised", scope, limit.GPUsPerJob, b.GPUs)
 		}
 	}
 	t.allocations.put(model.Allocation{

@@ -82,6 +82,7 @@ func Check(s *State) error {
 	checkDependencies(c)
 	checkNodeUse(c)
 	checkUsage(c)
+	checkAccounts(c)
 	checkLifetime(c)
 	checkIndexes(c)
 	checkSums(c)

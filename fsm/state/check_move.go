@@ -35,6 +35,7 @@ func checkMove(before, after *State, one bool) error {
 	moveDependencies(m)
 	moveRequests(m)
 	moveLimits(m)
+	moveAccounts(m)
 	return errors.Join(m.found...)
 }
 

@@ -320,4 +320,5 @@ func charge(t *tx, s *model.Slot, by int32) {
 	}
 	use(t, &spec, func(u *model.Usage) { u.GPUs += uint32(by) }) //nolint:gosec // wrap-around subtracts
 	account(t, spec.Project, spec.User, by)
+	draw(t, spec.Project, spec.User, by)
 }

@@ -27,7 +27,7 @@ func drawSetLimit(g *gen) command.Body {
 	limit := func() int64 { return int64(g.roll(40)) - 1 }
 	scope := pick(g, model.ScopeKey{Kind: model.ScopeCluster}, model.ScopeKey{Kind: model.ScopeUser, Name: "alice"},
 		model.ScopeKey{Kind: model.ScopeUser, Name: "bob"}, model.ScopeKey{Kind: model.ScopeProject, Name: "vision"})
-	l := model.Limit{Scope: scope, GPUs: -1, Live: -1, Queued: -1, GPUsPerJob: -1}
+	l := model.NoLimit(scope)
 	switch g.roll(6) {
 	case 0:
 		l.GPUs, l.Live = limit(), limit()
@@ -35,8 +35,33 @@ func drawSetLimit(g *gen) command.Body {
 		l.Queued = limit()
 	case 2:
 		l.GPUsPerJob = limit()
+	case 3:
+		l.RunTime = time.Duration(1+g.roll(5)) * time.Hour
 	}
 	return &command.SetLimit{Limit: l}
+}
+
+func drawAdjustLimit(g *gen) command.Body {
+	b := &command.AdjustLimit{Scope: pick(g, model.ScopeKey{Kind: model.ScopeCluster}, model.ScopeKey{Kind: model.ScopeUser, Name: "alice"},
+		model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}, model.ScopeKey{Kind: model.ScopeProject, Name: "speech"})}
+	set := func(f model.LimitField, v int64) { b.Set = append(b.Set, model.LimitValue{Of: f, Value: v}) }
+	switch g.roll(5) {
+	case 0:
+		set(model.LimitGPUTime, int64(1+g.roll(60)))
+		set(model.LimitPeriod, int64(time.Duration(1+g.roll(2))*time.Hour))
+		set(model.LimitOver, int64(g.roll(2)))
+	case 1:
+		set(pick(g, model.LimitGPUTime, model.LimitReserved, model.LimitRunTime, model.LimitGPUs), model.Unlimited)
+	case 2:
+		set(model.LimitLive, int64(g.roll(9)))
+	default:
+		set(model.LimitReserved, int64(1+g.roll(9)))
+	}
+	return b
+}
+
+func drawSetPools(g *gen) command.Body {
+	return &command.SetPools{Mode: model.PoolMode(g.roll(4)), Part: uint32(100 + g.roll(900))}
 }
 
 func drawSetPeer(g *gen) command.Body {

@@ -44,6 +44,7 @@ type Tables struct {
 	Sketches    table.Table[model.SketchKey, model.Sketch]
 	Shares      table.Table[model.ShareKey, model.Share]
 	Weights     table.Table[model.ScopeKey, model.Weight]
+	Accounts    table.Table[model.ScopeKey, model.Account]
 
 	Dependencies table.Table[model.DependencyKey, model.Dependency]
 }

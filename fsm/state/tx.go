@@ -43,6 +43,7 @@ type cells struct {
 	sketches    cell[model.SketchKey, model.Sketch]
 	shares      cell[model.ShareKey, model.Share]
 	weights     cell[model.ScopeKey, model.Weight]
+	accounts    cell[model.ScopeKey, model.Account]
 
 	dependencies cell[model.DependencyKey, model.Dependency]
 }
@@ -190,9 +191,13 @@ func openFleet(t *tx, s *Tables) {
 		number: 22, name: "weights", base: s.Weights, wakes: wakes(model.TopicSettings),
 		key: func(r model.Weight) model.ScopeKey { return r.Scope },
 	}
+	t.accounts = cell[model.ScopeKey, model.Account]{
+		number: 23, name: "accounts", base: s.Accounts,
+		key: func(r model.Account) model.ScopeKey { return r.Scope },
+	}
 }
 
-const tableCount = 23
+const tableCount = 24
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
@@ -201,7 +206,7 @@ func (t *tx) all() [tableCount]anyCell {
 	return [tableCount]anyCell{
 		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.dependencies, &t.tasks, &t.events, &t.attempts,
 		&t.ranks, &t.rankGPUs, &t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
-		&t.shares, &t.weights,
+		&t.shares, &t.weights, &t.accounts,
 		&t.globals,
 	}
 }
@@ -215,7 +220,7 @@ func (t *tx) close(d digest) State {
 			Attempts: t.attempts.now(), Ranks: t.ranks.now(), RankGPUs: t.rankGPUs.now(), Nodes: t.nodes.now(), Leases: t.leases.now(),
 			NodeUse: t.nodeUse.now(), GPUs: t.gpus.now(), Slots: t.slots.now(), Claims: t.claims.now(),
 			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
-			Shares: t.shares.now(), Weights: t.weights.now(),
+			Shares: t.shares.now(), Weights: t.weights.now(), Accounts: t.accounts.now(),
 		},
 		Indexes: Indexes{
 			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),

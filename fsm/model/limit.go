@@ -1,0 +1,207 @@
+package model
+
+import "time"
+
+// Unlimited is a limit that is none.
+const Unlimited = -1
+
+// Limit bounds what a scope may use. Of the first four Unlimited is no bound and 0
+// allows nothing; of the others 0 is none.
+//
+//berth:row
+type Limit struct {
+	Scope      ScopeKey `cbor:"1,keyasint,omitempty"`
+	GPUs       int64    `cbor:"2,keyasint,omitempty"` // owned by live attempts and allocations
+	Live       int64    `cbor:"3,keyasint,omitempty"` // tasks with a live attempt
+	Queued     int64    `cbor:"4,keyasint,omitempty"` // tasks that wait; counts at submission
+	GPUsPerJob int64    `cbor:"5,keyasint,omitempty"` // of one task
+
+	RunTime time.Duration `cbor:"6,keyasint,omitempty"` // the longest time limit of a job; who asks for none gets it
+
+	GPUTime int64         `cbor:"7,keyasint,omitempty"` // GPU-seconds that may be used in each period
+	Period  time.Duration `cbor:"8,keyasint,omitempty"` // as [PeriodOf] lays them out
+	Over    OverQuota     `cbor:"9,keyasint,omitempty"` // what follows when GPUTime is used up
+
+	Reserved int64 `cbor:"10,keyasint,omitempty"` // GPUs that a user or project owns: its guarantee
+}
+
+// NoLimit is the limit of a scope that has none.
+func NoLimit(scope ScopeKey) Limit {
+	return Limit{Scope: scope, GPUs: Unlimited, Live: Unlimited, Queued: Unlimited, GPUsPerJob: Unlimited}
+}
+
+// OverQuota is what follows when a scope has used up the GPU time of a period.
+type OverQuota uint8
+
+// The ways.
+const (
+	OverStop  OverQuota = 0 // nothing more starts before the next period
+	OverLower OverQuota = 1 // its jobs go after those of all who are within theirs
+)
+
+// String is the way's name.
+func (o OverQuota) String() string { return name(o, "stop", "lower") }
+
+// LimitField names one value of a Limit.
+type LimitField uint8
+
+// The values. Their numbers stand in logs, their names in API and command line.
+const (
+	LimitGPUs       LimitField = 1
+	LimitLive       LimitField = 2
+	LimitQueued     LimitField = 3
+	LimitGPUsPerJob LimitField = 4
+	LimitRunTime    LimitField = 5 // in nanoseconds
+	LimitGPUTime    LimitField = 6 // in GPU-seconds
+	LimitPeriod     LimitField = 7 // in nanoseconds
+	LimitOver       LimitField = 8 // an OverQuota
+	LimitReserved   LimitField = 9
+)
+
+// String is the value's name.
+func (f LimitField) String() string {
+	return name(f, "", "gpus", "running", "queued", "gpus_per_job", "max_run_time", "gpu_hours", "period", "over_quota",
+		"reserved_gpus")
+}
+
+// Bounds of limits.
+const (
+	maxCount   = 1 << 31
+	maxGPUTime = 300_000_000 * 3600 // GPU-seconds
+	maxOwned   = 1 << 20
+	MinPeriod  = time.Hour
+	MinRunTime = time.Second
+)
+
+// allows says which values a field may have, Unlimited aside.
+func (f LimitField) allows() (least, most int64, words string) {
+	switch f {
+	case LimitGPUs, LimitLive, LimitQueued, LimitGPUsPerJob:
+		return 0, maxCount, "0 to 2147483648, or none"
+	case LimitRunTime:
+		return int64(MinRunTime), int64(MaxDuration), "1s to 8784h, or none"
+	case LimitGPUTime:
+		return 1, maxGPUTime, "more than 0 and at most 300000000, or none"
+	case LimitPeriod:
+		return int64(MinPeriod), int64(MaxDuration), "1h to 8784h"
+	case LimitOver:
+		return int64(OverStop), int64(OverLower), "stop or lower"
+	case LimitReserved:
+		return 1, maxOwned, "1 to 1048576, or none"
+	}
+	return 0, -1, "a limit that there is"
+}
+
+// Check says whether a value is one of the field's; Unlimited is for all but the last two
+// of a quota, which have none.
+func (f LimitField) Check(v int64) error {
+	least, most, words := f.allows()
+	none := v == Unlimited && f != LimitPeriod && f != LimitOver
+	if f == 0 || f > LimitReserved || !none && (v < least || v > most) {
+		return want(f.String(), "%s", words)
+	}
+	return nil
+}
+
+// Get is a value of a limit; Unlimited if it has none.
+func (l *Limit) Get(f LimitField) int64 {
+	set := func(v int64) int64 {
+		if v == 0 {
+			return Unlimited
+		}
+		return v
+	}
+	switch f {
+	case LimitGPUs:
+		return l.GPUs
+	case LimitLive:
+		return l.Live
+	case LimitQueued:
+		return l.Queued
+	case LimitGPUsPerJob:
+		return l.GPUsPerJob
+	case LimitRunTime:
+		return set(int64(l.RunTime))
+	case LimitGPUTime:
+		return set(l.GPUTime)
+	case LimitPeriod:
+		return set(int64(l.Period))
+	case LimitOver:
+		return int64(l.Over)
+	case LimitReserved:
+		return set(l.Reserved)
+	}
+	return Unlimited
+}
+
+// Set changes one value of a limit, which must be one that Check allows. Without a
+// quota of GPU time there is neither a period nor what follows.
+func (l *Limit) Set(f LimitField, v int64) {
+	some := max(v, 0)
+	switch f {
+	case LimitGPUs:
+		l.GPUs = v
+	case LimitLive:
+		l.Live = v
+	case LimitQueued:
+		l.Queued = v
+	case LimitGPUsPerJob:
+		l.GPUsPerJob = v
+	case LimitRunTime:
+		l.RunTime = time.Duration(some)
+	case LimitGPUTime:
+		if l.GPUTime = some; some == 0 {
+			l.Period, l.Over = 0, OverStop
+		}
+	case LimitPeriod:
+		l.Period = time.Duration(some)
+	case LimitOver:
+		l.Over = OverQuota(some) //nolint:gosec // as Check allows
+	case LimitReserved:
+		l.Reserved = some
+	}
+}
+
+// Validate says which value is not allowed, and what is; nil when all are.
+func (l *Limit) Validate() error {
+	for f := LimitGPUs; f <= LimitReserved; f++ {
+		v := l.Get(f)
+		if f == LimitPeriod && v == Unlimited {
+			continue
+		}
+		if err := f.Check(v); err != nil {
+			return err
+		}
+	}
+	switch {
+	case l.GPUTime > 0 && l.Period == 0:
+		return want("period", "given with gpu_hours: 1h to 8784h, such as 24h or 168h")
+	case l.GPUTime == 0 && (l.Period > 0 || l.Over != OverStop):
+		return want("gpu_hours", "given with a period and over_quota")
+	case l.Reserved > 0 && l.Scope.Kind == ScopeCluster:
+		return want("reserved_gpus", "those of a user or project: the cluster owns all")
+	}
+	return nil
+}
+
+// LimitValue is one value of a limit.
+type LimitValue struct {
+	Of    LimitField `cbor:"1,keyasint,omitempty"`
+	Value int64      `cbor:"2,keyasint,omitempty"` // Unlimited lifts it
+}
+
+// anchor is from when periods are counted: Monday, 5 January 1970, 00:00 UTC.
+const anchor = Time(4 * 24 * time.Hour)
+
+// PeriodOf is when the period that an instant is in began, and when the next does.
+// Periods follow each other from Monday, 5 January 1970, 00:00 UTC on: those of an hour
+// begin on the hour, those of a day at midnight, those of a week on Mondays.
+func PeriodOf(at Time, period time.Duration) (began, next Time) {
+	p := Time(max(period, MinPeriod))
+	n := (at - anchor) / p
+	if at < anchor && (at-anchor)%p != 0 {
+		n--
+	}
+	began = anchor + n*p
+	return began, began + p
+}

@@ -1,0 +1,134 @@
+package state
+
+import (
+	"errors"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// MaxLimits bounds the scopes with limits.
+const MaxLimits = 20_000
+
+func applySetLimit(t *tx, b *command.SetLimit) command.Result { return setLimit(t, b.Limit) }
+
+// applyAdjustLimit changes what the command names only, so that of two who change
+// different values at a time neither loses.
+func applyAdjustLimit(t *tx, b *command.AdjustLimit) command.Result {
+	limit, found := t.limits.get(b.Scope)
+	if !found {
+		limit = model.NoLimit(b.Scope)
+	}
+	// A quota is set before its period, whose lifting takes all of it away.
+	for f := model.LimitGPUs; f <= model.LimitReserved; f++ {
+		for _, v := range b.Set {
+			if v.Of == f {
+				limit.Set(v.Of, v.Value)
+			}
+		}
+	}
+	if err := limit.Validate(); err != nil {
+		if p, is := errors.AsType[*model.Problem](err); is {
+			return refuse(model.CodeInvalid, "%s must be %s", p.Field, p.Want)
+		}
+		return refuse(model.CodeInvalid, "%v", err)
+	}
+	return setLimit(t, limit)
+}
+
+func setLimit(t *tx, limit model.Limit) command.Result {
+	was, found := t.limits.get(limit.Scope)
+	switch {
+	case limit == model.NoLimit(limit.Scope):
+		t.limits.delete(limit.Scope)
+	case !found && t.limits.size() >= MaxLimits:
+		return refuse(model.CodeLimit, "%d users and projects have limits already: lift those of another first", MaxLimits)
+	default:
+		t.limits.put(limit)
+	}
+	if was == (model.Limit{}) {
+		was = model.NoLimit(limit.Scope)
+	}
+	openAccount(t, &was, &limit)
+	if was.Reserved != limit.Reserved {
+		recount(t, limit.Scope)
+	}
+	return ok()
+}
+
+func applySetPools(t *tx, b *command.SetPools) command.Result {
+	if b.Mode != model.PoolDefault {
+		t.settings.Pools.Mode = b.Mode
+	}
+	if b.Part != 0 {
+		t.settings.Pools.Part = b.Part
+	}
+	return ok()
+}
+
+// withinLimits says whether live tasks and GPUs may be added to what is used.
+func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
+	for _, scope := range scopes(spec.Project, spec.User) {
+		limit, found := t.limits.get(scope)
+		if !found {
+			continue
+		}
+		use, _ := t.usage.get(scope)
+		switch {
+		case over(limit.GPUs, use.GPUs, gpus):
+			return refuse(model.CodeLimit, "%s may use %d GPUs, uses %d, and this needs %d: wait until some are given back, or have "+
+				"gpus raised", scope, limit.GPUs, use.GPUs, gpus)
+		case live > 0 && over(limit.Live, use.Live, live):
+			return refuse(model.CodeLimit, "%s may have %d jobs running and has %d: wait until one ends, or have running raised", scope,
+				limit.Live, use.Live)
+		case over(limit.GPUsPerJob, 0, gpus):
+			return refuse(model.CodeLimit, "%s may use %d GPUs for one job, this one asks for %d: ask for fewer, or have gpus_per_job "+
+				"raised", scope, limit.GPUsPerJob, gpus)
+		}
+		account, _ := t.accounts.get(scope)
+		if q := quotaOf(&limit, &account, t.clock); q.Stops() {
+			return refuse(model.CodeLimit, "%s", q.String())
+		}
+	}
+	return withinPool(t, spec, gpus)
+}
+
+// withinPool says whether GPUs may be added to what is held within guarantees, or
+// beyond them.
+func withinPool(t *tx, spec *model.Spec, gpus uint32) command.Result {
+	b := t.books()
+	p := b.pool(spec.Project, spec.User)
+	limit, used, need := p.Bounds(int64(gpus))
+	if limit == model.Unlimited || need == 0 || used+need <= limit {
+		return ok()
+	}
+	return refuse(model.CodeLimit, "%s", p.Refusal(int64(gpus)))
+}
+
+// longest is the longest time limit that a job may have, and who bounds it; 0: any.
+func longest(t *tx, spec *model.Spec) (most time.Duration, scope model.ScopeKey) {
+	for _, k := range scopes(spec.Project, spec.User) {
+		if l, _ := t.limits.get(k); l.RunTime > 0 && (most == 0 || l.RunTime < most) {
+			most, scope = l.RunTime, k
+		}
+	}
+	return most, scope
+}
+
+// limitTime gives a job that has no time limit the longest that it may have.
+func limitTime(t *tx, job *model.Job) {
+	if most, _ := longest(t, &job.Spec); most > 0 && job.Spec.TimeLimit == 0 {
+		job.Spec.TimeLimit = most
+		t.jobs.put(*job)
+	}
+}
+
+// withinTime says whether a job may ask for so much time.
+func withinTime(t *tx, spec *model.Spec, asked time.Duration) command.Result {
+	if most, scope := longest(t, spec); most > 0 && asked > most {
+		return refuse(model.CodeLimit, "%s may run a job for %s at most, this asks for %s: ask for less, save checkpoints and "+
+			"go on in another job, or have max_run_time raised", scope, most, asked)
+	}
+	return ok()
+}

@@ -1,0 +1,113 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
+
+// checkAccounts: they are those that limits ask for, and count what is held.
+func checkAccounts(c *checker) {
+	want := table.Table[model.ScopeKey, model.Account]{}.Fork()
+	cluster := model.ScopeKey{Kind: model.ScopeCluster}
+	b := c.s.books()
+	var all model.Account
+	for scope, l := range c.s.Limits.All() {
+		c.hold(l.Validate() == nil, References, "the limit %+v is not allowed: %v", l, l.Validate())
+		a, _ := c.s.Accounts.Get(scope)
+		use, _ := c.s.Usage.Get(scope)
+		c.hold((l.GPUTime > 0) == (a.Began > 0), TotalsAgree, "the quota of %s is %d s, its account %+v", scope, l.GPUTime, a)
+		c.hold(a.Began == 0 || a.GPUs == use.GPUs && a.Used >= 0 && a.At <= c.s.Settings().Clock, TotalsAgree,
+			"%s holds %d GPUs, its account counts %+v", scope, use.GPUs, a)
+		want.Put(scope, model.Account{Scope: scope, Began: a.Began, Used: a.Used, At: a.At, GPUs: a.GPUs})
+		all.Reserved += l.Reserved
+	}
+	if all.Reserved > 0 {
+		for k, share := range c.s.Shares.All() {
+			owner, _ := b.owner(k.Project, k.User)
+			a, _ := want.Get(owner)
+			a.Scope, a.Own = owner, a.Own+share.GPUs
+			want.Put(owner, a)
+		}
+		for scope, a := range want.Table().All() {
+			l, _ := c.s.Limits.Get(scope)
+			all.Borrowed += borrowed(a.Own, l.Reserved)
+		}
+	}
+	a, _ := want.Get(cluster)
+	a.Scope, a.Reserved, a.Borrowed = cluster, all.Reserved, all.Borrowed
+	want.Put(cluster, a)
+	kept := table.Table[model.ScopeKey, model.Account]{}.Fork()
+	for scope, a := range want.Table().All() {
+		if !a.Empty() {
+			kept.Put(scope, a)
+		}
+	}
+	same(c, TotalsAgree, "the account of", c.s.Accounts, kept.Table())
+}
+
+// moveAccounts: only time adds to what was used of a period; where a quota is used up or
+// more is held beyond guarantees than may be, no command has added to it.
+func moveAccounts(m *mover) {
+	now := m.s.Settings().Clock
+	started := map[model.ScopeKey]model.AttemptKey{}
+	for k, d := range table.Diffs(m.was.Attempts, m.s.Attempts) {
+		if job, _ := m.s.Jobs.Get(k.Job); !d.Was {
+			for _, scope := range scopes(job.Spec.Project, job.Spec.User) {
+				started[scope] = k
+			}
+			moveTime(m, k, &d.After, &job)
+		}
+	}
+	for scope, is := range m.s.Limits.All() {
+		was, _ := m.was.Limits.Get(scope)
+		if !m.one || was != is || is.GPUTime == 0 {
+			continue
+		}
+		before, after := m.was.QuotaOf(scope, now), m.s.QuotaOf(scope, now)
+		m.hold(before.Used == after.Used, WithinLimits, "%s has used %d GPU-ms by now, then %d", scope, before.Used, after.Used)
+		a, starts := started[scope]
+		m.hold(!starts || !before.Stops(), WithinLimits, "%s has used %d of %d GPU-ms, and attempt %s starts", scope, before.Used,
+			before.Limit, a)
+	}
+	movePools(m)
+}
+
+// moveTime: a new attempt has no more time than its scopes allow.
+func moveTime(m *mover, k model.AttemptKey, a *model.Attempt, job *model.Job) {
+	for _, scope := range scopes(job.Spec.Project, job.Spec.User) {
+		was, had := m.was.Limits.Get(scope)
+		is, _ := m.s.Limits.Get(scope)
+		if had && was == is && is.RunTime > 0 {
+			m.hold(a.Frozen.TimeLimit > 0 && a.Frozen.TimeLimit <= is.RunTime, WithinLimits, "%s may run %s, attempt %s may run %s", scope,
+				is.RunTime, k, a.Frozen.TimeLimit)
+		}
+	}
+}
+
+// movePools: as long as nobody changes who owns what, nobody takes more beyond it than is
+// left for that.
+func movePools(m *mover) {
+	b, was := m.s.books(), m.was.books()
+	cluster := model.ScopeKey{Kind: model.ScopeCluster}
+	all, _ := m.s.Accounts.Get(cluster)
+	before, _ := m.was.Accounts.Get(cluster)
+	if !m.one || b.pools != was.pools || b.gpus != was.gpus || all.Reserved == 0 || all.Reserved != before.Reserved {
+		return
+	}
+	open := max(b.gpus-b.pools.Kept(b.gpus, all.Reserved), 0)
+	switch b.pools.Mode {
+	case model.PoolHybrid:
+		m.hold(int64(all.Borrowed) <= open || all.Borrowed <= before.Borrowed, WithinLimits,
+			"%d GPUs may be held beyond guarantees, those that are go from %d to %d", open, before.Borrowed, all.Borrowed)
+	case model.PoolStatic:
+		m.hold(int64(all.Own) <= open || all.Own <= before.Own, WithinLimits,
+			"%d GPUs may be held without a guarantee, those that are go from %d to %d", open, before.Own, all.Own)
+		for scope, a := range m.s.Accounts.All() {
+			l, _ := m.s.Limits.Get(scope)
+			old, _ := m.was.Accounts.Get(scope)
+			m.hold(scope == cluster || int64(a.Own) <= l.Reserved || a.Own <= old.Own, WithinLimits,
+				"%s owns %d GPUs and goes from %d to %d", scope, l.Reserved, old.Own, a.Own)
+		}
+	case model.PoolDefault, model.PoolDynamic:
+	}
+}

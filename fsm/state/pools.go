@@ -1,0 +1,220 @@
+package state
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// books is what limits, guarantees and accounts are looked up in: those of a state, or
+// of a transaction.
+type books struct {
+	pools   model.Pools
+	gpus    int64 // of the cluster
+	limit   func(model.ScopeKey) (model.Limit, bool)
+	account func(model.ScopeKey) (model.Account, bool)
+}
+
+func (s *State) books() books {
+	return books{s.Settings().Pools, int64(s.Slots.Len()), s.Limits.Get, s.Accounts.Get}
+}
+
+func (t *tx) books() books {
+	return books{t.settings.Pools, int64(t.slots.size()), t.limits.get, t.accounts.get}
+}
+
+// owner is whose guarantee work of a user within a project draws on: the project's if
+// it owns GPUs, else the user's; the cluster stands for nobody.
+func (b *books) owner(project, user string) (scope model.ScopeKey, reserved int64) {
+	if project != "" {
+		scope = model.ScopeKey{Kind: model.ScopeProject, Name: project}
+		if l, _ := b.limit(scope); l.Reserved > 0 {
+			return scope, l.Reserved
+		}
+	}
+	scope = model.ScopeKey{Kind: model.ScopeUser, Name: user}
+	if l, _ := b.limit(scope); l.Reserved > 0 {
+		return scope, l.Reserved
+	}
+	return model.ScopeKey{Kind: model.ScopeCluster}, 0
+}
+
+// Pool is where the work of a user within a project draws its GPUs from, and what
+// bounds it there.
+type Pool struct {
+	Mode     model.PoolMode
+	Owner    model.ScopeKey // whose guarantee it draws on; the cluster: nobody's
+	Reserved int64          // the guarantee: GPUs that Owner owns
+	Own      int64          // GPUs held by what draws on the same
+	Open     int64          // GPUs that may be held beyond guarantees, by whomever
+	Borrowed int64          // those that are
+	Owned    int64          // all guarantees together; 0: nobody owns anything, and nothing is bounded
+}
+
+// PoolOf is the pool of a user's work within a project; the project may be empty.
+func (s *State) PoolOf(project, user string) Pool {
+	b := s.books()
+	return b.pool(project, user)
+}
+
+func (b *books) pool(project, user string) Pool {
+	all, _ := b.account(model.ScopeKey{Kind: model.ScopeCluster})
+	p := Pool{Mode: b.pools.Mode, Owned: all.Reserved, Borrowed: int64(all.Borrowed)}
+	p.Open = max(b.gpus-b.pools.Kept(b.gpus, all.Reserved), 0)
+	p.Owner, p.Reserved = b.owner(project, user)
+	own, _ := b.account(p.Owner)
+	p.Own = int64(own.Own)
+	return p
+}
+
+// Bounds says which limit so many GPUs more are under, how much of it is used and how
+// much they need of it: nothing as long as they are within a guarantee. The limit is
+// Unlimited where there is none.
+func (p *Pool) Bounds(gpus int64) (limit, used, need int64) {
+	nobodys := p.Owner.Kind == model.ScopeCluster
+	switch {
+	case p.Owned == 0:
+	case p.Mode == model.PoolStatic && nobodys:
+		return p.Open, p.Own, gpus
+	case p.Mode == model.PoolStatic:
+		return p.Reserved, p.Own, gpus
+	case p.Mode == model.PoolHybrid:
+		return p.Open, p.Borrowed, p.Beyond(gpus)
+	}
+	return model.Unlimited, 0, 0
+}
+
+// Beyond is how many of so many GPUs more would be held beyond the guarantee.
+func (p *Pool) Beyond(gpus int64) int64 { return max(p.Own+gpus-max(p.Reserved, p.Own), 0) }
+
+// Refusal says in words why so many GPUs more are not to be had, and what to do.
+func (p *Pool) Refusal(gpus int64) string {
+	limit, used, need := p.Bounds(gpus)
+	nobodys := p.Owner.Kind == model.ScopeCluster
+	switch {
+	case p.Mode == model.PoolStatic && !nobodys:
+		return fmt.Sprintf("%s owns %d GPUs and uses %d, and this needs %d: allocation is static, so wait until some are given back, "+
+			"or have reserved_gpus raised", p.Owner, limit, used, need)
+	case p.Mode == model.PoolStatic:
+		return fmt.Sprintf("work without a guarantee may use %d GPUs, uses %d, and this needs %d: the other %d are owned and allocation "+
+			"is static, so wait until some are given back, or work for an owner", limit, used, need, p.Owned)
+	}
+	return fmt.Sprintf("%d GPUs may be used beyond guarantees, %d are, and this needs %d: allocation is hybrid and keeps the others "+
+		"for their owners, so wait until some are given back, or have reserved_gpus raised", limit, used, need)
+}
+
+// Within says that so many GPUs more are within the guarantee that the work of a user
+// within a project draws on: they belong to its owner.
+func (s *State) Within(project, user string, gpus uint32) bool {
+	p := s.PoolOf(project, user)
+	return p.Reserved > 0 && p.Beyond(int64(gpus)) == 0
+}
+
+// Borrowing lists the live attempts whose owners hold more than they own, and those
+// that draw on no guarantee, in order: GPUs that owners within their guarantees may
+// have back. Where nobody owns anything nothing is borrowed.
+func (s *State) Borrowing() iter.Seq[model.AttemptKey] {
+	return func(yield func(model.AttemptKey) bool) {
+		if all, _ := s.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster}); all.Reserved == 0 {
+			return
+		}
+		for key := range s.LiveTasks.All() {
+			job, _ := s.Jobs.Get(key.Job)
+			task, _ := s.Tasks.Get(key)
+			if p := s.PoolOf(job.Spec.Project, job.Spec.User); p.Own > p.Reserved && !yield(task.Newest()) {
+				return
+			}
+		}
+	}
+}
+
+// draw counts GPUs that work begins or ceases to hold in the accounts of its scopes.
+func draw(t *tx, project, user string, by int32) {
+	for _, scope := range scopes(project, user) {
+		if a, found := t.accounts.get(scope); found && a.Began > 0 {
+			l, _ := t.limits.get(scope)
+			a.Hold(a.GPUs+uint32(by), t.clock, l.Period) //nolint:gosec // wrap-around subtracts
+			t.accounts.put(a)
+		}
+	}
+	cluster := model.ScopeKey{Kind: model.ScopeCluster}
+	all, _ := t.accounts.get(cluster)
+	if all.Reserved == 0 {
+		return
+	}
+	b := t.books()
+	owner, reserved := b.owner(project, user)
+	if owner == cluster {
+		all.Own += uint32(by)      //nolint:gosec // wrap-around subtracts
+		all.Borrowed += uint32(by) //nolint:gosec // wrap-around subtracts
+		t.accounts.put(all)
+		return
+	}
+	a, _ := t.accounts.get(owner)
+	was := borrowed(a.Own, reserved)
+	a.Scope, a.Own = owner, a.Own+uint32(by) //nolint:gosec // wrap-around subtracts
+	putAccount(t, a)
+	all.Borrowed += borrowed(a.Own, reserved) - was
+	t.accounts.put(all)
+}
+
+// borrowed is how many of an owner's GPUs are beyond its guarantee.
+func borrowed(own uint32, reserved int64) uint32 {
+	return uint32(max(int64(own)-reserved, 0)) //nolint:gosec // not negative
+}
+
+func putAccount(t *tx, a model.Account) {
+	if a.Empty() {
+		t.accounts.delete(a.Scope)
+	} else {
+		t.accounts.put(a)
+	}
+}
+
+// openAccount begins or ends the count of a scope's GPU time as its quota does; a
+// quota of another period begins anew.
+func openAccount(t *tx, was, is *model.Limit) {
+	if was.Period == is.Period {
+		return
+	}
+	a, _ := t.accounts.get(is.Scope)
+	a.Scope, a.Began, a.Used, a.At, a.GPUs = is.Scope, 0, 0, 0, 0
+	if is.GPUTime > 0 {
+		use, _ := t.usage.get(is.Scope)
+		a.At, a.GPUs = t.clock, use.GPUs
+		a.Began, _ = model.PeriodOf(t.clock, is.Period)
+	}
+	putAccount(t, a)
+}
+
+// recount counts anew what draws on which guarantee, since one has changed.
+func recount(t *tx, changed model.ScopeKey) {
+	own, b := map[model.ScopeKey]uint32{}, t.books()
+	for k, s := range t.shares.now().All() {
+		owner, _ := b.owner(k.Project, k.User)
+		own[owner] += s.GPUs
+	}
+	cluster := model.ScopeKey{Kind: model.ScopeCluster}
+	all, _ := t.accounts.get(cluster)
+	all.Scope, all.Own, all.Reserved, all.Borrowed = cluster, 0, 0, 0
+	if a, found := t.accounts.get(changed); found {
+		a.Own = 0
+		putAccount(t, a)
+	}
+	for scope, l := range t.limits.now().All() {
+		if l.Reserved == 0 {
+			continue
+		}
+		a, _ := t.accounts.get(scope)
+		a.Scope, a.Own = scope, own[scope]
+		putAccount(t, a)
+		all.Reserved += l.Reserved
+		all.Borrowed += borrowed(a.Own, l.Reserved)
+	}
+	if all.Reserved > 0 {
+		all.Own = own[cluster]
+		all.Borrowed += all.Own
+	}
+	putAccount(t, all)
+}

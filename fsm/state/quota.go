@@ -1,0 +1,53 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Quota is a scope's quota of GPU time at an instant.
+type Quota struct {
+	Scope model.ScopeKey
+	Over  model.OverQuota
+	Limit int64      // in GPU-milliseconds; 0: there is none
+	Used  int64      // in GPU-milliseconds, in the period so far
+	Next  model.Time // when the next period begins
+}
+
+// QuotaOf is a scope's quota of GPU time at an instant.
+func (s *State) QuotaOf(scope model.ScopeKey, now model.Time) Quota {
+	limit, _ := s.Limits.Get(scope)
+	account, _ := s.Accounts.Get(scope)
+	return quotaOf(&limit, &account, now)
+}
+
+func quotaOf(l *model.Limit, a *model.Account, now model.Time) Quota {
+	if l.GPUTime == 0 {
+		return Quota{Scope: l.Scope}
+	}
+	_, next := model.PeriodOf(now, l.Period)
+	return Quota{Scope: l.Scope, Over: l.Over, Limit: l.GPUTime * 1000, Used: a.UsedAt(now, l.Period), Next: next}
+}
+
+// Exceeded says that the quota is used up.
+func (q *Quota) Exceeded() bool { return q.Limit > 0 && q.Used >= q.Limit }
+
+// Stops says that nothing more may start before the next period.
+func (q *Quota) Stops() bool { return q.Exceeded() && q.Over == model.OverStop }
+
+// String says the quota, its use and what to do.
+func (q *Quota) String() string {
+	return fmt.Sprintf("%s may use %s GPU-hours in a period and has used %s: the next begins at %s, or have gpu_hours raised",
+		q.Scope, Hours(q.Limit), Hours(q.Used), q.Next.Time().Format(time.RFC3339))
+}
+
+// Hours is GPU-milliseconds as hours in text, with what matters of their fraction.
+func Hours(ms int64) string {
+	const hour = 3600 * 1000
+	if ms%hour == 0 || ms >= 1000*hour {
+		return fmt.Sprint(ms / hour)
+	}
+	return fmt.Sprintf("%d.%02d", ms/hour, ms%hour*100/hour)
+}
