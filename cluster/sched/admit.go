@@ -47,7 +47,12 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 				return
 			}
 		}
-		p.budget.excesses(spec.Project, spec.User, spec.GPUs, 1)(yield)
+		for b := range p.budget.excesses(spec.Project, spec.User, spec.GPUs, 1) {
+			if !yield(b) {
+				return
+			}
+		}
+		p.tooLong(spec)(yield)
 	}
 }
 
@@ -83,14 +88,16 @@ func (p *pass) awaits(job *model.Job) (out []Blocker) {
 // budget counts what the plan adds to the use of each scope and job.
 type budget struct {
 	state *state.State
+	now   model.Time
+	drawn drawn
 	added map[model.ScopeKey]added
 	jobs  map[model.JobID]uint32
 }
 
 type added struct{ gpus, live uint32 }
 
-func newBudget(s *state.State) budget {
-	return budget{state: s, added: map[model.ScopeKey]added{}, jobs: map[model.JobID]uint32{}}
+func newBudget(s *state.State, now model.Time) budget {
+	return budget{state: s, now: now, drawn: drawn{own: map[model.ScopeKey]int64{}}, added: map[model.ScopeKey]added{}, jobs: map[model.JobID]uint32{}}
 }
 
 func scopes(project, user string) []model.ScopeKey {
@@ -130,11 +137,16 @@ func (b *budget) excesses(project, user string, gpus, live uint32) iter.Seq[Bloc
 					return
 				}
 			}
+			if v, is := b.spent(&limit); is && !yield(v) {
+				return
+			}
 		}
+		b.drained(project, user, gpus)(yield)
 	}
 }
 
 func (b *budget) use(project, user string, gpus, live uint32) {
+	b.draw(project, user, gpus)
 	for _, scope := range scopes(project, user) {
 		plus := b.added[scope]
 		b.added[scope] = added{plus.gpus + gpus, plus.live + live}

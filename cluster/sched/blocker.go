@@ -25,6 +25,9 @@ const (
 	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
 	CodeBarred     Code = "barred"               // it would fit, but larger jobs wait for these nodes, and it neither ends before nor may be stopped
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
+	CodeRunTime    Code = "max_run_time"         // Scope lets a job run for Limit seconds, its time limit is Need
+	CodeGPUHours   Code = "gpu_hours"            // Scope may use Limit GPU-milliseconds in a period and has used Used; the next begins at Until
+	CodePool       Code = "pool"                 // of what Scope owns, or under the mode Of may be used beyond guarantees, Limit is all, Used in use, Need needed
 )
 
 // What a limit is of.
@@ -32,6 +35,9 @@ const (
 	LimitGPUs       = "gpus"         // GPUs in use
 	LimitLive       = "running"      // tasks with a live attempt
 	LimitGPUsPerJob = "gpus_per_job" // GPUs of one task
+	LimitRunTime    = "max_run_time"
+	LimitGPUHours   = "gpu_hours" // GPU time of a period
+	LimitReserved   = "reserved_gpus"
 )
 
 // Blocker is one thing that keeps a task from starting. Which numbers it has
@@ -46,7 +52,7 @@ type Blocker struct {
 	Best     int64 // GPUs on the node that has most
 	Limit    int64
 	Used     int64          // of the limit, what this plan gives to tasks before it included
-	Of       string         // what the limit is of: LimitGPUs, LimitLive or LimitGPUsPerJob
+	Of       string         // what the limit is of, such as LimitGPUs; of a pool the mode
 	Scope    model.ScopeKey // whose limit
 	Model    string         // GPU type
 	MemoryMB uint32         // of each GPU, at least

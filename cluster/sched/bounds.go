@@ -13,6 +13,8 @@ type bounds struct {
 	left  []int64
 	known map[boundKey]int32
 	rows  map[model.ShareKey][]model.Limit // of each user within a project
+
+	owners []guarantee
 }
 
 // boundKey names a limit of a scope, or the throttle of a job.
@@ -30,12 +32,7 @@ func newBounds(p *pass) bounds {
 // so it is given back first.
 func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.Use) {
 	use := func(k boundKey, left, amount int64) {
-		i, known := b.known[k]
-		if !known {
-			i = int32(len(b.left)) //nolint:gosec // few
-			b.known[k] = i
-			b.left = append(b.left, left)
-		}
+		i, _ := b.bound(k, left)
 		if live {
 			b.left[i] += amount
 		}
@@ -56,12 +53,29 @@ func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.U
 		if limit.GPUsPerJob != model.Unlimited && gpus > limit.GPUsPerJob && !live {
 			use(boundKey{scope, LimitGPUsPerJob, 0}, 0, 1)
 		}
+		if _, spent := b.pass.budget.spent(&limit); spent && !live {
+			use(boundKey{scope, LimitGPUHours, 0}, 0, 1)
+		}
+	}
+	if drawn, bounded := b.draws(run, live); bounded {
+		out = append(out, drawn)
 	}
 	if run.Throttled {
 		j, _ := s.Jobs.Get(job)
 		use(boundKey{job: job}, int64(j.Throttle)-int64(j.Live), 1)
 	}
 	return out
+}
+
+// bound is the number of a bound, and whether it is new.
+func (b *bounds) bound(k boundKey, left int64) (i int32, fresh bool) {
+	i, known := b.known[k]
+	if !known {
+		i = int32(len(b.left)) //nolint:gosec // few
+		b.known[k] = i
+		b.left = append(b.left, left)
+	}
+	return i, !known
 }
 
 // limitsOf lists the limits that concern a user within a project.

@@ -208,7 +208,7 @@ func (b *builder) waiting() {
 				break
 			}
 			wait, again := tried[k.Task]
-			if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 {
+			if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 || !p.mayRun(k.Task) {
 				continue
 			}
 			shape := head.Run.Value().Shape
@@ -271,6 +271,9 @@ func (b *builder) add(c candidate, j split.Job) {
 	if j.Value = lo >> 8; hi > 0 {
 		j.Value = ^uint64(0) >> 8
 	}
+	if j.Last = c.at.late; j.Last {
+		j.Value >>= lateValue
+	}
 	j.Uses = b.bounds.uses(&run, c.key.Task.Job, c.attempt.N > 0)
 	b.all = append(b.all, c)
 	b.jobs = append(b.jobs, j)
@@ -294,7 +297,7 @@ func (b *builder) problem() *split.Problem {
 	}
 	return &split.Problem{
 		Front: front,
-		Room:  b.room, Jobs: jobs, Bounds: b.bounds.left, Today: int(b.pass.found.gangs),
+		Room:  b.room, Jobs: jobs, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
 		Ordered: b.pass.order.policy.name != DefaultPolicy,
 	}
 }

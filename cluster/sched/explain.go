@@ -50,6 +50,9 @@ func Explain(s *state.State, now model.Time, key model.TaskKey) (Explanation, bo
 		Task: key, Policy: o.policy.name, Factors: o.policy.factors(o, at), At: v.pass.now,
 		Blockers: v.all(), Ahead: ahead(o, at),
 	}
+	if o.standing(at).late {
+		e.Factors = append(e.Factors, Factor{"over_quota", "goes after all who are within theirs"})
+	}
 	e.Position, e.Exact = Position(s, now, key)
 	e.AheadN = e.Position - 1
 	e.Summary = summary(&e)

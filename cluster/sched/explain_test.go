@@ -60,8 +60,13 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 		c.must(&command.Release{Job: key.Job, Task: int64(key.Task)})
 	case sched.UnblockTurn:
 		c.must(&command.DropDependencies{Job: key.Job})
+	case sched.UnblockPool:
+		c.must(&command.SetPools{Mode: model.PoolDynamic})
 	case sched.UnblockWait, sched.UnblockBegin:
 		c.now = u.At
+	case sched.UnblockPeriod:
+		c.now = u.At
+		c.must(&command.AdvanceClock{})
 	case sched.UnblockLimit:
 		c.must(&command.SetLimit{Limit: u.Limit})
 	case sched.UnblockEnd:

@@ -234,7 +234,7 @@ func sorted(c *cluster) []model.TaskKey {
 			return int(y.Class) - int(x.Class)
 		})
 	}
-	return keys
+	return append(overQuota(c, keys, false), overQuota(c, keys, true)...)
 }
 
 func jobs(keys []model.TaskKey) (out []model.JobID) {

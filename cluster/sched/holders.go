@@ -61,6 +61,8 @@ func (t *trial) holdings() (all []holding) {
 		all = t.ofTasks(func(_ model.TaskKey, job *model.Job) bool {
 			return slices.Contains(scopes(job.Spec.Project, job.Spec.User), b.Scope)
 		})
+	case t.blockedBy(CodePool):
+		all = t.ofPool(&t.why[slices.IndexFunc(t.why, func(b Blocker) bool { return b.Code == CodePool })])
 	default:
 		all = t.ofNodes()
 	}

@@ -49,6 +49,9 @@ func (p *pass) next() (at model.Time) {
 	if p.state.Queue.Len() > 0 {
 		at = p.now.Add(again)
 	}
+	if renewed := p.renewed(); renewed > 0 && p.state.Queue.Len()+p.state.Waiting.Len() > 0 && (at == 0 || renewed < at) {
+		at = renewed
+	}
 	for k := range p.state.Due.From(state.DueKey{At: p.now + 1}) {
 		if at == 0 || k.At < at {
 			at = k.At
@@ -90,7 +93,7 @@ func newPass(s *state.State, now model.Time) *pass {
 	pool := newPool(s)
 	return &pass{
 		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool,
-		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s), misfits: map[model.Shape]model.Step{}, done: map[model.TaskKey]bool{},
+		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s, o.now), misfits: map[model.Shape]model.Step{}, done: map[model.TaskKey]bool{},
 	}
 }
 
@@ -211,10 +214,10 @@ func (p *pass) misplaced(r *run, w *want) outcome {
 
 // outcomeOf says what keeps whom back: a task, its job or its run.
 func outcomeOf(c Code) outcome {
-	if c == CodeThrottle {
+	switch c { //nolint:exhaustive // all others are the task's own
+	case CodeThrottle, CodeRunTime:
 		return jobFull
-	}
-	if c == CodeLimit {
+	case CodeLimit, CodeGPUHours, CodePool:
 		return runOver
 	}
 	return skipped

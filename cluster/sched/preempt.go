@@ -102,7 +102,9 @@ func (y *prey) hunters() (runs []*run) {
 		if head.Class < model.ClassHigh {
 			break
 		}
-		runs = append(runs, &run{key: head, at: p.order.standing(head)})
+		if at := p.order.standing(head); !at.late { // who is over a quota takes from nobody
+			runs = append(runs, &run{key: head, at: at})
+		}
 	}
 	slices.SortFunc(runs, func(a, b *run) int {
 		return cmp.Or(cmp.Compare(b.key.Class, a.key.Class), a.at.compare(b.at))

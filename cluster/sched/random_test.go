@@ -42,7 +42,7 @@ func step(t *rapid.T, c *cluster, nodes int) {
 	user := rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user")
 	n := uint32(rapid.IntRange(1, 4).Draw(t, "n"))
 	job := model.JobID(rapid.IntRange(1, 8).Draw(t, "job"))
-	switch rapid.IntRange(0, 18).Draw(t, "step") {
+	switch rapid.IntRange(0, 20).Draw(t, "step") {
 	case 0:
 		node := model.NodeID(fmt.Sprint("n", rapid.IntRange(0, nodes-1).Draw(t, "node")))
 		c.must(&command.SetNodeMode{Node: node, Mode: model.NodeMode(n % 2)})
@@ -87,6 +87,10 @@ func step(t *rapid.T, c *cluster, nodes int) {
 				break
 			}
 		}
+	case 19:
+		restrict(t, c, user, int64(n))
+	case 20:
+		c.must(&command.SetPools{Mode: model.PoolMode(rapid.IntRange(1, 3).Draw(t, "mode")), Part: n * 250})
 	default:
 		submitRandom(t, c, user, n)
 	}

@@ -20,6 +20,8 @@ type order struct {
 	front  map[model.TaskKey]int     // places of those at the front of the line, from 1
 	held   uint32                    // GPUs of those at the front that run
 	credit credit
+
+	lowered map[model.ScopeKey]bool // over a quota of GPU time that lets them go last
 }
 
 func newOrder(s *state.State, now model.Time) *order {
@@ -28,6 +30,7 @@ func newOrder(s *state.State, now model.Time) *order {
 		state: s, now: max(now, set.Clock), policy: policyNamed(set.Policy), tuning: tuningOf(&set),
 		front: map[model.TaskKey]int{},
 	}
+	o.lowered = lowered(s, o.now)
 	if o.policy.name == DefaultPolicy {
 		o.shares = sharesOf(s, o.now, &o.tuning)
 	}
@@ -48,17 +51,29 @@ func tuningOf(set *model.Settings) model.Tuning {
 
 // standing is a task's place in the order.
 type standing struct {
-	front int // place at the front of the line; 0: not there
+	late  bool // after all others: over a quota
+	front int  // place at the front of the line; 0: not there
 	score uint64
 	task  model.TaskKey
 }
 
 func (o *order) standing(k state.QueueKey) standing {
-	return standing{o.front[k.Task], o.policy.score(o, k), k.Task}
+	at := standing{front: o.front[k.Task], score: o.policy.score(o, k), task: k.Task}
+	if len(o.lowered) > 0 {
+		run := k.Run.Value()
+		at.late = o.late(run.Project, run.User)
+	}
+	return at
 }
 
 // compare is negative if a goes first.
 func (a standing) compare(b standing) int {
+	if a.late != b.late {
+		if a.late {
+			return 1
+		}
+		return -1
+	}
 	if a.front != b.front {
 		return cmp.Compare(uint(a.front-1), uint(b.front-1)) //nolint:gosec // 0 comes last
 	}

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"slices"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -22,6 +23,8 @@ const (
 	UnblockLimit   UnblockKind = "limit"   // somebody sets Limit, which is higher in what Of names
 	UnblockEnd     UnblockKind = "end"     // all of Ends end, and their GPUs are clean
 	UnblockNode    UnblockKind = "node"    // Nodes nodes come, each with GPUs free ones
+	UnblockPeriod  UnblockKind = "period"  // the next period of a quota begins at At
+	UnblockPool    UnblockKind = "pool"    // somebody lets everybody use every GPU
 )
 
 // Unblock is a change after which the next plan would place a task: it was tried
@@ -30,7 +33,7 @@ type Unblock struct {
 	Kind     UnblockKind
 	At       model.Time
 	Limit    model.Limit
-	Of       string // LimitGPUs, LimitLive or LimitGPUsPerJob
+	Of       string // LimitGPUs, LimitLive and the like
 	Ends     []Holder
 	Jobs     []model.After
 	Nodes    uint32
@@ -79,17 +82,18 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	for _, b := range t.why {
 		t.lift(&b)
 	}
-	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeReserved) || t.blockedBy(CodeBarred) {
+	if t.blockedBy(CodeGPUs, CodeAhead, CodeReserved, CodeBarred) {
 		t.addNodes()
 	}
-	if t.blockedBy(CodeGPUs) || t.blockedBy(CodeAhead) || t.blockedBy(CodeBarred) || t.blockedBy(CodeLimit) || t.blockedBy(CodeThrottle) {
+	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeLimit, CodeThrottle, CodePool) {
 		t.endHolders()
 	}
 	return t.found
 }
 
-func (t *trial) blockedBy(c Code) bool {
-	return slices.ContainsFunc(t.why, func(b Blocker) bool { return b.Code == c })
+// blockedBy says that one of the codes keeps the task.
+func (t *trial) blockedBy(codes ...Code) bool {
+	return slices.ContainsFunc(t.why, func(b Blocker) bool { return slices.Contains(codes, b.Code) })
 }
 
 // lift tries to take away what is not about GPUs.
@@ -109,8 +113,13 @@ func (t *trial) lift(b *Blocker) {
 		if !t.blockedBy(CodeHeld) {
 			t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 		}
-	case CodeLimit:
+	case CodeLimit, CodeRunTime:
 		t.raise(*b)
+	case CodeGPUHours:
+		t.wait(b)
+		t.raise(*b)
+	case CodePool:
+		t.lend(b)
 	case CodeAvoid:
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodeSuspending:
@@ -169,8 +178,11 @@ func (t *trial) after(bodies ...command.Body) (v verdict, done bool) {
 
 func (t *trial) wait(b *Blocker) {
 	kind := UnblockWait
-	if b.Code == CodeBegin {
+	switch b.Code { //nolint:exhaustive // a backoff is the other
+	case CodeBegin:
 		kind = UnblockBegin
+	case CodeGPUHours:
+		kind = UnblockPeriod
 	}
 	if v := judge(t.state, b.Until, ticketOf(t.state, t.task)); v.placed() {
 		t.found = append(t.found, Unblock{Kind: kind, At: b.Until})
@@ -189,6 +201,10 @@ func (t *trial) raise(b Blocker) {
 			limit.Live = need
 		case LimitGPUsPerJob:
 			limit.GPUsPerJob = need
+		case LimitRunTime:
+			limit.RunTime = time.Duration(need) * time.Second
+		case LimitGPUHours:
+			limit.GPUTime = (b.Used/3_600_000 + 1) * 3600 // the next whole hour
 		}
 		v, done := t.after(&command.SetLimit{Limit: limit})
 		if done && v.placed() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Message says the blocker in words.
@@ -48,6 +49,8 @@ func (b *Blocker) Message() string {
 		return "it would fit, but larger jobs wait for those nodes; it is not thought to end before they get them, and may not be stopped for them (--preemptible)"
 	case CodeAhead:
 		return fmt.Sprintf("it would fit, but the GPUs go to %s before it", count(b.Have, "other"))
+	case CodeRunTime, CodeGPUHours, CodePool:
+		return b.quota()
 	}
 	return string(b.Code)
 }
@@ -60,6 +63,25 @@ func (b *Blocker) limit() string {
 		return fmt.Sprintf("%s may use %s for one job, and this one needs %d", b.Scope, count(b.Limit, "GPU"), b.Need)
 	}
 	return fmt.Sprintf("%s may use %s, uses %d, and this needs %d", b.Scope, count(b.Limit, "GPU"), b.Used, b.Need)
+}
+
+// quota is what a limit of time or a pool says.
+func (b *Blocker) quota() string {
+	switch {
+	case b.Code == CodeRunTime:
+		return fmt.Sprintf("%s may run a job for %s at most, and this one's time limit is %s", b.Scope,
+			time.Duration(b.Limit)*time.Second, time.Duration(b.Need)*time.Second)
+	case b.Code == CodeGPUHours:
+		return fmt.Sprintf("%s may use %s GPU-hours in a period and has used %s: the next begins at %s", b.Scope,
+			state.Hours(b.Limit), state.Hours(b.Used), clock(b.Until))
+	case b.Of == model.PoolHybrid.String():
+		return fmt.Sprintf("%s may be used beyond guarantees, %d are, and this needs %d: the others are kept for their owners",
+			count(b.Limit, "GPU"), b.Used, b.Need)
+	case b.Scope.Kind == model.ScopeCluster:
+		return fmt.Sprintf("who owns no GPUs may use %s, %d are used, and this needs %d: the others are kept for their owners",
+			count(b.Limit, "GPU"), b.Used, b.Need)
+	}
+	return fmt.Sprintf("%s owns %s, uses %d, and this needs %d: allocation is static", b.Scope, count(b.Limit, "GPU"), b.Used, b.Need)
 }
 
 // needs is "4 GPUs of type H200 on one node".
@@ -116,6 +138,10 @@ func (u *Unblock) Message() string {
 		return "its backoff ends at " + clock(u.At)
 	case UnblockBegin:
 		return "the time of its begin comes, " + clock(u.At)
+	case UnblockPeriod:
+		return "the next period begins, " + clock(u.At)
+	case UnblockPool:
+		return "allocation is set to dynamic, under which everybody may use every GPU"
 	case UnblockLimit:
 		return "the limit of " + u.Limit.Scope.String() + " is raised to " + u.raised()
 	case UnblockEnd:
@@ -132,6 +158,12 @@ func (u *Unblock) raised() string {
 		return count(u.Limit.Live, "job") + " running"
 	case LimitGPUsPerJob:
 		return count(u.Limit.GPUsPerJob, "GPU") + " for one job"
+	case LimitRunTime:
+		return u.Limit.RunTime.String() + " for one job"
+	case LimitGPUHours:
+		return state.Hours(u.Limit.GPUTime*1000) + " GPU-hours in a period"
+	case LimitReserved:
+		return count(u.Limit.Reserved, "GPU") + " of its own"
 	}
 	return count(u.Limit.GPUs, "GPU")
 }

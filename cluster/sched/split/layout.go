@@ -20,14 +20,15 @@ func (s *space) layout(k int) Layout {
 	if s.Ordered {
 		s.inOrder(&l)
 	} else {
-		s.first(&l)
-		barred := s.bar(&l, s.Front)
-		s.gangsOn(&l, k)
-		if !barred {
-			s.bar(&l, len(s.Jobs))
+		barred := false
+		for _, s.last = range []bool{false, true} {
+			s.first(&l)
+			barred = barred || s.bar(&l, s.Front)
+			s.gangsOn(&l, k)
+			barred = barred || s.bar(&l, len(s.Jobs))
+			s.others(&l)
+			s.gangsOn(&l, len(s.Room))
 		}
-		s.others(&l)
-		s.gangsOn(&l, len(s.Room))
 	}
 	var used int64
 	for i := range l.Places {
@@ -71,6 +72,9 @@ func (s *space) gangsOn(l *Layout, k int) {
 // try gives a job a place if there is one.
 func (s *space) try(l *Layout, i, k int) {
 	j := &s.Jobs[i]
+	if j.Last != s.last && !s.Ordered {
+		return
+	}
 	if j.Shape >= 0 && s.misfits[j.Shape] || !s.allowed(j) {
 		return
 	}
@@ -103,7 +107,7 @@ func (s *space) placeFor(j *Job, k int) []Part {
 // first n jobs and says whether one of them is such a gang.
 func (s *space) bar(l *Layout, n int) bool {
 	for i := range n {
-		if j := &s.Jobs[i]; l.Places[i] == nil && s.isGang(j) && s.allowed(j) {
+		if j := &s.Jobs[i]; l.Places[i] == nil && j.Last == s.last && s.isGang(j) && s.allowed(j) {
 			return s.barFor(j)
 		}
 	}

@@ -41,6 +41,8 @@ type Job struct {
 	// Shape is alike for waiting jobs that need alike: where one finds no room,
 	// none of its shape does. -1: it is like no other.
 	Shape int32
+	// Last says that it comes after all that do not say so.
+	Last bool
 }
 
 // Part is so many GPUs of a node.
@@ -50,6 +52,7 @@ type Part struct{ Node, GPUs int32 }
 type Use struct {
 	Bound  int32
 	Amount int64
+	Spill  int32 // what Bound has no room for is taken of the bound before this number; 0: it is not to be had
 }
 
 // Layout says who runs where.

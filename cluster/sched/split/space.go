@@ -13,6 +13,7 @@ type space struct {
 	until   []int64        // when the last job of each node that stays ends, in seconds
 	barred  []int64        // when a gang that waits wants each node; 0: none does
 	left    []int64        // of bounds
+	last    bool           // those that come last are laid out
 	misfits map[int32]bool // shapes that find no room any more
 }
 
@@ -56,7 +57,7 @@ func (s *space) may(j *Job, node int32) bool {
 // allowed says that bounds leave room for a job.
 func (s *space) allowed(j *Job) bool {
 	for _, u := range j.Uses {
-		if s.left[u.Bound] < u.Amount {
+		if rest := u.Amount - max(s.left[u.Bound], 0); rest > 0 && (u.Spill == 0 || s.left[u.Spill-1] < rest) {
 			return false
 		}
 	}
@@ -69,6 +70,11 @@ func (s *space) put(j *Job, at []Part) {
 		s.take(v.Node, j, v.GPUs)
 	}
 	for _, u := range j.Uses {
-		s.left[u.Bound] -= u.Amount
+		rest := u.Amount
+		if u.Spill > 0 {
+			rest = min(u.Amount, max(s.left[u.Bound], 0))
+			s.left[u.Spill-1] -= u.Amount - rest
+		}
+		s.left[u.Bound] -= rest
 	}
 }

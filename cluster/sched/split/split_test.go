@@ -77,6 +77,11 @@ func TestWho(t *testing.T) {
 	})
 }
 
+func late(j Job) Job {
+	j.Last = true
+	return j
+}
+
 // Where Choose lets them run.
 func TestWhere(t *testing.T) {
 	ask(t, []question{
@@ -88,9 +93,24 @@ func TestWhere(t *testing.T) {
 		{
 			"a bound that two share",
 			Problem{Room: nodes(1), Bounds: []int64{4}, Jobs: []Job{
-				{GPUs: 3, Kinds: 1, Uses: []Use{{0, 3}}, Shape: -1}, {GPUs: 2, Kinds: 1, Uses: []Use{{0, 2}}, Shape: -1}, {GPUs: 1, Kinds: 1, Uses: []Use{{0, 1}}, Shape: -1},
+				{GPUs: 3, Kinds: 1, Uses: []Use{{0, 3, 0}}, Shape: -1}, {GPUs: 2, Kinds: 1, Uses: []Use{{0, 2, 0}}, Shape: -1}, {GPUs: 1, Kinds: 1, Uses: []Use{{0, 1, 0}}, Shape: -1},
 			}},
 			"[0:3] - [0:1]",
+		},
+		{
+			"a bound that goes on into another",
+			Problem{Room: nodes(1), Bounds: []int64{2, 2}, Jobs: []Job{
+				{GPUs: 1, Kinds: 1, Uses: []Use{{1, 1, 0}}, Shape: -1},
+				{GPUs: 3, Kinds: 1, Uses: []Use{{0, 3, 2}}, Shape: -1},
+				{GPUs: 1, Kinds: 1, Uses: []Use{{0, 1, 2}}, Shape: -1},
+				{GPUs: 1, Kinds: 1, Uses: []Use{{1, 1, 0}}, Shape: -1},
+			}},
+			"[0:1] [0:3] - -",
+		},
+		{
+			"what comes last, though it is a gang and worth more",
+			Problem{Room: nodes(1), Today: 1, Jobs: []Job{wants(1, 1), wants(2, 1), late(wants(8, 1000)), late(wants(5, 1)), late(wants(1, 1))}},
+			"[0:1] [0:2] - [0:5] -",
 		},
 		{
 			"GPUs that a job keeps off",
@@ -228,7 +248,7 @@ func drawProblem(t *rapid.T) *Problem {
 				j = locked(j)
 			}
 		case use:
-			j.Uses, j.Shape = []Use{{0, int64(j.GPUs)}}, -1
+			j.Uses, j.Shape = []Use{{0, int64(j.GPUs), 0}}, -1
 		}
 		p.Jobs = append(p.Jobs, j)
 	}
