@@ -101,6 +101,7 @@ func (a *API) routes() {
 	agents{a}.route()
 	changes{a}.route(doc)
 	policies{a}.route(doc)
+	quotas{a}.route(doc)
 	controls{a}.route(doc)
 	operations{a}.route(doc)
 	queues{a}.route(doc)
@@ -136,6 +137,9 @@ func (a *API) describe(doc *huma.OpenAPI) {
 func (a *API) document() huma.API {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[int64]](), reflect.TypeFor[countSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[float64]](), reflect.TypeFor[amountSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[wire.Duration]](), reflect.TypeFor[durationSchema]())
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{

@@ -88,7 +88,8 @@ func newRoot() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
 	addGroup(root, groupUse, newSubmit(), newRun(), newQueue(), newShow(), newTasks(), newExplain(), newPlan(), newLogs(), newCancel(),
 		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newPeers())
-	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy())
+	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(),
+		newQuota(), newShare())
 	root.AddCommand(newSupervise(), newVersion())
 	return root
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const shareLong = `What projects and the users within them have used lately, beside what is fair.
+
+GPU-HOURS lose half their weight every half-life (berth policy --set half_life=...). OF FAIR relates them
+to the shares: who is above 100 % has had more than a fair part, and under fair_share their jobs stand back.`
+
+func newShare() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:     "share",
+		Short:   "Show what projects and users have had of what is fair, and set shares",
+		Long:    shareLong,
+		Example: "  berth share\n  berth share set user alice 200",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ask := func(ctx context.Context, api *client.Client) (*wire.Shares, error) { return api.Quotas().Shares(ctx) }
+			return reading(c, ask, showShares)(cmd, args)
+		},
+	}
+	c.bindReading(cmd)
+	cmd.AddCommand(newShareSet())
+	return cmd
+}
+
+func newShareSet() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:   "set (project | user) NAME SHARES",
+		Short: "Say how much a project or user should get beside others; everybody has 100",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			scope, name, err := scopeArgs(cmd, args, false)
+			if err != nil {
+				return err
+			}
+			if len(args) != 3 {
+				return usage("%s takes a scope, a name and shares, such as user alice 200", cmd.CommandPath())
+			}
+			shares, err := strconv.ParseInt(args[2], 10, 64)
+			if err != nil {
+				return usage("the shares must be 1 to 10000, not %q", args[2])
+			}
+			set := func(ctx context.Context, api *client.Client) (*wire.Weight, error) {
+				return api.Quotas().SetShares(ctx, scope, name, shares)
+			}
+			return reading(c, set, func(w io.Writer, v *wire.Weight) error {
+				_, err := fmt.Fprintf(w, "%s %s: %d shares\n", v.Scope, v.Name, v.Shares)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+func showShares(w io.Writer, s *wire.Shares) error {
+	if len(s.Shares) == 0 {
+		_, err := fmt.Fprintln(w, "Nobody has used a GPU yet.")
+		return err
+	}
+	t := table.New("PROJECT", "USER", ">SHARES", ">GPU-HOURS", ">OF FAIR", ">GPUS NOW")
+	for _, v := range s.Shares {
+		t.Add(v.Project, v.User, strconv.FormatInt(v.Shares, 10), hours(v.GPUHours), fmt.Sprintf("%.0f%%", v.OfFair), strconv.FormatInt(v.GPUs, 10))
+	}
+	if _, err := t.WriteTo(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nWhat was used loses half its weight every %s.\n", table.About(time.Duration(s.HalfLife*float64(time.Second))))
+	return err
+}

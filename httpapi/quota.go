@@ -1,0 +1,261 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// quotas tells and changes what the cluster, projects and users may use, their shares,
+// and how strictly GPUs belong to their owners.
+type quotas struct{ *API }
+
+// quotasInput is what GET /quotas is given.
+type quotasInput struct {
+	Watch
+	All bool `query:"all" doc:"those without limits, too, that use something"`
+}
+
+// scopeInput is what a change of a project or user is given.
+type scopeInput struct {
+	Key     string `header:"Idempotency-Key"`
+	Scope   string `path:"scope" doc:"project or user"`
+	Name    string `path:"name"`
+	RawBody []byte
+}
+
+func (a quotas) route(doc huma.API) {
+	handle(a.API, doc, op("quotas", http.MethodGet, "/quotas", "What the cluster, projects and users may use, and what they use"), a.list)
+	body := newStrict[wire.SetQuota]()
+	set := func(ctx context.Context, key string, scope model.ScopeKey, raw []byte) (*answer[wire.Quota], error) {
+		b, err := body.decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		return a.set(ctx, key, scope, b)
+	}
+	handleBody[wire.SetQuota](a.API, doc, op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Limit what is used in all; what is left out stays"),
+		func(ctx context.Context, in *policyInput) (*answer[wire.Quota], error) {
+			return set(ctx, in.Key, model.ScopeKey{Kind: model.ScopeCluster}, in.RawBody)
+		})
+	handleBody[wire.SetQuota](a.API, doc, op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Limit what a project or user may use; what is left out stays"),
+		func(ctx context.Context, in *scopeInput) (*answer[wire.Quota], error) {
+			scope, err := in.scope()
+			if err != nil {
+				return nil, err
+			}
+			return set(ctx, in.Key, scope, in.RawBody)
+		})
+	a.routeShares(doc)
+	a.routePools(doc)
+}
+
+// scope is the project or user that a path names.
+func (in *scopeInput) scope() (model.ScopeKey, error) {
+	for _, kind := range []model.ScopeKind{model.ScopeProject, model.ScopeUser} {
+		if in.Scope == kind.String() {
+			return model.ScopeKey{Kind: kind, Name: in.Name}, nil
+		}
+	}
+	return model.ScopeKey{}, refuse(wire.CodeNotFound, "there is no scope "+clip(in.Scope)+": it is project or user, or the path /quotas/cluster")
+}
+
+func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas], error) {
+	s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
+	if err != nil {
+		return nil, err
+	}
+	cluster := model.ScopeKey{Kind: model.ScopeCluster}
+	now := a.now(&s)
+	out := &wire.Quotas{Quotas: []wire.Quota{quotaOf(&s, cluster, now)}}
+	for scope := range s.Limits.All() {
+		if scope != cluster && !in.All {
+			out.Quotas = append(out.Quotas, quotaOf(&s, scope, now))
+		}
+	}
+	if in.All {
+		for _, scope := range scopesOf(&s) {
+			out.Quotas = append(out.Quotas, quotaOf(&s, scope, now))
+		}
+	}
+	return &answer[wire.Quotas]{Index: s.Index, Body: out}, nil
+}
+
+// scopesOf lists the projects and users with limits or use, in order.
+func scopesOf(s *state.State) (out []model.ScopeKey) {
+	for scope := range s.Limits.All() {
+		if !s.Usage.Has(scope) {
+			out = append(out, scope)
+		}
+	}
+	for scope := range s.Usage.All() {
+		out = append(out, scope)
+	}
+	return sortedScopes(out)
+}
+
+// set changes what the body names; nothing, if any of it is wrong.
+func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wire.SetQuota) (*answer[wire.Quota], error) {
+	list, err := limitsOf(scope, b)
+	if err != nil {
+		return nil, err
+	}
+	_, index, err := a.propose(ctx, operator, key, &command.AdjustLimit{Scope: scope, Set: list})
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	q := quotaOf(&s, scope, a.now(&s))
+	return &answer[wire.Quota]{Index: index, Body: &q}, nil
+}
+
+// limitsOf is what a body changes of a limit.
+func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, err error) {
+	if b.Queued, err = same("queued", "max_queue_size", b.Queued, b.MaxQueueSize); err != nil {
+		return nil, err
+	}
+	if b.Running, err = same("running", "max_concurrent_jobs", b.Running, b.MaxConcurrent); err != nil {
+		return nil, err
+	}
+	if scope.Kind != model.ScopeCluster && (b.MaxQueueSize != nil || b.MaxConcurrent != nil) {
+		return nil, invalid("max_queue_size", "and max_concurrent_jobs are the cluster's; a project or user has queued and running")
+	}
+	add := func(f model.LimitField, v int64) { list = append(list, model.LimitValue{Of: f, Value: v}) }
+	bound(add, model.LimitGPUs, b.GPUs, 1)
+	bound(add, model.LimitLive, b.Running, 1)
+	bound(add, model.LimitQueued, b.Queued, 1)
+	bound(add, model.LimitGPUsPerJob, b.GPUsPerJob, 1)
+	bound(add, model.LimitRunTime, b.MaxRunTime, 1)
+	bound(add, model.LimitGPUTime, b.GPUHours, 3600)
+	if b.Period != nil {
+		add(model.LimitPeriod, int64(*b.Period))
+	}
+	switch b.OverQuota {
+	case "":
+	case model.OverStop.String():
+		add(model.LimitOver, int64(model.OverStop))
+	case model.OverLower.String():
+		add(model.LimitOver, int64(model.OverLower))
+	default:
+		return nil, invalid("over_quota", "must be stop or lower")
+	}
+	bound(add, model.LimitReserved, b.ReservedGPUs, 1)
+	if len(list) == 0 {
+		return nil, invalid("gpus", "must be given, or another limit: this changes nothing")
+	}
+	for _, v := range list {
+		if p, is := errors.AsType[*model.Problem](v.Of.Check(v.Value)); is {
+			return nil, invalid(p.Field, "must be "+p.Want)
+		}
+	}
+	return list, nil
+}
+
+// bound adds a value that was given, in the units of the state. One that was given as
+// less than nothing is made one that no limit may have.
+func bound[T int64 | float64 | wire.Duration](add func(model.LimitField, int64), f model.LimitField, v *wire.OrNone[T], unit float64) {
+	switch {
+	case v == nil:
+	case v.None:
+		add(f, model.Unlimited)
+	case v.Value < 0:
+		add(f, math.MinInt64)
+	default:
+		add(f, int64(min(math.Round(float64(v.Value)*unit), math.MaxInt64/2)))
+	}
+}
+
+// quotaOf is what a scope may use, and what it uses.
+func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
+	l, found := s.Limits.Get(scope)
+	if !found {
+		l = model.NoLimit(scope)
+	}
+	value := func(f model.LimitField) *int64 {
+		if v := l.Get(f); v != model.Unlimited {
+			return &v
+		}
+		return nil
+	}
+	use, _ := s.Usage.Get(scope)
+	out := wire.Quota{
+		Scope: scope.Kind.String(), Name: scope.Name,
+		GPUs: value(model.LimitGPUs), Running: value(model.LimitLive), Queued: value(model.LimitQueued),
+		GPUsPerJob: value(model.LimitGPUsPerJob), ReservedGPUs: value(model.LimitReserved), MaxRunTime: secondsOf(l.RunTime),
+		Period: secondsOf(l.Period),
+		Used:   wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), Queued: int64(use.Queued)},
+	}
+	if scope.Kind == model.ScopeCluster {
+		out.MaxQueueSize, out.MaxConcurrent = out.Queued, out.Running
+	}
+	if q := s.QuotaOf(scope, now); q.Limit > 0 {
+		limit, used := hoursOf(q.Limit), hoursOf(q.Used)
+		out.GPUHours, out.Used.GPUHours, out.Used.PeriodEnds, out.OverQuota = &limit, &used, q.Next.Time(), q.Over.String()
+	}
+	if l.Reserved > 0 {
+		a, _ := s.Accounts.Get(scope)
+		own := int64(a.Own)
+		out.Used.Reserved = &own
+	}
+	return out
+}
+
+func secondsOf(d time.Duration) *float64 {
+	if d == 0 {
+		return nil
+	}
+	s := d.Seconds()
+	return &s
+}
+
+// hoursOf is GPU-milliseconds as hours, rounded to a tenth of a second.
+func hoursOf(ms int64) float64 { return math.Round(float64(ms)/100) / 36_000 }
+
+func (a quotas) routeShares(doc huma.API) {
+	handle(a.API, doc, op("shares", http.MethodGet, "/shares", "What projects and users have used lately, beside what is fair"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.Shares], error) {
+			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
+			if err != nil {
+				return nil, err
+			}
+			out := &wire.Shares{HalfLife: s.Settings().Tuning.HalfLife.Seconds(), Shares: []wire.Share{}}
+			for _, p := range sched.Portions(&s, a.now(&s)) {
+				out.Shares = append(out.Shares, wire.Share{
+					Project: p.Key.Project, User: p.Key.User, Shares: p.Shares, GPUHours: hoursOf(p.Used * 1000),
+					OfFair: float64(p.Part), GPUs: int64(p.GPUs),
+				})
+			}
+			return &answer[wire.Shares]{Index: s.Index, Body: out}, nil
+		})
+	body := newStrict[wire.SetShares]()
+	handleBody[wire.SetShares](a.API, doc, op("set-shares", http.MethodPut, "/shares/{scope}/{name}", "Say how much a project or user should get beside others"),
+		func(ctx context.Context, in *scopeInput) (*answer[wire.Weight], error) {
+			b, err := body.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			scope, err := in.scope()
+			if err != nil {
+				return nil, err
+			}
+			n, err := count("shares", b.Shares, 1, 10_000, 0)
+			if err != nil {
+				return nil, err
+			}
+			_, index, err := a.propose(ctx, operator, in.Key, &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: n}})
+			if err != nil {
+				return nil, err
+			}
+			return &answer[wire.Weight]{Index: index, Body: &wire.Weight{Scope: in.Scope, Name: in.Name, Shares: int64(n)}}, nil
+		})
+}

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// quotaOf finds a scope among the quotas.
+func (s *site) quota(scope, name string) (out wire.Quota) {
+	s.t.Helper()
+	var all wire.Quotas
+	s.do(http.MethodGet, "/quotas?all=true", "").into(&all)
+	i := slices.IndexFunc(all.Quotas, func(q wire.Quota) bool { return q.Scope == scope && q.Name == name })
+	if i < 0 {
+		s.t.Fatalf("no quota of %s %s in %+v", scope, name, all)
+	}
+	return all.Quotas[i]
+}
+
+// Limits are changed one by one, told with their use, lifted, and refused by name.
+func TestQuotas(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
+	var q wire.Quota
+	s.do(http.MethodPut, "/quotas/user/ann", `{"gpus": 2, "queued": 5, "max_run_time": "2h"}`).into(&q)
+	q = wire.Quota{}
+	s.do(http.MethodPut, "/quotas/user/ann", `{"gpu_hours": 1.5, "period": "24h", "over_quota": "lower", "queued": "none"}`).into(&q)
+	if *q.GPUs != 2 || q.Queued != nil || *q.MaxRunTime != 7200 || *q.GPUHours != 1.5 || *q.Period != 86400 || q.OverQuota != "lower" {
+		t.Errorf("ann has %+v", q)
+	}
+	s.submit(`{"command":"x","user":"ann","gpu_count":2}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) {
+		c.Start(c.Place(1))
+		c.Wait(30 * time.Minute)
+	})
+	if q = s.quota("user", "ann"); q.Used.GPUs != 2 || q.Used.Running != 1 || *q.Used.GPUHours != 1 || q.Used.PeriodEnds.Hour() != 0 {
+		t.Errorf("ann uses %+v", q.Used)
+	}
+	p := s.submit(`{"command":"x","user":"ann","time_limit":"3h"}`).problem(http.StatusForbidden, "limit_exceeded")
+	for _, part := range []string{"user ann", "2h0m0s", "3h0m0s", "max_run_time"} {
+		if !strings.Contains(p.Detail, part) {
+			t.Errorf("%q does not name %s", p.Detail, part)
+		}
+	}
+	s.do(http.MethodPut, "/quotas/cluster", `{"max_queue_size": 0, "max_concurrent_jobs": 9}`).into(&q)
+	if q = s.quota("cluster", ""); *q.Queued != 0 || *q.MaxQueueSize != 0 || *q.Running != 9 || *q.MaxConcurrent != 9 {
+		t.Errorf("the cluster has %+v", q)
+	}
+	s.submit(`{"command":"x","user":"ann"}`).problem(http.StatusForbidden, "limit_exceeded")
+	for field, body := range map[string]string{
+		"gpus":           `{"gpus": -1}`,
+		"queued":         `{"queued": "many"}`,
+		"running":        `{"running": 1.5}`,
+		"period":         `{"period": "1m"}`,
+		"gpu_hours":      `{"gpu_hours": 0}`,
+		"over_quota":     `{"over_quota": "stopp"}`,
+		"max_queue_size": `{"max_queue_size": 1}`,
+		"gpu":            `{"gpu": 1}`,
+		"max_run_time":   `{"max_run_time": "x"}`,
+	} {
+		s.do(http.MethodPut, "/quotas/user/ann", body).about(field)
+	}
+	s.do(http.MethodPut, "/quotas/user/bob", `{}`).about("gpus")
+	s.do(http.MethodPut, "/quotas/team/ann", `{"gpus": 1}`).problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodPut, "/quotas/user/bob", `{"gpu_hours": 5}`).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+	s.do(http.MethodPut, "/quotas/cluster", `{"reserved_gpus": 5}`).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+}
+
+// Shares are told for projects and their users, and set.
+func TestShares(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
+	s.submit(`{"command":"x","user":"ann","project":"vision","gpu_count":2}`).into(&wire.Submitted{})
+	s.submit(`{"command":"x","user":"bob","gpu_count":1}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) {
+		c.Place(1)
+		c.Place(2)
+		c.Wait(time.Hour)
+	})
+	var w wire.Weight
+	s.do(http.MethodPut, "/shares/user/bob", `{"shares": 200}`).into(&w)
+	s.do(http.MethodPut, "/shares/project/vision", `{"shares": 300}`).into(&w)
+	var all wire.Shares
+	s.do(http.MethodGet, "/shares", "").into(&all)
+	var got []wire.Share
+	for _, v := range all.Shares {
+		if v.GPUHours < 0.99*float64(v.GPUs) || v.GPUHours > float64(v.GPUs) {
+			t.Errorf("an hour of %d GPUs are %f", v.GPUs, v.GPUHours)
+		}
+		v.GPUHours = 0
+		got = append(got, v)
+	}
+	want := []wire.Share{ // two thirds of what was used, for three fourths of the shares
+		{Shares: 100, OfFair: 133, GPUs: 1},
+		{User: "bob", Shares: 200, OfFair: 133, GPUs: 1},
+		{Project: "vision", Shares: 300, OfFair: 88, GPUs: 2},
+		{Project: "vision", User: "ann", Shares: 100, OfFair: 88, GPUs: 2},
+	}
+	if all.HalfLife != 7*24*3600 || !slices.Equal(got, want) {
+		t.Errorf("the shares are %+v", got)
+	}
+	s.do(http.MethodPut, "/shares/user/bob", `{"shares": 0}`).about("shares")
+	s.do(http.MethodPut, "/shares/cluster/x", `{"shares": 5}`).problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+// How strictly GPUs belong to their owners is told and set, part by part.
+func TestAllocation(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 10) })
+	var a wire.Allocation
+	s.do(http.MethodGet, "/orchestrator/allocation", "").into(&a)
+	if a != (wire.Allocation{Mode: "dynamic", Ratio: 0.3, GPUs: 10}) {
+		t.Errorf("a new cluster has %+v", a)
+	}
+	s.do(http.MethodPut, "/quotas/user/ann", `{"reserved_gpus": 6}`).into(&wire.Quota{})
+	s.do(http.MethodPut, "/orchestrator/allocation", `{"mode": "hybrid"}`).into(&a)
+	s.do(http.MethodPut, "/orchestrator/allocation", `{"reserved_ratio": 0.4}`).into(&a)
+	if a != (wire.Allocation{Mode: "hybrid", Ratio: 0.4, GPUs: 10, Owned: 6, Kept: 4}) {
+		t.Errorf("the cluster has %+v", a)
+	}
+	s.submit(`{"command":"x","user":"bob","gpu_count":2}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) { c.Place(1) })
+	s.do(http.MethodGet, "/orchestrator/allocation", "").into(&a)
+	if a.Lent != 2 {
+		t.Errorf("bob borrows, and %+v is told", a)
+	}
+	s.submit(`{"command":"x","user":"bob","gpu_count":5}`).into(&wire.Submitted{})
+	var d wire.Detail
+	s.do(http.MethodGet, "/jobs/2", "").into(&d)
+	if b := d.Explanation.Blockers; len(b) != 1 || b[0].Code != "pool" || b[0].Need != 5 || b[0].Have != 4 {
+		t.Errorf("it waits because of %+v", b)
+	}
+	s.do(http.MethodPut, "/orchestrator/allocation", `{"mode": "free"}`).about("mode")
+	s.do(http.MethodPut, "/orchestrator/allocation", `{"reserved_ratio": 1.5}`).about("reserved_ratio")
+	s.do(http.MethodPut, "/orchestrator/allocation", `{}`).about("mode")
+}
