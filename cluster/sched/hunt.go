@@ -13,6 +13,7 @@ type hunt struct {
 	pass  *pass
 	want  *want
 	class model.Class
+	owns  bool // what it asks for is within what its owner owns
 	all   *prey
 	yards []*yard
 }
@@ -83,8 +84,8 @@ func (h *hunt) survey() {
 		}
 	}
 	for _, v := range h.all.victims {
-		if v.class >= h.class {
-			break
+		if !h.may(v) {
+			continue
 		}
 		for _, on := range v.holds {
 			if h.suits(on.slot) {
@@ -93,6 +94,12 @@ func (h *hunt) survey() {
 		}
 	}
 	slices.SortFunc(h.yards, func(a, b *yard) int { return a.node.Compare(b.node) })
+}
+
+// may says that the task has a right to a victim's GPUs: by its class, or since they
+// are borrowed.
+func (h *hunt) may(v *victim) bool {
+	return h.class >= model.ClassHigh && v.class < h.class || h.owns && v.lends && v.class <= h.class
 }
 
 // suits says that the task could use a GPU once it is free.
@@ -176,8 +183,8 @@ func (h *hunt) everywhere() (slots []model.SlotKey, victims []*victim, found boo
 		whole.open = append(whole.open, y.open...)
 	}
 	for _, v := range h.all.victims {
-		if v.class >= h.class {
-			break
+		if !h.may(v) {
+			continue
 		}
 		for _, on := range v.holds {
 			if h.suits(on.slot) {

@@ -94,13 +94,17 @@ func (y *prey) count() {
 	}
 }
 
-// hunters lists the runs of higher classes, in the order in which they may take
-// from others.
+// hunters lists the runs that have a right to GPUs of others, those of higher
+// classes and of owners, in the order in which they may take them.
 func (y *prey) hunters() (runs []*run) {
 	p := y.pass
+	all, _ := p.state.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster})
 	for head := range heads(p.state) {
-		if head.Class < model.ClassHigh {
-			break
+		if head.Class < model.ClassHigh && all.Reserved == 0 {
+			break // nor does anybody after it
+		}
+		if head.Class < model.ClassHigh && !y.owns(head) {
+			continue
 		}
 		if at := p.order.standing(head); !at.late { // who is over a quota takes from nobody
 			runs = append(runs, &run{key: head, at: at})
@@ -110,6 +114,14 @@ func (y *prey) hunters() (runs []*run) {
 		return cmp.Or(cmp.Compare(b.key.Class, a.key.Class), a.at.compare(b.at))
 	})
 	return runs
+}
+
+// owns says that a task would stay within what its owner owns, and so may have back
+// what others borrow of it.
+func (y *prey) owns(k state.QueueKey) bool {
+	run := k.Run.Value()
+	own := y.pass.budget.pool(run.Project, run.User)
+	return own.Reserved > 0 && own.Beyond(int64(run.Shape.GPUs)) == 0
 }
 
 // served says that a task needs nobody's GPUs: it is placed by this plan, or others
@@ -128,7 +140,7 @@ func (y *prey) yield(k state.QueueKey) bool {
 	}
 	y.look()
 	w := wantOf(p.state, &t.job.Spec, k.Task)
-	h := &hunt{pass: p, want: &w, class: k.Class, all: y}
+	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), all: y}
 	slots, victims, found := h.choose()
 	if !found || len(victims) > maxVictims {
 		return false
@@ -149,6 +161,7 @@ type victim struct {
 	key    model.AttemptKey
 	class  model.Class
 	yields bool          // its job allows it
+	lends  bool          // its owner holds more than it owns: others may have these GPUs back
 	loss   time.Duration // GPU time since its last checkpoint
 	gpus   uint32
 	grace  time.Duration // from the first signal to the kill
@@ -209,6 +222,20 @@ func (y *prey) look() {
 		}
 	}
 	slices.SortFunc(y.victims, (*victim).compare)
+	y.lenders()
+}
+
+// lenders marks those whose GPUs are borrowed: of each owner the cheapest ones, until
+// it would hold no more than it owns.
+func (y *prey) lenders() {
+	back := map[model.ScopeKey]int64{}
+	for _, v := range y.victims {
+		job, _ := y.pass.state.Jobs.Get(v.key.Job)
+		p := y.pass.state.PoolOf(job.Spec.Project, job.Spec.User)
+		if v.lends = p.Owned > 0 && back[p.Owner] < p.Own-p.Reserved; v.lends {
+			back[p.Owner] += int64(v.gpus)
+		}
+	}
 }
 
 // holds lists the GPUs of an attempt that are kept for nobody.

@@ -39,6 +39,8 @@ func verbs() map[string]func(*scene, words) []string {
 		"open":     quiet(func(s *scene, w words) { s.mode(w, model.ModeOpen) }),
 		"limit":    quiet((*scene).setLimit),
 		"share":    quiet((*scene).setShare),
+		"pools":    quiet((*scene).setPools),
+		"broken":   quiet((*scene).breakGPU),
 		"submit":   quiet((*scene).submitJob),
 		"service":  quiet(func(s *scene, w words) { s.allocate(w.names[0], s.number(w, "gpus", 1)) }),
 		"release":  quiet(func(s *scene, w words) { s.must(&command.Release{Job: s.job(w), Task: command.AllTasks}) }),
@@ -160,9 +162,41 @@ func scopeOf(w words) model.ScopeKey {
 
 func (s *scene) setLimit(w words) {
 	at := func(key string) int64 { return int64(int32(s.number(w, key, ^uint32(0)))) }
-	s.must(&command.SetLimit{Limit: model.Limit{
+	l := model.Limit{
 		Scope: scopeOf(w), GPUs: at("gpus"), Live: at("running"), Queued: at("queued"), GPUsPerJob: at("gpus_per_job"),
-	}})
+		RunTime: s.span(w.named["run_time"]), Reserved: int64(s.number(w, "owns", 0)),
+		GPUTime: 3600 * int64(s.number(w, "gpu_hours", 0)), Period: s.span(w.named["period"]),
+	}
+	if w.named["over"] == "lower" {
+		l.Over = model.OverLower
+	}
+	s.must(&command.SetLimit{Limit: l})
+}
+
+func (s *scene) setPools(w words) {
+	for m := model.PoolDynamic; m <= model.PoolHybrid; m++ {
+		if m.String() == w.names[0] {
+			s.must(&command.SetPools{Mode: m, Part: s.number(w, "percent", 30) * 10})
+		}
+	}
+}
+
+// breakGPU has a node say that one of its GPUs is not to be used.
+func (s *scene) breakGPU(w words) {
+	node, _ := s.s.Nodes.Get(model.NodeID(w.names[0]))
+	b := &command.Inventory{Node: node.ID, Incarnation: model.Incarnation{1}, Epoch: node.Epoch}
+	for k := range s.s.NodeGPUs.From(model.AddressKey{Node: node.ID}) {
+		if k.Node != node.ID {
+			break
+		}
+		g, _ := s.s.GPUs.Get(k.GPU)
+		d := model.Device{ID: g.ID, Index: g.Index, Model: g.Model, MemoryMB: g.MemoryMB, Health: g.Health, Idle: true}
+		if fmt.Sprint(g.Index) == w.names[1] {
+			d.Health, d.Why = model.HealthQuarantined, "broken"
+		}
+		b.Devices = append(b.Devices, d)
+	}
+	s.must(b)
 }
 
 func (s *scene) setShare(w words) {
