@@ -121,7 +121,9 @@ func (b *builder) running() {
 		}
 		k := b.keyNow(&task, &job, &a)
 		c := candidate{at: b.pass.order.standing(k), key: k, attempt: a.Key}
-		c.at.score = hysteresis(c.at.score, &b.pass.order.tuning)
+		if b.pass.order.policy.times {
+			c.at.score = hysteresis(c.at.score, &b.pass.order.tuning)
+		}
 		b.add(c, split.Job{Place: place, Locked: b.locked(&task, &job, &a), Shape: -1})
 	}
 }

@@ -64,8 +64,10 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 		c.must(&command.SetPools{Mode: model.PoolDynamic})
 	case sched.UnblockWait, sched.UnblockBegin:
 		c.now = u.At
+		c.must(&command.AdvanceClock{})
 	case sched.UnblockPeriod:
 		c.now = u.At
+		c.must(&command.AdvanceClock{})
 		c.must(&command.AdvanceClock{})
 	case sched.UnblockLimit:
 		c.must(&command.SetLimit{Limit: u.Limit})

@@ -22,6 +22,8 @@ type policy struct {
 	score func(*order, state.QueueKey) uint64
 	// bounded moves what has waited for longer than the wait bound to the front.
 	bounded bool
+	// times says that scores are proportions: one may be made greater by a factor.
+	times bool
 	// factors says what a score follows from, what counts most first.
 	factors func(*order, state.QueueKey) []Factor
 }
@@ -34,11 +36,11 @@ const DefaultPolicy = "fair_share"
 
 func policies() []policy {
 	return []policy{
-		{"fair_share", "long waits, little GPU time to go and little used lately first; jobs that allow it are suspended for better ones", byShare, true, fairFactors},
-		{"priority", "higher class first; a class is worth the parameter aging", byClass, false, classFactors},
-		{"fcfs", "who came first", func(*order, state.QueueKey) uint64 { return 0 }, false, logFactors},
-		{"sjf", "shortest remaining run time over the wait", byRunTime, true, shortFactors},
-		{"gang", "most GPUs times the wait", byGPUs, true, gangFactors},
+		{"fair_share", "long waits, little GPU time to go and little used lately first; jobs that allow it are suspended for better ones", byShare, true, true, fairFactors},
+		{"priority", "higher class first; a class is worth the parameter aging", byClass, false, false, classFactors},
+		{"fcfs", "who came first", func(*order, state.QueueKey) uint64 { return 0 }, false, false, logFactors},
+		{"sjf", "shortest remaining run time over the wait", byRunTime, true, true, shortFactors},
+		{"gang", "most GPUs times the wait", byGPUs, true, true, gangFactors},
 	}
 }
 

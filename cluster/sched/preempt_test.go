@@ -19,7 +19,7 @@ func TestPreemptionsAreByRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, nodes := randomTuned(t)
 		c.tune(func(t *model.Tuning) { t.NoPreemption = false })
-		c.submit(spec("amy", 1, 0, class(model.ClassLow)), 5, 0)
+		c.submit(spec("amy", 1, 0, class(model.ClassLow)), 20, 0) // as many as there can be GPUs
 		for _, key := range c.plan() {
 			c.begin(key)
 		}

@@ -16,9 +16,9 @@ type order struct {
 	now    model.Time
 	policy policy
 	tuning model.Tuning
-	shares map[model.ShareKey]uint64 // part of what was used lately, in 256ths of a fair one
-	front  map[model.TaskKey]int     // places of those at the front of the line, from 1
-	held   uint32                    // GPUs of those at the front that run
+	shares shares
+	front  map[model.TaskKey]int // places of those at the front of the line, from 1
+	held   uint32                // GPUs of those at the front that run
 	credit credit
 
 	lowered map[model.ScopeKey]bool // over a quota of GPU time that lets them go last
@@ -103,10 +103,19 @@ func (o *order) patient(k state.QueueKey) uint64 {
 
 // use is a user's part of what was used lately, in 256ths of a fair one.
 func (o *order) use(project, user string) uint64 {
-	if n, found := o.shares[model.ShareKey{Project: project, User: user}]; found {
+	if n, found := o.shares.users[model.ShareKey{Project: project, User: user}]; found {
 		return n
 	}
+	if n, found := o.shares.projects[project]; found {
+		return blend(n*leastPart/fair, &o.tuning)
+	}
 	return leastUse(&o.tuning)
+}
+
+// shares are parts of what was used lately, in 256ths of a fair one.
+type shares struct {
+	users    map[model.ShareKey]uint64 // bent by the weight of shares
+	projects map[string]uint64         // among projects
 }
 
 // Bounds of what a user's part counts, in 256ths of a fair one.
@@ -133,8 +142,9 @@ func blend(n uint64, t *model.Tuning) uint64 {
 }
 
 // sharesOf relates what each user has used to what is fair: first among projects,
-// then among the users of one. Who has a greater weight may use more.
-func sharesOf(s *state.State, now model.Time, t *model.Tuning) map[model.ShareKey]uint64 {
+// then among the users of one. Who has a greater weight may use more. Projects that
+// have used nothing count once they wait.
+func sharesOf(s *state.State, now model.Time, t *model.Tuning) shares {
 	type project struct {
 		used, weights, users int64
 	}
@@ -152,17 +162,24 @@ func sharesOf(s *state.State, now model.Time, t *model.Tuning) map[model.ShareKe
 		p.users++
 		used[k] = u
 	}
+	for scope, use := range s.Usage.All() {
+		if scope.Kind == model.ScopeProject && use.Queued > 0 && projects[scope.Name] == nil {
+			projects[scope.Name] = &project{}
+		}
+	}
 	var all, weights int64
 	for name, p := range projects { // order-free: sums
 		all += p.used
 		weights += weightOf(s, model.ScopeProject, name)
 	}
-	out := make(map[model.ShareKey]uint64, len(used))
+	out := shares{make(map[model.ShareKey]uint64, len(used)), make(map[string]uint64, len(projects))}
+	for name, p := range projects { // order-free: each on its own
+		out.projects[name] = portion(p.used, all, weightOf(s, model.ScopeProject, name), weights)
+	}
 	for k, u := range used { // order-free: each on its own
 		p := projects[k.Project]
-		among := portion(p.used, all, weightOf(s, model.ScopeProject, k.Project), weights)
 		within := portion(u, p.used, weightOf(s, model.ScopeUser, k.User), p.weights)
-		out[k] = blend(among*within>>8, t)
+		out.users[k] = blend(out.projects[k.Project]*within>>8, t)
 	}
 	return out
 }

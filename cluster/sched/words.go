@@ -48,6 +48,9 @@ func (b *Blocker) Message() string {
 	case CodeBarred:
 		return "it would fit, but larger jobs wait for those nodes; it is not thought to end before they get them, and may not be stopped for them (--preemptible)"
 	case CodeAhead:
+		if b.Have == 0 {
+			return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
+		}
 		return fmt.Sprintf("it would fit, but the GPUs go to %s before it", count(b.Have, "other"))
 	case CodeRunTime, CodeGPUHours, CodePool:
 		return b.quota()

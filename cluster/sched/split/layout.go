@@ -75,13 +75,34 @@ func (s *space) try(l *Layout, i, k int) {
 	if j.Last != s.last && !s.Ordered {
 		return
 	}
-	if j.Shape >= 0 && s.misfits[j.Shape] || !s.allowed(j) {
+	if s.misfit(j) || !s.allowed(j) {
 		return
 	}
 	if at := s.placeFor(j, k); at != nil {
 		s.settle(l, i, at)
-	} else if j.Shape >= 0 {
-		s.misfits[j.Shape] = true
+	} else {
+		s.note(j)
+	}
+}
+
+// misfit says that a job of its shape has found no room already: one that could start
+// wherever this one can.
+func (s *space) misfit(j *Job) bool {
+	ends, noted := s.misfits[j.Shape]
+	return noted && (ends == 0 || !j.Yields && j.Ends >= ends)
+}
+
+// note remembers that a job has found no room.
+func (s *space) note(j *Job) {
+	if j.Shape < 0 {
+		return
+	}
+	ends := int64(0)
+	if !j.Yields {
+		ends = max(j.Ends, 1)
+	}
+	if was, noted := s.misfits[j.Shape]; !noted || ends < was {
+		s.misfits[j.Shape] = ends
 	}
 }
 

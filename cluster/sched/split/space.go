@@ -5,22 +5,22 @@ type space struct {
 	*Problem
 	*hosts
 
-	all     int64          // GPUs of all nodes
-	demand  int64          // of all jobs
-	gang    []bool         // nodes that gangs are on
-	gangs   int            // how many
-	load    []int32        // GPUs of each node whose jobs may be suspended
-	until   []int64        // when the last job of each node that stays ends, in seconds
-	barred  []int64        // when a gang that waits wants each node; 0: none does
-	left    []int64        // of bounds
-	last    bool           // those that come last are laid out
-	misfits map[int32]bool // shapes that find no room any more
+	all     int64           // GPUs of all nodes
+	demand  int64           // of all jobs
+	gang    []bool          // nodes that gangs are on
+	gangs   int             // how many
+	load    []int32         // GPUs of each node whose jobs may be suspended
+	until   []int64         // when the last job of each node that stays ends, in seconds
+	barred  []int64         // when a gang that waits wants each node; 0: none does
+	left    []int64         // of bounds
+	last    bool            // those that come last are laid out
+	misfits map[int32]int64 // shapes that find no room any more, of jobs that never yield those that end so late or later; 0: any
 }
 
 func newSpace(p *Problem) *space {
 	n := len(p.Room)
 	s := &space{
-		Problem: p, hosts: newHosts(p.Room), misfits: map[int32]bool{},
+		Problem: p, hosts: newHosts(p.Room), misfits: map[int32]int64{},
 		gang: make([]bool, n), load: make([]int32, n), until: make([]int64, n), barred: make([]int64, n),
 		left: make([]int64, len(p.Bounds)),
 	}
