@@ -26,15 +26,20 @@ func (t *trial) addNodes() {
 		all, _ := p.suiting(&w)
 		u.GPUs = max(w.need-min(all, w.need), 1)
 	}
-	if u.GPUs <= model.MaxDevices {
-		t.offer(u, u.nodes()...)
+	if u.GPUs > model.MaxDevices {
+		return
+	}
+	// What nodes will be called is not known, and between equals the first name decides:
+	// they must do both as the first and as the last.
+	if v, done := t.after(u.nodes("~")...); done && v.placed() {
+		t.offer(u, u.nodes("!")...)
 	}
 }
 
 // nodes are the registrations of nodes as an Unblock names them.
-func (u *Unblock) nodes() (bodies []command.Body) {
+func (u *Unblock) nodes(name string) (bodies []command.Body) {
 	for n := range u.Nodes {
-		id := fmt.Sprintf("explain-%d", n)
+		id := fmt.Sprintf("%s-%d", name, n)
 		b := &command.Register{Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id}
 		for i := range u.GPUs {
 			b.Devices = append(b.Devices, model.Device{
