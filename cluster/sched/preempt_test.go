@@ -11,8 +11,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Whoever preempts has the right to: the class of all victims is below theirs, and
-// no victim has been stopped for others more often than its run time has earned.
+// Whoever preempts has the right to: the class of all victims is below theirs, or what
+// these hold is borrowed and they would stay within what they own; and no victim has been stopped for others more often than its run time has earned.
 // They stop no more than they need, and start as soon as the victims are gone.
 func TestPreemptionsAreByRight(t *testing.T) {
 	seen := 0
@@ -47,13 +47,17 @@ func TestPreemptionsAreByRight(t *testing.T) {
 func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
 	tuning := c.s.Settings().Tuning
 	who, _ := c.s.Tasks.Get(p.Beneficiary)
-	if tuning.NoPreemption || tuning.Preempt == model.PreemptsNobody || who.Class < model.ClassHigh {
+	asks, _ := c.s.Jobs.Get(p.Beneficiary.Job)
+	owns := c.s.Within(asks.Spec.Project, asks.Spec.User, asks.Spec.GPUs)
+	if tuning.NoPreemption || tuning.Preempt == model.PreemptsNobody || who.Class < model.ClassHigh && !owns {
 		t.Fatalf("%+v, though nobody may", p)
 	}
+	lent := slices.Collect(c.s.Borrowing())
 	for _, v := range p.Victims {
 		task, _ := c.s.Tasks.Get(v.TaskKey())
 		job, _ := c.s.Jobs.Get(v.Job)
-		if task.Class >= who.Class || tuning.Preempt == model.PreemptsYielding && !job.Spec.Preemptible {
+		back := owns && slices.Contains(lent, v) && task.Class <= who.Class
+		if !back && (who.Class < model.ClassHigh || task.Class >= who.Class) || tuning.Preempt == model.PreemptsYielding && !job.Spec.Preemptible {
 			t.Fatalf("task %s of class %s is preempted for class %s", v.TaskKey(), task.Class, who.Class)
 		}
 		a, _ := c.s.Attempts.Get(v)
