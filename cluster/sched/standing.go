@@ -123,22 +123,23 @@ const (
 	fair      = 256
 	leastPart = fair / 8
 	mostPart  = fair * 64
+	mostUse   = fair << 14 // of powers of parts
 )
 
 // leastUse is what counts for who has used nothing.
 func leastUse(t *model.Tuning) uint64 { return blend(leastPart, t) }
 
-// blend moves a part of 256ths towards the fair one by the weight of shares.
+// blend raises a part of 256ths to the power of the weight of shares, of which 100 is
+// one; between whole powers it goes straight.
 func blend(n uint64, t *model.Tuning) uint64 {
-	w := uint64(t.ShareWeight)
 	n = min(max(n, leastPart), mostPart)
-	switch {
-	case w <= 100:
-		return max((n*w+fair*(100-w))/100, 1)
-	case n <= fair:
-		return max(n*100/w, 1)
+	low := uint64(fair)
+	for range t.ShareWeight / 100 {
+		low = min(low*n/fair, mostUse)
 	}
-	return n * w / 100
+	rest := uint64(t.ShareWeight % 100)
+	high := min(low*n/fair, mostUse)
+	return max((low*(100-rest)+high*rest)/100, 1)
 }
 
 // sharesOf relates what each user has used to what is fair: first among projects,

@@ -13,7 +13,8 @@ type Tuning struct {
 	// fair share. 1 h to 366 days.
 	HalfLife time.Duration `cbor:"1,keyasint,omitempty"`
 	// ShareWeight is how much past use moves a user's jobs back under fair share,
-	// in percent: 0 not at all, 100 in proportion, at most 200.
+	// as a power in percent: 0 not at all, 100 in proportion, 200 by its square, at
+	// most 400.
 	ShareWeight uint32 `cbor:"2,keyasint,omitempty"`
 	// Aging is what one class is worth under the policy priority: a job that came
 	// earlier by more than this for each class between goes first. 1 min to 366 days.

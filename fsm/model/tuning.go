@@ -25,8 +25,8 @@ func Parameters() []Parameter {
 	all := []Parameter{
 		timespan("half_life", "how long until GPU time that was used counts half, for fair_share",
 			time.Hour, MaxDuration, func(t *Tuning) *time.Duration { return &t.HalfLife }),
-		number("share_weight", "percent by which past use moves a user's jobs back under fair_share",
-			0, 200, func(t *Tuning) *uint32 { return &t.ShareWeight }),
+		number("share_weight", "how much past use moves a user's jobs back under fair_share, as a power in percent: 100 in proportion",
+			0, 400, func(t *Tuning) *uint32 { return &t.ShareWeight }),
 		timespan("aging", "what a class is worth under priority: who came earlier by more than this for each class goes first",
 			time.Minute, MaxDuration, func(t *Tuning) *time.Duration { return &t.Aging }),
 		timespan("wait_bound", "how long a job may wait under fair_share, sjf and gang before it comes to the front",

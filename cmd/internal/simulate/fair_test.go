@@ -1,0 +1,94 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Over a week in which everybody has more to run than there is room for, each user gets
+// GPU time in proportion to their shares, to a tenth: their jobs are of like sizes.
+func TestUseIsInProportionToShares(t *testing.T) {
+	const week = 7 * 24 * time.Hour
+	shares := []uint32{100, 100, 200, 400}
+	for _, preemptible := range []float64{0, 1} {
+		t.Run(fmt.Sprintf("preemptible %.0f", preemptible), func(t *testing.T) {
+			r := backlog(t, shares, preemptible)
+			for r.cluster.now.Sub(begin) < week {
+				if err := r.step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			used, all, sum := make([]float64, len(shares)), 0.0, uint32(0)
+			for _, j := range r.jobs {
+				used[int(j.User[0]-'a')] += float64(j.GPUs) * j.worked(r.cluster.now).Hours()
+			}
+			for _, j := range r.trace[:r.next] {
+				if _, runs := r.jobs[taskOf(r, &j)]; !runs {
+					used[int(j.User[0]-'a')] += float64(j.GPUs) * j.Duration.Hours()
+				}
+			}
+			for i, n := range shares {
+				all, sum = all+used[i], sum+n
+			}
+			for i, n := range shares {
+				got, want := used[i]/all, float64(n)/float64(sum)
+				t.Logf("user %c has %d shares of %d and got %.1f%% of %.0f GPU-hours, %+.1f%% off", 'a'+i, n, sum, 100*got, all, 100*(got/want-1))
+				if math.Abs(got/want-1) > 0.1 {
+					t.Errorf("user %c is off by more than a tenth", 'a'+i)
+				}
+			}
+		})
+	}
+}
+
+// taskOf is the task of a job of the trace: jobs are numbered as they come.
+func taskOf(r *Run, j *Job) model.TaskKey {
+	for i := range r.trace {
+		if r.trace[i].ID == j.ID {
+			return model.TaskKey{Job: model.JobID(i + 1)} //nolint:gosec // few
+		}
+	}
+	return model.TaskKey{}
+}
+
+// backlog is a play in which users a, b, ... have submitted at its beginning what takes
+// more than a week: jobs of 1 to 8 GPUs and 1 to 5 hours.
+func backlog(t *testing.T, shares []uint32, preemptible float64) *Run {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // virtual chance
+	o := options("fair_share")
+	o.Preemptible = preemptible
+	var trace []Job
+	for i := range shares {
+		user := string(rune('a' + i))
+		for sum := 0.0; sum < 16*7*24*1.2*float64(shares[i])/400; {
+			j := Job{
+				ID: fmt.Sprint(len(trace)), User: user, GPUs: 1 << random.IntN(4),
+				Duration: time.Duration(1+random.IntN(5)) * time.Hour,
+			}
+			sum += float64(j.GPUs) * j.Duration.Hours()
+			trace = append(trace, j)
+		}
+	}
+	c, err := newCluster(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range shares {
+		if err := c.must(&command.SetWeight{Weight: model.Weight{
+			Scope: model.ScopeKey{Kind: model.ScopeUser, Name: string(rune('a' + i))}, Shares: n,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Run{
+		options: o, cluster: c, trace: trace, jobs: map[model.TaskKey]*live{},
+		random: rand.New(rand.NewPCG(1, 0)), measure: newMeasure(total(o.hosts()), 0), //nolint:gosec // virtual chance
+	}
+}
