@@ -104,6 +104,7 @@ func (a *API) routes() {
 	quotas{a}.route(doc)
 	controls{a}.route(doc)
 	operations{a}.route(doc)
+	reservations{a}.route(doc)
 	queues{a}.route(doc)
 	plans{a}.route(doc)
 	details{a}.route(doc)

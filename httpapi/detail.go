@@ -171,6 +171,9 @@ func explanation(e *sched.Explanation) *wire.Explanation {
 		if w.Until = b.Until.Time(); b.On > 0 {
 			w.JobID, w.State = b.On.String(), b.State.String()
 		}
+		if b.Booking.ID > 0 {
+			w.Reservation = b.Booking.ID.String()
+		}
 		out.Blockers = append(out.Blockers, w)
 	}
 	for _, j := range e.Ahead {

@@ -18,7 +18,7 @@ import (
 type fleet struct{ *API }
 
 func (a fleet) route(doc huma.API) {
-	set := topics(model.TopicFleet, model.TopicNode)
+	set := topics(model.TopicFleet, model.TopicNode, model.TopicSettings)
 	handle(a.API, doc, op("gpu-status", http.MethodGet, "/gpu/status", "Every GPU, who has it and what it measures"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.GPUStatus], error) {
 			s, err := a.read(ctx, &in.Watch, set, nil)
@@ -81,9 +81,12 @@ func (a fleet) nodes(ctx context.Context, s *state.State) (list []wire.Node, bus
 		jobs[k.Node]++
 	}
 	list = make([]wire.Node, 0, s.Nodes.Len())
+	now := a.now(s)
+	books := s.Books(now)
 	for id, n := range s.Nodes.All() {
 		list = append(list, nodeOf(s, &n, measured))
 		list[len(list)-1].Jobs = jobs[id]
+		list[len(list)-1].Reservations = onNode(s, id, books, now)
 	}
 	return list, busy
 }

@@ -160,6 +160,13 @@ func deciders(c *Config, p *pulse) []decider {
 			},
 		},
 		{
+			name:   "bookings",
+			topics: model.TopicSet(0).With(model.TopicSettings),
+			decide: func(s *state.State) ([]command.Body, time.Duration) {
+				return turnBookings(s, model.TimeOf(c.Clock.Wall()))
+			},
+		},
+		{
 			name:   "housekeeping",
 			topics: model.TopicSet(0).With(model.TopicFleet).With(model.TopicSettings),
 			wake:   c.Wake,

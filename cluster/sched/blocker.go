@@ -24,6 +24,8 @@ const (
 	CodeSuspending Code = "suspending"           // it is to start as soon as others, Have of them now, have been suspended
 	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
 	CodeBarred     Code = "barred"               // it would fit, but larger jobs wait for these nodes, and it neither ends before nor may be stopped
+	CodeBooked     Code = "reservation"          // it would fit, but Booking keeps GPUs for its owner
+	CodeClosed     Code = "maintenance"          // it would fit, but Booking takes nodes out of service before it certainly ends
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
 	CodeRunTime    Code = "max_run_time"         // Scope lets a job run for Limit seconds, its time limit is Need
 	CodeGPUHours   Code = "gpu_hours"            // Scope may use Limit GPU-milliseconds in a period and has used Used; the next begins at Until
@@ -65,4 +67,6 @@ type Turn struct {
 	After model.DependencyKind // how that is to end
 	State model.TaskState      // of On: where its most advanced task is
 	Task  model.TaskKey        // for whom GPUs are kept
+
+	Booking model.Booking // that keeps them
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berth-gpu/berth/cluster/sched/split"
-	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -21,6 +20,7 @@ type builder struct {
 	jobs   []split.Job
 	bounds bounds
 	shapes map[model.Shape]shapeOf
+	keeper *keeper
 }
 
 // shapeOf is what follows from a shape.
@@ -43,6 +43,7 @@ func newBuilder(p *pass) *builder {
 	b := &builder{
 		pass: p, index: map[model.NodeID]int32{}, shapes: map[model.Shape]shapeOf{}, bounds: newBounds(p),
 	}
+	b.keeper = newKeeper(b)
 	for id, node := range p.state.Nodes.All() {
 		if node.Schedulable() {
 			b.index[id] = int32(len(b.nodes)) //nolint:gosec // few
@@ -111,7 +112,7 @@ func (b *builder) running() {
 		task, _ := b.pass.state.Tasks.Get(key)
 		a, _ := b.pass.state.Attempts.Get(task.Newest())
 		job, _ := b.pass.state.Jobs.Get(key.Job)
-		if a.Stop != model.ReasonNone {
+		if a.Stop != model.ReasonNone || b.pass.beside.cleared[a.Key] {
 			continue
 		}
 		place, ok := b.placeOf(a.Key)
@@ -124,7 +125,9 @@ func (b *builder) running() {
 		if b.pass.order.policy.times {
 			c.at.score = hysteresis(c.at.score, &b.pass.order.tuning)
 		}
-		b.add(c, split.Job{Place: place, Locked: b.locked(&task, &job, &a), Shape: -1})
+		locked := b.locked(&task, &job, &a)
+		b.keeper.running(&a, &job.Spec, locked)
+		b.add(c, split.Job{Place: place, Locked: locked, Shape: -1})
 	}
 }
 
@@ -215,7 +218,8 @@ func (b *builder) waiting() {
 			}
 			shape := head.Run.Value().Shape
 			sum += shape.GPUs
-			j := split.Job{Shape: b.shape(shape).number}
+			j := split.Job{Shape: b.keeper.alike(head.Run.Value(), b.shape(shape).number)}
+			b.keeper.waiting(k)
 			if again {
 				if j.Shuns = b.shuns(k.Task); len(j.Shuns) > 0 {
 					j.Shape = -1 // it is like no other
@@ -265,6 +269,7 @@ func (b *builder) shuns(key model.TaskKey) []split.Part {
 // add adds a job, with what follows from its key.
 func (b *builder) add(c candidate, j split.Job) {
 	run := c.key.Run.Value()
+	j.Tag = int32(len(b.all))                                       //nolint:gosec // few
 	j.GPUs, j.Nodes = int32(run.Shape.GPUs), int32(run.Shape.Nodes) //nolint:gosec // bounded
 	shape := b.shape(run.Shape)
 	j.Kinds, j.Spread = shape.kinds, shape.spread
@@ -300,30 +305,6 @@ func (b *builder) problem() *split.Problem {
 	return &split.Problem{
 		Front: front,
 		Room:  b.room, Jobs: jobs, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
-		Ordered: b.pass.order.policy.name != DefaultPolicy,
+		Ordered: b.pass.order.policy.name != DefaultPolicy, Keeper: b.keeper.orNone(),
 	}
-}
-
-// start places a waiting task where the layout has it, if its GPUs are free there.
-func (b *builder) start(c candidate, at []split.Part) {
-	p := b.pass
-	if p.full() {
-		return
-	}
-	t := ticketOf(p.state, c.key.Task)
-	w := wantOf(p.state, &t.job.Spec, c.key.Task)
-	hosts := make([]*host, len(at))
-	for i, v := range at {
-		if hosts[i] = p.pool.host(b.nodes[v.Node]); hosts[i] == nil || p.pool.count(hosts[i], &w) < uint32(v.GPUs) { //nolint:gosec // positive
-			return
-		}
-	}
-	if !p.admits(t) {
-		return
-	}
-	ranks := make([]command.Placement, len(at))
-	for i, v := range at {
-		ranks[i] = p.pool.take(hosts[i], &w, uint32(v.GPUs)) //nolint:gosec // positive
-	}
-	p.add(t, ranks)
 }

@@ -15,6 +15,8 @@
 //     so that large holes stay large; on a node, GPUs that are near each other.
 //     A job that leaves the number of nodes open waits for one node if any node is
 //     large enough, and is spread over as few as possible if none is.
+//     What is reserved for others, or to be maintained, is left alone in time: Apply
+//     asks the same [state.Books].
 //  4. Reserve. For the first tasks that find nothing GPUs are kept from when they
 //     are expected to be free; others may pass if they leave those alone.
 //  5. Explain. Explain makes the same pass up to one task's turn and tells all that

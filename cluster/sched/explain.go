@@ -98,6 +98,7 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 		v.bars = append(v.bars, Blocker{Code: CodeStandstill})
 	}
 	p := v.pass
+	p.beside.clear()
 	p.grants()
 	p.claimed()
 	if v.fits = p.done[t.task.Key]; v.fits {
@@ -113,7 +114,7 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 	at := p.order.standing(state.KeyOf(&t.task, &t.job))
 	p.jobs(&at)
 	v.bars = slices.AppendSeq(v.bars, p.admit(t))
-	_, v.fits = p.pool.find(&v.want)
+	_, v.fits = v.want.seek(p.pool)
 	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
 	return v
 }
@@ -137,16 +138,20 @@ func (p *pass) misfit(w *want) []Blocker {
 	if p.found.planned[w.who] || len(p.pool.kept[w.who]) > 0 {
 		return []Blocker{{Code: CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.found.stops)}}
 	}
-	if _, fits := p.pool.find(&free); fits && len(p.times.reserved) > 0 && !p.stopped {
+	if bars := p.beside.explain(fresh, free); len(bars) > 0 {
+		return bars
+	}
+	if _, fits := free.seek(p.pool); fits && len(p.times.reserved) > 0 && !p.stopped {
 		first := p.times.reserved[0]
 		return []Blocker{{
 			Code: CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.times.reserved)),
 			Turn: Turn{Until: first.At, Task: first.Task},
 		}}
 	}
-	if _, fits := p.pool.find(&free); fits && p.found.planned != nil {
+	if _, fits := free.seek(p.pool); fits && p.found.planned != nil {
 		return []Blocker{{Code: CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}}
 	}
+	free.keep = nil
 	if _, fits := fresh.find(&free); fits {
 		return []Blocker{{Code: CodeAhead, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.commands))}}
 	}

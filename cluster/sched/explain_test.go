@@ -43,9 +43,22 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 // checkUnblock carries out each change alone and looks for the task in the plan.
 func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
 	for _, u := range e.Unblock {
-		if after := c.copied(); !slices.Contains(unblocked(after, e.Task, &u), e.Task) {
+		if u.Kind == sched.UnblockTime {
+			checkShorter(t, c.copied(), e, &u)
+		} else if after := c.copied(); !slices.Contains(unblocked(after, e.Task, &u), e.Task) {
 			t.Fatalf("task %s is blocked by %+v; it is still not placed after %q", e.Task, e.Blockers, u.Message())
 		}
+	}
+}
+
+// checkShorter submits a task again with the time limit that is offered.
+func checkShorter(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
+	job, _ := c.s.Jobs.Get(e.Task.Job)
+	job.Spec.TimeLimit = u.TimeLimit
+	c.must(&command.Cancel{Job: job.ID, Task: command.AllTasks})
+	again := model.TaskKey{Job: c.submit(job.Spec, 1, 0)}
+	if placed := c.plan(); !slices.Contains(placed, again) {
+		t.Fatalf("task %s is blocked by %+v; submitted again as %s with %s it is still not placed", e.Task, e.Blockers, again, u.TimeLimit)
 	}
 }
 
@@ -62,12 +75,11 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 		c.must(&command.DropDependencies{Job: key.Job})
 	case sched.UnblockPool:
 		c.must(&command.SetPools{Mode: model.PoolDynamic})
-	case sched.UnblockWait, sched.UnblockBegin:
+	case sched.UnblockCancel:
+		c.must(&command.CancelBooking{ID: u.Booking.ID})
+	case sched.UnblockTime: // another task
+	case sched.UnblockWait, sched.UnblockBegin, sched.UnblockOver, sched.UnblockPeriod:
 		c.now = u.At
-		c.must(&command.AdvanceClock{})
-	case sched.UnblockPeriod:
-		c.now = u.At
-		c.must(&command.AdvanceClock{})
 		c.must(&command.AdvanceClock{})
 	case sched.UnblockLimit:
 		c.must(&command.SetLimit{Limit: u.Limit})

@@ -19,6 +19,7 @@ type want struct {
 	until  model.Time    // it leaves alone what is reserved for others before; 0: it need not
 	avoid  model.RankKey // whose GPUs have just failed it; zero: nobody's
 	state  *state.State  // which GPUs those are
+	keep   *keep         // what bookings leave to it; nil: everything
 }
 
 func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {
@@ -79,7 +80,7 @@ func (p *pool) find(w *want) ([]part, bool) {
 
 // place takes GPUs for all ranks of a task, or none.
 func (p *pool) place(w *want) ([]command.Placement, bool) {
-	parts, fits := p.find(w)
+	parts, fits := w.seek(p)
 	if !fits {
 		return nil, false
 	}
@@ -87,6 +88,7 @@ func (p *pool) place(w *want) ([]command.Placement, bool) {
 	for _, v := range parts {
 		ranks = append(ranks, p.take(v.host, w, v.n))
 	}
+	w.keep.put(p.state, ranks)
 	return ranks, true
 }
 
@@ -95,7 +97,7 @@ func (p *pool) place(w *want) ([]command.Placement, bool) {
 func (p *pool) snug(w *want, n uint32, nodes int, taken []part) (parts []part, fits bool) {
 	for free := n; free <= p.most(w); free++ {
 		for _, h := range p.with(free, w) {
-			if among(taken, h) || p.count(h, w) < n {
+			if among(taken, h) || p.count(h, w) < n || !w.joins(taken, parts, part{h, n}) {
 				continue
 			}
 			if parts = append(parts, part{h, n}); len(parts) == nodes {
@@ -132,7 +134,7 @@ func (p *pool) spread(w *want) (parts []part, fits bool) {
 func (p *pool) richest(w *want, taken []part) (best *host, most uint32) {
 	for free := p.most(w); free > most; free-- {
 		for _, h := range p.with(free, w) {
-			if n := p.count(h, w); n > most && !among(taken, h) {
+			if n := p.count(h, w); n > most && !among(taken, h) && w.joins(taken, nil, part{h, min(n, w.need)}) {
 				best, most = h, n
 			}
 		}
@@ -144,7 +146,7 @@ func (p *pool) richest(w *want, taken []part) (best *host, most uint32) {
 // owns them now and whether or not it takes work.
 func (p *pool) oneHolds(w *want) bool {
 	key := *w
-	key.who, key.kept, key.until = model.TaskKey{}, false, 0
+	key.who, key.kept, key.until, key.keep = model.TaskKey{}, false, 0, nil
 	holds, known := p.holds[key]
 	if !known {
 		for n := range w.sizes(listed) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // hunt looks for GPUs for one task.
@@ -105,6 +106,12 @@ func (h *hunt) may(v *victim) bool {
 // suits says that the task could use a GPU once it is free.
 func (h *hunt) suits(slot model.SlotKey) bool {
 	g, _ := h.pass.state.GPUs.Get(slot.GPU)
+	if k := h.want.keep; k != nil {
+		k.stake.At = []state.Lot{{Node: g.Node, Model: g.Model, GPUs: 1}}
+		if _, shut := k.books.Closed(&k.stake); shut {
+			return false
+		}
+	}
 	return h.want.offers(&g) && h.want.suits(g.Model, g.MemoryMB) && !h.want.shuns(g.ID)
 }
 

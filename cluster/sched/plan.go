@@ -23,6 +23,7 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 		return nil, 0
 	}
 	p := newPass(s, now)
+	p.beside.clear()
 	p.grants()
 	p.claimed()
 	p.fill()
@@ -58,6 +59,13 @@ func (p *pass) next() (at model.Time) {
 		}
 		break
 	}
+	for _, b := range p.state.Bookings.All() {
+		for _, t := range []model.Time{b.Start, b.End} {
+			if t > p.now && (at == 0 || t < at) {
+				at = t
+			}
+		}
+	}
 	return at
 }
 
@@ -86,15 +94,18 @@ type pass struct {
 	stopped  bool // nothing may start while the one before it waits
 	commands []command.Body
 	done     map[model.TaskKey]bool // tasks that are placed
+	beside   beside
 }
 
 func newPass(s *state.State, now model.Time) *pass {
 	o := newOrder(s, now)
 	pool := newPool(s)
-	return &pass{
+	p := &pass{
 		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool,
 		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s, o.now), misfits: map[model.Shape]model.Step{}, done: map[model.TaskKey]bool{},
 	}
+	p.beside = beside{pass: p, books: s.Books(o.now)}
+	return p
 }
 
 func (p *pass) full() bool { return len(p.commands) == maxPlan || p.pool.empty() }
@@ -109,6 +120,7 @@ func (p *pass) grants() {
 		if !p.budget.allows(a.Project, a.User, a.GPUs, 0) {
 			continue
 		}
+		w.keep = keepFor(p.beside.books, a.User, a.Project, model.Never, &w)
 		if at, fits := p.pool.place(&w); fits {
 			p.budget.use(a.Project, a.User, a.GPUs, 0)
 			p.commands = append(p.commands, &command.Grant{ID: a.ID, Decided: p.state.Index, Placement: at[0]})
@@ -170,7 +182,7 @@ func (p *pass) try(r *run) outcome {
 		return outcomeOf(b.Code)
 	}
 	run := r.key.Run.Value()
-	if least, known := p.misfits[run.Shape]; known && !r.single && run.Expected >= least {
+	if least, known := p.misfits[run.Shape]; known && !r.single && run.Expected >= least && (least == 0 || p.beside.books == nil) {
 		return runOver
 	}
 	w := p.wantOf(t)
@@ -184,6 +196,7 @@ func (p *pass) try(r *run) outcome {
 // wantOf is what a task asks of GPUs in this pass.
 func (p *pass) wantOf(t *ticket) want {
 	w := wantOf(p.state, &t.job.Spec, t.task.Key)
+	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.job.Spec.CertainEnd(p.now), &w)
 	if p.order.tuning.Backfill == model.BackfillReserve {
 		w.until = p.now.Add(max(t.task.Expected, leastRun))
 	}
@@ -192,10 +205,18 @@ func (p *pass) wantOf(t *ticket) want {
 
 // misplaced says what follows from a task's finding no GPUs.
 func (p *pass) misplaced(r *run, w *want) outcome {
+	barred, all := p.beside.bars(w, r.key.Run.Value().Certain)
+	if barred && (all || r.single) {
+		return runOver
+	} else if barred {
+		return skipped
+	}
+	free := *w
+	free.keep = nil // who waits for GPUs waits for them whatever is booked
 	switch tuning := &p.order.tuning; {
 	case tuning.Backfill == model.BackfillNone:
 		return allOver
-	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserve(w):
+	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserve(&free):
 		return skipped
 	}
 	if r.single {
@@ -203,7 +224,7 @@ func (p *pass) misplaced(r *run, w *want) outcome {
 	}
 	run := r.key.Run.Value()
 	p.misfits[run.Shape] = 0
-	if free := *w; w.until > 0 {
+	if w.until > 0 {
 		free.until = 0
 		if _, fits := p.pool.find(&free); fits {
 			p.misfits[run.Shape] = run.Expected // shorter ones may be done before

@@ -166,7 +166,7 @@ func (p *pool) count(h *host, w *want) (n uint32) {
 			n++
 		}
 	}
-	if w.until > 0 && len(p.reserved) > 0 {
+	if n = w.keep.count(h, w, n); w.until > 0 && len(p.reserved) > 0 {
 		n -= min(n, p.reserved.held(h.id, 0, w.until))
 	}
 	return n
@@ -209,7 +209,7 @@ func (p *pool) load(h *host) {
 func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	at := command.Placement{Node: h.id, Epoch: h.epoch}
 	was := h.free
-	for _, g := range choose(h.gpus, w, int(n)) {
+	for _, g := range choose(w.keep.from(h, w), w, int(n)) {
 		at.Slots = append(at.Slots, g.slot)
 		if g.kept == (model.TaskKey{}) {
 			h.free--

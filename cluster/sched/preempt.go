@@ -56,8 +56,8 @@ func (p *pass) claimed() {
 			return
 		}
 		t := ticketOf(p.state, task)
-		w := wantOf(p.state, &t.job.Spec, task)
-		w.kept = true
+		w := p.wantOf(t)
+		w.kept, w.until = true, 0
 		if p.admits(t) {
 			if ranks, fits := p.pool.place(&w); fits {
 				p.add(t, ranks)
@@ -139,10 +139,11 @@ func (y *prey) yield(k state.QueueKey) bool {
 		return false
 	}
 	y.look()
-	w := wantOf(p.state, &t.job.Spec, k.Task)
+	w := p.wantOf(t)
+	w.until = 0
 	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), all: y}
 	slots, victims, found := h.choose()
-	if !found || len(victims) > maxVictims {
+	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
 		return false
 	}
 	b := &command.Preempt{Beneficiary: k.Task, Slots: slots, Decided: p.state.Index}
@@ -206,7 +207,7 @@ func (y *prey) look() {
 			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs,
 			grace: a.Frozen.FenceLead(), holds: holds(s, a.Key),
 		}
-		if a.Stop != model.ReasonNone {
+		if a.Stop != model.ReasonNone || p.beside.cleared[a.Key] {
 			for _, h := range v.holds {
 				y.coming[h.node] = append(y.coming[h.node], h.slot)
 			}

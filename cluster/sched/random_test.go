@@ -103,6 +103,7 @@ func submitRandom(t *rapid.T, c *cluster, user string, n uint32) {
 	s.GPUMemoryMB = uint32(rapid.SampledFrom([]int{0, 2000}).Draw(t, "needs"))
 	s.MaxRetries = 2
 	s.Preemptible = rapid.Bool().Draw(t, "preemptible")
+	s.TimeLimit = rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Minute, time.Hour, 3 * time.Hour}).Draw(t, "limit")
 	s.Estimate = time.Duration(rapid.IntRange(0, 3).Draw(t, "estimate")) * time.Hour
 	if rapid.Bool().Draw(t, "gang") {
 		s.Nodes = uint32(rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "on"))

@@ -77,8 +77,54 @@ func (p *pass) search() {
 			b.start(c, at)
 		}
 	}
-	p.found.stops = len(stop)
+	p.found.stops += len(stop)
 	for some := range slices.Chunk(stop, maxSuspend) {
 		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
 	}
+}
+
+// start places a waiting task where the layout has it, if its GPUs are free there and
+// bookings leave them to it now.
+func (b *builder) start(c candidate, at []split.Part) {
+	p := b.pass
+	if p.full() {
+		return
+	}
+	t := ticketOf(p.state, c.key.Task)
+	w := p.wantOf(t)
+	w.until = 0
+	parts := make([]part, len(at))
+	for i, v := range at {
+		parts[i] = part{p.pool.host(b.nodes[v.Node]), uint32(v.GPUs)} //nolint:gosec // positive
+		if parts[i].host == nil {
+			return
+		}
+	}
+	if !w.holdsAll(p.pool, parts) {
+		return
+	}
+	if !p.admits(t) {
+		return
+	}
+	ranks := make([]command.Placement, len(at))
+	for i, v := range parts {
+		ranks[i] = p.pool.take(v.host, &w, v.n)
+	}
+	w.keep.put(p.state, ranks)
+	p.add(t, ranks)
+}
+
+// holdsAll says that all parts are free for a task, and that bookings leave them to it.
+func (w *want) holdsAll(p *pool, parts []part) bool {
+	enough := func(v part) bool { return p.count(v.host, w) >= v.n }
+	if w.keep == nil {
+		return !slices.ContainsFunc(parts, func(v part) bool { return !enough(v) })
+	}
+	for to := range ways {
+		w.keep.turn(to)
+		if !slices.ContainsFunc(parts, func(v part) bool { return !enough(v) }) && w.keep.allows(w.lots(parts)...) {
+			return true
+		}
+	}
+	return false
 }

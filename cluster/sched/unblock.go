@@ -25,6 +25,9 @@ const (
 	UnblockNode    UnblockKind = "node"    // Nodes nodes come, each with GPUs free ones
 	UnblockPeriod  UnblockKind = "period"  // the next period of a quota begins at At
 	UnblockPool    UnblockKind = "pool"    // somebody lets everybody use every GPU
+	UnblockTime    UnblockKind = "time"    // its owner cancels it and submits it again with TimeLimit
+	UnblockOver    UnblockKind = "over"    // time passes until At, when Booking is over
+	UnblockCancel  UnblockKind = "cancel"  // somebody cancels Booking
 )
 
 // Unblock is a change after which the next plan would place a task: it was tried
@@ -40,6 +43,9 @@ type Unblock struct {
 	GPUs     uint32 // on each
 	Model    string // of those GPUs; empty: any
 	MemoryMB uint32 // of each of them, at least
+
+	TimeLimit time.Duration
+	Booking   model.Booking
 }
 
 // Holder is who has GPUs: a task or, if Allocation is set, a service.
@@ -82,10 +88,10 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	for _, b := range t.why {
 		t.lift(&b)
 	}
-	if t.blockedBy(CodeGPUs, CodeAhead, CodeReserved, CodeBarred) {
+	if t.blockedBy(CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodeBooked, CodeClosed) {
 		t.addNodes()
 	}
-	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeLimit, CodeThrottle, CodePool) {
+	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeLimit, CodeThrottle, CodePool, CodeBooked, CodeClosed) {
 		t.endHolders()
 	}
 	return t.found
@@ -122,6 +128,8 @@ func (t *trial) lift(b *Blocker) {
 		t.lend(b)
 	case CodeAvoid:
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
+	case CodeBooked, CodeClosed:
+		t.unbook(b)
 	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodeSuspending:
 	}
 }
@@ -153,27 +161,31 @@ func (t *trial) offer(u Unblock, bodies ...command.Body) bool {
 // after says what becomes of the task once commands were carried out; false if
 // they are not, or if too many changes were tried already.
 func (t *trial) after(bodies ...command.Body) (v verdict, done bool) {
-	if t.left == 0 {
+	next, done := t.carry(bodies...)
+	if !done {
 		return v, false
+	}
+	return judge(&next, t.now, ticketOf(&next, t.task)), true
+}
+
+// carry carries out commands on a copy of the state; false if it cannot be.
+func (t *trial) carry(bodies ...command.Body) (next state.State, done bool) {
+	if t.left == 0 {
+		return next, false
 	}
 	t.left--
 	commands := make([]command.Command, 0, len(bodies))
 	for _, b := range bodies {
 		c, err := command.New("explain", b)
 		if err != nil {
-			return v, false
+			return next, false
 		}
 		commands = append(commands, c)
 	}
 	s := t.state
 	meta := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: "explain"}
 	next, results, _ := state.Apply(*s, meta, commands)
-	for i := range results {
-		if !results[i].OK() {
-			return v, false
-		}
-	}
-	return judge(&next, t.now, ticketOf(&next, t.task)), true
+	return next, !slices.ContainsFunc(results, func(r command.Result) bool { return !r.OK() })
 }
 
 func (t *trial) wait(b *Blocker) {

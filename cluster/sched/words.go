@@ -47,6 +47,10 @@ func (b *Blocker) Message() string {
 			b.Task, clock(b.Until))
 	case CodeBarred:
 		return "it would fit, but larger jobs wait for those nodes; it is not thought to end before they get them, and may not be stopped for them (--preemptible)"
+	case CodeBooked:
+		return "it would fit, but GPUs are kept for " + b.Booking.Title() + beforehand(b)
+	case CodeClosed:
+		return "it would fit, but nodes have " + b.Booking.Title() + ", and only what certainly ends before may start there"
 	case CodeAhead:
 		if b.Have == 0 {
 			return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
@@ -56,6 +60,14 @@ func (b *Blocker) Message() string {
 		return b.quota()
 	}
 	return string(b.Code)
+}
+
+// beforehand says how GPUs can be used before a booking begins.
+func beforehand(b *Blocker) string {
+	if b.Booking.Begun {
+		return ""
+	}
+	return ", and it would not certainly end before"
 }
 
 func (b *Blocker) limit() string {
@@ -145,6 +157,12 @@ func (u *Unblock) Message() string {
 		return "the next period begins, " + clock(u.At)
 	case UnblockPool:
 		return "allocation is set to dynamic, under which everybody may use every GPU"
+	case UnblockTime:
+		return "submit it again with --time " + brief(u.TimeLimit)
+	case UnblockOver:
+		return u.Booking.Kind.String() + " " + u.Booking.ID.String() + " is over, " + clock(u.At)
+	case UnblockCancel:
+		return u.Booking.Kind.String() + " " + u.Booking.ID.String() + " is canceled"
 	case UnblockLimit:
 		return "the limit of " + u.Limit.Scope.String() + " is raised to " + u.raised()
 	case UnblockEnd:
@@ -153,6 +171,18 @@ func (u *Unblock) Message() string {
 		return fmt.Sprintf("%s more, with %s free", count(u.Nodes, "node"), count(u.GPUs, kind(u.Model, u.MemoryMB)))
 	}
 	return string(u.Kind)
+}
+
+// brief is "2h", "1h30m" or "45m": a time in whole minutes.
+func brief(d time.Duration) string {
+	text := ""
+	if d >= time.Hour {
+		text = fmt.Sprintf("%dh", d/time.Hour)
+	}
+	if m := d % time.Hour / time.Minute; m > 0 || text == "" {
+		text += fmt.Sprintf("%dm", m)
+	}
+	return text
 }
 
 func (u *Unblock) raised() string {

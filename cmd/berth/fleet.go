@@ -46,10 +46,15 @@ func showNodes(w io.Writer, n *wire.Nodes) error {
 	for i := range n.Nodes {
 		v := &n.Nodes[i]
 		t.Add(v.ID, v.State, fmt.Sprintf("%d/%d", v.FreeGPUs, v.GPUCount), v.GPUType, strconv.FormatInt(v.Jobs, 10), v.Health,
-			table.Clock(v.LastSeen, time.Now()), v.Reason)
+			table.Clock(v.LastSeen, time.Now()), joined(v.Reason, plans(v)))
 	}
 	_, err := t.WriteTo(w)
 	return err
+}
+
+// joined is texts, those that are not empty, on one line.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
 
 func showGPUs(w io.Writer, n *wire.Nodes) error {

@@ -159,6 +159,9 @@ func showNode(w io.Writer, n *wire.Node) error {
 	s.line("Version", "%s", n.Version)
 	s.line("Epoch", "%d, registered %s, last seen %s", n.Epoch, table.Clock(n.Registered, time.Now()), table.Clock(n.LastSeen, time.Now()))
 	s.line("GPUs", "%d free of %d, %s", n.FreeGPUs, n.GPUCount, n.Health)
+	if p := plans(n); p != "" {
+		s.line("Reserved", "%s", p)
+	}
 	s.head("GPUs")
 	if _, err := io.WriteString(w, s.String()); err != nil {
 		return err

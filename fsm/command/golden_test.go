@@ -99,6 +99,13 @@ func mend(b Body) {
 		b.By = 0 // the other way to say it
 	case *SetGPUMode:
 		b.Mode = model.ModeDraining
+	case *Book:
+		b.Booking = model.Booking{
+			Kind: model.BookGPUs, Owner: model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}, GPUs: 16, Model: "H200",
+			Nodes: "n1 n2", Start: 1_790_000_000_000_000_000, End: 1_790_003_600_000_000_000, Note: "course",
+		}
+	case *SetBookingCaps:
+		b.Caps.Ahead, b.Caps.Longest = time.Hour, time.Hour
 	case *Place:
 		placements(b.Ranks)
 	case *Grant:

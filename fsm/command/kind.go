@@ -53,6 +53,12 @@ const (
 	KindSteer        Kind = 44
 	KindSuspend      Kind = 45
 
+	// Bookings: GPUs for users and projects, and the maintenance of nodes.
+	KindBook           Kind = 46
+	KindCancelBooking  Kind = 47
+	KindTurnBookings   Kind = 48
+	KindSetBookingCaps Kind = 49
+
 	// Agents, and operators about nodes.
 	KindRegister    Kind = 60
 	KindRenew       Kind = 61
@@ -137,6 +143,11 @@ var kinds = map[Kind]kindInfo{
 	KindStartOverdue: {"start_overdue", 1, LaneUser, body[StartOverdue]},
 	KindSteer:        {"steer", 1, LaneUser, body[Steer]},
 	KindSuspend:      {"suspend", 1, LaneUser, body[Suspend]},
+
+	KindBook:           {"book", 1, LaneUser, body[Book]},
+	KindCancelBooking:  {"cancel_booking", 1, LaneUser, body[CancelBooking]},
+	KindTurnBookings:   {"turn_bookings", 1, LaneUser, body[TurnBookings]},
+	KindSetBookingCaps: {"set_booking_caps", 1, LaneUser, body[SetBookingCaps]},
 
 	KindRegister:    {"register", 1, LaneControl, body[Register]},
 	KindRenew:       {"renew", 1, LaneControl, body[Renew]},

@@ -60,6 +60,7 @@ func allFields(t *testing.T) map[string]string {
 		model.Share{},
 		model.Weight{},
 		model.Account{},
+		model.Booking{},
 		model.Blob{},
 		model.Job{},
 		model.Dependency{},

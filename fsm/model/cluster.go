@@ -28,6 +28,8 @@ type Settings struct {
 	Tuning Tuning `cbor:"14,keyasint,omitempty"`
 	Steer  Steer  `cbor:"15,keyasint,omitempty"`
 	Pools  Pools  `cbor:"16,keyasint,omitempty"`
+
+	Booking BookingCaps `cbor:"18,keyasint,omitempty"`
 }
 
 // Retention says how long ended jobs stay in the state.

@@ -176,6 +176,12 @@ var appliers = rules{
 	command.KindSetWeight:    on(applySetWeight),
 	command.KindSteer:        on(applySteer),
 	command.KindSuspend:      on(applySuspend),
+
+	command.KindBook:           on(applyBook),
+	command.KindCancelBooking:  on(applyCancelBooking),
+	command.KindTurnBookings:   on(applyTurnBookings),
+	command.KindSetBookingCaps: on(applySetBookingCaps),
+
 	command.KindSetRetention: on(applySetRetention),
 	command.KindSetLimit:     on(applySetLimit),
 	command.KindAdjustLimit:  on(applyAdjustLimit),

@@ -294,6 +294,9 @@ func applyExtend(t *tx, b *command.Extend) command.Result {
 	if r := withinTime(t, &job.Spec, limit); !r.OK() {
 		return r
 	}
+	if r := mayExtend(t, &job, tasks, limit); !r.OK() {
+		return r
+	}
 	job.Spec.TimeLimit = limit
 	t.jobs.put(job)
 	for _, task := range tasks {

@@ -29,6 +29,9 @@ func applyPlace(t *tx, b *command.Place) command.Result {
 	if r := withinTime(t, &job.Spec, job.Spec.TimeLimit); !r.OK() {
 		return r
 	}
+	if r := withinBookings(t, &job.Spec, job.Spec.CertainEnd(t.clock), b.Ranks); !r.OK() {
+		return r
+	}
 	limitTime(t, &job)
 	makeAttempt(t, b, &task, &job)
 	return command.Result{Job: job.ID, Number: uint64(b.Attempt.N)}

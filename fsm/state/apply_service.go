@@ -45,6 +45,9 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 	if r := withinLimits(t, &spec, a.GPUs, 0); !r.OK() {
 		return r
 	}
+	if r := withinBookings(t, &spec, model.Never, []command.Placement{b.Placement}); !r.OK() {
+		return r
+	}
 	a.State, a.Granted = model.AllocationActive, t.clock
 	a.Expires = expiry(t, a.TTL)
 	t.allocations.put(a)

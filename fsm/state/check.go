@@ -87,6 +87,7 @@ func Check(s *State) error {
 	checkIndexes(c)
 	checkSums(c)
 	checkReferences(c)
+	checkBookings(c)
 	return errors.Join(c.found...)
 }
 

@@ -36,6 +36,7 @@ func checkMove(before, after *State, one bool) error {
 	moveRequests(m)
 	moveLimits(m)
 	moveAccounts(m)
+	moveBookings(m)
 	return errors.Join(m.found...)
 }
 

@@ -47,6 +47,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Allocations, func(r *model.Allocation) model.AllocationID { return r.ID })
 	placed(c, s.Requests, func(r *model.Request) model.RequestKey { return r.Key })
 	placed(c, s.Sketches, func(r *model.Sketch) model.SketchKey { return r.Key })
+	placed(c, s.Bookings, func(r *model.Booking) model.BookingID { return r.ID })
 }
 
 func placed[K table.Key[K], R any](c *checker, rows table.Table[K, R], key func(*R) K) {

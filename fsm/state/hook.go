@@ -17,7 +17,7 @@ func onJob(t *tx, old, next *model.Job) {
 	if next != nil && next.EndIndex > 0 {
 		onSettled(t, next.ID)
 	}
-	if old != nil && next != nil && old.Waits > 0 && next.Waits == 0 {
+	if old != nil && next != nil && (old.Waits > 0 && next.Waits == 0 || old.Spec.TimeLimit != next.Spec.TimeLimit) {
 		lineUp(t, old, next)
 	}
 }
@@ -63,7 +63,8 @@ func inDue(job *model.Job, k *model.Task) (DueKey, bool) {
 	return DueKey{k.NotBefore, k.Key}, InLine(job, k) && k.NotBefore > 0
 }
 
-// lineUp brings a job's tasks into the queue once it waits for no other job.
+// lineUp brings a job's tasks into the queue once it waits for no other job, and to
+// another place there when what the queue's keys hold of the job changes.
 func lineUp(t *tx, old, next *model.Job) {
 	for k, task := range t.tasks.now().From(model.TaskKey{Job: next.ID}) {
 		if k.Job != next.ID {
@@ -201,6 +202,7 @@ func onGPU(t *tx, old, next *model.GPU) {
 	reindex(&t.nodeGPUs, old, next, func(g *model.GPU) (model.AddressKey, bool) {
 		return model.AddressKey{Node: g.Node, Index: g.Index, GPU: g.ID}, true
 	})
+	bookGPU(t, old, next)
 	if t.restoring || old == nil || next == nil || old.Usable() == next.Usable() {
 		return
 	}
@@ -229,6 +231,8 @@ func onSlot(t *tx, old, next *model.Slot) {
 	shift(t, s.Node, part(old, &gpu, claimed), part(next, &gpu, claimed))
 	charge(t, old, -1)
 	charge(t, next, 1)
+	bookSlot(t, old, -1)
+	bookSlot(t, next, 1)
 }
 
 func onClaim(t *tx, old, next *model.Claim) {

@@ -120,6 +120,10 @@ var makers = []maker{
 	{command.KindSuspend, 15, func(g *gen) command.Body {
 		return &command.Suspend{Attempts: []model.AttemptKey{anyRank(g).Attempt()}, Decided: g.s.Index}
 	}},
+	{command.KindBook, 12, drawBook},
+	{command.KindTurnBookings, 20, drawTurnBookings},
+	{command.KindCancelBooking, 4, func(g *gen) command.Body { return &command.CancelBooking{ID: anyBooking(g)} }},
+	{command.KindSetBookingCaps, 2, drawSetBookingCaps},
 	{command.KindExpireClaims, 10, drawExpireClaims},
 	{command.KindStartOverdue, 10, func(g *gen) command.Body {
 		return &command.StartOverdue{Attempt: anyRank(g).Attempt()}

@@ -92,6 +92,7 @@ func refusable(k command.Kind) bool {
 		command.KindSetRetention, command.KindSetLimit, command.KindSetPeer, command.KindDropPeer, command.KindRenew,
 		command.KindExpireClaims, command.KindExpireAllocations, command.KindSetTuning, command.KindSetWeight, command.KindSteer,
 		command.KindSettle, command.KindOverdue, command.KindSetPools,
+		command.KindTurnBookings, command.KindSetBookingCaps,
 	}, k)
 }
 

@@ -18,6 +18,7 @@ type State struct {
 	Term  uint64 // of that entry
 
 	digest digest
+	ledger *ledger // nil: nothing is booked
 }
 
 // Tables are the stored rows: what snapshots hold and digests cover.
@@ -47,6 +48,7 @@ type Tables struct {
 	Accounts    table.Table[model.ScopeKey, model.Account]
 
 	Dependencies table.Table[model.DependencyKey, model.Dependency]
+	Bookings     table.Table[model.BookingID, model.Booking]
 }
 
 // Indexes are derived from the tables: other orders of the same rows.
@@ -104,15 +106,16 @@ type Run struct {
 	Executed    model.Step // run time that they have had, if Again
 	Again       bool       // they have run before
 	Preemptible bool
-	Throttled   bool // its job bounds how many of its tasks run at once
+	Throttled   bool            // its job bounds how many of its tasks run at once
+	Certain     model.Magnitude // of how long they hold GPUs at most
 }
 
 // KeyOf is the key that a task has, or would have, in the queue.
 func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	run := Run{
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
-		Throttled: job.Throttle > 0,
-		Expected:  model.StepOf(task.Expected), Again: task.Executed > 0,
+		Throttled: job.Throttle > 0, Certain: model.MagnitudeOf(job.Spec.Certain()),
+		Expected: model.StepOf(task.Expected), Again: task.Executed > 0,
 	}
 	if run.Again {
 		run.Executed = model.StepOf(task.Executed)
@@ -141,7 +144,8 @@ func (r Run) compare(o Run) int {
 		cmp.Compare(r.Shape.GPUs, o.Shape.GPUs), cmp.Compare(r.Shape.Nodes, o.Shape.Nodes),
 		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model),
 		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
-		compareBools(r.Again, o.Again), compareBools(r.Preemptible, o.Preemptible), compareBools(r.Throttled, o.Throttled))
+		compareBools(r.Again, o.Again), compareBools(r.Preemptible, o.Preemptible), compareBools(r.Throttled, o.Throttled),
+		cmp.Compare(r.Certain, o.Certain))
 }
 
 func compareBools(a, b bool) int {

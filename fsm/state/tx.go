@@ -17,6 +17,7 @@ type tx struct {
 	clock     model.Time
 	actor     string // of the command at hand
 	restoring bool   // rows come from a snapshot: counts are rows among them
+	book      bookkeeper
 	from      *State
 }
 
@@ -46,6 +47,7 @@ type cells struct {
 	accounts    cell[model.ScopeKey, model.Account]
 
 	dependencies cell[model.DependencyKey, model.Dependency]
+	bookings     cell[model.BookingID, model.Booking]
 }
 
 type indexes struct {
@@ -76,7 +78,7 @@ func wakes(topics ...model.Topic) (s model.TopicSet) {
 }
 
 func begin(s *State, m Meta) *tx {
-	t := &tx{meta: m, from: s, settings: s.Settings()}
+	t := &tx{meta: m, from: s, settings: s.Settings(), book: bookkeeper{base: s.ledger}}
 	t.open(&s.Tables)
 	t.indexes = indexes{
 		queue: index[QueueKey, None]{base: s.Queue}, due: index[DueKey, None]{base: s.Due},
@@ -131,7 +133,7 @@ func (t *tx) open(s *Tables) {
 	}
 	t.attempts = cell[model.AttemptKey, model.Attempt]{
 		number: 9, name: "attempts", base: s.Attempts,
-		wakes: wakes(model.TopicJob), key: func(r model.Attempt) model.AttemptKey { return r.Key },
+		wakes: wakes(model.TopicJob), key: func(r model.Attempt) model.AttemptKey { return r.Key }, hook: bind(t, onAttempt),
 	}
 	t.ranks = cell[model.RankKey, model.Rank]{
 		number: 10, name: "ranks", base: s.Ranks, wakes: wakes(model.TopicJob),
@@ -148,7 +150,7 @@ func (t *tx) open(s *Tables) {
 func openFleet(t *tx, s *Tables) {
 	t.nodes = cell[model.NodeID, model.Node]{
 		number: 11, name: "nodes", base: s.Nodes, wakes: wakes(model.TopicNode),
-		key: func(r model.Node) model.NodeID { return r.ID },
+		key: func(r model.Node) model.NodeID { return r.ID }, hook: bind(t, onNode),
 	}
 	t.leases = cell[model.NodeID, model.Lease]{
 		number: 12, name: "leases", base: s.Leases, wakes: wakes(model.TopicLease),
@@ -195,9 +197,13 @@ func openFleet(t *tx, s *Tables) {
 		number: 23, name: "accounts", base: s.Accounts,
 		key: func(r model.Account) model.ScopeKey { return r.Scope },
 	}
+	t.bookings = cell[model.BookingID, model.Booking]{
+		number: 24, name: "bookings", base: s.Bookings, wakes: wakes(model.TopicSettings),
+		key: func(r model.Booking) model.BookingID { return r.ID }, hook: bind(t, onBooking),
+	}
 }
 
-const tableCount = 24
+const tableCount = 25
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
@@ -207,6 +213,7 @@ func (t *tx) all() [tableCount]anyCell {
 		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.dependencies, &t.tasks, &t.events, &t.attempts,
 		&t.ranks, &t.rankGPUs, &t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
 		&t.shares, &t.weights, &t.accounts,
+		&t.bookings,
 		&t.globals,
 	}
 }
@@ -221,6 +228,7 @@ func (t *tx) close(d digest) State {
 			NodeUse: t.nodeUse.now(), GPUs: t.gpus.now(), Slots: t.slots.now(), Claims: t.claims.now(),
 			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
 			Shares: t.shares.now(), Weights: t.weights.now(), Accounts: t.accounts.now(),
+			Bookings: t.bookings.now(),
 		},
 		Indexes: Indexes{
 			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),
@@ -229,7 +237,7 @@ func (t *tx) close(d digest) State {
 			Awaited: t.awaited.now(), Settling: t.settling.now(), Deadlines: t.deadlines.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
 			Waiting: t.waiting.now(),
 		},
-		Index: t.meta.Index, Term: t.meta.Term, digest: d,
+		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t),
 	}
 }
 

@@ -28,14 +28,15 @@ type Factor struct {
 
 // Blocker is one thing that keeps a job from starting.
 type Blocker struct {
-	Code    string    `json:"code" doc:"stable: orchestrator_stopped, standstill, dependency, begin, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, gpu_failed, nodes, reserved, barred, suspending, ahead, never"`
-	Message string    `json:"message"`
-	Scope   string    `json:"scope,omitempty" doc:"of a limit"`
-	JobID   string    `json:"job_id,omitempty" doc:"of a dependency: the job that is waited for"`
-	State   string    `json:"job_state,omitempty" doc:"where that job is"`
-	Until   time.Time `json:"until,omitzero" doc:"of a begin or a backoff"`
-	Need    int64     `json:"need,omitempty"`
-	Have    int64     `json:"have" doc:"what there is of what it needs"`
+	Code        string    `json:"code" doc:"stable: orchestrator_stopped, standstill, dependency, begin, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, gpu_failed, nodes, reserved, barred, suspending, ahead, never, reservation, maintenance"`
+	Message     string    `json:"message"`
+	Scope       string    `json:"scope,omitempty" doc:"of a limit"`
+	JobID       string    `json:"job_id,omitempty" doc:"of a dependency: the job that is waited for"`
+	State       string    `json:"job_state,omitempty" doc:"where that job is"`
+	Until       time.Time `json:"until,omitzero" doc:"of a begin or a backoff; of a reservation or a maintenance: its end"`
+	Reservation string    `json:"reservation_id,omitempty" doc:"of a reservation or a maintenance"`
+	Need        int64     `json:"need,omitempty"`
+	Have        int64     `json:"have" doc:"what there is of what it needs"`
 }
 
 // Ahead is a job that goes first.

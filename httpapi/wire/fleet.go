@@ -42,6 +42,8 @@ type Node struct {
 	Registered time.Time `json:"registered_at"`
 	LastSeen   time.Time `json:"last_seen_at" doc:"by the cluster's clock"`
 	GPUs       []GPU     `json:"gpus" nullable:"false"`
+
+	Reservations []Reservation `json:"reservations,omitempty" nullable:"false" doc:"that name the node: maintenances, too"`
 }
 
 // GPU is one GPU of a node, with what it last measured of itself.

@@ -11,6 +11,7 @@ type hosts struct {
 	levels []set            // nodes by total
 	most   int32            // GPUs of the node that has most
 	widest map[uint64]int32 // of the kinds of a set, GPUs of the node that has most
+	keeper Keeper
 }
 
 func newHosts(whole [][]int32) *hosts {
@@ -53,7 +54,7 @@ func (h *hosts) isGang(j *Job) bool {
 		}
 		h.widest[j.Kinds] = widest
 	}
-	return j.Spread || j.each() >= max(widest, 1)
+	return j.Spread || perNode(j) >= max(widest, 1)
 }
 
 // room is how many free GPUs of a node suit a job, less those that it keeps off:
@@ -64,6 +65,9 @@ func (h *hosts) room(node int32, j *Job) int32 {
 		if v.Node == node {
 			n -= v.GPUs
 		}
+	}
+	if h.keeper != nil && n > 0 {
+		n = h.keeper.Room(j, node, n)
 	}
 	return max(n, 0)
 }
@@ -107,8 +111,8 @@ func suiting(kinds []int32, j *Job) (n int32) {
 	return n
 }
 
-// each is how many GPUs a job needs on one node.
-func (j *Job) each() int32 {
+// perNode is how many GPUs a job needs on one node.
+func perNode(j *Job) int32 {
 	if j.Nodes > 1 {
 		return j.GPUs / j.Nodes
 	}

@@ -78,7 +78,7 @@ func (s *space) try(l *Layout, i, k int) {
 	if s.misfit(j) || !s.allowed(j) {
 		return
 	}
-	if at := s.placeFor(j, k); at != nil {
+	if at := placeAllowed(s, j, k); at != nil {
 		s.settle(l, i, at)
 	} else {
 		s.note(j)
@@ -104,6 +104,22 @@ func (s *space) note(j *Job) {
 	if was, noted := s.misfits[j.Shape]; !noted || ends < was {
 		s.misfits[j.Shape] = ends
 	}
+}
+
+// placeAllowed is where a job may run as far as the keeper goes; if not just anywhere,
+// then on what is kept for it.
+func placeAllowed(s *space, j *Job, k int) []Part {
+	at := s.placeFor(j, k)
+	if at == nil || s.keeper == nil || s.keeper.Allows(j, at) {
+		return at
+	}
+	s.keeper.Own(true)
+	at = s.placeFor(j, k)
+	s.keeper.Own(false)
+	if at != nil && s.keeper.Allows(j, at) {
+		return at
+	}
+	return nil
 }
 
 // placeFor is where a job may run: where it does, if that is free.
@@ -140,7 +156,7 @@ func (s *space) barFor(j *Job) bool {
 	var gpus int32
 	for i := range s.Room {
 		n := int32(i) //nolint:gosec // few
-		if has := suiting(s.Room[n], j); s.may(j, n) && (has >= j.each() || j.Spread && has > 0) {
+		if has := suiting(s.Room[n], j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
 			nodes = append(nodes, n)
 			gpus += has
 		}
@@ -151,12 +167,26 @@ func (s *space) barFor(j *Job) bool {
 	slices.SortStableFunc(nodes, func(a, b int32) int { return cmp.Compare(s.until[a], s.until[b]) })
 	need := 0
 	for got := int32(0); got < j.GPUs; need++ {
-		got += min(suiting(s.Room[nodes[need]], j), j.each())
+		got += min(suiting(s.Room[nodes[need]], j), perNode(j))
+	}
+	if s.keeper != nil && !s.keeper.Allows(j, across(s.Room, j, nodes[:need])) {
+		return false // what is kept from it is not kept for it
 	}
 	for _, n := range nodes[:need] {
 		s.barred[n] = max(s.until[nodes[need-1]], 1)
 	}
 	return true
+}
+
+// across is a gang's place on nodes, if they were empty.
+func across(room [][]int32, j *Job, nodes []int32) (at []Part) {
+	left := j.GPUs
+	for _, n := range nodes {
+		v := min(left, suiting(room[n], j), perNode(j))
+		at = append(at, Part{n, v})
+		left -= v
+	}
+	return at
 }
 
 // fresh is how many nodes of a place gangs are not on yet.
@@ -172,7 +202,7 @@ func (s *space) fresh(at []Part) (n int) {
 // nodesFor finds nodes for a gang on those of gangs and so many others that k are
 // not exceeded, those first on which the fewest GPUs would have to be suspended.
 func (s *space) nodesFor(j *Job, k int) (at []Part) {
-	each := j.each()
+	each := perNode(j)
 	if j.Spread {
 		each = 1
 	}
@@ -193,10 +223,20 @@ func (s *space) nodesFor(j *Job, k int) (at []Part) {
 		return nil
 	}
 	slices.SortStableFunc(open, s.byLoad)
-	for _, n := range open[:nodes] {
-		at = append(at, Part{n, each})
+	for _, n := range open {
+		if joins(s.keeper, j, at, Part{n, each}) {
+			at = append(at, Part{n, each})
+		}
+		if len(at) == nodes {
+			return at
+		}
 	}
-	return at
+	return nil
+}
+
+// joins says that the keeper leaves one more part to a job beside others.
+func joins(k Keeper, j *Job, at []Part, more Part) bool {
+	return k == nil || k.Allows(j, append(slices.Clone(at), more))
 }
 
 func (s *space) byLoad(a, b int32) int {
@@ -215,6 +255,9 @@ func (s *space) spread(j *Job, open []int32) (at []Part) {
 			return append(at, Part{end, left})
 		}
 		has := s.room(n, j)
+		if !joins(s.keeper, j, at, Part{n, has}) {
+			continue
+		}
 		at = append(at, Part{n, has})
 		if left -= has; left == 0 {
 			return at
@@ -227,7 +270,8 @@ func (s *space) spread(j *Job, open []int32) (at []Part) {
 func (s *space) snug(j *Job, need int32, but []Part) (node int32, found bool) {
 	for free := int(need); free < len(s.levels) && !found; free++ {
 		s.levels[free].each(func(n int32) bool {
-			if s.may(j, n) && s.room(n, j) >= need && !slices.ContainsFunc(but, func(v Part) bool { return v.Node == n }) {
+			if s.may(j, n) && s.room(n, j) >= need && !slices.ContainsFunc(but, func(v Part) bool { return v.Node == n }) &&
+				joins(s.keeper, j, but, Part{n, need}) {
 				node, found = n, true
 			}
 			return !found
@@ -266,7 +310,7 @@ func (s *space) inOrder(l *Layout) {
 
 // snugAll finds a node for a job, or several if it asks for so many.
 func (s *space) snugAll(j *Job) (at []Part) {
-	each := j.each()
+	each := perNode(j)
 	for range max(j.Nodes, 1) {
 		n, found := s.snug(j, each, at)
 		if !found {

@@ -15,6 +15,22 @@ type Problem struct {
 	Today int
 	// Ordered asks for one layout, strictly in order, whatever it wastes.
 	Ordered bool
+	// Keeper keeps GPUs from some jobs; nil: all may have any.
+	Keeper Keeper
+}
+
+// Keeper keeps GPUs from some jobs, as far as they were not given to others already.
+type Keeper interface {
+	// Reset thinks all jobs away but those that are locked.
+	Reset()
+	// Room is how many of so many free GPUs of a node a job may have at most.
+	Room(j *Job, node, free int32) int32
+	// Allows says that a job may have a place.
+	Allows(j *Job, at []Part) bool
+	// Own has Room count only what is kept for the job itself, until it is called again.
+	Own(only bool)
+	// Put gives a place to a job that is not locked.
+	Put(j *Job, at []Part)
 }
 
 // Job is a job that runs or may start.
@@ -43,6 +59,8 @@ type Job struct {
 	Shape int32
 	// Last says that it comes after all that do not say so.
 	Last bool
+	// Tag is what the Keeper knows it by.
+	Tag int32
 }
 
 // Part is so many GPUs of a node.

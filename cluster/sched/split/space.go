@@ -24,6 +24,7 @@ func newSpace(p *Problem) *space {
 		gang: make([]bool, n), load: make([]int32, n), until: make([]int64, n), barred: make([]int64, n),
 		left: make([]int64, len(p.Bounds)),
 	}
+	s.keeper = p.Keeper
 	for _, c := range s.size {
 		s.all += int64(c)
 	}
@@ -47,6 +48,9 @@ func (s *space) reset() {
 	clear(s.barred)
 	clear(s.misfits)
 	copy(s.left, s.Bounds)
+	if s.keeper != nil {
+		s.keeper.Reset()
+	}
 }
 
 // may says that a job may start on a node at all.
@@ -66,6 +70,9 @@ func (s *space) allowed(j *Job) bool {
 
 // put takes a place for a job, and what it uses of bounds.
 func (s *space) put(j *Job, at []Part) {
+	if s.keeper != nil && !j.Locked {
+		s.keeper.Put(j, at)
+	}
 	for _, v := range at {
 		s.take(v.Node, j, v.GPUs)
 	}

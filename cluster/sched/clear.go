@@ -1,0 +1,88 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// beside is what a pass heeds of bookings.
+type beside struct {
+	pass    *pass
+	books   *state.Books              // nil: nothing is booked
+	cleared map[model.AttemptKey]bool // suspended for those who have booked GPUs
+}
+
+// clear suspends jobs that may be, as far as needed for bookings that have begun and
+// lack GPUs: those that were placed last first. Other jobs run on.
+func (b *beside) clear() {
+	p := b.pass
+	if b.books == nil || p.order.tuning.NoPreemption {
+		return
+	}
+	var stop []model.AttemptKey
+	for _, v := range p.state.Bookings.All() {
+		if v.Begun && b.books.Short(v.ID) > 0 {
+			stop = append(stop, b.clearFor(&v)...)
+		}
+	}
+	p.found.stops = len(stop)
+	for some := range slices.Chunk(stop, maxSuspend) {
+		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
+	}
+}
+
+func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
+	for _, a := range b.yielding(v) {
+		lacks := b.books.Short(v.ID)
+		if lacks == 0 {
+			break
+		}
+		job, _ := b.pass.state.Jobs.Get(a.Key.Job)
+		stake := stakeOf(b.pass.state, &a, &job.Spec)
+		if b.books.Give(&stake); b.books.Short(v.ID) == lacks {
+			b.books.Put(&stake) // it would help nobody
+			continue
+		}
+		if b.cleared == nil {
+			b.cleared = map[model.AttemptKey]bool{}
+		}
+		b.cleared[a.Key] = true
+		stop = append(stop, a.Key)
+	}
+	return stop
+}
+
+// yielding lists attempts of others that may be suspended, those placed last first.
+func (b *beside) yielding(v *model.Booking) (out []model.Attempt) {
+	s := b.pass.state
+	for key := range s.LiveTasks.All() {
+		job, _ := s.Jobs.Get(key.Job)
+		task, _ := s.Tasks.Get(key)
+		a, _ := s.Attempts.Get(task.Newest())
+		if job.Spec.Preemptible && a.Stop == model.ReasonNone && !b.cleared[a.Key] && !v.For(job.Spec.User, job.Spec.Project) {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b model.Attempt) int {
+		return cmp.Or(cmp.Compare(b.Placed, a.Placed), a.Key.Compare(b.Key))
+	})
+	return out
+}
+
+// stakeOf is what an attempt holds of GPUs that others could be given.
+func stakeOf(v *state.State, a *model.Attempt, spec *model.Spec) state.Stake {
+	s := state.Stake{User: spec.User, Project: spec.Project, Ends: a.CertainEnd()}
+	for _, r := range v.RanksOf(a.Key) {
+		node, _ := v.Nodes.Get(r.Node)
+		for _, key := range v.SlotsOf(r.Key) {
+			if g, _ := v.GPUs.Get(key.GPU); g.Usable() && node.Schedulable() {
+				s.At = append(s.At, state.Lot{Node: r.Node, Model: g.Model, GPUs: 1})
+			}
+		}
+	}
+	return s
+}

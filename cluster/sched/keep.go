@@ -1,0 +1,260 @@
+package sched
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// keep is what bookings leave to one task.
+type keep struct {
+	books *state.Books
+	stake state.Stake // At is set as it is asked about
+	need  uint32      // GPUs on each node
+	way   way
+	caps  map[state.Lot]uint32 // how many GPUs of a place it may take, by places with GPUs 0
+	shut  map[joint]bool       // places that are not allowed beside the parts that were found
+	why   []model.Booking      // that were in the way
+}
+
+// way is how places are left out. A task tries one after the other: the first that
+// finds all of its GPUs, and is allowed them together, is it.
+type way uint8
+
+const (
+	wayAny way = iota // where its part is not allowed beside those that it has found
+	wayOwn            // where it would take what is not booked for it
+	ways
+)
+
+// keepFor is what bookings leave to somebody who asks for GPUs; nil: everything.
+func keepFor(b *state.Books, user, project string, ends model.Time, w *want) *keep {
+	if b == nil {
+		return nil
+	}
+	return &keep{
+		books: b, stake: state.Stake{User: user, Project: project, Ends: ends}, need: w.need,
+	}
+}
+
+// turn goes on to a way to leave places out.
+func (k *keep) turn(to way) { k.way, k.caps, k.shut = to, map[state.Lot]uint32{}, map[joint]bool{} }
+
+// joint is a place beside so many parts.
+type joint struct {
+	at     state.Lot
+	beside int
+}
+
+// cap is how many GPUs of a type a task may take on a node, as far as this way goes.
+func (k *keep) cap(node model.NodeID, name string) uint32 {
+	at := state.Lot{}
+	at.Node, at.Model = k.books.Place(node, name)
+	n, known := k.caps[at]
+	if !known {
+		n = k.most(at)
+		k.caps[at] = n
+	}
+	return n
+}
+
+// most is the most GPUs of a place that a task may take.
+func (k *keep) most(at state.Lot) uint32 {
+	if k.way == wayOwn {
+		return k.largest(at, func(at state.Lot) bool {
+			k.stake.At = []state.Lot{at}
+			_, shut := k.books.Closed(&k.stake)
+			return !shut && k.books.Free(&k.stake)
+		})
+	}
+	return k.largest(at, func(at state.Lot) bool { return k.allows(at) })
+}
+
+func (k *keep) largest(at state.Lot, fine func(state.Lot) bool) uint32 {
+	if at.GPUs = k.need; fine(at) {
+		return k.need
+	}
+	return uint32(sort.Search(int(k.need), func(n int) bool { //nolint:gosec // bounded
+		at.GPUs = uint32(n) + 1 //nolint:gosec // bounded
+		return !fine(at)
+	}))
+}
+
+// allows says that GPUs may be given to the task.
+func (k *keep) allows(at ...state.Lot) bool {
+	k.stake.At = at
+	by, ok := k.books.Allows(&k.stake)
+	if !ok {
+		k.why = append(k.why, by)
+	}
+	return ok
+}
+
+// open lists the GPUs of a node that suit a task and that bookings leave to it.
+func (k *keep) open(h *host, w *want) []gpu {
+	left := map[string]uint32{}
+	out := make([]gpu, 0, len(h.gpus))
+	for i := range h.gpus {
+		g := &h.gpus[i]
+		if !w.takes(g) {
+			continue
+		}
+		n, known := left[g.model]
+		if !known {
+			n = k.cap(h.id, g.model)
+		}
+		if left[g.model] = n - min(n, 1); n > 0 {
+			out = append(out, *g)
+		}
+	}
+	return out
+}
+
+// count is how many of so many GPUs of a node that suit a task bookings leave to it.
+func (k *keep) count(h *host, w *want, n uint32) uint32 {
+	switch {
+	case k == nil || n == 0:
+		return n
+	case mixed(h):
+		return uint32(len(k.open(h, w))) //nolint:gosec // few
+	}
+	return min(n, k.cap(h.id, h.gpus[0].model))
+}
+
+// from is what a task chooses from on a node: what it may take, or where that is all
+// of one type the whole node, so that it finds GPUs near each other.
+func (k *keep) from(h *host, w *want) []gpu {
+	if k == nil || !mixed(h) {
+		return h.gpus
+	}
+	return k.open(h, w)
+}
+
+// seek finds GPUs for a task that bookings leave to it.
+func (w *want) seek(p *pool) ([]part, bool) {
+	if w.keep == nil {
+		return p.find(w)
+	}
+	for to := range ways {
+		w.keep.turn(to)
+		if parts, fits := p.find(w); fits && w.keep.allows(w.lots(parts)...) {
+			return parts, true
+		}
+	}
+	if free := *w; w.until > 0 { // what is booked for it is not reserved for others
+		free.until = 0
+		if parts, fits := p.find(&free); fits && w.keep.allows(w.lots(parts)...) {
+			return parts, true
+		}
+	}
+	return nil, false
+}
+
+// joins says that bookings leave one more part to a task beside those that it has
+// found.
+func (w *want) joins(taken, parts []part, more part) bool {
+	k := w.keep
+	if k == nil {
+		return true
+	}
+	at := joint{state.Lot{GPUs: more.n}, len(taken) + len(parts)}
+	at.at.Node, at.at.Model = k.books.Place(more.host.id, more.host.gpus[0].model)
+	if k.shut[at] {
+		return false
+	}
+	all := append(append(slices.Clone(taken), parts...), more)
+	if k.allows(w.lots(all)...) {
+		return true
+	}
+	k.shut[at] = !mixed(more.host)
+	return false
+}
+
+// mixed says that a node has GPUs of several types.
+func mixed(h *host) bool {
+	return slices.ContainsFunc(h.gpus, func(g gpu) bool { return g.model != h.gpus[0].model })
+}
+
+// lots is what a task would take.
+func (w *want) lots(parts []part) (out []state.Lot) {
+	for _, v := range parts {
+		for _, g := range choose(w.keep.from(v.host, w), w, int(v.n)) {
+			i := len(out) - 1
+			if i < 0 || out[i].Node != v.host.id || out[i].Model != g.model {
+				out = append(out, state.Lot{Node: v.host.id, Model: g.model})
+				i++
+			}
+			out[i].GPUs++
+		}
+	}
+	return out
+}
+
+// put counts what a task was given.
+func (k *keep) put(s *state.State, ranks []command.Placement) {
+	if k == nil {
+		return
+	}
+	k.stake.At = k.stake.At[:0:0]
+	for i := range ranks {
+		for _, key := range ranks[i].Slots {
+			g, _ := s.GPUs.Get(key.GPU)
+			k.stake.At = append(k.stake.At, state.Lot{Node: ranks[i].Node, Model: g.Model, GPUs: 1})
+		}
+	}
+	k.books.Put(&k.stake)
+}
+
+// leaves says that bookings leave GPUs to a task once those who have them are stopped.
+func (b *beside) leaves(w *want, slots []model.SlotKey, victims []*victim) bool {
+	if w.keep == nil {
+		return true
+	}
+	after := *w.keep
+	p := b.pass
+	after.books = b.books.Copy()
+	for _, v := range victims {
+		a, _ := p.state.Attempts.Get(v.key)
+		job, _ := p.state.Jobs.Get(v.key.Job)
+		stake := stakeOf(p.state, &a, &job.Spec)
+		after.books.Give(&stake)
+	}
+	at := make([]state.Lot, 0, len(slots))
+	for _, key := range slots {
+		g, _ := p.state.GPUs.Get(key.GPU)
+		at = append(at, state.Lot{Node: g.Node, Model: g.Model, GPUs: 1})
+	}
+	return after.allows(at...)
+}
+
+// kin is what tasks have in common that bookings treat alike.
+type kin struct {
+	shape         model.Shape
+	user, project string
+	certain       model.Magnitude
+}
+
+func kinOf(run *state.Run) kin { return kin{run.Shape, run.User, run.Project, run.Certain} }
+
+// bars says that bookings leave no GPUs to a task though it would find some, and
+// whether none to any of its kin either, however short.
+func (b *beside) bars(w *want, certain model.Magnitude) (barred, all bool) {
+	if w.keep == nil {
+		return false, false
+	}
+	p, free := b.pass, *w
+	free.keep = nil
+	if _, fits := p.pool.find(&free); !fits {
+		return false, false
+	}
+	short := *w.keep
+	if least := certain.Least(); least > 0 {
+		short.stake.Ends = p.now.Add(least)
+	}
+	free.keep = &short
+	_, fits := free.seek(p.pool)
+	return true, !fits
+}

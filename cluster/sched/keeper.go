@@ -1,0 +1,179 @@
+package sched
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/berth-gpu/berth/cluster/sched/split"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// keeper tells a layout what bookings leave to whom. A job that runs and may be
+// suspended is thought away as others are: it stays only if what is laid out before
+// it leaves it room beside the bookings. As all start from what bookings lack today,
+// nothing is suspended for a booking that has not begun.
+type keeper struct {
+	*builder
+
+	base, now *state.Books
+	stakes    []state.Stake // by tag; At is set as it is asked about
+	numbers   map[kin]int32
+	places    []state.Lot // of each node, with GPUs 0: as far as bookings tell nodes apart
+	plain     []bool      // nodes about which bookings say nothing
+	rooms     map[room]int32
+	own       bool // only what is booked for a job itself counts
+	tag       int32
+	shut      []state.Lot // places that the job of tag was refused, as things stand
+}
+
+// room is what a job finds at places that are alike.
+type room struct {
+	tag, most int32
+	at        state.Lot
+	own       bool
+}
+
+// newKeeper is nil where nothing is booked; methods that builders call allow for it.
+func newKeeper(b *builder) *keeper {
+	if b.pass.beside.books == nil {
+		return nil
+	}
+	return &keeper{builder: b, base: b.pass.beside.books.Copy(), numbers: map[kin]int32{}, rooms: map[room]int32{}}
+}
+
+// orNone is the keeper for a problem.
+func (k *keeper) orNone() split.Keeper {
+	if k == nil {
+		return nil
+	}
+	for i, id := range k.nodes {
+		at := state.Lot{}
+		at.Node, at.Model = k.pass.beside.books.Place(id, k.modelOf(i))
+		k.places = append(k.places, at)
+		k.plain = append(k.plain, at == state.Lot{})
+	}
+	return k
+}
+
+// modelOf is the type of GPU that a node has most of.
+func (k *keeper) modelOf(node int) string {
+	best, most := "", int32(0)
+	for i, n := range k.room[node] {
+		if n > most {
+			best, most = k.kinds[i].model, n
+		}
+	}
+	return best
+}
+
+// running adds an attempt that runs. Locked ones stay where they are.
+func (k *keeper) running(a *model.Attempt, spec *model.Spec, locked bool) {
+	if k == nil {
+		return
+	}
+	s := stakeOf(k.pass.state, a, spec)
+	if !locked {
+		k.base.Give(&s)
+	}
+	k.stakes = append(k.stakes, s)
+}
+
+// waiting adds a task that waits.
+func (k *keeper) waiting(key state.QueueKey) {
+	if k == nil {
+		return
+	}
+	job, _ := k.pass.state.Jobs.Get(key.Task.Job)
+	k.stakes = append(k.stakes, state.Stake{
+		User: job.Spec.User, Project: job.Spec.Project, Ends: job.Spec.CertainEnd(k.pass.now),
+	})
+}
+
+// alike numbers tasks that find room in the same places: of one shape, if nothing is
+// booked. Tasks of one run may end at different times, so some of them may find none
+// where others do.
+func (k *keeper) alike(run state.Run, shape int32) int32 {
+	if k == nil {
+		return shape
+	}
+	if run.Certain > 0 {
+		return -1
+	}
+	id := kinOf(&run)
+	n, known := k.numbers[id]
+	if !known {
+		n = int32(len(k.numbers)) //nolint:gosec // few
+		k.numbers[id] = n
+	}
+	return n
+}
+
+// Reset thinks all jobs away that are not locked.
+func (k *keeper) Reset() {
+	k.now = k.base.Copy()
+	clear(k.rooms)
+	k.shut = nil
+}
+
+// Room is how many free GPUs of a node a job may have.
+func (k *keeper) Room(j *split.Job, node, free int32) int32 {
+	if k.plain[node] && !k.own {
+		return free
+	}
+	id := room{j.Tag, free, k.places[node], k.own}
+	n, known := k.rooms[id]
+	if !known {
+		n = int32(sort.Search(int(free), func(n int) bool { //nolint:gosec // at most free
+			at := id.at
+			at.GPUs = uint32(n) + 1 //nolint:gosec // few
+			return !k.allows(j, at) || k.own && !k.now.Free(&k.stakes[j.Tag])
+		}))
+		k.rooms[id] = n
+	}
+	return n
+}
+
+// Own says whether only what is booked for a job itself counts as room.
+func (k *keeper) Own(only bool) { k.own = only }
+
+// Allows says that bookings leave a place to a job.
+func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
+	alike := make([]state.Lot, 0, len(at))
+	for _, v := range at {
+		lot := k.places[v.Node]
+		lot.GPUs = uint32(v.GPUs) //nolint:gosec // positive
+		alike = append(alike, lot)
+	}
+	if k.tag == j.Tag && slices.Equal(alike, k.shut) {
+		return false
+	}
+	if k.allows(j, k.lots(at)...) {
+		return true
+	}
+	k.tag, k.shut = j.Tag, alike
+	return false
+}
+
+func (k *keeper) allows(j *split.Job, at ...state.Lot) bool {
+	s := &k.stakes[j.Tag]
+	s.At = at
+	_, ok := k.now.Allows(s)
+	return ok
+}
+
+// Put gives a place to a job.
+func (k *keeper) Put(j *split.Job, at []split.Part) {
+	s := &k.stakes[j.Tag]
+	s.At = k.lots(at)
+	k.now.Put(s)
+	clear(k.rooms)
+	k.shut = nil
+}
+
+func (k *keeper) lots(at []split.Part) (out []state.Lot) {
+	for _, v := range at {
+		out = append(out, state.Lot{Node: k.nodes[v.Node], Model: k.modelOf(int(v.Node)), GPUs: uint32(v.GPUs)}) //nolint:gosec // positive
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,71 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// maxBars bounds the bookings that an explanation names.
+const maxBars = 3
+
+// explain lists the bookings because of which a task finds no GPUs, though nothing was
+// placed yet; none if they are not to blame, or not alone.
+func (b *beside) explain(fresh *pool, w want) (out []Blocker) {
+	if w.keep == nil {
+		return nil
+	}
+	k := *w.keep
+	w.keep = nil
+	if _, fits := fresh.find(&w); !fits {
+		return nil
+	}
+	k.books, k.why = b.pass.state.Books(b.pass.now), nil
+	w.keep = &k
+	if _, fits := w.seek(fresh); fits {
+		return nil
+	}
+	slices.SortFunc(k.why, func(a, b model.Booking) int { return a.ID.Compare(b.ID) })
+	for _, v := range slices.Compact(k.why) {
+		code := CodeBooked
+		if v.Kind == model.BookMaintenance {
+			code = CodeClosed
+		}
+		if out = append(out, Blocker{Code: code, Need: int64(w.need), Nodes: int64(w.nodes), Turn: Turn{Until: v.End, Booking: v}}); len(out) == maxBars {
+			break
+		}
+	}
+	return out
+}
+
+// unbook tries what takes a booking out of a task's way: a time limit with which it
+// certainly ends before, the booking's end, and that it is canceled.
+func (t *trial) unbook(b *Blocker) {
+	t.shorten(&b.Booking)
+	over := Unblock{Kind: UnblockOver, At: b.Booking.End, Booking: b.Booking}
+	if v := judge(t.state, over.At, ticketOf(t.state, t.task)); v.placed() {
+		t.found = append(t.found, over)
+	}
+	t.offer(Unblock{Kind: UnblockCancel, Booking: b.Booking}, &command.CancelBooking{ID: b.Booking.ID})
+}
+
+// shorten tries the longest time limit with which a job of one task would certainly
+// end before a booking begins.
+func (t *trial) shorten(b *model.Booking) {
+	job, _ := t.state.Jobs.Get(t.task.Job)
+	spec := job.Spec
+	limit := spec.LimitWithin(b.Start.Sub(t.now))
+	if limit == 0 || job.Array() || job.Waits > 0 || b.Begun || spec.TimeLimit > 0 && spec.TimeLimit <= limit {
+		return
+	}
+	spec.TimeLimit = limit
+	next, done := t.carry(&command.Cancel{Job: job.ID, Task: command.AllTasks}, &command.Submit{Spec: spec, Tasks: 1})
+	if !done {
+		return
+	}
+	task := model.TaskKey{Job: t.state.Settings().NextJob}
+	if v := judge(&next, t.now, ticketOf(&next, task)); v.placed() {
+		t.found = append(t.found, Unblock{Kind: UnblockTime, TimeLimit: limit, Booking: *b})
+	}
+}

@@ -1,0 +1,62 @@
+package command
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// Book makes a booking. With Nodes and no GPUs all GPUs of these nodes are booked.
+// What Apply gives (ID, By, Made, Begun) is left out. The result's Number is the
+// booking's id.
+type Book struct {
+	Booking model.Booking `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindBook.
+func (*Book) Kind() Kind { return KindBook }
+
+// Validate checks what can be checked without the cluster.
+func (b *Book) Validate() error {
+	if v := &b.Booking; v.ID != 0 || v.By != "" || v.Made != 0 || v.Begun {
+		return problem("id", "left out: the cluster gives it")
+	}
+	return b.Booking.Validate()
+}
+
+// CancelBooking ends a booking, whether it has begun or not.
+type CancelBooking struct {
+	ID   model.BookingID `cbor:"1,keyasint,omitempty"`
+	Note string          `cbor:"2,keyasint,omitempty"`
+}
+
+// Kind is KindCancelBooking.
+func (*CancelBooking) Kind() Kind { return KindCancelBooking }
+
+// Validate asks for an id.
+func (b *CancelBooking) Validate() error {
+	if b.ID == 0 {
+		return problem("id", "a reservation's number")
+	}
+	return validNote(b.Note)
+}
+
+// TurnBookings names bookings whose start or end has come: the leader's word, which
+// Apply checks by the state's clock. Those for which nothing is due stay as they are.
+type TurnBookings struct {
+	IDs []model.BookingID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindTurnBookings.
+func (*TurnBookings) Kind() Kind { return KindTurnBookings }
+
+// Validate bounds the list.
+func (b *TurnBookings) Validate() error { return count("ids", len(b.IDs), 1, model.MaxBookings) }
+
+// SetBookingCaps bounds what may be booked from now on, as a whole; bookings that are
+// there stay. Caps.Next is not looked at.
+type SetBookingCaps struct {
+	Caps model.BookingCaps `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetBookingCaps.
+func (*SetBookingCaps) Kind() Kind { return KindSetBookingCaps }
+
+// Validate checks the ranges.
+func (b *SetBookingCaps) Validate() error { return b.Caps.Validate() }

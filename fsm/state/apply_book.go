@@ -1,0 +1,315 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func applyBook(t *tx, c *command.Book) command.Result {
+	b := c.Booking
+	if r := whenAllowed(t, &b); !r.OK() {
+		return r
+	}
+	if r := namesNodes(t, &b); !r.OK() {
+		return r
+	}
+	if t.bookings.size() >= model.MaxBookings {
+		return refuse(model.CodeLimit, "the cluster has %d reservations and maintenances already: cancel one first", model.MaxBookings)
+	}
+	b.By, b.Made = t.actor, t.clock
+	b.ID = t.settings.Booking.Next + 1
+	check := mayMaintain
+	if b.Kind == model.BookGPUs {
+		check = mayBook
+	}
+	if r := check(t, &b); !r.OK() {
+		return r
+	}
+	t.settings.Booking.Next = b.ID
+	t.bookings.put(b)
+	return command.Result{Number: uint64(b.ID)}
+}
+
+// whenAllowed says whether a booking may begin and end when it asks to.
+func whenAllowed(t *tx, b *model.Booking) command.Result {
+	caps := t.settings.Booking.OrDefault()
+	switch {
+	case b.Start < t.clock.Add(-model.BookingMayBegin):
+		return refuse(model.CodeConflict, "it would begin %s ago: let it begin now or later", t.clock.Sub(b.Start).Round(time.Second))
+	case b.End <= t.clock:
+		return refuse(model.CodeConflict, "it would be over already: let it end later")
+	case b.Kind == model.BookGPUs && b.Start.Sub(t.clock) > caps.Ahead:
+		return refuse(model.CodeLimit, "it would begin in %s: GPUs may be reserved at most %s ahead", b.Start.Sub(t.clock).Round(time.Second), caps.Ahead)
+	case b.Kind == model.BookGPUs && b.End.Sub(b.Start) > caps.Longest:
+		return refuse(model.CodeLimit, "it would last %s: GPUs may be reserved for at most %s", b.End.Sub(b.Start), caps.Longest)
+	}
+	return ok()
+}
+
+// namesNodes fills in what follows from the nodes that a booking names: their type of
+// GPU and, if no number is given, all of their GPUs.
+func namesNodes(t *tx, b *model.Booking) command.Result {
+	ids := b.NodeIDs()
+	var each uint32
+	for _, id := range ids {
+		if !t.nodes.has(id) {
+			return refuse(model.CodeNotFound, "there is no node %s", id)
+		}
+		var kinds []string
+		var n uint32
+		for _, gpu := range gpusOf(t, id) {
+			if g, _ := t.gpus.get(gpu); b.Model == "" || g.Model == b.Model {
+				n++
+				kinds = append(kinds, g.Model)
+			}
+		}
+		slices.Sort(kinds)
+		kinds = slices.Compact(kinds)
+		switch {
+		case b.Kind == model.BookMaintenance:
+			continue
+		case n == 0:
+			return refuse(model.CodeInvalid, "node %s has no GPU%s", id, ofModel(b.Model))
+		case len(kinds) > 1:
+			return refuse(model.CodeInvalid, "node %s has GPUs of several models: name one of %q", id, kinds)
+		case b.GPUs == 0 && each > 0 && each != n:
+			return refuse(model.CodeInvalid, "the nodes have different numbers of GPUs: give the number, or reserve them one by one")
+		}
+		b.Model, each = kinds[0], n
+	}
+	if b.Kind == model.BookGPUs && b.GPUs == 0 {
+		b.GPUs = each * uint32(len(ids)) //nolint:gosec // bounded
+	}
+	return ok()
+}
+
+func ofModel(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of model " + name
+}
+
+// mayBook says whether GPUs may be booked as far as caps and other bookings go.
+func mayBook(t *tx, b *model.Booking) command.Result {
+	caps := t.settings.Booking.OrDefault()
+	var mine uint32
+	for _, o := range t.bookings.now().All() {
+		if o.Owner == b.Owner && o.End > t.clock {
+			mine++
+		}
+	}
+	if mine >= caps.PerUser {
+		return refuse(model.CodeLimit, "%s has %d reservations already, as many as allowed: cancel one first", b.Owner, mine)
+	}
+	land := newLand(t, b)
+	most := land.all * caps.Percent / 100
+	for _, at := range land.moments() {
+		if n := land.booked(at, func(*model.Booking) bool { return true }); n > most {
+			return refuse(model.CodeLimit, "%d GPUs would be reserved at once: at most %d may be, %d %% of the cluster's %d", n, most, caps.Percent, land.all)
+		}
+		if what := land.lacks(at); what != "" {
+			return refuse(model.CodeUnavailable, "%s", what)
+		}
+	}
+	return ok()
+}
+
+// mayMaintain says whether nodes may be maintained beside all that is booked.
+func mayMaintain(t *tx, b *model.Booking) command.Result {
+	for _, id := range b.NodeIDs() {
+		for _, o := range t.bookings.now().All() {
+			if o.Kind == model.BookMaintenance && o.Overlaps(b) && slices.Contains(o.NodeIDs(), id) {
+				return refuse(model.CodeConflict, "node %s has maintenance %s then: cancel that first", id, o.ID)
+			}
+		}
+	}
+	for _, o := range t.bookings.now().All() {
+		if o.Kind != model.BookGPUs || !o.Overlaps(b) || o.End <= t.clock {
+			continue
+		}
+		land := newLand(t, &o)
+		land.others = append(land.others, *b)
+		for _, at := range land.moments() {
+			if what := land.lacks(at); what != "" {
+				return refuse(model.CodeConflict, "reservation %s of %s could not be met: %s", o.ID, o.Owner, what)
+			}
+		}
+	}
+	return ok()
+}
+
+// land is what a booking asks for, and what the cluster has for it: all GPUs that are
+// listed, whoever has them now.
+type land struct {
+	t      *tx
+	b      *model.Booking
+	all    uint32          // the cluster's GPUs
+	others []model.Booking // that overlap it
+}
+
+func newLand(t *tx, b *model.Booking) *land {
+	l := &land{t: t, b: b}
+	for _, g := range t.gpus.now().All() {
+		if g.Health != model.HealthMissing {
+			l.all++
+		}
+	}
+	for _, o := range t.bookings.now().All() {
+		if o.ID != b.ID && o.Overlaps(b) && o.End > t.clock {
+			l.others = append(l.others, o)
+		}
+	}
+	return l
+}
+
+// moments are the instants at which most may be booked beside it: when it begins, and
+// when others do.
+func (l *land) moments() []model.Time {
+	out := []model.Time{l.b.Start}
+	for i := range l.others {
+		if l.b.Holds(l.others[i].Start) {
+			out = append(out, l.others[i].Start)
+		}
+	}
+	return out
+}
+
+// booked adds up the GPUs of bookings at an instant.
+func (l *land) booked(at model.Time, counts func(*model.Booking) bool) (n uint32) {
+	for _, o := range append([]model.Booking{*l.b}, l.others...) {
+		if o.Kind == model.BookGPUs && o.Holds(at) && counts(&o) {
+			n += o.GPUs
+		}
+	}
+	return n
+}
+
+// has counts the GPUs that are there and have no maintenance in the booking's time.
+func (l *land) has(suits func(*model.GPU) bool) (n uint32) {
+	for _, g := range l.t.gpus.now().All() {
+		shut := slices.ContainsFunc(l.others, func(o model.Booking) bool {
+			return o.Kind == model.BookMaintenance && slices.Contains(o.NodeIDs(), g.Node)
+		})
+		if g.Health != model.HealthMissing && !shut && suits(&g) {
+			n++
+		}
+	}
+	return n
+}
+
+// lacks says what there is too little of for all that is booked at an instant; empty
+// if nothing is.
+func (l *land) lacks(at model.Time) string {
+	need := l.booked(at, func(*model.Booking) bool { return true })
+	if has := l.has(func(*model.GPU) bool { return true }); need > has {
+		return fmt.Sprintf("%d GPUs would be reserved at once, and the cluster has %d then", need, has)
+	}
+	name := l.b.Model
+	if name == "" {
+		return ""
+	}
+	need = l.booked(at, func(o *model.Booking) bool { return o.Model == name })
+	if has := l.has(func(g *model.GPU) bool { return g.Model == name }); need > has {
+		return fmt.Sprintf("%d GPUs of model %s would be reserved at once, and the cluster has %d then", need, name, has)
+	}
+	for _, id := range l.b.NodeIDs() {
+		need = 0
+		for _, o := range append([]model.Booking{*l.b}, l.others...) {
+			if ids := o.NodeIDs(); o.Kind == model.BookGPUs && o.Holds(at) && o.Model == name && slices.Contains(ids, id) {
+				need += o.GPUs / uint32(len(ids)) //nolint:gosec // few
+			}
+		}
+		if has := l.has(func(g *model.GPU) bool { return g.Node == id && g.Model == name }); need > has {
+			return fmt.Sprintf("%d GPUs would be reserved on node %s at once, and it has %d then", need, id, has)
+		}
+	}
+	return ""
+}
+
+func applyCancelBooking(t *tx, c *command.CancelBooking) command.Result {
+	b, found := t.bookings.get(c.ID)
+	if !found {
+		return refuse(model.CodeNotFound, "there is no reservation %s", c.ID)
+	}
+	endBooking(t, &b)
+	return command.Result{Number: uint64(b.ID)}
+}
+
+func applyTurnBookings(t *tx, c *command.TurnBookings) command.Result {
+	var n uint64
+	for _, id := range c.IDs {
+		b, found := t.bookings.get(id)
+		switch {
+		case !found:
+			continue
+		case b.End <= t.clock:
+			endBooking(t, &b)
+		case b.Start <= t.clock && !b.Begun:
+			beginBooking(t, &b)
+		default:
+			continue
+		}
+		n++
+	}
+	return command.Result{Number: n}
+}
+
+func applySetBookingCaps(t *tx, c *command.SetBookingCaps) command.Result {
+	next := t.settings.Booking.Next
+	t.settings.Booking = c.Caps
+	t.settings.Booking.Next = next
+	return ok()
+}
+
+// reasonOf is what nodes say that are closed for a maintenance, by which it knows
+// them again.
+func reasonOf(b *model.Booking) string {
+	text := "maintenance " + b.ID.String()
+	if b.Note != "" {
+		text += ": " + b.Note
+	}
+	return model.Clip(text)
+}
+
+// beginBooking notes that a booking holds; nodes under maintenance are drained. One
+// that an operator has closed before stays closed by that.
+func beginBooking(t *tx, b *model.Booking) {
+	b.Begun = true
+	t.bookings.put(*b)
+	if b.Kind != model.BookMaintenance {
+		return
+	}
+	for _, id := range b.NodeIDs() {
+		n, found := t.nodes.get(id)
+		if !found {
+			continue
+		}
+		if n.Mode == model.ModeOpen {
+			n.Mode, n.ModeReason = model.ModeDraining, reasonOf(b)
+			t.nodes.put(n)
+		}
+		for _, r := range liveRanks(t, id) {
+			stop(t, r.Key.Attempt(), model.ReasonDrain, model.Clip("node "+string(id)+" has "+reasonOf(b)))
+		}
+	}
+}
+
+// endBooking ends a booking; nodes that it has closed, and nobody else since, are
+// opened.
+func endBooking(t *tx, b *model.Booking) {
+	t.bookings.delete(b.ID)
+	if b.Kind != model.BookMaintenance || !b.Begun {
+		return
+	}
+	for _, id := range b.NodeIDs() {
+		if n, found := t.nodes.get(id); found && n.Mode == model.ModeDraining && n.ModeReason == reasonOf(b) {
+			n.Mode, n.ModeReason = model.ModeOpen, ""
+			t.nodes.put(n)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Books says what may be placed beside the bookings of a state. Apply and the
+// scheduler ask it alike. It belongs to one goroutine; nil is that of a state without
+// bookings.
+type Books struct {
+	ledger *ledger
+	now    model.Time
+	floor  []lack // what was lacking already
+}
+
+// Stake is GPUs of somebody who may hold them until Ends at most.
+type Stake struct {
+	User, Project string
+	Ends          model.Time // [model.Never]: nobody knows; 0: they are about to be free
+	At            []Lot
+}
+
+// Lot is so many GPUs of a model on a node.
+type Lot struct {
+	Node  model.NodeID
+	Model string
+	GPUs  uint32
+}
+
+// Books is what may be placed on a state at the time now; nil if nothing is booked.
+func (s *State) Books(now model.Time) *Books {
+	if s.ledger == nil {
+		return nil
+	}
+	return newBooks(s.ledger.clone(), now)
+}
+
+func newBooks(l *ledger, now model.Time) *Books {
+	b := &Books{ledger: l, now: now, floor: make([]lack, len(l.moments))}
+	for i := range l.moments {
+		b.floor[i] = l.lackAt(i, now)
+	}
+	return b
+}
+
+// Copy is a copy that goes another way.
+func (b *Books) Copy() *Books {
+	if b == nil {
+		return nil
+	}
+	return &Books{b.ledger.clone(), b.now, b.floor}
+}
+
+// Put counts free GPUs as somebody's.
+func (b *Books) Put(s *Stake) { b.move(s, 1) }
+
+// Give counts GPUs that somebody has as free.
+func (b *Books) Give(s *Stake) { b.move(s, -1) }
+
+func (b *Books) move(s *Stake, by int32) {
+	if b == nil {
+		return
+	}
+	for _, v := range s.At {
+		free := hold{node: v.Node, model: v.Model, open: true}
+		held := free
+		held.user, held.project, held.ends = s.User, s.Project, s.Ends
+		b.ledger.add(&free, -by*int32(v.GPUs)) //nolint:gosec // bounded
+		b.ledger.add(&held, by*int32(v.GPUs))  //nolint:gosec // bounded
+	}
+}
+
+// Allows says that free GPUs may be given to somebody: no booking that is not over
+// lacks more then than it did when the Books were opened. If not, by is the first
+// that would.
+func (b *Books) Allows(s *Stake) (by model.Booking, ok bool) {
+	if b == nil {
+		return by, true
+	}
+	if by, shut := b.Closed(s); shut {
+		return by, false
+	}
+	return b.try(s, b.asBefore)
+}
+
+// asBefore says that no more is lacking at a moment than when the Books were opened.
+func (b *Books) asBefore(k *lack, i int, m *moment) bool { return !k.exceeds(&b.floor[i], m) }
+
+// Free says that giving free GPUs to somebody costs no booking anything: they are
+// booked for them, or free again in time.
+func (b *Books) Free(s *Stake) bool {
+	was := newBooks(b.ledger, b.now).floor
+	_, ok := b.try(s, func(k *lack, i int, m *moment) bool {
+		return k.all <= was[i].all && (m.Model == "" || k.kind <= was[i].kind) && noneAbove(k.named, was[i].named)
+	})
+	return ok
+}
+
+func noneAbove(a, b []int32) bool {
+	for i := range a {
+		if a[i] > b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// try says whether each booking that a stake concerns would be fine with it, and if
+// not, which is the first that would not.
+func (b *Books) try(s *Stake, fine func(*lack, int, *moment) bool) (by model.Booking, ok bool) {
+	b.Put(s)
+	defer b.Give(s)
+	for i := range b.ledger.moments {
+		m := &b.ledger.moments[i]
+		if m.End <= b.now || !m.Begun && s.Ends <= m.Start {
+			continue
+		}
+		if k := b.ledger.lackAt(i, b.now); !fine(&k, i, m) {
+			return m.Booking, false
+		}
+	}
+	return by, true
+}
+
+// Closed says that a node has a maintenance before a stake on it certainly ends, and
+// which.
+func (b *Books) Closed(s *Stake) (by model.Booking, closed bool) {
+	if b == nil {
+		return by, false
+	}
+	for _, c := range b.ledger.closed {
+		if c.End <= b.now || s.Ends <= c.Start {
+			continue
+		}
+		ids := c.NodeIDs()
+		if slices.ContainsFunc(s.At, func(v Lot) bool { return slices.Contains(ids, v.Node) }) {
+			return c, true
+		}
+	}
+	return by, false
+}
+
+// Place is a node and a model as far as bookings tell them from others: what is
+// alike in both is alike to [Books.Allows].
+func (b *Books) Place(node model.NodeID, name string) (model.NodeID, string) {
+	id, kind := b.ledger.place(node, name)
+	if id == "" && slices.ContainsFunc(b.ledger.closed, func(c model.Booking) bool { return slices.Contains(c.NodeIDs(), node) }) {
+		id = node
+	}
+	return id, kind
+}
+
+// Short is how many GPUs a booking lacks, at its start or now if it has begun: others
+// hold too many that are not certainly free by then.
+func (b *Books) Short(id model.BookingID) uint32 {
+	if b == nil {
+		return 0
+	}
+	for i := range b.ledger.moments {
+		if m := &b.ledger.moments[i]; m.ID == id && m.End > b.now {
+			k := b.ledger.lackAt(i, b.now)
+			return uint32(max(k.worst(m), 0)) //nolint:gosec // not negative
+		}
+	}
+	return 0
+}

@@ -1,0 +1,82 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
+
+// checkBookings: bookings are what they may be, and their ledger is that of the rows.
+func checkBookings(c *checker) {
+	caps := c.s.Settings().Booking
+	for id, b := range c.s.Bookings.All() {
+		asked := b
+		asked.ID, asked.By, asked.Made, asked.Begun = 0, "", 0, false
+		c.hold(id > 0 && id <= caps.Next, References, "booking %s exists, %s have been made", id, caps.Next)
+		c.hold(asked.Validate() == nil, References, "booking %+v is none: %v", b, asked.Validate())
+	}
+	c.hold(c.s.Bookings.Len() <= model.MaxBookings, References, "%d bookings are kept", c.s.Bookings.Len())
+	t := begin(c.s, Meta{})
+	ground := groundOf(t)
+	want, got := ground.ledger(), c.s.ledger
+	c.hold((want == nil) == (got == nil), SameOnReplay, "there is a ledger: %t, there are %d bookings", got != nil, c.s.Bookings.Len())
+	if want == nil || got == nil || len(want.moments) != len(got.moments) {
+		return
+	}
+	for i := range want.moments {
+		a, b := want.moments[i], got.moments[i]
+		c.hold(a.Booking == b.Booking && a.all == b.all && a.kind == b.kind && slices.Equal(a.named, b.named) &&
+			sameUsed(want, got, i) && sameUsed(got, want, i), SameOnReplay, "the ledger of booking %s is %+v, its rows give %+v", a.ID, b, a)
+	}
+}
+
+// sameUsed: what one ledger has of each class at a moment, the other has, too.
+func sameUsed(a, b *ledger, i int) bool {
+	for j, c := range a.classes {
+		var other int32
+		if k := slices.Index(b.classes, c); k >= 0 {
+			other = b.moments[i].used[k]
+		}
+		if a.moments[i].used[j] != other {
+			return false
+		}
+	}
+	return true
+}
+
+// moveBookings: numbers are not used again, and a command that gives GPUs to somebody
+// leaves no booking with less than it had or needs.
+func moveBookings(m *mover) {
+	a, b := m.was.Settings().Booking.Next, m.s.Settings().Booking.Next
+	m.hold(b >= a, OnlyForward, "the number of bookings goes from %s to %s", a, b)
+	for id, d := range table.Diffs(m.was.Bookings, m.s.Bookings) {
+		x, y := d.Before, d.After
+		x.Begun, y.Begun = false, false
+		m.hold(d.Was || id > a, NothingLost, "booking %s is new under an old number", id)
+		m.hold(!d.Was || !d.Is || x == y && (d.After.Begun || !d.Before.Begun), OnlyForward, "booking %s goes from %+v to %+v", id, d.Before, d.After)
+	}
+	if m.one && m.was.ledger != nil && m.s.ledger != nil && gives(m) {
+		moveLedger(m)
+	}
+}
+
+// gives says that free slots are somebody's now.
+func gives(m *mover) bool {
+	for _, d := range table.Diffs(m.was.Slots, m.s.Slots) {
+		if d.Was && d.Is && d.Before.Owner == model.OwnerNone && (d.After.Owner == model.OwnerAttempt || d.After.Owner == model.OwnerAllocation) {
+			return true
+		}
+	}
+	return false
+}
+
+func moveLedger(m *mover) {
+	now := m.s.Settings().Clock
+	for i := range m.s.ledger.moments {
+		at := &m.s.ledger.moments[i]
+		before, after := m.was.ledger.lackAt(i, now), m.s.ledger.lackAt(i, now)
+		m.hold(at.End <= now || !after.exceeds(&before, at), WithinLimits, "booking %s lacks %+v, and lacked %+v before GPUs were given away", at.ID,
+			after, before)
+	}
+}

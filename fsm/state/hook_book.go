@@ -1,0 +1,198 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/table"
+)
+
+// bookkeeper keeps the ledger of bookings in step within a transaction.
+type bookkeeper struct {
+	base  *ledger // of the state before; never changed
+	draft *ledger // nil: as base
+	stale bool    // bookings have changed: it is to be made anew
+}
+
+// idle says that no row needs to be counted: nothing is booked, or all will be
+// counted later.
+func (k *bookkeeper) idle(t *tx) bool {
+	return t.restoring || k.stale || k.base == nil && k.draft == nil
+}
+
+// count counts a GPU, or with -1 takes it out.
+func (k *bookkeeper) count(h *hold, by int32) {
+	if k.draft == nil {
+		k.draft = k.base.clone()
+	}
+	k.draft.add(h, by)
+}
+
+// now is the ledger as it stands; it must not be changed.
+func (k *bookkeeper) now(t *tx) *ledger {
+	if k.stale {
+		k.stale, k.draft = false, groundOf(t).ledger()
+		k.base = k.draft
+	}
+	if k.draft != nil {
+		return k.draft
+	}
+	return k.base
+}
+
+// close publishes the ledger.
+func (k *bookkeeper) close(t *tx) *ledger {
+	if t.restoring {
+		k.stale = t.bookings.size() > 0
+	}
+	return k.now(t)
+}
+
+// openBooks is what may be placed now, beside the bookings; nil: nothing is booked.
+func (t *tx) openBooks() *Books {
+	l := t.book.now(t)
+	if l == nil {
+		return nil
+	}
+	return newBooks(l.clone(), t.clock)
+}
+
+// ground is the rows that a ledger follows from.
+type ground struct {
+	bookings    table.Table[model.BookingID, model.Booking]
+	slots       table.Table[model.SlotKey, model.Slot]
+	gpus        table.Table[model.GPUID, model.GPU]
+	nodes       table.Table[model.NodeID, model.Node]
+	attempts    table.Table[model.AttemptKey, model.Attempt]
+	jobs        table.Table[model.JobID, model.Job]
+	allocations table.Table[model.AllocationID, model.Allocation]
+}
+
+func groundOf(t *tx) ground {
+	return ground{
+		t.bookings.now(), t.slots.now(), t.gpus.now(), t.nodes.now(), t.attempts.now(), t.jobs.now(), t.allocations.now(),
+	}
+}
+
+// ledger counts every GPU; nil if nothing is booked.
+func (g ground) ledger() *ledger {
+	if g.bookings.Len() == 0 {
+		return nil
+	}
+	var rows []model.Booking
+	for _, b := range g.bookings.All() {
+		rows = append(rows, b)
+	}
+	l := newLedger(rows)
+	for _, slot := range g.slots.All() {
+		gpu, _ := g.gpus.Get(slot.Key.GPU)
+		node, _ := g.nodes.Get(slot.Node)
+		attempt, _ := g.attempts.Get(slot.Rank.Attempt())
+		l.add(g.hold(&slot, &gpu, &node, &attempt), 1)
+	}
+	return l
+}
+
+// hold is a slot as bookings look at it, with the rows that it names.
+func (g ground) hold(s *model.Slot, gpu *model.GPU, node *model.Node, a *model.Attempt) *hold {
+	h := &hold{node: s.Node, model: gpu.Model, open: gpu.Usable() && node.Schedulable()}
+	switch s.Owner {
+	case model.OwnerAttempt:
+		job, _ := g.jobs.Get(s.Rank.Job)
+		h.user, h.project, h.ends = job.Spec.User, job.Spec.Project, a.CertainEnd()
+	case model.OwnerAllocation:
+		v, _ := g.allocations.Get(s.Allocation)
+		h.user, h.project, h.ends = v.User, v.Project, model.Never
+	case model.OwnerForeign:
+		h.ends = model.Never
+	case model.OwnerNone, model.OwnerCleaning:
+	}
+	return h
+}
+
+func onBooking(t *tx, _, _ *model.Booking) { t.book.stale = !t.restoring }
+
+func bookSlot(t *tx, s *model.Slot, by int32) {
+	if s == nil || t.book.idle(t) {
+		return
+	}
+	g := groundOf(t)
+	gpu, _ := t.gpus.get(s.Key.GPU)
+	node, _ := t.nodes.get(s.Node)
+	a, _ := t.attempts.get(s.Rank.Attempt())
+	t.book.count(g.hold(s, &gpu, &node, &a), by)
+}
+
+// rebook counts slots anew whose hold changes with another row.
+func rebook(t *tx, keys []model.SlotKey, before, after func(s *model.Slot, gpu *model.GPU, node *model.Node, a *model.Attempt)) {
+	g := groundOf(t)
+	for _, key := range keys {
+		slot, found := t.slots.get(key)
+		if !found {
+			continue
+		}
+		gpu, _ := t.gpus.get(key.GPU)
+		node, _ := t.nodes.get(slot.Node)
+		a, _ := t.attempts.get(slot.Rank.Attempt())
+		before(&slot, &gpu, &node, &a)
+		was := g.hold(&slot, &gpu, &node, &a)
+		after(&slot, &gpu, &node, &a)
+		if is := g.hold(&slot, &gpu, &node, &a); *was != *is {
+			t.book.count(was, -1)
+			t.book.count(is, 1)
+		}
+	}
+}
+
+func bookGPU(t *tx, old, next *model.GPU) {
+	if t.book.idle(t) {
+		return
+	}
+	none := &model.GPU{}
+	if old == nil {
+		old = none
+	}
+	if next == nil {
+		next = none
+	}
+	var keys []model.SlotKey
+	for n := range max(old.Slots, next.Slots) {
+		keys = append(keys, model.SlotKey{GPU: max(old.ID, next.ID), Slot: n})
+	}
+	set := func(row *model.GPU) func(*model.Slot, *model.GPU, *model.Node, *model.Attempt) {
+		return func(_ *model.Slot, gpu *model.GPU, _ *model.Node, _ *model.Attempt) { *gpu = *row }
+	}
+	rebook(t, keys, set(old), set(next))
+}
+
+func onNode(t *tx, old, next *model.Node) {
+	none := &model.Node{}
+	if old == nil {
+		old = none
+	}
+	if next == nil {
+		next = none
+	}
+	if t.book.idle(t) || old.Schedulable() == next.Schedulable() {
+		return
+	}
+	var keys []model.SlotKey
+	for _, id := range gpusOf(t, max(old.ID, next.ID)) {
+		gpu, _ := t.gpus.get(id)
+		for n := range gpu.Slots {
+			keys = append(keys, model.SlotKey{GPU: id, Slot: n})
+		}
+	}
+	set := func(row *model.Node) func(*model.Slot, *model.GPU, *model.Node, *model.Attempt) {
+		return func(_ *model.Slot, _ *model.GPU, node *model.Node, _ *model.Attempt) { *node = *row }
+	}
+	rebook(t, keys, set(old), set(next))
+}
+
+func onAttempt(t *tx, old, next *model.Attempt) {
+	if old == nil || next == nil || t.book.idle(t) || old.CertainEnd() == next.CertainEnd() {
+		return
+	}
+	set := func(row *model.Attempt) func(*model.Slot, *model.GPU, *model.Node, *model.Attempt) {
+		return func(_ *model.Slot, _ *model.GPU, _ *model.Node, a *model.Attempt) { *a = *row }
+	}
+	rebook(t, slotsOf(t, next.Key), set(old), set(next))
+}

@@ -1,0 +1,77 @@
+package state
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// withinBookings says whether GPUs may be given to somebody as far as bookings go.
+func withinBookings(t *tx, spec *model.Spec, ends model.Time, ranks []command.Placement) command.Result {
+	books := t.openBooks()
+	if books == nil {
+		return ok()
+	}
+	s := &Stake{User: spec.User, Project: spec.Project, Ends: ends}
+	for _, r := range ranks {
+		for _, key := range r.Slots {
+			gpu, _ := t.gpus.get(key.GPU)
+			s.add(r.Node, gpu.Model)
+		}
+	}
+	if by, fits := books.Allows(s); !fits {
+		return refuse(model.CodeUnavailable, "the GPUs are kept for %s", by.Title())
+	}
+	return ok()
+}
+
+// add adds a GPU.
+func (s *Stake) add(node model.NodeID, name string) {
+	for i := range s.At {
+		if v := &s.At[i]; v.Node == node && v.Model == name {
+			v.GPUs++
+			return
+		}
+	}
+	s.At = append(s.At, Lot{node, name, 1})
+}
+
+// mayExtend says whether live tasks of a job may run longer as far as bookings go.
+func mayExtend(t *tx, job *model.Job, tasks []model.Task, limit time.Duration) command.Result {
+	books := t.openBooks()
+	for i := range tasks {
+		a, _ := t.attempts.get(tasks[i].Newest())
+		if books == nil || !tasks[i].State.Live() || a.Stop != model.ReasonNone {
+			continue
+		}
+		before := Stake{User: job.Spec.User, Project: job.Spec.Project, Ends: a.CertainEnd(), At: lots(t, a.Key)}
+		after := before
+		a.Frozen.TimeLimit = limit
+		after.Ends = a.CertainEnd()
+		if _, was := books.Closed(&before); !was {
+			if by, is := books.Closed(&after); is {
+				return refuse(model.CodeUnavailable, "job %s could then run into %s", job.ID, by.Title())
+			}
+		}
+		books.Give(&before)
+		if by, fits := books.try(&after, books.asBefore); !fits {
+			return refuse(model.CodeUnavailable, "job %s could then run into %s", job.ID, by.Title())
+		}
+		books.Put(&after)
+	}
+	return ok()
+}
+
+// lots lists the GPUs of an attempt that could be given to others.
+func lots(t *tx, key model.AttemptKey) []Lot {
+	s := Stake{}
+	for _, slot := range slotsOf(t, key) {
+		row, _ := t.slots.get(slot)
+		gpu, _ := t.gpus.get(slot.GPU)
+		if node, _ := t.nodes.get(row.Node); node.Schedulable() && gpu.Usable() {
+			s.add(row.Node, gpu.Model)
+		}
+	}
+	return s.At
+}

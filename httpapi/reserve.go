@@ -1,0 +1,221 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// reservations keeps GPUs for users and projects, and nodes for their maintenance.
+type reservations struct{ *API }
+
+// reserveInput is what changes of reservations with a body are given.
+type reserveInput struct {
+	Key     string `header:"Idempotency-Key"`
+	RawBody []byte
+}
+
+// unreserveInput is what DELETE /reservations/{reservation_id} is given.
+type unreserveInput struct {
+	Key  string `header:"Idempotency-Key"`
+	ID   string `path:"reservation_id"`
+	Note string `query:"note" maxLength:"512" doc:"why"`
+}
+
+func (a reservations) route(doc huma.API) {
+	set := topics(model.TopicSettings, model.TopicFleet)
+	handle(a.API, doc, op("reservations", http.MethodGet, "/reservations", "What is reserved, and what may be"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.Reservations], error) {
+			s, err := a.read(ctx, &in.Watch, set, nil)
+			if err != nil {
+				return nil, err
+			}
+			return &answer[wire.Reservations]{Index: s.Index, Body: a.list(&s)}, nil
+		})
+	reserve := newStrict[wire.Reserve]()
+	o := op("reserve", http.MethodPost, "/reservations", "Reserve GPUs for a span of time, or nodes for their maintenance")
+	o.Description = "Jobs of others start only if they leave the GPUs free in time: by their time limits, or on others. " +
+		"With maintenance the nodes take no work in that time, and are drained when it begins."
+	handleBody[wire.Reserve](a.API, doc, o, func(ctx context.Context, in *reserveInput) (*answer[wire.Reserved], error) {
+		body, err := reserve.decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return a.reserve(ctx, in.Key, body)
+	})
+	handle(a.API, doc, op("cancel-reservation", http.MethodDelete, "/reservations/{reservation_id}", "Cancel a reservation or a maintenance"), a.cancel)
+	limits := newStrict[wire.SetReservationLimits]()
+	handleBody[wire.SetReservationLimits](a.API, doc, op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Bound what may be reserved"),
+		func(ctx context.Context, in *reserveInput) (*answer[wire.Reservations], error) {
+			body, err := limits.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.limit(ctx, in.Key, body)
+		})
+}
+
+func (a reservations) list(s *state.State) *wire.Reservations {
+	now := a.now(s)
+	books := s.Books(now)
+	caps := s.Settings().Booking.OrDefault()
+	out := &wire.Reservations{Reservations: []wire.Reservation{}, Limits: wire.ReservationLimits{
+		Percent: int64(caps.Percent), Ahead: wire.Duration(caps.Ahead), Longest: wire.Duration(caps.Longest), PerUser: int64(caps.PerUser),
+	}}
+	for _, b := range s.Bookings.All() {
+		out.Reservations = append(out.Reservations, reservationOf(books, &b, now))
+	}
+	slices.SortStableFunc(out.Reservations, func(x, y wire.Reservation) int { return x.Start.Compare(y.Start) })
+	return out
+}
+
+func reservationOf(books *state.Books, b *model.Booking, now model.Time) wire.Reservation {
+	out := wire.Reservation{
+		ID: b.ID.String(), Kind: b.Kind.String(), GPUs: int64(b.GPUs), GPUType: b.Model, Start: b.Start.Time(), End: b.End.Time(),
+		State: "planned", Short: int64(books.Short(b.ID)), Reason: b.Note, CreatedBy: b.By, CreatedAt: b.Made.Time(),
+	}
+	switch {
+	case b.End <= now:
+		out.State = "over"
+	case b.Start <= now:
+		out.State = "active"
+	}
+	switch b.Owner.Kind {
+	case model.ScopeUser:
+		out.User = b.Owner.Name
+	case model.ScopeProject:
+		out.Project = b.Owner.Name
+	case model.ScopeCluster:
+	}
+	for _, id := range b.NodeIDs() {
+		out.Nodes = append(out.Nodes, string(id))
+	}
+	return out
+}
+
+// onNode lists what is reserved of a node by name, by its start.
+func onNode(s *state.State, id model.NodeID, books *state.Books, now model.Time) (out []wire.Reservation) {
+	for _, b := range s.Bookings.All() {
+		if slices.Contains(b.NodeIDs(), id) {
+			out = append(out, reservationOf(books, &b, now))
+		}
+	}
+	slices.SortStableFunc(out, func(x, y wire.Reservation) int { return x.Start.Compare(y.Start) })
+	return out
+}
+
+func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserve) (*answer[wire.Reserved], error) {
+	s := a.peer.Reader.State()
+	b, err := bookingOf(body, a.now(&s))
+	if err != nil {
+		return nil, err
+	}
+	r, index, err := a.propose(ctx, operator, key, &command.Book{Booking: *b})
+	if err != nil {
+		return nil, err
+	}
+	s = a.peer.Reader.State()
+	out := &wire.Reserved{Success: true, Message: "reserved"}
+	now := a.now(&s)
+	if row, found := s.Bookings.Get(model.BookingID(r.Number)); found {
+		v := reservationOf(s.Books(now), &row, now)
+		out.Reservation = &v
+	}
+	return &answer[wire.Reserved]{Index: index, Body: out}, nil
+}
+
+// bookingOf is what a body asks for.
+func bookingOf(r *wire.Reserve, now model.Time) (*model.Booking, error) {
+	b := &model.Booking{Kind: model.BookGPUs, Model: r.GPUType, Note: r.Reason}
+	if r.Maintenance != nil && *r.Maintenance {
+		b.Kind = model.BookMaintenance
+	}
+	switch {
+	case r.User != "" && r.Project != "":
+		return nil, invalid("project", "must not be given together with user")
+	case r.User != "":
+		b.Owner = model.ScopeKey{Kind: model.ScopeUser, Name: r.User}
+	case r.Project != "":
+		b.Owner = model.ScopeKey{Kind: model.ScopeProject, Name: r.Project}
+	case b.Kind == model.BookGPUs:
+		return nil, invalid("user", "must be given, or project")
+	}
+	ids := make([]model.NodeID, 0, len(r.Nodes))
+	for _, id := range r.Nodes {
+		if strings.ContainsAny(id, " ,") || id == "" {
+			return nil, invalid("nodes", "must be ids of nodes, as GET /nodes tells them")
+		}
+		ids = append(ids, model.NodeID(id))
+	}
+	b.Nodes = model.NodeList(ids)
+	var err error
+	if b.GPUs, err = count("gpu_count", r.GPUs, 1, model.MaxBooked, 0); err != nil {
+		return nil, err
+	}
+	return b, spanOf(r, b, now)
+}
+
+// spanOf reads when a booking begins and ends.
+func spanOf(r *wire.Reserve, b *model.Booking, now model.Time) (err error) {
+	if b.Start, err = instant("start", cmp.Or(r.Start, "+0"), now); err != nil {
+		return err
+	}
+	switch {
+	case (r.End == "") == (r.Duration == nil):
+		return invalid("duration", "must be given, or end")
+	case r.Duration != nil:
+		b.End = b.Start.Add(time.Duration(*r.Duration))
+	default:
+		b.End, err = instant("end", r.End, now)
+	}
+	return err
+}
+
+func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[wire.Reserved], error) {
+	n, err := strconv.ParseUint(in.ID, 10, 64)
+	if err != nil || n == 0 || strconv.FormatUint(n, 10) != in.ID {
+		return nil, refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, as GET /reservations tells them")
+	}
+	_, index, err := a.propose(ctx, operator, in.Key, &command.CancelBooking{ID: model.BookingID(n), Note: in.Note})
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.Reserved]{Index: index, Body: &wire.Reserved{Success: true, Message: "canceled"}}, nil
+}
+
+func (a reservations) limit(ctx context.Context, key string, body *wire.SetReservationLimits) (*answer[wire.Reservations], error) {
+	s := a.peer.Reader.State()
+	caps := s.Settings().Booking.OrDefault()
+	caps.Next = 0
+	for _, v := range []struct {
+		field string
+		value *int64
+		most  int64
+		to    *uint32
+	}{{"percent", body.Percent, 100, &caps.Percent}, {"per_user", body.PerUser, model.MaxBookings, &caps.PerUser}} {
+		n, err := count(v.field, v.value, 1, v.most, int64(*v.to))
+		if err != nil {
+			return nil, err
+		}
+		*v.to = n
+	}
+	caps.Ahead = time.Duration(or(body.Ahead, wire.Duration(caps.Ahead)))
+	caps.Longest = time.Duration(or(body.Longest, wire.Duration(caps.Longest)))
+	_, index, err := a.propose(ctx, operator, key, &command.SetBookingCaps{Caps: caps})
+	if err != nil {
+		return nil, err
+	}
+	s = a.peer.Reader.State()
+	return &answer[wire.Reservations]{Index: index, Body: a.list(&s)}, nil
+}

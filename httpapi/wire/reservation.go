@@ -1,0 +1,67 @@
+package wire
+
+import "time"
+
+// Reservations is the answer to GET /reservations.
+type Reservations struct {
+	Reservations []Reservation     `json:"reservations" nullable:"false" doc:"by their start"`
+	Limits       ReservationLimits `json:"limits"`
+}
+
+// Reservation is GPUs that a user or a project has for a span of time, or the
+// maintenance of nodes.
+type Reservation struct {
+	ID        string    `json:"reservation_id"`
+	Kind      string    `json:"kind" enum:"reservation,maintenance"`
+	User      string    `json:"user,omitempty" doc:"whose it is; or"`
+	Project   string    `json:"project,omitempty"`
+	GPUs      int64     `json:"gpu_count,omitempty" doc:"in all"`
+	GPUType   string    `json:"gpu_type,omitempty"`
+	Nodes     []string  `json:"nodes,omitempty" nullable:"false" doc:"where; absent: anywhere"`
+	Start     time.Time `json:"start"`
+	End       time.Time `json:"end"`
+	State     string    `json:"state" enum:"planned,active,over"`
+	Short     int64     `json:"short_gpus,omitempty" doc:"GPUs that others hold, and that are not certainly free when it begins, or now"`
+	Reason    string    `json:"reason,omitempty"`
+	CreatedBy string    `json:"created_by"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// ReservationLimits bounds what may be reserved.
+type ReservationLimits struct {
+	Percent int64    `json:"percent" doc:"of the cluster's GPUs that may be reserved at once"`
+	Ahead   Duration `json:"ahead" doc:"how far ahead a reservation may begin"`
+	Longest Duration `json:"longest" doc:"how long one may last"`
+	PerUser int64    `json:"per_user" doc:"how many a user, or a project, may have"`
+}
+
+// Reserve is the body of POST /reservations. A maintenance takes only nodes, times and
+// a reason.
+type Reserve struct {
+	GPUs        *int64    `json:"gpu_count,omitempty" doc:"in all; with nodes: the same number on each, by default all of theirs"`
+	GPUType     string    `json:"gpu_type,omitempty"`
+	Nodes       []string  `json:"nodes,omitempty"`
+	User        string    `json:"user,omitempty" doc:"whose it is; or a project"`
+	Project     string    `json:"project,omitempty"`
+	Start       string    `json:"start,omitempty" doc:"RFC 3339, or +2h from now; now by default"`
+	End         string    `json:"end,omitempty" doc:"likewise; or duration"`
+	Duration    *Duration `json:"duration,omitempty"`
+	Maintenance *bool     `json:"maintenance,omitempty" doc:"the nodes take no work, and are drained at the start"`
+	Reason      string    `json:"reason,omitempty"`
+}
+
+// Reserved is the answer to a change of reservations.
+type Reserved struct {
+	Success     bool         `json:"success"`
+	Message     string       `json:"message"`
+	Reservation *Reservation `json:"reservation,omitempty"`
+}
+
+// SetReservationLimits is the body of PUT /reservations/limits: what is left out stays
+// as it is.
+type SetReservationLimits struct {
+	Percent *int64    `json:"percent,omitempty" doc:"1 to 100"`
+	Ahead   *Duration `json:"ahead,omitempty" doc:"an hour to 366 days"`
+	Longest *Duration `json:"longest,omitempty" doc:"a minute to 366 days"`
+	PerUser *int64    `json:"per_user,omitempty" doc:"1 to 256"`
+}
