@@ -52,7 +52,7 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 				return
 			}
 		}
-		p.tooLong(spec)(yield)
+		tooLong(p.state, spec)(yield)
 	}
 }
 

@@ -213,7 +213,7 @@ func (b *builder) waiting() {
 				break
 			}
 			wait, again := tried[k.Task]
-			if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 || !p.mayRun(k.Task) {
+			if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 || !mayRun(p.state, k.Task) {
 				continue
 			}
 			shape := head.Run.Value().Shape
@@ -278,7 +278,7 @@ func (b *builder) add(c candidate, j split.Job) {
 	if j.Value = lo >> 8; hi > 0 {
 		j.Value = ^uint64(0) >> 8
 	}
-	if j.Last = c.at.late; j.Last {
+	if c.at.late {
 		j.Value >>= lateValue
 	}
 	j.Uses = b.bounds.uses(&run, c.key.Task.Job, c.attempt.N > 0)
@@ -302,7 +302,12 @@ func (b *builder) problem() *split.Problem {
 	for front < len(all) && all[front].at.front > 0 {
 		front++
 	}
+	last := 0
+	for last < len(all) && all[len(all)-1-last].at.late {
+		last++
+	}
 	return &split.Problem{
+		Last:  last,
 		Front: front,
 		Room:  b.room, Jobs: jobs, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
 		Ordered: b.pass.order.policy.name != DefaultPolicy, Keeper: b.keeper.orNone(),

@@ -127,7 +127,11 @@ func (v *verdict) all() []Blocker {
 	if v.fits {
 		return v.bars
 	}
-	return append(v.bars, v.pass.misfit(&v.want)...)
+	misfit := v.pass.misfit(&v.want)
+	if len(v.bars) > 0 && misfit[0].Code == CodeAhead && misfit[0].Have == 0 {
+		return v.bars // which are why a search has not placed it: nobody goes first
+	}
+	return append(v.bars, misfit...)
 }
 
 // misfit says why a task has found no GPUs: there are too few free ones, or the

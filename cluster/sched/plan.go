@@ -50,7 +50,7 @@ func (p *pass) next() (at model.Time) {
 	if p.state.Queue.Len() > 0 {
 		at = p.now.Add(again)
 	}
-	if renewed := p.renewed(); renewed > 0 && p.state.Queue.Len()+p.state.Waiting.Len() > 0 && (at == 0 || renewed < at) {
+	if renewed := renewed(p.state, p.now); renewed > 0 && p.state.Queue.Len()+p.state.Waiting.Len() > 0 && (at == 0 || renewed < at) {
 		at = renewed
 	}
 	for k := range p.state.Due.From(state.DueKey{At: p.now + 1}) {

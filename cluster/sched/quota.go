@@ -56,13 +56,13 @@ func (b *budget) drained(project, user string, gpus uint32) iter.Seq[Blocker] {
 
 // tooLong yields the limits of run time that a job's time limit is beyond. A job without
 // one gets the longest that it may have.
-func (p *pass) tooLong(spec *model.Spec) iter.Seq[Blocker] {
+func tooLong(s *state.State, spec *model.Spec) iter.Seq[Blocker] {
 	return func(yield func(Blocker) bool) {
 		if spec.TimeLimit == 0 {
 			return
 		}
 		for _, scope := range scopes(spec.Project, spec.User) {
-			l, _ := p.state.Limits.Get(scope)
+			l, _ := s.Limits.Get(scope)
 			if l.RunTime == 0 || spec.TimeLimit <= l.RunTime {
 				continue
 			}
@@ -77,9 +77,9 @@ func (p *pass) tooLong(spec *model.Spec) iter.Seq[Blocker] {
 }
 
 // mayRun says that a waiting task's time limit is within what is allowed.
-func (p *pass) mayRun(key model.TaskKey) bool {
-	job, _ := p.state.Jobs.Get(key.Job)
-	for range p.tooLong(&job.Spec) {
+func mayRun(s *state.State, key model.TaskKey) bool {
+	job, _ := s.Jobs.Get(key.Job)
+	for range tooLong(s, &job.Spec) {
 		return false
 	}
 	return true
@@ -113,12 +113,12 @@ func (o *order) late(project, user string) bool {
 const lateValue = 20 // bits less
 
 // renewed is when the next period begins of a quota that is used up; 0: none is.
-func (p *pass) renewed() (at model.Time) {
-	for scope, a := range p.state.Accounts.All() {
+func renewed(s *state.State, now model.Time) (at model.Time) {
+	for scope, a := range s.Accounts.All() {
 		if a.Began == 0 {
 			continue
 		}
-		if q := p.state.QuotaOf(scope, p.now); q.Exceeded() && (at == 0 || q.Next < at) {
+		if q := s.QuotaOf(scope, now); q.Exceeded() && (at == 0 || q.Next < at) {
 			at = q.Next
 		}
 	}

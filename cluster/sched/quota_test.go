@@ -95,6 +95,19 @@ func TestExplainQuotas(t *testing.T) {
 	})
 }
 
+// Where a search finds a quota in the way, and nobody else goes first, it says so alone.
+func TestASearchNamesTheQuotaAlone(t *testing.T) {
+	c := newCluster(t, sched.DefaultPolicy)
+	c.tune(func(t *model.Tuning) { t.Backfill = model.BackfillReserve })
+	c.node("n1", 4, "H200")
+	c.limit("amy", 1, model.Unlimited)
+	c.submit(spec("amy", 2, 0), 1, 0)
+	e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 1})
+	if got, _ := said(&e); got != "limit: user amy may use 1 GPU, uses 0, and this needs 2" {
+		t.Errorf("it is said: %s", got)
+	}
+}
+
 func TestExplainPools(t *testing.T) {
 	own := func(c *cluster, mode model.PoolMode, gpus int64) {
 		c.must(&command.SetPools{Mode: mode, Part: 500})
@@ -120,7 +133,7 @@ func TestExplainPools(t *testing.T) {
 				c.submit(spec("bob", 2, 0), 1, 0)
 			},
 			"pool: who owns no GPUs may use 1 GPU, 0 are used, and this needs 2: the others are kept for their owners",
-			"allocation is set to dynamic, under which everybody may use every GPU",
+			"allocation is set to dynamic, under which everybody may use every GPU\n1 node more, with 2 GPUs free",
 		},
 		{
 			"hybrid, within the guarantee", func(c *cluster) {
@@ -138,7 +151,8 @@ func TestExplainPools(t *testing.T) {
 				c.submit(spec("eve", 1, 0), 1, 0)
 			},
 			"pool: 4 GPUs may be used beyond guarantees, 4 are, and this needs 1: the others are kept for their owners",
-			"allocation is set to dynamic, under which everybody may use every GPU\njob 1 ends\njob 1.1 ends",
+			"allocation is set to dynamic, under which everybody may use every GPU\n1 node more, with 1 GPU free\n" +
+				"job 1 ends\njob 1.1 ends",
 		},
 		{
 			"hybrid, what an owner borrows", func(c *cluster) {

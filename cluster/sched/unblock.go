@@ -88,7 +88,7 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	for _, b := range t.why {
 		t.lift(&b)
 	}
-	if t.blockedBy(CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodeBooked, CodeClosed) {
+	if t.blockedBy(CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodePool, CodeBooked, CodeClosed) {
 		t.addNodes()
 	}
 	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeLimit, CodeThrottle, CodePool, CodeBooked, CodeClosed) {

@@ -14,6 +14,7 @@
 //	supervisor.go                            which program is a rank's supervisor
 //	submit.go, run.go, queue.go, show.go ... the commands of users, one file a command or two
 //	history.go                               what GPUs measured, drawn
+//	quota.go, share.go                       what may be used, and by whom
 //	control.go, operate.go, reserve.go       changes of jobs, and an operator's of nodes; reservations
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
 //	dev.go, demo.go, bench.go                whole clusters on one machine

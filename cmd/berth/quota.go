@@ -37,7 +37,7 @@ func newQuota() *cobra.Command {
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(ctx context.Context, api *client.Client) (*wire.Quotas, error) {
-				return api.Quotas().List(ctx, all)
+				return api.Operator().Quotas().List(ctx, all)
 			}
 			return reading(c, ask, showQuotas)(cmd, args)
 		},
@@ -93,7 +93,7 @@ func newQuotaSet() *cobra.Command {
 				return usage("say what to set, such as --gpus 8; see %s --help", cmd.CommandPath())
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.Quotas, error) {
-				q, err := api.Quotas().Set(ctx, scope, name, body)
+				q, err := api.Operator().Quotas().Set(ctx, scope, name, body)
 				if err != nil {
 					return nil, err
 				}
@@ -193,8 +193,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 }
 
 func quotaNote(who string, q *wire.Quota) string {
-	each := table.About(time.Duration(*q.Period * float64(time.Second)))
-	note := fmt.Sprintf("of %s, until %s", each, table.Clock(q.Used.PeriodEnds, time.Now()))
+	note := fmt.Sprintf("of %s, until %s", period(*q.Period), table.Clock(q.Used.PeriodEnds, time.Now()))
 	switch {
 	case *q.Used.GPUHours < *q.GPUHours:
 		return note
@@ -204,16 +203,25 @@ func quotaNote(who string, q *wire.Quota) string {
 	return note + ": nothing more starts before" + remedy(who, "gpu-hours")
 }
 
+// period is a length of time in the largest unit that it is whole in: "7d", "12h", "1h30m0s".
+func period(seconds float64) string {
+	const hour, day = 3600, 24 * 3600
+	switch s := int64(seconds); {
+	case s%day == 0:
+		return fmt.Sprintf("%dd", s/day)
+	case s%hour == 0:
+		return fmt.Sprintf("%dh", s/hour)
+	}
+	return time.Duration(seconds * float64(time.Second)).String()
+}
+
 func remedy(who, flag string) string {
 	return "; berth quota set " + who + " --" + flag + " N raises it"
 }
 
 // hours is a number of hours with what matters of its fraction.
 func hours(h float64) string {
-	if h >= 1000 {
-		return strconv.FormatFloat(h, 'f', 0, 64)
-	}
-	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(h, 'f', 2, 64), "0"), ".")
+	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(h, 'f', 3, 64), "0"), ".")
 }
 
 const poolLong = `How strictly GPUs belong to the projects and users who own some (berth quota set ... --reserved-gpus):
@@ -239,9 +247,9 @@ func newQuotaPool() *cobra.Command {
 			}
 			ask := func(ctx context.Context, api *client.Client) (*wire.Allocation, error) {
 				if *body == (wire.SetAllocation{}) {
-					return api.Quotas().Allocation(ctx)
+					return api.Operator().Quotas().Allocation(ctx)
 				}
-				return api.Quotas().SetAllocation(ctx, body)
+				return api.Operator().Quotas().SetAllocation(ctx, body)
 			}
 			return reading(c, ask, showPools)(cmd, nil)
 		},

@@ -50,7 +50,7 @@ func TestQuotaCommands(t *testing.T) {
 	f := newQuotaAPI(t)
 	for line, want := range map[string]struct{ asked, out string }{
 		"quota":       {"GET /quotas", "user ann  gpus              2/2  nothing more starts until some are given back; berth quota set user ann --gpus N raises it"},
-		"quota --all": {"GET /quotas?all=true", "user ann  gpu_hours     1.5/1.5  of 24.0 h, until "},
+		"quota --all": {"GET /quotas?all=true", "user ann  gpu_hours     1.5/1.5  of 1d, until "},
 		"quota set user ann --gpus 2 --queued none --max-run-time 2h --period 24h --gpu-hours 1.5": {
 			`PUT /quotas/user/ann {"gpus":2,"queued":"none","max_run_time":7200,"gpu_hours":1.5,"period":86400}`, "SCOPE     WHAT       USED/LIMIT  NOTE",
 		},

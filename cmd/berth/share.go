@@ -28,7 +28,7 @@ func newShare() *cobra.Command {
 		Example: "  berth share\n  berth share set user alice 200",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ask := func(ctx context.Context, api *client.Client) (*wire.Shares, error) { return api.Quotas().Shares(ctx) }
+			ask := func(ctx context.Context, api *client.Client) (*wire.Shares, error) { return api.Operator().Quotas().Shares(ctx) }
 			return reading(c, ask, showShares)(cmd, args)
 		},
 	}
@@ -55,7 +55,7 @@ func newShareSet() *cobra.Command {
 				return usage("the shares must be 1 to 10000, not %q", args[2])
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.Weight, error) {
-				return api.Quotas().SetShares(ctx, scope, name, shares)
+				return api.Operator().Quotas().SetShares(ctx, scope, name, shares)
 			}
 			return reading(c, set, func(w io.Writer, v *wire.Weight) error {
 				_, err := fmt.Fprintf(w, "%s %s: %d shares\n", v.Scope, v.Name, v.Shares)

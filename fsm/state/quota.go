@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -46,8 +47,6 @@ func (q *Quota) String() string {
 // Hours is GPU-milliseconds as hours in text, with what matters of their fraction.
 func Hours(ms int64) string {
 	const hour = 3600 * 1000
-	if ms%hour == 0 || ms >= 1000*hour {
-		return fmt.Sprint(ms / hour)
-	}
-	return fmt.Sprintf("%d.%02d", ms/hour, ms%hour*100/hour)
+	text := fmt.Sprintf("%d.%03d", ms/hour, ms%hour*1000/hour)
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }

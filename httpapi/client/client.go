@@ -4,6 +4,7 @@
 //	client.go  a Client: what all of its calls share
 //	caller.go  which peer is asked, and what is tried again
 //	jobs.go    jobs and the queue
+//	quota.go   limits, shares and pools
 //	fleet.go   GPUs, nodes, peers and the orchestrator
 //	agent.go   what agents say to peers
 //

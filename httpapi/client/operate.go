@@ -8,10 +8,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Operator changes nodes and GPUs.
+// Operator changes nodes and GPUs, and who may use what.
 type Operator struct{ client *Client }
 
-// Operator is what changes nodes and GPUs.
+// Operator is what changes nodes and GPUs, and who may use what.
 func (c *Client) Operator() Operator { return Operator{c} }
 
 // SetNodeMode opens, cordons or drains a node.

@@ -12,7 +12,7 @@ import (
 type Quotas struct{ client *Client }
 
 // Quotas is what tells and changes who may use what.
-func (c *Client) Quotas() Quotas { return Quotas{c} }
+func (c Operator) Quotas() Quotas { return Quotas(c) }
 
 // List tells the limits of the cluster, projects and users, and what is used of them;
 // with all also of those who use something without having limits.

@@ -72,7 +72,7 @@ func (s *space) gangsOn(l *Layout, k int) {
 // try gives a job a place if there is one.
 func (s *space) try(l *Layout, i, k int) {
 	j := &s.Jobs[i]
-	if j.Last != s.last && !s.Ordered {
+	if !s.due(i) {
 		return
 	}
 	if s.misfit(j) || !s.allowed(j) {
@@ -122,6 +122,10 @@ func placeAllowed(s *space, j *Job, k int) []Part {
 	return nil
 }
 
+// due says that a job is among those being laid out: those that come last are when all
+// others have been.
+func (s *space) due(i int) bool { return s.Ordered || s.last == (i >= len(s.Jobs)-s.Last) }
+
 // placeFor is where a job may run: where it does, if that is free.
 func (s *space) placeFor(j *Job, k int) []Part {
 	stays := s.fits(j, j.Place)
@@ -144,7 +148,7 @@ func (s *space) placeFor(j *Job, k int) []Part {
 // first n jobs and says whether one of them is such a gang.
 func (s *space) bar(l *Layout, n int) bool {
 	for i := range n {
-		if j := &s.Jobs[i]; l.Places[i] == nil && j.Last == s.last && s.isGang(j) && s.allowed(j) {
+		if j := &s.Jobs[i]; l.Places[i] == nil && s.due(i) && s.isGang(j) && s.allowed(j) {
 			return s.barFor(j)
 		}
 	}

@@ -9,6 +9,8 @@ type Problem struct {
 	Jobs []Job
 	// Front is how many of the first jobs come before all others, whatever their size.
 	Front int
+	// Last is how many of the last jobs come after all others, whatever their size.
+	Last int
 	// Bounds are limits that several jobs share: how much of each may be used.
 	Bounds []int64
 	// Today is how many nodes gangs had in the last layout.
@@ -57,8 +59,6 @@ type Job struct {
 	// Shape is alike for waiting jobs that need alike: where one finds no room,
 	// none of its shape does. -1: it is like no other.
 	Shape int32
-	// Last says that it comes after all that do not say so.
-	Last bool
 	// Tag is what the Keeper knows it by.
 	Tag int32
 }

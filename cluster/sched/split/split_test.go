@@ -77,11 +77,6 @@ func TestWho(t *testing.T) {
 	})
 }
 
-func late(j Job) Job {
-	j.Last = true
-	return j
-}
-
 // Where Choose lets them run.
 func TestWhere(t *testing.T) {
 	ask(t, []question{
@@ -109,7 +104,7 @@ func TestWhere(t *testing.T) {
 		},
 		{
 			"what comes last, though it is a gang and worth more",
-			Problem{Room: nodes(1), Today: 1, Jobs: []Job{wants(1, 1), wants(2, 1), late(wants(8, 1000)), late(wants(5, 1)), late(wants(1, 1))}},
+			Problem{Room: nodes(1), Today: 1, Last: 3, Jobs: []Job{wants(1, 1), wants(2, 1), wants(8, 1000), wants(5, 1), wants(1, 1)}},
 			"[0:1] [0:2] - [0:5] -",
 		},
 		{
