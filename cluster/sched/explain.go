@@ -128,8 +128,8 @@ func (v *verdict) all() []Blocker {
 		return v.bars
 	}
 	misfit := v.pass.misfit(&v.want)
-	if len(v.bars) > 0 && misfit[0].Code == CodeAhead && misfit[0].Have == 0 {
-		return v.bars // which are why a search has not placed it: nobody goes first
+	if first := &misfit[0]; len(v.bars) > 0 && (first.Code == CodeBarred || first.Code == CodeAhead && first.Have == 0) {
+		return v.bars // which are why a search has not placed it: GPUs are free, and nobody goes first
 	}
 	return append(v.bars, misfit...)
 }

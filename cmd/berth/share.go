@@ -28,7 +28,9 @@ func newShare() *cobra.Command {
 		Example: "  berth share\n  berth share set user alice 200",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ask := func(ctx context.Context, api *client.Client) (*wire.Shares, error) { return api.Operator().Quotas().Shares(ctx) }
+			ask := func(ctx context.Context, api *client.Client) (*wire.Shares, error) {
+				return api.Operator().Quotas().Shares(ctx)
+			}
 			return reading(c, ask, showShares)(cmd, args)
 		},
 	}

@@ -219,7 +219,7 @@ func TestGuaranteesAreCountedAnew(t *testing.T) {
 // Check and CheckStep name what is wrong with accounts.
 func TestCheckNamesBrokenAccounts(t *testing.T) {
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}
-	make := func() *life {
+	broken := func() *life {
 		l := running(t, 3)
 		l.Do(owns(theUser("alice"), 2))
 		l.Do(quota("alice", 60))
@@ -230,7 +230,7 @@ func TestCheckNamesBrokenAccounts(t *testing.T) {
 	for name, change := range map[string]func(*model.Account){
 		"own": func(a *model.Account) { a.Own++ }, "gpus": func(a *model.Account) { a.GPUs-- }, "begun": func(a *model.Account) { a.Began = 0 },
 	} {
-		s := make().State
+		s := broken().State
 		put(&s.Accounts, theUser("alice"), change)
 		if err := state.Check(&s); !names(err, state.TotalsAgree) {
 			t.Errorf("%s: Check says %v", name, err)
@@ -245,7 +245,7 @@ func TestCheckNamesBrokenAccounts(t *testing.T) {
 			put(&s.Attempts, k, func(a *model.Attempt) { a.Key = k })
 		},
 	} {
-		before := make().State
+		before := broken().State
 		after := before
 		after.Index++
 		change(&after)
