@@ -60,11 +60,11 @@ func moveAccounts(m *mover) {
 	}
 	for scope, is := range m.s.Limits.All() {
 		was, _ := m.was.Limits.Get(scope)
-		if !m.one || was != is || is.GPUTime == 0 {
+		if was != is || is.GPUTime == 0 {
 			continue
 		}
 		before, after := m.was.QuotaOf(scope, now), m.s.QuotaOf(scope, now)
-		m.hold(before.Used == after.Used, WithinLimits, "%s has used %d GPU-ms by now, then %d", scope, before.Used, after.Used)
+		m.hold(before.Used == after.Used || !m.one, WithinLimits, "%s has used %d GPU-ms by now, then %d", scope, before.Used, after.Used)
 		a, starts := started[scope]
 		m.hold(!starts || !before.Stops(), WithinLimits, "%s has used %d of %d GPU-ms, and attempt %s starts", scope, before.Used,
 			before.Limit, a)
@@ -91,7 +91,11 @@ func movePools(m *mover) {
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}
 	all, _ := m.s.Accounts.Get(cluster)
 	before, _ := m.was.Accounts.Get(cluster)
-	if !m.one || b.pools != was.pools || b.gpus != was.gpus || all.Reserved == 0 || all.Reserved != before.Reserved {
+	changed := false
+	for range table.Diffs(m.was.Limits, m.s.Limits) {
+		changed = true
+	}
+	if changed || b.pools != was.pools || b.gpus != was.gpus || all.Reserved == 0 || all.Reserved != before.Reserved {
 		return
 	}
 	open := max(b.gpus-b.pools.Kept(b.gpus, all.Reserved), 0)

@@ -47,9 +47,9 @@ func drawAdjustLimit(g *gen) command.Body {
 	set := func(f model.LimitField, v int64) { b.Set = append(b.Set, model.LimitValue{Of: f, Value: v}) }
 	switch g.roll(5) {
 	case 0:
-		set(model.LimitGPUTime, int64(1+g.roll(60)))
+		set(model.LimitGPUTime, int64(1+g.roll(9)))
 		set(model.LimitPeriod, int64(time.Duration(1+g.roll(2))*time.Hour))
-		set(model.LimitOver, int64(g.roll(2)))
+		set(model.LimitOver, int64(g.roll(4)/3))
 	case 1:
 		set(pick(g, model.LimitGPUTime, model.LimitReserved, model.LimitRunTime, model.LimitGPUs), model.Unlimited)
 	case 2:
