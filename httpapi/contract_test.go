@@ -199,6 +199,55 @@ func TestPagesOfTheQueue(t *testing.T) {
 	s.do(http.MethodGet, "/queue?frobnicate=1", "").about("frobnicate")
 }
 
+// paths lists what the API answers.
+func paths() []string {
+	return []string{
+		"DELETE /nodes/{node_id}",
+		"DELETE /queue/{job_id}",
+		"DELETE /queue/{job_id}/dependencies",
+		"DELETE /reservations/{reservation_id}",
+		"GET /cluster/peers",
+		"GET /gpu/status",
+		"GET /healthz",
+		"GET /jobs",
+		"GET /jobs/{job_id}",
+		"GET /jobs/{job_id}/logs",
+		"GET /jobs/{job_id}/tasks",
+		"GET /nodes",
+		"GET /nodes/{node_id}/gpus/history",
+		"GET /orchestrator/allocation",
+		"GET /orchestrator/policies",
+		"GET /orchestrator/status",
+		"GET /queue",
+		"GET /queue/plan",
+		"GET /queue/statistics",
+		"GET /quotas",
+		"GET /readyz",
+		"GET /reservations",
+		"GET /shares",
+		"PATCH /queue/{job_id}/priority",
+		"POST /jobs/{job_id}/attach",
+		"POST /nodes/{node_id}/confirm-dead",
+		"POST /orchestrator/start",
+		"POST /orchestrator/stop",
+		"POST /queue/submit",
+		"POST /queue/{job_id}/extend",
+		"POST /queue/{job_id}/hold",
+		"POST /queue/{job_id}/release",
+		"POST /queue/{job_id}/requeue",
+		"POST /reservations",
+		"PUT /gpus/{uuid}/mode",
+		"PUT /nodes/{node_id}/mode",
+		"PUT /orchestrator/allocation",
+		"PUT /orchestrator/policies",
+		"PUT /orchestrator/policy",
+		"PUT /quotas/cluster",
+		"PUT /quotas/{scope}/{name}",
+		"PUT /reservations/limits",
+		"PUT /shares/{scope}/{name}",
+	}
+}
+
 // The description is valid as far as we can tell, lists every path, says nothing of
 // agents, and loads nothing from elsewhere.
 func TestTheDescription(t *testing.T) {
@@ -229,48 +278,7 @@ func TestTheDescription(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	want := []string{
-		"DELETE /nodes/{node_id}",
-		"DELETE /queue/{job_id}",
-		"DELETE /queue/{job_id}/dependencies",
-		"GET /cluster/peers",
-		"GET /gpu/status",
-		"GET /healthz",
-		"GET /jobs",
-		"GET /jobs/{job_id}",
-		"GET /jobs/{job_id}/logs",
-		"GET /jobs/{job_id}/tasks",
-		"GET /nodes",
-		"GET /nodes/{node_id}/gpus/history",
-		"GET /orchestrator/allocation",
-		"GET /orchestrator/policies",
-		"GET /orchestrator/status",
-		"GET /queue",
-		"GET /queue/plan",
-		"GET /queue/statistics",
-		"GET /quotas",
-		"GET /readyz",
-		"GET /shares",
-		"PATCH /queue/{job_id}/priority",
-		"POST /jobs/{job_id}/attach",
-		"POST /nodes/{node_id}/confirm-dead",
-		"POST /orchestrator/start",
-		"POST /orchestrator/stop",
-		"POST /queue/submit",
-		"POST /queue/{job_id}/extend",
-		"POST /queue/{job_id}/hold",
-		"POST /queue/{job_id}/release",
-		"POST /queue/{job_id}/requeue",
-		"PUT /gpus/{uuid}/mode",
-		"PUT /nodes/{node_id}/mode",
-		"PUT /orchestrator/allocation",
-		"PUT /orchestrator/policies",
-		"PUT /orchestrator/policy",
-		"PUT /quotas/cluster",
-		"PUT /quotas/{scope}/{name}",
-		"PUT /shares/{scope}/{name}",
-	}
-	if doc.OpenAPI != "3.1.0" || doc.Info.Title != "Berth" || !slices.Equal(got, want) {
+	if doc.OpenAPI != "3.1.0" || doc.Info.Title != "Berth" || !slices.Equal(got, paths()) {
 		t.Errorf("version %s, paths %q", doc.OpenAPI, got)
 	}
 	text := string(r.body)
