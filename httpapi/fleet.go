@@ -82,7 +82,7 @@ func (a fleet) nodes(ctx context.Context, s *state.State) (list []wire.Node, bus
 	}
 	list = make([]wire.Node, 0, s.Nodes.Len())
 	now := a.now(s)
-	books := s.Books(now)
+	books := state.OpenBooks(s, now)
 	for id, n := range s.Nodes.All() {
 		list = append(list, nodeOf(s, &n, measured))
 		list[len(list)-1].Jobs = jobs[id]

@@ -68,7 +68,7 @@ func (a reservations) route(doc huma.API) {
 
 func (a reservations) list(s *state.State) *wire.Reservations {
 	now := a.now(s)
-	books := s.Books(now)
+	books := state.OpenBooks(s, now)
 	caps := s.Settings().Booking.OrDefault()
 	out := &wire.Reservations{Reservations: []wire.Reservation{}, Limits: wire.ReservationLimits{
 		Percent: int64(caps.Percent), Ahead: wire.Duration(caps.Ahead), Longest: wire.Duration(caps.Longest), PerUser: int64(caps.PerUser),
@@ -129,7 +129,7 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	out := &wire.Reserved{Success: true, Message: "reserved"}
 	now := a.now(&s)
 	if row, found := s.Bookings.Get(model.BookingID(r.Number)); found {
-		v := reservationOf(s.Books(now), &row, now)
+		v := reservationOf(state.OpenBooks(&s, now), &row, now)
 		out.Reservation = &v
 	}
 	return &answer[wire.Reserved]{Index: index, Body: out}, nil

@@ -104,7 +104,7 @@ func newPass(s *state.State, now model.Time) *pass {
 		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool,
 		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s, o.now), misfits: map[model.Shape]model.Step{}, done: map[model.TaskKey]bool{},
 	}
-	p.beside = beside{pass: p, books: s.Books(o.now)}
+	p.beside = beside{pass: p, books: state.OpenBooks(s, o.now)}
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // maxBars bounds the bookings that an explanation names.
@@ -21,7 +22,7 @@ func (b *beside) explain(fresh *pool, w want) (out []Blocker) {
 	if _, fits := fresh.find(&w); !fits {
 		return nil
 	}
-	k.books, k.why = b.pass.state.Books(b.pass.now), nil
+	k.books, k.why = state.OpenBooks(b.pass.state, b.pass.now), nil
 	w.keep = &k
 	if _, fits := w.seek(fresh); fits {
 		return nil

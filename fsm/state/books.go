@@ -29,8 +29,8 @@ type Lot struct {
 	GPUs  uint32
 }
 
-// Books is what may be placed on a state at the time now; nil if nothing is booked.
-func (s *State) Books(now model.Time) *Books {
+// OpenBooks is what may be placed on a state at the time now; nil if nothing is booked.
+func OpenBooks(s *State, now model.Time) *Books {
 	if s.ledger == nil {
 		return nil
 	}

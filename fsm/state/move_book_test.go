@@ -179,7 +179,7 @@ func TestOwnersUseWhatIsBooked(t *testing.T) {
 	c.Do(&command.CancelBooking{ID: 1})
 	c.Do(booked(c, 2))
 	wantOwners(t, c, "n1", model.OwnerAttempt, 4)
-	if n := c.State.Books(c.Now).Short(2); n != 0 {
+	if n := state.OpenBooks(&c.State, c.Now).Short(2); n != 0 {
 		t.Errorf("bob holds 6 GPUs and is short by %d", n)
 	}
 }
@@ -226,7 +226,7 @@ func TestBookingsThatAreShort(t *testing.T) {
 	a := c.Place(c.Submit(5))
 	c.Start(a)
 	c.Do(booked(c, 6))
-	short := func() uint32 { return c.State.Books(c.Now).Short(1) }
+	short := func() uint32 { return state.OpenBooks(&c.State, c.Now).Short(1) }
 	if short() != 3 {
 		t.Fatalf("short by %d", short())
 	}
@@ -255,12 +255,12 @@ func TestBookingsThatHaveBegun(t *testing.T) {
 	c := two(t)
 	c.Place(c.Submit(4, within(30*time.Minute)))
 	c.Do(booked(c, 8))
-	if n := c.State.Books(c.Now).Short(1); n != 0 {
+	if n := state.OpenBooks(&c.State, c.Now).Short(1); n != 0 {
 		t.Errorf("before, it is short by %d", n)
 	}
 	c.Wait(time.Hour)
 	turn(c)
-	if n := c.State.Books(c.Now).Short(1); n != 4 {
+	if n := state.OpenBooks(&c.State, c.Now).Short(1); n != 4 {
 		t.Errorf("then it is short by %d", n)
 	}
 }
