@@ -229,6 +229,7 @@ func (p office) leaderConfig() leader.Config {
 		Wake:    p.mates.changed,
 		Beats:   p.tenure.soft.Beats,
 		Unused:  p.tenure.soft.Board.Unused,
+		Busy:    p.tenure.soft.Board.Busy,
 		Passed:  p.tenure.passed,
 	}
 }

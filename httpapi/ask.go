@@ -31,7 +31,7 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 		Script: r.Script,
 		Spec: model.Spec{
 			Name: r.Name, User: r.User, Project: r.Project, RunID: r.RunID, Command: r.Command, WorkDir: r.WorkDir,
-			GPUModel: r.GPUType, StopSignal: signal(r.StopSignal), CheckpointSignal: signal(r.CheckpointSignal),
+			StopSignal: signal(r.StopSignal), CheckpointSignal: signal(r.CheckpointSignal),
 			CheckpointDir: r.CheckpointDir, WarnSignal: signal(r.WarnSignal),
 			Preemptible: r.Preemptible != nil && *r.Preemptible, Held: r.Hold != nil && *r.Hold,
 		},
@@ -39,7 +39,7 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 	if c.Spec.User == "" {
 		c.Spec.User = defaultUser
 	}
-	for _, fill := range []func(*wire.Submit, *command.Submit) error{program, size, memory, times, ends, retries, checkpoints, array, awaited} {
+	for _, fill := range []func(*wire.Submit, *command.Submit) error{program, size, memory, where, times, ends, retries, checkpoints, array, awaited} {
 		if err := fill(r, c); err != nil {
 			return nil, err
 		}
@@ -117,6 +117,12 @@ func size(r *wire.Submit, c *command.Submit) error {
 		gpus = nodes * each
 	}
 	s.GPUs, s.Nodes = gpus, nodes
+	if s.MinGPUs, err = count("min_gpus", r.MinGPUs, 1, int64(gpus), 0); err != nil {
+		return err
+	}
+	if s.MinGPUs == gpus { // it asks for all
+		s.MinGPUs = 0
+	}
 	if s.CPUs, err = count("cpus", r.CPUs, 1, 1<<16, 0); err != nil {
 		return err
 	}

@@ -225,6 +225,7 @@ func paths() []string {
 		"GET /readyz",
 		"GET /reservations",
 		"GET /shares",
+		"PATCH /nodes/{node_id}/labels",
 		"PATCH /queue/{job_id}/priority",
 		"POST /jobs/{job_id}/attach",
 		"POST /nodes/{node_id}/confirm-dead",

@@ -103,6 +103,12 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 	if n.Status == model.NodeUp && n.Mode != model.ModeOpen {
 		out.State = n.Mode.String()
 	}
+	for _, l := range n.Is() {
+		if out.Labels == nil {
+			out.Labels = wire.Labels{}
+		}
+		out.Labels[l.Key] = l.Value
+	}
 	sick := 0
 	for k := range s.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
 		if k.Node != n.ID {

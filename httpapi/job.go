@@ -31,7 +31,8 @@ func (v *view) job(j *model.Job) wire.Job {
 		GPUMemoryGB: float64(spec.GPUMemoryMB) / 1000, SubmittedAt: j.Submitted.Time(), EndedAt: j.Ended.Time(),
 		BeginAt: spec.Begin.Time(), Deadline: spec.Deadline.Time(),
 		TimeLimitSeconds: spec.TimeLimit.Seconds(), EstimateSeconds: spec.Estimate.Seconds(), IdleStopSeconds: spec.IdleStop.Seconds(),
-		MaxRetries: int64(spec.MaxRetries), Yields: spec.Preemptible,
+		MaxRetries: int64(spec.MaxRetries), Yields: spec.Preemptible, Constraint: spec.Constraint, Nodelist: listed(spec.Nodelist), Exclude: listed(spec.Exclude),
+		Placement: spec.Placement, MinGPUs: int64(spec.MinGPUs),
 	}
 	if at := v.s.Eligible(j); at > j.Submitted {
 		out.Eligible = at.Time()

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -54,6 +55,15 @@ func (a operations) route(doc huma.API) {
 			}
 			return a.setGPUMode(ctx, in, body)
 		})
+	labels := newStrict[wire.SetLabels]()
+	handleBody[wire.SetLabels](a.API, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, whatever its agent reports"),
+		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
+			body, err := labels.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.setNodeLabels(ctx, in, body)
+		})
 	dead := newStrict[wire.ConfirmDead]()
 	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that a silent node is dead, with all its processes")
 	o.Description = "This is an operator's word for what no machine can tell: jobs that ran there, also those that wait " +
@@ -98,6 +108,32 @@ func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.S
 	}
 	s := a.peer.Reader.State()
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: told(mode), Jobs: tasksOn(&s, id)}
+	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+}
+
+func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire.SetLabels) (*answer[wire.NodeDone], error) {
+	var changes model.Labels
+	for key, value := range body.Set { // order-free: With sorts
+		changes = changes.With(model.Label{Key: key, Value: value})
+	}
+	for _, key := range body.Remove {
+		if _, both := body.Set[key]; both {
+			return nil, invalid("remove", "must not hold what set holds, too: "+key)
+		}
+		changes = changes.With(model.Label{Key: key, Gone: true})
+	}
+	text := changes.String()
+	if again, err := model.ParseLabels(text); err != nil || !slices.Equal(again, changes) || text == "" {
+		return nil, invalid("set", model.ErrLabels.Error()+"; name at least one to set or remove")
+	}
+	id := model.NodeID(in.Node)
+	_, index, err := a.propose(ctx, operator, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	n, _ := s.Nodes.Get(id)
+	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "labeled " + n.Is().String(), Jobs: tasksOn(&s, id)}
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 

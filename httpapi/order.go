@@ -24,7 +24,8 @@ const (
 type places struct {
 	mu       sync.Mutex
 	last     map[model.Class]place
-	gpus     any // the table that verdicts are about; each version of it is another value
+	gpus     any // the tables that verdicts are about; each version of one is another value
+	nodes    any
 	verdicts map[model.Shape]verdict
 	forecast struct {
 		index uint64
@@ -75,13 +76,13 @@ func (p *places) of(s *state.State, now model.Time, key model.TaskKey, class mod
 }
 
 // possible says whether a job could ever run on the cluster's nodes. The verdict
-// is remembered for as long as the cluster has the same GPUs.
+// is remembered for as long as the cluster has the same nodes and GPUs.
 func (p *places) possible(s *state.State, spec *model.Spec) (bool, string) {
 	shape := spec.Shape()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.gpus != any(s.GPUs) || len(p.verdicts) >= maxVerdicts {
-		p.gpus = s.GPUs
+	if p.gpus != any(s.GPUs) || p.nodes != any(s.Nodes) || len(p.verdicts) >= maxVerdicts {
+		p.gpus, p.nodes = s.GPUs, s.Nodes
 		clear(p.verdicts)
 	}
 	v, known := p.verdicts[shape]

@@ -50,6 +50,7 @@ type Self struct {
 	CPUs     uint32
 	MemoryMB uint32
 	Features string // what the host lets the agent do for isolation
+	Labels   string // as model.Labels writes them
 }
 
 // Config is what an agent is given. All of it is needed, but for Peers and Keep.

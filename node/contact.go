@@ -86,7 +86,7 @@ func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 	body := &agentwire.Register{
 		Node: s.Node, Machine: s.Machine, Boot: s.Boot, Lineage: k.Journal.Lineage(), Session: k.session,
 		Hostname: s.Hostname, Address: s.Address, Version: s.Version, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
-		Features: s.Features,
+		Features: s.Features, Labels: s.Labels,
 	}
 	told := map[*unit]model.Progress{}
 	units := k.book.sorted()

@@ -41,7 +41,7 @@ type Pass struct {
 	Took    time.Duration // to make the plan, by the boot clock
 }
 
-// Config is what Run needs. All but Log, Liveness, Wake, Beats, Unused and Passed must be given.
+// Config is what Run needs. All but Log, Liveness, Wake, Beats, Unused, Busy and Passed must be given.
 type Config struct {
 	ID       model.PeerID
 	Peer     Peer
@@ -64,6 +64,9 @@ type Config struct {
 	// Unused is for how long, up to now, the job that holds a GPU of a node has left it
 	// at 0 %; nil: nobody knows.
 	Unused func(node model.NodeID, gpu model.GPUID) time.Duration
+	// Busy is what a GPU of a node measures of its utilisation, in percent, if it does;
+	// nil: nobody knows.
+	Busy func(node model.NodeID, gpu model.GPUID) (percent uint32, known bool)
 	// Passed is told of each pass of the scheduler, one after the other; nil: nobody
 	// is. It must not block.
 	Passed func(Pass)
@@ -195,7 +198,7 @@ func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duratio
 func plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
 	now := max(model.TimeOf(c.Clock.Wall()), s.Settings().Clock)
 	begun := c.Clock.Boot()
-	bodies, next := sched.Plan(s, now)
+	bodies, next := sched.PlanLoaded(s, now, loads(s, c))
 	if c.Passed != nil {
 		c.Passed(Pass{Decided: len(bodies), Took: c.Clock.Boot() - begun})
 	}

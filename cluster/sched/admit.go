@@ -47,7 +47,7 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 				return
 			}
 		}
-		for b := range p.budget.excesses(spec.Project, spec.User, spec.GPUs, 1) {
+		for b := range p.budget.excesses(spec.Project, spec.User, spec.Least(), 1) {
 			if !yield(b) {
 				return
 			}

@@ -18,6 +18,7 @@ const (
 	CodeNever      Code = "never"                // no nodes that the cluster has could hold it, even empty
 	CodeGPUType    Code = "gpu_type"             // Have GPUs of the Model that it needs are free: too few, but others would do
 	CodeGPUMemory  Code = "gpu_memory"           // Have GPUs with MemoryMB are free: too few, but smaller ones would do
+	CodeConstraint Code = "constraint"           // Have GPUs are free on the nodes that it may be on (Where): too few, but others would do
 	CodeAvoid      Code = "gpu_failed"           // Have GPUs are free that have not just failed it: too few
 	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
@@ -46,18 +47,25 @@ const (
 // follows from its code.
 type Blocker struct {
 	Turn
+	Asked
 
-	Code     Code
-	Need     int64 // GPUs on each node, or what a limit would have to leave room for
-	Nodes    int64 // on so many nodes; 0: on any number of them
-	Have     int64 // how many there are of what is needed
-	Best     int64 // GPUs on the node that has most
-	Limit    int64
-	Used     int64          // of the limit, what this plan gives to tasks before it included
-	Of       string         // what the limit is of, such as LimitGPUs; of a pool the mode
-	Scope    model.ScopeKey // whose limit
-	Model    string         // GPU type
-	MemoryMB uint32         // of each GPU, at least
+	Code  Code
+	Need  int64 // GPUs on each node, or what a limit would have to leave room for
+	Nodes int64 // on so many nodes; 0: on any number of them
+	Have  int64 // how many there are of what is needed
+	Best  int64 // GPUs on the node that has most
+	Limit int64
+	Used  int64          // of the limit, what this plan gives to tasks before it included
+	Of    string         // what the limit is of, such as LimitGPUs; of a pool the mode
+	Scope model.ScopeKey // whose limit
+}
+
+// Asked is which GPUs a task asks for.
+type Asked struct {
+	Model    string // empty: any
+	MemoryMB uint32 // of each GPU, at least
+	Where    string // on which nodes, in words; empty: on any
+	Least    int64  // GPUs in all that it takes if it cannot have all; 0: all or none
 }
 
 // Turn is what must come before a task's turn.

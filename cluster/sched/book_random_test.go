@@ -107,7 +107,7 @@ func TestNothingShortensABooking(t *testing.T) {
 			for _, key := range waiting(c) {
 				task, _ := c.s.Tasks.Get(key)
 				job, _ := c.s.Jobs.Get(key.Job)
-				at := bestFit(c, &job.Spec, key, false)
+				at := bestFit(c, &job.Spec, key, int(job.Spec.GPUs), false)
 				before, was := shortages(c), c.s
 				if at == nil || !tried(c, &command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
 					continue

@@ -36,7 +36,7 @@ func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.U
 		if live {
 			b.left[i] += amount
 		}
-		out = append(out, split.Use{Bound: i, Amount: amount})
+		out = append(out, split.Use{Bound: i, Amount: amount, Scales: k.of == LimitGPUs})
 	}
 	s := b.pass.state
 	for _, limit := range b.limitsOf(run.Project, run.User) {

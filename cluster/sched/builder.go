@@ -21,6 +21,8 @@ type builder struct {
 	bounds bounds
 	shapes map[model.Shape]shapeOf
 	keeper *keeper
+	sites  [][]bool // by node
+	where  map[model.Where]int32
 }
 
 // shapeOf is what follows from a shape.
@@ -28,6 +30,8 @@ type shapeOf struct {
 	number int32
 	kinds  uint64
 	spread bool
+	site   int32
+	order  split.Order
 }
 
 // kindOf is what GPUs are told apart by.
@@ -42,6 +46,7 @@ const maxKinds = 64
 func newBuilder(p *pass) *builder {
 	b := &builder{
 		pass: p, index: map[model.NodeID]int32{}, shapes: map[model.Shape]shapeOf{}, bounds: newBounds(p),
+		where: map[model.Where]int32{{}: 0},
 	}
 	b.keeper = newKeeper(b)
 	for id, node := range p.state.Nodes.All() {
@@ -93,7 +98,7 @@ func (b *builder) count(node int32, kind int, by int32) {
 // suiting is the kinds that suit a shape, as a set of bits.
 func (b *builder) suiting(s model.Shape) (set uint64) {
 	for i, k := range b.kinds {
-		if (s.Model == "" || s.Model == k.model) && k.memory >= s.MemoryMB {
+		if model.OfModel(s.Model, k.model) && k.memory >= s.MemoryMB {
 			set |= 1 << i
 		}
 	}
@@ -102,7 +107,7 @@ func (b *builder) suiting(s model.Shape) (set uint64) {
 
 // spread says that no node could hold a shape that leaves the number of nodes open.
 func (b *builder) spread(s model.Shape) bool {
-	w := want{need: s.GPUs, nodes: s.Nodes, model: s.Model, memory: s.MemoryMB, state: b.pass.state}
+	w := want{need: s.GPUs, nodes: s.Nodes, model: s.Model, memory: s.MemoryMB, sites: b.pass.where.of(b.pass.state, s.Where), state: b.pass.state}
 	return s.Nodes == 0 && !b.pass.pool.oneHolds(&w)
 }
 
@@ -234,10 +239,25 @@ func (b *builder) waiting() {
 func (b *builder) shape(s model.Shape) shapeOf {
 	v, known := b.shapes[s]
 	if !known {
-		v = shapeOf{int32(len(b.shapes)), b.suiting(s), b.spread(s)} //nolint:gosec // few
+		v = shapeOf{int32(len(b.shapes)), b.suiting(s), b.spread(s), b.site(s.Where), orderOf(b, s.Strategy)} //nolint:gosec // few
 		b.shapes[s] = v
 	}
 	return v
+}
+
+// site numbers a Where by the nodes that it has.
+func (b *builder) site(w model.Where) int32 {
+	n, known := b.where[w]
+	if !known {
+		on, sites := make([]bool, len(b.nodes)), b.pass.where.of(b.pass.state, w)
+		for i, id := range b.nodes {
+			on[i] = sites.has(id)
+		}
+		b.sites = append(b.sites, on)
+		n = int32(len(b.sites)) //nolint:gosec // few
+		b.where[w] = n
+	}
+	return n
 }
 
 // shuns lists the free GPUs that have just failed a task.
@@ -266,13 +286,42 @@ func (b *builder) shuns(key model.TaskKey) []split.Part {
 	return []split.Part{{Node: n, GPUs: gpus}}
 }
 
+// sizeOf is how many GPUs a job has, or asks for within what its limits allow to one
+// job, on how many nodes, and with how many it would do.
+func (b *builder) sizeOf(run *state.Run, j *split.Job) (gpus, nodes, least int32) {
+	s := &run.Shape
+	if j.Place != nil && s.MinGPUs > 0 {
+		s.GPUs = 0
+		for _, v := range j.Place {
+			s.GPUs += uint32(v.GPUs) //nolint:gosec // not negative
+		}
+		if s.MinGPUs = 0; s.Nodes > 0 {
+			s.Nodes = uint32(len(j.Place)) //nolint:gosec // few
+		}
+	}
+	each := s.GPUs / max(s.Nodes, 1)
+	for _, limit := range b.bounds.limitsOf(run.Project, run.User) {
+		if l := limit.GPUsPerJob; s.MinGPUs > 0 && l != model.Unlimited && int64(s.GPUs) > l && l >= int64(s.MinGPUs) {
+			s.GPUs = uint32(l) //nolint:gosec // less than it was
+		}
+	}
+	if s.Nodes > 1 && s.GPUs%each != 0 {
+		s.GPUs -= s.GPUs % each
+	}
+	if s.Nodes > 1 {
+		s.Nodes = s.GPUs / each
+	}
+	return int32(s.GPUs), int32(s.Nodes), int32(s.MinGPUs) //nolint:gosec // bounded
+}
+
 // add adds a job, with what follows from its key.
 func (b *builder) add(c candidate, j split.Job) {
 	run := c.key.Run.Value()
-	j.Tag = int32(len(b.all))                                       //nolint:gosec // few
-	j.GPUs, j.Nodes = int32(run.Shape.GPUs), int32(run.Shape.Nodes) //nolint:gosec // bounded
-	shape := b.shape(run.Shape)
-	j.Kinds, j.Spread = shape.kinds, shape.spread
+	j.Tag = int32(len(b.all)) //nolint:gosec // few
+	j.Whole = run.Shape.Nodes > 1
+	j.GPUs, j.Nodes, j.Least = b.sizeOf(&run, &j)
+	shape := b.shape(c.key.Run.Value().Shape)
+	j.Kinds, j.Spread, j.Site, j.Order = shape.kinds, shape.spread, shape.site, shape.order
 	j.Yields, j.Ends = run.Preemptible && !b.pass.order.tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year
 	hi, lo := bits.Mul64(c.at.score, uint64(run.Shape.GPUs))
 	if j.Value = lo >> 8; hi > 0 {
@@ -309,7 +358,7 @@ func (b *builder) problem() *split.Problem {
 	return &split.Problem{
 		Last:  last,
 		Front: front,
-		Room:  b.room, Jobs: jobs, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
+		Room:  b.room, Turns: turnsOf(b), Loads: loadsOf(b), Sites: b.sites, Jobs: jobs, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
 		Ordered: b.pass.order.policy.name != DefaultPolicy, Keeper: b.keeper.orNone(),
 	}
 }

@@ -113,6 +113,7 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 	}
 	at := p.order.standing(state.KeyOf(&t.task, &t.job))
 	p.jobs(&at)
+	v.want = p.wantOf(t)
 	v.bars = slices.AppendSeq(v.bars, p.admit(t))
 	_, v.fits = v.want.seek(p.pool)
 	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
@@ -168,15 +169,15 @@ func (p *pool) shortage(w *want) (out []Blocker) {
 	note := func(c Code, have uint32) {
 		out = append(out, Blocker{
 			Code: c, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(have),
-			Model: w.model, MemoryMB: w.memory,
+			Asked: Asked{Model: w.model, MemoryMB: w.memory, Where: w.sites.text(), Least: int64(w.least)},
 		})
 	}
 	if p.state.Nodes.Len() > 0 && !w.holds(w.sizes(known)) {
 		note(CodeNever, 0)
 	}
 	free, best := p.suiting(w)
-	anyType, anySize := *w, *w
-	anyType.model, anySize.memory = "", 0
+	anyType, anySize, anyNode := *w, *w, *w
+	anyType.model, anySize.memory, anyNode.sites = "", 0, nil
 	anyGPU := *w
 	anyGPU.avoid = model.RankKey{}
 	if _, fits := p.find(&anyType); fits && w.model != "" {
@@ -185,10 +186,13 @@ func (p *pool) shortage(w *want) (out []Blocker) {
 	if _, fits := p.find(&anySize); fits && w.memory > 0 {
 		note(CodeGPUMemory, free)
 	}
+	if _, fits := p.find(&anyNode); fits && w.sites != nil {
+		note(CodeConstraint, free)
+	}
 	if _, fits := p.find(&anyGPU); fits && w.avoid.Job > 0 {
 		note(CodeAvoid, free)
 	}
-	if open := p.open(); open < max(w.nodes, 1) {
+	if open, few := p.open(), w.few(); open < max(few.nodes, 1) {
 		note(CodeNodes, open)
 	}
 	note(CodeGPUs, free)

@@ -93,7 +93,7 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 		}
 	case sched.UnblockNode:
 		for n := range u.Nodes {
-			c.node(fmt.Sprint("new", n), int(u.GPUs), u.Model, func(d *model.Device) { d.MemoryMB = u.MemoryMB })
+			c.labeled(fmt.Sprint("new", n), u.Labels, int(u.GPUs), u.Model, func(d *model.Device) { d.MemoryMB = u.MemoryMB })
 		}
 	}
 	return c.plan()

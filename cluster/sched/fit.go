@@ -10,13 +10,17 @@ import (
 
 // want is what one task asks of each of its GPUs.
 type want struct {
+	fewer
+
 	need   uint32 // on each node
 	nodes  uint32 // exactly so many; 0: as few as hold them
 	model  string // empty: any
 	memory uint32
+	sites  *sites        // nodes that it may be on; nil: all
 	who    model.TaskKey // may take what is kept for it
 	kept   bool          // and nothing else
 	until  model.Time    // it leaves alone what is reserved for others before; 0: it need not
+	order  model.Strategy
 	avoid  model.RankKey // whose GPUs have just failed it; zero: nobody's
 	state  *state.State  // which GPUs those are
 	keep   *keep         // what bookings leave to it; nil: everything
@@ -24,8 +28,12 @@ type want struct {
 
 func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {
 	w := want{need: spec.GPUs, nodes: spec.Nodes, model: spec.GPUModel, memory: spec.GPUMemoryMB, who: who, state: s}
+	w.sites, w.order = sitesOf(s, spec.Where()), strategyOf(s, spec)
 	if w.nodes > 1 {
 		w.need /= w.nodes
+	}
+	if least := spec.Fewer(); least > 0 {
+		w.asked, w.least, w.whole = spec.GPUs, least, spec.Nodes > 1
 	}
 	if task, _ := s.Tasks.Get(who); task.Avoid > 0 {
 		a, _ := s.Attempts.Get(who.Attempt(task.Avoid))
@@ -53,7 +61,7 @@ func (w *want) takes(g *gpu) bool {
 }
 
 func (w *want) suits(name string, memory uint32) bool {
-	return (w.model == "" || name == w.model) && memory >= w.memory
+	return model.OfModel(w.model, name) && memory >= w.memory
 }
 
 // part is so many GPUs of a node.
@@ -63,13 +71,21 @@ type part struct {
 }
 
 // find says where all of a gang fits, without taking it. Of nodes that hold a
-// part it prefers those with the fewest free GPUs, so that large holes stay
-// large.
+// part it prefers those that come first by the strategy: whether it fits does not
+// depend on it.
 func (p *pool) find(w *want) ([]part, bool) {
-	if w.nodes > 1 {
-		return p.snug(w, w.need, int(w.nodes), nil)
+	if parts, fits := findAll(p, w); fits || w.least == 0 {
+		return parts, fits
 	}
-	if at, fits := p.snug(w, w.need, 1, nil); fits {
+	return findFewer(p, w)
+}
+
+// findAll says where all GPUs of a gang fit that it asks for.
+func findAll(p *pool, w *want) ([]part, bool) {
+	if w.nodes > 1 {
+		return nodesFor(p, w, w.need, int(w.nodes))
+	}
+	if at, fits := nodesFor(p, w, w.need, 1); fits {
 		return at, true
 	}
 	if w.nodes == 1 || p.oneHolds(w) {
@@ -84,6 +100,7 @@ func (p *pool) place(w *want) ([]command.Placement, bool) {
 	if !fits {
 		return nil, false
 	}
+	p.last++ // what is given at once is one turn
 	ranks := make([]command.Placement, 0, len(parts))
 	for _, v := range parts {
 		ranks = append(ranks, p.take(v.host, w, v.n))
@@ -93,17 +110,31 @@ func (p *pool) place(w *want) ([]command.Placement, bool) {
 }
 
 // snug finds so many nodes that have n GPUs each, those with the fewest free
-// first, leaving out those that are taken already.
+// first, but those without anything last, leaving out those that are taken already.
 func (p *pool) snug(w *want, n uint32, nodes int, taken []part) (parts []part, fits bool) {
-	for free := n; free <= p.most(w); free++ {
-		for _, h := range p.with(free, w) {
-			if among(taken, h) || p.count(h, w) < n || !w.joins(taken, parts, part{h, n}) {
+	var last []*host // that would be broken into
+	take := func(hosts []*host, whole bool) bool {
+		for _, h := range hosts {
+			if h.whole != whole || among(taken, h) || p.count(h, w) < n || !w.joins(taken, parts, part{h, n}) {
 				continue
 			}
 			if parts = append(parts, part{h, n}); len(parts) == nodes {
-				return parts, true
+				return true
 			}
 		}
+		return false
+	}
+	for free := n; free <= p.most(w); free++ {
+		hosts := p.with(free, w)
+		if take(hosts, false) || free == n && take(hosts, true) {
+			return parts, true
+		}
+		if free > n {
+			last = append(last, hosts...)
+		}
+	}
+	if take(last, true) {
+		return parts, true
 	}
 	return nil, false
 }
@@ -150,7 +181,7 @@ func (p *pool) oneHolds(w *want) bool {
 	holds, known := p.holds[key]
 	if !known {
 		for n := range w.sizes(listed) {
-			if holds = n >= w.need; holds {
+			if holds = n >= max(w.need, w.asked); holds {
 				break
 			}
 		}

@@ -70,7 +70,12 @@ func (c *cluster) must(bodies ...command.Body) {
 
 // node registers a node with GPUs of a type, as changed.
 func (c *cluster) node(id string, gpus int, name string, changes ...func(*model.Device)) {
-	r := &command.Register{Node: model.NodeID(id), Machine: "m" + id, Boot: "b", Lineage: "l", Session: "s"}
+	c.labeled(id, "", gpus, name, changes...)
+}
+
+// labeled registers a node with labels.
+func (c *cluster) labeled(id, labels string, gpus int, name string, changes ...func(*model.Device)) {
+	r := &command.Register{Node: model.NodeID(id), Machine: "m" + id, Boot: "b", Lineage: "l", Session: "s", Labels: labels}
 	for i := range gpus {
 		d := model.Device{
 			ID: model.GPUID(fmt.Sprintf("%s-g%d", id, i)), Index: uint32(i), Model: name, MemoryMB: 1000,

@@ -78,7 +78,9 @@ func (t *trial) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holdin
 	for k := range t.state.LiveTasks.All() {
 		job, _ := t.state.Jobs.Get(k.Job)
 		if keep(k, &job) {
-			all = append(all, holding{Holder: Holder{Task: k}, gpus: job.Spec.GPUs})
+			task, _ := t.state.Tasks.Get(k)
+			a, _ := t.state.Attempts.Get(task.Newest())
+			all = append(all, holding{Holder: Holder{Task: k}, gpus: a.GPUs})
 		}
 		if seen++; seen == maxLive || len(all) == maxHolders {
 			break
@@ -91,7 +93,8 @@ func (t *trial) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holdin
 // which the task's needs may be met.
 func (t *trial) ofNodes() (all []holding) {
 	job, _ := t.state.Jobs.Get(t.task.Job)
-	w := wantOf(t.state, &job.Spec, t.task)
+	asked := wantOf(t.state, &job.Spec, t.task)
+	w := asked.few()
 	p := newPool(t.state)
 	visit := func(id model.NodeID) bool {
 		all = append(all, t.onNode(p, &host{id: id}, &w)...)
@@ -113,7 +116,7 @@ func (t *trial) ofNodes() (all []holding) {
 // onNode lists who holds GPUs of one node that suit.
 func (t *trial) onNode(p *pool, h *host, w *want) (all []holding) {
 	node, _ := t.state.Nodes.Get(h.id)
-	if !node.Schedulable() {
+	if !node.Schedulable() || !w.sites.has(h.id) {
 		return nil
 	}
 	for k := range t.state.NodeGPUs.From(model.AddressKey{Node: h.id}) {

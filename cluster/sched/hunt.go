@@ -69,6 +69,9 @@ func (h *hunt) survey() {
 	pool := h.pass.pool
 	for free := pool.most(h.want); free > 0; free-- {
 		for _, host := range pool.with(free, h.want) {
+			if !h.want.sites.has(host.id) {
+				continue
+			}
 			pool.load(host)
 			for i := range host.gpus {
 				if g := &host.gpus[i]; h.want.takes(g) {
@@ -106,6 +109,9 @@ func (h *hunt) may(v *victim) bool {
 // suits says that the task could use a GPU once it is free.
 func (h *hunt) suits(slot model.SlotKey) bool {
 	g, _ := h.pass.state.GPUs.Get(slot.GPU)
+	if !h.want.sites.has(g.Node) {
+		return false
+	}
 	if k := h.want.keep; k != nil {
 		k.stake.At = []state.Lot{{Node: g.Node, Model: g.Model, GPUs: 1}}
 		if _, shut := k.books.Closed(&k.stake); shut {

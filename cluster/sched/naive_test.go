@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -69,7 +70,7 @@ func naive(c *cluster) (placed []string) {
 	on := c.copied()
 	for _, id := range c.s.Waiting.All() {
 		a, _ := c.s.Allocations.Get(id)
-		if at := bestFit(on, &model.Spec{GPUs: a.GPUs, Nodes: 1}, model.TaskKey{}, false); at != nil && tried(on, &command.Grant{ID: id, Placement: at[0]}) {
+		if at := bestFit(on, &model.Spec{GPUs: a.GPUs, Nodes: 1}, model.TaskKey{}, int(a.GPUs), false); at != nil && tried(on, &command.Grant{ID: id, Placement: at[0]}) {
 			placed = append(placed, fmt.Sprintf("%s: %s", id, at[0].Node))
 		}
 	}
@@ -77,13 +78,15 @@ func naive(c *cluster) (placed []string) {
 	for i, key := range append(keptFor(c), keys...) {
 		task, _ := c.s.Tasks.Get(key)
 		job, _ := c.s.Jobs.Get(key.Job)
-		at := bestFit(on, &job.Spec, key, i < len(keptFor(c)))
-		if at != nil && tried(on, &command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
-			line := key.String() + ":"
-			for _, r := range at {
-				line += " " + string(r.Node)
+		for _, at := range fits(on, &job.Spec, key, i < len(keptFor(c))) {
+			if tried(on, &command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
+				line := key.String() + ":"
+				for _, r := range at {
+					line += " " + string(r.Node)
+				}
+				placed = append(placed, line)
+				break
 			}
-			placed = append(placed, line)
 		}
 	}
 	return placed
@@ -95,6 +98,20 @@ func keptFor(c *cluster) (keys []model.TaskKey) {
 		keys = append(keys, k.Task)
 	}
 	return slices.Compact(keys)
+}
+
+// fits is where a task goes with all that it asks for, and then with fewer and fewer.
+func fits(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out [][]command.Placement) {
+	each := spec.GPUs / max(spec.Nodes, 1)
+	for gpus := spec.GPUs; gpus >= spec.Least(); gpus-- {
+		if spec.Nodes > 1 && gpus%each != 0 {
+			continue
+		}
+		if at := bestFit(c, spec, who, int(gpus), own); at != nil {
+			out = append(out, at)
+		}
+	}
+	return out
 }
 
 // tried carries out a command, or changes nothing.
@@ -110,6 +127,7 @@ func tried(c *cluster, b command.Body) bool {
 // room is a node as one task sees it.
 type room struct {
 	node  model.Node
+	whole bool            // nothing is there
 	free  int             // GPUs that it may take, of whatever kind
 	suits []model.SlotKey // those of them that suit, its own first
 }
@@ -120,15 +138,16 @@ type room struct {
 func rooms(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out []room, widest int) {
 	bad := failing(c, spec, who)
 	for _, n := range c.s.Nodes.All() {
-		r, all, kept := room{node: n}, 0, []model.SlotKey(nil)
+		r, all, kept := room{node: n, whole: true}, 0, []model.SlotKey(nil)
 		for k := range c.s.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
 			if k.Node != n.ID {
 				break
 			}
 			g, _ := c.s.GPUs.Get(k.GPU)
-			suits := suits(spec, &g) && !bad[g.ID]
+			suits := suits(c, spec, &g) && !bad[g.ID]
 			slot, _ := c.s.Slots.Get(model.SlotKey{GPU: k.GPU})
 			claim, claimed := c.s.Claims.Get(slot.Key)
+			r.whole = r.whole && slot.Owner == model.OwnerNone && !claimed
 			if suits {
 				all++
 			}
@@ -149,8 +168,14 @@ func rooms(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out []roo
 	return out, widest
 }
 
-func suits(spec *model.Spec, g *model.GPU) bool {
-	return (spec.GPUModel == "" || g.Model == spec.GPUModel) && g.MemoryMB >= spec.GPUMemoryMB
+func suits(c *cluster, spec *model.Spec, g *model.GPU) bool {
+	n, _ := c.s.Nodes.Get(g.Node)
+	zone, zoned := n.Is().Get("zone")
+	_, spot := n.Is().Get("spot")
+	among := func(list string) bool { return slices.Contains(strings.Split(list, ","), string(n.ID)) }
+	meets := map[string]bool{"": true, "zone=a": zone == "a", "!zone": !zoned, "zone!=b": zone != "b", "spot": spot}
+	return meets[spec.Constraint] && (spec.Nodelist == "" || among(spec.Nodelist)) && !among(spec.Exclude) &&
+		(spec.GPUModel == "" || strings.Contains(spec.GPUModel, g.Model)) && g.MemoryMB >= spec.GPUMemoryMB
 }
 
 // failing lists the GPUs that have just failed a task, if the others could run it.
@@ -163,30 +188,37 @@ func failing(c *cluster, spec *model.Spec, who model.TaskKey) map[model.GPUID]bo
 	}
 	left := map[model.NodeID]uint32{}
 	for id, g := range c.s.GPUs.All() {
-		if n, _ := c.s.Nodes.Get(g.Node); suits(spec, &g) && !bad[id] && g.Usable() && n.Schedulable() {
+		if n, _ := c.s.Nodes.Get(g.Node); suits(c, spec, &g) && !bad[id] && g.Usable() && n.Schedulable() {
 			left[g.Node]++
 		}
 	}
-	all, large := uint32(0), uint32(0)
+	all, large, each, nodes := uint32(0), uint32(0), spec.Least(), uint32(1)
+	if spec.Nodes > 1 {
+		each = spec.GPUs / spec.Nodes
+		nodes = (spec.Least() + each - 1) / each
+	}
 	for _, n := range left {
 		all += n
-		if n >= spec.GPUs/max(spec.Nodes, 1) {
+		if n >= each {
 			large++
 		}
 	}
-	if spec.Nodes > 0 && large < spec.Nodes || spec.Nodes == 0 && all < spec.GPUs {
+	if spec.Nodes > 0 && large < nodes || spec.Nodes == 0 && all < spec.Least() {
 		return nil
 	}
 	return bad
 }
 
-// bestFit is where a task goes, with own on what is kept for it; nil if it fits
-// nowhere.
-func bestFit(c *cluster, spec *model.Spec, who model.TaskKey, own bool) []command.Placement {
+// bestFit is where a task goes with so many GPUs, with own on what is kept for it; nil if they fit nowhere.
+func bestFit(c *cluster, spec *model.Spec, who model.TaskKey, gpus int, own bool) []command.Placement {
 	rooms, widest := rooms(c, spec, who, own)
-	ranks, each := int(max(spec.Nodes, 1)), int(spec.GPUs/max(spec.Nodes, 1))
+	ranks, each, asked := 1, gpus, int(spec.GPUs)
+	if spec.Nodes > 1 {
+		each = int(spec.GPUs / spec.Nodes)
+		ranks = gpus / each
+	}
 	var out []command.Placement
-	for _, r := range rooms {
+	for _, r := range byStrategy(c, spec, rooms, each) {
 		if len(r.suits) >= each && len(out) < ranks {
 			out = append(out, r.give(each))
 		}
@@ -194,17 +226,53 @@ func bestFit(c *cluster, spec *model.Spec, who model.TaskKey, own bool) []comman
 	switch {
 	case len(out) == ranks:
 		return out
-	case spec.Nodes > 0 || each <= widest:
+	case spec.Nodes > 0 || asked <= widest:
 		return nil
 	}
 	return spread(rooms, each)
+}
+
+// wholeLast moves nodes on which there is nothing behind the others, unless they
+// are filled.
+func wholeLast(rooms []room, each int) []room {
+	out := slices.Clone(rooms)
+	breaks := func(r room) bool { return r.whole && r.free > each }
+	slices.SortStableFunc(out, func(a, b room) int {
+		switch {
+		case breaks(a) != breaks(b) && breaks(b), breaks(a) == breaks(b) && a.free == b.free && b.whole && !a.whole:
+			return -1
+		case breaks(a) != breaks(b), a.free == b.free && a.whole && !b.whole:
+			return 1
+		}
+		return cmp.Compare(a.free, b.free)
+	})
+	return out
+}
+
+// byStrategy orders nodes as a job wants them.
+func byStrategy(c *cluster, spec *model.Spec, rooms []room, each int) []room {
+	if spec.Placement == "" || spec.Placement == "least_loaded" {
+		return wholeLast(rooms, each)
+	}
+	rooms = slices.Clone(rooms)
+	given := func(r room) uint64 {
+		use, _ := c.s.NodeUse.Get(r.node.ID)
+		return use.Given
+	}
+	slices.SortStableFunc(rooms, func(a, b room) int {
+		if spec.Placement == "spread" {
+			return cmp.Compare(b.free, a.free)
+		}
+		return cmp.Compare(given(a), given(b))
+	})
+	return rooms
 }
 
 // spread takes from the node with most, and the rest from the one that holds it
 // and has the fewest free.
 func spread(rooms []room, left int) (out []command.Placement) {
 	for len(rooms) > 0 {
-		for _, r := range rooms {
+		for _, r := range wholeLast(rooms, left) {
 			if len(r.suits) >= left {
 				return append(out, r.give(left))
 			}

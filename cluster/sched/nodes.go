@@ -10,9 +10,16 @@ import (
 // addNodes tries as many more nodes as a gang lacks.
 func (t *trial) addNodes() {
 	job, _ := t.state.Jobs.Get(t.task.Job)
-	w := wantOf(t.state, &job.Spec, t.task)
+	if job.Spec.Nodelist != "" {
+		return // it goes to no other
+	}
+	all := wantOf(t.state, &job.Spec, t.task)
+	w := all.few()
 	p := newPool(t.state)
 	u := Unblock{Kind: UnblockNode, Nodes: 1, GPUs: w.need, Model: w.model, MemoryMB: w.memory}
+	if c, err := model.ParseConstraint(job.Spec.Constraint); err == nil {
+		u.Labels = c.Least().String()
+	}
 	if w.nodes > 1 && t.blockedBy(CodeGPUs) {
 		u.Nodes = w.nodes
 		for u.Nodes > 1 {
@@ -23,8 +30,8 @@ func (t *trial) addNodes() {
 		}
 	}
 	if w.nodes == 0 && w.need > 1 && !p.oneHolds(&w) {
-		all, _ := p.suiting(&w)
-		u.GPUs = max(w.need-min(all, w.need), 1)
+		free, _ := p.suiting(&w)
+		u.GPUs = max(w.need-min(free, w.need), 1)
 	}
 	if u.GPUs > model.MaxDevices {
 		return
@@ -40,7 +47,7 @@ func (t *trial) addNodes() {
 func (u *Unblock) nodes(name string) (bodies []command.Body) {
 	for n := range u.Nodes {
 		id := fmt.Sprintf("%s-%d", name, n)
-		b := &command.Register{Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id}
+		b := &command.Register{Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id, Labels: u.Labels}
 		for i := range u.GPUs {
 			b.Devices = append(b.Devices, model.Device{
 				ID: model.GPUID(fmt.Sprintf("%s-%d", id, i)), Index: i, Model: u.Model, MemoryMB: u.MemoryMB,

@@ -23,13 +23,18 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 		return nil, 0
 	}
 	p := newPass(s, now)
+	p.run()
+	return p.commands, p.next()
+}
+
+// run makes the whole plan.
+func (p *pass) run() {
 	p.beside.clear()
 	p.grants()
 	p.claimed()
 	p.fill()
 	p.preempt()
 	p.remember()
-	return p.commands, p.next()
 }
 
 // fill has jobs start on what is free, and others make room for them.
@@ -88,6 +93,7 @@ type pass struct {
 	order    *order
 	pool     *pool
 	budget   budget
+	where    wheres
 	misfits  map[model.Shape]model.Step // shapes that fit nowhere any more, if they need so long or longer
 	times    timetable
 	found    found
@@ -101,7 +107,7 @@ func newPass(s *state.State, now model.Time) *pass {
 	o := newOrder(s, now)
 	pool := newPool(s)
 	p := &pass{
-		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool,
+		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool, where: wheres{},
 		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s, o.now), misfits: map[model.Shape]model.Step{}, done: map[model.TaskKey]bool{},
 	}
 	p.beside = beside{pass: p, books: state.OpenBooks(s, o.now)}
@@ -117,6 +123,7 @@ func (p *pass) grants() {
 		}
 		a, _ := p.state.Allocations.Get(k.ID)
 		w := want{need: a.GPUs, nodes: 1, model: a.GPUModel, memory: a.GPUMemoryMB, state: p.state}
+		w.sites, w.order = p.where.of(p.state, a.Where()), p.order.tuning.Placement
 		if !p.budget.allows(a.Project, a.User, a.GPUs, 0) {
 			continue
 		}
@@ -193,9 +200,17 @@ func (p *pass) try(r *run) outcome {
 	return p.misplaced(r, &w)
 }
 
+// freshWant is what a task asks of GPUs, whatever is kept for others.
+func freshWant(p *pass, t *ticket) want {
+	w := wantOf(p.state, &t.job.Spec, t.task.Key)
+	w.sites = p.where.of(p.state, t.job.Spec.Where())
+	return w
+}
+
 // wantOf is what a task asks of GPUs in this pass.
 func (p *pass) wantOf(t *ticket) want {
-	w := wantOf(p.state, &t.job.Spec, t.task.Key)
+	w := freshWant(p, t)
+	w = p.budget.within(w, &t.job.Spec)
 	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.job.Spec.CertainEnd(p.now), &w)
 	if p.order.tuning.Backfill == model.BackfillReserve {
 		w.until = p.now.Add(max(t.task.Expected, leastRun))
@@ -216,7 +231,7 @@ func (p *pass) misplaced(r *run, w *want) outcome {
 	switch tuning := &p.order.tuning; {
 	case tuning.Backfill == model.BackfillNone:
 		return allOver
-	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserve(&free):
+	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserveFew(&free):
 		return skipped
 	}
 	if r.single {
@@ -244,9 +259,17 @@ func outcomeOf(c Code) outcome {
 	return skipped
 }
 
+// gpusOf is how many GPUs ranks have.
+func gpusOf(ranks []command.Placement) (n uint32) {
+	for i := range ranks {
+		n += uint32(len(ranks[i].Slots)) //nolint:gosec // few
+	}
+	return n
+}
+
 func (p *pass) add(t *ticket, ranks []command.Placement) {
 	spec := &t.job.Spec
-	p.budget.use(spec.Project, spec.User, spec.GPUs, 1)
+	p.budget.use(spec.Project, spec.User, gpusOf(ranks), 1)
 	p.budget.jobs[t.job.ID]++
 	p.done[t.task.Key] = true
 	p.pool.letGo(t.task.Key)

@@ -18,6 +18,8 @@ type pool struct {
 	kept     map[model.TaskKey][]*host // and for whom, in order of id
 	reserved keeps                     // what is kept for those who found none
 	holds    map[want]bool             // whether a node has so many GPUs, free or not
+	loads    Loads                     // how busy nodes are, as far as that counts
+	gifts                              // what the pass has given to nodes
 }
 
 type bucket struct {
@@ -31,6 +33,7 @@ type host struct {
 	epoch  uint64
 	free   uint32 // that anybody may take
 	loaded bool
+	whole  bool  // nothing is there
 	gpus   []gpu // free and usable, in order of place
 }
 
@@ -46,7 +49,7 @@ type gpu struct {
 func newPool(s *state.State) *pool {
 	p := &pool{
 		state: s, keepers: map[model.NodeID]*host{}, kept: map[model.TaskKey][]*host{},
-		holds: map[want]bool{}, reserved: keeps{},
+		holds: map[want]bool{}, reserved: keeps{}, gifts: newGifts(),
 	}
 	for k := range s.ByFree.All() {
 		p.buckets = make([]bucket, k.Free+1)
@@ -115,10 +118,11 @@ func (p *pool) bucket(free uint32) []*host {
 			}
 			h := p.keepers[k.Node]
 			if h == nil {
-				h = &host{id: k.Node, free: free}
+				h = &host{id: k.Node, free: free, whole: k.Whole}
 			}
 			b.hosts = append(b.hosts, h)
 		}
+		slices.SortFunc(b.hosts, compareHosts)
 	}
 	return b.hosts
 }
@@ -160,6 +164,9 @@ func (p *pool) room(h *host, w *want) uint32 {
 
 // count is how many GPUs of a node suit.
 func (p *pool) count(h *host, w *want) (n uint32) {
+	if !w.sites.has(h.id) {
+		return 0
+	}
 	p.load(h)
 	for i := range h.gpus {
 		if w.takes(&h.gpus[i]) {
@@ -209,6 +216,7 @@ func (p *pool) load(h *host) {
 func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	at := command.Placement{Node: h.id, Epoch: h.epoch}
 	was := h.free
+	h.whole = false
 	for _, g := range choose(w.keep.from(h, w), w, int(n)) {
 		at.Slots = append(at.Slots, g.slot)
 		if g.kept == (model.TaskKey{}) {
@@ -217,6 +225,7 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	}
 	h.gpus = slices.DeleteFunc(h.gpus, func(g gpu) bool { return slices.Contains(at.Slots, g.slot) })
 	p.move(h, was)
+	p.gives(h.id, len(at.Slots))
 	return at
 }
 

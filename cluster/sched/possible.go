@@ -27,6 +27,8 @@ func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
 
 // holds says that nodes with so many GPUs that suit could hold a job.
 func (w *want) holds(sizes iter.Seq[uint32]) bool {
+	few := w.few()
+	w = &few
 	var nodes, total uint32
 	var all []uint32
 	for n := range sizes {
@@ -74,7 +76,7 @@ func (w *want) sizes(counts func(*model.GPU) bool) iter.Seq[uint32] {
 				}
 				n, node = 0, k.Node
 			}
-			if g, _ := w.state.GPUs.Get(k.GPU); w.suits(g.Model, g.MemoryMB) && counts(&g) && !w.shuns(k.GPU) {
+			if g, _ := w.state.GPUs.Get(k.GPU); w.sites.has(k.Node) && w.suits(g.Model, g.MemoryMB) && counts(&g) && !w.shuns(k.GPU) {
 				n++
 			}
 		}
@@ -86,6 +88,8 @@ func (w *want) sizes(counts func(*model.GPU) bool) iter.Seq[uint32] {
 
 // lacks says what a cluster that could never hold a job has instead.
 func (w *want) lacks() string {
+	few := w.few()
+	w = &few
 	var all []uint32
 	nodes := 0
 	for n := range w.sizes(known) {
@@ -95,6 +99,12 @@ func (w *want) lacks() string {
 	}
 	total, most := sum(all), slices.Max(append(all, 0))
 	what := kind(w.model, w.memory)
+	if w.sites != nil {
+		if w.sites.none() {
+			return fmt.Sprintf("the cluster has no node %s", w.sites.text())
+		}
+		what += " on nodes " + w.sites.text()
+	}
 	switch {
 	case total == 0:
 		return fmt.Sprintf("the cluster has no %s", strings.Replace(what, "GPU", "GPUs", 1))

@@ -139,8 +139,9 @@ func (y *prey) yield(k state.QueueKey) bool {
 		return false
 	}
 	y.look()
-	w := p.wantOf(t)
-	w.until = 0
+	asked := p.wantOf(t)
+	asked.until = 0
+	w := asked.few() // others are stopped for no more
 	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), all: y}
 	slots, victims, found := h.choose()
 	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {

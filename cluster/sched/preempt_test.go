@@ -71,8 +71,8 @@ func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
 // checkNeeded: exactly what the task asks for is kept, and of every victim something.
 func checkNeeded(t *rapid.T, c *cluster, p *command.Preempt) {
 	job, _ := c.s.Jobs.Get(p.Beneficiary.Job)
-	if len(p.Slots) != int(job.Spec.GPUs) {
-		t.Fatalf("%d GPUs are kept for a task that asks for %d", len(p.Slots), job.Spec.GPUs)
+	if gpus := uint32(len(p.Slots)); gpus < job.Spec.Least() || gpus > job.Spec.GPUs || job.Spec.Nodes <= 1 && gpus != job.Spec.Least() {
+		t.Fatalf("%d GPUs are kept for a task that asks for %d", len(p.Slots), job.Spec.Least())
 	}
 	for _, v := range p.Victims {
 		var has []model.SlotKey

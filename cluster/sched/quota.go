@@ -141,7 +141,7 @@ func (b *bounds) draws(run *state.Run, live bool) (out split.Use, bounded bool) 
 	if p.Mode == model.PoolStatic || p.Owner.Kind != model.ScopeCluster {
 		own = p.Owner
 	}
-	out = split.Use{Amount: gpus}
+	out = split.Use{Amount: gpus, Scales: true}
 	if p.Mode == model.PoolStatic {
 		out.Bound, _ = b.bound(boundKey{scope: own, of: string(CodePool)}, limit-used)
 	} else {

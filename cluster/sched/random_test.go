@@ -19,6 +19,9 @@ func randomCluster(t *rapid.T) (c *cluster, nodes int) {
 		memory := uint32(rapid.SampledFrom([]int{1000, 2000}).Draw(t, "memory"))
 		c.node(fmt.Sprint("n", i), rapid.IntRange(1, 5).Draw(t, "gpus"), rapid.SampledFrom([]string{"A", "B"}).Draw(t, "model"),
 			func(d *model.Device) { d.MemoryMB, d.NUMA = memory, int32(d.Index/2) })
+		if zone := rapid.SampledFrom([]string{"", "zone=a", "zone=b"}).Draw(t, "zone"); zone != "" {
+			c.must(&command.SetNodeLabels{Node: model.NodeID(fmt.Sprint("n", i)), Changes: zone})
+		}
 	}
 	return c, nodes
 }
@@ -30,6 +33,7 @@ func randomTuned(t *rapid.T) (c *cluster, nodes int) {
 	c.tune(func(tuning *model.Tuning) {
 		tuning.NoPreemption = rapid.Bool().Draw(t, "no preemption")
 		tuning.Backfill = model.Backfill(rapid.IntRange(1, 3).Draw(t, "backfill"))
+		tuning.Placement = rapid.SampledFrom(model.Strategies()).Draw(t, "placement")
 		tuning.Depth = uint32(rapid.IntRange(1, 3).Draw(t, "depth"))
 		tuning.MinRun, tuning.PreemptMinRun, tuning.WaitBound = 0, 0, time.Hour
 		tuning.Preempt = model.Preempts(rapid.IntRange(0, 2).Draw(t, "preempt"))
@@ -45,7 +49,11 @@ func step(t *rapid.T, c *cluster, nodes int) {
 	switch rapid.IntRange(0, 20).Draw(t, "step") {
 	case 0:
 		node := model.NodeID(fmt.Sprint("n", rapid.IntRange(0, nodes-1).Draw(t, "node")))
-		c.must(&command.SetNodeMode{Node: node, Mode: model.NodeMode(n % 2)})
+		if label := rapid.SampledFrom([]string{"", "zone=a", "zone=b", "zone-", "spot"}).Draw(t, "label"); label != "" {
+			c.must(&command.SetNodeLabels{Node: node, Changes: label})
+		} else {
+			c.must(&command.SetNodeMode{Node: node, Mode: model.NodeMode(n % 2)})
+		}
 	case 1:
 		c.limit(user, int64(n), int64(n))
 	case 2:
@@ -99,15 +107,24 @@ func step(t *rapid.T, c *cluster, nodes int) {
 func submitRandom(t *rapid.T, c *cluster, user string, n uint32) {
 	s := spec(user, n, 0, class(model.Class(rapid.IntRange(1, 4).Draw(t, "class"))))
 	s.Project = rapid.SampledFrom([]string{"", "p"}).Draw(t, "project")
-	s.GPUModel = rapid.SampledFrom([]string{"", "A"}).Draw(t, "kind")
+	s.GPUModel = rapid.SampledFrom([]string{"", "A", "A|B", "B|C"}).Draw(t, "kind")
 	s.GPUMemoryMB = uint32(rapid.SampledFrom([]int{0, 2000}).Draw(t, "needs"))
 	s.MaxRetries = 2
+	s.Placement = rapid.SampledFrom([]string{"", "", "spread", "round_robin", "least_loaded"}).Draw(t, "placement")
+	if rapid.IntRange(0, 4).Draw(t, "where") == 4 {
+		s.Constraint = rapid.SampledFrom([]string{"", "zone=a", "!zone", "zone!=b", "spot"}).Draw(t, "constraint")
+		s.Nodelist = rapid.SampledFrom([]string{"", "", "n0,n1", "n2"}).Draw(t, "nodelist")
+		s.Exclude = rapid.SampledFrom([]string{"", "", "n0", "n0,n1"}).Draw(t, "exclude")
+	}
 	s.Preemptible = rapid.Bool().Draw(t, "preemptible")
 	s.TimeLimit = rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Minute, time.Hour, 3 * time.Hour}).Draw(t, "limit")
 	s.Estimate = time.Duration(rapid.IntRange(0, 3).Draw(t, "estimate")) * time.Hour
 	if rapid.Bool().Draw(t, "gang") {
 		s.Nodes = uint32(rapid.SampledFrom([]int{1, 2, 3}).Draw(t, "on"))
 		s.GPUs *= s.Nodes
+	}
+	if s.GPUs > 1 && rapid.IntRange(0, 3).Draw(t, "elastic") == 0 {
+		s.MinGPUs = uint32(rapid.IntRange(1, int(s.GPUs)-1).Draw(t, "at least"))
 	}
 	b := &command.Submit{Spec: s, Tasks: uint32(rapid.IntRange(1, 3).Draw(t, "tasks")), Throttle: uint32(rapid.IntRange(0, 2).Draw(t, "throttle"))}
 	if next := c.s.Settings().NextJob; next > 1 && rapid.IntRange(0, 3).Draw(t, "waits") == 0 {

@@ -74,6 +74,12 @@ func (p *timetable) keep(r Reservation, parts []lane) {
 	p.reserved = append(p.reserved, r)
 }
 
+// reserveFew keeps the least that a task takes: it starts the sooner.
+func (p *timetable) reserveFew(w *want) bool {
+	few := w.few()
+	return p.reserve(&few)
+}
+
 // keeps is what is kept of each node.
 type keeps map[model.NodeID][]kept
 
@@ -138,7 +144,7 @@ func (l *lanes) add(r *release) *lane {
 		l.all[r.node] = v
 	}
 	for i := range r.gpus {
-		if l.want.takes(&r.gpus[i]) {
+		if l.want.sites.has(r.node) && l.want.takes(&r.gpus[i]) {
 			v.n++
 		}
 	}

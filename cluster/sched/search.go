@@ -106,6 +106,14 @@ func (b *builder) start(c candidate, at []split.Part) {
 	if !p.admits(t) {
 		return
 	}
+	var gpus uint32
+	for _, v := range parts {
+		gpus += v.n
+	}
+	if spec := &t.job.Spec; !p.budget.allows(spec.Project, spec.User, gpus, 1) {
+		return
+	}
+	p.pool.last++
 	ranks := make([]command.Placement, len(at))
 	for i, v := range parts {
 		ranks[i] = p.pool.take(v.host, &w, v.n)

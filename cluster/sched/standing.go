@@ -253,7 +253,9 @@ func (o *order) overdue() (out []overdue) {
 	}
 	for key := range o.state.LiveTasks.All() {
 		if k := o.keyOf(key); o.waitedOf(key, k) > o.tuning.WaitBound {
-			out = append(out, overdue{key, k.Since, k.Run.Value().Shape.GPUs, true})
+			task, _ := o.state.Tasks.Get(key)
+			a, _ := o.state.Attempts.Get(task.Newest())
+			out = append(out, overdue{key, k.Since, a.GPUs, true})
 		}
 	}
 	return out

@@ -43,6 +43,7 @@ type Unblock struct {
 	GPUs     uint32 // on each
 	Model    string // of those GPUs; empty: any
 	MemoryMB uint32 // of each of them, at least
+	Labels   string // of those nodes, as [model.Labels] writes them
 
 	TimeLimit time.Duration
 	Booking   model.Booking
@@ -130,7 +131,7 @@ func (t *trial) lift(b *Blocker) {
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 	case CodeBooked, CodeClosed:
 		t.unbook(b)
-	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodeSuspending:
+	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeConstraint, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodeSuspending:
 	}
 }
 

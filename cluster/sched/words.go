@@ -34,6 +34,8 @@ func (b *Blocker) Message() string {
 		return fmt.Sprintf("only another type of GPU than %s is free", b.Model)
 	case CodeGPUMemory:
 		return fmt.Sprintf("only GPUs with less than %d MB are free", b.MemoryMB)
+	case CodeConstraint:
+		return fmt.Sprintf("GPUs are free, but only %d of them on nodes %s", b.Have, b.Where)
 	case CodeAvoid:
 		return "GPUs are free that have just failed it: it waits for others"
 	case CodeNodes:
@@ -101,14 +103,22 @@ func (b *Blocker) quota() string {
 
 // needs is "4 GPUs of type H200 on one node".
 func (b *Blocker) needs() string {
-	gpus := count(b.Need, b.kind())
-	switch {
+	text := count(b.Need, b.kind())
+	switch few := (b.Least + b.Need - 1) / max(b.Need, 1); {
+	case b.Nodes > 1 && few > 0 && few < b.Nodes:
+		text += fmt.Sprintf(" on each of %d to %d nodes", few, b.Nodes)
 	case b.Nodes > 1:
-		return fmt.Sprintf("%s on each of %d nodes", gpus, b.Nodes)
-	case b.Nodes == 1:
-		return gpus + " on one node"
+		text += fmt.Sprintf(" on each of %d nodes", b.Nodes)
+	case b.Least > 0 && b.Least < b.Need:
+		text = fmt.Sprintf("%d to %s", b.Least, text)
 	}
-	return gpus
+	if b.Nodes == 1 {
+		text += " on one node"
+	}
+	if b.Where != "" {
+		text += " (nodes " + b.Where + ")"
+	}
+	return text
 }
 
 func (b *Blocker) kind() string { return kind(b.Model, b.MemoryMB) }
@@ -117,7 +127,7 @@ func (b *Blocker) kind() string { return kind(b.Model, b.MemoryMB) }
 func kind(name string, memory uint32) string {
 	what := "GPU"
 	if name != "" {
-		what += " of type " + name
+		what += " of type " + strings.ReplaceAll(name, "|", " or ")
 	}
 	if memory > 0 {
 		what += fmt.Sprintf(" with %d MB", memory)
@@ -168,7 +178,11 @@ func (u *Unblock) Message() string {
 	case UnblockEnd:
 		return u.ends()
 	case UnblockNode:
-		return fmt.Sprintf("%s more, with %s free", count(u.Nodes, "node"), count(u.GPUs, kind(u.Model, u.MemoryMB)))
+		text := fmt.Sprintf("%s more, with %s free", count(u.Nodes, "node"), count(u.GPUs, kind(u.Model, u.MemoryMB)))
+		if u.Labels != "" {
+			text += " and labeled " + strings.ReplaceAll(u.Labels, ",", " and ")
+		}
+		return text
 	}
 	return string(u.Kind)
 }
@@ -232,7 +246,7 @@ func summary(e *Explanation) string {
 	}
 	line := "It waits: " + e.Blockers[0].Message()
 	if more := len(e.Blockers) - 1; more > 0 {
-		line += fmt.Sprintf(" (and %s)", count(more, "further reason"))
+		line += fmt.Sprintf(" (and %s more)", count(more, "reason"))
 	}
 	return line + "."
 }

@@ -1,6 +1,7 @@
 package soft
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -78,6 +79,24 @@ func (b *Board) Unused(node model.NodeID, gpu model.GPUID) time.Duration {
 		}
 	}
 	return 0
+}
+
+// Busy is what a GPU of a node measures of its utilisation, in percent; false if it
+// measures none, as a part of a GPU (MIG), or the node has not said so just now.
+func (b *Board) Busy(node model.NodeID, gpu model.GPUID) (percent uint32, known bool) {
+	now := b.boot()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.nodes[node]
+	if now-e.at > fresh || strings.HasPrefix(string(gpu), "MIG-") {
+		return 0, false
+	}
+	for _, s := range e.samples {
+		if s.GPU == gpu {
+			return uint32(s.Utilization), true
+		}
+	}
+	return 0, false
 }
 
 // All lists the newest sample of every GPU, in no order.

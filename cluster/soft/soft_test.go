@@ -54,6 +54,26 @@ func TestUnused(t *testing.T) {
 	}
 }
 
+// A load is what a GPU has measured a moment ago, and nothing older; parts of GPUs
+// measure none.
+func TestBusy(t *testing.T) {
+	now := time.Hour
+	b := NewBoard(func() time.Duration { return now })
+	b.Put("n1", []model.Sample{{GPU: "a", Utilization: 70}, {GPU: "b"}, {GPU: "MIG-c", Utilization: 3}})
+	for gpu, want := range map[model.GPUID]struct {
+		percent uint32
+		known   bool
+	}{"a": {70, true}, "b": {0, true}, "MIG-c": {}, "d": {}} {
+		if percent, known := b.Busy("n1", gpu); percent != want.percent || known != want.known {
+			t.Errorf("%s: %d, %t", gpu, percent, known)
+		}
+	}
+	now += 11 * time.Second
+	if percent, known := b.Busy("n1", "a"); known {
+		t.Errorf("of a node that is silent: %d", percent)
+	}
+}
+
 func key(job model.JobID) model.RankKey { return model.RankKey{Job: job, Task: 3, N: 2, Rank: 1} }
 
 func open(t *testing.T, dir string) *Tails {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,6 +42,7 @@ SIGTERM and SIGINT end the agent and leave the jobs running.`
 type agentFlags struct {
 	node, data, listen, run, logLevel string
 	peers                             []string
+	labels                            []string
 	gpus                              gpuFlags
 	ranks                             rankFlags
 	keep                              keepFlags
@@ -68,6 +70,7 @@ func newAgent() *cobra.Command {
 	to.StringSliceVar(&f.peers, "peers", nil, "API `address,...` of peers; one that answers tells the others")
 	to.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to serve output on, for the peers; port 0: any")
 	f.gpus.bind(to)
+	to.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that jobs can ask for by --constraint; may repeat")
 	to.StringVar(&f.run, "run-dir", node.DefaultRunDir, "`folder` in memory for what need not outlive the kernel")
 	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.ranks.add(to)
@@ -86,6 +89,9 @@ func (f *agentFlags) check() (level slog.Level, err error) {
 		return level, usage("--peers is missing: name the API address of at least one peer, such as %s", defaultAddress)
 	}
 	if err := f.gpus.check(); err != nil {
+		return level, err
+	}
+	if _, err := nodeLabels(f.labels); err != nil {
 		return level, err
 	}
 	if _, err := f.keep.read(); err != nil {
@@ -185,11 +191,25 @@ func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*proce
 
 // self is what the node calls itself.
 func (f *agentFlags) self(address, machine, boot string) node.Self {
-	hostname, _ := os.Hostname() // for display
+	hostname, _ := os.Hostname()      // for display
+	labels, _ := nodeLabels(f.labels) // they were checked
 	return node.Self{
 		Node: model.NodeID(f.node), Machine: machine, Boot: boot, Hostname: hostname, Address: address,
 		Version: build.Version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(), //nolint:gosec // a few
+		Labels: labels.String(),
 	}
+}
+
+// nodeLabels reads the labels of a node.
+func nodeLabels(list []string) (model.Labels, error) {
+	all, err := model.ParseLabels(strings.Join(list, ","))
+	if err == nil && slices.ContainsFunc(all, func(v model.Label) bool { return v.Gone }) {
+		err = model.ErrLabels
+	}
+	if err != nil {
+		return nil, usage("--label %w", err)
+	}
+	return all, nil
 }
 
 // live runs agent and server side by side.

@@ -14,7 +14,8 @@ func sbatchNames() map[string]string {
 		"G": "gpus", "gpus": "gpus", "gpus-per-node": "gpus-per-node", "N": "nodes", "nodes": "nodes",
 		"c": "cpus", "cpus-per-task": "cpus", "mem": "mem", "t": "time", "time": "time", "J": "name", "job-name": "name",
 		"A": "project", "account": "project", "a": "array", "array": "array", "D": "workdir", "chdir": "workdir",
-		"H": "hold", "hold": "hold", "d": "dependency", "dependency": "dependency", "b": "begin", "begin": "begin", "deadline": "deadline",
+		"H": "hold", "hold": "hold", "d": "dependency", "dependency": "dependency", "b": "begin", "C": "constraint", "constraint": "constraint", "w": "nodelist",
+		"nodelist": "nodelist", "x": "exclude", "exclude": "exclude", "begin": "begin", "deadline": "deadline",
 	}
 }
 

@@ -106,11 +106,11 @@ func tellMode(w io.Writer, what string, done *wire.NodeDone) error {
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
-		Short: "Show a node, confirm that a silent one is dead, or forget one",
+		Short: "Show or label a node, confirm that a silent one is dead, or forget one",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNodeShow(), newConfirmDead(), newRetire())
+	cmd.AddCommand(newNodeShow(), newLabel(), newConfirmDead(), newRetire())
 	return cmd
 }
 
@@ -155,6 +155,7 @@ func showNode(w io.Writer, n *wire.Node) error {
 	s.line("Node", "%s", n.ID)
 	s.line("State", "%s", strings.TrimSpace(n.State+" "+n.Reason))
 	s.line("Host", "%s, %d CPUs, %.0f GB", n.Hostname, n.CPUs, n.MemoryGB)
+	s.line("Labels", "%s", labelsOf(n))
 	s.line("Isolation", "%s", n.Features)
 	s.line("Version", "%s", n.Version)
 	s.line("Epoch", "%d, registered %s, last seen %s", n.Epoch, table.Clock(n.Registered, time.Now()), table.Clock(n.LastSeen, time.Now()))

@@ -102,7 +102,7 @@ func addJob(t *table.Table, j *wire.Job) {
 			position = "~" + position
 		}
 	}
-	t.Add(j.ID, table.Short(jobName(j), 28), table.Short(j.User, 16), className(j.Priority), state, strconv.FormatInt(j.GPUs, 10),
+	t.Add(j.ID, table.Short(jobName(j), 28), table.Short(j.User, 16), className(j.Priority), state, gpusOf(j),
 		nodesOf(j), elapsed(j), position, startOf(j), table.Short(placeOrReason(j), 60))
 }
 

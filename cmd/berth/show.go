@@ -91,6 +91,8 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.line("Run", "%s", d.RunID)
 	s.line("Priority", "%s", className(d.Priority))
 	s.line("GPUs", "%s", wants(&d.Job))
+	s.line("Where", "%s", whereOf(&d.Job))
+	s.line("Placement", "%s", d.Placement)
 	s.line("Command", "%s", table.Short(d.Command, 200))
 	s.line("Folder", "%s", d.WorkDir)
 	s.line("Places", "%s", placeOf(d.AllocatedGPUs))
@@ -138,9 +140,12 @@ func stateLine(d *wire.Detail) string {
 }
 
 func wants(j *wire.Job) string {
-	text := strconv.FormatInt(j.GPUs, 10)
+	text := gpusOf(j)
+	if j.MinGPUs > 0 {
+		text += fmt.Sprintf(" (at least %d)", j.MinGPUs)
+	}
 	if j.GPUType != "" {
-		text += " of model " + j.GPUType
+		text += " of model " + strings.ReplaceAll(j.GPUType, "|", " or ")
 	}
 	if j.GPUMemoryGB > 0 {
 		text += fmt.Sprintf(", %g GB each", j.GPUMemoryGB)
@@ -215,6 +220,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	}
 	s.line("Job", "%s", strings.TrimSpace(d.ID+" "+jobName(&d.Job)))
 	s.line("GPUs", "%s", wants(&d.Job))
+	s.line("Where", "%s", whereOf(&d.Job))
 	s.line("Why", "%s", e.Summary)
 	if e.PlannedStart != nil {
 		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))

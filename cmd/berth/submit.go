@@ -36,6 +36,7 @@ type submission struct {
 	labels
 	life
 	turns
+	placing
 
 	env     []string
 	workdir string
@@ -96,11 +97,12 @@ func (s *submission) bindJob(cmd *cobra.Command) {
 	s.bindSize(cmd)
 	s.bindLife(cmd)
 	s.bindTurns(cmd)
+	s.bindPlacing(cmd)
 }
 
 func (s *submission) bindSize(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&s.gpus, "gpus", "g", "1", "GPUs in all, or `[model:]N`")
+	f.StringVarP(&s.gpus, "gpus", "g", "1", "GPUs in all, or `[model:]N`, or A100|H100:N for one of several models")
 	f.Int64VarP(&s.nodes, "nodes", "N", 0, "spread over exactly `N` nodes")
 	f.Int64Var(&s.perNode, "gpus-per-node", 0, "GPUs on each node, with --nodes")
 	f.StringVar(&s.gpuMemory, "gpu-mem", "", "memory of each GPU at least, in `GB`")
@@ -246,7 +248,7 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if err := s.program(cmd, args, r); err != nil {
 		return nil, err
 	}
-	for _, fill := range []func(*cobra.Command, *wire.Submit) error{s.fillSize, s.fillTimes, s.fillRest} {
+	for _, fill := range []func(*cobra.Command, *wire.Submit) error{s.fillSize, s.fillTimes, s.fillRest, s.fillPlacing} {
 		if err := fill(cmd, r); err != nil {
 			return nil, err
 		}

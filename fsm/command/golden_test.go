@@ -68,7 +68,7 @@ func mend(b Body) {
 		b.Retention.Age = time.Hour
 	case *SetTuning:
 		b.Tuning = model.DefaultTuning()
-		b.Tuning.NoPreemption = true
+		b.Tuning.NoPreemption, b.Tuning.Placement = true, model.StrategySpread
 	case *SetWeight:
 		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
 	case *SetLimit:
@@ -82,6 +82,8 @@ func mend(b Body) {
 		s := &b.Spec
 		s.GPUs, s.Nodes, s.WorkDir = 8, 2, "/data"
 		s.DisconnectGrace, s.Grace, s.CheckpointGrace = 10*time.Minute, 30*time.Second, time.Minute
+		s.Constraint, s.Nodelist, s.Exclude = "!spot,zone=a", "n1,n2", "n3"
+		s.Placement, s.MinGPUs = "spread", 4
 		s.StopSignal, s.CheckpointSignal, s.WarnSignal = "INT", "USR1", "USR2"
 		s.RetryOn, s.CheckpointInterval, s.CheckpointDir = "75,137", time.Hour, "/data/checkpoints"
 		s.WarnBefore, s.Attached, s.IdleStop = 5*time.Minute, time.Minute, 30*time.Minute
@@ -110,7 +112,12 @@ func mend(b Body) {
 		placements(b.Ranks)
 	case *Grant:
 		placements([]Placement{b.Placement})
+	case *Allocate:
+		b.Constraint, b.Nodelist, b.Exclude = "zone=a", "n1,n2", "n3"
+	case *SetNodeLabels:
+		b.Changes = "spot-,zone=a"
 	case *Register:
+		b.Labels = "ssd,zone=a"
 		devices(b.Devices)
 		reports(b.Reports)
 	case *Inventory:

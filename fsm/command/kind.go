@@ -70,6 +70,8 @@ const (
 	KindKillForeign Kind = 67
 	KindSetGPUMode  Kind = 68
 
+	KindSetNodeLabels Kind = 69
+
 	// Liveness.
 	KindSuspect        Kind = 80
 	KindSilent         Kind = 81
@@ -158,6 +160,8 @@ var kinds = map[Kind]kindInfo{
 	KindRetireNode:  {"retire_node", 1, LaneUser, body[RetireNode]},
 	KindKillForeign: {"kill_foreign", 1, LaneUser, body[KillForeign]},
 	KindSetGPUMode:  {"set_gpu_mode", 1, LaneUser, body[SetGPUMode]},
+
+	KindSetNodeLabels: {"set_node_labels", 1, LaneUser, body[SetNodeLabels]},
 
 	KindSuspect:        {"suspect", 1, LaneControl, body[Suspect]},
 	KindSilent:         {"silent", 1, LaneControl, body[Silent]},

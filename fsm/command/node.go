@@ -26,6 +26,7 @@ type Register struct {
 	Reports  []model.Progress `cbor:"13,keyasint,omitempty"`
 	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
 	Features string           `cbor:"15,keyasint,omitempty"`
+	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
 }
 
 // Kind is KindRegister.
@@ -44,7 +45,7 @@ func (b *Register) Validate() error {
 	if !model.Text(b.Hostname, model.MaxName) || !model.Text(b.Address, model.MaxName) || !model.Text(b.Version, model.MaxName) {
 		return problem("hostname, address, version", "at most 128 bytes each")
 	}
-	return firstOf(validDevices(b.Devices), count("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
+	return firstOf(validLabels(b.Labels, false), validDevices(b.Devices), count("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
 		count("cleaned", len(b.Cleaned), 0, 4096))
 }
 
@@ -150,6 +151,33 @@ func (*SetNodeMode) Kind() Kind { return KindSetNodeMode }
 
 // Validate checks the mode.
 func (b *SetNodeMode) Validate() error { return firstOf(validMode(b.Mode), validNote(b.Note)) }
+
+// SetNodeLabels says which labels a node has or has not, whatever its agent reports.
+type SetNodeLabels struct {
+	Node    model.NodeID `cbor:"1,keyasint,omitempty"`
+	Changes string       `cbor:"2,keyasint,omitempty"` // as model.Labels writes them: "zone=a", or "zone-" to take it away
+}
+
+// Kind is KindSetNodeLabels.
+func (*SetNodeLabels) Kind() Kind { return KindSetNodeLabels }
+
+// Validate checks the labels.
+func (b *SetNodeLabels) Validate() error {
+	if b.Changes == "" {
+		return problem("labels", "given")
+	}
+	return validLabels(b.Changes, true)
+}
+
+// validLabels checks labels, which only an operator may take away.
+func validLabels(text string, mayGo bool) error {
+	all, err := model.ParseLabels(text)
+	gone := slices.ContainsFunc(all, func(v model.Label) bool { return v.Gone })
+	if err != nil || all.String() != text || gone && !mayGo {
+		return problem("labels", "labels such as zone=a, sorted, each once")
+	}
+	return nil
+}
 
 // ConfirmDead is an operator's word that a node's processes are gone for good.
 type ConfirmDead struct {

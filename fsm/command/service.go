@@ -20,6 +20,9 @@ type Allocate struct {
 	GPUMemoryMB uint32             `cbor:"10,keyasint,omitempty"`
 	TTL         time.Duration      `cbor:"11,keyasint,omitempty"`
 	Data        string             `cbor:"12,keyasint,omitempty"`
+	Constraint  string             `cbor:"13,keyasint,omitempty"`
+	Nodelist    string             `cbor:"14,keyasint,omitempty"`
+	Exclude     string             `cbor:"15,keyasint,omitempty"`
 }
 
 // Kind is KindAllocate.
@@ -41,7 +44,12 @@ func (b *Allocate) Validate() error {
 	case len(b.Data) > model.MaxData:
 		return problem("workload_data", "at most 8192 bytes")
 	}
-	return validTTL(b.TTL)
+	return firstOf(validTTL(b.TTL), b.Where().Validate())
+}
+
+// Where is on which nodes the allocation may be.
+func (b *Allocate) Where() model.Where {
+	return model.Where{Constraint: b.Constraint, Nodelist: b.Nodelist, Exclude: b.Exclude}
 }
 
 // Grant gives a waiting allocation its slots, all on one node.

@@ -188,4 +188,10 @@ type Allocation struct {
 	Expires     Time            `cbor:"17,keyasint,omitempty"` // from then on a command may expire it; 0: never
 	Ended       Time            `cbor:"18,keyasint,omitempty"`
 	EndIndex    uint64          `cbor:"19,keyasint,omitempty"`
+	Constraint  string          `cbor:"20,keyasint,omitempty"` // on which node, as of a job
+	Nodelist    string          `cbor:"21,keyasint,omitempty"`
+	Exclude     string          `cbor:"22,keyasint,omitempty"`
 }
+
+// Where is on which nodes the allocation may be.
+func (a *Allocation) Where() Where { return Where{a.Constraint, a.Nodelist, a.Exclude} }

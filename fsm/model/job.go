@@ -23,7 +23,7 @@ type Spec struct {
 
 	GPUs        uint32 `cbor:"10,keyasint,omitempty"` // in all
 	Nodes       uint32 `cbor:"11,keyasint,omitempty"` // exactly so many, with GPUs/Nodes on each; 0: as placed
-	GPUModel    string `cbor:"12,keyasint,omitempty"` // exact model name; empty: any
+	GPUModel    string `cbor:"12,keyasint,omitempty"` // exact model name, or several with | between them; empty: any
 	GPUMemoryMB uint32 `cbor:"13,keyasint,omitempty"` // at least so much on each
 	CPUs        uint32 `cbor:"14,keyasint,omitempty"` // limit a node, in cores; 0: none
 	MemoryMB    uint32 `cbor:"15,keyasint,omitempty"` // limit a node; 0: none
@@ -54,7 +54,61 @@ type Spec struct {
 	Sweep    string `cbor:"34,keyasint,omitempty"` // what [ParseSweep] reads: task n has the grid's n-th values; empty: none
 	Begin    Time   `cbor:"35,keyasint,omitempty"` // not to start before; 0: at once
 	Deadline Time   `cbor:"36,keyasint,omitempty"` // to have ended by; 0: none
+
+	Constraint string `cbor:"41,keyasint,omitempty"` // of its nodes' labels, as [Constraint] writes it; empty: none
+	Nodelist   string `cbor:"42,keyasint,omitempty"` // only these nodes, as [ParseNodes] lists them; empty: any
+	Exclude    string `cbor:"43,keyasint,omitempty"` // none of these nodes, likewise
+	Placement  string `cbor:"44,keyasint,omitempty"` // name of the [Strategy] that it is placed by; empty: the cluster's
+	MinGPUs    uint32 `cbor:"45,keyasint,omitempty"` // it takes so many where GPUs are not to be had, and whole nodes fewer; 0: all or none
 }
+
+// Least is how many GPUs the job takes if it cannot have all that it asks for: whole
+// nodes, if it says on how many it runs.
+func (s *Spec) Least() uint32 {
+	switch each := s.GPUs / max(s.Nodes, 1); {
+	case s.MinGPUs == 0:
+		return s.GPUs
+	case s.Nodes > 1:
+		return (s.MinGPUs + each - 1) / each * each
+	}
+	return s.MinGPUs
+}
+
+// Fewer is Least if that is less than all; else 0.
+func (s *Spec) Fewer() uint32 {
+	if least := s.Least(); least < s.GPUs {
+		return least
+	}
+	return 0
+}
+
+// Takes says that the job takes so many GPUs on so many nodes, evenly if it says on
+// how many nodes it runs.
+func (s *Spec) Takes(gpus, nodes uint32) bool {
+	if gpus < s.Least() || gpus > s.GPUs || nodes == 0 {
+		return false
+	}
+	switch {
+	case s.Nodes > 1:
+		return nodes <= s.Nodes && gpus == nodes*(s.GPUs/s.Nodes)
+	case s.Nodes == 1:
+		return nodes == 1
+	}
+	return true
+}
+
+// Granted is the spec of a job as it runs with so many GPUs on so many nodes.
+func (s *Spec) Granted(gpus, nodes uint32) Spec {
+	out := *s
+	out.GPUs, out.MinGPUs = gpus, 0
+	if s.Nodes > 0 {
+		out.Nodes = nodes
+	}
+	return out
+}
+
+// Where is on which nodes the job may run.
+func (s *Spec) Where() Where { return Where{s.Constraint, s.Nodelist, s.Exclude} }
 
 // Retries says whether an end like this one is tried again, as far as RetryOn goes.
 // A signal counts as 128 plus its number, as in shells.
@@ -78,11 +132,14 @@ type Shape struct {
 	Nodes    uint32
 	MemoryMB uint32 // at least, on each GPU
 	Model    string // GPU model; empty: any
+	Where    Where  // on which nodes
+	Strategy string // by which they are chosen; empty: the cluster's
+	MinGPUs  uint32 // it takes so many if it must; 0: all or none
 }
 
 // Shape is the spec's shape.
 func (s *Spec) Shape() Shape {
-	return Shape{GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel}
+	return Shape{GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel, Where: s.Where(), Strategy: s.Placement, MinGPUs: s.Fewer()}
 }
 
 // Job is what was submitted: one task, or an array of them.

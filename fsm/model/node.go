@@ -31,6 +31,9 @@ type Node struct {
 	LastLineage string `cbor:"18,keyasint,omitempty"` // the data folder before this one, likewise
 
 	Features string `cbor:"19,keyasint,omitempty"` // what the host lets its agent do for isolation, in the agent's words
+
+	Labels string `cbor:"20,keyasint,omitempty"` // that its agent reports, as [Labels] writes them
+	Marks  string `cbor:"21,keyasint,omitempty"` // what an operator has said of its labels; it goes before Labels
 }
 
 // Schedulable says that new work may go to the node.
@@ -109,6 +112,7 @@ type NodeUse struct {
 	Claimed   uint32 `cbor:"5,keyasint,omitempty"` // free but kept for someone
 	Unhealthy uint32 `cbor:"6,keyasint,omitempty"` // free but not usable
 	Desired   uint64 `cbor:"7,keyasint,omitempty"` // log index of the last change of what should run there
+	Given     uint64 `cbor:"8,keyasint,omitempty"` // log index at which it was last given work; 0: never
 }
 
 // AddressKey orders a node's GPUs by place.

@@ -42,6 +42,8 @@ type Tuning struct {
 	Patience time.Duration `cbor:"12,keyasint,omitempty"`
 	// GPUTime lets sjf go by GPU time in place of run time.
 	GPUTime bool `cbor:"13,keyasint,omitempty"`
+	// Placement is which of the nodes that hold a job it gets, unless it says so itself.
+	Placement Strategy `cbor:"14,keyasint,omitempty"`
 
 	// Preempt says whom jobs of the classes high and critical may preempt.
 	Preempt Preempts `cbor:"16,keyasint,omitempty"`
@@ -74,6 +76,37 @@ const (
 
 // String is the choice's name.
 func (p Preempts) String() string { return name(p, "lower", "preemptible", "nobody") }
+
+// Strategy says which of several nodes that hold a job it gets.
+type Strategy uint8
+
+// The strategies.
+const (
+	StrategyBestFit     Strategy = 0 // least is left over, and nodes without anything stay so
+	StrategySpread      Strategy = 1 // most free GPUs
+	StrategyRoundRobin  Strategy = 2 // given work longest ago
+	StrategyLeastLoaded Strategy = 3 // least utilisation of its GPUs, as far as it is known
+)
+
+// String is the strategy's name.
+func (s Strategy) String() string {
+	return name(s, "best_fit", "spread", "round_robin", "least_loaded")
+}
+
+// Strategies lists all strategies.
+func Strategies() []Strategy {
+	return []Strategy{StrategyBestFit, StrategySpread, StrategyRoundRobin, StrategyLeastLoaded}
+}
+
+// StrategyNamed is the strategy of a name; false if there is none.
+func StrategyNamed(text string) (Strategy, bool) {
+	for _, s := range Strategies() {
+		if s.String() == text {
+			return s, true
+		}
+	}
+	return StrategyBestFit, false
+}
 
 // Backfill says what may start while a job before it finds no GPUs.
 type Backfill uint8

@@ -37,6 +37,8 @@ func Parameters() []Parameter {
 		oneOf("backfill", "what may start while a job before it finds no GPUs",
 			func(t *Tuning) *Backfill { return &t.Backfill }, BackfillNone, BackfillSkip, BackfillReserve),
 		number("depth", "jobs for which GPUs are reserved at once", 1, 1000, func(t *Tuning) *uint32 { return &t.Depth }),
+		oneOf("placement", "which of the nodes that hold a job it gets, unless it says so itself",
+			func(t *Tuning) *Strategy { return &t.Placement }, Strategies()...),
 		flag("no_preemption", "jobs are never suspended for others", func(t *Tuning) *bool { return &t.NoPreemption }),
 		timespan("min_run", "how long a job runs before it may be suspended",
 			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.MinRun }),

@@ -47,7 +47,7 @@ func want(field, format string, args ...any) error {
 // Validate says what of the spec is not allowed by itself, whatever the cluster
 // is; nil when all is.
 func (s *Spec) Validate() error {
-	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validGrid, s.validDates} {
+	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validGrid, s.validDates, s.validPlaces} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -83,6 +83,8 @@ func (s *Spec) validSize() error {
 		return want("priority", "at most 10")
 	case s.GPUs < 1 || s.GPUs > MaxGPUs:
 		return want("gpus", "1 to %d", MaxGPUs)
+	case s.MinGPUs > 0 && s.MinGPUs >= s.GPUs:
+		return want("min_gpus", "less than gpus (%d)", s.GPUs)
 	case s.Nodes > MaxRanks:
 		return want("nodes", "at most %d", MaxRanks)
 	case s.Nodes > 0 && s.GPUs%s.Nodes != 0:
@@ -143,6 +145,16 @@ func (s *Spec) validEnds() error {
 		return want("idle_stop", "at least %s", MinIdleStop)
 	}
 	return nil
+}
+
+func (s *Spec) validPlaces() error {
+	if s.GPUModel != SortModels(s.GPUModel) {
+		return want("gpu_model", "alternatives in rising order, each once")
+	}
+	if _, known := StrategyNamed(s.Placement); s.Placement != "" && !known {
+		return want("placement", "best_fit, spread, round_robin or least_loaded")
+	}
+	return s.Where().Validate()
 }
 
 // The shortest times that a job may ask for.

@@ -218,6 +218,8 @@ var appliers = rules{
 	command.KindKillForeign: on(applyKillForeign),
 	command.KindSetGPUMode:  on(applySetGPUMode),
 
+	command.KindSetNodeLabels: on(applySetNodeLabels),
+
 	command.KindSuspect:        on(applySuspect),
 	command.KindSilent:         on(applySilent),
 	command.KindRankLost:       on(applyRankLost),

@@ -73,9 +73,9 @@ func admits(t *tx, b *command.Submit) command.Result {
 			return refuse(model.CodeLimit, "%s may have %d tasks waiting and has %d, this adds %d: wait until some have "+
 				"started, or have queued (max_queue_size of the cluster) raised", scope, limit.Queued, use.Queued, b.Tasks)
 		}
-		if over(limit.GPUsPerJob, 0, b.Spec.GPUs) {
+		if over(limit.GPUsPerJob, 0, b.Spec.Least()) {
 			return refuse(model.CodeLimit, "%s may use %d GPUs for one job, this one asks for %d: ask for fewer, or have gpus_per_job "+
-				"raised", scope, limit.GPUsPerJob, b.Spec.GPUs)
+				"raised", scope, limit.GPUsPerJob, b.Spec.Least())
 		}
 	}
 	return withinTime(t, &b.Spec, b.Spec.TimeLimit)

@@ -108,6 +108,32 @@ func applySetNodeMode(t *tx, b *command.SetNodeMode) command.Result {
 	return ok()
 }
 
+// applySetNodeLabels remembers what an operator says of a node's labels: it outlives
+// registrations.
+func applySetNodeLabels(t *tx, b *command.SetNodeLabels) command.Result {
+	n, found := t.nodes.get(b.Node)
+	if !found {
+		return refuse(model.CodeNotFound, "there is no node %s", b.Node)
+	}
+	changes, _ := model.ParseLabels(b.Changes) // all were checked when they came
+	reported, _ := model.ParseLabels(n.Labels)
+	marks, _ := model.ParseLabels(n.Marks)
+	for _, v := range changes {
+		if _, has := reported.Get(v.Key); v.Gone && !has {
+			marks = marks.Without(v.Key)
+			continue
+		}
+		marks = marks.With(v)
+	}
+	text := marks.String()
+	if _, err := model.ParseLabels(text); err != nil {
+		return refuse(model.CodeLimit, "node %s would have too many labels: take some away first", b.Node)
+	}
+	n.Marks = text
+	t.nodes.put(n)
+	return ok()
+}
+
 func applySetGPUMode(t *tx, b *command.SetGPUMode) command.Result {
 	g, found := t.gpus.get(b.GPU)
 	if !found {

@@ -62,7 +62,7 @@ func placeable(t *tx, b *command.Place) (task model.Task, job model.Job, r comma
 	for i := range b.Ranks {
 		n := uint32(len(b.Ranks[i].Slots)) //nolint:gosec // at most model.MaxGPUs
 		slots += n
-		even = even && spec.Nodes > 0 && n == spec.GPUs/spec.Nodes
+		even = even && spec.Nodes > 1 && n == spec.GPUs/spec.Nodes
 	}
 	switch {
 	case !found:
@@ -77,9 +77,9 @@ func placeable(t *tx, b *command.Place) (task model.Task, job model.Job, r comma
 		r = refuse(model.CodeConflict, "job %s waits for other jobs", job.ID)
 	case b.Attempt.N != task.Attempts+1:
 		r = refuse(model.CodeConflict, "task %s is at attempt %d, not %d", task.Key, task.Attempts, b.Attempt.N-1)
-	case slots != spec.GPUs:
-		r = refuse(model.CodeInvalid, "task %s asks for %d GPUs, placed are %d", task.Key, spec.GPUs, slots)
-	case spec.Nodes > 0 && (len(b.Ranks) != int(spec.Nodes) || !even):
+	case slots < spec.Least() || slots > spec.GPUs:
+		r = refuse(model.CodeInvalid, "task %s asks for %d GPUs, %d at least, placed are %d", task.Key, spec.GPUs, spec.Least(), slots)
+	case !spec.Takes(slots, uint32(len(b.Ranks))) || spec.Nodes > 1 && !even: //nolint:gosec // at most model.MaxRanks
 		r = refuse(model.CodeInvalid, "task %s asks for %d nodes with %d GPUs each", task.Key, spec.Nodes, spec.GPUs/spec.Nodes)
 	case job.Throttle > 0 && job.Live >= job.Throttle:
 		r = refuse(model.CodeLimit, "job %s runs at most %d of its tasks at once", job.ID, job.Throttle)
@@ -98,6 +98,8 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 		return refuse(model.CodeConflict, "node %s has registered since", p.Node)
 	case !node.Schedulable():
 		return refuse(model.CodeUnavailable, "node %s takes no work: it is %s and %s", p.Node, node.Status, node.Mode)
+	case !spec.Where().Sites().Has(&node):
+		return refuse(model.CodeConflict, "node %s is not what is asked for: %s", p.Node, spec.Where())
 	}
 	for _, key := range p.Slots {
 		slot, found := t.slots.get(key)
@@ -112,7 +114,7 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 			return refuse(model.CodeUnavailable, "GPU %s of node %s is %s and %s", key.GPU, p.Node, gpu.Health, gpu.Mode)
 		case claimed && claim.Beneficiary != who:
 			return refuse(model.CodeConflict, "GPU %s of node %s is kept for job %s", key.GPU, p.Node, claim.Beneficiary)
-		case spec.GPUModel != "" && gpu.Model != spec.GPUModel, gpu.MemoryMB < spec.GPUMemoryMB:
+		case !model.OfModel(spec.GPUModel, gpu.Model), gpu.MemoryMB < spec.GPUMemoryMB:
 			return refuse(model.CodeInvalid, "GPU %s of node %s is a %s with %d MB, not what is asked for", key.GPU,
 				p.Node, gpu.Model, gpu.MemoryMB)
 		}
@@ -122,9 +124,13 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 
 func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 	dropClaims(t, task.Key)
+	var gpus uint32
+	for i := range b.Ranks {
+		gpus += uint32(len(b.Ranks[i].Slots)) //nolint:gosec // at most model.MaxGPUs
+	}
 	t.attempts.put(model.Attempt{
 		Key: b.Attempt, State: model.TaskScheduled, Incarnation: t.settings.Incarnation, Frozen: job.Spec.Freeze(),
-		PlacedIndex: t.meta.Index, Placed: t.clock, GPUs: job.Spec.GPUs,
+		PlacedIndex: t.meta.Index, Placed: t.clock, GPUs: gpus,
 		Ranks: uint32(len(b.Ranks)), Run: len(b.Ranks) == 1, //nolint:gosec // at most model.MaxRanks
 	})
 	for i := range b.Ranks {
@@ -142,6 +148,7 @@ func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 			t.rankGPUs.put(model.RankGPU{Key: model.RankGPUKey{Rank: rank, GPU: key.GPU}, Index: gpu.Index})
 		}
 		touchNode(t, p.Node)
+		give(t, p.Node)
 	}
 	t.settings.Totals.Attempts++
 	task.State, task.Attempts, task.NotBefore, task.Avoid = model.TaskScheduled, b.Attempt.N, 0, 0
@@ -182,6 +189,13 @@ func forgetRank(t *tx, key model.RankKey) {
 func touchNode(t *tx, id model.NodeID) {
 	u, _ := t.nodeUse.get(id)
 	u.Node, u.Desired = id, t.meta.Index
+	t.nodeUse.put(u)
+}
+
+// give marks that a node was given work.
+func give(t *tx, id model.NodeID) {
+	u, _ := t.nodeUse.get(id)
+	u.Given = t.meta.Index
 	t.nodeUse.put(u)
 }
 

@@ -20,6 +20,7 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 	t.allocations.put(model.Allocation{
 		ID: b.ID, Service: b.Service, Workload: b.Workload, User: b.User, Project: b.Project, Class: b.Class,
 		Priority: b.Priority, GPUs: b.GPUs, GPUModel: b.GPUModel, GPUMemoryMB: b.GPUMemoryMB, TTL: b.TTL, Data: b.Data,
+		Constraint: b.Constraint, Nodelist: b.Nodelist, Exclude: b.Exclude,
 		State: model.AllocationQueued, Index: t.meta.Index, Asked: t.clock,
 	})
 	return ok()
@@ -30,7 +31,10 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 		return r
 	}
 	a, found := t.allocations.get(b.ID)
-	spec := model.Spec{User: a.User, Project: a.Project, GPUModel: a.GPUModel, GPUMemoryMB: a.GPUMemoryMB}
+	spec := model.Spec{
+		User: a.User, Project: a.Project, GPUModel: a.GPUModel, GPUMemoryMB: a.GPUMemoryMB,
+		Constraint: a.Constraint, Nodelist: a.Nodelist, Exclude: a.Exclude,
+	}
 	switch {
 	case !found:
 		return refuse(model.CodeNotFound, "there is no allocation %s", b.ID)
@@ -57,6 +61,7 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 		t.slots.put(slot)
 	}
 	touchNode(t, b.Placement.Node)
+	give(t, b.Placement.Node)
 	return ok()
 }
 

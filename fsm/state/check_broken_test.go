@@ -113,7 +113,7 @@ func checkNames(t *testing.T, want state.Invariant, change func(*state.State)) {
 func TestCheckNamesWhatWouldNotReplay(t *testing.T) {
 	for name, change := range map[string]func(*state.State){
 		"row":   func(s *state.State) { put(&s.Nodes, "n1", func(r *model.Node) { r.Version = "x" }) },
-		"index": func(s *state.State) { drop(&s.ByFree, state.FreeKey{Free: 4, Node: "n2"}) },
+		"index": func(s *state.State) { drop(&s.ByFree, state.FreeKey{Free: 4, Whole: true, Node: "n2"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(t, 4).State

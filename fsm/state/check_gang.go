@@ -67,8 +67,8 @@ func (m *muster) add(r *model.Rank) {
 func checkCounters(c *checker, a *model.Attempt, m *muster) {
 	job, _ := c.s.Jobs.Get(a.Key.Job)
 	c.hold(m.ranks == a.Ranks, WholeGang, "attempt %s has %d of %d ranks", a.Key, m.ranks, a.Ranks)
-	c.hold(m.gpus == a.GPUs && a.GPUs == job.Spec.GPUs, WholeGang, "attempt %s has ranks of %d GPUs, it counts %d, its job asks for %d",
-		a.Key, m.gpus, a.GPUs, job.Spec.GPUs)
+	c.hold(m.gpus == a.GPUs && job.Spec.Takes(a.GPUs, a.Ranks), WholeGang, "attempt %s has ranks of %d GPUs, it counts %d on %d nodes, its job asks for %d",
+		a.Key, m.gpus, a.GPUs, a.Ranks, job.Spec.GPUs)
 	c.hold(a.Gone == m.gone, WholeGang, "attempt %s counts %d ended ranks of %d", a.Key, a.Gone, m.gone)
 	c.hold(a.Ready >= m.ready && a.Ready <= m.ready+m.maybe, WholeGang, "attempt %s counts %d ready ranks, %d are", a.Key,
 		a.Ready, m.ready)

@@ -40,7 +40,7 @@ func checkFleetIndexes(c *checker) {
 	claims := table.Table[ClaimKey, None]{}.Fork()
 	for id, u := range c.s.NodeUse.All() {
 		if u.Free > 0 {
-			free.Put(FreeKey{u.Free, id}, None{})
+			free.Put(FreeKey{u.Free, u.All == u.Free+u.Unhealthy, id}, None{})
 		}
 	}
 	for k, r := range c.s.Ranks.All() {

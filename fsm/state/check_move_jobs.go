@@ -97,8 +97,8 @@ func moveWithin(m *mover, l *model.Limit) {
 	}
 	for id, j := range m.s.Jobs.From(m.was.Settings().NextJob) {
 		if concerns(&j.Spec, l.Scope) {
-			m.hold(!over(l.GPUsPerJob, j.Spec.GPUs, 0), WithinLimits, "%s may use %d GPUs for a job, job %s asks for %d", l.Scope,
-				l.GPUsPerJob, id, j.Spec.GPUs)
+			m.hold(!over(l.GPUsPerJob, j.Spec.Least(), 0), WithinLimits, "%s may use %d GPUs for a job, job %s asks for %d", l.Scope,
+				l.GPUsPerJob, id, j.Spec.Least())
 			moveQueued(m, l, id)
 		}
 	}

@@ -64,8 +64,9 @@ func checkNodeUse(c *checker) {
 	}
 	for id, u := range c.s.NodeUse.All() {
 		n := counts[id]
-		n.Node, n.Desired = id, u.Desired
+		n.Node, n.Desired, n.Given = id, u.Desired, u.Given
 		c.hold(u == n, TotalsAgree, "node %s counts %+v, its slots are %+v", id, u, n)
+		c.hold(u.Given <= u.Desired, TotalsAgree, "node %s was given work at %d, and nothing has changed there since %d", id, u.Given, u.Desired)
 	}
 }
 

@@ -280,7 +280,7 @@ const MaxSketches = 20_000
 
 // learn feeds the sketch of runs like this one, if it ended by itself.
 func learn(t *tx, job *model.Job, a *model.Attempt, ran time.Duration) {
-	if a.State != model.TaskCompleted || ran <= 0 {
+	if a.State != model.TaskCompleted || ran <= 0 || a.GPUs != job.Spec.GPUs { // fewer GPUs take longer
 		return
 	}
 	k := pastOf(&job.Spec)

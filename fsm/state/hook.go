@@ -169,7 +169,7 @@ func onRank(t *tx, old, next *model.Rank) {
 
 func onNodeUse(t *tx, old, next *model.NodeUse) {
 	reindex(&t.byFree, old, next, func(u *model.NodeUse) (FreeKey, bool) {
-		return FreeKey{u.Free, u.Node}, u.Free > 0
+		return FreeKey{u.Free, u.Owned+u.Claimed == 0, u.Node}, u.Free > 0
 	})
 }
 

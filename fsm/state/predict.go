@@ -9,7 +9,7 @@ import (
 // compare counts how right the run time was that an attempt was placed with, if it
 // ended by itself: it ran for so long, after its task had executed for that long.
 func compare(t *tx, task *model.Task, spec *model.Spec, a *model.Attempt, executed, ran time.Duration) {
-	if a.End != model.ReasonExit || ran <= 0 {
+	if a.End != model.ReasonExit || ran <= 0 || a.GPUs != spec.GPUs {
 		return
 	}
 	n := &t.settings.Totals

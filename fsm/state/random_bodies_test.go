@@ -115,6 +115,16 @@ func drawSubmit(g *gen) command.Body {
 	if g.roll(12) == 0 {
 		b.Spec.GPUModel, b.Spec.GPUMemoryMB = "H200", 100_000
 	}
+	if b.Spec.GPUs > 1 && g.roll(4) == 0 {
+		b.Spec.MinGPUs = uint32(1 + g.roll(int(b.Spec.GPUs)-1))
+	}
+	b.Spec.Placement = pick(g, "", "", "spread", "round_robin")
+	switch g.roll(20) {
+	case 0:
+		b.Spec.Constraint = pick(g, "zone=a", "!spot,zone=a", "zone!=b")
+	case 1:
+		b.Spec.Nodelist, b.Spec.Exclude = pick(g, "", "n1,n2,n3"), pick(g, "", "n3")
+	}
 	if g.roll(6) == 0 {
 		b.Tasks, b.Throttle = uint32(2+g.roll(5)), uint32(g.roll(3))
 	}
@@ -219,6 +229,7 @@ func drawSetTuning(g *gen) command.Body {
 	b.Tuning.HalfLife = time.Duration(1+g.roll(300)) * time.Hour
 	b.Tuning.Backfill = model.Backfill(1 + g.roll(3))
 	b.Tuning.NoPreemption = g.roll(2) == 0
+	b.Tuning.Placement = model.Strategy(g.roll(4))
 	return b
 }
 
@@ -264,11 +275,15 @@ func drawAllocate(g *gen) command.Body {
 	if g.roll(10) == 0 {
 		id = anyAllocation(g)
 	}
-	return &command.Allocate{
+	b := &command.Allocate{
 		ID: id, Service: "agents", Workload: "inference", User: pick(g, "alice", "svc"), Project: pick(g, "", "vision"),
 		Class: model.Class(1 + g.roll(4)), Priority: 5, GPUs: uint32(1 + g.roll(2)),
 		TTL: time.Duration(g.roll(3)) * time.Minute, Data: `{"agent":"7"}`,
 	}
+	if g.roll(12) == 0 {
+		b.Constraint, b.Exclude = pick(g, "", "zone=a"), pick(g, "", "n1")
+	}
+	return b
 }
 
 func drawGrant(g *gen) command.Body {

@@ -146,6 +146,10 @@ var makers = []maker{
 		return &command.SetGPUMode{GPU: gpuID(anyNode(g), g.roll(3)), Mode: model.NodeMode(max(0, g.roll(9)-6)), Note: pick(g, "", "fan")}
 	}},
 
+	{command.KindSetNodeLabels, 8, func(g *gen) command.Body {
+		return &command.SetNodeLabels{Node: anyNode(g), Changes: pick(g, "zone=a", "zone=b", "zone-", "spot", "spot-,zone=b")}
+	}},
+
 	{command.KindSuspect, 25, func(g *gen) command.Body {
 		id, l := someLease(g)
 		return &command.Suspect{Node: id, Epoch: l.Epoch, Seq: l.Seq}

@@ -39,7 +39,7 @@ func drawRegister(g *gen) command.Body {
 	b := &command.Register{
 		Node: id, Machine: n.Machine, Boot: n.Boot, Lineage: n.Lineage, Session: fmt.Sprintf("s%d", g.roll(1000)),
 		Hostname: string(id) + ".example", Address: string(id) + ":7070", Version: "v1", CPUs: 64, MemoryMB: 512_000,
-		Devices: inventory(g, id),
+		Devices: inventory(g, id), Labels: pick(g, "", "rack=1,zone=a", "zone=b"),
 	}
 	if !known {
 		b.Machine, b.Boot, b.Lineage = "machine-"+string(id), "boot0", "lineage0"

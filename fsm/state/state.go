@@ -142,7 +142,8 @@ func (k QueueKey) Compare(o QueueKey) int {
 func (r Run) compare(o Run) int {
 	return cmp.Or(cmp.Compare(r.Project, o.Project), cmp.Compare(r.User, o.User),
 		cmp.Compare(r.Shape.GPUs, o.Shape.GPUs), cmp.Compare(r.Shape.Nodes, o.Shape.Nodes),
-		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model),
+		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model), r.Shape.Where.Compare(o.Shape.Where),
+		cmp.Compare(r.Shape.Strategy, o.Shape.Strategy), cmp.Compare(r.Shape.MinGPUs, o.Shape.MinGPUs),
 		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
 		compareBools(r.Again, o.Again), compareBools(r.Preemptible, o.Preemptible), compareBools(r.Throttled, o.Throttled),
 		cmp.Compare(r.Certain, o.Certain))
@@ -190,13 +191,14 @@ func (k DueKey) Compare(o DueKey) int {
 
 // FreeKey orders nodes by their free slots.
 type FreeKey struct {
-	Free uint32
-	Node model.NodeID
+	Free  uint32
+	Whole bool // nothing is there
+	Node  model.NodeID
 }
 
-// Compare orders by free slots (most first), then node.
+// Compare orders by free slots (most first), nodes that hold something first, then node.
 func (k FreeKey) Compare(o FreeKey) int {
-	return cmp.Or(cmp.Compare(o.Free, k.Free), k.Node.Compare(o.Node))
+	return cmp.Or(cmp.Compare(o.Free, k.Free), compareBools(k.Whole, o.Whole), k.Node.Compare(o.Node))
 }
 
 // NodeRankKey orders ranks by their node.

@@ -55,6 +55,7 @@ type Register struct {
 	Reports  []model.Progress `cbor:"13,keyasint,omitempty"`
 	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
 	Features string           `cbor:"15,keyasint,omitempty"` // what the host lets its agent do for isolation
+	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
 }
 
 // Registered is the answer.

@@ -20,6 +20,12 @@ func (c Operator) SetNodeMode(ctx context.Context, node string, body *wire.SetMo
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPut, path: "/nodes/" + url.PathEscape(node) + "/mode"}, body, out)
 }
 
+// SetNodeLabels labels a node.
+func (c Operator) SetNodeLabels(ctx context.Context, node string, body *wire.SetLabels) (*wire.NodeDone, error) {
+	out := &wire.NodeDone{}
+	return out, c.client.calls.change(ctx, &request{method: http.MethodPatch, path: "/nodes/" + url.PathEscape(node) + "/labels"}, body, out)
+}
+
 // SetGPUMode opens, cordons or drains one GPU, named by its UUID.
 func (c Operator) SetGPUMode(ctx context.Context, uuid string, body *wire.SetMode) (*wire.NodeDone, error) {
 	out := &wire.NodeDone{}

@@ -39,12 +39,16 @@ type Node struct {
 	Health     string    `json:"health" doc:"ok, or how many GPUs are not"`
 	Epoch      int64     `json:"epoch" doc:"counts its registrations"`
 	Features   string    `json:"features,omitempty" doc:"what the host lets its agent do for isolation"`
+	Labels     Labels    `json:"labels,omitempty" doc:"that its agent reports or an operator has given it"`
 	Registered time.Time `json:"registered_at"`
 	LastSeen   time.Time `json:"last_seen_at" doc:"by the cluster's clock"`
 	GPUs       []GPU     `json:"gpus" nullable:"false"`
 
 	Reservations []Reservation `json:"reservations,omitempty" nullable:"false" doc:"that name the node: maintenances, too"`
 }
+
+// Labels are words about a node and their values.
+type Labels map[string]string
 
 // GPU is one GPU of a node, with what it last measured of itself.
 type GPU struct {

@@ -19,8 +19,14 @@ type Job struct {
 	Priority    int64   `json:"priority"`
 	GPUs        int64   `json:"gpu_count"`
 	Nodes       int64   `json:"nodes,omitempty"`
+	MinGPUs     int64   `json:"min_gpus,omitempty" doc:"it takes fewer GPUs than gpu_count, but so many at least; allocated_gpus are those that it has"`
 	GPUType     string  `json:"gpu_type,omitempty"`
 	GPUMemoryGB float64 `json:"gpu_memory_gb,omitempty"`
+
+	Constraint string   `json:"constraint,omitempty" doc:"of its nodes' labels"`
+	Nodelist   []string `json:"nodelist,omitempty" nullable:"false" doc:"on these nodes only"`
+	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"on none of these nodes"`
+	Placement  string   `json:"placement,omitempty" doc:"by which strategy, if it says so itself"`
 
 	Position      int  `json:"queue_position,omitempty" doc:"1 is next"`
 	PositionExact bool `json:"position_exact,omitempty"`

@@ -17,11 +17,17 @@ type Submit struct {
 	GPUs        *int64   `json:"gpu_count,omitempty" doc:"GPUs in all; 1 by default"`
 	Nodes       *int64   `json:"nodes,omitempty" doc:"spread over exactly so many nodes, evenly"`
 	GPUsPerNode *int64   `json:"gpus_per_node,omitempty"`
-	GPUType     string   `json:"gpu_type,omitempty" doc:"the GPU's model as the nodes report it"`
+	MinGPUs     *int64   `json:"min_gpus,omitempty" doc:"it takes fewer GPUs if it cannot have all, but so many at least; with nodes, whole nodes fewer"`
+	GPUType     string   `json:"gpu_type,omitempty" doc:"the GPU's model as the nodes report it, or several with | between them"`
 	GPUMemory   *float64 `json:"gpu_memory_gb,omitempty" doc:"at least so much memory on each GPU"`
 	Memory      *float64 `json:"memory_gb,omitempty" doc:"another name of gpu_memory_gb"`
 	CPUs        *int64   `json:"cpus,omitempty" doc:"limit of CPU cores on each node"`
 	HostMemory  *float64 `json:"host_memory_gb,omitempty" doc:"limit of main memory on each node"`
+
+	Constraint string   `json:"constraint,omitempty" doc:"of its nodes' labels: zone=a, zone!=a, ssd or !spot, joined by commas"`
+	Nodelist   []string `json:"nodelist,omitempty" nullable:"false" doc:"on these nodes only; gpu[01-04] stands for four"`
+	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"on none of these nodes"`
+	Placement  string   `json:"placement,omitempty" doc:"which of the nodes that hold it: best_fit, spread, round_robin or least_loaded; by default as the cluster is tuned"`
 
 	Priority    *int64    `json:"priority,omitempty" doc:"1 low, 2 normal, 3 high, 4 critical; 2 by default"`
 	TimeLimit   *Duration `json:"time_limit,omitempty" doc:"run time after which the job is stopped"`
@@ -88,6 +94,12 @@ type Extend struct {
 type SetMode struct {
 	Mode   string `json:"mode" enum:"open,cordoned,draining" doc:"cordoned takes no new work; draining also stops what runs and sends it back"`
 	Reason string `json:"reason,omitempty" maxLength:"512"`
+}
+
+// SetLabels is the body of PATCH /nodes/{node_id}/labels. What it does not name stays.
+type SetLabels struct {
+	Set    map[string]string `json:"set,omitempty" doc:"labels that the node has from now on, whatever its agent reports"`
+	Remove []string          `json:"remove,omitempty" nullable:"false" doc:"keys of labels that it has not"`
 }
 
 // ConfirmDead is the body of POST /nodes/{node_id}/confirm-dead.

@@ -4,20 +4,28 @@ import "math/bits"
 
 // hosts are nodes with what is free of them.
 type hosts struct {
-	whole  [][]int32        // of each node and kind, free or not
-	free   [][]int32        // of each node and kind
-	size   []int32          // GPUs of each node
-	total  []int32          // free ones of each node
-	levels []set            // nodes by total
-	most   int32            // GPUs of the node that has most
-	widest map[uint64]int32 // of the kinds of a set, GPUs of the node that has most
+	whole  [][]int32       // of each node and kind, free or not
+	free   [][]int32       // of each node and kind
+	size   []int32         // GPUs of each node
+	total  []int32         // free ones of each node
+	levels []set           // nodes that hold something, by total
+	wholes []set           // nodes that hold nothing, by total
+	most   int32           // GPUs of the node that has most
+	sites  [][]bool        // sets of nodes
+	widest map[reach]int32 // GPUs of the node that has most of those in reach
 	keeper Keeper
 }
 
-func newHosts(whole [][]int32) *hosts {
+// reach is which GPUs of which nodes suit a job.
+type reach struct {
+	kinds uint64
+	site  int32
+}
+
+func newHosts(whole [][]int32, sites [][]bool) *hosts {
 	n := len(whole)
 	h := &hosts{
-		whole: whole, free: make([][]int32, n), size: make([]int32, n), total: make([]int32, n), widest: map[uint64]int32{},
+		whole: whole, sites: sites, free: make([][]int32, n), size: make([]int32, n), total: make([]int32, n), widest: map[reach]int32{},
 	}
 	for i, kinds := range whole {
 		for _, c := range kinds {
@@ -26,9 +34,9 @@ func newHosts(whole [][]int32) *hosts {
 		h.most = max(h.most, h.size[i])
 		h.free[i] = make([]int32, len(kinds))
 	}
-	h.levels = make([]set, h.most+1)
+	h.levels, h.wholes = make([]set, h.most+1), make([]set, h.most+1)
 	for i := range h.levels {
-		h.levels[i] = newSet(n)
+		h.levels[i], h.wholes[i] = newSet(n), newSet(n)
 	}
 	return h
 }
@@ -37,29 +45,49 @@ func newHosts(whole [][]int32) *hosts {
 func (h *hosts) empty() {
 	for i := range h.levels {
 		h.levels[i].clear()
+		h.wholes[i].clear()
 	}
 	for i := range h.free {
 		copy(h.free[i], h.whole[i])
 		h.total[i] = h.size[i]
-		h.levels[h.size[i]].add(i)
+		h.wholes[h.size[i]].add(i)
 	}
 }
 
 // isGang says that a job needs a node or more.
 func (h *hosts) isGang(j *Job) bool {
-	widest, known := h.widest[j.Kinds]
+	widest, known := h.widest[reach{j.Kinds, j.Site}]
 	if !known {
-		for _, kinds := range h.whole {
-			widest = max(widest, suiting(kinds, j))
+		for n := range h.whole {
+			widest = max(widest, h.has(int32(n), j)) //nolint:gosec // few
 		}
-		h.widest[j.Kinds] = widest
+		h.widest[reach{j.Kinds, j.Site}] = widest
 	}
 	return j.Spread || perNode(j) >= max(widest, 1)
 }
 
-// room is how many free GPUs of a node suit a job, less those that it keeps off:
-// they might be the ones that are left.
+// on says that a job may be on a node.
+func (h *hosts) on(node int32, j *Job) bool { return j.Site == 0 || h.sites[j.Site-1][node] }
+
+// has is how many GPUs of a node suit a job, free or not.
+func (h *hosts) has(node int32, j *Job) int32 {
+	if !h.on(node, j) {
+		return 0
+	}
+	return suiting(h.whole[node], j)
+}
+
+// room is how many free GPUs of a node suit a job that may be there.
 func (h *hosts) room(node int32, j *Job) int32 {
+	if !h.on(node, j) {
+		return 0
+	}
+	return h.left(node, j)
+}
+
+// left is how many free GPUs of a node suit a job, less those that it keeps off:
+// they might be the ones that are left.
+func (h *hosts) left(node int32, j *Job) int32 {
 	n := suiting(h.free[node], j)
 	for _, v := range j.Shuns {
 		if v.Node == node {
@@ -76,6 +104,7 @@ func (h *hosts) room(node int32, j *Job) int32 {
 // are fewest first.
 func (h *hosts) take(node int32, j *Job, n int32) {
 	h.levels[h.total[node]].remove(int(node))
+	h.wholes[h.total[node]].remove(int(node))
 	h.total[node] -= n
 	h.levels[h.total[node]].add(int(node))
 	for n > 0 {
@@ -91,10 +120,17 @@ func (h *hosts) take(node int32, j *Job, n int32) {
 	}
 }
 
-// fits says that a place is free for a job.
+// eachWith calls f with every node of so many free GPUs, those without anything last,
+// until it says no, and says whether it went through all.
+func (h *hosts) eachWith(free int, f func(n int32) bool) bool {
+	return h.levels[free].each(f) && h.wholes[free].each(f)
+}
+
+// fits says that a place is free for a job. It may be one where the job runs and
+// would not be started any more.
 func (h *hosts) fits(j *Job, at []Part) bool {
 	for _, v := range at {
-		if h.room(v.Node, j) < v.GPUs {
+		if h.left(v.Node, j) < v.GPUs {
 			return false
 		}
 	}

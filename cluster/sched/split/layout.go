@@ -26,8 +26,9 @@ func (s *space) layout(k int) Layout {
 			barred = barred || s.bar(&l, s.Front)
 			s.gangsOn(&l, k)
 			barred = barred || s.bar(&l, len(s.Jobs))
-			s.others(&l)
+			s.others(&l, k)
 			s.gangsOn(&l, len(s.Room))
+			rest(s, &l)
 		}
 	}
 	var used int64
@@ -42,8 +43,11 @@ func (s *space) layout(k int) Layout {
 
 // settle gives a job its place.
 func (s *space) settle(l *Layout, i int, at []Part) {
-	j := &s.Jobs[i]
+	j := s.Jobs[i].at(at)
 	s.put(j, at)
+	if j.Place == nil {
+		gives(s, at)
+	}
 	l.Places[i] = at
 	if l.Value += j.Value; l.Value < j.Value {
 		l.Value = ^uint64(0)
@@ -126,6 +130,25 @@ func placeAllowed(s *space, j *Job, k int) []Part {
 // others have been.
 func (s *space) due(i int) bool { return s.Ordered || s.last == (i >= len(s.Jobs)-s.Last) }
 
+// squeeze gives a job a place, a smaller one if it takes that.
+func squeeze(s *space, l *Layout, i, k int) {
+	s.try(l, i, k)
+	if j := &s.Jobs[i]; l.Places[i] == nil && j.Least > 0 && s.due(i) {
+		if at := fewer(s, j, k); at != nil && (s.keeper == nil || s.keeper.Allows(j, at)) {
+			s.settle(l, i, at)
+		}
+	}
+}
+
+// rest gives what is left to those that take less than they ask for.
+func rest(s *space, l *Layout) {
+	for i := range s.Jobs {
+		if l.Places[i] == nil && s.Jobs[i].Least > 0 {
+			squeeze(s, l, i, len(s.Room))
+		}
+	}
+}
+
 // placeFor is where a job may run: where it does, if that is free.
 func (s *space) placeFor(j *Job, k int) []Part {
 	stays := s.fits(j, j.Place)
@@ -160,7 +183,7 @@ func (s *space) barFor(j *Job) bool {
 	var gpus int32
 	for i := range s.Room {
 		n := int32(i) //nolint:gosec // few
-		if has := suiting(s.Room[n], j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
+		if has := s.has(n, j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
 			nodes = append(nodes, n)
 			gpus += has
 		}
@@ -171,7 +194,7 @@ func (s *space) barFor(j *Job) bool {
 	slices.SortStableFunc(nodes, func(a, b int32) int { return cmp.Compare(s.until[a], s.until[b]) })
 	need := 0
 	for got := int32(0); got < j.GPUs; need++ {
-		got += min(suiting(s.Room[nodes[need]], j), perNode(j))
+		got += min(s.has(nodes[need], j), perNode(j))
 	}
 	if s.keeper != nil && !s.keeper.Allows(j, across(s.Room, j, nodes[:need])) {
 		return false // what is kept from it is not kept for it
@@ -212,7 +235,7 @@ func (s *space) nodesFor(j *Job, k int) (at []Part) {
 	}
 	var open []int32
 	for free := len(s.levels) - 1; free >= int(each); free-- {
-		s.levels[free].each(func(n int32) bool {
+		s.eachWith(free, func(n int32) bool {
 			if (s.gang[n] || s.gangs < k) && s.may(j, n) && s.room(n, j) >= each {
 				open = append(open, n)
 			}
@@ -226,7 +249,9 @@ func (s *space) nodesFor(j *Job, k int) (at []Part) {
 	if len(open) < nodes {
 		return nil
 	}
-	slices.SortStableFunc(open, s.byLoad)
+	slices.SortStableFunc(open, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(rank(s, j, a), rank(s, j, b)), cmp.Compare(a, b))
+	})
 	for _, n := range open {
 		if joins(s.keeper, j, at, Part{n, each}) {
 			at = append(at, Part{n, each})
@@ -270,25 +295,35 @@ func (s *space) spread(j *Job, open []int32) (at []Part) {
 	return nil
 }
 
-// snug is the node with the fewest free GPUs on which so many suit a job.
+// snug is the node with the fewest free GPUs on which so many suit a job; one without
+// anything only if it is filled, or there is no other.
 func (s *space) snug(j *Job, need int32, but []Part) (node int32, found bool) {
-	for free := int(need); free < len(s.levels) && !found; free++ {
-		s.levels[free].each(func(n int32) bool {
-			if s.may(j, n) && s.room(n, j) >= need && !slices.ContainsFunc(but, func(v Part) bool { return v.Node == n }) &&
-				joins(s.keeper, j, but, Part{n, need}) {
-				node, found = n, true
+	look := func(n int32) bool {
+		if s.may(j, n) && s.room(n, j) >= need && !slices.ContainsFunc(but, func(v Part) bool { return v.Node == n }) &&
+			joins(s.keeper, j, but, Part{n, need}) {
+			node, found = n, true
+		}
+		return !found
+	}
+	if int(need) < len(s.levels) && !s.eachWith(int(need), look) {
+		return node, true
+	}
+	for _, levels := range [][]set{s.levels, s.wholes} {
+		for free := int(need) + 1; free < len(levels); free++ {
+			if !levels[free].each(look) {
+				return node, true
 			}
-			return !found
-		})
+		}
 	}
 	return node, found
 }
 
-// others lays out smaller jobs in order.
-func (s *space) others(l *Layout) {
+// others lays out smaller jobs in order, and among them gangs that take less than
+// they ask for.
+func (s *space) others(l *Layout, k int) {
 	for i := range s.Jobs {
-		if l.Places[i] == nil && !s.isGang(&s.Jobs[i]) {
-			s.try(l, i, 0)
+		if j := &s.Jobs[i]; l.Places[i] == nil && (j.Least > 0 || !s.isGang(j)) {
+			squeeze(s, l, i, k)
 		}
 	}
 }
@@ -297,7 +332,7 @@ func (s *space) others(l *Layout) {
 func (s *space) first(l *Layout) {
 	for i := range s.Front {
 		if l.Places[i] == nil {
-			s.try(l, i, len(s.Room))
+			squeeze(s, l, i, len(s.Room))
 		}
 	}
 }
@@ -307,7 +342,7 @@ func (s *space) inOrder(l *Layout) {
 	clear(s.misfits)
 	for i := range s.Jobs {
 		if l.Places[i] == nil {
-			s.try(l, i, len(s.Room))
+			squeeze(s, l, i, len(s.Room))
 		}
 	}
 }
@@ -316,7 +351,7 @@ func (s *space) inOrder(l *Layout) {
 func (s *space) snugAll(j *Job) (at []Part) {
 	each := perNode(j)
 	for range max(j.Nodes, 1) {
-		n, found := s.snug(j, each, at)
+		n, found := pick(s, j, each, at)
 		if !found {
 			return nil
 		}

@@ -5,6 +5,14 @@ type Problem struct {
 	// Room is how many GPUs each node has that jobs may be given, free or held by
 	// one of Jobs: Room[node][kind]. All nodes list the same kinds.
 	Room [][]int32
+	// Turns are when each node was last given something, for jobs that ask for nodes
+	// in turn; nil: nobody does.
+	Turns []uint64
+	// Loads are how busy each node is, in percent, for jobs that ask for the least busy
+	// one, in steps of Tremble; nil: nobody knows.
+	Loads []uint64
+	// Sites are sets of nodes that some jobs may be on: Sites[site][node].
+	Sites [][]bool
 	// Jobs are those that run and those that may start, who goes first first.
 	Jobs []Job
 	// Front is how many of the first jobs come before all others, whatever their size.
@@ -37,6 +45,8 @@ type Keeper interface {
 
 // Job is a job that runs or may start.
 type Job struct {
+	Manner
+
 	GPUs  int32  // in all
 	Nodes int32  // exactly so many nodes with GPUs/Nodes on each; 0: as few as hold them
 	Kinds uint64 // bit n: GPUs of kind n suit
@@ -52,8 +62,6 @@ type Job struct {
 	// before those on it that do not, may start there.
 	Yields bool
 	Ends   int64
-	// Shuns are free GPUs that it keeps off.
-	Shuns []Part
 	// Uses is what it takes of bounds.
 	Uses []Use
 	// Shape is alike for waiting jobs that need alike: where one finds no room,
@@ -63,6 +71,26 @@ type Job struct {
 	Tag int32
 }
 
+// Manner is where and how a job may be placed.
+type Manner struct {
+	Order Order  // of the nodes that hold it: which it gets
+	Site  int32  // on the nodes of Sites[Site-1] only; 0: on any
+	Shuns []Part // free GPUs that it keeps off
+	Least int32  // it takes so many GPUs if it must, and whole nodes fewer; 0: all or none
+	Whole bool   // fewer GPUs are fewer nodes
+}
+
+// Order is which of several nodes a job gets.
+type Order uint8
+
+// The orders.
+const (
+	Snug   Order = 0 // the fewest free GPUs, whole nodes last
+	Roomy  Order = 1 // the most free GPUs
+	InTurn Order = 2 // by Turns: whom nothing was given for longest
+	Calm   Order = 3 // by Loads: the least busy, what the layout has there included
+)
+
 // Part is so many GPUs of a node.
 type Part struct{ Node, GPUs int32 }
 
@@ -71,6 +99,7 @@ type Use struct {
 	Bound  int32
 	Amount int64
 	Spill  int32 // what Bound has no room for is taken of the bound before this number; 0: it is not to be had
+	Scales bool  // fewer GPUs take as much less
 }
 
 // Layout says who runs where.

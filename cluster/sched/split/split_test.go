@@ -88,17 +88,17 @@ func TestWhere(t *testing.T) {
 		{
 			"a bound that two share",
 			Problem{Room: nodes(1), Bounds: []int64{4}, Jobs: []Job{
-				{GPUs: 3, Kinds: 1, Uses: []Use{{0, 3, 0}}, Shape: -1}, {GPUs: 2, Kinds: 1, Uses: []Use{{0, 2, 0}}, Shape: -1}, {GPUs: 1, Kinds: 1, Uses: []Use{{0, 1, 0}}, Shape: -1},
+				{GPUs: 3, Kinds: 1, Uses: []Use{{Amount: 3}}, Shape: -1}, {GPUs: 2, Kinds: 1, Uses: []Use{{Amount: 2}}, Shape: -1}, {GPUs: 1, Kinds: 1, Uses: []Use{{Amount: 1}}, Shape: -1},
 			}},
 			"[0:3] - [0:1]",
 		},
 		{
 			"a bound that goes on into another",
 			Problem{Room: nodes(1), Bounds: []int64{2, 2}, Jobs: []Job{
-				{GPUs: 1, Kinds: 1, Uses: []Use{{1, 1, 0}}, Shape: -1},
-				{GPUs: 3, Kinds: 1, Uses: []Use{{0, 3, 2}}, Shape: -1},
-				{GPUs: 1, Kinds: 1, Uses: []Use{{0, 1, 2}}, Shape: -1},
-				{GPUs: 1, Kinds: 1, Uses: []Use{{1, 1, 0}}, Shape: -1},
+				{GPUs: 1, Kinds: 1, Uses: []Use{{Bound: 1, Amount: 1, Spill: 0}}, Shape: -1},
+				{GPUs: 3, Kinds: 1, Uses: []Use{{Bound: 0, Amount: 3, Spill: 2}}, Shape: -1},
+				{GPUs: 1, Kinds: 1, Uses: []Use{{Bound: 0, Amount: 1, Spill: 2}}, Shape: -1},
+				{GPUs: 1, Kinds: 1, Uses: []Use{{Bound: 1, Amount: 1, Spill: 0}}, Shape: -1},
 			}},
 			"[0:1] [0:3] - -",
 		},
@@ -110,7 +110,7 @@ func TestWhere(t *testing.T) {
 		{
 			"GPUs that a job keeps off",
 			Problem{Room: nodes(2), Jobs: []Job{
-				{GPUs: 8, Kinds: 1, Shuns: []Part{{0, 1}}, Shape: -1}, {GPUs: 7, Kinds: 1, Shuns: []Part{{0, 1}}, Shape: -1},
+				{GPUs: 8, Kinds: 1, Manner: Manner{Shuns: []Part{{0, 1}}}, Shape: -1}, {GPUs: 7, Kinds: 1, Manner: Manner{Shuns: []Part{{0, 1}}}, Shape: -1},
 			}},
 			"[1:8] [0:7]",
 		},
@@ -128,6 +128,17 @@ func TestWhere(t *testing.T) {
 			"strictly in order, whatever it wastes",
 			Problem{Room: nodes(1), Ordered: true, Jobs: []Job{wants(5, 1), wants(4, 100), wants(3, 1)}},
 			"[0:5] - [0:3]",
+		},
+		{
+			"on some nodes only, and where it runs already",
+			Problem{Room: nodes(3), Sites: [][]bool{{false, true, true}, {true, false, false}}, Jobs: []Job{
+				{GPUs: 8, Kinds: 1, Manner: Manner{Site: 1}, Shape: -1},
+				runs(Job{GPUs: 2, Kinds: 1, Manner: Manner{Site: 1}}, Part{0, 2}),
+				{GPUs: 7, Kinds: 1, Manner: Manner{Site: 2}, Shape: -1},
+				{GPUs: 12, Kinds: 1, Manner: Manner{Site: 1}, Spread: true, Shape: -1},
+				{GPUs: 6, Kinds: 1, Manner: Manner{Site: 2}, Shape: -1},
+			}},
+			"[1:8] [0:2] - - [0:6]",
 		},
 		{"no nodes", Problem{Jobs: []Job{wants(1, 1), {GPUs: 4, Kinds: 1, Spread: true, Shape: -1}}}, "- -"},
 	})
@@ -243,7 +254,7 @@ func drawProblem(t *rapid.T) *Problem {
 				j = locked(j)
 			}
 		case use:
-			j.Uses, j.Shape = []Use{{0, int64(j.GPUs), 0}}, -1
+			j.Uses, j.Shape = []Use{{Amount: int64(j.GPUs), Scales: true}}, -1
 		}
 		p.Jobs = append(p.Jobs, j)
 	}

@@ -65,9 +65,25 @@ func (c *Cluster) Placement(key model.TaskKey) *command.Place {
 		b.Ranks = fill(c, key, spec)
 	}
 	if b.Ranks == nil {
+		b.Ranks = fewer(c, key, spec)
+	}
+	if b.Ranks == nil {
 		return nil
 	}
 	return b
+}
+
+// fewer finds the most of what a job takes if it cannot have all.
+func fewer(c *Cluster, key model.TaskKey, spec *model.Spec) (out []command.Placement) {
+	for gpus := spec.GPUs - 1; gpus >= spec.Least() && out == nil; gpus-- {
+		switch each := spec.GPUs / max(spec.Nodes, 1); {
+		case spec.Nodes > 1 && gpus%each == 0:
+			out = spread(c, key, spec, gpus/each, each)
+		case spec.Nodes <= 1:
+			out = spread(c, key, spec, 1, gpus)
+		}
+	}
+	return out
 }
 
 // spread takes each GPUs from the first nodes that have as many.
@@ -101,7 +117,7 @@ func fill(c *Cluster, who model.TaskKey, spec *model.Spec) (out []command.Placem
 
 // free lists the slots of a node that a task may have.
 func (c *Cluster) free(n *model.Node, who model.TaskKey, spec *model.Spec) (out []model.SlotKey) {
-	if !n.Schedulable() {
+	if !n.Schedulable() || !spec.Where().Sites().Has(n) {
 		return nil
 	}
 	for k := range c.State.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
@@ -112,7 +128,7 @@ func (c *Cluster) free(n *model.Node, who model.TaskKey, spec *model.Spec) (out 
 		slot, _ := c.State.Slots.Get(key)
 		gpu, _ := c.State.GPUs.Get(k.GPU)
 		claim, claimed := c.State.Claims.Get(key)
-		fits := (spec.GPUModel == "" || spec.GPUModel == gpu.Model) && spec.GPUMemoryMB <= gpu.MemoryMB
+		fits := model.OfModel(spec.GPUModel, gpu.Model) && spec.GPUMemoryMB <= gpu.MemoryMB
 		if slot.Owner == model.OwnerNone && gpu.Usable() && (!claimed || claim.Beneficiary == who) && fits {
 			out = append(out, key)
 		}

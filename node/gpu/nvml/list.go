@@ -43,7 +43,9 @@ func (p *Probe) List() ([]model.Device, error) {
 	units := map[model.GPUID]*unit{}
 	for i, word := range connect(all) {
 		for j, d := range all[i].devices {
-			d.Link = word
+			if !all[i].units[j].part() { // parts reach no other GPU by NVLink, nor each other
+				d.Link = word
+			}
 			out = append(out, d)
 			units[d.ID] = all[i].units[j]
 		}

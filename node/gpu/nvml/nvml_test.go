@@ -86,6 +86,9 @@ func TestParts(t *testing.T) {
 		devices[2].Index != 1 || devices[2].PCI != devices[1].PCI || !strings.Contains(devices[1].Model, "1g.10gb") || devices[3].Index != 2 {
 		t.Fatalf("%+v", devices)
 	}
+	if devices[1].Link != "" || devices[2].Link != "" || devices[3].Link == "" || devices[3].Link != devices[0].Link {
+		t.Errorf("NVLink joins %q, %q, %q and %q: parts reach nobody by it", devices[0].Link, devices[1].Link, devices[2].Link, devices[3].Link)
+	}
 	l := p.Look("MIG-a", time.Now())
 	if !l.Point.Unmeasured || l.Point.MemoryUsedMB != 3072 || l.Temperature != 61 || len(l.Processes) != 1 || l.Processes[0].MemoryMB != 2048 {
 		t.Errorf("%+v", l)

@@ -92,6 +92,7 @@ func devices(gpus []runner.GPU) []string {
 //	BERTH_NODE_RANK, BERTH_NNODES, BERTH_NODELIST   of how many, and their names
 //	NODE_RANK, LOCAL_WORLD_SIZE, NPROC_PER_NODE     the rank, and its GPUs, as launchers call them
 //	MASTER_ADDR, MASTER_PORT, WORLD_SIZE            rank 0, at a port that was free there; all GPUs
+//	BERTH_GPUS                                      all GPUs, too: a job with min_gpus may have got fewer
 //	PET_...                                         the same for torchrun: they are its options'
 //	                                                defaults, so that "torchrun train.py" is enough
 func meeting(r *runner.Record, gang []model.Mate, port uint16) []string {
@@ -114,7 +115,7 @@ func meeting(r *runner.Record, gang []model.Mate, port uint16) []string {
 		"LOCAL_WORLD_SIZE", here, "NPROC_PER_NODE", here, "PET_NPROC_PER_NODE", here,
 		"MASTER_ADDR", master.Address, "PET_MASTER_ADDR", master.Address,
 		"MASTER_PORT", decimal(uint32(master.Port)), "PET_MASTER_PORT", decimal(uint32(master.Port)),
-		"WORLD_SIZE", decimal(r.Job.Spec.GPUs),
+		"WORLD_SIZE", decimal(r.Job.Spec.GPUs), "BERTH_GPUS", decimal(r.Job.Spec.GPUs),
 	)
 }
 

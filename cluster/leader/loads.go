@@ -1,0 +1,52 @@
+package leader
+
+import (
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// loads is how busy nodes are, if a plan asks for it. A GPU whose job has not started
+// yet counts as busy: it has nothing to measure so far. A node of which a GPU in
+// service measures nothing is left out.
+func loads(s *state.State, c *Config) sched.Loads {
+	if c.Busy == nil || !sched.Weighs(s) {
+		return nil
+	}
+	out := sched.Loads{}
+	for id, n := range s.Nodes.All() {
+		if n.Schedulable() {
+			if load, known := load(s, c, id); known {
+				out[id] = load
+			}
+		}
+	}
+	return out
+}
+
+// load is the mean utilisation of a node's GPUs in service.
+func load(s *state.State, c *Config, id model.NodeID) (percent uint32, known bool) {
+	var sum, gpus uint32
+	for k := range s.NodeGPUs.From(model.AddressKey{Node: id}) {
+		if k.Node != id {
+			break
+		}
+		if g, _ := s.GPUs.Get(k.GPU); !g.Usable() {
+			continue
+		}
+		busy, measured := c.Busy(id, k.GPU)
+		slot, _ := s.Slots.Get(model.SlotKey{GPU: k.GPU})
+		if a, _ := s.Attempts.Get(slot.Rank.Attempt()); slot.Owner == model.OwnerAttempt && a.Started == 0 {
+			busy, measured = 100, true
+		}
+		if !measured {
+			return 0, false
+		}
+		sum += busy
+		gpus++
+	}
+	if gpus == 0 {
+		return 0, false
+	}
+	return sum / gpus, true
+}

@@ -1,0 +1,37 @@
+package leader
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+)
+
+// Loads are asked for only where a plan looks at them; a node of which a GPU measures
+// nothing is unknown, and what has just been given to a job counts as busy.
+func TestLoads(t *testing.T) {
+	c := statetest.New(t)
+	for _, id := range []model.NodeID{"n1", "n2", "n3", "n4"} {
+		c.Node(id, 2)
+	}
+	c.Do(&command.SetNodeMode{Node: "n4", Mode: model.ModeCordoned})
+	c.Place(c.Submit(1)) // on n1, and not started
+	measured := map[model.GPUID]uint32{"n1-0": 0, "n1-1": 10, "n2-0": 50, "n2-1": 61, "n3-0": 5, "n4-0": 1, "n4-1": 1}
+	config := &Config{Busy: func(_ model.NodeID, gpu model.GPUID) (uint32, bool) {
+		percent, known := measured[gpu]
+		return percent, known
+	}}
+	if got := loads(&c.State, config); got != nil {
+		t.Errorf("nothing waits, and loads are %v", got)
+	}
+	c.Submit(1, func(b *command.Submit) { b.Spec.Placement = "least_loaded" })
+	if got := loads(&c.State, config); !maps.Equal(got, sched.Loads{"n1": 55, "n2": 55}) {
+		t.Errorf("loads are %v", got)
+	}
+	if got := loads(&c.State, &Config{}); got != nil {
+		t.Errorf("nobody measures, and loads are %v", got)
+	}
+}

@@ -1,0 +1,84 @@
+package sched
+
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// fewer is what a task says that takes fewer GPUs than it asks for; zero: it does not.
+type fewer struct {
+	asked uint32 // in all
+	least uint32 // in all, if it cannot have all
+	whole bool   // fewer GPUs are fewer nodes, with as many on each
+}
+
+// few is the least that a task takes.
+func (w *want) few() want {
+	f := *w
+	f.least = 0
+	switch {
+	case w.least == 0:
+	case w.whole:
+		f.nodes = (w.least + w.need - 1) / w.need
+	default:
+		f.need = min(w.need, w.least)
+	}
+	return f
+}
+
+// findFewer says where the most GPUs fit of those that a task takes if it cannot have
+// all: whole nodes fewer, or fewer on its node.
+func findFewer(p *pool, w *want) ([]part, bool) {
+	few := w.few()
+	if w.whole {
+		open := uint32(0)
+		for free := w.need; free <= p.most(w); free++ {
+			for _, h := range p.with(free, w) {
+				if p.count(h, w) >= w.need {
+					open++
+				}
+			}
+		}
+		if n := min(open, w.nodes); n >= few.nodes {
+			return nodesFor(p, w, w.need, int(n))
+		}
+		return nil, false
+	}
+	all, most := p.suiting(w)
+	if w.nodes == 1 || p.oneHolds(w) {
+		all = most
+	}
+	if most >= few.need && most >= min(all, w.need) {
+		return nodesFor(p, w, min(most, w.need), 1)
+	}
+	if all < few.need {
+		return nil, false
+	}
+	few.need = min(all, w.need)
+	return p.spread(&few)
+}
+
+// gpus is how many GPUs a want asks for in all.
+func (w *want) gpus() uint32 { return w.need * max(w.nodes, 1) }
+
+// within is a want of no more GPUs than limits leave room for, but of the least that
+// the task takes.
+func (b *budget) within(w want, spec *model.Spec) want {
+	if w.least == 0 || b.allows(spec.Project, spec.User, w.gpus(), 1) {
+		return w
+	}
+	low, high := w.least, w.gpus() // low is taken to be allowed, high is not
+	for low+1 < high {
+		if mid := (low + high) / 2; b.allows(spec.Project, spec.User, mid, 1) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	few := w.few()
+	if w.whole {
+		w.nodes = max(low/w.need, few.nodes)
+	} else {
+		w.need = low
+	}
+	return w
+}

@@ -1,0 +1,138 @@
+package sched_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func atLeast(n uint32) func(*model.Spec) { return func(s *model.Spec) { s.MinGPUs = n } }
+
+// A job that takes fewer GPUs gets the most that there are, and all if they are there.
+func TestFewer(t *testing.T) {
+	for _, v := range []struct {
+		name string
+		busy []uint32 // GPUs taken of three nodes of four
+		spec model.Spec
+		want string // with which it goes
+	}{
+		{"all", nil, spec("amy", 4, 0, atLeast(1)), "n1[0 1 2 3]"},
+		{"the most on one node", []uint32{3, 1, 2}, spec("amy", 4, 0, atLeast(2)), "n2[1 2 3]"},
+		{"not less than it takes", []uint32{3, 2, 3}, spec("amy", 4, 0, atLeast(3)), ""},
+		{"on one node", []uint32{3, 2, 3}, spec("amy", 4, 1, atLeast(1)), "n2[2 3]"},
+		{"whole nodes fewer", []uint32{1, 3, 2}, spec("amy", 6, 3, atLeast(2)), "n3[2 3] n1[1 2]"},
+		{"no parts of nodes", []uint32{3, 3, 3}, spec("amy", 6, 3, atLeast(1)), ""},
+		{"whole nodes at least", []uint32{1, 3, 3}, spec("amy", 6, 3, atLeast(3)), ""},
+		{"more than a node", []uint32{1, 3, 2}, spec("amy", 9, 0, atLeast(4)), "n1[1 2 3] n3[2 3] n2[3]"},
+	} {
+		bothWays(t, func(t *testing.T, c *cluster) {
+			for _, id := range []string{"n1", "n2", "n3"} {
+				c.node(id, 4, "A")
+			}
+			for i, n := range v.busy {
+				if n > 0 {
+					c.submit(spec("bob", n, 0, where("", []string{"n1", "n2", "n3"}[i], "")), 1, 0)
+				}
+			}
+			c.plan()
+			job := c.submit(v.spec, 1, 0)
+			got := ""
+			for _, line := range c.drawn() {
+				_, got, _ = strings.Cut(line, ": ")
+			}
+			e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: job})
+			if !sameRanks(got, v.want) || (len(e.Blockers) == 0) != (v.want != "") {
+				t.Errorf("%s: %q, want %q; blocked by %+v", v.name, got, v.want, e.Blockers)
+			}
+			c.plan()
+		})
+	}
+}
+
+// sameRanks says that two lists of ranks differ in their order at most.
+func sameRanks(a, b string) bool {
+	x, y := strings.SplitAfter(a+" ", "] "), strings.SplitAfter(b+" ", "] ")
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
+// Limits leave a smaller job room, too; the tasks of an array take what is left.
+func TestFewerWithinLimits(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster) {
+		c.node("n1", 8, "A")
+		c.limit("amy", 5, model.Unlimited)
+		c.submit(spec("amy", 8, 0, atLeast(2)), 1, 0)
+		if got := c.drawn(); !slices.Equal(got, []string{"1: n1[0 1 2 3 4]"}) {
+			t.Errorf("drawn %q", got)
+		}
+		c.plan()
+		c.submit(spec("bob", 2, 0, atLeast(1)), 2, 0)
+		if got := c.drawn(); !slices.Equal(got, []string{"2: n1[5 6]", "2.1: n1[7]"}) {
+			t.Errorf("drawn %q", got)
+		}
+		c.plan()
+		c.submit(spec("amy", 4, 0, atLeast(1)), 1, 0)
+		e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 3})
+		if b := e.Blockers[0]; b.Code != sched.CodeLimit || b.Need != 1 {
+			t.Errorf("blocked by %+v", e.Blockers)
+		}
+	})
+}
+
+// One that runs with fewer GPUs counts as what it has: it is suspended for others no
+// sooner, and its place holds no more.
+func TestFewerInASearch(t *testing.T) {
+	c := newCluster(t, "fair_share")
+	c.tune(func(t *model.Tuning) { t.Backfill, t.NoPreemption, t.MinRun = model.BackfillReserve, false, 0 })
+	c.node("n1", 4, "A")
+	c.submit(spec("bob", 2, 0), 1, 0)
+	c.plan()
+	c.submit(spec("amy", 4, 0, atLeast(1), func(s *model.Spec) { s.Preemptible = true }), 1, 0)
+	if got := c.drawn(); !slices.Equal(got, []string{"2: n1[2 3]"}) {
+		t.Fatalf("drawn %q", got)
+	}
+	c.plan()
+	c.begin(model.TaskKey{Job: 2})
+	bodies, _ := sched.Plan(&c.s, c.now)
+	for _, b := range bodies {
+		if s, is := b.(*command.Suspend); is {
+			t.Errorf("suspended %v", s.Attempts)
+		}
+	}
+}
+
+func TestExplainFewer(t *testing.T) {
+	explain(t, []explained{
+		{
+			"on one node", func(c *cluster) {
+				c.submit(spec("amy", 3, 0), 2, 0)
+				c.plan()
+				c.submit(spec("bob", 4, 0, atLeast(2)), 1, 0)
+			},
+			"gpus: it needs 2 to 4 GPUs: 2 are free, at most 1 on one node",
+			"1 node more, with 2 GPUs free\njob 1 ends\njob 1.1 ends",
+		},
+		{
+			"on some nodes", func(c *cluster) {
+				c.submit(spec("amy", 3, 0), 2, 0)
+				c.plan()
+				c.submit(spec("bob", 6, 3, atLeast(2)), 1, 0)
+			},
+			"gpus: it needs 2 GPUs on each of 1 to 3 nodes: 2 are free, at most 1 on one node",
+			"1 node more, with 2 GPUs free\njob 1 ends\njob 1.1 ends",
+		},
+	})
+	c := newCluster(t, "fcfs")
+	c.node("n1", 4, "A")
+	for least, fits := range map[uint32]bool{4: true, 5: false} {
+		s := spec("amy", 8, 1, atLeast(least))
+		if ok, why := sched.Possible(&c.s, &s); ok != fits {
+			t.Errorf("at least %d: %t (%s)", least, ok, why)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package split
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// of is a job as it runs with fewer GPUs, on so many nodes if it says on how many it
+// runs.
+func (j *Job) of(gpus, nodes int32) *Job {
+	if gpus == j.GPUs {
+		return j
+	}
+	few := *j
+	few.GPUs, few.Least, few.Shape, few.Place = gpus, 0, -1, nil
+	if j.Nodes > 0 {
+		few.Nodes = nodes
+	}
+	hi, lo := bits.Mul64(j.Value, uint64(gpus))               //nolint:gosec // not negative
+	few.Value, _ = bits.Div64(hi, lo, uint64(max(j.GPUs, 1))) //nolint:gosec // hi is less: gpus are fewer
+	few.Uses = slices.Clone(j.Uses)
+	for i := range few.Uses {
+		if u := &few.Uses[i]; u.Scales {
+			u.Amount = (u.Amount*int64(gpus) + int64(j.GPUs) - 1) / int64(j.GPUs)
+		}
+	}
+	return &few
+}
+
+// at is a job as it runs in a place.
+func (j *Job) at(place []Part) *Job {
+	var gpus int32
+	for _, v := range place {
+		gpus += v.GPUs
+	}
+	return j.of(gpus, int32(len(place))) //nolint:gosec // few
+}
+
+// fewer finds a place for the most GPUs of those that a job takes if it cannot have all.
+func fewer(s *space, j *Job, k int) []Part {
+	each := int32(1)
+	if j.Whole {
+		each = perNode(j)
+	}
+	for gpus := min(most(s, j)/each*each, j.GPUs); gpus >= j.Least; gpus -= each {
+		few := j.of(gpus, gpus/each)
+		if !j.Whole {
+			few = j.of(gpus, j.Nodes)
+		}
+		if !s.allowed(few) {
+			continue
+		}
+		if at := s.placeFor(few, k); at != nil {
+			return at
+		}
+	}
+	return nil
+}
+
+// most is how many GPUs a job could have of what is free.
+func most(s *space, j *Job) (most int32) {
+	for n := range int32(len(s.Room)) { //nolint:gosec // few
+		if !s.may(j, n) {
+			continue
+		}
+		switch room := s.room(n, j); {
+		case j.Whole && room >= perNode(j):
+			most += perNode(j)
+		case j.Whole:
+		case j.Spread:
+			most += room
+		default:
+			most = max(most, room)
+		}
+	}
+	return most
+}

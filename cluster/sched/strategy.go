@@ -1,0 +1,205 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-gpu/berth/cluster/sched/split"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Loads is how busy nodes are: of each that is known the mean utilisation of its
+// GPUs, in percent. It comes from what GPUs measure, so it is no part of the state.
+type Loads map[model.NodeID]uint32
+
+// Weighs says whether a plan for s depends on loads.
+func Weighs(s *state.State) bool {
+	if set := s.Settings(); tuningOf(&set).Placement == model.StrategyLeastLoaded {
+		return s.Queue.Len()+s.Waiting.Len() > 0
+	}
+	for head := range heads(s) {
+		if head.Run.Value().Shape.Strategy == model.StrategyLeastLoaded.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// PlanLoaded is Plan where it is known how busy nodes are. Loads choose among nodes,
+// but never whether something starts: the plan has the same tasks as without them.
+// If choosing by load would place others, the plan is the one without.
+func PlanLoaded(s *state.State, now model.Time, loads Loads) (commands []command.Body, next model.Time) {
+	commands, next = Plan(s, now)
+	if len(loads) == 0 || len(commands) == 0 || !Weighs(s) {
+		return commands, next
+	}
+	p := newPass(s, now)
+	p.pool.loads = loads
+	if p.run(); alike(commands, p.commands) {
+		return p.commands, next
+	}
+	return commands, next
+}
+
+// alike says that two plans have the same done, but for where.
+func alike(a, b []command.Body) bool {
+	return slices.EqualFunc(a, b, func(a, b command.Body) bool {
+		switch x := a.(type) {
+		case *command.Place:
+			y, is := b.(*command.Place)
+			return is && x.Attempt == y.Attempt
+		case *command.Grant:
+			y, is := b.(*command.Grant)
+			return is && x.ID == y.ID
+		case *command.Suspend:
+			y, is := b.(*command.Suspend)
+			return is && slices.Equal(x.Attempts, y.Attempts)
+		case *command.Preempt:
+			y, is := b.(*command.Preempt)
+			return is && x.Beneficiary == y.Beneficiary && slices.Equal(x.Victims, y.Victims)
+		case *command.Steer:
+			y, is := b.(*command.Steer)
+			return is && *x == *y
+		}
+		return false
+	})
+}
+
+// strategyOf is the job's own strategy, or else the cluster's.
+func strategyOf(s *state.State, spec *model.Spec) model.Strategy {
+	if own, given := model.StrategyNamed(spec.Placement); given {
+		return own
+	}
+	set := s.Settings()
+	return tuningOf(&set).Placement
+}
+
+// nodesFor finds so many nodes that have n GPUs each, in the order of the strategy.
+func nodesFor(p *pool, w *want, n uint32, nodes int) (parts []part, fits bool) {
+	if w.order == model.StrategyBestFit {
+		return p.snug(w, n, nodes, nil)
+	}
+	var all []candidateHost
+	for free := n; free <= p.most(w); free++ {
+		for _, h := range p.with(free, w) {
+			if p.count(h, w) >= n {
+				all = append(all, rate(p, h, w, free, n))
+			}
+		}
+	}
+	if len(all) < nodes {
+		return nil, false
+	}
+	slices.SortStableFunc(all, func(a, b candidateHost) int {
+		return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(a.fit, b.fit))
+	})
+	for _, c := range all[:nodes] {
+		parts = append(parts, part{c.host, n})
+	}
+	return parts, true
+}
+
+// candidateHost is a node that holds a part of a gang; the least rate goes first, and
+// of equal ones what best fit would take.
+type candidateHost struct {
+	host *host
+	rate uint64
+	fit  uint32 // of nodes that are as busy: as best fit would take them
+}
+
+func rate(p *pool, h *host, w *want, free, need uint32) candidateHost {
+	c := candidateHost{host: h}
+	switch w.order {
+	case model.StrategyBestFit:
+	case model.StrategySpread:
+		c.rate = ^uint64(free)
+	case model.StrategyRoundRobin:
+		c.rate = given(p, h.id)
+	case model.StrategyLeastLoaded:
+		c.rate, c.fit = calm(p, h.id), 2*free
+		if h.whole {
+			c.fit++
+		}
+		if h.whole && free > need {
+			c.fit += 1 << 16
+		}
+	}
+	return c
+}
+
+// gifts is what a pass has given to nodes.
+type gifts struct {
+	turns map[model.NodeID]uint64
+	gpus  map[model.NodeID]uint32
+	last  uint64
+}
+
+func newGifts() gifts {
+	return gifts{turns: map[model.NodeID]uint64{}, gpus: map[model.NodeID]uint32{}}
+}
+
+// gives notes that a node is given work, after all that had some before.
+func (g *gifts) gives(id model.NodeID, gpus int) {
+	g.turns[id] = 1<<63 + g.last
+	g.gpus[id] += uint32(gpus) //nolint:gosec // few
+}
+
+// given is when a node was last given work: a number that grows.
+func given(p *pool, id model.NodeID) uint64 {
+	if n, now := p.turns[id]; now {
+		return n
+	}
+	use, _ := p.state.NodeUse.Get(id)
+	return use.Given
+}
+
+// calm is how busy a node is, in steps; those that are unknown come last. What the
+// pass gives it counts as busy.
+func calm(p *pool, id model.NodeID) uint64 {
+	load, known := p.loads[id]
+	if !known {
+		return split.Unknown
+	}
+	use, _ := p.state.NodeUse.Get(id)
+	return (uint64(load) + 100*uint64(p.gpus[id])/uint64(max(use.All, 1))) / split.Tremble
+}
+
+// orderOf is a job's own strategy, or else the cluster's, as a search knows it.
+func orderOf(b *builder, own string) split.Order {
+	switch strategyOf(b.pass.state, &model.Spec{Placement: own}) {
+	case model.StrategySpread:
+		return split.Roomy
+	case model.StrategyRoundRobin:
+		return split.InTurn
+	case model.StrategyLeastLoaded:
+		return split.Calm
+	case model.StrategyBestFit:
+	}
+	return split.Snug
+}
+
+// turnsOf is when each node was last given work.
+func turnsOf(b *builder) []uint64 {
+	out := make([]uint64, len(b.nodes))
+	for i, id := range b.nodes {
+		out[i] = given(b.pass.pool, id)
+	}
+	return out
+}
+
+// loadsOf is how busy each node is, in percent; nil: nobody knows.
+func loadsOf(b *builder) []uint64 {
+	if len(b.pass.pool.loads) == 0 {
+		return nil
+	}
+	out := make([]uint64, len(b.nodes))
+	for i, id := range b.nodes {
+		out[i] = split.Unknown
+		if load, known := b.pass.pool.loads[id]; known {
+			out[i] = uint64(load)
+		}
+	}
+	return out
+}

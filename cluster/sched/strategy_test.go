@@ -1,0 +1,202 @@
+package sched_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func placedBy(s model.Strategy) func(*model.Spec) {
+	return func(spec *model.Spec) { spec.Placement = s.String() }
+}
+
+// bothWays are the pass in order and the search.
+func bothWays(t *testing.T, f func(t *testing.T, c *cluster)) {
+	t.Helper()
+	for policy, backfill := range map[string]model.Backfill{"fcfs": model.BackfillSkip, "fair_share": model.BackfillReserve} {
+		t.Run(policy, func(t *testing.T) {
+			c := newCluster(t, policy)
+			c.tune(func(t *model.Tuning) { t.Backfill = backfill })
+			f(t, c)
+		})
+	}
+}
+
+// nodes lists where the jobs of a plan go, by job.
+func (c *cluster) nodes(loads sched.Loads) (out []string) {
+	bodies, _ := sched.PlanLoaded(&c.s, c.now, loads)
+	for _, b := range bodies {
+		if p, is := b.(*command.Place); is {
+			for _, r := range p.Ranks {
+				out = append(out, string(r.Node))
+			}
+		}
+	}
+	c.must(bodies...)
+	return out
+}
+
+// Single GPUs on three nodes, of which the first has a job already and the last is the
+// largest: each strategy takes the nodes in its own order.
+func TestStrategies(t *testing.T) {
+	for _, v := range []struct {
+		strategy model.Strategy
+		loads    sched.Loads
+		want     []string
+	}{
+		{model.StrategyBestFit, nil, []string{"n1", "n2", "n2", "n2", "n3"}},
+		{model.StrategySpread, nil, []string{"n3", "n3", "n2", "n3", "n2"}},
+		{model.StrategyRoundRobin, nil, []string{"n2", "n3", "n1", "n2", "n3"}},
+		{model.StrategyLeastLoaded, nil, []string{"n1", "n2", "n2", "n2", "n3"}},
+		{model.StrategyLeastLoaded, sched.Loads{"n1": 60, "n2": 40, "n3": 10}, []string{"n3", "n3", "n2", "n3", "n1"}},
+		{model.StrategyLeastLoaded, sched.Loads{"n1": 99, "n2": 99}, []string{"n1", "n2", "n2", "n2", "n3"}},
+		{model.StrategyLeastLoaded, sched.Loads{"n2": 99}, []string{"n2", "n2", "n2", "n1", "n3"}},
+		{model.StrategyLeastLoaded, sched.Loads{"n1": 9, "n2": 3, "n3": 5}, []string{"n1", "n2", "n3", "n3", "n2"}},
+	} {
+		bothWays(t, func(t *testing.T, c *cluster) {
+			c.node("n1", 2, "A")
+			c.submit(spec("amy", 1, 0), 1, 0)
+			c.plan()
+			c.node("n2", 3, "A")
+			c.node("n3", 5, "A")
+			own := c.copied()
+			c.tune(func(t *model.Tuning) { t.Placement = v.strategy })
+			c.submit(spec("amy", 1, 0), 5, 0)
+			if got := c.nodes(v.loads); !slices.Equal(got, v.want) {
+				t.Errorf("%s, loads %v: %v, want %v", v.strategy, v.loads, got, v.want)
+			}
+			own.submit(spec("amy", 1, 0, placedBy(v.strategy)), 5, 0)
+			if got := own.nodes(v.loads); !slices.Equal(got, v.want) {
+				t.Errorf("%s asked for by the job, loads %v: %v, want %v", v.strategy, v.loads, got, v.want)
+			}
+		})
+	}
+}
+
+// Whose turn it is stands in the state: the next pass goes on.
+func TestTurnsGoOn(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster) {
+		c.tune(func(t *model.Tuning) { t.Placement = model.StrategyRoundRobin })
+		for i := range 3 {
+			c.node(fmt.Sprint("n", i), 4, "A")
+		}
+		var got []string
+		for range 4 {
+			c.submit(spec("amy", 1, 0), 1, 0)
+			got = append(got, c.nodes(nil)...)
+			if len(got) == 2 {
+				c.end(live(c)[0], 0) // an end is no turn
+			}
+		}
+		if !slices.Equal(got, []string{"n0", "n1", "n2", "n0"}) {
+			t.Errorf("in turn: %v", got)
+		}
+	})
+}
+
+// Gangs of several nodes get those that come first.
+func TestGangsByStrategy(t *testing.T) {
+	c := newCluster(t, "fcfs")
+	for i, gpus := range []int{2, 4, 3, 5} {
+		c.node(fmt.Sprint("n", i), gpus, "A")
+	}
+	for strategy, want := range map[model.Strategy][]string{
+		model.StrategyBestFit: {"n0", "n2"}, model.StrategySpread: {"n3", "n1"}, model.StrategyRoundRobin: {"n0", "n2"},
+	} {
+		on := c.copied()
+		on.submit(spec("amy", 4, 2, placedBy(strategy)), 1, 0)
+		if got := on.nodes(nil); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", strategy, got, want)
+		}
+	}
+}
+
+// On a cluster of fragments best fit keeps whole nodes for those who need them, also
+// where a smaller node without anything is the tighter fit.
+func TestBestFitKeepsWholeNodes(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster) {
+		for i := range 3 {
+			c.node(fmt.Sprint("big", i), 8, "A")
+		}
+		c.submit(spec("amy", 3, 0), 6, 0) // two on each
+		if placed := c.plan(); len(placed) != 6 {
+			t.Fatalf("placed %v", placed)
+		}
+		for i := range 2 {
+			c.end(model.TaskKey{Job: 1, Task: uint32(2 * i)}, 0) // 5 are free on two of them, 2 on the third
+		}
+		c.node("small0", 4, "A")
+		c.node("small1", 4, "A")
+		c.submit(spec("bob", 1, 0), 12, 0)
+		for _, node := range c.nodes(nil) {
+			if node == "small0" || node == "small1" {
+				t.Errorf("a node without anything was broken into")
+			}
+		}
+		c.submit(spec("eve", 8, 2), 1, 0)
+		if got := c.nodes(nil); !slices.Equal(got, []string{"small0", "small1"}) {
+			t.Errorf("a gang of two whole nodes is on %v", got)
+		}
+		c.end(model.TaskKey{Job: 3}, 0)
+		c.submit(spec("eve", 4, 0), 1, 0)
+		if got := c.nodes(nil); !slices.Equal(got, []string{"small0"}) {
+			t.Errorf("a job that fills a node is on %v", got)
+		}
+	})
+}
+
+// Loads never decide whether something starts: under any of them the plan has the
+// same tasks, and they are accepted.
+func TestLoadsChooseAmongNodesOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := randomTuned(t)
+		c.tune(func(t *model.Tuning) { t.Placement = model.StrategyLeastLoaded })
+		for range rapid.IntRange(1, 14).Draw(t, "steps") {
+			step(t, c, nodes)
+			loads := sched.Loads{}
+			for i := range nodes {
+				if rapid.Bool().Draw(t, "known") {
+					loads[model.NodeID(fmt.Sprint("n", i))] = uint32(rapid.IntRange(0, 100).Draw(t, "load"))
+				}
+			}
+			plain, next := sched.Plan(&c.s, c.now)
+			loaded, also := sched.PlanLoaded(&c.s, c.now, loads)
+			if next != also || !slices.Equal(placements(plain), placements(loaded)) {
+				t.Fatalf("with loads %v the plan has %v, without %v", loads, placements(loaded), placements(plain))
+			}
+			if again, _ := sched.PlanLoaded(&c.s, c.now, loads); fmt.Sprint(nodesIn(again)) != fmt.Sprint(nodesIn(loaded)) {
+				t.Fatalf("two plans of one state: %v, %v", nodesIn(again), nodesIn(loaded))
+			}
+			if len(loaded) > 0 {
+				c.must(loaded...)
+			}
+		}
+	})
+}
+
+// placements lists the tasks that a plan places.
+func placements(bodies []command.Body) (out []model.TaskKey) {
+	for _, b := range bodies {
+		if p, is := b.(*command.Place); is {
+			out = append(out, p.Attempt.TaskKey())
+		}
+	}
+	return out
+}
+
+func nodesIn(bodies []command.Body) (out []model.NodeID) {
+	for _, b := range bodies {
+		if p, is := b.(*command.Place); is {
+			for _, r := range p.Ranks {
+				out = append(out, r.Node)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Where a job may run is written in one way, and told as it was asked for.
+func TestSubmitWhere(t *testing.T) {
+	s := newSite(t)
+	got := s.spec(`{"command":"x","constraint":"zone=a & !spot","nodelist":["gpu[03-04]","gpu01"],"exclude":["b","a"],"gpu_type":"H100|A100","placement":"round-robin"}`)
+	if got.Constraint != "!spot,zone=a" || got.Nodelist != "gpu01,gpu03,gpu04" || got.Exclude != "a,b" || got.GPUModel != "A100|H100" || got.Placement != "round_robin" {
+		t.Errorf("asks for %+v", got)
+	}
+	var detail wire.Detail
+	s.do(http.MethodGet, "/jobs/1", "").into(&detail)
+	if detail.Constraint != "!spot,zone=a" || len(detail.Nodelist) != 3 || len(detail.Exclude) != 2 || detail.GPUType != "A100|H100" || detail.Placement != "round_robin" {
+		t.Errorf("told %+v", detail.Job)
+	}
+	s.submit(`{"command":"x","constraint":"zone in (a,b)"}`).about("constraint")
+	s.submit(`{"command":"x","placement":"anywhere"}`).about("placement")
+	s.submit(`{"command":"x","nodelist":["n[3-1]"]}`).about("nodelist")
+	s.submit(`{"command":"x","exclude":["a b"]}`).about("exclude")
+}
+
+// A job that takes fewer GPUs says how many at least, and shows those that it has.
+func TestSubmitFewer(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 3) })
+	if got := s.spec(`{"command":"x","gpu_count":4,"min_gpus":2}`); got.GPUs != 4 || got.MinGPUs != 2 {
+		t.Errorf("asks for %+v", got)
+	}
+	if got := s.spec(`{"command":"x","gpu_count":2,"min_gpus":2}`); got.MinGPUs != 0 {
+		t.Errorf("asks for %+v", got)
+	}
+	s.submit(`{"command":"x","gpu_count":2,"min_gpus":3}`).about("min_gpus")
+	s.submit(`{"command":"x","gpu_count":8,"min_gpus":4}`).problem(http.StatusUnprocessableEntity, wire.CodeNeverFits)
+	s.with(func(c *statetest.Cluster) { c.Start(c.Place(1)) })
+	var detail wire.Detail
+	s.do(http.MethodGet, "/jobs/1", "").into(&detail)
+	if detail.GPUs != 4 || detail.MinGPUs != 2 || len(detail.AllocatedGPUs) != 3 {
+		t.Errorf("told %+v", detail.Job)
+	}
+}
+
+// A constraint that no node meets is refused once there are nodes, and taken again as
+// soon as a node is labeled.
+func TestLabelsDecide(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command":"x","constraint":"zone=a"}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 2).Register(func(b *command.Register) { b.Labels = "rack=7,zone=b" })
+	})
+	s.submit(`{"command":"x","constraint":"zone=a"}`).problem(http.StatusUnprocessableEntity, wire.CodeNeverFits)
+	var done wire.NodeDone
+	s.do(http.MethodPatch, "/nodes/n1/labels", `{"set":{"zone":"a","ssd":""},"remove":["rack"]}`).into(&done)
+	if done.Message != "labeled ssd,zone=a" {
+		t.Errorf("it says %+v", done)
+	}
+	s.submit(`{"command":"x","constraint":"zone=a,ssd,!rack"}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetNodeLabels{Node: "n1", Changes: "ssd-"})
+	})
+	var nodes wire.Nodes
+	s.do(http.MethodGet, "/nodes", "").into(&nodes)
+	if got := nodes.Nodes[0].Labels; !maps.Equal(got, wire.Labels{"zone": "a"}) {
+		t.Errorf("the node has %v", got)
+	}
+	for _, bad := range []string{`{}`, `{"set":{"a b":"c"}}`, `{"set":{"a":"b,c"}}`, `{"set":{"a":"1,b=2"}}`, `{"set":{"a":""},"remove":["a"]}`, `{"remove":["-"]}`} {
+		if r := s.do(http.MethodPatch, "/nodes/n1/labels", bad); r.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d %s", bad, r.status, r.body)
+		}
+	}
+	s.do(http.MethodPatch, "/nodes/n9/labels", `{"set":{"a":"b"}}`).problem(http.StatusNotFound, wire.CodeNotFound)
+}
