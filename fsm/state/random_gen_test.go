@@ -95,6 +95,9 @@ var makers = []maker{
 	}},
 	{command.KindRequeue, 10, func(g *gen) command.Body {
 		job, task := target(g)
+		if g.roll(2) == 0 { // one that runs
+			job, task = anyRank(g).Job, command.AllTasks
+		}
 		return &command.Requeue{Job: job, Task: task, Tasks: some(g, task), Note: pick(g, "", "again")}
 	}},
 	{command.KindExtend, 12, func(g *gen) command.Body {
