@@ -70,10 +70,10 @@ func TestDryRun(t *testing.T) {
 	if after := s.State(); after.Index != before.Index {
 		t.Errorf("a dry run wrote entries up to %d", after.Index)
 	}
-	var real wire.Submitted
-	s.do(http.MethodPost, "/queue/submit", `{"command":"x","gpu_count":2}`).into(&real)
-	if real.DryRun || real.PlannedStart == nil || *real.PlannedStart != *out.PlannedStart {
-		t.Errorf("a dry run foresaw %+v, the submission %+v", out.PlannedStart, real.PlannedStart)
+	var done wire.Submitted
+	s.do(http.MethodPost, "/queue/submit", `{"command":"x","gpu_count":2}`).into(&done)
+	if done.DryRun || done.PlannedStart == nil || *done.PlannedStart != *out.PlannedStart {
+		t.Errorf("a dry run foresaw %+v, the submission %+v", out.PlannedStart, done.PlannedStart)
 	}
 }
 

@@ -272,7 +272,7 @@ func (p *pass) add(t *ticket, ranks []command.Placement) {
 	p.budget.use(spec.Project, spec.User, gpusOf(ranks), 1)
 	p.budget.jobs[t.job.ID]++
 	p.done[t.task.Key] = true
-	p.pool.letGo(t.task.Key)
+	letGo(p.pool, t.task.Key)
 	p.commands = append(p.commands, &command.Place{
 		Attempt: t.task.Key.Attempt(t.task.Attempts + 1), Decided: p.state.Index, Ranks: ranks,
 	})

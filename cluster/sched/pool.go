@@ -230,7 +230,7 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 }
 
 // letGo frees what is still kept for a task that was placed.
-func (p *pool) letGo(task model.TaskKey) {
+func letGo(p *pool, task model.TaskKey) {
 	for _, h := range p.kept[task] {
 		p.load(h)
 		was := h.free

@@ -46,7 +46,7 @@ func verbs() map[string]func(*scene, words) []string {
 		"release":  quiet(func(s *scene, w words) { s.must(&command.Release{Job: s.job(w), Task: command.AllTasks}) }),
 		"hold":     quiet(func(s *scene, w words) { s.must(&command.Hold{Job: s.job(w), Task: command.AllTasks}) }),
 		"cancel":   quiet(func(s *scene, w words) { s.must(&command.Cancel{Job: s.job(w), Task: command.AllTasks}) }),
-		"priority": quiet(func(s *scene, w words) { s.must(&command.SetPriority{Job: s.job(w), Class: s.class(w)}) }),
+		"priority": quiet(func(s *scene, w words) { s.must(&command.SetPriority{Job: s.job(w), Class: classNamed(w)}) }),
 		"start":    quiet(func(s *scene, _ words) { s.must(&command.SetRunning{Running: true}) }),
 		"stop":     quiet(func(s *scene, _ words) { s.must(&command.SetRunning{}) }),
 		"wait":     quiet(func(s *scene, w words) { s.pass(w.names[0]) }),
@@ -112,7 +112,7 @@ func (s *scene) tasks(w words) (keys []model.TaskKey) {
 	return keys
 }
 
-func (s *scene) class(w words) model.Class {
+func classNamed(w words) model.Class {
 	for c := model.ClassLow; c <= model.ClassCritical; c++ {
 		if c.String() == w.named["class"] {
 			return c
@@ -207,7 +207,7 @@ func (s *scene) submitJob(w words) {
 	b := &command.Submit{Spec: spec(w.names[0], s.number(w, "gpus", 1), s.number(w, "nodes", 0)), Tasks: s.number(w, "tasks", 1)}
 	b.Throttle = s.number(w, "throttle", 0)
 	v := &b.Spec
-	v.Class, v.Name, v.Project = s.class(w), w.named["name"], w.named["project"]
+	v.Class, v.Name, v.Project = classNamed(w), w.named["name"], w.named["project"]
 	v.GPUModel, v.GPUMemoryMB = w.named["model"], s.number(w, "memory", 0)
 	v.TimeLimit, v.Estimate = s.span(w.named["limit"]), s.span(w.named["estimate"])
 	v.Preemptible, v.Held = w.named["preemptible"] == "yes", w.named["held"] == "yes"
@@ -308,12 +308,12 @@ func (s *scene) explained(w words) []string {
 func (s *scene) foreseen(words) (out []string) {
 	f := sched.Foresee(&s.s, s.now)
 	for _, c := range f.Running {
-		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, s.span3(c.End)))
+		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.now, c.End)))
 	}
 	for _, c := range f.Waiting {
-		line := fmt.Sprintf("%s starts %s", c.Task, s.span3(c.Start))
+		line := fmt.Sprintf("%s starts %s", c.Task, span3(s.now, c.Start))
 		if c.Start.Known {
-			line += fmt.Sprintf(" on %v, ends %s", c.Nodes, s.span3(c.End))
+			line += fmt.Sprintf(" on %v, ends %s", c.Nodes, span3(s.now, c.End))
 		}
 		if c.Why != "" {
 			line += ", after " + string(c.Why)
@@ -327,14 +327,14 @@ func (s *scene) foreseen(words) (out []string) {
 }
 
 // span3 is "1h0m0s (15m0s to 4h0m0s)".
-func (s *scene) span3(r sched.Range) string {
+func span3(now model.Time, r sched.Range) string {
 	if !r.Known {
 		return "nobody knows when"
 	}
 	if r.Soonest == r.Latest {
-		return fmt.Sprint("in ", r.Expected.Sub(s.now))
+		return fmt.Sprint("in ", r.Expected.Sub(now))
 	}
-	return fmt.Sprintf("in %s (%s to %s)", r.Expected.Sub(s.now), r.Soonest.Sub(s.now), r.Latest.Sub(s.now))
+	return fmt.Sprintf("in %s (%s to %s)", r.Expected.Sub(now), r.Soonest.Sub(now), r.Latest.Sub(now))
 }
 
 // tasksOf is " 1 2_3", the tasks of attempts.

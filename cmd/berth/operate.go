@@ -124,7 +124,7 @@ func newNodeShow() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if history {
 				ask := func(ctx context.Context, api *client.Client) (*wire.NodeHistory, error) {
-					return api.GPUHistory(ctx, args[0], historySteps)
+					return api.Lists().GPUHistory(ctx, args[0], historySteps)
 				}
 				return reading(c, ask, showHistory)(cmd, args)
 			}

@@ -30,7 +30,7 @@ func newPlan() *cobra.Command {
 		Long:  planLong,
 		Args:  noArgs,
 		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Plan, error) {
-			return api.Plan(ctx)
+			return api.Lists().Plan(ctx)
 		}, showPlan),
 	}
 	c.bindReading(cmd)

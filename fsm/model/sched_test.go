@@ -15,7 +15,7 @@ func TestATuningSaysWhatIsWrong(t *testing.T) {
 	}
 	for field, change := range map[string]func(*Tuning){
 		"half_life":    func(t *Tuning) { t.HalfLife = time.Minute },
-		"share_weight": func(t *Tuning) { t.ShareWeight = 201 },
+		"share_weight": func(t *Tuning) { t.ShareWeight = 401 },
 		"aging":        func(t *Tuning) { t.Aging = 0 },
 		"wait_bound":   func(t *Tuning) { t.WaitBound = -1 },
 		"backfill":     func(t *Tuning) { t.Backfill = 4 },

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -19,16 +18,6 @@ func (c *Client) GPUStatus(ctx context.Context) (*wire.GPUStatus, error) {
 func (c *Client) Nodes(ctx context.Context) (*wire.Nodes, error) {
 	out := &wire.Nodes{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes"}, out)
-	return out, err
-}
-
-// GPUHistory is what a node's GPUs measured in the last quarter of an hour, in so
-// many steps of equal length, 1 to 180.
-func (c *Client) GPUHistory(ctx context.Context, node string, steps int) (*wire.NodeHistory, error) {
-	out := &wire.NodeHistory{}
-	v := url.Values{}
-	number(v, "steps", int64(steps))
-	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes/" + url.PathEscape(node) + "/gpus/history", query: v}, out)
 	return out, err
 }
 

@@ -28,13 +28,6 @@ func (c *Client) TryOut(ctx context.Context, job *wire.Submit) (*wire.Submitted,
 	return out, c.calls.change(ctx, q, job, out)
 }
 
-// Plan tells when what waits is expected to start, and where.
-func (c *Client) Plan(ctx context.Context) (*wire.Plan, error) {
-	out := &wire.Plan{}
-	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/queue/plan"}, out)
-	return out, err
-}
-
 // QueueQuery says which part of the queue is wanted; the zero value is all of it.
 type QueueQuery struct {
 	Limit int    // at most so many of each list; 0: all

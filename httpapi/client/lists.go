@@ -8,7 +8,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Lists tells of jobs by their age, and of the tasks of arrays.
+// Lists tells of jobs by their age, of the tasks of arrays, of what is expected, and of
+// what GPUs measured.
 type Lists struct{ client *Client }
 
 // Lists is what tells of many at once.
@@ -40,5 +41,22 @@ func (l Lists) Tasks(ctx context.Context, id string, q TasksQuery) (*wire.Tasks,
 	number(v, "limit", int64(q.Limit))
 	out := &wire.Tasks{}
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/jobs/" + url.PathEscape(id) + "/tasks", query: v}, out)
+	return out, err
+}
+
+// Plan tells when what waits is expected to start, and where.
+func (l Lists) Plan(ctx context.Context) (*wire.Plan, error) {
+	out := &wire.Plan{}
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/queue/plan"}, out)
+	return out, err
+}
+
+// GPUHistory is what a node's GPUs measured in the last quarter of an hour, in so
+// many steps of equal length, 1 to 180.
+func (l Lists) GPUHistory(ctx context.Context, node string, steps int) (*wire.NodeHistory, error) {
+	out := &wire.NodeHistory{}
+	v := url.Values{}
+	number(v, "steps", int64(steps))
+	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes/" + url.PathEscape(node) + "/gpus/history", query: v}, out)
 	return out, err
 }

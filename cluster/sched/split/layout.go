@@ -76,28 +76,28 @@ func (s *space) gangsOn(l *Layout, k int) {
 // try gives a job a place if there is one.
 func (s *space) try(l *Layout, i, k int) {
 	j := &s.Jobs[i]
-	if !s.due(i) {
+	if !due(s, i) {
 		return
 	}
-	if s.misfit(j) || !s.allowed(j) {
+	if misfit(s, j) || !s.allowed(j) {
 		return
 	}
 	if at := placeAllowed(s, j, k); at != nil {
 		s.settle(l, i, at)
 	} else {
-		s.note(j)
+		note(s, j)
 	}
 }
 
 // misfit says that a job of its shape has found no room already: one that could start
 // wherever this one can.
-func (s *space) misfit(j *Job) bool {
+func misfit(s *space, j *Job) bool {
 	ends, noted := s.misfits[j.Shape]
 	return noted && (ends == 0 || !j.Yields && j.Ends >= ends)
 }
 
 // note remembers that a job has found no room.
-func (s *space) note(j *Job) {
+func note(s *space, j *Job) {
 	if j.Shape < 0 {
 		return
 	}
@@ -128,12 +128,12 @@ func placeAllowed(s *space, j *Job, k int) []Part {
 
 // due says that a job is among those being laid out: those that come last are when all
 // others have been.
-func (s *space) due(i int) bool { return s.Ordered || s.last == (i >= len(s.Jobs)-s.Last) }
+func due(s *space, i int) bool { return s.Ordered || s.last == (i >= len(s.Jobs)-s.Last) }
 
 // squeeze gives a job a place, a smaller one if it takes that.
 func squeeze(s *space, l *Layout, i, k int) {
 	s.try(l, i, k)
-	if j := &s.Jobs[i]; l.Places[i] == nil && j.Least > 0 && s.due(i) {
+	if j := &s.Jobs[i]; l.Places[i] == nil && j.Least > 0 && due(s, i) {
 		if at := fewer(s, j, k); at != nil && (s.keeper == nil || s.keeper.Allows(j, at)) {
 			s.settle(l, i, at)
 		}
@@ -171,7 +171,7 @@ func (s *space) placeFor(j *Job, k int) []Part {
 // first n jobs and says whether one of them is such a gang.
 func (s *space) bar(l *Layout, n int) bool {
 	for i := range n {
-		if j := &s.Jobs[i]; l.Places[i] == nil && s.due(i) && s.isGang(j) && s.allowed(j) {
+		if j := &s.Jobs[i]; l.Places[i] == nil && due(s, i) && s.isGang(j) && s.allowed(j) {
 			return s.barFor(j)
 		}
 	}
