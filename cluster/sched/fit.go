@@ -18,12 +18,17 @@ type want struct {
 	memory uint32
 	sites  *sites        // nodes that it may be on; nil: all
 	who    model.TaskKey // may take what is kept for it
-	kept   bool          // and nothing else
-	until  model.Time    // it leaves alone what is reserved for others before; 0: it need not
-	order  model.Strategy
-	avoid  model.RankKey // whose GPUs have just failed it; zero: nobody's
-	state  *state.State  // which GPUs those are
-	keep   *keep         // what bookings leave to it; nil: everything
+	aside
+	order model.Strategy
+	avoid model.RankKey // whose GPUs have just failed it; zero: nobody's
+	state *state.State  // which GPUs those are
+	keep  *keep         // what bookings leave to it; nil: everything
+}
+
+// aside is what a task leaves to others.
+type aside struct {
+	kept  bool       // all but what is kept for it
+	until model.Time // what is reserved for others before; 0: it need not
 }
 
 func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {

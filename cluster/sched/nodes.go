@@ -16,7 +16,7 @@ func (t *trial) addNodes() {
 	all := wantOf(t.state, &job.Spec, t.task)
 	w := all.few()
 	p := newPool(t.state)
-	u := Unblock{Kind: UnblockNode, Nodes: 1, GPUs: w.need, Model: w.model, MemoryMB: w.memory}
+	u := Unblock{Kind: UnblockNode, Come: Come{Nodes: 1, GPUs: w.need, Model: w.model, MemoryMB: w.memory}}
 	if c, err := model.ParseConstraint(job.Spec.Constraint); err == nil {
 		u.Labels = c.Least().String()
 	}

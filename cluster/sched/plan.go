@@ -88,19 +88,24 @@ func (p *pass) remember() {
 
 // pass is one pass over what waits.
 type pass struct {
-	state    *state.State
-	now      model.Time
-	order    *order
-	pool     *pool
-	budget   budget
-	where    wheres
-	misfits  map[model.Shape]model.Step // shapes that fit nowhere any more, if they need so long or longer
-	times    timetable
-	found    found
-	stopped  bool // nothing may start while the one before it waits
+	state   *state.State
+	now     model.Time
+	order   *order
+	pool    *pool
+	budget  budget
+	where   wheres
+	misfits map[model.Shape]model.Step // shapes that fit nowhere any more, if they need so long or longer
+	times   timetable
+	found   found
+	stopped bool // nothing may start while the one before it waits
+	planned
+	beside beside
+}
+
+// planned is what a pass has come to.
+type planned struct {
 	commands []command.Body
 	done     map[model.TaskKey]bool // tasks that are placed
-	beside   beside
 }
 
 func newPass(s *state.State, now model.Time) *pass {
@@ -108,7 +113,8 @@ func newPass(s *state.State, now model.Time) *pass {
 	pool := newPool(s)
 	p := &pass{
 		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool, where: wheres{},
-		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s, o.now), misfits: map[model.Shape]model.Step{}, done: map[model.TaskKey]bool{},
+		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s, o.now), misfits: map[model.Shape]model.Step{},
+		planned: planned{done: map[model.TaskKey]bool{}},
 	}
 	p.beside = beside{pass: p, books: state.OpenBooks(s, o.now)}
 	return p

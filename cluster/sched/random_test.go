@@ -89,18 +89,23 @@ func step(t *rapid.T, c *cluster, nodes int) {
 	case 12:
 		settle(c)
 	case 13, 14:
-		for _, key := range live(c) {
-			if task, _ := c.s.Tasks.Get(key); task.State != model.TaskRunning {
-				c.begin(key)
-				break
-			}
-		}
+		beginOne(c)
 	case 19:
 		restrict(t, c, user, int64(n))
 	case 20:
 		c.must(&command.SetPools{Mode: model.PoolMode(rapid.IntRange(1, 3).Draw(t, "mode")), Part: n * 250})
 	default:
 		submitRandom(t, c, user, n)
+	}
+}
+
+// beginOne has the first task that was placed run.
+func beginOne(c *cluster) {
+	for _, key := range live(c) {
+		if task, _ := c.s.Tasks.Get(key); task.State != model.TaskRunning {
+			c.begin(key)
+			return
+		}
 	}
 }
 

@@ -20,11 +20,11 @@ func (p *pass) searches() bool {
 	if p.order.policy.name == DefaultPolicy && t.Backfill == model.BackfillReserve {
 		return true
 	}
-	return !t.NoPreemption && p.anyYields()
+	return !t.NoPreemption && anyYields(p)
 }
 
 // anyYields says that some job that runs or waits may be suspended.
-func (p *pass) anyYields() bool {
+func anyYields(p *pass) bool {
 	for key := range p.state.LiveTasks.All() {
 		if job, _ := p.state.Jobs.Get(key.Job); job.Spec.Preemptible {
 			return true

@@ -33,20 +33,25 @@ const (
 // Unblock is a change after which the next plan would place a task: it was tried
 // on a copy of the state.
 type Unblock struct {
-	Kind     UnblockKind
-	At       model.Time
-	Limit    model.Limit
-	Of       string // LimitGPUs, LimitLive and the like
-	Ends     []Holder
-	Jobs     []model.After
+	Kind  UnblockKind
+	At    model.Time
+	Limit model.Limit
+	Of    string // LimitGPUs, LimitLive and the like
+	Ends  []Holder
+	Jobs  []model.After
+	Come
+
+	TimeLimit time.Duration
+	Booking   model.Booking
+}
+
+// Come is nodes that would have to come.
+type Come struct {
 	Nodes    uint32
 	GPUs     uint32 // on each
 	Model    string // of those GPUs; empty: any
 	MemoryMB uint32 // of each of them, at least
 	Labels   string // of those nodes, as [model.Labels] writes them
-
-	TimeLimit time.Duration
-	Booking   model.Booking
 }
 
 // Holder is who has GPUs: a task or, if Allocation is set, a service.

@@ -69,14 +69,6 @@ func mend(b Body) {
 	case *SetTuning:
 		b.Tuning = model.DefaultTuning()
 		b.Tuning.NoPreemption, b.Tuning.Placement = true, model.StrategySpread
-	case *SetWeight:
-		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
-	case *SetLimit:
-		b.Limit.Scope = model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
-		b.Limit.RunTime, b.Limit.Period, b.Limit.Over = 4*time.Hour, 24*time.Hour, model.OverLower
-	case *AdjustLimit:
-		b.Scope = model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
-		b.Set = []model.LimitValue{{Of: model.LimitGPUs, Value: 8}, {Of: model.LimitQueued, Value: model.Unlimited}}
 	case *Submit:
 		b.Env = []string{"A=1", "B=2"}
 		s := &b.Spec
@@ -124,6 +116,23 @@ func mend(b Body) {
 		devices(b.Devices)
 	case *Report:
 		reports(b.Reports)
+	default:
+		mendLimits(b)
+	}
+}
+
+// mendLimits mends what is about limits and shares.
+func mendLimits(b Body) {
+	alice := model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
+	switch b := b.(type) {
+	case *SetWeight:
+		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
+	case *SetLimit:
+		b.Limit.Scope = alice
+		b.Limit.RunTime, b.Limit.Period, b.Limit.Over = 4*time.Hour, 24*time.Hour, model.OverLower
+	case *AdjustLimit:
+		b.Scope = alice
+		b.Set = []model.LimitValue{{Of: model.LimitGPUs, Value: 8}, {Of: model.LimitQueued, Value: model.Unlimited}}
 	}
 }
 

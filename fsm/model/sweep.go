@@ -181,7 +181,7 @@ func EnvName(s string) bool {
 }
 
 // validGrid checks the array's numbers and the sweep.
-func (s *Spec) validGrid() error {
+func validGrid(s *Spec) error {
 	if s.Array != "" {
 		x, err := ParseIndices(s.Array)
 		if err != nil {

@@ -47,12 +47,12 @@ func want(field, format string, args ...any) error {
 // Validate says what of the spec is not allowed by itself, whatever the cluster
 // is; nil when all is.
 func (s *Spec) Validate() error {
-	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validGrid, s.validDates, s.validPlaces} {
+	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return validGrid(s)
 }
 
 func (s *Spec) validNames() error {

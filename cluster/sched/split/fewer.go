@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// of is a job as it runs with fewer GPUs, on so many nodes if it says on how many it
+// sized is a job as it runs with fewer GPUs, on so many nodes if it says on how many it
 // runs.
-func (j *Job) of(gpus, nodes int32) *Job {
+func sized(j *Job, gpus, nodes int32) *Job {
 	if gpus == j.GPUs {
 		return j
 	}
@@ -27,13 +27,13 @@ func (j *Job) of(gpus, nodes int32) *Job {
 	return &few
 }
 
-// at is a job as it runs in a place.
-func (j *Job) at(place []Part) *Job {
+// placedAs is a job as it runs in a place.
+func placedAs(j *Job, place []Part) *Job {
 	var gpus int32
 	for _, v := range place {
 		gpus += v.GPUs
 	}
-	return j.of(gpus, int32(len(place))) //nolint:gosec // few
+	return sized(j, gpus, int32(len(place))) //nolint:gosec // few
 }
 
 // fewer finds a place for the most GPUs of those that a job takes if it cannot have all.
@@ -43,9 +43,9 @@ func fewer(s *space, j *Job, k int) []Part {
 		each = perNode(j)
 	}
 	for gpus := min(most(s, j)/each*each, j.GPUs); gpus >= j.Least; gpus -= each {
-		few := j.of(gpus, gpus/each)
+		few := sized(j, gpus, gpus/each)
 		if !j.Whole {
-			few = j.of(gpus, j.Nodes)
+			few = sized(j, gpus, j.Nodes)
 		}
 		if !s.allowed(few) {
 			continue

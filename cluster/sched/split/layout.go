@@ -43,7 +43,7 @@ func (s *space) layout(k int) Layout {
 
 // settle gives a job its place.
 func (s *space) settle(l *Layout, i int, at []Part) {
-	j := s.Jobs[i].at(at)
+	j := placedAs(&s.Jobs[i], at)
 	s.put(j, at)
 	if j.Place == nil {
 		gives(s, at)

@@ -7,15 +7,20 @@ type space struct {
 
 	all    int64   // GPUs of all nodes
 	demand int64   // of all jobs
-	gang   []bool  // nodes that gangs are on
-	gangs  int     // how many
 	load   []int32 // GPUs of each node whose jobs may be suspended
 	until  []int64 // when the last job of each node that stays ends, in seconds
 	barred []int64 // when a gang that waits wants each node; 0: none does
 	left   []int64 // of bounds
 	last   bool    // those that come last are laid out
 	starts
+	ganged
 	misfits map[int32]int64 // shapes that find no room any more, of jobs that never yield those that end so late or later; 0: any
+}
+
+// ganged is where gangs are.
+type ganged struct {
+	gang  []bool // nodes
+	gangs int    // how many
 }
 
 // starts is what a layout starts on nodes.
@@ -29,7 +34,7 @@ func newSpace(p *Problem) *space {
 	n := len(p.Room)
 	s := &space{
 		Problem: p, hosts: newHosts(p.Room, p.Sites), misfits: map[int32]int64{},
-		gang: make([]bool, n), load: make([]int32, n), until: make([]int64, n), barred: make([]int64, n),
+		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), until: make([]int64, n), barred: make([]int64, n),
 		left: make([]int64, len(p.Bounds)), starts: starts{turns: make([]uint64, n), given: make([]uint64, n)},
 	}
 	s.keeper = p.Keeper

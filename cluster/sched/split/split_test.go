@@ -107,6 +107,12 @@ func TestWhere(t *testing.T) {
 			Problem{Room: nodes(1), Today: 1, Last: 3, Jobs: []Job{wants(1, 1), wants(2, 1), wants(8, 1000), wants(5, 1), wants(1, 1)}},
 			"[0:1] [0:2] - [0:5] -",
 		},
+	})
+}
+
+// Where Choose lets those run that may not be everywhere.
+func TestWhereNotAll(t *testing.T) {
+	ask(t, []question{
 		{
 			"GPUs that a job keeps off",
 			Problem{Room: nodes(2), Jobs: []Job{
