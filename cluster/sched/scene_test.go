@@ -41,6 +41,9 @@ func verbs() map[string]func(*scene, words) []string {
 		"share":    quiet((*scene).setShare),
 		"pools":    quiet((*scene).setPools),
 		"broken":   quiet((*scene).breakGPU),
+		"label":    quiet(labelNode),
+		"book":     quiet(bookGPUs),
+		"maintain": quiet(bookNodes),
 		"submit":   quiet((*scene).submitJob),
 		"service":  quiet(func(s *scene, w words) { s.allocate(w.names[0], s.number(w, "gpus", 1)) }),
 		"release":  quiet(func(s *scene, w words) { s.must(&command.Release{Job: s.job(w), Task: command.AllTasks}) }),
@@ -121,10 +124,20 @@ func classNamed(w words) model.Class {
 	return model.ClassNormal
 }
 
-// pass lets time go by: the state's clock with it.
+// pass lets time go by, the state's clock with it, and has reservations begin and end
+// as a leader does.
 func (s *scene) pass(span string) {
 	s.now = s.now.Add(s.span(span))
 	s.must(&command.AdvanceClock{})
+	b := &command.TurnBookings{}
+	for id, v := range s.s.Bookings.All() {
+		if v.End <= s.now || v.Start <= s.now && !v.Begun {
+			b.IDs = append(b.IDs, id)
+		}
+	}
+	if len(b.IDs) > 0 {
+		s.must(b)
+	}
 }
 
 func (s *scene) retune(w words) {
@@ -212,6 +225,8 @@ func (s *scene) submitJob(w words) {
 	v.TimeLimit, v.Estimate = s.span(w.named["limit"]), s.span(w.named["estimate"])
 	v.Preemptible, v.Held = w.named["preemptible"] == "yes", w.named["held"] == "yes"
 	v.MaxRetries = s.number(w, "retries", 0)
+	v.Constraint, v.Nodelist, v.Exclude = w.named["constraint"], w.named["nodelist"], w.named["exclude"]
+	v.Placement, v.MinGPUs = w.named["placement"], s.number(w, "min", 0)
 	if begin := w.named["begin"]; begin != "" {
 		v.Begin = s.now.Add(s.span(begin))
 	}

@@ -117,7 +117,7 @@ func TestExplainWhere(t *testing.T) {
 		{
 			"a label that no node has", func(c *cluster) { c.submit(spec("bob", 1, 0, where("!spot,zone=c", "", "")), 1, 0) },
 			"never: no nodes of the cluster could ever hold it, even if they were empty\n" +
-				"constraint: GPUs are free, but only 0 of them on nodes with !spot and zone=c\n" +
+				"constraint: GPUs are free, but none of them on nodes with !spot and zone=c\n" +
 				"gpus: it needs 1 GPU (nodes with !spot and zone=c): 0 are free, at most 0 on one node",
 			"1 node more, with 1 GPU free and labeled zone=c",
 		},
@@ -127,7 +127,7 @@ func TestExplainWhere(t *testing.T) {
 				c.plan()
 				c.submit(spec("bob", 1, 0, where("", "n1", "")), 1, 0)
 			},
-			"constraint: GPUs are free, but only 0 of them on nodes named n1\n" +
+			"constraint: GPUs are free, but none of them on nodes named n1\n" +
 				"gpus: it needs 1 GPU (nodes named n1): 0 are free, at most 0 on one node",
 			"job 1 ends",
 		},

@@ -35,7 +35,11 @@ func (b *Blocker) Message() string {
 	case CodeGPUMemory:
 		return fmt.Sprintf("only GPUs with less than %d MB are free", b.MemoryMB)
 	case CodeConstraint:
-		return fmt.Sprintf("GPUs are free, but only %d of them on nodes %s", b.Have, b.Where)
+		few := "none"
+		if b.Have > 0 {
+			few = fmt.Sprintf("only %d", b.Have)
+		}
+		return fmt.Sprintf("GPUs are free, but %s of them on nodes %s", few, b.Where)
 	case CodeAvoid:
 		return "GPUs are free that have just failed it: it waits for others"
 	case CodeNodes:

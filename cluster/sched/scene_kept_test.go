@@ -1,0 +1,36 @@
+package sched_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+func labelNode(s *scene, w words) {
+	changes := slices.Clone(w.names[1:])
+	for key, value := range w.named {
+		changes = append(changes, key+"="+value)
+	}
+	slices.Sort(changes)
+	s.must(&command.SetNodeLabels{Node: model.NodeID(w.names[0]), Changes: strings.Join(changes, ",")})
+}
+
+// bookGPUs keeps GPUs for a user or a project, bookNodes nodes for their maintenance.
+func bookGPUs(s *scene, w words) {
+	s.reserve(w, model.Booking{Kind: model.BookGPUs, Owner: scopeOf(w), GPUs: s.number(w, "gpus", 1), Model: w.named["model"]})
+}
+
+func bookNodes(s *scene, w words) {
+	s.reserve(w, model.Booking{Kind: model.BookMaintenance})
+}
+
+func (s *scene) reserve(w words, b model.Booking) {
+	b.Nodes = strings.ReplaceAll(w.named["nodes"], ",", " ")
+	b.Start = s.now.Add(s.span(w.named["start"]))
+	b.End = b.Start.Add(s.span(w.named["for"]))
+	s.must(&command.SetBookingCaps{Caps: model.BookingCaps{Percent: 100, Ahead: 24 * time.Hour, Longest: 24 * time.Hour, PerUser: 50}},
+		&command.Book{Booking: b})
+}
