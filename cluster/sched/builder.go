@@ -155,6 +155,9 @@ func hysteresis(score uint64, t *model.Tuning) uint64 {
 // be given now.
 func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, ok bool) {
 	for _, r := range b.pass.state.RanksOf(a) {
+		if r.Phase.Ended() {
+			continue // its GPUs are on their way to others
+		}
 		n, open := b.index[r.Node]
 		if !open {
 			return nil, false
@@ -177,7 +180,8 @@ func (b *builder) exclude(a model.AttemptKey) {
 	for _, r := range b.pass.state.RanksOf(a) {
 		for _, key := range b.pass.state.SlotsOf(r.Key) {
 			g, _ := b.pass.state.GPUs.Get(key.GPU)
-			if n, open := b.index[r.Node]; open && g.Usable() {
+			slot, _ := b.pass.state.Slots.Get(key)
+			if n, open := b.index[r.Node]; open && b.mine(&slot, &g) && !r.Phase.Ended() {
 				b.count(n, b.kind(&g), -1)
 			}
 		}

@@ -105,3 +105,32 @@ func checkStarts(t *rapid.T, c *cluster, plan []command.Body, p *command.Preempt
 		t.Fatalf("%+v: the GPUs are free, and still task %s is not placed (but %v)", p, p.Beneficiary, placed)
 	}
 }
+
+// The GPU of a rank that has ended is kept for a critical job while the other ranks of
+// its gang run on: it is no part of the gang's place any more.
+func TestWhatAnEndedRankLeavesIsKept(t *testing.T) {
+	c := newCluster(t, sched.DefaultPolicy)
+	c.tune(func(t *model.Tuning) { *t = model.DefaultTuning() })
+	c.node("n1", 1, "H200")
+	c.node("n2", 1, "H200")
+	c.submit(spec("amy", 2, 2), 1, 0)
+	c.plan()
+	c.begin(model.TaskKey{Job: 1})
+	ended := model.RankKey{Job: 1, N: 1}
+	c.must(&command.Report{Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1, Reports: []model.Progress{{Rank: ended, Phase: model.RankExited}}})
+	c.submit(spec("zoe", 1, 0, class(model.ClassCritical)), 1, 0)
+	c.plan()
+	if claim, kept := c.s.Claims.Get(model.SlotKey{GPU: "n1-g0"}); !kept || claim.Beneficiary.Job != 2 {
+		t.Fatalf("the GPU that becomes free is kept for %+v", claim.Beneficiary)
+	}
+	if placed := c.plan(); len(placed) > 0 {
+		t.Errorf("placed %v on a GPU that is not clean", placed)
+	}
+	c.must(&command.Report{
+		Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1,
+		Cleaned: []model.Cleaned{{Slot: model.SlotKey{GPU: "n1-g0"}, Rank: ended}},
+	})
+	if placed := jobs(c.plan()); !slices.Equal(placed, []model.JobID{2}) {
+		t.Errorf("placed %v, not job 2", placed)
+	}
+}

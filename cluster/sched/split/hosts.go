@@ -101,8 +101,10 @@ func (h *hosts) left(node int32, j *Job) int32 {
 }
 
 // take gives GPUs of a node to a job: of the kinds that suit, those of which there
-// are fewest first.
+// are fewest first. A job that stays where the problem has no room for it would be a
+// defect of the problem: it is given what there is.
 func (h *hosts) take(node int32, j *Job, n int32) {
+	n = min(n, suiting(h.free[node], j))
 	h.levels[h.total[node]].remove(int(node))
 	h.wholes[h.total[node]].remove(int(node))
 	h.total[node] -= n
