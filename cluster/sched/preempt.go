@@ -50,14 +50,21 @@ func (p *pass) preempt() {
 
 // claimed places the tasks all of whose GPUs are kept for them and free, before all
 // others.
-func (p *pass) claimed() {
+func (p *pass) claimed() { startClaimants(p, true) }
+
+// startClaimants places tasks for which GPUs are kept: on these alone, or, where some
+// of them never come, on whatever others have left.
+func startClaimants(p *pass, kept bool) {
 	for task := range claimants(p.state) {
 		if p.full() {
 			return
 		}
+		if p.done[task] {
+			continue
+		}
 		t := ticketOf(p.state, task)
 		w := p.wantOf(t)
-		w.kept, w.until = true, 0
+		w.kept, w.until = kept, 0
 		if p.admits(t) {
 			if ranks, fits := p.pool.place(&w); fits {
 				p.add(t, ranks)

@@ -81,6 +81,7 @@ func (p *pass) search() {
 	for some := range slices.Chunk(stop, maxSuspend) {
 		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
 	}
+	startClaimants(p, false)
 }
 
 // start places a waiting task where the layout has it, if its GPUs are free there and
