@@ -20,14 +20,14 @@ func labelNode(s *scene, w words) {
 
 // bookGPUs keeps GPUs for a user or a project, bookNodes nodes for their maintenance.
 func bookGPUs(s *scene, w words) {
-	s.reserve(w, model.Booking{Kind: model.BookGPUs, Owner: scopeOf(w), GPUs: s.number(w, "gpus", 1), Model: w.named["model"]})
+	reserve(s, w, model.Booking{Kind: model.BookGPUs, Owner: scopeOf(w), GPUs: s.number(w, "gpus", 1), Model: w.named["model"]})
 }
 
 func bookNodes(s *scene, w words) {
-	s.reserve(w, model.Booking{Kind: model.BookMaintenance})
+	reserve(s, w, model.Booking{Kind: model.BookMaintenance})
 }
 
-func (s *scene) reserve(w words, b model.Booking) {
+func reserve(s *scene, w words, b model.Booking) {
 	b.Nodes = strings.ReplaceAll(w.named["nodes"], ",", " ")
 	b.Start = s.now.Add(s.span(w.named["start"]))
 	b.End = b.Start.Add(s.span(w.named["for"]))

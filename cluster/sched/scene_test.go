@@ -40,7 +40,7 @@ func verbs() map[string]func(*scene, words) []string {
 		"limit":    quiet((*scene).setLimit),
 		"share":    quiet((*scene).setShare),
 		"pools":    quiet((*scene).setPools),
-		"broken":   quiet((*scene).breakGPU),
+		"broken":   quiet(breakGPU),
 		"label":    quiet(labelNode),
 		"book":     quiet(bookGPUs),
 		"maintain": quiet(bookNodes),
@@ -195,7 +195,7 @@ func (s *scene) setPools(w words) {
 }
 
 // breakGPU has a node say that one of its GPUs is not to be used.
-func (s *scene) breakGPU(w words) {
+func breakGPU(s *scene, w words) {
 	node, _ := s.s.Nodes.Get(model.NodeID(w.names[0]))
 	b := &command.Inventory{Node: node.ID, Incarnation: model.Incarnation{1}, Epoch: node.Epoch}
 	for k := range s.s.NodeGPUs.From(model.AddressKey{Node: node.ID}) {
