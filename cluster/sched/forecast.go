@@ -168,7 +168,7 @@ func (c *course) begin() {
 
 // wantFor is what a task asks for, and for how long from now on.
 func (c *course) wantFor(t *ticket) want {
-	w := wantOf(c.state, &t.job.Spec, t.task.Key)
+	w := freshWant(c.pass, t)
 	w.until = c.now.Add(max(c.times.left(&t.job.Spec, t.task.Executed), leastRun))
 	return w
 }

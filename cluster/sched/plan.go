@@ -120,7 +120,7 @@ func newPass(s *state.State, now model.Time) *pass {
 	return p
 }
 
-func (p *pass) full() bool { return len(p.commands) == maxPlan || p.pool.empty() }
+func (p *pass) full() bool { return len(p.commands) >= maxPlan || p.pool.empty() }
 
 func (p *pass) grants() {
 	for k := range p.state.Waiting.All() {

@@ -16,7 +16,7 @@ import (
 const (
 	maxHunters = 16
 	maxVictims = 1024
-	claimSlack = 10 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
+	claimSlack = 2 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
 )
 
 // preempt has the first waiting task of a higher class that was not placed take
@@ -247,11 +247,12 @@ func (y *prey) lenders() {
 	}
 }
 
-// holds lists the GPUs of an attempt that are kept for nobody.
+// holds lists the GPUs of an attempt that are kept for nobody; those of ranks that have
+// ended are being cleaned, and no longer its own.
 func holds(s *state.State, a model.AttemptKey) (out []slotOn) {
 	for _, r := range s.RanksOf(a) {
 		for _, key := range s.SlotsOf(r.Key) {
-			if !s.Claims.Has(key) {
+			if slot, _ := s.Slots.Get(key); slot.Owner == model.OwnerAttempt && !s.Claims.Has(key) {
 				out = append(out, slotOn{r.Node, key})
 			}
 		}

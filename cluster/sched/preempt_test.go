@@ -3,6 +3,7 @@ package sched_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -12,7 +13,8 @@ import (
 )
 
 // Whoever preempts has the right to: the class of all victims is below theirs, or what
-// these hold is borrowed and they would stay within what they own; and no victim has been stopped for others more often than its run time has earned.
+// these hold is borrowed and they would stay within what they own; and no victim has
+// been stopped for others more often than its run time has earned.
 // They stop no more than they need, and start as soon as the victims are gone.
 func TestPreemptionsAreByRight(t *testing.T) {
 	seen := 0
@@ -70,6 +72,11 @@ func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
 
 // checkNeeded: exactly what the task asks for is kept, and of every victim something.
 func checkNeeded(t *rapid.T, c *cluster, p *command.Preempt) {
+	different := slices.Clone(p.Slots)
+	slices.SortFunc(different, model.SlotKey.Compare)
+	if different = slices.Compact(different); len(different) != len(p.Slots) {
+		t.Fatalf("GPUs are named twice: %v", p.Slots)
+	}
 	job, _ := c.s.Jobs.Get(p.Beneficiary.Job)
 	if gpus := uint32(len(p.Slots)); gpus < job.Spec.Least() || gpus > job.Spec.GPUs || job.Spec.Nodes <= 1 && gpus != job.Spec.Least() {
 		t.Fatalf("%d GPUs are kept for a task that asks for %d", len(p.Slots), job.Spec.Least())
@@ -133,4 +140,48 @@ func TestWhatAnEndedRankLeavesIsKept(t *testing.T) {
 	if placed := jobs(c.plan()); !slices.Equal(placed, []model.JobID{2}) {
 		t.Errorf("placed %v, not job 2", placed)
 	}
+}
+
+// A GPU that an ended rank leaves is one GPU, whether its gang runs on or is being
+// stopped: it is counted once among those that become free.
+func TestWhatAnEndedRankLeavesIsCountedOnce(t *testing.T) {
+	for name, stopped := range map[string]bool{"its gang runs": false, "its gang is stopped": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "fcfs")
+			c.tune(func(t *model.Tuning) { *t = model.DefaultTuning() })
+			c.node("n1", 2, "H200")
+			c.node("n2", 1, "H200")
+			c.submit(spec("amy", 2, 2), 1, 0)                        // on both nodes
+			c.submit(spec("bob", 1, 0, class(model.ClassLow)), 1, 0) // the other GPU of n1
+			for _, key := range c.plan() {
+				c.begin(key)
+			}
+			c.now = c.now.Add(time.Hour)
+			c.must(&command.AdvanceClock{}, &command.Report{
+				Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1,
+				Reports: []model.Progress{{Rank: firstOn(c, "n1", 1), Phase: model.RankExited}},
+			})
+			if stopped {
+				c.must(&command.Cancel{Job: 1, Task: command.AllTasks})
+			}
+			c.submit(spec("zoe", 2, 1, class(model.ClassCritical)), 1, 0)
+			bodies, _ := sched.Plan(&c.s, c.now)
+			for _, b := range bodies {
+				if p, is := b.(*command.Preempt); is && len(p.Slots) == 2 && p.Slots[0] != p.Slots[1] && len(p.Victims) == 1 && p.Victims[0].Job == 2 {
+					return
+				}
+			}
+			t.Errorf("the plan is %+v, not to stop job 2 and keep both GPUs of n1", bodies)
+		})
+	}
+}
+
+// firstOn is the rank of a job's first attempt on a node.
+func firstOn(c *cluster, node model.NodeID, job model.JobID) model.RankKey {
+	for _, r := range c.s.RanksOf(model.AttemptKey{Job: job, N: 1}) {
+		if r.Node == node {
+			return r.Key
+		}
+	}
+	return model.RankKey{}
 }

@@ -240,8 +240,10 @@ func (b *Preempt) Validate() error {
 	if b.Beneficiary.Job == 0 {
 		return problem("beneficiary", "a task")
 	}
-	if len(b.Slots) > model.MaxGPUs {
-		return problem("slots", "at most 8192")
+	slots := slices.Clone(b.Slots)
+	slices.SortFunc(slots, model.SlotKey.Compare)
+	if len(slots) > model.MaxGPUs || len(slices.Compact(slots)) != len(b.Slots) {
+		return problem("slots", "different, and at most 8192")
 	}
 	if len(b.Slots) > 0 {
 		return count("victims", len(b.Victims), 0, 1024)
