@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
@@ -27,16 +28,21 @@ type places struct {
 	gpus     any // the tables that verdicts are about; each version of one is another value
 	nodes    any
 	verdicts map[model.Shape]verdict
-	forecast struct {
-		index uint64
-		made  *sched.Forecast
-		at    time.Time // when it was made, and how long that took
-		took  time.Duration
-	}
-	ended struct {
+	forecast forecast
+	ended    struct {
 		at   model.Time // when it was counted
 		rate float64
 	}
+}
+
+// forecast is the one that was made last. It has a lock of its own: on a large cluster
+// making one takes longer than a submission should wait.
+type forecast struct {
+	mu    sync.Mutex
+	made  atomic.Pointer[sched.Forecast]
+	index uint64    // of the state that it is about
+	at    time.Time // when it was made, and how long that took
+	took  time.Duration
 }
 
 // place is that of the newest job of a class, when it was counted.

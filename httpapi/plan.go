@@ -77,16 +77,23 @@ func rangeOf(r sched.Range) *wire.Range {
 }
 
 // foresee is a forecast for the state, or for one of a moment ago where making one takes
-// long.
+// long: while one is being made others are told the one before.
 func (p *places) foresee(s *state.State, now model.Time) *sched.Forecast {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	f := &p.forecast
-	if began := time.Now(); f.made == nil || f.index != s.Index && began.Sub(f.at) >= foreseePart*f.took {
-		made := sched.Foresee(s, now)
-		f.made, f.index, f.at, f.took = &made, s.Index, began, time.Since(began)
+	if last := f.made.Load(); last != nil && !f.mu.TryLock() {
+		return last
+	} else if last == nil {
+		f.mu.Lock()
 	}
-	return f.made
+	defer f.mu.Unlock()
+	began, last := time.Now(), f.made.Load()
+	if last != nil && (f.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
+		return last
+	}
+	made := sched.Foresee(s, now)
+	f.made.Store(&made)
+	f.index, f.at, f.took = s.Index, began, time.Since(began)
+	return &made
 }
 
 // foreseePart bounds the time spent on forecasts to one part in so many.
