@@ -55,13 +55,14 @@ func (p guardian) guard(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	stuck := 0
+	var gave time.Time
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		p.checkSpace(ctx)
+		gave = p.checkSpace(ctx, gave)
 		exchanger(p).checkDigest()
 		exchanger(p).checkClock(ctx)
 		exchanger(p).checkProgress(ctx)
@@ -69,20 +70,26 @@ func (p guardian) guard(ctx context.Context) {
 	}
 }
 
+// spaceAgain is how long a peer that gave leadership away for want of space leads on
+// if it comes back: where all disks are nearly full it must not go round.
+const spaceAgain = time.Minute
+
 // checkSpace turns user commands away before the disk is full, and lets a peer
-// with more room lead.
-func (p guardian) checkSpace(ctx context.Context) {
+// with more room lead. It takes and returns when this peer last gave leadership away.
+func (p guardian) checkSpace(ctx context.Context, gave time.Time) time.Time {
 	if p.cfg.Space == nil {
-		return
+		return gave
 	}
 	space, err := p.cfg.Space()
 	low := err == nil && space.Low()
 	if p.mates.setLow(low) && low {
 		p.log.Error("the disk is nearly full: free some space; user commands are refused meanwhile", "free_bytes", space.Free)
 	}
-	if low && p.leads() {
+	if low && p.leads() && time.Since(gave) >= spaceAgain {
 		p.handOver(ctx, "the disk is nearly full")
+		return time.Now()
 	}
+	return gave
 }
 
 // stuckTransfer is how many seconds a leader may refuse everything because of a

@@ -249,9 +249,14 @@ func TestALeaderWithoutSpaceHandsOver(t *testing.T) {
 		for _, m := range w.peers {
 			full.Store(m.name, true)
 		}
-		time.Sleep(3 * time.Second)
+		time.Sleep(5 * time.Second)
 		if _, _, err := w.leader().Propose(within(time.Second), submit("x")); !errors.Is(err, ErrNoSpace) {
 			t.Errorf("with all disks full a submission gave %v, want ErrNoSpace", err)
+		}
+		term := w.leader().Status().Term
+		time.Sleep(30 * time.Second)
+		if now := w.leader().Status().Term; now != term {
+			t.Errorf("with all disks full leadership went round: from term %d to %d in 30 seconds", term, now)
 		}
 	})
 }
