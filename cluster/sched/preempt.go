@@ -184,19 +184,8 @@ type slotOn struct {
 
 // compare is negative if a is the cheaper victim.
 func (a *victim) compare(b *victim) int {
-	return cmp.Or(cmp.Compare(a.class, b.class), compareBools(b.yields, a.yields),
+	return cmp.Or(cmp.Compare(a.class, b.class), model.CompareBools(b.yields, a.yields),
 		cmp.Compare(a.loss, b.loss), cmp.Compare(a.gpus, b.gpus), b.key.Compare(a.key))
-}
-
-// compareBools has false before true.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // look looks up, once, who runs, and which GPUs will be free because their tasks

@@ -130,3 +130,14 @@ func (k AddressKey) Compare(o AddressKey) int {
 func compareAll(a1, b1, a2, b2 string, a3, b3 uint64) int {
 	return cmp.Or(cmp.Compare(a1, b1), cmp.Compare(a2, b2), cmp.Compare(a3, b3))
 }
+
+// CompareBools orders false before true.
+func CompareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -145,18 +145,8 @@ func (r Run) compare(o Run) int {
 		cmp.Compare(r.Shape.MemoryMB, o.Shape.MemoryMB), cmp.Compare(r.Shape.Model, o.Shape.Model), r.Shape.Where.Compare(o.Shape.Where),
 		cmp.Compare(r.Shape.Strategy, o.Shape.Strategy), cmp.Compare(r.Shape.MinGPUs, o.Shape.MinGPUs),
 		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
-		compareBools(r.Again, o.Again), compareBools(r.Preemptible, o.Preemptible), compareBools(r.Throttled, o.Throttled),
+		model.CompareBools(r.Again, o.Again), model.CompareBools(r.Preemptible, o.Preemptible), model.CompareBools(r.Throttled, o.Throttled),
 		cmp.Compare(r.Certain, o.Certain))
-}
-
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // AwaitedKey orders dependencies by the job that is waited for.
@@ -198,7 +188,7 @@ type FreeKey struct {
 
 // Compare orders by free slots (most first), nodes that hold something first, then node.
 func (k FreeKey) Compare(o FreeKey) int {
-	return cmp.Or(cmp.Compare(o.Free, k.Free), compareBools(k.Whole, o.Whole), k.Node.Compare(o.Node))
+	return cmp.Or(cmp.Compare(o.Free, k.Free), model.CompareBools(k.Whole, o.Whole), k.Node.Compare(o.Node))
 }
 
 // NodeRankKey orders ranks by their node.
