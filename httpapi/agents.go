@@ -99,7 +99,7 @@ func addresses(s *state.State) (out []string) {
 // have proposes a node's command. What the state refuses is an answer here, and
 // what is malformed, too.
 func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) (command.Result, uint64, error) {
-	r, index, err := a.propose(ctx, nodeActor(node), "", body)
+	r, index, err := a.proposeAs(ctx, nodeActor(node), "", body)
 	if problem, is := errors.AsType[*model.Problem](err); is {
 		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.peer.Reader.State().Index, nil
 	}

@@ -10,12 +10,13 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // What a job gets that does not ask for it.
 const (
-	defaultUser     = "anonymous"
+	defaultUser     = auth.Anonymous
 	defaultPriority = 2
 	defaultGrace    = 30 * time.Second
 	defaultWarning  = time.Minute

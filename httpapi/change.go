@@ -16,9 +16,6 @@ import (
 // changes changes jobs that exist, and how the cluster schedules.
 type changes struct{ *API }
 
-// operator is who changes something in whose name nobody else stands.
-const operator = "user:" + defaultUser
-
 // targetInput is what a change of a job, or of one of its tasks, is given.
 type targetInput struct {
 	Key  string `header:"Idempotency-Key"`
@@ -100,7 +97,7 @@ func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, operator, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
+	_, index, err := a.propose(ctx, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +135,7 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 		return nil, err
 	}
 	c := &command.SetPriority{Job: id, Class: model.Class(n), Priority: uint8(n)} //nolint:gosec // 1 to 4
-	_, index, err := a.propose(ctx, operator, in.Key, c)
+	_, index, err := a.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +143,7 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 }
 
 func (a changes) turn(ctx context.Context, key string, running bool) (*answer[wire.Switched], error) {
-	_, index, err := a.propose(ctx, operator, key, &command.SetRunning{Running: running})
+	_, index, err := a.propose(ctx, key, &command.SetRunning{Running: running})
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (a controls) route(doc huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				_, index, err := a.propose(ctx, operator, in.Key, v.body(id, some, in.Note))
+				_, index, err := a.propose(ctx, in.Key, v.body(id, some, in.Note))
 				if err != nil {
 					return nil, err
 				}
@@ -95,7 +95,7 @@ func (a controls) dropDependencies(ctx context.Context, in *noteInput) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, operator, in.Key, &command.DropDependencies{Job: id, Note: in.Note})
+	_, index, err := a.propose(ctx, in.Key, &command.DropDependencies{Job: id, Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 		return nil, err
 	}
 	c := &command.Extend{Job: id, TimeLimit: time.Duration(or(body.TimeLimit, 0)), By: time.Duration(or(body.By, 0))}
-	_, index, err := a.propose(ctx, operator, in.Key, c)
+	_, index, err := a.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}

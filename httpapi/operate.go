@@ -77,7 +77,7 @@ func (a operations) route(doc huma.API) {
 	})
 	handle(a.API, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Forget a node that is empty or dead"),
 		func(ctx context.Context, in *nodeOnlyInput) (*answer[wire.NodeDone], error) {
-			_, index, err := a.propose(ctx, operator, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
+			_, index, err := a.propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
 			if err != nil {
 				return nil, err
 			}
@@ -102,7 +102,7 @@ func (a operations) setNodeMode(ctx context.Context, in *nodeInput, body *wire.S
 		return nil, err
 	}
 	id := model.NodeID(in.Node)
-	_, index, err := a.propose(ctx, operator, in.Key, &command.SetNodeMode{Node: id, Mode: mode, Note: body.Reason})
+	_, index, err := a.propose(ctx, in.Key, &command.SetNodeMode{Node: id, Mode: mode, Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 		return nil, invalid("set", model.ErrLabels.Error()+"; name at least one to set or remove")
 	}
 	id := model.NodeID(in.Node)
-	_, index, err := a.propose(ctx, operator, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
+	_, index, err := a.propose(ctx, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.Set
 		return nil, err
 	}
 	id := model.GPUID(strings.TrimSpace(in.GPU))
-	_, index, err := a.propose(ctx, operator, in.Key, &command.SetGPUMode{GPU: id, Mode: mode, Note: body.Reason})
+	_, index, err := a.propose(ctx, in.Key, &command.SetGPUMode{GPU: id, Mode: mode, Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.C
 	before := a.peer.Reader.State()
 	id := model.NodeID(in.Node)
 	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "confirmed dead", Jobs: tasksOn(&before, id)}
-	_, index, err := a.propose(ctx, operator, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})
+	_, index, err := a.propose(ctx, in.Key, &command.ConfirmDead{Node: id, Epoch: uint64(*body.Epoch), Note: body.Reason})
 	if err != nil {
 		return nil, err
 	}

@@ -79,13 +79,13 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 	var index uint64
 	var err error
 	if policy != "" {
-		_, index, err = a.propose(ctx, operator, key, &command.SetPolicy{Policy: policy})
+		_, index, err = a.propose(ctx, key, &command.SetPolicy{Policy: policy})
 	}
 	if err == nil && len(b.Parameters) > 0 {
 		if key != "" {
 			key += "/parameters"
 		}
-		_, index, err = a.propose(ctx, operator, key, &command.SetTuning{Tuning: tuning})
+		_, index, err = a.propose(ctx, key, &command.SetTuning{Tuning: tuning})
 	}
 	if err != nil {
 		return nil, err

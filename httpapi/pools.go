@@ -47,7 +47,7 @@ func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAlloca
 		}
 		c.Part = uint32(thousandths)
 	}
-	_, index, err := a.propose(ctx, operator, key, c)
+	_, index, err := a.propose(ctx, key, c)
 	if err != nil {
 		return nil, err
 	}

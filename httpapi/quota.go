@@ -110,7 +110,7 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, operator, key, &command.AdjustLimit{Scope: scope, Set: list})
+	_, index, err := a.propose(ctx, key, &command.AdjustLimit{Scope: scope, Set: list})
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func (a quotas) routeShares(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			_, index, err := a.propose(ctx, operator, in.Key, &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: n}})
+			_, index, err := a.propose(ctx, in.Key, &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: n}})
 			if err != nil {
 				return nil, err
 			}

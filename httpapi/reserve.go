@@ -121,7 +121,7 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	if err != nil {
 		return nil, err
 	}
-	r, index, err := a.propose(ctx, operator, key, &command.Book{Booking: *b})
+	r, index, err := a.propose(ctx, key, &command.Book{Booking: *b})
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[w
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != in.ID {
 		return nil, refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, as GET /reservations tells them")
 	}
-	_, index, err := a.propose(ctx, operator, in.Key, &command.CancelBooking{ID: model.BookingID(n), Note: in.Note})
+	_, index, err := a.propose(ctx, in.Key, &command.CancelBooking{ID: model.BookingID(n), Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (a reservations) limit(ctx context.Context, key string, body *wire.SetReser
 	}
 	caps.Ahead = time.Duration(or(body.Ahead, wire.Duration(caps.Ahead)))
 	caps.Longest = time.Duration(or(body.Longest, wire.Duration(caps.Longest)))
-	_, index, err := a.propose(ctx, operator, key, &command.SetBookingCaps{Caps: caps})
+	_, index, err := a.propose(ctx, key, &command.SetBookingCaps{Caps: caps})
 	if err != nil {
 		return nil, err
 	}

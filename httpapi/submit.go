@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -50,7 +51,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if in.DryRun {
 		return a.dryRun(body)
 	}
-	result, index, err := a.propose(ctx, userActor(body.Spec.User), in.Key, body)
+	result, index, err := a.proposeAs(ctx, a.submitter(ctx, body), in.Key, body)
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +79,26 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 	return out
 }
 
+// submitter is who submits a job: the caller, or where nobody is asked who they are
+// the user whom the job names.
+func (a *API) submitter(ctx context.Context, body *command.Submit) string {
+	if c := auth.From(ctx); c.Kind != auth.Open {
+		return c.Actor()
+	}
+	return userActor(body.Spec.User)
+}
+
 // userActor is who a user is in timelines and to request ids.
 func userActor(user string) string { return "user:" + user }
 
-// propose has one command carried out, under a request id if there is one. A
-// command that the state refuses is an error.
-func (a *API) propose(ctx context.Context, actor, key string, body command.Body) (command.Result, uint64, error) {
+// propose has one command of the caller carried out, under a request id if there is
+// one. A command that the state refuses is an error.
+func (a *API) propose(ctx context.Context, key string, body command.Body) (command.Result, uint64, error) {
+	return a.proposeAs(ctx, auth.From(ctx).Actor(), key, body)
+}
+
+// proposeAs is propose in the name of an actor who is not the caller.
+func (a *API) proposeAs(ctx context.Context, actor, key string, body command.Body) (command.Result, uint64, error) {
 	c, err := command.New(clipActor(actor), body)
 	if err == nil && key != "" {
 		c, err = c.WithRequest(key)

@@ -1,0 +1,66 @@
+package auth
+
+import (
+	"context"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Anonymous is who somebody is while nobody is asked who they are.
+const Anonymous = "anonymous"
+
+// Caller is who a request comes from.
+type Caller struct {
+	Name string // of the user, the service or the node; empty: any node
+	Kind Kind
+	Role model.Role
+	// Credential is the SHA-256 of what they have shown; zero: nothing was asked for.
+	Credential model.Hash
+}
+
+// Kind says what a caller is.
+type Kind uint8
+
+// The kinds.
+const (
+	Nobody Kind = iota // not known: may do nothing that is not open to all
+	Open               // authentication is off: may do all, in anybody's name
+	User
+	Service // has a key from the peers' configuration
+	Once    // has the first token, which is good for making another
+	Node    // an agent
+	Peer    // another peer, about nobody's request
+)
+
+// Actor is who the caller is in timelines and to request ids.
+func (c *Caller) Actor() string {
+	switch c.Kind {
+	case Service:
+		return "service:" + c.Name
+	case Once:
+		return "token:first"
+	case Node:
+		return "node:" + c.Name
+	case Nobody, Open, User, Peer:
+	}
+	if c.Name == "" {
+		return "user:" + Anonymous
+	}
+	return "user:" + c.Name
+}
+
+type callerKey struct{}
+
+// With is the context of a request that comes from the caller.
+func With(ctx context.Context, c *Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// From is who the request comes from whose context it is. Without one that is
+// nobody.
+func From(ctx context.Context) *Caller {
+	if c, is := ctx.Value(callerKey{}).(*Caller); is {
+		return c
+	}
+	return &Caller{}
+}
