@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/liveness"
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -133,6 +132,7 @@ type decider struct {
 }
 
 func deciders(c *Config, p *pulse) []decider {
+	searches := &pace{}
 	return []decider{
 		{
 			name:   "liveness",
@@ -143,7 +143,7 @@ func deciders(c *Config, p *pulse) []decider {
 			name: "scheduling",
 			topics: model.TopicSet(0).With(model.TopicQueue).With(model.TopicFleet).With(model.TopicNode).
 				With(model.TopicSettings),
-			decide: func(s *state.State) ([]command.Body, time.Duration) { return plan(s, c) },
+			decide: func(s *state.State) ([]command.Body, time.Duration) { return searches.plan(s, c) },
 		},
 		{
 			name:   "attached jobs",
@@ -192,20 +192,6 @@ func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duratio
 		}
 		return book.Decide(now, s)
 	}
-}
-
-// plan is the scheduling decider.
-func plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
-	now := max(model.TimeOf(c.Clock.Wall()), s.Settings().Clock)
-	begun := c.Clock.Boot()
-	bodies, next := sched.PlanLoaded(s, now, loads(s, c))
-	if c.Passed != nil {
-		c.Passed(Pass{Decided: len(bodies), Took: c.Clock.Boot() - begun})
-	}
-	if next == 0 {
-		return bodies, liveness.Never
-	}
-	return bodies, next.Sub(now)
 }
 
 func keepHouse(c *Config) func(*state.State) ([]command.Body, time.Duration) {

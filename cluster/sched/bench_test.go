@@ -3,6 +3,7 @@ package sched_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -109,17 +110,30 @@ func BenchmarkSearch(b *testing.B) {
 					break
 				}
 			}
-			b.Run(name+"/full", func(b *testing.B) {
-				for b.Loop() {
-					sched.Plan(&c.s, c.now)
-				}
-			})
+			searches(b, c, name+"/full")
+			_, _, outlook := sched.PlanLoaded(&c.s, c.now, nil)
 			c.end(live(c)[nodes/2], 0)
-			b.Run(name+"/after-an-event", func(b *testing.B) {
+			searches(b, c, name+"/after-an-event")
+			b.Run(name+"/between", func(b *testing.B) {
 				for b.Loop() {
-					sched.Plan(&c.s, c.now)
+					if bodies, ok := sched.Between(&c.s, c.now, outlook); !ok || len(bodies) == 0 {
+						b.Fatal("nobody takes the place of who has ended")
+					}
 				}
 			})
+			for _, key := range live(c) {
+				c.begin(key)
+			}
+			c.now = c.now.Add(time.Hour)
+			searches(b, c, name+"/all-running")
+		}
+	})
+}
+
+func searches(b *testing.B, c *cluster, name string) {
+	b.Run(name, func(b *testing.B) {
+		for b.Loop() {
+			sched.PlanLoaded(&c.s, c.now, nil)
 		}
 	})
 }

@@ -23,6 +23,9 @@ type builder struct {
 	keeper *keeper
 	sites  [][]bool // by node
 	where  map[model.Where]int32
+	held   map[model.RankKey]grip
+	gpus   int32 // of all nodes that jobs may be given
+	stays  int32 // of them, those of jobs that stay where they are
 }
 
 // shapeOf is what follows from a shape.
@@ -46,7 +49,7 @@ const maxKinds = 64
 func newBuilder(p *pass) *builder {
 	b := &builder{
 		pass: p, index: map[model.NodeID]int32{}, shapes: map[model.Shape]shapeOf{}, bounds: newBounds(p),
-		where: map[model.Where]int32{{}: 0},
+		where: map[model.Where]int32{{}: 0}, held: make(map[model.RankKey]grip, p.state.LiveTasks.Len()),
 	}
 	b.keeper = newKeeper(b)
 	for id, node := range p.state.Nodes.All() {
@@ -56,16 +59,44 @@ func newBuilder(p *pass) *builder {
 		}
 	}
 	b.room = make([][]int32, len(b.nodes))
-	for key, slot := range p.state.Slots.All() {
-		g, _ := p.state.GPUs.Get(key.GPU)
-		if n, open := b.index[slot.Node]; open && b.mine(&slot, &g) {
-			b.count(n, b.kind(&g), 1)
-		}
-	}
+	b.survey()
 	for i := range b.room { // every node lists every kind
 		b.room[i] = append(b.room[i], make([]int32, len(b.kinds)-len(b.room[i]))...)
 	}
 	return b
+}
+
+// survey counts what each node has, and who holds it.
+func (b *builder) survey() {
+	s := b.pass.state
+	gpus := make([]model.GPU, 0, s.GPUs.Len())
+	for _, g := range s.GPUs.All() {
+		gpus = append(gpus, g)
+	}
+	at := 0
+	for key, slot := range s.Slots.All() { // both are in order of GPU
+		for at < len(gpus) && gpus[at].ID < key.GPU {
+			at++
+		}
+		if at == len(gpus) || gpus[at].ID != key.GPU {
+			continue
+		}
+		g := &gpus[at]
+		if slot.Owner == model.OwnerAttempt {
+			h := b.held[slot.Rank]
+			b.held[slot.Rank] = grip{h.gpus + 1, h.broken || !g.Usable()}
+		}
+		if n, open := b.index[slot.Node]; open && b.mine(&slot, g) {
+			b.count(n, b.kind(g), 1)
+			b.gpus++
+		}
+	}
+}
+
+// grip is what a rank holds.
+type grip struct {
+	gpus   int32
+	broken bool // some of it can be given to nobody now
 }
 
 // mine says that a slot is free, or will be once its task ends or is suspended.
@@ -125,14 +156,36 @@ func (b *builder) running() {
 			b.exclude(a.Key)
 			continue
 		}
+		locked := b.locked(&task, &job, &a)
+		b.keeper.running(&a, &job.Spec, locked)
+		if locked {
+			b.stay(&job, &task, &a, place)
+			continue
+		}
 		k := b.keyNow(&task, &job, &a)
 		c := candidate{at: b.pass.order.standing(k), key: k, attempt: a.Key}
 		if b.pass.order.policy.times {
 			c.at.score = hysteresis(c.at.score, &b.pass.order.tuning)
 		}
-		locked := b.locked(&task, &job, &a)
-		b.keeper.running(&a, &job.Spec, locked)
-		b.add(c, split.Job{Place: place, Locked: locked, Shape: -1})
+		run := k.Run.Value()
+		j := b.job(&run, split.Job{Place: place, Shape: -1})
+		j.Uses = b.bounds.uses(&run, key.Job, true)
+		b.add(c, j, run.Shape.GPUs)
+	}
+}
+
+// stay adds an attempt that stays where it is. What it is worth is worth the same in
+// every layout, and what it has of limits is not thought away.
+func (b *builder) stay(job *model.Job, task *model.Task, a *model.Attempt, place []split.Part) {
+	o := b.pass.order
+	run := state.Run{
+		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
+		Expected: model.StepOf(b.pass.state.Expect(&job.Spec, executed(task, a, b.pass.now))),
+	}
+	c := candidate{key: state.QueueKey{Task: task.Key}, attempt: a.Key, at: standing{late: o.late(run.Project, run.User), front: o.front[task.Key], task: task.Key}}
+	b.add(c, b.job(&run, split.Job{Place: place, Locked: true, Shape: -1}), 0)
+	for _, v := range place {
+		b.stays += v.GPUs
 	}
 }
 
@@ -159,18 +212,11 @@ func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, ok bool) {
 			continue // its GPUs are on their way to others
 		}
 		n, open := b.index[r.Node]
-		if !open {
+		has := b.held[r.Key]
+		if !open || has.broken {
 			return nil, false
 		}
-		var gpus int32
-		for _, key := range b.pass.state.SlotsOf(r.Key) {
-			g, _ := b.pass.state.GPUs.Get(key.GPU)
-			if !g.Usable() {
-				return nil, false
-			}
-			gpus++
-		}
-		place = append(place, split.Part{Node: n, GPUs: gpus})
+		place = append(place, split.Part{Node: n, GPUs: has.gpus})
 	}
 	return place, len(place) > 0
 }
@@ -183,6 +229,7 @@ func (b *builder) exclude(a model.AttemptKey) {
 			slot, _ := b.pass.state.Slots.Get(key)
 			if n, open := b.index[r.Node]; open && b.mine(&slot, &g) && !r.Phase.Ended() {
 				b.count(n, b.kind(&g), -1)
+				b.gpus--
 			}
 		}
 	}
@@ -205,38 +252,6 @@ func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) boo
 	t := &b.pass.order.tuning
 	return t.NoPreemption || !job.Spec.Preemptible || a.Started == 0 || b.pass.now.Sub(a.Started) < max(t.MinRun, 1) ||
 		spent(task, a, t, b.pass.now)
-}
-
-// waiting adds the jobs that wait, of each run no more than the cluster could hold.
-func (b *builder) waiting() {
-	p := b.pass
-	tried := map[model.TaskKey]bool{} // that have been tried before; true: not yet again
-	for k := range p.state.Due.All() {
-		tried[k.Task] = k.At > p.now
-	}
-	gpus := uint32(p.state.Slots.Len()) //nolint:gosec // GPUs
-	for head := range heads(p.state) {
-		var sum uint32
-		for k := range p.state.Queue.From(head) {
-			if !sameRun(k, head) || sum >= gpus {
-				break
-			}
-			wait, again := tried[k.Task]
-			if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 || !mayRun(p.state, k.Task) {
-				continue
-			}
-			shape := head.Run.Value().Shape
-			sum += shape.GPUs
-			j := split.Job{Shape: b.keeper.alike(head.Run.Value(), b.shape(shape).number)}
-			b.keeper.waiting(k)
-			if again {
-				if j.Shuns = b.shuns(k.Task); len(j.Shuns) > 0 {
-					j.Shape = -1 // it is like no other
-				}
-			}
-			b.add(candidate{at: p.order.standing(k), key: k}, j)
-		}
-	}
 }
 
 // shape is what follows from a shape.
@@ -318,23 +333,26 @@ func (b *builder) sizeOf(run *state.Run, j *split.Job) (gpus, nodes, least int32
 	return int32(s.GPUs), int32(s.Nodes), int32(s.MinGPUs) //nolint:gosec // bounded
 }
 
-// add adds a job, with what follows from its key.
-func (b *builder) add(c candidate, j split.Job) {
-	run := c.key.Run.Value()
-	j.Tag = int32(len(b.all)) //nolint:gosec // few
+// job is a job, with what follows from its run, which then tells the size that it has.
+func (b *builder) job(run *state.Run, j split.Job) split.Job {
+	shape := b.shape(run.Shape)
 	j.Whole = run.Shape.Nodes > 1
-	j.GPUs, j.Nodes, j.Least = b.sizeOf(&run, &j)
-	shape := b.shape(c.key.Run.Value().Shape)
 	j.Kinds, j.Spread, j.Site, j.Order = shape.kinds, shape.spread, shape.site, shape.order
 	j.Yields, j.Ends = run.Preemptible && !b.pass.order.tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year
-	hi, lo := bits.Mul64(c.at.score, uint64(run.Shape.GPUs))
+	j.GPUs, j.Nodes, j.Least = b.sizeOf(run, &j)
+	return j
+}
+
+// add adds a job that asks for so many GPUs.
+func (b *builder) add(c candidate, j split.Job, gpus uint32) {
+	j.Tag = int32(len(b.all)) //nolint:gosec // few
+	hi, lo := bits.Mul64(c.at.score, uint64(gpus))
 	if j.Value = lo >> 8; hi > 0 {
 		j.Value = ^uint64(0) >> 8
 	}
 	if c.at.late {
 		j.Value >>= lateValue
 	}
-	j.Uses = b.bounds.uses(&run, c.key.Task.Job, c.attempt.N > 0)
 	b.all = append(b.all, c)
 	b.jobs = append(b.jobs, j)
 }

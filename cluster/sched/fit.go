@@ -29,6 +29,13 @@ type want struct {
 type aside struct {
 	kept  bool       // all but what is kept for it
 	until model.Time // what is reserved for others before; 0: it need not
+	inTurn
+}
+
+// inTurn is what a pass between two searches heeds of a task.
+type inTurn struct {
+	ends   model.Time // when it is expected to end
+	yields bool       // it may be suspended later on
 }
 
 func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {
@@ -182,7 +189,7 @@ func (p *pool) richest(w *want, taken []part) (best *host, most uint32) {
 // owns them now and whether or not it takes work.
 func (p *pool) oneHolds(w *want) bool {
 	key := *w
-	key.who, key.kept, key.until, key.keep = model.TaskKey{}, false, 0, nil
+	key.who, key.aside, key.keep = model.TaskKey{}, aside{}, nil
 	holds, known := p.holds[key]
 	if !known {
 		for n := range w.sizes(listed) {

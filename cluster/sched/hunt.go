@@ -91,7 +91,7 @@ func (h *hunt) survey() {
 		if !h.may(v) {
 			continue
 		}
-		for _, on := range v.holds {
+		for _, on := range v.holds(h.pass.state) {
 			if h.suits(on.slot) {
 				at(on.node).put(v, on.slot)
 			}
@@ -199,7 +199,7 @@ func (h *hunt) everywhere() (slots []model.SlotKey, victims []*victim, found boo
 		if !h.may(v) {
 			continue
 		}
-		for _, on := range v.holds {
+		for _, on := range v.holds(h.pass.state) {
 			if h.suits(on.slot) {
 				whole.put(v, on.slot)
 			}

@@ -108,8 +108,9 @@ type planned struct {
 	done     map[model.TaskKey]bool // tasks that are placed
 }
 
-func newPass(s *state.State, now model.Time) *pass {
-	o := newOrder(s, now)
+func newPass(s *state.State, now model.Time) *pass { return newPassBy(s, newOrder(s, now)) }
+
+func newPassBy(s *state.State, o *order) *pass {
 	pool := newPool(s)
 	p := &pass{
 		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool, where: wheres{},

@@ -19,6 +19,7 @@ type pool struct {
 	reserved keeps                     // what is kept for those who found none
 	holds    map[want]bool             // whether a node has so many GPUs, free or not
 	loads    Loads                     // how busy nodes are, as far as that counts
+	guard    *guard                    // what an earlier search keeps for others; nil: nothing
 	gifts                              // what the pass has given to nodes
 }
 
@@ -173,7 +174,7 @@ func (p *pool) count(h *host, w *want) (n uint32) {
 			n++
 		}
 	}
-	if n = w.keep.count(h, w, n); w.until > 0 && len(p.reserved) > 0 {
+	if n = p.guard.leaves(h.id, w, w.keep.count(h, w, n)); w.until > 0 && len(p.reserved) > 0 {
 		n -= min(n, p.reserved.held(h.id, 0, w.until))
 	}
 	return n

@@ -174,7 +174,15 @@ type victim struct {
 	loss   time.Duration // GPU time since its last checkpoint
 	gpus   uint32
 	grace  time.Duration // from the first signal to the kill
-	holds  []slotOn
+	has    []slotOn      // once looked up
+}
+
+// holds is what stopping a victim would free.
+func (v *victim) holds(s *state.State) []slotOn {
+	if v.has == nil {
+		v.has = holds(s, v.key)
+	}
+	return v.has
 }
 
 type slotOn struct {
@@ -202,10 +210,10 @@ func (y *prey) look() {
 		job, _ := s.Jobs.Get(key.Job)
 		v := &victim{
 			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs,
-			grace: a.Frozen.FenceLead(), holds: holds(s, a.Key),
+			grace: a.Frozen.FenceLead(),
 		}
 		if a.Stop != model.ReasonNone || p.beside.cleared[a.Key] {
-			for _, h := range v.holds {
+			for _, h := range v.holds(s) {
 				y.coming[h.node] = append(y.coming[h.node], h.slot)
 			}
 		} else if y.mayPreempt(&task, &job, &a) {

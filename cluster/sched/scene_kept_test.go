@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -33,4 +34,19 @@ func reserve(s *scene, w words, b model.Booking) {
 	b.End = b.Start.Add(s.span(w.named["for"]))
 	s.must(&command.SetBookingCaps{Caps: model.BookingCaps{Percent: 100, Ahead: 24 * time.Hour, Longest: 24 * time.Hour, PerUser: 50}},
 		&command.Book{Booking: b})
+}
+
+// searched is a plan whose outlook later passes go on from, between such a pass.
+func searched(s *scene, _ words) []string {
+	bodies, _, outlook := sched.PlanLoaded(&s.s, s.now, nil)
+	s.outlook = outlook
+	return s.carryOut(bodies)
+}
+
+func between(s *scene, _ words) []string {
+	bodies, ok := sched.Between(&s.s, s.now, s.outlook)
+	if !ok {
+		return []string{"only a search can tell"}
+	}
+	return s.carryOut(bodies)
 }

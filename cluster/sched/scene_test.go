@@ -19,8 +19,9 @@ import (
 type scene struct {
 	*cluster
 
-	line  string // that is carried out
-	began model.Time
+	line    string // that is carried out
+	began   model.Time
+	outlook *sched.Outlook // of the last search
 }
 
 func newScene(t *testing.T) *scene {
@@ -57,6 +58,8 @@ func verbs() map[string]func(*scene, words) []string {
 		"end":      quiet((*scene).ends),
 		"settle":   quiet(func(s *scene, _ words) { settle(s.cluster) }),
 		"plan":     (*scene).planned,
+		"search":   searched,
+		"between":  between,
 		"order":    (*scene).inOrder,
 		"explain":  (*scene).explained,
 		"foresee":  (*scene).foreseen,
@@ -258,8 +261,12 @@ func (s *scene) ends(w words) {
 }
 
 // planned makes a plan, carries it out and says what it did.
-func (s *scene) planned(words) (out []string) {
+func (s *scene) planned(words) []string {
 	bodies, _ := sched.Plan(&s.s, s.now)
+	return s.carryOut(bodies)
+}
+
+func (s *scene) carryOut(bodies []command.Body) (out []string) {
 	before := s.s
 	if len(bodies) > 0 {
 		s.must(bodies...)

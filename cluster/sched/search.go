@@ -50,6 +50,8 @@ type found struct {
 	planned map[model.TaskKey]bool // waiting tasks that are to run; those placed among them
 	stops   int                    // attempts that are suspended
 	gangs   uint32                 // nodes that gangs were given
+	looks   bool                   // an outlook is asked for
+	outlook *Outlook               // nil: there was no search
 }
 
 // search plans which jobs should run, suspends those that should not any more, and
@@ -57,12 +59,24 @@ type found struct {
 func (p *pass) search() {
 	b := newBuilder(p)
 	b.running()
-	if b.stuck() {
+	stuck := b.stuck()
+	if stuck && !p.found.looks {
 		return
 	}
 	b.waiting()
 	problem := b.problem()
 	best := split.Choose(problem)
+	if !stuck {
+		b.carryOut(problem, &best)
+	}
+	if p.found.looks {
+		p.found.outlook = b.outlook(problem, &best)
+	}
+}
+
+// carryOut has a layout come about.
+func (b *builder) carryOut(problem *split.Problem, best *split.Layout) {
+	p := b.pass
 	if !problem.Ordered {
 		p.found.gangs = uint32(best.Gangs) //nolint:gosec // nodes
 	}
@@ -74,7 +88,7 @@ func (p *pass) search() {
 			stop = append(stop, c.attempt)
 		} else if c.attempt.N == 0 && at != nil {
 			p.found.planned[c.key.Task] = true
-			b.start(c, at)
+			p.startAt(ticketOf(p.state, c.key.Task), b.shares(at))
 		}
 	}
 	p.found.stops += len(stop)
@@ -84,35 +98,30 @@ func (p *pass) search() {
 	startClaimants(p, false)
 }
 
-// start places a waiting task where the layout has it, if its GPUs are free there and
+// startAt places a waiting task where a layout has it, if its GPUs are free there and
 // bookings leave them to it now.
-func (b *builder) start(c candidate, at []split.Part) {
-	p := b.pass
+func (p *pass) startAt(t *ticket, at []share) bool {
 	if p.full() {
-		return
+		return false
 	}
-	t := ticketOf(p.state, c.key.Task)
 	w := p.wantOf(t)
 	w.until = 0
 	parts := make([]part, len(at))
 	for i, v := range at {
-		parts[i] = part{p.pool.host(b.nodes[v.Node]), uint32(v.GPUs)} //nolint:gosec // positive
+		parts[i] = part{p.pool.host(v.node), v.n}
 		if parts[i].host == nil {
-			return
+			return false
 		}
 	}
-	if !w.holdsAll(p.pool, parts) {
-		return
-	}
-	if !p.admits(t) {
-		return
+	if !w.holdsAll(p.pool, parts) || !p.admits(t) {
+		return false
 	}
 	var gpus uint32
 	for _, v := range parts {
 		gpus += v.n
 	}
 	if spec := &t.job.Spec; !p.budget.allows(spec.Project, spec.User, gpus, 1) {
-		return
+		return false
 	}
 	p.pool.last++
 	ranks := make([]command.Placement, len(at))
@@ -121,6 +130,7 @@ func (b *builder) start(c candidate, at []split.Part) {
 	}
 	w.keep.put(p.state, ranks)
 	p.add(t, ranks)
+	return true
 }
 
 // holdsAll says that all parts are free for a task, and that bookings leave them to it.

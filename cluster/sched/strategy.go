@@ -27,20 +27,27 @@ func Weighs(s *state.State) bool {
 	return false
 }
 
-// PlanLoaded is Plan where it is known how busy nodes are. Loads choose among nodes,
-// but never whether something starts: the plan has the same tasks as without them.
-// If choosing by load would place others, the plan is the one without.
-func PlanLoaded(s *state.State, now model.Time, loads Loads) (commands []command.Body, next model.Time) {
-	commands, next = Plan(s, now)
-	if len(loads) == 0 || len(commands) == 0 || !Weighs(s) {
-		return commands, next
+// PlanLoaded is Plan where it is known how busy nodes are, with the outlook of its
+// search; nil: there was none. Loads choose among nodes, but never whether something
+// starts: the plan has the same tasks as without them. If choosing by load would place
+// others, the plan is the one without.
+func PlanLoaded(s *state.State, now model.Time, loads Loads) (commands []command.Body, next model.Time, o *Outlook) {
+	set := s.Settings()
+	if !set.Running || set.Standstill {
+		return nil, 0, nil
 	}
 	p := newPass(s, now)
-	p.pool.loads = loads
-	if p.run(); alike(commands, p.commands) {
-		return p.commands, next
+	p.found.looks = true
+	p.run()
+	next = p.next()
+	if len(loads) > 0 && len(p.commands) > 0 && Weighs(s) {
+		q := newPass(s, now)
+		q.pool.loads, q.found.looks = loads, true
+		if q.run(); alike(p.commands, q.commands) {
+			p = q
+		}
 	}
-	return commands, next
+	return p.commands, next, p.found.outlook
 }
 
 // alike says that two plans have the same done, but for where.

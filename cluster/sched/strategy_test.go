@@ -30,7 +30,7 @@ func bothWays(t *testing.T, f func(t *testing.T, c *cluster)) {
 
 // nodes lists where the jobs of a plan go, by job.
 func (c *cluster) nodes(loads sched.Loads) (out []string) {
-	bodies, _ := sched.PlanLoaded(&c.s, c.now, loads)
+	bodies, _, _ := sched.PlanLoaded(&c.s, c.now, loads)
 	for _, b := range bodies {
 		if p, is := b.(*command.Place); is {
 			for _, r := range p.Ranks {
@@ -166,11 +166,11 @@ func TestLoadsChooseAmongNodesOnly(t *testing.T) {
 				}
 			}
 			plain, next := sched.Plan(&c.s, c.now)
-			loaded, also := sched.PlanLoaded(&c.s, c.now, loads)
+			loaded, also, _ := sched.PlanLoaded(&c.s, c.now, loads)
 			if next != also || !slices.Equal(placements(plain), placements(loaded)) {
 				t.Fatalf("with loads %v the plan has %v, without %v", loads, placements(loaded), placements(plain))
 			}
-			if again, _ := sched.PlanLoaded(&c.s, c.now, loads); fmt.Sprint(nodesIn(again)) != fmt.Sprint(nodesIn(loaded)) {
+			if again, _, _ := sched.PlanLoaded(&c.s, c.now, loads); fmt.Sprint(nodesIn(again)) != fmt.Sprint(nodesIn(loaded)) {
 				t.Fatalf("two plans of one state: %v, %v", nodesIn(again), nodesIn(loaded))
 			}
 			if len(loaded) > 0 {

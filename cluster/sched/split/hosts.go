@@ -1,6 +1,9 @@
 package split
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // hosts are nodes with what is free of them.
 type hosts struct {
@@ -11,6 +14,7 @@ type hosts struct {
 	levels []set           // nodes that hold something, by total
 	wholes []set           // nodes that hold nothing, by total
 	most   int32           // GPUs of the node that has most
+	open   int64           // free GPUs of all nodes
 	sites  [][]bool        // sets of nodes
 	widest map[reach]int32 // GPUs of the node that has most of those in reach
 	keeper Keeper
@@ -43,6 +47,7 @@ func newHosts(whole [][]int32, sites [][]bool) *hosts {
 
 // empty frees all nodes.
 func (h *hosts) empty() {
+	h.open = 0
 	for i := range h.levels {
 		h.levels[i].clear()
 		h.wholes[i].clear()
@@ -50,8 +55,43 @@ func (h *hosts) empty() {
 	for i := range h.free {
 		copy(h.free[i], h.whole[i])
 		h.total[i] = h.size[i]
+		h.open += int64(h.size[i])
 		h.wholes[h.size[i]].add(i)
 	}
+}
+
+// mark is what was free at one moment.
+type mark struct {
+	free           [][]int32
+	total          []int32
+	levels, wholes []set
+	open           int64
+}
+
+// mark remembers what is free.
+func (h *hosts) mark() mark {
+	m := mark{total: slices.Clone(h.total), open: h.open}
+	for _, kinds := range h.free {
+		m.free = append(m.free, slices.Clone(kinds))
+	}
+	for i := range h.levels {
+		m.levels = append(m.levels, slices.Clone(h.levels[i]))
+		m.wholes = append(m.wholes, slices.Clone(h.wholes[i]))
+	}
+	return m
+}
+
+// restore makes free what was.
+func (h *hosts) restore(m *mark) {
+	for i := range h.free {
+		copy(h.free[i], m.free[i])
+	}
+	copy(h.total, m.total)
+	for i := range h.levels {
+		copy(h.levels[i], m.levels[i])
+		copy(h.wholes[i], m.wholes[i])
+	}
+	h.open = m.open
 }
 
 // isGang says that a job needs a node or more.
@@ -108,6 +148,7 @@ func (h *hosts) take(node int32, j *Job, n int32) {
 	h.levels[h.total[node]].remove(int(node))
 	h.wholes[h.total[node]].remove(int(node))
 	h.total[node] -= n
+	h.open -= int64(n)
 	h.levels[h.total[node]].add(int(node))
 	for n > 0 {
 		best := -1

@@ -7,21 +7,15 @@ import (
 
 // layout lays out the jobs with gangs on at most k nodes.
 func (s *space) layout(k int) Layout {
-	s.reset()
-	l := Layout{Gangs: k, Places: make([][]Part, len(s.Jobs))}
-	for i := range s.Jobs {
-		if j := &s.Jobs[i]; j.Locked {
-			s.settle(&l, i, j.Place)
-			for _, v := range j.Place {
-				s.until[v.Node] = max(s.until[v.Node], j.Ends)
-			}
-		}
-	}
+	l := s.reset(k)
 	if s.Ordered {
 		s.inOrder(&l)
 	} else {
 		barred := false
 		for _, s.last = range []bool{false, true} {
+			if s.last && s.Last == 0 {
+				break
+			}
 			s.first(&l)
 			barred = barred || s.bar(&l, s.Front)
 			s.gangsOn(&l, k)
@@ -52,7 +46,7 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 	if l.Value += j.Value; l.Value < j.Value {
 		l.Value = ^uint64(0)
 	}
-	if s.isGang(j) {
+	if j == &s.Jobs[i] && s.big[i] || j != &s.Jobs[i] && s.isGang(j) {
 		for _, v := range at {
 			if !s.gang[v.Node] {
 				s.gang[v.Node] = true
@@ -64,13 +58,16 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 
 // gangsOn lays out gangs in order, on at most k nodes together.
 func (s *space) gangsOn(l *Layout, k int) {
-	clear(s.misfits)
-	for i := range s.Jobs {
-		if j := &s.Jobs[i]; l.Places[i] == nil && s.isGang(j) {
+	s.forget()
+	for _, i := range s.bigs {
+		if s.open == 0 {
+			break
+		}
+		if l.Places[i] == nil {
 			s.try(l, i, k)
 		}
 	}
-	clear(s.misfits)
+	s.forget()
 }
 
 // try gives a job a place if there is one.
@@ -92,8 +89,11 @@ func (s *space) try(l *Layout, i, k int) {
 // misfit says that a job of its shape has found no room already: one that could start
 // wherever this one can.
 func misfit(s *space, j *Job) bool {
-	ends, noted := s.misfits[j.Shape]
-	return noted && (ends == 0 || !j.Yields && j.Ends >= ends)
+	if j.Shape < 0 {
+		return false
+	}
+	ends := s.misfits[j.Shape]
+	return ends == 0 || ends > 0 && !j.Yields && j.Ends >= ends
 }
 
 // note remembers that a job has found no room.
@@ -105,7 +105,7 @@ func note(s *space, j *Job) {
 	if !j.Yields {
 		ends = max(j.Ends, 1)
 	}
-	if was, noted := s.misfits[j.Shape]; !noted || ends < was {
+	if was := s.misfits[j.Shape]; was < 0 || ends < was {
 		s.misfits[j.Shape] = ends
 	}
 }
@@ -142,8 +142,8 @@ func squeeze(s *space, l *Layout, i, k int) {
 
 // rest gives what is left to those that take less than they ask for.
 func rest(s *space, l *Layout) {
-	for i := range s.Jobs {
-		if l.Places[i] == nil && s.Jobs[i].Least > 0 {
+	for _, i := range s.elastic {
+		if l.Places[i] == nil {
 			squeeze(s, l, i, len(s.Room))
 		}
 	}
@@ -170,8 +170,12 @@ func (s *space) placeFor(j *Job, k int) []Part {
 // those that are expected to be rid of what stays there soonest. It looks at the
 // first n jobs and says whether one of them is such a gang.
 func (s *space) bar(l *Layout, n int) bool {
-	for i := range n {
-		if j := &s.Jobs[i]; l.Places[i] == nil && due(s, i) && s.isGang(j) && s.allowed(j) {
+	for _, i := range s.bigs {
+		if i >= n {
+			break
+		}
+		if j := &s.Jobs[i]; l.Places[i] == nil && due(s, i) && s.allowed(j) {
+			s.waiter = i
 			return s.barFor(j)
 		}
 	}
@@ -321,8 +325,11 @@ func (s *space) snug(j *Job, need int32, but []Part) (node int32, found bool) {
 // others lays out smaller jobs in order, and among them gangs that take less than
 // they ask for.
 func (s *space) others(l *Layout, k int) {
-	for i := range s.Jobs {
-		if j := &s.Jobs[i]; l.Places[i] == nil && (j.Least > 0 || !s.isGang(j)) {
+	for _, i := range s.smalls {
+		if s.open == 0 {
+			break
+		}
+		if l.Places[i] == nil {
 			squeeze(s, l, i, k)
 		}
 	}
@@ -339,8 +346,11 @@ func (s *space) first(l *Layout) {
 
 // inOrder lays out all jobs strictly in order, gangs on any nodes.
 func (s *space) inOrder(l *Layout) {
-	clear(s.misfits)
+	s.forget()
 	for i := range s.Jobs {
+		if s.open == 0 {
+			break
+		}
 		if l.Places[i] == nil {
 			squeeze(s, l, i, len(s.Room))
 		}

@@ -1,5 +1,7 @@
 package split
 
+import "slices"
+
 // Problem is a cluster and the jobs that want it.
 type Problem struct {
 	// Room is how many GPUs each node has that jobs may be given, free or held by
@@ -108,6 +110,14 @@ type Layout struct {
 	Places [][]Part // of each job; nil: it does not run
 	Idle   int64    // GPUs that somebody could have used
 	Value  uint64   // of all that run
+	Bars
+	Big []bool // of each job: it needs a node or more
+}
+
+// Bars are what is kept for a gang that does not run.
+type Bars struct {
+	For   int     // the gang
+	Until []int64 // of each node after how many seconds the gang is expected to have it; 0: it does not want it; nil: no gang waits
 }
 
 // Choose is the best layout of those that are tried, as the package says.
@@ -120,8 +130,12 @@ func Choose(p *Problem) Layout {
 		l := s.layout(k)
 		if first || v.better(&l, &best) {
 			best, first = l, false
+			if best.Bars = (Bars{}); slices.ContainsFunc(s.barred, func(at int64) bool { return at > 0 }) && l.Places[s.waiter] == nil {
+				best.Bars = Bars{s.waiter, slices.Clone(s.barred)}
+			}
 		}
 	}
+	best.Big = s.big
 	return best
 }
 

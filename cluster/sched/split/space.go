@@ -1,5 +1,7 @@
 package split
 
+import "slices"
+
 // space is a problem while its jobs are laid out.
 type space struct {
 	*Problem
@@ -10,11 +12,22 @@ type space struct {
 	load   []int32 // GPUs of each node whose jobs may be suspended
 	until  []int64 // when the last job of each node that stays ends, in seconds
 	barred []int64 // when a gang that waits wants each node; 0: none does
+	waiter int     // that gang
 	left   []int64 // of bounds
 	last   bool    // those that come last are laid out
 	starts
 	ganged
-	misfits map[int32]int64 // shapes that find no room any more, of jobs that never yield those that end so late or later; 0: any
+	sorts
+	misfits []int64  // shapes that find no room any more, of jobs that never yield those that end so late or later; 0: any, -1: none
+	locked  *starter // what every layout begins with
+}
+
+// sorts are the jobs by how they are laid out, as indexes in order.
+type sorts struct {
+	big     []bool // a job needs a node or more
+	bigs    []int
+	smalls  []int // and those that take less than they ask for
+	elastic []int // those that take less than they ask for
 }
 
 // ganged is where gangs are.
@@ -33,7 +46,7 @@ type starts struct {
 func newSpace(p *Problem) *space {
 	n := len(p.Room)
 	s := &space{
-		Problem: p, hosts: newHosts(p.Room, p.Sites), misfits: map[int32]int64{},
+		Problem: p, hosts: newHosts(p.Room, p.Sites),
 		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), until: make([]int64, n), barred: make([]int64, n),
 		left: make([]int64, len(p.Bounds)), starts: starts{turns: make([]uint64, n), given: make([]uint64, n)},
 	}
@@ -41,32 +54,91 @@ func newSpace(p *Problem) *space {
 	for _, c := range s.size {
 		s.all += int64(c)
 	}
+	shapes := int32(0)
 	for i := range p.Jobs {
-		s.demand += int64(p.Jobs[i].GPUs)
-		if !p.Jobs[i].Locked {
-			for _, v := range p.Jobs[i].Place {
+		j := &p.Jobs[i]
+		s.demand += int64(j.GPUs)
+		shapes = max(shapes, j.Shape+1)
+		if !j.Locked {
+			for _, v := range j.Place {
 				s.load[v.Node] += v.GPUs
 			}
 		}
+		s.sort(i, j)
 	}
+	s.misfits = make([]int64, shapes)
+	s.lock()
 	return s
 }
 
-// reset thinks all jobs away.
-func (s *space) reset() {
+// sort notes how a job is laid out.
+func (s *space) sort(i int, j *Job) {
+	big := s.isGang(j)
+	s.big = append(s.big, big)
+	switch {
+	case j.Locked:
+		return
+	case big:
+		s.bigs = append(s.bigs, i)
+	}
+	if j.Least > 0 {
+		s.elastic = append(s.elastic, i)
+	}
+	if j.Least > 0 || !big {
+		s.smalls = append(s.smalls, i)
+	}
+}
+
+// starter is a layout of the jobs that stay where they are, from which all others start.
+type starter struct {
+	hosts  mark
+	ganged ganged
+	until  []int64
+	left   []int64
+	layout Layout
+}
+
+// lock lays out the jobs that stay where they are.
+func (s *space) lock() {
 	s.empty()
-	s.gangs = 0
-	clear(s.gang)
-	clear(s.until)
-	clear(s.barred)
-	clear(s.misfits)
 	copy(s.left, s.Bounds)
+	l := Layout{Places: make([][]Part, len(s.Jobs))}
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; j.Locked {
+			s.settle(&l, i, j.Place)
+			for _, v := range j.Place {
+				s.until[v.Node] = max(s.until[v.Node], j.Ends)
+			}
+		}
+	}
+	s.locked = &starter{
+		hosts: s.mark(), ganged: ganged{slices.Clone(s.gang), s.gangs}, until: slices.Clone(s.until), left: slices.Clone(s.left), layout: l,
+	}
+}
+
+// reset thinks all jobs away but those that stay where they are.
+func (s *space) reset(k int) Layout {
+	s.restore(&s.locked.hosts)
+	s.gangs = s.locked.ganged.gangs
+	copy(s.gang, s.locked.ganged.gang)
+	copy(s.until, s.locked.until)
+	clear(s.barred)
+	s.forget()
+	copy(s.left, s.locked.left)
 	if s.keeper != nil {
 		s.keeper.Reset()
 	}
 	clear(s.turns)
 	clear(s.given)
 	s.turn = 0
+	return Layout{Gangs: k, Places: slices.Clone(s.locked.layout.Places), Value: s.locked.layout.Value}
+}
+
+// forget forgets who has found no room.
+func (s *space) forget() {
+	for i := range s.misfits {
+		s.misfits[i] = -1
+	}
 }
 
 // may says that a job may start on a node at all.

@@ -1,0 +1,63 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// A search over many jobs that takes long is not made again before it has rested for
+// many times as long: else a large cluster, on which something happens all the time,
+// would search all the time. What happens meanwhile is dealt with in its sense.
+const (
+	searchCheap = 5 * time.Millisecond // takes no rest
+	searchSmall = 256                  // GPUs and jobs: takes no rest however long a busy machine needs
+	searchRest  = 20
+	searchMost  = 3 * time.Second // rests no longer
+)
+
+// pace is the scheduling decider. It spaces searches.
+type pace struct {
+	outlook *sched.Outlook // of the last search; nil: it was none, or needs no rest
+	until   time.Duration  // as long as it rests, by the boot clock
+}
+
+// plan says what to start and suspend on a state.
+func (p *pace) plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
+	now := max(model.TimeOf(c.Clock.Wall()), s.Settings().Clock)
+	begun := c.Clock.Boot()
+	if bodies, ok := p.between(s, now, begun); ok {
+		tell(c, bodies, begun)
+		return bodies, p.until - begun
+	}
+	bodies, next, outlook := sched.PlanLoaded(s, now, loads(s, c))
+	p.outlook = nil
+	if took := tell(c, bodies, begun); outlook != nil && took > searchCheap && outlook.Size() > searchSmall {
+		p.outlook, p.until = outlook, begun+took+min(searchRest*took, searchMost)
+	}
+	if next == 0 {
+		return bodies, liveness.Never
+	}
+	return bodies, next.Sub(now)
+}
+
+// between is what to do while the last search rests; false if it does not.
+func (p *pace) between(s *state.State, now model.Time, boot time.Duration) ([]command.Body, bool) {
+	if p.outlook == nil || boot >= p.until {
+		return nil, false
+	}
+	return sched.Between(s, now, p.outlook)
+}
+
+// tell tells of a pass, and how long it took.
+func tell(c *Config, bodies []command.Body, begun time.Duration) time.Duration {
+	took := c.Clock.Boot() - begun
+	if c.Passed != nil {
+		c.Passed(Pass{Decided: len(bodies), Took: took})
+	}
+	return took
+}

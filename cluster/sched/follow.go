@@ -1,0 +1,174 @@
+package sched
+
+import (
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// follow is a pass that goes on from the outlook of an earlier search.
+type follow struct {
+	pass    *pass
+	outlook *Outlook
+	guard   guard
+	misfits map[heirKind]model.Time // kinds that fit nowhere any more, if they end so late or later
+	vain    int                     // tasks tried in vain
+}
+
+// Bounds of one pass: tasks looked at that have come since the search, and tasks tried
+// in vain.
+const (
+	maxFresh = 128
+	maxVain  = 256
+)
+
+// starts starts what the search wanted to run, and keeps its GPUs where they are not
+// free yet.
+func (f *follow) starts() {
+	p, left := f.pass, f.outlook.meant[:0]
+	f.guard.held = map[model.NodeID]uint32{}
+	for _, v := range f.outlook.meant {
+		t := ticketOf(p.state, v.task)
+		if !t.waits() {
+			continue
+		}
+		left = append(left, v)
+		if p.done[v.task] || p.startAt(t, v.at) {
+			continue
+		}
+		var gpus uint32
+		for _, at := range v.at {
+			f.guard.held[at.node] += at.n
+			gpus += at.n
+		}
+		p.budget.use(t.job.Spec.Project, t.job.Spec.User, gpus, 1)
+		p.budget.jobs[t.job.ID]++
+		p.done[v.task] = true // there it starts, and nowhere else
+	}
+	f.outlook.meant = left
+}
+
+// gangs tries gangs on whole nodes that have been theirs, so that smaller jobs do not
+// break into them first.
+func (f *follow) gangs() {
+	p := f.pass
+	only := map[model.NodeID]bool{}
+	for free := len(p.pool.buckets) - 1; free > 0; free-- {
+		for _, h := range p.pool.bucket(uint32(free)) { //nolint:gosec // few
+			if h.whole && f.outlook.gangs[h.id] {
+				only[h.id] = true
+			}
+		}
+	}
+	if len(only) == 0 {
+		return
+	}
+	g := f.guard
+	g.only = only
+	p.pool.guard = &g
+	f.heirs(func(h *heir) bool { return h.big })
+}
+
+// all tries whoever waits, those last that have come since the search.
+func (f *follow) all() {
+	p := f.pass
+	p.pool.guard = &f.guard
+	f.heirs(func(*heir) bool { return true })
+	seen := 0
+	for key, task := range p.state.Tasks.From(model.TaskKey{Job: f.outlook.fresh}) {
+		if seen++; seen > maxFresh || f.over() {
+			return
+		}
+		job, _ := p.state.Jobs.Get(key.Job)
+		if !state.InLine(&job, &task) {
+			continue
+		}
+		k := state.KeyOf(&task, &job)
+		run := k.Run.Value()
+		h := heir{
+			key: k, kind: heirKind{run.Shape, run.Preemptible && !p.order.tuning.NoPreemption},
+			ends: seconds(run.Expected.Seconds()),
+		}
+		if !f.hopeless(&h) {
+			f.try(&h)
+		}
+	}
+}
+
+// heirs tries those of some kind that found no GPUs in the search, in its order.
+func (f *follow) heirs(of func(*heir) bool) {
+	f.misfits = map[heirKind]model.Time{}
+	o, left := f.outlook, f.outlook.next[:0]
+	for i := range o.next {
+		h := o.next[i]
+		waits := true
+		for waits && of(&h) && !f.over() && !f.hopeless(&h) {
+			if f.try(&h) == fateWaits {
+				break
+			}
+			waits = h.last && f.advance(&h)
+		}
+		if waits {
+			left = append(left, h)
+		}
+	}
+	o.next = left
+}
+
+// over says that nothing more is to be tried.
+func (f *follow) over() bool { return f.vain >= maxVain || f.pass.full() }
+
+// advance goes on to the next task of a run.
+func (f *follow) advance(h *heir) bool {
+	after := h.key
+	after.Task.Task++
+	next, found := first(f.pass.state, after)
+	if !found || !sameRun(next, h.key) {
+		return false
+	}
+	h.key = next
+	return true
+}
+
+// hopeless says that another of its kind has found no room already.
+func (f *follow) hopeless(h *heir) bool {
+	least, known := f.misfits[h.kind]
+	return known && (h.kind.yields || f.pass.now.Add(h.ends) >= least)
+}
+
+// fate is what came of trying a task.
+type fate uint8
+
+const (
+	fateWaits   fate = iota
+	fateStarted      // or is meant to start elsewhere
+	fateGone         // it does not wait any more
+)
+
+// try starts a task if it may and fits.
+func (f *follow) try(h *heir) fate {
+	p := f.pass
+	t := ticketOf(p.state, h.key.Task)
+	switch {
+	case !t.waits():
+		return fateGone
+	case p.done[t.task.Key]:
+		return fateStarted
+	case len(p.pool.kept[t.task.Key]) > 0 || !p.admits(t):
+		f.vain++
+		return fateWaits
+	}
+	w := p.wantOf(t)
+	w.until, w.ends, w.yields = 0, p.now.Add(h.ends), h.kind.yields
+	if ranks, fits := p.pool.place(&w); fits {
+		p.add(t, ranks)
+		return fateStarted
+	}
+	f.vain++
+	if p.beside.books == nil && t.task.Avoid == 0 {
+		f.misfits[h.kind] = w.ends
+	}
+	return fateWaits
+}
+
+// waits says that a task is there and waits for nothing but its turn.
+func (t *ticket) waits() bool { return t.job.ID > 0 && state.InLine(&t.job, &t.task) }

@@ -1,0 +1,169 @@
+package sched
+
+import (
+	"time"
+	"unique"
+
+	"github.com/berth-gpu/berth/cluster/sched/split"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Outlook is what a search leaves to passes between it and the next search, on a
+// cluster so large that not every event is worth one: who is to start where as soon as
+// GPUs there are free, who is next, and which nodes are kept for gangs. One goroutine
+// may use it at a time.
+type Outlook struct {
+	policy string
+	tuning model.Tuning
+	size   int // jobs and GPUs that the search looked at
+	loads  Loads
+	fresh  model.JobID // jobs from this number on have come since
+	meant  []meant
+	next   []heir
+	guard  guard
+	gangs  map[model.NodeID]bool // nodes that the layout gives to gangs
+}
+
+// Size is how many GPUs the search looked at, and jobs that run or wait.
+func (o *Outlook) Size() int { return o.size }
+
+// meant is where a waiting task is to run.
+type meant struct {
+	task model.TaskKey
+	at   []share
+}
+
+// share is so many GPUs of a node.
+type share struct {
+	node model.NodeID
+	n    uint32
+}
+
+// heir is a task that found no GPUs.
+type heir struct {
+	key  state.QueueKey
+	kind heirKind
+	ends time.Duration // after which it is expected to end
+	big  bool          // it needs a node or more
+	last bool          // of its run: others of the run are not named
+}
+
+// heirKind is what tasks have in common of which none finds room where one does not,
+// but shorter ones on barred nodes.
+type heirKind struct {
+	shape  model.Shape
+	yields bool // it may be suspended later on
+}
+
+// maxHeirs bounds the tasks of one kind that an outlook names.
+const maxHeirs = 64
+
+// Between is what to place and grant on s at the time now, as far as that follows from
+// an earlier search, s being a state that has come of that search's: what that search
+// wanted to start and could not yet, and then, in its order, whoever fits without taking
+// what it keeps for others. Nobody is suspended or preempted. It returns false
+// if the outlook says nothing about s, because the policy has changed.
+func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Body, ok bool) {
+	set := s.Settings()
+	if set.Policy != o.policy || tuningOf(&set) != o.tuning {
+		return nil, false
+	}
+	if !set.Running || set.Standstill {
+		return nil, true
+	}
+	p := newPassBy(s, &order{
+		state: s, now: max(now, set.Clock), policy: policyNamed(set.Policy), tuning: o.tuning, front: map[model.TaskKey]int{},
+	})
+	p.pool.loads = o.loads
+	p.grants()
+	p.claimed()
+	f := &follow{pass: p, outlook: o, guard: o.guard}
+	f.starts()
+	f.gangs()
+	f.all()
+	startClaimants(p, false)
+	return p.commands, true
+}
+
+// outlook is what a search with a layout leaves to others.
+func (b *builder) outlook(problem *split.Problem, best *split.Layout) *Outlook {
+	p := b.pass
+	set := p.state.Settings()
+	o := &Outlook{
+		policy: set.Policy, tuning: p.order.tuning, size: len(b.all) + int(b.gpus), loads: p.pool.loads, fresh: set.NextJob,
+		guard: guard{barred: map[model.NodeID]model.Time{}}, gangs: map[model.NodeID]bool{},
+	}
+	for i, until := range best.Until {
+		if until > 0 {
+			o.guard.barred[b.nodes[i]] = p.now.Add(time.Duration(until) * time.Second)
+			o.guard.except = b.all[best.For].key.Task
+		}
+	}
+	for i := range b.all {
+		c, at := &b.all[i], best.Places[i]
+		if best.Big[i] && at != nil {
+			for _, v := range at {
+				o.gangs[b.nodes[v.Node]] = true
+			}
+		}
+		if c.attempt.N == 0 && at != nil && !p.done[c.key.Task] {
+			o.meant = append(o.meant, meant{c.key.Task, b.shares(at)})
+		}
+	}
+	o.next = b.heirs(problem, best)
+	return o
+}
+
+// heirs lists those that found no GPUs, in order.
+func (b *builder) heirs(problem *split.Problem, best *split.Layout) (out []heir) {
+	known := map[heirKind]int{}
+	for i := range b.all {
+		c, j := &b.all[i], &problem.Jobs[i]
+		if c.attempt.N > 0 || best.Places[i] != nil {
+			continue
+		}
+		kind := heirKind{c.key.Run.Value().Shape, j.Yields}
+		if known[kind]++; known[kind] <= maxHeirs {
+			out = append(out, heir{key: c.key, kind: kind, ends: time.Duration(j.Ends) * time.Second, big: best.Big[i]})
+		}
+	}
+	type line struct {
+		class model.Class
+		run   unique.Handle[state.Run]
+	}
+	seen := map[line]bool{}
+	for i := len(out) - 1; i >= 0; i-- {
+		of := line{out[i].key.Class, out[i].key.Run}
+		out[i].last, seen[of] = !seen[of], true
+	}
+	return out
+}
+
+func (b *builder) shares(at []split.Part) (out []share) {
+	for _, v := range at {
+		out = append(out, share{b.nodes[v.Node], uint32(v.GPUs)}) //nolint:gosec // positive
+	}
+	return out
+}
+
+// guard keeps jobs off nodes, or off some of their GPUs.
+type guard struct {
+	held   map[model.NodeID]uint32     // GPUs that are kept for those who are meant to have them
+	only   map[model.NodeID]bool       // all but these nodes are left out; nil: none is
+	barred map[model.NodeID]model.Time // jobs that never yield and end later are left out
+	except model.TaskKey               // for whom nodes are barred
+}
+
+// leaves is how many of n GPUs of a node are left to a task.
+func (g *guard) leaves(id model.NodeID, w *want, n uint32) uint32 {
+	if g == nil {
+		return n
+	}
+	at, barred := g.barred[id]
+	if g.only != nil && !g.only[id] || barred && !w.yields && w.ends > at && w.who != g.except {
+		return 0
+	}
+	return n - min(n, g.held[id])
+}

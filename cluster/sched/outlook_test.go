@@ -1,0 +1,157 @@
+package sched_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Asking for an outlook changes no plan, though more of those that wait are looked at.
+func TestAnOutlookChangesNoPlan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := bookable(t)
+		for range rapid.IntRange(1, 16).Draw(t, "steps") {
+			mixed(t, c, nodes)
+			want, next := sched.Plan(&c.s, c.now)
+			got, also, _ := sched.PlanLoaded(&c.s, c.now, nil)
+			if !reflect.DeepEqual(got, want) || also != next {
+				t.Fatalf("with an outlook the plan is %+v, without %+v", got, want)
+			}
+			c.plan()
+		}
+	})
+}
+
+// Whatever happens since a search, what a pass goes on with is accepted, suspends
+// nobody, and is the same each time.
+func TestEveryPassBetweenSearchesIsAccepted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := bookable(t)
+		outlook := search(t, c, nodes)
+		for range rapid.IntRange(1, 8).Draw(t, "events") {
+			mixed(t, c, nodes)
+			if outlook == nil {
+				return
+			}
+			bodies, ok := sched.Between(&c.s, c.now, outlook)
+			if !ok || len(bodies) == 0 {
+				continue
+			}
+			c.must(bodies...)
+			for _, b := range bodies {
+				switch b.(type) {
+				case *command.Place, *command.Grant:
+				default:
+					t.Fatalf("between searches it wants to %s", b.Kind())
+				}
+			}
+		}
+	})
+}
+
+// search has something happen, and carries out what a search says then.
+func search(t *rapid.T, c *cluster, nodes int) *sched.Outlook {
+	for range rapid.IntRange(1, 12).Draw(t, "steps") {
+		mixed(t, c, nodes)
+		if rapid.Bool().Draw(t, "plan") {
+			c.plan()
+			beginOne(c)
+		}
+	}
+	bodies, _, outlook := sched.PlanLoaded(&c.s, c.now, nil)
+	if len(bodies) > 0 {
+		c.must(bodies...)
+	}
+	return outlook
+}
+
+// What a search suspends others for starts once these have ended, whoever came or went
+// since and whatever was started between.
+func TestWhatASearchMeantToStartStarts(t *testing.T) {
+	met := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCluster(t, sched.DefaultPolicy)
+		c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
+		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
+			c.node(string(rune('a'+i)), rapid.IntRange(2, 8).Draw(t, "gpus"), "A")
+		}
+		for range rapid.IntRange(1, 10).Draw(t, "jobs") {
+			come(t, c)
+			c.plan()
+			for _, key := range live(c) {
+				c.begin(key)
+			}
+			c.now = c.now.Add(time.Hour)
+			c.must(&command.AdvanceClock{})
+		}
+		meant := suspendedFor(c)
+		bodies, _, outlook := sched.PlanLoaded(&c.s, c.now, nil)
+		if len(bodies) > 0 {
+			c.must(bodies...)
+		}
+		for range rapid.IntRange(0, 6).Draw(t, "events") {
+			if running := live(c); len(running) > 0 && rapid.Bool().Draw(t, "an end") {
+				c.end(rapid.SampledFrom(running).Draw(t, "whose"), 0)
+			} else {
+				come(t, c)
+			}
+			goOn(c, outlook)
+		}
+		for _, key := range live(c) {
+			if task, _ := c.s.Tasks.Get(key); stopping(c, &task) {
+				c.end(key, 0)
+			}
+		}
+		goOn(c, outlook)
+		running := live(c)
+		for _, key := range meant {
+			if met++; !slices.Contains(running, key) {
+				if task, _ := c.s.Tasks.Get(key); task.State == model.TaskQueued {
+					t.Fatalf("others were suspended for %s, and it waits still", key)
+				}
+			}
+		}
+	})
+	if met == 0 {
+		t.Error("nobody was ever suspended for another")
+	}
+}
+
+func come(t *rapid.T, c *cluster) {
+	s := spec(rapid.SampledFrom([]string{"amy", "bob", "eve"}).Draw(t, "user"), uint32(rapid.IntRange(1, 4).Draw(t, "n")), 0)
+	s.Preemptible = rapid.Bool().Draw(t, "yields")
+	s.Estimate = time.Duration(rapid.IntRange(1, 50).Draw(t, "hours")) * time.Hour
+	c.submit(s, 1, 0)
+}
+
+func goOn(c *cluster, outlook *sched.Outlook) {
+	if outlook == nil {
+		return
+	}
+	if bodies, _ := sched.Between(&c.s, c.now, outlook); len(bodies) > 0 {
+		c.must(bodies...)
+	}
+}
+
+func stopping(c *cluster, task *model.Task) bool {
+	a, _ := c.s.Attempts.Get(task.Newest())
+	return a.Stop != model.ReasonNone
+}
+
+// suspendedFor lists the tasks that others are being suspended for.
+func suspendedFor(c *cluster) (out []model.TaskKey) {
+	for _, key := range waiting(c) {
+		e, _ := sched.Explain(&c.s, c.now, key)
+		if slices.ContainsFunc(e.Blockers, func(b sched.Blocker) bool { return b.Code == sched.CodeSuspending }) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
