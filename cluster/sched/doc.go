@@ -25,6 +25,9 @@
 // Under fair share, and where jobs may be suspended, steps 2 to 4 are one search
 // instead: package split lays out what runs and waits together (search.go).
 //
+// A search over many jobs costs too much to be made at every event. [PlanLoaded] also
+// gives its [Outlook], from which [Between] goes on: in order, without another search.
+//
 // What Plan proposes is a proposal still: [state.Apply] checks every part again.
 //
 // [Order] and [Position] tell the order to those who look at the queue, [Possible]

@@ -190,10 +190,10 @@ type slotOn struct {
 	slot model.SlotKey
 }
 
-// compare is negative if a is the cheaper victim.
-func (a *victim) compare(b *victim) int {
-	return cmp.Or(cmp.Compare(a.class, b.class), model.CompareBools(b.yields, a.yields),
-		cmp.Compare(a.loss, b.loss), cmp.Compare(a.gpus, b.gpus), b.key.Compare(a.key))
+// compare is negative if v is the cheaper victim.
+func (v *victim) compare(b *victim) int {
+	return cmp.Or(cmp.Compare(v.class, b.class), model.CompareBools(b.yields, v.yields),
+		cmp.Compare(v.loss, b.loss), cmp.Compare(v.gpus, b.gpus), b.key.Compare(v.key))
 }
 
 // look looks up, once, who runs, and which GPUs will be free because their tasks
