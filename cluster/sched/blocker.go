@@ -63,6 +63,7 @@ type Blocker struct {
 // Asked is which GPUs a task asks for.
 type Asked struct {
 	Model    string // empty: any
+	Found    string // the models that it finds, if several by one text; else empty
 	MemoryMB uint32 // of each GPU, at least
 	Where    string // on which nodes, in words; empty: on any
 	Least    int64  // GPUs in all that it takes if it cannot have all; 0: all or none

@@ -169,7 +169,7 @@ func (p *pool) shortage(w *want) (out []Blocker) {
 	note := func(c Code, have uint32) {
 		out = append(out, Blocker{
 			Code: c, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(have),
-			Asked: Asked{Model: w.model, MemoryMB: w.memory, Where: w.sites.text(), Least: int64(w.least)},
+			Asked: Asked{Model: w.model, Found: several(p.state, w.model), MemoryMB: w.memory, Where: w.sites.text(), Least: int64(w.least)},
 		})
 	}
 	if p.state.Nodes.Len() > 0 && !w.holds(w.sizes(known)) {

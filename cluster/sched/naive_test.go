@@ -175,7 +175,7 @@ func suits(c *cluster, spec *model.Spec, g *model.GPU) bool {
 	among := func(list string) bool { return slices.Contains(strings.Split(list, ","), string(n.ID)) }
 	meets := map[string]bool{"": true, "zone=a": zone == "a", "!zone": !zoned, "zone!=b": zone != "b", "spot": spot}
 	return meets[spec.Constraint] && (spec.Nodelist == "" || among(spec.Nodelist)) && !among(spec.Exclude) &&
-		(spec.GPUModel == "" || strings.Contains(spec.GPUModel, g.Model)) && g.MemoryMB >= spec.GPUMemoryMB
+		(spec.GPUModel == "" || strings.Contains(strings.ToUpper(spec.GPUModel), g.Model)) && g.MemoryMB >= spec.GPUMemoryMB
 }
 
 // failing lists the GPUs that have just failed a task, if the others could run it.

@@ -98,14 +98,16 @@ func (w *want) lacks() string {
 		}
 	}
 	total, most := sum(all), slices.Max(append(all, 0))
-	what := kind(w.model, w.memory)
+	what := kind(typed(w.model, ""), w.memory)
 	if w.sites != nil {
 		if w.sites.none() {
 			return fmt.Sprintf("the cluster has no node %s", w.sites.text())
 		}
 		what += " on nodes " + w.sites.text()
 	}
-	switch {
+	switch have := modelsOf(w.state, ""); {
+	case total == 0 && w.model != "" && len(have) > 0 && len(modelsOf(w.state, w.model)) == 0:
+		return fmt.Sprintf("the cluster has no %s: its GPUs are %s", strings.Replace(what, "GPU", "GPUs", 1), strings.Join(have, ", "))
 	case total == 0:
 		return fmt.Sprintf("the cluster has no %s", strings.Replace(what, "GPU", "GPUs", 1))
 	case w.nodes > 1:

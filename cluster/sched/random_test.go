@@ -112,7 +112,7 @@ func beginOne(c *cluster) {
 func submitRandom(t *rapid.T, c *cluster, user string, n uint32) {
 	s := spec(user, n, 0, class(model.Class(rapid.IntRange(1, 4).Draw(t, "class"))))
 	s.Project = rapid.SampledFrom([]string{"", "p"}).Draw(t, "project")
-	s.GPUModel = rapid.SampledFrom([]string{"", "A", "A|B", "B|C"}).Draw(t, "kind")
+	s.GPUModel = rapid.SampledFrom([]string{"", "A", "A|B", "B|C", "a", "C|b"}).Draw(t, "kind")
 	s.GPUMemoryMB = uint32(rapid.SampledFrom([]int{0, 2000}).Draw(t, "needs"))
 	s.MaxRetries = 2
 	s.Placement = rapid.SampledFrom([]string{"", "", "spread", "round_robin", "least_loaded"}).Draw(t, "placement")

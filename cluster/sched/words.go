@@ -31,7 +31,7 @@ func (b *Blocker) Message() string {
 	case CodeNever:
 		return "no nodes of the cluster could ever hold it, even if they were empty"
 	case CodeGPUType:
-		return fmt.Sprintf("only another type of GPU than %s is free", b.Model)
+		return fmt.Sprintf("only another type of GPU than %s is free", typed(b.Model, b.Found))
 	case CodeGPUMemory:
 		return fmt.Sprintf("only GPUs with less than %d MB are free", b.MemoryMB)
 	case CodeConstraint:
@@ -125,13 +125,13 @@ func (b *Blocker) needs() string {
 	return text
 }
 
-func (b *Blocker) kind() string { return kind(b.Model, b.MemoryMB) }
+func (b *Blocker) kind() string { return kind(typed(b.Model, b.Found), b.MemoryMB) }
 
 // kind is "GPU of type H200 with 80000 MB".
 func kind(name string, memory uint32) string {
 	what := "GPU"
 	if name != "" {
-		what += " of type " + strings.ReplaceAll(name, "|", " or ")
+		what += " of type " + name
 	}
 	if memory > 0 {
 		what += fmt.Sprintf(" with %d MB", memory)
@@ -182,7 +182,7 @@ func (u *Unblock) Message() string {
 	case UnblockEnd:
 		return u.ends()
 	case UnblockNode:
-		text := fmt.Sprintf("%s more, with %s free", count(u.Nodes, "node"), count(u.GPUs, kind(u.Model, u.MemoryMB)))
+		text := fmt.Sprintf("%s more, with %s free", count(u.Nodes, "node"), count(u.GPUs, kind(typed(u.Model, ""), u.MemoryMB)))
 		if u.Labels != "" {
 			text += " and labeled " + strings.ReplaceAll(u.Labels, ",", " and ")
 		}

@@ -74,7 +74,7 @@ func newReserve() *cobra.Command {
 func (v *reservation) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Int64VarP(&v.gpus, "gpus", "g", 0, "`number` of GPUs in all; with --nodes the same on each, by default all of theirs")
-	f.StringVar(&v.model, "model", "", "`type` of the GPUs; any by default")
+	f.StringVar(&v.model, "model", "", "`model` of the GPUs, or words of it such as h100; any by default")
 	f.StringSliceVar(&v.nodes, "nodes", nil, "`node,...` where they are; anywhere by default")
 	f.StringVarP(&v.user, "user", "u", "", "`user` whose jobs may use them; you by default")
 	f.StringVarP(&v.project, "project", "p", "", "`project` whose jobs may use them")

@@ -102,7 +102,7 @@ func (s *submission) bindJob(cmd *cobra.Command) {
 
 func (s *submission) bindSize(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&s.gpus, "gpus", "g", "1", "GPUs in all, or `[model:]N`, or A100|H100:N for one of several models")
+	f.StringVarP(&s.gpus, "gpus", "g", "1", "GPUs in all, or `[model:]N` such as h100:4, or a100|h100:N for one of several models")
 	f.Int64VarP(&s.nodes, "nodes", "N", 0, "spread over exactly `N` nodes")
 	f.Int64Var(&s.perNode, "gpus-per-node", 0, "GPUs on each node, with --nodes")
 	f.StringVar(&s.gpuMemory, "gpu-mem", "", "memory of each GPU at least, in `GB`")

@@ -23,7 +23,7 @@ type Spec struct {
 
 	GPUs        uint32 `cbor:"10,keyasint,omitempty"` // in all
 	Nodes       uint32 `cbor:"11,keyasint,omitempty"` // exactly so many, with GPUs/Nodes on each; 0: as placed
-	GPUModel    string `cbor:"12,keyasint,omitempty"` // exact model name, or several with | between them; empty: any
+	GPUModel    string `cbor:"12,keyasint,omitempty"` // what [OfModel] finds models by; empty: any
 	GPUMemoryMB uint32 `cbor:"13,keyasint,omitempty"` // at least so much on each
 	CPUs        uint32 `cbor:"14,keyasint,omitempty"` // limit a node, in cores; 0: none
 	MemoryMB    uint32 `cbor:"15,keyasint,omitempty"` // limit a node; 0: none

@@ -261,34 +261,3 @@ func (s *Sites) Has(n *Node) bool {
 	}
 	return len(s.meets) == 0 || s.meets.Meets(n.Is())
 }
-
-// OfModel says that a GPU's model is the one that is asked for, or one of several
-// that | separates; none asked for: any is.
-func OfModel(asked, name string) bool {
-	if asked == "" || asked == name {
-		return true
-	}
-	if !strings.Contains(asked, "|") {
-		return false
-	}
-	for v := range strings.SplitSeq(asked, "|") {
-		if v == name {
-			return true
-		}
-	}
-	return false
-}
-
-// SortModels writes alternatives in rising order, each once.
-func SortModels(asked string) string {
-	if !strings.Contains(asked, "|") {
-		return asked
-	}
-	list := strings.Split(asked, "|")
-	for i := range list {
-		list[i] = strings.TrimSpace(list[i])
-	}
-	slices.Sort(list)
-	list = slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" })
-	return strings.Join(list, "|")
-}

@@ -14,6 +14,9 @@ func applyBook(t *tx, c *command.Book) command.Result {
 	if r := whenAllowed(t, &b); !r.OK() {
 		return r
 	}
+	if r := namesModel(t, &b); !r.OK() {
+		return r
+	}
 	if r := namesNodes(t, &b); !r.OK() {
 		return r
 	}
@@ -48,6 +51,32 @@ func whenAllowed(t *tx, b *model.Booking) command.Result {
 		return refuse(model.CodeLimit, "it would last %s: GPUs may be reserved for at most %s", b.End.Sub(b.Start), caps.Longest)
 	}
 	return ok()
+}
+
+// namesModel makes the very model of what finds one: bookings are counted by model.
+func namesModel(t *tx, b *model.Booking) command.Result {
+	if b.Model == "" {
+		return ok()
+	}
+	ids := b.NodeIDs()
+	var kinds []string
+	for _, g := range t.gpus.now().All() {
+		if g.Model == b.Model {
+			return ok()
+		}
+		if model.OfModel(b.Model, g.Model) && (len(ids) == 0 || slices.Contains(ids, g.Node)) && !slices.Contains(kinds, g.Model) {
+			kinds = append(kinds, g.Model)
+		}
+	}
+	slices.Sort(kinds)
+	switch len(kinds) {
+	case 0:
+		return ok() // it will be refused for want of GPUs
+	case 1:
+		b.Model = kinds[0]
+		return ok()
+	}
+	return refuse(model.CodeInvalid, "%s finds GPUs of several models: name one of %q", b.Model, kinds)
 }
 
 // namesNodes fills in what follows from the nodes that a booking names: their type of

@@ -139,9 +139,44 @@ func TestBookingsFillInWhatNodesHave(t *testing.T) {
 	if b, _ := c.State.Bookings.Get(1); b.GPUs != 8 || b.Model != "H200" || b.By != "user:alice" || b.Made != c.Now {
 		t.Errorf("booked is %+v", b)
 	}
-	c.Node("n3", 3)
 	c.Do(&command.CancelBooking{ID: 1})
+	c.Do(booked(c, 4, func(b *model.Booking) { b.Model = "h200" }))
+	if b, _ := c.State.Bookings.Get(2); b.Model != "H200" {
+		t.Errorf("booked is %+v", b)
+	}
+	c.Do(&command.CancelBooking{ID: 2})
+	c.Node("n3", 3)
 	wantCode(t, c.Try(booked(c, 0, on("n1 n3"))), model.CodeInvalid)
+}
+
+// A booking is of one model: a text that finds several is refused, unless the nodes that
+// are named have one of them only, and one that is the very name of a model is that.
+func TestBookingsOfAModel(t *testing.T) {
+	c := two(t)
+	for id, name := range map[model.NodeID]string{"n3": "NVIDIA H200 NVL", "n4": "NVIDIA H200 SXM"} {
+		n := c.Node(id, 2)
+		for i := range n.Self.Devices {
+			n.Self.Devices[i].Model = name
+		}
+		n.Self.Boot = "boot-2"
+		n.Register()
+	}
+	of := func(name, nodes string) *command.Book {
+		return booked(c, 2, func(b *model.Booking) { b.Model, b.Nodes = name, nodes })
+	}
+	r := c.Try(of("nvidia h200", ""))
+	wantCode(t, r, model.CodeInvalid)
+	if !strings.Contains(r.Detail, `"NVIDIA H200 NVL" "NVIDIA H200 SXM"`) {
+		t.Errorf("refused by %q", r.Detail)
+	}
+	for _, v := range []struct{ name, nodes, is string }{
+		{"H200", "", "H200"}, {"h200 sxm", "", "NVIDIA H200 SXM"}, {"h200", "n3", "NVIDIA H200 NVL"},
+	} {
+		made := c.Do(of(v.name, v.nodes))
+		if b, _ := c.State.Bookings.Get(model.BookingID(made.Number)); b.Model != v.is {
+			t.Errorf("%q on %q is %q, want %q", v.name, v.nodes, b.Model, v.is)
+		}
+	}
 }
 
 // Before a booking, what does not certainly end leaves it what it needs; what does

@@ -71,6 +71,8 @@ func TestPlacementsAreWhereTheJobWants(t *testing.T) {
 		{func(s *model.Spec) { s.Exclude = "n2" }, "n1 n3"},
 		{func(s *model.Spec) { s.GPUModel = "other|" + modelOf(c) }, "n1 n2 n3"},
 		{func(s *model.Spec) { s.GPUModel = "any|other" }, ""},
+		{func(s *model.Spec) { s.GPUModel = "any|" + strings.ToLower(modelOf(c)) }, "n1 n2 n3"},
+		{func(s *model.Spec) { s.GPUModel = modelOf(c) + "0" }, ""},
 	} {
 		var allowed []string
 		for _, id := range []model.NodeID{"n1", "n2", "n3"} {

@@ -18,7 +18,7 @@ type Submit struct {
 	Nodes       *int64   `json:"nodes,omitempty" doc:"spread over exactly so many nodes, evenly"`
 	GPUsPerNode *int64   `json:"gpus_per_node,omitempty"`
 	MinGPUs     *int64   `json:"min_gpus,omitempty" doc:"it takes fewer GPUs if it cannot have all, but so many at least; with nodes, whole nodes fewer"`
-	GPUType     string   `json:"gpu_type,omitempty" doc:"the GPU's model as the nodes report it, or several with | between them"`
+	GPUType     string   `json:"gpu_type,omitempty" doc:"words of the GPU's model, such as h100 or 'h100 80gb', in any case, or several with | between them"`
 	GPUMemory   *float64 `json:"gpu_memory_gb,omitempty" doc:"at least so much memory on each GPU"`
 	Memory      *float64 `json:"memory_gb,omitempty" doc:"another name of gpu_memory_gb"`
 	CPUs        *int64   `json:"cpus,omitempty" doc:"limit of CPU cores on each node"`

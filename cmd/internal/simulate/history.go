@@ -106,7 +106,7 @@ func fits(hosts []Host, j *Job) bool {
 		each = int(j.GPUs / j.Nodes)
 	}
 	for _, h := range hosts {
-		if j.Told.Model != "" && h.Model != j.Told.Model || h.MemoryMB < j.Told.MemoryMB {
+		if !model.OfModel(j.Told.Model, h.Model) || h.MemoryMB < j.Told.MemoryMB {
 			continue
 		}
 		all += h.GPUs

@@ -1,0 +1,80 @@
+package model
+
+import (
+	"slices"
+	"strings"
+)
+
+// OfModel says that a GPU's model is one that is asked for; none asked for: any is.
+// What is asked for is one text, or several that | separates. A text finds a model
+// by its words, which are runs of letters and digits: each of them is a word of the
+// model, whatever the case and the order, so that "h100 80gb" finds
+// "NVIDIA H100 80GB HBM3", and a10 finds no A100. A part of a GPU, in whose model MIG
+// is a word, is found only if the text has that word, too. A text that is the very
+// model finds it always.
+func OfModel(asked, name string) bool {
+	if asked == "" || asked == name {
+		return true
+	}
+	for more := true; more; {
+		var one string
+		if one, asked, more = strings.Cut(asked, "|"); one == name || findsModel(one, name) {
+			return one != "" || name != ""
+		}
+	}
+	return false
+}
+
+// part is the word of a model that is a part of a GPU.
+const part = "MIG"
+
+func findsModel(text, name string) bool {
+	some := false
+	for word, rest := cutWord(text); word != ""; word, rest = cutWord(rest) {
+		if some = hasWord(name, word); !some {
+			return false
+		}
+	}
+	return some && (!hasWord(name, part) || hasWord(text, part))
+}
+
+func hasWord(text, word string) bool {
+	for w, rest := cutWord(text); w != ""; w, rest = cutWord(rest) {
+		if len(w) == len(word) && strings.EqualFold(w, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutWord is the first word of a text, and what follows; empty: there is none.
+func cutWord(text string) (word, rest string) {
+	i := 0
+	for i < len(text) && !inWord(text[i]) {
+		i++
+	}
+	j := i
+	for j < len(text) && inWord(text[j]) {
+		j++
+	}
+	return text[i:j], text[j:]
+}
+
+// inWord takes whatever is not ASCII to be a letter.
+func inWord(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b >= 0x80
+}
+
+// SortModels writes alternatives in rising order, each once.
+func SortModels(asked string) string {
+	if !strings.Contains(asked, "|") {
+		return asked
+	}
+	list := strings.Split(asked, "|")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	slices.Sort(list)
+	list = slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" })
+	return strings.Join(list, "|")
+}
