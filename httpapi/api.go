@@ -140,6 +140,7 @@ func (a *API) document() huma.API {
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[int64]](), reflect.TypeFor[countSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[float64]](), reflect.TypeFor[amountSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[bool]](), reflect.TypeFor[switchSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[wire.Duration]](), reflect.TypeFor[durationSchema]())
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
 	config := huma.Config{

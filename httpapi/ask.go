@@ -34,7 +34,7 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 			Name: r.Name, User: r.User, Project: r.Project, RunID: r.RunID, Command: r.Command, WorkDir: r.WorkDir,
 			StopSignal: signal(r.StopSignal), CheckpointSignal: signal(r.CheckpointSignal),
 			CheckpointDir: r.CheckpointDir, WarnSignal: signal(r.WarnSignal),
-			Preemptible: r.Preemptible != nil && *r.Preemptible, Held: r.Hold != nil && *r.Hold,
+			Held: r.Hold != nil && *r.Hold,
 		},
 	}
 	if c.Spec.User == "" {

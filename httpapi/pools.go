@@ -69,22 +69,32 @@ func allocationOf(s *state.State) *wire.Allocation {
 	}
 }
 
-// countSchema and amountSchema describe wire.OrNone.
+// countSchema, amountSchema and switchSchema describe wire.OrNone.
 type (
 	countSchema  struct{}
 	amountSchema struct{}
+	switchSchema struct{}
 )
 
 // Schema is a whole number or "none".
-func (countSchema) Schema(huma.Registry) *huma.Schema { return orNone(huma.TypeInteger) }
+func (countSchema) Schema(huma.Registry) *huma.Schema {
+	return orNone(huma.TypeInteger, "0 or more, or none")
+}
 
 // Schema is a number or "none".
-func (amountSchema) Schema(huma.Registry) *huma.Schema { return orNone(huma.TypeNumber) }
+func (amountSchema) Schema(huma.Registry) *huma.Schema {
+	return orNone(huma.TypeNumber, "0 or more, or none")
+}
 
-func orNone(kind string) *huma.Schema {
+// Schema is true, false or "none".
+func (switchSchema) Schema(huma.Registry) *huma.Schema {
+	return orNone(huma.TypeBoolean, "true, false or none")
+}
+
+func orNone(kind, what string) *huma.Schema {
 	return &huma.Schema{
 		OneOf:       []*huma.Schema{{Type: kind}, {Type: huma.TypeString, Enum: []any{wire.None}}},
-		Description: "0 or more, or none",
+		Description: what,
 	}
 }
 

@@ -150,6 +150,7 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 		return nil, invalid("over_quota", "must be stop or lower")
 	}
 	bound(add, model.LimitReserved, b.ReservedGPUs, 1)
+	yields(add, b.Preemptible)
 	if len(list) == 0 {
 		return nil, invalid("gpus", "must be given, or another limit: this changes nothing")
 	}
@@ -175,6 +176,19 @@ func bound[T int64 | float64 | wire.Duration](add func(model.LimitField, int64),
 	}
 }
 
+// yields adds what is said of jobs that do not say whether they may be suspended.
+func yields(add func(model.LimitField, int64), v *wire.OrNone[bool]) {
+	switch {
+	case v == nil:
+	case v.None:
+		add(model.LimitYields, model.Unlimited)
+	case v.Value:
+		add(model.LimitYields, 1)
+	default:
+		add(model.LimitYields, 0)
+	}
+}
+
 // quotaOf is what a scope may use, and what it uses.
 func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
 	l, found := s.Limits.Get(scope)
@@ -194,6 +208,10 @@ func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
 		GPUsPerJob: value(model.LimitGPUsPerJob), ReservedGPUs: value(model.LimitReserved), MaxRunTime: secondsOf(l.RunTime),
 		Period: secondsOf(l.Period),
 		Used:   wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), Queued: int64(use.Queued)},
+	}
+	if l.Yields != model.YieldUnsaid {
+		always := l.Yields == model.YieldAlways
+		out.Preemptible = &always
 	}
 	if scope.Kind == model.ScopeCluster {
 		out.MaxQueueSize, out.MaxConcurrent = out.Queued, out.Running

@@ -72,6 +72,43 @@ func TestQuotas(t *testing.T) {
 	s.do(http.MethodPut, "/quotas/cluster", `{"reserved_gpus": 5}`).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
 }
 
+// What a quota says of jobs that do not say whether they may be suspended is told, and
+// is so for what is submitted from then on.
+func TestQuotasOfPreemptibleJobs(t *testing.T) {
+	s := newSite(t)
+	var q wire.Quota
+	s.do(http.MethodPut, "/quotas/project/vision", `{"preemptible": true}`).into(&q)
+	if q.Preemptible == nil || !*q.Preemptible || s.quota("cluster", "").Preemptible != nil {
+		t.Errorf("the project has %+v", q)
+	}
+	for body, yields := range map[string]bool{
+		`"project":"vision"`:                                         true,
+		`"project":"vision","preemptible":false`:                     false,
+		`"project":"speech"`:                                         false,
+		`"preemptible":true`:                                         true,
+		`"checkpoint_signal":"USR1"`:                                 true,
+		`"checkpoint_signal":"USR1","preemptible":false`:             false,
+		`"user":"ann","project":"vision"`:                            true,
+		`"user":"bob","project":"vision","checkpoint_signal":"USR1"`: true,
+	} {
+		if spec := s.spec(`{"command":"x",` + body + `}`); spec.Preemptible != yields {
+			t.Errorf("%s: %t", body, spec.Preemptible)
+		}
+	}
+	s.do(http.MethodPut, "/quotas/user/ann", `{"preemptible": false}`).into(&q)
+	if *q.Preemptible || s.spec(`{"command":"x","user":"ann","project":"vision"}`).Preemptible {
+		t.Errorf("ann has %+v", q)
+	}
+	q = wire.Quota{}
+	s.do(http.MethodPut, "/quotas/user/ann", `{"preemptible": "none"}`).into(&q)
+	if q.Preemptible != nil || !s.spec(`{"command":"x","user":"ann","project":"vision"}`).Preemptible {
+		t.Errorf("ann has %+v", q)
+	}
+	for _, wrong := range []string{`1`, `"yes"`, `"true"`, `{}`} {
+		s.do(http.MethodPut, "/quotas/user/ann", `{"preemptible": `+wrong+`}`).about("preemptible")
+	}
+}
+
 // Shares are told for projects and their users, and set.
 func TestShares(t *testing.T) {
 	s := newSite(t)

@@ -44,6 +44,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err != nil {
 		return nil, err
 	}
+	body.Spec.Preemptible = or(r.Preemptible, s.Yields(&body.Spec))
 	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
 	if fits, why := a.places.possible(&s, &body.Spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)

@@ -24,7 +24,10 @@ gpus_per_job  GPUs of one job
 max_run_time  the longest time limit of a job; one that asks for none gets it
 gpu_hours     GPU-hours of each period; what runs counts as it runs. Periods follow each other from a
               Monday, 00:00 UTC: hours begin on the hour, days at midnight, weeks on Mondays
-reserved_gpus GPUs that a project or user owns; berth quota pool says what follows`
+reserved_gpus GPUs that a project or user owns; berth quota pool says what follows
+preemptible   whether jobs that do not say so themselves may be stopped and queued again for others: a user's
+              counts before a project's, that before the cluster's; without any, jobs with a checkpoint
+              signal may`
 
 func newQuota() *cobra.Command {
 	c := &connection{}
@@ -56,7 +59,7 @@ type setting interface {
 }
 
 // flagOf is a flag that is nil until it is given.
-type flagOf[T int64 | float64 | wire.Duration] struct {
+type flagOf[T int64 | float64 | bool | wire.Duration] struct {
 	at   **wire.OrNone[T]
 	kind string
 }
@@ -80,11 +83,14 @@ func newQuotaSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set (cluster | project NAME | user NAME) FLAGS",
 		Short:   "Set limits, and leave the others as they are; none lifts one",
-		Example: "  berth quota set user alice --gpus 8 --gpus-per-job 4\n  berth quota set cluster --queued 10000 --max-run-time 7d\n  berth quota set user alice --gpus none",
+		Example: "  berth quota set user alice --gpus 8 --gpus-per-job 4\n  berth quota set cluster --queued 10000 --max-run-time 7d\n  berth quota set user alice --gpus none\n  berth quota set project vision --preemptible",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope, name, err := scopeArgs(cmd, args, true)
 			if err != nil {
 				return err
+			}
+			if len(args) > 2 {
+				return usage("%q is too much; values are given as in --gpus 8 and --preemptible=false", args[2])
 			}
 			if body.Period, err = timeFlag("--period", period); err != nil {
 				return err
@@ -121,6 +127,8 @@ func newQuotaSet() *cobra.Command {
 	} {
 		f.Var(v.at, v.name, v.what+", or none")
 	}
+	f.Var(flagOf[bool]{&body.Preemptible, "true|false|none"}, "preemptible", "what its jobs are that do not say so themselves")
+	f.Lookup("preemptible").NoOptDefVal = "true"
 	f.StringVar(&period, "period", "", "the period of --gpu-hours as a `time`, 1h to 366d")
 	f.StringVar(&body.OverQuota, "over-quota", "", "once the GPU-hours are used up: `stop` (nothing more starts) or lower (its jobs go last)")
 	return cmd
@@ -186,6 +194,9 @@ func addQuota(t *table.Table, q *wire.Quota) {
 			note = fmt.Sprintf("its own; %d are borrowed", *q.Used.Reserved-*q.ReservedGPUs)
 		}
 		t.Add(who, "reserved_gpus", fmt.Sprintf("%d/%d", *q.Used.Reserved, *q.ReservedGPUs), note)
+	}
+	if q.Preemptible != nil {
+		t.Add(who, "preemptible", strconv.FormatBool(*q.Preemptible), "its jobs that do not say so themselves")
 	}
 	if t.Len() == lines && (q.Scope != "cluster" || q.Used != (wire.QuotaUse{})) {
 		t.Add(who, "gpus", fmt.Sprintf("%d/none", q.Used.GPUs), fmt.Sprintf("%d running, %d queued", q.Used.Running, q.Used.Queued))

@@ -19,11 +19,11 @@ type quotaAPI struct {
 
 func newQuotaAPI(t *testing.T) *quotaAPI {
 	f := &quotaAPI{}
-	gpus, hours, used, period := int64(2), 1.5, 1.5, 86400.0
+	gpus, hours, used, period, yields := int64(2), 1.5, 1.5, 86400.0, true
 	q := wire.Quota{Scope: "user", Name: "ann", GPUs: &gpus, GPUHours: &hours, Period: &period, OverQuota: "stop", Used: wire.QuotaUse{GPUs: 2, GPUHours: &used}}
 	answers := map[string]any{
 		"/quotas":                  &wire.Quotas{Quotas: []wire.Quota{{Scope: "cluster"}, q}},
-		"/quotas/cluster":          &wire.Quota{Scope: "cluster", Queued: &gpus},
+		"/quotas/cluster":          &wire.Quota{Scope: "cluster", Queued: &gpus, Preemptible: &yields},
 		"/quotas/user/ann":         &q,
 		"/shares":                  &wire.Shares{HalfLife: 604800, Shares: []wire.Share{{Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}, {User: "ann", Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}}},
 		"/shares/user/ann":         &wire.Weight{Scope: "user", Name: "ann", Shares: 200},
@@ -54,11 +54,14 @@ func TestQuotaCommands(t *testing.T) {
 		"quota set user ann --gpus 2 --queued none --max-run-time 2h --period 24h --gpu-hours 1.5": {
 			`PUT /quotas/user/ann {"gpus":2,"queued":"none","max_run_time":7200,"gpu_hours":1.5,"period":86400}`, "SCOPE     WHAT       USED/LIMIT  NOTE",
 		},
-		"quota set cluster --max-queue-size 2": {`PUT /quotas/cluster {"max_queue_size":2}`, "cluster  max_queue_size         0/2  -"},
-		"quota pool":                           {"GET /orchestrator/allocation", "GPUs         16, of which 10 are owned and 8 kept for their owners"},
-		"quota pool hybrid --ratio 0.5":        {`PUT /orchestrator/allocation {"mode":"hybrid","reserved_ratio":0.5}`, "Allocation   hybrid"},
-		"share":                                {"GET /shares", "-        ann      100       3.25     100%         2"},
-		"share set user ann 200":               {`PUT /shares/user/ann {"shares":200}`, "user ann: 200 shares"},
+		"quota set user ann --preemptible":       {`PUT /quotas/user/ann {"preemptible":true}`, ""},
+		"quota set user ann --preemptible=false": {`PUT /quotas/user/ann {"preemptible":false}`, ""},
+		"quota set cluster --preemptible=none":   {`PUT /quotas/cluster {"preemptible":"none"}`, "cluster  preemptible           true  its jobs that do not say so themselves"},
+		"quota set cluster --max-queue-size 2":   {`PUT /quotas/cluster {"max_queue_size":2}`, "cluster  max_queue_size         0/2  -"},
+		"quota pool":                             {"GET /orchestrator/allocation", "GPUs         16, of which 10 are owned and 8 kept for their owners"},
+		"quota pool hybrid --ratio 0.5":          {`PUT /orchestrator/allocation {"mode":"hybrid","reserved_ratio":0.5}`, "Allocation   hybrid"},
+		"share":                                  {"GET /shares", "-        ann      100       3.25     100%         2"},
+		"share set user ann 200":                 {`PUT /shares/user/ann {"shares":200}`, "user ann: 200 shares"},
 	} {
 		var out, errs strings.Builder
 		if code := run(strings.Fields(line), &out, &errs); code != 0 || f.asked != want.asked || !strings.Contains(out.String(), want.out) {

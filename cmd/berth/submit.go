@@ -123,7 +123,7 @@ func (s *submission) bindLife(cmd *cobra.Command) {
 	f.StringVarP(&s.priority, "priority", "p", "", "low, normal, high, critical, or 1 to 4")
 	f.Int64Var(&s.retries, "max-retries", 0, "further attempts after a failure")
 	f.Int64SliceVar(&s.retryOn, "retry-on", nil, "exit `codes` that are tried again, such as 75,137 (default: any)")
-	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for others")
+	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for others; --preemptible=false: not, whatever quotas say")
 	f.BoolVar(&s.hold, "hold", false, "wait for a release")
 	f.StringVar(&s.onLost, "on-lost", "", "requeue, hold or fail when a node falls silent")
 	f.StringVar(&s.contact, "disconnect-grace", "", "how long a node may be out of contact, as a `time`")
@@ -381,7 +381,7 @@ func (s *submission) fillRest(cmd *cobra.Command, r *wire.Submit) error {
 	if cmd.Flags().Changed("max-retries") {
 		r.MaxRetries = &s.retries
 	}
-	if s.preemptible {
+	if cmd.Flags().Changed("preemptible") {
 		r.Preemptible = &s.preemptible
 	}
 	if s.hold {

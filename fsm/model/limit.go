@@ -5,8 +5,9 @@ import "time"
 // Unlimited is a limit that is none.
 const Unlimited = -1
 
-// Limit bounds what a scope may use. Of the first four Unlimited is no bound and 0
-// allows nothing; of the others 0 is none.
+// Limit bounds what a scope may use, and says what its jobs are unless they say so
+// themselves. Of the first four Unlimited is no bound and 0 allows nothing; of the
+// others 0 is none.
 //
 //berth:row
 type Limit struct {
@@ -23,6 +24,8 @@ type Limit struct {
 	Over    OverQuota     `cbor:"9,keyasint,omitempty"` // what follows when GPUTime is used up
 
 	Reserved int64 `cbor:"10,keyasint,omitempty"` // GPUs that a user or project owns: its guarantee
+
+	Yields Yield `cbor:"11,keyasint,omitempty"` // whether its jobs may be suspended that do not say so
 }
 
 // NoLimit is the limit of a scope that has none.
@@ -42,6 +45,16 @@ const (
 // String is the way's name.
 func (o OverQuota) String() string { return name(o, "stop", "lower") }
 
+// Yield says whether jobs may be suspended for others.
+type Yield uint8
+
+// What may be said.
+const (
+	YieldUnsaid Yield = 0
+	YieldNever  Yield = 1
+	YieldAlways Yield = 2
+)
+
 // LimitField names one value of a Limit.
 type LimitField uint8
 
@@ -56,12 +69,13 @@ const (
 	LimitPeriod     LimitField = 7 // in nanoseconds
 	LimitOver       LimitField = 8 // an OverQuota
 	LimitReserved   LimitField = 9
+	LimitYields     LimitField = 10 // 0 or 1: whether jobs are preemptible that do not say
 )
 
 // String is the value's name.
 func (f LimitField) String() string {
 	return name(f, "", "gpus", "running", "queued", "gpus_per_job", "max_run_time", "gpu_hours", "period", "over_quota",
-		"reserved_gpus")
+		"reserved_gpus", "preemptible")
 }
 
 // Bounds of limits.
@@ -88,6 +102,8 @@ func (f LimitField) allows() (least, most int64, words string) {
 		return int64(OverStop), int64(OverLower), "stop or lower"
 	case LimitReserved:
 		return 1, maxOwned, "1 to 1048576, or none"
+	case LimitYields:
+		return 0, 1, "true, false or none"
 	}
 	return 0, -1, "a limit that there is"
 }
@@ -97,7 +113,7 @@ func (f LimitField) allows() (least, most int64, words string) {
 func (f LimitField) Check(v int64) error {
 	least, most, words := f.allows()
 	none := v == Unlimited && f != LimitPeriod && f != LimitOver
-	if f == 0 || f > LimitReserved || !none && (v < least || v > most) {
+	if f == 0 || f > LimitYields || !none && (v < least || v > most) {
 		return want(f.String(), "%s", words)
 	}
 	return nil
@@ -130,6 +146,8 @@ func (l *Limit) Get(f LimitField) int64 {
 		return int64(l.Over)
 	case LimitReserved:
 		return set(l.Reserved)
+	case LimitYields:
+		return int64(l.Yields) - 1
 	}
 	return Unlimited
 }
@@ -159,12 +177,14 @@ func (l *Limit) Set(f LimitField, v int64) {
 		l.Over = OverQuota(some) //nolint:gosec // as Check allows
 	case LimitReserved:
 		l.Reserved = some
+	case LimitYields:
+		l.Yields = Yield(v + 1) //nolint:gosec // as Check allows
 	}
 }
 
 // Validate says which value is not allowed, and what is; nil when all are.
 func (l *Limit) Validate() error {
-	for f := LimitGPUs; f <= LimitReserved; f++ {
+	for f := LimitGPUs; f <= LimitYields; f++ {
 		v := l.Get(f)
 		if f == LimitPeriod && v == Unlimited {
 			continue

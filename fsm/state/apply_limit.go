@@ -21,7 +21,7 @@ func applyAdjustLimit(t *tx, b *command.AdjustLimit) command.Result {
 		limit = model.NoLimit(b.Scope)
 	}
 	// A quota is set before its period, whose lifting takes all of it away.
-	for f := model.LimitGPUs; f <= model.LimitReserved; f++ {
+	for f := model.LimitGPUs; f <= model.LimitYields; f++ {
 		for _, v := range b.Set {
 			if v.Of == f {
 				limit.Set(v.Of, v.Value)

@@ -51,9 +51,10 @@ func drawAdjustLimit(g *gen) command.Body {
 		set(model.LimitPeriod, int64(time.Duration(1+g.roll(2))*time.Hour))
 		set(model.LimitOver, int64(g.roll(4)/3))
 	case 1:
-		set(pick(g, model.LimitGPUTime, model.LimitReserved, model.LimitRunTime, model.LimitGPUs), model.Unlimited)
+		set(pick(g, model.LimitGPUTime, model.LimitReserved, model.LimitRunTime, model.LimitGPUs, model.LimitYields), model.Unlimited)
 	case 2:
 		set(model.LimitLive, int64(g.roll(9)))
+		set(model.LimitYields, int64(g.roll(2)))
 	default:
 		set(model.LimitReserved, int64(1+g.roll(9)))
 	}

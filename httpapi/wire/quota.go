@@ -28,6 +28,7 @@ type Quota struct {
 	Period        *float64 `json:"period_seconds,omitempty"`
 	OverQuota     string   `json:"over_quota,omitempty" doc:"once gpu_hours are used up: stop (nothing more starts) or lower (its jobs go last)"`
 	ReservedGPUs  *int64   `json:"reserved_gpus,omitempty" doc:"GPUs that it owns"`
+	Preemptible   *bool    `json:"preemptible,omitempty" doc:"whether its jobs may be suspended for others that do not say so themselves"`
 	MaxQueueSize  *int64   `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
 	MaxConcurrent *int64   `json:"max_concurrent_jobs,omitempty" doc:"of the cluster: another name of running"`
 
@@ -56,12 +57,13 @@ type SetQuota struct {
 	Period        *Duration         `json:"period,omitempty" doc:"an hour to 366 days"`
 	OverQuota     string            `json:"over_quota,omitempty" doc:"stop or lower"`
 	ReservedGPUs  *OrNone[int64]    `json:"reserved_gpus,omitempty" doc:"of a project or user"`
+	Preemptible   *OrNone[bool]     `json:"preemptible,omitempty" doc:"for jobs that do not say so themselves: a user's counts before a project's, and that before the cluster's"`
 	MaxQueueSize  *OrNone[int64]    `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
 	MaxConcurrent *OrNone[int64]    `json:"max_concurrent_jobs,omitempty" doc:"of the cluster: another name of running"`
 }
 
 // OrNone is a value, or the text "none".
-type OrNone[T int64 | float64 | Duration] struct {
+type OrNone[T int64 | float64 | bool | Duration] struct {
 	None  bool
 	Value T
 }
@@ -88,6 +90,8 @@ func (o *OrNone[T]) want(err error) error {
 		return errors.New("must be a whole number or none")
 	case float64:
 		return errors.New("must be a number or none")
+	case bool:
+		return errors.New("must be true, false or none")
 	}
 	return errors.New(err.Error() + ", or none")
 }
@@ -107,7 +111,8 @@ func (o *OrNone[T]) UnmarshalText(text []byte) error {
 		*o = OrNone[T]{None: true}
 		return nil
 	}
-	if _, err := strconv.ParseFloat(s, 64); err != nil {
+	_, isBool := any(o.Value).(bool)
+	if _, err := strconv.ParseFloat(s, 64); err != nil && !isBool {
 		s = strconv.Quote(s)
 	}
 	return o.UnmarshalJSON([]byte(s))

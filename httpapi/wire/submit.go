@@ -36,7 +36,7 @@ type Submit struct {
 	EstimateS   *float64  `json:"estimated_duration_seconds,omitempty" doc:"another name of estimated_duration"`
 	MaxRetries  *int64    `json:"max_retries,omitempty" doc:"further attempts after a failure of the job's own; 0 by default"`
 	RetryOn     []int64   `json:"retry_on,omitempty" nullable:"false" doc:"exit codes that are tried again, a signal being 128 plus its number; any failure by default"`
-	Preemptible *bool     `json:"preemptible,omitempty"`
+	Preemptible *bool     `json:"preemptible,omitempty" doc:"it may be suspended for others; unless it says so, as its user's, project's or the cluster's quota says, else if it has a checkpoint_signal"`
 	Hold        *bool     `json:"hold,omitempty" doc:"wait for a release before the first start"`
 
 	OnLost           string    `json:"on_lost,omitempty" doc:"requeue, hold or fail: what follows when a node falls silent"`
