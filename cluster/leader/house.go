@@ -20,6 +20,7 @@ const (
 	requestsEvery  = time.Hour       // between two cuts
 	requestsMany   = 900_000         // from so many on, cut at once
 	allocationKept = time.Hour       // as long as Apply keeps an allocation that has ended
+	jobLook        = 2 * time.Second // between two looks whether a job has ended that an allocation ends with
 	maxClaims      = 4096            // of one command
 	maxAllocations = 1000            // of one command
 )
@@ -105,6 +106,14 @@ func (r *round) expireAllocations(c *chore) {
 		at := a.Expires
 		if a.State.Terminal() {
 			at = a.Ended.Add(allocationKept)
+		}
+		if a.Job > 0 && !a.State.Terminal() {
+			job, found := r.state.Jobs.Get(a.Job)
+			if !found || job.EndIndex > 0 {
+				ids = append(ids, id)
+				continue
+			}
+			r.wake(jobLook)
 		}
 		switch {
 		case at == 0, a.State.Terminal() && r.holdsSlots(id):

@@ -129,16 +129,7 @@ func (p *pass) grants() {
 			return
 		}
 		a, _ := p.state.Allocations.Get(k.ID)
-		w := want{need: a.GPUs, nodes: 1, model: a.GPUModel, memory: a.GPUMemoryMB, state: p.state}
-		w.sites, w.order = p.where.of(p.state, a.Where()), p.order.tuning.Placement
-		if !p.budget.allows(a.Project, a.User, a.GPUs, 0) {
-			continue
-		}
-		w.keep = keepFor(p.beside.books, a.User, a.Project, model.Never, &w)
-		if at, fits := p.pool.place(&w); fits {
-			p.budget.use(a.Project, a.User, a.GPUs, 0)
-			p.commands = append(p.commands, &command.Grant{ID: a.ID, Decided: p.state.Index, Placement: at[0]})
-		}
+		p.grant(&a)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/nodeapi"
@@ -167,6 +168,9 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	}
 	self := f.self(l.Addr().String(), machine, boot)
 	self.Features = ranks.Host().String()
+	if f.gpus.simulate > 0 {
+		self.Features += ", " + wire.SimulatedGPUs
+	}
 	return f.live(ctx, node.Config{
 		Self: self, Keep: keep, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
 	}, node.History{Node: self.Node, GPUs: gpus}, l)

@@ -6,7 +6,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Allocate asks for GPUs for a service; they are granted when they are free.
+// Allocate asks for GPUs for a service; they are granted when they are free. Without
+// an ID it is numbered: the result's Number is the number that follows the service's
+// name and a hyphen.
 type Allocate struct {
 	ID          model.AllocationID `cbor:"1,keyasint,omitempty"`
 	Service     string             `cbor:"2,keyasint,omitempty"`
@@ -23,6 +25,9 @@ type Allocate struct {
 	Constraint  string             `cbor:"13,keyasint,omitempty"`
 	Nodelist    string             `cbor:"14,keyasint,omitempty"`
 	Exclude     string             `cbor:"15,keyasint,omitempty"`
+	Webhook     string             `cbor:"16,keyasint,omitempty"`
+	For         string             `cbor:"17,keyasint,omitempty"`
+	Job         model.JobID        `cbor:"18,keyasint,omitempty"`
 }
 
 // Kind is KindAllocate.
@@ -31,8 +36,10 @@ func (*Allocate) Kind() Kind { return KindAllocate }
 // Validate checks names and sizes.
 func (b *Allocate) Validate() error {
 	switch {
-	case !model.Name(string(b.ID)):
+	case b.ID != "" && !model.Name(string(b.ID)):
 		return problem("allocation_id", "a name")
+	case b.ID == "" && !model.ServiceName(b.Service):
+		return problem("service_name", "1 to 100 letters, digits, dots, hyphens and underscores")
 	case !model.Name(b.User) || (b.Project != "" && !model.Name(b.Project)):
 		return problem("user, project", "names")
 	case !model.Text(b.Service, model.MaxName) || !model.Text(b.Workload, model.MaxName) || !model.Text(b.GPUModel, model.MaxName):
@@ -43,6 +50,10 @@ func (b *Allocate) Validate() error {
 		return problem("gpu_count", "1 to 64: an allocation is on one node")
 	case len(b.Data) > model.MaxData:
 		return problem("workload_data", "at most 8192 bytes")
+	case b.Webhook != "" && !model.WebURL(b.Webhook):
+		return problem("webhook_url", "an http or https URL of at most 2048 bytes, without user and password")
+	case !model.Text(b.For, model.MaxName):
+		return problem("job_id", "at most 128 bytes of text on one line")
 	}
 	return firstOf(validTTL(b.TTL), b.Where().Validate())
 }

@@ -191,6 +191,9 @@ type Allocation struct {
 	Constraint  string          `cbor:"20,keyasint,omitempty"` // on which node, as of a job
 	Nodelist    string          `cbor:"21,keyasint,omitempty"`
 	Exclude     string          `cbor:"22,keyasint,omitempty"`
+	Webhook     string          `cbor:"23,keyasint,omitempty"` // URL that is told when it is granted; empty: nobody is
+	For         string          `cbor:"24,keyasint,omitempty"` // whose GPUs they are in the asker's words, of which one can be live; empty: the service's
+	Job         JobID           `cbor:"25,keyasint,omitempty"` // the job with whose end it ends; 0: none
 }
 
 // Where is on which nodes the allocation may be.

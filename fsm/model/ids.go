@@ -35,6 +35,11 @@ func (id AllocationID) Compare(o AllocationID) int {
 	return strings.Compare(string(id), string(o))
 }
 
+// AllocationOf is the id of a service's allocation of a number: "training-17".
+func AllocationOf(service string, number uint64) AllocationID {
+	return AllocationID(service + "-" + strconv.FormatUint(number, 10))
+}
+
 // PeerID names a peer for as long as its data folder lives.
 type PeerID string
 

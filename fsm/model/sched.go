@@ -52,6 +52,10 @@ type Tuning struct {
 	// most 1 day.
 	PreemptMinRun   time.Duration `cbor:"17,keyasint,omitempty"`
 	PreemptCooldown time.Duration `cbor:"18,keyasint,omitempty"`
+
+	// Retries is how often a job that does not say so itself is tried again after it
+	// failed. At most MaxRetries.
+	Retries uint32 `cbor:"21,keyasint,omitempty"`
 }
 
 // DefaultTuning is what a new cluster begins with.

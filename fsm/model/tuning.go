@@ -53,6 +53,8 @@ func Parameters() []Parameter {
 			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.PreemptMinRun }),
 		timespan("preempt_cooldown", "the same for a job that was preempted or suspended before",
 			0, 24*time.Hour, func(t *Tuning) *time.Duration { return &t.PreemptCooldown }),
+		number("max_retries", "how often a job that fails is tried again, unless it says so itself",
+			0, MaxRetries, func(t *Tuning) *uint32 { return &t.Retries }),
 	}
 	return all
 }

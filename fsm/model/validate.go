@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ const (
 	MaxDuration  = 366 * 24 * time.Hour
 	MaxRetries   = 1_000
 	MaxDevices   = 64 // of a node
+	MaxURL       = 2 << 10
 	MaxRequestID = 128
 )
 
@@ -200,6 +202,24 @@ func Name(s string) bool {
 func Text(s string, limit int) bool {
 	return len(s) <= limit && utf8.ValidString(s) &&
 		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) })
+}
+
+// ServiceName says that s can be the name of a service that asks for GPUs: 1 to 100
+// letters, digits, dots, hyphens and underscores, which leaves room for a number and
+// needs no quoting in paths.
+func ServiceName(s string) bool {
+	return s != "" && len(s) <= 100 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	})
+}
+
+// WebURL says that s is an http or https URL with a host and without credentials.
+func WebURL(s string) bool {
+	if len(s) > MaxURL || !Text(s, MaxURL) {
+		return false
+	}
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
 }
 
 func signalName(s string) bool {

@@ -7,9 +7,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
+// MaxAllocations bounds the allocations that the state holds, those that ended in the
+// last hour included.
+const MaxAllocations = 50_000
+
 func applyAllocate(t *tx, b *command.Allocate) command.Result {
-	if t.allocations.has(b.ID) {
-		return refuse(model.CodeConflict, "allocation %s exists", b.ID)
+	if r := mayAllocate(t, b); !r.OK() {
+		return r
 	}
 	for _, scope := range scopes(b.Project, b.User) {
 		if limit, found := t.limits.get(scope); found && over(limit.GPUsPerJob, 0, b.GPUs) {
@@ -17,13 +21,61 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 				"gpus_per_job raised", scope, limit.GPUsPerJob, b.GPUs)
 		}
 	}
+	number, id := uint64(0), b.ID
+	if id == "" {
+		if number, id = numbered(t, b.Service); t.allocations.has(id) { // somebody chose it as a name
+			return refuse(model.CodeConflict, "allocation %s exists: ask again", id)
+		}
+	}
 	t.allocations.put(model.Allocation{
-		ID: b.ID, Service: b.Service, Workload: b.Workload, User: b.User, Project: b.Project, Class: b.Class,
+		ID: id, Service: b.Service, Workload: b.Workload, User: b.User, Project: b.Project, Class: b.Class,
 		Priority: b.Priority, GPUs: b.GPUs, GPUModel: b.GPUModel, GPUMemoryMB: b.GPUMemoryMB, TTL: b.TTL, Data: b.Data,
 		Constraint: b.Constraint, Nodelist: b.Nodelist, Exclude: b.Exclude,
+		Webhook: b.Webhook, For: b.For, Job: b.Job,
 		State: model.AllocationQueued, Index: t.meta.Index, Asked: t.clock,
 	})
+	return command.Result{Number: number}
+}
+
+// mayAllocate says whether there may be one allocation more, and this one.
+func mayAllocate(t *tx, b *command.Allocate) command.Result {
+	if t.allocations.has(b.ID) {
+		return refuse(model.CodeConflict, "allocation %s exists", b.ID)
+	}
+	if t.allocations.size() >= MaxAllocations {
+		return refuse(model.CodeLimit, "there are %d allocations already, with those that ended in the last hour: release some, or try again later",
+			MaxAllocations)
+	}
+	if b.For != "" {
+		for k := range t.heldFor.now().From(HeldForKey{For: b.For}) {
+			if k.For == b.For {
+				return refuse(model.CodeConflict, "job %s has allocation %s: release it first", b.For, k.ID)
+			}
+			break
+		}
+	}
+	if b.Job > 0 && jobOver(t, b.Job) {
+		return refuse(model.CodeTerminal, "job %s has ended", b.Job)
+	}
 	return ok()
+}
+
+// numberedPerEntry is how many numbers belong to one log entry: more than it has room
+// for allocations.
+const numberedPerEntry = 100_000
+
+// numbered is a service's next allocation. Log indexes only grow, so no number comes
+// back.
+func numbered(t *tx, service string) (number uint64, id model.AllocationID) {
+	number = t.meta.Index*numberedPerEntry + t.numbered
+	t.numbered++
+	return number, model.AllocationOf(service, number)
+}
+
+// jobOver says that a job has ended, or is no longer known.
+func jobOver(t *tx, id model.JobID) bool {
+	job, found := t.jobs.get(id)
+	return !found || job.EndIndex > 0
 }
 
 func applyGrant(t *tx, b *command.Grant) command.Result {
@@ -111,7 +163,8 @@ func applyExpireAllocations(t *tx, b *command.ExpireAllocations) command.Result 
 		a, found := t.allocations.get(id)
 		switch {
 		case !found:
-		case a.State == model.AllocationActive && a.Expires > 0 && a.Expires <= t.clock:
+		case a.State == model.AllocationActive && a.Expires > 0 && a.Expires <= t.clock,
+			!a.State.Terminal() && a.Job > 0 && jobOver(t, a.Job):
 			endAllocation(t, a, model.AllocationExpired)
 			n++
 		case a.State.Terminal() && a.Ended.Add(forgetAllocations) <= t.clock && len(slotsOfAllocation(t, id)) == 0:

@@ -70,6 +70,7 @@ func checkAgeIndexes(c *checker) {
 	ended, born := table.Table[EndedKey, None]{}.Fork(), table.Table[BornKey, None]{}.Fork()
 	sketches := table.Table[SketchAgeKey, None]{}.Fork()
 	waiting, attached := table.Table[AllocationKey, model.AllocationID]{}.Fork(), table.Table[model.JobID, None]{}.Fork()
+	heldFor := table.Table[HeldForKey, None]{}.Fork()
 	for id, j := range c.s.Jobs.All() {
 		if j.EndIndex > 0 {
 			ended.Put(EndedKey{j.EndIndex, id}, None{})
@@ -87,12 +88,16 @@ func checkAgeIndexes(c *checker) {
 		if a.State == model.AllocationQueued {
 			waiting.Put(AllocationKey{a.Class, a.Index, id}, id)
 		}
+		if a.For != "" && !a.State.Terminal() {
+			heldFor.Put(HeldForKey{a.For, id}, None{})
+		}
 	}
 	same(c, SameOnReplay, "index Ended at", c.s.Ended, ended.Table())
 	same(c, SameOnReplay, "index Attached at", c.s.Attached, attached.Table())
 	same(c, SameOnReplay, "index Born at", c.s.Born, born.Table())
 	same(c, SameOnReplay, "index SketchAge at", c.s.SketchAge, sketches.Table())
 	same(c, SameOnReplay, "index Waiting at", c.s.Waiting, waiting.Table())
+	same(c, SameOnReplay, "index HeldFor at", c.s.HeldFor, heldFor.Table())
 }
 
 // checkSums: the digest's sum of each table is that of its rows.

@@ -196,6 +196,9 @@ func onAllocation(t *tx, old, next *model.Allocation) {
 		to, has = key(next)
 	}
 	t.waiting.move(from, had, to, has, to.ID)
+	reindex(&t.heldFor, old, next, func(a *model.Allocation) (HeldForKey, bool) {
+		return HeldForKey{a.For, a.ID}, a.For != "" && !a.State.Terminal()
+	})
 }
 
 func onGPU(t *tx, old, next *model.GPU) {

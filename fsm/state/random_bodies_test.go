@@ -284,6 +284,14 @@ func drawAllocate(g *gen) command.Body {
 	if g.roll(12) == 0 {
 		b.Constraint, b.Exclude = pick(g, "", "zone=a"), pick(g, "", "n1")
 	}
+	switch g.roll(8) {
+	case 0:
+		b.For, b.Webhook = pick(g, "17", "18", "a job of another"), pick(g, "", "https://example.org/hook")
+	case 1:
+		b.For, b.Job, b.TTL = "of a job", anyJob(g), 0
+	case 2:
+		b.ID = "" // it is numbered
+	}
 	return b
 }
 

@@ -69,6 +69,7 @@ type Indexes struct {
 	Born       table.Table[BornKey, None]                     // request ids, oldest first
 	SketchAge  table.Table[SketchAgeKey, None]                // sketches, least recently fed first
 	Waiting    table.Table[AllocationKey, model.AllocationID] // allocations that wait, in order
+	HeldFor    table.Table[HeldForKey, None]                  // allocations that have not ended, by whom they are for
 }
 
 // Settings is the cluster's one row of settings; zero before bootstrap.
@@ -256,6 +257,29 @@ type SketchAgeKey struct {
 // Compare orders by last use, then key.
 func (k SketchAgeKey) Compare(o SketchAgeKey) int {
 	return cmp.Or(cmp.Compare(k.Updated, o.Updated), k.Sketch.Compare(o.Sketch))
+}
+
+// HeldForKey orders allocations by whom they are for, in the asker's words.
+type HeldForKey struct {
+	For string
+	ID  model.AllocationID
+}
+
+// Compare orders by whom they are for, then id.
+func (k HeldForKey) Compare(o HeldForKey) int {
+	return cmp.Or(cmp.Compare(k.For, o.For), k.ID.Compare(o.ID))
+}
+
+// AllocatedFor finds the allocation that has not ended and is for somebody, in the
+// words that it was asked for with.
+func (s *State) AllocatedFor(who string) (model.Allocation, bool) {
+	for k := range s.HeldFor.From(HeldForKey{For: who}) {
+		if k.For != who {
+			break
+		}
+		return s.Allocations.Get(k.ID)
+	}
+	return model.Allocation{}, false
 }
 
 // AllocationKey orders waiting allocations.

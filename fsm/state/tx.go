@@ -16,6 +16,7 @@ type tx struct {
 	settings  model.Settings // as they stand; finish makes a row of them
 	clock     model.Time
 	actor     string // of the command at hand
+	numbered  uint64 // allocations that this entry has numbered
 	restoring bool   // rows come from a snapshot: counts are rows among them
 	book      bookkeeper
 	from      *State
@@ -67,6 +68,7 @@ type indexes struct {
 	born       index[BornKey, None]
 	sketchAge  index[SketchAgeKey, None]
 	waiting    index[AllocationKey, model.AllocationID]
+	heldFor    index[HeldForKey, None]
 }
 
 // wakes is a set of topics.
@@ -88,7 +90,7 @@ func begin(s *State, m Meta) *tx {
 		ended: index[EndedKey, None]{base: s.Ended}, attached: index[model.JobID, None]{base: s.Attached}, born: index[BornKey, None]{base: s.Born},
 		awaited: index[AwaitedKey, None]{base: s.Awaited}, settling: index[model.JobID, None]{base: s.Settling},
 		deadlines: index[DeadlineKey, None]{base: s.Deadlines}, sketchAge: index[SketchAgeKey, None]{base: s.SketchAge},
-		waiting: index[AllocationKey, model.AllocationID]{base: s.Waiting},
+		waiting: index[AllocationKey, model.AllocationID]{base: s.Waiting}, heldFor: index[HeldForKey, None]{base: s.HeldFor},
 	}
 	return t
 }
@@ -235,7 +237,7 @@ func (t *tx) close(d digest) State {
 			NodeRanks: t.nodeRanks.now(), NodeGPUs: t.nodeGPUs.now(), Owners: t.owners.now(),
 			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Attached: t.attached.now(),
 			Awaited: t.awaited.now(), Settling: t.settling.now(), Deadlines: t.deadlines.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
-			Waiting: t.waiting.now(),
+			Waiting: t.waiting.now(), HeldFor: t.heldFor.now(),
 		},
 		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t),
 	}
