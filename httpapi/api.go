@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -99,6 +100,10 @@ func (a *API) routes() {
 	doc := a.document()
 	submissions{a}.route(doc)
 	agents{a}.route()
+	services{a}.route(doc)
+	allocations{a}.route(doc)
+	runs{a}.route(doc)
+	clusterStates{a}.route(doc)
 	changes{a}.route(doc)
 	policies{a}.route(doc)
 	quotas{a}.route(doc)
@@ -142,6 +147,7 @@ func (a *API) document() huma.API {
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[float64]](), reflect.TypeFor[amountSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[bool]](), reflect.TypeFor[switchSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[wire.Duration]](), reflect.TypeFor[durationSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anySchema]())
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -178,9 +184,16 @@ func (durationSchema) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
+// anySchema describes JSON of any kind.
+type anySchema struct{}
+
+// Schema allows everything.
+func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+
 // answer is a body and the index of the state that it is about.
 type answer[T any] struct {
 	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
+	ETag  string `header:"ETag" doc:"of lists that If-None-Match is for"`
 	Body  *T
 }
 
@@ -194,6 +207,9 @@ func handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Co
 	o.Responses = map[string]*huma.Response{"default": problemResponse(doc)}
 	huma.Register(doc, o, func(ctx context.Context, in *I) (*answer[O], error) {
 		out, err := do(ctx, in)
+		if same, is := errors.AsType[*notModified](err); is {
+			return nil, same
+		}
 		if err != nil {
 			return nil, problemOf(a.log, err)
 		}
@@ -208,7 +224,12 @@ func problemSchema(doc huma.API) *huma.Schema {
 // handleBody is handle for an operation with a body of type B, which is described
 // here and read by strict.
 func handleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*answer[O], error)) {
-	o.RequestBody = &huma.RequestBody{Required: true}
+	handleMaybeBody[B](a, doc, o, true, do)
+}
+
+// handleMaybeBody is handleBody for an operation that may do without a body.
+func handleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, *I) (*answer[O], error)) {
+	o.RequestBody = &huma.RequestBody{Required: must}
 	handle(a, doc, o, do)
 	o.RequestBody.Content = map[string]*huma.MediaType{
 		"application/json": {Schema: doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[B](), true, "")},

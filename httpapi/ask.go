@@ -127,11 +127,12 @@ func size(r *wire.Submit, c *command.Submit) error {
 	if s.CPUs, err = count("cpus", r.CPUs, 1, 1<<16, 0); err != nil {
 		return err
 	}
-	priority, err := count("priority", r.Priority, 1, 4, defaultPriority)
+	priority, err := count("priority", r.Priority, 1, model.MaxPriority, defaultPriority)
 	if err != nil {
 		return err
 	}
-	s.Class, s.Priority = model.Class(priority), uint8(priority) //nolint:gosec // 1 to 4
+	s.Priority = uint8(priority) //nolint:gosec // at most 10
+	s.Class = model.JobClass(s.Priority)
 	s.MaxRetries, err = count("max_retries", r.MaxRetries, 0, model.MaxRetries, 0)
 	return err
 }

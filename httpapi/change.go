@@ -128,13 +128,13 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 		return nil, err
 	}
 	if body.Priority == nil {
-		return nil, invalid("priority", "must be given, 1 to 4")
+		return nil, invalid("priority", "must be given, 1 to 10")
 	}
-	n, err := count("priority", body.Priority, 1, 4, 0)
+	n, err := count("priority", body.Priority, 1, model.MaxPriority, 0)
 	if err != nil {
 		return nil, err
 	}
-	c := &command.SetPriority{Job: id, Class: model.Class(n), Priority: uint8(n)} //nolint:gosec // 1 to 4
+	c := &command.SetPriority{Job: id, Class: model.JobClass(uint8(n)), Priority: uint8(n)} //nolint:gosec // at most 10
 	_, index, err := a.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err

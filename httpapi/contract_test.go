@@ -85,7 +85,7 @@ func TestChangesOfJobs(t *testing.T) {
 		t.Errorf("the job is %+v", job)
 	}
 	s.do(http.MethodDelete, "/queue/2", "").problem(http.StatusConflict, "already_ended")
-	s.do(http.MethodPatch, "/queue/1/priority", `{"priority": 9}`).about("priority")
+	s.do(http.MethodPatch, "/queue/1/priority", `{"priority": 11}`).about("priority")
 	s.do(http.MethodPatch, "/queue/1/priority", `{}`).about("priority")
 	s.do(http.MethodPatch, "/queue/1/priority", `{"priorities": 1}`).about("priorities")
 	for _, id := range []string{"99", "0", "01", "-1", "x", "18446744073709551616", "1e3", "%F0%9F%92%A9"} {
@@ -206,7 +206,12 @@ func paths() []string {
 		"DELETE /queue/{job_id}",
 		"DELETE /queue/{job_id}/dependencies",
 		"DELETE /reservations/{reservation_id}",
+		"GET /cluster/gpu-status",
 		"GET /cluster/peers",
+		"GET /cluster/state",
+		"GET /gpu/allocations",
+		"GET /gpu/allocations/{allocation_id}",
+		"GET /gpu/list",
 		"GET /gpu/status",
 		"GET /healthz",
 		"GET /jobs",
@@ -224,9 +229,16 @@ func paths() []string {
 		"GET /quotas",
 		"GET /readyz",
 		"GET /reservations",
+		"GET /runs/{run_id}",
 		"GET /shares",
 		"PATCH /nodes/{node_id}/labels",
 		"PATCH /queue/{job_id}/priority",
+		"POST /cluster/gpu-allocate",
+		"POST /cluster/gpu-release",
+		"POST /gpu/allocate",
+		"POST /gpu/allocations/{allocation_id}/renew",
+		"POST /gpu/initialize",
+		"POST /gpu/release",
 		"POST /jobs/{job_id}/attach",
 		"POST /nodes/{node_id}/confirm-dead",
 		"POST /orchestrator/start",

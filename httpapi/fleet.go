@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -19,17 +20,19 @@ type fleet struct{ *API }
 
 func (a fleet) route(doc huma.API) {
 	set := topics(model.TopicFleet, model.TopicNode, model.TopicSettings)
-	handle(a.API, doc, op("gpu-status", http.MethodGet, "/gpu/status", "Every GPU, who has it and what it measures"),
-		func(ctx context.Context, in *watchInput) (*answer[wire.GPUStatus], error) {
-			s, err := a.read(ctx, &in.Watch, set, nil)
-			if err != nil {
-				return nil, err
-			}
-			nodes, busy := a.nodes(ctx, &s)
-			out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: clusterStatus(&s)}
-			out.ClusterStatus.BusyPercent = busy
-			return &answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
-		})
+	for id, path := range map[string]string{"gpu-status": "/gpu/status", "cluster-gpu-status": "/cluster/gpu-status"} {
+		handle(a.API, doc, op(id, http.MethodGet, path, "Every GPU, who has it and what it measures"),
+			func(ctx context.Context, in *watchInput) (*answer[wire.GPUStatus], error) {
+				s, err := a.read(ctx, &in.Watch, set, nil)
+				if err != nil {
+					return nil, err
+				}
+				nodes, busy := a.nodes(ctx, &s)
+				out := &wire.GPUStatus{Nodes: nodes, ClusterStatus: clusterStatus(&s)}
+				out.ClusterStatus.BusyPercent = busy
+				return &answer[wire.GPUStatus]{Index: s.Index, Body: out}, nil
+			})
+	}
 	handle(a.API, doc, op("nodes", http.MethodGet, "/nodes", "Every GPU host"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Nodes], error) {
 			s, err := a.read(ctx, &in.Watch, set, nil)
@@ -174,7 +177,7 @@ func owner(s *state.State, g *model.GPU, out *wire.GPU) {
 	}
 	if slot.Allocation != "" {
 		a, _ := s.Allocations.Get(slot.Allocation)
-		out.AllocatedTo, out.User = string(slot.Allocation), a.User
+		out.AllocatedTo, out.User = cmp.Or(a.For, string(slot.Allocation)), a.User
 		return
 	}
 	if job, found := s.Jobs.Get(slot.Rank.Job); found {

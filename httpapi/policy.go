@@ -40,6 +40,9 @@ func (a policies) route(doc huma.API) {
 			op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose the order of the queue, and tune it"),
 			func(ctx context.Context, in *policyInput) (*answer[wire.Orchestrator], error) {
 				b, err := body.decode(in.RawBody)
+				if err == nil && b.Config != nil {
+					b, err = unwrapped(body, b)
+				}
 				if err != nil {
 					return nil, err
 				}
@@ -57,7 +60,51 @@ func policiesOf(s *state.State) *wire.Policies {
 	for _, p := range model.Parameters() {
 		out.Parameters = append(out.Parameters, wire.Parameter{Name: p.Name, Value: p.Value(&set.Tuning), Range: p.Range, What: p.What})
 	}
+	out.MaxRetries, out.AutoRetry = int64(set.Tuning.Retries), set.Tuning.Retries > 0
+	out.Config = wire.PolicyConfig{
+		Policy: set.Policy, Parameters: map[string]string{}, MaxConcurrent: &wire.OrNone[int64]{None: true}, AutoRetry: out.AutoRetry,
+	}
+	for _, p := range out.Parameters {
+		out.Config.Parameters[p.Name] = p.Value
+	}
+	if l, found := s.Limits.Get(model.ScopeKey{Kind: model.ScopeCluster}); found && l.Live != model.Unlimited {
+		out.MaxConcurrent, out.Config.MaxConcurrent = &l.Live, &wire.OrNone[int64]{Value: l.Live}
+	}
 	return out
+}
+
+// autoRetries is how often a job that fails is tried again on a cluster that tries again.
+const autoRetries = 3
+
+// unwrapped is a change of policies that was given as an object of its own.
+func unwrapped(read strict[wire.SetPolicy], outer *wire.SetPolicy) (*wire.SetPolicy, error) {
+	inner, err := read.decode(outer.Config)
+	switch {
+	case err != nil:
+		return nil, err
+	case inner.Config != nil:
+		return nil, invalid("policy_config", "must not hold another policy_config")
+	case outer.Policy != "" || len(outer.Parameters) > 0 || outer.MaxConcurrent != nil || outer.AutoRetry != nil:
+		return nil, invalid("policy_config", "must not be given together with other fields")
+	}
+	return inner, nil
+}
+
+// retryParameter is a switch in the terms of the parameter that it stands for.
+func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err error) {
+	if b.AutoRetry == nil {
+		return false, 0, nil
+	}
+	text, both := b.Parameters["max_retries"]
+	switch {
+	case both && (text == "0") == *b.AutoRetry:
+		return false, 0, invalid("enable_auto_retry", "and the parameter max_retries say different things")
+	case both || *b.AutoRetry && now > 0:
+		return false, 0, nil
+	case *b.AutoRetry:
+		return true, autoRetries, nil
+	}
+	return true, 0, nil
 }
 
 // set changes what the body names; nothing, if any of it is wrong.
@@ -69,27 +116,52 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 			return nil, invalid("parameters", err.Error())
 		}
 	}
+	retries, to, err := retryParameter(b, tuning.Retries)
+	if err != nil {
+		return nil, err
+	}
+	if retries {
+		tuning.Retries = to
+	}
 	policy := strings.ReplaceAll(b.Policy, "-", "_")
 	switch {
 	case b.Policy != "" && !sched.Known(policy):
 		return nil, invalid("policy", "must be one of "+strings.Join(sched.Policies(), ", "))
-	case b.Policy == "" && len(b.Parameters) == 0:
-		return nil, invalid("policy", "must be given, or parameters to tune")
+	case b.Policy == "" && len(b.Parameters) == 0 && b.MaxConcurrent == nil && b.AutoRetry == nil:
+		return nil, invalid("policy", "must be given, or something else to change")
 	}
-	var index uint64
-	var err error
-	if policy != "" {
-		_, index, err = a.propose(ctx, key, &command.SetPolicy{Policy: policy})
-	}
-	if err == nil && len(b.Parameters) > 0 {
-		if key != "" {
-			key += "/parameters"
+	var bodies []command.Body
+	if b.MaxConcurrent != nil {
+		cluster := model.ScopeKey{Kind: model.ScopeCluster}
+		list, err := limitsOf(cluster, &wire.SetQuota{MaxConcurrent: b.MaxConcurrent})
+		if err != nil {
+			return nil, err
 		}
-		_, index, err = a.propose(ctx, key, &command.SetTuning{Tuning: tuning})
+		bodies = append(bodies, &command.AdjustLimit{Scope: cluster, Set: list})
 	}
-	if err != nil {
-		return nil, err
+	if policy != "" {
+		bodies = append(bodies, &command.SetPolicy{Policy: policy})
 	}
-	s = a.peer.Reader.State()
+	if len(b.Parameters) > 0 || retries {
+		bodies = append(bodies, &command.SetTuning{Tuning: tuning})
+	}
+	return a.setAll(ctx, key, bodies)
+}
+
+// setAll has several changes carried out, each under a key of its own.
+func (a policies) setAll(ctx context.Context, key string, bodies []command.Body) (*answer[wire.Orchestrator], error) {
+	index := a.peer.Reader.State().Index
+	for i, body := range bodies {
+		if i == 1 && key != "" {
+			key += "/parameters"
+		} else if i > 1 && key != "" {
+			key += "/more"
+		}
+		var err error
+		if _, index, err = a.propose(ctx, key, body); err != nil {
+			return nil, err
+		}
+	}
+	s := a.peer.Reader.State()
 	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(ctx, &s)}, nil
 }

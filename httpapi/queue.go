@@ -27,6 +27,8 @@ type queueInput struct {
 	User  string `query:"user" maxLength:"128" doc:"of this user only"`
 	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
 	Ended int    `query:"ended" minimum:"0" maximum:"10000" doc:"so many of those that ended last"`
+
+	IfNoneMatch string `header:"If-None-Match" maxLength:"1024" doc:"the ETag of an answer before: 304 while no job has changed"`
 }
 
 // watchInput is what a read without parameters of its own is given.
@@ -62,7 +64,7 @@ type page struct {
 	user   string
 	states []string // none: all
 
-	forecast *sched.Forecast // nil: nothing waits
+	starts map[model.TaskKey]*wire.Range // of tasks that wait, as far as they are foreseen
 }
 
 func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue], error) {
@@ -74,9 +76,13 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	if err != nil {
 		return nil, err
 	}
+	tag := tagOf(&s, topics(model.TopicQueue, model.TopicJob, model.TopicSettings))
+	if err := unchanged(in.IfNoneMatch, tag); err != nil {
+		return nil, err
+	}
 	p.s, p.now = &s, a.now(&s)
 	if s.Queue.Len() > 0 {
-		p.forecast = a.places.foresee(&s, p.now)
+		p.starts = startsOf(a.places.foresee(&s, p.now))
 	}
 	out := &wire.Queue{Running: []wire.Job{}, Statistics: a.statistics(&s), Policy: s.Settings().Policy}
 	out.Queued, out.Next = p.queued()
@@ -84,7 +90,32 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 		out.Running = p.running()
 		out.Ended = p.ended(in.Ended)
 	}
-	return &answer[wire.Queue]{Index: s.Index, Body: out}, nil
+	out.QueuedJobs = p.brief(out.Queued)
+	return &answer[wire.Queue]{Index: s.Index, ETag: tag, Body: out}, nil
+}
+
+// startsOf is when waiting tasks are expected to start, by task.
+func startsOf(f *sched.Forecast) map[model.TaskKey]*wire.Range {
+	out := make(map[model.TaskKey]*wire.Range, len(f.Waiting))
+	for i := range f.Waiting {
+		out[f.Waiting[i].Task] = rangeOf(f.Waiting[i].Start)
+	}
+	return out
+}
+
+// brief is the jobs that wait, in the words of experiment trackers.
+func (p *page) brief(list []wire.Job) []wire.QueuedJob {
+	out := make([]wire.QueuedJob, 0, len(list))
+	for i := range list {
+		j := &list[i]
+		q := wire.QueuedJob{ID: j.ID, RunID: j.RunID, User: j.User, Priority: j.Priority, GPUs: j.GPUs, QueuedAt: j.SubmittedAt}
+		if j.PlannedStart != nil {
+			wait := seconds(j.PlannedStart.Expected.Sub(p.now.Time()))
+			q.Wait = &wait
+		}
+		out = append(out, q)
+	}
+	return out
 }
 
 func (p *page) parse(in *queueInput) error {
@@ -161,7 +192,7 @@ func (p *page) queued() (list []wire.Job, next string) {
 		if e.Held {
 			job.Position, job.PositionExact = 0, false
 		}
-		job.PlannedStart = startOf(p.forecast, e.Task)
+		job.PlannedStart = p.starts[e.Task]
 		list = append(list, job)
 	}
 	return list, ""

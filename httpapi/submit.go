@@ -46,13 +46,16 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	}
 	body.Spec.Preemptible = or(r.Preemptible, s.Yields(&body.Spec))
 	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
+	if r.MaxRetries == nil {
+		body.Spec.MaxRetries = s.Settings().Tuning.Retries
+	}
 	if fits, why := a.places.possible(&s, &body.Spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
 	if in.DryRun {
 		return a.dryRun(body)
 	}
-	result, index, err := a.proposeAs(ctx, a.submitter(ctx, body), in.Key, body)
+	result, index, err := a.proposeAs(ctx, a.submitter(ctx, body.Spec.User), in.Key, body)
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +83,13 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 	return out
 }
 
-// submitter is who submits a job: the caller, or where nobody is asked who they are
-// the user whom the job names.
-func (a *API) submitter(ctx context.Context, body *command.Submit) string {
+// submitter is who asks for GPUs in a user's name: the caller, or where nobody is
+// asked who they are that user.
+func (a *API) submitter(ctx context.Context, user string) string {
 	if c := auth.From(ctx); c.Kind != auth.Open {
 		return c.Actor()
 	}
-	return userActor(body.Spec.User)
+	return userActor(user)
 }
 
 // userActor is who a user is in timelines and to request ids.

@@ -74,7 +74,7 @@ func newHold() *cobra.Command {
 
 func newRelease() *cobra.Command {
 	var awaited bool
-	cmd := newControl("release JOB...", "Let held jobs start, and failed ones try again at once",
+	cmd := newControl("release JOB|ALLOCATION...", "Let held jobs start, and failed ones try again at once; give GPUs of services back",
 		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			if !awaited {
 				return c.Controls().Release
@@ -87,7 +87,7 @@ func newRelease() *cobra.Command {
 			}
 		})
 	cmd.Flags().BoolVar(&awaited, "dependencies", false, "let them wait for other jobs no longer")
-	return cmd
+	return releasing(cmd)
 }
 
 func newRequeue() *cobra.Command {

@@ -15,6 +15,7 @@
 //	submit.go, run.go, queue.go, show.go ... the commands of users, one file a command or two
 //	history.go                               what GPUs measured, drawn
 //	quota.go, share.go                       what may be used, and by whom
+//	allocate.go                              GPUs for services, without a job
 //	control.go, operate.go, reserve.go       changes of jobs, and an operator's of nodes; reservations
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
 //	dev.go, demo.go, bench.go                whole clusters on one machine
@@ -88,7 +89,8 @@ func newRoot() *cobra.Command {
 	})
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
 	addGroup(root, groupUse, newSubmit(), newRun(), newQueue(), newShow(), newTasks(), newExplain(), newPlan(), newLogs(), newCancel(),
-		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(), newPeers())
+		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
+		newAllocate(), newAllocations(), newRenew(), newPeers())
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(),
 		newQuota(), newShare())
 	root.AddCommand(newSupervise(), newVersion())

@@ -120,7 +120,7 @@ func (s *submission) bindLife(cmd *cobra.Command) {
 	f.StringVarP(&s.project, "project", "A", "", "the `project` that it belongs to")
 	f.StringVarP(&s.user, "user", "u", "", "whose job it is (default: this user)")
 	f.StringVar(&s.runID, "run-id", "", "the `id` of the run that it belongs to")
-	f.StringVarP(&s.priority, "priority", "p", "", "low, normal, high, critical, or 1 to 4")
+	f.StringVarP(&s.priority, "priority", "p", "", "low, normal, high, critical, or 1 to 10 (1 to 4 are these, 5 is normal, 6 to 8 high, 9 and 10 critical)")
 	f.Int64Var(&s.retries, "max-retries", 0, "further attempts after a failure")
 	f.Int64SliceVar(&s.retryOn, "retry-on", nil, "exit `codes` that are tried again, such as 75,137 (default: any)")
 	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for others; --preemptible=false: not, whatever quotas say")

@@ -62,7 +62,7 @@ type GPU struct {
 	Warning     string  `json:"warning,omitempty" doc:"what is odd about it, though nothing is wrong"`
 	Mode        string  `json:"mode,omitempty" doc:"cordoned or draining, if an operator wants it so"`
 	ModeReason  string  `json:"mode_reason,omitempty"`
-	AllocatedTo string  `json:"allocated_to,omitempty" doc:"the job's id, or the service's allocation"`
+	AllocatedTo string  `json:"allocated_to,omitempty" doc:"the job's id, or the service's allocation; of GPUs that were asked for in the name of a job, that job's id"`
 	User        string  `json:"user,omitempty"`
 
 	UtilizationPercent float64  `json:"utilization_percent"`

@@ -1,11 +1,19 @@
 package wire
 
+import "encoding/json"
+
 // Policies is the answer to GET /orchestrator/policies: how the queue is ordered,
 // how else it could be, and what of it can be tuned.
 type Policies struct {
 	Policy     string      `json:"policy" doc:"in force"`
 	Policies   []Policy    `json:"policies"`
 	Parameters []Parameter `json:"parameters"`
+
+	MaxConcurrent *int64 `json:"max_concurrent_jobs,omitempty" doc:"of the cluster; absent: as many as there is room for"`
+	AutoRetry     bool   `json:"enable_auto_retry" doc:"jobs that fail are tried again, unless they say otherwise"`
+	MaxRetries    int64  `json:"max_retries" doc:"how often"`
+
+	Config PolicyConfig `json:"policy_config" doc:"the same as PUT /orchestrator/policies takes it"`
 
 	Predictions []Prediction `json:"predictions" nullable:"false" doc:"how right run times were that the order goes by, over the cluster's life"`
 }
@@ -37,6 +45,17 @@ type Parameter struct {
 // SetPolicy is the body of PUT /orchestrator/policy and /orchestrator/policies:
 // what is left out stays as it is.
 type SetPolicy struct {
-	Policy     string            `json:"policy,omitempty" doc:"how the queue is ordered"`
-	Parameters map[string]string `json:"parameters,omitempty" doc:"values by name, as GET /orchestrator/policies writes them"`
+	Policy        string            `json:"policy,omitempty" doc:"how the queue is ordered"`
+	Parameters    map[string]string `json:"parameters,omitempty" doc:"values by name, as GET /orchestrator/policies writes them"`
+	MaxConcurrent *OrNone[int64]    `json:"max_concurrent_jobs,omitempty" doc:"how many may run at once on the cluster, or none: the limit running of PUT /quotas/cluster"`
+	AutoRetry     *bool             `json:"enable_auto_retry,omitempty" doc:"whether jobs that fail are tried again, three times unless they say otherwise: the parameter max_retries"`
+	Config        json.RawMessage   `json:"policy_config,omitempty" doc:"an object of the other fields, in place of them"`
+}
+
+// PolicyConfig is what a [SetPolicy] may change, as one object.
+type PolicyConfig struct {
+	Policy        string            `json:"policy"`
+	Parameters    map[string]string `json:"parameters"`
+	MaxConcurrent *OrNone[int64]    `json:"max_concurrent_jobs"`
+	AutoRetry     bool              `json:"enable_auto_retry"`
 }

@@ -29,12 +29,12 @@ type Submit struct {
 	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"on none of these nodes"`
 	Placement  string   `json:"placement,omitempty" doc:"which of the nodes that hold it: best_fit, spread, round_robin or least_loaded; by default as the cluster is tuned"`
 
-	Priority    *int64    `json:"priority,omitempty" doc:"1 low, 2 normal, 3 high, 4 critical; 2 by default"`
+	Priority    *int64    `json:"priority,omitempty" doc:"1 low, 2 normal, 3 high, 4 critical; 5 is normal, too, 6 to 8 are high, 9 and 10 critical; 2 by default"`
 	TimeLimit   *Duration `json:"time_limit,omitempty" doc:"run time after which the job is stopped"`
 	TimeLimitS  *float64  `json:"time_limit_seconds,omitempty" doc:"another name of time_limit"`
 	Estimate    *Duration `json:"estimated_duration,omitempty" doc:"the user's guess of the run time"`
 	EstimateS   *float64  `json:"estimated_duration_seconds,omitempty" doc:"another name of estimated_duration"`
-	MaxRetries  *int64    `json:"max_retries,omitempty" doc:"further attempts after a failure of the job's own; 0 by default"`
+	MaxRetries  *int64    `json:"max_retries,omitempty" doc:"further attempts after a failure of the job's own; by default as the cluster is tuned, which is 0 at first"`
 	RetryOn     []int64   `json:"retry_on,omitempty" nullable:"false" doc:"exit codes that are tried again, a signal being 128 plus its number; any failure by default"`
 	Preemptible *bool     `json:"preemptible,omitempty" doc:"it may be suspended for others; unless it says so, as its user's, project's or the cluster's quota says, else if it has a checkpoint_signal"`
 	Hold        *bool     `json:"hold,omitempty" doc:"wait for a release before the first start"`
@@ -81,7 +81,7 @@ type Submitted struct {
 
 // SetPriority is the body of PATCH /queue/{job_id}/priority.
 type SetPriority struct {
-	Priority *int64 `json:"priority" doc:"1 low, 2 normal, 3 high, 4 critical"`
+	Priority *int64 `json:"priority" doc:"1 low, 2 normal, 3 high, 4 critical; 5 to 10 as at submission"`
 }
 
 // Extend is the body of POST /queue/{job_id}/extend: one of the two.

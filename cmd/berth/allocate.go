@@ -1,0 +1,279 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// allocateWait is how long one question about an allocation that waits lasts.
+const allocateWait = 30 * time.Second
+
+func newAllocate() *cobra.Command {
+	c := &connection{}
+	r := &wire.Allocate{}
+	var gpus int64
+	var priority, ttl string
+	var memory float64
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "allocate SERVICE",
+		Short: "Ask for GPUs for a service, without a job",
+		Long: "Ask for GPUs for a service that runs by itself. They are held for the time given, unless renewed,\n" +
+			"and given back by berth release.",
+		Example: "  berth allocate web -g 2 --ttl 8h --wait\n  berth renew web-1200000\n  berth release web-1200000",
+	}
+	c.bindReading(cmd)
+	f := cmd.Flags()
+	f.Int64VarP(&gpus, "gpus", "g", 1, "`number` of GPUs, all on one node")
+	f.StringVar(&r.GPUType, "model", "", "`type` of the GPUs; any by default")
+	f.Float64Var(&memory, "gpu-mem", 0, "at least so many `GB` of memory on each GPU")
+	f.StringVar(&r.Workload, "type", "", "`kind` of work: training, inference, embedding, ocr, graph_processing or generic")
+	f.StringVarP(&priority, "priority", "p", "", "`priority` from 1 to 10; 5 by default")
+	f.StringVar(&ttl, "ttl", "", "a `time` such as 8h after which they are given back; 1h by default, 0: never")
+	f.StringVarP(&r.Project, "project", "A", "", "`project` that they count to")
+	f.StringVarP(&r.Constraint, "constraint", "C", "", "`labels` of the node, such as zone=a,!spot")
+	f.StringVar(&r.WebhookURL, "webhook", "", "`URL` that is told when they are allocated")
+	f.BoolVar(&wait, "wait", false, "end when they are allocated")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("%s takes the name of a service; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+		}
+		r.Service, r.User, r.GPUs = args[0], thisUser(), &gpus
+		if f.Changed("gpu-mem") {
+			r.GPUMemory = &memory
+		}
+		if err := allocateFlags(r, priority, ttl); err != nil {
+			return err
+		}
+		ask := func(ctx context.Context, api *client.Client) (*wire.Allocated, error) {
+			out, err := api.Services().Allocate(ctx, r)
+			if err != nil || !wait {
+				return out, err
+			}
+			return out, awaitGrant(ctx, api, out)
+		}
+		return reading(c, ask, showAllocated)(cmd, nil)
+	}
+	return cmd
+}
+
+// allocateFlags reads the flags that are text.
+func allocateFlags(r *wire.Allocate, priority, ttl string) error {
+	if priority != "" {
+		n, err := strconv.ParseInt(priority, 10, 64)
+		if err != nil {
+			return usage("--priority must be 1 to 10, not %q", priority)
+		}
+		r.Priority = &n
+	}
+	var err error
+	r.TTL, err = ttlOf(ttl)
+	return err
+}
+
+// ttlOf reads a time to live; nil: none is given.
+func ttlOf(text string) (*wire.Duration, error) {
+	if text == "" {
+		return nil, nil
+	}
+	d, err := wire.ParseDuration(text)
+	if err != nil {
+		return nil, usage("--ttl must be a time such as 90m or 8h, not %q", text)
+	}
+	v := wire.Duration(d)
+	return &v, nil
+}
+
+// awaitGrant waits until an allocation waits no longer.
+func awaitGrant(ctx context.Context, api *client.Client, out *wire.Allocated) error {
+	var index uint64
+	for out.Status == "queued" {
+		one, at, err := api.Services().Allocation(ctx, out.AllocationID, client.JobQuery{Index: index, Wait: allocateWait})
+		if err != nil {
+			return fmt.Errorf("waiting for %s: %w", out.AllocationID, err)
+		}
+		index, out.Status, out.Message, out.Allocation = at, one.Status, one.Status, *one
+		out.AllocatedAt, out.WaitSeconds, out.Position = one.AllocatedAt, one.WaitSeconds, one.Position
+	}
+	return nil
+}
+
+func showAllocated(w io.Writer, r *wire.Allocated) error {
+	a := &r.Allocation
+	line := fmt.Sprintf("%s %s", strings.ToUpper(r.Status[:1])+r.Status[1:], r.AllocationID)
+	switch r.Status {
+	case "queued":
+		line += fmt.Sprintf(" (position %d; berth allocations %s says why)", r.Position, r.AllocationID)
+	case "allocated":
+		line += fmt.Sprintf(": GPUs %s of %s", gpuPlaces(a.GPUIDs), a.NodeID)
+		if !a.ExpiresAt.IsZero() {
+			line += " until " + table.Clock(a.ExpiresAt, time.Now())
+		}
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// gpuPlaces is "0,1".
+func gpuPlaces(list []int64) string {
+	texts := make([]string, 0, len(list))
+	for _, n := range list {
+		texts = append(texts, strconv.FormatInt(n, 10))
+	}
+	return strings.Join(texts, ",")
+}
+
+func newAllocations() *cobra.Command {
+	c := &connection{}
+	var q client.AllocationsQuery
+	cmd := &cobra.Command{
+		Use:     "allocations [ID]",
+		Short:   "List what services hold and wait for; all about one",
+		Example: "  berth allocations\n  berth allocations --status queued\n  berth allocations web-1200000",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	c.bindReading(cmd)
+	cmd.Flags().StringVar(&q.Service, "service", "", "of this `service` only")
+	cmd.Flags().StringVarP(&q.User, "user", "u", "", "of this `user` only")
+	cmd.Flags().StringVarP(&q.Status, "status", "s", "", "queued, allocated, released, expired or lost only")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			ask := func(ctx context.Context, api *client.Client) (*wire.ServiceAllocation, error) {
+				one, _, err := api.Services().Allocation(ctx, args[0], client.JobQuery{})
+				return one, err
+			}
+			return reading(c, ask, showAllocation)(cmd, nil)
+		}
+		ask := func(ctx context.Context, api *client.Client) (*wire.ServiceAllocations, error) {
+			return api.Services().Allocations(ctx, q)
+		}
+		return reading(c, ask, showAllocations)(cmd, nil)
+	}
+	return cmd
+}
+
+func showAllocations(w io.Writer, r *wire.ServiceAllocations) error {
+	t := table.New("ID", "SERVICE", "USER", ">PRI", "STATUS", ">GPUS", "NODE", "GPU", "ASKED", "EXPIRES")
+	now := time.Now()
+	for i := range r.Allocations {
+		a := &r.Allocations[i]
+		expires := "-"
+		if !a.ExpiresAt.IsZero() {
+			expires = table.Clock(a.ExpiresAt, now)
+		}
+		t.Add(a.ID, a.Service, a.User, strconv.FormatInt(a.Priority, 10), a.Status, strconv.FormatInt(a.GPUs, 10), cmp.Or(a.NodeID, "-"),
+			cmp.Or(gpuPlaces(a.GPUIDs), "-"), table.Clock(a.SubmittedAt, now), expires)
+	}
+	if _, err := t.WriteTo(w); err != nil || r.Next == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "There are more after %s.\n", r.Next)
+	return err
+}
+
+func showAllocation(w io.Writer, a *wire.ServiceAllocation) error {
+	if err := showAllocations(w, &wire.ServiceAllocations{Allocations: []wire.ServiceAllocation{*a}}); err != nil || a.Explanation == nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "\n%s\n", a.Explanation.Summary); err != nil {
+		return err
+	}
+	for _, b := range a.Explanation.Blockers {
+		if _, err := fmt.Fprintf(w, "  - %s\n", b.Message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releasing has a command that releases jobs release allocations, too: their ids end
+// with a hyphen and a number, which no name of a job does.
+func releasing(cmd *cobra.Command) *cobra.Command {
+	jobs := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var ids, rest []string
+		for _, arg := range args {
+			if isAllocation(arg) {
+				ids = append(ids, arg)
+			} else {
+				rest = append(rest, arg)
+			}
+		}
+		addresses, err := cmd.Flags().GetStringSlice("address")
+		if err == nil && len(ids) > 0 {
+			err = onEach(cmd, &connection{addresses: addresses}, ids, func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
+				return api.Services().Release(ctx, id)
+			})
+		}
+		if err != nil || len(rest) == 0 && len(ids) > 0 {
+			return err
+		}
+		return jobs(cmd, rest)
+	}
+	return cmd
+}
+
+// isAllocation says that a text is the id of an allocation, and not a job.
+func isAllocation(text string) bool {
+	at := strings.LastIndexByte(text, '-')
+	if at < 1 || strings.ContainsAny(text, "[]") {
+		return false
+	}
+	_, err := strconv.ParseUint(text[at+1:], 10, 64)
+	return err == nil
+}
+
+func newRenew() *cobra.Command {
+	var ttl string
+	cmd := eachAllocation("renew ID...", "Hold allocations for their time again, from now on", func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
+		d, err := ttlOf(ttl)
+		if err != nil {
+			return nil, err
+		}
+		return api.Services().Renew(ctx, id, d)
+	})
+	cmd.Flags().StringVar(&ttl, "ttl", "", "a `time` such as 8h; as before by default")
+	return cmd
+}
+
+// eachAllocation is a command that changes the allocations it is given.
+func eachAllocation(use, short string, do func(context.Context, *client.Client, string) (*wire.Allocated, error)) *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{Use: use, Short: short}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage("%s takes the ids of allocations; see berth allocations", cmd.CommandPath())
+		}
+		return onEach(cmd, c, args, do)
+	}
+	c.bind(cmd)
+	return cmd
+}
+
+func onEach(cmd *cobra.Command, c *connection, ids []string, do func(context.Context, *client.Client, string) (*wire.Allocated, error)) error {
+	api, err := c.dial()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		out, err := do(cmd.Context(), api, id)
+		if err != nil {
+			return fmt.Errorf("allocation %s: %w", id, err)
+		}
+		if err := showAllocated(cmd.OutOrStdout(), out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const (
+	defaultTTL = time.Hour
+	foreignTTL = 24 * time.Hour // of what is held for a job that is not this cluster's
+	grantWait  = time.Second    // that an answer waits for GPUs that are free
+	forJobs    = "job"          // the service in whose name GPUs are held for jobs
+)
+
+// services gives GPUs to services, and takes them back.
+type services struct{ *API }
+
+// bodyInput is what a change with a body is given.
+type bodyInput struct {
+	Key     string `header:"Idempotency-Key"`
+	RawBody []byte
+}
+
+// renewInput is what POST /gpu/allocations/{allocation_id}/renew is given.
+type renewInput struct {
+	Key     string `header:"Idempotency-Key"`
+	ID      string `path:"allocation_id"`
+	RawBody []byte
+}
+
+func (a services) route(doc huma.API) {
+	o := op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
+	o.Description = "Where none are free the allocation waits, before jobs, in the order of priorities. It is given back when it is released, " +
+		"or when its time is over and it was not renewed."
+	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*answer[wire.Allocated], error) {
+		body, err := a.ask(b)
+		if err != nil {
+			return nil, err
+		}
+		return a.allocate(ctx, key, body)
+	})
+	change(a, doc, op("release-gpus", http.MethodPost, "/gpu/release", "Give an allocation back, or wait for it no longer"),
+		func(ctx context.Context, key string, b *wire.Release) (*answer[wire.Allocated], error) {
+			if b.AllocationID == "" {
+				return nil, invalid("allocation_id", "must be given")
+			}
+			return a.release(ctx, key, model.AllocationID(b.AllocationID))
+		})
+	change(a, doc, op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that somebody else runs"), a.allocateFor)
+	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Give the GPUs of a job back that were asked for it"), a.releaseFor)
+	renew := newStrict[wire.RenewAllocation]()
+	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Hold an allocation for its time again, from now on")
+	handleMaybeBody[wire.RenewAllocation](a.API, doc, o, false, func(ctx context.Context, in *renewInput) (*answer[wire.Allocated], error) {
+		body := &wire.RenewAllocation{}
+		if len(bytes.TrimSpace(in.RawBody)) > 0 {
+			var err error
+			if body, err = renew.decode(in.RawBody); err != nil {
+				return nil, err
+			}
+		}
+		return a.renew(ctx, in, body)
+	})
+}
+
+// change routes an operation that is given nothing but a body.
+func change[B any](a services, doc huma.API, o huma.Operation, do func(context.Context, string, *B) (*answer[wire.Allocated], error)) {
+	body := newStrict[B]()
+	handleBody[B](a.API, doc, o, func(ctx context.Context, in *bodyInput) (*answer[wire.Allocated], error) {
+		b, err := body.decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, in.Key, b)
+	})
+}
+
+// ask turns what a service asks for into a command.
+func (a services) ask(r *wire.Allocate) (*command.Allocate, error) {
+	c := &command.Allocate{
+		Service: r.Service, Workload: cmp.Or(strings.ReplaceAll(r.Workload, "-", "_"), model.WorkloadGeneric), User: cmp.Or(r.User, defaultUser),
+		Project: r.Project, GPUModel: model.SortModels(r.GPUType), Webhook: r.WebhookURL,
+	}
+	switch {
+	case r.Service == "":
+		return nil, invalid("service_name", "must be given")
+	case !slices.Contains(model.Workloads(), c.Workload):
+		return nil, invalid("workload_type", "must be one of "+strings.Join(model.Workloads(), ", "))
+	}
+	priority, err := count("priority", r.Priority, 1, model.MaxPriority, model.DefaultPriority)
+	if err != nil {
+		return nil, err
+	}
+	c.Priority = uint8(priority) //nolint:gosec // at most 10
+	c.Class = model.ServiceClass(c.Priority)
+	if c.GPUs, err = gpusOfWork(r); err != nil {
+		return nil, err
+	}
+	if c.GPUMemoryMB, err = eitherMemory(r.GPUMemory, r.Memory); err != nil {
+		return nil, err
+	}
+	ttl, err := duration("ttl", "ttl_seconds", r.TTL, r.TTLS)
+	if err != nil {
+		return nil, err
+	}
+	c.TTL = or(ttl, defaultTTL)
+	if c.Data, err = compact(r.Data); err != nil {
+		return nil, err
+	}
+	terms, err := model.ParseConstraint(r.Constraint)
+	if err != nil {
+		return nil, invalid("constraint", err.Error())
+	}
+	c.Constraint = terms.String()
+	if c.Nodelist, err = nodes("nodelist", r.Nodelist); err != nil {
+		return nil, err
+	}
+	c.Exclude, err = nodes("exclude", r.Exclude)
+	return c, err
+}
+
+// gpusOfWork is how many GPUs a service's work needs.
+func gpusOfWork(r *wire.Allocate) (uint32, error) {
+	return count("gpu_count", r.GPUs, 1, model.MaxDevices, 1)
+}
+
+// eitherMemory is the memory of each GPU, which has two names.
+func eitherMemory(gpu, plain *float64) (uint32, error) {
+	both, err := same("gpu_memory_gb", "memory_gb", gpu, plain)
+	if err != nil {
+		return 0, err
+	}
+	return megabytes("gpu_memory_gb", both)
+}
+
+// compact takes the white space out of a service's words.
+func compact(data json.RawMessage) (string, error) {
+	if len(data) == 0 || string(data) == "null" {
+		return "", nil
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, data); err != nil {
+		return "", invalid("workload_data", "must be JSON")
+	}
+	if b.Len() > model.MaxData {
+		return "", invalid("workload_data", "must be at most 8192 bytes")
+	}
+	return b.String(), nil
+}
+
+// allocate has an allocation made, and tells which GPUs it got if that is soon known.
+func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*answer[wire.Allocated], error) {
+	s := a.peer.Reader.State()
+	spec := &model.Spec{
+		User: c.User, Project: c.Project, GPUs: c.GPUs, Nodes: 1, GPUModel: c.GPUModel, GPUMemoryMB: c.GPUMemoryMB,
+		Constraint: c.Constraint, Nodelist: c.Nodelist, Exclude: c.Exclude,
+	}
+	if fits, why := a.places.possible(&s, spec); !fits {
+		return nil, refuse(wire.CodeNeverFits, why)
+	}
+	r, index, err := a.proposeAs(ctx, a.submitter(ctx, c.User), key, c)
+	if err != nil {
+		return nil, err
+	}
+	id := model.AllocationOf(c.Service, r.Number)
+	s = a.granted(ctx, id)
+	out, err := a.told(&s, id)
+	return &answer[wire.Allocated]{Index: max(index, s.Index), Body: out}, err
+}
+
+// granted is the state once an allocation has its GPUs, if enough are free on some
+// node and it gets them soon.
+func (a services) granted(ctx context.Context, id model.AllocationID) state.State {
+	ctx, cancel := context.WithTimeout(ctx, grantWait)
+	defer cancel()
+	for {
+		s := a.peer.Reader.State()
+		one, _ := s.Allocations.Get(id)
+		if one.State != model.AllocationQueued || !mayBeGranted(&s, &one) {
+			return s
+		}
+		select {
+		case <-a.wakes.changed(topics(model.TopicFleet), s.Settings().Topics[model.TopicFleet]):
+		case <-ctx.Done():
+			return a.peer.Reader.State()
+		}
+	}
+}
+
+// mayBeGranted says that the next pass of the scheduler may well grant an allocation.
+func mayBeGranted(s *state.State, one *model.Allocation) bool {
+	set := s.Settings()
+	for k := range s.ByFree.All() {
+		return set.Running && !set.Standstill && k.Free >= one.GPUs && s.Waiting.Len() == 1
+	}
+	return false
+}
+
+// told is the answer about an allocation.
+func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, error) {
+	one, found := s.Allocations.Get(id)
+	if !found {
+		return nil, noAllocation()
+	}
+	v := view{s: s, now: a.now(s)}
+	w := v.allocation(&one)
+	if one.State == model.AllocationQueued {
+		for k := range s.Waiting.All() {
+			if w.Position++; k.ID == id {
+				break
+			}
+		}
+	}
+	out := &wire.Allocated{
+		Success: true, Status: w.Status, RequestID: w.ID, AllocationID: w.ID, JobID: w.JobID, Allocation: w, SubmittedAt: w.SubmittedAt,
+		AllocatedAt: w.AllocatedAt, WaitSeconds: w.WaitSeconds, Position: w.Position, Message: w.Status,
+	}
+	if one.State == model.AllocationQueued {
+		out.Message = "it waits: GET /gpu/allocations/" + w.ID + " says why"
+	}
+	return out, nil
+}
+
+func (a services) release(ctx context.Context, key string, id model.AllocationID) (*answer[wire.Allocated], error) {
+	_, index, err := a.propose(ctx, key, &command.ReleaseAllocation{ID: id})
+	return a.changed(index, id, err)
+}
+
+func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAllocation) (*answer[wire.Allocated], error) {
+	ttl, err := duration("ttl", "ttl_seconds", b.TTL, b.TTLS)
+	if err != nil {
+		return nil, err
+	}
+	if ttl != nil && *ttl == 0 {
+		return nil, invalid("ttl", "must be longer than 0; leave it out for the same time again")
+	}
+	id := model.AllocationID(in.ID)
+	_, index, err := a.propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: or(ttl, 0)})
+	return a.changed(index, id, err)
+}
+
+func (a services) changed(index uint64, id model.AllocationID, err error) (*answer[wire.Allocated], error) {
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	out, err := a.told(&s, id)
+	return &answer[wire.Allocated]{Index: index, Body: out}, err
+}
+
+// allocateFor asks for GPUs in a job's name: one of this cluster's, with whose end they
+// end, or any other.
+func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateForJob) (*answer[wire.Allocated], error) {
+	if b.JobID == "" {
+		return nil, invalid("job_id", "must be given")
+	}
+	c := &command.Allocate{
+		Service: forJobs, Workload: model.WorkloadGeneric, User: defaultUser, For: b.JobID, TTL: foreignTTL,
+		Priority: model.DefaultPriority, Class: model.ServiceClass(model.DefaultPriority),
+	}
+	s := a.peer.Reader.State()
+	if id, err := jobID(b.JobID); err == nil {
+		if job, found := s.Jobs.Get(id); found {
+			c.Job, c.TTL, c.User, c.Project = id, 0, job.Spec.User, job.Spec.Project
+		}
+	}
+	var err error
+	if c.GPUs, err = count("gpu_count", b.GPUs, 1, model.MaxDevices, 1); err != nil {
+		return nil, err
+	}
+	if c.GPUMemoryMB, err = eitherMemory(b.GPUMemory, b.Memory); err != nil {
+		return nil, err
+	}
+	return a.allocate(ctx, key, c)
+}
+
+func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseForJob) (*answer[wire.Allocated], error) {
+	s := a.peer.Reader.State()
+	one, found := s.AllocatedFor(b.JobID)
+	switch {
+	case b.JobID == "":
+		return nil, invalid("job_id", "must be given")
+	case !found:
+		return nil, refuse(wire.CodeNotFound, "nothing is allocated for such a job by /cluster/gpu-allocate; DELETE /queue/{job_id} ends a job itself")
+	}
+	return a.release(ctx, key, one.ID)
+}

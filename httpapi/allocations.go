@@ -1,0 +1,173 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// allocations tells of the GPUs that services hold or wait for.
+type allocations struct{ *API }
+
+// allocationsInput is what GET /gpu/allocations is given.
+type allocationsInput struct {
+	Watch
+	Service string `query:"service" maxLength:"128" doc:"of this service only"`
+	User    string `query:"user" maxLength:"128" doc:"of this user only"`
+	Status  string `query:"status" enum:"queued,allocated,released,expired,lost"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
+	After   string `query:"after" maxLength:"128" doc:"the next of the page before"`
+}
+
+// allocationInput is what GET /gpu/allocations/{allocation_id} is given.
+type allocationInput struct {
+	Watch
+	ID string `path:"allocation_id"`
+}
+
+func (a allocations) route(doc huma.API) {
+	handle(a.API, doc, op("gpu-list", http.MethodGet, "/gpu/list", "Every GPU, what services hold, and which of them wait"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.GPUList], error) {
+			s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
+			if err != nil {
+				return nil, err
+			}
+			return &answer[wire.GPUList]{Index: s.Index, Body: a.everything(ctx, &s)}, nil
+		})
+	handle(a.API, doc, op("service-allocations", http.MethodGet, "/gpu/allocations", "What services hold, wait for, or held in the last hour"), a.list)
+	handle(a.API, doc, op("service-allocation", http.MethodGet, "/gpu/allocations/{allocation_id}", "All about one allocation, and why it waits"), a.one)
+}
+
+// status is an allocation's state in the API's words.
+func status(s model.AllocationState) string {
+	if s == model.AllocationActive {
+		return "allocated"
+	}
+	return s.String()
+}
+
+// allocation is one in the API's words.
+func (v *view) allocation(a *model.Allocation) wire.ServiceAllocation {
+	out := wire.ServiceAllocation{
+		ID: string(a.ID), Service: a.Service, Workload: cmp.Or(a.Workload, model.WorkloadGeneric), Data: []byte(a.Data), User: a.User,
+		Project: a.Project, JobID: a.For, Status: status(a.State), Priority: int64(a.Priority), GPUs: int64(a.GPUs), GPUType: a.GPUModel,
+		GPUMemoryGB: float64(a.GPUMemoryMB) / 1000, Constraint: a.Constraint, Nodelist: listed(a.Nodelist), Exclude: listed(a.Exclude),
+		WebhookURL: a.Webhook, GPUIDs: []int64{}, Held: []wire.GPURef{}, SubmittedAt: a.Asked.Time(), AllocatedAt: a.Granted.Time(),
+		EndedAt: a.Ended.Time(), TTLSeconds: a.TTL.Seconds(),
+	}
+	until := v.now
+	switch {
+	case a.State == model.AllocationActive:
+		out.ExpiresAt = a.Expires.Time()
+		v.holds(a.ID, &out)
+		until = a.Granted
+	case a.Granted > 0:
+		until = a.Granted
+	case a.State.Terminal():
+		until = a.Ended
+	}
+	out.WaitSeconds = seconds(until.Sub(a.Asked))
+	return out
+}
+
+// holds adds which GPUs an allocation has.
+func (v *view) holds(id model.AllocationID, out *wire.ServiceAllocation) {
+	for k := range v.s.Owners.From(state.OwnerKey{Allocation: id}) {
+		if k.Allocation != id || k.Rank != (model.RankKey{}) {
+			break
+		}
+		g, _ := v.s.GPUs.Get(k.Slot.GPU)
+		out.NodeID = string(g.Node)
+		out.Held = append(out.Held, wire.GPURef{NodeID: string(g.Node), Index: int64(g.Index), UUID: string(g.ID)})
+	}
+	slices.SortFunc(out.Held, func(a, b wire.GPURef) int { return cmp.Compare(a.Index, b.Index) })
+	for _, g := range out.Held {
+		out.GPUIDs = append(out.GPUIDs, g.Index)
+	}
+	n, _ := v.s.Nodes.Get(model.NodeID(out.NodeID))
+	out.Hostname = n.Hostname
+}
+
+// waiting lists the allocations that wait, in order.
+func (v *view) waiting() []wire.ServiceAllocation {
+	out := []wire.ServiceAllocation{}
+	for k := range v.s.Waiting.All() {
+		a, _ := v.s.Allocations.Get(k.ID)
+		out = append(out, v.allocation(&a))
+		out[len(out)-1].Position = len(out)
+	}
+	return out
+}
+
+func (a allocations) everything(ctx context.Context, s *state.State) *wire.GPUList {
+	v := view{s: s, now: a.now(s)}
+	out := &wire.GPUList{GPUs: []wire.ListedGPU{}, Allocations: []wire.ServiceAllocation{}, Queue: v.waiting()}
+	nodes, _ := fleet(a).nodes(ctx, s)
+	for i := range nodes {
+		for _, g := range nodes[i].GPUs {
+			out.GPUs = append(out.GPUs, wire.ListedGPU{NodeID: nodes[i].ID, Hostname: nodes[i].Hostname, GPU: g})
+		}
+	}
+	for _, one := range s.Allocations.All() {
+		if one.State == model.AllocationActive {
+			out.Allocations = append(out.Allocations, v.allocation(&one))
+		}
+	}
+	return out
+}
+
+func (a allocations) list(ctx context.Context, in *allocationsInput) (*answer[wire.ServiceAllocations], error) {
+	s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet), nil)
+	if err != nil {
+		return nil, err
+	}
+	v := view{s: &s, now: a.now(&s)}
+	out := &wire.ServiceAllocations{Allocations: []wire.ServiceAllocation{}}
+	for id, one := range s.Allocations.From(model.AllocationID(in.After)) {
+		if string(id) == in.After || in.Service != "" && one.Service != in.Service || in.User != "" && one.User != in.User ||
+			in.Status != "" && status(one.State) != in.Status {
+			continue
+		}
+		if len(out.Allocations) == in.Limit {
+			out.Next = out.Allocations[in.Limit-1].ID
+			break
+		}
+		out.Allocations = append(out.Allocations, v.allocation(&one))
+	}
+	return &answer[wire.ServiceAllocations]{Index: s.Index, Body: out}, nil
+}
+
+func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire.ServiceAllocation], error) {
+	id := model.AllocationID(in.ID)
+	changed := func(was, is *state.State) bool {
+		x, _ := was.Allocations.Get(id)
+		y, _ := is.Allocations.Get(id)
+		return x != y
+	}
+	s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet), changed)
+	if err != nil {
+		return nil, err
+	}
+	one, found := s.Allocations.Get(id)
+	if !found {
+		return nil, noAllocation()
+	}
+	v := view{s: &s, now: a.now(&s)}
+	out := v.allocation(&one)
+	if e, waits := sched.ExplainAllocation(&s, v.now, id); waits {
+		out.Explanation, out.Position = explanation(&e), e.Position
+	}
+	return &answer[wire.ServiceAllocation]{Index: s.Index, Body: &out}, nil
+}
+
+func noAllocation() error {
+	return refuse(wire.CodeNotFound, "there is no such allocation; those that ended over an hour ago are forgotten")
+}

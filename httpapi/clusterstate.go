@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// clusterStates tells of the fleet in the words of experiment trackers, and answers
+// those who would set it up by a request.
+type clusterStates struct{ *API }
+
+func (a clusterStates) route(doc huma.API) {
+	handle(a.API, doc, op("cluster-state", http.MethodGet, "/cluster/state", "Every GPU by node, in camelCase"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.ClusterState], error) {
+			s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
+			if err != nil {
+				return nil, err
+			}
+			return &answer[wire.ClusterState]{Index: s.Index, Body: a.state(ctx, &s)}, nil
+		})
+	initialize := newStrict[wire.Initialize]()
+	o := op("initialize", http.MethodPost, "/gpu/initialize", "Confirm the size of a cluster of simulated GPUs")
+	o.Description = "Nodes come with their agents, so this makes none: it says whether a cluster of simulated GPUs has the size that is given. " +
+		"A cluster with real GPUs refuses it."
+	handleBody[wire.Initialize](a.API, doc, o, func(_ context.Context, in *bodyInput) (*answer[wire.Initialized], error) {
+		body, err := initialize.decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return a.initialize(body)
+	})
+}
+
+func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterState {
+	r := resources(s)
+	out := &wire.ClusterState{GPUs: wire.GPUResources{
+		Total: r.TotalGPUs, Available: r.AvailableGPUs, Allocated: r.AllocatedGPUs, Nodes: []wire.NodeResources{},
+	}}
+	nodes, _ := fleet(a).nodes(ctx, s)
+	for i := range nodes {
+		n := &nodes[i]
+		to := wire.NodeResources{NodeID: n.ID, Hostname: n.Hostname, GPUCount: n.GPUCount, GPUType: n.GPUType, GPUs: []wire.GPUResource{}}
+		for j := range n.GPUs {
+			g := &n.GPUs[j]
+			to.GPUs = append(to.GPUs, wire.GPUResource{
+				ID: g.Index, Total: g.MemoryGB, Used: g.MemoryUsedGB, Utilization: g.UtilizationPercent, Temperature: g.TemperatureCelsius,
+				AllocatedTo: g.AllocatedTo,
+			})
+		}
+		out.GPUs.Nodes = append(out.GPUs.Nodes, to)
+	}
+	return out
+}
+
+// initialize changes nothing: it compares.
+func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized], error) {
+	s := a.peer.Reader.State()
+	nodes, err := count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))
+	if err != nil {
+		return nil, err
+	}
+	each, err := count("gpus_per_node", b.GPUs, 1, model.MaxDevices, 0)
+	if err != nil {
+		return nil, err
+	}
+	same := int(nodes) == s.Nodes.Len()
+	for id, n := range s.Nodes.All() {
+		if !strings.Contains(n.Features, wire.SimulatedGPUs) {
+			return nil, refuse(model.CodeConflict.String(), "node "+string(id)+" has real GPUs, which its agent has found by itself: nothing is initialized")
+		}
+		use, _ := s.NodeUse.Get(id)
+		same = same && (each == 0 || use.All == each)
+	}
+	switch {
+	case s.Nodes.Len() == 0:
+		return nil, refuse(model.CodeConflict.String(), "no node has registered yet: start berth agent on the GPU hosts, or berth dev for a simulated cluster")
+	case !same:
+		return nil, refuse(model.CodeConflict.String(), fmt.Sprintf("the cluster has %d nodes with %d simulated GPUs together: "+
+			"start berth dev with --nodes and --gpus for another size", s.Nodes.Len(), resources(&s).TotalGPUs))
+	}
+	return &answer[wire.Initialized]{Index: s.Index, Body: &wire.Initialized{
+		Success: true, Message: "the cluster has this size", NodeCount: int64(s.Nodes.Len()), ClusterStatus: clusterStatus(&s),
+	}}, nil
+}

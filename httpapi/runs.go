@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// runs tells of jobs by their users' own names of runs.
+type runs struct{ *API }
+
+// maxRuns bounds the jobs of one run that are listed.
+const maxRuns = 1000
+
+// runInput is what GET /runs/{run_id} is given.
+type runInput struct {
+	Watch
+	ID  string `path:"run_id" maxLength:"128"`
+	All bool   `query:"all" doc:"list all jobs of the run, too"`
+}
+
+func (a runs) route(doc huma.API) {
+	handle(a.API, doc, op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place, how it is scheduled"), a.one)
+}
+
+func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) {
+	s, err := a.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue), nil)
+	if err != nil {
+		return nil, err
+	}
+	v := view{s: &s, now: a.now(&s)}
+	most := 1
+	if in.All {
+		most = maxRuns
+	}
+	var list []wire.Run
+	for _, j := range s.Jobs.Back() {
+		if j.Spec.RunID != in.ID || in.ID == "" {
+			continue
+		}
+		if list = append(list, v.run(&j, a.places)); len(list) == most {
+			break
+		}
+	}
+	if len(list) == 0 {
+		return nil, refuse(wire.CodeNotFound, "there is no job of such a run; jobs that ended long ago are forgotten")
+	}
+	out := list[0]
+	if in.All {
+		out.Runs = list
+	}
+	return &answer[wire.Run]{Index: s.Index, Body: &out}, nil
+}
+
+// run is a job in the words of a run.
+func (v *view) run(j *model.Job, p *places) wire.Run {
+	job := v.job(j)
+	task, _ := v.s.FirstTask(j.ID)
+	a, _ := v.s.Attempts.Get(task.Newest())
+	out := wire.Run{
+		ID: job.RunID, RunID: job.RunID, JobID: job.ID, Name: job.Name, User: job.User, Command: job.Command, State: job.State, Status: job.State,
+		ExitCode:   job.ExitCode,
+		Allocation: wire.RunAllocation{Requested: job.GPUs, MemoryGB: job.GPUMemoryGB, GPUs: []wire.RunGPU{}, At: a.Placed.Time()},
+		Queue:      wire.RunQueue{QueuedAt: job.SubmittedAt},
+		Metadata: wire.RunMetadata{
+			Policy: v.s.Settings().Policy, Priority: job.Priority, Retries: job.Retries, MaxRetries: job.MaxRetries,
+		},
+	}
+	for _, g := range job.AllocatedGPUs {
+		gpu, _ := v.s.GPUs.Get(model.GPUID(g.UUID))
+		out.Allocation.GPUs = append(out.Allocation.GPUs, wire.RunGPU{NodeID: g.NodeID, GPUID: g.Index, MemoryGB: gigabytes(gpu.MemoryMB), UUID: g.UUID})
+	}
+	if task.State == model.TaskQueued {
+		job.Position, job.PositionExact = sched.Position(v.s, v.now, task.Key)
+		out.Queue.Position = job.Position
+		if start := startOf(p.foresee(v.s, v.now), task.Key); start != nil {
+			job.PlannedStart, out.Queue.Start = start, start.Expected
+		}
+	}
+	out.Job = job
+	return out
+}
