@@ -21,11 +21,21 @@ type builder struct {
 	bounds bounds
 	shapes map[model.Shape]shapeOf
 	keeper *keeper
-	sites  [][]bool // by node
-	where  map[model.Where]int32
-	held   map[model.RankKey]grip
-	gpus   int32 // of all nodes that jobs may be given
-	stays  int32 // of them, those of jobs that stay where they are
+	sited
+	counted
+}
+
+// sited are the sets of nodes that jobs may be on.
+type sited struct {
+	sites [][]bool // by node
+	where map[model.Where]int32
+}
+
+// counted is what a builder counts of GPUs.
+type counted struct {
+	held  map[model.RankKey]grip
+	gpus  int32 // of all nodes, that jobs may be given
+	stays int32 // of them, those of jobs that stay where they are
 }
 
 // shapeOf is what follows from a shape.
@@ -49,7 +59,7 @@ const maxKinds = 64
 func newBuilder(p *pass) *builder {
 	b := &builder{
 		pass: p, index: map[model.NodeID]int32{}, shapes: map[model.Shape]shapeOf{}, bounds: newBounds(p),
-		where: map[model.Where]int32{{}: 0}, held: make(map[model.RankKey]grip, p.state.LiveTasks.Len()),
+		sited: sited{where: map[model.Where]int32{{}: 0}}, counted: counted{held: make(map[model.RankKey]grip, p.state.LiveTasks.Len())},
 	}
 	b.keeper = newKeeper(b)
 	for id, node := range p.state.Nodes.All() {
@@ -59,7 +69,7 @@ func newBuilder(p *pass) *builder {
 		}
 	}
 	b.room = make([][]int32, len(b.nodes))
-	b.survey()
+	survey(b)
 	for i := range b.room { // every node lists every kind
 		b.room[i] = append(b.room[i], make([]int32, len(b.kinds)-len(b.room[i]))...)
 	}
@@ -67,7 +77,7 @@ func newBuilder(p *pass) *builder {
 }
 
 // survey counts what each node has, and who holds it.
-func (b *builder) survey() {
+func survey(b *builder) {
 	s := b.pass.state
 	gpus := make([]model.GPU, 0, s.GPUs.Len())
 	for _, g := range s.GPUs.All() {
@@ -159,7 +169,7 @@ func (b *builder) running() {
 		locked := b.locked(&task, &job, &a)
 		b.keeper.running(&a, &job.Spec, locked)
 		if locked {
-			b.stay(&job, &task, &a, place)
+			stay(b, &job, &task, &a, place)
 			continue
 		}
 		k := b.keyNow(&task, &job, &a)
@@ -176,7 +186,7 @@ func (b *builder) running() {
 
 // stay adds an attempt that stays where it is. What it is worth is worth the same in
 // every layout, and what it has of limits is not thought away.
-func (b *builder) stay(job *model.Job, task *model.Task, a *model.Attempt, place []split.Part) {
+func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place []split.Part) {
 	o := b.pass.order
 	run := state.Run{
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,

@@ -32,7 +32,7 @@ func (f *follow) starts() {
 			continue
 		}
 		left = append(left, v)
-		if p.done[v.task] || p.startAt(t, v.at) {
+		if p.done[v.task] || startAt(p, t, v.at) {
 			continue
 		}
 		var gpus uint32

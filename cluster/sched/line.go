@@ -24,12 +24,12 @@ func (b *builder) waiting() {
 		tried[k.Task] = k.At > b.pass.now
 	}
 	for head := range heads(b.pass.state) {
-		b.line(head, open, tried)
+		lineUp(b, head, open, tried)
 	}
 }
 
-// line adds the jobs of one run.
-func (b *builder) line(head state.QueueKey, open uint32, tried map[model.TaskKey]bool) {
+// lineUp adds the jobs of one run.
+func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKey]bool) {
 	p, run := b.pass, head.Run.Value()
 	like := b.job(&run, split.Job{Shape: b.keeper.alike(run, b.shape(run.Shape).number)})
 	if !run.Throttled {

@@ -87,8 +87,8 @@ func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Bod
 	return p.commands, true
 }
 
-// outlook is what a search with a layout leaves to others.
-func (b *builder) outlook(problem *split.Problem, best *split.Layout) *Outlook {
+// outlookOf is what a search with a layout leaves to others.
+func outlookOf(b *builder, problem *split.Problem, best *split.Layout) *Outlook {
 	p := b.pass
 	set := p.state.Settings()
 	o := &Outlook{
@@ -109,15 +109,15 @@ func (b *builder) outlook(problem *split.Problem, best *split.Layout) *Outlook {
 			}
 		}
 		if c.attempt.N == 0 && at != nil && !p.done[c.key.Task] {
-			o.meant = append(o.meant, meant{c.key.Task, b.shares(at)})
+			o.meant = append(o.meant, meant{c.key.Task, sharesOn(b.nodes, at)})
 		}
 	}
-	o.next = b.heirs(problem, best)
+	o.next = heirsOf(b, problem, best)
 	return o
 }
 
-// heirs lists those that found no GPUs, in order.
-func (b *builder) heirs(problem *split.Problem, best *split.Layout) (out []heir) {
+// heirsOf lists those that found no GPUs, in order.
+func heirsOf(b *builder, problem *split.Problem, best *split.Layout) (out []heir) {
 	known := map[heirKind]int{}
 	for i := range b.all {
 		c, j := &b.all[i], &problem.Jobs[i]
@@ -141,9 +141,9 @@ func (b *builder) heirs(problem *split.Problem, best *split.Layout) (out []heir)
 	return out
 }
 
-func (b *builder) shares(at []split.Part) (out []share) {
+func sharesOn(nodes []model.NodeID, at []split.Part) (out []share) {
 	for _, v := range at {
-		out = append(out, share{b.nodes[v.Node], uint32(v.GPUs)}) //nolint:gosec // positive
+		out = append(out, share{nodes[v.Node], uint32(v.GPUs)}) //nolint:gosec // positive
 	}
 	return out
 }

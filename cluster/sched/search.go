@@ -67,15 +67,15 @@ func (p *pass) search() {
 	problem := b.problem()
 	best := split.Choose(problem)
 	if !stuck {
-		b.carryOut(problem, &best)
+		carryOut(b, problem, &best)
 	}
 	if p.found.looks {
-		p.found.outlook = b.outlook(problem, &best)
+		p.found.outlook = outlookOf(b, problem, &best)
 	}
 }
 
 // carryOut has a layout come about.
-func (b *builder) carryOut(problem *split.Problem, best *split.Layout) {
+func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 	p := b.pass
 	if !problem.Ordered {
 		p.found.gangs = uint32(best.Gangs) //nolint:gosec // nodes
@@ -88,7 +88,7 @@ func (b *builder) carryOut(problem *split.Problem, best *split.Layout) {
 			stop = append(stop, c.attempt)
 		} else if c.attempt.N == 0 && at != nil {
 			p.found.planned[c.key.Task] = true
-			p.startAt(ticketOf(p.state, c.key.Task), b.shares(at))
+			startAt(p, ticketOf(p.state, c.key.Task), sharesOn(b.nodes, at))
 		}
 	}
 	p.found.stops += len(stop)
@@ -100,7 +100,7 @@ func (b *builder) carryOut(problem *split.Problem, best *split.Layout) {
 
 // startAt places a waiting task where a layout has it, if its GPUs are free there and
 // bookings leave them to it now.
-func (p *pass) startAt(t *ticket, at []share) bool {
+func startAt(p *pass, t *ticket, at []share) bool {
 	if p.full() {
 		return false
 	}

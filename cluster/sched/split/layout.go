@@ -58,7 +58,7 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 
 // gangsOn lays out gangs in order, on at most k nodes together.
 func (s *space) gangsOn(l *Layout, k int) {
-	s.forget()
+	forget(s)
 	for _, i := range s.bigs {
 		if s.open == 0 {
 			break
@@ -67,7 +67,7 @@ func (s *space) gangsOn(l *Layout, k int) {
 			s.try(l, i, k)
 		}
 	}
-	s.forget()
+	forget(s)
 }
 
 // try gives a job a place if there is one.
@@ -346,7 +346,7 @@ func (s *space) first(l *Layout) {
 
 // inOrder lays out all jobs strictly in order, gangs on any nodes.
 func (s *space) inOrder(l *Layout) {
-	s.forget()
+	forget(s)
 	for i := range s.Jobs {
 		if s.open == 0 {
 			break

@@ -7,19 +7,28 @@ type space struct {
 	*Problem
 	*hosts
 
-	all    int64   // GPUs of all nodes
-	demand int64   // of all jobs
-	load   []int32 // GPUs of each node whose jobs may be suspended
-	until  []int64 // when the last job of each node that stays ends, in seconds
-	barred []int64 // when a gang that waits wants each node; 0: none does
-	waiter int     // that gang
-	left   []int64 // of bounds
-	last   bool    // those that come last are laid out
+	sums
+	load  []int32 // GPUs of each node whose jobs may be suspended
+	until []int64 // when the last job of each node that stays ends, in seconds
+	bars
+	left []int64 // of bounds
+	last bool    // those that come last are laid out
 	starts
 	ganged
 	sorts
-	misfits []int64  // shapes that find no room any more, of jobs that never yield those that end so late or later; 0: any, -1: none
-	locked  *starter // what every layout begins with
+	misfits []int64 // shapes that find no room any more, of jobs that never yield those that end so late or later; 0: any, -1: none
+}
+
+// sums are of GPUs.
+type sums struct {
+	all    int64 // of all nodes
+	demand int64 // of all jobs
+}
+
+// bars is what is kept for a gang that waits.
+type bars struct {
+	barred []int64 // when it wants each node; 0: it does not
+	waiter int     // that gang
 }
 
 // sorts are the jobs by how they are laid out, as indexes in order.
@@ -28,6 +37,7 @@ type sorts struct {
 	bigs    []int
 	smalls  []int // and those that take less than they ask for
 	elastic []int // those that take less than they ask for
+	locked  *starter
 }
 
 // ganged is where gangs are.
@@ -47,7 +57,7 @@ func newSpace(p *Problem) *space {
 	n := len(p.Room)
 	s := &space{
 		Problem: p, hosts: newHosts(p.Room, p.Sites),
-		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), until: make([]int64, n), barred: make([]int64, n),
+		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), until: make([]int64, n), bars: bars{barred: make([]int64, n)},
 		left: make([]int64, len(p.Bounds)), starts: starts{turns: make([]uint64, n), given: make([]uint64, n)},
 	}
 	s.keeper = p.Keeper
@@ -64,15 +74,15 @@ func newSpace(p *Problem) *space {
 				s.load[v.Node] += v.GPUs
 			}
 		}
-		s.sort(i, j)
+		sortIn(s, i, j)
 	}
 	s.misfits = make([]int64, shapes)
-	s.lock()
+	lock(s)
 	return s
 }
 
-// sort notes how a job is laid out.
-func (s *space) sort(i int, j *Job) {
+// sortIn notes how a job is laid out.
+func sortIn(s *space, i int, j *Job) {
 	big := s.isGang(j)
 	s.big = append(s.big, big)
 	switch {
@@ -99,7 +109,7 @@ type starter struct {
 }
 
 // lock lays out the jobs that stay where they are.
-func (s *space) lock() {
+func lock(s *space) {
 	s.empty()
 	copy(s.left, s.Bounds)
 	l := Layout{Places: make([][]Part, len(s.Jobs))}
@@ -123,7 +133,7 @@ func (s *space) reset(k int) Layout {
 	copy(s.gang, s.locked.ganged.gang)
 	copy(s.until, s.locked.until)
 	clear(s.barred)
-	s.forget()
+	forget(s)
 	copy(s.left, s.locked.left)
 	if s.keeper != nil {
 		s.keeper.Reset()
@@ -135,7 +145,7 @@ func (s *space) reset(k int) Layout {
 }
 
 // forget forgets who has found no room.
-func (s *space) forget() {
+func forget(s *space) {
 	for i := range s.misfits {
 		s.misfits[i] = -1
 	}
