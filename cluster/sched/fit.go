@@ -29,6 +29,7 @@ type want struct {
 type aside struct {
 	kept  bool       // all but what is kept for it
 	until model.Time // what is reserved for others before; 0: it need not
+	asks  *asker     // in a forecast what is booked for others; nil: it need not
 	inTurn
 }
 

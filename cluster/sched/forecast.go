@@ -131,6 +131,7 @@ func play(atOnce *pass, left pace) *course {
 	c.times.left = left
 	c.times.releases = c.times.expected()
 	c.begin()
+	c.book()
 	position, most := 1, min(maxForeseen, foreseeWork/(len(c.times.releases)+1)+1)
 	for key, held := range merged(c.order) {
 		if len(c.courses) == most {
@@ -169,7 +170,9 @@ func (c *course) begin() {
 // wantFor is what a task asks for, and for how long from now on.
 func (c *course) wantFor(t *ticket) want {
 	w := freshWant(c.pass, t)
-	w.until = c.now.Add(max(c.times.left(&t.job.Spec, t.task.Executed), leastRun))
+	spec := &t.job.Spec
+	w.until = c.now.Add(max(c.times.left(spec, t.task.Executed), leastRun))
+	w.asks = &asker{spec.User, spec.Project, spec.Certain()}
 	return w
 }
 
@@ -181,9 +184,12 @@ func (c *course) wait(key state.QueueKey, position int) {
 	begin := func(at model.Time) {
 		out.Start.Expected, out.End.Expected = at, at.Add(w.until.Sub(c.now))
 	}
-	switch nodes, placed := c.atOnce.placedOn(key.Task); {
-	case placed:
-		out.Nodes = nodes
+	switch place := c.atOnce.placeOf(key.Task); {
+	case place != nil:
+		out.GPUs = gpusOf(place.Ranks)
+		for i := range place.Ranks {
+			out.Nodes = append(out.Nodes, place.Ranks[i].Node)
+		}
 		begin(c.now)
 	case c.atOnce.found.planned[key.Task] || len(c.pool.kept[key.Task]) > 0:
 		begin(c.now.Add(soon))
@@ -200,37 +206,51 @@ func (c *course) wait(key state.QueueKey, position int) {
 // come about first.
 func (c *course) earliest(t *ticket, w *want, out *Course) (model.Time, Code) {
 	var why Code
+	from := c.now
 	for b := range c.admit(t) {
-		if why = b.Code; why != CodeBegin && why != CodeBackoff {
+		switch why = b.Code; why { //nolint:exhaustive // all others come about by no time
+		case CodeBegin, CodeBackoff, CodeGPUHours:
+			from = max(from, b.Until)
+		default:
 			return 0, why
 		}
 	}
-	if parts, fits := c.pool.find(w); fits {
-		at := max(c.now, t.task.NotBefore)
-		lanes := make([]lane, len(parts))
-		for i, v := range parts {
-			lanes[i] = lane{v.host.id, v.n}
-		}
-		c.times.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(c.now))}, lanes)
-	} else if !c.times.reserve(w) {
+	*w = c.budget.within(*w, &t.job.Spec)
+	parts, at := c.places(w, from)
+	if parts == nil {
 		return never, why
 	}
-	r := c.times.reserved[len(c.times.reserved)-1]
-	for _, k := range r.parts {
-		out.Nodes = append(out.Nodes, k.node)
+	c.times.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(c.now))}, parts)
+	out.GPUs = 0
+	for _, v := range parts {
+		out.Nodes, out.GPUs = append(out.Nodes, v.node), out.GPUs+v.n
 	}
-	return max(r.At, t.task.NotBefore), why
+	return at, why
 }
 
-// placedOn is where the plan places a task.
-func (p *pass) placedOn(key model.TaskKey) (nodes []model.NodeID, placed bool) {
+// places is where and when a task finds GPUs from an instant on: as soon as it finds the
+// least that it takes, and then as many as it can have.
+func (c *course) places(w *want, from model.Time) (parts []lane, at model.Time) {
+	if now, fits := c.pool.find(w); fits && from <= c.now {
+		for _, v := range now {
+			parts = append(parts, lane{v.host.id, v.n})
+		}
+		return parts, c.now
+	}
+	few := w.few()
+	l := newLanes(&c.times, &few)
+	if parts, at = l.earliest(from); parts != nil && w.least > 0 {
+		parts = l.most(w, at)
+	}
+	return parts, at
+}
+
+// placeOf is how the plan places a task; nil: it does not.
+func (p *pass) placeOf(key model.TaskKey) *command.Place {
 	for _, b := range p.commands {
 		if place, is := b.(*command.Place); is && place.Attempt.TaskKey() == key {
-			for i := range place.Ranks {
-				nodes = append(nodes, place.Ranks[i].Node)
-			}
-			return nodes, true
+			return place
 		}
 	}
-	return nil, false
+	return nil
 }

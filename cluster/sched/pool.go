@@ -17,6 +17,7 @@ type pool struct {
 	keepers  map[model.NodeID]*host    // nodes that keep GPUs for somebody
 	kept     map[model.TaskKey][]*host // and for whom, in order of id
 	reserved keeps                     // what is kept for those who found none
+	booked   *bookings                 // in a forecast; nil: nothing
 	holds    map[want]bool             // whether a node has so many GPUs, free or not
 	loads    Loads                     // how busy nodes are, as far as that counts
 	guard    *guard                    // what an earlier search keeps for others; nil: nothing
@@ -177,6 +178,7 @@ func (p *pool) count(h *host, w *want) (n uint32) {
 	if n = p.guard.leaves(h.id, w, w.keep.count(h, w, n)); w.until > 0 && len(p.reserved) > 0 {
 		n -= min(n, p.reserved.held(h.id, 0, w.until))
 	}
+	n -= min(n, p.booked.held(h.id, 0, w.asks))
 	return n
 }
 

@@ -3,6 +3,7 @@ package sched
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -56,7 +57,7 @@ const (
 // reserve keeps GPUs for a task from the first instant on at which they are
 // expected to be free for as long as it needs them; false if that is never.
 func (p *timetable) reserve(w *want) bool {
-	parts, at := p.earliest(w)
+	parts, at := newLanes(p, w).earliest(0)
 	if parts == nil {
 		return false
 	}
@@ -108,18 +109,32 @@ type lanes struct {
 	all   map[model.NodeID]*lane
 }
 
-// earliest is where and when a task is expected to find its GPUs first.
-func (p *timetable) earliest(w *want) ([]lane, model.Time) {
+// newLanes counts the GPUs that a task finds now, whatever is kept for others.
+func newLanes(p *timetable, w *want) *lanes {
 	l := &lanes{times: p, want: w, runs: w.until.Sub(p.now), all: map[model.NodeID]*lane{}}
 	l.one = w.nodes <= 1 && (w.nodes == 1 || p.pool.oneHolds(w))
 	now := *w
-	now.until = 0
+	now.until, now.asks = 0, nil
 	for free := p.pool.most(&now); free > 0; free-- {
 		for _, h := range p.pool.with(free, &now) {
 			l.all[h.id] = &lane{h.id, p.pool.count(h, &now)}
 		}
 	}
-	for _, at := range p.instants() {
+	return l
+}
+
+// earliest is where and when a task is expected to find its GPUs first, of the instants
+// at which some become free. If it waits for something that comes later, that is the
+// first instant.
+func (l *lanes) earliest(from model.Time) ([]lane, model.Time) {
+	waits := from > l.times.now
+	for _, at := range l.times.instants() {
+		if waits && at.at > from {
+			if parts := l.fit(from, l.list()); parts != nil {
+				return parts, from
+			}
+			waits = false
+		}
 		var touched []*lane
 		for _, r := range at.releases {
 			touched = append(touched, l.add(r))
@@ -129,11 +144,52 @@ func (p *timetable) earliest(w *want) ([]lane, model.Time) {
 				touched = append(touched, v)
 			}
 		}
+		if waits {
+			continue
+		}
 		if parts := l.fit(at.at, touched); parts != nil {
 			return parts, at.at
 		}
 	}
+	if waits {
+		if parts := l.fit(from, l.list()); parts != nil {
+			return parts, from
+		}
+	}
 	return nil, never
+}
+
+// list is all nodes with GPUs that suit, in order.
+func (l *lanes) list() []*lane {
+	all := make([]*lane, 0, len(l.all))
+	for _, v := range l.all { // order-free: sorted below
+		all = append(all, v)
+	}
+	slices.SortFunc(all, func(a, b *lane) int { return cmp.Compare(a.node, b.node) })
+	return all
+}
+
+// most is the most GPUs that a task finds at an instant at which it finds the least that
+// it takes.
+func (l *lanes) most(w *want, at model.Time) (parts []lane) {
+	least, all := l.want.gpus(), w.gpus()
+	step := uint32(1)
+	if w.whole {
+		step = w.need
+	}
+	fits := func(n uint32) []lane {
+		try := *w
+		if try.least = 0; w.whole {
+			try.nodes = n / w.need
+		} else {
+			try.need = n
+		}
+		with := *l
+		with.want, with.one = &try, l.one && try.nodes <= 1
+		return with.fit(at, l.list())
+	}
+	n := sort.Search(int((all-least)/step)+1, func(i int) bool { return fits(all-uint32(i)*step) != nil }) //nolint:gosec // bounded
+	return fits(all - min(uint32(n)*step, all-least))                                                      //nolint:gosec // bounded
 }
 
 // add counts what becomes free.
@@ -153,7 +209,8 @@ func (l *lanes) add(r *release) *lane {
 
 // open is how many GPUs of a node a task may have from an instant on.
 func (l *lanes) open(v *lane, at model.Time) uint32 {
-	return v.n - min(v.n, l.times.pool.reserved.held(v.node, at, at.Add(l.runs)))
+	p := l.times.pool
+	return v.n - min(v.n, p.reserved.held(v.node, at, at.Add(l.runs))+p.booked.held(v.node, at, l.want.asks))
 }
 
 // fit says where all GPUs of a task are, if they are; a task of one node looks at
@@ -162,11 +219,7 @@ func (l *lanes) fit(at model.Time, touched []*lane) []lane {
 	if l.one {
 		return l.among(touched, at, 1)
 	}
-	all := make([]*lane, 0, len(l.all))
-	for _, v := range l.all { // order-free: sorted below
-		all = append(all, v)
-	}
-	slices.SortFunc(all, func(a, b *lane) int { return cmp.Compare(a.node, b.node) })
+	all := l.list()
 	if l.want.nodes > 1 {
 		return l.among(all, at, int(l.want.nodes))
 	}
@@ -226,6 +279,13 @@ func (p *timetable) instants() []instant {
 	if p.base == nil {
 		for i := range p.releases {
 			p.base = append(p.base, instant{at: p.releases[i].at, releases: []*release{&p.releases[i]}})
+		}
+		if p.pool.booked != nil {
+			for id, parts := range p.pool.booked.parts { // order-free: merged by instant
+				for i := range parts {
+					p.base = append(p.base, instant{at: parts[i].until, nodes: []model.NodeID{id}})
+				}
+			}
 		}
 		p.base = merge(p.base)
 	}

@@ -336,6 +336,9 @@ func (s *scene) foreseen(words) (out []string) {
 		line := fmt.Sprintf("%s starts %s", c.Task, span3(s.now, c.Start))
 		if c.Start.Known {
 			line += fmt.Sprintf(" on %v, ends %s", c.Nodes, span3(s.now, c.End))
+			if job, _ := s.s.Jobs.Get(c.Task.Job); c.GPUs != job.Spec.GPUs {
+				line += fmt.Sprintf(", with %d GPUs", c.GPUs)
+			}
 		}
 		if c.Why != "" {
 			line += ", after " + string(c.Why)
