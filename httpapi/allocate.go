@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -180,15 +181,18 @@ func (a services) allocate(ctx context.Context, key string, c *command.Allocate)
 	return &answer[wire.Allocated]{Index: max(index, s.Index), Body: out}, err
 }
 
-// granted is the state once an allocation has its GPUs, if enough are free on some
-// node and it gets them soon.
+// granted is the state once an allocation has its GPUs, if nothing keeps it from them
+// and it gets them soon.
 func (a services) granted(ctx context.Context, id model.AllocationID) state.State {
 	ctx, cancel := context.WithTimeout(ctx, grantWait)
 	defer cancel()
 	for {
 		s := a.peer.Reader.State()
 		one, _ := s.Allocations.Get(id)
-		if one.State != model.AllocationQueued || !mayBeGranted(&s, &one) {
+		if one.State != model.AllocationQueued {
+			return s
+		}
+		if e, waits := sched.ExplainAllocation(&s, a.now(&s), id); waits && len(e.Blockers) > 0 {
 			return s
 		}
 		select {
@@ -197,15 +201,6 @@ func (a services) granted(ctx context.Context, id model.AllocationID) state.Stat
 			return a.peer.Reader.State()
 		}
 	}
-}
-
-// mayBeGranted says that the next pass of the scheduler may well grant an allocation.
-func mayBeGranted(s *state.State, one *model.Allocation) bool {
-	set := s.Settings()
-	for k := range s.ByFree.All() {
-		return set.Running && !set.Standstill && k.Free >= one.GPUs && s.Waiting.Len() == 1
-	}
-	return false
 }
 
 // told is the answer about an allocation.

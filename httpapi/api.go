@@ -229,8 +229,9 @@ func handleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(con
 
 // handleMaybeBody is handleBody for an operation that may do without a body.
 func handleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, *I) (*answer[O], error)) {
-	o.RequestBody = &huma.RequestBody{Required: must}
+	o.RequestBody = &huma.RequestBody{}
 	handle(a, doc, o, do)
+	o.RequestBody.Required = must // which the library takes to be so wherever there is a body
 	o.RequestBody.Content = map[string]*huma.MediaType{
 		"application/json": {Schema: doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[B](), true, "")},
 	}
