@@ -91,7 +91,7 @@ func TestAsksForGPUs(t *testing.T) {
 	if first.AllocationID != second.AllocationID || first.Allocation.Priority != 9 {
 		t.Errorf("%+v, sent again %+v", first, second)
 	}
-	for body, field := range map[string]string{
+	for body, field := range map[string]string{ //nolint:gosec // they hold no credentials
 		`{}`:                      "service_name",
 		`{"service_name": "a b"}`: "service_name",
 		`{"service_name": "a/b"}`: "service_name",
