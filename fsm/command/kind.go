@@ -84,6 +84,13 @@ const (
 	KindRenewAllocation   Kind = 102
 	KindReleaseAllocation Kind = 103
 	KindExpireAllocations Kind = 104
+
+	// Who somebody is, and what they may.
+	KindFoundAuth  Kind = 110
+	KindMakeToken  Kind = 111
+	KindDropTokens Kind = 112
+	KindSetUser    Kind = 113
+	KindRemoveUser Kind = 114
 )
 
 // Level is the feature level of this program: the greatest level at which it
@@ -173,6 +180,12 @@ var kinds = map[Kind]kindInfo{
 	KindRenewAllocation:   {"renew_allocation", 1, LaneUser, body[RenewAllocation]},
 	KindReleaseAllocation: {"release_allocation", 1, LaneUser, body[ReleaseAllocation]},
 	KindExpireAllocations: {"expire_allocations", 1, LaneUser, body[ExpireAllocations]},
+
+	KindFoundAuth:  {"found_auth", 1, LaneUser, body[FoundAuth]},
+	KindMakeToken:  {"make_token", 1, LaneUser, body[MakeToken]},
+	KindDropTokens: {"drop_tokens", 1, LaneUser, body[DropTokens]},
+	KindSetUser:    {"set_user", 1, LaneUser, body[SetUser]},
+	KindRemoveUser: {"remove_user", 1, LaneUser, body[RemoveUser]},
 }
 
 // Kinds lists every kind that this program knows, by number.

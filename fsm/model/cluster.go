@@ -30,6 +30,7 @@ type Settings struct {
 	Pools  Pools  `cbor:"16,keyasint,omitempty"`
 
 	Booking BookingCaps `cbor:"18,keyasint,omitempty"`
+	Auth    Auth        `cbor:"19,keyasint,omitempty"`
 }
 
 // Retention says how long ended jobs stay in the state.

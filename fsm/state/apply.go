@@ -230,4 +230,10 @@ var appliers = rules{
 	command.KindRenewAllocation:   on(applyRenewAllocation),
 	command.KindReleaseAllocation: on(applyReleaseAllocation),
 	command.KindExpireAllocations: on(applyExpireAllocations),
+
+	command.KindFoundAuth:  on(applyFoundAuth),
+	command.KindMakeToken:  on(applyMakeToken),
+	command.KindDropTokens: on(applyDropTokens),
+	command.KindSetUser:    on(applySetUser),
+	command.KindRemoveUser: on(applyRemoveUser),
 }

@@ -88,6 +88,7 @@ func Check(s *State) error {
 	checkSums(c)
 	checkReferences(c)
 	checkBookings(c)
+	checkAuth(c)
 	return errors.Join(c.found...)
 }
 

@@ -48,6 +48,9 @@ func checkPlaces(c *checker) {
 	placed(c, s.Requests, func(r *model.Request) model.RequestKey { return r.Key })
 	placed(c, s.Sketches, func(r *model.Sketch) model.SketchKey { return r.Key })
 	placed(c, s.Bookings, func(r *model.Booking) model.BookingID { return r.ID })
+	placed(c, s.Tokens, func(r *model.Token) model.Hash { return r.Hash })
+	placed(c, s.Users, func(r *model.User) model.UserName { return model.UserName(r.Name) })
+	placed(c, s.Members, func(r *model.Member) model.MemberKey { return r.Key })
 }
 
 func placed[K table.Key[K], R any](c *checker, rows table.Table[K, R], key func(*R) K) {

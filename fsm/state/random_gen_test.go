@@ -173,6 +173,12 @@ var makers = []maker{
 	{command.KindExpireAllocations, 15, func(g *gen) command.Body {
 		return &command.ExpireAllocations{IDs: []model.AllocationID{anyAllocation(g), anyAllocation(g)}}
 	}},
+
+	{command.KindFoundAuth, 2, drawFoundAuth},
+	{command.KindMakeToken, 8, drawMakeToken},
+	{command.KindDropTokens, 4, drawDropTokens},
+	{command.KindSetUser, 6, drawSetUser},
+	{command.KindRemoveUser, 3, func(g *gen) command.Body { return &command.RemoveUser{User: anybody(g)} }},
 }
 
 // entry draws the next log entry for a state: its stamp and one to five commands.

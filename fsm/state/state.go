@@ -49,6 +49,10 @@ type Tables struct {
 
 	Dependencies table.Table[model.DependencyKey, model.Dependency]
 	Bookings     table.Table[model.BookingID, model.Booking]
+
+	Tokens  table.Table[model.Hash, model.Token]
+	Users   table.Table[model.UserName, model.User]
+	Members table.Table[model.MemberKey, model.Member]
 }
 
 // Indexes are derived from the tables: other orders of the same rows.

@@ -49,6 +49,10 @@ type cells struct {
 
 	dependencies cell[model.DependencyKey, model.Dependency]
 	bookings     cell[model.BookingID, model.Booking]
+
+	tokens  cell[model.Hash, model.Token]
+	users   cell[model.UserName, model.User]
+	members cell[model.MemberKey, model.Member]
 }
 
 type indexes struct {
@@ -203,9 +207,26 @@ func openFleet(t *tx, s *Tables) {
 		number: 24, name: "bookings", base: s.Bookings, wakes: wakes(model.TopicSettings),
 		key: func(r model.Booking) model.BookingID { return r.ID }, hook: bind(t, onBooking),
 	}
+	openPeople(t, s)
 }
 
-const tableCount = 25
+// openPeople is open for who is known, and what they may.
+func openPeople(t *tx, s *Tables) {
+	t.tokens = cell[model.Hash, model.Token]{
+		number: 25, name: "tokens", base: s.Tokens, wakes: wakes(model.TopicSettings),
+		key: func(r model.Token) model.Hash { return r.Hash },
+	}
+	t.users = cell[model.UserName, model.User]{
+		number: 26, name: "users", base: s.Users, wakes: wakes(model.TopicSettings),
+		key: func(r model.User) model.UserName { return model.UserName(r.Name) },
+	}
+	t.members = cell[model.MemberKey, model.Member]{
+		number: 27, name: "members", base: s.Members, wakes: wakes(model.TopicSettings),
+		key: func(r model.Member) model.MemberKey { return r.Key },
+	}
+}
+
+const tableCount = 28
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
@@ -216,6 +237,7 @@ func (t *tx) all() [tableCount]anyCell {
 		&t.ranks, &t.rankGPUs, &t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
 		&t.shares, &t.weights, &t.accounts,
 		&t.bookings,
+		&t.users, &t.members, &t.tokens,
 		&t.globals,
 	}
 }
@@ -231,6 +253,7 @@ func (t *tx) close(d digest) State {
 			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
 			Shares: t.shares.now(), Weights: t.weights.now(), Accounts: t.accounts.now(),
 			Bookings: t.bookings.now(),
+			Tokens:   t.tokens.now(), Users: t.users.now(), Members: t.members.now(),
 		},
 		Indexes: Indexes{
 			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),

@@ -1,0 +1,115 @@
+package command
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// FoundAuth has the cluster ask from now on who somebody is. It is carried out once.
+type FoundAuth struct {
+	Secret model.Secret `cbor:"1,keyasint,omitempty"` // by which peers know each other
+	Token  model.Hash   `cbor:"2,keyasint,omitempty"` // of the first token
+}
+
+// Kind is KindFoundAuth.
+func (*FoundAuth) Kind() Kind { return KindFoundAuth }
+
+// Validate asks for a secret and a token.
+func (b *FoundAuth) Validate() error {
+	if b.Secret.IsZero() || b.Token.IsZero() {
+		return problem("secret", "256 random bits, and a token beside it")
+	}
+	return nil
+}
+
+// MakeToken makes a token. A user who is not known yet becomes so, with the token's role.
+type MakeToken struct {
+	Hash    model.Hash `cbor:"1,keyasint,omitempty"`
+	Name    string     `cbor:"2,keyasint,omitempty"`
+	User    string     `cbor:"3,keyasint,omitempty"` // of an agent's its node, or empty for any
+	Role    model.Role `cbor:"4,keyasint,omitempty"` // RoleNone: as its user, who then must be known
+	Expires model.Time `cbor:"5,keyasint,omitempty"` // 0: never
+	Spend   model.Hash `cbor:"6,keyasint,omitempty"` // the first token, which is given for it
+}
+
+// Kind is KindMakeToken.
+func (*MakeToken) Kind() Kind { return KindMakeToken }
+
+// Validate checks names and role.
+func (b *MakeToken) Validate() error {
+	agent := b.Role == model.RoleAgent
+	switch {
+	case b.Hash.IsZero():
+		return problem("token", "256 random bits")
+	case !model.Text(b.Name, model.MaxName):
+		return problem("name", "at most 128 bytes of text on one line")
+	case b.Role != model.RoleNone && !b.Role.Valid():
+		return problem("role", "viewer, user, operator, admin or agent")
+	case !model.Name(b.User) && (b.User != "" || !agent):
+		return problem("user", "a name of 1 to 128 bytes without spaces or control characters")
+	case b.Expires < 0:
+		return problem("expires", "an instant")
+	}
+	return nil
+}
+
+// DropTokens revokes tokens, or forgets those that have expired. The result's Number
+// is how many were there.
+type DropTokens struct {
+	Tokens []model.Hash `cbor:"1,keyasint,omitempty"`
+}
+
+// MaxDropped bounds the tokens of one command.
+const MaxDropped = 1000
+
+// Kind is KindDropTokens.
+func (*DropTokens) Kind() Kind { return KindDropTokens }
+
+// Validate bounds the list.
+func (b *DropTokens) Validate() error { return count("tokens", len(b.Tokens), 1, MaxDropped) }
+
+// SetUser makes a user known, or changes what they may and which projects they are in.
+type SetUser struct {
+	User  string     `cbor:"1,keyasint,omitempty"`
+	Role  model.Role `cbor:"2,keyasint,omitempty"` // RoleNone: as it is
+	Join  []string   `cbor:"3,keyasint,omitempty"` // projects
+	Leave []string   `cbor:"4,keyasint,omitempty"`
+}
+
+// Kind is KindSetUser.
+func (*SetUser) Kind() Kind { return KindSetUser }
+
+// Validate checks names and role.
+func (b *SetUser) Validate() error {
+	switch {
+	case !model.Name(b.User):
+		return problem("user", "a name of 1 to 128 bytes without spaces or control characters")
+	case b.Role != model.RoleNone && !b.Role.Human():
+		return problem("role", "viewer, user, operator or admin")
+	}
+	if err := firstOf(count("join", len(b.Join), 0, model.MaxProjects), count("leave", len(b.Leave), 0, model.MaxProjects)); err != nil {
+		return err
+	}
+	for _, list := range [][]string{b.Join, b.Leave} {
+		for _, project := range list {
+			if !model.Name(project) {
+				return problem("projects", "names of 1 to 128 bytes without spaces or control characters")
+			}
+		}
+	}
+	return nil
+}
+
+// RemoveUser forgets a user, with their tokens and their places in projects. Their jobs
+// stay.
+type RemoveUser struct {
+	User string `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindRemoveUser.
+func (*RemoveUser) Kind() Kind { return KindRemoveUser }
+
+// Validate asks for a name.
+func (b *RemoveUser) Validate() error {
+	if !model.Name(b.User) {
+		return problem("user", "a user's name")
+	}
+	return nil
+}

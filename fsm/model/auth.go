@@ -1,0 +1,97 @@
+package model
+
+import "cmp"
+
+// Bounds of who is known.
+const (
+	MaxTokens   = 10_000
+	MaxUsers    = 10_000
+	MaxProjects = 256 // of one user
+)
+
+// Secret is 256 random bits by which peers know each other. It prints as nothing.
+type Secret [32]byte
+
+// IsZero says that there is none.
+func (s Secret) IsZero() bool { return s == Secret{} }
+
+// String hides the secret.
+func (Secret) String() string { return "(secret)" }
+
+// GoString hides the secret.
+func (Secret) GoString() string { return "model.Secret{}" }
+
+// Auth is whether and since when the cluster asks who somebody is.
+type Auth struct {
+	Secret Secret `cbor:"1,keyasint,omitempty"`
+	Since  Time   `cbor:"2,keyasint,omitempty"` // 0: it does not
+}
+
+// On says that the cluster asks who somebody is.
+func (a Auth) On() bool { return a.Since > 0 }
+
+// Token is what somebody shows to be known. The token itself is 256 random bits and is
+// nowhere kept.
+//
+//berth:row
+type Token struct {
+	Hash    Hash   `cbor:"1,keyasint,omitempty"` // SHA-256 of the token
+	Name    string `cbor:"2,keyasint,omitempty"` // for people
+	User    string `cbor:"3,keyasint,omitempty"` // whose it is; of an agent its node, or empty for any
+	Role    Role   `cbor:"4,keyasint,omitempty"` // what it allows at most; RoleNone: all that its user may
+	Made    Time   `cbor:"5,keyasint,omitempty"`
+	By      string `cbor:"6,keyasint,omitempty"` // actor
+	Expires Time   `cbor:"7,keyasint,omitempty"` // not good from then on; 0: for ever
+	First   bool   `cbor:"8,keyasint,omitempty"` // made by the cluster, good for making one other
+}
+
+// Of says whether the token speaks for a user, and not for a node or for nobody.
+func (t *Token) Of() (user string, human bool) {
+	return t.User, t.Role != RoleAgent && !t.First
+}
+
+// Good says that the token has not expired.
+func (t *Token) Good(now Time) bool { return t.Expires == 0 || now < t.Expires }
+
+// Allows is what the token allows whose user has the given role.
+func (t *Token) Allows(user Role) Role {
+	if t.Role == RoleNone || t.Role.Human() && user < t.Role {
+		return user
+	}
+	return t.Role
+}
+
+// User is somebody whom the cluster knows.
+//
+//berth:row
+type User struct {
+	Name string `cbor:"1,keyasint,omitempty"`
+	Role Role   `cbor:"2,keyasint,omitempty"`
+	Made Time   `cbor:"3,keyasint,omitempty"`
+	By   string `cbor:"4,keyasint,omitempty"` // actor
+}
+
+// UserName names a user as a key.
+type UserName string
+
+// Compare orders by the alphabet.
+func (u UserName) Compare(o UserName) int { return cmp.Compare(u, o) }
+
+// Member is a user's place in a project.
+//
+//berth:row
+type Member struct {
+	Key MemberKey `cbor:"1,keyasint,omitempty"`
+	By  string    `cbor:"2,keyasint,omitempty"` // actor
+}
+
+// MemberKey names a user and a project of theirs.
+type MemberKey struct {
+	User    string `cbor:"1,keyasint,omitempty"`
+	Project string `cbor:"2,keyasint,omitempty"`
+}
+
+// Compare orders by user, then project.
+func (k MemberKey) Compare(o MemberKey) int {
+	return cmp.Or(cmp.Compare(k.User, o.User), cmp.Compare(k.Project, o.Project))
+}

@@ -1,0 +1,31 @@
+package state
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// checkAuth: tokens and places in projects are those of users who are there, and the
+// first token is one only.
+func checkAuth(c *checker) {
+	auth := c.s.Settings().Auth
+	c.hold(auth.On() == !auth.Secret.IsZero(), References, "the cluster asks who somebody is since %d, and its secret does not fit", auth.Since)
+	first := 0
+	for hash, token := range c.s.Tokens.All() {
+		user, human := token.Of()
+		c.hold(!human || c.s.Users.Has(model.UserName(user)), References, "token %x is that of user %q, who is not there", hash[:4], user)
+		c.hold(token.Role == model.RoleNone || token.Role.Valid(), References, "token %x has role %d", hash[:4], token.Role)
+		if token.First {
+			first++
+		}
+	}
+	c.hold(first == 0 || first == 1 && auth.On(), References, "there are %d first tokens", first)
+	c.hold(c.s.Tokens.Len() <= model.MaxTokens, References, "%d tokens are kept", c.s.Tokens.Len())
+	c.hold(c.s.Users.Len() <= model.MaxUsers, References, "%d users are kept", c.s.Users.Len())
+	for name, u := range c.s.Users.All() {
+		c.hold(u.Role.Human(), References, "user %s has role %d", name, u.Role)
+	}
+	places := map[string]int{}
+	for k := range c.s.Members.All() {
+		places[k.User]++
+		c.hold(c.s.Users.Has(model.UserName(k.User)), References, "user %q is in project %q and is not there", k.User, k.Project)
+		c.hold(places[k.User] <= model.MaxProjects, References, "user %q is in %d projects", k.User, places[k.User])
+	}
+}

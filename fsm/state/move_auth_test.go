@@ -1,0 +1,126 @@
+package state_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+)
+
+func hashOf(n byte) model.Hash { return model.Hash{n, 1} }
+
+// guarded is a cluster that asks who somebody is, with the first token hashOf(1).
+func guarded(t *testing.T) *statetest.Cluster {
+	c := statetest.New(t)
+	c.Do(&command.FoundAuth{Secret: model.Secret{7}, Token: hashOf(1)})
+	return c
+}
+
+// The first token is good once, whoever of two comes first.
+func TestTheFirstTokenIsSpent(t *testing.T) {
+	c := guarded(t)
+	wantCode(t, c.Try(&command.FoundAuth{Secret: model.Secret{8}, Token: hashOf(2)}), model.CodeConflict)
+	if got := c.State.Settings().Auth.Secret; got != (model.Secret{7}) {
+		t.Errorf("the secret is another")
+	}
+	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleAdmin, Spend: hashOf(1)})
+	wantCode(t, c.Try(&command.MakeToken{Hash: hashOf(4), User: "eve", Role: model.RoleAdmin, Spend: hashOf(1)}), model.CodeDenied)
+	wantCode(t, c.Try(&command.MakeToken{Hash: hashOf(4), User: "eve", Role: model.RoleAdmin, Spend: hashOf(3)}), model.CodeDenied)
+	if c.State.Tokens.Len() != 1 || c.State.Users.Len() != 1 {
+		t.Errorf("%d tokens, %d users", c.State.Tokens.Len(), c.State.Users.Len())
+	}
+}
+
+// A token that cannot be made does not cost the first one.
+func TestTheFirstTokenOutlivesARefusal(t *testing.T) {
+	c := guarded(t)
+	wantCode(t, c.Try(&command.MakeToken{Hash: hashOf(3), User: "ann", Spend: hashOf(1)}), model.CodeNotFound)
+	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleAdmin, Spend: hashOf(1)})
+}
+
+func TestTokensAndUsers(t *testing.T) {
+	c := guarded(t)
+	wantCode(t, c.Try(&command.SetUser{User: "ann"}), model.CodeNotFound)
+	c.Do(&command.SetUser{User: "ann", Role: model.RoleUser, Join: []string{"vision", "text"}})
+	wantCode(t, c.Try(&command.MakeToken{Hash: hashOf(2), User: "ann", Role: model.RoleOperator}), model.CodeConflict)
+	c.Do(&command.MakeToken{Hash: hashOf(2), User: "ann", Expires: c.Now.Add(time.Hour)})
+	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleViewer})
+	c.Do(&command.MakeToken{Hash: hashOf(4), User: "ann", Role: model.RoleAgent}) // of a node of that name
+	wantCode(t, c.Try(&command.MakeToken{Hash: hashOf(2), User: "bob", Role: model.RoleUser}), model.CodeConflict)
+	c.Do(&command.SetUser{User: "ann", Leave: []string{"text", "speech"}})
+	if u, _ := c.State.Users.Get("ann"); u.Role != model.RoleUser || c.State.Members.Len() != 1 {
+		t.Errorf("ann is %+v in %d projects", u, c.State.Members.Len())
+	}
+	wantCode(t, c.Try(&command.DropTokens{Tokens: []model.Hash{hashOf(9)}}), model.CodeNotFound)
+	wantCode(t, c.Try(&command.RemoveUser{User: "bob"}), model.CodeNotFound)
+	c.Do(&command.RemoveUser{User: "ann"})
+	left := []model.Hash{}
+	for hash := range c.State.Tokens.All() {
+		left = append(left, hash)
+	}
+	if len(left) != 2 || left[0] != hashOf(1) || left[1] != hashOf(4) || c.State.Members.Len() != 0 {
+		t.Errorf("left are tokens %v and %d places in projects", left, c.State.Members.Len())
+	}
+	c.Do(&command.DropTokens{Tokens: []model.Hash{hashOf(4), hashOf(9)}})
+}
+
+func TestAUserIsInSoManyProjects(t *testing.T) {
+	c := guarded(t)
+	b := &command.SetUser{User: "ann", Role: model.RoleUser}
+	for i := range model.MaxProjects {
+		b.Join = append(b.Join, strings.Repeat("p", 1+i%100)+string(rune('a'+i/100)))
+	}
+	c.Do(b)
+	wantCode(t, c.Try(&command.SetUser{User: "ann", Join: []string{"another"}}), model.CodeLimit)
+	c.Do(&command.SetUser{User: "ann", Join: []string{"another"}, Leave: []string{"pa"}})
+}
+
+func TestWhatTokensAllow(t *testing.T) {
+	for _, v := range []struct{ token, user, want model.Role }{
+		{model.RoleNone, model.RoleOperator, model.RoleOperator},
+		{model.RoleViewer, model.RoleOperator, model.RoleViewer},
+		{model.RoleAdmin, model.RoleUser, model.RoleUser}, // who was an admin once
+		{model.RoleAgent, model.RoleNone, model.RoleAgent},
+	} {
+		if got := (&model.Token{Role: v.token}).Allows(v.user); got != v.want {
+			t.Errorf("a token for %s of a user who is %s allows %s, want %s", v.token, v.user, got, v.want)
+		}
+	}
+}
+
+// Check names what is wrong about who is known.
+func TestCheckNamesBrokenPeople(t *testing.T) {
+	for name, change := range map[string]func(*state.State){
+		"a secret without a beginning": func(s *state.State) {
+			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Auth.Since = 0 })
+		},
+		"a token of nobody":    func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.User = "eve" }) },
+		"a token of no role":   func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.Role = 9 }) },
+		"two first tokens":     func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.First = true }) },
+		"a user of no role":    func(s *state.State) { put(&s.Users, "ann", func(r *model.User) { r.Role = model.RoleAgent }) },
+		"a user under another": func(s *state.State) { put(&s.Users, "ann", func(r *model.User) { r.Name = "bob" }) },
+		"a member who is nobody": func(s *state.State) {
+			put(&s.Members, model.MemberKey{User: "ann", Project: "vision"}, func(r *model.Member) { r.Key.User = "eve" })
+		},
+		"a place of nobody": func(s *state.State) {
+			d := s.Members.Fork()
+			d.Put(model.MemberKey{User: "eve", Project: "vision"}, model.Member{Key: model.MemberKey{User: "eve", Project: "vision"}})
+			s.Members = d.Table()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := guarded(t)
+			c.Do(&command.SetUser{User: "ann", Role: model.RoleUser, Join: []string{"vision"}})
+			c.Do(&command.MakeToken{Hash: hashOf(2), User: "ann"})
+			s := c.State
+			change(&s)
+			if err := state.Check(&s); !names(err, state.References) {
+				t.Errorf("Check says %v", err)
+			}
+		})
+	}
+}
