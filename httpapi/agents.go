@@ -59,9 +59,9 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; who has gone needs none
 	}))
 	if rule != nil {
-		h = a.forward.Wrap(h, *rule)
+		h = a.forward.Wrap(a.gate.confirm(http.MethodPost, path, h), *rule)
 	}
-	a.router.Path(path).Methods(http.MethodPost).Handler(a.around(path, h))
+	a.router.Path(path).Methods(http.MethodPost).Handler(a.around(http.MethodPost, path, h))
 }
 
 // question reads a request and has it answered.
@@ -99,6 +99,9 @@ func addresses(s *state.State) (out []string) {
 // have proposes a node's command. What the state refuses is an answer here, and
 // what is malformed, too.
 func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) (command.Result, uint64, error) {
+	if err := forNode(ctx, node); err != nil {
+		return command.Result{}, 0, err
+	}
 	r, index, err := a.proposeAs(ctx, nodeActor(node), "", body)
 	if problem, is := errors.AsType[*model.Problem](err); is {
 		return command.Result{Code: model.CodeInvalid, Detail: problem.Error()}, a.peer.Reader.State().Index, nil
@@ -123,6 +126,9 @@ func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire
 }
 
 func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renewed, uint64, error) {
+	if err := forNode(ctx, q.Node); err != nil {
+		return nil, 0, err
+	}
 	code, err := a.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq})
 	if err != nil {
 		return nil, 0, unsure(err)
@@ -164,6 +170,9 @@ func (a agents) reported(ctx context.Context, node model.NodeID, c command.Body)
 // desired answers once what is desired on the node has changed, or the wait is
 // over. A peer that hears no leader sends the agent to another.
 func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, uint64, error) {
+	if err := forNode(ctx, q.Node); err != nil {
+		return nil, 0, err
+	}
 	wait, cancel := context.WithTimeout(ctx, max(0, min(q.Wait, pollMost)))
 	defer cancel()
 	stop := context.AfterFunc(a.life.ctx, cancel)
@@ -205,6 +214,9 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 // tail keeps the end of a rank's output, and passes it on to the other peers. Only
 // the rank's own node may leave one.
 func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64, error) {
+	if err := forNode(ctx, q.Node); err != nil {
+		return nil, 0, err
+	}
 	s, err := a.fresh(ctx, Default)
 	if err != nil {
 		return nil, 0, err

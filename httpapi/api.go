@@ -36,6 +36,8 @@ type Config struct {
 	Log  *slog.Logger     // nil: none
 	// IdleStop is that of jobs that do not say otherwise; 0: none.
 	IdleStop time.Duration
+	Access   Access
+	Rules    CommandRules
 	// Metrics are exposed beside the API's own.
 	Metrics []prometheus.Collector
 }
@@ -62,7 +64,7 @@ type API struct {
 	wakes   *wakes
 	samples *mirror
 	meter   *meter
-	origins *http.CrossOriginProtection
+	gate    *gate
 	life    life
 }
 
@@ -76,7 +78,6 @@ func New(c Config) *API {
 	}
 	a := &API{
 		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: newPlaces(), wakes: newWakes(c.Peer.Reader), life: newLife(),
-		origins: http.NewCrossOriginProtection(),
 		out: &http.Transport{
 			DialContext: c.Dial, MaxIdleConns: 4096, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second,
 			DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
@@ -84,8 +85,9 @@ func New(c Config) *API {
 	}
 	a.samples = newMirror(a.fetchSamples)
 	a.meter = newMeter(a)
+	a.gate = newGate(&c)
 	a.forward = forward.New(forward.Config{
-		Self: c.Self, Members: c.Peer.Members, Transport: a.out,
+		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
 		Refuse: func(w http.ResponseWriter, _ *http.Request, code, detail string) { refuse(code, detail).write(w) },
 	})
 	a.routes()
@@ -95,8 +97,8 @@ func New(c Config) *API {
 // routes lays out all paths. What is asked most stands first, since paths are
 // tried in turn.
 func (a *API) routes() {
-	a.router.NotFoundHandler = a.around("", http.HandlerFunc(notFound))
-	a.router.MethodNotAllowedHandler = a.around("", http.HandlerFunc(a.wrongMethod))
+	a.router.NotFoundHandler = a.around("", "", http.HandlerFunc(notFound))
+	a.router.MethodNotAllowedHandler = a.around("", "", http.HandlerFunc(a.wrongMethod))
 	doc := a.document()
 	submissions{a}.route(doc)
 	agents{a}.route()
@@ -118,7 +120,8 @@ func (a *API) routes() {
 	histories{a}.route(doc)
 	fleet{a}.route(doc)
 	peers{a}.route(doc)
-	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around("/metrics", a.meter.handler()))
+	people{a}.route(doc)
+	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, in place of which stands ours
 	a.describe(doc.OpenAPI())
 }
@@ -126,7 +129,7 @@ func (a *API) routes() {
 // describe serves the description of the API, made when it is first asked for.
 func (a *API) describe(doc *huma.OpenAPI) {
 	described := sync.OnceValues(func() ([]byte, error) { return json.Marshal(doc) })
-	a.router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.around("/openapi.json",
+	a.router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/openapi.json",
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			text, err := described()
 			if err != nil {
@@ -166,9 +169,9 @@ func (a *API) document() huma.API {
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := route.GetHandler()
 		if op.Method != http.MethodGet {
-			h = a.forward.Wrap(h, forward.Rule{MaxBody: maxBody, Keyed: true})
+			h = a.forward.Wrap(a.gate.confirm(op.Method, op.Path, h), forward.Rule{MaxBody: maxBody, Keyed: true})
 		}
-		route.Handler(a.around(op.Path, h))
+		route.Handler(a.around(op.Method, op.Path, h))
 	})
 	return humamux.New(a.router, config, customize)
 }

@@ -15,11 +15,16 @@ import (
 // that streams renews it as it goes.
 const writeLimit = 30 * time.Second
 
-// around is what surrounds every handler: it counts, bounds the time that a client
+// around is what surrounds every handler: it counts, asks who the caller is and
+// whether they may call the route, bounds the time that a client
 // may take to read the answer, turns a panic into an error, and keeps pages of
 // other sites, which a user's browser may show, from giving orders.
-func (a *API) around(route string, next http.Handler) http.Handler {
+func (a *API) around(method, route string, next http.Handler) http.Handler {
 	seen := a.meter.route(route)
+	rule, known := auth.Find(method, route)
+	if route == "" { // there is nothing to be called
+		rule, known = auth.Rule{Method: "any"}, true
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		rec := &recorder{ResponseWriter: w}
@@ -33,11 +38,19 @@ func (a *API) around(route string, next http.Handler) http.Handler {
 			w.Header().Set(wire.HeaderLeader, string(leader.ID))
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if a.origins.Check(r) != nil {
+		if a.gate.origins.Check(r) != nil {
 			refuse(model.CodeDenied.String(), "a page of another site may not change anything here").write(rec)
 			return
 		}
-		next.ServeHTTP(rec, r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})))
+		r, f := a.gate.enter(r, rule, known)
+		if f == nil && method == http.MethodGet {
+			f = a.gate.owns(rule, r)
+		}
+		if f != nil {
+			f.write(rec)
+			return
+		}
+		next.ServeHTTP(rec, r)
 	})
 }
 

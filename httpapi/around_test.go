@@ -26,13 +26,13 @@ func TestAPanicIsAnError(t *testing.T) {
 	s := newSite(t)
 	var log bytes.Buffer
 	s.api.log = slog.New(slog.NewTextHandler(&log, nil))
-	h := s.api.around("/x", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret words") }))
+	h := s.api.around(http.MethodGet, "/x", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret words") }))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/x", nil))
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret words") {
 		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &log)
 	}
-	half := s.api.around("/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	half := s.api.around(http.MethodGet, "/x", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		panic("later")
 	}))

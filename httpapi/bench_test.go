@@ -6,28 +6,55 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 const benchBody = `{"run_id":"experiment-1","user":"username","command":"python train.py --epochs 10","gpu_count":2,"gpu_memory_gb":40,` +
 	`"priority":2,"estimated_duration_seconds":3600,"env":{"A":"1","B":"2"}}`
 
-// One submission through all of the API, without a socket and without Raft.
+// One submission through all of the API, without a socket and without Raft: where
+// nobody is asked who they are, and where callers show a token, are counted, and have
+// commands held against rules.
 func BenchmarkSubmit(b *testing.B) {
-	s := newSite(b)
+	b.Run("open", func(b *testing.B) { benchSubmit(b, newSite(b), func(*statetest.Cluster) {}) })
+	b.Run("guarded", func(b *testing.B) {
+		s := newSite(b)
+		var rules CommandRules
+		for i := range 10 {
+			if err := rules.Forbid(fmt.Sprint("rule", i), fmt.Sprintf(`(^|[\s;&|])forbidden%d\b`, i), ""); err != nil {
+				b.Fatal(err)
+			}
+		}
+		s.api.cfg.Rules = rules
+		s.api.gate.callers = auth.NewLimiter(1e9, time.Now)
+		s.api.gate.addresses = auth.NewLimiter(1e9, time.Now)
+		benchSubmit(b, s, func(c *statetest.Cluster) {
+			guard(c)
+			c.Do(&command.MakeToken{Hash: auth.HashOf("berth_bench"), User: "username", Role: model.RoleUser})
+		})
+	})
+}
+
+func benchSubmit(b *testing.B, s *site, prepare func(*statetest.Cluster)) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if i%1000 == 0 { // a queue that does not grow without end
 			b.StopTimer()
+			next := newOne(b).cluster
+			prepare(next)
 			s.one.mu.Lock()
-			s.one.cluster = newOne(b).cluster
+			s.one.cluster = next
 			s.one.mu.Unlock()
 			b.StartTimer()
 		}
 		r := httptest.NewRequest(http.MethodPost, "/queue/submit", strings.NewReader(benchBody))
+		r.Header.Set("Authorization", "Bearer berth_bench")
 		w := httptest.NewRecorder()
 		s.api.ServeHTTP(w, r)
 		if w.Code != http.StatusOK {

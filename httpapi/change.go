@@ -134,7 +134,11 @@ func (a changes) setPriority(ctx context.Context, in *jobBodyInput, body *wire.S
 	if err != nil {
 		return nil, err
 	}
-	c := &command.SetPriority{Job: id, Class: model.JobClass(uint8(n)), Priority: uint8(n)} //nolint:gosec // at most 10
+	class := model.JobClass(uint8(n)) //nolint:gosec // at most 10
+	if err := inClass(ctx, class); err != nil {
+		return nil, err
+	}
+	c := &command.SetPriority{Job: id, Class: class, Priority: uint8(n)} //nolint:gosec // at most 10
 	_, index, err := a.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err

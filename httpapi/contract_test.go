@@ -206,6 +206,8 @@ func paths() []string {
 		"DELETE /queue/{job_id}",
 		"DELETE /queue/{job_id}/dependencies",
 		"DELETE /reservations/{reservation_id}",
+		"DELETE /tokens/{token_id}",
+		"DELETE /users/{user}",
 		"GET /cluster/gpu-status",
 		"GET /cluster/peers",
 		"GET /cluster/state",
@@ -231,6 +233,9 @@ func paths() []string {
 		"GET /reservations",
 		"GET /runs/{run_id}",
 		"GET /shares",
+		"GET /tokens",
+		"GET /users",
+		"GET /whoami",
 		"PATCH /nodes/{node_id}/labels",
 		"PATCH /queue/{job_id}/priority",
 		"POST /cluster/gpu-allocate",
@@ -249,6 +254,7 @@ func paths() []string {
 		"POST /queue/{job_id}/release",
 		"POST /queue/{job_id}/requeue",
 		"POST /reservations",
+		"POST /tokens",
 		"PUT /gpus/{uuid}/mode",
 		"PUT /nodes/{node_id}/mode",
 		"PUT /orchestrator/allocation",
@@ -258,6 +264,7 @@ func paths() []string {
 		"PUT /quotas/{scope}/{name}",
 		"PUT /reservations/limits",
 		"PUT /shares/{scope}/{name}",
+		"PUT /users/{user}",
 	}
 }
 

@@ -17,21 +17,23 @@ import (
 // statuses is the one table from a stable code to an HTTP status. A code that is
 // not in it is a refusal of the state: 409.
 var statuses = map[string]int{
-	wire.CodeMalformed:      http.StatusBadRequest,
-	wire.CodeTooSlow:        http.StatusRequestTimeout,
-	wire.CodeTooLarge:       http.StatusRequestEntityTooLarge,
-	wire.CodeInvalid:        http.StatusUnprocessableEntity,
-	wire.CodeNeverFits:      http.StatusUnprocessableEntity,
-	wire.CodeNotFound:       http.StatusNotFound,
-	wire.CodeMethod:         http.StatusMethodNotAllowed,
-	wire.CodeOverloaded:     http.StatusTooManyRequests,
-	wire.CodeNoSpace:        http.StatusInsufficientStorage,
-	wire.CodeNoLeader:       http.StatusServiceUnavailable,
-	wire.CodeOutcomeUnknown: http.StatusServiceUnavailable,
-	wire.CodeDiverged:       http.StatusServiceUnavailable,
-	wire.CodeBehind:         http.StatusServiceUnavailable,
-	wire.CodeUnreachable:    http.StatusBadGateway,
-	wire.CodeInternal:       http.StatusInternalServerError,
+	wire.CodeMalformed:       http.StatusBadRequest,
+	wire.CodeUnauthenticated: http.StatusUnauthorized,
+	wire.CodeTooSlow:         http.StatusRequestTimeout,
+	wire.CodeTooLarge:        http.StatusRequestEntityTooLarge,
+	wire.CodeInvalid:         http.StatusUnprocessableEntity,
+	wire.CodeNeverFits:       http.StatusUnprocessableEntity,
+	wire.CodeNotFound:        http.StatusNotFound,
+	wire.CodeMethod:          http.StatusMethodNotAllowed,
+	wire.CodeOverloaded:      http.StatusTooManyRequests,
+	wire.CodeRateLimited:     http.StatusTooManyRequests,
+	wire.CodeNoSpace:         http.StatusInsufficientStorage,
+	wire.CodeNoLeader:        http.StatusServiceUnavailable,
+	wire.CodeOutcomeUnknown:  http.StatusServiceUnavailable,
+	wire.CodeDiverged:        http.StatusServiceUnavailable,
+	wire.CodeBehind:          http.StatusServiceUnavailable,
+	wire.CodeUnreachable:     http.StatusBadGateway,
+	wire.CodeInternal:        http.StatusInternalServerError,
 
 	model.CodeDenied.String():          http.StatusForbidden,
 	model.CodeLimit.String():           http.StatusForbidden,
@@ -53,7 +55,11 @@ var said = map[string]string{
 }
 
 // failure is a problem as an answer.
-type failure struct{ *wire.Problem }
+type failure struct {
+	*wire.Problem
+
+	after int // seconds to wait for before asking again; 0: not known
+}
 
 // GetStatus is the HTTP status.
 func (f *failure) GetStatus() int { return f.Status }
@@ -66,7 +72,10 @@ func (f *failure) ContentType(string) string { return wire.ProblemType }
 func (f *failure) GetHeaders() http.Header {
 	h := http.Header{wire.HeaderCode: {f.Code}}
 	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", f.retryAfter())
+	}
+	if f.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="berth"`)
 	}
 	return h
 }
@@ -77,7 +86,7 @@ func refuse(code, detail string, fields ...wire.FieldDetail) *failure {
 	if !known {
 		status = http.StatusConflict
 	}
-	return &failure{&wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: fields}}
+	return &failure{Problem: &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: fields}}
 }
 
 // invalid is the problem of one field.

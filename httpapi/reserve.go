@@ -14,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -121,6 +122,9 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	if err != nil {
 		return nil, err
 	}
+	if err := a.mayReserve(ctx, &s, b); err != nil {
+		return nil, err
+	}
 	r, index, err := a.propose(ctx, key, &command.Book{Booking: *b})
 	if err != nil {
 		return nil, err
@@ -133,6 +137,42 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 		out.Reservation = &v
 	}
 	return &answer[wire.Reserved]{Index: index, Body: out}, nil
+}
+
+// mayReserve says whether the caller may make a booking: for themselves and their
+// projects, while operators may for everybody, and close nodes for their maintenance.
+func (a reservations) mayReserve(ctx context.Context, s *state.State, b *model.Booking) error {
+	c := auth.From(ctx)
+	switch {
+	case c.Role.Covers(model.RoleOperator):
+		return nil
+	case b.Kind == model.BookMaintenance:
+		return denied("maintenance needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	case b.Owner.Kind == model.ScopeProject:
+		return a.gate.inProject(ctx, s, b.Owner.Name)
+	case b.Owner.Name != c.Name:
+		return denied("to reserve for another user needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	}
+	return nil
+}
+
+// mayUnreserve says whether the caller may cancel a booking: one that they have made,
+// or as an operator any.
+func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) error {
+	c := auth.From(ctx)
+	s := a.peer.Reader.State()
+	b, found := s.Bookings.Get(id)
+	if !found && c.Kind != auth.Open { // it may have been acknowledged by another peer
+		var err error
+		if s, err = a.fresh(ctx, Linearizable); err != nil {
+			return err
+		}
+		b, found = s.Bookings.Get(id)
+	}
+	if !found || c.Role.Covers(model.RoleOperator) || b.By == c.Actor() {
+		return nil // of one that is not there the state says so
+	}
+	return denied("another has made this reservation: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
 // bookingOf is what a body asks for.
@@ -186,6 +226,9 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[w
 	n, err := strconv.ParseUint(in.ID, 10, 64)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != in.ID {
 		return nil, refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, as GET /reservations tells them")
+	}
+	if err := a.mayUnreserve(ctx, model.BookingID(n)); err != nil {
+		return nil, err
 	}
 	_, index, err := a.propose(ctx, in.Key, &command.CancelBooking{ID: model.BookingID(n), Note: in.Note})
 	if err != nil {

@@ -92,6 +92,7 @@ func (a *API) askPeer(ctx context.Context, peer forward.Leader, path string, que
 		return err
 	}
 	r.Header.Set("Content-Type", agentwire.MediaType)
+	a.gate.prover.Sign(r, body)
 	got, err := a.out.RoundTrip(r)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -44,10 +45,16 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err != nil {
 		return nil, err
 	}
+	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
+		return nil, err
+	}
 	body.Spec.Preemptible = or(r.Preemptible, s.Yields(&body.Spec))
 	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
 	if r.MaxRetries == nil {
 		body.Spec.MaxRetries = s.Settings().Tuning.Retries
+	}
+	if err := a.cfg.Rules.check(body); err != nil {
+		return nil, err
 	}
 	if fits, why := a.places.possible(&s, &body.Spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
@@ -62,6 +69,17 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	out := a.submitted(result.Job)
 	a.foreseen(&s, body, out)
 	return &answer[wire.Submitted]{Index: index, Body: out}, nil
+}
+
+// mayAsk says whether the caller may submit a job, and fills in whose it is.
+func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, spec *model.Spec) (err error) {
+	if spec.User, err = asUser(ctx, user); err != nil {
+		return err
+	}
+	if err = a.gate.inProject(ctx, s, spec.Project); err != nil {
+		return err
+	}
+	return inClass(ctx, spec.Class)
 }
 
 // submitted is the answer about a job that is in the state.

@@ -42,6 +42,7 @@ SIGTERM and SIGINT end the agent and leave the jobs running.`
 // agentFlags are an agent's flags as they were given.
 type agentFlags struct {
 	node, data, listen, run, logLevel string
+	tokenFile                         string
 	peers                             []string
 	labels                            []string
 	gpus                              gpuFlags
@@ -70,6 +71,7 @@ func newAgent() *cobra.Command {
 	to.StringVar(&f.data, "data-dir", "", "`folder` where this agent keeps what it runs; also --data")
 	to.StringSliceVar(&f.peers, "peers", nil, "API `address,...` of peers; one that answers tells the others")
 	to.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to serve output on, for the peers; port 0: any")
+	to.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that this agent shows to peers that ask who it is (default: $BERTH_TOKEN)")
 	f.gpus.bind(to)
 	to.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that jobs can ask for by --constraint; may repeat")
 	to.StringVar(&f.run, "run-dir", node.DefaultRunDir, "`folder` in memory for what need not outlive the kernel")
@@ -108,9 +110,13 @@ func (f *agentFlags) check() (level slog.Level, err error) {
 	if err := onLoopback(listen); err != nil {
 		return level, usage("--listen: %w", err)
 	}
+	token, err := f.token()
+	if err != nil {
+		return level, err
+	}
 	for _, p := range f.peers {
-		if err := onLoopback(p); err != nil {
-			return level, usage("--peers: %w", err)
+		if err := onLoopback(p); err != nil && token == "" {
+			return level, usage("--peers: %w; or show who this is, with --token-file", err)
 		}
 	}
 	return level, nil
@@ -176,6 +182,18 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	}, node.History{Node: self.Node, GPUs: gpus}, l)
 }
 
+// token is what this agent shows; empty: nothing.
+func (f *agentFlags) token() (string, error) {
+	if f.tokenFile == "" {
+		return tokenOfEnvironment(), nil
+	}
+	token, err := readTokenFile(f.tokenFile)
+	if err != nil {
+		return "", usage("--token-file: %w", err)
+	}
+	return token, nil
+}
+
 // openRanks begins to run ranks, with the program for supervisors that fits.
 func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*process.Runner, error) {
 	self, err := os.Executable()
@@ -218,7 +236,11 @@ func nodeLabels(list []string) (model.Labels, error) {
 
 // live runs agent and server side by side.
 func (f *agentFlags) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
-	calls, err := client.NewAgent(client.Options{Addresses: f.peers, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
+	token, err := f.token()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	calls, err := client.NewAgent(client.Options{Addresses: f.peers, Token: token, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
 	if err != nil {
 		return errors.Join(usage("--peers: %w", err), l.Close())
 	}

@@ -47,7 +47,7 @@ func (c *connection) dial() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.New(client.Options{Addresses: addresses, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
+	api, err := client.New(client.Options{Addresses: addresses, Token: tokenOfEnvironment(), Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
 	if err != nil {
 		return nil, usage("--address: %w", err)
 	}

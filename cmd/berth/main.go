@@ -16,6 +16,7 @@
 //	history.go                               what GPUs measured, drawn
 //	quota.go, share.go                       what may be used, and by whom
 //	allocate.go                              GPUs for services, without a job
+//	token.go, user.go, keys.go               who is known; the keys that a server is given
 //	control.go, operate.go, reserve.go       changes of jobs, and an operator's of nodes; reservations
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
 //	dev.go, demo.go, bench.go                whole clusters on one machine
@@ -90,9 +91,9 @@ func newRoot() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
 	addGroup(root, groupUse, newSubmit(), newRun(), newQueue(), newShow(), newTasks(), newExplain(), newPlan(), newLogs(), newCancel(),
 		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
-		newAllocate(), newAllocations(), newRenew(), newPeers())
+		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami())
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(),
-		newQuota(), newShare())
+		newQuota(), newShare(), newToken(), newUser())
 	root.AddCommand(newSupervise(), newVersion())
 	return root
 }

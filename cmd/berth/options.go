@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi"
 )
 
 // flags are a server's flags as they were given.
@@ -21,7 +22,15 @@ type flags struct {
 	bootstrap, join             []string
 	cluster, timeouts, logLevel string
 	minFree                     uint64 // MiB
-	idleStop                    time.Duration
+	api                         apiFlags
+}
+
+// apiFlags are those of what the API takes.
+type apiFlags struct {
+	idleStop               time.Duration
+	auth                   bool
+	authKeys, commandRules string
+	rate                   float64
 }
 
 // options are what a server runs with.
@@ -37,18 +46,23 @@ type options struct {
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
-	idleStop  time.Duration
+	api       apiOptions
+}
+
+// apiOptions are what the API takes, and from whom.
+type apiOptions struct {
+	idleStop time.Duration
+	access   httpapi.Access
+	rules    httpapi.CommandRules
 }
 
 // resolve checks the flags against each other. Its errors are usage errors.
 func (f *flags) resolve() (options, error) {
 	o := options{
 		data: f.data, id: model.PeerID(f.id), listen: f.listen, advertise: f.advertise, http: f.http, cluster: f.cluster,
-		seeds: f.join, minFree: f.minFree << 20, idleStop: f.idleStop,
+		seeds: f.join, minFree: f.minFree << 20,
 	}
 	switch {
-	case o.idleStop != 0 && (o.idleStop < model.MinIdleStop || o.idleStop > model.MaxDuration):
-		return o, usage("--idle-stop must be 0, or at least %s", model.MinIdleStop)
 	case o.data == "":
 		return o, usage("--data-dir is missing: name the folder where this peer keeps its state")
 	case !model.Name(f.id):
@@ -57,6 +71,10 @@ func (f *flags) resolve() (options, error) {
 		return o, usage("--bootstrap founds a cluster and --join enters one: give one of them")
 	case o.cluster != "" && !model.Name(o.cluster):
 		return o, usage("--cluster must be a name of at most 128 bytes")
+	}
+	var err error
+	if o.api, err = f.api.resolve(); err != nil {
+		return o, err
 	}
 	if o.advertise == "" {
 		o.advertise = o.listen
@@ -71,6 +89,31 @@ func (f *flags) resolve() (options, error) {
 		return o, nil
 	}
 	return o, o.found(f.bootstrap)
+}
+
+// resolve reads whom the API lets in, and what jobs may run.
+func (f *apiFlags) resolve() (o apiOptions, err error) {
+	switch {
+	case f.idleStop != 0 && (f.idleStop < model.MinIdleStop || f.idleStop > model.MaxDuration):
+		return o, usage("--idle-stop must be 0, or at least %s", model.MinIdleStop)
+	case f.authKeys != "" && !f.auth:
+		return o, usage("--auth-keys needs --auth: without it nobody is asked for a key")
+	case f.rate < 0 || f.rate > 1e6:
+		return o, usage("--rate-limit must be 0 to 1000000 requests a second")
+	}
+	o.idleStop, o.access.Asks = f.idleStop, f.auth
+	if f.auth {
+		o.access.Rate = f.rate
+	}
+	if f.authKeys != "" {
+		if o.access.Keys, err = readKeys(f.authKeys); err != nil {
+			return o, err
+		}
+	}
+	if f.commandRules != "" {
+		o.rules, err = readRules(f.commandRules)
+	}
+	return o, err
 }
 
 // resolveNames reads the flags whose values are names.
@@ -96,8 +139,10 @@ func (o *options) checkAddresses() error {
 	if err := onLoopback(o.advertise); err != nil {
 		return usage("--advertise: %w", err)
 	}
-	if err := onLoopback(o.http); err != nil {
-		return usage("--http: %w", err)
+	if err := onLoopback(o.http); err != nil && !o.api.access.Asks {
+		return usage("--http: %w; or have callers asked who they are, with --auth", err)
+	} else if _, _, bad := net.SplitHostPort(o.http); bad != nil {
+		return usage("--http: %q is not host:port, such as %s", o.http, defaultHTTP)
 	}
 	if o.http == o.listen {
 		return usage("--http and --listen are the same address: give the API another, such as %s", defaultHTTP)
@@ -155,7 +200,7 @@ const defaultHTTP = "127.0.0.1:10000"
 
 // onLoopback refuses every address that another machine could reach: what peers
 // say to each other is not encrypted yet, and whoever reaches a peer's listener
-// can take its log over. Nor does the API ask yet who somebody is.
+// can take its log over. The API may be elsewhere if it asks who somebody is.
 func onLoopback(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || port == "0" {

@@ -34,15 +34,16 @@ const collectAt = 200
 type service struct {
 	o     options
 	out   *lineWriter
+	first io.Writer // where the first token is told
 	log   *slog.Logger
 	store *raftstore.Store
 	peer  *cluster.Peer
 	web   web
 }
 
-func newService(o options, stderr io.Writer) *service {
+func newService(o options, stdout, stderr io.Writer) *service {
 	out := newLineWriter(stderr)
-	return &service{o: o, out: out, log: newLog(out, o.level)}
+	return &service{o: o, out: out, first: stdout, log: newLog(out, o.level)}
 }
 
 // Run opens the folder, starts the peer, and serves until the context ends; then

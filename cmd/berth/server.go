@@ -35,7 +35,7 @@ func newServer() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s := newService(o, cmd.ErrOrStderr())
+			s := newService(o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			defer s.Close()
 			return s.Run(cmd.Context())
 		},
@@ -52,7 +52,11 @@ func newServer() *cobra.Command {
 	to.StringVar(&f.cluster, "cluster", "", "the cluster's `id` (default: derived from the founders, or learnt by joining)")
 	to.StringVar(&f.timeouts, "raft-timeouts", "lan", "lan or wan, by how far apart the peers are")
 	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	to.DurationVar(&f.idleStop, "idle-stop", 0, "cancel jobs that do not say otherwise once all their GPUs were at 0 % for so `long`; 0: never; the same at all peers")
+	to.DurationVar(&f.api.idleStop, "idle-stop", 0, "cancel jobs that do not say otherwise once all their GPUs were at 0 % for so `long`; 0: never; the same at all peers")
+	to.BoolVar(&f.api.auth, "auth", false, "ask callers of the API who they are, from now on and for ever; the same at all peers")
+	to.StringVar(&f.api.authKeys, "auth-keys", "", "`file` of keys that are known beside tokens (YAML: header_name, api_keys); the same at all peers")
+	to.Float64Var(&f.api.rate, "rate-limit", 100, "with --auth: `requests` that a caller may make a second, and an address four times as many; 0: any")
+	to.StringVar(&f.api.commandRules, "command-rules", "", "`file` of rules for the commands of jobs (YAML); the same at all peers")
 	to.Uint64Var(&f.minFree, "min-free", 0, "`MiB` that must be free to start (default: 512)")
 	return cmd
 }

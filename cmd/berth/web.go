@@ -52,8 +52,8 @@ func (w *web) serve(s *service) error {
 		return l.Self
 	}}
 	api := httpapi.New(httpapi.Config{
-		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, IdleStop: s.o.idleStop,
-		Metrics: []prometheus.Collector{effect},
+		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, IdleStop: s.o.api.idleStop,
+		Metrics: []prometheus.Collector{effect}, Access: s.o.api.access, Rules: s.o.api.rules,
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 		},
@@ -62,12 +62,19 @@ func (w *web) serve(s *service) error {
 	w.api, w.stop, w.failed = api, stop, make(chan error, 1)
 	go joint.Watch(ctx)
 	go effect.run(ctx)
+	go httpapi.FoundAccess(ctx, api, s.tellFirst)
 	go func() {
 		if err := api.Serve(w.listener); err != nil {
 			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)
 		}
 	}()
 	return nil
+}
+
+// tellFirst prints the first token, past the log: logs are kept and read by others.
+func (s *service) tellFirst(token string) {
+	fmt.Fprintf(s.first, "berth: this cluster now asks callers who they are. The first token, good for making one other:\n\n  %s\n\n"+
+		"  BERTH_TOKEN=%s berth token create --user NAME --role admin --address %s\n\n", token, token, s.o.http)
 }
 
 // drain takes no more requests, and answers those that are under way; the channel

@@ -32,6 +32,25 @@ const (
 	Peer    // another peer, about nobody's request
 )
 
+// String is the kind's name.
+func (k Kind) String() string {
+	switch k {
+	case Nobody, Open:
+		return Anonymous
+	case User:
+		return "user"
+	case Service:
+		return "service"
+	case Once:
+		return "first"
+	case Node:
+		return "agent"
+	case Peer:
+		return "peer"
+	}
+	return "unknown"
+}
+
 // Actor is who the caller is in timelines and to request ids.
 func (c *Caller) Actor() string {
 	switch c.Kind {
@@ -41,7 +60,9 @@ func (c *Caller) Actor() string {
 		return "token:first"
 	case Node:
 		return "node:" + c.Name
-	case Nobody, Open, User, Peer:
+	case Peer:
+		return "peer:" + c.Name
+	case Nobody, Open, User:
 	}
 	if c.Name == "" {
 		return "user:" + Anonymous

@@ -39,6 +39,7 @@ const (
 type caller struct {
 	http     *http.Client
 	agent    string
+	token    string
 	limit    time.Duration // for one answer
 	patience time.Duration
 
@@ -57,7 +58,7 @@ func newCaller(o Options) (*caller, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialLimit}).DialContext
 	}
-	c := &caller{agent: o.UserAgent, limit: callLimit, patience: o.Patience, turns: map[string]int{}}
+	c := &caller{agent: o.UserAgent, token: o.Token, limit: callLimit, patience: o.Patience, turns: map[string]int{}}
 	if c.agent == "" {
 		c.agent = "berth"
 	}
@@ -227,6 +228,9 @@ func (c *caller) send(ctx context.Context, peer string, q *request) (*http.Respo
 	}
 	r.Header.Set(headerAccept, media)
 	r.Header.Set("User-Agent", c.agent)
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if q.key != "" {
 		r.Header.Set(wire.HeaderRequestID, q.key)
 	}

@@ -6,6 +6,7 @@
 //	jobs.go    jobs and the queue
 //	quota.go   limits, shares and pools
 //	fleet.go   GPUs, nodes, peers and the orchestrator
+//	people.go  who the caller is, users and tokens
 //	agent.go   what agents say to peers
 //
 // Any peer takes any request, so a client is given the addresses of several and
@@ -31,6 +32,8 @@ type Options struct {
 	Addresses []string
 	// Dial opens connections; nil dials TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Token is what the caller shows; empty: nothing.
+	Token string
 	// UserAgent names the program to the peers; empty: "berth".
 	UserAgent string
 	// Patience is how long a change is tried for when peers answer that they

@@ -57,6 +57,8 @@ type Config struct {
 	Members Members
 	// Transport carries requests to the leader.
 	Transport http.RoundTripper
+	// Sign proves to the leader that this peer sends a request; nil: it does not.
+	Sign func(r *http.Request, body []byte)
 	// Refuse answers with the problem of a code.
 	Refuse func(w http.ResponseWriter, r *http.Request, code, detail string)
 }

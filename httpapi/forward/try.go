@@ -158,6 +158,9 @@ func (t *try) there(until context.Context, leader Leader) (code string) {
 	out.Header.Set(wire.HeaderForwarded, string(t.f.Self))
 	out.Header.Del("Origin") // it was compared with the name by which the client knows this peer, not the leader
 	out.Header.Del("Sec-Fetch-Site")
+	if t.f.Sign != nil {
+		t.f.Sign(out, t.body)
+	}
 	answer, err := t.f.Transport.RoundTrip(out)
 	if err != nil {
 		return fate(err)

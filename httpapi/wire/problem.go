@@ -51,13 +51,17 @@ const (
 	CodeNoSpace        = "no_space"        // 507
 	CodeDiverged       = "diverged"        // 503
 	CodeBehind         = "behind"          // 503: this peer cannot answer in time
+	CodeRateLimited    = "rate_limited"    // 429: this caller asks too often
 	CodeMalformed      = "malformed"       // 400
-	CodeInvalid        = "invalid"         // 422
-	CodeTooLarge       = "too_large"       // 413
-	CodeTooSlow        = "too_slow"        // 408
-	CodeNotFound       = "not_found"       // 404
-	CodeMethod         = "method_not_allowed"
-	CodeInternal       = "internal"
-	CodeNeverFits      = "never_fits" // 422: no node of the cluster could ever run it
-	CodeUnreachable    = "node_unreachable"
+
+	CodeUnauthenticated = "unauthenticated" // 401
+
+	CodeInvalid     = "invalid"   // 422
+	CodeTooLarge    = "too_large" // 413
+	CodeTooSlow     = "too_slow"  // 408
+	CodeNotFound    = "not_found" // 404
+	CodeMethod      = "method_not_allowed"
+	CodeInternal    = "internal"
+	CodeNeverFits   = "never_fits" // 422: no node of the cluster could ever run it
+	CodeUnreachable = "node_unreachable"
 )

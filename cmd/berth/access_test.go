@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
+)
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The owner's published example is read as it is, and keys may say more.
+func TestReadKeys(t *testing.T) {
+	published := "auth:\n  enabled: true\n  header_name: \"X-API-Key\"\n  api_keys:\n    \"your-secret-key-1\": \"training-service\"\n" +
+		"    \"your-secret-key-2\": \"inference-service\"\n"
+	keys, err := readKeys(written(t, published))
+	if err != nil || keys.Len() != 2 || keys.Header != "X-Api-Key" {
+		t.Fatalf("%d keys, %v", keys.Len(), err)
+	}
+	if k, _ := keys.Find(auth.HashOf("your-secret-key-2")); k.Name != "inference-service" || k.Human || k.Role != model.RoleUser {
+		t.Errorf("the second is %+v", k)
+	}
+	keys, err = readKeys(written(t, "header_name: x-mine\napi_keys:\n  sixteen-bytes-of: {user: root, role: admin, projects: [vision]}\n"))
+	if k, _ := keys.Find(auth.HashOf("sixteen-bytes-of")); err != nil || k.Name != "root" || !k.Human || k.Role != model.RoleAdmin || len(k.Projects) != 1 {
+		t.Errorf("it is %+v, %v", k, err)
+	}
+	if keys, err = readKeys(written(t, "")); err != nil || keys.Len() != 0 {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
+// What cannot be read is refused with its place, and no key is told.
+func TestKeysThatAreNone(t *testing.T) {
+	for text, says := range map[string]string{
+		"api_keys: {SECRET: x}": "bytes",
+		"api_keys:\n  SECRET-SECRET-SECRET: a\n  SECRET-SECRET-SECRET: b\n": "line 3",
+		"api_keys:\n  SECRET-SECRET-SECRET: [a]\n":                          "line 2",
+		"api_keys:\n  SECRET-SECRET-SECRET: {servise: a}\n":                 "line 2",
+		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: god}\n":      "no such role",
+		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: agent}\n":    "no such role",
+		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, user: b}\n":        "name one",
+		"api_keys:\n  SECRET-SECRET-SECRET: {role: user}\n":                 "no name",
+		"apikeys:\n  SECRET-SECRET-SECRET: a\n":                             "line 1",
+		"header_name: \"X Y\"\n":                                            "no name of a header",
+		"\tSECRET":                                                          "does not make sense",
+		"api_keys: SECRET-SECRET-SECRET":                                    "does not make sense",
+	} {
+		_, err := readKeys(written(t, text))
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "SECRET") || exitCode(err) != exitUsage {
+			t.Errorf("%q: %v, want %q", text, err, says)
+		}
+	}
+	if _, err := readKeys("/nowhere/keys.yaml"); err == nil {
+		t.Error("a file that is not there is read")
+	}
+}
+
+func TestReadRules(t *testing.T) {
+	rules, err := readRules(written(t, "forbidden:\n  - {name: no-sudo, pattern: 'sudo', message: ask}\nallowed:\n  - {name: all, pattern: '.*'}\n"+
+		"workdirs: [/data]\nmax_command_bytes: 10\nmax_host_memory_gb: 1.5\nmax_time_limit: 2d\n"))
+	if b := rules.Bounds; err != nil || b.Command != 10 || b.MemoryMB != 1500 || b.Time != 48*time.Hour || len(b.WorkDirs) != 1 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	for text, says := range map[string]string{
+		"forbiden: []": "line 1",
+		"forbidden:\n  - {name: a, pattern: '('}":    "rule a",
+		"forbidden:\n  - {pattern: 'x'}":             "no name",
+		"allowed:\n  - {name: a, pattern: '(x)\\1'}": "allowed: rule a",
+		"workdirs: [data]":                           "absolute",
+		"max_command_bytes: -1":                      "0 (none) or more",
+		"max_host_memory_gb: .nan":                   "0 (none) or more",
+		"max_gpu_count: -1":                          "line 1",
+		"max_time_limit: soon":                       "max_time_limit",
+	} {
+		if _, err := readRules(written(t, text)); err == nil || !strings.Contains(err.Error(), says) || exitCode(err) != exitUsage {
+			t.Errorf("%q: %v, want %q", text, err, says)
+		}
+	}
+}
+
+func TestTokensOfTheEnvironmentAndOfFiles(t *testing.T) {
+	t.Setenv("BERTH_TOKEN", "")
+	t.Setenv("RESEARCH_AGENT_USER_AUTH_TOKEN", "berth_b")
+	if got := tokenOfEnvironment(); got != "berth_b" {
+		t.Errorf("got %q", got)
+	}
+	t.Setenv("BERTH_TOKEN", " berth_a\n")
+	if got := tokenOfEnvironment(); got != "berth_a" {
+		t.Errorf("got %q", got)
+	}
+	if got, err := readTokenFile(written(t, "berth_c\n")); got != "berth_c" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, text := range []string{"", "\n", "a b", "a\nb"} {
+		if _, err := readTokenFile(written(t, text)); err == nil {
+			t.Errorf("%q is a token", text)
+		}
+	}
+}
+
+// With callers asked the API may listen anywhere; without, on loopback only.
+func TestWhereTheAPIListens(t *testing.T) {
+	base := func() flags {
+		return flags{data: "d", id: "p1", listen: "127.0.0.1:7000", timeouts: "lan", logLevel: "info"}
+	}
+	for _, v := range []struct {
+		http string
+		auth bool
+		good bool
+	}{
+		{"127.0.0.1:10000", false, true},
+		{"0.0.0.0:10000", false, false},
+		{"0.0.0.0:10000", true, true},
+		{"[::]:10000", true, true},
+		{"nowhere", true, false},
+	} {
+		f := base()
+		f.http, f.api.auth = v.http, v.auth
+		if _, err := f.resolve(); (err == nil) != v.good {
+			t.Errorf("%+v: %v", v, err)
+		}
+	}
+	f := base()
+	f.http, f.api.authKeys = "127.0.0.1:10000", "keys.yaml"
+	if _, err := f.resolve(); err == nil {
+		t.Error("keys are taken that nobody is asked for")
+	}
+}

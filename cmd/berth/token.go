@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// tokenVariables are the environment's names of the token that is shown, the first
+// that is set counts.
+func tokenVariables() []string { return []string{"BERTH_TOKEN", "RESEARCH_AGENT_USER_AUTH_TOKEN"} }
+
+func tokenOfEnvironment() string {
+	for _, name := range tokenVariables() {
+		if token := strings.TrimSpace(os.Getenv(name)); token != "" {
+			return token
+		}
+	}
+	return ""
+}
+
+// readTokenFile reads a token from a file that holds nothing else.
+func readTokenFile(path string) (string, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
+	if err != nil {
+		return "", fmt.Errorf("cannot read the token: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" || strings.ContainsAny(token, " \n\t") {
+		return "", fmt.Errorf("%s does not hold one token and nothing else", path)
+	}
+	return token, nil
+}
+
+func newToken() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke tokens",
+		Example: "  berth token create --user alice --role user --expires 90d\n  berth token create --role agent --node gpu1\n" +
+			"  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
+	return cmd
+}
+
+func newTokenCreate() *cobra.Command {
+	c := &connection{}
+	body, expires := &wire.MakeToken{}, ""
+	cmd := &cobra.Command{
+		Use:   "create (--user NAME | --role agent)",
+		Short: "Make a token and print it, once",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if body.User == "" && body.Role != "agent" {
+				return usage("--user is missing: say whose token it is, or --role agent for a node's")
+			}
+			if expires != "" {
+				var in wire.Duration
+				if err := in.UnmarshalJSON([]byte(strconv.Quote(expires))); err != nil {
+					return usage("--expires must be a time such as 90d or 12h, not %q", expires)
+				}
+				body.ExpiresIn = &in
+			}
+			make := func(ctx context.Context, api *client.Client) (*wire.MadeToken, error) {
+				return api.People().MakeToken(ctx, body)
+			}
+			errs := cmd.ErrOrStderr()
+			return reading(c, make, func(w io.Writer, v *wire.MadeToken) error {
+				fmt.Fprintf(errs, "This is the only time that the token is told (id %s, role %s):\n", v.ID, v.Role)
+				_, err := fmt.Fprintln(w, v.Secret)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	to := cmd.Flags()
+	to.StringVar(&body.User, "user", "", "whose it is; `NAME` becomes known with --role if nobody of that name is")
+	to.StringVar(&body.Role, "role", "", "at most viewer, user, operator or admin (default: what its user may), or agent for nodes")
+	to.StringVar(&body.Node, "node", "", "with --role agent: the only `NODE` that it speaks for (default: any)")
+	to.StringVar(&body.Name, "name", "", "`text` to know it by")
+	to.StringVar(&expires, "expires", "", "how `long` it is good, such as 90d (default: for ever)")
+	return cmd
+}
+
+func newTokenList() *cobra.Command {
+	c := &connection{}
+	list := func(ctx context.Context, api *client.Client) (*wire.Tokens, error) { return api.People().Tokens(ctx) }
+	cmd := &cobra.Command{
+		Use: "list", Short: "List all tokens, without what they are", Args: noArgs,
+		RunE: reading(c, list, func(w io.Writer, v *wire.Tokens) error {
+			t := table.New("ID", "USER", "NODE", "ROLE", "NAME", "CREATED", "BY", "EXPIRES")
+			for _, k := range v.Tokens {
+				until := "never"
+				switch {
+				case k.Expired:
+					until = "expired"
+				case !k.ExpiresAt.IsZero():
+					until = k.ExpiresAt.Format(time.DateTime)
+				}
+				t.Add(k.ID, k.User, k.Node, k.Role, k.Name, k.CreatedAt.Format(time.DateTime), k.CreatedBy, until)
+			}
+			_, err := t.WriteTo(w)
+			return err
+		}),
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+func newTokenRevoke() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use: "revoke ID", Short: "Revoke a token by its id, at once",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("%s takes the id of one token, as berth token list prints it", cmd.CommandPath())
+			}
+			drop := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
+				return api.People().DropToken(ctx, args[0])
+			}
+			return reading(c, drop, func(w io.Writer, v *wire.Gone) error {
+				_, err := fmt.Fprintf(w, "token %s: %s\n", args[0], v.Message)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	return cmd
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func newUser() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "user",
+		Short:   "List, set and remove users, their roles and projects",
+		Example: "  berth user set alice --role user --join vision\n  berth user list\n  berth user remove alice",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newUserList(), newUserSet(), newUserRemove())
+	return cmd
+}
+
+func newUserList() *cobra.Command {
+	c := &connection{}
+	list := func(ctx context.Context, api *client.Client) (*wire.Users, error) { return api.People().Users(ctx) }
+	cmd := &cobra.Command{
+		Use: "list", Short: "List everybody whom the cluster knows", Args: noArgs,
+		RunE: reading(c, list, func(w io.Writer, v *wire.Users) error { return showUsers(w, v.Users) }),
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+func showUsers(w io.Writer, users []wire.User) error {
+	t := table.New("USER", "ROLE", "PROJECTS", ">TOKENS")
+	for _, u := range users {
+		t.Add(u.Name, u.Role, strings.Join(u.Projects, ","), strconv.FormatInt(u.Tokens, 10))
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func newUserSet() *cobra.Command {
+	c, body := &connection{}, &wire.SetUser{}
+	cmd := &cobra.Command{
+		Use: "set NAME", Short: "Make a user known, or change their role and projects",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("%s takes one user's name", cmd.CommandPath())
+			}
+			set := func(ctx context.Context, api *client.Client) (*wire.User, error) {
+				return api.People().SetUser(ctx, args[0], body)
+			}
+			return reading(c, set, func(w io.Writer, v *wire.User) error { return showUsers(w, []wire.User{*v}) })(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	to := cmd.Flags()
+	to.StringVar(&body.Role, "role", "", "viewer, user, operator or admin")
+	to.StringSliceVar(&body.Join, "join", nil, "`project,...` to be in")
+	to.StringSliceVar(&body.Leave, "leave", nil, "`project,...` to be in no longer")
+	return cmd
+}
+
+func newUserRemove() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use: "remove NAME", Short: "Forget a user, with their tokens; their jobs stay",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("%s takes one user's name", cmd.CommandPath())
+			}
+			remove := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
+				return api.People().RemoveUser(ctx, args[0])
+			}
+			return reading(c, remove, func(w io.Writer, v *wire.Gone) error {
+				_, err := fmt.Fprintln(w, v.Message)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+func newWhoami() *cobra.Command {
+	c := &connection{}
+	ask := func(ctx context.Context, api *client.Client) (*wire.Whoami, error) { return api.People().Whoami(ctx) }
+	cmd := &cobra.Command{
+		Use: "whoami", Short: "Show whom the cluster takes you for, and what you may", Args: noArgs,
+		RunE: reading(c, ask, func(w io.Writer, v *wire.Whoami) error {
+			if !v.Authentication {
+				_, err := fmt.Fprintln(w, "This cluster asks nobody who they are: everybody may do everything.")
+				return err
+			}
+			_, err := fmt.Fprintf(w, "%s, role %s, projects: %s\n", v.Actor, v.Role, strings.Join(v.Projects, ", "))
+			return err
+		}),
+	}
+	c.bindReading(cmd)
+	return cmd
+}

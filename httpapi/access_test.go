@@ -1,0 +1,503 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/berth-gpu/berth/cluster/soft"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/forward"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Tokens of the guarded sites: whoever's, of which role.
+const (
+	viewer   = "berth_viewer_vera"
+	ann      = "berth_user_ann"
+	bob      = "berth_user_bob"
+	operatr  = "berth_operator_otto"
+	admin    = "berth_admin_adam"
+	agent    = "berth_agent_of_any"
+	agentOf1 = "berth_agent_of_n1"
+	first    = "berth_first"
+	service  = "a-key-of-sixteen-bytes"
+)
+
+// guard has a cluster ask who callers are, and makes those known.
+func guard(c *statetest.Cluster) {
+	c.Do(&command.FoundAuth{Secret: model.Secret{1}, Token: auth.HashOf(first)})
+	for _, v := range []struct {
+		token, user string
+		role        model.Role
+	}{
+		{viewer, "vera", model.RoleViewer},
+		{ann, "ann", model.RoleUser},
+		{bob, "bob", model.RoleUser},
+		{operatr, "otto", model.RoleOperator},
+		{admin, "adam", model.RoleAdmin},
+		{agent, "", model.RoleAgent},
+		{agentOf1, "n1", model.RoleAgent},
+	} {
+		c.Do(&command.MakeToken{Hash: auth.HashOf(v.token), User: v.user, Role: v.role})
+	}
+	c.Do(&command.SetUser{User: "ann", Join: []string{"vision"}})
+}
+
+// newGuarded is a site that asks who callers are.
+func newGuarded(t testing.TB) *site {
+	s := newSite(t)
+	s.with(guard)
+	return s
+}
+
+// as are the headers of somebody with a token.
+func as(token string) []string { return []string{"Authorization", "Bearer " + token} }
+
+// Every route has a rule, and every rule a route.
+func TestEveryRouteHasARule(t *testing.T) {
+	s := newSite(t)
+	ruled := map[string]bool{}
+	for _, r := range auth.Rules() {
+		if ruled[r.Method+" "+r.Path] {
+			t.Errorf("%s %s has two rules", r.Method, r.Path)
+		}
+		ruled[r.Method+" "+r.Path] = true
+	}
+	routed := map[string]bool{}
+	err := s.api.router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		path, err := route.GetPathTemplate()
+		if err != nil {
+			return err
+		}
+		methods, err := route.GetMethods()
+		for _, m := range methods {
+			routed[m+" "+path] = true
+			if !ruled[m+" "+path] {
+				t.Errorf("%s %s has no rule: give it one in httpapi/auth/routes.go; nobody may call it until then", m, path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := range ruled {
+		if !routed[r] {
+			t.Errorf("%s has a rule and no route", r)
+		}
+	}
+}
+
+// A route that nobody has thought of is nobody's.
+func TestARouteWithoutARule(t *testing.T) {
+	s := newGuarded(t)
+	h := s.api.around(http.MethodGet, "/new", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
+	r := httptest.NewRequest(http.MethodGet, "/new", nil)
+	r.Header.Set("Authorization", "Bearer "+admin)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusForbidden {
+		t.Errorf("answered %d %s", w.Code, w.Body)
+	}
+}
+
+// filled is a rule's path with something in the place of each name.
+func filled(path string) string {
+	return strings.NewReplacer("{job_id}", "1", "{node_id}", "n1", "{uuid}", "GPU-1", "{scope}", "user", "{name}", "ann",
+		"{reservation_id}", "1", "{token_id}", "0", "{user}", "ann").Replace(path)
+}
+
+// Role by role, over every route: who may passes the gate, whatever comes of it; who may
+// not is refused and told which role it takes.
+func TestRolesOverAllRoutes(t *testing.T) {
+	s := newGuarded(t)
+	s.with(func(c *statetest.Cluster) { c.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" }) })
+	passes := func(r *reply) bool {
+		return r.status != http.StatusUnauthorized && !(r.status == http.StatusForbidden && r.header.Get(wire.HeaderCode) == "denied")
+	}
+	human := []string{"", viewer, ann, operatr, admin}
+	least := map[string]model.Role{"": 0, viewer: model.RoleViewer, ann: model.RoleUser, operatr: model.RoleOperator, admin: model.RoleAdmin}
+	calls := 0
+	for _, rule := range auth.Rules() {
+		for _, token := range append(human, bob, agent, first, "berth_of_nobody") {
+			var want bool
+			switch token {
+			case "", "berth_of_nobody":
+				want = rule.Open()
+			case agent:
+				want = rule.Open() || rule.Least == model.RoleAgent || rule.Path == "/whoami"
+			case first:
+				want = rule.Open() || rule.Path == "/whoami" || rule.Method+rule.Path == "POST/tokens"
+			case bob: // as ann, but it is not his job
+				want = rule.Least <= model.RoleUser && !rule.Own
+			default:
+				want = least[token] >= rule.Least
+			}
+			var headers []string
+			if token != "" {
+				headers = as(token)
+			}
+			got := s.do(rule.Method, filled(rule.Path), "", headers...)
+			calls++
+			if passes(got) != want {
+				t.Errorf("%s %s with %q: %d %s, may is %t", rule.Method, rule.Path, token, got.status, got.body, want)
+			}
+			if got.status == http.StatusUnauthorized && got.header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s %s: a 401 that does not say how", rule.Method, rule.Path)
+			}
+			if needs := rule.Least.String(); !want && got.status == http.StatusForbidden && token == viewer && !rule.Peers &&
+				!strings.Contains(string(got.body), needs) {
+				t.Errorf("%s %s: %s does not name the role %s", rule.Method, rule.Path, got.body, needs)
+			}
+		}
+	}
+	t.Logf("%d calls", calls)
+}
+
+func TestWaysToShowAToken(t *testing.T) {
+	s := newGuarded(t)
+	for _, headers := range [][]string{
+		{"X-Auth-Token", ann}, {"X-API-Key", ann}, {"Authorization", "Bearer " + ann}, {"Authorization", "bearer  " + ann},
+	} {
+		var who wire.Whoami
+		s.do(http.MethodGet, "/whoami", "", headers...).into(&who)
+		if who.Name != "ann" || who.Role != "user" || who.Actor != "user:ann" || !who.Authentication || !slices.Equal(who.Projects, []string{"vision"}) {
+			t.Errorf("%v: %+v", headers, who)
+		}
+	}
+	for _, headers := range [][]string{
+		{"Authorization", "Basic " + ann},
+		{"Authorization", ann},
+		{"X-Auth-Token", ""},
+		{"X-Auth-Token", ann + "x"},
+		{"X-Auth-Token", strings.Repeat("x", 20_000)},
+		{"X-Auth-Token", "ü\u202e🦄"},
+		{"Cookie", "token=" + ann},
+	} {
+		s.do(http.MethodGet, "/queue", "", headers...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	}
+}
+
+// A token is refused from its end on, without anybody removing it; a revoked one and
+// those of a removed user at once.
+func TestTokensEnd(t *testing.T) {
+	s := newGuarded(t)
+	var made wire.MadeToken
+	s.do(http.MethodPost, "/tokens", `{"user":"ann","expires_in":"1h","name":"laptop"}`, as(admin)...).into(&made)
+	if !strings.HasPrefix(made.Secret, "berth_") || len(made.Secret) != 6+43 || made.User != "ann" || made.Role != "user" {
+		t.Fatalf("made %+v", made)
+	}
+	s.do(http.MethodGet, "/queue", "", as(made.Secret)...).into(new(wire.Queue))
+	s.with(func(c *statetest.Cluster) { c.Now = c.Now.Add(time.Hour); c.Do(&command.AdvanceClock{}) })
+	s.do(http.MethodGet, "/queue", "", as(made.Secret)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	var all wire.Tokens
+	s.do(http.MethodGet, "/tokens", "", as(admin)...).into(&all)
+	i := slices.IndexFunc(all.Tokens, func(v wire.Token) bool { return v.ID == made.ID })
+	if i < 0 || !all.Tokens[i].Expired || all.Tokens[i].Name != "laptop" || all.Tokens[i].CreatedBy != "user:adam" {
+		t.Errorf("the tokens are %+v", all.Tokens)
+	}
+	s.do(http.MethodDelete, "/tokens/"+auth.ID(auth.HashOf(ann)), "", as(admin)...).into(new(wire.Gone))
+	s.do(http.MethodGet, "/queue", "", as(ann)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	s.do(http.MethodDelete, "/users/bob", "", as(admin)...).into(new(wire.Gone))
+	s.do(http.MethodGet, "/queue", "", as(bob)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	s.do(http.MethodDelete, "/tokens/00", "", as(admin)...).problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodPut, "/users/otto", `{"role":"viewer"}`, as(admin)...).into(new(wire.User))
+	s.do(http.MethodPost, "/orchestrator/stop", "", as(operatr)...).problem(http.StatusForbidden, "denied")
+}
+
+// The first token makes one other of an admin, and is good for nothing else and no more.
+func TestTheFirstToken(t *testing.T) {
+	s := newGuarded(t)
+	s.do(http.MethodPost, "/tokens", `{"user":"eve","role":"user"}`, as(first)...).about("role")
+	key := append(as(first), "Idempotency-Key", "k1")
+	var made wire.MadeToken
+	s.do(http.MethodPost, "/tokens", `{"user":"root","role":"admin"}`, key...).into(&made)
+	s.do(http.MethodGet, "/users", "", as(made.Secret)...).into(new(wire.Users))
+	s.do(http.MethodPost, "/tokens", `{"user":"root2","role":"admin"}`, as(first)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	again := append(as(made.Secret), "Idempotency-Key", "k2")
+	s.do(http.MethodPost, "/tokens", `{"user":"root"}`, again...).into(&made)
+	p := s.do(http.MethodPost, "/tokens", `{"user":"root"}`, again...).problem(http.StatusConflict, "idempotency_conflict")
+	if !strings.Contains(p.Detail, "cannot be told again") {
+		t.Error(p.Detail)
+	}
+}
+
+// A user asks for themselves only, in their projects, and for no critical job.
+func TestWhatUsersMayAskFor(t *testing.T) {
+	s := newGuarded(t)
+	denied := func(token, body string) {
+		t.Helper()
+		s.do(http.MethodPost, "/queue/submit", body, as(token)...).problem(http.StatusForbidden, "denied")
+	}
+	var job wire.Submitted
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","project":"vision"}`, as(ann)...).into(&job)
+	if job.Job.User != "ann" {
+		t.Errorf("the job is of %q", job.Job.User)
+	}
+	denied(ann, `{"command":"true","user":"bob"}`)
+	denied(ann, `{"command":"true","project":"speech"}`)
+	denied(ann, `{"command":"true","priority":4}`)
+	denied(operatr, `{"command":"true","user":"ann"}`)
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","priority":4,"project":"speech"}`, as(operatr)...).into(&job)
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","user":"ann"}`, as(admin)...).into(&job)
+	if job.Job.User != "ann" {
+		t.Errorf("the job is of %q", job.Job.User)
+	}
+	s.do(http.MethodPatch, "/queue/1/priority", `{"priority":3}`, as(ann)...).into(new(wire.Done))
+	s.do(http.MethodPatch, "/queue/1/priority", `{"priority":4}`, as(ann)...).problem(http.StatusForbidden, "denied")
+	s.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusForbidden, "denied")
+	s.do(http.MethodDelete, "/queue/99", "", as(bob)...).problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodGet, "/jobs/1/logs", "", as(bob)...).problem(http.StatusForbidden, "denied")
+	s.do(http.MethodDelete, "/queue/1", "", as(operatr)...).into(new(wire.Done))
+	var detail wire.Detail
+	s.do(http.MethodGet, "/jobs/1", "", as(viewer)...).into(&detail)
+	line := detail.Timeline
+	if line[0].Actor != "user:ann" || line[len(line)-1].Actor != "user:otto" {
+		t.Errorf("the timeline is %+v", line)
+	}
+}
+
+func TestWhatUsersMayReserve(t *testing.T) {
+	s := newGuarded(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 8) })
+	body := func(what string) string { return `{"gpu_count":1,"start":"+1h","duration":"1h",` + what + `}` }
+	for _, who := range []string{`"user":"bob"`, `"project":"speech"`, `"maintenance":true,"nodes":["n1"]`} {
+		s.do(http.MethodPost, "/reservations", body(who), as(ann)...).problem(http.StatusForbidden, "denied")
+	}
+	s.do(http.MethodPost, "/reservations", body(`"user":"ann"`), as(ann)...).into(new(wire.Reserved))
+	s.do(http.MethodDelete, "/reservations/1", "", as(bob)...).problem(http.StatusForbidden, "denied")
+	s.do(http.MethodDelete, "/reservations/2", "", as(bob)...).problem(http.StatusNotFound, "not_found")
+	s.do(http.MethodDelete, "/reservations/1", "", as(ann)...).into(new(wire.Reserved))
+}
+
+// Refusals are logged without what was shown.
+func TestRefusalsAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	s := newGuarded(t)
+	s.api.gate.log = slog.New(slog.NewTextHandler(&log, nil))
+	s.do(http.MethodGet, "/queue", "", as("berth_mistyped")...)
+	s.do(http.MethodPost, "/orchestrator/stop", "", as(ann)...)
+	for _, want := range []string{"unauthenticated", "denied", "user:ann", "/orchestrator/stop", "127.0.0.1"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q: %s", want, &log)
+		}
+	}
+	if strings.Contains(log.String(), "berth_") {
+		t.Errorf("the log tells: %s", &log)
+	}
+}
+
+func TestRates(t *testing.T) {
+	s := newSite(t)
+	s.with(guard)
+	now := time.Unix(1, 0)
+	s.api.gate.callers = auth.NewLimiter(1, func() time.Time { return now })
+	s.api.gate.addresses = auth.NewLimiter(2, func() time.Time { return now })
+	for range 2 {
+		s.do(http.MethodGet, "/queue", "", as(ann)...).into(new(wire.Queue))
+	}
+	r := s.do(http.MethodGet, "/queue", "", as(ann)...)
+	r.problem(http.StatusTooManyRequests, wire.CodeRateLimited)
+	if r.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	for range 2 {
+		s.do(http.MethodGet, "/queue", "", as(bob)...).into(new(wire.Queue))
+	}
+	s.do(http.MethodGet, "/healthz", "").problem(http.StatusTooManyRequests, wire.CodeRateLimited) // the address has used up its own
+	if got := s.do(http.MethodPost, "/agent/silence", "\xa0", as(agent)...); got.status == http.StatusTooManyRequests {
+		t.Error("agents are counted")
+	}
+	now = now.Add(time.Second)
+	s.do(http.MethodGet, "/queue", "", as(ann)...).into(new(wire.Queue))
+}
+
+// follower is a peer that follows a site.
+type follower struct {
+	*one
+	at forward.Leader
+}
+
+func (f *follower) Leader() (forward.Leader, context.Context) { return f.at, f.until }
+
+// newFollower is a site that follows another and shares its state.
+func newFollower(t testing.TB, s *site, keys auth.Keys) *site {
+	t.Helper()
+	peer := &follower{s.one, forward.Leader{ID: "p1", Address: strings.TrimPrefix(s.url, "http://")}}
+	tails, err := soft.OpenTails(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := New(Config{
+		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Access: Access{Keys: keys},
+		Peer: Peer{
+			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer,
+			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
+		},
+	})
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	return &site{s.one, t, api, server.URL}
+}
+
+// What a follower passes on is carried out in its caller's name, and the leader looks
+// again at who that is.
+func TestPassedOn(t *testing.T) {
+	s := newGuarded(t)
+	var keys auth.Keys
+	if err := keys.Add(service, auth.Key{Name: "training", Role: model.RoleUser}); err != nil {
+		t.Fatal(err)
+	}
+	f := newFollower(t, s, keys)
+	var job wire.Submitted
+	f.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(ann)...).into(&job)
+	f.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusForbidden, "denied")
+	f.do(http.MethodPost, "/orchestrator/stop", "", as(ann)...).problem(http.StatusForbidden, "denied")
+	f.do(http.MethodPost, "/orchestrator/stop", "").problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	f.do(http.MethodDelete, "/queue/1?note=a%20b", "", as(ann)...).into(new(wire.Done))
+	var detail wire.Detail
+	f.do(http.MethodGet, "/jobs/1", "", as(ann)...).into(&detail)
+	if last := detail.Timeline[len(detail.Timeline)-1]; last.Actor != "user:ann" || last.Detail != "a b" {
+		t.Errorf("the last line is %+v", last)
+	}
+	// A key that the leader does not have is not known to it.
+	f.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(service)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	s.api.gate.Keys = keys
+	f.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(service)...).into(&job)
+	if job.Job.User != "training" {
+		t.Errorf("the job is of %q", job.Job.User)
+	}
+}
+
+// Whoever says that a request was passed on, and cannot prove it, is nobody.
+func TestForgedProofs(t *testing.T) {
+	s := newGuarded(t)
+	now := s.now()
+	prover := func(secret model.Secret, at time.Time) *auth.Prover {
+		return &auth.Prover{Self: "p2", Secret: func() model.Secret { return secret }, Now: func() time.Time { return at }}
+	}
+	target, body := "/queue/submit?dry_run=false", `{"command":"true"}`
+	signed := func(p *auth.Prover) *http.Request {
+		r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
+		r.Header.Set(wire.HeaderRequestID, "k")
+		r = r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.User, Credential: auth.HashOf(ann)}))
+		p.Sign(r, []byte(body))
+		return r
+	}
+	serve := func(r *http.Request) int {
+		w := httptest.NewRecorder()
+		s.api.ServeHTTP(w, r.WithContext(context.Background()))
+		return w.Code
+	}
+	if got := serve(signed(prover(model.Secret{1}, now))); got != http.StatusOK {
+		t.Fatalf("what a peer has signed is answered %d", got)
+	}
+	for name, change := range map[string]func(*http.Request) *http.Request{
+		"no proof":       func(r *http.Request) *http.Request { r.Header.Del(auth.HeaderProof); return r },
+		"another secret": func(*http.Request) *http.Request { return signed(prover(model.Secret{2}, now)) },
+		"of long ago":    func(*http.Request) *http.Request { return signed(prover(model.Secret{1}, now.Add(-2*time.Minute))) },
+		"of the future":  func(*http.Request) *http.Request { return signed(prover(model.Secret{1}, now.Add(2*time.Minute))) },
+		"another method": func(r *http.Request) *http.Request { r.Method = http.MethodPut; return r },
+		"another query":  func(r *http.Request) *http.Request { r.URL.RawQuery = "dry_run=true"; return r },
+		"another peer":   func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderForwarded, "p3"); return r },
+		"another key":    func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderRequestID, "l"); return r },
+		"no key":         func(r *http.Request) *http.Request { r.Header.Del(wire.HeaderRequestID); return r },
+		"another caller": swap(fmt.Sprintf("%x", auth.HashOf(ann)), fmt.Sprintf("%x", auth.HashOf(admin))),
+		"half a proof": func(r *http.Request) *http.Request {
+			p := r.Header.Get(auth.HeaderProof)
+			r.Header.Set(auth.HeaderProof, p[:99])
+			return r
+		},
+		"another version": swap("v1 ", "v2 "),
+		"another body": func(r *http.Request) *http.Request {
+			other := httptest.NewRequest(http.MethodPost, target, strings.NewReader(strings.Replace(body, "true", "evil", 1)))
+			other.Header = r.Header
+			return other
+		},
+		"no body": func(r *http.Request) *http.Request {
+			other := httptest.NewRequest(http.MethodPost, target, nil)
+			other.Header = r.Header
+			return other
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := s.State().Index
+			got := serve(change(signed(prover(model.Secret{1}, now))))
+			if got != http.StatusUnauthorized && got != http.StatusBadRequest || s.State().Index != before {
+				t.Errorf("answered %d", got)
+			}
+		})
+	}
+	// Sent again as it was it is the same request under the same key.
+	before := s.State().Jobs.Len()
+	if got := serve(signed(prover(model.Secret{1}, now))); got != http.StatusOK || s.State().Jobs.Len() != before {
+		t.Errorf("answered %d, %d jobs more", got, s.State().Jobs.Len()-before)
+	}
+}
+
+func swap(from, to string) func(*http.Request) *http.Request {
+	return func(r *http.Request) *http.Request {
+		r.Header.Set(auth.HeaderProof, strings.Replace(r.Header.Get(auth.HeaderProof), from, to, 1))
+		return r
+	}
+}
+
+// A revocation that the follower has not heard of takes effect where the change is made.
+func TestTheLeaderLooksAgain(t *testing.T) {
+	s := newGuarded(t)
+	s.with(func(c *statetest.Cluster) { c.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" }) })
+	rule := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was carried out") })
+	h := s.api.gate.confirm(http.MethodPost, "/queue/submit", rule)
+	r := httptest.NewRequest(http.MethodPost, "/queue/submit", nil)
+	r = r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.User, Name: "ann", Role: model.RoleUser, Credential: auth.HashOf(ann)}))
+	s.with(func(c *statetest.Cluster) { c.Do(&command.DropTokens{Tokens: []model.Hash{auth.HashOf(ann)}}) })
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("answered %d %s", w.Code, w.Body)
+	}
+}
+
+// An agent's token speaks for its node.
+func TestAgentsShowTheirToken(t *testing.T) {
+	s := newGuarded(t)
+	for token, want := range map[string]bool{agent: true, agentOf1: false} {
+		got := s.do(http.MethodPost, "/agent/desired", "\xa1\x01\x62n2", as(token)...)
+		if (got.status != http.StatusForbidden) != want {
+			t.Errorf("%s for n2: %d %s", token, got.status, got.body)
+		}
+	}
+}
+
+// The peer that leads begins to ask, once, and tells the first token.
+func TestFoundAccess(t *testing.T) {
+	s := newSite(t)
+	s.api.gate.Asks = true
+	s.do(http.MethodGet, "/queue", "").problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	var told []string
+	for range 2 {
+		FoundAccess(t.Context(), s.api, func(token string) { told = append(told, token) })
+	}
+	if len(told) != 1 || !s.State().Tokens.Has(auth.HashOf(told[0])) {
+		t.Fatalf("told %q", told)
+	}
+	var who wire.Whoami
+	s.do(http.MethodGet, "/whoami", "", as(told[0])...).into(&who)
+	if who.Kind != "first" {
+		t.Errorf("it is %+v", who)
+	}
+}

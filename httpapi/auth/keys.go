@@ -1,0 +1,55 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// MinKey is the length of the shortest key that is taken, in bytes.
+const MinKey = 16
+
+// Key is whom a key from the configuration stands for.
+type Key struct {
+	Name     string // of the service, or the user
+	Human    bool   // it is a user
+	Role     model.Role
+	Projects []string // that jobs may be submitted in
+}
+
+// Keys are those of the configuration. The zero value holds none.
+type Keys struct {
+	Header string // that shows a key, beside the usual ones; empty: none
+	known  map[model.Hash]Key
+}
+
+// Add makes a key known. Its errors never quote the key.
+func (k *Keys) Add(secret string, as Key) error {
+	hash := HashOf(secret)
+	_, twice := k.known[hash]
+	switch {
+	case len(secret) < MinKey || len(secret) > maxSecret:
+		return fmt.Errorf("the key of %q has %d bytes: give it %d to %d", as.Name, len(secret), MinKey, maxSecret)
+	case !model.Name(as.Name):
+		return errors.New("a key has no name: name the service in 1 to 128 bytes of text without spaces")
+	case !as.Role.Human():
+		return fmt.Errorf("the key of %q has no such role: give it viewer, user, operator or admin", as.Name)
+	case twice:
+		return fmt.Errorf("the key of %q is given twice", as.Name)
+	}
+	if k.known == nil {
+		k.known = map[model.Hash]Key{}
+	}
+	k.known[hash] = as
+	return nil
+}
+
+// Find is whom a key stands for, by its hash.
+func (k *Keys) Find(hash model.Hash) (Key, bool) {
+	key, found := k.known[hash]
+	return key, found
+}
+
+// Len is how many keys there are.
+func (k *Keys) Len() int { return len(k.known) }

@@ -1,0 +1,127 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// HeaderProof says that a request comes from a peer, and whose it was:
+//
+//	v1 MILLISECONDS BODY CREDENTIAL MAC
+//
+// with the sender's clock since 1970, the SHA-256 of the body, that of what the caller
+// has shown (zeros: it is the peer's own request), and an HMAC-SHA256 under the
+// cluster's secret over these, the method, the target, the peer's name and the
+// Idempotency-Key. Taken again within the window it is the same request under the same
+// key, which is carried out once.
+const HeaderProof = "X-Berth-Proof"
+
+// proofWindow is how far the clocks of two peers may be apart, and how long a proof holds.
+const proofWindow = time.Minute
+
+// Prover proves to other peers that this one is a peer, and checks their proofs.
+type Prover struct {
+	Self   model.PeerID
+	Header string // of keys, to be taken out; see [Keys]
+	Secret func() model.Secret
+	Now    func() time.Time
+}
+
+// ErrProof says that a proof is none.
+var ErrProof = errors.New("the proof that a peer sent this does not hold")
+
+// Sign takes what the caller has shown out of a request and puts a proof in its place.
+// While the cluster has no secret it does nothing, and what the caller has shown goes on
+// to the leader.
+func (p *Prover) Sign(r *http.Request, body []byte) {
+	secret := p.Secret()
+	r.Header.Del(HeaderProof)
+	if secret.IsZero() {
+		return
+	}
+	strip(r.Header, p.Header)
+	sum := sha256.Sum256(body)
+	credential := From(r.Context()).Credential
+	said := fmt.Sprintf("v1 %d %x %x", p.Now().UnixMilli(), sum, credential)
+	r.Header.Set(wire.HeaderForwarded, string(p.Self))
+	r.Header.Set(HeaderProof, said+" "+hex.EncodeToString(p.mac(secret, r, said)))
+}
+
+// mac binds what is said to the request. Its parts hold no line break: the header's
+// cannot, and an escaped target does not.
+func (p *Prover) mac(secret model.Secret, r *http.Request, said string) []byte {
+	m := hmac.New(sha256.New, secret[:])
+	for _, part := range []string{
+		said, r.Method, r.URL.RequestURI(), r.Header.Get(wire.HeaderForwarded), r.Header.Get(wire.HeaderRequestID),
+	} {
+		_, _ = io.WriteString(m, part) // a hash takes everything
+		_, _ = m.Write([]byte{'\n'})
+	}
+	return m.Sum(nil)
+}
+
+// Check says whose a request is that brings a proof: the hash of what its caller has
+// shown to the other peer, zero if it is that peer's own. From then on the request's
+// body fails to be read to its end if it is not the one that was meant.
+func (p *Prover) Check(r *http.Request) (credential model.Hash, err error) {
+	secret := p.Secret()
+	proof := r.Header.Get(HeaderProof)
+	at := strings.LastIndexByte(proof, ' ')
+	if secret.IsZero() || at < 0 {
+		return credential, ErrProof
+	}
+	said := proof[:at]
+	mac, err := hex.DecodeString(proof[at+1:])
+	parts := strings.Split(said, " ")
+	if err != nil || len(parts) != 4 || parts[0] != "v1" || !hmac.Equal(mac, p.mac(secret, r, said)) {
+		return credential, ErrProof
+	}
+	sent, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil || p.Now().Sub(time.UnixMilli(sent)).Abs() > proofWindow {
+		return credential, fmt.Errorf("%w: it was sent at another time; are the peers' clocks right?", ErrProof)
+	}
+	var body model.Hash
+	if !unhex(body[:], parts[2]) || !unhex(credential[:], parts[3]) {
+		return credential, ErrProof
+	}
+	if r.ContentLength == 0 && body != sha256.Sum256(nil) {
+		return credential, ErrProof
+	}
+	r.Body = &meant{ReadCloser: r.Body, sum: sha256.New(), want: body}
+	return credential, nil
+}
+
+func unhex(to []byte, text string) bool {
+	n, err := hex.Decode(to, []byte(text[:min(len(text), 2*len(to))]))
+	return err == nil && n == len(to) && len(text) == 2*len(to)
+}
+
+// meant is a body that must have a certain hash.
+type meant struct {
+	io.ReadCloser
+
+	sum  hash.Hash
+	want model.Hash
+}
+
+// Read reads, and fails in place of ending if this is another body.
+func (m *meant) Read(data []byte) (int, error) {
+	n, err := m.ReadCloser.Read(data)
+	_, _ = m.sum.Write(data[:n])                               // a hash takes everything
+	if err == io.EOF && model.Hash(m.sum.Sum(nil)) != m.want { //nolint:errorlint // readers return it bare
+		return n, ErrProof
+	}
+	return n, err
+}

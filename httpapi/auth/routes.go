@@ -1,0 +1,112 @@
+package auth
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Rule is what a route asks of its callers. What no rule names nobody may call.
+type Rule struct {
+	Method string
+	Path   string     // as routes are written: "/jobs/{job_id}"
+	Least  model.Role // RoleNone: open to everybody
+	Own    bool       // who is no operator may call it for their own jobs only
+	First  bool       // good for the first token, too
+	Peers  bool       // other peers may call it on their own account
+	Agents bool       // agents may call it beside users
+}
+
+// Open says that the route asks for nothing.
+func (r Rule) Open() bool { return r.Least == model.RoleNone }
+
+// Allows says whether a caller may call the route, as far as their role goes.
+func (r Rule) Allows(c *Caller) bool {
+	switch c.Kind {
+	case Open:
+		return true
+	case Peer:
+		return r.Peers || r.Open()
+	case Once:
+		return r.First || r.Open()
+	case Node:
+		return r.Agents || r.Open() || r.Least == model.RoleAgent
+	case Nobody, User, Service:
+	}
+	return r.Open() || c.Role.Covers(r.Least)
+}
+
+// Find is the rule of a route.
+func Find(method, path string) (Rule, bool) {
+	rules := Rules()
+	i := slices.IndexFunc(rules, func(r Rule) bool { return r.Method == method && r.Path == path })
+	if i < 0 {
+		return Rule{}, false
+	}
+	return rules[i], true
+}
+
+// Rules is the table, by role.
+func Rules() []Rule {
+	return slices.Concat(openRules(), viewerRules(), userRules(), operatorRules(), adminRules(), agentRules())
+}
+
+func rules(method string, least model.Role, paths ...string) []Rule {
+	out := make([]Rule, 0, len(paths))
+	for _, path := range paths {
+		out = append(out, Rule{Method: method, Path: path, Least: least})
+	}
+	return out
+}
+
+func openRules() []Rule {
+	return rules(http.MethodGet, model.RoleNone, "/healthz", "/readyz", "/metrics")
+}
+
+func viewerRules() []Rule {
+	return append(rules(http.MethodGet, model.RoleViewer,
+		"/openapi.json", "/queue", "/queue/statistics", "/queue/plan", "/jobs", "/jobs/{job_id}", "/jobs/{job_id}/tasks",
+		"/gpu/status", "/nodes", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
+		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers"),
+		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true})
+}
+
+func userRules() []Rule {
+	own := slices.Concat(
+		rules(http.MethodGet, model.RoleUser, "/jobs/{job_id}/logs"),
+		rules(http.MethodDelete, model.RoleUser, "/queue/{job_id}", "/queue/{job_id}/dependencies"),
+		rules(http.MethodPatch, model.RoleUser, "/queue/{job_id}/priority"),
+		rules(http.MethodPost, model.RoleUser, "/queue/{job_id}/hold", "/queue/{job_id}/release", "/queue/{job_id}/requeue",
+			"/queue/{job_id}/extend", "/jobs/{job_id}/attach"))
+	for i := range own {
+		own[i].Own = true
+	}
+	return slices.Concat(own,
+		rules(http.MethodPost, model.RoleUser, "/queue/submit", "/reservations"),
+		rules(http.MethodDelete, model.RoleUser, "/reservations/{reservation_id}"))
+}
+
+func operatorRules() []Rule {
+	return slices.Concat(
+		rules(http.MethodPut, model.RoleOperator, "/nodes/{node_id}/mode", "/gpus/{uuid}/mode"),
+		rules(http.MethodPatch, model.RoleOperator, "/nodes/{node_id}/labels"),
+		rules(http.MethodPost, model.RoleOperator, "/nodes/{node_id}/confirm-dead", "/orchestrator/start", "/orchestrator/stop"),
+		rules(http.MethodDelete, model.RoleOperator, "/nodes/{node_id}"))
+}
+
+func adminRules() []Rule {
+	return slices.Concat(
+		rules(http.MethodPut, model.RoleAdmin, "/orchestrator/policy", "/orchestrator/policies", "/orchestrator/allocation",
+			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}"),
+		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users"),
+		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}"),
+		[]Rule{{Method: http.MethodPost, Path: "/tokens", Least: model.RoleAdmin, First: true}})
+}
+
+func agentRules() []Rule {
+	return append(rules(http.MethodPost, model.RoleAgent, "/agent/register", "/agent/renew", "/agent/desired", "/agent/report",
+		"/agent/inventory", "/agent/blob", "/agent/silence"),
+		Rule{Method: http.MethodPost, Path: "/agent/tail", Least: model.RoleAgent, Peers: true},
+		Rule{Method: http.MethodPost, Path: "/peer/samples", Least: model.RoleAdmin, Peers: true})
+}

@@ -1,0 +1,257 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// addressFactor is how many callers' worth of requests one address may make: behind
+// one there may be several people.
+const addressFactor = 4
+
+// Access says whom an API lets in.
+type Access struct {
+	// Asks has callers say who they are, whatever the state says. Where the state
+	// says so, they must anyway.
+	Asks bool
+	Keys auth.Keys
+	// Rate is how many requests a caller may make a second, and Burst twice that at
+	// once; 0: any. Agents and other peers are not counted.
+	Rate float64
+}
+
+// gate finds out who a request comes from, and whether they may.
+type gate struct {
+	Access
+
+	prover    auth.Prover
+	peer      Reader
+	now       func() time.Time
+	log       *slog.Logger
+	origins   *http.CrossOriginProtection
+	callers   *auth.Limiter
+	addresses *auth.Limiter
+}
+
+func newGate(c *Config) *gate {
+	g := &gate{
+		Access: c.Access, peer: c.Peer.Reader, now: c.Now, log: c.Log, origins: http.NewCrossOriginProtection(),
+		callers: auth.NewLimiter(c.Access.Rate, c.Now), addresses: auth.NewLimiter(addressFactor*c.Access.Rate, c.Now),
+	}
+	g.prover = auth.Prover{Self: c.Self, Header: c.Access.Keys.Header, Now: c.Now, Secret: func() model.Secret {
+		s := g.peer.State()
+		return s.Settings().Auth.Secret
+	}}
+	return g
+}
+
+// asks says whether callers must say who they are.
+func (g *gate) asks(s *state.State) bool { return g.Asks || s.Settings().Auth.On() }
+
+// enter finds out who a request comes from, and whether they may call the route at all.
+func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *failure) {
+	s := g.peer.State()
+	if !g.asks(&s) {
+		return r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})), g.slow(g.addresses, addressOf(r))
+	}
+	caller, f := g.caller(&s, r, rule)
+	switch {
+	case f != nil:
+	case !known:
+		f = denied("nobody may call this")
+	default:
+		f = allowed(rule, caller)
+	}
+	if f != nil {
+		level := slog.LevelWarn
+		if f.Code == wire.CodeRateLimited { // a flood is not to become one of the log's
+			level = slog.LevelDebug
+		}
+		g.log.Log(r.Context(), level, "a request was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr,
+			"caller", caller.Actor(), "why", f.Detail)
+		return nil, f
+	}
+	return r.WithContext(auth.With(r.Context(), caller)), nil
+}
+
+// caller finds out who a request comes from. It is counted, too.
+func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Caller, *failure) {
+	if r.Header.Get(auth.HeaderProof) != "" {
+		return g.passedOn(s, r)
+	}
+	r.Header.Del(wire.HeaderForwarded) // which only a peer may say
+	secret := auth.Presented(r.Header, g.Keys.Header)
+	caller := &auth.Caller{}
+	if secret != "" {
+		caller = g.identify(s, auth.HashOf(secret))
+	}
+	switch {
+	case caller.Kind == auth.Node:
+		return caller, nil
+	case caller.Kind != auth.Nobody:
+		if f := g.slow(g.callers, string(caller.Credential[:])); f != nil {
+			return caller, f
+		}
+		return caller, g.slow(g.addresses, addressOf(r))
+	}
+	if f := g.slow(g.addresses, addressOf(r)); f != nil || rule.Open() {
+		return caller, f
+	}
+	if secret != "" {
+		return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known here, was revoked or has expired: ask an admin for another")
+	}
+	return caller, refuse(wire.CodeUnauthenticated, "say who you are: send a token as Authorization: Bearer, "+auth.HeaderToken+" or "+
+		auth.HeaderKey+" (for the command line: BERTH_TOKEN)")
+}
+
+// passedOn is whose a request is that another peer has passed on, or that peer.
+func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure) {
+	credential, err := g.prover.Check(r)
+	switch {
+	case err != nil:
+		return &auth.Caller{}, refuse(wire.CodeUnauthenticated, err.Error())
+	case credential.IsZero():
+		return &auth.Caller{Kind: auth.Peer, Name: r.Header.Get(wire.HeaderForwarded)}, nil
+	}
+	caller := g.identify(s, credential)
+	if caller.Kind == auth.Nobody {
+		return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known to the leader, was revoked or has expired")
+	}
+	return caller, nil
+}
+
+// identify is whoever has shown what has the hash.
+func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
+	c := &auth.Caller{Credential: credential}
+	if key, found := g.Keys.Find(credential); found {
+		c.Name, c.Role, c.Kind = key.Name, key.Role, auth.Service
+		if key.Human {
+			c.Kind = auth.User
+		}
+		return c
+	}
+	token, found := s.Tokens.Get(credential)
+	if !found || !token.Good(max(model.TimeOf(g.now()), s.Settings().Clock)) {
+		return &auth.Caller{}
+	}
+	switch {
+	case token.First:
+		c.Kind = auth.Once
+	case token.Role == model.RoleAgent:
+		c.Kind, c.Name, c.Role = auth.Node, token.User, token.Role
+	default:
+		user, _ := s.Users.Get(model.UserName(token.User))
+		c.Kind, c.Name, c.Role = auth.User, token.User, token.Allows(user.Role)
+	}
+	return c
+}
+
+// allowed says whether the caller's role goes so far.
+func allowed(rule auth.Rule, c *auth.Caller) *failure {
+	if rule.Allows(c) {
+		return nil
+	}
+	switch {
+	case c.Kind == auth.Once:
+		return denied("the first token is good for making another only: berth token create --user NAME --role admin")
+	case rule.Least == model.RoleAgent:
+		return denied("this is for agents: it needs a token of the role agent")
+	case c.Kind == auth.Node:
+		return denied("an agent's token is for agents only: this needs the role " + rule.Least.String())
+	case rule.Peers:
+		return denied("this is for peers")
+	}
+	return denied("this needs the role " + rule.Least.String() + "; you have " + c.Role.String())
+}
+
+func denied(detail string) *failure { return refuse(model.CodeDenied.String(), detail) }
+
+// slow refuses who asks too often.
+func (g *gate) slow(l *auth.Limiter, who string) *failure {
+	wait := l.Take(who)
+	if wait == 0 {
+		return nil
+	}
+	f := refuse(wire.CodeRateLimited, "too many requests: nothing was done; ask again in "+wait.Round(time.Millisecond).String())
+	f.after = int(wait/time.Second) + 1
+	return f
+}
+
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// confirm is around what changes something, where it is changed: it looks again, at
+// this peer's own state, who the caller is and whether they may, and whose job it is.
+func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
+	rule, _ := auth.Find(method, route) // around lets nobody through if there is none
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := auth.From(r.Context())
+		if c.Credential.IsZero() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		s := g.peer.State()
+		c = g.identify(&s, c.Credential)
+		f := allowed(rule, c)
+		if c.Kind == auth.Nobody {
+			f = refuse(wire.CodeUnauthenticated, "this token or key was revoked or has expired")
+		}
+		if f == nil {
+			r = r.WithContext(auth.With(r.Context(), c))
+			f = g.owns(rule, r)
+		}
+		if f != nil {
+			g.log.Warn("a change was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "caller", c.Actor(), "why", f.Detail)
+			f.write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// owns says whether the caller may do to the job of the path what only its user and
+// operators may. A job that this peer has not heard of may be one that was acknowledged
+// by another: it looks again as far as anybody can.
+func (g *gate) owns(rule auth.Rule, r *http.Request) *failure {
+	c := auth.From(r.Context())
+	if !rule.Own || c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
+		return nil
+	}
+	id, err := jobID(mux.Vars(r)["job_id"])
+	if err != nil {
+		return problemOf(g.log, err)
+	}
+	s := g.peer.State()
+	job, found := s.Jobs.Get(id)
+	if !found {
+		if s, err = g.peer.Read(r.Context(), Linearizable); err != nil {
+			return problemOf(g.log, err)
+		}
+		job, found = s.Jobs.Get(id)
+	}
+	switch {
+	case !found:
+		return problemOf(g.log, noJob())
+	case job.Spec.User != c.Name:
+		return denied("job " + id.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	}
+	return nil
+}
+
+// retryAfter is how long to wait for where a problem does not know better.
+func (f *failure) retryAfter() string { return strconv.Itoa(max(1, f.after)) }

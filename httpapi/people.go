@@ -1,0 +1,247 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// people tells and changes who is known, and by which tokens.
+type people struct{ *API }
+
+// tokenInput is what a change of tokens with a body is given.
+type tokenInput struct {
+	Key     string `header:"Idempotency-Key"`
+	RawBody []byte
+}
+
+// dropTokenInput is what DELETE /tokens/{token_id} is given.
+type dropTokenInput struct {
+	Key string `header:"Idempotency-Key"`
+	ID  string `path:"token_id" maxLength:"64"`
+}
+
+// userInput is what a change of a user is given.
+type userInput struct {
+	Key  string `header:"Idempotency-Key"`
+	User string `path:"user" maxLength:"128"`
+}
+
+// userBodyInput is what a change of a user with a body is given.
+type userBodyInput struct {
+	Key     string `header:"Idempotency-Key"`
+	User    string `path:"user" maxLength:"128"`
+	RawBody []byte
+}
+
+func (a people) route(doc huma.API) {
+	handle(a.API, doc, op("whoami", http.MethodGet, "/whoami", "Who the caller is, and what they may"), a.whoami)
+	handle(a.API, doc, op("tokens", http.MethodGet, "/tokens", "Every token, without what it is"), a.tokens)
+	making := newStrict[wire.MakeToken]()
+	o := op("make-token", http.MethodPost, "/tokens", "Make a token")
+	o.Description = "The answer is the only one that ever tells the token. A request that comes again under its key is refused."
+	handleBody[wire.MakeToken](a.API, doc, o, func(ctx context.Context, in *tokenInput) (*answer[wire.MadeToken], error) {
+		body, err := making.decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return a.make(ctx, in.Key, body)
+	})
+	handle(a.API, doc, op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
+	handle(a.API, doc, op("users", http.MethodGet, "/users", "Everybody whom the cluster knows"), a.users)
+	setting := newStrict[wire.SetUser]()
+	handleBody[wire.SetUser](a.API, doc, op("set-user", http.MethodPut, "/users/{user}", "Make a user known, or change what they may"),
+		func(ctx context.Context, in *userBodyInput) (*answer[wire.User], error) {
+			body, err := setting.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.set(ctx, in, body)
+		})
+	handle(a.API, doc, op("remove-user", http.MethodDelete, "/users/{user}", "Forget a user, with their tokens; their jobs stay"), a.remove)
+}
+
+func (a people) whoami(ctx context.Context, _ *struct{}) (*answer[wire.Whoami], error) {
+	s := a.peer.Reader.State()
+	c := auth.From(ctx)
+	out := &wire.Whoami{Authentication: a.gate.asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(), Projects: []string{}}
+	if c.Name != "" {
+		out.Projects = append(out.Projects, a.gate.projects(&s, c)...)
+	}
+	return &answer[wire.Whoami]{Index: s.Index, Body: out}, nil
+}
+
+func (a people) tokens(ctx context.Context, _ *struct{}) (*answer[wire.Tokens], error) {
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.Tokens{Tokens: []wire.Token{}}
+	for _, t := range s.Tokens.All() {
+		out.Tokens = append(out.Tokens, tokenOf(&s, &t, a.now(&s)))
+	}
+	slices.SortStableFunc(out.Tokens, func(x, y wire.Token) int {
+		return cmp.Or(cmp.Compare(x.User, y.User), cmp.Compare(x.Node, y.Node), x.CreatedAt.Compare(y.CreatedAt))
+	})
+	return &answer[wire.Tokens]{Index: s.Index, Body: out}, nil
+}
+
+func tokenOf(s *state.State, t *model.Token, now model.Time) wire.Token {
+	out := wire.Token{
+		ID: auth.ID(t.Hash), Name: t.Name, CreatedAt: t.Made.Time(), CreatedBy: t.By, ExpiresAt: t.Expires.Time(), Expired: !t.Good(now),
+	}
+	user, human := t.Of()
+	switch {
+	case human:
+		u, _ := s.Users.Get(model.UserName(user))
+		out.User, out.Role = user, t.Allows(u.Role).String()
+	case t.First:
+		out.Role = model.RoleNone.String()
+	default:
+		out.Node, out.Role = user, t.Role.String()
+	}
+	return out
+}
+
+// roleOf reads a role; empty is none.
+func roleOf(name string) (model.Role, error) {
+	role, known := model.RoleNamed(name)
+	if !known && name != "" {
+		return role, invalid("role", "must be viewer, user, operator, admin or agent")
+	}
+	return role, nil
+}
+
+// make makes a token. It is drawn where it is proposed, so that a second try under the
+// same key would draw another: it is refused, since the first cannot be told again.
+func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*answer[wire.MadeToken], error) {
+	c := &command.MakeToken{Name: body.Name, User: body.User}
+	var err error
+	if c.Role, err = roleOf(body.Role); err != nil {
+		return nil, err
+	}
+	switch agent := c.Role == model.RoleAgent; {
+	case agent && body.User != "":
+		return nil, invalid("user", "must be left out: a token of the role agent is a node's")
+	case agent:
+		c.User = body.Node
+	case body.Node != "":
+		return nil, invalid("node", "must be left out but with the role agent")
+	}
+	if in := time.Duration(or(body.ExpiresIn, 0)); body.ExpiresIn != nil {
+		if in < time.Minute || in > 10*model.MaxDuration {
+			return nil, invalid("expires_in", "must be a minute to 10 years")
+		}
+		c.Expires = model.TimeOf(a.cfg.Now()).Add(in)
+	}
+	if who := auth.From(ctx); who.Kind == auth.Once {
+		if c.Role != model.RoleAdmin {
+			return nil, invalid("role", "must be admin: the first token is good for making one other only")
+		}
+		c.Spend = who.Credential
+	}
+	secret := auth.NewToken()
+	c.Hash = auth.HashOf(secret)
+	r, index, err := a.propose(ctx, key, c)
+	if r.Code == model.CodeIdempotency {
+		return nil, refuse(r.Code.String(), "a token was made under this Idempotency-Key and cannot be told again: revoke it, and make another")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	row, _ := s.Tokens.Get(c.Hash)
+	out := &wire.MadeToken{Success: true, Secret: secret, Token: tokenOf(&s, &row, a.now(&s))}
+	return &answer[wire.MadeToken]{Index: index, Body: out}, nil
+}
+
+func (a people) drop(ctx context.Context, in *dropTokenInput) (*answer[wire.Gone], error) {
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, err
+	}
+	c := &command.DropTokens{}
+	for hash := range s.Tokens.All() {
+		if auth.ID(hash) == strings.ToLower(in.ID) {
+			c.Tokens = append(c.Tokens, hash)
+		}
+	}
+	if len(c.Tokens) == 0 {
+		return nil, refuse(wire.CodeNotFound, "there is no such token; GET /tokens lists the ids of all")
+	}
+	_, index, err := a.propose(ctx, in.Key, c)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: "revoked"}}, nil
+}
+
+func (a people) users(ctx context.Context, _ *struct{}) (*answer[wire.Users], error) {
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, err
+	}
+	tokens := map[string]int64{}
+	for _, t := range s.Tokens.All() {
+		if user, human := t.Of(); human {
+			tokens[user]++
+		}
+	}
+	out := &wire.Users{Users: []wire.User{}}
+	for _, u := range s.Users.All() {
+		out.Users = append(out.Users, userOf(&s, &u, tokens[u.Name]))
+	}
+	return &answer[wire.Users]{Index: s.Index, Body: out}, nil
+}
+
+func userOf(s *state.State, u *model.User, tokens int64) wire.User {
+	out := wire.User{Name: u.Name, Role: u.Role.String(), Projects: []string{}, Tokens: tokens, CreatedAt: u.Made.Time()}
+	for k := range s.Members.From(model.MemberKey{User: u.Name}) {
+		if k.User != u.Name {
+			break
+		}
+		out.Projects = append(out.Projects, k.Project)
+	}
+	return out
+}
+
+func (a people) set(ctx context.Context, in *userBodyInput, body *wire.SetUser) (*answer[wire.User], error) {
+	c := &command.SetUser{User: in.User, Join: body.Join, Leave: body.Leave}
+	var err error
+	if c.Role, err = roleOf(body.Role); err != nil {
+		return nil, err
+	}
+	_, index, err := a.propose(ctx, in.Key, c)
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	u, _ := s.Users.Get(model.UserName(in.User))
+	tokens := int64(0)
+	for _, t := range s.Tokens.All() {
+		if user, human := t.Of(); human && user == in.User {
+			tokens++
+		}
+	}
+	out := userOf(&s, &u, tokens)
+	return &answer[wire.User]{Index: index, Body: &out}, nil
+}
+
+func (a people) remove(ctx context.Context, in *userInput) (*answer[wire.Gone], error) {
+	_, index, err := a.propose(ctx, in.Key, &command.RemoveUser{User: in.User})
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: in.User + " is not known any more; their jobs stay"}}, nil
+}
