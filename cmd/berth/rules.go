@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// ruleFile is the file of --command-rules.
+type ruleFile struct {
+	Forbidden []ruleEntry `yaml:"forbidden"`
+	Allowed   []ruleEntry `yaml:"allowed"`
+
+	Command  int      `yaml:"max_command_bytes"`
+	Script   int      `yaml:"max_script_bytes"`
+	Env      int      `yaml:"max_env_variables"`
+	WorkDirs []string `yaml:"workdirs"`
+	GPUs     uint32   `yaml:"max_gpu_count"`
+	CPUs     uint32   `yaml:"max_cpus"`
+	MemoryGB float64  `yaml:"max_host_memory_gb"`
+	Time     string   `yaml:"max_time_limit"`
+}
+
+// ruleEntry is one pattern.
+type ruleEntry struct {
+	Name    string `yaml:"name"`
+	Pattern string `yaml:"pattern"`
+	Message string `yaml:"message"`
+}
+
+// readRules reads what jobs may run.
+func readRules(path string) (rules httpapi.CommandRules, err error) {
+	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
+	if err != nil {
+		return rules, fmt.Errorf("--command-rules: %w", err)
+	}
+	var file ruleFile
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err = d.Decode(&file); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err == nil {
+		rules, err = file.rules()
+	}
+	if err != nil {
+		return rules, usage("--command-rules: %s: %w", path, err)
+	}
+	return rules, nil
+}
+
+func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
+	for _, r := range f.Forbidden {
+		if err := rules.Forbid(r.Name, r.Pattern, r.Message); err != nil {
+			return rules, fmt.Errorf("forbidden: %w", err)
+		}
+	}
+	for _, r := range f.Allowed {
+		if err := rules.Allow(r.Name, r.Pattern, r.Message); err != nil {
+			return rules, fmt.Errorf("allowed: %w", err)
+		}
+	}
+	for _, dir := range f.WorkDirs {
+		if !strings.HasPrefix(dir, "/") {
+			return rules, fmt.Errorf("workdirs: %q is no absolute path", dir)
+		}
+	}
+	if f.Command < 0 || f.Script < 0 || f.Env < 0 || f.MemoryGB < 0 || f.MemoryGB*1000 > math.MaxUint32 || math.IsNaN(f.MemoryGB) {
+		return rules, errors.New("a bound must be 0 (none) or more")
+	}
+	rules.Bounds = httpapi.CommandBounds{
+		Command: f.Command, Script: f.Script, Env: f.Env, WorkDirs: f.WorkDirs, GPUs: f.GPUs, CPUs: f.CPUs, MemoryMB: uint32(f.MemoryGB * 1000),
+	}
+	if f.Time != "" {
+		var most wire.Duration
+		if err := most.UnmarshalJSON([]byte(strconv.Quote(f.Time))); err != nil || most <= 0 || time.Duration(most) > model.MaxDuration {
+			return rules, fmt.Errorf("max_time_limit must be a time such as 12h, not %q", f.Time)
+		}
+		rules.Bounds.Time = time.Duration(most)
+	}
+	return rules, nil
+}

@@ -1,0 +1,217 @@
+package httpapi
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// maxRules bounds the patterns of a list.
+const maxRules = 256
+
+// CommandRules say what jobs may run, beside what is always refused. The zero value
+// allows everything else.
+type CommandRules struct {
+	forbidden, allowed []pattern
+	Bounds             CommandBounds
+}
+
+// CommandBounds bound what one job asks for; 0 or empty: no bound of these.
+type CommandBounds struct {
+	Command  int           // bytes of the command, or of program and arguments
+	Script   int           // bytes
+	Env      int           // variables
+	WorkDirs []string      // folders that work directories lie in
+	GPUs     uint32        // of one task
+	CPUs     uint32        // of one task, on each node
+	MemoryMB uint32        // of the host, for one task
+	Time     time.Duration // limit; a job without one is refused
+}
+
+// pattern is one rule of a list.
+type pattern struct {
+	name, message string
+	text          *regexp.Regexp
+}
+
+// Forbid refuses jobs whose command, program with arguments or script a pattern (RE2)
+// matches somewhere. The name and the message are told to whoever is refused.
+func (c *CommandRules) Forbid(name, text, message string) error {
+	return add(&c.forbidden, name, text, message)
+}
+
+// Allow has jobs refused that match none of the allowed patterns. A pattern must match
+// the whole of a command, program with arguments, or script.
+func (c *CommandRules) Allow(name, text, message string) error {
+	return add(&c.allowed, name, `\A(?:`+text+`)\z`, message)
+}
+
+func add(to *[]pattern, name, text, message string) error {
+	re, err := regexp.Compile(text)
+	switch {
+	case !model.Name(name):
+		return fmt.Errorf("rule %d has no name: give it one, without spaces", len(*to)+1)
+	case err != nil:
+		return fmt.Errorf("rule %s: %w", name, err)
+	case !model.Text(message, model.MaxText):
+		return fmt.Errorf("rule %s: its message must be at most %d bytes of text on one line", name, model.MaxText)
+	case len(*to) >= maxRules:
+		return fmt.Errorf("rule %s: there may be %d rules", name, maxRules)
+	}
+	*to = append(*to, pattern{name, message, re})
+	return nil
+}
+
+// check says what of a job is not allowed. No answer repeats what the job runs.
+func (c *CommandRules) check(b *command.Submit) error {
+	for _, check := range []func(*command.Submit) error{written, reserved, c.withinText, c.within, c.matches} {
+		if err := check(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// written says whether what is to be run can be read: control characters in a command
+// hide what it does from whoever lists it.
+func written(b *command.Submit) error {
+	text := b.Spec.Command
+	if b.Spec.Argv {
+		text = strings.ReplaceAll(text, "\x00", "")
+	}
+	if i := strings.IndexFunc(text, hidden); i >= 0 {
+		return invalid(programField(b), fmt.Sprintf("must hold no control character other than line breaks and tabs; the first is near byte %d", i))
+	}
+	if i := strings.IndexFunc(b.Script, hidden); i >= 0 {
+		return invalid("script", fmt.Sprintf("must hold no control character other than line breaks and tabs; the first is at byte %d", i))
+	}
+	return nil
+}
+
+// hidden are control characters, and those that turn the direction of a text around
+// (Trojan Source, CVE-2021-42574).
+func hidden(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
+}
+
+func programField(b *command.Submit) string {
+	if b.Spec.Argv {
+		return "args"
+	}
+	return "command"
+}
+
+// reserved says whether the environment keeps off what Berth itself sets.
+func reserved(b *command.Submit) error {
+	for _, kv := range b.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		switch name {
+		case "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES":
+			return invalid("env", name+" is set by Berth to the GPUs that the job has got: leave it out")
+		}
+		if strings.HasPrefix(strings.ToUpper(name), "BERTH_") {
+			return invalid("env", "names that begin with BERTH_ are Berth's own: choose another")
+		}
+	}
+	return nil
+}
+
+// withinText says whether the texts of a job are short enough.
+func (c *CommandRules) withinText(b *command.Submit) error {
+	for _, v := range []struct {
+		field       string
+		size, bound int
+		what        string
+	}{
+		{programField(b), len(b.Spec.Command), c.Bounds.Command, "bytes"},
+		{"script", len(b.Script), c.Bounds.Script, "bytes"},
+		{"env", len(b.Env), c.Bounds.Env, "variables"},
+	} {
+		if v.bound > 0 && v.size > v.bound {
+			return invalid(v.field, fmt.Sprintf("must be at most %d %s here, and is %d", v.bound, v.what, v.size))
+		}
+	}
+	return nil
+}
+
+// within says whether a job asks for no more than it may.
+func (c *CommandRules) within(b *command.Submit) error {
+	s, most := &b.Spec, &c.Bounds
+	switch {
+	case most.GPUs > 0 && s.GPUs > most.GPUs:
+		return invalid("gpu_count", fmt.Sprintf("must be at most %d here", most.GPUs))
+	case most.CPUs > 0 && s.CPUs > most.CPUs:
+		return invalid("cpus", fmt.Sprintf("must be at most %d here", most.CPUs))
+	case most.MemoryMB > 0 && s.MemoryMB > most.MemoryMB:
+		return invalid("host_memory_gb", fmt.Sprintf("must be at most %g here", float64(most.MemoryMB)/1000))
+	case most.Time > 0 && (s.TimeLimit == 0 || s.TimeLimit > most.Time):
+		return invalid("time_limit", "must be given here, and be at most "+most.Time.String())
+	case len(most.WorkDirs) > 0 && s.WorkDir != "" && !inside(s.WorkDir, most.WorkDirs):
+		return invalid("workdir", "must lie in one of: "+strings.Join(most.WorkDirs, ", "))
+	}
+	return nil
+}
+
+// inside says whether a path lies in one of the folders, going up nowhere.
+func inside(path string, folders []string) bool {
+	if strings.Contains(path+"/", "/../") {
+		return false
+	}
+	for _, f := range folders {
+		if f = strings.TrimSuffix(f, "/"); path == f || strings.HasPrefix(path, f+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// matches holds what is to be run against the lists. Arguments are looked at with one
+// space between them, since a program gets them as they are.
+func (c *CommandRules) matches(b *command.Submit) error {
+	for _, v := range []struct{ field, text string }{
+		{programField(b), strings.ReplaceAll(b.Spec.Command, "\x00", " ")}, {"script", b.Script},
+	} {
+		if v.text == "" {
+			continue
+		}
+		for i := range c.forbidden {
+			if c.forbidden[i].text.MatchString(v.text) {
+				return c.forbidden[i].refusal(v.field, "is forbidden")
+			}
+		}
+		if len(c.allowed) > 0 && !c.allows(v.text) {
+			return invalid(v.field, "is none of what may be run here: "+strings.Join(c.names(), ", "))
+		}
+	}
+	return nil
+}
+
+func (c *CommandRules) allows(text string) bool {
+	for i := range c.allowed {
+		if c.allowed[i].text.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *CommandRules) names() (out []string) {
+	for _, p := range c.allowed {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+func (p *pattern) refusal(field, what string) error {
+	text := what + " by the rule " + p.name
+	if p.message != "" {
+		text += ": " + p.message
+	}
+	return refuse(wire.CodeInvalid, "a value is not allowed", wire.FieldDetail{Field: field, Message: text})
+}
