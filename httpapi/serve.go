@@ -23,12 +23,14 @@ type life struct {
 	ctx    context.Context // ends long polls
 	cancel context.CancelFunc
 	server *http.Server
+	conns  *connections
 }
 
 func newLife() life {
 	ctx, cancel := context.WithCancel(context.Background())
-	return life{ctx: ctx, cancel: cancel, server: &http.Server{
-		ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
+	conns := newConnections(maxConns, maxConnsOfEach)
+	return life{ctx: ctx, cancel: cancel, conns: conns, server: &http.Server{
+		ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnState: conns.note,
 	}}
 }
 

@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+)
+
+// flooded is a site that allows few connections, and says where it listens.
+func flooded(t *testing.T, most, ofEach int) (*site, string) {
+	t.Helper()
+	s := newSite(t)
+	s.api.life.conns.most, s.api.life.conns.ofEach = most, ofEach
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.api.Serve(l) }()
+	t.Cleanup(func() {
+		if err := s.api.Shutdown(t.Context()); err != nil {
+			t.Log(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, l.Addr().String()
+}
+
+func dialFrom(t *testing.T, from, to string) net.Conn {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := d.DialContext(t.Context(), "tcp", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// asks sends a whole request and reads its answer.
+func asks(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("answered %d", answer.StatusCode)
+	}
+}
+
+// However many connections an address opens and says nothing on, or half a header, it
+// holds no more than its part, and who asks is answered, from there and from elsewhere.
+func TestAFloodOfConnections(t *testing.T) {
+	s, at := flooded(t, 40, 20)
+	for i := range 200 {
+		conn := dialFrom(t, "127.0.0.2", at)
+		if i%2 == 0 {
+			if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nX-Slow: "); err != nil {
+				t.Log(err) // it was one too many already
+			}
+		}
+		if i%20 == 0 {
+			asks(t, dialFrom(t, "127.0.0.1", at))
+			asks(t, dialFrom(t, "127.0.0.2", at))
+		}
+		if n := s.api.life.conns.open(); n > 40 {
+			t.Fatalf("%d connections are open", n)
+		}
+	}
+	if n := len(s.api.life.conns.from); n > 2 {
+		t.Errorf("%d addresses are kept", n)
+	}
+}
+
+// The same from many addresses, none of which is above its part.
+func TestAFloodFromManyAddresses(t *testing.T) {
+	s, at := flooded(t, 30, 20)
+	for i := range 100 {
+		dialFrom(t, net.IPv4(127, 0, 1, byte(1+i)).String(), at)
+		if i%10 == 0 {
+			asks(t, dialFrom(t, "127.0.0.1", at))
+		}
+		if n := s.api.life.conns.open(); n > 30 {
+			t.Fatalf("%d connections are open", n)
+		}
+	}
+}
+
+// Connections that wait are told from those that work, in every order of events.
+func TestConnectionsAreCounted(t *testing.T) {
+	c := newConnections(2, 2)
+	pipe := func() net.Conn { a, _ := net.Pipe(); return a }
+	a, b, d, e := pipe(), pipe(), pipe(), pipe()
+	c.turn(a, http.StateNew)
+	c.turn(a, http.StateActive)
+	c.turn(b, http.StateNew)
+	if got := c.turn(d, http.StateNew); got != b { // a works
+		t.Error("another goes than the one that waits")
+	}
+	c.turn(b, http.StateClosed)
+	c.turn(d, http.StateActive)
+	if got := c.turn(e, http.StateNew); got != e { // all others work
+		t.Error("one that works goes")
+	}
+	c.turn(e, http.StateClosed)
+	c.turn(a, http.StateIdle)
+	c.turn(a, http.StateIdle)
+	c.turn(a, http.StateHijacked)
+	c.turn(a, http.StateActive)
+	c.turn(d, http.StateClosed)
+	if c.open() != 0 || len(c.from) != 0 || c.waiting.Len() != 0 {
+		t.Errorf("%d connections, %d addresses, %d waiting are left", c.open(), len(c.from), c.waiting.Len())
+	}
+}

@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// guarded is a cluster of three peers that ask who callers are.
+type guarded struct {
+	t     *testing.T
+	dir   string
+	apis  []string
+	first chan string // the first token, from whichever peer tells it
+}
+
+func startGuarded(t *testing.T) *guarded {
+	t.Helper()
+	g := &guarded{t: t, dir: t.TempDir(), first: make(chan string, 3)}
+	var founders []string
+	for i := range 3 {
+		founders = append(founders, fmt.Sprintf("p%d=%s", i+1, freeAddress(t)))
+		g.apis = append(g.apis, freeAddress(t))
+	}
+	for i := range 3 {
+		name, raft, _ := strings.Cut(founders[i], "=")
+		g.run(name, "server", "--id", name, "--data-dir", filepath.Join(g.dir, name), "--listen", raft, "--http", g.apis[i],
+			"--bootstrap", strings.Join(founders, ","), "--auth", "--min-free", "1")
+	}
+	return g
+}
+
+// run runs a part of the cluster until the test's end.
+func (g *guarded) run(name string, args ...string) {
+	g.t.Helper()
+	cmd := exec.Command(program(), args...) //nolint:gosec // the program under test
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	log := &bytes.Buffer{}
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if token := strings.TrimSpace(lines.Text()); strings.HasPrefix(token, "berth_") {
+				g.first <- token
+			}
+		}
+	}()
+	g.t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		<-read
+		_ = cmd.Wait()
+		if g.t.Failed() {
+			g.t.Logf("%s:\n%s", name, log)
+		}
+		if strings.Contains(log.String(), "berth_") {
+			g.t.Errorf("the log of %s tells a token", name)
+		}
+	})
+}
+
+// berth runs a command with a token against one peer.
+func (g *guarded) berth(token, api string, args ...string) said {
+	g.t.Helper()
+	cmd := exec.Command(program(), args...) //nolint:gosec // the program under test
+	cmd.Env = append(os.Environ(), "BERTH_ADDRESS="+api, "RESEARCH_AGENT_USER_AUTH_TOKEN="+token)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	s := said{out: strings.TrimSpace(out.String()), err: errs.String()}
+	if e, is := errors.AsType[*exec.ExitError](err); is {
+		s.code = e.ExitCode()
+	} else if err != nil {
+		g.t.Fatal(err)
+	}
+	return s
+}
+
+func (g *guarded) ok(token, api string, args ...string) string {
+	g.t.Helper()
+	s := g.berth(token, api, args...)
+	if s.code != 0 {
+		g.t.Fatalf("berth %s: exit code %d\n%s%s", strings.Join(args, " "), s.code, s.out, s.err)
+	}
+	return s.out
+}
+
+// follower is the API of a peer that does not lead, as the first answer tells.
+func (g *guarded) follower() string {
+	g.t.Helper()
+	at := ""
+	waitFor(g.t, "a peer follows", func() bool {
+		for i, api := range g.apis {
+			answer, err := http.Get("http://" + api + "/readyz") //nolint:noctx,gosec // of the peer under test
+			if err != nil {
+				continue
+			}
+			_, _ = io.Copy(io.Discard, answer.Body)
+			_ = answer.Body.Close()
+			if answer.StatusCode == http.StatusOK && answer.Header.Get(wire.HeaderLeader) != fmt.Sprintf("p%d", i+1) {
+				at = api
+				return true
+			}
+		}
+		return false
+	})
+	return at
+}
+
+// A cluster that asks who callers are, from its first token on, by way of a follower.
+func TestACallerIsAskedWhoTheyAre(t *testing.T) {
+	g := startGuarded(t)
+	at := g.follower()
+	var first string
+	select {
+	case first = <-g.first:
+	case <-time.After(patience):
+		t.Fatal("no first token was told")
+	}
+	if s := g.berth("", at, "queue"); s.code != 4 || !strings.Contains(s.err, "say who you are") {
+		t.Errorf("without a token: exit code %d, %s", s.code, s.err)
+	}
+	if s := g.berth(first, at, "queue"); s.code != 4 {
+		t.Errorf("with the first token: exit code %d, %s", s.code, s.err)
+	}
+	admin := g.ok(first, at, "token", "create", "--user", "root", "--role", "admin")
+	if s := g.berth(first, at, "token", "create", "--user", "eve", "--role", "admin"); s.code != 4 {
+		t.Errorf("with the first token again: exit code %d, %s", s.code, s.err)
+	}
+	ann := g.ok(admin, at, "token", "create", "--user", "ann", "--role", "user")
+	bob := g.ok(admin, at, "token", "create", "--user", "bob", "--role", "user", "--name", "laptop")
+	agent := g.ok(admin, at, "token", "create", "--role", "agent", "--node", "n1")
+	file := filepath.Join(g.dir, "token")
+	if err := os.WriteFile(file, []byte(agent+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.run("n1", "agent", "--node", "n1", "--data-dir", filepath.Join(g.dir, "n1"), "--gpus", "sim:2", "--peers", at, "--token-file", file)
+
+	id := g.ok(ann, at, "submit", "--parsable", "-g", "1", "--", "sleep", "600")
+	api, err := client.New(client.Options{Addresses: g.apis, Token: ann})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer api.Close()
+	waitFor(t, "the job runs", func() bool {
+		job, _, err := api.Job(t.Context(), id, client.JobQuery{})
+		return err == nil && job.State == "running"
+	})
+	if s := g.berth(bob, at, "cancel", id); s.code != 4 || !strings.Contains(s.err, "operator") {
+		t.Errorf("bob cancels ann's job: exit code %d, %s%s", s.code, s.out, s.err)
+	}
+	var bobs string
+	for line := range strings.Lines(g.ok(admin, at, "token", "list")) {
+		if strings.Contains(line, "laptop") {
+			bobs, _, _ = strings.Cut(line, " ")
+		}
+	}
+	g.ok(bob, at, "queue")
+	g.ok(admin, at, "token", "revoke", bobs)
+	for _, peer := range append([]string{at}, g.apis...) { // wherever the revocation is known yet, a change is refused at once
+		if s := g.berth(bob, peer, "submit", "--", "true"); s.code != 4 {
+			t.Errorf("bob's token after its end at %s: exit code %d, %s%s", peer, s.code, s.out, s.err)
+		}
+	}
+	g.ok(ann, at, "cancel", id)
+	job, _, err := api.Job(t.Context(), id, client.JobQuery{})
+	if err != nil || job.Timeline[0].Actor != "user:ann" {
+		t.Errorf("the job is %+v, %v", job, err)
+	}
+}
