@@ -18,6 +18,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/forward"
@@ -278,7 +279,7 @@ func TestWhatUsersMayReserve(t *testing.T) {
 	for _, who := range []string{`"user":"bob"`, `"project":"speech"`, `"maintenance":true,"nodes":["n1"]`} {
 		s.do(http.MethodPost, "/reservations", body(who), as(ann)...).problem(http.StatusForbidden, "denied")
 	}
-	s.do(http.MethodPost, "/reservations", body(`"user":"ann"`), as(ann)...).into(new(wire.Reserved))
+	s.do(http.MethodPost, "/reservations", body(`"reason":"mine"`), as(ann)...).into(new(wire.Reserved))
 	s.do(http.MethodDelete, "/reservations/1", "", as(bob)...).problem(http.StatusForbidden, "denied")
 	s.do(http.MethodDelete, "/reservations/2", "", as(bob)...).problem(http.StatusNotFound, "not_found")
 	s.do(http.MethodDelete, "/reservations/1", "", as(ann)...).into(new(wire.Reserved))
@@ -470,6 +471,23 @@ func TestTheLeaderLooksAgain(t *testing.T) {
 	if w.Code != http.StatusUnauthorized {
 		t.Errorf("answered %d %s", w.Code, w.Body)
 	}
+}
+
+// behind is a peer whose state is old until somebody asks for a newer one.
+type behind struct {
+	*one
+	old state.State
+}
+
+func (b *behind) State() state.State { return b.old }
+
+// Whoever has just made a token by way of a follower may use it there.
+func TestATokenIsKnownAtOnce(t *testing.T) {
+	s := newGuarded(t)
+	s.api.gate.peer = &behind{s.one, s.State()}
+	var made wire.MadeToken
+	s.do(http.MethodPost, "/tokens", `{"user":"ann"}`, as(admin)...).into(&made)
+	s.do(http.MethodGet, "/queue", "", as(made.Secret)...).into(new(wire.Queue))
 }
 
 // An agent's token speaks for its node.

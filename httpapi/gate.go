@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -91,28 +92,47 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	}
 	r.Header.Del(wire.HeaderForwarded) // which only a peer may say
 	secret := auth.Presented(r.Header, g.Keys.Header)
-	caller := &auth.Caller{}
-	if secret != "" {
-		caller = g.identify(s, auth.HashOf(secret))
+	if secret == "" {
+		if f := g.slow(g.addresses, addressOf(r)); f != nil || rule.Open() {
+			return &auth.Caller{}, f
+		}
+		return &auth.Caller{}, refuse(wire.CodeUnauthenticated, "say who you are: send a token as Authorization: Bearer, "+
+			auth.HeaderToken+" or "+auth.HeaderKey+" (for the command line: BERTH_TOKEN)")
 	}
-	switch {
-	case caller.Kind == auth.Node:
+	caller := g.identify(s, auth.HashOf(secret))
+	if caller.Kind == auth.Node {
 		return caller, nil
-	case caller.Kind != auth.Nobody:
+	}
+	if caller.Kind != auth.Nobody { // first the caller: one who asks too often uses nothing up of their neighbours'
 		if f := g.slow(g.callers, string(caller.Credential[:])); f != nil {
 			return caller, f
 		}
 		return caller, g.slow(g.addresses, addressOf(r))
 	}
-	if f := g.slow(g.addresses, addressOf(r)); f != nil || rule.Open() {
+	if f := g.slow(g.addresses, addressOf(r)); f != nil {
 		return caller, f
 	}
-	if secret != "" {
+	if caller = g.newer(r.Context(), Default, auth.HashOf(secret)); caller.Kind == auth.Nobody && !rule.Open() {
 		return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known here, was revoked or has expired: ask an admin for another")
 	}
-	return caller, refuse(wire.CodeUnauthenticated, "say who you are: send a token as Authorization: Bearer, "+auth.HeaderToken+" or "+
-		auth.HeaderKey+" (for the command line: BERTH_TOKEN)")
+	return caller, nil
 }
+
+// newer identifies by a newer state. Whoever has just made a token by way of this peer
+// may use it here, and what another peer has vouched for is looked for as far as anybody
+// can; strangers do not make the leader write.
+func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) *auth.Caller {
+	ctx, cancel := context.WithTimeout(ctx, newerLimit)
+	defer cancel()
+	s, err := g.peer.Read(ctx, c)
+	if err != nil {
+		return &auth.Caller{}
+	}
+	return g.identify(&s, credential)
+}
+
+// newerLimit is how long a token that is not known may keep a request waiting.
+const newerLimit = time.Second
 
 // passedOn is whose a request is that another peer has passed on, or that peer.
 func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure) {
@@ -124,6 +144,9 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure
 		return &auth.Caller{Kind: auth.Peer, Name: r.Header.Get(wire.HeaderForwarded)}, nil
 	}
 	caller := g.identify(s, credential)
+	if caller.Kind == auth.Nobody {
+		caller = g.newer(r.Context(), Linearizable, credential)
+	}
 	if caller.Kind == auth.Nobody {
 		return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known to the leader, was revoked or has expired")
 	}

@@ -118,6 +118,9 @@ func onNode(s *state.State, id model.NodeID, books *state.Books, now model.Time)
 
 func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserve) (*answer[wire.Reserved], error) {
 	s := a.peer.Reader.State()
+	if c := auth.From(ctx); c.Kind != auth.Open && body.User == "" && body.Project == "" && (body.Maintenance == nil || !*body.Maintenance) {
+		body.User = c.Name
+	}
 	b, err := bookingOf(body, a.now(&s))
 	if err != nil {
 		return nil, err

@@ -136,7 +136,7 @@ type taskList struct {
 }
 
 func askTasks(ctx context.Context, api *client.Client, name, state string) (*taskList, error) {
-	id, err := findJob(ctx, api, name, thisUser())
+	id, err := findJob(ctx, api, name, me(ctx, api))
 	if err != nil {
 		return nil, err
 	}

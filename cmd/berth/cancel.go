@@ -66,7 +66,7 @@ func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 
 // find lists this user's open jobs, or those of a name.
 func (c *cancellation) find(ctx context.Context, api *client.Client) (refs []ref, err error) {
-	q, err := api.Queue(ctx, client.QueueQuery{User: thisUser()})
+	q, err := api.Queue(ctx, client.QueueQuery{User: me(ctx, api)})
 	if err != nil {
 		return nil, err
 	}

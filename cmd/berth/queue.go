@@ -70,7 +70,7 @@ const clearScreen = "\x1b[H\x1b[J"
 
 func (q *queueView) ask(ctx context.Context, api *client.Client) (*wire.Queue, error) {
 	if q.me {
-		q.user = thisUser()
+		q.user = me(ctx, api)
 	}
 	return api.Queue(ctx, client.QueueQuery{Limit: q.limit, Ended: q.ended, User: q.user, State: q.state})
 }

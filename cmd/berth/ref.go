@@ -72,9 +72,9 @@ func findRef(ctx context.Context, api *client.Client, text, user string) (ref, e
 
 // findRefs reads several.
 func findRefs(ctx context.Context, api *client.Client, texts []string) ([]ref, error) {
-	out := make([]ref, 0, len(texts))
+	out, user := make([]ref, 0, len(texts)), me(ctx, api)
 	for _, text := range texts {
-		r, err := findRef(ctx, api, text, thisUser())
+		r, err := findRef(ctx, api, text, user)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func findRefs(ctx context.Context, api *client.Client, texts []string) ([]ref, e
 
 // findOne reads a ref of a job, or of a single task.
 func findOne(ctx context.Context, api *client.Client, text string) (ref, error) {
-	r, err := findRef(ctx, api, text, thisUser())
+	r, err := findRef(ctx, api, text, me(ctx, api))
 	if err == nil && strings.ContainsAny(r.tasks, ",-") {
 		return r, usage("%s: name one task", text)
 	}

@@ -113,7 +113,7 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	}
 	if v.maintenance {
 		r.Maintenance = &v.maintenance
-	} else if r.User == "" && r.Project == "" {
+	} else if r.User == "" && r.Project == "" && tokenOfEnvironment() == "" { // a token says whose it is
 		r.User = thisUser()
 	}
 	if v.duration != "" {

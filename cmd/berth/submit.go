@@ -368,7 +368,7 @@ func (s *submission) fillTimes(_ *cobra.Command, r *wire.Submit) error {
 
 func (s *submission) fillRest(cmd *cobra.Command, r *wire.Submit) error {
 	r.Name, r.Project, r.RunID, r.User = s.name, s.project, s.runID, s.user
-	if r.User == "" {
+	if r.User == "" && tokenOfEnvironment() == "" { // a token says whose it is
 		r.User = thisUser()
 	}
 	if s.priority != "" {

@@ -33,6 +33,10 @@ func (t *turns) bindTurns(cmd *cobra.Command) {
 
 // fillTurns puts them into a submission. User is whose newest job @ stands for.
 func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
+	if user == "" {
+		user = me(ctx, api)
+		r.User = user
+	}
 	now := time.Now()
 	if r.Begin, err = moment("--begin", t.begin, now); err != nil {
 		return err

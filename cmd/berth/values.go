@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/user"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
+
+	"github.com/berth-gpu/berth/httpapi/client"
 )
 
 // fillWarning reads "USR1@300", or "B:USR1@300" as Slurm has it.
@@ -53,6 +56,19 @@ func thisUser() string {
 		return u.Username
 	}
 	return os.Getenv("USER")
+}
+
+// me is whom the cluster takes this program's user for: whose the token is, if one is
+// shown and the cluster asks for it, else the user who runs the program.
+func me(ctx context.Context, api *client.Client) string {
+	if tokenOfEnvironment() == "" {
+		return thisUser()
+	}
+	who, err := api.People().Whoami(ctx)
+	if err != nil || !who.Authentication {
+		return thisUser() // what is asked for next says what is wrong
+	}
+	return who.Name
 }
 
 func positive(n int64) *int64 {
