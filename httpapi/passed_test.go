@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -76,34 +77,47 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
+const (
+	signedTarget = "/queue/submit?dry_run=false"
+	signedBody   = `{"command":"true"}`
+)
+
+// signed is a submission of ann's that a peer with the secret has passed on.
+func signed(secret model.Secret, at time.Time) *http.Request {
+	p := &auth.Prover{Self: "p2", Secret: func() model.Secret { return secret }, Now: func() time.Time { return at }}
+	r := httptest.NewRequest(http.MethodPost, signedTarget, strings.NewReader(signedBody))
+	r.Header.Set(wire.HeaderRequestID, "k")
+	r = r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.User, Credential: auth.HashOf(ann)}))
+	p.Sign(r, []byte(signedBody))
+	return r
+}
+
+// withBody is the request with another body under the same header.
+func withBody(body io.Reader) func(*http.Request) *http.Request {
+	return func(r *http.Request) *http.Request {
+		other := httptest.NewRequest(http.MethodPost, signedTarget, body)
+		other.Header = r.Header
+		return other
+	}
+}
+
 // Whoever says that a request was passed on, and cannot prove it, is nobody.
 func TestForgedProofs(t *testing.T) {
 	s := newGuarded(t)
 	now := s.now()
-	prover := func(secret model.Secret, at time.Time) *auth.Prover {
-		return &auth.Prover{Self: "p2", Secret: func() model.Secret { return secret }, Now: func() time.Time { return at }}
-	}
-	target, body := "/queue/submit?dry_run=false", `{"command":"true"}`
-	signed := func(p *auth.Prover) *http.Request {
-		r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
-		r.Header.Set(wire.HeaderRequestID, "k")
-		r = r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.User, Credential: auth.HashOf(ann)}))
-		p.Sign(r, []byte(body))
-		return r
-	}
 	serve := func(r *http.Request) int {
 		w := httptest.NewRecorder()
 		s.api.ServeHTTP(w, r.WithContext(context.Background()))
 		return w.Code
 	}
-	if got := serve(signed(prover(model.Secret{1}, now))); got != http.StatusOK {
+	if got := serve(signed(model.Secret{1}, now)); got != http.StatusOK {
 		t.Fatalf("what a peer has signed is answered %d", got)
 	}
 	for name, change := range map[string]func(*http.Request) *http.Request{
 		"no proof":       func(r *http.Request) *http.Request { r.Header.Del(auth.HeaderProof); return r },
-		"another secret": func(*http.Request) *http.Request { return signed(prover(model.Secret{2}, now)) },
-		"of long ago":    func(*http.Request) *http.Request { return signed(prover(model.Secret{1}, now.Add(-2*time.Minute))) },
-		"of the future":  func(*http.Request) *http.Request { return signed(prover(model.Secret{1}, now.Add(2*time.Minute))) },
+		"another secret": func(*http.Request) *http.Request { return signed(model.Secret{2}, now) },
+		"of long ago":    func(*http.Request) *http.Request { return signed(model.Secret{1}, now.Add(-2*time.Minute)) },
+		"of the future":  func(*http.Request) *http.Request { return signed(model.Secret{1}, now.Add(2*time.Minute)) },
 		"another method": func(r *http.Request) *http.Request { r.Method = http.MethodPut; return r },
 		"another query":  func(r *http.Request) *http.Request { r.URL.RawQuery = "dry_run=true"; return r },
 		"another peer":   func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderForwarded, "p3"); return r },
@@ -111,25 +125,16 @@ func TestForgedProofs(t *testing.T) {
 		"no key":         func(r *http.Request) *http.Request { r.Header.Del(wire.HeaderRequestID); return r },
 		"another caller": swap(fmt.Sprintf("%x", auth.HashOf(ann)), fmt.Sprintf("%x", auth.HashOf(admin))),
 		"half a proof": func(r *http.Request) *http.Request {
-			p := r.Header.Get(auth.HeaderProof)
-			r.Header.Set(auth.HeaderProof, p[:99])
+			r.Header.Set(auth.HeaderProof, r.Header.Get(auth.HeaderProof)[:99])
 			return r
 		},
 		"another version": swap("v1 ", "v2 "),
-		"another body": func(r *http.Request) *http.Request {
-			other := httptest.NewRequest(http.MethodPost, target, strings.NewReader(strings.Replace(body, "true", "evil", 1)))
-			other.Header = r.Header
-			return other
-		},
-		"no body": func(r *http.Request) *http.Request {
-			other := httptest.NewRequest(http.MethodPost, target, nil)
-			other.Header = r.Header
-			return other
-		},
+		"another body":    withBody(strings.NewReader(strings.Replace(signedBody, "true", "evil", 1))),
+		"no body":         withBody(nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := s.State().Index
-			got := serve(change(signed(prover(model.Secret{1}, now))))
+			got := serve(change(signed(model.Secret{1}, now)))
 			if got != http.StatusUnauthorized && got != http.StatusBadRequest || s.State().Index != before {
 				t.Errorf("answered %d", got)
 			}
@@ -137,7 +142,7 @@ func TestForgedProofs(t *testing.T) {
 	}
 	// Sent again as it was it is the same request under the same key.
 	before := s.State().Jobs.Len()
-	if got := serve(signed(prover(model.Secret{1}, now))); got != http.StatusOK || s.State().Jobs.Len() != before {
+	if got := serve(signed(model.Secret{1}, now)); got != http.StatusOK || s.State().Jobs.Len() != before {
 		t.Errorf("answered %d, %d jobs more", got, s.State().Jobs.Len()-before)
 	}
 }
