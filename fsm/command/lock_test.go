@@ -80,6 +80,7 @@ func allFields(t *testing.T) map[string]string {
 		model.Allocation{},
 		model.Request{},
 		model.Sketch{},
+		model.Tally{},
 		model.Desired{},
 	}
 	for _, r := range roots {

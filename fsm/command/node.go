@@ -82,7 +82,7 @@ func validReports(list []model.Progress) error {
 		p := &list[i]
 		ok := p.Phase >= model.RankTaken && p.Phase <= model.RankNever
 		if !ok || !model.Text(p.Address, model.MaxName) || !model.Text(p.Detail, model.MaxText) || p.Exit.Ran < 0 ||
-			p.Exit.Saved < 0 || p.Saved < 0 || (p.Exit.Delivered != model.ReasonNone && !p.Exit.Delivered.Stops()) {
+			p.Exit.Saved < 0 || p.Exit.PeakMB > model.MaxPeakMB || p.Saved < 0 || (p.Exit.Delivered != model.ReasonNone && !p.Exit.Delivered.Stops()) {
 			return problem("report", "a phase from taken to never_started, with short texts")
 		}
 	}

@@ -142,6 +142,7 @@ type Exit struct {
 	Fenced    bool          `cbor:"6,keyasint,omitempty"` // ended by its supervisor at the lease's end
 	Saved     time.Duration `cbor:"7,keyasint,omitempty"` // run time at the last checkpoint that the job announced; 0: none
 	GPUFault  bool          `cbor:"8,keyasint,omitempty"` // a GPU of it had a fault by the node's verdict
+	PeakMB    uint32        `cbor:"9,keyasint,omitempty"` // the most memory that was seen in use on any of its GPUs, in MiB; 0: not known
 }
 
 // ShellCode is the exit code as shells tell it: 128 plus the signal's number for a
@@ -155,6 +156,9 @@ func (e Exit) ShellCode() int {
 
 // Clean says that the process exited 0 by itself or after a delivered stop.
 func (e Exit) Clean() bool { return e.Code == 0 && e.Signal == 0 && !e.OOM }
+
+// MaxPeakMB bounds what is believed of the memory in use on a GPU, in MiB.
+const MaxPeakMB = 1 << 24
 
 // MaxRanks bounds an attempt's ranks, and so its nodes.
 const MaxRanks = 1024

@@ -62,6 +62,8 @@ type Totals struct {
 	Histories     uint64 `cbor:"14,keyasint,omitempty"`
 	HistoriesNear uint64 `cbor:"15,keyasint,omitempty"`
 	HistoriesOff  uint64 `cbor:"16,keyasint,omitempty"`
+
+	Wasted uint64 `cbor:"17,keyasint,omitempty"` // GPU-seconds of attempts that did not complete, from their last checkpoints on
 }
 
 // Topic is what a reader may wait for.

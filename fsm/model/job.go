@@ -278,6 +278,12 @@ type Sketch struct {
 	Sum     time.Duration `cbor:"3,keyasint,omitempty"`
 	Log2    [24]uint16    `cbor:"4,keyasint,omitempty"` // runs of 2^i to 2^(i+1) seconds; saturates
 	Updated uint64        `cbor:"5,keyasint,omitempty"` // log index of the last run
+
+	// PeakMB is the most memory, in MiB, that runs have used on any one of their GPUs: a
+	// run that uses less lowers it by an eighth of the difference. Peaks counts the runs
+	// of which it is known.
+	PeakMB uint32 `cbor:"6,keyasint,omitempty"`
+	Peaks  uint32 `cbor:"7,keyasint,omitempty"`
 }
 
 // SketchKey groups runs that are expected to take alike.

@@ -136,7 +136,9 @@ func follow(t *tx, a *model.Attempt) {
 			task.Started = t.clock
 			job, _ := t.jobs.get(task.Key.Job)
 			t.settings.Totals.Started++
-			t.settings.Totals.Waited += t.clock.Sub(job.Submitted)
+			waited := t.clock.Sub(job.Submitted)
+			t.settings.Totals.Waited += waited
+			tallySpan(t, model.TallyWait, "", waited)
 		}
 	}
 	event(t, &task, model.Event{What: what, N: a.Key.N})
@@ -182,6 +184,7 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	}
 	task.Lost--
 	task.Wasted -= a.Wasted
+	t.settings.Totals.Wasted -= uint64(a.Wasted / time.Second) //nolint:gosec // never negative, and counted before
 	a.Wasted = wasted(t, &a, ranksOf(t, a.Key))
 	t.attempts.put(a)
 	task.Executed -= counted

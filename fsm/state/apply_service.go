@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -34,6 +35,7 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 		Webhook: b.Webhook, For: b.For, Job: b.Job,
 		State: model.AllocationQueued, Index: t.meta.Index, Asked: t.clock,
 	})
+	tallyStep(t, b.Service, model.StepAsked)
 	return command.Result{Number: number}
 }
 
@@ -114,6 +116,8 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 	}
 	touchNode(t, b.Placement.Node)
 	give(t, b.Placement.Node)
+	tallyStep(t, a.Service, model.StepGranted)
+	tallySpan(t, model.TallyWait, "", t.clock.Sub(a.Asked))
 	return ok()
 }
 
@@ -203,6 +207,7 @@ func endAllocation(t *tx, a model.Allocation, as model.AllocationState) {
 		t.slots.put(slot)
 		touchNode(t, slot.Node)
 	}
+	tallyStep(t, a.Service, ended(a.State, as))
 	a.State, a.Ended, a.EndIndex = as, t.clock, t.meta.Index
 	t.allocations.put(a)
 }
@@ -217,16 +222,16 @@ func slotsOfAllocation(t *tx, id model.AllocationID) (out []model.SlotKey) {
 	return out
 }
 
+// activeAllocations lists the allocations that hold GPUs of a node, each once.
 func activeAllocations(t *tx, node model.NodeID) (out []model.Allocation) {
-	seen := model.AllocationID("")
 	mine := func(k model.AddressKey) bool { return k.Node == node }
 	for _, k := range keysOf(t.nodeGPUs.now().From(model.AddressKey{Node: node}), mine) {
 		slot, _ := t.slots.get(model.SlotKey{GPU: k.GPU})
-		if slot.Owner == model.OwnerAllocation && slot.Allocation != seen {
-			seen = slot.Allocation
-			if a, found := t.allocations.get(seen); found && a.State == model.AllocationActive {
-				out = append(out, a)
-			}
+		if slot.Owner != model.OwnerAllocation || slices.ContainsFunc(out, func(a model.Allocation) bool { return a.ID == slot.Allocation }) {
+			continue
+		}
+		if a, found := t.allocations.get(slot.Allocation); found && a.State == model.AllocationActive {
+			out = append(out, a)
 		}
 	}
 	return out

@@ -84,6 +84,7 @@ func Check(s *State) error {
 	checkUsage(c)
 	checkAccounts(c)
 	checkLifetime(c)
+	checkTallies(c)
 	checkIndexes(c)
 	checkSums(c)
 	checkReferences(c)

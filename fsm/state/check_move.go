@@ -25,6 +25,7 @@ func checkMove(before, after *State, one bool) error {
 	}
 	moveSettings(m)
 	moveTotals(m)
+	moveTallies(m)
 	moveNodes(m)
 	moveTasks(m)
 	moveAttempts(m)

@@ -22,6 +22,9 @@ func checkReferences(c *checker) {
 	set := c.s.Settings()
 	c.hold(set.Level > 0 && set.Level <= command.Level, References, "the feature level is %d", set.Level)
 	c.hold(c.s.Sketches.Len() <= MaxSketches, References, "%d sketches are kept", c.s.Sketches.Len())
+	for k, r := range c.s.Sketches.All() {
+		c.hold(r.Peaks <= r.Count && (r.PeakMB > 0) == (r.Peaks > 0) && r.PeakMB <= model.MaxPeakMB, References, "the sketch of %+v is %+v", k, r)
+	}
 }
 
 // checkPlaces: a row's key is the one that it lies under.
@@ -51,6 +54,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Tokens, func(r *model.Token) model.Hash { return r.Hash })
 	placed(c, s.Users, func(r *model.User) model.UserName { return model.UserName(r.Name) })
 	placed(c, s.Members, func(r *model.Member) model.MemberKey { return r.Key })
+	placed(c, s.Tallies, func(r *model.Tally) model.TallyKey { return r.Key })
 }
 
 func placed[K table.Key[K], R any](c *checker, rows table.Table[K, R], key func(*R) K) {

@@ -176,6 +176,10 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 	compare(t, &task, &job.Spec, &a, task.Executed, ran)
 	task.Executed += ran
 	task.Wasted += a.Wasted
+	t.settings.Totals.Wasted += uint64(a.Wasted / time.Second) //nolint:gosec // never negative
+	if ran > 0 {
+		tallySpan(t, model.TallyRun, endName(&a), ran)
+	}
 	task.Reason, task.ExitCode, task.Signal = a.End, a.ExitCode, a.Signal
 	learn(t, &job, &a, ran)
 	e := model.Event{N: a.Key.N, Reason: a.End}
@@ -273,32 +277,4 @@ func endTask(t *tx, task model.Task, as model.TaskState, e model.Event) {
 		unbind(t, &job)
 		t.jobs.put(job)
 	}
-}
-
-// MaxSketches bounds the scheduler's memory of run times.
-const MaxSketches = 20_000
-
-// learn feeds the sketch of runs like this one, if it ended by itself.
-func learn(t *tx, job *model.Job, a *model.Attempt, ran time.Duration) {
-	if a.State != model.TaskCompleted || ran <= 0 || a.GPUs != job.Spec.GPUs { // fewer GPUs take longer
-		return
-	}
-	k := pastOf(&job.Spec)
-	s, found := t.sketches.get(k)
-	if !found && t.sketches.size() >= MaxSketches {
-		for _, oldest := range keysOf(t.sketchAge.now().All(), firstOnly[SketchAgeKey]()) {
-			t.sketches.delete(oldest.Sketch)
-		}
-	}
-	s.Key, s.Updated = k, t.meta.Index
-	s.Count++
-	s.Sum += ran
-	bucket := 0
-	for v := ran / time.Second; v > 1 && bucket < len(s.Log2)-1; v >>= 1 {
-		bucket++
-	}
-	if s.Log2[bucket] < 1<<16-1 {
-		s.Log2[bucket]++
-	}
-	t.sketches.put(s)
 }

@@ -49,6 +49,7 @@ type cells struct {
 
 	dependencies cell[model.DependencyKey, model.Dependency]
 	bookings     cell[model.BookingID, model.Booking]
+	tallies      cell[model.TallyKey, model.Tally]
 
 	tokens  cell[model.Hash, model.Token]
 	users   cell[model.UserName, model.User]
@@ -207,6 +208,10 @@ func openFleet(t *tx, s *Tables) {
 		number: 24, name: "bookings", base: s.Bookings, wakes: wakes(model.TopicSettings),
 		key: func(r model.Booking) model.BookingID { return r.ID }, hook: bind(t, onBooking),
 	}
+	t.tallies = cell[model.TallyKey, model.Tally]{
+		number: 40, name: "tallies", base: s.Tallies,
+		key: func(r model.Tally) model.TallyKey { return r.Key },
+	}
 	openPeople(t, s)
 }
 
@@ -226,7 +231,7 @@ func openPeople(t *tx, s *Tables) {
 	}
 }
 
-const tableCount = 28
+const tableCount = 29
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
@@ -236,7 +241,7 @@ func (t *tx) all() [tableCount]anyCell {
 		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.dependencies, &t.tasks, &t.events, &t.attempts,
 		&t.ranks, &t.rankGPUs, &t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
 		&t.shares, &t.weights, &t.accounts,
-		&t.bookings,
+		&t.bookings, &t.tallies,
 		&t.users, &t.members, &t.tokens,
 		&t.globals,
 	}
@@ -252,8 +257,8 @@ func (t *tx) close(d digest) State {
 			NodeUse: t.nodeUse.now(), GPUs: t.gpus.now(), Slots: t.slots.now(), Claims: t.claims.now(),
 			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
 			Shares: t.shares.now(), Weights: t.weights.now(), Accounts: t.accounts.now(),
-			Bookings: t.bookings.now(),
-			Tokens:   t.tokens.now(), Users: t.users.now(), Members: t.members.now(),
+			Bookings: t.bookings.now(), Tallies: t.tallies.now(),
+			Tokens: t.tokens.now(), Users: t.users.now(), Members: t.members.now(),
 		},
 		Indexes: Indexes{
 			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),

@@ -1,0 +1,62 @@
+package state
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// MaxSketches bounds the scheduler's memory of run times.
+const MaxSketches = 20_000
+
+// learn feeds the sketch of runs like this one, if it ended by itself.
+func learn(t *tx, job *model.Job, a *model.Attempt, ran time.Duration) {
+	if a.State != model.TaskCompleted || ran <= 0 || a.GPUs != job.Spec.GPUs { // fewer GPUs take longer
+		return
+	}
+	k := pastOf(&job.Spec)
+	s, found := t.sketches.get(k)
+	if !found && t.sketches.size() >= MaxSketches {
+		for _, oldest := range keysOf(t.sketchAge.now().All(), firstOnly[SketchAgeKey]()) {
+			t.sketches.delete(oldest.Sketch)
+		}
+	}
+	s.Key, s.Updated = k, t.meta.Index
+	s.Count++
+	peak := peakOf(ranksOf(t, a.Key))
+	s.Sum += ran
+	bucket := 0
+	for v := ran / time.Second; v > 1 && bucket < len(s.Log2)-1; v >>= 1 {
+		bucket++
+	}
+	if s.Log2[bucket] < 1<<16-1 {
+		s.Log2[bucket]++
+	}
+	weigh(&s, peak)
+	t.sketches.put(s)
+}
+
+// weigh feeds a sketch with the memory that a run has used, if it is known.
+func weigh(s *model.Sketch, peak uint32) {
+	if peak == 0 {
+		return
+	}
+	s.Peaks++
+	if peak >= s.PeakMB {
+		s.PeakMB = peak
+	} else {
+		s.PeakMB -= (s.PeakMB - peak) / 8
+	}
+}
+
+// peakOf is the most memory that an attempt used on any of its GPUs, in MiB; 0 if it is
+// not known of every rank.
+func peakOf(ranks []model.Rank) (most uint32) {
+	for i := range ranks {
+		if ranks[i].Exit.PeakMB == 0 {
+			return 0
+		}
+		most = max(most, ranks[i].Exit.PeakMB)
+	}
+	return most
+}
