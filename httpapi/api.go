@@ -20,6 +20,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
 // maxBody bounds a user's request, in bytes.
@@ -38,6 +39,11 @@ type Config struct {
 	IdleStop time.Duration
 	Access   Access
 	Rules    CommandRules
+	// Workloads are what is taken for workloads of which nothing is known; nil: the
+	// standard ones.
+	Workloads workload.Defaults
+	// Advisers are asked about workloads, too.
+	Advisers []Adviser
 	// Metrics are exposed beside the API's own.
 	Metrics []prometheus.Collector
 }
@@ -119,6 +125,7 @@ func (a *API) routes() {
 	outputs{a}.route(doc)
 	histories{a}.route(doc)
 	fleet{a}.route(doc)
+	newWorkloads(a).route(doc)
 	peers{a}.route(doc)
 	people{a}.route(doc)
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
@@ -168,7 +175,7 @@ func (a *API) document() huma.API {
 	}
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := route.GetHandler()
-		if op.Method != http.MethodGet {
+		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
 			h = a.forward.Wrap(a.gate.confirm(op.Method, op.Path, h), forward.Rule{MaxBody: maxBody, Keyed: true})
 		}
 		route.Handler(a.around(op.Method, op.Path, h))

@@ -21,6 +21,7 @@ type Agent struct {
 	hands   *hands
 	teller  *teller
 	owner   *gpuOwner
+	peaks   peaks
 	before  fence.Reading
 }
 
@@ -85,6 +86,7 @@ func (a *Agent) step() {
 	a.watch(now)
 	a.book.refresh()
 	a.owner.note(a.book, a.puller.set)
+	a.peaks.note(a.book)
 	a.hands.burial.bury()
 	a.hands.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {

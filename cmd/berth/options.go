@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type apiFlags struct {
 	auth                   bool
 	authKeys, commandRules string
 	rate                   float64
+	advice                 adviceFlags
 }
 
 // options are what a server runs with.
@@ -54,6 +56,7 @@ type apiOptions struct {
 	idleStop time.Duration
 	access   httpapi.Access
 	rules    httpapi.CommandRules
+	advice   advice
 }
 
 // resolve checks the flags against each other. Its errors are usage errors.
@@ -100,6 +103,9 @@ func (f *apiFlags) resolve() (o apiOptions, err error) {
 		return o, usage("--auth-keys needs --auth: without it nobody is asked for a key")
 	case f.rate < 0 || f.rate > 1e6:
 		return o, usage("--rate-limit must be 0 to 1000000 requests a second")
+	}
+	if o.advice, err = f.advice.resolve(os.Getenv); err != nil {
+		return o, err
 	}
 	o.idleStop, o.access.Asks = f.idleStop, f.auth
 	if f.auth {

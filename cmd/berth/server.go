@@ -57,6 +57,7 @@ func newServer() *cobra.Command {
 	to.StringVar(&f.api.authKeys, "auth-keys", "", "`file` of keys that are known beside tokens (YAML: header_name, api_keys); the same at all peers")
 	to.Float64Var(&f.api.rate, "rate-limit", 100, "with --auth: `requests` that a caller may make a second, and an address four times as many; 0: any")
 	to.StringVar(&f.api.commandRules, "command-rules", "", "`file` of rules for the commands of jobs (YAML); the same at all peers")
+	f.api.advice.bind(to)
 	to.Uint64Var(&f.minFree, "min-free", 0, "`MiB` that must be free to start (default: 512)")
 	return cmd
 }

@@ -54,6 +54,7 @@ func (w *web) serve(s *service) error {
 	api := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, IdleStop: s.o.api.idleStop,
 		Metrics: []prometheus.Collector{effect}, Access: s.o.api.access, Rules: s.o.api.rules,
+		Workloads: s.o.api.advice.defaults, Advisers: s.o.api.advice.advisers,
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 		},

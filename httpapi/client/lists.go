@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -58,5 +59,16 @@ func (l Lists) GPUHistory(ctx context.Context, node string, steps int) (*wire.No
 	v := url.Values{}
 	number(v, "steps", int64(steps))
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes/" + url.PathEscape(node) + "/gpus/history", query: v}, out)
+	return out, err
+}
+
+// Analyze says what a workload needs of GPUs, and why. It changes nothing.
+func (l Lists) Analyze(ctx context.Context, w *wire.Workload) (*wire.WorkloadPlan, error) {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.WorkloadPlan{}
+	_, err = l.client.calls.json(ctx, &request{method: http.MethodPost, path: "/gpu/workload", body: data}, out)
 	return out, err
 }

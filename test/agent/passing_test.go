@@ -98,3 +98,21 @@ func TestTheGPUIsToBlame(t *testing.T) {
 		})
 	}
 }
+
+// A rank's end tells the most memory that its GPU had in use.
+func TestPeakMemoryIsTold(t *testing.T) {
+	c := led{newCluster(t)}
+	newHost(t, c.cluster, "n1", 1).start(t)
+	job := c.submit(t, sleeper)
+	gpu := c.gpuOf(t, job)
+	key := model.AttemptKey{Job: job, N: 1}
+	holds(t, "a GPU that was looked at several times", func() bool {
+		s, seen := c.measured(gpu)
+		return seen && s.MemoryUsedMB > 0 && c.board.Unused("n1", gpu) >= 3*time.Second
+	})
+	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
+	c.ended(t, job)
+	if r := c.attempt(t, key); r.Exit.PeakMB == 0 || r.Exit.PeakMB > simgpu.MemoryMB {
+		t.Errorf("it ended with %+v", r.Exit)
+	}
+}

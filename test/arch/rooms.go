@@ -63,8 +63,9 @@ func apiFloor() []Room {
 		{Path: "httpapi/forward", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi/client", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire"}},
 		{Path: "httpapi/dashboard", Level: 5},
+		{Path: "httpapi/workload", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/forward",
-			"httpapi/client", "httpapi/dashboard", "cluster/sched", "cluster/soft")},
+			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/soft")},
 		{Path: "httpapi/plug", Level: 7, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
 	}
 }

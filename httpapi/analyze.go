@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/httpapi/workload"
+)
+
+// workloads says what workloads need.
+type workloads struct {
+	*API
+
+	advisers advisers
+}
+
+func newWorkloads(a *API) workloads { return workloads{a, newAdvisers(a.cfg.Advisers)} }
+
+// workloadInput is what an analysis is given.
+type workloadInput struct{ RawBody []byte }
+
+func (a workloads) route(doc huma.API) {
+	body := newStrict[wire.Workload]()
+	o := op("workload", http.MethodPost, "/gpu/workload", "How many GPUs a workload needs, with how much memory, for how long, and why")
+	o.Metadata = map[string]any{answeredHere: true}
+	handleBody[wire.Workload](a.API, doc, o, func(ctx context.Context, in *workloadInput) (*answer[wire.WorkloadPlan], error) {
+		b, err := body.decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		s := a.peer.Reader.State()
+		out, err := a.analyze(ctx, &s, b)
+		if err != nil {
+			return nil, err
+		}
+		return &answer[wire.WorkloadPlan]{Index: s.Index, Body: out}, nil
+	})
+}
+
+// answeredHere marks operations that change nothing, though their method is not GET:
+// any peer answers them itself.
+const answeredHere = "answered here"
+
+// analyze says what a workload needs, by what the state and the advisers know.
+func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload) (*wire.WorkloadPlan, error) {
+	if err := workload.Check(w); err != nil {
+		return nil, workloadProblem(err)
+	}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: a.cfg.Workloads}
+	if k.Defaults == nil {
+		k.Defaults = workload.StandardDefaults()
+	}
+	k.Advice = a.advisers.ask(ctx, w)
+	out, err := workload.Analyze(w, &k)
+	if err != nil {
+		return nil, workloadProblem(err)
+	}
+	return out, nil
+}
+
+func workloadProblem(err error) error {
+	if e, is := errors.AsType[*workload.Error](err); is {
+		return invalid(e.Field, e.Message)
+	}
+	return err
+}
+
+// fleetKinds are the cluster's usable GPUs by model and memory, in the order of nodes
+// and places in which each first stands.
+func fleetKinds(s *state.State) (out []workload.Kind) {
+	type kind struct {
+		model  string
+		memory uint32
+	}
+	at := map[kind]int{}
+	here := map[kind]int64{}
+	last := model.NodeID("")
+	for k := range s.NodeGPUs.All() {
+		if k.Node != last {
+			last = k.Node
+			clear(here)
+		}
+		g, _ := s.GPUs.Get(k.GPU)
+		if !g.Usable() {
+			continue
+		}
+		name := kind{g.Model, g.MemoryMB}
+		i, known := at[name]
+		if !known {
+			i = len(out)
+			at[name] = i
+			out = append(out, workload.Kind{Model: g.Model, MemoryMB: int64(g.MemoryMB)})
+		}
+		here[name]++
+		out[i].All++
+		out[i].Node = max(out[i].Node, here[name])
+	}
+	return out
+}
+
+// pastRuns are what runs of jobs of a name took and used, of one user or of all.
+func pastRuns(s *state.State, user, name string) (out []workload.Runs) {
+	if name == "" {
+		return nil
+	}
+	sums := map[uint32]*model.Sketch{}
+	var sizes []uint32
+	for k, r := range s.Sketches.From(model.SketchKey{User: user}) {
+		if user != "" && k.User != user {
+			break
+		}
+		if k.Name != name {
+			continue
+		}
+		sum, known := sums[k.GPUs]
+		if !known {
+			sum = &model.Sketch{}
+			sums[k.GPUs] = sum
+			sizes = append(sizes, k.GPUs)
+		}
+		sum.Count, sum.Peaks, sum.PeakMB = sum.Count+r.Count, sum.Peaks+r.Peaks, max(sum.PeakMB, r.PeakMB)
+		for i, n := range r.Log2 {
+			sum.Log2[i] += min(n, 1<<16-1-sum.Log2[i])
+		}
+	}
+	for _, gpus := range sizes {
+		sum := sums[gpus]
+		typical, _ := state.Typical(sum)
+		out = append(out, workload.Runs{
+			GPUs: int64(gpus), Count: int64(sum.Count), Typical: typical, PeakMB: int64(sum.PeakMB), Peaks: int64(sum.Peaks),
+		})
+	}
+	return out
+}

@@ -1,0 +1,90 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Advice is what another service says of a workload, or why it said nothing.
+type Advice struct {
+	Name    string
+	Skipped bool   // it was not asked
+	Failure string // why there is no answer; empty: there is
+	Body    []byte // the answer, JSON
+}
+
+// advised is what of an answer is looked at.
+type advised struct {
+	GPUs     *float64 `json:"gpu_count"`
+	MemoryMB *float64 `json:"memory_mb"`
+	Priority *float64 `json:"priority"`
+	Duration *float64 `json:"estimated_duration_seconds"`
+	Reason   string   `json:"reason"`
+}
+
+// Bounds of advice: it may make of a formula's value at most so many times as much, and
+// as little.
+const leeway = 4
+
+// hear takes the advice of others, the first that says something of each value, within
+// bounds. What earlier runs have shown stands above it.
+func (p *plan) hear(list []Advice) {
+	for i := range list {
+		a := &list[i]
+		out := wire.Adviser{Name: a.Name, Outcome: "failed", Detail: a.Failure}
+		var said advised
+		switch {
+		case a.Skipped:
+			out.Outcome = "skipped"
+		case a.Failure != "":
+		case json.Unmarshal(a.Body, &said) != nil:
+			out.Outcome, out.Detail = "useless", "its answer is not the JSON object that was expected"
+		default:
+			out.Outcome, out.Detail = p.follow(a.Name, &said)
+		}
+		p.advisers = append(p.advisers, out)
+	}
+}
+
+// follow takes one answer.
+func (p *plan) follow(name string, said *advised) (outcome, detail string) {
+	var taken, refused []string
+	take := func(field string, v *float64, low, high int64, set func(int64)) {
+		switch source := p.sources[field]; {
+		case v == nil:
+		case !(*v >= 1) || math.IsInf(*v, 0):
+			refused = append(refused, field+" is no number from 1 on")
+		case source != fromFormula && source != fromDefault:
+			refused = append(refused, field+" is known from "+source)
+		default:
+			n := int64(min(math.Round(*v), 1<<53))
+			kept := min(max(n, low), high)
+			set(kept)
+			word := fmt.Sprintf("%s %d", field, kept)
+			if kept != n {
+				word += fmt.Sprintf(" (it said %d; %d to %d is allowed)", n, low, high)
+			}
+			taken = append(taken, word)
+			p.from(field, name)
+		}
+	}
+	take("gpu_count", said.GPUs, max(1, p.gpus/leeway), max(1, min(p.gpus*leeway, p.most.gpus)), func(n int64) { p.gpus = n })
+	take("memory_mb", said.MemoryMB, max(1, p.memory/leeway), p.clampMemory(p.memory*leeway), func(n int64) { p.memory = n })
+	take("priority", said.Priority, 1, 10, func(n int64) { p.priority = n })
+	take("estimated_duration_seconds", said.Duration, 1, int64(MaxDuration/time.Second), func(n int64) { p.duration = time.Duration(n) * time.Second })
+	detail = strings.Join(slices.Concat(taken, refused), "; ")
+	switch {
+	case len(taken) > 0:
+		p.say("%s advises: %s.", name, strings.Join(taken, "; "))
+		return "taken", detail
+	case len(refused) > 0:
+		return "overruled", detail
+	}
+	return "useless", "its answer holds no value that is used here"
+}

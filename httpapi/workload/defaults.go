@@ -1,0 +1,126 @@
+package workload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The types of workloads.
+const (
+	Training  = "training"
+	Inference = "inference"
+	Embedding = "embedding"
+	OCR       = "ocr"
+	Graph     = "graph_processing"
+	Generic   = "generic"
+)
+
+// Types lists the types of workloads.
+func Types() []string { return []string{Training, Inference, Embedding, OCR, Graph, Generic} }
+
+// Default is what is taken for a type of workload when nothing more is known.
+type Default struct {
+	MemoryMB int64 `yaml:"default_memory_mb"` // of each GPU; 1 to 16,777,216
+	Priority int64 `yaml:"default_priority"`  // 1 to 10
+	GPUs     int64 `yaml:"gpus"`              // at least so many are proposed; 1 to 1,024
+}
+
+// Defaults are those of all types.
+type Defaults map[string]Default
+
+// StandardDefaults are in force where no file says otherwise.
+func StandardDefaults() Defaults {
+	return Defaults{
+		Training:  {MemoryMB: 16384, Priority: 5, GPUs: 1},
+		Inference: {MemoryMB: 8192, Priority: 6, GPUs: 1},
+		Embedding: {MemoryMB: 4096, Priority: 5, GPUs: 1},
+		OCR:       {MemoryMB: 4096, Priority: 5, GPUs: 1},
+		Graph:     {MemoryMB: 16384, Priority: 5, GPUs: 1},
+		Generic:   {MemoryMB: 8192, Priority: 5, GPUs: 1},
+	}
+}
+
+// ReadDefaults reads a YAML document that says, perhaps below workload_defaults, for
+// some types what differs from [StandardDefaults]. Errors name the line.
+func ReadDefaults(data []byte) (Defaults, error) {
+	out := StandardDefaults()
+	var root yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&root); errors.Is(err, io.EOF) {
+		return out, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if d.Decode(new(yaml.Node)) == nil {
+		return nil, errors.New("it holds more than one document: keep one")
+	}
+	top := root.Content[0]
+	if top.Kind == yaml.MappingNode && len(top.Content) == 2 && top.Content[0].Value == "workload_defaults" {
+		top = top.Content[1]
+	}
+	if top.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: must map types of workloads to their defaults", top.Line)
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		key, value := top.Content[i], top.Content[i+1]
+		name, known := TypeNamed(key.Value)
+		switch {
+		case !known:
+			return nil, fmt.Errorf("line %d: there is no type of workload %q: use %s", key.Line, key.Value, strings.Join(Types(), ", "))
+		case seen[name]:
+			return nil, fmt.Errorf("line %d: %s is given twice", key.Line, name)
+		}
+		seen[name] = true
+		v := out[name]
+		if err := v.read(value); err != nil {
+			return nil, err
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+// read takes what a mapping says of a type.
+func (v *Default) read(n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		return fmt.Errorf("line %d: must map default_memory_mb, default_priority or gpus to numbers", n.Line)
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		var to *int64
+		var most int64
+		switch key.Value {
+		case "default_memory_mb":
+			to, most = &v.MemoryMB, 1<<24
+		case "default_priority":
+			to, most = &v.Priority, 10
+		case "gpus":
+			to, most = &v.GPUs, 1024
+		default:
+			return fmt.Errorf("line %d: there is no setting %q: use default_memory_mb, default_priority or gpus", key.Line, key.Value)
+		}
+		if value.Tag != "!!int" || value.Decode(to) != nil || *to < 1 || *to > most || seen[key.Value] {
+			return fmt.Errorf("line %d: %s must be a whole number from 1 to %d, given once", key.Line, key.Value, most)
+		}
+		seen[key.Value] = true
+	}
+	return nil
+}
+
+// TypeNamed is the type of a name, in which - stands for _; none is generic. false:
+// there is no such type.
+func TypeNamed(name string) (string, bool) {
+	if name == "" {
+		return Generic, true
+	}
+	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
+	return name, slices.Contains(Types(), name)
+}

@@ -1,0 +1,52 @@
+package workload
+
+import "time"
+
+// Runs are what earlier runs of a name on so many GPUs have taken and used.
+type Runs struct {
+	GPUs    int64
+	Count   int64
+	Typical time.Duration // the median; 0: too few to tell
+	PeakMB  int64         // the most memory of a GPU; 0: not known
+	Peaks   int64         // runs of which that is known
+}
+
+// fewRuns is how many runs it takes to go by them.
+const fewRuns = 3
+
+// recall takes what earlier runs have shown: they count more than any formula.
+func (p *plan) recall(past []Runs) {
+	var best Runs
+	for _, r := range past {
+		if r.Count > best.Count || r.Count == best.Count && r.GPUs < best.GPUs {
+			best = r
+		}
+	}
+	switch {
+	case best.Count == 0:
+		return
+	case best.Count < fewRuns:
+		p.say("Only %d earlier runs of %q are known: too few to go by them.", best.Count, p.name)
+		return
+	}
+	if best.GPUs != p.gpus && best.GPUs <= p.most.gpus {
+		p.say("%d earlier runs of %q used %d GPUs each: so many in place of %d.", best.Count, p.name, best.GPUs, p.gpus)
+		p.gpus = best.GPUs
+		if p.sources["memory_mb"] == fromFormula {
+			p.memory = p.clampMemory(int64(p.needs.perGPU(float64(p.gpus), 1)))
+		}
+		p.from("gpu_count", fromHistory)
+	}
+	if best.Peaks >= fewRuns && best.PeakMB > 0 {
+		memory := p.clampMemory((best.PeakMB + best.PeakMB/10 + 255) / 256 * 256)
+		p.say("%d of them told how much memory they used: at most %d MB of a GPU, so with a tenth more %d MB in place of %d MB.",
+			best.Peaks, best.PeakMB, memory, p.memory)
+		p.memory = memory
+		p.from("memory_mb", fromHistory)
+	}
+	if best.Typical > 0 {
+		p.say("Half of %d earlier runs took no longer than about %s.", best.Count, best.Typical)
+		p.duration = min(max(best.Typical, time.Second), MaxDuration)
+		p.from("estimated_duration_seconds", fromHistory)
+	}
+}

@@ -1,0 +1,91 @@
+package workload
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// rate is how many operations a GPU does in a second at best, in units of 10¹², by
+// what its maker's data sheet says without sparsity.
+type rate struct {
+	name              string // part of the model's name
+	half, full, eight float64
+}
+
+// rates lists GPUs, the longer of two names that hold one another first.
+func rates() []rate {
+	return []rate{
+		{"B200", 2250, 1125, 4500},
+		{"GH200", 989, 494, 1979},
+		{"H200", 989, 494, 1979},
+		{"H100 PCIe", 756, 378, 1513},
+		{"H100", 989, 494, 1979},
+		{"A100", 312, 156, 624},
+		{"L40S", 362, 183, 733},
+		{"L40", 181, 90, 362},
+		{"A40", 150, 75, 299},
+		{"A10", 125, 62, 250},
+		{"L4", 121, 60, 242},
+		{"V100", 125, 15.7, 125},
+		{"T4", 65, 8.1, 130},
+		{"RTX 4090", 165, 83, 330},
+		{"RTX 3090", 71, 36, 142},
+	}
+}
+
+const (
+	// reached is the part of its best that a GPU is taken to reach.
+	reached = 0.3
+	// MaxDuration bounds what is foreseen.
+	MaxDuration = 366 * 24 * time.Hour
+	// Unknown is how long is thought of what nothing is known of.
+	Unknown = time.Hour
+)
+
+// rateOf is what a GPU does at best; false: it is not known, and an A100 is taken in
+// its place.
+func rateOf(gpu, precision string) (float64, bool) {
+	found, known := rate{half: 312, full: 156, eight: 624}, false
+	for _, r := range rates() {
+		if strings.Contains(strings.ToLower(gpu), strings.ToLower(r.name)) {
+			found, known = r, true
+			break
+		}
+	}
+	switch precision {
+	case "fp32", "tf32":
+		return found.full, known
+	case "fp8", "int8":
+		return found.eight, known
+	}
+	return found.half, known
+}
+
+// lasts is how long a workload of known size takes: 6 operations a parameter and token
+// to train, 2 to answer. 0: nothing says how much is to be done.
+func lasts(kind string, d *data, gpu string, gpus float64) (time.Duration, string) {
+	tokens := d.tokens * max(d.epochs, 1)
+	if tokens == 0 {
+		tokens = d.steps * d.batch * d.sequence
+	}
+	if tokens == 0 || d.parameters == 0 {
+		return 0, ""
+	}
+	each := 2.0
+	if kind == Training {
+		each = 6
+	}
+	best, known := rateOf(gpu, d.precision)
+	seconds := each * d.parameters * tokens / (gpus * best * 1e12 * reached)
+	took := time.Duration(min(max(seconds, 1), MaxDuration.Seconds())) * time.Second
+	as := gpu
+	if !known {
+		as = "an A100, since the speed of " + gpu + " is not known"
+		if gpu == "" {
+			as = "an A100"
+		}
+	}
+	return took, fmt.Sprintf("%g operations for each of %s parameters and %s tokens, on %.0f GPUs at %.0f %% of %.0f·10¹² a second (as %s), take %s.",
+		each, amount(d.parameters), amount(tokens), gpus, 100*reached, best, as, took)
+}
