@@ -244,6 +244,7 @@ func paths() []string {
 		"POST /gpu/allocations/{allocation_id}/renew",
 		"POST /gpu/initialize",
 		"POST /gpu/release",
+		"POST /gpu/workload",
 		"POST /jobs/{job_id}/attach",
 		"POST /nodes/{node_id}/confirm-dead",
 		"POST /orchestrator/start",
@@ -326,8 +327,8 @@ func TestMetrics(t *testing.T) {
 	index := func(of string) string { return fmt.Sprintf("berth_raft_%s_index %d", of, s.State().Index) }
 	for _, line := range []string{
 		"berth_raft_term 3", "berth_raft_is_leader 1", `berth_raft_role{role="leader"} 1`, index("applied"), index("commit"), "berth_raft_last_contact_seconds 0", "berth_sched_passes 4", `berth_jobs{state="queued"} 1`, `berth_gpus{state="free"} 0`,
-		`berth_http_requests_total{code="200",route="/queue/submit"} 1`, `berth_http_requests_total{code="422",route="/queue/submit"} 1`,
-		`berth_http_request_seconds_count{route="/queue/submit"} 2`, `berth_proposals_total{kind="submit",outcome="ok"} 1`,
+		`gpu_orchestrator_http_requests_total{code="200",route="/queue/submit"} 1`, `gpu_orchestrator_http_requests_total{code="422",route="/queue/submit"} 1`,
+		`gpu_orchestrator_http_request_duration_seconds_count{route="/queue/submit"} 2`, `berth_proposals_total{kind="submit",outcome="ok"} 1`,
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("no line %s", line)

@@ -26,10 +26,10 @@ func newMeter(a *API) *meter {
 	m := &meter{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_http_requests_total", Help: "Requests answered, by route and status.",
+			Name: "gpu_orchestrator_http_requests_total", Help: "Requests answered, by route and status.",
 		}, []string{"route", "code"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "berth_http_request_seconds", Help: "Time from a request's header to the end of its answer, by route.",
+			Name: "gpu_orchestrator_http_request_duration_seconds", Help: "Time from a request's header to the end of its answer, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
 		}, []string{"route"}),
 		proposals: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -103,6 +103,11 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.put("berth_sched_pass_seconds", "Time that they took, in all.", st.PassesTook.Seconds())
 	c.jobs(&g, &s)
 	c.gpus(&g, &s)
+	c.leader(&g, &s)
+	c.devices(&g, &s)
+	g.allocations(&s)
+	g.spans(&s)
+	g.users(&s)
 }
 
 func (c *standings) jobs(g *gauges, s *state.State) {
@@ -117,7 +122,6 @@ func (c *standings) jobs(g *gauges, s *state.State) {
 	g.put("berth_queue_wait_seconds_mean", "Mean time from submission to first start.", n.AverageWaitSeconds)
 	g.put("berth_attempts_lost", "Attempts that broken machines have ended.", float64(n.LostAttempts))
 	g.put("berth_attempts_preempted", "Attempts that were preempted or drained.", float64(n.Preempted))
-	g.put("berth_gpu_seconds", "GPU time of ended ranks.", float64(n.GPUSeconds))
 	g.predicted(s)
 }
 
@@ -134,7 +138,7 @@ func (c *standings) gpus(g *gauges, s *state.State) {
 // gauges sends values.
 type gauges struct{ to chan<- prometheus.Metric }
 
-// put sends one value with at most one label, given as name and value.
+// put sends one value with labels, given as names and values in turn.
 func (g *gauges) put(name, help string, v float64, label ...string) {
 	g.send(prometheus.GaugeValue, name, help, v, label)
 }
@@ -145,9 +149,6 @@ func (g *gauges) count(name, help string, v float64, label ...string) {
 }
 
 func (g *gauges) send(kind prometheus.ValueType, name, help string, v float64, label []string) {
-	var names, values []string
-	if len(label) == 2 {
-		names, values = label[:1], label[1:]
-	}
+	names, values := pairs(label)
 	g.to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, v, values...)
 }
