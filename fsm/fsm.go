@@ -32,6 +32,10 @@ type Config struct {
 	// refuses everything from then on.
 	Halt   func(error)
 	Logger *slog.Logger // nil: nothing is logged
+	// Applied is told of each entry, in the log's order, before its state is
+	// published: the state before it, and what it changed. It must not block. nil:
+	// nobody is told.
+	Applied func(before state.State, changes state.Changes)
 
 	// Apply stands in for state.Apply, and GoOn goes on after a restore has failed.
 	// Both are for tests that show what the comparison of digests and the halt are for.
@@ -126,6 +130,9 @@ func (f *FSM) Apply(entry *raft.Log) any {
 		f.panics.Add(1)
 		f.log.Error("a command panicked and was skipped on every peer: report this defect", "index", entry.Index,
 			"kind", e.Commands[i].Kind())
+	}
+	if f.cfg.Applied != nil {
+		f.cfg.Applied(old, changes)
 	}
 	f.publish(&next, false)
 	return Outcome{Index: entry.Index, Results: results}

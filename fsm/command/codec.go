@@ -17,7 +17,7 @@ const (
 	MaxControl  = 64 << 10  // bytes of an entry of control commands
 	MaxCommands = 4096      // in an entry
 	maxElements = 4096      // of any list in a body
-	envelopeCap = 64        // bytes around a body, at most, besides actor and request id
+	envelopeCap = 64        // bytes around a body, at most, besides actor, request id and address
 	taskWeight  = 40        // bytes that a task of an array counts for: what it costs to apply
 )
 
@@ -28,6 +28,7 @@ const version = 1
 type Command struct {
 	Actor     string // who: "user:alice", "node:gpu1", "peer:p2"
 	RequestID string // of a request that may be repeated; empty: none
+	From      string // address of the client that asked, see [Command.FromClient]; empty: none is known
 	Body      Body
 	Err       error // the body could not be read; Apply refuses the command as malformed
 
@@ -59,6 +60,7 @@ type envelope struct {
 	Actor   string          `cbor:"2,keyasint,omitempty"`
 	Request string          `cbor:"3,keyasint,omitempty"`
 	Body    cbor.RawMessage `cbor:"4,keyasint"`
+	From    string          `cbor:"5,keyasint,omitempty"`
 }
 
 type frame struct {
@@ -119,7 +121,7 @@ func (c *Command) Kind() Kind { return c.kind }
 // for an array something for each task, so that few bytes cannot make the
 // applying of one entry long.
 func (c *Command) Size() int {
-	size := len(c.raw) + len(c.Actor) + len(c.RequestID) + envelopeCap
+	size := len(c.raw) + len(c.Actor) + len(c.RequestID) + len(c.From) + envelopeCap
 	if b, ok := c.Body.(*Submit); ok && c.Err == nil {
 		size += int(b.Tasks) * taskWeight
 	}
@@ -149,7 +151,7 @@ func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
 		if !left.take(c.kind.Lane(), c.Size()) {
 			return nil, fmt.Errorf("an entry with so much in its %d commands: %w", len(commands), ErrTooLarge)
 		}
-		f.Commands[i] = envelope{uint16(c.kind), c.Actor, c.RequestID, c.raw}
+		f.Commands[i] = envelope{uint16(c.kind), c.Actor, c.RequestID, c.raw, c.From}
 	}
 	data, err := encMode.Marshal(f)
 	if err != nil {
@@ -199,7 +201,7 @@ func (r *room) take(l Lane, size int) bool {
 }
 
 func (c *Command) read(v envelope, left *room) error {
-	*c = Command{Actor: v.Actor, RequestID: v.Request, kind: Kind(v.Kind), raw: slices.Clone(v.Body)}
+	*c = Command{Actor: v.Actor, RequestID: v.Request, From: v.From, kind: Kind(v.Kind), raw: slices.Clone(v.Body)}
 	b := c.kind.Fresh()
 	if b == nil {
 		return &UnknownError{fmt.Sprintf("a command of kind %d", v.Kind)}
@@ -223,6 +225,8 @@ func (c *Command) read(v envelope, left *room) error {
 		c.Err = &model.Problem{Field: "actor", Want: "one line of at most 128 bytes"}
 	case !model.Text(c.RequestID, model.MaxRequestID):
 		c.Err = &model.Problem{Field: "request id", Want: "at most 128 bytes of text on one line"}
+	case !model.Text(c.From, MaxFrom):
+		c.Err = &model.Problem{Field: "from", Want: "at most 64 bytes of text on one line"}
 	default:
 		c.Err = b.Validate()
 	}

@@ -31,6 +31,8 @@ type Settings struct {
 
 	Booking BookingCaps `cbor:"18,keyasint,omitempty"`
 	Auth    Auth        `cbor:"19,keyasint,omitempty"`
+
+	Audit AuditHead `cbor:"23,keyasint,omitempty"` // of the records of all that was asked for
 }
 
 // Retention says how long ended jobs stay in the state.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/hex"
 	"strconv"
 	"strings"
 )
@@ -137,6 +138,9 @@ type Hash [32]byte
 
 // Compare orders hashes as bytes.
 func (h Hash) Compare(o Hash) int { return strings.Compare(string(h[:]), string(o[:])) }
+
+// String is the hash in hexadecimal digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // IsZero says that there is no content.
 func (h Hash) IsZero() bool { return h == Hash{} }

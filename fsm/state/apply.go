@@ -20,6 +20,9 @@ type Meta struct {
 type Changes struct {
 	Topics model.TopicSet
 	Panics []int // commands that panicked and were skipped: each is a defect to report
+
+	Audit   []AuditLink   // what the entry adds to the audit trail, in order
+	Retired []model.JobID // jobs that left the state
 }
 
 // maxAhead is how far an entry's stamp may lie ahead of the state's clock.
@@ -39,7 +42,9 @@ func (r rules) apply(s *State, m Meta, commands []command.Command) (State, []com
 		results := make([]command.Result, len(commands))
 		panicked := r.runAll(t, commands, results, skip)
 		if panicked < 0 {
+			links := t.audit(commands, results)
 			next, changes := t.finish(results)
+			changes.Audit, changes.Retired = links, t.retired
 			for i := range skip {
 				if skip[i] {
 					changes.Panics = append(changes.Panics, i)
@@ -64,6 +69,9 @@ func (r rules) runAll(t *tx, commands []command.Command, results []command.Resul
 			results[at] = command.Result{Code: model.CodePanic, Detail: "a defect stopped this command; nothing was changed"}
 		} else {
 			results[at] = r.run(t, &commands[at])
+			if t.repeat {
+				t.repeats = append(t.repeats, at)
+			}
 		}
 	}
 	return at
@@ -87,7 +95,7 @@ func (t *tx) tick(commands []command.Command) {
 
 // run carries out one command, or answers it as it was answered before.
 func (r rules) run(t *tx, c *command.Command) command.Result {
-	t.actor = c.Actor
+	t.actor, t.repeat = c.Actor, false
 	s := &t.settings
 	switch {
 	case c.Err != nil:
@@ -129,7 +137,7 @@ func (t *tx) stamp(c *commit, before *model.Settings) {
 		return
 	}
 	plain := func(s model.Settings) model.Settings {
-		s.Clock, s.NextJob, s.RequestsFrom, s.Totals, s.Topics = 0, 0, 0, model.Totals{}, model.Topics{}
+		s.Clock, s.NextJob, s.RequestsFrom, s.Totals, s.Topics, s.Audit = 0, 0, 0, model.Totals{}, model.Topics{}, model.AuditHead{}
 		return s
 	}
 	if plain(after) != plain(*before) {

@@ -108,6 +108,7 @@ func applyRetire(t *tx, b *command.Retire) command.Result {
 	for _, id := range b.Jobs {
 		forgetJob(t, id)
 	}
+	t.retired = append(t.retired, b.Jobs...)
 	t.settings.ArchivedTo = max(t.settings.ArchivedTo, b.ArchivedTo)
 	return command.Result{Number: uint64(len(b.Jobs))}
 }

@@ -146,6 +146,12 @@ func TestCheckStepNamesWhatIsBroken(t *testing.T) {
 		"totals": {state.TotalsAgree, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.Attempts = 0 }) }},
 		"clock":  {state.OnlyForward, func(s *state.State) { put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Clock-- }) }},
 		"epoch":  {state.OnlyForward, func(s *state.State) { put(&s.Nodes, "n1", func(r *model.Node) { r.Epoch = 0 }) }},
+		"audit": {state.OnlyForward, func(s *state.State) {
+			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Audit.Hash[5]++ })
+		}},
+		"audit ahead": {state.OnlyForward, func(s *state.State) {
+			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Audit.Seq, r.Audit.Index = r.Audit.Seq+1, s.Index+1 })
+		}},
 		"incarnation": {state.OnlyForward, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Incarnation[3]++ })
 		}},

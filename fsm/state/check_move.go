@@ -56,6 +56,9 @@ func moveSettings(m *mover) {
 	m.hold(b.RequestsFrom >= a.RequestsFrom, OnlyForward, "the cut-off of request ids goes from %d to %d", a.RequestsFrom, b.RequestsFrom)
 	m.hold(b.Epochs >= a.Epochs, OnlyForward, "the epoch of retired nodes goes from %d to %d", a.Epochs, b.Epochs)
 	m.hold(b.ArchivedTo >= a.ArchivedTo, OnlyForward, "the archive goes from %d to %d", a.ArchivedTo, b.ArchivedTo)
+	m.hold(b.Audit.Seq > a.Audit.Seq && b.Audit.Index > a.Audit.Index || b.Audit == a.Audit, OnlyForward,
+		"the audit trail goes from record %d to %d", a.Audit.Seq, b.Audit.Seq)
+	m.hold(b.Audit.Index <= m.s.Index, OnlyForward, "the audit trail is at entry %d, ahead of the state", b.Audit.Index)
 	m.hold(b.Incarnation == a.Incarnation || b.Standstill || !m.one, OnlyForward, "the incarnation changes without a standstill")
 	m.hold(!b.Incarnation.IsZero(), OnlyForward, "the cluster has no incarnation any more")
 	for topic := range a.Topics {

@@ -19,6 +19,7 @@ func (t *tx) once(c *command.Command, apply applier) command.Result {
 		if past.Kind != uint16(c.Kind()) || past.Body != c.BodyHash() {
 			return refuse(model.CodeIdempotency, "request id %q was used for something else: use a new one", c.RequestID)
 		}
+		t.repeat = true
 		return command.Result{Code: past.Code, Job: past.Job, Number: past.Number, Detail: past.Detail}
 	}
 	born := bornAt(c.RequestID, t.clock)

@@ -17,7 +17,10 @@ type tx struct {
 	clock     model.Time
 	actor     string // of the command at hand
 	numbered  uint64 // allocations that this entry has numbered
-	restoring bool   // rows come from a snapshot: counts are rows among them
+	repeat    bool   // the command at hand was answered as before
+	repeats   []int  // the commands of which that is so
+	retired   []model.JobID
+	restoring bool // rows come from a snapshot: counts are rows among them
 	book      bookkeeper
 	from      *State
 }

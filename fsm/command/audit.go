@@ -1,0 +1,115 @@
+package command
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// MaxFrom bounds the address that a command came from, in bytes.
+const MaxFrom = 64
+
+// maxShown bounds the body that the audit trail keeps, in bytes.
+const maxShown = 1024
+
+// Audited says that commands of the kind stand in the audit trail. All do but
+// those by which machines tell of themselves: beats and reports of nodes, which
+// jobs' timelines hold, the clock, and what the scheduler remembers.
+func (k Kind) Audited() bool {
+	switch k {
+	case KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer:
+		return false
+	}
+	return true
+}
+
+// shown says that bodies of the kind hold neither secrets nor what users run, so
+// that the audit trail may repeat them to all who may read it.
+func (k Kind) shown() bool {
+	switch k {
+	case KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
+		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
+		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire:
+		return true
+	}
+	return false
+}
+
+// Shown is the encoded body, if the audit trail may show it and it is short; else
+// nil. It must not be changed.
+func (c *Command) Shown() []byte {
+	if c.Err != nil || !c.kind.shown() || len(c.raw) > maxShown {
+		return nil
+	}
+	return c.raw
+}
+
+// ShownBody reads what Shown gave. It fails on bytes that are no body of the kind.
+func ShownBody(k Kind, raw []byte) (Body, error) {
+	b := k.Fresh()
+	if b == nil {
+		return nil, &UnknownError{fmt.Sprintf("a command of kind %d", k)}
+	}
+	if err := decMode.Unmarshal(raw, b); err != nil {
+		return nil, fmt.Errorf("reading a %s: %w", k, err)
+	}
+	return b, nil
+}
+
+// FromClient is the command as one that a client at an address sent; what is no
+// address is left out. Only commands of users' requests carry one: it costs bytes
+// in the log.
+func (c Command) FromClient(address string) Command {
+	if _, err := netip.ParseAddr(address); err == nil && len(address) <= MaxFrom {
+		c.From = address
+	}
+	return c
+}
+
+// targeted is a body that says what it is about. What it says stands in the audit
+// trail's chain, so that for a given body it must never change.
+type targeted interface{ Target() string }
+
+// Target is what a command is about, such as "job 17"; empty if its kind says it
+// all. A submission's job is known by its result only.
+func (c *Command) Target() string {
+	if t, has := c.Body.(targeted); has && c.Err == nil {
+		return t.Target()
+	}
+	return ""
+}
+
+// TargetJob names a job as the target of a command.
+func TargetJob(id model.JobID) string { return "job " + id.String() }
+
+func targetTask(k model.TaskKey) string {
+	if k.Task == 0 {
+		return TargetJob(k.Job)
+	}
+	return TargetJob(k.Job) + " task " + strconv.FormatUint(uint64(k.Task), 10)
+}
+
+// targetJobs names the first of several jobs and how many there are.
+func targetJobs(list []model.JobID) string {
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return TargetJob(list[0])
+	}
+	return fmt.Sprintf("%s and %d more", TargetJob(list[0]), len(list)-1)
+}
+
+func targetAttempts(list []model.AttemptKey) string {
+	jobs := make([]model.JobID, len(list))
+	for i, a := range list {
+		jobs[i] = a.Job
+	}
+	return targetJobs(jobs)
+}
+
+func targetNode(id model.NodeID) string { return "node " + string(id) }
+
+func targetAllocation(id model.AllocationID) string { return "allocation " + string(id) }

@@ -1,0 +1,124 @@
+package command
+
+import (
+	"strconv"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// What each kind is about, for the audit trail. Kinds without a target of their own
+// are about the cluster.
+
+// Target is the scope.
+func (b *SetLimit) Target() string { return b.Limit.Scope.String() }
+
+// Target is the scope.
+func (b *AdjustLimit) Target() string { return b.Scope.String() }
+
+// Target is the scope.
+func (b *SetWeight) Target() string { return b.Weight.Scope.String() }
+
+// Target is the peer.
+func (b *SetPeer) Target() string { return "peer " + string(b.Peer.ID) }
+
+// Target is the peer.
+func (b *DropPeer) Target() string { return "peer " + string(b.ID) }
+
+// Target is the first of the jobs, and how many there are.
+func (b *Retire) Target() string { return targetJobs(b.Jobs) }
+
+// Target is the job, or one task of it.
+func (b *Cancel) Target() string { return targetSome(b.Job, b.Task) }
+
+// Target is the job.
+func (b *SetPriority) Target() string { return TargetJob(b.Job) }
+
+// Target is the job, or one task of it.
+func (b *Hold) Target() string { return targetSome(b.Job, b.Task) }
+
+// Target is the job, or one task of it.
+func (b *Release) Target() string { return targetSome(b.Job, b.Task) }
+
+// Target is the job, or one task of it.
+func (b *Requeue) Target() string { return targetSome(b.Job, b.Task) }
+
+// Target is the job.
+func (b *Extend) Target() string { return TargetJob(b.Job) }
+
+// Target is the first of the jobs, and how many there are.
+func (b *Settle) Target() string { return targetJobs(b.Jobs) }
+
+// Target is the job.
+func (b *DropDependencies) Target() string { return TargetJob(b.Job) }
+
+// Target is the first of the jobs, and how many there are.
+func (b *Overdue) Target() string { return targetJobs(b.Jobs) }
+
+// Target is the task.
+func (b *Place) Target() string { return targetTask(b.Attempt.TaskKey()) }
+
+// Target is the first of the victims, and how many there are.
+func (b *Preempt) Target() string { return targetAttempts(b.Victims) }
+
+// Target is the task.
+func (b *StartOverdue) Target() string { return targetTask(b.Attempt.TaskKey()) }
+
+// Target is the first of the jobs, and how many there are.
+func (b *Suspend) Target() string { return targetAttempts(b.Attempts) }
+
+// Target is the reservation.
+func (b *CancelBooking) Target() string {
+	return "reservation " + strconv.FormatUint(uint64(b.ID), 10)
+}
+
+// Target is the node.
+func (b *Register) Target() string { return targetNode(b.Node) }
+
+// Target is the node.
+func (b *SetNodeMode) Target() string { return targetNode(b.Node) }
+
+// Target is the node.
+func (b *SetNodeLabels) Target() string { return targetNode(b.Node) }
+
+// Target is the node.
+func (b *ConfirmDead) Target() string { return targetNode(b.Node) }
+
+// Target is the node.
+func (b *RetireNode) Target() string { return targetNode(b.Node) }
+
+// Target is the GPU.
+func (b *KillForeign) Target() string { return "gpu " + string(b.Slot.GPU) }
+
+// Target is the GPU.
+func (b *SetGPUMode) Target() string { return "gpu " + string(b.GPU) }
+
+// Target is the node.
+func (b *Suspect) Target() string { return targetNode(b.Node) }
+
+// Target is the task.
+func (b *RankLost) Target() string {
+	return targetTask(b.Rank.Attempt().TaskKey())
+}
+
+// Target is the allocation.
+func (b *AllocationLost) Target() string { return targetAllocation(b.ID) }
+
+// Target is the allocation.
+func (b *Allocate) Target() string { return targetAllocation(b.ID) }
+
+// Target is the allocation.
+func (b *Grant) Target() string { return targetAllocation(b.ID) }
+
+// Target is the allocation.
+func (b *RenewAllocation) Target() string { return targetAllocation(b.ID) }
+
+// Target is the allocation.
+func (b *ReleaseAllocation) Target() string { return targetAllocation(b.ID) }
+
+// targetSome is a job, or one task of it where one was named.
+func targetSome(id model.JobID, task int64) string {
+	if task == AllTasks {
+		return TargetJob(id)
+	}
+	return TargetJob(id) + " task " + strconv.FormatInt(task, 10)
+}
