@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cluster/sched"
@@ -64,6 +65,7 @@ type Config struct {
 	Stores  Stores
 	Clock   Clock
 	Space   func() (raftstore.Space, error) // room on the disk; nil: not watched
+	Archive *archive.Archive                // audit trail and histories; nil: none are kept, and no job leaves the state
 	Logger  *slog.Logger
 
 	// Halt ends the process: this peer must not go on. It may return, the peer

@@ -19,12 +19,15 @@ const (
 	methodExchange  = 1
 	methodJoin      = 2
 	methodReadIndex = 3
+	methodRecords   = 4 // of the audit trail, from an archive
+	methodHistories = 5 // of jobs, likewise
 )
 
 // Their error codes.
 const (
 	codeNotLeader = raftnet.FirstOwnCode + iota // the text is the leader's address, or empty
 	codeForeign                                 // of another cluster
+	codeNoArchive                               // the archive cannot answer now
 )
 
 // exchanger is a peer as it talks with the others.
@@ -34,6 +37,7 @@ func (p exchanger) handleCalls() {
 	p.wire.server.Handle(methodExchange, p.onExchange)
 	p.wire.server.Handle(methodJoin, membership(p).onJoin)
 	p.wire.server.Handle(methodReadIndex, p.onReadIndex)
+	keeper(p).handleCalls()
 }
 
 // exchange tells every other peer once a second how this one stands, and hears
@@ -91,6 +95,7 @@ func (p exchanger) hello() hello {
 	return hello{
 		Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Wall: model.TimeOf(p.cfg.Clock.Wall()),
 		Term: p.raft.CurrentTerm(), Last: p.raft.LastIndex(), Applied: p.fsm.State().Index, Marks: p.fsm.Marks(),
+		Archived: keeper(p).archived(),
 	}
 }
 

@@ -225,12 +225,13 @@ func (p office) leaderConfig() leader.Config {
 			at, _, ok := exchanger(p).agreed()
 			return at, ok
 		},
-		Members: p.members,
-		Wake:    p.mates.changed,
-		Beats:   p.tenure.soft.Beats,
-		Unused:  p.tenure.soft.Board.Unused,
-		Busy:    p.tenure.soft.Board.Busy,
-		Passed:  p.tenure.passed,
+		Members:  p.members,
+		Wake:     p.mates.changed,
+		Archived: keeper(p).archivedByMost,
+		Beats:    p.tenure.soft.Beats,
+		Unused:   p.tenure.soft.Board.Unused,
+		Busy:     p.tenure.soft.Board.Busy,
+		Passed:   p.tenure.passed,
 	}
 }
 

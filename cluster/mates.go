@@ -39,6 +39,8 @@ type hello struct {
 	Applied uint64     `cbor:"6,keyasint,omitempty"`
 	Marks   []fsm.Mark `cbor:"7,keyasint,omitempty"`
 	Known   bool       `cbor:"8,keyasint,omitempty"` // in an answer: the asker has been a member before
+
+	Archived uint64 `cbor:"9,keyasint,omitempty"` // log index up to which its archive lacks nothing
 }
 
 // fresh is how long a peer's word counts.

@@ -76,7 +76,7 @@ func Start(cfg Config) (*Peer, error) {
 	p.tenure.soft = Soft{Beats: soft.NewBeats(cfg.Clock.Boot), Board: soft.NewBoard(cfg.Clock.Boot)}
 	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
 	p.life.ended, p.life.doomed = make(chan struct{}), make(chan struct{})
-	p.fsm = fsm.New(fsm.Config{Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn})
+	p.fsm = fsm.New(fsm.Config{Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn, Applied: keeper{p}.applied()})
 	if err := open(p); err != nil {
 		p.fsm.Close()
 		p.life.cancel()
@@ -108,7 +108,9 @@ func open(p *Peer) error {
 	p.reads = newBarriers(proposer{p}.barrier)
 	p.renew = newGatherer(p.cfg.Tuning.RenewWindow, proposer{p}.proposeRenewals)
 	exchanger{p}.handleCalls()
-	for _, run := range []func(context.Context){p.lanes.run, p.reads.run, p.renew.run, exchanger{p}.exchange, guardian{p}.guard} {
+	for _, run := range []func(context.Context){
+		p.lanes.run, p.reads.run, p.renew.run, exchanger{p}.exchange, guardian{p}.guard, keeper{p}.run,
+	} {
 		p.life.work.Go(func() { run(p.life.ctx) })
 	}
 	office{p}.lead(notices)

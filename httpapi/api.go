@@ -56,6 +56,8 @@ type Peer struct {
 	Telemetry Telemetry
 	Tails     Tails
 	Beats     Beats
+	Archive   Archive  // nil: there is none
+	Refusals  Refusals // nil: they are not kept
 }
 
 // API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
@@ -94,7 +96,11 @@ func New(c Config) *API {
 	a.gate = newGate(&c)
 	a.forward = forward.New(forward.Config{
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
-		Refuse: func(w http.ResponseWriter, _ *http.Request, code, detail string) { refuse(code, detail).write(w) },
+		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
+			f := refuse(code, detail)
+			a.noteRefusal(r, f.Status, code)
+			f.write(w)
+		},
 	})
 	a.routes()
 	return a
@@ -128,6 +134,7 @@ func (a *API) routes() {
 	newWorkloads(a).route(doc)
 	peers{a}.route(doc)
 	people{a}.route(doc)
+	audits{a}.route(doc)
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, in place of which stands ours
 	a.describe(doc.OpenAPI())
@@ -176,7 +183,7 @@ func (a *API) document() huma.API {
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := route.GetHandler()
 		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
-			h = a.forward.Wrap(a.gate.confirm(op.Method, op.Path, h), forward.Rule{MaxBody: maxBody, Keyed: true})
+			h = a.forward.Wrap(a.gate.confirm(op.Method, op.Path, a.noting(h)), forward.Rule{MaxBody: maxBody, Keyed: true})
 		}
 		route.Handler(a.around(op.Method, op.Path, h))
 	})

@@ -42,16 +42,26 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 			refuse(model.CodeDenied.String(), "a page of another site may not change anything here").write(rec)
 			return
 		}
-		r, f := a.gate.enter(r, rule, known)
+		entered, f := a.gate.enter(r, rule, known)
 		if f == nil && method == http.MethodGet {
-			f = a.gate.owns(rule, r)
+			f = a.gate.owns(rule, entered)
 		}
 		if f != nil {
-			f.write(rec)
+			a.turnAway(rec, r, f)
 			return
 		}
-		next.ServeHTTP(rec, r)
+		next.ServeHTTP(rec, withCaller(entered))
 	})
+}
+
+// turnAway refuses a request at the door. Whoever comes too often is not noted, so
+// that a flood drowns nothing.
+func (a *API) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
+	r.Header.Del(wire.HeaderForwarded) // it may be a lie
+	if f.Code != wire.CodeRateLimited {
+		a.noteRefusal(withCaller(r), f.Status, f.Code)
+	}
+	f.write(w)
 }
 
 // rescue answers in place of a handler that panicked. A client that went away in

@@ -206,6 +206,8 @@ func paths() []string {
 		"DELETE /queue/{job_id}",
 		"DELETE /queue/{job_id}/dependencies",
 		"DELETE /reservations/{reservation_id}",
+		"GET /audit",
+		"GET /audit/verify",
 		"DELETE /tokens/{token_id}",
 		"DELETE /users/{user}",
 		"GET /cluster/gpu-status",

@@ -45,7 +45,7 @@ func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail]
 	}
 	task, found := taskAt(&s, id, n)
 	if !found {
-		return nil, noJob()
+		return a.recall(&s, id, n)
 	}
 	job, _ := s.Jobs.Get(id)
 	v := view{s: &s, now: a.now(&s)}
@@ -73,8 +73,28 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 	return out
 }
 
+// recall is what is kept of a job that has left the state.
+func (a details) recall(now *state.State, id model.JobID, n int64) (*answer[wire.Detail], error) {
+	if a.peer.Archive == nil {
+		return nil, noJob()
+	}
+	s, found, err := a.peer.Archive.Past(id, uint32(max(n, 0))) //nolint:gosec // bounded by taskOf
+	if err != nil {
+		return nil, archiveFault(err)
+	}
+	task, has := taskAt(&s, id, n)
+	if !found || !has {
+		return nil, noJob()
+	}
+	job, _ := s.Jobs.Get(id)
+	v := view{s: &s, now: a.now(now)}
+	out := v.detail(&job, &task)
+	out.Archived = true
+	return &answer[wire.Detail]{Index: now.Index, Body: out}, nil
+}
+
 func noJob() error {
-	return refuse(wire.CodeNotFound, "there is no such job, or no such task of it; jobs that ended long ago are forgotten")
+	return refuse(wire.CodeNotFound, "there is no such job, or no such task of it; jobs that ended long ago have left this list, and are found by their id")
 }
 
 // trace is what of a job a reader who waits for its changes would notice.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -58,6 +59,25 @@ type Tails interface {
 // Beats keeps when the clients of attached jobs were last heard, at the leader.
 type Beats interface {
 	Hear(job model.JobID)
+}
+
+// Archive is this peer's archive.
+type Archive interface {
+	// Find looks records of the audit trail up.
+	Find(f archive.Filter) (archive.Found, error)
+	// Verify computes the trail's hashes anew, up to a head.
+	Verify(ctx context.Context, head model.AuditHead) (archive.Verdict, error)
+	// Past is a state that holds what is kept of a job that has ended.
+	Past(id model.JobID, task uint32) (state.State, bool, error)
+	// Reach waits until the archive is complete to a log index.
+	Reach(ctx context.Context, index uint64, atMost time.Duration) bool
+	// Standing is how the archive stands.
+	Standing() archive.Standing
+}
+
+// Refusals keeps what was refused before it came to the log. It must not block.
+type Refusals interface {
+	Refused(one archive.Refusal)
 }
 
 // Consistency says how new a read must be.

@@ -32,6 +32,7 @@ var statuses = map[string]int{
 	wire.CodeOutcomeUnknown:  http.StatusServiceUnavailable,
 	wire.CodeDiverged:        http.StatusServiceUnavailable,
 	wire.CodeBehind:          http.StatusServiceUnavailable,
+	wire.CodeNoArchive:       http.StatusServiceUnavailable,
 	wire.CodeUnreachable:     http.StatusBadGateway,
 	wire.CodeInternal:        http.StatusInternalServerError,
 
@@ -51,6 +52,7 @@ var said = map[string]string{
 	wire.CodeNoSpace:        "the leader's disk is nearly full; nothing was done: free some space there",
 	wire.CodeDiverged:       "the peers' states differ; nothing is taken until an operator has looked",
 	wire.CodeBehind:         "this peer's state is not new enough and did not become so in time: try again, or another peer",
+	wire.CodeNoArchive:      "this peer's archive cannot be read at the moment, its log says why: try again, or another peer",
 	wire.CodeInternal:       "a defect; the peer's log says more",
 }
 

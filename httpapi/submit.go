@@ -128,7 +128,7 @@ func (a *API) proposeAs(ctx context.Context, actor, key string, body command.Bod
 	if err != nil {
 		return command.Result{}, 0, err
 	}
-	results, index, err := a.peer.Proposer.Propose(ctx, c)
+	results, index, err := a.peer.Proposer.Propose(ctx, c.FromClient(proposing(ctx)))
 	if err != nil {
 		a.meter.proposed(body.Kind(), "failed")
 		return command.Result{}, 0, unsure(err)

@@ -40,7 +40,7 @@ type Pass struct {
 	Took    time.Duration // to make the plan, by the boot clock
 }
 
-// Config is what Run needs. All but Log, Liveness, Wake, Beats, Unused, Busy and Passed must be given.
+// Config is what Run needs. All but Log, Liveness, Wake, Archived, Beats, Unused, Busy and Passed must be given.
 type Config struct {
 	ID       model.PeerID
 	Peer     Peer
@@ -57,6 +57,9 @@ type Config struct {
 	// Wake receives when Members may have changed. Without it a change is seen
 	// within about a minute.
 	Wake <-chan struct{}
+	// Archived is the log index up to which the archives of a majority of the peers lack
+	// nothing; nil: no job leaves the state.
+	Archived func() uint64
 	// Beats is when the clients of attached jobs were heard; nil: such jobs are left
 	// alone.
 	Beats Beats
@@ -168,6 +171,11 @@ func deciders(c *Config, p *pulse) []decider {
 			decide: func(s *state.State) ([]command.Body, time.Duration) {
 				return turnBookings(s, model.TimeOf(c.Clock.Wall()))
 			},
+		},
+		{
+			name:   "retention",
+			topics: model.TopicSet(0).With(model.TopicQueue).With(model.TopicSettings),
+			decide: retention(c),
 		},
 		{
 			name:   "housekeeping",

@@ -32,7 +32,7 @@ func askShown(name string) func(context.Context, *client.Client) (*shown, error)
 			return nil, err
 		}
 		d, err := askRef(ctx, api, r)
-		if err != nil || d.Array == nil || r.tasks != "" {
+		if err != nil || d.Array == nil || d.Archived || r.tasks != "" {
 			return &shown{Detail: d}, err
 		}
 		list, err := api.Lists().Tasks(ctx, r.job, client.TasksQuery{Limit: tasksShown})

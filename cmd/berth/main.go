@@ -91,7 +91,8 @@ func newRoot() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})
 	addGroup(root, groupUse, newSubmit(), newRun(), newQueue(), newShow(), newTasks(), newExplain(), newPlan(), newAnalyze(), newLogs(), newCancel(),
 		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
-		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami())
+		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
+		newAudit())
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(),
 		newQuota(), newShare(), newToken(), newUser())
 	root.AddCommand(newSupervise(), newVersion())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi"
 )
@@ -23,6 +24,8 @@ type flags struct {
 	bootstrap, join             []string
 	cluster, timeouts, logLevel string
 	minFree                     uint64 // MiB
+	audit                       archive.Rotation
+	auditSize                   int64 // MiB
 	api                         apiFlags
 }
 
@@ -48,6 +51,7 @@ type options struct {
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
+	audit     archive.Rotation
 	api       apiOptions
 }
 
@@ -64,8 +68,11 @@ func (f *flags) resolve() (options, error) {
 	o := options{
 		data: f.data, id: model.PeerID(f.id), listen: f.listen, advertise: f.advertise, http: f.http, cluster: f.cluster,
 		seeds: f.join, minFree: f.minFree << 20,
+		audit: archive.Rotation{Dir: f.audit.Dir, Size: f.auditSize << 20, Keep: f.audit.Keep},
 	}
 	switch {
+	case o.audit.Dir != "" && (f.auditSize < 1 || f.auditSize > 1<<20 || f.audit.Keep < 1):
+		return o, usage("--audit-size must be 1 to %d MiB, and --audit-keep at least 1", 1<<20)
 	case o.data == "":
 		return o, usage("--data-dir is missing: name the folder where this peer keeps its state")
 	case !model.Name(f.id):

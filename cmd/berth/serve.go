@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -104,6 +106,9 @@ func (s *service) start() error {
 		Clock:   clock{}, Space: s.store.FreeSpace, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{Timeouts: s.o.timeouts},
+		Archive: archive.New(archive.Config{
+			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,
+		}),
 	})
 	if err != nil {
 		return errors.Join(explainStart(&s.o, err), s.store.Close())
@@ -151,6 +156,7 @@ func (s *service) shutdown() error {
 			s.log.Warn("nobody took leadership over before this peer ended", "peer", s.o.id, "err", err)
 		}
 		<-drained
+		s.web.refused.Close()
 		s.peer.Kill()
 		done <- s.store.Close()
 	}()

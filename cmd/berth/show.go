@@ -86,6 +86,9 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s := &sheet{}
 	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
 	s.line("State", "%s", stateLine(d))
+	if d.Archived {
+		s.line("From", "the archive: it ended long ago")
+	}
 	s.line("User", "%s", d.User)
 	s.line("Project", "%s", d.Project)
 	s.line("Run", "%s", d.RunID)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/httpapi"
@@ -26,6 +27,7 @@ type web struct {
 	api      *httpapi.API
 	stop     context.CancelFunc
 	failed   chan error
+	refused  *archive.Refusals
 }
 
 // listen takes the address, before anything else is started.
@@ -46,6 +48,7 @@ func (w *web) serve(s *service) error {
 	if err != nil {
 		return errors.Join(err, w.listener.Close())
 	}
+	w.refused = archive.OpenRefusals(archive.Rotation{Dir: filepath.Join(s.o.data, "refusals"), Size: 16 << 20, Keep: 8}, s.log)
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
 	effect := &shadow{state: joint.State, log: s.log, leads: func() bool {
 		l, _ := joint.Leader()
@@ -57,6 +60,7 @@ func (w *web) serve(s *service) error {
 		Workloads: s.o.api.advice.defaults, Advisers: s.o.api.advice.advisers,
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
+			Archive: s.peer.Archive(), Refusals: w.refused,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())

@@ -138,6 +138,7 @@ type Detail struct {
 	Folded      int64             `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
 	History     []Attempt         `json:"attempt_history" nullable:"false"`
 	Explanation *Explanation      `json:"explanation,omitempty" doc:"of a job that waits"`
+	Archived    bool              `json:"archived,omitempty" doc:"it has left the cluster's state; this is from the archive"`
 	Similar     *Similar          `json:"similar_runs,omitempty" doc:"what its user's runs of the same name and size have taken, if there were three"`
 }
 

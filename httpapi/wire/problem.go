@@ -37,6 +37,7 @@ func (p *Problem) Error() string {
 const (
 	HeaderIndex     = "X-Berth-Index"     // of the state that an answer is about
 	HeaderForwarded = "X-Berth-Forwarded" // by which peer a request was passed on
+	HeaderClient    = "X-Berth-Client"    // with it: the client's address as that peer saw it
 	HeaderRequestID = "Idempotency-Key"
 	HeaderLeader    = "X-Berth-Leader" // who leads, as the answering peer knows
 	HeaderCode      = "X-Berth-Code"   // of a problem
@@ -48,6 +49,7 @@ const (
 	CodeNoLeader       = "no_leader"       // 503: nothing was done
 	CodeOutcomeUnknown = "outcome_unknown" // 503: ask again with the same Idempotency-Key
 	CodeOverloaded     = "overloaded"      // 429
+	CodeNoArchive      = "archive_unavailable" // 503: of the peer that was asked
 	CodeNoSpace        = "no_space"        // 507
 	CodeDiverged       = "diverged"        // 503
 	CodeBehind         = "behind"          // 503: this peer cannot answer in time

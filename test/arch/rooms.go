@@ -65,7 +65,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/dashboard", Level: 5},
 		{Path: "httpapi/workload", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/forward",
-			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/soft")},
+			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/soft", "cluster/archive")},
 		{Path: "httpapi/plug", Level: 7, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
 	}
 }

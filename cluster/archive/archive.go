@@ -1,0 +1,203 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// ErrUnavailable says that the archive cannot be read at the moment.
+var ErrUnavailable = errors.New("this peer's archive is not available")
+
+// Config says where an archive is.
+type Config struct {
+	Path string       // of the file
+	Log  *slog.Logger // nil: nothing is logged
+	// Verify looks whether a file is sound before it is opened; nil: none is looked at.
+	Verify func(path string) error
+	// Export is a folder that gets every record as a line of JSON; empty: none does.
+	Export Rotation
+}
+
+// World is what an archive sees of its peer and of the others'.
+type World struct {
+	State func() state.State
+	// Mates are the other members of the cluster.
+	Mates func() []model.PeerID
+	// Records and Histories ask another peer's archive.
+	Records   func(ctx context.Context, of model.PeerID, q RecordsWanted) (RecordsGiven, error)
+	Histories func(ctx context.Context, of model.PeerID, q HistoriesWanted) (HistoriesGiven, error)
+}
+
+// Archive is one peer's archive. Its methods may be called from any goroutine.
+type Archive struct {
+	cfg    Config
+	log    *slog.Logger
+	world  World
+	queue  queue
+	vault  vault
+	export *exporter
+	stand  atomic.Pointer[Standing]
+	moved  broadcast
+}
+
+// Standing is how an archive stands.
+type Standing struct {
+	CompleteTo uint64 // log index up to which it lacks nothing but what is lost; 0: to none
+	Seq        uint64 // of the newest record
+	Missing    uint64 // records that are to be had from other peers yet
+	Lost       uint64 // records that no peer has
+	Failure    string // why nothing is written at the moment; empty: it is
+}
+
+// New makes an archive; nothing is read or written before Run.
+func New(c Config) *Archive {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &Archive{cfg: c, log: c.Log, queue: queue{wake: make(chan struct{}, 1)}, vault: vault{path: c.Path, verify: c.Verify, log: c.Log}}
+	if c.Export.Dir != "" {
+		a.export = &exporter{file: newRotating(c.Export, "audit"), log: c.Log}
+	}
+	a.stand.Store(&Standing{})
+	return a
+}
+
+// Note takes in what an entry adds, in the log's order. It does not wait for a disk.
+func (a *Archive) Note(before state.State, changes state.Changes) {
+	if len(changes.Audit) == 0 && len(changes.Retired) == 0 {
+		return
+	}
+	if lost := a.queue.add(noted{links: changes.Audit, retired: changes.Retired, before: before}); lost {
+		a.log.Error("the archive's disk is too slow or broken: records were put off and will be taken from other peers")
+	}
+}
+
+// Standing is how the archive stands.
+func (a *Archive) Standing() Standing { return *a.stand.Load() }
+
+// When the archive's goroutine works.
+const (
+	gather = 200 * time.Millisecond // records are gathered for so long, so that they share a sync
+	again  = 2 * time.Second        // between two looks although nothing was noted, and after a failure
+)
+
+// Run writes until the context ends, and closes the file.
+func (a *Archive) Run(ctx context.Context, w World) {
+	a.world = w
+	defer a.end()
+	for ctx.Err() == nil {
+		a.round(ctx)
+		pause := time.NewTimer(again)
+		select {
+		case <-a.queue.wake:
+			pause.Reset(gather)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+			}
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+// end writes what was noted last.
+func (a *Archive) end() {
+	if s := a.world.State(); !s.Settings().Incarnation.IsZero() {
+		if err := a.write(&s); err != nil {
+			a.log.Warn("the newest records were not archived; they are replayed at the next start", "err", err)
+		}
+	}
+	a.vault.close()
+	if a.export != nil {
+		a.export.file.close()
+	}
+}
+
+// round brings the archive up to the state, as far as that can be done now.
+func (a *Archive) round(ctx context.Context) {
+	s := a.world.State() // before the queue is emptied: all that led to it is there
+	set := s.Settings()
+	if set.Incarnation.IsZero() {
+		return
+	}
+	err := a.write(&s)
+	if err == nil {
+		err = a.complete(ctx)
+	}
+	if err == nil && a.export != nil {
+		err = a.export.run(&a.vault)
+	}
+	now, was := Standing{}, a.Standing()
+	if err == nil {
+		now, err = a.vault.standing(s.Index)
+	}
+	if err != nil && ctx.Err() == nil {
+		now = was
+		if now.Failure = err.Error(); was.Failure == "" {
+			a.log.Error("nothing is archived at the moment; jobs go on, and none leaves the state meanwhile", "file", a.cfg.Path, "err", err)
+		}
+	} else if was.Failure != "" {
+		a.log.Info("the archive is written again", "file", a.cfg.Path)
+	}
+	a.stand.Store(&now)
+	a.moved.send()
+}
+
+// write adds what was noted, and the histories of jobs that have ended by the state.
+// Where there is nothing new it costs no sync.
+func (a *Archive) write(s *state.State) error {
+	batch := a.queue.take()
+	idle := false
+	if err := a.vault.view(func(p *page) error { idle = p.isUpTo(s); return nil }); err == nil && idle && len(batch) == 0 {
+		return nil
+	}
+	more := false
+	err := a.vault.update(func(p *page) (err error) {
+		for i := range batch {
+			if err := p.note(&batch[i]); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(p.advance(s.Settings().Audit), p.miss(s)); err != nil {
+			return err
+		}
+		more, err = p.keepEnded(s)
+		return err
+	})
+	if err != nil {
+		a.queue.back(batch)
+	}
+	for more && err == nil {
+		err = a.vault.update(func(p *page) (err error) {
+			more, err = p.keepEnded(s)
+			return err
+		})
+	}
+	return err
+}
+
+// Reach waits until the archive is complete to a log index, at most for a while; it
+// says whether it is.
+func (a *Archive) Reach(ctx context.Context, index uint64, atMost time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	for {
+		moved := a.moved.wait()
+		if a.Standing().CompleteTo >= index {
+			return true
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

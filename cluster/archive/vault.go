@@ -1,0 +1,150 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// vault is the file. One that is damaged is set aside, and another begun in its
+// place.
+type vault struct {
+	path   string
+	verify func(path string) error
+	log    *slog.Logger
+
+	mu      sync.RWMutex
+	db      *bolt.DB
+	damaged bool
+	fail    error // that writing fails with; a test's disk
+}
+
+// The buckets of the file.
+var (
+	bucketRecords   = []byte("records")   // seq -> hash, record
+	bucketHoles     = []byte("holes")     // first seq -> last seq, its hash, whether it is lost
+	bucketHistories = []byte("histories") // log index of the end, job, part -> history
+	bucketJobs      = []byte("jobs")      // job -> log index of the end
+	bucketMeta      = []byte("meta")
+	bucketAside     = []byte("aside") // what was found to belong to no past that counts
+)
+
+// lockPatience is how long to wait for another process that has the file open.
+const lockPatience = time.Second
+
+// open opens the file if it is not.
+func (v *vault) open() (*bolt.DB, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.db != nil && !v.damaged {
+		return v.db, nil
+	}
+	if v.damaged {
+		if v.db != nil {
+			_ = v.db.Close() // it is damaged anyway
+		}
+		v.db, v.damaged = nil, false
+		if err := v.setAside(errors.New("it was found damaged while in use")); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(v.path), 0o700); err != nil {
+		return nil, fmt.Errorf("no folder for the archive: %w", err)
+	}
+	if v.verify != nil {
+		if err := v.verify(v.path); err != nil {
+			if err := v.setAside(err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	db, err := bolt.Open(v.path, 0o600, &bolt.Options{Timeout: lockPatience, FreelistType: bolt.FreelistMapType})
+	if err != nil {
+		return nil, fmt.Errorf("opening the archive %s: %w", v.path, err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		for _, name := range [][]byte{bucketRecords, bucketHoles, bucketHistories, bucketJobs, bucketMeta, bucketAside} {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("beginning the archive %s: %w", v.path, err), db.Close())
+	}
+	v.db = db
+	return db, nil
+}
+
+// setAside renames the file. What it held is taken from other peers again.
+func (v *vault) setAside(why error) error {
+	for n := 1; ; n++ {
+		to := fmt.Sprintf("%s.damaged-%d", v.path, n)
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		if err := os.Rename(v.path, to); err != nil {
+			return fmt.Errorf("setting the damaged archive %s aside: %w", v.path, err)
+		}
+		v.log.Error("the archive is damaged: it was set aside and is built anew from other peers", "file", v.path, "aside", to, "err", why)
+		return nil
+	}
+}
+
+// update changes the file, all or nothing.
+func (v *vault) update(change func(*page) error) (err error) {
+	db, err := v.open()
+	if err != nil {
+		return err
+	}
+	defer v.rescue(&err)
+	if v.fail != nil {
+		return v.fail
+	}
+	return db.Update(func(tx *bolt.Tx) error { return change(&page{tx}) })
+}
+
+// view reads the file as of one moment.
+func (v *vault) view(look func(*page) error) (err error) {
+	v.mu.RLock()
+	db := v.db
+	v.mu.RUnlock()
+	if db == nil {
+		return ErrUnavailable
+	}
+	defer v.rescue(&err)
+	err = db.View(func(tx *bolt.Tx) error { return look(&page{tx}) })
+	if errors.Is(err, bolt.ErrDatabaseNotOpen) {
+		return ErrUnavailable
+	}
+	return err
+}
+
+// rescue makes an error of a panic, which is how the library tells of damage.
+func (v *vault) rescue(err *error) {
+	if reason := recover(); reason != nil {
+		v.mu.Lock()
+		v.damaged = true
+		v.mu.Unlock()
+		*err = fmt.Errorf("the archive %s is damaged: %v", v.path, reason)
+	}
+}
+
+func (v *vault) close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.db == nil {
+		return
+	}
+	if err := v.db.Close(); err != nil {
+		v.log.Warn("closing the archive", "file", v.path, "err", err)
+	}
+	v.db = nil
+}

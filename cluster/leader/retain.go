@@ -1,0 +1,91 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Bounds of retention.
+const (
+	maxRetired      = 100              // jobs of one command, so that no entry takes long to apply
+	maxRetiredTasks = 2000             // their tasks, but for the first job's
+	maxRetainLook   = 10_000           // ended jobs looked at in one decision
+	retainAgain     = time.Second      // between looks at archives that lag behind
+	retainWarn      = 10 * time.Minute // of that, between two lines of the log
+)
+
+// retention is the decider that has jobs leave the state.
+func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
+	var warned time.Duration
+	return func(s *state.State) ([]command.Body, time.Duration) {
+		if c.Archived == nil {
+			return nil, liveness.Never
+		}
+		now := c.Clock.Boot()
+		archived := c.Archived()
+		body, waits, next := retire(s, model.TimeOf(c.Clock.Wall()), archived)
+		if waits && (warned == 0 || now-warned >= retainWarn) && s.Ended.Len() > int(s.Settings().Retention.Jobs) {
+			warned = now
+			c.Log.Warn("ended jobs stay in the state: the archives of a majority of the peers are not complete beyond their end",
+				"ended", s.Ended.Len(), "archived_to", archived)
+		}
+		if body == nil {
+			return nil, next
+		}
+		return []command.Body{body}, next
+	}
+}
+
+// retire names the oldest of the ended jobs that are too many or too old, as far as
+// they are archived; it says whether some wait for the archives, and when to look
+// again.
+func retire(s *state.State, wall model.Time, archived uint64) (b command.Body, waits bool, next time.Duration) {
+	set := s.Settings()
+	now, next := max(wall, set.Clock), liveness.Never
+	over := s.Ended.Len() - int(set.Retention.Jobs)
+	t, looked := turn{most: maxRetired}, 0
+	var to uint64
+	for k := range s.Ended.All() {
+		job, _ := s.Jobs.Get(k.Job)
+		if at := job.Ended.Add(set.Retention.Age); over <= 0 && at > now {
+			next = at.Sub(now)
+			break
+		}
+		if looked++; k.Index > archived || looked > maxRetainLook {
+			waits, next = true, retainAgain
+			break
+		}
+		over--
+		if needed(s, k.Job) {
+			continue
+		}
+		if len(t.jobs) > 0 && t.tasks+int(job.Tasks) > maxRetiredTasks || !t.add(s, k.Job) {
+			next = 0 // there are more
+			break
+		}
+		to = k.Index
+	}
+	if len(t.jobs) == 0 {
+		return nil, waits, next
+	}
+	return &command.Retire{Jobs: t.jobs, ArchivedTo: to}, waits, next
+}
+
+// needed says that a job that has ended must stay: GPUs that it had are to be shown
+// clean, or others wait for it.
+func needed(s *state.State, id model.JobID) bool {
+	for k := range s.Owners.From(state.OwnerKey{Rank: model.RankKey{Job: id}}) {
+		if k.Rank.Job == id {
+			return true
+		}
+		break
+	}
+	for k := range s.Awaited.From(state.AwaitedKey{On: id}) {
+		return k.On == id
+	}
+	return false
+}

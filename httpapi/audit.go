@@ -1,0 +1,188 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// audits tells what was asked for and what came of it, from this peer's archive.
+type audits struct{ *API }
+
+// Bounds of the audit trail's answers.
+const (
+	auditPatience = 2 * time.Second  // for the archive to hold what the state does
+	verifyLimit   = 25 * time.Second // for the whole trail; under that of an answer
+)
+
+// auditInput is what GET /audit is given.
+type auditInput struct {
+	Actor  string    `query:"actor" maxLength:"256" doc:"who asked: user:alice or alice, node:gpu1, peer:p2"`
+	Target string    `query:"target" maxLength:"256" doc:"what it was about: 'job 17', with its tasks; 'node gpu1', 'user alice'"`
+	Action string    `query:"action" maxLength:"64" doc:"a command's name, such as submit, cancel or set_policy"`
+	Result string    `query:"result" maxLength:"64" doc:"ok, refused, or the code of a refusal"`
+	Since  time.Time `query:"since" doc:"not before this time"`
+	Until  time.Time `query:"until" doc:"not after this time"`
+	Before uint64    `query:"before" doc:"records with smaller numbers: the next of the page before"`
+	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+func (a audits) route(doc huma.API) {
+	o := op("audit", http.MethodGet, "/audit", "What was asked for, by whom, and what came of it; newest first")
+	o.Description = "From the archive of the peer that answers; complete_to says how far that is complete."
+	handle(a.API, doc, o, a.list)
+	o = op("audit-verify", http.MethodGet, "/audit/verify", "Compute the audit trail's hashes anew and compare them with the cluster's state")
+	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
+}
+
+// head is the trail's head, once this peer's archive has come so far.
+func (a audits) head(ctx context.Context) (model.AuditHead, uint64, error) {
+	if a.peer.Archive == nil {
+		return model.AuditHead{}, 0, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
+	}
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return model.AuditHead{}, 0, err
+	}
+	head := s.Settings().Audit
+	a.peer.Archive.Reach(ctx, head.Index, auditPatience)
+	return head, s.Index, nil
+}
+
+// archiveFault is the answer when the archive cannot be read.
+func archiveFault(err error) error {
+	return &Fault{Code: wire.CodeNoArchive, Err: err}
+}
+
+func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], error) {
+	_, index, err := a.head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := archive.Filter{
+		Actor: in.Actor, Target: in.Target, Kind: in.Action, Result: in.Result, Before: in.Before, Limit: in.Limit,
+		Since: timeOf(in.Since), Until: timeOf(in.Until),
+	}
+	found, err := a.peer.Archive.Find(f)
+	if err != nil {
+		return nil, archiveFault(err)
+	}
+	stand := a.peer.Archive.Standing()
+	out := &wire.Audit{
+		Records: make([]wire.AuditRecord, len(found.Records)), Next: found.Next, CompleteTo: stand.CompleteTo,
+		Missing: stand.Missing, Lost: stand.Lost, Failing: stand.Failure != "",
+	}
+	for i := range found.Records {
+		out.Records[i] = auditRecord(&found.Records[i])
+	}
+	return &answer[wire.Audit]{Index: index, Body: out}, nil
+}
+
+func timeOf(t time.Time) model.Time {
+	if t.IsZero() {
+		return 0
+	}
+	return model.TimeOf(t)
+}
+
+func auditRecord(r *model.AuditRecord) wire.AuditRecord {
+	kind := command.Kind(r.Kind)
+	return wire.AuditRecord{
+		Seq: r.Seq, Index: r.Index, Time: r.At.Time(), Actor: r.Actor, From: r.From, Action: kind.String(), Target: r.Target,
+		Request: r.Request, Result: r.Code.String(), Detail: r.Detail, Repeated: r.Repeat, ByPeer: r.By, What: whatOf(kind, r.Body),
+	}
+}
+
+// whatOf is a command's body in the API's words.
+func whatOf(kind command.Kind, raw []byte) map[string]any {
+	if len(raw) == 0 {
+		return nil
+	}
+	body, err := command.ShownBody(kind, raw)
+	if err != nil {
+		return nil
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return nil
+	}
+	named, _ := snakes(tree).(map[string]any)
+	return named
+}
+
+// snakes gives a tree the API's names, and leaves out what is not set.
+func snakes(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, field := range v {
+			if field = snakes(field); field != nil {
+				out[snake(name)] = field
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case []any:
+		for i := range v {
+			v[i] = snakes(v[i])
+		}
+		return v
+	case string:
+		if v == "" {
+			return nil
+		}
+	}
+	return v
+}
+
+// snake writes "GPUsPerJob" as "gpus_per_job".
+func snake(name string) string {
+	var out strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		inner := i > 0 && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) ||
+			i+2 < len(runes) && unicode.IsLower(runes[i+1]) && unicode.IsLower(runes[i+2]))
+		if inner {
+			out.WriteByte('_')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
+}
+
+func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) {
+	head, index, err := a.head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
+	defer cancel()
+	v, err := a.peer.Archive.Verify(ctx, head)
+	if err != nil {
+		return nil, archiveFault(err)
+	}
+	out := &wire.AuditVerdict{
+		OK: v.Bad == 0 && v.What == "" && v.Missing == 0, Records: v.Records, Missing: v.Missing, FirstBad: v.Bad, What: v.What,
+		Head: wire.AuditHead{Seq: head.Seq, Index: head.Index, Hash: head.Hash.String()}, Peer: string(a.cfg.Self),
+	}
+	if out.What == "" && v.Missing > 0 {
+		out.What = "what is here is as it was written, but some of the trail is not here"
+	}
+	return &answer[wire.AuditVerdict]{Index: index, Body: out}, nil
+}

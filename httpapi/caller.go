@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"context"
+	"net"
+	"net/http"
+
+	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// caller is who sent a request, for the audit trail.
+type caller struct {
+	from     string // address
+	proposed bool   // what the request asked for has come to the log, which tells what became of it
+}
+
+type callerKey struct{}
+
+// withCaller notes where a request comes from. A peer that passes a request on says
+// where it had it from; anybody else's word for it does not count.
+func withCaller(r *http.Request) *http.Request {
+	from := r.Header.Get(wire.HeaderClient)
+	if from == "" || r.Header.Get(wire.HeaderForwarded) == "" {
+		from = ""
+		if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+			from = host
+		}
+		r.Header.Set(wire.HeaderClient, from)
+	}
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, &caller{from: from}))
+}
+
+func callerOf(ctx context.Context) *caller {
+	if c, known := ctx.Value(callerKey{}).(*caller); known {
+		return c
+	}
+	return &caller{}
+}
+
+// proposing notes that a request's command comes to the log, and returns where the
+// request comes from.
+func proposing(ctx context.Context) (from string) {
+	c := callerOf(ctx)
+	c.proposed = true
+	return c.from
+}
+
+// noting is around a handler of writes: what it refuses by itself is kept, since the
+// log never hears of it.
+func (a *API) noting(next http.Handler) http.Handler {
+	if a.peer.Refusals == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &recorder{ResponseWriter: w}
+		next.ServeHTTP(rec, r)
+		if rec.status >= http.StatusBadRequest && rec.status < http.StatusInternalServerError && !callerOf(r.Context()).proposed {
+			a.noteRefusal(r, rec.status, rec.Header().Get(wire.HeaderCode))
+		}
+	})
+}
+
+// maxNotedPath bounds the path of a refusal that is kept, in bytes.
+const maxNotedPath = 512
+
+// noteRefusal keeps a refusal. Who refuses a request before it comes to a handler
+// calls it, too.
+func (a *API) noteRefusal(r *http.Request, status int, code string) {
+	if a.peer.Refusals == nil {
+		return
+	}
+	path := r.URL.Path
+	a.peer.Refusals.Refused(archive.Refusal{
+		Time: a.cfg.Now().UTC(), From: callerOf(r.Context()).from, Method: r.Method, Path: path[:min(len(path), maxNotedPath)],
+		Request: r.Header.Get(wire.HeaderRequestID), Status: status, Code: code,
+	})
+}

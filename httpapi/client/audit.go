@@ -1,0 +1,47 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// AuditQuery says which records are wanted; the zero value is the newest 100.
+type AuditQuery struct {
+	Actor, Target, Action, Result string
+	Since, Until                  time.Time
+	Before                        uint64 // the Next of the page before
+	Limit                         int    // 1 to 1000; 0: 100
+}
+
+// Audit is a page of the audit trail, newest first.
+func (c Operator) Audit(ctx context.Context, q AuditQuery) (*wire.Audit, error) {
+	v := url.Values{}
+	text(v, "actor", q.Actor)
+	text(v, "target", q.Target)
+	text(v, "action", q.Action)
+	text(v, "result", q.Result)
+	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !t.IsZero() {
+			v.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if q.Before > 0 {
+		v.Set("before", strconv.FormatUint(q.Before, 10))
+	}
+	number(v, "limit", int64(q.Limit))
+	out := &wire.Audit{}
+	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/audit", query: v}, out)
+	return out, err
+}
+
+// VerifyAudit has a peer look at its whole audit trail.
+func (c Operator) VerifyAudit(ctx context.Context) (*wire.AuditVerdict, error) {
+	out := &wire.AuditVerdict{}
+	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/audit/verify"}, out)
+	return out, err
+}

@@ -1,0 +1,48 @@
+package wire
+
+import "time"
+
+// Audit is a page of the audit trail, newest first.
+type Audit struct {
+	Records    []AuditRecord `json:"records" nullable:"false"`
+	Next       uint64        `json:"next,omitempty" doc:"the before of the next page; absent: there are no more"`
+	CompleteTo uint64        `json:"complete_to" doc:"log index up to which this peer's archive lacks nothing; 0: it lacks something that other peers have"`
+	Missing    uint64        `json:"missing,omitempty" doc:"records that this peer has to get from others yet"`
+	Lost       uint64        `json:"lost,omitempty" doc:"records that no peer has"`
+	Failing    bool          `json:"failing,omitempty" doc:"this peer's archive cannot be written at the moment; its log says why"`
+}
+
+// AuditRecord is one change that somebody asked for.
+type AuditRecord struct {
+	Seq      uint64         `json:"seq" doc:"numbers the records without gaps"`
+	Index    uint64         `json:"index" doc:"of the log entry"`
+	Time     time.Time      `json:"time" doc:"by the cluster's clock"`
+	Actor    string         `json:"actor"`
+	From     string         `json:"from,omitempty" doc:"the client's address as the peer saw it that took the request"`
+	Action   string         `json:"action"`
+	Target   string         `json:"target,omitempty"`
+	What     map[string]any `json:"what,omitempty" doc:"the change itself, of actions that hold no secrets"`
+	Request  string         `json:"request_id,omitempty"`
+	Result   string         `json:"result" doc:"ok, or the code of the refusal"`
+	Detail   string         `json:"detail,omitempty"`
+	Repeated bool           `json:"repeated,omitempty" doc:"the request was answered as before and nothing was done"`
+	ByPeer   string         `json:"by_peer,omitempty" doc:"that wrote it to the log"`
+}
+
+// AuditVerdict is what a look at the whole audit trail has found.
+type AuditVerdict struct {
+	OK       bool      `json:"ok" doc:"every record is there and is the one that the cluster's state stands for"`
+	Peer     string    `json:"peer" doc:"whose archive it is"`
+	Records  uint64    `json:"records" doc:"that were looked at"`
+	Missing  uint64    `json:"missing" doc:"that are not there"`
+	FirstBad uint64    `json:"first_bad,omitempty" doc:"number of the first record that differs"`
+	What     string    `json:"what,omitempty"`
+	Head     AuditHead `json:"head"`
+}
+
+// AuditHead is where the trail stands by the cluster's state.
+type AuditHead struct {
+	Seq   uint64 `json:"seq"`
+	Index uint64 `json:"index"`
+	Hash  string `json:"hash"`
+}
