@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -40,6 +41,7 @@ type member struct {
 
 	cluster string // "c1" unless a test says otherwise
 	space   func() (raftstore.Space, error)
+	archive *archive.Archive
 	tests   Unguarded
 	tuning  Tuning
 }
@@ -129,7 +131,7 @@ func (w *world) start(m *member) {
 	h := m.disk.Open()
 	p, err := Start(Config{
 		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + ":7000", APIAddress: m.name + ":10000", Level: 1, Version: "test"},
-		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Space: m.space,
+		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Space: m.space, Archive: m.archive,
 		Logger: slog.New(slog.NewTextHandler(m.log, nil)),
 		Stores: Stores{h.Logs(), h.Stable(), h.Snapshots()},
 		Halt: func(err error) {

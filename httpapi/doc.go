@@ -16,6 +16,7 @@
 //	logs.go     a job's output, from its node
 //	fleet.go    GPUs and nodes; samples.go what they measure
 //	peers.go    peers and health
+//	audit.go    the audit trail; caller.go who asks, and refusals that the log never sees
 //	agents.go   what agents say
 //	metrics.go  for Prometheus
 //

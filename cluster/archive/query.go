@@ -106,7 +106,12 @@ func (a *Archive) Verify(ctx context.Context, head model.AuditHead) (v Verdict, 
 	err = a.vault.view(func(p *page) error {
 		holes := p.holes()
 		hash := model.Hash{}
+		top, _ := p.top()
 		for seq := uint64(1); seq <= head.Seq; seq++ {
+			if seq > top { // not written yet
+				v.Missing += head.Seq - top
+				return nil
+			}
 			if h, in := within(holes, seq); in {
 				v.Missing += min(h.last, head.Seq) - seq + 1
 				seq, hash = h.last, h.hash

@@ -174,7 +174,7 @@ func deciders(c *Config, p *pulse) []decider {
 		},
 		{
 			name:   "retention",
-			topics: model.TopicSet(0).With(model.TopicQueue).With(model.TopicSettings),
+			topics: model.TopicSet(0).With(model.TopicJob).With(model.TopicSettings),
 			decide: retention(c),
 		},
 		{

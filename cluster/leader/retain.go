@@ -56,7 +56,7 @@ func retire(s *state.State, wall model.Time, archived uint64) (b command.Body, w
 			break
 		}
 		if looked++; k.Index > archived || looked > maxRetainLook {
-			waits, next = true, retainAgain
+			waits, next = k.Index > archived, retainAgain
 			break
 		}
 		over--
