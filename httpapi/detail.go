@@ -94,7 +94,7 @@ func (a details) recall(now *state.State, id model.JobID, n int64) (*answer[wire
 }
 
 func noJob() error {
-	return refuse(wire.CodeNotFound, "there is no such job, or no such task of it; jobs that ended long ago have left this list, and are found by their id")
+	return refuse(wire.CodeNotFound, "there is no such job, or no such task of it; of jobs that ended long ago there is no more than GET /jobs/{job_id}")
 }
 
 // trace is what of a job a reader who waits for its changes would notice.

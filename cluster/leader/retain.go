@@ -15,12 +15,13 @@ const (
 	maxRetiredTasks = 2000             // their tasks, but for the first job's
 	maxRetainLook   = 10_000           // ended jobs looked at in one decision
 	retainAgain     = time.Second      // between looks at archives that lag behind
+	retainPause     = 10 * time.Second // between two commands, unless there is more than one may hold
 	retainWarn      = 10 * time.Minute // of that, between two lines of the log
 )
 
 // retention is the decider that has jobs leave the state.
 func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
-	var warned time.Duration
+	var warned, pause time.Duration
 	return func(s *state.State) ([]command.Body, time.Duration) {
 		if c.Archived == nil {
 			return nil, liveness.Never
@@ -33,9 +34,13 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 			c.Log.Warn("ended jobs stay in the state: the archives of a majority of the peers are not complete beyond their end",
 				"ended", s.Ended.Len(), "archived_to", archived)
 		}
-		if body == nil {
+		switch {
+		case body == nil:
 			return nil, next
+		case next > 0 && now < pause:
+			return nil, pause - now // a few jobs: more will join them
 		}
+		pause = now + retainPause
 		return []command.Body{body}, next
 	}
 }

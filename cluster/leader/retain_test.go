@@ -28,17 +28,17 @@ func TestRetention(t *testing.T) {
 			f.user(t, job())
 			f.user(t, &command.Cancel{Job: id, Task: command.AllTasks})
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(15 * time.Second)
 		if s := f.view(); s.Ended.Len() != 60 || f.count(command.KindRetire) != 0 {
 			t.Fatalf("with nothing archived %d of 60 are left", s.Ended.Len())
 		}
 		archived.Store(half)
-		time.Sleep(5 * time.Second)
+		time.Sleep(15 * time.Second)
 		if s := f.view(); s.Ended.Len() != 30 || s.Jobs.Has(3) || !s.Jobs.Has(33) {
 			t.Fatalf("with half of them archived %d of 60 are left", s.Ended.Len())
 		}
 		archived.Store(f.view().Index)
-		time.Sleep(5 * time.Second)
+		time.Sleep(15 * time.Second)
 		if s := f.view(); s.Ended.Len() != 10 || s.Jobs.Has(52) || !s.Jobs.Has(53) {
 			t.Fatalf("%d are left, want the retention's 10", s.Ended.Len())
 		}
