@@ -38,7 +38,7 @@ type World struct {
 type Archive struct {
 	cfg    Config
 	log    *slog.Logger
-	world  World
+	world  atomic.Pointer[World]
 	queue  queue
 	vault  vault
 	export *exporter
@@ -89,7 +89,7 @@ const (
 
 // Run writes until the context ends, and closes the file.
 func (a *Archive) Run(ctx context.Context, w World) {
-	a.world = w
+	a.world.Store(&w)
 	defer a.end()
 	for ctx.Err() == nil {
 		a.round(ctx)
@@ -110,7 +110,7 @@ func (a *Archive) Run(ctx context.Context, w World) {
 
 // end writes what was noted last.
 func (a *Archive) end() {
-	if s := a.world.State(); !s.Settings().Incarnation.IsZero() {
+	if s := a.world.Load().State(); !s.Settings().Incarnation.IsZero() {
 		if err := a.write(&s); err != nil {
 			a.log.Warn("the newest records were not archived; they are replayed at the next start", "err", err)
 		}
@@ -123,7 +123,7 @@ func (a *Archive) end() {
 
 // round brings the archive up to the state, as far as that can be done now.
 func (a *Archive) round(ctx context.Context) {
-	s := a.world.State() // before the queue is emptied: all that led to it is there
+	s := a.world.Load().State() // before the queue is emptied: all that led to it is there
 	set := s.Settings()
 	if set.Incarnation.IsZero() {
 		return
@@ -156,7 +156,7 @@ func (a *Archive) round(ctx context.Context) {
 func (a *Archive) write(s *state.State) error {
 	batch := a.queue.take()
 	idle := false
-	if err := a.vault.view(func(p *page) error { idle = p.isUpTo(s); return nil }); err == nil && idle && len(batch) == 0 {
+	if err := a.vault.view(func(p *page) error { idle = shelf{p}.isUpTo(s); return nil }); err == nil && idle && len(batch) == 0 {
 		return nil
 	}
 	more := false
@@ -166,10 +166,10 @@ func (a *Archive) write(s *state.State) error {
 				return err
 			}
 		}
-		if err := errors.Join(p.advance(s.Settings().Audit), p.miss(s)); err != nil {
+		if err := errors.Join(p.advance(s.Settings().Audit), (shelf{p}).miss(s)); err != nil {
 			return err
 		}
-		more, err = p.keepEnded(s)
+		more, err = shelf{p}.keepEnded(s)
 		return err
 	})
 	if err != nil {
@@ -177,7 +177,7 @@ func (a *Archive) write(s *state.State) error {
 	}
 	for more && err == nil {
 		err = a.vault.update(func(p *page) (err error) {
-			more, err = p.keepEnded(s)
+			more, err = shelf{p}.keepEnded(s)
 			return err
 		})
 	}

@@ -36,7 +36,7 @@ func newRig(t *testing.T, peers ...model.PeerID) *rig {
 // open begins a peer's archive over a file.
 func (r *rig) open(id model.PeerID, path string) *Archive {
 	a := New(Config{Path: path, Log: slog.New(slog.DiscardHandler), Verify: raftstore.VerifyBolt})
-	a.world = World{
+	a.world.Store(&World{
 		State: func() state.State { return r.s },
 		Mates: func() (out []model.PeerID) {
 			for _, other := range []model.PeerID{"p1", "p2", "p3"} {
@@ -58,7 +58,7 @@ func (r *rig) open(id model.PeerID, path string) *Archive {
 			}
 			return r.archives[of].Histories(q)
 		},
-	}
+	})
 	r.archives[id] = a
 	r.t.Cleanup(a.vault.close)
 	return a

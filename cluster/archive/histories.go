@@ -29,8 +29,11 @@ func (p *page) setNumber(key []byte, n uint64) error {
 	return p.tx.Bucket(bucketMeta).Put(key, keyOf(n))
 }
 
+// shelf is the file as it holds histories.
+type shelf struct{ *page }
+
 // rewind has the ends of jobs after a log index looked at again.
-func (p *page) rewind(index uint64) error {
+func (p shelf) rewind(index uint64) error {
 	return p.setNumber(metaEnded, min(index, p.number(metaEnded)))
 }
 
@@ -43,14 +46,14 @@ type span struct {
 
 const spanSize = 17
 
-func (p *page) missing() (m span) {
+func (p shelf) missing() (m span) {
 	if v := p.tx.Bucket(bucketMeta).Get(metaMissing); len(v) == spanSize {
 		m = span{binary.BigEndian.Uint64(v), binary.BigEndian.Uint64(v[8:]), v[16] == 1}
 	}
 	return m
 }
 
-func (p *page) setMissing(m span) error {
+func (p shelf) setMissing(m span) error {
 	if m.after >= m.to {
 		return p.tx.Bucket(bucketMeta).Delete(metaMissing)
 	}
@@ -62,7 +65,7 @@ func (p *page) setMissing(m span) error {
 }
 
 // miss notes which jobs have left the state before their end was seen here.
-func (p *page) miss(s *state.State) error {
+func (p shelf) miss(s *state.State) error {
 	ended, gone := p.number(metaEnded), s.Settings().ArchivedTo
 	if gone <= ended {
 		return nil
@@ -76,7 +79,7 @@ func (p *page) miss(s *state.State) error {
 }
 
 // keepOlder keeps those jobs of a span that are still in the state.
-func (p *page) keepOlder(s *state.State, after, to uint64) error {
+func (p shelf) keepOlder(s *state.State, after, to uint64) error {
 	for k := range s.Ended.From(state.EndedKey{Index: after + 1}) {
 		if k.Index > to {
 			break
@@ -89,7 +92,7 @@ func (p *page) keepOlder(s *state.State, after, to uint64) error {
 }
 
 // isUpTo says that the archive lacks nothing of what a state would add.
-func (p *page) isUpTo(s *state.State) bool {
+func (p shelf) isUpTo(s *state.State) bool {
 	set, ended := s.Settings(), p.number(metaEnded)
 	for range s.Ended.From(state.EndedKey{Index: ended + 1}) {
 		return false
@@ -100,7 +103,7 @@ func (p *page) isUpTo(s *state.State) bool {
 
 // keepEnded keeps the histories of jobs that have ended since it was called last; it
 // says whether there are more.
-func (p *page) keepEnded(s *state.State) (more bool, err error) {
+func (p shelf) keepEnded(s *state.State) (more bool, err error) {
 	ended := p.number(metaEnded)
 	n, last := 0, ended
 	for k := range s.Ended.From(state.EndedKey{Index: ended + 1}) {
@@ -142,7 +145,7 @@ func historyKeyOf(b []byte) (k HistoryKey, ok bool) {
 }
 
 // keep keeps the history of a job of a state, in place of what was kept of it.
-func (p *page) keep(s *state.State, id model.JobID) error {
+func (p shelf) keep(s *state.State, id model.JobID) error {
 	parts := s.Histories(id)
 	if len(parts) == 0 || parts[0].Job.EndIndex == 0 {
 		return nil
@@ -163,12 +166,12 @@ func (p *page) keep(s *state.State, id model.JobID) error {
 	return nil
 }
 
-func (p *page) putHistory(k HistoryKey, data []byte) error {
+func (p shelf) putHistory(k HistoryKey, data []byte) error {
 	return errors.Join(p.tx.Bucket(bucketJobs).Put(keyOf(uint64(k.Job)), keyOf(k.Index)), p.tx.Bucket(bucketHistories).Put(k.bytes(), data))
 }
 
 // forget drops what is kept of a job: it was sent back, and has ended once more.
-func (p *page) forget(id model.JobID) error {
+func (p shelf) forget(id model.JobID) error {
 	at := p.tx.Bucket(bucketJobs).Get(keyOf(uint64(id)))
 	if len(at) != 8 {
 		return nil
@@ -183,7 +186,7 @@ func (p *page) forget(id model.JobID) error {
 }
 
 // history reads one part of a job's history.
-func (p *page) history(id model.JobID, part uint32) (h state.History, found bool, err error) {
+func (p shelf) history(id model.JobID, part uint32) (h state.History, found bool, err error) {
 	at := p.tx.Bucket(bucketJobs).Get(keyOf(uint64(id)))
 	if len(at) != 8 {
 		return h, false, nil
@@ -200,13 +203,13 @@ func (p *page) history(id model.JobID, part uint32) (h state.History, found bool
 // array its first tasks and those around the one that is asked for.
 func (a *Archive) Past(id model.JobID, task uint32) (s state.State, found bool, err error) {
 	err = a.vault.view(func(p *page) error {
-		first, have, err := p.history(id, 0)
+		first, have, err := shelf{p}.history(id, 0)
 		if err != nil || !have {
 			return err
 		}
 		parts := []state.History{first}
 		for n := uint32(1); !holds(&parts[len(parts)-1], task); n++ {
-			next, have, err := p.history(id, n)
+			next, have, err := shelf{p}.history(id, n)
 			if err != nil || !have {
 				break
 			}

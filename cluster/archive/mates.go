@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -84,7 +85,7 @@ func (p *page) hashAt(seq uint64) (model.Hash, bool) {
 // Histories answers another peer. They are not whole only if some are lost here, too.
 func (a *Archive) Histories(q HistoriesWanted) (given HistoriesGiven, err error) {
 	err = a.vault.view(func(p *page) error {
-		m := p.missing()
+		m := shelf{p}.missing()
 		given.Whole = m.after >= m.to || m.after >= q.To || m.to <= q.After.Index
 		if p.number(metaEnded) < q.To || !given.Whole && !m.lost {
 			return ErrUnavailable
@@ -111,12 +112,20 @@ func (a *Archive) Histories(q HistoriesWanted) (given HistoriesGiven, err error)
 	return given, err
 }
 
+// others is how the other peers are asked; before Run there are none.
+func (a *Archive) others() World {
+	if w := a.world.Load(); w != nil {
+		return *w
+	}
+	return World{Mates: func() []model.PeerID { return nil }}
+}
+
 // complete takes from other peers what is missing here.
 func (a *Archive) complete(ctx context.Context) error {
 	var holes []hole
 	var m span
 	err := a.vault.view(func(p *page) error {
-		holes, m = p.holes(), p.missing()
+		holes, m = p.holes(), shelf{p}.missing()
 		return nil
 	})
 	if err != nil {
@@ -137,9 +146,9 @@ func (a *Archive) complete(ctx context.Context) error {
 // any, they are lost.
 func (a *Archive) fill(ctx context.Context, h hole) error {
 	silent := false
-	for _, mate := range a.world.Mates() {
+	for _, mate := range a.others().Mates() {
 		for {
-			given, err := a.world.Records(ctx, mate, RecordsWanted{First: h.first, Last: h.last})
+			given, err := a.others().Records(ctx, mate, RecordsWanted{First: h.first, Last: h.last})
 			if err != nil {
 				silent = true
 				break
@@ -185,7 +194,7 @@ func (a *Archive) accept(h hole, given RecordsGiven) (rest hole, err error) {
 			}
 			rest.last, rest.hash = rest.last-1, given.Before[i]
 			if rest.first > rest.last {
-				return a.join(p, rest)
+				return join(p, rest, a.log)
 			}
 		}
 		return p.setHole(rest)
@@ -195,12 +204,12 @@ func (a *Archive) accept(h hole, given RecordsGiven) (rest hole, err error) {
 
 // join compares the hash before a hole that has been filled with what lies below it.
 // If they differ, what lies below is of no past that counts.
-func (a *Archive) join(p *page, filled hole) error {
+func join(p *page, filled hole, log *slog.Logger) error {
 	below := filled.first - 1
 	if hash, known := p.hashAt(below); known && hash == filled.hash {
 		return nil
 	}
-	a.log.Error("the archive's older records are not the trail's: they were set aside and are taken from other peers", "up_to", below)
+	log.Error("the archive's older records are not the trail's: they were set aside and are taken from other peers", "up_to", below)
 	return errors.Join(p.setAside(1, below), p.setHole(hole{first: 1, last: below, hash: filled.hash}))
 }
 
@@ -208,7 +217,7 @@ func (a *Archive) join(p *page, filled hole) error {
 // all have answered and none has, what there is was taken and the rest is lost.
 func (a *Archive) fetch(ctx context.Context, m span) error {
 	silent := false
-	for _, mate := range a.world.Mates() {
+	for _, mate := range a.others().Mates() {
 		whole, err := a.fetchFrom(ctx, mate, m)
 		if err != nil {
 			silent = true
@@ -216,7 +225,7 @@ func (a *Archive) fetch(ctx context.Context, m span) error {
 			continue
 		}
 		if whole {
-			return a.vault.update(func(p *page) error { return p.setMissing(span{}) })
+			return a.vault.update(func(p *page) error { return shelf{p}.setMissing(span{}) })
 		}
 	}
 	if silent {
@@ -224,13 +233,13 @@ func (a *Archive) fetch(ctx context.Context, m span) error {
 	}
 	a.log.Error("histories of jobs are in no peer's archive", "ended_after", m.after, "ended_to", m.to)
 	m.lost = true
-	return a.vault.update(func(p *page) error { return p.setMissing(m) })
+	return a.vault.update(func(p *page) error { return shelf{p}.setMissing(m) })
 }
 
 func (a *Archive) fetchFrom(ctx context.Context, mate model.PeerID, m span) (whole bool, err error) {
 	q := HistoriesWanted{After: HistoryKey{Index: m.after, Job: ^model.JobID(0), Part: ^uint32(0)}, To: m.to}
 	for whole = true; ; {
-		given, err := a.world.Histories(ctx, mate, q)
+		given, err := a.others().Histories(ctx, mate, q)
 		if err != nil {
 			return false, err
 		}
@@ -243,7 +252,7 @@ func (a *Archive) fetchFrom(ctx context.Context, mate model.PeerID, m span) (who
 				if err != nil || h.Job.ID != k.Job || h.Job.EndIndex != k.Index {
 					return fmt.Errorf("peer %s gives a history of job %s that is none: %w", mate, k.Job, err)
 				}
-				if err := p.putHistory(k, given.Data[i]); err != nil {
+				if err := (shelf{p}).putHistory(k, given.Data[i]); err != nil {
 					return err
 				}
 			}
@@ -268,7 +277,7 @@ func (v *vault) standing(index uint64) (s Standing, err error) {
 				s.Missing += h.last - h.first + 1
 			}
 		}
-		if m := p.missing(); s.Missing == 0 && (m.after >= m.to || m.lost) {
+		if m := (shelf{p}).missing(); s.Missing == 0 && (m.after >= m.to || m.lost) {
 			s.CompleteTo = index
 		}
 		return nil

@@ -111,7 +111,7 @@ func (p *page) note(n *noted) error {
 		}
 	}
 	for _, id := range n.retired {
-		if err := p.keep(&n.before, id); err != nil {
+		if err := (shelf{p}).keep(&n.before, id); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (p *page) add(l *state.AuditLink) error {
 		case !present:
 			return p.plug(l)
 		}
-		if err := errors.Join(p.setAside(seq, top), p.rewind(l.Head.Index-1)); err != nil {
+		if err := errors.Join(p.setAside(seq, top), (shelf{p}).rewind(l.Head.Index-1)); err != nil {
 			return err
 		}
 		top, hash = p.top()

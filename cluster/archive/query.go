@@ -152,7 +152,7 @@ func (a *Archive) Verify(ctx context.Context, head model.AuditHead) (v Verdict, 
 func (a *Archive) differs(ctx context.Context, head model.AuditHead) uint64 {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	for _, mate := range a.world.Mates() {
+	for _, mate := range a.others().Mates() {
 		if seq := a.differsFrom(ctx, mate, head); seq > 0 {
 			return seq
 		}
@@ -167,7 +167,7 @@ func (a *Archive) differsFrom(ctx context.Context, mate model.PeerID, head model
 		if first {
 			seq = other
 		}
-		given, err := a.world.Records(ctx, mate, RecordsWanted{First: seq, Last: seq})
+		given, err := a.others().Records(ctx, mate, RecordsWanted{First: seq, Last: seq})
 		if err != nil || len(given.Records) != 1 || len(given.Before) != 1 {
 			return 0
 		}
