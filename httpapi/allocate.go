@@ -51,6 +51,13 @@ func (a services) route(doc huma.API) {
 		if err != nil {
 			return nil, err
 		}
+		s := a.peer.Reader.State()
+		if err := a.size(&s, b, body); err != nil {
+			return nil, err
+		}
+		if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
+			return nil, err
+		}
 		return a.allocate(ctx, key, body)
 	})
 	change(a, doc, op("release-gpus", http.MethodPost, "/gpu/release", "Give an allocation back, or wait for it no longer"),
@@ -106,7 +113,7 @@ func (a services) ask(r *wire.Allocate) (*command.Allocate, error) {
 	}
 	c.Priority = uint8(priority) //nolint:gosec // at most 10
 	c.Class = model.ServiceClass(c.Priority)
-	if c.GPUs, err = gpusOfWork(r); err != nil {
+	if c.GPUs, err = count("gpu_count", r.GPUs, 1, model.MaxDevices, 1); err != nil {
 		return nil, err
 	}
 	if c.GPUMemoryMB, err = eitherMemory(r.GPUMemory, r.Memory); err != nil {
@@ -130,11 +137,6 @@ func (a services) ask(r *wire.Allocate) (*command.Allocate, error) {
 	}
 	c.Exclude, err = nodes("exclude", r.Exclude)
 	return c, err
-}
-
-// gpusOfWork is how many GPUs a service's work needs.
-func gpusOfWork(r *wire.Allocate) (uint32, error) {
-	return count("gpu_count", r.GPUs, 1, model.MaxDevices, 1)
 }
 
 // eitherMemory is the memory of each GPU, which has two names.
@@ -229,6 +231,9 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 }
 
 func (a services) release(ctx context.Context, key string, id model.AllocationID) (*answer[wire.Allocated], error) {
+	if err := a.mayGiveUp(ctx, id); err != nil {
+		return nil, err
+	}
 	_, index, err := a.propose(ctx, key, &command.ReleaseAllocation{ID: id})
 	return a.changed(index, id, err)
 }
@@ -242,6 +247,9 @@ func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAlloca
 		return nil, invalid("ttl", "must be longer than 0; leave it out for the same time again")
 	}
 	id := model.AllocationID(in.ID)
+	if err := a.mayGiveUp(ctx, id); err != nil {
+		return nil, err
+	}
 	_, index, err := a.propose(ctx, in.Key, &command.RenewAllocation{ID: id, TTL: or(ttl, 0)})
 	return a.changed(index, id, err)
 }
@@ -266,12 +274,16 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 		Priority: model.DefaultPriority, Class: model.ServiceClass(model.DefaultPriority),
 	}
 	s := a.peer.Reader.State()
+	user := ""
 	if id, err := jobID(b.JobID); err == nil {
 		if job, found := s.Jobs.Get(id); found {
-			c.Job, c.TTL, c.User, c.Project = id, 0, job.Spec.User, job.Spec.Project
+			c.Job, c.TTL, c.Project, user = id, 0, job.Spec.Project, job.Spec.User
 		}
 	}
-	var err error
+	err := a.mayAllocate(ctx, &s, user, c)
+	if err != nil {
+		return nil, err
+	}
 	if c.GPUs, err = count("gpu_count", b.GPUs, 1, model.MaxDevices, 1); err != nil {
 		return nil, err
 	}

@@ -52,16 +52,21 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 	if err := workload.Check(w); err != nil {
 		return nil, workloadProblem(err)
 	}
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: a.cfg.Workloads}
-	if k.Defaults == nil {
-		k.Defaults = workload.StandardDefaults()
-	}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: a.workloadDefaults()}
 	k.Advice = a.advisers.ask(ctx, w)
 	out, err := workload.Analyze(w, &k)
 	if err != nil {
 		return nil, workloadProblem(err)
 	}
 	return out, nil
+}
+
+// workloadDefaults are what is taken for workloads of which nothing is known.
+func (a *API) workloadDefaults() workload.Defaults {
+	if a.cfg.Workloads == nil {
+		return workload.StandardDefaults()
+	}
+	return a.cfg.Workloads
 }
 
 func workloadProblem(err error) error {

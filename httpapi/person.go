@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
@@ -57,6 +58,30 @@ func inClass(ctx context.Context, class model.Class) error {
 		return nil
 	}
 	return denied("the priority critical needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+}
+
+// mayAllocate says whether the caller may ask for GPUs without a job, and fills in
+// whose they are.
+func (a services) mayAllocate(ctx context.Context, s *state.State, user string, c *command.Allocate) (err error) {
+	if c.User, err = asUser(ctx, user); err != nil {
+		return err
+	}
+	if err = a.gate.inProject(ctx, s, c.Project); err != nil {
+		return err
+	}
+	return inClass(ctx, c.Class)
+}
+
+// mayGiveUp says whether the caller may renew or release an allocation: their own, or
+// as an operator any. One that is not there is refused where it is looked for.
+func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
+	c := auth.From(ctx)
+	s := a.peer.Reader.State()
+	one, found := s.Allocations.Get(id)
+	if !found || c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) || one.User == c.Name {
+		return nil
+	}
+	return denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
 // forNode says whether the caller may speak for a node.

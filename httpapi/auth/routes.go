@@ -68,7 +68,8 @@ func viewerRules() []Rule {
 	return append(rules(http.MethodGet, model.RoleViewer,
 		"/openapi.json", "/queue", "/queue/statistics", "/queue/plan", "/jobs", "/jobs/{job_id}", "/jobs/{job_id}/tasks",
 		"/gpu/status", "/nodes", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
-		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers"),
+		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers",
+		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}"),
 		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true})
 }
 
@@ -83,7 +84,8 @@ func userRules() []Rule {
 		own[i].Own = true
 	}
 	return slices.Concat(own,
-		rules(http.MethodPost, model.RoleUser, "/queue/submit", "/reservations"),
+		rules(http.MethodPost, model.RoleUser, "/queue/submit", "/reservations", "/gpu/workload", "/gpu/allocate", "/gpu/release",
+			"/gpu/allocations/{allocation_id}/renew", "/cluster/gpu-allocate", "/cluster/gpu-release"),
 		rules(http.MethodDelete, model.RoleUser, "/reservations/{reservation_id}"))
 }
 
@@ -92,6 +94,7 @@ func operatorRules() []Rule {
 		rules(http.MethodPut, model.RoleOperator, "/nodes/{node_id}/mode", "/gpus/{uuid}/mode"),
 		rules(http.MethodPatch, model.RoleOperator, "/nodes/{node_id}/labels"),
 		rules(http.MethodPost, model.RoleOperator, "/nodes/{node_id}/confirm-dead", "/orchestrator/start", "/orchestrator/stop"),
+		rules(http.MethodGet, model.RoleOperator, "/audit", "/audit/verify"),
 		rules(http.MethodDelete, model.RoleOperator, "/nodes/{node_id}"))
 }
 
@@ -99,6 +102,7 @@ func adminRules() []Rule {
 	return slices.Concat(
 		rules(http.MethodPut, model.RoleAdmin, "/orchestrator/policy", "/orchestrator/policies", "/orchestrator/allocation",
 			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}"),
+		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize"),
 		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users"),
 		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}"),
 		[]Rule{{Method: http.MethodPost, Path: "/tokens", Least: model.RoleAdmin, First: true}})

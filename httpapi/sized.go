@@ -1,0 +1,43 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/httpapi/workload"
+)
+
+// size says how many GPUs a service needs that does not say so, and with how much
+// memory, by what it tells of its work: as POST /gpu/workload does, but without
+// advisers, for whom a write does not wait. It gets no more than a node of the cluster
+// has, and whoever tells nothing gets one.
+func (a services) size(s *state.State, r *wire.Allocate, c *command.Allocate) error {
+	if r.GPUs != nil || len(c.Data) == 0 || !strings.HasPrefix(c.Data, "{") {
+		return nil
+	}
+	w := &wire.Workload{ServiceName: r.Service, Type: r.Workload, GPU: c.GPUModel}
+	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
+		return invalid("workload_data", "must be JSON")
+	}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.workloadDefaults()}
+	plan, err := workload.Analyze(w, &k)
+	if err != nil {
+		return workloadProblem(err)
+	}
+	most := int64(1)
+	for _, kind := range k.Fleet {
+		if model.OfModel(c.GPUModel, kind.Model) {
+			most = max(most, kind.Node)
+		}
+	}
+	c.GPUs = uint32(min(plan.GPUs, most, model.MaxDevices)) //nolint:gosec // at most 64
+	if c.GPUMemoryMB == 0 && plan.Fits && plan.GPUs <= most {
+		c.GPUMemoryMB = uint32(min(plan.MemoryMB, math.MaxUint32)) //nolint:gosec // bounded
+	}
+	return nil
+}
