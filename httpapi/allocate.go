@@ -295,7 +295,7 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 
 func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseForJob) (*answer[wire.Allocated], error) {
 	s := a.peer.Reader.State()
-	one, found := s.AllocatedFor(b.JobID)
+	one, found := state.AllocatedFor(&s, b.JobID)
 	switch {
 	case b.JobID == "":
 		return nil, invalid("job_id", "must be given")

@@ -67,7 +67,7 @@ func (v *view) allocation(a *model.Allocation) wire.ServiceAllocation {
 	switch {
 	case a.State == model.AllocationActive:
 		out.ExpiresAt = a.Expires.Time()
-		v.holds(a.ID, &out)
+		held(v, a.ID, &out)
 		until = a.Granted
 	case a.Granted > 0:
 		until = a.Granted
@@ -78,8 +78,8 @@ func (v *view) allocation(a *model.Allocation) wire.ServiceAllocation {
 	return out
 }
 
-// holds adds which GPUs an allocation has.
-func (v *view) holds(id model.AllocationID, out *wire.ServiceAllocation) {
+// held adds which GPUs an allocation has.
+func held(v *view, id model.AllocationID, out *wire.ServiceAllocation) {
 	for k := range v.s.Owners.From(state.OwnerKey{Allocation: id}) {
 		if k.Allocation != id || k.Rank != (model.RankKey{}) {
 			break

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
@@ -72,7 +73,7 @@ func TestGPUsForAJob(t *testing.T) {
 	})
 	s.do(http.MethodPost, "/orchestrator/start", "")
 	st := s.State()
-	one, found := st.AllocatedFor("550e8400")
+	one, found := state.AllocatedFor(&st, "550e8400")
 	if !found {
 		t.Fatal("nothing is allocated")
 	}
@@ -91,7 +92,7 @@ func TestGPUsForAJob(t *testing.T) {
 	s.submit(`{"command": "x", "user": "ann"}`)
 	s.do(http.MethodPost, "/cluster/gpu-allocate", `{"job_id": "1"}`)
 	st = s.State()
-	if a, _ := st.AllocatedFor("1"); a.Job != 1 || a.TTL != 0 || a.User != "ann" {
+	if a, _ := state.AllocatedFor(&st, "1"); a.Job != 1 || a.TTL != 0 || a.User != "ann" {
 		t.Errorf("for this cluster's own job there is %+v", a)
 	}
 }

@@ -43,7 +43,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 		if j.Spec.RunID != in.ID || in.ID == "" {
 			continue
 		}
-		if list = append(list, v.run(&j, a.places)); len(list) == most {
+		if list = append(list, runOf(&v, &j, a.places)); len(list) == most {
 			break
 		}
 	}
@@ -57,8 +57,8 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 	return &answer[wire.Run]{Index: s.Index, Body: &out}, nil
 }
 
-// run is a job in the words of a run.
-func (v *view) run(j *model.Job, p *places) wire.Run {
+// runOf is a job in the words of a run.
+func runOf(v *view, j *model.Job, p *places) wire.Run {
 	job := v.job(j)
 	task, _ := v.s.FirstTask(j.ID)
 	a, _ := v.s.Attempts.Get(task.Newest())

@@ -129,7 +129,7 @@ func (p *pass) grants() {
 			return
 		}
 		a, _ := p.state.Allocations.Get(k.ID)
-		p.grant(&a)
+		grant(p, &a)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 // grant gives a waiting allocation its GPUs, if there are any for it.
-func (p *pass) grant(a *model.Allocation) {
-	w := p.wantOfService(a)
+func grant(p *pass, a *model.Allocation) {
+	w := wantOfService(p, a)
 	if !p.budget.allows(a.Project, a.User, a.GPUs, 0) {
 		return
 	}
@@ -19,7 +19,7 @@ func (p *pass) grant(a *model.Allocation) {
 }
 
 // wantOfService is what an allocation asks of GPUs in this pass.
-func (p *pass) wantOfService(a *model.Allocation) want {
+func wantOfService(p *pass, a *model.Allocation) want {
 	w := want{need: a.GPUs, nodes: 1, model: a.GPUModel, memory: a.GPUMemoryMB, state: p.state}
 	w.sites, w.order = p.where.of(p.state, a.Where()), p.order.tuning.Placement
 	w.keep = keepFor(p.beside.books, a.User, a.Project, model.Never, &w)
@@ -50,14 +50,14 @@ func ExplainAllocation(s *state.State, now model.Time, id model.AllocationID) (E
 		}
 		e.AheadN++
 		if other, _ := s.Allocations.Get(k.ID); !p.full() {
-			p.grant(&other)
+			grant(p, &other)
 		}
 	}
 	e.Position = e.AheadN + 1
 	for b := range p.budget.excesses(a.Project, a.User, a.GPUs, 0) {
 		e.Blockers = append(e.Blockers, b)
 	}
-	w := p.wantOfService(&a)
+	w := wantOfService(p, &a)
 	if _, fits := w.seek(p.pool); !fits || len(p.commands) >= maxPlan {
 		e.Blockers = append(e.Blockers, p.misfit(&w)...)
 	}

@@ -57,7 +57,7 @@ func newAllocate() *cobra.Command {
 			return err
 		}
 		ask := func(ctx context.Context, api *client.Client) (*wire.Allocated, error) {
-			out, err := api.Services().Allocate(ctx, r)
+			out, err := client.ServicesOf(api).Allocate(ctx, r)
 			if err != nil || !wait {
 				return out, err
 			}
@@ -99,7 +99,7 @@ func ttlOf(text string) (*wire.Duration, error) {
 func awaitGrant(ctx context.Context, api *client.Client, out *wire.Allocated) error {
 	var index uint64
 	for out.Status == "queued" {
-		one, at, err := api.Services().Allocation(ctx, out.AllocationID, client.JobQuery{Index: index, Wait: allocateWait})
+		one, at, err := client.ServicesOf(api).Allocation(ctx, out.AllocationID, client.JobQuery{Index: index, Wait: allocateWait})
 		if err != nil {
 			return fmt.Errorf("waiting for %s: %w", out.AllocationID, err)
 		}
@@ -150,13 +150,13 @@ func newAllocations() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			ask := func(ctx context.Context, api *client.Client) (*wire.ServiceAllocation, error) {
-				one, _, err := api.Services().Allocation(ctx, args[0], client.JobQuery{})
+				one, _, err := client.ServicesOf(api).Allocation(ctx, args[0], client.JobQuery{})
 				return one, err
 			}
 			return reading(c, ask, showAllocation)(cmd, nil)
 		}
 		ask := func(ctx context.Context, api *client.Client) (*wire.ServiceAllocations, error) {
-			return api.Services().Allocations(ctx, q)
+			return client.ServicesOf(api).Allocations(ctx, q)
 		}
 		return reading(c, ask, showAllocations)(cmd, nil)
 	}
@@ -213,7 +213,7 @@ func releasing(cmd *cobra.Command) *cobra.Command {
 		addresses, err := cmd.Flags().GetStringSlice("address")
 		if err == nil && len(ids) > 0 {
 			err = onEach(cmd, &connection{addresses: addresses}, ids, func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
-				return api.Services().Release(ctx, id)
+				return client.ServicesOf(api).Release(ctx, id)
 			})
 		}
 		if err != nil || len(rest) == 0 && len(ids) > 0 {
@@ -241,7 +241,7 @@ func newRenew() *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		return api.Services().Renew(ctx, id, d)
+		return client.ServicesOf(api).Renew(ctx, id, d)
 	})
 	cmd.Flags().StringVar(&ttl, "ttl", "", "a `time` such as 8h; as before by default")
 	return cmd

@@ -105,8 +105,7 @@ func mend(b Body) {
 	case *Grant:
 		placements([]Placement{b.Placement})
 	case *Allocate:
-		b.Constraint, b.Nodelist, b.Exclude = "zone=a", "n1,n2", "n3"
-		b.Webhook = "http://your-service:8080/gpu-allocated"
+		b.Constraint, b.Nodelist, b.Exclude, b.Webhook = "zone=a", "n1,n2", "n3", "http://your-service:8080/gpu-allocated"
 	case *SetNodeLabels:
 		b.Changes = "spot-,zone=a"
 	case *Register:

@@ -39,7 +39,7 @@ func TestAllocatedForAJob(t *testing.T) {
 	ask := &command.Allocate{Service: "job", For: "1", Job: 1, User: "alice", Class: model.ClassNormal, GPUs: 1}
 	id := model.AllocationOf("job", l.Do(ask).Number)
 	wantCode(t, l.Try(ask), model.CodeConflict)
-	if a, found := l.State.AllocatedFor("1"); !found || a.ID != id {
+	if a, found := state.AllocatedFor(&l.State, "1"); !found || a.ID != id {
 		t.Errorf("for job 1 there is %+v, %t", a, found)
 	}
 	l.Do(&command.Grant{ID: id, Placement: command.Placement{Node: "n1", Epoch: l.n1.Epoch(), Slots: []model.SlotKey{{GPU: "n1-1"}}}})
@@ -53,13 +53,13 @@ func TestAllocatedForAJob(t *testing.T) {
 	if r := l.Do(expire); r.Number != 1 {
 		t.Error("it has not ended with its job")
 	}
-	if _, found := l.State.AllocatedFor("1"); found {
+	if _, found := state.AllocatedFor(&l.State, "1"); found {
 		t.Error("it is still there for job 1")
 	}
 	wantCode(t, l.Try(ask), model.CodeTerminal)
 	ask.For, ask.Job = "of another system", 0
 	l.Do(ask)
-	if _, found := l.State.AllocatedFor("1"); found {
+	if _, found := state.AllocatedFor(&l.State, "1"); found {
 		t.Error("another's is there for job 1")
 	}
 }

@@ -277,7 +277,7 @@ func (k HeldForKey) Compare(o HeldForKey) int {
 
 // AllocatedFor finds the allocation that has not ended and is for somebody, in the
 // words that it was asked for with.
-func (s *State) AllocatedFor(who string) (model.Allocation, bool) {
+func AllocatedFor(s *State, who string) (model.Allocation, bool) {
 	for k := range s.HeldFor.From(HeldForKey{For: who}) {
 		if k.For != who {
 			break

@@ -11,8 +11,8 @@ import (
 // Services asks for GPUs without a job, and gives them back.
 type Services struct{ client *Client }
 
-// Services is what asks for GPUs without a job.
-func (c *Client) Services() Services { return Services{c} }
+// ServicesOf is what asks for GPUs without a job.
+func ServicesOf(c *Client) Services { return Services{c} }
 
 // Allocate asks for GPUs. The answer says whether they are allocated, or waited for.
 func (s Services) Allocate(ctx context.Context, body *wire.Allocate) (*wire.Allocated, error) {
