@@ -49,7 +49,7 @@ func TestPredictions(t *testing.T) {
 	for _, line := range []string{
 		"# TYPE berth_prediction_attempts_total counter", `berth_prediction_attempts_total{source="history"} 2`,
 		`berth_prediction_within_factor_two_total{source="history"} 1`, `berth_prediction_within_factor_two_total{source="estimate"} 0`,
-		`berth_prediction_error_doublings_total{source="estimate"} 3`, "# TYPE berth_gpu_seconds gauge",
+		`berth_prediction_error_doublings_total{source="estimate"} 3`, "# TYPE berth_gpu_used_seconds_total counter",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("no line %s", line)

@@ -50,6 +50,7 @@ func eventful(t *testing.T) *site {
 		{GPU: "n1-0", Utilization: 93, MemoryUsedMB: 70123, Temperature: 71, PowerWatts: 650, Unused: 7 * time.Second},
 	})
 	s.do(http.MethodGet, "/queue", "")
+	s.do(http.MethodPost, "/orchestrator/start", "")
 	s.submit(`{"command": ""}`)
 	return s
 }
@@ -71,7 +72,7 @@ func TestSeriesMove(t *testing.T) {
 		`gpu_orchestrator_http_request_duration_seconds_count{route="/queue"} 1`,
 		`berth_attempt_run_seconds_bucket{end="completed",le="1800"} 4`, `berth_attempt_run_seconds_count{end="failed"} 1`,
 		"berth_gpu_used_seconds_total 9720", "berth_gpu_wasted_seconds 120", `berth_leader_info{leader="p1"} 1`, "berth_nodes_silent 0",
-		`berth_user_gpus{user="eve"} 1`, `berth_prediction_attempts_total{source="history"} 2`, "berth_sched_passes 4", "berth_placements_running 1",
+		`berth_user_gpus{user="eve"} 1`, `berth_prediction_attempts_total{source="history"} 2`, "berth_sched_passes 4", `berth_proposals_total{kind="set_running",outcome="ok"} 1`, "berth_placements_running 1",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			name, _, _ := strings.Cut(line, "{")
@@ -84,7 +85,7 @@ func TestSeriesMove(t *testing.T) {
 func asked() []string {
 	return []string{
 		"gpu_allocator_gpus_allocated_total",   // a gauge in spite of _total
-		"gpu_orchestrator_allocations_total",   // fits
+		"gpu_orchestrator_gpus_total",          // a gauge, likewise
 		"gpu_orchestrator_gpu_memory_used_mb",  // no base unit
 		"gpu_orchestrator_gpu_memory_total_mb", // no base unit
 	}
@@ -130,7 +131,7 @@ func TestUsersAreBounded(t *testing.T) {
 		c.Submit(1, func(b *command.Submit) { b.Spec.User = model.OtherService })
 	})
 	text := string(s.do(http.MethodGet, "/metrics", "").body)
-	if n := strings.Count(text, "\nberth_user_queued_tasks{"); n > maxUsers+1 || !strings.Contains(text, `berth_user_queued_tasks{user="other"} 8`) {
+	if n := strings.Count(text, "\nberth_user_queued_tasks{"); n > maxUsers+1 || !strings.Contains(text, `berth_user_queued_tasks{user="other"} 9`) {
 		t.Errorf("%d users", n)
 	}
 }

@@ -48,7 +48,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}
-	body.Spec.Preemptible = or(r.Preemptible, s.Yields(&body.Spec))
+	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
 	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
 	if r.MaxRetries == nil {
 		body.Spec.MaxRetries = s.Settings().Tuning.Retries

@@ -24,18 +24,18 @@ type flags struct {
 	bootstrap, join             []string
 	cluster, timeouts, logLevel string
 	minFree                     uint64 // MiB
-	audit                       archive.Rotation
-	auditSize                   int64 // MiB
 	api                         apiFlags
 }
 
-// apiFlags are those of what the API takes.
+// apiFlags are those of what the API takes, and what is written down of it.
 type apiFlags struct {
 	idleStop               time.Duration
 	auth                   bool
 	authKeys, commandRules string
 	rate                   float64
 	advice                 adviceFlags
+	audit                  archive.Rotation
+	auditSize              int64 // MiB
 }
 
 // options are what a server runs with.
@@ -51,16 +51,16 @@ type options struct {
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
-	audit     archive.Rotation
 	api       apiOptions
 }
 
-// apiOptions are what the API takes, and from whom.
+// apiOptions are what the API takes, from whom, and where it is written down.
 type apiOptions struct {
 	idleStop time.Duration
 	access   httpapi.Access
 	rules    httpapi.CommandRules
 	advice   advice
+	audit    archive.Rotation
 }
 
 // resolve checks the flags against each other. Its errors are usage errors.
@@ -68,11 +68,8 @@ func (f *flags) resolve() (options, error) {
 	o := options{
 		data: f.data, id: model.PeerID(f.id), listen: f.listen, advertise: f.advertise, http: f.http, cluster: f.cluster,
 		seeds: f.join, minFree: f.minFree << 20,
-		audit: archive.Rotation{Dir: f.audit.Dir, Size: f.auditSize << 20, Keep: f.audit.Keep},
 	}
 	switch {
-	case o.audit.Dir != "" && (f.auditSize < 1 || f.auditSize > 1<<20 || f.audit.Keep < 1):
-		return o, usage("--audit-size must be 1 to %d MiB, and --audit-keep at least 1", 1<<20)
 	case o.data == "":
 		return o, usage("--data-dir is missing: name the folder where this peer keeps its state")
 	case !model.Name(f.id):
@@ -110,7 +107,10 @@ func (f *apiFlags) resolve() (o apiOptions, err error) {
 		return o, usage("--auth-keys needs --auth: without it nobody is asked for a key")
 	case f.rate < 0 || f.rate > 1e6:
 		return o, usage("--rate-limit must be 0 to 1000000 requests a second")
+	case f.audit.Dir != "" && (f.auditSize < 1 || f.auditSize > 1<<20 || f.audit.Keep < 1):
+		return o, usage("--audit-size must be 1 to %d MiB, and --audit-keep at least 1", 1<<20)
 	}
+	o.audit = archive.Rotation{Dir: f.audit.Dir, Size: f.auditSize << 20, Keep: f.audit.Keep}
 	if o.advice, err = f.advice.resolve(os.Getenv); err != nil {
 		return o, err
 	}

@@ -58,9 +58,9 @@ func newServer() *cobra.Command {
 	to.Float64Var(&f.api.rate, "rate-limit", 100, "with --auth: `requests` that a caller may make a second, and an address four times as many; 0: any")
 	to.StringVar(&f.api.commandRules, "command-rules", "", "`file` of rules for the commands of jobs (YAML); the same at all peers")
 	f.api.advice.bind(to)
-	to.StringVar(&f.audit.Dir, "audit-dir", "", "`folder` that gets every record of the audit trail as a line of JSON; empty: none does")
-	to.Int64Var(&f.auditSize, "audit-size", 64, "`MiB` of one of its files, after which the next is begun")
-	to.IntVar(&f.audit.Keep, "audit-keep", 16, "how `many` of its files are kept besides the one that is written")
+	to.StringVar(&f.api.audit.Dir, "audit-dir", "", "`folder` that gets every record of the audit trail as a line of JSON; empty: none does")
+	to.Int64Var(&f.api.auditSize, "audit-size", 64, "`MiB` of one of its files, after which the next is begun")
+	to.IntVar(&f.api.audit.Keep, "audit-keep", 16, "how `many` of its files are kept besides the one that is written")
 	to.Uint64Var(&f.minFree, "min-free", 0, "`MiB` that must be free to start (default: 512)")
 	return cmd
 }

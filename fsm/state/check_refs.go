@@ -114,12 +114,12 @@ func checkBlobs(c *checker) {
 	for id, j := range c.s.Jobs.All() {
 		for _, h := range []model.Hash{j.Script, j.Env} {
 			refs[h]++
-			c.hold(h.IsZero() || c.s.Blobs.Has(h), References, "job %s names content %x, which is not there", id, h)
+			c.hold(h.IsZero() || c.s.Blobs.Has(h), References, "job %s names content %s, which is not there", id, h)
 		}
 	}
 	for h, b := range c.s.Blobs.All() {
-		c.hold(b.Refs == refs[h], TotalsAgree, "content %x counts %d jobs of %d", h, b.Refs, refs[h])
-		c.hold(sha256.Sum256([]byte(b.Data)) == h, References, "content %x is something else", h)
+		c.hold(b.Refs == refs[h], TotalsAgree, "content %s counts %d jobs of %d", h, b.Refs, refs[h])
+		c.hold(sha256.Sum256([]byte(b.Data)) == h, References, "content %s is something else", h)
 	}
 }
 

@@ -53,7 +53,7 @@ type Tables struct {
 	Tokens  table.Table[model.Hash, model.Token]
 	Users   table.Table[model.UserName, model.User]
 	Members table.Table[model.MemberKey, model.Member]
-	Tallies      table.Table[model.TallyKey, model.Tally]
+	Tallies table.Table[model.TallyKey, model.Tally]
 }
 
 // Indexes are derived from the tables: other orders of the same rows.

@@ -5,7 +5,7 @@ import "github.com/berth-gpu/berth/fsm/model"
 // Yields says whether a job that does not say so itself may be suspended for others:
 // what is said of its user counts, else what of its project, else what of the cluster;
 // else jobs may that are told to save their work by a checkpoint signal.
-func (s *State) Yields(spec *model.Spec) bool {
+func Yields(s *State, spec *model.Spec) bool {
 	for _, scope := range []model.ScopeKey{
 		{Kind: model.ScopeUser, Name: spec.User}, {Kind: model.ScopeProject, Name: spec.Project}, {Kind: model.ScopeCluster},
 	} {

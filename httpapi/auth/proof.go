@@ -54,7 +54,7 @@ func (p *Prover) Sign(r *http.Request, body []byte) {
 	strip(r.Header, p.Header)
 	sum := sha256.Sum256(body)
 	credential := From(r.Context()).Credential
-	said := fmt.Sprintf("v1 %d %x %x", p.Now().UnixMilli(), sum, credential)
+	said := fmt.Sprintf("v1 %d %x %x", p.Now().UnixMilli(), sum, credential[:])
 	r.Header.Set(wire.HeaderForwarded, string(p.Self))
 	r.Header.Set(HeaderProof, said+" "+hex.EncodeToString(p.mac(secret, r, said)))
 }

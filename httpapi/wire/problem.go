@@ -46,15 +46,15 @@ const (
 
 // Stable codes that are not those of the state.
 const (
-	CodeNoLeader       = "no_leader"       // 503: nothing was done
-	CodeOutcomeUnknown = "outcome_unknown" // 503: ask again with the same Idempotency-Key
-	CodeOverloaded     = "overloaded"      // 429
+	CodeNoLeader       = "no_leader"           // 503: nothing was done
+	CodeOutcomeUnknown = "outcome_unknown"     // 503: ask again with the same Idempotency-Key
+	CodeOverloaded     = "overloaded"          // 429
 	CodeNoArchive      = "archive_unavailable" // 503: of the peer that was asked
-	CodeNoSpace        = "no_space"        // 507
-	CodeDiverged       = "diverged"        // 503
-	CodeBehind         = "behind"          // 503: this peer cannot answer in time
-	CodeRateLimited    = "rate_limited"    // 429: this caller asks too often
-	CodeMalformed      = "malformed"       // 400
+	CodeNoSpace        = "no_space"            // 507
+	CodeDiverged       = "diverged"            // 503
+	CodeBehind         = "behind"              // 503: this peer cannot answer in time
+	CodeRateLimited    = "rate_limited"        // 429: this caller asks too often
+	CodeMalformed      = "malformed"           // 400
 
 	CodeUnauthenticated = "unauthenticated" // 401
 

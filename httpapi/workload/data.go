@@ -23,10 +23,12 @@ type data struct {
 	checkpointing   bool // activations are computed again when they are needed
 	tokens          float64
 	epochs, steps   float64
-	vertices, edges float64
-	features        float64
-	ignored         []string
+	graph
+	ignored []string
 }
+
+// graph is how large a graph is.
+type graph struct{ vertices, edges, features float64 }
 
 // Bounds of what may be given.
 const (
