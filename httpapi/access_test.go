@@ -123,7 +123,7 @@ func TestRolesOverAllRoutes(t *testing.T) {
 	s := newGuarded(t)
 	s.with(func(c *statetest.Cluster) { c.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" }) })
 	passes := func(r *reply) bool {
-		return r.status != http.StatusUnauthorized && !(r.status == http.StatusForbidden && r.header.Get(wire.HeaderCode) == "denied")
+		return r.status != http.StatusUnauthorized && (r.status != http.StatusForbidden || r.header.Get(wire.HeaderCode) != "denied")
 	}
 	human := []string{"", viewer, ann, operatr, admin}
 	least := map[string]model.Role{"": 0, viewer: model.RoleViewer, ann: model.RoleUser, operatr: model.RoleOperator, admin: model.RoleAdmin}

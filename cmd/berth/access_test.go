@@ -42,7 +42,7 @@ func TestReadKeys(t *testing.T) {
 
 // What cannot be read is refused with its place, and no key is told.
 func TestKeysThatAreNone(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, says := range map[string]string{ //nolint:gosec // no secrets
 		"api_keys: {SECRET: x}": "bytes",
 		"api_keys:\n  SECRET-SECRET-SECRET: a\n  SECRET-SECRET-SECRET: b\n": "line 3",
 		"api_keys:\n  SECRET-SECRET-SECRET: [a]\n":                          "line 2",
@@ -73,7 +73,7 @@ func TestReadRules(t *testing.T) {
 		t.Errorf("%+v, %v", b, err)
 	}
 	for text, says := range map[string]string{
-		"forbiden: []": "line 1",
+		"forbid: []": "line 1",
 		"forbidden:\n  - {name: a, pattern: '('}":    "rule a",
 		"forbidden:\n  - {pattern: 'x'}":             "no name",
 		"allowed:\n  - {name: a, pattern: '(x)\\1'}": "allowed: rule a",

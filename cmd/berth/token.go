@@ -73,11 +73,11 @@ func newTokenCreate() *cobra.Command {
 				}
 				body.ExpiresIn = &in
 			}
-			make := func(ctx context.Context, api *client.Client) (*wire.MadeToken, error) {
+			draw := func(ctx context.Context, api *client.Client) (*wire.MadeToken, error) {
 				return api.People().MakeToken(ctx, body)
 			}
 			errs := cmd.ErrOrStderr()
-			return reading(c, make, func(w io.Writer, v *wire.MadeToken) error {
+			return reading(c, draw, func(w io.Writer, v *wire.MadeToken) error {
 				fmt.Fprintf(errs, "This is the only time that the token is told (id %s, role %s):\n", v.ID, v.Role)
 				_, err := fmt.Fprintln(w, v.Secret)
 				return err

@@ -18,7 +18,7 @@ const Prefix = "berth_"
 // The headers in which somebody shows who they are, beside Authorization and the one
 // that the configuration names.
 const (
-	HeaderToken = "X-Auth-Token"
+	HeaderToken = "X-Auth-Token" //nolint:gosec // a header's name
 	HeaderKey   = "X-API-Key"
 )
 
