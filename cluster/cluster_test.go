@@ -131,9 +131,9 @@ func (w *world) start(m *member) {
 	h := m.disk.Open()
 	p, err := Start(Config{
 		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + ":7000", APIAddress: m.name + ":10000", Level: 1, Version: "test"},
-		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Space: m.space, Archive: m.archive,
+		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Archive: m.archive,
 		Logger: slog.New(slog.NewTextHandler(m.log, nil)),
-		Stores: Stores{h.Logs(), h.Stable(), h.Snapshots()},
+		Stores: Stores{h.Logs(), h.Stable(), h.Snapshots(), m.space},
 		Halt: func(err error) {
 			select {
 			case m.halted <- err:

@@ -47,6 +47,7 @@ type Stores struct {
 	Log       raft.LogStore
 	Stable    raft.StableStore
 	Snapshots raft.SnapshotStore
+	Space     func() (raftstore.Space, error) // room on their disk; nil: not watched
 }
 
 // Server is a peer as Raft's configuration names it.
@@ -64,8 +65,7 @@ type Config struct {
 	Network raftnet.Network
 	Stores  Stores
 	Clock   Clock
-	Space   func() (raftstore.Space, error) // room on the disk; nil: not watched
-	Archive *archive.Archive                // audit trail and histories; nil: none are kept, and no job leaves the state
+	Archive *archive.Archive // audit trail and histories; nil: none are kept, and no job leaves the state
 	Logger  *slog.Logger
 
 	// Halt ends the process: this peer must not go on. It may return, the peer

@@ -24,7 +24,7 @@ func (p guardian) guardStores(ctx context.Context) Stores {
 	s := p.cfg.Stores
 	if !p.cfg.Tests.NoWatchdog {
 		dog := raftstore.NewWatchdog(string(p.cfg.Self.ID), raftstore.Limits{})
-		s = Stores{dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots)}
+		s = Stores{dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots), s.Space}
 		dog.Arm()
 		p.life.watchd.Go(func() { dog.Watch(ctx, 100*time.Millisecond, p.leads, p.heed) })
 	}
@@ -77,10 +77,10 @@ const spaceAgain = time.Minute
 // checkSpace turns user commands away before the disk is full, and lets a peer
 // with more room lead. It takes and returns when this peer last gave leadership away.
 func (p guardian) checkSpace(ctx context.Context, gave time.Time) time.Time {
-	if p.cfg.Space == nil {
+	if p.cfg.Stores.Space == nil {
 		return gave
 	}
-	space, err := p.cfg.Space()
+	space, err := p.cfg.Stores.Space()
 	low := err == nil && space.Low()
 	if p.mates.setLow(low) && low {
 		p.log.Error("the disk is nearly full: free some space; user commands are refused meanwhile", "free_bytes", space.Free)

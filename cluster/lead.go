@@ -229,8 +229,7 @@ func (p office) leaderConfig() leader.Config {
 		Wake:     p.mates.changed,
 		Archived: keeper(p).archivedByMost,
 		Beats:    p.tenure.soft.Beats,
-		Unused:   p.tenure.soft.Board.Unused,
-		Busy:     p.tenure.soft.Board.Busy,
+		Use:      leader.Use{Unused: p.tenure.soft.Board.Unused, Busy: p.tenure.soft.Board.Busy},
 		Passed:   p.tenure.passed,
 	}
 }

@@ -191,7 +191,7 @@ const closeEnough = 500
 // that removes itself steps down afterwards.
 func (p *Peer) Remove(ctx context.Context, id model.PeerID) error {
 	if !p.leads() {
-		return p.notLeader()
+		return notLeader(p)
 	}
 	return translateMember(p.raft.RemoveServer(raft.ServerID(id), 0, patience(ctx)).Error())
 }
@@ -199,7 +199,7 @@ func (p *Peer) Remove(ctx context.Context, id model.PeerID) error {
 // Transfer hands leadership to a peer, or to any if it is empty.
 func (p *Peer) Transfer(ctx context.Context, to model.PeerID) error {
 	if !p.leads() {
-		return p.notLeader()
+		return notLeader(p)
 	}
 	var f raft.Future
 	if to == "" {

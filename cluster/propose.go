@@ -59,7 +59,7 @@ func (p *Peer) mayPropose(lane command.Lane) error {
 	case p.fsm.Halted():
 		return ErrClosed
 	case p.raft.State() != raft.Leader:
-		return p.notLeader()
+		return notLeader(p)
 	case lane == command.LaneControl:
 		return nil
 	case p.mates.low():
@@ -70,7 +70,7 @@ func (p *Peer) mayPropose(lane command.Lane) error {
 	return nil
 }
 
-func (p *Peer) notLeader() error {
+func notLeader(p *Peer) error {
 	address, id := p.raft.LeaderWithID()
 	if id == "" || id == raft.ServerID(p.cfg.Self.ID) {
 		return ErrNoLeader

@@ -173,7 +173,7 @@ func (a services) allocate(ctx context.Context, key string, c *command.Allocate)
 	if fits, why := a.places.possible(&s, spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
-	r, index, err := a.proposeAs(ctx, a.submitter(ctx, c.User), key, c)
+	r, index, err := a.proposeAs(ctx, submitter(ctx, c.User), key, c)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 	if err := workload.Check(w); err != nil {
 		return nil, workloadProblem(err)
 	}
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: a.workloadDefaults()}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: workloadDefaults(&a.cfg)}
 	k.Advice = a.advisers.ask(ctx, w)
 	out, err := workload.Analyze(w, &k)
 	if err != nil {
@@ -62,11 +62,11 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 }
 
 // workloadDefaults are what is taken for workloads of which nothing is known.
-func (a *API) workloadDefaults() workload.Defaults {
-	if a.cfg.Workloads == nil {
+func workloadDefaults(c *Config) workload.Defaults {
+	if c.Workloads == nil {
 		return workload.StandardDefaults()
 	}
-	return a.cfg.Workloads
+	return c.Workloads
 }
 
 func workloadProblem(err error) error {

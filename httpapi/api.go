@@ -98,7 +98,7 @@ func New(c Config) *API {
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := refuse(code, detail)
-			a.noteRefusal(r, f.Status, code)
+			refusing{a}.noteRefusal(r, f.Status, code)
 			f.write(w)
 		},
 	})
@@ -183,7 +183,7 @@ func (a *API) document() huma.API {
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := route.GetHandler()
 		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
-			h = a.forward.Wrap(a.gate.confirm(op.Method, op.Path, a.noting(h)), forward.Rule{MaxBody: maxBody, Keyed: true})
+			h = a.forward.Wrap(a.gate.confirm(op.Method, op.Path, refusing{a}.noting(h)), forward.Rule{MaxBody: maxBody, Keyed: true})
 		}
 		route.Handler(a.around(op.Method, op.Path, h))
 	})

@@ -47,7 +47,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 			f = a.gate.owns(rule, entered)
 		}
 		if f != nil {
-			a.turnAway(rec, r, f)
+			refusing{a}.turnAway(rec, r, f)
 			return
 		}
 		next.ServeHTTP(rec, withCaller(entered))
@@ -56,7 +56,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 
 // turnAway refuses a request at the door. Whoever comes too often is not noted, so
 // that a flood drowns nothing.
-func (a *API) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
+func (a refusing) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
 	r.Header.Del(wire.HeaderForwarded) // it may be a lie
 	if f.Code != wire.CodeRateLimited {
 		a.noteRefusal(withCaller(r), f.Status, f.Code)

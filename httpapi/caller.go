@@ -46,9 +46,12 @@ func proposing(ctx context.Context) (from string) {
 	return c.from
 }
 
+// refusing keeps what is refused without the log hearing of it.
+type refusing struct{ *API }
+
 // noting is around a handler of writes: what it refuses by itself is kept, since the
 // log never hears of it.
-func (a *API) noting(next http.Handler) http.Handler {
+func (a refusing) noting(next http.Handler) http.Handler {
 	if a.peer.Refusals == nil {
 		return next
 	}
@@ -66,7 +69,7 @@ const maxNotedPath = 512
 
 // noteRefusal keeps a refusal. Who refuses a request before it comes to a handler
 // calls it, too.
-func (a *API) noteRefusal(r *http.Request, status int, code string) {
+func (a refusing) noteRefusal(r *http.Request, status int, code string) {
 	if a.peer.Refusals == nil {
 		return
 	}

@@ -201,7 +201,7 @@ func TestPagesOfTheQueue(t *testing.T) {
 
 // paths lists what the API answers.
 func paths() []string {
-	return []string{
+	return append([]string{
 		"DELETE /nodes/{node_id}",
 		"DELETE /queue/{job_id}",
 		"DELETE /queue/{job_id}/dependencies",
@@ -238,6 +238,11 @@ func paths() []string {
 		"GET /tokens",
 		"GET /users",
 		"GET /whoami",
+	}, changePaths()...)
+}
+
+func changePaths() []string {
+	return []string{
 		"PATCH /nodes/{node_id}/labels",
 		"PATCH /queue/{job_id}/priority",
 		"POST /cluster/gpu-allocate",

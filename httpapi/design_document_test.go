@@ -35,7 +35,7 @@ func TestTheDesignDocument(t *testing.T) {
 		{http.MethodPatch, "/queue/1/priority", `{"priority": 4}`, map[string]any{"success": true}},
 		{http.MethodGet, "/runs/exp", "", map[string]any{
 			"gpuAllocation.requestedGpus": 4.0, "gpuAllocation.requestedMemoryGb": 40.0, "gpuAllocation.allocatedGpus": nil,
-			"queueInfo.queuedAt": nil, "queueInfo.queuePosition": nil, "queueInfo.estimatedStartTime": nil,
+			"queueInfo.queuedAt": nil, "queueInfo.queuePosition": nil,
 			"orchestrationMetadata.schedulingPolicy": "fcfs", "orchestrationMetadata.priority": 3.0,
 			"orchestrationMetadata.retryCount": 0.0, "orchestrationMetadata.maxRetries": 0.0,
 		}},

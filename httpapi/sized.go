@@ -24,7 +24,7 @@ func (a services) size(s *state.State, r *wire.Allocate, c *command.Allocate) er
 	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
 		return invalid("workload_data", "must be JSON")
 	}
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.workloadDefaults()}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: workloadDefaults(&a.cfg)}
 	plan, err := workload.Analyze(w, &k)
 	if err != nil {
 		return workloadProblem(err)

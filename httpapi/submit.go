@@ -62,7 +62,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if in.DryRun {
 		return a.dryRun(body)
 	}
-	result, index, err := a.proposeAs(ctx, a.submitter(ctx, body.Spec.User), in.Key, body)
+	result, index, err := a.proposeAs(ctx, submitter(ctx, body.Spec.User), in.Key, body)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 
 // submitter is who asks for GPUs in a user's name: the caller, or where nobody is
 // asked who they are that user.
-func (a *API) submitter(ctx context.Context, user string) string {
+func submitter(ctx context.Context, user string) string {
 	if c := auth.From(ctx); c.Kind != auth.Open {
 		return c.Actor()
 	}

@@ -63,15 +63,20 @@ type Config struct {
 	// Beats is when the clients of attached jobs were heard; nil: such jobs are left
 	// alone.
 	Beats Beats
+	Use
+	// Passed is told of each pass of the scheduler, one after the other; nil: nobody
+	// is. It must not block.
+	Passed func(Pass)
+}
+
+// Use is what GPUs tell of their use.
+type Use struct {
 	// Unused is for how long, up to now, the job that holds a GPU of a node has left it
 	// at 0 %; nil: nobody knows.
 	Unused func(node model.NodeID, gpu model.GPUID) time.Duration
 	// Busy is what a GPU of a node measures of its utilisation, in percent, if it does;
 	// nil: nobody knows.
 	Busy func(node model.NodeID, gpu model.GPUID) (percent uint32, known bool)
-	// Passed is told of each pass of the scheduler, one after the other; nil: nobody
-	// is. It must not block.
-	Passed func(Pass)
 }
 
 func (c *Config) check() error {

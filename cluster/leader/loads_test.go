@@ -20,10 +20,10 @@ func TestLoads(t *testing.T) {
 	c.Do(&command.SetNodeMode{Node: "n4", Mode: model.ModeCordoned})
 	c.Place(c.Submit(1)) // on n1, and not started
 	measured := map[model.GPUID]uint32{"n1-0": 0, "n1-1": 10, "n2-0": 50, "n2-1": 61, "n3-0": 5, "n4-0": 1, "n4-1": 1}
-	config := &Config{Busy: func(_ model.NodeID, gpu model.GPUID) (uint32, bool) {
+	config := &Config{Use: Use{Busy: func(_ model.NodeID, gpu model.GPUID) (uint32, bool) {
 		percent, known := measured[gpu]
 		return percent, known
-	}}
+	}}}
 	if got := loads(&c.State, config); got != nil {
 		t.Errorf("nothing waits, and loads are %v", got)
 	}

@@ -102,8 +102,8 @@ func (s *service) start() error {
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
 		Network: network{},
-		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots()},
-		Clock:   clock{}, Space: s.store.FreeSpace, Logger: s.log,
+		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace},
+		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{Timeouts: s.o.timeouts},
 		Archive: archive.New(archive.Config{

@@ -74,7 +74,7 @@ func newTokenCreate() *cobra.Command {
 				body.ExpiresIn = &in
 			}
 			draw := func(ctx context.Context, api *client.Client) (*wire.MadeToken, error) {
-				return api.People().MakeToken(ctx, body)
+				return client.PeopleOf(api).MakeToken(ctx, body)
 			}
 			errs := cmd.ErrOrStderr()
 			return reading(c, draw, func(w io.Writer, v *wire.MadeToken) error {
@@ -96,7 +96,9 @@ func newTokenCreate() *cobra.Command {
 
 func newTokenList() *cobra.Command {
 	c := &connection{}
-	list := func(ctx context.Context, api *client.Client) (*wire.Tokens, error) { return api.People().Tokens(ctx) }
+	list := func(ctx context.Context, api *client.Client) (*wire.Tokens, error) {
+		return client.PeopleOf(api).Tokens(ctx)
+	}
 	cmd := &cobra.Command{
 		Use: "list", Short: "List all tokens, without what they are", Args: noArgs,
 		RunE: reading(c, list, func(w io.Writer, v *wire.Tokens) error {
@@ -128,7 +130,7 @@ func newTokenRevoke() *cobra.Command {
 				return usage("%s takes the id of one token, as berth token list prints it", cmd.CommandPath())
 			}
 			drop := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
-				return api.People().DropToken(ctx, args[0])
+				return client.PeopleOf(api).DropToken(ctx, args[0])
 			}
 			return reading(c, drop, func(w io.Writer, v *wire.Gone) error {
 				_, err := fmt.Fprintf(w, "token %s: %s\n", args[0], v.Message)

@@ -28,7 +28,9 @@ func newUser() *cobra.Command {
 
 func newUserList() *cobra.Command {
 	c := &connection{}
-	list := func(ctx context.Context, api *client.Client) (*wire.Users, error) { return api.People().Users(ctx) }
+	list := func(ctx context.Context, api *client.Client) (*wire.Users, error) {
+		return client.PeopleOf(api).Users(ctx)
+	}
 	cmd := &cobra.Command{
 		Use: "list", Short: "List everybody whom the cluster knows", Args: noArgs,
 		RunE: reading(c, list, func(w io.Writer, v *wire.Users) error { return showUsers(w, v.Users) }),
@@ -55,7 +57,7 @@ func newUserSet() *cobra.Command {
 				return usage("%s takes one user's name", cmd.CommandPath())
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.User, error) {
-				return api.People().SetUser(ctx, args[0], body)
+				return client.PeopleOf(api).SetUser(ctx, args[0], body)
 			}
 			return reading(c, set, func(w io.Writer, v *wire.User) error { return showUsers(w, []wire.User{*v}) })(cmd, nil)
 		},
@@ -77,7 +79,7 @@ func newUserRemove() *cobra.Command {
 				return usage("%s takes one user's name", cmd.CommandPath())
 			}
 			remove := func(ctx context.Context, api *client.Client) (*wire.Gone, error) {
-				return api.People().RemoveUser(ctx, args[0])
+				return client.PeopleOf(api).RemoveUser(ctx, args[0])
 			}
 			return reading(c, remove, func(w io.Writer, v *wire.Gone) error {
 				_, err := fmt.Fprintln(w, v.Message)
@@ -91,7 +93,9 @@ func newUserRemove() *cobra.Command {
 
 func newWhoami() *cobra.Command {
 	c := &connection{}
-	ask := func(ctx context.Context, api *client.Client) (*wire.Whoami, error) { return api.People().Whoami(ctx) }
+	ask := func(ctx context.Context, api *client.Client) (*wire.Whoami, error) {
+		return client.PeopleOf(api).Whoami(ctx)
+	}
 	cmd := &cobra.Command{
 		Use: "whoami", Short: "Show whom the cluster takes you for, and what you may", Args: noArgs,
 		RunE: reading(c, ask, func(w io.Writer, v *wire.Whoami) error {

@@ -64,7 +64,7 @@ func me(ctx context.Context, api *client.Client) string {
 	if tokenOfEnvironment() == "" {
 		return thisUser()
 	}
-	who, err := api.People().Whoami(ctx)
+	who, err := client.PeopleOf(api).Whoami(ctx)
 	if err != nil || !who.Authentication {
 		return thisUser() // what is asked for next says what is wrong
 	}

@@ -46,13 +46,13 @@ func (s *State) Histories(id model.JobID) (parts []History) {
 			part = &parts[len(parts)-1]
 		}
 		part.Tasks = append(part.Tasks, task)
-		s.addTask(part, k)
+		addTask(s, part, k)
 	}
 	return parts
 }
 
 // addTask adds what belongs to a task.
-func (s *State) addTask(h *History, k model.TaskKey) {
+func addTask(s *State, h *History, k model.TaskKey) {
 	for at, e := range s.Events.From(model.EventKey{Job: k.Job, Task: k.Task}) {
 		if at.Job != k.Job || at.Task != k.Task {
 			break

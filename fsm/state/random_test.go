@@ -110,7 +110,7 @@ func TestGeneratorKnowsEveryKind(t *testing.T) {
 	}
 }
 
-// The same request again changes nothing but the clock and the index, and gets
+// The same request again changes nothing but the clock, the index and the trail, and gets
 // the first answer.
 func TestSameRequestTwice(t *testing.T) {
 	repeated := 0
@@ -128,7 +128,7 @@ func TestSameRequestTwice(t *testing.T) {
 			if got := o.results[0]; !sameResult(got, want) {
 				t.Fatalf("entry %d, command %d: answered %+v, remembered is %+v", e.Index, i, got, want)
 			}
-			if name := firstDifference(&after, &next); name != "" || o.changes.Topics != 0 {
+			if name := besideTheTrail(&after, &next); name != "" || o.changes.Topics != 0 {
 				t.Fatalf("entry %d, command %d, sent again: it changed %s, topics %b", e.Index, i, name, o.changes.Topics)
 			}
 		}

@@ -95,7 +95,7 @@ func TestPanicIsolation(t *testing.T) {
 		if !equalInts(changes.Panics, places) {
 			t.Fatalf("panics %v, want %v", changes.Panics, places)
 		}
-		if where := firstDifference(&want, &got); where != "" {
+		if where := besideTheTrail(&want, &got); where != "" {
 			t.Fatalf("bad commands at %v changed %s", places, where)
 		}
 		next = 0

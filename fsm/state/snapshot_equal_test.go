@@ -18,6 +18,25 @@ func firstDifference(a, b *State) string {
 	return ""
 }
 
+// besideTheTrail is firstDifference but for the head of the audit trail, which tells of
+// what changed nothing else, too.
+func besideTheTrail(a, b *State) string {
+	cut := func(text string) string {
+		at := strings.Index(text, " Audit:{")
+		if at < 0 {
+			return text
+		}
+		return text[:at] + text[at+strings.Index(text[at:], "}"):]
+	}
+	x, y := contents(a), contents(b)
+	for i := range x {
+		if p, q := cut(x[i]), cut(y[i]); p != q {
+			return p + "\nagainst\n" + q
+		}
+	}
+	return ""
+}
+
 // contents prints every table and index.
 func contents(s *State) (out []string) {
 	for _, group := range []any{s.Tables, s.Indexes} {

@@ -7,7 +7,7 @@ import "github.com/berth-gpu/berth/fsm/model"
 func (s *State) Stand(j *model.Job) model.TaskState {
 	switch {
 	case j.Live > 0:
-		return s.mostAdvanced(j.ID)
+		return mostAdvanced(s, j.ID)
 	case j.Open > 0:
 		return model.TaskQueued
 	case j.Failed > 0:
@@ -18,7 +18,7 @@ func (s *State) Stand(j *model.Job) model.TaskState {
 	return model.TaskCompleted
 }
 
-func (s *State) mostAdvanced(id model.JobID) model.TaskState {
+func mostAdvanced(s *State, id model.JobID) model.TaskState {
 	at := model.TaskScheduled
 	for k := range s.LiveTasks.From(model.TaskKey{Job: id}) {
 		if k.Job != id || at == model.TaskRunning {

@@ -11,18 +11,23 @@ import (
 type tx struct {
 	cells
 	indexes
+	trail
 
 	meta      Meta
 	settings  model.Settings // as they stand; finish makes a row of them
 	clock     model.Time
 	actor     string // of the command at hand
 	numbered  uint64 // allocations that this entry has numbered
-	repeat    bool   // the command at hand was answered as before
-	repeats   []int  // the commands of which that is so
-	retired   []model.JobID
-	restoring bool // rows come from a snapshot: counts are rows among them
+	restoring bool   // rows come from a snapshot: counts are rows among them
 	book      bookkeeper
 	from      *State
+}
+
+// trail is what the archives are to be told of the entry.
+type trail struct {
+	repeat  bool  // the command at hand was answered as before
+	repeats []int // the commands of which that is so
+	retired []model.JobID
 }
 
 type cells struct {

@@ -11,8 +11,8 @@ import (
 // People tells and changes who is known, and by which tokens.
 type People struct{ client *Client }
 
-// People is what tells and changes who is known.
-func (c *Client) People() People { return People{c} }
+// PeopleOf are the calls about who is known, by a client.
+func PeopleOf(c *Client) People { return People{c} }
 
 // Whoami tells whom the cluster takes the caller for.
 func (p People) Whoami(ctx context.Context) (*wire.Whoami, error) {

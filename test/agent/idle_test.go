@@ -54,7 +54,7 @@ func (c led) lead(t *testing.T, rate time.Duration) {
 	go func() {
 		done <- leader.Run(ctx, leader.Config{
 			ID: "p1", Peer: c, Clock: c, Clocks: func() (model.Time, bool) { return 0, false }, Members: func() []model.Peer { return nil },
-			Unused: func(node model.NodeID, gpu model.GPUID) time.Duration { return rate * c.board.Unused(node, gpu) },
+			Use: leader.Use{Unused: func(node model.NodeID, gpu model.GPUID) time.Duration { return rate * c.board.Unused(node, gpu) }},
 		})
 	}()
 	t.Cleanup(func() {
