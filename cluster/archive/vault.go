@@ -10,6 +10,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // vault is the file. One that is damaged is set aside, and another begun in its
@@ -121,7 +122,7 @@ func (v *vault) view(look func(*page) error) (err error) {
 	}
 	defer v.rescue(&err)
 	err = db.View(func(tx *bolt.Tx) error { return look(&page{tx}) })
-	if errors.Is(err, bolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return ErrUnavailable
 	}
 	return err
@@ -129,7 +130,7 @@ func (v *vault) view(look func(*page) error) (err error) {
 
 // rescue makes an error of a panic, which is how the library tells of damage.
 func (v *vault) rescue(err *error) {
-	if reason := recover(); reason != nil {
+	if reason := recover(); reason != nil { //nolint:revive // it is deferred itself
 		v.mu.Lock()
 		v.damaged = true
 		v.mu.Unlock()

@@ -30,7 +30,7 @@ func TestAdviceFlags(t *testing.T) {
 		"line 3":              {defaults: file},
 		"no such file":        {defaults: file + ".gone"},
 		"--deepagents-url":    {deepagents: "localhost:9004"},
-		"--graph-service-url": {graph: "http://user:secret@host"},
+		"--graph-service-url": {graph: "http://user:secret@host"}, //nolint:gosec // it opens nothing
 	} {
 		if _, err := f.resolve(none); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || exitCode(err) != exitUsage {
 			t.Errorf("%+v: %v, want %q", f, err, want)

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -18,23 +19,17 @@ const maxShown = 1024
 // those by which machines tell of themselves: beats and reports of nodes, which
 // jobs' timelines hold, the clock, and what the scheduler remembers.
 func (k Kind) Audited() bool {
-	switch k {
-	case KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer:
-		return false
-	}
-	return true
+	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer}, k)
 }
 
 // shown says that bodies of the kind hold neither secrets nor what users run, so
 // that the audit trail may repeat them to all who may read it.
 func (k Kind) shown() bool {
-	switch k {
-	case KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
+	return slices.Contains([]Kind{
+		KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
 		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
-		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire:
-		return true
-	}
-	return false
+		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
+	}, k)
 }
 
 // Shown is the encoded body, if the audit trail may show it and it is short; else

@@ -66,11 +66,11 @@ func stateBytes(precision, optimizer string) float64 {
 func trainingNeed(d *data) (need, []string) {
 	states := stateBytes(d.precision, d.optimizer)
 	wide := max(bytesOf(d.precision)/2, 1) // the formulas are of 16 bits
-	perToken, how := 34*d.layers*d.hidden*wide, "34·h bytes a token and layer"
+	activation, how := 34*d.layers*d.hidden*wide, "34·h bytes a token and layer"
 	if d.checkpointing {
-		perToken, how = (2*d.layers+34)*d.hidden*wide, "2·h bytes a token and layer, since the rest is computed again, and 34·h of one layer"
+		activation, how = (2*d.layers+34)*d.hidden*wide, "2·h bytes a token and layer, since the rest is computed again, and 34·h of one layer"
 	}
-	each := d.sequence*perToken + 4*d.sequence*vocabulary*wide
+	each := d.sequence*activation + 4*d.sequence*vocabulary*wide
 	out := need{split: d.parameters * states, each: each, batch: d.batch}
 	return out, []string{
 		fmt.Sprintf("Training %s parameters in %s with %s keeps %g bytes a parameter (weights, gradients, optimizer): %s in all, spread over the GPUs.",
