@@ -52,10 +52,10 @@ func (a services) route(doc huma.API) {
 			return nil, err
 		}
 		s := a.peer.Reader.State()
-		if err := a.size(&s, b, body); err != nil {
+		if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
 			return nil, err
 		}
-		if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
+		if err := a.size(&s, b, body, model.RequestKey{Actor: clipActor(submitter(ctx, body.User)), ID: key}); err != nil {
 			return nil, err
 		}
 		return a.allocate(ctx, key, body)
@@ -98,8 +98,8 @@ func change[B any](a services, doc huma.API, o huma.Operation, do func(context.C
 // ask turns what a service asks for into a command.
 func (a services) ask(r *wire.Allocate) (*command.Allocate, error) {
 	c := &command.Allocate{
-		Service: r.Service, Workload: cmp.Or(strings.ReplaceAll(r.Workload, "-", "_"), model.WorkloadGeneric), User: cmp.Or(r.User, defaultUser),
-		Project: r.Project, GPUModel: model.SortModels(r.GPUType), Webhook: r.WebhookURL,
+		Service: r.Service, Workload: cmp.Or(strings.ReplaceAll(r.Workload, "-", "_"), model.WorkloadGeneric), Project: r.Project,
+		GPUModel: model.SortModels(r.GPUType), Webhook: r.WebhookURL,
 	}
 	switch {
 	case r.Service == "":
@@ -270,7 +270,7 @@ func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateF
 		return nil, invalid("job_id", "must be given")
 	}
 	c := &command.Allocate{
-		Service: forJobs, Workload: model.WorkloadGeneric, User: defaultUser, For: b.JobID, TTL: foreignTTL,
+		Service: forJobs, Workload: model.WorkloadGeneric, For: b.JobID, TTL: foreignTTL,
 		Priority: model.DefaultPriority, Class: model.ServiceClass(model.DefaultPriority),
 	}
 	s := a.peer.Reader.State()

@@ -73,12 +73,26 @@ func (a services) mayAllocate(ctx context.Context, s *state.State, user string, 
 }
 
 // mayGiveUp says whether the caller may renew or release an allocation: their own, or
-// as an operator any. One that is not there is refused where it is looked for.
+// as an operator any. One that this peer has not heard of may be one that was
+// acknowledged by another: it looks again as far as anybody can.
 func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	c := auth.From(ctx)
+	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
+		return nil
+	}
 	s := a.peer.Reader.State()
 	one, found := s.Allocations.Get(id)
-	if !found || c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) || one.User == c.Name {
+	if !found {
+		var err error
+		if s, err = a.peer.Reader.Read(ctx, Linearizable); err != nil {
+			return err
+		}
+		one, found = s.Allocations.Get(id)
+	}
+	switch {
+	case !found:
+		return noAllocation()
+	case one.User == c.Name:
 		return nil
 	}
 	return denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())

@@ -15,9 +15,15 @@ import (
 // size says how many GPUs a service needs that does not say so, and with how much
 // memory, by what it tells of its work: as POST /gpu/workload does, but without
 // advisers, for whom a write does not wait. It gets no more than a node of the cluster
-// has, and whoever tells nothing gets one.
-func (a services) size(s *state.State, r *wire.Allocate, c *command.Allocate) error {
-	if r.GPUs != nil || len(c.Data) == 0 || !strings.HasPrefix(c.Data, "{") {
+// has, and whoever tells nothing gets one. Asked again under its key it is what it was:
+// the cluster may be another by then.
+func (a services) size(s *state.State, r *wire.Allocate, c *command.Allocate, key model.RequestKey) error {
+	if r.GPUs != nil || !strings.HasPrefix(c.Data, "{") {
+		return nil
+	}
+	past, _ := s.Requests.Get(key)
+	if was, found := s.Allocations.Get(model.AllocationOf(c.Service, past.Number)); found && past.Number > 0 {
+		c.GPUs, c.GPUMemoryMB = was.GPUs, was.GPUMemoryMB
 		return nil
 	}
 	w := &wire.Workload{ServiceName: r.Service, Type: r.Workload, GPU: c.GPUModel}
