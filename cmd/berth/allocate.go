@@ -43,13 +43,12 @@ func newAllocate() *cobra.Command {
 	f.StringVar(&ttl, "ttl", "", "a `time` such as 8h after which they are given back; 1h by default, 0: never")
 	f.StringVarP(&r.Project, "project", "A", "", "`project` that they count to")
 	f.StringVarP(&r.Constraint, "constraint", "C", "", "`labels` of the node, such as zone=a,!spot")
-	f.StringVar(&r.WebhookURL, "webhook", "", "`URL` that is told when they are allocated")
 	f.BoolVar(&wait, "wait", false, "end when they are allocated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return usage("%s takes the name of a service; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		}
-		r.Service, r.User, r.GPUs = args[0], thisUser(), &gpus
+		r.Service, r.GPUs = args[0], &gpus
 		if f.Changed("gpu-mem") {
 			r.GPUMemory = &memory
 		}
@@ -57,6 +56,7 @@ func newAllocate() *cobra.Command {
 			return err
 		}
 		ask := func(ctx context.Context, api *client.Client) (*wire.Allocated, error) {
+			r.User = me(ctx, api)
 			out, err := client.ServicesOf(api).Allocate(ctx, r)
 			if err != nil || !wait {
 				return out, err

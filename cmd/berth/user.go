@@ -103,7 +103,11 @@ func newWhoami() *cobra.Command {
 				_, err := fmt.Fprintln(w, "This cluster asks nobody who they are: everybody may do everything.")
 				return err
 			}
-			_, err := fmt.Fprintf(w, "%s, role %s, projects: %s\n", v.Actor, v.Role, strings.Join(v.Projects, ", "))
+			text := v.Actor + ", role " + v.Role
+			if len(v.Projects) > 0 {
+				text += ", projects: " + strings.Join(v.Projects, ", ")
+			}
+			_, err := fmt.Fprintln(w, text)
 			return err
 		}),
 	}

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // The address that a request came from travels with its command, and a command
@@ -69,5 +71,26 @@ func TestAuditOfEveryKind(t *testing.T) {
 	}
 	if _, err := ShownBody(60_000, nil); err == nil {
 		t.Error("an unknown kind was read")
+	}
+}
+
+// Those who read the trail are told whom it is about.
+func TestTargetsOfPeople(t *testing.T) {
+	hash := model.Hash{0xab, 0xcd}
+	for want, b := range map[string]Body{
+		"user alice":                        &MakeToken{Hash: hash, User: "alice", Role: model.RoleUser},
+		"node n1":                           &MakeToken{Hash: hash, User: "n1", Role: model.RoleAgent},
+		"any node":                          &MakeToken{Hash: hash, Role: model.RoleAgent},
+		"user bob":                          &SetUser{User: "bob", Role: model.RoleUser},
+		"user eve":                          &RemoveUser{User: "eve"},
+		"token abcd000000000000":            &DropTokens{Tokens: []model.Hash{hash}},
+		"token abcd000000000000 and 1 more": &DropTokens{Tokens: []model.Hash{hash, {1}}},
+		"service web":                       &Allocate{Service: "web", User: "alice", Class: 2, GPUs: 1},
+		"allocation web-1":                  &Allocate{ID: "web-1", Service: "web", User: "alice", Class: 2, GPUs: 1},
+	} {
+		c, err := New("user:root", b)
+		if err != nil || c.Target() != want {
+			t.Errorf("%T is about %q, want %q; %v", b, c.Target(), want, err)
+		}
 	}
 }

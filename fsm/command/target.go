@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -103,8 +104,13 @@ func (b *RankLost) Target() string {
 // Target is the allocation.
 func (b *AllocationLost) Target() string { return targetAllocation(b.ID) }
 
-// Target is the allocation.
-func (b *Allocate) Target() string { return targetAllocation(b.ID) }
+// Target is the allocation, or the service where Apply numbers it.
+func (b *Allocate) Target() string {
+	if b.ID == "" {
+		return "service " + b.Service
+	}
+	return targetAllocation(b.ID)
+}
 
 // Target is the allocation.
 func (b *Grant) Target() string { return targetAllocation(b.ID) }
@@ -114,6 +120,39 @@ func (b *RenewAllocation) Target() string { return targetAllocation(b.ID) }
 
 // Target is the allocation.
 func (b *ReleaseAllocation) Target() string { return targetAllocation(b.ID) }
+
+// Target is whose token it is: a user, a node, or any node.
+func (b *MakeToken) Target() string {
+	switch {
+	case b.Role != model.RoleAgent:
+		return targetUser(b.User)
+	case b.User == "":
+		return "any node"
+	}
+	return targetNode(model.NodeID(b.User))
+}
+
+// Target is the first of the tokens, by the id that lists tell, and how many there are.
+func (b *DropTokens) Target() string {
+	switch len(b.Tokens) {
+	case 0:
+		return ""
+	case 1:
+		return "token " + tokenID(b.Tokens[0])
+	}
+	return fmt.Sprintf("token %s and %d more", tokenID(b.Tokens[0]), len(b.Tokens)-1)
+}
+
+// Target is the user.
+func (b *SetUser) Target() string { return targetUser(b.User) }
+
+// Target is the user.
+func (b *RemoveUser) Target() string { return targetUser(b.User) }
+
+// tokenID is how lists name a token: by as much of its hash as tells it from others.
+func tokenID(h model.Hash) string { return h.String()[:16] }
+
+func targetUser(name string) string { return "user " + name }
 
 // targetSome is a job, or one task of it where one was named.
 func targetSome(id model.JobID, task int64) string {

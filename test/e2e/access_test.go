@@ -164,6 +164,9 @@ func TestACallerIsAskedWhoTheyAre(t *testing.T) {
 		job, _, err := api.Job(t.Context(), id, client.JobQuery{})
 		return err == nil && job.State == "running"
 	})
+	if s := g.ok(ann, at, "allocate", "web", "-o", "json"); !strings.Contains(s, `"user": "ann"`) {
+		t.Errorf("ann's allocation is %s", s)
+	}
 	if s := g.berth(bob, at, "cancel", id); s.code != 4 || !strings.Contains(s.err, "operator") {
 		t.Errorf("bob cancels ann's job: exit code %d, %s%s", s.code, s.out, s.err)
 	}
