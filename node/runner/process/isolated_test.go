@@ -77,14 +77,16 @@ func TestIsolatedView(t *testing.T) {
 	if err := secret.Close(); err != nil {
 		t.Fatal(err)
 	}
+	own := "own-" + filepath.Base(secret.Name()) // nobody else has a file of this name
 	k := b.rank("", func(r *runner.Record) { ada(r); r.Job.Script, r.Job.Spec.Command = true, "" })
 	script := `#!/bin/sh
 echo "args $0"
 ls -A /dev/shm /tmp | grep -v "^$(echo "$BERTH_FOLDER" | cut -d/ -f3)$"
 for f in rank.json exit.json latch stdout .; do touch "$BERTH_FOLDER/$f" 2>/dev/null && echo "may write $f"; done
 test -r ` + secret.Name() + ` && echo sees the secret
-echo private > /tmp/mine && cat /tmp/mine
-echo shared > /dev/shm/mine && cat /dev/shm/mine
+cd /tmp && echo private > ` + own + ` && cat ` + own + `
+cd /dev/shm && echo shared > ` + own + ` && cat ` + own + `
+cd /
 echo out > /dev/stdout
 umount /tmp 2>/dev/null && echo may unmount
 unshare -Urm umount /tmp 2>/dev/null && echo may unmount by a namespace
@@ -100,7 +102,7 @@ exit 0
 	if out := k.output(runner.StdoutFile); out != want {
 		t.Errorf("it found\n%s\nwant\n%s", out, want)
 	}
-	for _, path := range []string{"/tmp/mine", "/dev/shm/mine"} {
+	for _, path := range []string{"/tmp/" + own, "/dev/shm/" + own} {
 		if exists(t, path) {
 			t.Errorf("%s is outside, too", path)
 		}
