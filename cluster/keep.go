@@ -35,13 +35,16 @@ func (p keeper) run(ctx context.Context) {
 	p.cfg.Archive.Run(ctx, archive.World{State: p.State, Mates: p.others, Records: p.askRecords, Histories: p.askHistories})
 }
 
-func (p keeper) others() (out []model.PeerID) {
+// others are the other members; they are known once this peer is one.
+func (p keeper) others() (out []model.PeerID, known bool) {
 	for _, s := range p.Status().Servers {
-		if s.ID != p.cfg.Self.ID {
-			out = append(out, s.ID)
+		if s.ID == p.cfg.Self.ID {
+			known = true
+			continue
 		}
+		out = append(out, s.ID)
 	}
-	return out
+	return out, known
 }
 
 func (p keeper) handleCalls() {

@@ -183,7 +183,7 @@ func (a *API) document() huma.API {
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := route.GetHandler()
 		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
-			h = a.forward.Wrap(a.gate.confirm(op.Method, op.Path, refusing{a}.noting(h)), forward.Rule{MaxBody: maxBody, Keyed: true})
+			h = a.forward.Wrap(refusing{a}.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})
 		}
 		route.Handler(a.around(op.Method, op.Path, h))
 	})

@@ -57,7 +57,6 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 // turnAway refuses a request at the door. Whoever comes too often is not noted, so
 // that a flood drowns nothing.
 func (a refusing) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
-	r.Header.Del(wire.HeaderForwarded) // it may be a lie
 	if f.Code != wire.CodeRateLimited {
 		a.noteRefusal(withCaller(r), f.Status, f.Code)
 	}

@@ -49,8 +49,8 @@ func proposing(ctx context.Context) (from string) {
 // refusing keeps what is refused without the log hearing of it.
 type refusing struct{ *API }
 
-// noting is around a handler of writes: what it refuses by itself is kept, since the
-// log never hears of it.
+// noting is around a handler of writes and who confirms them: what they refuse by
+// themselves is kept, since the log never hears of it.
 func (a refusing) noting(next http.Handler) http.Handler {
 	if a.peer.Refusals == nil {
 		return next

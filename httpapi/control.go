@@ -108,12 +108,17 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 		return nil, err
 	}
 	c := &command.Extend{Job: id, TimeLimit: time.Duration(or(body.TimeLimit, 0)), By: time.Duration(or(body.By, 0))}
+	s := a.peer.Reader.State()
+	job, _ := s.Jobs.Get(id)
+	if err := a.cfg.Rules.longer(max(c.TimeLimit, job.Spec.TimeLimit+c.By)); err != nil {
+		return nil, err
+	}
 	_, index, err := a.propose(ctx, in.Key, c)
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
-	job, _ := s.Jobs.Get(id)
+	s = a.peer.Reader.State()
+	job, _ = s.Jobs.Get(id)
 	return &answer[wire.Done]{Index: index, Body: changes(a).done(id, "may run "+job.Spec.TimeLimit.String())}, nil
 }
 

@@ -26,8 +26,8 @@ type Access struct {
 	// says so, they must anyway.
 	Asks bool
 	Keys auth.Keys
-	// Rate is how many requests a caller may make a second, and Burst twice that at
-	// once; 0: any. Agents and other peers are not counted.
+	// Rate is how many requests a caller may make a second, and twice that at once;
+	// 0: any. Agents, other peers and whoever is not asked are not counted.
 	Rate float64
 }
 
@@ -63,7 +63,7 @@ func (g *gate) asks(s *state.State) bool { return g.Asks || s.Settings().Auth.On
 func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *failure) {
 	s := g.peer.State()
 	if !g.asks(&s) {
-		return r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})), g.slow(g.addresses, addressOf(r))
+		return r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})), nil
 	}
 	caller, f := g.caller(&s, r, rule)
 	switch {
@@ -139,6 +139,10 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure
 	credential, err := g.prover.Check(r)
 	switch {
 	case err != nil:
+		r.Header.Del(wire.HeaderForwarded) // which only a peer may say
+		if f := g.slow(g.addresses, addressOf(r)); f != nil {
+			return &auth.Caller{}, f
+		}
 		return &auth.Caller{}, refuse(wire.CodeUnauthenticated, err.Error())
 	case credential.IsZero():
 		return &auth.Caller{Kind: auth.Peer, Name: r.Header.Get(wire.HeaderForwarded)}, nil
@@ -262,7 +266,9 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *failure {
 	s := g.peer.State()
 	job, found := s.Jobs.Get(id)
 	if !found {
-		if s, err = g.peer.Read(r.Context(), Linearizable); err != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), readLimit)
+		defer cancel()
+		if s, err = g.peer.Read(ctx, Linearizable); err != nil {
 			return problemOf(g.log, err)
 		}
 		job, found = s.Jobs.Get(id)

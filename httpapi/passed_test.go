@@ -120,6 +120,7 @@ func TestForgedProofs(t *testing.T) {
 		"another method": func(r *http.Request) *http.Request { r.Method = http.MethodPut; return r },
 		"another query":  func(r *http.Request) *http.Request { r.URL.RawQuery = "dry_run=true"; return r },
 		"another peer":   func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderForwarded, "p3"); return r },
+		"another client": func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderClient, "192.0.2.9"); return r },
 		"another key":    func(r *http.Request) *http.Request { r.Header.Set(wire.HeaderRequestID, "l"); return r },
 		"no key":         func(r *http.Request) *http.Request { r.Header.Del(wire.HeaderRequestID); return r },
 		"another caller": swap(auth.HashOf(ann).String(), auth.HashOf(admin).String()),

@@ -84,7 +84,7 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	one, found := s.Allocations.Get(id)
 	if !found {
 		var err error
-		if s, err = a.peer.Reader.Read(ctx, Linearizable); err != nil {
+		if s, err = a.fresh(ctx, Linearizable); err != nil {
 			return err
 		}
 		one, found = s.Allocations.Get(id)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // maxRules bounds the patterns of a list.
@@ -31,7 +30,7 @@ type CommandBounds struct {
 	GPUs     uint32        // of one task
 	CPUs     uint32        // of one task, on each node
 	MemoryMB uint32        // of the host, for one task
-	Time     time.Duration // limit; a job without one is refused
+	Time     time.Duration // limit, also of a job that is extended; a job without one is refused
 }
 
 // pattern is one rule of a list.
@@ -49,6 +48,9 @@ func (c *CommandRules) Forbid(name, text, message string) error {
 // Allow has jobs refused that match none of the allowed patterns. A pattern must match
 // the whole of a command, program with arguments, or script.
 func (c *CommandRules) Allow(name, text, message string) error {
+	if _, err := regexp.Compile(text); err != nil { // half of a group is none when it is wrapped, either
+		return fmt.Errorf("rule %s: %w", name, err)
+	}
 	return add(&c.allowed, name, `\A(?:`+text+`)\z`, message)
 }
 
@@ -158,6 +160,14 @@ func (c *CommandRules) within(b *command.Submit) error {
 	return nil
 }
 
+// longer says whether a job that there is may get another time limit.
+func (c *CommandRules) longer(limit time.Duration) error {
+	if most := c.Bounds.Time; most > 0 && limit > most {
+		return invalid("time_limit", "must be at most "+most.String()+" here, and would be "+limit.String())
+	}
+	return nil
+}
+
 // inside says whether a path lies in one of the folders, going up nowhere.
 func inside(path string, folders []string) bool {
 	if strings.Contains(path+"/", "/../") {
@@ -182,7 +192,7 @@ func (c *CommandRules) matches(b *command.Submit) error {
 		}
 		for i := range c.forbidden {
 			if c.forbidden[i].text.MatchString(v.text) {
-				return c.forbidden[i].refusal(v.field, "is forbidden")
+				return c.forbidden[i].refusal(v.field)
 			}
 		}
 		if len(c.allowed) > 0 && !c.allows(v.text) {
@@ -208,10 +218,10 @@ func (c *CommandRules) names() (out []string) {
 	return out
 }
 
-func (p *pattern) refusal(field, what string) error {
-	text := what + " by the rule " + p.name
+func (p *pattern) refusal(field string) error {
+	text := "is forbidden by the rule " + p.name
 	if p.message != "" {
 		text += ": " + p.message
 	}
-	return refuse(wire.CodeInvalid, "a value is not allowed", wire.FieldDetail{Field: field, Message: text})
+	return invalid(field, text)
 }

@@ -104,12 +104,30 @@ func TestCommandRules(t *testing.T) {
 	}
 }
 
+// A job that runs gets no longer than one that is submitted may.
+func TestTimeLimitsAreNotRaisedBeyondTheRules(t *testing.T) {
+	s := newSite(t)
+	s.api.cfg.Rules.Bounds.Time = time.Hour
+	s.submit(`{"command":"x","time_limit":"30m"}`).into(new(wire.Submitted))
+	for _, body := range []string{`{"by":"31m"}`, `{"time_limit":"61m"}`} {
+		p := s.do(http.MethodPost, "/queue/1/extend", body).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+		if !strings.Contains(p.Error(), "at most 1h0m0s") {
+			t.Errorf("%s is answered %s", body, p.Error())
+		}
+	}
+	for _, body := range []string{`{"by":"10m"}`, `{"time_limit":"1h"}`} {
+		s.do(http.MethodPost, "/queue/1/extend", body).into(new(wire.Done))
+	}
+	s.do(http.MethodPost, "/queue/2/extend", `{"by":"1m"}`).problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
 func TestRulesThatAreNone(t *testing.T) {
 	var c CommandRules
 	for name, err := range map[string]error{
 		"no name":          c.Forbid("", "x", ""),
 		"a name of two":    c.Forbid("a b", "x", ""),
 		"no pattern":       c.Forbid("a", "(", ""),
+		"half a group":     c.Allow("a", "a)|(b", ""),
 		"a back reference": c.Allow("a", `(x)\1`, ""),
 		"a long message":   c.Allow("a", "x", strings.Repeat("x", 513)),
 	} {

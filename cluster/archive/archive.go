@@ -27,8 +27,8 @@ type Config struct {
 // World is what an archive sees of its peer and of the others'.
 type World struct {
 	State func() state.State
-	// Mates are the other members of the cluster.
-	Mates func() []model.PeerID
+	// Mates are the other members of the cluster, if it is known who they are.
+	Mates func() (list []model.PeerID, known bool)
 	// Records and Histories ask another peer's archive.
 	Records   func(ctx context.Context, of model.PeerID, q RecordsWanted) (RecordsGiven, error)
 	Histories func(ctx context.Context, of model.PeerID, q HistoriesWanted) (HistoriesGiven, error)
@@ -132,9 +132,6 @@ func (a *Archive) round(ctx context.Context) {
 	if err == nil {
 		err = a.complete(ctx)
 	}
-	if err == nil && a.export != nil {
-		err = a.export.run(&a.vault)
-	}
 	now, was := Standing{}, a.Standing()
 	if err == nil {
 		now, err = a.vault.standing(s.Index)
@@ -149,6 +146,9 @@ func (a *Archive) round(ctx context.Context) {
 	}
 	a.stand.Store(&now)
 	a.moved.send()
+	if now.Failure == "" && a.export != nil {
+		a.export.run(&a.vault)
+	}
 }
 
 // write adds what was noted, and the histories of jobs that have ended by the state.

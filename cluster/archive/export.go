@@ -42,11 +42,22 @@ const maxExport = 5000
 
 // exporter writes records as lines of JSON, each at least once and in order.
 type exporter struct {
-	file *rotating
-	log  *slog.Logger
+	file    *rotating
+	log     *slog.Logger
+	failing bool
 }
 
-func (x *exporter) run(v *vault) error {
+// run writes out what is new. If that fails it is tried again the next time: the
+// archive has it all.
+func (x *exporter) run(v *vault) {
+	err := x.write(v)
+	if err != nil && !x.failing {
+		x.log.Error("records of the audit trail are not written out at the moment; the archive keeps them", "folder", x.file.Dir, "err", err)
+	}
+	x.failing = err != nil
+}
+
+func (x *exporter) write(v *vault) error {
 	for {
 		var data bytes.Buffer
 		var from, to uint64

@@ -36,6 +36,7 @@ type rig struct {
 	s        state.State
 	archives map[model.PeerID]*Archive
 	dead     map[model.PeerID]bool // do not answer
+	alone    bool                  // nobody knows the members
 }
 
 func newRig(t *testing.T, peers ...model.PeerID) *rig {
@@ -54,13 +55,16 @@ func (r *rig) open(id model.PeerID, path string) *Archive {
 	a := New(Config{Path: path, Log: slog.New(slog.DiscardHandler), Verify: verifyMagic})
 	a.world.Store(&World{
 		State: func() state.State { return r.s },
-		Mates: func() (out []model.PeerID) {
+		Mates: func() (out []model.PeerID, known bool) {
+			if r.alone {
+				return nil, false
+			}
 			for _, other := range []model.PeerID{"p1", "p2", "p3"} {
 				if r.archives[other] != nil && other != id {
 					out = append(out, other)
 				}
 			}
-			return out
+			return out, true
 		},
 		Records: func(_ context.Context, of model.PeerID, q RecordsWanted) (RecordsGiven, error) {
 			if r.dead[of] {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
 )
 
 func linesOf(t *testing.T, path string) (out []string) {
@@ -56,6 +58,48 @@ func TestExport(t *testing.T) {
 	}
 	if len(seqs) != 5 || seqs[0] != 1 || seqs[4] != 5 {
 		t.Errorf("the lines are of %v", seqs)
+	}
+}
+
+// After a restore to an older state the records of the new past are written out, too.
+func TestExportOfAnotherPast(t *testing.T) {
+	r := newRig(t, "p1")
+	a := r.archives["p1"]
+	dir := filepath.Join(t.TempDir(), "audit")
+	a.export = &exporter{file: newRotating(Rotation{Dir: dir}, "audit"), log: a.log}
+	r.end()
+	old := r.s
+	r.end()
+	r.settle("p1")
+	r.s = old
+	r.do(&command.SetPolicy{Policy: "priority"})
+	r.settle("p1")
+	text := linesOf(t, filepath.Join(dir, "audit.jsonl"))
+	if last := text[len(text)-1]; len(text) != 6 || !strings.Contains(last, `"seq":4,`) || !strings.Contains(last, "set_policy") {
+		t.Errorf("%d lines, the last is %s", len(text), last)
+	}
+}
+
+// Lines that cannot be written hold no archive up.
+func TestExportThatFails(t *testing.T) {
+	r := newRig(t, "p1")
+	a := r.archives["p1"]
+	file := filepath.Join(t.TempDir(), "audit")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.export = &exporter{file: newRotating(Rotation{Dir: file}, "audit"), log: a.log}
+	r.end()
+	if s := r.settle("p1"); s.Failure != "" {
+		t.Errorf("the archive stands at %+v", s)
+	}
+	r.whole("p1")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	r.settle("p1")
+	if n := len(linesOf(t, filepath.Join(file, "audit.jsonl"))); n != 3 {
+		t.Errorf("%d lines afterwards, want 3", n)
 	}
 }
 

@@ -11,8 +11,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxGiven bounds an answer to another peer, in bytes, but for its first item.
-const maxGiven = 256 << 10
+const (
+	maxGiven   = 256 << 10 // bytes of an answer to another peer; of records, but for the last
+	maxHistory = 256 << 20 // bytes of one part of a history that are believed
+)
 
 // RecordsWanted asks for records: from the last one down, as far as they fit.
 type RecordsWanted struct {
@@ -31,6 +33,7 @@ type RecordsGiven struct {
 type HistoriesWanted struct {
 	After HistoryKey `cbor:"1,keyasint"`
 	To    uint64     `cbor:"2,keyasint"`
+	Have  uint64     `cbor:"3,keyasint,omitempty"` // bytes of the first one that were given before
 }
 
 // HistoriesGiven is what is there of them, in order.
@@ -39,16 +42,14 @@ type HistoriesGiven struct {
 	Data  [][]byte     `cbor:"2,keyasint,omitempty"`
 	More  bool         `cbor:"3,keyasint,omitempty"`
 	Whole bool         `cbor:"4,keyasint,omitempty"` // the archive that answers lacks none of them
+	Rest  uint64       `cbor:"5,keyasint,omitempty"` // bytes of the last one that did not fit
 }
 
-// Records answers another peer. It gives none only if they are lost here, too; what
-// is still to be written or had from others is an error.
+// Records answers another peer. It gives none only if this archive lacks the last of
+// them; what is still to be written is an error.
 func (a *Archive) Records(q RecordsWanted) (given RecordsGiven, err error) {
 	err = a.vault.view(func(p *page) error {
 		if top, _ := p.top(); q.Last > top {
-			return ErrUnavailable
-		}
-		if h, in := within(p.holes(), q.Last); in && !h.lost {
 			return ErrUnavailable
 		}
 		size := 0
@@ -82,12 +83,12 @@ func (p *page) hashAt(seq uint64) (model.Hash, bool) {
 	return model.Hash{}, false
 }
 
-// Histories answers another peer. They are not whole only if some are lost here, too.
+// Histories answers another peer. They are not whole if some are missing here, too.
 func (a *Archive) Histories(q HistoriesWanted) (given HistoriesGiven, err error) {
 	err = a.vault.view(func(p *page) error {
 		m := shelf{p}.missing()
 		given.Whole = m.after >= m.to || m.after >= q.To || m.to <= q.After.Index
-		if p.number(metaEnded) < q.To || !given.Whole && !m.lost {
+		if p.number(metaEnded) < q.To {
 			return ErrUnavailable
 		}
 		c := p.tx.Bucket(bucketHistories).Cursor()
@@ -100,53 +101,78 @@ func (a *Archive) Histories(q HistoriesWanted) (given HistoriesGiven, err error)
 			if k.Index > q.To {
 				break
 			}
-			if size >= maxGiven {
+			if size > 0 && size+len(data) > maxGiven {
 				given.More = true
 				break
 			}
+			if size == 0 {
+				data = data[min(q.Have, uint64(len(data))):]
+			}
+			if over := len(data) - maxGiven; over > 0 {
+				data, given.Rest, given.More = data[:maxGiven], uint64(over), true
+			}
 			given.Keys, given.Data = append(given.Keys, k), append(given.Data, bytes.Clone(data))
-			size += len(data)
+			if size += max(len(data), 1); given.Rest > 0 {
+				break
+			}
 		}
 		return nil
 	})
 	return given, err
 }
 
-// others is how the other peers are asked; before Run there are none.
+// others is how the other peers are asked; before Run none is known.
 func (a *Archive) others() World {
 	if w := a.world.Load(); w != nil {
 		return *w
 	}
-	return World{Mates: func() []model.PeerID { return nil }}
+	return World{Mates: func() ([]model.PeerID, bool) { return nil, false }}
 }
 
-// complete takes from other peers what is missing here.
-func (a *Archive) complete(ctx context.Context) error {
-	var holes []hole
-	var m span
-	err := a.vault.view(func(p *page) error {
-		holes, m = p.holes(), shelf{p}.missing()
+// complete takes from other peers what is missing here, once they are known.
+func (a *Archive) complete(ctx context.Context) (err error) {
+	mates, known := a.others().Mates()
+	if !known {
 		return nil
-	})
-	if err != nil {
-		return err
 	}
-	for i := len(holes) - 1; i >= 0; i-- {
-		if h := holes[i]; !h.lost {
-			err = errors.Join(err, a.fill(ctx, h))
+	for under, more := ^uint64(0), true; more && ctx.Err() == nil; {
+		var h hole
+		look := a.vault.view(func(p *page) error {
+			h, more = p.newestHole(under) // each time anew: to fill one may be to find that those below are none
+			return nil
+		})
+		if look != nil {
+			return errors.Join(err, look)
+		}
+		if under = h.first; more {
+			err = errors.Join(err, a.fill(ctx, mates, h))
 		}
 	}
+	var m span
+	if look := a.vault.view(func(p *page) error { m = shelf{p}.missing(); return nil }); look != nil {
+		return errors.Join(err, look)
+	}
 	if m.after < m.to && !m.lost {
-		err = errors.Join(err, a.fetch(ctx, m))
+		err = errors.Join(err, a.fetch(ctx, mates, m))
 	}
 	return err
 }
 
+// newestHole is the newest that begins before a record and is not lost.
+func (p *page) newestHole(under uint64) (newest hole, found bool) {
+	for _, h := range p.holes() {
+		if h.first < under && !h.lost {
+			newest, found = h, true
+		}
+	}
+	return newest, found
+}
+
 // fill asks the others for the records of a hole. If all have answered and none has
 // any, they are lost.
-func (a *Archive) fill(ctx context.Context, h hole) error {
+func (a *Archive) fill(ctx context.Context, mates []model.PeerID, h hole) error {
 	silent := false
-	for _, mate := range a.others().Mates() {
+	for _, mate := range mates {
 		for {
 			given, err := a.others().Records(ctx, mate, RecordsWanted{First: h.first, Last: h.last})
 			if err != nil {
@@ -215,9 +241,9 @@ func join(p *page, filled hole, log *slog.Logger) error {
 
 // fetch asks the others for histories. One that has all of them gives them all; if
 // all have answered and none has, what there is was taken and the rest is lost.
-func (a *Archive) fetch(ctx context.Context, m span) error {
+func (a *Archive) fetch(ctx context.Context, mates []model.PeerID, m span) error {
 	silent := false
-	for _, mate := range a.others().Mates() {
+	for _, mate := range mates {
 		whole, err := a.fetchFrom(ctx, mate, m)
 		if err != nil {
 			silent = true
@@ -238,32 +264,51 @@ func (a *Archive) fetch(ctx context.Context, m span) error {
 
 func (a *Archive) fetchFrom(ctx context.Context, mate model.PeerID, m span) (whole bool, err error) {
 	q := HistoriesWanted{After: HistoryKey{Index: m.after, Job: ^model.JobID(0), Part: ^uint32(0)}, To: m.to}
+	var begun []byte // of the history that comes in pieces
 	for whole = true; ; {
 		given, err := a.others().Histories(ctx, mate, q)
 		if err != nil {
 			return false, err
 		}
-		if len(given.Keys) != len(given.Data) {
-			return false, fmt.Errorf("peer %s gives %d histories under %d names", mate, len(given.Data), len(given.Keys))
+		n := len(given.Keys)
+		if n != len(given.Data) || len(begun) > maxHistory {
+			return false, fmt.Errorf("peer %s gives %d histories under %d names, after %d bytes of one", mate, len(given.Data), n, len(begun))
 		}
-		err = a.vault.update(func(p *page) error {
-			for i, k := range given.Keys {
-				h, err := state.DecodeHistory(given.Data[i])
-				if err != nil || h.Job.ID != k.Job || h.Job.EndIndex != k.Index {
-					return fmt.Errorf("peer %s gives a history of job %s that is none: %w", mate, k.Job, err)
-				}
-				if err := (shelf{p}).putHistory(k, given.Data[i]); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
 		whole = whole && given.Whole
-		if err != nil || !given.More || len(given.Keys) == 0 {
+		if n == 0 {
+			return whole && len(begun) == 0, nil
+		}
+		given.Data[0], begun = append(begun, given.Data[0]...), nil
+		if given.Rest > 0 {
+			n, begun = n-1, given.Data[n-1]
+		}
+		if err := a.vault.shelve(mate, given.Keys[:n], given.Data); err != nil || !given.More {
 			return whole, err
 		}
-		q.After = given.Keys[len(given.Keys)-1]
+		if n > 0 {
+			q.After = given.Keys[n-1]
+		}
+		q.Have = uint64(len(begun))
 	}
+}
+
+// shelve keeps histories that a peer has given.
+func (v *vault) shelve(mate model.PeerID, keys []HistoryKey, data [][]byte) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	return v.update(func(p *page) error {
+		for i, k := range keys {
+			h, err := state.DecodeHistory(data[i])
+			if err != nil || h.Job.ID != k.Job || h.Job.EndIndex != k.Index {
+				return fmt.Errorf("peer %s gives a history of job %s that is none: %w", mate, k.Job, err)
+			}
+			if err := (shelf{p}).putHistory(k, data[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // standing sums the file up; index is the log index of a state that it is up to.

@@ -196,6 +196,11 @@ func (p *page) setAside(first, last uint64) error {
 			return err
 		}
 	}
+	if p.number(metaExported) >= first { // other records will have these numbers
+		if err := p.setNumber(metaExported, first-1); err != nil {
+			return err
+		}
+	}
 	for _, h := range p.holes() {
 		if h.last < first || h.first > last {
 			continue

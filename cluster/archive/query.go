@@ -100,59 +100,95 @@ type Verdict struct {
 	What    string // how
 }
 
+// verifyStep is how many records are looked at within one transaction: whoever reads
+// long keeps the file from growing, and so all others waiting.
+const verifyStep = 5000
+
 // Verify computes the trail's hashes anew from its first record to a head, which is
 // the state's. It ends with the context.
 func (a *Archive) Verify(ctx context.Context, head model.AuditHead) (v Verdict, err error) {
-	err = a.vault.view(func(p *page) error {
-		holes := p.holes()
-		hash := model.Hash{}
-		top, _ := p.top()
-		for seq := uint64(1); seq <= head.Seq; seq++ {
-			if seq > top { // not written yet
-				v.Missing += head.Seq - top
-				return nil
-			}
-			if h, in := within(holes, seq); in {
-				v.Missing += min(h.last, head.Seq) - seq + 1
-				seq, hash = h.last, h.hash
-				continue
-			}
-			e, present := p.at(seq)
-			if !present {
-				v.Bad, v.What = seq, "the record is not there"
-				return nil
-			}
-			v.Records++
-			if r, err := state.DecodeAudit(e.data); err != nil || r.Seq != seq {
-				v.Bad, v.What = seq, "the record cannot be read"
-				return nil
-			}
-			if hash = state.ChainAudit(hash, e.data); hash != e.hash {
-				v.Bad, v.What = seq, "the record is not the one that was written"
-				return nil
-			}
-			if v.Records%1000 == 0 && ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
+	w := walk{head: head, next: 1}
+	for !w.done {
+		if ctx.Err() != nil {
+			return w.verdict, context.Cause(ctx)
 		}
-		if hash != head.Hash {
-			v.What = "every record fits the one before it, but the last is not the one that the cluster's state names: " +
-				"the file was written anew as a whole"
+		if err := a.vault.view(w.step); err != nil {
+			return w.verdict, err
 		}
-		return nil
-	})
-	if err == nil && v.Bad == 0 && v.What != "" {
+	}
+	if v = w.verdict; v.Bad == 0 && v.What != "" {
 		v.Bad = a.differs(ctx, head)
 	}
-	return v, err
+	return v, nil
 }
+
+// walk is a look at the trail, record by record.
+type walk struct {
+	head    model.AuditHead
+	next    uint64
+	hash    model.Hash // with the record before the next
+	verdict Verdict
+	done    bool
+}
+
+// step goes on for some records.
+func (w *walk) step(p *page) error {
+	holes := p.holes()
+	top, _ := p.top()
+	for range verifyStep {
+		if w.done = w.next > w.head.Seq; w.done {
+			if w.hash != w.head.Hash {
+				w.verdict.What = "every record fits the one before it, but the last is not the one that the cluster's state names: " +
+					"the file was written anew as a whole"
+			}
+			return nil
+		}
+		h, in := within(holes, w.next)
+		switch {
+		case w.next > top, in && h.last > w.head.Seq: // not written yet, or missing beyond the head
+			w.verdict.Missing += w.head.Seq - w.next + 1
+			w.done = true
+			return nil
+		case in:
+			w.verdict.Missing += h.last - w.next + 1
+			w.next, w.hash = h.last+1, h.hash
+			continue
+		}
+		if w.look(p); w.done {
+			return nil
+		}
+	}
+	return nil
+}
+
+// look looks at the next record.
+func (w *walk) look(p *page) {
+	e, present := p.at(w.next)
+	if !present {
+		w.bad("the record is not there")
+		return
+	}
+	w.verdict.Records++
+	r, err := state.DecodeAudit(e.data)
+	w.hash = state.ChainAudit(w.hash, e.data)
+	switch {
+	case err != nil || r.Seq != w.next:
+		w.bad("the record cannot be read")
+	case w.hash != e.hash:
+		w.bad("the record is not the one that was written")
+	}
+	w.next++
+}
+
+func (w *walk) bad(what string) { w.verdict.Bad, w.verdict.What, w.done = w.next, what, true }
 
 // differs finds the first record that differs from another peer's, whose chain must
 // lead to the head; 0 if no peer helps.
 func (a *Archive) differs(ctx context.Context, head model.AuditHead) uint64 {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	for _, mate := range a.others().Mates() {
+	mates, _ := a.others().Mates()
+	for _, mate := range mates {
 		if seq := a.differsFrom(ctx, mate, head); seq > 0 {
 			return seq
 		}

@@ -10,6 +10,10 @@ import (
 // maxQueued bounds what waits to be written, in bytes: some hundred thousand records.
 const maxQueued = 64 << 20
 
+// maxHeld bounds the old states that wait, each of which keeps in memory what has left
+// the state since. Without one a job's history stays as it was kept at the job's end.
+const maxHeld = 64
+
 // notedEach is what an entry in the queue counts for besides its records.
 const notedEach = 256
 
@@ -42,8 +46,8 @@ type queue struct {
 func (q *queue) add(n noted) (lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(n.retired) == 0 {
-		n.before = state.State{} // keeps no old state alive
+	if len(n.retired) == 0 || q.held() >= maxHeld {
+		n.before, n.retired = state.State{}, nil // keeps no old state alive
 	}
 	if q.size+n.size() > maxQueued {
 		q.list, q.size, lost = nil, 0, true
@@ -54,6 +58,16 @@ func (q *queue) add(n noted) (lost bool) {
 	default:
 	}
 	return lost
+}
+
+// held counts the old states that wait.
+func (q *queue) held() (n int) {
+	for i := range q.list {
+		if len(q.list[i].retired) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // take empties the queue.

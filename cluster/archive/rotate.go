@@ -14,7 +14,7 @@ import (
 // of bounded size.
 type Rotation struct {
 	Dir  string
-	Size int64 // bytes of a file at most, but for one line; 0: 64 MiB
+	Size int64 // bytes of a file at most, but for what is written at once; 0: 64 MiB
 	Keep int   // files besides the one that is written; 0: 16
 }
 

@@ -3,6 +3,7 @@ package archive
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -39,18 +40,20 @@ var (
 // lockPatience is how long to wait for another process that has the file open.
 const lockPatience = time.Second
 
-// open opens the file if it is not.
+// open opens the file if it is not. It is one goroutine's; readers, who find no file
+// meanwhile, do not wait for it.
 func (v *vault) open() (*bolt.DB, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.db != nil && !v.damaged {
-		return v.db, nil
+	v.mu.RLock()
+	db, damaged := v.db, v.damaged
+	v.mu.RUnlock()
+	if db != nil && !damaged {
+		return db, nil
 	}
-	if v.damaged {
-		if v.db != nil {
-			_ = v.db.Close() // it is damaged anyway
+	if damaged {
+		v.set(nil)
+		if db != nil {
+			_ = db.Close() // it is damaged anyway
 		}
-		v.db, v.damaged = nil, false
 		if err := v.setAside(errors.New("it was found damaged while in use")); err != nil {
 			return nil, err
 		}
@@ -59,7 +62,9 @@ func (v *vault) open() (*bolt.DB, error) {
 		return nil, fmt.Errorf("no folder for the archive: %w", err)
 	}
 	if v.verify != nil {
-		if err := v.verify(v.path); err != nil {
+		if err := v.verify(v.path); unopened(err) {
+			return nil, fmt.Errorf("looking at the archive: %w", err)
+		} else if err != nil {
 			if err := v.setAside(err); err != nil {
 				return nil, err
 			}
@@ -80,8 +85,21 @@ func (v *vault) open() (*bolt.DB, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("beginning the archive %s: %w", v.path, err), db.Close())
 	}
-	v.db = db
+	v.set(db)
 	return db, nil
+}
+
+// set has the file read from now on; nil: none is.
+func (v *vault) set(db *bolt.DB) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.db, v.damaged = db, false
+}
+
+// unopened says that nothing could be seen of the file, which may be sound.
+func unopened(err error) bool {
+	var failed *fs.PathError
+	return errors.As(err, &failed) && failed.Op == "open"
 }
 
 // setAside renames the file. What it held is taken from other peers again.
@@ -139,13 +157,14 @@ func (v *vault) rescue(err *error) {
 }
 
 func (v *vault) close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.db == nil {
+	v.mu.RLock()
+	db := v.db
+	v.mu.RUnlock()
+	if db == nil {
 		return
 	}
-	if err := v.db.Close(); err != nil {
+	v.set(nil)
+	if err := db.Close(); err != nil {
 		v.log.Warn("closing the archive", "file", v.path, "err", err)
 	}
-	v.db = nil
 }

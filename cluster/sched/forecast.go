@@ -64,13 +64,15 @@ func Foresee(s *state.State, now model.Time) Forecast {
 		c.End = rangeOf(least.times.endOf(a.Key), like.times.endOf(a.Key), most.times.endOf(a.Key))
 		f.Running = append(f.Running, c)
 	}
-	for i, c := range like.courses {
-		x, y := least.courses[i], most.courses[i] // the order does not depend on the pace
+	// The order does not depend on the pace, but how far each looks does.
+	seen := min(len(least.courses), len(like.courses), len(most.courses))
+	for i, c := range like.courses[:seen] {
+		x, y := least.courses[i], most.courses[i]
 		c.Start = rangeOf(x.Start.Expected, c.Start.Expected, y.Start.Expected)
 		c.End = rangeOf(x.End.Expected, c.End.Expected, y.End.Expected)
 		f.Waiting = append(f.Waiting, c)
 	}
-	f.Beyond = like.beyond
+	f.Beyond = like.beyond + len(like.courses) - seen
 	return f
 }
 

@@ -22,6 +22,7 @@ type bookedPart struct {
 	kept
 
 	booking model.Booking
+	back    model.Time // when who has them is expected to give them back; 0: nobody has them
 }
 
 // bookings is what a forecast takes to be booked of each node.
@@ -39,7 +40,8 @@ type holderOf struct {
 }
 
 // held is how many GPUs of a node bookings keep from somebody who starts at an instant
-// and may hold GPUs until after they begin.
+// and may hold GPUs until after they begin. While a booking's owner has some of them these
+// are kept from nobody: who starts gets others.
 func (b *bookings) held(id model.NodeID, at model.Time, who *asker) (n uint32) {
 	if b == nil || who == nil {
 		return 0
@@ -51,7 +53,7 @@ func (b *bookings) held(id model.NodeID, at model.Time, who *asker) (n uint32) {
 	}
 	for i := range b.parts[id] {
 		v := &b.parts[id][i]
-		if v.at < ends && v.until > at && !v.booking.For(who.user, who.project) {
+		if v.at < ends && v.until > at && v.back <= at && !v.booking.For(who.user, who.project) {
 			n += v.n
 		}
 	}
@@ -95,19 +97,19 @@ func (c *course) bookOne(b *model.Booking) {
 		case b.Kind == model.BookMaintenance && b.Begun:
 			c.reopen(id, b.End)
 		case b.Kind == model.BookMaintenance:
-			c.bookPart(b, id, allOf, b.Start)
+			c.bookPart(b, id, allOf, 0)
 		default:
 			n := b.GPUs / uint32(len(ids)) //nolint:gosec // few
-			c.bookPart(b, id, n-min(n, own[id]), b.Start)
+			c.bookPart(b, id, n-min(n, own[id]), 0)
 		}
 	}
 }
 
-// bookPart notes GPUs of a node as booked from an instant on, but not before the booking
-// begins.
-func (c *course) bookPart(b *model.Booking, id model.NodeID, n uint32, from model.Time) {
+// bookPart notes GPUs of a node as booked, from when they are given back on if somebody
+// has them, but not before the booking begins.
+func (c *course) bookPart(b *model.Booking, id model.NodeID, n uint32, back model.Time) {
 	at := c.pool.booked.parts
-	at[id] = append(at[id], bookedPart{kept{id, n, max(from, b.Start), b.End}, *b})
+	at[id] = append(at[id], bookedPart{kept{id, n, max(back, b.Start), b.End}, *b, back})
 }
 
 // float finds nodes for a booking that names none.
@@ -134,7 +136,7 @@ func (c *course) float(b *model.Booking) {
 	slices.SortStableFunc(list, func(x, y *lane) int { return cmp.Compare(open[y.node], open[x.node]) })
 	for _, v := range list {
 		if n := min(left, open[v.node]); n > 0 {
-			c.bookPart(b, v.node, n, b.Start)
+			c.bookPart(b, v.node, n, 0)
 			left -= n
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,8 @@ func TestKeysThatAreNone(t *testing.T) {
 		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, user: b}\n":        "name one",
 		"api_keys:\n  SECRET-SECRET-SECRET: {role: user}\n":                 "no name",
 		"apikeys:\n  SECRET-SECRET-SECRET: a\n":                             "line 1",
+		"api_keys: {SECRET-SECRET-SECRET: a}\nauth:\n  header_name: x\n":    "both below auth: and beside it",
+		"auth:\n  enabled: false\n":                                         "enabled: false",
 		"header_name: \"X Y\"\n":                                            "no name of a header",
 		"\tSECRET":                                                          "does not make sense",
 		"api_keys: SECRET-SECRET-SECRET":                                    "does not make sense",
@@ -109,6 +112,8 @@ func TestTokensOfTheEnvironmentAndOfFiles(t *testing.T) {
 	}
 }
 
+func second(_ options, err error) error { return err }
+
 // With callers asked the API may listen anywhere; without, on loopback only.
 func TestWhereTheAPIListens(t *testing.T) {
 	base := func() flags {
@@ -131,7 +136,17 @@ func TestWhereTheAPIListens(t *testing.T) {
 			t.Errorf("%+v: %v", v, err)
 		}
 	}
-	f := base()
+	f := base() // the state may say that callers are asked, whatever this peer is told
+	f.http, f.api.rate = "127.0.0.1:10000", 7
+	if o, err := f.resolve(); err != nil || o.api.access.Rate != 7 || o.api.access.Asks {
+		t.Errorf("%+v, %v", o.api.access, err)
+	}
+	for _, rate := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if f.api.rate = rate; exitCode(second(f.resolve())) != exitUsage {
+			t.Errorf("a rate of %g is taken", rate)
+		}
+	}
+	f = base()
 	f.http, f.api.authKeys = "127.0.0.1:10000", "keys.yaml"
 	if _, err := f.resolve(); err == nil {
 		t.Error("keys are taken that nobody is asked for")

@@ -95,7 +95,7 @@ func ttlOf(text string) (*wire.Duration, error) {
 	return &v, nil
 }
 
-// awaitGrant waits until an allocation waits no longer.
+// awaitGrant waits until an allocation waits no longer. One that has ended is an error.
 func awaitGrant(ctx context.Context, api *client.Client, out *wire.Allocated) error {
 	var index uint64
 	for out.Status == "queued" {
@@ -105,6 +105,9 @@ func awaitGrant(ctx context.Context, api *client.Client, out *wire.Allocated) er
 		}
 		index, out.Status, out.Message, out.Allocation = at, one.Status, one.Status, *one
 		out.AllocatedAt, out.WaitSeconds, out.Position = one.AllocatedAt, one.WaitSeconds, one.Position
+	}
+	if out.Status != "allocated" {
+		return fmt.Errorf("%s is %s: it has no GPUs any more", out.AllocationID, out.Status)
 	}
 	return nil
 }

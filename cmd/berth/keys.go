@@ -69,7 +69,13 @@ func readKeys(path string) (keys auth.Keys, err error) {
 	}
 	section := file.keySection
 	if file.Auth != nil {
+		if section.Enabled != nil || section.Header != "" || section.Keys != nil {
+			return keys, usage("--auth-keys: %s: names stand both below auth: and beside it: move all of them below it", path)
+		}
 		section = *file.Auth
+	}
+	if section.Enabled != nil && !*section.Enabled {
+		return keys, usage("--auth-keys: %s says enabled: false: take that out, or leave --auth-keys out", path)
 	}
 	if keys.Header = http.CanonicalHeaderKey(section.Header); section.Header != "" && !headerName(section.Header) {
 		return keys, usage("--auth-keys: %s: header_name is no name of a header: letters, digits and - only", path)

@@ -105,7 +105,7 @@ func (f *apiFlags) resolve() (o apiOptions, err error) {
 		return o, usage("--idle-stop must be 0, or at least %s", model.MinIdleStop)
 	case f.authKeys != "" && !f.auth:
 		return o, usage("--auth-keys needs --auth: without it nobody is asked for a key")
-	case f.rate < 0 || f.rate > 1e6:
+	case !(f.rate >= 0 && f.rate <= 1e6): // nor what is no number
 		return o, usage("--rate-limit must be 0 to 1000000 requests a second")
 	case f.audit.Dir != "" && (f.auditSize < 1 || f.auditSize > 1<<20 || f.audit.Keep < 1):
 		return o, usage("--audit-size must be 1 to %d MiB, and --audit-keep at least 1", 1<<20)
@@ -114,10 +114,7 @@ func (f *apiFlags) resolve() (o apiOptions, err error) {
 	if o.advice, err = f.advice.resolve(os.Getenv); err != nil {
 		return o, err
 	}
-	o.idleStop, o.access.Asks = f.idleStop, f.auth
-	if f.auth {
-		o.access.Rate = f.rate
-	}
+	o.idleStop, o.access.Asks, o.access.Rate = f.idleStop, f.auth, f.rate
 	if f.authKeys != "" {
 		if o.access.Keys, err = readKeys(f.authKeys); err != nil {
 			return o, err

@@ -55,7 +55,7 @@ func newServer() *cobra.Command {
 	to.DurationVar(&f.api.idleStop, "idle-stop", 0, "cancel jobs that do not say otherwise once all their GPUs were at 0 % for so `long`; 0: never; the same at all peers")
 	to.BoolVar(&f.api.auth, "auth", false, "ask callers of the API who they are, from now on and for ever; the same at all peers")
 	to.StringVar(&f.api.authKeys, "auth-keys", "", "`file` of keys that are known beside tokens (YAML: header_name, api_keys); the same at all peers")
-	to.Float64Var(&f.api.rate, "rate-limit", 100, "with --auth: `requests` that a caller may make a second, and an address four times as many; 0: any")
+	to.Float64Var(&f.api.rate, "rate-limit", 100, "where callers are asked who they are: `requests` that one may make a second, and an address four times as many; 0: any")
 	to.StringVar(&f.api.commandRules, "command-rules", "", "`file` of rules for the commands of jobs (YAML); the same at all peers")
 	f.api.advice.bind(to)
 	to.StringVar(&f.api.audit.Dir, "audit-dir", "", "`folder` that gets every record of the audit trail as a line of JSON; empty: none does")

@@ -23,8 +23,8 @@ import (
 //
 // with the sender's clock since 1970, the SHA-256 of the body, that of what the caller
 // has shown (zeros: it is the peer's own request), and an HMAC-SHA256 under the
-// cluster's secret over these, the method, the target, the peer's name and the
-// Idempotency-Key. Taken again within the window it is the same request under the same
+// cluster's secret over these, the method, the target, the peer's name, the address
+// that it had the request from and the Idempotency-Key. Taken again within the window it is the same request under the same
 // key, which is carried out once.
 const HeaderProof = "X-Berth-Proof"
 
@@ -64,7 +64,7 @@ func (p *Prover) Sign(r *http.Request, body []byte) {
 func (p *Prover) mac(secret model.Secret, r *http.Request, said string) []byte {
 	m := hmac.New(sha256.New, secret[:])
 	for _, part := range []string{
-		said, r.Method, r.URL.RequestURI(), r.Header.Get(wire.HeaderForwarded), r.Header.Get(wire.HeaderRequestID),
+		said, r.Method, r.URL.RequestURI(), r.Header.Get(wire.HeaderForwarded), r.Header.Get(wire.HeaderClient), r.Header.Get(wire.HeaderRequestID),
 	} {
 		_, _ = io.WriteString(m, part) // a hash takes everything
 		_, _ = m.Write([]byte{'\n'})

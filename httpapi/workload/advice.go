@@ -60,7 +60,7 @@ func (p *plan) follow(name string, said *advised) (outcome, detail string) {
 		case v == nil:
 		case !(*v >= 1) || math.IsInf(*v, 0):
 			refused = append(refused, field+" is no number from 1 on")
-		case source != fromFormula && source != fromDefault:
+		case source != "" && source != fromFormula && source != fromDefault:
 			refused = append(refused, field+" is known from "+source)
 		default:
 			n := int64(min(math.Round(*v), 1<<53))
@@ -74,7 +74,7 @@ func (p *plan) follow(name string, said *advised) (outcome, detail string) {
 			p.from(field, name)
 		}
 	}
-	take("gpu_count", said.GPUs, max(1, p.gpus/leeway), max(1, min(p.gpus*leeway, p.most.gpus)), func(n int64) { p.gpus = n })
+	take("gpu_count", said.GPUs, max(1, p.gpus/leeway), max(1, min(p.gpus*leeway, p.most.gpus)), p.take)
 	take("memory_mb", said.MemoryMB, max(1, p.memory/leeway), p.clampMemory(p.memory*leeway), func(n int64) { p.memory = n })
 	take("priority", said.Priority, 1, 10, func(n int64) { p.priority = n })
 	take("estimated_duration_seconds", said.Duration, 1, int64(MaxDuration/time.Second), func(n int64) { p.duration = time.Duration(n) * time.Second })

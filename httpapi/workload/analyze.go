@@ -38,6 +38,7 @@ type plan struct {
 	advisers []wire.Adviser
 	most     limits
 	needs    need
+	chosen   choice
 }
 
 // limits are the most that is proposed.
@@ -83,15 +84,16 @@ func Analyze(r *wire.Workload, k *Knowledge) (*wire.WorkloadPlan, error) {
 	usual := k.Defaults[kind]
 	p := &plan{name: r.ServiceName, kind: kind, priority: usual.Priority, sources: map[string]string{}}
 	p.from("priority", fromDefault)
-	fleet := p.fleet(k.Fleet, r.GPU)
-	c := p.size(d, fleet, usual)
-	p.last(d, &c)
+	fleet, has := p.fleet(k.Fleet, r.GPU)
+	p.size(d, fleet, usual)
 	p.recall(k.Past)
 	p.hear(k.Advice)
+	fits := p.settle(fleet) && has
+	p.last(d)
 	p.say("Priority %d, memory and GPUs are for one instance of the workload.", p.priority)
 	out := &wire.WorkloadPlan{
 		ServiceName: r.ServiceName, Type: kind, GPUs: p.gpus, MemoryMB: p.memory, MemoryGB: math.Round(float64(p.memory)/1024*10) / 10,
-		GPUType: c.Model, Priority: p.priority, Duration: p.duration.Seconds(), Fits: c.fits && len(k.Fleet) > 0,
+		GPUType: p.chosen.Model, Priority: p.priority, Duration: p.duration.Seconds(), Fits: fits,
 		Reasoning: p.why, Sources: p.sources, Ignored: d.ignored, Advisers: p.advisers,
 	}
 	if len(d.ignored) > 0 {
@@ -100,10 +102,11 @@ func Analyze(r *wire.Workload, k *Knowledge) (*wire.WorkloadPlan, error) {
 	return out, nil
 }
 
-// fleet is what can be chosen from, never empty, and what bounds the plan.
-func (p *plan) fleet(all []Kind, wanted string) []Kind {
-	out := slices.DeleteFunc(slices.Clone(all), func(k Kind) bool { return wanted != "" && k.Model != wanted || k.All < 1 || k.MemoryMB < 1 })
-	if len(out) == 0 {
+// fleet is what can be chosen from, never empty, and what bounds the plan. false: the
+// cluster has nothing of the kind.
+func (p *plan) fleet(all []Kind, wanted string) (out []Kind, has bool) {
+	out = slices.DeleteFunc(slices.Clone(all), func(k Kind) bool { return !model.OfModel(wanted, k.Model) || k.All < 1 || k.MemoryMB < 1 })
+	if has = len(out) > 0; !has {
 		unknown := reckoned()
 		unknown.Model = wanted
 		out = []Kind{unknown}
@@ -116,11 +119,11 @@ func (p *plan) fleet(all []Kind, wanted string) []Kind {
 	for _, k := range out {
 		p.most.gpus, p.most.memory = max(p.most.gpus, k.All), max(p.most.memory, k.MemoryMB)
 	}
-	return out
+	return out, has
 }
 
 // size says how many GPUs with how much memory.
-func (p *plan) size(d *data, fleet []Kind, usual Default) choice {
+func (p *plan) size(d *data, fleet []Kind, usual Default) {
 	n, known := p.need(d)
 	source := fromFormula
 	if !known {
@@ -131,7 +134,7 @@ func (p *plan) size(d *data, fleet []Kind, usual Default) choice {
 	}
 	p.needs = n
 	c := choose(fleet, &n, usual.GPUs)
-	p.gpus, p.memory = c.gpus, c.memory
+	p.chosen, p.gpus, p.memory = c, c.gpus, c.memory
 	if !known {
 		p.memory = p.clampMemory(usual.MemoryMB)
 	}
@@ -151,7 +154,6 @@ func (p *plan) size(d *data, fleet []Kind, usual Default) choice {
 	if share := math.Ceil(n.batch / float64(c.gpus)); p.kind == Training && known && share > c.samples {
 		p.say("A batch of %.0f is %.0f a GPU, of which %.0f fit at once: gather gradients over %.0f turns.", n.batch, share, c.samples, math.Ceil(share/c.samples))
 	}
-	return c
 }
 
 // need reckons the memory; false: nothing says how large the workload is.
@@ -201,16 +203,20 @@ func positive(given, otherwise float64) float64 {
 	return given
 }
 
-// last says how long it takes.
-func (p *plan) last(d *data, c *choice) {
-	took, why := lasts(p.kind, d, c.Model, float64(c.gpus))
+// last says how long it takes, if neither earlier runs nor an adviser have.
+func (p *plan) last(d *data) {
+	const field = "estimated_duration_seconds"
+	if p.sources[field] != "" {
+		return
+	}
+	took, why := lasts(p.kind, d, p.chosen.Model, float64(p.gpus))
 	if took > 0 {
 		p.duration = took
-		p.from("estimated_duration_seconds", fromFormula)
+		p.from(field, fromFormula)
 		p.why = append(p.why, why)
 		return
 	}
 	p.duration = Unknown
-	p.from("estimated_duration_seconds", fromDefault)
+	p.from(field, fromDefault)
 	p.say("Nothing says how much is to be done: %s, as for jobs of which nothing is known.", Unknown)
 }

@@ -47,6 +47,34 @@ func choose(fleet []Kind, n *need, least int64) choice {
 	return best
 }
 
+// settle finds which GPUs the plan is for once all have said what it needs: those that
+// were chosen, if they hold it, else the smallest that do. false: none does.
+func (p *plan) settle(fleet []Kind) bool {
+	ran := p.sources["gpu_count"] == fromHistory // whatever the formula says
+	told := p.sources["memory_mb"] != fromFormula && p.sources["memory_mb"] != fromDefault
+	if p.gpus == p.chosen.gpus && !ran && !told {
+		return p.chosen.fits
+	}
+	least := p.memory
+	if !ran && !told {
+		least = max(least, int64(p.needs.perGPU(float64(p.gpus), 1)))
+	}
+	holds := func(k *Kind) bool { return k.All >= p.gpus && k.MemoryMB >= least }
+	if holds(&p.chosen.Kind) {
+		return true
+	}
+	fleet = slices.DeleteFunc(slices.Clone(fleet), func(k Kind) bool { return !holds(&k) })
+	if len(fleet) == 0 {
+		p.say("The cluster has no %d GPUs of one model with %d MB each. It does not fit.", p.gpus, least)
+		return false
+	}
+	p.chosen.Kind = slices.MinFunc(fleet, func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(a.MemoryMB, b.MemoryMB), cmp.Compare(a.Model, b.Model))
+	})
+	p.say("%d GPUs with %d MB each are %s of %d MB.", p.gpus, least, p.chosen.Model, p.chosen.MemoryMB)
+	return true
+}
+
 // better says that a is to be taken rather than b, where both hold a need, or none does.
 func better(a, b *choice) bool {
 	if !a.fits {

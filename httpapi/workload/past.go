@@ -31,10 +31,7 @@ func (p *plan) recall(past []Runs) {
 	}
 	if best.GPUs != p.gpus && best.GPUs <= p.most.gpus {
 		p.say("%d earlier runs of %q used %d GPUs each: so many in place of %d.", best.Count, p.name, best.GPUs, p.gpus)
-		p.gpus = best.GPUs
-		if p.sources["memory_mb"] == fromFormula {
-			p.memory = p.clampMemory(int64(p.needs.perGPU(float64(p.gpus), 1)))
-		}
+		p.take(best.GPUs)
 		p.from("gpu_count", fromHistory)
 	}
 	if best.Peaks >= fewRuns && best.PeakMB > 0 {
@@ -48,5 +45,13 @@ func (p *plan) recall(past []Runs) {
 		p.say("Half of %d earlier runs took no longer than about %s.", best.Count, best.Typical)
 		p.duration = min(max(best.Typical, time.Second), MaxDuration)
 		p.from("estimated_duration_seconds", fromHistory)
+	}
+}
+
+// take takes another number of GPUs, and what the formulas say of their memory then.
+func (p *plan) take(gpus int64) {
+	p.gpus = gpus
+	if p.sources["memory_mb"] == fromFormula {
+		p.memory = p.clampMemory(int64(p.needs.perGPU(float64(gpus), 1)))
 	}
 }

@@ -2,21 +2,23 @@ package workload
 
 import (
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // rate is how many operations a GPU does in a second at best, in units of 10¹², by
 // what its maker's data sheet says without sparsity.
 type rate struct {
-	name              string // part of the model's name
+	name              string // words of the model's name
 	half, full, eight float64
 }
 
-// rates lists GPUs, the longer of two names that hold one another first.
+// rates lists GPUs, of two names that hold one another the longer first.
 func rates() []rate {
 	return []rate{
 		{"B200", 2250, 1125, 4500},
+		{"GB200", 2500, 1250, 5000},
 		{"GH200", 989, 494, 1979},
 		{"H200", 989, 494, 1979},
 		{"H100 PCIe", 756, 378, 1513},
@@ -25,8 +27,10 @@ func rates() []rate {
 		{"L40S", 362, 183, 733},
 		{"L40", 181, 90, 362},
 		{"A40", 150, 75, 299},
+		{"A10G", 70, 35, 140},
 		{"A10", 125, 62, 250},
 		{"L4", 121, 60, 242},
+		{"V100S", 130, 16.4, 130},
 		{"V100", 125, 15.7, 125},
 		{"T4", 65, 8.1, 130},
 		{"RTX 4090", 165, 83, 330},
@@ -48,7 +52,7 @@ const (
 func rateOf(gpu, precision string) (float64, bool) {
 	found, known := rate{half: 312, full: 156, eight: 624}, false
 	for _, r := range rates() {
-		if strings.Contains(strings.ToLower(gpu), strings.ToLower(r.name)) {
+		if gpu != "" && model.OfModel(r.name, gpu) {
 			found, known = r, true
 			break
 		}

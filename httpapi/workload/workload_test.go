@@ -100,8 +100,58 @@ func TestChoice(t *testing.T) {
 		`{"workload_type": "inference", "workload_data": {"model_size": "13B"}, "gpu_type": "T4"}`:   "T4",
 		`{"workload_type": "inference", "workload_data": {"model_size": "13B"}, "gpu_type": "GB10"}`: "GB10",
 	} {
-		if p := analyze(t, body, known(fleet)); p.GPUType != want || p.Fits != (want != "GB10") && want != "GB10" {
+		if p := analyze(t, body, known(fleet)); p.GPUType != want || p.Fits != (want != "GB10") {
 			t.Errorf("%s: %s, fits %t", body, p.GPUType, p.Fits)
+		}
+	}
+}
+
+// The GPUs that an answer names hold what it says, whoever has said how much that is.
+func TestWhatIsSaidFitsTogether(t *testing.T) {
+	const big = "NVIDIA H100 80GB HBM3"
+	fleet := append(h100s(), workload.Kind{Model: "A40", MemoryMB: 46068, All: 32, Node: 8})
+	const body = `{"service_name": "s", "workload_type": "inference", "workload_data": {"model_size": "13B", "tokens": 1e9}}`
+	for name, v := range map[string]struct {
+		past     []workload.Runs
+		advice   string
+		gpus     int64
+		kind     string
+		fits     bool
+		duration float64
+	}{
+		"the formula":        {nil, `{}`, 1, "A40", true, 577777},
+		"much memory used":   {[]workload.Runs{{GPUs: 1, Count: 5, PeakMB: 60000, Peaks: 5}}, `{}`, 1, big, true, 87630},
+		"much memory said":   {nil, `{"memory_mb": 60000}`, 1, big, true, 87630},
+		"more GPUs":          {nil, `{"gpu_count": 4}`, 4, "A40", true, 144444},
+		"more than there is": {[]workload.Runs{{GPUs: 32, Count: 5, PeakMB: 60000, Peaks: 5}}, `{}`, 32, "A40", false, 18055},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := known(fleet)
+			k.Past, k.Advice = v.past, []workload.Advice{{Name: "a", Body: []byte(v.advice)}}
+			if p := analyze(t, body, k); p.GPUs != v.gpus || p.GPUType != v.kind || p.Fits != v.fits || p.Duration != v.duration {
+				t.Errorf("%d %s, fits %t, %g s: %s", p.GPUs, p.GPUType, p.Fits, p.Duration, strings.Join(p.Reasoning, "\n"))
+			}
+		})
+	}
+	k := known(h100s())
+	k.Advice = []workload.Advice{{Name: "a", Body: []byte(`{"gpu_count": 1}`)}}
+	if p := analyze(t, `{"workload_type": "training", "workload_data": {"model_size": "medium"}}`, k); p.GPUs != 1 || p.Fits {
+		t.Errorf("too few GPUs were advised: fits %t: %s", p.Fits, strings.Join(p.Reasoning, "\n"))
+	}
+}
+
+// A type of GPU is asked for by words, as everywhere.
+func TestGPUTypesAreFoundByWords(t *testing.T) {
+	p := analyze(t, `{"workload_type": "training", "workload_data": {"model_size": "7B"}, "gpu_type": "h100"}`, known(h100s()))
+	if p.GPUType != "NVIDIA H100 80GB HBM3" || !p.Fits {
+		t.Errorf("%s, fits %t", p.GPUType, p.Fits)
+	}
+	// 2·7e9·1e9 operations at 30 % of what a GPU does, 0.3·312·10¹² if it is not known.
+	for gpu, seconds := range map[string]float64{"NVIDIA A10G": 666666, "NVIDIA A10": 373333, "NVIDIA RTX A1000": 149572, "NVIDIA A100-SXM4-40GB": 149572, "NVIDIA H100 PCIe": 61728} {
+		p := analyze(t, `{"workload_type": "inference", "workload_data": {"model_size": "7B", "tokens": 1e9}}`,
+			known([]workload.Kind{{Model: gpu, MemoryMB: 81920, All: 1, Node: 1}}))
+		if p.Duration != seconds || says(p, "is not known") != (gpu == "NVIDIA RTX A1000") {
+			t.Errorf("%s: %g s: %s", gpu, p.Duration, strings.Join(p.Reasoning, "\n"))
 		}
 	}
 }

@@ -125,6 +125,16 @@ func (g *guarded) follower() string {
 	return at
 }
 
+// token finds the id of the token of a name.
+func (g *guarded) token(admin, at, name string) (id string) {
+	for line := range strings.Lines(g.ok(admin, at, "token", "list")) {
+		if strings.Contains(line, name) {
+			id, _, _ = strings.Cut(line, " ")
+		}
+	}
+	return id
+}
+
 // A cluster that asks who callers are, from its first token on, by way of a follower.
 func TestACallerIsAskedWhoTheyAre(t *testing.T) {
 	g := startGuarded(t)
@@ -170,14 +180,8 @@ func TestACallerIsAskedWhoTheyAre(t *testing.T) {
 	if s := g.berth(bob, at, "cancel", id); s.code != 4 || !strings.Contains(s.err, "operator") {
 		t.Errorf("bob cancels ann's job: exit code %d, %s%s", s.code, s.out, s.err)
 	}
-	var bobs string
-	for line := range strings.Lines(g.ok(admin, at, "token", "list")) {
-		if strings.Contains(line, "laptop") {
-			bobs, _, _ = strings.Cut(line, " ")
-		}
-	}
 	g.ok(bob, at, "queue")
-	g.ok(admin, at, "token", "revoke", bobs)
+	g.ok(admin, at, "token", "revoke", g.token(admin, at, "laptop"))
 	for _, peer := range append([]string{at}, g.apis...) { // wherever the revocation is known yet, a change is refused at once
 		if s := g.berth(bob, peer, "submit", "--", "true"); s.code != 4 {
 			t.Errorf("bob's token after its end at %s: exit code %d, %s%s", peer, s.code, s.out, s.err)

@@ -1,0 +1,109 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Who only says that a peer sends them is counted as a stranger is.
+func TestForgersAreCounted(t *testing.T) {
+	s := newGuarded(t)
+	s.api.gate.addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	forged := []string{auth.HeaderProof, "v1 0 0 0 0"}
+	for range 2 {
+		s.do(http.MethodPost, "/queue/submit", "{}", forged...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	}
+	s.do(http.MethodPost, "/queue/submit", "{}", forged...).problem(http.StatusTooManyRequests, wire.CodeRateLimited)
+}
+
+// Rates are for those who are asked who they are.
+func TestWhoeverIsNotAskedIsNotCounted(t *testing.T) {
+	s := newSite(t)
+	s.api.gate.addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	for range 3 {
+		s.do(http.MethodGet, "/queue", "").into(new(wire.Queue))
+	}
+}
+
+// What is refused at the door or to whom a job does not belong is kept, once, with
+// where it came from: of what a peer has passed on, where that peer had it from.
+func TestRefusalsOfCallersAreKept(t *testing.T) {
+	peer := newOne(t)
+	guard(peer.cluster)
+	peer.cluster.Submit(1, func(b *command.Submit) { b.Spec.User = "ann" })
+	kept := &refusals{}
+	api := New(Config{Self: "p1", Now: peer.now, Peer: Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}})
+	ask := func(r *http.Request) {
+		r.RemoteAddr = "192.0.2.7:4000"
+		api.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	other := httptest.NewRequest(http.MethodDelete, "/queue/1", nil)
+	other.Header.Set("X-Auth-Token", bob)
+	ask(other)
+	passed := httptest.NewRequest(http.MethodPost, "/orchestrator/stop", nil)
+	passed = passed.WithContext(auth.With(passed.Context(), &auth.Caller{Credential: auth.HashOf(bob)}))
+	passed.Header.Set(wire.HeaderClient, "203.0.113.9")
+	p := &auth.Prover{Self: "p2", Secret: func() model.Secret { return model.Secret{1} }, Now: peer.now}
+	p.Sign(passed, nil)
+	ask(passed.WithContext(t.Context()))
+	forged := passed.Clone(t.Context())
+	forged.Header.Set(wire.HeaderClient, "203.0.113.10")
+	ask(forged)
+	var got []string
+	for _, r := range kept.list {
+		got = append(got, r.From+" "+r.Method+" "+r.Path+" "+r.Code)
+	}
+	want := []string{
+		"192.0.2.7 DELETE /queue/1 denied", "203.0.113.9 POST /orchestrator/stop denied", "192.0.2.7 POST /orchestrator/stop unauthenticated",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("kept are %q, want %q", got, want)
+	}
+}
+
+// Whose an allocation is counts also where this peer has not heard of it yet.
+func TestAnAllocationOfAnotherThatIsNotKnownYet(t *testing.T) {
+	s := newGuarded(t)
+	old := s.State()
+	var got wire.Allocated
+	s.do(http.MethodPost, "/gpu/allocate", `{"service_name":"web"}`, as(ann)...).into(&got)
+	s.api.peer.Reader = &behind{s.one, old}
+	body := `{"allocation_id":"` + got.AllocationID + `"}`
+	s.do(http.MethodPost, "/gpu/release", body, as(bob)...).problem(http.StatusForbidden, "denied")
+	s.do(http.MethodPost, "/gpu/allocations/"+got.AllocationID+"/renew", "", as(bob)...).problem(http.StatusForbidden, "denied")
+	s.do(http.MethodPost, "/gpu/release", `{"allocation_id":"web-9"}`, as(bob)...).problem(http.StatusNotFound, wire.CodeNotFound)
+	s.api.peer.Reader = s.one
+	s.do(http.MethodPost, "/gpu/release", body, as(ann)...).into(new(wire.Allocated))
+}
+
+// bounded is a peer that notes whether its readers wait for ever.
+type bounded struct {
+	*one
+	is bool
+}
+
+func (b *bounded) Read(ctx context.Context, c Consistency) (state.State, error) {
+	_, b.is = ctx.Deadline()
+	return b.one.Read(ctx, c)
+}
+
+// Nobody waits for ever for a job that nobody may have heard of.
+func TestWhoseAnUnknownJobIs(t *testing.T) {
+	s := newGuarded(t)
+	reader := &bounded{one: s.one}
+	s.api.gate.peer = reader
+	s.do(http.MethodGet, "/jobs/99/logs", "", as(ann)...).problem(http.StatusNotFound, wire.CodeNotFound)
+	if !reader.is {
+		t.Error("it was looked for without a limit")
+	}
+}
