@@ -1,6 +1,9 @@
 package model
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // Bounds of who is known.
 const (
@@ -8,6 +11,10 @@ const (
 	MaxUsers    = 10_000
 	MaxProjects = 256 // of one user
 )
+
+// KeepExpired is how long a token is listed after its end; it is forgotten when another
+// is made after that.
+const KeepExpired = 30 * 24 * time.Hour
 
 // Secret is 256 random bits by which peers know each other. It prints as nothing.
 type Secret [32]byte

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -20,10 +22,11 @@ func applyMakeToken(t *tx, b *command.MakeToken) command.Result {
 			return refuse(model.CodeDenied, "the first token was used already: ask whoever has used it")
 		}
 	}
+	old := keysWhere(t.tokens.now().All(), func(v *model.Token) bool { return !v.Good(t.clock.Add(-model.KeepExpired)) })
 	switch {
 	case t.tokens.has(b.Hash):
 		return refuse(model.CodeConflict, "there is such a token already")
-	case b.Spend.IsZero() && t.tokens.size() >= model.MaxTokens:
+	case b.Spend.IsZero() && t.tokens.size()-len(old) >= model.MaxTokens:
 		return refuse(model.CodeLimit, "there are %d tokens, no more fit: revoke some that nobody uses", model.MaxTokens)
 	}
 	if b.Role != model.RoleAgent {
@@ -33,6 +36,9 @@ func applyMakeToken(t *tx, b *command.MakeToken) command.Result {
 	}
 	if !b.Spend.IsZero() {
 		t.tokens.delete(b.Spend)
+	}
+	for _, hash := range old {
+		t.tokens.delete(hash)
 	}
 	t.tokens.put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.clock, By: t.actor, Expires: b.Expires})
 	return ok()
@@ -54,6 +60,9 @@ func userOfToken(t *tx, b *command.MakeToken) command.Result {
 }
 
 func applyDropTokens(t *tx, b *command.DropTokens) command.Result {
+	if locksOut(t, func(v *model.Token) bool { return slices.Contains(b.Tokens, v.Hash) }) {
+		return refuseLockout()
+	}
 	dropped := uint64(0)
 	for _, hash := range b.Tokens {
 		if t.tokens.has(hash) {
@@ -72,6 +81,8 @@ func applySetUser(t *tx, b *command.SetUser) command.Result { return setUser(t, 
 func setUser(t *tx, b *command.SetUser) command.Result {
 	u, found := t.users.get(model.UserName(b.User))
 	switch {
+	case found && u.Role == model.RoleAdmin && b.Role != model.RoleNone && b.Role != u.Role && locksOut(t, tokenOf(b.User)):
+		return refuseLockout()
 	case !found && b.Role == model.RoleNone:
 		return refuse(model.CodeNotFound, "there is no user %s: give a role, and there will be", b.User)
 	case !found && t.users.size() >= model.MaxUsers:
@@ -122,12 +133,10 @@ func applyRemoveUser(t *tx, b *command.RemoveUser) command.Result {
 	if !t.users.has(name) {
 		return refuse(model.CodeNotFound, "there is no user %s", b.User)
 	}
-	var theirs []model.Hash
-	for hash, token := range t.tokens.now().All() {
-		if user, human := token.Of(); human && user == b.User {
-			theirs = append(theirs, hash)
-		}
+	if locksOut(t, tokenOf(b.User)) {
+		return refuseLockout()
 	}
+	theirs := keysWhere(t.tokens.now().All(), tokenOf(b.User))
 	for _, hash := range theirs {
 		t.tokens.delete(hash)
 	}
@@ -136,4 +145,33 @@ func applyRemoveUser(t *tx, b *command.RemoveUser) command.Result {
 	}
 	t.users.delete(name)
 	return command.Result{Number: uint64(len(theirs))}
+}
+
+// tokenOf says of a token whether it is a user's.
+func tokenOf(user string) func(*model.Token) bool {
+	return func(v *model.Token) bool {
+		name, human := v.Of()
+		return human && name == user
+	}
+}
+
+// locksOut says that somebody has a token for the role admin, and nobody would without
+// some tokens: that cannot be undone by anybody.
+func locksOut(t *tx, without func(*model.Token) bool) bool {
+	some := false
+	for _, v := range t.tokens.now().All() {
+		name, human := v.Of()
+		if user, _ := t.users.get(model.UserName(name)); human && v.Good(t.clock) && v.Allows(user.Role) == model.RoleAdmin {
+			if !without(&v) {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
+}
+
+func refuseLockout() command.Result {
+	return refuse(model.CodeConflict, "nobody would be left who has a token for the role admin: make another first, with "+
+		"berth token create --user NAME --role admin")
 }

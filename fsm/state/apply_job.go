@@ -322,6 +322,16 @@ func keysOf[K, V any](rows iter.Seq2[K, V], in func(K) bool) (out []K) {
 	return out
 }
 
+// keysWhere collects the keys of the rows that are so.
+func keysWhere[K, R any](rows iter.Seq2[K, R], is func(*R) bool) (out []K) {
+	for k, row := range rows {
+		if is(&row) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // firstOnly stops keysOf after one key.
 func firstOnly[K any]() func(K) bool {
 	n := 0

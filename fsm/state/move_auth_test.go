@@ -42,6 +42,45 @@ func TestTheFirstTokenOutlivesARefusal(t *testing.T) {
 	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleAdmin, Spend: hashOf(1)})
 }
 
+// Nobody locks everybody out, not even an admin who means to.
+func TestAnAdminIsLeft(t *testing.T) {
+	c := guarded(t)
+	c.Do(&command.MakeToken{Hash: hashOf(2), User: "ann", Role: model.RoleAdmin, Spend: hashOf(1)})
+	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleUser})
+	c.Do(&command.SetUser{User: "bob", Role: model.RoleAdmin}) // who has no token
+	last := []command.Body{
+		&command.DropTokens{Tokens: []model.Hash{hashOf(3), hashOf(2)}},
+		&command.SetUser{User: "ann", Role: model.RoleOperator},
+		&command.RemoveUser{User: "ann"},
+	}
+	for _, b := range last {
+		wantCode(t, c.Try(b), model.CodeConflict)
+	}
+	c.Do(&command.SetUser{User: "ann", Role: model.RoleAdmin, Join: []string{"vision"}})
+	c.Do(&command.MakeToken{Hash: hashOf(4), User: "bob", Expires: c.Now.Add(time.Hour)})
+	c.Do(&command.SetUser{User: "ann", Role: model.RoleOperator})
+	wantCode(t, c.Try(&command.RemoveUser{User: "bob"}), model.CodeConflict)
+	c.Wait(2 * time.Hour)
+	c.Do(&command.RemoveUser{User: "bob"}) // nobody is an admin any more whoever goes
+}
+
+// A token is listed for a while after its end, and forgotten when another is made.
+func TestOldTokensAreForgotten(t *testing.T) {
+	c := guarded(t)
+	c.Do(&command.MakeToken{Hash: hashOf(2), User: "ann", Role: model.RoleUser, Expires: c.Now.Add(time.Hour)})
+	c.Wait(model.KeepExpired)
+	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann"})
+	if !c.State.Tokens.Has(hashOf(2)) {
+		t.Error("it was forgotten early")
+	}
+	c.Wait(2 * time.Hour)
+	wantCode(t, c.Try(&command.MakeToken{Hash: hashOf(3), User: "ann"}), model.CodeConflict)
+	c.Do(&command.MakeToken{Hash: hashOf(4), User: "ann"})
+	if c.State.Tokens.Has(hashOf(2)) || c.State.Tokens.Len() != 3 {
+		t.Errorf("%d tokens are there", c.State.Tokens.Len())
+	}
+}
+
 func TestTokensAndUsers(t *testing.T) {
 	c := guarded(t)
 	wantCode(t, c.Try(&command.SetUser{User: "ann"}), model.CodeNotFound)
