@@ -36,11 +36,21 @@ type Config struct {
 	// published: the state before it, and what it changed. It must not block. nil:
 	// nobody is told.
 	Applied func(before state.State, changes state.Changes)
+	Told    Told // who is told what entries make known; nil: nobody
 
 	// Apply stands in for state.Apply, and GoOn goes on after a restore has failed.
 	// Both are for tests that show what the comparison of digests and the halt are for.
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 	GoOn  bool
+}
+
+// Told is told what entries make known, in the order of the log, by the goroutine that
+// applies them: it must not block.
+type Told interface {
+	Put(list []model.Notice)
+	// Reset says that the state came from a snapshot as of an index: what was made known
+	// up to there is not told.
+	Reset(index uint64)
 }
 
 // FSM is raft.FSM over state.State. Raft calls it from one goroutine; readers may
@@ -135,6 +145,9 @@ func (f *FSM) Apply(entry *raft.Log) any {
 		f.cfg.Applied(old, changes)
 	}
 	f.publish(&next, false)
+	if f.cfg.Told != nil {
+		f.cfg.Told.Put(changes.Notices)
+	}
 	return Outcome{Index: entry.Index, Results: results}
 }
 
@@ -173,6 +186,9 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	}
 	f.log.Info("state restored from a snapshot", "index", s.Index, "had", f.State().Index)
 	f.publish(&s, true)
+	if f.cfg.Told != nil {
+		f.cfg.Told.Reset(s.Index)
+	}
 	return nil
 }
 

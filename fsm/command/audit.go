@@ -17,9 +17,9 @@ const maxShown = 1024
 
 // Audited says that commands of the kind stand in the audit trail. All do but
 // those by which machines tell of themselves: beats and reports of nodes, which
-// jobs' timelines hold, the clock, and what the scheduler remembers.
+// jobs' timelines hold, the clock, how deliveries went, and what the scheduler remembers.
 func (k Kind) Audited() bool {
-	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer}, k)
+	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit}, k)
 }
 
 // shown says that bodies of the kind hold neither secrets nor what users run, so
@@ -29,6 +29,7 @@ func (k Kind) shown() bool {
 		KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
 		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
 		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
+		KindDropWebhook, KindTestWebhook,
 	}, k)
 }
 

@@ -46,6 +46,7 @@ func TestFromClient(t *testing.T) {
 func TestAuditOfEveryKind(t *testing.T) {
 	silent := map[Kind]bool{
 		KindRenew: true, KindSilent: true, KindReport: true, KindInventory: true, KindAdvanceClock: true, KindSteer: true,
+		KindMarkDeliveries: true, KindNearLimit: true,
 	}
 	for _, b := range examples() {
 		c, err := New("user:alice", b)

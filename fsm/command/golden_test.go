@@ -80,6 +80,7 @@ func mend(b Body) {
 		s.RetryOn, s.CheckpointInterval, s.CheckpointDir = "75,137", time.Hour, "/data/checkpoints"
 		s.WarnBefore, s.Attached, s.IdleStop = 5*time.Minute, time.Minute, 30*time.Minute
 		b.Tasks, s.Array, s.Sweep, s.Begin, s.Deadline = 2, "0-1", "lr=1e-3,1e-4", 1_790_000_000_000_000_000, 1_790_000_100_000_000_000
+		s.Notify, s.WebhookURL = model.JobNotices(), "https://example.com/hook"
 		b.After = []model.After{{Job: 12, Kind: model.AfterOK}, {Job: 13, Kind: model.AfterNotOK}}
 	case *Cancel:
 		b.Task, b.Tasks = AllTasks, "3,7-9"
@@ -121,10 +122,18 @@ func mend(b Body) {
 	}
 }
 
-// mendLimits mends what is about limits and shares.
+// mendLimits mends what is about limits and shares, and about webhooks.
 func mendLimits(b Body) {
 	alice := model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
+	secret := model.NewHookSecret([32]byte{1, 2, 3})
 	switch b := b.(type) {
+	case *SetWebhook:
+		b.Webhook = model.Webhook{
+			ID: "wh_1", Scope: alice, URL: "https://example.com/hook", Events: model.AllNotices(), Secret: secret,
+			Template: `{"text": {{json .type}}}`, Note: "the team's channel",
+		}
+	case *SetNotify:
+		b.Notify = model.Notify{Secret: secret, Backlog: 1000, Allow: "*.example.com,10.0.0.0/8"}
 	case *SetWeight:
 		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
 	case *SetLimit:

@@ -91,6 +91,13 @@ const (
 	KindDropTokens Kind = 112
 	KindSetUser    Kind = 113
 	KindRemoveUser Kind = 114
+	// What is told of what happened, and to whom.
+	KindSetWebhook     Kind = 120
+	KindDropWebhook    Kind = 121
+	KindTestWebhook    Kind = 122
+	KindMarkDeliveries Kind = 123
+	KindSetNotify      Kind = 124
+	KindNearLimit      Kind = 125
 )
 
 // Level is the feature level of this program: the greatest level at which it
@@ -181,11 +188,17 @@ var kinds = map[Kind]kindInfo{
 	KindReleaseAllocation: {"release_allocation", 1, LaneUser, body[ReleaseAllocation]},
 	KindExpireAllocations: {"expire_allocations", 1, LaneUser, body[ExpireAllocations]},
 
-	KindFoundAuth:  {"found_auth", 1, LaneUser, body[FoundAuth]},
-	KindMakeToken:  {"make_token", 1, LaneUser, body[MakeToken]},
-	KindDropTokens: {"drop_tokens", 1, LaneUser, body[DropTokens]},
-	KindSetUser:    {"set_user", 1, LaneUser, body[SetUser]},
-	KindRemoveUser: {"remove_user", 1, LaneUser, body[RemoveUser]},
+	KindFoundAuth:      {"found_auth", 1, LaneUser, body[FoundAuth]},
+	KindMakeToken:      {"make_token", 1, LaneUser, body[MakeToken]},
+	KindDropTokens:     {"drop_tokens", 1, LaneUser, body[DropTokens]},
+	KindSetUser:        {"set_user", 1, LaneUser, body[SetUser]},
+	KindRemoveUser:     {"remove_user", 1, LaneUser, body[RemoveUser]},
+	KindSetWebhook:     {"set_webhook", 1, LaneUser, body[SetWebhook]},
+	KindDropWebhook:    {"drop_webhook", 1, LaneUser, body[DropWebhook]},
+	KindTestWebhook:    {"test_webhook", 1, LaneUser, body[TestWebhook]},
+	KindMarkDeliveries: {"mark_deliveries", 1, LaneUser, body[MarkDeliveries]},
+	KindSetNotify:      {"set_notify", 1, LaneUser, body[SetNotify]},
+	KindNearLimit:      {"near_limit", 1, LaneUser, body[NearLimit]},
 }
 
 // Kinds lists every kind that this program knows, by number.

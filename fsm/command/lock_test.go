@@ -82,6 +82,10 @@ func allFields(t *testing.T) map[string]string {
 		model.Sketch{},
 		model.Tally{},
 		model.Desired{},
+		model.Webhook{},
+		model.Outlet{},
+		model.Delivery{},
+		model.Warned{},
 	}
 	for _, r := range roots {
 		fields(all, reflect.TypeOf(r))

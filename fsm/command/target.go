@@ -161,3 +161,14 @@ func targetSome(id model.JobID, task int64) string {
 	}
 	return TargetJob(id) + " task " + strconv.FormatInt(task, 10)
 }
+
+// Target is the webhook.
+func (b *SetWebhook) Target() string { return targetWebhook(b.Webhook.ID) }
+
+// Target is the webhook.
+func (b *DropWebhook) Target() string { return targetWebhook(b.ID) }
+
+// Target is the webhook.
+func (b *TestWebhook) Target() string { return targetWebhook(b.ID) }
+
+func targetWebhook(id model.WebhookID) string { return "webhook " + string(id) }

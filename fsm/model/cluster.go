@@ -33,6 +33,9 @@ type Settings struct {
 	Auth    Auth        `cbor:"19,keyasint,omitempty"`
 
 	Audit AuditHead `cbor:"23,keyasint,omitempty"` // of the records of all that was asked for
+
+	Notify     Notify `cbor:"21,keyasint,omitempty"`
+	Backlogged bool   `cbor:"22,keyasint,omitempty"` // a notice was given that many tasks wait, and none that they do no longer
 }
 
 // Retention says how long ended jobs stay in the state.
@@ -196,7 +199,7 @@ type Allocation struct {
 	Constraint  string          `cbor:"20,keyasint,omitempty"` // on which node, as of a job
 	Nodelist    string          `cbor:"21,keyasint,omitempty"`
 	Exclude     string          `cbor:"22,keyasint,omitempty"`
-	Webhook     string          `cbor:"23,keyasint,omitempty"` // URL that is told when it is granted; empty: nobody is
+	Webhook     string          `cbor:"23,keyasint,omitempty"` // URL that is told when it is granted and when it is lost; empty: none
 	For         string          `cbor:"24,keyasint,omitempty"` // whose GPUs they are in the asker's words, of which one can be live; empty: the service's
 	Job         JobID           `cbor:"25,keyasint,omitempty"` // the job with whose end it ends; 0: none
 }

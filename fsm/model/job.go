@@ -60,6 +60,9 @@ type Spec struct {
 	Exclude    string `cbor:"43,keyasint,omitempty"` // none of these nodes, likewise
 	Placement  string `cbor:"44,keyasint,omitempty"` // name of the [Strategy] that it is placed by; empty: the cluster's
 	MinGPUs    uint32 `cbor:"45,keyasint,omitempty"` // it takes so many where GPUs are not to be had, and whole nodes fewer; 0: all or none
+
+	Notify     NoticeSet `cbor:"49,keyasint,omitempty"` // what WebhookURL is told of
+	WebhookURL string    `cbor:"50,keyasint,omitempty"` // the job's own; empty: none
 }
 
 // Least is how many GPUs the job takes if it cannot have all that it asks for: whole
@@ -68,7 +71,7 @@ func (s *Spec) Least() uint32 {
 	switch each := s.GPUs / max(s.Nodes, 1); {
 	case s.MinGPUs == 0:
 		return s.GPUs
-	case s.Nodes > 1:
+	case s.Nodes > 1 && each > 0: // else it is no valid spec, as of a damaged snapshot
 		return (s.MinGPUs + each - 1) / each * each
 	}
 	return s.MinGPUs
@@ -250,13 +253,14 @@ const (
 	EventExtended   EventKind = 16 // its time limit was raised
 	EventMet        EventKind = 17 // the jobs that it waited for have ended as they should
 	EventUnbound    EventKind = 18 // somebody has let it wait for other jobs no longer
+	EventNearLimit  EventKind = 21 // an attempt has used most of its time limit
 )
 
 // String is the event's name.
 func (k EventKind) String() string {
 	return name(k, "", "submitted", "scheduled", "allocating", "running", "stopping", "rank_lost", "requeued",
 		"completed", "failed", "canceled", "priority", "held", "released", "late_exit", "refused",
-		"extended", "dependencies_met", "dependencies_dropped")
+		"extended", "dependencies_met", "dependencies_dropped", "", "", "near_limit")
 }
 
 // Blob is content that jobs share: a script or an environment.

@@ -49,7 +49,7 @@ func want(field, format string, args ...any) error {
 // Validate says what of the spec is not allowed by itself, whatever the cluster
 // is; nil when all is.
 func (s *Spec) Validate() error {
-	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces} {
+	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces, s.validNotify} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -157,6 +157,16 @@ func (s *Spec) validPlaces() error {
 		return want("placement", "best_fit, spread, round_robin or least_loaded")
 	}
 	return s.Where().Validate()
+}
+
+func (s *Spec) validNotify() error {
+	switch {
+	case s.WebhookURL != "" && !WebURL(s.WebhookURL):
+		return want("webhook_url", "http://... or https://... of at most %d bytes", MaxURL)
+	case !s.Notify.Within(JobNotices()) || (s.Notify == 0) != (s.WebhookURL == ""):
+		return want("notify", "given together with webhook_url, as events of jobs")
+	}
+	return nil
 }
 
 // The shortest times that a job may ask for.

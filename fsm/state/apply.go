@@ -21,8 +21,9 @@ type Changes struct {
 	Topics model.TopicSet
 	Panics []int // commands that panicked and were skipped: each is a defect to report
 
-	Audit   []AuditLink   // what the entry adds to the audit trail, in order
-	Retired []model.JobID // jobs that left the state
+	Audit   []AuditLink    // what the entry adds to the audit trail, in order
+	Retired []model.JobID  // jobs that left the state
+	Notices []model.Notice // what it makes known, in order
 }
 
 // maxAhead is how far an entry's stamp may lie ahead of the state's clock.
@@ -91,6 +92,7 @@ func (t *tx) tick(commands []command.Command) {
 	if !s.Incarnation.IsZero() {
 		s.Clock = t.clock
 	}
+	announceLeader(t)
 }
 
 // run carries out one command, or answers it as it was answered before.
@@ -116,6 +118,7 @@ func (r rules) run(t *tx, c *command.Command) command.Result {
 
 // finish stamps the topics, closes the digest's link and publishes.
 func (t *tx) finish(results []command.Result) (State, Changes) {
+	announceBacklog(t)
 	c := newCommit(t.from.digest, t.meta.Hash)
 	before := t.from.Settings()
 	if t.queue.draft != nil || t.due.draft != nil || t.waiting.draft != nil || t.settling.draft != nil || t.deadlines.draft != nil {
@@ -128,7 +131,7 @@ func (t *tx) finish(results []command.Result) (State, Changes) {
 		cell.commit(c)
 	}
 	next := t.close(c.seal(results))
-	return next, Changes{Topics: c.wakes}
+	return next, Changes{Topics: c.wakes, Notices: t.news.list}
 }
 
 func (t *tx) stamp(c *commit, before *model.Settings) {
@@ -239,9 +242,15 @@ var appliers = rules{
 	command.KindReleaseAllocation: on(applyReleaseAllocation),
 	command.KindExpireAllocations: on(applyExpireAllocations),
 
-	command.KindFoundAuth:  on(applyFoundAuth),
-	command.KindMakeToken:  on(applyMakeToken),
-	command.KindDropTokens: on(applyDropTokens),
-	command.KindSetUser:    on(applySetUser),
-	command.KindRemoveUser: on(applyRemoveUser),
+	command.KindFoundAuth:      on(applyFoundAuth),
+	command.KindMakeToken:      on(applyMakeToken),
+	command.KindDropTokens:     on(applyDropTokens),
+	command.KindSetUser:        on(applySetUser),
+	command.KindRemoveUser:     on(applyRemoveUser),
+	command.KindSetWebhook:     on(applySetWebhook),
+	command.KindDropWebhook:    on(applyDropWebhook),
+	command.KindTestWebhook:    on(applyTestWebhook),
+	command.KindMarkDeliveries: on(applyMarkDeliveries),
+	command.KindSetNotify:      on(applySetNotify),
+	command.KindNearLimit:      on(applyNearLimit),
 }

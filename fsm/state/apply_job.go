@@ -123,7 +123,8 @@ const (
 // event adds a line to a task's timeline; the caller puts the task.
 func event(t *tx, task *model.Task, e model.Event) {
 	limit, head := uint32(timelineMax), uint32(timelineHead)
-	if job, _ := t.jobs.get(task.Key.Job); job.Array() {
+	job, _ := t.jobs.get(task.Key.Job)
+	if job.Array() {
 		limit, head = arrayMax, arrayHead
 	}
 	e.Key = model.EventKey{Job: task.Key.Job, Task: task.Key.Task, Seq: task.Events}
@@ -134,6 +135,7 @@ func event(t *tx, task *model.Task, e model.Event) {
 		t.events.delete(model.EventKey{Job: task.Key.Job, Task: task.Key.Task, Seq: head + task.Folded})
 		task.Folded++
 	}
+	announceEvent(t, &job, task, &e)
 }
 
 // choice says which tasks of a job a command names.

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"time"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -58,6 +60,9 @@ func applySuspect(t *tx, b *command.Suspect) command.Result {
 func applySilent(t *tx, b *command.Silent) command.Result {
 	_, lease, r := unchanged(t, b.Node, b.Epoch, b.Seq)
 	if r.OK() && b.Elapsed > lease.Silent {
+		if lease.Silent == 0 {
+			announce(t, model.Notice{Kind: model.NoticeNodeSilent, Node: b.Node, Detail: "not heard for " + b.Elapsed.Round(time.Second).String()})
+		}
 		lease.Silent = b.Elapsed
 		t.leases.put(lease)
 	}
@@ -104,6 +109,7 @@ func applySetNodeMode(t *tx, b *command.SetNodeMode) command.Result {
 		for _, r := range liveRanks(t, b.Node) {
 			stop(t, r.Key.Attempt(), model.ReasonDrain, "node "+string(b.Node)+" is drained")
 		}
+		announceDrained(t, b.Node)
 	}
 	return ok()
 }

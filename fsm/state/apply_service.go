@@ -36,6 +36,8 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 		State: model.AllocationQueued, Index: t.meta.Index, Asked: t.clock,
 	})
 	tallyStep(t, b.Service, model.StepAsked)
+	a, _ := t.allocations.get(id)
+	announceAllocation(t, &a)
 	return command.Result{Number: number}
 }
 
@@ -114,6 +116,7 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 		slot.Owner, slot.Allocation, slot.Since = model.OwnerAllocation, a.ID, t.meta.Index
 		t.slots.put(slot)
 	}
+	announceAllocation(t, &a)
 	touchNode(t, b.Placement.Node)
 	give(t, b.Placement.Node)
 	tallyStep(t, a.Service, model.StepGranted)
@@ -210,6 +213,7 @@ func endAllocation(t *tx, a model.Allocation, as model.AllocationState) {
 	tallyStep(t, a.Service, ended(a.State, as))
 	a.State, a.Ended, a.EndIndex = as, t.clock, t.meta.Index
 	t.allocations.put(a)
+	announceAllocation(t, &a)
 }
 
 func slotsOfAllocation(t *tx, id model.AllocationID) (out []model.SlotKey) {

@@ -55,6 +55,10 @@ func checkPlaces(c *checker) {
 	placed(c, s.Users, func(r *model.User) model.UserName { return model.UserName(r.Name) })
 	placed(c, s.Members, func(r *model.Member) model.MemberKey { return r.Key })
 	placed(c, s.Tallies, func(r *model.Tally) model.TallyKey { return r.Key })
+	placed(c, s.Webhooks, func(r *model.Webhook) model.WebhookID { return r.ID })
+	placed(c, s.Outlets, func(r *model.Outlet) model.OutletID { return r.ID })
+	placed(c, s.Deliveries, func(r *model.Delivery) model.DeliveryKey { return r.Key })
+	placed(c, s.Warned, func(r *model.Warned) model.AttemptKey { return r.Attempt })
 }
 
 func placed[K table.Key[K], R any](c *checker, rows table.Table[K, R], key func(*R) K) {

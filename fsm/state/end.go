@@ -54,6 +54,7 @@ func endRank(t *tx, r model.Rank) {
 		}
 	}
 	touchNode(t, r.Node)
+	announceDrained(t, r.Node)
 	countGPUTime(t, &r)
 
 	a, _ := t.attempts.get(r.Key.Attempt())
@@ -276,5 +277,6 @@ func endTask(t *tx, task model.Task, as model.TaskState, e model.Event) {
 		job.Ended, job.EndIndex = t.clock, t.meta.Index
 		unbind(t, &job)
 		t.jobs.put(job)
+		announceArray(t, &job)
 	}
 }

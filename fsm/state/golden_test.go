@@ -22,7 +22,7 @@ var (
 	recordedDigest = filepath.Join("testdata", "level1.digest")
 )
 
-const recordedEntries = 700
+const recordedEntries = 900
 
 // TestRecordedLog replays a log that a former program wrote: the outcomes of a
 // feature level are frozen. A change of them needs a new level and a new log

@@ -206,6 +206,7 @@ func onGPU(t *tx, old, next *model.GPU) {
 		return model.AddressKey{Node: g.Node, Index: g.Index, GPU: g.ID}, true
 	})
 	bookGPU(t, old, next)
+	announceGPU(t, old, next)
 	if t.restoring || old == nil || next == nil || old.Usable() == next.Usable() {
 		return
 	}

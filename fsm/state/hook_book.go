@@ -164,6 +164,7 @@ func bookGPU(t *tx, old, next *model.GPU) {
 }
 
 func onNode(t *tx, old, next *model.Node) {
+	announceNode(t, old, next)
 	none := &model.Node{}
 	if old == nil {
 		old = none
@@ -188,6 +189,9 @@ func onNode(t *tx, old, next *model.Node) {
 }
 
 func onAttempt(t *tx, old, next *model.Attempt) {
+	if old != nil && (next == nil || !next.Live()) {
+		t.warned.delete(old.Key)
+	}
 	if old == nil || next == nil || t.book.idle(t) || old.CertainEnd() == next.CertainEnd() {
 		return
 	}

@@ -130,6 +130,9 @@ func drawSubmit(g *gen) command.Body {
 		b.Tasks, b.Throttle = uint32(2+g.roll(5)), uint32(g.roll(3))
 	}
 	drawTurn(g, b)
+	if g.roll(5) == 0 {
+		b.Spec.Notify, b.Spec.WebhookURL = pick(g, model.JobNotices(), model.NoticeSet(0).With(model.NoticeJobCompleted)), "https://example.com/job"
+	}
 	if g.roll(4) == 0 {
 		b.Script = pick(g, "#!/bin/sh\necho one\n", "#!/bin/sh\necho two\n")
 		b.Env = pick(g, nil, []string{"A=1", "B=2"}, []string{"LANG=C"})
@@ -292,6 +295,7 @@ func drawAllocate(g *gen) command.Body {
 	case 2:
 		b.ID = "" // it is numbered
 	}
+	b.Webhook = pick(g, "", "http://service:8080/gpu-allocated")
 	return b
 }
 

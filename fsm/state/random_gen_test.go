@@ -179,6 +179,16 @@ var makers = []maker{
 	{command.KindDropTokens, 4, drawDropTokens},
 	{command.KindSetUser, 6, drawSetUser},
 	{command.KindRemoveUser, 3, func(g *gen) command.Body { return &command.RemoveUser{User: anybody(g)} }},
+	{command.KindSetWebhook, 8, drawSetWebhook},
+	{command.KindDropWebhook, 3, func(g *gen) command.Body { return &command.DropWebhook{ID: anyWebhook(g)} }},
+	{command.KindTestWebhook, 4, func(g *gen) command.Body { return &command.TestWebhook{ID: anyWebhook(g)} }},
+	{command.KindMarkDeliveries, 60, drawMarkDeliveries},
+	{command.KindSetNotify, 3, func(g *gen) command.Body {
+		return &command.SetNotify{Notify: model.Notify{Backlog: uint32(g.roll(20)), Allow: pick(g, "", "example.com")}}
+	}},
+	{command.KindNearLimit, 15, func(g *gen) command.Body {
+		return &command.NearLimit{Attempts: []model.AttemptKey{anyRank(g).Attempt()}}
+	}},
 }
 
 // entry draws the next log entry for a state: its stamp and one to five commands.

@@ -93,6 +93,7 @@ func refusable(k command.Kind) bool {
 		command.KindExpireClaims, command.KindExpireAllocations, command.KindSetTuning, command.KindSetWeight, command.KindSteer,
 		command.KindSettle, command.KindOverdue, command.KindSetPools,
 		command.KindTurnBookings, command.KindSetBookingCaps,
+		command.KindSetWebhook, command.KindMarkDeliveries, command.KindSetNotify, command.KindNearLimit,
 	}, k)
 }
 

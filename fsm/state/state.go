@@ -50,10 +50,14 @@ type Tables struct {
 	Dependencies table.Table[model.DependencyKey, model.Dependency]
 	Bookings     table.Table[model.BookingID, model.Booking]
 
-	Tokens  table.Table[model.Hash, model.Token]
-	Users   table.Table[model.UserName, model.User]
-	Members table.Table[model.MemberKey, model.Member]
-	Tallies table.Table[model.TallyKey, model.Tally]
+	Tokens     table.Table[model.Hash, model.Token]
+	Users      table.Table[model.UserName, model.User]
+	Members    table.Table[model.MemberKey, model.Member]
+	Tallies    table.Table[model.TallyKey, model.Tally]
+	Webhooks   table.Table[model.WebhookID, model.Webhook]
+	Outlets    table.Table[model.OutletID, model.Outlet]
+	Deliveries table.Table[model.DeliveryKey, model.Delivery]
+	Warned     table.Table[model.AttemptKey, model.Warned]
 }
 
 // Indexes are derived from the tables: other orders of the same rows.
@@ -75,6 +79,8 @@ type Indexes struct {
 	SketchAge  table.Table[SketchAgeKey, None]                // sketches, least recently fed first
 	Waiting    table.Table[AllocationKey, model.AllocationID] // allocations that wait, in order
 	HeldFor    table.Table[HeldForKey, None]                  // allocations that have not ended, by whom they are for
+	Outgoing   table.Table[OutgoingKey, None]                 // deliveries that wait, by when they are to be tried
+	Delivered  table.Table[model.DeliveryKey, None]           // deliveries that have ended, oldest notice first
 }
 
 // Settings is the cluster's one row of settings; zero before bootstrap.

@@ -20,6 +20,7 @@ type tx struct {
 	numbered  uint64 // allocations that this entry has numbered
 	restoring bool   // rows come from a snapshot: counts are rows among them
 	book      bookkeeper
+	news      news
 	from      *State
 }
 
@@ -62,6 +63,11 @@ type cells struct {
 	tokens  cell[model.Hash, model.Token]
 	users   cell[model.UserName, model.User]
 	members cell[model.MemberKey, model.Member]
+
+	webhooks   cell[model.WebhookID, model.Webhook]
+	outlets    cell[model.OutletID, model.Outlet]
+	deliveries cell[model.DeliveryKey, model.Delivery]
+	warned     cell[model.AttemptKey, model.Warned]
 }
 
 type indexes struct {
@@ -82,6 +88,8 @@ type indexes struct {
 	sketchAge  index[SketchAgeKey, None]
 	waiting    index[AllocationKey, model.AllocationID]
 	heldFor    index[HeldForKey, None]
+	outgoing   index[OutgoingKey, None]
+	delivered  index[model.DeliveryKey, None]
 }
 
 // wakes is a set of topics.
@@ -104,6 +112,7 @@ func begin(s *State, m Meta) *tx {
 		awaited: index[AwaitedKey, None]{base: s.Awaited}, settling: index[model.JobID, None]{base: s.Settling},
 		deadlines: index[DeadlineKey, None]{base: s.Deadlines}, sketchAge: index[SketchAgeKey, None]{base: s.SketchAge},
 		waiting: index[AllocationKey, model.AllocationID]{base: s.Waiting}, heldFor: index[HeldForKey, None]{base: s.HeldFor},
+		outgoing: index[OutgoingKey, None]{base: s.Outgoing}, delivered: index[model.DeliveryKey, None]{base: s.Delivered},
 	}
 	return t
 }
@@ -221,6 +230,7 @@ func openFleet(t *tx, s *Tables) {
 		key: func(r model.Tally) model.TallyKey { return r.Key },
 	}
 	openPeople(t, s)
+	openOutbox(t, s)
 }
 
 // openPeople is open for who is known, and what they may.
@@ -239,7 +249,27 @@ func openPeople(t *tx, s *Tables) {
 	}
 }
 
-const tableCount = 29
+// openOutbox is open for what is told of what happened.
+func openOutbox(t *tx, s *Tables) {
+	t.webhooks = cell[model.WebhookID, model.Webhook]{
+		number: 29, name: "webhooks", base: s.Webhooks, wakes: wakes(model.TopicSettings),
+		key: func(r model.Webhook) model.WebhookID { return r.ID },
+	}
+	t.outlets = cell[model.OutletID, model.Outlet]{
+		number: 31, name: "outlets", base: s.Outlets,
+		key: func(r model.Outlet) model.OutletID { return r.ID },
+	}
+	t.deliveries = cell[model.DeliveryKey, model.Delivery]{
+		number: 32, name: "deliveries", base: s.Deliveries, wakes: wakes(model.TopicJob),
+		key: func(r model.Delivery) model.DeliveryKey { return r.Key }, hook: bind(t, onDelivery),
+	}
+	t.warned = cell[model.AttemptKey, model.Warned]{
+		number: 33, name: "warned", base: s.Warned,
+		key: func(r model.Warned) model.AttemptKey { return r.Attempt },
+	}
+}
+
+const tableCount = 33
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
@@ -251,6 +281,7 @@ func (t *tx) all() [tableCount]anyCell {
 		&t.shares, &t.weights, &t.accounts,
 		&t.bookings, &t.tallies,
 		&t.users, &t.members, &t.tokens,
+		&t.webhooks, &t.outlets, &t.deliveries, &t.warned,
 		&t.globals,
 	}
 }
@@ -267,13 +298,14 @@ func (t *tx) close(d digest) State {
 			Shares: t.shares.now(), Weights: t.weights.now(), Accounts: t.accounts.now(),
 			Bookings: t.bookings.now(), Tallies: t.tallies.now(),
 			Tokens: t.tokens.now(), Users: t.users.now(), Members: t.members.now(),
+			Webhooks: t.webhooks.now(), Outlets: t.outlets.now(), Deliveries: t.deliveries.now(), Warned: t.warned.now(),
 		},
 		Indexes: Indexes{
 			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),
 			NodeRanks: t.nodeRanks.now(), NodeGPUs: t.nodeGPUs.now(), Owners: t.owners.now(),
 			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Attached: t.attached.now(),
 			Awaited: t.awaited.now(), Settling: t.settling.now(), Deadlines: t.deadlines.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
-			Waiting: t.waiting.now(), HeldFor: t.heldFor.now(),
+			Waiting: t.waiting.now(), HeldFor: t.heldFor.now(), Outgoing: t.outgoing.now(), Delivered: t.delivered.now(),
 		},
 		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t),
 	}

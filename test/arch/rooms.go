@@ -45,7 +45,7 @@ func clusterFloor() []Room {
 		{Path: "cluster/liveness", Level: 4, May: stateRooms()},
 		{Path: "cluster/leader", Level: 5, May: stateRooms("cluster/sched", "cluster/liveness")},
 		{Path: "cluster/archive", Level: 5, May: stateRooms()},
-		{Path: "cluster/notify", Level: 5, May: stateRooms()},
+		{Path: "cluster/notify", Level: 5, May: stateRooms("httpapi/wire")},
 		{Path: "cluster/soft", Level: 5, May: stateRooms()},
 		{Path: "cluster/gossip", Level: 5, May: []string{"fsm/model"}},
 		{Path: "cluster/raftnet", Level: 5, May: []string{"fsm/model"}},
@@ -65,7 +65,7 @@ func apiFloor() []Room {
 		{Path: "httpapi/dashboard", Level: 5},
 		{Path: "httpapi/workload", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/forward",
-			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/soft", "cluster/archive")},
+			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/soft", "cluster/archive", "cluster/notify")},
 		{Path: "httpapi/plug", Level: 7, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
 	}
 }

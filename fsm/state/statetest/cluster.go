@@ -37,6 +37,8 @@ type Cluster struct {
 	Now   model.Time // stamp of the next entry
 	Actor string     // of the next commands
 
+	Told func([]model.Notice) // is told what each entry makes known; nil: nobody is
+
 	// Unchecked is for states too large to look through at every step.
 	Unchecked bool
 
@@ -125,6 +127,9 @@ func (c *Cluster) Log(data []byte) []command.Result {
 		c.tb.Fatalf("entry %d: commands %v panicked", m.Index, changes.Panics)
 	}
 	c.State = next
+	if c.Told != nil {
+		c.Told(changes.Notices)
+	}
 	if !c.Unchecked {
 		c.check(&before, e.Commands)
 	}

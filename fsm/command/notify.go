@@ -1,0 +1,113 @@
+package command
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// MaxMarks bounds the deliveries of one MarkDeliveries, and the attempts of one
+// NearLimit.
+const MaxMarks = 256
+
+// SetWebhook makes a webhook, or replaces the one of that id: what waits for it stays.
+// What Apply gives (By, Made) is left out.
+type SetWebhook struct {
+	Webhook model.Webhook `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetWebhook.
+func (*SetWebhook) Kind() Kind { return KindSetWebhook }
+
+// Validate checks the webhook by itself.
+func (b *SetWebhook) Validate() error {
+	if b.Webhook.By != "" || b.Webhook.Made != 0 {
+		return problem("made", "left out: the cluster gives it")
+	}
+	return b.Webhook.Validate()
+}
+
+// DropWebhook removes a webhook, what waits for it, and what is remembered of it.
+type DropWebhook struct {
+	ID model.WebhookID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindDropWebhook.
+func (*DropWebhook) Kind() Kind { return KindDropWebhook }
+
+// Validate asks for an id.
+func (b *DropWebhook) Validate() error { return validHook(b.ID) }
+
+// TestWebhook has a webhook told that somebody tries it out. The result's Number is
+// the log index under which the delivery is found.
+type TestWebhook struct {
+	ID model.WebhookID `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindTestWebhook.
+func (*TestWebhook) Kind() Kind { return KindTestWebhook }
+
+// Validate asks for an id.
+func (b *TestWebhook) Validate() error { return validHook(b.ID) }
+
+func validHook(id model.WebhookID) error {
+	if !model.Name(string(id)) {
+		return problem("id", "a webhook's id")
+	}
+	return nil
+}
+
+// MarkDeliveries says how tries to deliver went. The leader proposes it.
+type MarkDeliveries struct {
+	Marks []Mark `cbor:"1,keyasint,omitempty"`
+}
+
+// Mark is how one try went.
+type Mark struct {
+	Key    model.DeliveryKey `cbor:"1,keyasint,omitempty"`
+	Tries  uint32            `cbor:"2,keyasint,omitempty"` // with this one; a mark that comes twice counts once
+	OK     bool              `cbor:"3,keyasint,omitempty"` // it was taken
+	Next   model.Time        `cbor:"4,keyasint,omitempty"` // otherwise: when to try again; Never: it is given up
+	Status uint16            `cbor:"5,keyasint,omitempty"` // HTTP status; 0: none came
+	Error  string            `cbor:"6,keyasint,omitempty"`
+	Took   time.Duration     `cbor:"7,keyasint,omitempty"`
+}
+
+// Kind is KindMarkDeliveries.
+func (*MarkDeliveries) Kind() Kind { return KindMarkDeliveries }
+
+// Validate bounds the list and its texts.
+func (b *MarkDeliveries) Validate() error {
+	for i := range b.Marks {
+		switch m := &b.Marks[i]; {
+		case !model.Text(m.Error, model.MaxText):
+			return problem("error", "at most 512 bytes of text on one line")
+		case m.Took < 0 || m.Next < 0:
+			return problem("took, next", "0 or more")
+		}
+	}
+	return count("marks", len(b.Marks), 1, MaxMarks)
+}
+
+// SetNotify sets the cluster's settings of webhooks as a whole.
+type SetNotify struct {
+	Notify model.Notify `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetNotify.
+func (*SetNotify) Kind() Kind { return KindSetNotify }
+
+// Validate checks the values.
+func (b *SetNotify) Validate() error { return b.Notify.Validate() }
+
+// NearLimit names attempts that have used four fifths of their time limit: the leader's
+// word. Of each it is told once.
+type NearLimit struct {
+	Attempts []model.AttemptKey `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindNearLimit.
+func (*NearLimit) Kind() Kind { return KindNearLimit }
+
+// Validate bounds the list.
+func (b *NearLimit) Validate() error { return count("attempts", len(b.Attempts), 1, MaxMarks) }

@@ -1,0 +1,239 @@
+package state
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// news gathers what an entry makes known.
+type news struct{ list []model.Notice }
+
+// announce makes something known: to followers of events, and to webhooks that ask for
+// it, whose deliveries are part of the same transaction.
+func announce(t *tx, n model.Notice) {
+	if t.restoring {
+		return
+	}
+	n.Life, n.Index, n.At, n.Actor = model.LifeOf(t.settings.Incarnation), t.meta.Index, t.clock, t.actor
+	n.Ordinal = uint32(len(t.news.list) + 1) //nolint:gosec // bounded by an entry's size
+	n.Detail = model.Clip(n.Detail)
+	t.news.list = append(t.news.list, n)
+	post(t, &n)
+}
+
+// kindOf is what a line of a timeline is to those outside, if it is anything.
+func kindOf(e *model.Event) (k model.NoticeKind, known bool) {
+	switch e.What {
+	case model.EventSubmitted:
+		return model.NoticeJobQueued, true
+	case model.EventScheduled:
+		return model.NoticeJobScheduled, true
+	case model.EventRunning:
+		return model.NoticeJobStarted, true
+	case model.EventCompleted:
+		return model.NoticeJobCompleted, true
+	case model.EventFailed:
+		return model.NoticeJobFailed, true
+	case model.EventCanceled:
+		return model.NoticeJobCanceled, true
+	case model.EventNearLimit:
+		return model.NoticeJobNearLimit, true
+	case model.EventRequeued:
+		switch {
+		case e.Reason == model.ReasonPreempt:
+			return model.NoticeJobPreempted, true
+		case e.Reason.Gone():
+			return model.NoticeJobLost, true
+		}
+		return model.NoticeJobRequeued, true
+	case model.EventAllocating, model.EventStopping, model.EventRankLost, model.EventPriority, model.EventHeld, model.EventReleased,
+		model.EventLateExit, model.EventRefused, model.EventExtended, model.EventMet, model.EventUnbound:
+	}
+	return 0, false
+}
+
+// announceEvent makes a line of a task's timeline known. Those of an array's tasks are
+// parts; that it was queued, and how it ended, is said of the array as a whole, too.
+func announceEvent(t *tx, job *model.Job, task *model.Task, e *model.Event) {
+	kind, known := kindOf(e)
+	if !known {
+		return
+	}
+	n := jobNotice(job, kind)
+	n.Task, n.N, n.Reason, n.Detail, n.Part = task.Key.Task, e.N, e.Reason, e.Detail, job.Array() && e.What != model.EventSubmitted
+	if e.What == model.EventFailed && e.Reason == model.ReasonExit {
+		n.Detail = endInWords(task)
+	}
+	announce(t, n)
+}
+
+func jobNotice(job *model.Job, kind model.NoticeKind) model.Notice {
+	return model.Notice{
+		Kind: kind, Job: job.ID, Name: job.Spec.Name, User: job.Spec.User, Project: job.Spec.Project, Priority: job.Spec.Priority,
+		Since: job.Submitted,
+	}
+}
+
+func endInWords(task *model.Task) string {
+	if task.Signal > 0 {
+		return fmt.Sprintf("signal %d", task.Signal)
+	}
+	return fmt.Sprintf("exit code %d", task.ExitCode)
+}
+
+// announceArray says how an array ended, as a whole.
+func announceArray(t *tx, job *model.Job) {
+	if !job.Array() {
+		return
+	}
+	kind := model.NoticeJobCompleted
+	switch {
+	case job.Failed > 0:
+		kind = model.NoticeJobFailed
+	case job.Canceled > 0:
+		kind = model.NoticeJobCanceled
+	}
+	n := jobNotice(job, kind)
+	n.Detail = fmt.Sprintf("%d tasks: %d completed, %d failed, %d canceled", job.Tasks, job.Tasks-job.Failed-job.Canceled, job.Failed, job.Canceled)
+	announce(t, n)
+}
+
+// announceNode says what has become of a node.
+func announceNode(t *tx, old, next *model.Node) {
+	switch {
+	case old == nil:
+		announce(t, model.Notice{Kind: model.NoticeNodeRegistered, Node: next.ID, Detail: next.Version})
+		return
+	case next == nil:
+		announce(t, model.Notice{Kind: model.NoticeNodeRetired, Node: old.ID})
+		return
+	}
+	for _, v := range []struct {
+		so   bool
+		kind model.NoticeKind
+		why  string
+	}{
+		{old.Status != model.NodeUp && next.Status == model.NodeUp, model.NoticeNodeBack, ""},
+		{old.Status == model.NodeUp && next.Status == model.NodeUp && old.Epoch != next.Epoch, model.NoticeNodeRegistered, next.Version},
+		{old.Status == model.NodeUp && next.Status == model.NodeSuspect, model.NoticeNodeSuspect, ""},
+		{old.Status != model.NodeDead && next.Status == model.NodeDead, model.NoticeNodeDead, ""},
+		{old.Mode != next.Mode && next.Mode == model.ModeDraining, model.NoticeNodeDraining, next.ModeReason},
+		{old.Mode != next.Mode && next.Mode == model.ModeCordoned, model.NoticeNodeCordoned, next.ModeReason},
+		{old.Mode != next.Mode && next.Mode == model.ModeOpen, model.NoticeNodeOpened, next.ModeReason},
+	} {
+		if v.so {
+			announce(t, model.Notice{Kind: v.kind, Node: next.ID, Detail: v.why})
+		}
+	}
+}
+
+// announceDrained says that nothing runs any more on a node that is drained.
+func announceDrained(t *tx, id model.NodeID) {
+	if n, _ := t.nodes.get(id); n.Mode == model.ModeDraining && len(liveRanks(t, id)) == 0 {
+		announce(t, model.Notice{Kind: model.NoticeNodeDrained, Node: id, Detail: n.ModeReason})
+	}
+}
+
+// announceGPU says that a GPU is judged otherwise.
+func announceGPU(t *tx, old, next *model.GPU) {
+	if old == nil || next == nil || old.Health == next.Health {
+		return
+	}
+	kind := model.NoticeGPUHealth
+	switch {
+	case next.Health == model.HealthQuarantined:
+		kind = model.NoticeGPUQuarantined
+	case !old.Health.Usable() && next.Health.Usable():
+		kind = model.NoticeGPUBack
+	}
+	detail := next.Health.String()
+	if next.Why != "" {
+		detail += ": " + next.Why
+	}
+	announce(t, model.Notice{Kind: kind, Node: next.Node, GPU: next.ID, Detail: detail})
+}
+
+// announceAllocation says where an allocation stands; what it was granted are the slots
+// that it owns.
+func announceAllocation(t *tx, a *model.Allocation) {
+	n := model.Notice{
+		Allocation: a.ID, Name: a.Service, User: a.User, Project: a.Project, Priority: a.Priority, Since: a.Asked,
+	}
+	switch a.State {
+	case model.AllocationQueued:
+		n.Kind = model.NoticeAllocationQueued
+	case model.AllocationActive:
+		n.Kind = model.NoticeAllocationGranted
+	case model.AllocationReleased:
+		n.Kind = model.NoticeAllocationReleased
+	case model.AllocationExpired:
+		n.Kind = model.NoticeAllocationExpired
+	case model.AllocationLost:
+		n.Kind = model.NoticeAllocationLost
+	}
+	var places []string
+	for _, key := range slotsOfAllocation(t, a.ID) {
+		gpu, _ := t.gpus.get(key.GPU)
+		n.Node = gpu.Node
+		places = append(places, fmt.Sprint(gpu.Index))
+	}
+	n.Places = strings.Join(places, " ")
+	announce(t, n)
+}
+
+// announceLeader says that another term has begun: its first entry shows who leads.
+func announceLeader(t *tx) {
+	if t.meta.Term > t.from.Term && !t.settings.Incarnation.IsZero() {
+		announce(t, model.Notice{Kind: model.NoticeLeader, Peer: t.meta.By, Detail: fmt.Sprintf("term %d", t.meta.Term)})
+	}
+}
+
+// backlogOver is how much of the threshold may still wait when a backlog is over, in
+// percent: a queue about the threshold does not make a notice a minute.
+const backlogOver = 75
+
+// announceBacklog says that many tasks wait, and that they do no longer.
+func announceBacklog(t *tx) {
+	set := &t.settings
+	if set.Notify.Backlog == 0 {
+		set.Backlogged = false
+		return
+	}
+	use, _ := t.usage.get(model.ScopeKey{Kind: model.ScopeCluster})
+	waits, most := uint64(use.Queued), uint64(set.Notify.Backlog)
+	n := model.Notice{Count: waits, Detail: fmt.Sprintf("%d tasks wait, the threshold is %d", waits, most)}
+	switch {
+	case !set.Backlogged && waits >= most:
+		n.Kind = model.NoticeBacklog
+	case set.Backlogged && waits*100 <= most*backlogOver:
+		n.Kind = model.NoticeBacklogCaught
+	default:
+		return
+	}
+	set.Backlogged = !set.Backlogged
+	t.actor = ""
+	announce(t, n)
+}
+
+// applyNearLimit tells of attempts whose time limit is near, of each once.
+func applyNearLimit(t *tx, b *command.NearLimit) command.Result {
+	var n uint64
+	for _, key := range b.Attempts {
+		a, found := t.attempts.get(key)
+		job, _ := t.jobs.get(key.Job)
+		if !found || a.State != model.TaskRunning || job.Spec.TimeLimit == 0 || t.warned.has(key) {
+			continue
+		}
+		n++
+		t.warned.put(model.Warned{Attempt: key, At: t.clock})
+		task, _ := t.tasks.get(key.TaskKey())
+		event(t, &task, model.Event{
+			What: model.EventNearLimit, N: key.N, Detail: fmt.Sprintf("it may run %s and began at %s", job.Spec.TimeLimit, a.Started.Time().Format("15:04:05 UTC")),
+		})
+		t.tasks.put(task)
+	}
+	return command.Result{Number: n}
+}

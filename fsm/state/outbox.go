@@ -1,0 +1,176 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// OutgoingKey orders deliveries that wait by when they are to be tried.
+type OutgoingKey struct {
+	Next     model.Time
+	Delivery model.DeliveryKey
+}
+
+// Compare orders by time, then delivery.
+func (k OutgoingKey) Compare(o OutgoingKey) int {
+	if k.Next != o.Next {
+		if k.Next < o.Next {
+			return -1
+		}
+		return 1
+	}
+	return k.Delivery.Compare(o.Delivery)
+}
+
+func onDelivery(t *tx, old, next *model.Delivery) {
+	reindex(&t.outgoing, old, next, func(d *model.Delivery) (OutgoingKey, bool) {
+		return OutgoingKey{d.Next, d.Key}, d.State == model.DeliveryPending
+	})
+	reindex(&t.delivered, old, next, func(d *model.Delivery) (model.DeliveryKey, bool) {
+		return d.Key, d.State != model.DeliveryPending
+	})
+}
+
+// post puts a notice into the outbox for everyone who is to be told of it.
+func post(t *tx, n *model.Notice) {
+	for id, w := range t.webhooks.now().All() {
+		if w.Wants(n) {
+			send(t, n, id.Outlet(), "")
+		}
+	}
+	switch n.Kind {
+	case model.NoticeAllocationGranted, model.NoticeAllocationLost:
+		if a, _ := t.allocations.get(n.Allocation); a.Webhook != "" {
+			send(t, n, a.ID.Outlet(), a.Webhook)
+		}
+	default:
+		if n.Job == 0 || n.Part {
+			return
+		}
+		if job, _ := t.jobs.get(n.Job); job.Spec.Notify.Has(n.Kind) {
+			send(t, n, job.ID.Outlet(), job.Spec.WebhookURL)
+		}
+	}
+}
+
+// send has a notice wait for its delivery to one outlet. What an outlet or the outbox
+// has no room for is dropped and counted: a receiver that is away must not fill the
+// state.
+func send(t *tx, n *model.Notice, to model.OutletID, url string) {
+	out, _ := t.outlets.get(to)
+	out.ID, out.URL = to, url
+	if out.Pending >= model.MaxPendingOf || t.outgoing.now().Len() >= model.MaxPending {
+		out.Dropped++
+		if url == "" || out.Pending > 0 {
+			t.outlets.put(out)
+		}
+		return
+	}
+	out.Pending++
+	t.outlets.put(out)
+	t.deliveries.put(model.Delivery{
+		Key: model.DeliveryKey{Index: n.Index, Ordinal: n.Ordinal, Outlet: to}, Notice: *n, State: model.DeliveryPending,
+	})
+}
+
+func applySetWebhook(t *tx, b *command.SetWebhook) command.Result {
+	w := b.Webhook
+	old, found := t.webhooks.get(w.ID)
+	if !found && t.webhooks.size() >= model.MaxWebhooks {
+		return refuse(model.CodeLimit, "there are %d webhooks already: remove some first", model.MaxWebhooks)
+	}
+	w.By, w.Made = t.actor, t.clock
+	if found {
+		w.By, w.Made = old.By, old.Made
+	}
+	t.webhooks.put(w)
+	return ok()
+}
+
+func applyDropWebhook(t *tx, b *command.DropWebhook) command.Result {
+	if !t.webhooks.has(b.ID) {
+		return refuse(model.CodeNotFound, "there is no webhook %s", b.ID)
+	}
+	outlet := b.ID.Outlet()
+	for _, k := range keysOf(t.deliveries.now().All(), func(model.DeliveryKey) bool { return true }) {
+		if k.Outlet == outlet {
+			t.deliveries.delete(k)
+		}
+	}
+	t.outlets.delete(outlet)
+	t.webhooks.delete(b.ID)
+	return ok()
+}
+
+func applyTestWebhook(t *tx, b *command.TestWebhook) command.Result {
+	w, found := t.webhooks.get(b.ID)
+	if !found {
+		return refuse(model.CodeNotFound, "there is no webhook %s", b.ID)
+	}
+	if out, _ := t.outlets.get(b.ID.Outlet()); out.Pending >= model.MaxPendingOf || t.outgoing.now().Len() >= model.MaxPending {
+		return refuse(model.CodeLimit, "%d deliveries wait for webhook %s already: look at why they do not arrive", out.Pending, b.ID)
+	}
+	n := model.Notice{Kind: model.NoticeTest, Detail: "somebody tries this webhook out", Name: string(w.ID)}
+	if w.Scope.Kind == model.ScopeUser {
+		n.User = w.Scope.Name
+	}
+	announce(t, n)
+	n = t.news.list[len(t.news.list)-1]
+	send(t, &n, b.ID.Outlet(), "")
+	return command.Result{Number: t.meta.Index}
+}
+
+func applySetNotify(t *tx, b *command.SetNotify) command.Result {
+	t.settings.Notify = b.Notify
+	return ok()
+}
+
+func applyMarkDeliveries(t *tx, b *command.MarkDeliveries) command.Result {
+	var n uint64
+	for i := range b.Marks {
+		if mark(t, &b.Marks[i]) {
+			n++
+		}
+	}
+	return command.Result{Number: n}
+}
+
+// mark notes how a try went; one that was noted already, or of a delivery that is not
+// there any more, changes nothing.
+func mark(t *tx, m *command.Mark) bool {
+	d, found := t.deliveries.get(m.Key)
+	if !found || d.State != model.DeliveryPending || m.Tries != d.Tries+1 {
+		return false
+	}
+	d.Tries, d.Last, d.Status, d.Error, d.Took = m.Tries, t.clock, m.Status, m.Error, m.Took
+	out, _ := t.outlets.get(m.Key.Outlet)
+	switch {
+	case m.OK:
+		d.State, d.Next = model.DeliveryDelivered, 0
+		out.Pending--
+		out.Delivered++
+	case m.Next == model.Never:
+		d.State, d.Next = model.DeliveryDead, 0
+		out.Pending--
+		out.Dead++
+	default:
+		d.Next = m.Next
+	}
+	t.deliveries.put(d)
+	if _, kept := m.Key.Outlet.Webhook(); out.Pending == 0 && !kept {
+		t.outlets.delete(out.ID)
+	} else {
+		t.outlets.put(out)
+	}
+	trimDelivered(t)
+	return true
+}
+
+// trimDelivered forgets the oldest deliveries that have ended, beyond what is kept.
+func trimDelivered(t *tx) {
+	for t.delivered.now().Len() > model.MaxDelivered {
+		for _, k := range keysOf(t.delivered.now().All(), firstOnly[model.DeliveryKey]()) {
+			t.deliveries.delete(k)
+		}
+	}
+}
