@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cluster/sched"
@@ -91,6 +92,7 @@ type Tuning struct {
 	StartDeadline     time.Duration // of attempts; 10 min
 	Retention         model.Retention
 	Policy            string
+	Webhooks          *notify.World // how their receivers are reached while this peer leads; nil: it delivers nothing
 }
 
 // Unguarded takes single guards away. It is for tests that show the hazard behind

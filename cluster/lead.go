@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/leader"
 	"github.com/berth-gpu/berth/cluster/liveness"
+	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -157,7 +159,7 @@ func (p office) leadUntil(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := p.begin(ctx)
 		if err == nil {
-			err = leader.Run(ctx, p.leaderConfig())
+			err = p.decide(ctx)
 		}
 		if ctx.Err() != nil {
 			return
@@ -168,6 +170,23 @@ func (p office) leadUntil(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// decide runs the deciders, and delivers what is to be told, until the context ends.
+func (p office) decide(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	if p.cfg.Tuning.Webhooks != nil {
+		work.Go(func() {
+			notify.Run(ctx, notify.Config{
+				Peer: leading{p.Peer}, Actor: actor(p.Peer), Wall: p.cfg.Clock.Wall, Send: p.cfg.Tuning.Webhooks.Send,
+				Random: func() uint32 { return mathrand.Uint32N(1001) }, Log: p.log, //nolint:gosec // spreads retries, guards nothing
+			})
+		})
+	}
+	return leader.Run(ctx, p.leaderConfig())
 }
 
 func (p office) promoteUntil(ctx context.Context) {
@@ -187,6 +206,7 @@ func (p office) promoteUntil(ctx context.Context) {
 type Soft struct {
 	Beats *soft.Beats // when the clients of attached jobs were heard
 	Board *soft.Board // what GPUs measure
+	Feed  *soft.Feed  // what the log has made known, at every peer alike
 }
 
 // Soft is what this peer is told.

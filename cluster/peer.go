@@ -36,6 +36,10 @@ type Peer struct {
 	life   life
 }
 
+// feedBytes is how much memory the notices take that followers may resume from: some ten
+// thousand of them.
+const feedBytes = 8 << 20
+
 // wire is how a peer speaks with others.
 type wire struct {
 	mux       *raftnet.Mux
@@ -73,10 +77,13 @@ func Start(cfg Config) (*Peer, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	p := &Peer{cfg: cfg, log: cfg.Logger.With("peer", cfg.Self.ID), mates: newMates()}
-	p.tenure.soft = Soft{Beats: soft.NewBeats(cfg.Clock.Boot), Board: soft.NewBoard(cfg.Clock.Boot)}
+	p.tenure.soft = Soft{Beats: soft.NewBeats(cfg.Clock.Boot), Board: soft.NewBoard(cfg.Clock.Boot), Feed: soft.NewFeed(feedBytes)}
 	p.life.ctx, p.life.cancel = context.WithCancel(context.Background())
 	p.life.ended, p.life.doomed = make(chan struct{}), make(chan struct{})
-	p.fsm = fsm.New(fsm.Config{Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn, Applied: keeper{p}.applied()})
+	p.fsm = fsm.New(fsm.Config{
+		Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn,
+		Applied: keeper{p}.applied(), Told: p.tenure.soft.Feed,
+	})
 	if err := open(p); err != nil {
 		p.fsm.Close()
 		p.life.cancel()

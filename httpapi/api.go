@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berth-gpu/berth/cluster/soft"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -58,6 +59,7 @@ type Peer struct {
 	Beats     Beats
 	Archive   Archive  // nil: there is none
 	Refusals  Refusals // nil: they are not kept
+	Feed      Feed     // nil: nothing ever happens
 }
 
 // API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
@@ -83,6 +85,9 @@ func New(c Config) *API {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Peer.Feed == nil {
+		c.Peer.Feed = soft.NewFeed(0)
 	}
 	a := &API{
 		cfg: c, peer: c.Peer, log: c.Log, router: mux.NewRouter(), places: newPlaces(), wakes: newWakes(c.Peer.Reader), life: newLife(),
@@ -130,6 +135,8 @@ func (a *API) routes() {
 	lists{a}.route(doc)
 	outputs{a}.route(doc)
 	histories{a}.route(doc)
+	events{a}.route(doc)
+	webhooks{a}.route(doc)
 	fleet{a}.route(doc)
 	newWorkloads(a).route(doc)
 	peers{a}.route(doc)

@@ -48,7 +48,7 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 	if err := dates(r, c, now); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, toTell(r, &c.Spec)
 }
 
 // signal takes SIGTERM for TERM.

@@ -208,11 +208,14 @@ func paths() []string {
 		"DELETE /reservations/{reservation_id}",
 		"DELETE /tokens/{token_id}",
 		"DELETE /users/{user}",
+		"DELETE /webhooks/{webhook_id}",
 		"GET /audit",
 		"GET /audit/verify",
 		"GET /cluster/gpu-status",
 		"GET /cluster/peers",
 		"GET /cluster/state",
+		"GET /deliveries",
+		"GET /events",
 		"GET /gpu/allocations",
 		"GET /gpu/allocations/{allocation_id}",
 		"GET /gpu/list",
@@ -237,6 +240,8 @@ func paths() []string {
 		"GET /shares",
 		"GET /tokens",
 		"GET /users",
+		"GET /webhooks",
+		"GET /webhooks/{webhook_id}/deliveries",
 		"GET /whoami",
 	}, changePaths()...)
 }
@@ -263,6 +268,8 @@ func changePaths() []string {
 		"POST /queue/{job_id}/requeue",
 		"POST /reservations",
 		"POST /tokens",
+		"POST /webhooks",
+		"POST /webhooks/{webhook_id}/test",
 		"PUT /gpus/{uuid}/mode",
 		"PUT /nodes/{node_id}/mode",
 		"PUT /orchestrator/allocation",
@@ -273,6 +280,8 @@ func changePaths() []string {
 		"PUT /reservations/limits",
 		"PUT /shares/{scope}/{name}",
 		"PUT /users/{user}",
+		"PUT /webhooks/settings",
+		"PUT /webhooks/{webhook_id}",
 	}
 }
 

@@ -121,6 +121,7 @@ func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
 		Timeline: []wire.Event{}, History: []wire.Attempt{}, Folded: int64(t.Folded),
 	}
 	out.After, out.Similar = v.dependencies(j), v.similar(&j.Spec)
+	notifyOf(out, j)
 	if j.Array() {
 		out.Params = paramsOf(gridOf(&j.Spec), t.Key.Task)
 		out.State, out.Stopping = t.State.String(), v.stopping(t)

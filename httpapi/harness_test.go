@@ -34,6 +34,7 @@ type one struct {
 	end     context.CancelFunc
 	renewed []command.Renewal
 	heard   []model.JobID // of clients of attached jobs
+	feed    *soft.Feed
 }
 
 // Hear notes a sign of life of an attached job's client.
@@ -52,6 +53,8 @@ type waiter struct {
 func newOne(tb statetest.TB) *one {
 	p := &one{cluster: statetest.New(tb), leader: forward.Leader{ID: "p1", Self: true, Address: "127.0.0.1:1"}}
 	p.cluster.Unchecked = true
+	p.feed = soft.NewFeed(1 << 20)
+	p.cluster.Told = p.feed.Put
 	p.until, p.end = context.WithCancel(context.Background())
 	return p
 }
@@ -177,7 +180,7 @@ func newSite(t testing.TB) *site {
 		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
 		Now: func() time.Time { return peer.now() },
 		Peer: Peer{
-			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer,
+			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed,
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),
 		},
 	})

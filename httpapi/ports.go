@@ -80,6 +80,19 @@ type Refusals interface {
 	Refused(one archive.Refusal)
 }
 
+// Feed keeps what the log has made known of late.
+type Feed interface {
+	// After lists at most so many notices after a place; gone says that some of them are
+	// not kept.
+	After(p model.NoticePlace, most int) (list []*soft.Item, gone bool)
+	// Before is the place after which so many of those that are picked follow.
+	Before(many int, pick func(*model.Notice) bool) model.NoticePlace
+	// Last is the place of the newest.
+	Last() model.NoticePlace
+	// Changed returns a channel that is closed once there is something after a place.
+	Changed(p model.NoticePlace) <-chan struct{}
+}
+
 // Consistency says how new a read must be.
 type Consistency uint8
 

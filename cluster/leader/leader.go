@@ -164,6 +164,11 @@ func deciders(c *Config, p *pulse) []decider {
 			decide: cancelIdle(c),
 		},
 		{
+			name:   "time limits",
+			topics: model.TopicSet(0).With(model.TopicQueue),
+			decide: warnOfLimits(c),
+		},
+		{
 			name:   "turns",
 			topics: model.TopicSet(0).With(model.TopicQueue),
 			decide: func(s *state.State) ([]command.Body, time.Duration) {

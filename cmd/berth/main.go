@@ -17,6 +17,8 @@
 //	quota.go, share.go                       what may be used, and by whom
 //	allocate.go                              GPUs for services, without a job
 //	token.go, user.go, keys.go               who is known; the keys that a server is given
+//	events.go, webhook.go, telling.go        what happens, and who is told of it
+//	top.go                                   the GPUs, again and again
 //	control.go, operate.go, reserve.go       changes of jobs, and an operator's of nodes; reservations
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
 //	dev.go, demo.go, bench.go                whole clusters on one machine
@@ -92,7 +94,7 @@ func newRoot() *cobra.Command {
 	addGroup(root, groupUse, newSubmit(), newRun(), newQueue(), newShow(), newTasks(), newExplain(), newPlan(), newAnalyze(), newLogs(), newCancel(),
 		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
 		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
-		newAudit())
+		newAudit(), newTop(), newEvents(), newWebhook())
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(),
 		newQuota(), newShare(), newToken(), newUser())
 	root.AddCommand(newSupervise(), newVersion())

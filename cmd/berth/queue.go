@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
@@ -54,15 +53,7 @@ func (q *queueView) run(cmd *cobra.Command, args []string) error {
 	if !q.watching {
 		return once(cmd, args)
 	}
-	for {
-		fmt.Fprint(cmd.OutOrStdout(), clearScreen)
-		if err := once(cmd, args); err != nil {
-			return err
-		}
-		if err := devcluster.Pause(cmd.Context(), 2*time.Second); err != nil {
-			return nil //nolint:nilerr // the user has seen enough
-		}
-	}
+	return again(cmd, args, 2*time.Second, once)
 }
 
 // clearScreen moves a terminal's cursor home and clears what is below it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -105,7 +107,9 @@ func (s *service) start() error {
 		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace},
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
-		Tuning: cluster.Tuning{Timeouts: s.o.timeouts},
+		Tuning: cluster.Tuning{
+			Timeouts: s.o.timeouts, Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: httpDialLimit}).DialContext},
+		},
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.api.audit,
 		}),

@@ -37,6 +37,7 @@ type submission struct {
 	life
 	turns
 	placing
+	telling
 
 	env     []string
 	workdir string
@@ -98,6 +99,7 @@ func (s *submission) bindJob(cmd *cobra.Command) {
 	s.bindLife(cmd)
 	s.bindTurns(cmd)
 	s.bindPlacing(cmd)
+	s.bindTelling(cmd)
 }
 
 func (s *submission) bindSize(cmd *cobra.Command) {
@@ -248,7 +250,7 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if err := s.program(cmd, args, r); err != nil {
 		return nil, err
 	}
-	for _, fill := range []func(*cobra.Command, *wire.Submit) error{s.fillSize, s.fillTimes, s.fillRest, s.fillPlacing} {
+	for _, fill := range []func(*cobra.Command, *wire.Submit) error{s.fillSize, s.fillTimes, s.fillRest, s.fillPlacing, s.fillTelling} {
 		if err := fill(cmd, r); err != nil {
 			return nil, err
 		}

@@ -61,6 +61,7 @@ func (w *web) serve(s *service) error {
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused,
+			Feed: s.peer.Soft().Feed,
 		},
 	})
 	ctx, stop := context.WithCancel(context.Background())

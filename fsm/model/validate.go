@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -49,12 +50,12 @@ func want(field, format string, args ...any) error {
 // Validate says what of the spec is not allowed by itself, whatever the cluster
 // is; nil when all is.
 func (s *Spec) Validate() error {
-	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces, s.validNotify} {
+	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	return validGrid(s)
+	return cmp.Or(validGrid(s), validNotify(s))
 }
 
 func (s *Spec) validNames() error {
@@ -159,7 +160,7 @@ func (s *Spec) validPlaces() error {
 	return s.Where().Validate()
 }
 
-func (s *Spec) validNotify() error {
+func validNotify(s *Spec) error {
 	switch {
 	case s.WebhookURL != "" && !WebURL(s.WebhookURL):
 		return want("webhook_url", "http://... or https://... of at most %d bytes", MaxURL)

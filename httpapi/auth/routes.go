@@ -69,7 +69,8 @@ func viewerRules() []Rule {
 		"/openapi.json", "/queue", "/queue/statistics", "/queue/plan", "/jobs", "/jobs/{job_id}", "/jobs/{job_id}/tasks",
 		"/gpu/status", "/nodes", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
 		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers",
-		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}"),
+		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}",
+		"/events"),
 		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true})
 }
 
@@ -86,7 +87,10 @@ func userRules() []Rule {
 	return slices.Concat(own,
 		rules(http.MethodPost, model.RoleUser, "/queue/submit", "/reservations", "/gpu/workload", "/gpu/allocate", "/gpu/release",
 			"/gpu/allocations/{allocation_id}/renew", "/cluster/gpu-allocate", "/cluster/gpu-release"),
-		rules(http.MethodDelete, model.RoleUser, "/reservations/{reservation_id}"))
+		rules(http.MethodDelete, model.RoleUser, "/reservations/{reservation_id}", "/webhooks/{webhook_id}"),
+		rules(http.MethodPost, model.RoleUser, "/webhooks", "/webhooks/{webhook_id}/test"),
+		rules(http.MethodPut, model.RoleUser, "/webhooks/{webhook_id}"),
+		rules(http.MethodGet, model.RoleUser, "/webhooks", "/webhooks/{webhook_id}/deliveries", "/deliveries"))
 }
 
 func operatorRules() []Rule {
@@ -101,7 +105,7 @@ func operatorRules() []Rule {
 func adminRules() []Rule {
 	return slices.Concat(
 		rules(http.MethodPut, model.RoleAdmin, "/orchestrator/policy", "/orchestrator/policies", "/orchestrator/allocation",
-			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}"),
+			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings"),
 		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize"),
 		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users"),
 		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}"),

@@ -5,6 +5,7 @@
 //	caller.go  which peer is asked, and what is tried again
 //	jobs.go    jobs and the queue
 //	quota.go   limits, shares and pools
+//	events.go  what happens; webhooks.go: who is told of it
 //	fleet.go   GPUs, nodes, peers and the orchestrator
 //	people.go  who the caller is, users and tokens
 //	agent.go   what agents say to peers

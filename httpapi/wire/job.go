@@ -134,6 +134,8 @@ type Detail struct {
 	WorkDir     string            `json:"workdir,omitempty"`
 	OnLost      string            `json:"on_lost"`
 	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a job that runs: what its GPUs make of it"`
+	Notify      []string          `json:"notify,omitempty" nullable:"false" doc:"what webhook_url is told of"`
+	WebhookURL  string            `json:"webhook_url,omitempty" doc:"without its path and query"`
 	Timeline    []Event           `json:"timeline" nullable:"false"`
 	Folded      int64             `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
 	History     []Attempt         `json:"attempt_history" nullable:"false"`

@@ -63,6 +63,9 @@ type Submit struct {
 	Dependencies []string `json:"dependencies,omitempty" nullable:"false" doc:"earlier jobs that it waits for: afterok:12:13, afterany:14 or afternotok:15"`
 	Begin        string   `json:"begin,omitempty" doc:"not to start before: an RFC 3339 time, or +2h"`
 	Deadline     string   `json:"deadline,omitempty" doc:"failed if it has not ended by then: an RFC 3339 time, or +2h"`
+
+	WebhookURL string   `json:"webhook_url,omitempty" doc:"told of the job's events"`
+	Notify     []string `json:"notify,omitempty" nullable:"false" doc:"which: queued, scheduled, started, completed, failed, canceled, preempted, requeued, lost, near_limit; by default its end"`
 }
 
 // Submitted is the answer to a submission.

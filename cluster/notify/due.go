@@ -1,0 +1,39 @@
+package notify
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// never is a wait that only a change ends.
+const never = time.Duration(1<<63 - 1)
+
+// due lists what is to be tried now, longest due first, at most so many and of what may
+// be taken; and in how long, without a change, more becomes due.
+func due(s *state.State, now model.Time, most int, take func(model.DeliveryKey) bool) (list []model.Delivery, next time.Duration) {
+	for k := range s.Outgoing.All() {
+		if k.Next > now {
+			return list, k.Next.Sub(now)
+		}
+		if len(list) == most {
+			break
+		}
+		if take(k.Delivery) {
+			d, _ := s.Deliveries.Get(k.Delivery)
+			list = append(list, d)
+		}
+	}
+	return list, never
+}
+
+// addressOf is where what goes to an outlet goes; empty: nowhere any more.
+func addressOf(s *state.State, id model.OutletID) string {
+	if hook, is := id.Webhook(); is {
+		w, _ := s.Webhooks.Get(hook)
+		return w.URL
+	}
+	out, _ := s.Outlets.Get(id)
+	return out.URL
+}

@@ -1,0 +1,154 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+)
+
+func ruled(t *testing.T, allow string) *rules {
+	t.Helper()
+	c := statetest.New(t)
+	c.Node("n1", 1) // at n1:10002
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", RaftAddress: "10.0.0.1:7000", APIAddress: "10.0.0.1:10000", Level: 1}})
+	c.Do(&command.SetNotify{Notify: model.Notify{Allow: allow}})
+	return rulesOf(&c.State)
+}
+
+func TestForbiddenAddresses(t *testing.T) {
+	open := ruled(t, "")
+	local := []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("192.168.1.5")}
+	for _, v := range []struct {
+		ip   string
+		port uint16
+		want bool
+	}{
+		{"93.184.215.14", 443, true},
+		{"10.1.2.3", 8080, true}, // private and loopback are allowed
+		{"127.0.0.1", 8080, true},
+		{"::1", 8080, true},
+		{"169.254.169.254", 80, false},
+		{"169.254.1.1", 80, false},
+		{"fe80::1", 80, false},
+		{"fe80::1%eth0", 80, false},
+		{"::ffff:169.254.169.254", 80, false},
+		{"64:ff9b::a9fe:a9fe", 80, false},
+		{"2002:a9fe:a9fe::1", 80, false},
+		{"fd00:ec2::254", 80, false},
+		{"100.100.100.200", 80, false},
+		{"0.0.0.0", 8080, false},
+		{"::", 8080, false},
+		{"224.0.0.1", 80, false},
+		{"255.255.255.255", 80, false},
+		{"ff02::1", 80, false},
+		{"10.0.0.1", 7000, false}, // the cluster's own
+		{"10.0.0.1", 10000, false},
+		{"::ffff:10.0.0.1", 10000, false},
+		{"127.0.0.1", 10000, false},
+		{"192.168.1.5", 7000, false},
+		{"10.0.0.9", 10000, true},
+		{"10.9.9.9", 10002, false}, // the node's host is a name: it may be any
+	} {
+		err := open.permit("example.com", netip.MustParseAddr(v.ip), v.port, local)
+		if (err == nil) != v.want {
+			t.Errorf("%s port %d: %v", v.ip, v.port, err)
+		}
+	}
+}
+
+func TestTheAllowList(t *testing.T) {
+	r := ruled(t, "hooks.slack.com, *.example.com,10.0.0.0/8,192.168.7.7")
+	for _, v := range []struct {
+		host, ip string
+		want     bool
+	}{
+		{"hooks.slack.com", "3.3.3.3", true},
+		{"HOOKS.slack.com.", "3.3.3.3", true},
+		{"evil-hooks.slack.com", "3.3.3.3", false},
+		{"a.example.com", "3.3.3.3", true},
+		{"example.com", "3.3.3.3", false},
+		{"notexample.com", "3.3.3.3", false},
+		{"x", "10.2.3.4", true},
+		{"192.168.7.7", "192.168.7.7", true},
+		{"localhost", "127.0.0.1", false},
+		{"hooks.slack.com", "169.254.169.254", false}, // an allowed name that leads astray
+	} {
+		if err := r.permit(v.host, netip.MustParseAddr(v.ip), 443, nil); (err == nil) != v.want {
+			t.Errorf("%s at %s: %v", v.host, v.ip, err)
+		}
+	}
+	for _, text := range []string{"", "a.b", "*.a.b", "10.0.0.0/8", "::1", "fd00::/8"} {
+		if err := CheckAllow(text); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"10.0.0.0/99", "*", "*.", "a b", "a*b", "x:1"} {
+		if CheckAllow(text) == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestCheckURL(t *testing.T) {
+	for _, text := range []string{"https://example.com/hook?x=1", "http://127.0.0.1:8080", "http://[::1]:8080/x", "http://service:8080/gpu-allocated"} {
+		if err := CheckURL(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		"", "example.com", "ftp://example.com", "http://", "http:///x", "https://u:p@example.com", "http://example.com/#x", "http://169.254.169.254/latest",
+		"http://[fe80::1]/", "http://0.0.0.0/", "http://exa mple.com", "javascript:alert(1)", "http://example.com/\x00", "https://" + strings.Repeat("a", 3000),
+		"http://%zz", "file:///etc/passwd",
+	} {
+		if CheckURL(text) == nil {
+			t.Errorf("%.60q is taken", text)
+		}
+	}
+}
+
+// The address that is dialed is the one that was checked, and one bad address of a name
+// is enough to refuse it.
+func TestDialing(t *testing.T) {
+	var dialed []string
+	answers := map[string][]netip.Addr{
+		"good.example": {netip.MustParseAddr("93.184.215.14")},
+		"bad.example":  {netip.MustParseAddr("93.184.215.14"), netip.MustParseAddr("169.254.169.254")},
+		"none.example": {},
+	}
+	w := &World{
+		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
+			list, known := answers[host]
+			if !known {
+				return nil, errors.New("no such host")
+			}
+			return list, nil
+		},
+		Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+			dialed = append(dialed, address)
+			a, _ := net.Pipe()
+			return a, nil
+		},
+		Local: func() []netip.Addr { return nil },
+	}
+	r := ruled(t, "")
+	conn, err := w.dial(t.Context(), r, "tcp", "good.example:443")
+	if err != nil || len(dialed) != 1 || dialed[0] != "93.184.215.14:443" {
+		t.Fatalf("dialed %v: %v", dialed, err)
+	}
+	_ = conn.Close()
+	for _, address := range []string{"bad.example:80", "none.example:80", "unknown.example:80", "169.254.169.254:80", "good.example", "good.example:99999"} {
+		if _, err := w.dial(t.Context(), r, "tcp", address); err == nil {
+			t.Errorf("%s was reached", address)
+		}
+	}
+	if len(dialed) != 1 {
+		t.Errorf("dialed %v", dialed)
+	}
+}

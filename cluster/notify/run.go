@@ -1,0 +1,220 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Bounds of what is under way.
+const (
+	maxTries   = 256 // at once
+	maxPerHost = 4   // at once, to one receiver
+	pace       = 20 * time.Millisecond
+	markAgain  = time.Second // after marks could not be noted
+)
+
+// Peer is the peer that leads.
+type Peer interface {
+	Propose(ctx context.Context, commands ...command.Command) ([]command.Result, error)
+	State() state.State
+	Changed(topics model.TopicSet, after uint64) <-chan struct{}
+}
+
+// Config says for whom to deliver, and how.
+type Config struct {
+	Peer  Peer
+	Actor string // who notes how it went
+	Wall  func() time.Time
+	// Send tries once; [World.Send] does.
+	Send   func(ctx context.Context, m *Message) (status int, err error)
+	Random func() uint32 // from 0 to 1,000
+	Log    *slog.Logger
+}
+
+// Run delivers until the context ends. Only the leader runs it.
+func Run(ctx context.Context, c Config) {
+	r := &runner{Config: c, busy: map[model.DeliveryKey]bool{}, hosts: map[string]int{}, poke: make(chan struct{}, 1), told: make(chan struct{}, 1)}
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() { r.note(ctx) })
+	for ctx.Err() == nil {
+		s := c.Peer.State()
+		next := r.start(ctx, &s, &work)
+		timer := time.NewTimer(next)
+		select {
+		case <-c.Peer.Changed(topics(), last(&s)):
+		case <-r.poke:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		select { // changes come in crowds
+		case <-time.After(pace):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func topics() model.TopicSet {
+	return model.TopicSet(0).With(model.TopicJob).With(model.TopicSettings)
+}
+
+func last(s *state.State) uint64 {
+	at := s.Settings().Topics
+	return max(at[model.TopicJob], at[model.TopicSettings])
+}
+
+// runner is deliveries under way.
+type runner struct {
+	Config
+
+	poke chan struct{} // there is room for more
+	told chan struct{} // there is something to note
+
+	mu    sync.Mutex
+	busy  map[model.DeliveryKey]bool // being tried, or tried and not noted yet
+	hosts map[string]int             // tries under way
+	total int
+	marks []command.Mark
+}
+
+// start tries what is due and has room. A receiver that hangs holds up its own
+// deliveries only.
+func (r *runner) start(ctx context.Context, s *state.State, work *sync.WaitGroup) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hosts := map[model.OutletID]string{}
+	taken := map[string]int{}
+	list, next := due(s, r.now(s), maxTries-r.total, func(k model.DeliveryKey) bool {
+		host, known := hosts[k.Outlet]
+		if !known {
+			host = hostOf(addressOf(s, k.Outlet))
+			hosts[k.Outlet] = host
+		}
+		if r.busy[k] || r.hosts[host]+taken[host] >= maxPerHost {
+			return false
+		}
+		taken[host]++
+		return true
+	})
+	for i := range list {
+		d := &list[i]
+		host := hosts[d.Key.Outlet]
+		r.busy[d.Key] = true
+		r.hosts[host]++
+		r.total++
+		work.Go(func() { r.try(ctx, s, d, host) })
+	}
+	return next
+}
+
+// now is the time that deliveries are judged by.
+func (r *runner) now(s *state.State) model.Time {
+	return max(model.TimeOf(r.Wall()), s.Settings().Clock)
+}
+
+// try delivers once and has the outcome noted.
+func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, host string) {
+	began := r.Wall()
+	m := command.Mark{Key: d.Key, Tries: d.Tries + 1}
+	message, err := compose(s, d)
+	if err != nil {
+		m.Next = model.Never
+	} else {
+		var status int
+		status, err = r.Send(ctx, message)
+		m.Status = uint16(status) //nolint:gosec // three digits
+		m.OK = err == nil
+	}
+	m.Took = max(r.Wall().Sub(began), 0)
+	if err != nil {
+		m.Error = model.Clip(err.Error())
+		if m.Next == 0 {
+			m.Next = d.Again(r.now(s), r.Random())
+		}
+		r.Log.Debug("a delivery did not arrive", "delivery", MessageID(d), "try", m.Tries, "err", err)
+	}
+	r.mu.Lock()
+	r.hosts[host]--
+	if r.hosts[host] == 0 {
+		delete(r.hosts, host)
+	}
+	r.total--
+	if ctx.Err() == nil { // else it was cut off: the next leader tries anew
+		r.marks = append(r.marks, m)
+	}
+	r.mu.Unlock()
+	signal(r.poke)
+	signal(r.told)
+}
+
+// signal wakes whoever waits, now or next.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// note has outcomes written to the log, many at a time, until the context ends.
+func (r *runner) note(ctx context.Context) {
+	for {
+		select {
+		case <-r.told:
+		case <-ctx.Done():
+			return
+		}
+		pause := pace
+		for marks := r.take(); len(marks) > 0; marks = r.take() {
+			if err := r.propose(ctx, marks); err != nil {
+				r.Log.Warn("how deliveries went is not noted yet", "deliveries", len(marks), "err", err)
+				signal(r.told)
+				pause = markAgain
+				break
+			}
+			r.noted(marks)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take is what is to be noted, which stays until it is.
+func (r *runner) take() []command.Mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]command.Mark(nil), r.marks[:min(len(r.marks), command.MaxMarks)]...)
+}
+
+func (r *runner) propose(ctx context.Context, marks []command.Mark) error {
+	c, err := command.New(r.Actor, &command.MarkDeliveries{Marks: marks})
+	if err != nil {
+		return err
+	}
+	results, err := r.Peer.Propose(ctx, c)
+	if err == nil && !results[0].OK() {
+		err = errors.New(results[0].Detail)
+	}
+	return err
+}
+
+// noted lets go of what stands in the state.
+func (r *runner) noted(marks []command.Mark) {
+	r.mu.Lock()
+	for i := range marks {
+		delete(r.busy, marks[i].Key)
+	}
+	r.marks = r.marks[len(marks):]
+	r.mu.Unlock()
+	signal(r.poke)
+}

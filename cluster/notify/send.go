@@ -1,0 +1,142 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Bounds of one try.
+const (
+	tryLimit    = 10 * time.Second
+	answerLimit = 64 << 10 // bytes of a receiver's answer that are read
+	headerLimit = 32 << 10
+)
+
+// Message is a delivery as it is sent.
+type Message struct {
+	ID     string // the webhook-id: the same at every try
+	URL    string
+	Secret string // empty: unsigned
+	Body   []byte
+	rules  *rules
+}
+
+// MessageID is the webhook-id of a delivery.
+func MessageID(d *model.Delivery) string { return ID(&d.Notice) + "." + string(d.Key.Outlet) }
+
+// compose makes the message of a delivery. An error says that it can never be sent.
+func compose(s *state.State, d *model.Delivery) (*Message, error) {
+	m := &Message{ID: MessageID(d), rules: rulesOf(s)}
+	hook, is := d.Key.Outlet.Webhook()
+	if !is {
+		out, found := s.Outlets.Get(d.Key.Outlet)
+		if !found {
+			return nil, errors.New("nobody is to be told any more")
+		}
+		m.URL, m.Secret = out.URL, s.Settings().Notify.Secret
+		return m, m.encode(d)
+	}
+	w, found := s.Webhooks.Get(hook)
+	if !found {
+		return nil, errors.New("the webhook was removed")
+	}
+	m.URL, m.Secret = w.URL, w.Secret
+	if w.Template == "" {
+		return m, m.encode(d)
+	}
+	t, err := ParseTemplate(w.Template)
+	if err == nil {
+		m.Body, err = t.Render(EventOf(&d.Notice))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the template: %w", err)
+	}
+	return m, nil
+}
+
+// encode makes the body of a delivery without a template.
+func (m *Message) encode(d *model.Delivery) (err error) {
+	if d.Notice.Allocation != "" && d.Key.Outlet == d.Notice.Allocation.Outlet() {
+		m.Body, err = json.Marshal(grantedOf(&d.Notice))
+	} else {
+		m.Body, err = json.Marshal(EventOf(&d.Notice))
+	}
+	return err
+}
+
+// Send tries to deliver a message once. It returns the HTTP status, 0 if none came, and
+// what went wrong in words; nil: the receiver has taken it.
+func (w *World) Send(ctx context.Context, m *Message) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryLimit)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, bytes.NewReader(m.Body))
+	if err != nil {
+		return 0, errors.New("the address is no URL")
+	}
+	r.Header.Set("User-Agent", "berth-webhook")
+	r.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	if json.Valid(m.Body) {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	sign(r.Header, m.Secret, m.ID, time.Now(), m.Body)
+	// A connection serves one try only: one that was kept could outlive the rules that it
+	// was made under.
+	road := &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return w.dial(ctx, m.rules, network, address)
+		},
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headerLimit,
+	}
+	defer road.CloseIdleConnections()
+	answer, err := road.RoundTrip(r)
+	if err != nil {
+		return 0, plain(ctx, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	_, err = io.CopyN(io.Discard, answer.Body, answerLimit)
+	switch code := answer.StatusCode; {
+	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
+		return code, errors.New("it redirects elsewhere, which is not followed: give the webhook its new address")
+	case code < http.StatusOK || code >= http.StatusMultipleChoices:
+		return code, fmt.Errorf("it answers %d %s", code, http.StatusText(code))
+	case err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil:
+		return code, nil // it has said that it took the message; the rest does not matter
+	}
+	return answer.StatusCode, nil
+}
+
+// plain is what went wrong, without the address, which may hold a secret.
+func plain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("no answer within %s", tryLimit)
+	}
+	if u, is := errors.AsType[*url.Error](err); is {
+		err = u.Err
+	}
+	return err
+}
+
+// hostOf is whom an address leads to, for counting what is under way there.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	port := u.Port()
+	if port == "" {
+		port = strconv.Itoa(map[string]int{"http": 80, "https": 443}[u.Scheme])
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}

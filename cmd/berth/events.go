@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const eventsLong = `Show what happened: jobs, nodes, GPUs, services and the cluster itself.
+
+Each peer keeps the newest events, some ten thousand of them; --follow shows what comes
+from now on, by way of whichever peer is there. docs/notifications.md lists the types.`
+
+// eventsView is what the flags of events say.
+type eventsView struct {
+	connection
+
+	types  []string
+	job    string
+	user   string
+	node   string
+	last   int
+	follow bool
+}
+
+func newEvents() *cobra.Command {
+	v := &eventsView{}
+	cmd := &cobra.Command{
+		Use:     "events",
+		Short:   "Show what happened, and follow what happens",
+		Long:    eventsLong,
+		Example: "  berth events -f\n  berth events -f --type failed,node.* -o json\n  berth events --job 17",
+		Args:    noArgs,
+		RunE:    v.run,
+	}
+	v.bind(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&v.output, "output", "o", "", "json for a line of JSON each, or a table if it is not given")
+	f.StringSliceVar(&v.types, "type", nil, "only these `types`, such as job.started, failed or node.*")
+	f.StringVar(&v.job, "job", "", "only of the job with this `id`")
+	f.StringVarP(&v.user, "user", "u", "", "only of this `user`'s jobs and services")
+	f.StringVar(&v.node, "node", "", "only of this `node`")
+	f.IntVarP(&v.last, "last", "n", 20, "begin with so many of the newest")
+	f.BoolVarP(&v.follow, "follow", "f", false, "go on with what happens from now on")
+	return cmd
+}
+
+func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
+	if v.output != "" && v.output != "json" && v.output != "table" {
+		return usage("--output must be table or json, not %q", v.output)
+	}
+	if v.last < 0 || v.last > 10_000 {
+		return usage("--last must be 0 to 10000")
+	}
+	api, err := v.dial()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if v.output != "json" {
+		fmt.Fprintf(out, eventLine, "TIME", "ACTOR", "ACTION", "TARGET", "RESULT")
+	}
+	query := client.EventQuery{Types: v.types, Job: v.job, User: v.user, Node: v.node, Last: v.last, Once: !v.follow}
+	err = api.Lists().Events(cmd.Context(), query, func(e *wire.Notice) error { return v.show(out, e) })
+	if cmd.Context().Err() != nil {
+		return nil // the user has seen enough
+	}
+	return err
+}
+
+// eventLine aligns lines that come one by one, so that no column can be measured first.
+const eventLine = "%-19s  %-18s  %-20s  %-24s  %s\n"
+
+func (v *eventsView) show(w io.Writer, e *wire.Notice) error {
+	if v.output == "json" {
+		return json.NewEncoder(w).Encode(e)
+	}
+	_, err := fmt.Fprintf(w, eventLine, e.Timestamp.Local().Format("2006-01-02 15:04:05"), table.Short(cmp.Or(e.Actor, "-"), 18), e.Type,
+		table.Clean(e.Target), table.Clean(cmp.Or(resultOf(e), "-")))
+	return err
+}
+
+// resultOf is what came of it, with the job's name, which a person knows it by.
+func resultOf(e *wire.Notice) string {
+	parts := []string{}
+	if e.Data.Name != "" && !strings.HasPrefix(e.Target, "webhook") {
+		parts = append(parts, e.Data.Name)
+	}
+	if e.Result != "" {
+		parts = append(parts, e.Result)
+	}
+	return strings.Join(parts, ": ")
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// telling says who is told of a job, and of what.
+type telling struct {
+	notify  []string
+	webhook string
+}
+
+func (s *submission) bindTelling(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.webhook, "webhook", "", "tell this `URL` of the job's events")
+	f.StringSliceVar(&s.notify, "notify", nil, "`events` that --webhook is told of, such as started,failed,near_limit, or * (default: how it ends)")
+}
+
+func (s *submission) fillTelling(_ *cobra.Command, r *wire.Submit) error {
+	if len(s.notify) > 0 && s.webhook == "" {
+		return usage("--notify needs --webhook URL; to be told of all your jobs: berth webhook add URL --user %s", thisUser())
+	}
+	r.WebhookURL, r.Notify = s.webhook, s.notify
+	return nil
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const webhookLong = `Have events sent to an address, see who is told of what, and what came of it.
+
+Deliveries are tried for three days, later and later, and are signed as standard-webhooks
+says. docs/notifications.md has the events, the bodies, and a template for Slack.`
+
+func newWebhook() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "webhook",
+		Short:   "Have events sent to an address",
+		Long:    webhookLong,
+		Example: "  berth webhook add https://example.com/hook --event failed,lost --user alice\n  berth webhook test wh_1f0c\n  berth webhook log wh_1f0c",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newWebhookAdd(), newWebhookList(), newWebhookRemove(), newWebhookTest(), newWebhookLog(), newWebhookSettings())
+	return cmd
+}
+
+func newWebhookAdd() *cobra.Command {
+	c := &connection{}
+	body := &wire.SetWebhook{}
+	var template string
+	cmd := &cobra.Command{
+		Use:   "add URL",
+		Short: "Have events sent to an address; the answer holds the secret, which is not told again",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("%s takes one URL", cmd.CommandPath())
+			}
+			body.URL = args[0]
+			if template != "" {
+				text, err := os.ReadFile(template) //nolint:gosec // the user names it
+				if err != nil {
+					return fmt.Errorf("cannot read the template: %w", err)
+				}
+				body.Template = string(text)
+			}
+			add := func(ctx context.Context, api *client.Client) (*wire.WebhookMade, error) {
+				return api.Operator().Webhooks().Add(ctx, body)
+			}
+			return reading(c, add, func(w io.Writer, v *wire.WebhookMade) error {
+				_, err := fmt.Fprintf(w, "Webhook %s is told of %d kinds of events.\nIts secret, which is not told again: %s\n", v.Webhook.ID, len(v.Webhook.Events), v.Secret)
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	f := cmd.Flags()
+	f.StringSliceVar(&body.Events, "event", nil, "`types` of events, such as failed, job.*, gpu.quarantined (default: all)")
+	f.StringVarP(&body.User, "user", "u", "", "only of this `user`'s jobs and services")
+	f.StringVarP(&body.Project, "project", "A", "", "only of this `project`'s")
+	f.StringVar(&body.Secret, "secret", "", "sign with this `secret` in place of a new one: whsec_ and base64")
+	f.StringVar(&template, "template", "", "make the body by the template in this `file` (default: the event as JSON)")
+	f.StringVar(&body.Note, "note", "", "a `text` for those who list it")
+	return cmd
+}
+
+func newWebhookList() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks and how their deliveries go", Args: noArgs,
+		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Webhooks, error) {
+			return api.Operator().Webhooks().List(ctx)
+		}, showWebhooks),
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+func showWebhooks(w io.Writer, v *wire.Webhooks) error {
+	t := table.New("ID", "URL", "OF", "EVENTS", ">PENDING", ">DELIVERED", ">DEAD", ">DROPPED", "NOTE")
+	for _, h := range v.Webhooks {
+		of := "all"
+		if h.User != "" {
+			of = "user " + h.User
+		} else if h.Project != "" {
+			of = "project " + h.Project
+		}
+		list := strings.Join(h.Events, " ")
+		if len(h.Events) == len(v.Events) {
+			list = "*"
+		}
+		t.Add(h.ID, h.URL, of, table.Short(list, 40), strconv.FormatInt(h.Pending, 10), strconv.FormatInt(h.Delivered, 10),
+			strconv.FormatInt(h.Dead, 10), strconv.FormatInt(h.Dropped, 10), table.Short(h.Note, 30))
+	}
+	if t.Len() == 0 {
+		_, err := fmt.Fprintln(w, "There are no webhooks.")
+		return err
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func newWebhookRemove() *cobra.Command {
+	return hookCommand("remove", "Remove a webhook and what waits for it", func(cmd *cobra.Command, api *client.Client, id string) error {
+		if _, err := api.Operator().Webhooks().Remove(cmd.Context(), id); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "Removed webhook %s.\n", id)
+		return err
+	})
+}
+
+// trialPatience is how long the outcome of a trial is waited for.
+const trialPatience = 15 * time.Second
+
+func newWebhookTest() *cobra.Command {
+	return hookCommand("test", "Send a trial to a webhook, and say what came of it", func(cmd *cobra.Command, api *client.Client, id string) error {
+		made, err := api.Operator().Webhooks().Test(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), trialPatience)
+		defer cancel()
+		for {
+			d, err := trial(ctx, api, id, made.EventID)
+			switch {
+			case err != nil:
+				return err
+			case d == nil || d.Tries == 0:
+			case d.State == "delivered":
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "Delivered in %d ms: it answered %d.\n", d.TookMilli, d.Status)
+				return err
+			default:
+				return fmt.Errorf("webhook %s did not take the trial: %s; it is tried again, see berth webhook log %s", id, d.Error, id)
+			}
+			if devcluster.Pause(ctx, 200*time.Millisecond) != nil {
+				return fmt.Errorf("webhook %s was not tried within %s: is there a leader? see berth webhook log %s", id, trialPatience, id)
+			}
+		}
+	})
+}
+
+// trial finds the delivery of an event; nil: there is none yet.
+func trial(ctx context.Context, api *client.Client, id, event string) (*wire.Delivery, error) {
+	list, err := api.Operator().Webhooks().Deliveries(ctx, client.DeliveryQuery{To: "webhook:" + id, Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Deliveries {
+		if list.Deliveries[i].EventID == event {
+			return &list.Deliveries[i], nil
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none, which is no error
+}
+
+// hookCommand is a command about one webhook.
+func hookCommand(name, short string, do func(*cobra.Command, *client.Client, string) error) *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use: name + " ID", Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("%s takes the id of one webhook, as berth webhook list shows it", cmd.CommandPath())
+			}
+			api, err := c.dial()
+			if err != nil {
+				return err
+			}
+			return do(cmd, api, args[0])
+		},
+	}
+	c.bind(cmd)
+	return cmd
+}
+
+func newWebhookLog() *cobra.Command {
+	c := &connection{}
+	query := client.DeliveryQuery{}
+	cmd := &cobra.Command{
+		Use: "log [ID]", Short: "Show deliveries: what is on its way, and what came of what has ended",
+		Long: "Without a webhook's id: all deliveries, those to the addresses of jobs and services, too.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("%s takes the id of one webhook, or none", cmd.CommandPath())
+			}
+			if len(args) == 1 {
+				query.To = "webhook:" + args[0]
+			}
+			ask := func(ctx context.Context, api *client.Client) (*wire.Deliveries, error) {
+				return api.Operator().Webhooks().Deliveries(ctx, query)
+			}
+			return reading(c, ask, showDeliveries)(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	cmd.Flags().StringVarP(&query.State, "state", "s", "", "only pending, delivered or dead")
+	cmd.Flags().IntVarP(&query.Limit, "limit", "n", 50, "at most so many, the newest first")
+	return cmd
+}
+
+func showDeliveries(w io.Writer, v *wire.Deliveries) error {
+	t := table.New("HAPPENED", "EVENT", "TARGET", "TO", "STATE", ">TRIES", ">STATUS", "NEXT TRY", "ERROR")
+	now := time.Now()
+	for _, d := range v.Deliveries {
+		status := ""
+		if d.Status > 0 {
+			status = strconv.FormatInt(d.Status, 10)
+		}
+		next := ""
+		if d.State == "pending" {
+			next = "now"
+			if d.NextTry.After(now) {
+				next = "in " + table.About(d.NextTry.Sub(now))
+			}
+		}
+		t.Add(table.Clock(d.At, now), d.Type, d.Target, d.To, d.State, strconv.FormatInt(d.Tries, 10), status, next, table.Short(d.Error, 80))
+	}
+	if t.Len() == 0 {
+		_, err := fmt.Fprintln(w, "There are no deliveries.")
+		return err
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func newWebhookSettings() *cobra.Command {
+	c := &connection{}
+	var allow, secret string
+	var backlog int64
+	cmd := &cobra.Command{
+		Use: "settings", Short: "Show or change where webhooks may go, and from when on a backlog is told of", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			body, changed := &wire.SetWebhookSettings{}, false
+			if changed = cmd.Flags().Changed("allow"); changed {
+				body.Allow = &allow
+			}
+			if cmd.Flags().Changed("backlog") {
+				body.Backlog, changed = &backlog, true
+			}
+			if cmd.Flags().Changed("secret") {
+				body.Secret, changed = &secret, true
+			}
+			if changed {
+				api, err := c.dial()
+				if err != nil {
+					return err
+				}
+				made, err := api.Operator().Webhooks().Set(cmd.Context(), body)
+				if err != nil {
+					return err
+				}
+				if made.Secret != "" {
+					fmt.Fprintf(cmd.OutOrStdout(), "The secret of jobs' and services' own webhooks, which is not told again: %s\n", made.Secret)
+				}
+			}
+			ask := func(ctx context.Context, api *client.Client) (*wire.Webhooks, error) {
+				return api.Operator().Webhooks().List(ctx)
+			}
+			return reading(c, ask, showWebhookSettings)(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	f := cmd.Flags()
+	f.StringVar(&allow, "allow", "", "`hosts`, *.domain and networks where webhooks may go, with commas; empty: anywhere")
+	f.Int64Var(&backlog, "backlog", 0, "tell of a backlog from so `many` waiting tasks on; 0: never")
+	f.StringVar(&secret, "secret", "", "what deliveries to the addresses of jobs and services are signed with: `new`, none, or one of your own")
+	return cmd
+}
+
+func showWebhookSettings(w io.Writer, v *wire.Webhooks) error {
+	signed := "not signed (berth webhook settings --secret new)"
+	if v.Settings.Signed {
+		signed = "signed"
+	}
+	backlog := "never told"
+	if v.Settings.Backlog > 0 {
+		backlog = fmt.Sprintf("told from %d waiting tasks on", v.Settings.Backlog)
+	}
+	_, err := fmt.Fprintf(w, "allow    %s\nbacklog  %s\njobs     their own webhooks are %s\n", cmp.Or(v.Settings.Allow, "anywhere but link-local, metadata and this cluster's own ports"), backlog, signed)
+	return err
+}

@@ -1,0 +1,114 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// EventQuery says which events are wanted.
+type EventQuery struct {
+	Types []string // such as "job.started", "node.*"; none: all
+	Job   string
+	User  string
+	Node  string
+	Last  int    // begin with so many of the newest that are kept
+	After string // go on after the event of this id; empty: from now on
+	Once  bool   // end after those, in place of following
+}
+
+// Bounds of following.
+const (
+	followPause = 500 * time.Millisecond // before another peer is asked
+	silentLimit = 45 * time.Second       // a stream without a sign of life is broken
+	maxFrame    = 1 << 20                // bytes of one line
+)
+
+// Events gives events to a function, in order, until the context or the function ends
+// it, or with Once until there are no more. Where a stream breaks it goes on after the
+// last event, by way of any peer. An event of type [wire.EventReset] says that some were
+// missed: read anew what was built from events.
+func (l Lists) Events(ctx context.Context, q EventQuery, each func(*wire.Notice) error) error {
+	for {
+		err := l.follow(ctx, &q, each)
+		var stop *stopError
+		switch {
+		case errors.As(err, &stop):
+			return stop.err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case q.Once && err == nil:
+			return nil
+		}
+		if p, is := errors.AsType[*wire.Problem](err); is && p.Status != http.StatusServiceUnavailable && p.Status != http.StatusTooManyRequests {
+			return err
+		}
+		select {
+		case <-time.After(followPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// stopError ends following: it is of the caller's function.
+type stopError struct{ err error }
+
+func (e *stopError) Error() string { return e.err.Error() }
+func (e *stopError) Unwrap() error { return e.err }
+
+// follow reads one stream until it breaks, and notes in the query where to go on.
+func (l Lists) follow(ctx context.Context, q *EventQuery, each func(*wire.Notice) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	v := url.Values{}
+	text(v, "types", strings.Join(q.Types, ","))
+	text(v, "job", q.Job)
+	text(v, "user", q.User)
+	text(v, "node", q.Node)
+	text(v, "after", q.After)
+	number(v, "last", int64(q.Last))
+	if q.Once {
+		v.Set("once", "true")
+	}
+	answer, err := l.client.calls.do(ctx, &request{kind: "events", method: http.MethodGet, path: "/events", query: v, stream: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	watch := time.AfterFunc(silentLimit, cancel)
+	defer watch.Stop()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(make([]byte, 0, 4096), maxFrame)
+	for lines.Scan() {
+		watch.Reset(silentLimit)
+		data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !is {
+			continue
+		}
+		e := &wire.Notice{}
+		if err := json.Unmarshal(data, e); err != nil {
+			return err
+		}
+		if err := each(e); err != nil {
+			return &stopError{err}
+		}
+		q.After, q.Last = e.ID, 0
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	if !q.Once {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// deliveries tells what came of what was to be told.
+type deliveries struct{ *API }
+
+// deliveriesInput is what GET /deliveries is given.
+type deliveriesInput struct {
+	Watch
+	To    string `query:"to" maxLength:"256" doc:"only to this place, such as job:17 or webhook:wh_1"`
+	State string `query:"state" enum:"pending,delivered,dead" doc:"only in this state"`
+	Limit int    `query:"limit" minimum:"1" maximum:"11000" default:"100"`
+}
+
+// webhookDeliveriesInput is what GET /webhooks/{webhook_id}/deliveries is given.
+type webhookDeliveriesInput struct {
+	Watch
+	ID    string `path:"webhook_id"`
+	State string `query:"state" enum:"pending,delivered,dead" doc:"only in this state"`
+	Limit int    `query:"limit" minimum:"1" maximum:"11000" default:"100"`
+}
+
+func (a deliveries) route(doc huma.API) {
+	o := op("deliveries", http.MethodGet, "/deliveries", "What is on its way to webhooks, and what came of it")
+	o.Description = "All that waits, and the newest thousand that have ended."
+	handle(a.API, doc, o, func(ctx context.Context, in *deliveriesInput) (*answer[wire.Deliveries], error) {
+		return a.list(ctx, &in.Watch, in.To, in.State, in.Limit)
+	})
+	handle(a.API, doc, op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "The same of one webhook"),
+		func(ctx context.Context, in *webhookDeliveriesInput) (*answer[wire.Deliveries], error) {
+			id := model.WebhookID(in.ID)
+			s := a.peer.Reader.State()
+			if _, err := findHook(ctx, &s, id); err != nil {
+				return nil, err
+			}
+			return a.list(ctx, &in.Watch, string(id.Outlet()), in.State, in.Limit)
+		})
+}
+
+func (a deliveries) list(ctx context.Context, watch *Watch, to, in string, limit int) (*answer[wire.Deliveries], error) {
+	s, err := a.read(ctx, watch, topics(model.TopicJob), nil)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.Deliveries{Deliveries: []wire.Delivery{}}
+	for k, d := range s.Deliveries.All() {
+		if (to == "" || string(k.Outlet) == to) && (in == "" || d.State.String() == in) && ownDelivery(ctx, &s, &d) {
+			out.Deliveries = append(out.Deliveries, deliveryOf(&d))
+		}
+	}
+	slices.Reverse(out.Deliveries)
+	out.Deliveries = out.Deliveries[:min(limit, len(out.Deliveries))]
+	return &answer[wire.Deliveries]{Index: s.Index, Body: out}, nil
+}
+
+func deliveryOf(d *model.Delivery) wire.Delivery {
+	e := notify.EventOf(&d.Notice)
+	return wire.Delivery{
+		ID: notify.MessageID(d), To: string(d.Key.Outlet), EventID: e.ID, Type: e.Type, Target: e.Target, At: e.Timestamp,
+		State: d.State.String(), Tries: int64(d.Tries), LastTry: d.Last.Time(), NextTry: d.Next.Time(), Status: int64(d.Status),
+		Error: d.Error, TookMilli: d.Took.Milliseconds(),
+	}
+}
+
+// notifyOf is what a job's own webhook is told of, and where it is.
+func notifyOf(out *wire.Detail, job *model.Job) {
+	if job.Spec.WebhookURL != "" {
+		out.Notify, out.WebhookURL = job.Spec.Notify.Names(), shortURL(job.Spec.WebhookURL)
+	}
+}
+
+// toTell is what a job's own webhook is to be told of.
+func toTell(r *wire.Submit, to *model.Spec) error {
+	to.WebhookURL = r.WebhookURL
+	if r.WebhookURL == "" {
+		if len(r.Notify) > 0 {
+			return invalid("notify", "needs a webhook_url; what a user is told of all jobs is set with POST /webhooks")
+		}
+		return nil
+	}
+	if err := notify.CheckURL(r.WebhookURL); err != nil {
+		return invalid("webhook_url", err.Error())
+	}
+	to.Notify = model.NoticeSet(0).With(model.NoticeJobCompleted).With(model.NoticeJobFailed).With(model.NoticeJobCanceled)
+	if len(r.Notify) == 0 {
+		return nil
+	}
+	var err error
+	to.Notify, err = model.ParseNotices(r.Notify, model.JobNotices())
+	return renamed("notify", err)
+}
+
+// renamed is the problem of a value under the name that it has here.
+func renamed(field string, err error) error {
+	if p, is := errors.AsType[*model.Problem](err); is {
+		return invalid(field, "must be "+p.Want)
+	}
+	return err
+}

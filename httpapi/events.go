@@ -1,0 +1,226 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+
+	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Bounds of event streams.
+const (
+	heartbeat    = 15 * time.Second // between two signs of life of a stream on which nothing happens
+	followerSlow = 10 * time.Second // for a follower to take what it is sent
+	eventsAtOnce = 256              // of one write
+)
+
+// events tells what happens.
+type events struct{ *API }
+
+// eventsInput is what GET /events is given.
+type eventsInput struct {
+	Types     string `query:"types" maxLength:"512" doc:"only these, such as job.started,node.* or failed"`
+	Job       string `query:"job" maxLength:"32" doc:"only of this job"`
+	User      string `query:"user" maxLength:"128" doc:"only of this user's jobs and services"`
+	Node      string `query:"node" maxLength:"128" doc:"only of this node"`
+	Last      int    `query:"last" minimum:"0" maximum:"10000" doc:"begin with so many of the newest that are kept"`
+	Once      bool   `query:"once" doc:"end after those, in place of following"`
+	After     string `query:"after" maxLength:"64" doc:"go on after this id; as the header Last-Event-ID"`
+	LastEvent string `header:"Last-Event-ID" doc:"go on after this id"`
+}
+
+// eventStream is what a follower asks for.
+type eventStream struct {
+	types model.NoticeSet
+	job   model.JobID
+	user  string
+	node  model.NodeID
+	at    model.NoticePlace // what was sent last
+	reset string            // id to go on from after a reset; empty: nothing was missed
+	once  bool
+}
+
+// wants says that a notice is asked for.
+func (q *eventStream) wants(n *model.Notice) bool {
+	return q.types.Has(n.Kind) && (q.job == 0 || n.Job == q.job) && (q.user == "" || n.User == q.user) && (q.node == "" || n.Node == q.node)
+}
+
+func (a events) route(doc huma.API) {
+	o := op("events", http.MethodGet, "/events", "What happens, as it happens")
+	o.Description = "Server-sent events: data is a notice as JSON, id the same on every peer. Last-Event-ID goes on " +
+		"after an event by way of any peer. An event of type " + wire.EventReset + " says that what was asked to go on after is not " +
+		"kept: read anew what was built from events."
+	o.Responses = map[string]*huma.Response{
+		"200": {Description: "events, one after the other", Content: map[string]*huma.MediaType{"text/event-stream": {
+			Schema: doc.OpenAPI().Components.Schemas.Schema(noticeType(), true, ""),
+		}}},
+		"default": problemResponse(doc),
+	}
+	huma.Register(doc, o, func(ctx context.Context, in *eventsInput) (*logOutput, error) {
+		q, err := a.parse(ctx, in)
+		if err != nil {
+			return nil, problemOf(a.log, err)
+		}
+		return &logOutput{func(c huma.Context) {
+			r, w := humamux.Unwrap(c)
+			a.send(w, r, q)
+		}}, nil
+	})
+}
+
+// parse reads what is asked for, and finds where to begin.
+func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error) {
+	q := &eventStream{types: model.AllNotices().With(model.NoticeTest), user: in.User, node: model.NodeID(in.Node), once: in.Once}
+	var err error
+	if in.Types != "" {
+		if q.types, err = model.ParseNotices(strings.Split(in.Types, ","), model.AllNotices()); err != nil {
+			return nil, renamed("types", err)
+		}
+	}
+	if in.Job != "" {
+		if q.job, err = jobID(in.Job); err != nil {
+			return nil, err
+		}
+	}
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, err
+	}
+	id := in.LastEvent
+	if id == "" {
+		id = in.After
+	}
+	feed := a.peer.Feed
+	if id == "" {
+		q.at = feed.Before(in.Last, q.wants)
+		return q, nil
+	}
+	at, here, known := notify.ParseID(id, s.Settings().Incarnation)
+	if !known {
+		return nil, invalid(wire.HeaderLastEvent, "must be the id of an event")
+	}
+	if _, gone := feed.After(at, 1); gone || !here {
+		q.at = feed.Last()
+		q.reset = notify.PlaceID(s.Settings().Incarnation, q.at)
+		return q, nil
+	}
+	q.at = at
+	return q, nil
+}
+
+// send sends events until the follower goes, is too slow, or this peer ends.
+func (a events) send(w http.ResponseWriter, r *http.Request, q *eventStream) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	stop := context.AfterFunc(a.life.ctx, cancel)
+	defer stop()
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	out := subscriber{w, http.NewResponseController(w)}
+	greeting := ": events follow\n\n"
+	if q.reset != "" {
+		greeting = resetFrame(q.reset, a.cfg.Now())
+	}
+	if out.write([]byte(greeting)) != nil {
+		return
+	}
+	for ctx.Err() == nil {
+		data, gone := a.next(q)
+		if gone { // it is further behind than what is kept: it begins anew, and is told so
+			cut(w)
+			return
+		}
+		if len(data) > 0 {
+			if out.write(data) != nil {
+				return
+			}
+			continue
+		}
+		if q.once || !a.await(ctx, q, &out) {
+			return
+		}
+	}
+}
+
+// next is what is to be sent now; empty once there is nothing more.
+func (a events) next(q *eventStream) (data []byte, gone bool) {
+	for len(data) == 0 {
+		list, gone := a.peer.Feed.After(q.at, eventsAtOnce)
+		if gone || len(list) == 0 {
+			return nil, gone
+		}
+		for _, item := range list {
+			if q.wants(&item.Notice) {
+				data = append(data, item.Frame(frameOf)...)
+			}
+		}
+		q.at = list[len(list)-1].Notice.Place()
+	}
+	return data, false
+}
+
+// await waits until there is something after what was sent, and gives signs of life
+// meanwhile; false: the follower is gone.
+func (a events) await(ctx context.Context, q *eventStream, out *subscriber) bool {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	news := a.peer.Feed.Changed(q.at)
+	for {
+		select {
+		case <-news:
+			return true
+		case <-beat.C:
+			if out.write([]byte(": still here\n\n")) != nil {
+				return false
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// subscriber is one end of a stream. Nobody waits for it but its own goroutine, and that
+// not for long.
+type subscriber struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (f *subscriber) write(data []byte) error {
+	_ = f.control.SetWriteDeadline(time.Now().Add(followerSlow)) // a writer without deadlines has no slow client
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.control.Flush()
+}
+
+// frameOf is a notice as it stands in a stream.
+func frameOf(n *model.Notice) []byte {
+	e := notify.EventOf(n)
+	data, err := json.Marshal(e)
+	if err != nil { // it holds texts and numbers only
+		return nil
+	}
+	return []byte("id: " + e.ID + "\ndata: " + string(data) + "\n\n")
+}
+
+func resetFrame(id string, at time.Time) string {
+	data, err := json.Marshal(wire.Notice{
+		ID: id, Type: wire.EventReset, Timestamp: at.UTC(), Target: "events", Result: "events before this one are not kept here: read anew what was built from them",
+	})
+	if err != nil {
+		return ""
+	}
+	return "id: " + id + "\nevent: " + wire.EventReset + "\ndata: " + string(data) + "\n\n"
+}

@@ -1,0 +1,217 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// watcher is a follower of events in a test.
+type watcher struct {
+	t     testing.TB
+	lines *bufio.Scanner
+	stop  func()
+}
+
+func (s *site) follow(query string, headers ...string) *watcher {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/events"+query, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if got.StatusCode != http.StatusOK || !strings.HasPrefix(got.Header.Get("Content-Type"), "text/event-stream") {
+		s.t.Fatalf("it answers %d, %v", got.StatusCode, got.Header)
+	}
+	f := &watcher{s.t, bufio.NewScanner(got.Body), func() { cancel(); _ = got.Body.Close() }}
+	s.t.Cleanup(f.stop)
+	f.lines.Scan() // the greeting: from here on nothing is missed
+	return f
+}
+
+// next is the next event of the stream.
+func (f *watcher) next() *wire.Notice {
+	f.t.Helper()
+	for f.lines.Scan() {
+		if data, is := bytes.CutPrefix(f.lines.Bytes(), []byte("data: ")); is {
+			e := &wire.Notice{}
+			if err := json.Unmarshal(data, e); err != nil {
+				f.t.Fatal(err)
+			}
+			return e
+		}
+	}
+	f.t.Fatalf("the stream has ended: %v", f.lines.Err())
+	return nil
+}
+
+func types(t *testing.T, r *reply) (out []string) {
+	t.Helper()
+	for line := range strings.Lines(string(r.body)) {
+		if data, is := strings.CutPrefix(line, "data: "); is {
+			e := &wire.Notice{}
+			if err := json.Unmarshal([]byte(data), e); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, e.Type+" "+e.Target)
+		}
+	}
+	return out
+}
+
+func TestFollowingEvents(t *testing.T) {
+	s := newSite(t)
+	all, mine := s.follow(""), s.follow("?types=canceled,job.queued&user=bob")
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 1) })
+	s.submit(`{"command":"x","user":"ann"}`)
+	s.submit(`{"command":"x","user":"bob"}`)
+	s.do(http.MethodDelete, "/queue/2?note=enough", "")
+	var seen []string
+	for range 4 {
+		e := all.next()
+		seen = append(seen, e.Type+" "+e.Target+" "+e.Result)
+	}
+	if want := []string{"node.registered node n1 test", "job.queued job 1 ", "job.queued job 2 ", "job.canceled job 2 canceled: enough"}; !slices.Equal(seen, want) {
+		t.Errorf("followed %q, want %q", seen, want)
+	}
+	if a, b := mine.next(), mine.next(); a.Type != "job.queued" || a.Data.JobID != "2" || b.Type != "job.canceled" {
+		t.Errorf("bob's are %+v and %+v", a, b)
+	}
+}
+
+// Who comes back gets what it missed, and is told when that is not to be had.
+func TestResumingEvents(t *testing.T) {
+	s := newSite(t)
+	first := s.follow("")
+	for range 5 {
+		s.submit(`{"command":"x"}`)
+	}
+	id := first.next().ID
+	if next := s.follow("", "Last-Event-ID", id).next(); next.Data.JobID != "2" {
+		t.Errorf("after %s comes %+v", id, next)
+	}
+	if got := types(t, s.do(http.MethodGet, "/events?once=true&after="+id, "")); len(got) != 4 {
+		t.Errorf("after %s come %v", id, got)
+	}
+	if got := types(t, s.do(http.MethodGet, "/events?once=true&last=2", "")); !slices.Equal(got, []string{"job.queued job 4", "job.queued job 5"}) {
+		t.Errorf("the last two are %v", got)
+	}
+	if got := types(t, s.do(http.MethodGet, "/events?once=true&last=9&job=3", "")); !slices.Equal(got, []string{"job.queued job 3"}) {
+		t.Errorf("those of job 3 are %v", got)
+	}
+	other := "00000000" + id[8:]
+	for range 9 {
+		s.feed.Put([]model.Notice{{Index: 1000, Ordinal: 1, Kind: model.NoticeNodeBack, Detail: strings.Repeat("x", 200_000)}})
+	}
+	for _, gone := range []string{other, id} {
+		r := s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", gone)
+		if got := types(t, r); !slices.Equal(got, []string{"reset events"}) || !strings.Contains(string(r.body), "event: reset\n") {
+			t.Errorf("after %s come %v", gone, got)
+		}
+	}
+	s.do(http.MethodGet, "/events", "", "Last-Event-ID", "yesterday").about("Last-Event-ID")
+	s.do(http.MethodGet, "/events?types=job.exploded", "").about("types")
+	s.do(http.MethodGet, "/events?job=x", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodGet, "/events?last=-1", "").about("last")
+}
+
+// A follower that does not read is cut off, and nobody waits for it meanwhile.
+func TestASlowFollowerIsCutOff(t *testing.T) {
+	s := newSite(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if tcp, is := conn.(*net.TCPConn); !is || tcp.SetReadBuffer(16<<10) != nil {
+		t.Fatal("its buffer cannot be made small")
+	}
+	fmt.Fprint(conn, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+	reader := bufio.NewReader(conn)
+	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Fatalf("it answers %q, %v", line, err)
+	}
+	quick := s.follow("")
+	const rounds, each, size = 60, 20, 20_000 // far more than the feed and the sockets hold
+	for i := range uint64(rounds) {
+		for j := range uint32(each) {
+			s.feed.Put([]model.Notice{{Index: 1000 + i, Ordinal: j + 1, Kind: model.NoticeNodeBack, Detail: strings.Repeat("x", size)}})
+		}
+		for range each {
+			if e := quick.next(); e.Type != "node.back" {
+				t.Fatalf("the other follower gets %+v", e)
+			}
+		}
+	}
+	n, err := io.Copy(io.Discard, reader)
+	if n >= rounds*each*size {
+		t.Errorf("it was not cut off: it got %d bytes, %v", n, err)
+	}
+}
+
+// A stream ends with its peer.
+func TestStreamsEndWithTheirPeer(t *testing.T) {
+	s := newSite(t)
+	f := s.follow("")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for f.lines.Scan() {
+			continue
+		}
+	}()
+	s.api.life.cancel()
+	<-done
+}
+
+// BenchmarkFollowers measures how far behind a thousand followers are: from an entry's
+// making something known until each of them has read it, over loopback.
+func BenchmarkFollowers(b *testing.B) {
+	const many = 1000
+	s := newSite(b)
+	arrived := make(chan struct{}, many)
+	for range many {
+		f := s.follow("")
+		go func() {
+			for f.lines.Scan() {
+				if bytes.HasPrefix(f.lines.Bytes(), []byte("data: ")) {
+					arrived <- struct{}{}
+				}
+			}
+		}()
+	}
+	var took []time.Duration
+	index := uint64(1000)
+	for b.Loop() {
+		index++
+		began := time.Now()
+		s.feed.Put([]model.Notice{{Index: index, Ordinal: 1, Kind: model.NoticeJobQueued, Job: 1, Name: "train", User: "alice"}})
+		for range many {
+			<-arrived
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2].Seconds()*1000, "ms-last-p50")
+	b.ReportMetric(took[len(took)-1].Seconds()*1000, "ms-last-worst")
+}

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+)
+
+// everyHook says that the caller sees and changes all webhooks.
+func everyHook(ctx context.Context) bool {
+	c := auth.From(ctx)
+	return c.Kind == auth.Open || c.Role.Covers(model.RoleOperator)
+}
+
+// hookScope is whose notices a webhook that the caller makes is told of: their own,
+// unless they are an operator, who is told of all where nobody is named.
+func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error) {
+	name := auth.From(ctx).Name
+	switch {
+	case user != "" && project != "":
+		return model.ScopeKey{}, invalid("project", "must not be given together with user")
+	case !everyHook(ctx) && (project != "" || user != "" && user != name):
+		return model.ScopeKey{}, deniedHook(ctx, "a webhook for a project or another user")
+	case !everyHook(ctx):
+		return model.ScopeKey{Kind: model.ScopeUser, Name: name}, nil
+	case user != "":
+		return model.ScopeKey{Kind: model.ScopeUser, Name: user}, nil
+	case project != "":
+		return model.ScopeKey{Kind: model.ScopeProject, Name: project}, nil
+	}
+	return model.ScopeKey{Kind: model.ScopeCluster}, nil
+}
+
+// ownHook says whether the caller may see and change a webhook: their own, or as an
+// operator any.
+func ownHook(ctx context.Context, w *model.Webhook) bool {
+	return everyHook(ctx) || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
+}
+
+// findHook is a webhook that the caller may see and change.
+func findHook(ctx context.Context, s *state.State, id model.WebhookID) (model.Webhook, error) {
+	w, found := s.Webhooks.Get(id)
+	switch {
+	case !found:
+		return w, noWebhook()
+	case !ownHook(ctx, &w):
+		return model.Webhook{}, deniedHook(ctx, "a webhook that is not your own")
+	}
+	return w, nil
+}
+
+// ownDelivery says whether the caller may see what became of a delivery: to their own
+// webhooks, and to the addresses of their own jobs and allocations.
+func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
+	if everyHook(ctx) {
+		return true
+	}
+	if id, is := d.Key.Outlet.Webhook(); is {
+		w, found := s.Webhooks.Get(id)
+		return found && ownHook(ctx, &w)
+	}
+	return d.Notice.User == auth.From(ctx).Name
+}
+
+func deniedHook(ctx context.Context, what string) error {
+	return denied(what + " needs the role " + model.RoleOperator.String() + "; you have " + auth.From(ctx).Role.String())
+}

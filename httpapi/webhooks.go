@@ -1,0 +1,322 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/notify"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// webhooks says who is told of what.
+type webhooks struct{ *API }
+
+// webhookInput is what a change of a webhook with a body is given.
+type webhookInput struct {
+	Key     string `header:"Idempotency-Key"`
+	ID      string `path:"webhook_id"`
+	RawBody []byte
+}
+
+// webhookTarget is what a change of a webhook without a body is given.
+type webhookTarget struct {
+	Key string `header:"Idempotency-Key"`
+	ID  string `path:"webhook_id"`
+}
+
+func noticeType() reflect.Type { return reflect.TypeFor[wire.Notice]() }
+
+func (a webhooks) route(doc huma.API) {
+	handle(a.API, doc, op("webhooks", http.MethodGet, "/webhooks", "Who is told of what"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.Webhooks], error) {
+			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicJob), nil)
+			if err != nil {
+				return nil, err
+			}
+			return &answer[wire.Webhooks]{Index: s.Index, Body: webhooksOf(ctx, &s)}, nil
+		})
+	body := newStrict[wire.SetWebhook]()
+	o := op("add-webhook", http.MethodPost, "/webhooks", "Have events sent to an address")
+	o.Description = "Deliveries are signed as standard-webhooks says. The secret is told in this answer and never again."
+	handleBody[wire.SetWebhook](a.API, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.WebhookMade], error) {
+		r, err := body.decode(in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		return a.add(ctx, in.Key, r)
+	})
+	settings := newStrict[wire.SetWebhookSettings]()
+	handleBody[wire.SetWebhookSettings](a.API, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Say where webhooks may go, and from when on a backlog is told of"),
+		func(ctx context.Context, in *switchBodyInput) (*answer[wire.WebhookMade], error) {
+			r, err := settings.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.set(ctx, in.Key, r)
+		})
+	handleBody[wire.SetWebhook](a.API, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless another is given"),
+		func(ctx context.Context, in *webhookInput) (*answer[wire.WebhookMade], error) {
+			r, err := body.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.replace(ctx, in, r)
+		})
+	handle(a.API, doc, op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
+		a.remove)
+	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Have a webhook told that somebody tries it out")
+	o.Description = "The delivery log says what came of it."
+	handle(a.API, doc, o, a.test)
+	deliveries{a.API}.route(doc)
+}
+
+// switchBodyInput is what a change of settings with a body is given.
+type switchBodyInput struct {
+	Key     string `header:"Idempotency-Key"`
+	RawBody []byte
+}
+
+func webhooksOf(ctx context.Context, s *state.State) *wire.Webhooks {
+	set := s.Settings().Notify
+	out := &wire.Webhooks{
+		Webhooks: []wire.Webhook{}, Events: model.AllNotices().Names(),
+		Settings: wire.WebhookSettings{Signed: set.Secret != "", Backlog: int64(set.Backlog), Allow: set.Allow},
+	}
+	for id, w := range s.Webhooks.All() {
+		if ownHook(ctx, &w) {
+			out.Webhooks = append(out.Webhooks, *webhookOf(s, id))
+		}
+	}
+	return out
+}
+
+func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
+	w, _ := s.Webhooks.Get(id)
+	sent, _ := s.Outlets.Get(id.Outlet())
+	out := &wire.Webhook{
+		ID: string(w.ID), URL: shortURL(w.URL), Events: w.Events.Names(), Template: w.Template, Note: w.Note, CreatedBy: w.By, CreatedAt: w.Made.Time(),
+		Pending: int64(sent.Pending), Delivered: int64(sent.Delivered), Dead: int64(sent.Dead), Dropped: int64(sent.Dropped), //nolint:gosec // counts
+	}
+	switch w.Scope.Kind {
+	case model.ScopeUser:
+		out.User = w.Scope.Name
+	case model.ScopeProject:
+		out.Project = w.Scope.Name
+	case model.ScopeCluster:
+	}
+	return out
+}
+
+// shortURL is an address without what follows its host, which with many services is
+// all that keeps others from writing there.
+func shortURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	short := u.Scheme + "://" + u.Host
+	if u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		short += "/..."
+	}
+	return short
+}
+
+// ask reads a body into a webhook without id and secret.
+func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, error) {
+	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
+	if err := notify.CheckURL(r.URL); err != nil {
+		return nil, invalid("url", err.Error())
+	}
+	var err error
+	if w.Scope, err = hookScope(ctx, r.User, r.Project); err != nil {
+		return nil, err
+	}
+	if w.Events = model.AllNotices(); len(r.Events) > 0 {
+		if w.Events, err = model.ParseNotices(r.Events, model.AllNotices()); err != nil {
+			return nil, err
+		}
+	}
+	if r.Template != "" && len(r.Template) <= model.MaxTemplate {
+		if _, err := notify.ParseTemplate(r.Template); err != nil {
+			return nil, invalid("template", "cannot be used: "+model.Clip(err.Error()))
+		}
+	}
+	return w, nil
+}
+
+// newSecret draws a secret.
+func newSecret() (string, error) {
+	var random [32]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return "", fmt.Errorf("drawing a secret: %w", err)
+	}
+	return model.NewHookSecret(random), nil
+}
+
+// add makes a webhook. Its id follows from the request's key and its sender, so that the same request
+// again finds what it has made, with the secret that was drawn then.
+func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*answer[wire.WebhookMade], error) {
+	w, err := a.ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, err
+	}
+	w.ID = newHookID(auth.From(ctx).Actor(), key)
+	if old, found := s.Webhooks.Get(w.ID); found {
+		if !ownHook(ctx, &old) {
+			return nil, deniedHook(ctx, "a webhook that is not your own")
+		}
+		return a.made(&s, s.Index, "made before", &old, old.Secret), nil
+	}
+	if w.Secret == "" {
+		if w.Secret, err = newSecret(); err != nil {
+			return nil, err
+		}
+	}
+	_, index, err := a.propose(ctx, key, &command.SetWebhook{Webhook: *w})
+	if err != nil {
+		return nil, err
+	}
+	s = a.peer.Reader.State()
+	return a.made(&s, index, "made; keep its secret, which is not told again", w, w.Secret), nil
+}
+
+// newHookID is the id of what is made under a request's key; without one a new id each
+// time.
+func newHookID(actor, key string) model.WebhookID {
+	if key == "" {
+		key = rand.Text()
+	}
+	sum := sha256.Sum256([]byte(actor + "\x00" + key))
+	return model.WebhookID("wh_" + hex.EncodeToString(sum[:8]))
+}
+
+// remove drops a webhook. One that is gone is refused where it is looked for, so that
+// the same request again is answered as before.
+func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*answer[wire.WebhookMade], error) {
+	if err := a.mayChange(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	_, index, err := a.propose(ctx, in.Key, &command.DropWebhook{ID: model.WebhookID(in.ID)})
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: "removed"}}, nil
+}
+
+// mayChange says whether the caller may change a webhook, if it is there.
+func (a webhooks) mayChange(ctx context.Context, id string) error {
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return err
+	}
+	if w, found := s.Webhooks.Get(model.WebhookID(id)); found && !ownHook(ctx, &w) {
+		return deniedHook(ctx, "a webhook that is not your own")
+	}
+	return nil
+}
+
+func (a webhooks) made(s *state.State, index uint64, what string, w *model.Webhook, secret string) *answer[wire.WebhookMade] {
+	return &answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: what, Webhook: webhookOf(s, w.ID), Secret: secret}}
+}
+
+func (a webhooks) replace(ctx context.Context, in *webhookInput, r *wire.SetWebhook) (*answer[wire.WebhookMade], error) {
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, err
+	}
+	old, err := findHook(ctx, &s, model.WebhookID(in.ID))
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	w.ID = old.ID
+	if w.Secret == "" {
+		w.Secret = old.Secret
+	}
+	_, index, err := a.propose(ctx, in.Key, &command.SetWebhook{Webhook: *w})
+	if err != nil {
+		return nil, err
+	}
+	s = a.peer.Reader.State()
+	return a.made(&s, index, "changed", w, r.Secret), nil
+}
+
+func noWebhook() error {
+	return refuse(wire.CodeNotFound, "there is no such webhook: GET /webhooks lists them")
+}
+
+func (a webhooks) test(ctx context.Context, in *webhookTarget) (*answer[wire.WebhookMade], error) {
+	id := model.WebhookID(in.ID)
+	if err := a.mayChange(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	r, index, err := a.propose(ctx, in.Key, &command.TestWebhook{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	out := &wire.WebhookMade{Success: true, Message: "a trial is on its way", Webhook: webhookOf(&s, id)}
+	for k, d := range s.Deliveries.From(model.DeliveryKey{Index: r.Number}) {
+		if k.Index != r.Number {
+			break
+		}
+		if k.Outlet == id.Outlet() && d.Notice.Kind == model.NoticeTest {
+			out.EventID = notify.ID(&d.Notice)
+		}
+	}
+	return &answer[wire.WebhookMade]{Index: index, Body: out}, nil
+}
+
+// set changes the cluster's settings of webhooks.
+func (a webhooks) set(ctx context.Context, key string, r *wire.SetWebhookSettings) (*answer[wire.WebhookMade], error) {
+	s, err := a.fresh(ctx, Default)
+	if err != nil {
+		return nil, err
+	}
+	n := s.Settings().Notify
+	backlog, err := count("backlog", r.Backlog, 0, model.MaxBacklog, int64(n.Backlog))
+	if err != nil {
+		return nil, err
+	}
+	n.Backlog, n.Allow = backlog, or(r.Allow, n.Allow)
+	if err := notify.CheckAllow(n.Allow); err != nil {
+		return nil, invalid("allow", err.Error())
+	}
+	told := ""
+	switch {
+	case r.Secret == nil:
+	case *r.Secret == "none":
+		n.Secret = ""
+	case *r.Secret == "new":
+		if n.Secret, err = newSecret(); err != nil {
+			return nil, err
+		}
+		told = n.Secret
+	default:
+		n.Secret = *r.Secret
+	}
+	_, index, err := a.propose(ctx, key, &command.SetNotify{Notify: n})
+	if err != nil {
+		return nil, err
+	}
+	return &answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: "changed", Secret: told}}, nil
+}

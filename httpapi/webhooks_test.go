@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+func TestWebhooks(t *testing.T) {
+	s := newSite(t)
+	var made, again wire.WebhookMade
+	const body = `{"url":"https://hooks.example.com/services/T0/SECRETPATH?k=1","events":["failed","node.*"],"user":"ann","note":"channel"}`
+	s.do(http.MethodPost, "/webhooks", body, "Idempotency-Key", "key-1").into(&made)
+	h := made.Webhook
+	if !made.Success || h == nil || !strings.HasPrefix(made.Secret, "whsec_") || h.User != "ann" || h.Note != "channel" || len(h.Events) != 11 ||
+		h.Events[0] != "job.failed" || h.URL != "https://hooks.example.com/..." || h.CreatedAt.IsZero() {
+		t.Fatalf("made %+v %+v", made, h)
+	}
+	s.do(http.MethodPost, "/webhooks", body, "Idempotency-Key", "key-1").into(&again)
+	if again.Webhook.ID != h.ID || again.Secret != made.Secret {
+		t.Errorf("the same request again made %+v", again)
+	}
+	r := s.do(http.MethodGet, "/webhooks", "")
+	var list wire.Webhooks
+	r.into(&list)
+	if len(list.Webhooks) != 1 || strings.Contains(string(r.body), made.Secret) || strings.Contains(string(r.body), "SECRETPATH") {
+		t.Errorf("listed %s", r.body)
+	}
+	var changed wire.WebhookMade
+	s.do(http.MethodPut, "/webhooks/"+h.ID, `{"url":"http://other:8080","template":"{{json .type}}"}`).into(&changed)
+	if v := changed.Webhook; changed.Secret != "" || v.User != "" || len(v.Events) != len(list.Events) || v.URL != "http://other:8080" {
+		t.Errorf("changed to %+v", v)
+	}
+	view := s.State()
+	if w, _ := view.Webhooks.Get(model.WebhookID(h.ID)); w.Secret != made.Secret {
+		t.Error("the secret did not stay")
+	}
+	s.do(http.MethodDelete, "/webhooks/"+h.ID, "").into(&again)
+	s.do(http.MethodDelete, "/webhooks/"+h.ID, "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodPut, "/webhooks/"+h.ID, body).problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodGet, "/webhooks/"+h.ID+"/deliveries", "").problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+func TestWebhooksThatAreRefused(t *testing.T) {
+	s := newSite(t)
+	for body, field := range map[string]string{
+		`{"url":"ftp://x"}`: "url",
+		`{}`:                "url",
+		`{"url":"http://169.254.169.254/latest"}`:                            "url",
+		`{"url":"https://x","events":["job.exploded"]}`:                      "events",
+		`{"url":"https://x","events":[""]}`:                                  "events",
+		`{"url":"https://x","user":"a","project":"b"}`:                       "project",
+		`{"url":"https://x","user":"a b"}`:                                   "user, project",
+		`{"url":"https://x","secret":"short"}`:                               "secret",
+		`{"url":"https://x","template":"{{range .}}{{end}}"}`:                "template",
+		`{"url":"https://x","template":"` + strings.Repeat("x", 9000) + `"}`: "template",
+		`{"url":"https://x","note":"` + strings.Repeat("ä", 300) + `"}`:      "note",
+		`{"url":"https://x","colour":"red"}`:                                 "colour",
+	} {
+		s.do(http.MethodPost, "/webhooks", body).about(field)
+	}
+	for body, field := range map[string]string{
+		`{"backlog":-1}`: "backlog", `{"backlog":100000000}`: "backlog", `{"allow":"10.0.0.0/99"}`: "allow", `{"secret":"x"}`: "secret",
+	} {
+		s.do(http.MethodPut, "/webhooks/settings", body).about(field)
+	}
+	if view := s.State(); view.Webhooks.Len() != 0 {
+		t.Error("something was made all the same")
+	}
+}
+
+func TestWebhookSettings(t *testing.T) {
+	s := newSite(t)
+	var done wire.WebhookMade
+	s.do(http.MethodPut, "/webhooks/settings", `{"backlog":100,"allow":"*.example.com","secret":"new"}`).into(&done)
+	if !strings.HasPrefix(done.Secret, "whsec_") {
+		t.Errorf("the secret is %q", done.Secret)
+	}
+	var list wire.Webhooks
+	s.do(http.MethodPut, "/webhooks/settings", `{"backlog":50}`)
+	s.do(http.MethodGet, "/webhooks", "").into(&list)
+	if want := (wire.WebhookSettings{Signed: true, Backlog: 50, Allow: "*.example.com"}); list.Settings != want {
+		t.Errorf("the settings are %+v", list.Settings)
+	}
+	s.do(http.MethodPut, "/webhooks/settings", `{"secret":"none","allow":"","backlog":0}`)
+	var none wire.Webhooks
+	s.do(http.MethodGet, "/webhooks", "").into(&none)
+	if none.Settings != (wire.WebhookSettings{}) {
+		t.Errorf("the settings are %+v", none.Settings)
+	}
+}
+
+// A trial goes the way of all deliveries, and the log shows what came of it.
+func TestATrialAndTheLog(t *testing.T) {
+	s := newSite(t)
+	var made, trial wire.WebhookMade
+	s.do(http.MethodPost, "/webhooks", `{"url":"https://x/y","events":["failed"]}`).into(&made)
+	s.do(http.MethodPost, "/webhooks/"+made.Webhook.ID+"/test", "").into(&trial)
+	if trial.EventID == "" || trial.Webhook.Pending != 1 {
+		t.Fatalf("the trial is %+v", trial)
+	}
+	s.do(http.MethodPost, "/webhooks/none/test", "").problem(http.StatusNotFound, wire.CodeNotFound)
+	s.submit(`{"command":"x","webhook_url":"https://y/z","notify":["queued","near-limit"]}`)
+	var log wire.Deliveries
+	s.do(http.MethodGet, "/deliveries", "").into(&log)
+	if len(log.Deliveries) != 2 || log.Deliveries[0].To != "job:1" || log.Deliveries[1].EventID != trial.EventID {
+		t.Errorf("the log is %+v", log)
+	}
+	s.with(func(c *statetest.Cluster) {
+		for k := range c.State.Outgoing.All() {
+			c.Do(&command.MarkDeliveries{Marks: []command.Mark{{
+				Key: k.Delivery, Tries: 1, Next: c.Now.Add(1e9), Status: 503, Error: "it answers 503", Took: 5e6,
+			}}})
+			break
+		}
+	})
+	s.do(http.MethodGet, "/webhooks/"+made.Webhook.ID+"/deliveries?state=pending", "").into(&log)
+	if len(log.Deliveries) != 1 || log.Deliveries[0].Status != 503 || log.Deliveries[0].TookMilli != 5 || log.Deliveries[0].NextTry.IsZero() {
+		t.Errorf("the webhook's log is %+v", log)
+	}
+	s.do(http.MethodGet, "/deliveries?state=dead", "").into(&log)
+	if len(log.Deliveries) != 0 {
+		t.Errorf("dead are %+v", log)
+	}
+	s.do(http.MethodGet, "/deliveries?state=gone", "").about("state")
+}
+
+func TestAJobsOwnWebhook(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command":"x","webhook_url":"https://hooks.example.com/path"}`)
+	var job wire.Detail
+	s.do(http.MethodGet, "/jobs/1", "").into(&job)
+	if strings.Join(job.Notify, " ") != "job.completed job.failed job.canceled" || job.WebhookURL != "https://hooks.example.com/..." {
+		t.Errorf("told are %v, at %s", job.Notify, job.WebhookURL)
+	}
+	s.submit(`{"command":"x","notify":["failed"]}`).about("notify")
+	s.submit(`{"command":"x","webhook_url":"https://x","notify":["node.suspect"]}`).about("notify")
+	s.submit(`{"command":"x","webhook_url":"http://169.254.169.254/"}`).about("webhook_url")
+}
