@@ -57,7 +57,7 @@ lint: ## check format, module files, go vet and the linters
 	$(TOOL) golangci-lint run $(PKGS)
 
 bench: program ## measure the state, the peers and a whole cluster on this machine
-	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched
+	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched ./httpapi
 	go run ./test/bench
 	bin/berth bench
 

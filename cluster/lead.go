@@ -27,6 +27,7 @@ type tenure struct {
 	leads atomic.Bool  // by raft's own notice
 	until atomic.Int64 // reading of the boot clock when it did so last; 0: it never has
 	soft  Soft
+	told  notify.Counts // of the process, in all its leaderships
 
 	mu     sync.Mutex
 	passes Passes
@@ -182,7 +183,7 @@ func (p office) decide(ctx context.Context) error {
 		work.Go(func() {
 			notify.Run(ctx, notify.Config{
 				Peer: leading{p.Peer}, Actor: actor(p.Peer), Wall: p.cfg.Clock.Wall, Send: p.cfg.Tuning.Webhooks.Send,
-				Random: func() uint32 { return mathrand.Uint32N(1001) }, Log: p.log, //nolint:gosec // spreads retries, guards nothing
+				Random: func() uint32 { return mathrand.Uint32N(1001) }, Log: p.log, Counts: &p.tenure.told, //nolint:gosec // spreads retries, guards nothing
 			})
 		})
 	}

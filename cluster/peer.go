@@ -241,6 +241,9 @@ type Status struct {
 
 	Panics uint64 // commands skipped for a defect
 	Passes Passes // of the scheduler, while this peer leads
+
+	Delivered   uint64 // to webhooks by this process
+	Undelivered uint64 // tries of it that did not arrive
 }
 
 // Leader is the peer that leads as far as this one knows, empty while none is known,
@@ -258,6 +261,7 @@ func (p *Peer) Status() Status {
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
 		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
 		Applied: p.fsm.State().Index, Panics: p.fsm.Panics(), Passes: p.tenure.sum(),
+		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(),
 	}
 	if f := p.raft.GetConfiguration(); f.Error() == nil {
 		list := f.Configuration().Servers

@@ -55,6 +55,9 @@ func (a services) route(doc huma.API) {
 		if err := a.mayAllocate(ctx, &s, b.User, body); err != nil {
 			return nil, err
 		}
+		if err := mayTell(&s, body.Webhook); err != nil {
+			return nil, err
+		}
 		if err := a.size(&s, b, body, model.RequestKey{Actor: clipActor(submitter(ctx, body.User)), ID: key}); err != nil {
 			return nil, err
 		}

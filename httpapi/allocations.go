@@ -121,6 +121,8 @@ func (a allocations) everything(ctx context.Context, s *state.State) *wire.GPULi
 			out.Allocations = append(out.Allocations, v.allocation(&one))
 		}
 	}
+	hideAddresses(ctx, out.Allocations)
+	hideAddresses(ctx, out.Queue)
 	return out
 }
 
@@ -142,6 +144,7 @@ func (a allocations) list(ctx context.Context, in *allocationsInput) (*answer[wi
 		}
 		out.Allocations = append(out.Allocations, v.allocation(&one))
 	}
+	hideAddresses(ctx, out.Allocations)
 	return &answer[wire.ServiceAllocations]{Index: s.Index, Body: out}, nil
 }
 
@@ -161,7 +164,9 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 		return nil, noAllocation()
 	}
 	v := view{s: &s, now: a.now(&s)}
-	out := v.allocation(&one)
+	list := []wire.ServiceAllocation{v.allocation(&one)}
+	hideAddresses(ctx, list)
+	out := list[0]
 	if e, waits := sched.ExplainAllocation(&s, v.now, id); waits {
 		out.Explanation, out.Position = explanation(&e), e.Position
 	}

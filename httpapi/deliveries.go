@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -90,9 +91,6 @@ func toTell(r *wire.Submit, to *model.Spec) error {
 		}
 		return nil
 	}
-	if err := notify.CheckURL(r.WebhookURL); err != nil {
-		return invalid("webhook_url", err.Error())
-	}
 	to.Notify = model.NoticeSet(0).With(model.NoticeJobCompleted).With(model.NoticeJobFailed).With(model.NoticeJobCanceled)
 	if len(r.Notify) == 0 {
 		return nil
@@ -100,6 +98,17 @@ func toTell(r *wire.Submit, to *model.Spec) error {
 	var err error
 	to.Notify, err = model.ParseNotices(r.Notify, model.JobNotices())
 	return renamed("notify", err)
+}
+
+// mayTell says whether what a job or a service names to be told may be told at all.
+func mayTell(s *state.State, address string) error {
+	if address == "" {
+		return nil
+	}
+	if err := notify.CheckTarget(s, address); err != nil {
+		return invalid("webhook_url", err.Error())
+	}
+	return nil
 }
 
 // renamed is the problem of a value under the name that it has here.

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // everyHook says that the caller sees and changes all webhooks.
@@ -62,6 +63,16 @@ func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
 		return found && ownHook(ctx, &w)
 	}
 	return d.Notice.User == auth.From(ctx).Name
+}
+
+// hideAddresses leaves of the addresses of services that are not the caller's only the
+// hosts.
+func hideAddresses(ctx context.Context, list []wire.ServiceAllocation) {
+	for i := range list {
+		if w := &list[i]; w.WebhookURL != "" && !everyHook(ctx) && w.User != auth.From(ctx).Name {
+			w.WebhookURL = shortURL(w.WebhookURL)
+		}
+	}
 }
 
 func deniedHook(ctx context.Context, what string) error {

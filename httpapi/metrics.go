@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -101,6 +102,10 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
 	g.put("berth_sched_passes", "Scheduling passes of this leadership; 0 while another peer leads.", float64(st.Passes))
 	g.put("berth_sched_pass_seconds", "Time that they took, in all.", st.PassesTook.Seconds())
+	const tries = "Tries of this process to deliver to webhooks, by how they went."
+	g.count("berth_webhook_deliveries_total", tries, float64(st.Delivered), "result", "delivered")
+	g.count("berth_webhook_deliveries_total", tries, float64(st.Undelivered), "result", "failed")
+	c.waiting(&g, &s)
 	c.jobs(&g, &s)
 	c.gpus(&g, &s)
 	c.leader(&g, &s)
@@ -123,6 +128,19 @@ func (c *standings) jobs(g *gauges, s *state.State) {
 	g.put("berth_attempts_lost", "Attempts that broken machines have ended.", float64(n.LostAttempts))
 	g.put("berth_attempts_preempted", "Attempts that were preempted or drained.", float64(n.Preempted))
 	g.predicted(s)
+}
+
+// waiting exposes what webhooks have not been told yet.
+func (c *standings) waiting(g *gauges, s *state.State) {
+	oldest := 0.0
+	for k, d := range s.Deliveries.All() { // in the order of what happened; at most 1,000 have ended
+		if _, waits := s.Outgoing.Get(state.OutgoingKey{Next: d.Next, Delivery: k}); waits {
+			oldest = max(model.TimeOf(c.cfg.Now()).Sub(d.Notice.At), 0).Seconds()
+			break
+		}
+	}
+	g.put("berth_webhook_waiting", "Deliveries to webhooks that wait.", float64(s.Outgoing.Len()))
+	g.put("berth_webhook_oldest_waiting_seconds", "Age of the event that has waited longest to be delivered; 0: none waits.", oldest)
 }
 
 func (c *standings) gpus(g *gauges, s *state.State) {

@@ -119,6 +119,9 @@ type Standing struct {
 	Servers    []model.Peer  // id and Raft address of every member
 	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
 	PassesTook time.Duration // in all
+
+	Delivered   uint64 // to webhooks by this process
+	Undelivered uint64 // tries of it that did not arrive
 }
 
 // Fault is why a peer did not do what it was asked for: a code of the API, and

@@ -48,6 +48,9 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}
+	if err := mayTell(&s, body.Spec.WebhookURL); err != nil {
+		return nil, err
+	}
 	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
 	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
 	if r.MaxRetries == nil {

@@ -136,7 +136,8 @@ func shortURL(text string) string {
 // ask reads a body into a webhook without id and secret.
 func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, error) {
 	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
-	if err := notify.CheckURL(r.URL); err != nil {
+	s := a.peer.Reader.State()
+	if err := notify.CheckTarget(&s, r.URL); err != nil {
 		return nil, invalid("url", err.Error())
 	}
 	var err error
@@ -178,10 +179,7 @@ func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*ans
 	}
 	w.ID = newHookID(auth.From(ctx).Actor(), key)
 	if old, found := s.Webhooks.Get(w.ID); found {
-		if !ownHook(ctx, &old) {
-			return nil, deniedHook(ctx, "a webhook that is not your own")
-		}
-		return a.made(&s, s.Index, "made before", &old, old.Secret), nil
+		return a.madeBefore(ctx, key, &s, w, &old)
 	}
 	if w.Secret == "" {
 		if w.Secret, err = newSecret(); err != nil {
@@ -194,6 +192,20 @@ func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*ans
 	}
 	s = a.peer.Reader.State()
 	return a.made(&s, index, "made; keep its secret, which is not told again", w, w.Secret), nil
+}
+
+// madeBefore answers a request that came before as it was answered then, with the secret,
+// for as long as requests are remembered: its answer may have been lost.
+func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w, old *model.Webhook) (*answer[wire.WebhookMade], error) {
+	same := *w
+	same.By, same.Made = old.By, old.Made
+	if same.Secret == "" {
+		same.Secret = old.Secret
+	}
+	if !ownHook(ctx, old) || same != *old || !s.Requests.Has(model.RequestKey{Actor: clipActor(auth.From(ctx).Actor()), ID: key}) {
+		return nil, refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was made under this Idempotency-Key and is another by now: use another key")
+	}
+	return a.made(s, s.Index, "made before", old, old.Secret), nil
 }
 
 // newHookID is the id of what is made under a request's key; without one a new id each

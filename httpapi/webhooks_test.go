@@ -25,6 +25,7 @@ func TestWebhooks(t *testing.T) {
 	if again.Webhook.ID != h.ID || again.Secret != made.Secret {
 		t.Errorf("the same request again made %+v", again)
 	}
+	s.do(http.MethodPost, "/webhooks", `{"url":"https://elsewhere"}`, "Idempotency-Key", "key-1").problem(http.StatusConflict, "idempotency_conflict")
 	r := s.do(http.MethodGet, "/webhooks", "")
 	var list wire.Webhooks
 	r.into(&list)
@@ -93,6 +94,21 @@ func TestWebhookSettings(t *testing.T) {
 	if none.Settings != (wire.WebhookSettings{}) {
 		t.Errorf("the settings are %+v", none.Settings)
 	}
+}
+
+// Where webhooks may go is asked when they are set, as far as it can be told then.
+func TestWhereWebhooksMayGo(t *testing.T) {
+	s := newSite(t)
+	s.do(http.MethodPut, "/webhooks/settings", `{"allow":"*.example.com,10.0.0.0/8"}`)
+	for _, url := range []string{"https://x.example.com/a", "http://10.1.2.3/a", "http://resolves.to.what"} {
+		s.do(http.MethodPost, "/webhooks", `{"url":"`+url+`"}`).into(&wire.WebhookMade{})
+	}
+	s.do(http.MethodPost, "/webhooks", `{"url":"http://192.0.2.1/a"}`).about("url")
+	s.do(http.MethodPut, "/webhooks/settings", `{"allow":"*.example.com"}`)
+	s.do(http.MethodPost, "/webhooks", `{"url":"http://resolves.to.what"}`).about("url")
+	s.submit(`{"command":"x","webhook_url":"https://elsewhere"}`).about("webhook_url")
+	s.do(http.MethodPost, "/gpu/allocate", `{"service_name":"web","webhook_url":"https://elsewhere"}`).about("webhook_url")
+	s.do(http.MethodPost, "/gpu/allocate", `{"service_name":"web","webhook_url":"http://169.254.169.254/"}`).about("webhook_url")
 }
 
 // A trial goes the way of all deliveries, and the log shows what came of it.

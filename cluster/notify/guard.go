@@ -126,6 +126,33 @@ func CheckURL(text string) error {
 	return nil
 }
 
+// CheckTarget is CheckURL by a cluster's rules too: its own ports, and where webhooks may
+// go. What a name resolves to is checked when it is dialed.
+func CheckTarget(s *state.State, text string) error {
+	if err := CheckURL(text); err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(hostOf(text))
+	if err != nil {
+		return errors.New("must be a URL with a host, such as https://example.com/hook")
+	}
+	r := rulesOf(s)
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return errors.New("must have a port up to 65535")
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return r.permit(host, ip, uint16(number), nil)
+	}
+	named := func(rule string) bool {
+		return strings.Contains(rule, "/") || validIP(rule) || matches(rule, host, netip.Addr{})
+	}
+	if len(r.allow) > 0 && !slices.ContainsFunc(r.allow, named) {
+		return fmt.Errorf("%s is not among where webhooks may go (berth webhook settings)", host)
+	}
+	return nil
+}
+
 // metadata are addresses at which clouds tell machines their secrets, beside those that
 // are link-local.
 func metadata() []netip.Addr {
@@ -189,7 +216,7 @@ func (r *rules) permit(host string, ip netip.Addr, port uint16, local []netip.Ad
 		}
 	}
 	if len(r.allow) > 0 && !slices.ContainsFunc(r.allow, func(rule string) bool { return matches(rule, host, ip) }) {
-		return fmt.Errorf("%s (%s) is not among what webhooks.allow names", host, ip)
+		return fmt.Errorf("%s (%s) is not among where webhooks may go (berth webhook settings)", host, ip)
 	}
 	return nil
 }

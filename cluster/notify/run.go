@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -36,6 +37,21 @@ type Config struct {
 	Send   func(ctx context.Context, m *Message) (status int, err error)
 	Random func() uint32 // from 0 to 1,000
 	Log    *slog.Logger
+	Counts *Counts
+}
+
+// Counts sums up the tries of a process. It may be read at any time.
+type Counts struct {
+	Delivered atomic.Uint64
+	Failed    atomic.Uint64 // tries that did not arrive
+}
+
+func (c *Counts) count(m *command.Mark) {
+	if m.OK {
+		c.Delivered.Add(1)
+	} else {
+		c.Failed.Add(1)
+	}
 }
 
 // Run delivers until the context ends. Only the leader runs it.
@@ -149,6 +165,7 @@ func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, hos
 	r.total--
 	if ctx.Err() == nil { // else it was cut off: the next leader tries anew
 		r.marks = append(r.marks, m)
+		r.Counts.count(&m)
 	}
 	r.mu.Unlock()
 	signal(r.poke)

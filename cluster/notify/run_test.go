@@ -25,6 +25,7 @@ type fake struct {
 	waiters []chan struct{}
 	fail    error
 	marks   int // proposals
+	counts  Counts
 }
 
 func newFake(t *testing.T) *fake {
@@ -131,7 +132,7 @@ func deliver(f *fake, r *receivers) (stop func()) {
 	go func() {
 		defer close(done)
 		Run(ctx, Config{
-			Peer: f, Actor: "peer:p1", Wall: f.wall, Send: r.send, Random: func() uint32 { return 500 }, Log: slog.New(slog.DiscardHandler),
+			Peer: f, Actor: "peer:p1", Wall: f.wall, Send: r.send, Random: func() uint32 { return 500 }, Log: slog.New(slog.DiscardHandler), Counts: &f.counts,
 		})
 	}()
 	return func() { cancel(); <-done }

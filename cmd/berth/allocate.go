@@ -43,6 +43,7 @@ func newAllocate() *cobra.Command {
 	f.StringVar(&ttl, "ttl", "", "a `time` such as 8h after which they are given back; 1h by default, 0: never")
 	f.StringVarP(&r.Project, "project", "A", "", "`project` that they count to")
 	f.StringVarP(&r.Constraint, "constraint", "C", "", "`labels` of the node, such as zone=a,!spot")
+	f.StringVar(&r.WebhookURL, "webhook", "", "tell this `URL` when they are given, and when they are lost")
 	f.BoolVar(&wait, "wait", false, "end when they are allocated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -113,6 +113,7 @@ func (p *Plug) Standing() httpapi.Standing {
 	out := httpapi.Standing{
 		ID: st.ID, Cluster: st.Cluster, Role: string(st.Role), Term: st.Term, Leader: st.Leader.ID, Last: st.Last,
 		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
+		Delivered: st.Delivered, Undelivered: st.Undelivered,
 	}
 	out.Silent, out.Voters = st.Silence.For, st.Silence.Voters
 	for _, s := range st.Servers {

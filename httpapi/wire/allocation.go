@@ -25,7 +25,7 @@ type Allocate struct {
 	TTL  *Duration `json:"ttl,omitempty" doc:"how long it is held unless it is renewed; 1h by default, 0: until it is released"`
 	TTLS *float64  `json:"ttl_seconds,omitempty" doc:"another name of ttl"`
 
-	WebhookURL string   `json:"webhook_url,omitempty" doc:"an http or https URL, kept with the allocation and given back; nothing calls it yet"`
+	WebhookURL string   `json:"webhook_url,omitempty" doc:"an http or https URL that is told when GPUs are given, and when they are lost"`
 	Constraint string   `json:"constraint,omitempty" doc:"of its node's labels: zone=a, zone!=a, ssd or !spot, joined by commas"`
 	Nodelist   []string `json:"nodelist,omitempty" nullable:"false" doc:"on one of these nodes only"`
 	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"on none of these nodes"`
