@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -72,8 +73,8 @@ func (w *World) checkProgress() {
 	}
 }
 
-// tidy does what an operator does after trouble: open the nodes, release what is
-// held, and reboot a host on which a forgotten rank waits for its word.
+// tidy does what an operator does after trouble: cancel what is reserved, open the
+// nodes, release what is held, and reboot a host on which a forgotten rank waits for its word.
 func (w *World) tidy(u *user) {
 	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 	defer cancel()
@@ -87,6 +88,9 @@ func (w *World) tidy(u *user) {
 		if t.Held && t.State == model.TaskQueued {
 			u.release(ctx, k.Job)
 		}
+	}
+	for id := range s.Bookings.All() {
+		u.command(ctx, &command.CancelBooking{ID: id})
 	}
 	lost := w.orphans()
 	for _, h := range w.hosts { // one at a time: the next look may find less

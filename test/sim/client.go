@@ -170,8 +170,11 @@ func (w *World) remember(d *deed) {
 func (u *user) submit(ctx context.Context, like *command.Submit) *deed {
 	d := u.newDeed("user:"+u.name, command.KindSubmit)
 	d.job = "job-" + d.request
-	job := asked(like)
-	job.User, job.Name = u.name, d.job
+	does := parseBehavior(like.Spec.Command)
+	does.Job = d.job
+	wish := *like
+	wish.Spec.User, wish.Spec.Name, wish.Spec.Command = u.name, d.job, does.command()
+	job := asked(u.w.rules.wish(&wish))
 	u.do(ctx, d, func(ctx context.Context) error {
 		front, err := u.client()
 		if err != nil {

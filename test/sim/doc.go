@@ -18,6 +18,8 @@
 //	faults.go      what can go wrong (fault_peer.go, fault_host.go), drawn from the seed
 //	oracle.go      applies the log once more, entry by entry, and checks every state
 //	checks.go      what must always hold, and what must hold in the end
+//	rules.go       what users wish of where and when jobs run, and whether it is kept to;
+//	               rules_book.go: and what is reserved
 //	trace.go       what happened, for whoever has to find out why
 //
 // What is checked when:
@@ -27,6 +29,12 @@
 //   - After every entry of the log, at the latest a tenth of a second later: the move
 //     from state to state (state.CheckMove), and of what it has changed that a task has
 //     one live attempt and a slot one owner, which lives (oracle.go).
+//   - At every placement in the log: it is not before the job's begin, nor before the end that
+//     it waits for, has as many GPUs as the job takes, and leaves alone what is reserved for
+//     others or to be maintained in its time (rules.go, rules_book.go).
+//   - At every process that starts: its node is one that the job wants; and ten times a second: no
+//     more tasks of an array run than it allows, no job beside one whose end it waits for, and
+//     once healed none long after its deadline.
 //   - Ten times a second: each peer's state has the digest that the log gives.
 //   - After every fiftieth entry and at the end: the whole state (state.Check).
 //   - Each second: the exits recorded since are the true ones.
@@ -65,9 +73,12 @@
 //	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1,randseednop=0 GOGC=off \
 //	    go test -tags simoverlay -overlay /tmp/overlay/overlay.json ./test/sim -run TestSim -sim.seed 7 -sim.seeds 1
 //
-// The tests of the tests are TestMutant and TestMutantMapOrder: each breaks one
+// The tests of the tests are TestMutant, TestMutantMapOrder and TestRules: each breaks one
 // rule, in a course of events that passes with the rule whole, and a check must
-// find it by name.
+// find it by name. What is checked of users' wishes is what they remember of them, not
+// what the state says: in TestRules the cluster is not told of a wish, and what it then
+// does in good faith must be found by name. TestSim tells how many placements each such
+// rule had a say in, and fails if none had.
 //
 // The model of the cluster's edges is simple where it may be: a paused machine's
 // traffic and agents stand still but its peer's goroutines do not, and there is

@@ -130,6 +130,7 @@ func (w *World) heal() {
 	for _, h := range w.hosts {
 		h.heal()
 	}
+	w.rules.healed()
 }
 
 // heal ends what is wrong with a host. A copy of another goes for good.

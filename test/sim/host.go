@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ type identity struct {
 	node    model.NodeID
 	machine string
 	gpus    []model.GPUID
+	zone    string // its label of this key
 	cloneOf string // the host whose data folder this one's is a copy of
 }
 
@@ -52,7 +55,7 @@ func newHost(w *World, name string, node model.NodeID, gpus int) *host {
 	h := &host{
 		w: w, name: name, clock: newClock(time.Duration(1+w.pick(1000)) * time.Minute),
 		disk: simdisk.New(w.rng.Uint64()), off: true, units: map[model.RankKey]*unit{}, moved: make(chan struct{}),
-		id: identity{node: node, machine: "machine-" + name}, mu: &w.truth.mu,
+		id: identity{node: node, machine: "machine-" + name, zone: zoneOf(node)}, mu: &w.truth.mu,
 	}
 	for i := range gpus {
 		h.id.gpus = append(h.id.gpus, model.GPUID(fmt.Sprintf("gpu-%s-%d", name, i)))
@@ -60,6 +63,14 @@ func newHost(w *World, name string, node model.NodeID, gpus int) *host {
 	h.disk.SetLatency(simdisk.Latency{Write: 200 * time.Microsecond, Sync: 2 * time.Millisecond})
 	h.powerOn()
 	return h
+}
+
+// zoneOf is the zone of a node: n1 is in a, n2 in b, n3 in a, and so on.
+func zoneOf(node model.NodeID) string {
+	if n, err := strconv.Atoi(strings.TrimPrefix(string(node), "n")); err == nil && n%2 == 0 {
+		return "b"
+	}
+	return "a"
 }
 
 // powerOn boots the machine and starts its agent.

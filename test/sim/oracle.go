@@ -111,6 +111,16 @@ func (o *oracle) apply(l *raft.Log) {
 	if err := errors.Join(state.CheckMove(&before, &next), checkOwners(&before, &next)); err != nil {
 		o.w.trace.Break(BreachInvariant, "by entry %d: %v", l.Index, err)
 	}
+	for i := range e.Commands {
+		if results[i].Code == model.CodeOK {
+			o.w.rules.carriedOut(e.Commands[i].Body)
+		}
+	}
+	for _, d := range table.Diffs(before.Attempts, next.Attempts) {
+		if d.Is && !d.Was {
+			o.w.rules.placed(&before, &next, &d.After)
+		}
+	}
 	if o.skipped++; o.skipped >= checkEvery {
 		o.check()
 	}

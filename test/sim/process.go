@@ -10,6 +10,7 @@ import (
 
 // behavior is what a job's program does. It travels as the job's command line.
 type behavior struct {
+	Job       string        // its name, by which its user's wish is found
 	Run       time.Duration // until it ends by itself
 	Code      int32         // with this exit code
 	Failures  uint32        // so many attempts exit 1 instead
@@ -95,7 +96,7 @@ func (p *process) outcome() model.Exit {
 func (k *kernel) fork(p *process) {
 	if p.does.Fork > 0 && !p.child && !p.killed {
 		k.procs = append(k.procs, &process{
-			rank: p.rank, gpus: p.gpus, does: behavior{KillLag: p.does.KillLag}, child: true, ends: time.Now().Add(p.does.Fork),
+			rank: p.rank, gpus: p.gpus, does: behavior{Job: p.does.Job, KillLag: p.does.KillLag}, child: true, ends: time.Now().Add(p.does.Fork),
 		})
 	}
 }

@@ -21,6 +21,7 @@ func (a *agent) register() {
 	body := &agentwire.Register{
 		Node: a.h.id.node, Machine: a.h.id.machine, Boot: a.names.boot, Lineage: a.names.lineage, Session: a.names.session,
 		Hostname: a.h.name, Address: a.h.name + ":9000", Version: "sim", CPUs: 64, MemoryMB: 1 << 20,
+		Labels: "zone=" + a.h.id.zone,
 	}
 	a.h.mu.Lock()
 	body.Devices = a.h.devices()

@@ -20,6 +20,7 @@ type Report struct {
 	Jobs    int
 	Lost    uint64 // attempts that were given up
 	Virtual time.Duration
+	Rules   map[string]int // how many placements each rule of users' wishes had a say in, by the name of its breach
 	trace   *Trace
 	log     []logged
 }
@@ -66,7 +67,7 @@ func (w *World) report() *Report {
 	return &Report{
 		Broken: w.trace.Broken(), Hash: w.trace.Hash(), Entries: len(w.oracle.log), Acked: len(w.shared.acks),
 		Jobs: s.Jobs.Len(), Lost: s.Settings().Totals.Lost, Virtual: time.Since(w.trace.began),
-		trace: w.trace, log: w.oracle.log,
+		Rules: w.rules.said(), trace: w.trace, log: w.oracle.log,
 	}
 }
 

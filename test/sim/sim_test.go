@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -59,8 +60,10 @@ func leisurely() cluster.Tuning {
 func TestSim(t *testing.T) {
 	parallel(t)
 	var virtual atomic.Int64
+	var ruled tally
 	t.Cleanup(func() {
 		t.Logf("%d seeds, %v of virtual time", *seedsFlag, time.Duration(virtual.Load()).Round(time.Second))
+		ruled.enough(t)
 	})
 	for i := range *seedsFlag {
 		seed := *seedFlag + uint64(i) //nolint:gosec // small
@@ -78,10 +81,39 @@ func TestSim(t *testing.T) {
 			}
 			r := run(t, s, nil)
 			virtual.Add(int64(r.Virtual))
+			ruled.add(r.Rules)
 			t.Logf("%v virtual in %v: %d entries, %d jobs, %d requests, %d attempts lost, trace %s", r.Virtual.Round(time.Second),
 				time.Since(began).Round(time.Millisecond), r.Entries, r.Jobs, r.Acked, r.Lost, r.Hash)
 			explain(t, seed, r)
 		})
+	}
+}
+
+// tally counts the placements in which rules of users' wishes had a say.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (c *tally) add(rules map[string]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]int{}
+	}
+	for breach, n := range rules {
+		c.counts[breach] += n
+	}
+}
+
+// enough fails the test if many seeds have never put a rule to the test.
+func (c *tally) enough(t *testing.T) {
+	t.Helper()
+	for _, v := range unsaids() {
+		t.Logf("%5d placements might have broken the rule against: %s", c.counts[v.breach], v.breach)
+		if c.counts[v.breach] == 0 && *seedsFlag >= 50 && !t.Failed() {
+			t.Errorf("no placement in %d seeds could break the rule against: %s", *seedsFlag, v.breach)
+		}
 	}
 }
 

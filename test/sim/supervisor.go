@@ -93,6 +93,7 @@ func (s *supervisor) start(ctx context.Context) bool {
 	s.u.proc = s.h.kernel.spawn(s.u.Rank, s.u.GPUs, parseBehavior(s.u.Command))
 	s.u.phase = model.RankRunning
 	s.h.w.truth.started(s.u.Rank, s.h.name)
+	s.h.w.rules.started(s.h, s.u.proc)
 	return true
 }
 

@@ -36,6 +36,15 @@ const (
 	BreachUnfinished   = "work left undone"
 	BreachDefect       = "a command panicked"
 	BreachQuarantine   = "a sound peer was quarantined"
+
+	BreachThrottle    = "more tasks of an array ran at once than it allows"
+	BreachBegin       = "a job started before its begin"
+	BreachDependency  = "a job started before what it waits for had ended so"
+	BreachDeadline    = "a job outlived its deadline"
+	BreachWhere       = "a job started on a node that it does not want"
+	BreachGPUs        = "a job started with another number of GPUs than it takes"
+	BreachBooked      = "reserved GPUs were given to somebody else"
+	BreachMaintenance = "work was placed into a maintenance"
 )
 
 // line is one thing that happened.

@@ -49,10 +49,12 @@ func (t *truth) look() {
 		where   string
 	}
 	live := map[model.TaskKey]seen{}
+	running := crowd{}
 	for _, h := range t.w.hosts {
 		users := map[model.GPUID]model.RankKey{}
 		for _, p := range h.kernel.executing() {
 			a := p.rank.Attempt()
+			running.add(p)
 			if s, found := live[a.TaskKey()]; found && s.attempt != a {
 				t.w.trace.Break(BreachTwoAttempts, "%s runs on %s and %s on %s", s.attempt, s.where, a, h.name)
 			}
@@ -67,6 +69,7 @@ func (t *truth) look() {
 			}
 		}
 	}
+	t.w.rules.look(running)
 }
 
 // checkExit compares the exit in a rank's row with the true one. The lock is held.

@@ -21,8 +21,12 @@ func (u *user) work(ctx context.Context) {
 // act does one thing that users do.
 func (u *user) act(ctx context.Context) {
 	dice := u.rng.IntN(100)
-	if len(u.jobs) == 0 || dice < 60 {
+	switch {
+	case len(u.jobs) == 0 || dice < 56:
 		u.submit(ctx, u.randomJob())
+		return
+	case dice < 60:
+		u.book(ctx, u.randomBooking())
 		return
 	}
 	job := u.jobs[u.rng.IntN(len(u.jobs))]
@@ -93,20 +97,104 @@ func (u *user) randomJob() *command.Submit {
 	case 2:
 		tasks = 3
 	}
-	s.Command = does.command()
-	return &command.Submit{Spec: s, Tasks: tasks}
+	c := &command.Submit{Spec: s, Tasks: tasks}
+	does = u.restrict(c, does)
+	c.Spec.Command = does.command()
+	return c
+}
+
+// owned is the project whose jobs what is reserved is for.
+const owned = "owned"
+
+// restrict adds to every other job a rule of where or when it runs, and returns what
+// its program does then.
+func (u *user) restrict(c *command.Submit, does behavior) behavior {
+	s, soon := &c.Spec, func(least, most int) model.Time {
+		return model.TimeOf(time.Now().Add(time.Duration(least+u.rng.IntN(most-least)) * time.Second).Truncate(time.Second))
+	}
+	switch u.rng.IntN(16) {
+	case 0, 1:
+		if len(u.jobs) > 0 {
+			c.After = []model.After{{Job: u.jobs[u.rng.IntN(len(u.jobs))], Kind: model.DependencyKind(1 + u.rng.IntN(3))}} //nolint:gosec // small
+		}
+	case 2:
+		s.Begin = soon(2, 20)
+	case 3: // it ends for nothing else
+		s.Deadline, does.Run, does.Failures = soon(8, 30), time.Hour, 0
+	case 4:
+		*s, c.Tasks = u.small(*s), 1
+		s.Constraint = []string{"zone=a", "zone=b"}[u.rng.IntN(2)]
+	case 5:
+		*s, c.Tasks = u.small(*s), 1
+		s.Exclude = fmt.Sprintf("n%d", 1+u.rng.IntN(u.w.Nodes))
+	case 6:
+		s.Nodes, s.GPUs, c.Tasks = 0, uint32(2*u.w.GPUs), 1 //nolint:gosec // small
+		s.MinGPUs = uint32(1 + u.rng.IntN(2*u.w.GPUs-1))    //nolint:gosec // small
+	case 7:
+		*s, c.Tasks = u.small(*s), 4
+		c.Throttle = uint32(1 + u.rng.IntN(2)) //nolint:gosec // small
+	}
+	if u.rng.IntN(4) == 0 {
+		s.Project = owned
+	}
+	return does
+}
+
+// small is the spec of one GPU.
+func (u *user) small(s model.Spec) model.Spec {
+	s.Nodes, s.GPUs = 0, 1
+	return s
+}
+
+// randomBooking draws GPUs that are soon kept for a project, or a maintenance.
+func (u *user) randomBooking() *model.Booking {
+	start := time.Now().Add(time.Duration(2+u.rng.IntN(60)) * time.Second)
+	b := &model.Booking{
+		Kind: model.BookGPUs, Owner: model.ScopeKey{Kind: model.ScopeProject, Name: owned}, Start: model.TimeOf(start),
+		End: model.TimeOf(start.Add(time.Duration(5+u.rng.IntN(40)) * time.Second)),
+	}
+	node := fmt.Sprintf("n%d", 1+u.rng.IntN(u.w.Nodes))
+	switch u.rng.IntN(3) {
+	case 0:
+		b.GPUs = uint32(1 + u.rng.IntN(u.w.GPUs)) //nolint:gosec // small
+	case 1:
+		b.Nodes = node
+	case 2:
+		b.Kind, b.Owner, b.Nodes = model.BookMaintenance, model.ScopeKey{}, node
+	}
+	return b
+}
+
+// book has something kept from others, under a note of its own.
+func (u *user) book(ctx context.Context, b *model.Booking) {
+	b.Note = fmt.Sprintf("booking-%s-%d", u.name, u.count+1)
+	u.command(ctx, &command.Book{Booking: *u.w.rules.book(b)})
 }
 
 // asked is a submission as the API takes it.
 func asked(c *command.Submit) *wire.Submit {
 	s := &c.Spec
 	job := &wire.Submit{
+		User: s.User, Name: s.Name,
 		Command: s.Command, GPUs: number(s.GPUs), Nodes: number(s.Nodes), Priority: number(s.Class), MaxRetries: number(s.MaxRetries),
 		Hold: &s.Held, OnLost: s.OnLost.String(), DisconnectGrace: (*wire.Duration)(&s.DisconnectGrace),
 		Grace: (*wire.Duration)(&s.Grace), Tasks: number(c.Tasks),
 	}
 	if s.TimeLimit > 0 {
 		job.TimeLimit = (*wire.Duration)(&s.TimeLimit)
+	}
+	job.Project, job.Constraint, job.MinGPUs, job.MaxRunning = s.Project, s.Constraint, number(s.MinGPUs), number(c.Throttle)
+	if s.Exclude != "" {
+		job.Exclude = []string{s.Exclude}
+	}
+	for _, a := range c.After {
+		job.Dependencies = append(job.Dependencies, a.Kind.String()+":"+a.Job.String())
+	}
+	if s.Begin > 0 {
+		job.Begin = s.Begin.Time().Format(time.RFC3339)
+	}
+	if s.Deadline > 0 {
+		job.Deadline = s.Deadline.Time().Format(time.RFC3339)
 	}
 	return job
 }

@@ -41,6 +41,7 @@ type Twists struct {
 	StalePolls      bool          // peers without a leader answer polls, which is slow but does no harm
 	PollPause       time.Duration // how long agents wait after a poll that failed at least; does no harm either
 	NewKeys         bool          // a submission that a peer passes on again gets another key
+	Unsaid          string        // a rule, by the name of its breach, of which the cluster is not told what users wish
 }
 
 // World is one simulated cluster. It lives in a bubble.
@@ -54,6 +55,7 @@ type World struct {
 	trace  *Trace
 	truth  *truth
 	oracle *oracle
+	rules  *rules
 	hosts  []*host              // does not change after the start but by addHost
 	liar   atomic.Pointer[peer] // whose disk loses what it has synced; nil: none does
 	shared shared
@@ -74,7 +76,7 @@ func NewWorld(s Setup) *World {
 		shared: shared{dice: newRNG(s.Seed, 2)},
 	}
 	w.ctx, w.end = context.WithCancel(context.Background())
-	w.truth, w.oracle = newTruth(w), newOracle(w)
+	w.truth, w.oracle, w.rules = newTruth(w), newOracle(w), newRules(w)
 	for i := range s.Peers {
 		p := newPeer(w, fmt.Sprintf("p%d", i+1))
 		w.shared.peers = append(w.shared.peers, p)

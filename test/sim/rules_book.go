@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// placement is an attempt that has been placed, and by whom.
+type placement struct {
+	before, after *state.State
+	attempt       *model.Attempt
+	wish          *command.Submit
+}
+
+// beside checks that an attempt leaves alone what is kept from it. Whoever owns any
+// booking may be given what another lacks, so those are let be. The lock is held.
+func (r *rules) beside(p *placement, b *model.Booking) {
+	if b.End <= p.attempt.Placed || r.heldUntil(p.after, p.attempt) <= b.Start {
+		return
+	}
+	if b.Kind == model.BookMaintenance {
+		r.asked[BreachMaintenance]++
+		for _, rank := range p.after.RanksOf(p.attempt.Key) {
+			if strings.Contains(" "+b.Nodes+" ", " "+string(rank.Node)+" ") {
+				r.w.trace.Break(BreachMaintenance, "%s is placed on %s at %s and may last until after %s, when there is %q", p.attempt.Key,
+					rank.Node, p.attempt.Placed.Time(), b.Start.Time(), b.Note)
+			}
+		}
+		return
+	}
+	for _, row := range p.after.Bookings.All() {
+		if own := r.booked[row.Note]; own == nil || own.For(p.wish.Spec.User, p.wish.Spec.Project) {
+			return
+		}
+	}
+	r.asked[BreachBooked]++
+	ids := b.NodeIDs()
+	if len(ids) == 0 {
+		ids = []model.NodeID{""}
+	}
+	for _, id := range ids {
+		if p.takes(id) && r.lacking(p, b, id) > 0 {
+			r.w.trace.Break(BreachBooked, "%s is placed at %s, and %q lacks %d GPUs %s", p.attempt.Key, p.attempt.Placed.Time(), b.Note,
+				r.lacking(p, b, id), id)
+		}
+	}
+}
+
+// takes says that the attempt has GPUs of a node; of any, if none is named.
+func (p *placement) takes(id model.NodeID) bool {
+	for _, rank := range p.after.RanksOf(p.attempt.Key) {
+		if id == "" || rank.Node == id {
+			return true
+		}
+	}
+	return false
+}
+
+// lacking is how many GPUs a booking is short of on a node, or if none is named in the
+// cluster, when it begins, at the least: a GPU that was or is fit for work counts, and
+// those that others hold do from when they may be back at the soonest.
+func (r *rules) lacking(p *placement, b *model.Booking, on model.NodeID) int {
+	need, own, free := int(b.GPUs)/max(len(b.NodeIDs()), 1), 0, 0
+	for key, slot := range p.after.Slots.All() {
+		if on != "" && slot.Node != on {
+			continue
+		}
+		if b.GPUs == 0 { // all that there are
+			need++
+		}
+		theirs := r.holder(p.after, &slot, b)
+		switch fit := fit(p.before, key.GPU, slot.Node) || fit(p.after, key.GPU, slot.Node); {
+		case theirs == holdsOther:
+		case fit:
+			free++
+		case theirs == holdsOwn:
+			own++
+		}
+	}
+	return need - min(need, own) - free
+}
+
+func fit(s *state.State, gpu model.GPUID, node model.NodeID) bool {
+	g, _ := s.GPUs.Get(gpu)
+	n, _ := s.Nodes.Get(node)
+	return g.Usable() && n.Schedulable()
+}
+
+// holds is who has a GPU when a booking begins.
+type holds uint8
+
+const (
+	holdsNobody holds = iota // it may be free then
+	holdsOwn
+	holdsOther
+)
+
+func (r *rules) holder(s *state.State, slot *model.Slot, b *model.Booking) holds {
+	if slot.Owner != model.OwnerAttempt {
+		return holdsNobody
+	}
+	a, _ := s.Attempts.Get(slot.Rank.Attempt())
+	job, _ := s.Jobs.Get(slot.Rank.Job)
+	switch {
+	case b.For(job.Spec.User, job.Spec.Project):
+		return holdsOwn
+	case r.heldUntil(s, &a) > b.Start:
+		return holdsOther
+	}
+	return holdsNobody
+}
+
+// heldUntil is when an attempt gives its GPUs back at the soonest, if it takes as long
+// as it may: it starts at once, and is killed at the end of its grace.
+func (r *rules) heldUntil(s *state.State, a *model.Attempt) model.Time {
+	job, _ := s.Jobs.Get(a.Key.Job)
+	limit, grace := job.Spec.TimeLimit, job.Spec.Grace
+	if c := r.wishes[job.Spec.Name]; c != nil {
+		limit, grace = c.Spec.TimeLimit, c.Spec.Grace
+	}
+	switch {
+	case a.Stop != model.ReasonNone:
+		return 0
+	case limit == 0:
+		return model.Never
+	}
+	return a.Placed.Add(limit + grace)
+}
