@@ -196,7 +196,8 @@ func deciders(c *Config, p *pulse) []decider {
 	}
 }
 
-// judge is the liveness decider with a book of its own.
+// judge is the liveness decider with a book of its own. Renewals wake it every few
+// seconds.
 func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duration) {
 	book := liveness.New(c.Liveness)
 	book.Elected(c.Clock.Boot())
@@ -208,7 +209,9 @@ func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duratio
 			c.Log.Warn("this peer stood still: it counts every node's silence anew")
 			book.Stalled(now)
 		}
-		return book.Decide(now, s)
+		bodies, next := book.Decide(now, s)
+		late, wait := hurry(s, model.TimeOf(c.Clock.Wall()), book.Starting())
+		return append(bodies, late...), min(next, wait)
 	}
 }
 

@@ -1,6 +1,7 @@
 package liveness
 
 import (
+	"iter"
 	"maps"
 	"time"
 
@@ -144,6 +145,18 @@ func (b *Book) observeRanks(now time.Duration, s *state.State) {
 			}
 			if a, _ := s.Attempts.Get(k.Rank.Attempt()); overdue(&a) {
 				b.starting.add(a.Key, now)
+			}
+		}
+	}
+}
+
+// Starting lists attempts that had not started when they were first seen, the oldest
+// first; some may have since.
+func (b *Book) Starting() iter.Seq[model.AttemptKey] {
+	return func(yield func(model.AttemptKey) bool) {
+		for i := range b.starting.list {
+			if !yield(b.starting.list[i].key) {
+				return
 			}
 		}
 	}

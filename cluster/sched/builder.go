@@ -167,7 +167,7 @@ func (b *builder) running() {
 			continue
 		}
 		locked := b.locked(&task, &job, &a)
-		b.keeper.running(&a, &job.Spec, locked)
+		b.keeper.running(&a, locked)
 		if locked {
 			stay(b, &job, &task, &a, place)
 			continue

@@ -41,8 +41,7 @@ func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
 		if lacks == 0 {
 			break
 		}
-		job, _ := b.pass.state.Jobs.Get(a.Key.Job)
-		stake := stakeOf(b.pass.state, &a, &job.Spec)
+		stake := b.pass.state.StakeOf(&a)
 		if b.books.Give(&stake); b.books.Short(v.ID) == lacks {
 			b.books.Put(&stake) // it would help nobody
 			continue
@@ -71,18 +70,4 @@ func (b *beside) yielding(v *model.Booking) (out []model.Attempt) {
 		return cmp.Or(cmp.Compare(b.Placed, a.Placed), a.Key.Compare(b.Key))
 	})
 	return out
-}
-
-// stakeOf is what an attempt holds of GPUs that others could be given.
-func stakeOf(v *state.State, a *model.Attempt, spec *model.Spec) state.Stake {
-	s := state.Stake{User: spec.User, Project: spec.Project, Ends: a.CertainEnd()}
-	for _, r := range v.RanksOf(a.Key) {
-		node, _ := v.Nodes.Get(r.Node)
-		for _, key := range v.SlotsOf(r.Key) {
-			if g, _ := v.GPUs.Get(key.GPU); g.Usable() && node.Schedulable() {
-				s.At = append(s.At, state.Lot{Node: r.Node, Model: g.Model, GPUs: 1})
-			}
-		}
-	}
-	return s
 }

@@ -218,8 +218,7 @@ func (b *beside) leaves(w *want, slots []model.SlotKey, victims []*victim) bool 
 	after.books = b.books.Copy()
 	for _, v := range victims {
 		a, _ := p.state.Attempts.Get(v.key)
-		job, _ := p.state.Jobs.Get(v.key.Job)
-		stake := stakeOf(p.state, &a, &job.Spec)
+		stake := p.state.StakeOf(&a)
 		after.books.Give(&stake)
 	}
 	at := make([]state.Lot, 0, len(slots))

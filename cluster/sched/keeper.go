@@ -68,11 +68,11 @@ func (k *keeper) modelOf(node int) string {
 }
 
 // running adds an attempt that runs. Locked ones stay where they are.
-func (k *keeper) running(a *model.Attempt, spec *model.Spec, locked bool) {
+func (k *keeper) running(a *model.Attempt, locked bool) {
 	if k == nil {
 		return
 	}
-	s := stakeOf(k.pass.state, a, spec)
+	s := k.pass.state.StakeOf(a)
 	if !locked {
 		k.base.Give(&s)
 	}

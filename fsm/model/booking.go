@@ -265,6 +265,17 @@ func (m Magnitude) Least() time.Duration {
 	return time.Second << (m - 1)
 }
 
+// CertainEndIf is CertainEnd of an attempt whose last rank starts at an instant.
+func (a *Attempt) CertainEndIf(started Time) Time {
+	v := *a
+	v.Started = started
+	return v.CertainEnd()
+}
+
+// StartBy is the latest start with which an attempt has certainly given its GPUs back at
+// an instant; its job must have a time limit.
+func (a *Attempt) StartBy(end Time) Time { return end.Add(startWithin - a.Frozen.Certain()) }
+
 // CertainEnd is when an attempt's GPUs are certainly free; [Never] if nobody knows.
 // One that is being stopped is on its way out: 0.
 func (a *Attempt) CertainEnd() Time {

@@ -22,6 +22,9 @@ func TestCertainEnds(t *testing.T) {
 	if got := a.CertainEnd(); got != Time(5).Add(want) {
 		t.Errorf("before its start it certainly ends at %d", got)
 	}
+	if by := a.StartBy(a.CertainEnd()); by != a.Placed.Add(startWithin) || a.CertainEndIf(by) != a.CertainEnd() {
+		t.Errorf("a start at %d is the latest for %d; with it the end is at %d", by, a.CertainEnd(), a.CertainEndIf(by))
+	}
 	if a.Started = 9; a.CertainEnd() != Time(9).Add(want-startWithin) {
 		t.Errorf("once started it certainly ends at %d", a.CertainEnd())
 	}

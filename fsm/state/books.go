@@ -29,6 +29,21 @@ type Lot struct {
 	GPUs  uint32
 }
 
+// StakeOf is what an attempt holds of GPUs that others could be given.
+func (s *State) StakeOf(a *model.Attempt) Stake {
+	job, _ := s.Jobs.Get(a.Key.Job)
+	out := Stake{User: job.Spec.User, Project: job.Spec.Project, Ends: a.CertainEnd()}
+	for _, r := range s.RanksOf(a.Key) {
+		node, _ := s.Nodes.Get(r.Node)
+		for _, key := range s.SlotsOf(r.Key) {
+			if g, _ := s.GPUs.Get(key.GPU); g.Usable() && node.Schedulable() {
+				out.add(r.Node, g.Model)
+			}
+		}
+	}
+	return out
+}
+
 // OpenBooks is what may be placed on a state at the time now; nil if nothing is booked.
 func OpenBooks(s *State, now model.Time) *Books {
 	if s.ledger == nil {
@@ -83,6 +98,23 @@ func (b *Books) Allows(s *Stake) (by model.Booking, ok bool) {
 		return by, false
 	}
 	return b.try(s, b.asBefore)
+}
+
+// MayProlong says whether somebody may hold GPUs for longer than was reckoned with:
+// no booking lacks more for it, and no maintenance comes in between that did not
+// before. If not, by is the first that is in the way. Nothing is counted anew.
+func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
+	if b == nil {
+		return by, true
+	}
+	if _, was := b.Closed(from); !was {
+		if by, is := b.Closed(to); is {
+			return by, false
+		}
+	}
+	b.Give(from)
+	defer b.Put(from)
+	return b.try(to, b.asBefore)
 }
 
 // asBefore says that no more is lacking at a moment than when the Books were opened.

@@ -49,15 +49,10 @@ func mayExtend(t *tx, job *model.Job, tasks []model.Task, limit time.Duration) c
 		after := before
 		a.Frozen.TimeLimit = limit
 		after.Ends = a.CertainEnd()
-		if _, was := books.Closed(&before); !was {
-			if by, is := books.Closed(&after); is {
-				return refuse(model.CodeUnavailable, "job %s could then run into %s", job.ID, by.Title())
-			}
-		}
-		books.Give(&before)
-		if by, fits := books.try(&after, books.asBefore); !fits {
+		if by, fits := books.MayProlong(&before, &after); !fits {
 			return refuse(model.CodeUnavailable, "job %s could then run into %s", job.ID, by.Title())
 		}
+		books.Give(&before)
 		books.Put(&after)
 	}
 	return ok()
