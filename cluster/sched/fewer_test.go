@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -135,4 +136,40 @@ func TestExplainFewer(t *testing.T) {
 			t.Errorf("at least %d: %t (%s)", least, ok, why)
 		}
 	}
+}
+
+// A job that takes fewer GPUs does not wait for all of them: what is kept for the job that
+// waits first is not kept from itself, however long it is expected to run.
+func TestWhoTakesFewerIsNotKeptFromThem(t *testing.T) {
+	long := func(s *model.Spec) { s.Estimate = 10 * time.Hour }
+	t.Run("others run", func(t *testing.T) {
+		c := newCluster(t, sched.DefaultPolicy)
+		c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
+		c.node("n1", 2, "A")
+		c.node("n2", 2, "A")
+		c.submit(spec("bob", 2, 0), 1, 0)
+		c.plan()
+		job := c.submit(spec("amy", 4, 0, atLeast(1), long), 1, 0)
+		if got := jobs(c.plan()); !slices.Equal(got, []model.JobID{job}) {
+			e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: job})
+			t.Errorf("placed are %v; kept by %+v", got, e.Blockers)
+		}
+	})
+	t.Run("it has failed on the others", func(t *testing.T) {
+		c := newCluster(t, sched.DefaultPolicy)
+		c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
+		c.node("n1", 2, "A")
+		c.node("n2", 2, "A")
+		job := c.submit(spec("amy", 4, 0, atLeast(1), func(s *model.Spec) { s.MaxRetries = 1 }), 1, 0)
+		key := model.TaskKey{Job: job}
+		c.plan()
+		c.begin(key)
+		c.end(key, 1)
+		c.now = c.now.Add(time.Hour)
+		c.must(&command.AdvanceClock{})
+		if got := c.plan(); !slices.Equal(got, []model.TaskKey{key}) {
+			e, _ := sched.Explain(&c.s, c.now, key)
+			t.Errorf("placed are %v; kept by %+v", got, e.Blockers)
+		}
+	})
 }

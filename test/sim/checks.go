@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -142,7 +143,8 @@ func (w *World) unfinished() string {
 	for k, t := range s.Tasks.All() {
 		if !t.State.Terminal() {
 			a, _ := s.Attempts.Get(t.Newest())
-			return fmt.Sprintf("task %s is %s: %+v; attempt %+v; ranks %+v", k, t.State, t, a, s.RanksOf(a.Key))
+			why, _ := sched.Explain(&s, s.Settings().Clock, k)
+			return fmt.Sprintf("task %s is %s: %+v; for %+v; attempt %+v; ranks %+v", k, t.State, t, why.Blockers, a, s.RanksOf(a.Key))
 		}
 	}
 	for k, slot := range s.Slots.All() {

@@ -133,10 +133,15 @@ func due(s *space, i int) bool { return s.Ordered || s.last == (i >= len(s.Jobs)
 // squeeze gives a job a place, a smaller one if it takes that.
 func squeeze(s *space, l *Layout, i, k int) {
 	s.try(l, i, k)
-	if j := &s.Jobs[i]; l.Places[i] == nil && j.Least > 0 && due(s, i) {
-		if at := fewer(s, j, k); at != nil && (s.keeper == nil || s.keeper.Allows(j, at)) {
-			s.settle(l, i, at)
-		}
+	j := &s.Jobs[i]
+	if l.Places[i] != nil || j.Least == 0 || !due(s, i) {
+		return
+	}
+	s.own = i == s.waiter // it waits no longer if it takes fewer
+	at := fewer(s, j, k)
+	s.own = false
+	if at != nil && (s.keeper == nil || s.keeper.Allows(j, at)) {
+		s.settle(l, i, at)
 	}
 }
 

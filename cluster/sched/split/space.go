@@ -29,6 +29,7 @@ type sums struct {
 type bars struct {
 	barred []int64 // when it wants each node; 0: it does not
 	waiter int     // that gang
+	own    bool    // a place is being looked for for that gang itself
 }
 
 // sorts are the jobs by how they are laid out, as indexes in order.
@@ -133,6 +134,7 @@ func (s *space) reset(k int) Layout {
 	copy(s.gang, s.locked.ganged.gang)
 	copy(s.until, s.locked.until)
 	clear(s.barred)
+	s.waiter = -1
 	forget(s)
 	copy(s.left, s.locked.left)
 	if s.keeper != nil {
@@ -153,7 +155,7 @@ func forget(s *space) {
 
 // may says that a job may start on a node at all.
 func (s *space) may(j *Job, node int32) bool {
-	return s.barred[node] == 0 || j.Yields || j.Ends <= s.barred[node]
+	return s.barred[node] == 0 || s.own || j.Yields || j.Ends <= s.barred[node]
 }
 
 // allowed says that bounds leave room for a job.
