@@ -62,10 +62,10 @@ func allocationOf(s *state.State) *wire.Allocation {
 		part = model.DefaultPart
 	}
 	all, _ := s.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster})
-	gpus := int64(s.Slots.Len())
+	fit := s.FitGPUs()
 	return &wire.Allocation{
-		Mode: pools.Mode.String(), Ratio: float64(part) / 1000, GPUs: gpus, Owned: all.Reserved,
-		Kept: min(pools.Kept(gpus, all.Reserved), gpus), Lent: int64(all.Borrowed),
+		Mode: pools.Mode.String(), Ratio: float64(part) / 1000, GPUs: int64(s.Slots.Len()), Fit: fit, Owned: all.Reserved,
+		Kept: min(pools.Kept(fit, all.Reserved), fit), Lent: int64(all.Borrowed),
 	}
 }
 

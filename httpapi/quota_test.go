@@ -158,7 +158,7 @@ func TestAllocation(t *testing.T) {
 	s.do(http.MethodPut, "/quotas/user/ann", `{"reserved_gpus": 6}`).into(&wire.Quota{})
 	s.do(http.MethodPut, "/orchestrator/allocation", `{"mode": "hybrid"}`).into(&a)
 	s.do(http.MethodPut, "/orchestrator/allocation", `{"reserved_ratio": 0.4}`).into(&a)
-	if a != (wire.Allocation{Mode: "hybrid", Ratio: 0.4, GPUs: 10, Owned: 6, Kept: 4}) {
+	if a != (wire.Allocation{Mode: "hybrid", Ratio: 0.4, GPUs: 10, Fit: 10, Owned: 6, Kept: 4}) {
 		t.Errorf("the cluster has %+v", a)
 	}
 	s.submit(`{"command":"x","user":"bob","gpu_count":2}`).into(&wire.Submitted{})

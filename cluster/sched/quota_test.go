@@ -136,6 +136,15 @@ func TestExplainPools(t *testing.T) {
 			"allocation is set to dynamic, under which everybody may use every GPU\n1 node more, with 2 GPUs free",
 		},
 		{
+			"static, of what is in service", func(c *cluster) {
+				own(c, model.PoolStatic, 3)
+				c.must(&command.SetNodeMode{Node: "n2", Mode: model.ModeCordoned})
+				c.submit(spec("bob", 2, 0), 1, 0)
+			},
+			"pool: who owns no GPUs may use 1 GPU, 0 are used, and this needs 2: the others are kept for their owners",
+			"allocation is set to dynamic, under which everybody may use every GPU\n1 node more, with 2 GPUs free",
+		},
+		{
 			"hybrid, within the guarantee", func(c *cluster) {
 				own(c, model.PoolHybrid, 4)
 				c.submit(spec("bob", 2, 0), 2, 0)

@@ -274,7 +274,7 @@ func showPools(w io.Writer, a *wire.Allocation) error {
 	s := &sheet{}
 	s.line("Allocation", "%s", a.Mode)
 	s.line("Ratio", "%g of the cluster, kept for owners under hybrid", a.Ratio)
-	s.line("GPUs", "%d, of which %d are owned and %d kept for their owners", a.GPUs, a.Owned, a.Kept)
+	s.line("GPUs", "%d, of which %d are fit for work; %d are owned and %d kept for their owners", a.GPUs, a.Fit, a.Owned, a.Kept)
 	s.line("Borrowed", "%d", a.Lent)
 	_, err := io.WriteString(w, s.String())
 	return err

@@ -27,7 +27,7 @@ func newQuotaAPI(t *testing.T) *quotaAPI {
 		"/quotas/user/ann":         &q,
 		"/shares":                  &wire.Shares{HalfLife: 604800, Shares: []wire.Share{{Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}, {User: "ann", Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}}},
 		"/shares/user/ann":         &wire.Weight{Scope: "user", Name: "ann", Shares: 200},
-		"/orchestrator/allocation": &wire.Allocation{Mode: "hybrid", Ratio: 0.5, GPUs: 16, Owned: 10, Kept: 8, Lent: 3},
+		"/orchestrator/allocation": &wire.Allocation{Mode: "hybrid", Ratio: 0.5, GPUs: 16, Fit: 12, Owned: 10, Kept: 6, Lent: 3},
 	}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -81,6 +81,7 @@ func Check(s *State) error {
 	checkThrottles(c)
 	checkDependencies(c)
 	checkNodeUse(c)
+	checkFit(c)
 	checkUsage(c)
 	checkAccounts(c)
 	checkLifetime(c)

@@ -205,6 +205,7 @@ func onGPU(t *tx, old, next *model.GPU) {
 	reindex(&t.nodeGPUs, old, next, func(g *model.GPU) (model.AddressKey, bool) {
 		return model.AddressKey{Node: g.Node, Index: g.Index, GPU: g.ID}, true
 	})
+	t.fit += fitSlots(t, next) - fitSlots(t, old)
 	bookGPU(t, old, next)
 	announceGPU(t, old, next)
 	if t.restoring || old == nil || next == nil || old.Usable() == next.Usable() {

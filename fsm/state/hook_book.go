@@ -163,16 +163,8 @@ func bookGPU(t *tx, old, next *model.GPU) {
 	rebook(t, keys, set(old), set(next))
 }
 
-func onNode(t *tx, old, next *model.Node) {
-	announceNode(t, old, next)
-	none := &model.Node{}
-	if old == nil {
-		old = none
-	}
-	if next == nil {
-		next = none
-	}
-	if t.book.idle(t) || old.Schedulable() == next.Schedulable() {
+func bookNode(t *tx, old, next *model.Node) {
+	if t.book.idle(t) {
 		return
 	}
 	var keys []model.SlotKey

@@ -11,17 +11,17 @@ import (
 // of a transaction.
 type books struct {
 	pools   model.Pools
-	gpus    int64 // of the cluster
+	gpus    int64 // of the cluster that are fit for work
 	limit   func(model.ScopeKey) (model.Limit, bool)
 	account func(model.ScopeKey) (model.Account, bool)
 }
 
 func (s *State) books() books {
-	return books{s.Settings().Pools, int64(s.Slots.Len()), s.Limits.Get, s.Accounts.Get}
+	return books{s.Settings().Pools, s.fit, s.Limits.Get, s.Accounts.Get}
 }
 
 func (t *tx) books() books {
-	return books{t.settings.Pools, int64(t.slots.size()), t.limits.get, t.accounts.get}
+	return books{t.settings.Pools, t.fit, t.limits.get, t.accounts.get}
 }
 
 // owner is whose guarantee work of a user within a project draws on: the project's if

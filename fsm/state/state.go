@@ -19,6 +19,7 @@ type State struct {
 
 	digest digest
 	ledger *ledger // nil: nothing is booked
+	fit    int64   // see FitGPUs
 }
 
 // Tables are the stored rows: what snapshots hold and digests cover.

@@ -12,16 +12,22 @@ type tx struct {
 	cells
 	indexes
 	trail
+	counts
 
 	meta      Meta
 	settings  model.Settings // as they stand; finish makes a row of them
 	clock     model.Time
 	actor     string // of the command at hand
-	numbered  uint64 // allocations that this entry has numbered
 	restoring bool   // rows come from a snapshot: counts are rows among them
 	book      bookkeeper
 	news      news
 	from      *State
+}
+
+// counts is what the entry counts.
+type counts struct {
+	numbered uint64 // allocations that it has numbered
+	fit      int64  // see State.FitGPUs
 }
 
 // trail is what the archives are to be told of the entry.
@@ -101,7 +107,7 @@ func wakes(topics ...model.Topic) (s model.TopicSet) {
 }
 
 func begin(s *State, m Meta) *tx {
-	t := &tx{meta: m, from: s, settings: s.Settings(), book: bookkeeper{base: s.ledger}}
+	t := &tx{meta: m, from: s, settings: s.Settings(), book: bookkeeper{base: s.ledger}, counts: counts{fit: s.fit}}
 	t.open(&s.Tables)
 	t.indexes = indexes{
 		queue: index[QueueKey, None]{base: s.Queue}, due: index[DueKey, None]{base: s.Due},
@@ -307,7 +313,7 @@ func (t *tx) close(d digest) State {
 			Awaited: t.awaited.now(), Settling: t.settling.now(), Deadlines: t.deadlines.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
 			Waiting: t.waiting.now(), HeldFor: t.heldFor.now(), Outgoing: t.outgoing.now(), Delivered: t.delivered.now(),
 		},
-		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t),
+		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t), fit: t.fit,
 	}
 }
 

@@ -152,6 +152,7 @@ type Allocation struct {
 	Mode  string  `json:"mode" doc:"dynamic: everybody may use everything; static: owners use what they own, others the rest; hybrid: a part is kept for owners within their guarantees"`
 	Ratio float64 `json:"reserved_ratio" doc:"the part of the cluster that hybrid keeps, at most what is owned"`
 	GPUs  int64   `json:"total_gpus"`
+	Fit   int64   `json:"fit_gpus" doc:"healthy, and in service like their nodes: of these the ratio and what is left for all are reckoned"`
 	Owned int64   `json:"owned_gpus" doc:"all guarantees together"`
 	Kept  int64   `json:"kept_gpus" doc:"kept for owners although they are idle"`
 	Lent  int64   `json:"borrowed_gpus" doc:"held beyond guarantees, by whomever"`

@@ -1,0 +1,54 @@
+package state
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// FitGPUs is how many GPUs are fit for work: healthy, and in service like their nodes.
+// Whether somebody holds them does not matter.
+func (s *State) FitGPUs() int64 { return s.fit }
+
+// fitSlots is how many slots of a GPU are fit for work; a nil has none.
+func fitSlots(t *tx, g *model.GPU) int64 {
+	if g == nil || !g.Usable() {
+		return 0
+	}
+	if n, found := t.nodes.get(g.Node); !found || !n.Schedulable() {
+		return 0
+	}
+	return int64(g.Slots)
+}
+
+// onNode counts a node's GPUs in or out.
+func onNode(t *tx, old, next *model.Node) {
+	announceNode(t, old, next)
+	none := &model.Node{}
+	if old == nil {
+		old = none
+	}
+	if next == nil {
+		next = none
+	}
+	if old.Schedulable() == next.Schedulable() {
+		return
+	}
+	by := int64(1)
+	if old.Schedulable() {
+		by = -1
+	}
+	for _, id := range gpusOf(t, max(old.ID, next.ID)) {
+		if g, _ := t.gpus.get(id); g.Usable() {
+			t.fit += by * int64(g.Slots)
+		}
+	}
+	bookNode(t, old, next)
+}
+
+// checkFit: the GPUs that are fit for work are counted.
+func checkFit(c *checker) {
+	var fit int64
+	for _, g := range c.s.GPUs.All() {
+		if n, _ := c.s.Nodes.Get(g.Node); n.Schedulable() && g.Usable() {
+			fit += int64(g.Slots)
+		}
+	}
+	c.hold(fit == c.s.fit, SameOnReplay, "%d GPUs are fit for work, %d are counted", fit, c.s.fit)
+}
