@@ -1,0 +1,127 @@
+package sched_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Between two searches nothing idles that somebody could use: after a pass there is no
+// task that waits for nothing but GPUs, that the search or the pass could know of, and
+// that the state would let have GPUs which nobody has, beside those that are kept for
+// others. Where the next search alone may help (a limit was changed, a job is tried
+// again or no longer waits for what it waited for) nothing is promised.
+func TestNothingIdlesBetweenSearches(t *testing.T) {
+	started, asked := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := randomTuned(t)
+		for range rapid.IntRange(1, 12).Draw(t, "jobs") {
+			submitRandom(t, c, rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user"), uint32(rapid.IntRange(1, 4).Draw(t, "n")))
+			if rapid.Bool().Draw(t, "plan") {
+				c.plan()
+				beginOne(c)
+			}
+		}
+		if rapid.Bool().Draw(t, "limited") {
+			c.limit("amy", int64(rapid.IntRange(0, 6).Draw(t, "most")), model.Unlimited)
+		}
+		inLine := map[model.TaskKey]bool{}
+		for k := range c.s.Queue.All() {
+			inLine[k.Task] = true
+		}
+		fresh := c.s.Settings().NextJob
+		bodies, _, outlook := sched.PlanLoaded(&c.s, c.now, nil)
+		if len(bodies) > 0 {
+			c.must(bodies...)
+		}
+		if outlook == nil {
+			return
+		}
+		for range rapid.IntRange(1, 6).Draw(t, "events") {
+			happen(t, c, nodes)
+			bodies, ok := sched.Between(&c.s, c.now, outlook)
+			if !ok {
+				t.Fatal("the outlook does not hold any more")
+			}
+			if len(bodies) > 0 {
+				c.must(bodies...)
+				started++
+			}
+			for _, key := range waiting(c) {
+				if known := inLine[key] || key.Job >= fresh; known {
+					asked += idles(t, c, outlook, key)
+				}
+			}
+		}
+	})
+	if started == 0 || asked == 0 {
+		t.Errorf("%d passes started something, %d tasks that wait were tried", started, asked)
+	}
+}
+
+// happen has something happen that a pass between two searches can follow.
+func happen(t *rapid.T, c *cluster, nodes int) {
+	running := live(c)
+	switch what := rapid.IntRange(0, 9).Draw(t, "event"); {
+	case what < 5 && len(running) > 0:
+		c.end(rapid.SampledFrom(running).Draw(t, "whose"), 0)
+	case what < 7:
+		submitRandom(t, c, rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user"), uint32(rapid.IntRange(1, 4).Draw(t, "n")))
+	case what == 7:
+		node := model.NodeID("n" + string(rune('0'+rapid.IntRange(0, nodes-1).Draw(t, "node"))))
+		c.must(&command.SetNodeMode{Node: node, Mode: rapid.SampledFrom([]model.NodeMode{model.ModeOpen, model.ModeCordoned}).Draw(t, "mode")})
+	case what == 8:
+		c.apply(&command.Cancel{Job: model.JobID(rapid.IntRange(1, 8).Draw(t, "job")), Task: command.AllTasks})
+	default:
+		c.now = c.now.Add(4 * time.Second)
+		c.must(&command.AdvanceClock{})
+	}
+}
+
+// idles fails the test if a task that waits could have GPUs of as many nodes as it asks
+// for, and says how often that was tried.
+func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (tried int) {
+	task, _ := c.s.Tasks.Get(key)
+	job, _ := c.s.Jobs.Get(key.Job)
+	meant := outlook.Meant()
+	if !state.InLine(&job, &task) || task.NotBefore > 0 || task.Attempts > 0 || meant[key] != nil || len(meant) > 0 && c.s.Limits.Len() > 0 {
+		return 0 // what is meant to start counts to limits already
+	}
+	spec := &job.Spec
+	each, ranks := spec.GPUs/max(spec.Nodes, 1), int(max(spec.Nodes, 1))
+	place := &command.Place{Attempt: key.Attempt(1), Decided: c.s.Index}
+	for id, node := range c.s.Nodes.All() {
+		if outlook.Bars(id) && !(spec.Preemptible && !c.s.Settings().Tuning.NoPreemption) || len(place.Ranks) == ranks {
+			continue
+		}
+		var free []model.SlotKey
+		for k, slot := range c.s.Slots.All() {
+			g, _ := c.s.GPUs.Get(k.GPU)
+			if slot.Node == id && slot.Owner == model.OwnerNone && !c.s.Claims.Has(k) && model.OfModel(spec.GPUModel, g.Model) && g.MemoryMB >= spec.GPUMemoryMB {
+				free = append(free, k)
+			}
+		}
+		kept := uint32(0)
+		for who, at := range meant {
+			if of, _ := c.s.Tasks.Get(who); of.State == model.TaskQueued {
+				kept += at[id]
+			}
+		}
+		if uint32(len(free)) >= each+kept && node.Schedulable() && spec.Where().Sites().Has(&node) {
+			place.Ranks = append(place.Ranks, command.Placement{Node: id, Epoch: node.Epoch, Slots: free[:each]})
+		}
+	}
+	if len(place.Ranks) < ranks {
+		return 0
+	}
+	if r := c.copied().apply(place)[0]; r.OK() {
+		t.Fatalf("job %s waits, and could have %+v\nthe task is %+v\nthe job %+v", key, place.Ranks, task, job)
+	}
+	return 1
+}
