@@ -152,7 +152,7 @@ func TestAllocation(t *testing.T) {
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 10) })
 	var a wire.Allocation
 	s.do(http.MethodGet, "/orchestrator/allocation", "").into(&a)
-	if a != (wire.Allocation{Mode: "dynamic", Ratio: 0.3, GPUs: 10}) {
+	if a != (wire.Allocation{Mode: "dynamic", Ratio: 0.3, GPUs: 10, Fit: 10}) {
 		t.Errorf("a new cluster has %+v", a)
 	}
 	s.do(http.MethodPut, "/quotas/user/ann", `{"reserved_gpus": 6}`).into(&wire.Quota{})

@@ -58,7 +58,7 @@ func TestQuotaCommands(t *testing.T) {
 		"quota set user ann --preemptible=false": {`PUT /quotas/user/ann {"preemptible":false}`, ""},
 		"quota set cluster --preemptible=none":   {`PUT /quotas/cluster {"preemptible":"none"}`, "cluster  preemptible           true  its jobs that do not say so themselves"},
 		"quota set cluster --max-queue-size 2":   {`PUT /quotas/cluster {"max_queue_size":2}`, "cluster  max_queue_size         0/2  -"},
-		"quota pool":                             {"GET /orchestrator/allocation", "GPUs         16, of which 10 are owned and 8 kept for their owners"},
+		"quota pool":                             {"GET /orchestrator/allocation", "GPUs         16, of which 12 are fit for work; 10 are owned and 6 kept for their owners"},
 		"quota pool hybrid --ratio 0.5":          {`PUT /orchestrator/allocation {"mode":"hybrid","reserved_ratio":0.5}`, "Allocation   hybrid"},
 		"share":                                  {"GET /shares", "-        ann      100       3.25     100%         2"},
 		"share set user ann 200":                 {`PUT /shares/user/ann {"shares":200}`, "user ann: 200 shares"},
