@@ -60,7 +60,10 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	if err != nil {
 		return nil, err
 	}
-	if s.then = hosts; s.given("nodes") || s.given("gpus-per-node") {
+	switch s.then = hosts; {
+	case s.Hosts != nil:
+		hosts = s.Hosts
+	case s.given("nodes") || s.given("gpus-per-node"):
 		hosts = alike(hosts, s)
 	}
 	h := simulate.NewHistory(hosts, ended, cut)
@@ -119,7 +122,7 @@ func (s *simulation) adopt(ctx context.Context, api *client.Client) error {
 	if s.given("policy") || len(s.compare) > 0 {
 		return nil
 	}
-	if s.Policy = p.Policy; s.log == "" && s.plot == "" {
+	if s.Policy = p.Policy; s.log == "" && (s.plot == "" || s.page()) {
 		others := slices.DeleteFunc(sched.Policies(), func(name string) bool { return name == p.Policy })
 		s.compare = append([]string{p.Policy}, others...)
 	}

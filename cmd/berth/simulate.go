@@ -22,7 +22,10 @@ const simulateLong = `Play jobs through the production scheduler, in virtual tim
 waited, and how well GPUs would have been used.
 
 With --trace the jobs are in a file of comma-separated lines with a header: job_id, user,
-submit_s, gpus, duration_s (times in seconds), and the nodes are alike. Users may tell
+submit_s, gpus, duration_s (times in seconds), and where they matter project, priority
+(1 to 4), nodes, gpu_type, gpu_memory_gb and constraint. The nodes are alike, or those of
+a YAML file (--cluster): nodes, a list of groups with gpus, and where they matter name,
+count, model, memory_gb and labels. Users may tell
 nothing of run times (none), the truth (exact), or be off by a factor drawn for each job
 (x1..9); with history the scheduler learns from their earlier jobs.
 
@@ -37,6 +40,7 @@ type simulation struct {
 	past
 
 	trace, backfill, estimates, preempt string
+	cluster                             string
 	set, compare                        []string
 	log, plot, output                   string
 	given                               func(flag string) bool
@@ -48,7 +52,8 @@ func newSimulate() *cobra.Command {
 		Use:   "simulate --trace FILE | --history",
 		Short: "Play a trace, or what the cluster has run, through the scheduler in virtual time",
 		Long:  simulateLong,
-		Example: "  berth simulate --trace jobs.csv --nodes 2 --gpus-per-node 8 --compare fair_share,priority,fcfs\n" +
+		Example: "  berth simulate --trace jobs.csv --cluster cluster.yaml --plot play.html\n" +
+			"  berth simulate --trace jobs.csv --nodes 2 --gpus-per-node 8 --compare fair_share,priority,fcfs\n" +
 			"  berth simulate --history --set wait_bound=24h",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
@@ -59,6 +64,7 @@ func newSimulate() *cobra.Command {
 	s.past.bind(cmd)
 	f.IntVar(&s.Nodes, "nodes", 2, "nodes")
 	f.IntVar(&s.GPUs, "gpus-per-node", 8, "GPUs of each node")
+	f.StringVar(&s.cluster, "cluster", "", "the nodes, in a YAML `file`, in place of --nodes and --gpus-per-node")
 	f.StringVar(&s.Policy, "policy", sched.DefaultPolicy, "order of the queue: "+strings.Join(sched.Policies(), ", "))
 	f.StringSliceVar(&s.compare, "compare", nil, "play it under each of these `policies` (with --history: all)")
 	f.StringVar(&s.backfill, "backfill", "conservative", "what may pass a job that finds no GPUs: none, skip, easy (one reservation), conservative (many)")
@@ -69,10 +75,12 @@ func newSimulate() *cobra.Command {
 	f.StringArrayVar(&s.set, "set", nil, "tune the scheduler, `name=value` as in berth policy; may repeat")
 	f.Uint64Var(&s.Seed, "seed", 1, "for what is drawn")
 	f.StringVar(&s.log, "log", "", "write what happens to a `file`: time, event, job, GPUs, node:GPUs")
-	f.StringVar(&s.plot, "plot", "", "draw utilisation and queue over time into an SVG `file`")
+	f.StringVar(&s.plot, "plot", "", "draw utilisation and queue over time into a `file`: SVG, or a page if its name ends in .html")
 	f.StringVarP(&s.output, "output", "o", "", "json, or a table")
 	cmd.MarkFlagsOneRequired("trace", "history")
 	cmd.MarkFlagsMutuallyExclusive("trace", "history")
+	cmd.MarkFlagsMutuallyExclusive("cluster", "nodes")
+	cmd.MarkFlagsMutuallyExclusive("cluster", "gpus-per-node")
 	return cmd
 }
 
@@ -88,8 +96,8 @@ func (s *simulation) options() error {
 		return usage("--preemptible-fraction must be 0 to 1, and --restart-cost not negative")
 	case s.output != "" && s.output != "json":
 		return usage("--output must be json or be left out, not %q", s.output)
-	case len(s.compare) > 1 && (s.log != "" || s.plot != ""):
-		return usage("--log and --plot are of one policy: leave out --compare")
+	case len(s.compare) > 1 && (s.log != "" || s.plot != "" && !s.page()):
+		return usage("--log and --plot are of one policy: leave out --compare, or plot a page (--plot FILE.html)")
 	}
 	if s.Estimates, err = simulate.ParseEstimates(s.estimates); err != nil {
 		return usage("%v", err)
@@ -136,6 +144,9 @@ func (s *simulation) run(ctx context.Context, out io.Writer) error {
 	var results []*simulate.Result
 	var jobs []simulate.Job
 	var err error
+	if s.Hosts, err = s.nodes(); err != nil {
+		return err
+	}
 	if s.history {
 		var h *simulate.History
 		if h, err = s.recall(ctx, out); err != nil {
@@ -156,7 +167,39 @@ func (s *simulation) run(ctx context.Context, out io.Writer) error {
 		}
 		results = append(results, result)
 	}
+	if s.page() {
+		if err := s.draw(simulate.HTML(results)); err != nil {
+			return err
+		}
+	}
 	return s.print(out, results)
+}
+
+// page says that a page is to be plotted rather than a picture.
+func (s *simulation) page() bool { return strings.HasSuffix(s.plot, ".html") }
+
+func (s *simulation) draw(data []byte) error {
+	if err := os.WriteFile(s.plot, data, 0o644); err != nil { //nolint:gosec // a picture for everybody
+		return fmt.Errorf("the plot: %w", err)
+	}
+	return nil
+}
+
+// nodes reads the file of nodes, if there is one.
+func (s *simulation) nodes() ([]simulate.Host, error) {
+	if s.cluster == "" {
+		return nil, nil
+	}
+	file, err := os.Open(s.cluster)
+	if err != nil {
+		return nil, fmt.Errorf("the nodes: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	hosts, err := simulate.ReadHosts(file)
+	if err != nil {
+		return nil, usage("--cluster: %s does not make sense: %w", s.cluster, err)
+	}
+	return hosts, nil
 }
 
 func (s *simulation) read() ([]simulate.Job, error) {
@@ -195,13 +238,10 @@ func (s *simulation) play(ctx context.Context, jobs []simulate.Job) (*simulate.R
 
 func (s *simulation) drawn(ctx context.Context, jobs []simulate.Job) (*simulate.Result, error) {
 	result, err := simulate.Play(ctx, jobs, s.Options)
-	if err != nil || s.plot == "" {
+	if err != nil || s.plot == "" || s.page() {
 		return result, err
 	}
-	if err := os.WriteFile(s.plot, simulate.SVG(result), 0o644); err != nil { //nolint:gosec // a picture for everybody
-		return nil, fmt.Errorf("the plot: %w", err)
-	}
-	return result, nil
+	return result, s.draw(simulate.SVG(result))
 }
 
 func (s *simulation) print(out io.Writer, results []*simulate.Result) error {

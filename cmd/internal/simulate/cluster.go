@@ -28,9 +28,13 @@ func newCluster(o *Options) (*cluster, error) {
 		return nil, err
 	}
 	for n, host := range o.hosts() {
-		id := fmt.Sprintf("node-%04d", n+1)
+		id := host.Name
+		if id == "" {
+			id = fmt.Sprintf("node-%04d", n+1)
+		}
 		b := &command.Register{
 			Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id, Hostname: id, Address: id + ":1",
+			Labels: host.Labels,
 		}
 		for i := range host.GPUs {
 			b.Devices = append(b.Devices, model.Device{

@@ -12,17 +12,22 @@ import (
 
 // Host is a node of a cluster that is played. Its GPUs are alike.
 type Host struct {
+	Name     string // empty: a number
 	GPUs     int
 	Model    string
 	MemoryMB uint32 // of each GPU
+	Labels   string // as [model.Labels] writes them
 }
+
+// anyModel is the model of GPUs of which nothing is said.
+const anyModel = "GPU"
 
 // hosts are the nodes of a play.
 func (o *Options) hosts() []Host {
 	if o.Hosts != nil {
 		return o.Hosts
 	}
-	return slices.Repeat([]Host{{GPUs: o.GPUs, Model: "GPU", MemoryMB: 80_000}}, o.Nodes)
+	return slices.Repeat([]Host{{GPUs: o.GPUs, Model: anyModel, MemoryMB: 80_000}}, o.Nodes)
 }
 
 // total counts GPUs.

@@ -144,7 +144,7 @@ func (r *Run) step() error {
 		at = min(at, r.tick)
 	}
 	if at == 1<<63-1 {
-		return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), errDefect)
+		return r.stands()
 	}
 	r.measure.advance(r, at)
 	r.cluster.now = max(at, r.cluster.now)
@@ -164,6 +164,17 @@ func (r *Run) step() error {
 	return r.pass()
 }
 
+// stands says why nothing goes on: jobs that these nodes could never run, or a defect.
+func (r *Run) stands() error {
+	for k := range r.cluster.state.Queue.All() {
+		job, _ := r.cluster.state.Jobs.Get(k.Task.Job)
+		if fits, why := sched.Possible(&r.cluster.state, &job.Spec); !fits {
+			return fmt.Errorf("job %s of the trace could never run on these nodes: %s", r.jobs[k.Task].ID, why)
+		}
+	}
+	return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), errDefect)
+}
+
 func (r *Run) waiting() string {
 	for k := range r.cluster.state.Queue.All() {
 		if e, waits := sched.Explain(&r.cluster.state, r.cluster.now, k.Task); waits {
@@ -180,6 +191,10 @@ func (r *Run) submit() error {
 		Name: "job-" + strconv.Itoa(j.n), User: j.User, Class: model.ClassNormal, Command: "true", GPUs: j.GPUs,
 		OnLost: model.OnLostRequeue, DisconnectGrace: model.DefaultDisconnectGrace, Grace: 30 * time.Second,
 		Nodes: j.Nodes, Project: j.Told.Project, TimeLimit: j.Told.TimeLimit, GPUModel: j.Told.Model, GPUMemoryMB: j.Told.MemoryMB,
+		Constraint: j.Told.Constraint,
+	}
+	if err := spec.Validate(); err != nil {
+		return fmt.Errorf("job %s of the trace: %w", j.ID, err)
 	}
 	if j.Told.Class != 0 {
 		spec.Class = j.Told.Class

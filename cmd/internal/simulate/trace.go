@@ -36,14 +36,17 @@ type Told struct {
 	Preemptible         bool
 	Model               string // of GPU; empty: any
 	MemoryMB            uint32 // of each GPU, at least
+	Constraint          string // of its nodes' labels; empty: any
 }
 
 // maxJobs bounds a trace.
 const maxJobs = 2_000_000
 
 // Read reads a trace: comma-separated lines with a header that names at least the
-// columns job_id, submit_s, gpus and duration_s; user may be there. Times are in
-// seconds. The jobs come back in order of submission. An error names the line.
+// columns job_id, submit_s, gpus and duration_s. There may be user, and what else a
+// submission may say: project, priority (1 to 4), nodes, gpu_type, gpu_memory_gb and
+// constraint; empty is as if it was not said. Times are in seconds. The jobs come back in
+// order of submission. An error names the line.
 func Read(r io.Reader) ([]Job, error) {
 	in := csv.NewReader(r)
 	in.ReuseRecord = true
@@ -107,7 +110,38 @@ func jobOf(record []string, columns map[string]int) (Job, error) {
 	if j.Duration, err = seconds(field("duration_s"), time.Millisecond); err != nil {
 		return j, fmt.Errorf("duration_s: %w", err)
 	}
-	return j, nil
+	return j, j.told(field)
+}
+
+// told reads what else a job's user said.
+func (j *Job) told(field func(name string) string) error {
+	t := &j.Told
+	t.Project, t.Model, t.Constraint = strings.Clone(field("project")), strings.Clone(field("gpu_type")), strings.Clone(field("constraint"))
+	number := func(name string, most uint64) (uint64, error) {
+		text := field(name)
+		if text == "" {
+			return 0, nil
+		}
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || n < 1 || n > most {
+			return 0, fmt.Errorf("%s %q must be 1 to %d, or be left empty", name, text, most)
+		}
+		return n, nil
+	}
+	class, err := number("priority", uint64(model.ClassCritical))
+	if err != nil {
+		return err
+	}
+	nodes, err := number("nodes", model.MaxRanks)
+	if err != nil {
+		return err
+	}
+	memory, err := number("gpu_memory_gb", 1_000_000)
+	if err != nil {
+		return err
+	}
+	t.Class, j.Nodes, t.MemoryMB = model.Class(class), uint32(nodes), uint32(memory*1000) //nolint:gosec // checked
+	return nil
 }
 
 // century bounds the times of a trace.

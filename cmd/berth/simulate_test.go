@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A trace is played on the nodes of a file, and drawn as a page of all policies; what
+// does not make sense is said, and nothing is written then.
+func TestSimulateACluster(t *testing.T) {
+	f := pastAPI(t)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	trace := write("jobs.csv", "job_id,submit_s,gpus,duration_s,gpu_type\na,0,4,100,h100\nb,0,4,100,h100\n")
+	nodes := write("cluster.yaml", "nodes: [{gpus: 8, model: A100}, {gpus: 4, model: H100}]\n")
+	plot := filepath.Join(dir, "play.html")
+	code, out, errs := f.berth(t, "simulate", "--trace", trace, "--cluster", nodes, "--compare", "fcfs,sjf", "--plot", plot)
+	if code != 0 || !strings.Contains(out, "3:20") {
+		t.Fatalf("%d: %s%s", code, out, errs)
+	}
+	if page, err := os.ReadFile(plot); err != nil || strings.Count(string(page), "<svg ") != 2 {
+		t.Errorf("the page is %s, %v", page, err)
+	}
+	wrong := write("wrong.yaml", "nodes: [{gpu: 8}]\n")
+	for want, args := range map[string][]string{
+		"does not make sense: it may have nodes": {"--cluster", wrong},
+		"no such file":                           {"--cluster", filepath.Join(dir, "none.yaml")},
+		"[cluster nodes]":                        {"--cluster", nodes, "--nodes", "2"},
+		"could never run on these nodes":         {"--cluster", write("a.yaml", "nodes: [{gpus: 8, model: A100}]\n"), "--plot", filepath.Join(dir, "not.html")},
+		"or plot a page":                         {"--compare", "fcfs,sjf", "--plot", filepath.Join(dir, "not.svg")},
+	} {
+		if code, out, errs := f.berth(t, append([]string{"simulate", "--trace", trace}, args...)...); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%v: %d, %q, %q; want %q", args, code, out, errs, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "not.html")); err == nil {
+		t.Error("a page was written of a play that failed")
+	}
+}
