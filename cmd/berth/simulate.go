@@ -42,9 +42,12 @@ type simulation struct {
 	trace, backfill, estimates, preempt string
 	cluster                             string
 	set, compare                        []string
-	log, plot, output                   string
-	given                               func(flag string) bool
+	outputs
+	given func(flag string) bool
 }
+
+// outputs is where what comes of it goes.
+type outputs struct{ log, plot, output string }
 
 func newSimulate() *cobra.Command {
 	s := &simulation{}

@@ -47,18 +47,23 @@ type Twists struct {
 // World is one simulated cluster. It lives in a bubble.
 type World struct {
 	Setup
-	ctx    context.Context
-	end    context.CancelFunc
-	work   sync.WaitGroup // every goroutine of the run
-	rng    *rand.Rand     // of the one who sets the world up and drives the faults
-	net    *simnet.Net
-	trace  *Trace
-	truth  *truth
-	oracle *oracle
-	rules  *rules
+	ctx   context.Context
+	end   context.CancelFunc
+	work  sync.WaitGroup // every goroutine of the run
+	rng   *rand.Rand     // of the one who sets the world up and drives the faults
+	net   *simnet.Net
+	trace *Trace
+	judges
 	hosts  []*host              // does not change after the start but by addHost
 	liar   atomic.Pointer[peer] // whose disk loses what it has synced; nil: none does
 	shared shared
+}
+
+// judges hold what happens against what should.
+type judges struct {
+	truth  *truth
+	oracle *oracle
+	rules  *rules
 }
 
 // shared is what several goroutines change.

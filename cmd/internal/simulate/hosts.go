@@ -13,8 +13,8 @@ import (
 
 // Bounds of a cluster that is played.
 const (
-	MaxHosts      = 10_000
-	maxClusterMiB = 1 << 20 // of a file that describes one
+	MaxHosts     = 10_000
+	maxHostsFile = 1 << 20 // bytes of a file that describes one
 )
 
 // group is nodes of a file that are alike.
@@ -32,7 +32,7 @@ type group struct {
 // where they matter. A group of several nodes numbers them: name-1, name-2. An error says
 // which group is wrong and what it may have.
 func ReadHosts(r io.Reader) ([]Host, error) {
-	d := yaml.NewDecoder(io.LimitReader(r, maxClusterMiB))
+	d := yaml.NewDecoder(io.LimitReader(r, maxHostsFile))
 	d.KnownFields(true)
 	var file struct {
 		Nodes []group `yaml:"nodes"`

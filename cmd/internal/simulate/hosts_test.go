@@ -100,8 +100,15 @@ func TestHTML(t *testing.T) {
 		part string
 		want int
 	}{
-		{"<svg ", 2}, {"<td>&lt;actual&gt;</td>", 1}, {"<h2>fcfs</h2>", 1}, {"<h2>fair_share</h2>", 1}, {"<script", 0}, {"src=", 0}, {"href=", 0},
-		{"@import", 0}, {"GPUs in use (at most 16)", 2},
+		{"<svg ", 2},
+		{"<td>&lt;actual&gt;</td>", 1},
+		{"<h2>fcfs</h2>", 1},
+		{"<h2>fair_share</h2>", 1},
+		{"<script", 0},
+		{"src=", 0},
+		{"href=", 0},
+		{"@import", 0},
+		{"GPUs in use (at most 16)", 2},
 	} {
 		if n := strings.Count(text, v.part); n != v.want {
 			t.Errorf("%q is there %d times, not %d", v.part, n, v.want)
