@@ -125,6 +125,8 @@ func mend(b Body) {
 func mendLimits(b Body) {
 	alice := model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
 	switch b := b.(type) {
+	case *SetDefaults:
+		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
 	case *SetWeight:
 		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
 	case *SetLimit:

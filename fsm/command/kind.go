@@ -91,6 +91,8 @@ const (
 	KindDropTokens Kind = 112
 	KindSetUser    Kind = 113
 	KindRemoveUser Kind = 114
+	// What founders configure, and operators change.
+	KindSetDefaults Kind = 150
 )
 
 // Level is the feature level of this program: the greatest level at which it
@@ -186,6 +188,7 @@ var kinds = map[Kind]kindInfo{
 	KindDropTokens: {"drop_tokens", 1, LaneUser, body[DropTokens]},
 	KindSetUser:    {"set_user", 1, LaneUser, body[SetUser]},
 	KindRemoveUser: {"remove_user", 1, LaneUser, body[RemoveUser]},
+	KindSetDefaults: {"set_defaults", 1, LaneUser, body[SetDefaults]},
 }
 
 // Kinds lists every kind that this program knows, by number.

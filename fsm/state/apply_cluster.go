@@ -75,6 +75,13 @@ func applySetRetention(t *tx, b *command.SetRetention) command.Result {
 	return ok()
 }
 
+// applySetDefaults sets them as a whole. That they have been chosen stays true.
+func applySetDefaults(t *tx, b *command.SetDefaults) command.Result {
+	t.settings.Defaults = b.Defaults
+	t.settings.Defaults.Chosen = true
+	return ok()
+}
+
 func applySetPeer(t *tx, b *command.SetPeer) command.Result {
 	t.peers.put(b.Peer)
 	return ok()

@@ -81,6 +81,9 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"predictions": {state.TotalsAgree, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.HistoriesNear++ })
 		}},
+		"defaults": {state.References, func(s *state.State) {
+			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Defaults.IdleStop = 1 })
+		}},
 		"a task that is no": {state.References, func(s *state.State) { drop(&s.Tasks, key) }},
 		"a node that is no": {state.References, func(s *state.State) { drop(&s.Nodes, "n1") }},
 		"a claim for a live task": {state.References, func(s *state.State) {
@@ -155,12 +158,16 @@ func TestCheckStepNamesWhatIsBroken(t *testing.T) {
 		"incarnation": {state.OnlyForward, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Incarnation[3]++ })
 		}},
+		"chosen defaults": {state.OnlyForward, func(s *state.State) {
+			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Defaults.Chosen = false })
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := running(t, 4).State
 			put(&before.Limits, model.ScopeKey{Kind: model.ScopeCluster}, func(r *model.Limit) {
 				*r = model.Limit{Scope: model.ScopeKey{Kind: model.ScopeCluster}, GPUs: 8, Live: -1, Queued: -1, GPUsPerJob: -1}
 			})
+			put(&before.Globals, state.Only{}, func(r *model.Settings) { r.Defaults.Chosen = true })
 			after := before
 			after.Index++
 			if err := state.CheckStep(&before, &after); err != nil {

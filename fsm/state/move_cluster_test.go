@@ -46,6 +46,32 @@ func TestLevels(t *testing.T) {
 	c.Do(&command.DropPeer{ID: "p1"})
 }
 
+// Defaults are set as a whole; that they were chosen is never forgotten.
+func TestDefaults(t *testing.T) {
+	c := statetest.New(t)
+	if got := c.State.Settings().Defaults; got != (model.Defaults{}) {
+		t.Errorf("a new cluster has the defaults %+v", got)
+	}
+	want := model.Defaults{Name: "GPU-Cluster-01", MaxRetries: 3, Class: model.ClassHigh, IdleStop: time.Hour, CheckpointInterval: time.Minute}
+	c.Do(&command.SetDefaults{Defaults: want})
+	want.Chosen = true
+	if got := c.State.Settings().Defaults; got != want {
+		t.Errorf("the defaults are %+v, want %+v", got, want)
+	}
+	c.Do(&command.SetDefaults{})
+	if got := c.State.Settings().Defaults; got != (model.Defaults{Chosen: true}) {
+		t.Errorf("lifted, they are %+v", got)
+	}
+	for _, wrong := range []model.Defaults{
+		{Name: "a\x00"}, {MaxRetries: model.MaxRetries + 1}, {Class: 5}, {IdleStop: time.Second}, {IdleStop: -1}, {CheckpointInterval: 1},
+		{CheckpointInterval: model.MaxDuration + 1},
+	} {
+		if (&command.SetDefaults{Defaults: wrong}).Validate() == nil {
+			t.Errorf("%+v is allowed", wrong)
+		}
+	}
+}
+
 // A stopped orchestrator places and preempts nothing; what runs goes on.
 func TestStoppedOrchestrator(t *testing.T) {
 	l := running(t, 4)

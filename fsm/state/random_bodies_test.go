@@ -65,6 +65,13 @@ func drawSetPools(g *gen) command.Body {
 	return &command.SetPools{Mode: model.PoolMode(g.roll(4)), Part: uint32(100 + g.roll(900))}
 }
 
+func drawSetDefaults(g *gen) command.Body {
+	return &command.SetDefaults{Defaults: model.Defaults{
+		Chosen: g.roll(2) == 0, Name: pick(g, "", "GPU-Cluster-01"), MaxRetries: uint32(g.roll(4)), Class: model.Class(g.roll(5)),
+		IdleStop: time.Duration(g.roll(2)) * time.Hour, CheckpointInterval: time.Duration(g.roll(2)) * 10 * time.Minute,
+	}}
+}
+
 func drawSetPeer(g *gen) command.Body {
 	id := pick(g, "p1", "p2", "p3")
 	return &command.SetPeer{Peer: model.Peer{
