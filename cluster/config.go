@@ -74,6 +74,11 @@ type Config struct {
 	// Joined is told the cluster's id when a join has succeeded; nil: nobody is.
 	Joined func(cluster string) error
 
+	// Found lists the commands that give a state which has just begun what its founders
+	// are configured with; none once it has them. They are proposed by whoever leads, in
+	// one entry. nil: there are none.
+	Found func(*state.State) []command.Body
+
 	Tuning Tuning
 	Tests  Unguarded
 }

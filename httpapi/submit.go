@@ -48,11 +48,16 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}
+<<<<<<< HEAD
 	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
 	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
 	if r.MaxRetries == nil {
 		body.Spec.MaxRetries = s.Settings().Tuning.Retries
 	}
+=======
+	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
+	byDefault(r, &body.Spec, s.Settings())
+>>>>>>> 4e79600f (Have one table of settings, read from file, environment and flags)
 	if err := a.cfg.Rules.check(body); err != nil {
 		return nil, err
 	}
@@ -80,6 +85,22 @@ func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, sp
 		return err
 	}
 	return inClass(ctx, spec.Class)
+}
+
+// byDefault gives a job what the cluster gives those that do not say otherwise.
+func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
+	d := set.Defaults
+	spec.IdleStop = or((*time.Duration)(r.IdleStop), d.IdleStop)
+	if r.MaxRetries == nil {
+		// Retries can be set with the policy, too: the larger number counts.
+		spec.MaxRetries = max(set.Tuning.Retries, d.MaxRetries)
+	}
+	if r.Priority == nil && d.Class.Valid() {
+		spec.Class, spec.Priority = d.Class, uint8(d.Class)
+	}
+	if r.CheckpointInterval == nil && r.CheckpointIntervalS == nil && spec.CheckpointSignal != "" {
+		spec.CheckpointInterval = d.CheckpointInterval
+	}
 }
 
 // submitted is the answer about a job that is in the state.

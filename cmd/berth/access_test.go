@@ -1,8 +1,10 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,9 +113,7 @@ func TestTokensOfTheEnvironmentAndOfFiles(t *testing.T) {
 
 // With callers asked the API may listen anywhere; without, on loopback only.
 func TestWhereTheAPIListens(t *testing.T) {
-	base := func() flags {
-		return flags{data: "d", id: "p1", listen: "127.0.0.1:7000", timeouts: "lan", logLevel: "info"}
-	}
+	base := map[string]string{"data-dir": "d", "id": "p1"}
 	for _, v := range []struct {
 		http string
 		auth bool
@@ -125,15 +125,14 @@ func TestWhereTheAPIListens(t *testing.T) {
 		{"[::]:10000", true, true},
 		{"nowhere", true, false},
 	} {
-		f := base()
-		f.http, f.api.auth = v.http, v.auth
-		if _, err := f.resolve(); (err == nil) != v.good {
+		flags := maps.Clone(base)
+		flags["http"], flags["auth"] = v.http, strconv.FormatBool(v.auth)
+		if _, err := resolve(loaded(t, flags)); (err == nil) != v.good {
 			t.Errorf("%+v: %v", v, err)
 		}
 	}
-	f := base()
-	f.http, f.api.authKeys = "127.0.0.1:10000", "keys.yaml"
-	if _, err := f.resolve(); err == nil {
+	base["auth-keys"] = "keys.yaml"
+	if _, err := resolve(loaded(t, base)); err == nil {
 		t.Error("keys are taken that nobody is asked for")
 	}
 }

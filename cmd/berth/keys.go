@@ -58,13 +58,13 @@ func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
 func readKeys(path string) (keys auth.Keys, err error) {
 	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
 	if err != nil {
-		return keys, fmt.Errorf("--auth-keys: %w", err)
+		return keys, err
 	}
 	var file keyFile
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return keys, usage("--auth-keys: %s: %s does not make sense: it may have header_name, and api_keys with KEY: SERVICE or "+
+		return keys, usage("%s: %s does not make sense: it may have header_name, and api_keys with KEY: SERVICE or "+
 			"KEY: {service or user: NAME, role: ROLE, projects: [NAME, ...]}, each key once", path, lineOf(err))
 	}
 	section := file.keySection
@@ -72,7 +72,7 @@ func readKeys(path string) (keys auth.Keys, err error) {
 		section = *file.Auth
 	}
 	if keys.Header = http.CanonicalHeaderKey(section.Header); section.Header != "" && !headerName(section.Header) {
-		return keys, usage("--auth-keys: %s: header_name is no name of a header: letters, digits and - only", path)
+		return keys, usage("%s: header_name is no name of a header: letters, digits and - only", path)
 	}
 	for secret, owner := range section.Keys { // order-free: each is added alone
 		key, err := owner.key()
@@ -80,7 +80,7 @@ func readKeys(path string) (keys auth.Keys, err error) {
 			err = keys.Add(secret, key)
 		}
 		if err != nil {
-			return keys, usage("--auth-keys: %s: %w", path, err)
+			return keys, usage("%s: %w", path, err)
 		}
 	}
 	return keys, nil

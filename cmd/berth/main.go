@@ -93,7 +93,7 @@ func newRoot() *cobra.Command {
 		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
 		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
 		newAudit())
-	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(),
+	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(), newConfig(),
 		newQuota(), newShare(), newToken(), newUser())
 	root.AddCommand(newSupervise(), newVersion())
 	return root

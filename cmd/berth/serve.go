@@ -15,8 +15,10 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Bounds of the end of a server.
@@ -41,11 +43,12 @@ type service struct {
 	store *raftstore.Store
 	peer  *cluster.Peer
 	web   web
+
+	settings *config.Loaded
 }
 
-func newService(o options, stdout, stderr io.Writer) *service {
-	out := newLineWriter(stderr)
-	return &service{o: o, out: out, first: stdout, log: newLog(out, o.level)}
+func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *service {
+	return &service{o: o, out: newLineWriter(stderr), first: stdout, settings: settings}
 }
 
 // Run opens the folder, starts the peer, and serves until the context ends; then
@@ -55,6 +58,9 @@ func (s *service) Run(ctx context.Context) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
+	log, stop := reloading(ctx, s.settings, s.out)
+	defer stop()
+	s.log = log
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -70,6 +76,7 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
+	go s.compare(ctx)
 	select {
 	case <-ctx.Done():
 	case err := <-s.web.failed:
@@ -105,7 +112,7 @@ func (s *service) start() error {
 		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace},
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
-		Tuning: cluster.Tuning{Timeouts: s.o.timeouts},
+		Tuning: cluster.Tuning{Timeouts: s.o.timeouts}, Found: s.founding(),
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.api.audit,
 		}),
@@ -116,6 +123,15 @@ func (s *service) start() error {
 	s.peer = peer
 	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "http", s.o.http, "data", s.o.data, "version", build.Version())
 	return nil
+}
+
+// founding are the commands that give a new cluster what its founders are configured
+// with. Who joins has no say.
+func (s *service) founding() func(*state.State) []command.Body {
+	if len(s.o.founders) == 0 {
+		return nil
+	}
+	return s.o.shared.Founding
 }
 
 // enter founds the cluster or joins it. A peer that is a member already goes on
