@@ -209,7 +209,7 @@ func nodeLabels(list []string) (model.Labels, error) {
 		err = model.ErrLabels
 	}
 	if err != nil {
-		return nil, err
+		return nil, usage("%w", err)
 	}
 	return all, nil
 }

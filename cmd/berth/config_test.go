@@ -159,7 +159,7 @@ func TestWrongSettings(t *testing.T) {
 	}{
 		"unknown":       {"server: {htpp: x}", "berth.yaml:1: there is no setting server.htpp; did you mean server.http?", nil},
 		"missing":       {"server: {id: p1}", "--data-dir (server.data_dir in the file) is missing", nil},
-		"of the file":   {"server: {id: p1, data_dir: x, listen: '0.0.0.0:7000'}", "berth.yaml:1: server.listen: 0.0.0.0 can be reached", nil},
+		"of the file":   {"server: {id: p1, data_dir: x, listen: '0.0.0.0:7000'}", "berth.yaml:1: server.listen: 0.0.0.0:7000 can be reached", nil},
 		"contradiction": {"server: {id: p1, data_dir: x, join: ['127.0.0.1:1']}", "--bootstrap founds a cluster and ", []string{"--bootstrap", "p1=127.0.0.1:7000"}},
 		"of a flag":     {"", "--raft-timeouts must be lan or wan, not \"far\"", []string{"--raft-timeouts", "far"}},
 	} {

@@ -18,6 +18,7 @@
 //	allocate.go                              GPUs for services, without a job
 //	token.go, user.go, keys.go               who is known; the keys that a server is given
 //	control.go, operate.go, reserve.go       changes of jobs, and an operator's of nodes; reservations
+//	config.go, shared.go, reload.go          what can be set, and what the cluster has one value of
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
 //	dev.go, demo.go, bench.go                whole clusters on one machine
 //
