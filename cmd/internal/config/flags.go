@@ -26,7 +26,11 @@ func Bind(p Program, to *pflag.FlagSet) *Flags {
 		if row.Flag == "" || row.For&p == 0 {
 			continue
 		}
-		bound := to.VarPF(&option{f, row}, row.Flag, "", row.Means)
+		means := row.Means
+		if row.Cluster {
+			means += "; counts when the cluster is founded"
+		}
+		bound := to.VarPF(&option{f, row}, row.Flag, "", means)
 		if row.Value.Kind() == kindSwitch {
 			bound.NoOptDefVal = "true"
 		}

@@ -70,6 +70,7 @@ func Load(src Source) (*Loaded, error) {
 	if err := l.apply(FromEnvironment, l.environment()); err != nil {
 		return nil, err
 	}
+	l.noteStrangers()
 	var flags []given
 	for i := range l.table.rows {
 		row := &l.table.rows[i]
@@ -145,6 +146,22 @@ func (l *Loaded) environment() (out []given) {
 		}
 	}
 	return out
+}
+
+// noteStrangers notes variables that look like settings and are none. They are no
+// errors: the environment is not Berth's alone.
+func (l *Loaded) noteStrangers() {
+	known := []string{fileVariable}
+	for i := range l.table.rows {
+		known = append(known, l.table.rows[i].Variable())
+	}
+	for _, v := range l.source.Environ {
+		name, _, _ := strings.Cut(v, "=")
+		section, _, nested := strings.Cut(strings.ToLower(strings.TrimPrefix(name, "BERTH_")), "_")
+		if strings.HasPrefix(name, "BERTH_") && nested && l.table.sections[section] && !slices.Contains(known, name) {
+			l.Notes = append(l.Notes, fmt.Sprintf("%s has no effect: there is no such setting%s", name, meant(name, known)))
+		}
+	}
 }
 
 // said is one word about a setting, in the setting's own terms.

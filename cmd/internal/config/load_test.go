@@ -93,6 +93,16 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// A variable that looks like a setting and is none is noted.
+func TestStrangeVariables(t *testing.T) {
+	got, err := Load(Source{Program: OfServer, Environ: []string{
+		"BERTH_SERVER_HTPP=x", "BERTH_JOB_ID=1", "BERTH_CONFIG=", "BERTH_SERVER_ID=p1", "SERVER_HTPP=x", "BERTH_AGENT=x",
+	}})
+	if err != nil || len(got.Notes) != 1 || got.Notes[0] != "BERTH_SERVER_HTPP has no effect: there is no such setting; did you mean BERTH_SERVER_HTTP?" {
+		t.Errorf("%v: %v", err, got)
+	}
+}
+
 // The file is named by a flag, else by Berth's own variable, else by the other.
 func TestWhichFile(t *testing.T) {
 	dir := t.TempDir()

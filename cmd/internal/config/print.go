@@ -140,9 +140,14 @@ func Explain(name string) (string, error) {
 	if row != nil {
 		explainRow(&b, row)
 	}
-	for _, o := range t.others[name] {
+	for i, o := range t.others[name] {
+		if i > 0 {
+			b.WriteByte('
+')
+		}
 		if o.Refused {
-			fmt.Fprintf(&b, "%s is refused: it %s.\n", name, o.Why)
+			fmt.Fprintf(&b, "%s is refused: it %s.
+", name, o.Why)
 			continue
 		}
 		if o.To == "" {

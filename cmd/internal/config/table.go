@@ -204,6 +204,6 @@ func (a *Advice) settings() []Setting {
 func (c *Client) settings() []Setting {
 	return []Setting{{
 		Name: "client.address", For: OfClient, Flag: "address", Env: "BERTH_ADDRESS",
-		Means: "API `address,...` of peers, tried in turn", Value: List(&c.Address, "addresses"),
+		Means: "API `address,...` of peers, tried in turn; ~/.config/berth/config.yaml can hold them", Value: List(&c.Address, "addresses"),
 	}}
 }
