@@ -32,9 +32,9 @@ type Config struct {
 	Version string
 	Peer    Peer
 	// Dial opens connections to other peers and to agents.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	Now  func() time.Time // nil: time.Now
-	Log  *slog.Logger     // nil: none
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Now    func() time.Time // nil: time.Now
+	Log    *slog.Logger     // nil: none
 	Access Access
 	Rules  CommandRules
 	// Workloads are what is taken for workloads of which nothing is known; nil: the

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/config"
@@ -34,6 +35,16 @@ func (c *connection) bind(cmd *cobra.Command) {
 func (c *connection) bindReading(cmd *cobra.Command) {
 	c.bind(cmd)
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "json, yaml, or a table if it is not given")
+}
+
+// connectionOf is the connection of a command whose flags are bound already.
+func connectionOf(cmd *cobra.Command) (*connection, error) {
+	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	c := &connection{flags: config.Bind(config.OfClient, own)}
+	if f := cmd.Flag("address"); f != nil && f.Changed {
+		return c, own.Set(f.Name, f.Value.String())
+	}
+	return c, nil
 }
 
 // dial makes the client of the cluster. Nothing is sent yet.

@@ -10,7 +10,7 @@ import (
 // Agent is what the agent of a GPU host runs with.
 type Agent struct {
 	Node, DataDir  string
-	TokenFile      string // empty: the environment may have a token
+	TokenFile      string   // empty: the environment may have a token
 	Peers          []string // API addresses
 	Listen, RunDir string
 	Labels         []string // KEY=VALUE

@@ -176,7 +176,7 @@ func TestWrongFiles(t *testing.T) {
 		"scheduling:\n  policy: fcfs\n  algorithm: sjf":                    "contradict each other (fcfs and sjf)",
 		"fault_tolerance: {auto_retry_failed_jobs: false, max_retries: 3}": "contradict each other",
 		"policies:\n  max_job_duration_hours: 48h":                         "berth.yaml:2: policies.max_job_duration_hours must be a number",
-		"auth:\n  enabled: perhaps":                                           "berth.yaml:2: auth.enabled must be true or false",
+		"auth:\n  enabled: perhaps":                                        "berth.yaml:2: auth.enabled must be true or false",
 		"server:\n  read_timeout: 15":                                      "berth.yaml:2: server.read_timeout must be a time with its unit",
 		"cluster:\n  name: \"a\\0b\"":                                      "berth.yaml:2: cluster.name must be name without NUL bytes",
 		"a: &x {b: 1}\nserver: *x":                                         "anchors are not followed",
@@ -331,7 +331,7 @@ auth:
 		t.Fatalf("it says %v", err)
 	}
 	for _, says := range []string{
-		"berth.yaml:3: workload_defaults must stand in the file that workloads.defaults_file names",
+		"berth.yaml:2: workload_defaults must stand in the file that workloads.defaults_file names",
 		"auth.header_name must stand in the file that auth.keys_file names",
 		"auth.api_keys must stand in the file that auth.keys_file names",
 	} {

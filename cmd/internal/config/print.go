@@ -142,12 +142,10 @@ func Explain(name string) (string, error) {
 	}
 	for i, o := range t.others[name] {
 		if i > 0 {
-			b.WriteByte('
-')
+			b.WriteByte('\n')
 		}
 		if o.Refused {
-			fmt.Fprintf(&b, "%s is refused: it %s.
-", name, o.Why)
+			fmt.Fprintf(&b, "%s is refused: it %s.\n", name, o.Why)
 			continue
 		}
 		if o.To == "" {
