@@ -48,16 +48,8 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}
-<<<<<<< HEAD
-	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
-	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
-	if r.MaxRetries == nil {
-		body.Spec.MaxRetries = s.Settings().Tuning.Retries
-	}
-=======
 	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
 	byDefault(r, &body.Spec, s.Settings())
->>>>>>> 4e79600f (Have one table of settings, read from file, environment and flags)
 	if err := a.cfg.Rules.check(body); err != nil {
 		return nil, err
 	}

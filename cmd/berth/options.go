@@ -30,9 +30,15 @@ type options struct {
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
-	shared    config.Cluster
-	audit     archive.Rotation
-	api       apiOptions
+
+	parts
+}
+
+// parts is what is only handed on to the peer's parts.
+type parts struct {
+	shared config.Cluster
+	audit  archive.Rotation
+	api    apiOptions
 }
 
 // apiOptions are what the API takes, and from whom.
@@ -47,8 +53,8 @@ func resolve(c *config.Loaded) (options, error) {
 	s := &c.Server
 	o := options{
 		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP,
-		cluster: s.ClusterID, seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: c.Level, shared: c.Cluster,
-		audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep},
+		cluster: s.ClusterID, seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: c.Level,
+		parts: parts{shared: c.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
 	switch {
 	case o.data == "":

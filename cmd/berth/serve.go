@@ -114,7 +114,7 @@ func (s *service) start() error {
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{Timeouts: s.o.timeouts}, Found: s.founding(),
 		Archive: archive.New(archive.Config{
-			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.api.audit,
+			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,
 		}),
 	})
 	if err != nil {
