@@ -74,11 +74,6 @@ type Config struct {
 	// Joined is told the cluster's id when a join has succeeded; nil: nobody is.
 	Joined func(cluster string) error
 
-	// Found lists the commands that give a state which has just begun what its founders
-	// are configured with; none once it has them. They are proposed by whoever leads, in
-	// one entry. nil: there are none.
-	Found func(*state.State) []command.Body
-
 	Tuning Tuning
 	Tests  Unguarded
 }
@@ -94,8 +89,11 @@ type Tuning struct {
 	InFlight          int           // entries under way at once; 1
 	RenewWindow       time.Duration // renewals gathered into one entry; 200 ms
 	StartDeadline     time.Duration // of attempts; 10 min
-	Retention         model.Retention
-	Policy            string
+
+	// Founding is what a new cluster's state begins with if this peer leads first; its
+	// incarnation and level are set then. Without a policy it is that of a cluster that
+	// runs and has the default one.
+	Founding command.Bootstrap
 }
 
 // Unguarded takes single guards away. It is for tests that show the hazard behind
@@ -152,11 +150,11 @@ func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
 	if t.InFlight == 0 {
 		t.InFlight = 1
 	}
-	if t.Retention == (model.Retention{}) {
-		t.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}
+	if t.Founding.Retention == (model.Retention{}) {
+		t.Founding.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}
 	}
-	if t.Policy == "" {
-		t.Policy = sched.DefaultPolicy
+	if t.Founding.Policy == "" {
+		t.Founding.Policy, t.Founding.Running = sched.DefaultPolicy, true
 	}
 	return t
 }

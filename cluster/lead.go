@@ -199,51 +199,23 @@ func (p office) begin(ctx context.Context) error {
 		return err
 	}
 	s := p.State()
-	if set := s.Settings(); set.Incarnation.IsZero() {
-		if err := p.bootstrap(ctx); err != nil {
-			return err
-		}
-		s = p.State()
+	if set := s.Settings(); !set.Incarnation.IsZero() {
+		return nil
 	}
-	return p.found(ctx, &s)
-}
-
-func (p office) bootstrap(ctx context.Context) error {
-	b := &command.Bootstrap{Level: command.Level, Running: true, Policy: p.cfg.Tuning.Policy, Retention: p.cfg.Tuning.Retention}
+	// One command brings all that the founders are configured with: what came in
+	// another could come after somebody's job.
+	b := p.cfg.Tuning.Founding
+	b.Level = command.Level
 	if _, err := rand.Read(b.Incarnation[:]); err != nil {
 		return fmt.Errorf("drawing an incarnation: %w", err)
 	}
-	c, err := command.New(actor(p.Peer), b)
+	c, err := command.New(actor(p.Peer), &b)
 	if err != nil {
 		return err
 	}
 	results, _, err := p.Propose(ctx, c)
 	if err == nil && !results[0].OK() && results[0].Code != model.CodeBootstrapped {
 		err = errors.New(results[0].Detail)
-	}
-	return err
-}
-
-// found gives the state what the founders are configured with, if it does not have it
-// yet. Nobody else can have proposed it meanwhile: all that was committed before this
-// leader's term is in the state. What is refused is told, and is not tried again.
-func (p office) found(ctx context.Context, s *state.State) error {
-	if p.cfg.Found == nil {
-		return nil
-	}
-	var all []command.Command
-	for _, body := range p.cfg.Found(s) {
-		c, err := command.New(actor(p.Peer), body)
-		if err != nil {
-			return err
-		}
-		all = append(all, c)
-	}
-	results, _, err := p.Propose(ctx, all...)
-	for i := range results {
-		if r := &results[i]; !r.OK() {
-			p.log.Warn("the cluster does not take over what this peer is configured with", "command", all[i].Kind(), "why", r.Detail)
-		}
 	}
 	return err
 }

@@ -253,6 +253,15 @@ func TestWhatUsersMayAskFor(t *testing.T) {
 	if job.Job.User != "ann" {
 		t.Errorf("the job is of %q", job.Job.User)
 	}
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetDefaults{Defaults: model.Defaults{Class: model.ClassCritical}})
+	})
+	denied(ann, `{"command":"true"}`)
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","priority":2}`, as(ann)...).into(&job)
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(operatr)...).into(&job)
+	if job.Job.Priority != 4 {
+		t.Errorf("by default its priority is %d", job.Job.Priority)
+	}
 	s.do(http.MethodPatch, "/queue/1/priority", `{"priority":3}`, as(ann)...).into(new(wire.Done))
 	s.do(http.MethodPatch, "/queue/1/priority", `{"priority":4}`, as(ann)...).problem(http.StatusForbidden, "denied")
 	s.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusForbidden, "denied")

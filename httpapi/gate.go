@@ -56,6 +56,12 @@ func newGate(c *Config) *gate {
 	return g
 }
 
+// SetRate changes [Access.Rate] of an API that runs.
+func (a *API) SetRate(rate float64) {
+	a.gate.callers.Allow(rate)
+	a.gate.addresses.Allow(addressFactor * rate)
+}
+
 // asks says whether callers must say who they are.
 func (g *gate) asks(s *state.State) bool { return g.Asks || s.Settings().Auth.On() }
 

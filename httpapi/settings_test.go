@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -20,11 +19,11 @@ func (switches) List(s *state.State) []wire.Setting {
 	set := s.Settings()
 	return []wire.Setting{
 		{Name: "policy", Value: set.Policy, Allowed: "a policy"},
-		{Name: "retries", Value: strconv.Itoa(int(set.Defaults.MaxRetries)), Allowed: "a number"},
+		{Name: "retries", Value: strconv.Itoa(int(set.Tuning.Retries)), Allowed: "a number"},
 	}
 }
 
-func (switches) Change(_ *state.State, values map[string]string) (out []command.Body, err error) {
+func (switches) Change(s *state.State, values map[string]string) (out []command.Body, err error) {
 	for name, v := range values {
 		switch n, wrong := strconv.ParseUint(v, 10, 32); {
 		case name == "policy":
@@ -32,7 +31,9 @@ func (switches) Change(_ *state.State, values map[string]string) (out []command.
 		case name != "retries" || wrong != nil:
 			return nil, errors.New("retries must be a number, and there is nothing else")
 		default:
-			out = append(out, &command.SetDefaults{Defaults: model.Defaults{MaxRetries: uint32(n)}})
+			tuning := s.Settings().Tuning
+			tuning.Retries = uint32(n)
+			out = append(out, &command.SetTuning{Tuning: tuning})
 		}
 	}
 	slices.SortFunc(out, func(a, b command.Body) int { return int(a.Kind()) - int(b.Kind()) })
@@ -59,7 +60,7 @@ func TestClusterSettings(t *testing.T) {
 		}
 	}
 	state := s.State()
-	if set := state.Settings(); set.Policy != "fcfs" || set.Defaults.MaxRetries != 7 {
+	if set := state.Settings(); set.Policy != "fcfs" || set.Tuning.Retries != 7 {
 		t.Errorf("what was refused has changed something: %+v", set)
 	}
 }
@@ -73,7 +74,7 @@ func TestClusterSettingsAreSetOnce(t *testing.T) {
 	before := s.State().Index
 	s.do(http.MethodPut, "/cluster/settings", `{"settings": {"policy": "fcfs", "retries": "7"}}`, "Idempotency-Key", "key-1").into(new(wire.Settings))
 	state := s.State()
-	if set := state.Settings(); set.Policy != "fcfs" || set.Defaults.MaxRetries != 7 || state.Requests.Len() != 2 {
+	if set := state.Settings(); set.Policy != "fcfs" || set.Tuning.Retries != 7 || state.Requests.Len() != 2 {
 		t.Errorf("%d requests are remembered, the index went from %d to %d", state.Requests.Len(), before, state.Index)
 	}
 }

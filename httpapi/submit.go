@@ -45,11 +45,11 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err != nil {
 		return nil, err
 	}
+	byDefault(r, &body.Spec, s.Settings())
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}
 	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
-	byDefault(r, &body.Spec, s.Settings())
 	if err := a.cfg.Rules.check(body); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,8 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	return &answer[wire.Submitted]{Index: index, Body: out}, nil
 }
 
-// mayAsk says whether the caller may submit a job, and fills in whose it is.
+// mayAsk says whether the caller may submit a job that has all its defaults, and fills
+// in whose it is.
 func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, spec *model.Spec) (err error) {
 	if spec.User, err = asUser(ctx, user); err != nil {
 		return err
@@ -84,8 +85,7 @@ func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
 	d := set.Defaults
 	spec.IdleStop = or((*time.Duration)(r.IdleStop), d.IdleStop)
 	if r.MaxRetries == nil {
-		// Retries can be set with the policy, too: the larger number counts.
-		spec.MaxRetries = max(set.Tuning.Retries, d.MaxRetries)
+		spec.MaxRetries = set.Tuning.Retries
 	}
 	if r.Priority == nil && d.Class.Valid() {
 		spec.Class, spec.Priority = d.Class, uint8(d.Class)

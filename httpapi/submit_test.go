@@ -250,8 +250,11 @@ func TestDefaultsOfTheCluster(t *testing.T) {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) {
 		c.Do(&command.SetDefaults{Defaults: model.Defaults{
-			MaxRetries: 3, Class: model.ClassHigh, IdleStop: time.Hour, CheckpointInterval: 10 * time.Minute,
+			Class: model.ClassHigh, IdleStop: time.Hour, CheckpointInterval: 10 * time.Minute,
 		}})
+		tuning := c.State.Settings().Tuning
+		tuning.Retries = 3
+		c.Do(&command.SetTuning{Tuning: tuning})
 	})
 	const save = `"checkpoint_signal":"USR1"`
 	for body, check := range map[string]func(*model.Spec) bool{

@@ -16,9 +16,9 @@ type advice struct {
 }
 
 // resolveAdvice reads the file and checks the addresses.
-func resolveAdvice(c *config.Loaded) (advice, error) {
+func resolveAdvice(c *config.Loaded) (out advice, err error) {
 	s := &c.Server.Advice
-	out := advice{defaults: workload.StandardDefaults()}
+	out = advice{defaults: workload.StandardDefaults()}
 	if s.Defaults != "" {
 		data, err := os.ReadFile(s.Defaults)
 		if err != nil {
@@ -26,6 +26,11 @@ func resolveAdvice(c *config.Loaded) (advice, error) {
 		}
 		if out.defaults, err = workload.ReadDefaults(data); err != nil {
 			return out, usage("%s: %s: %w", c.At("workloads.defaults_file"), s.Defaults, err)
+		}
+	}
+	if s.Own != "" {
+		if out.defaults, err = workload.ReadDefaults([]byte(s.Own)); err != nil {
+			return out, usage("%w", c.Within(err))
 		}
 	}
 	for _, a := range []struct{ name, setting, address string }{

@@ -112,7 +112,10 @@ func resolveAgent(c *config.Loaded) (a *agent, err error) {
 func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	out := newLineWriter(stderr)
 	defer out.close(flushLimit)
-	log, reload := reloading(ctx, a.settings, out)
+	log, _, reload := reloading(ctx, a.settings, func(c *config.Loaded) error {
+		_, err := resolveAgent(c)
+		return err
+	}, out)
 	defer reload()
 	process.Spare()
 	j, err := journal.Open(a.DataDir)

@@ -50,6 +50,9 @@ func newConfigValidate() *cobra.Command {
 		Args:  oneArg("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, err := config.Load(config.Source{File: args[0]})
+			if err == nil {
+				_, err = resolveAPI(settings) // with the files that it names
+			}
 			if err != nil {
 				for line := range strings.Lines(err.Error()) {
 					fmt.Fprint(cmd.ErrOrStderr(), line)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +48,94 @@ fault_tolerance:
   auto_retry_failed_jobs: true
   max_retries: 3
 `
+
+// serviceFile is the published example of the service's file, all of it.
+const serviceFile = `
+server:
+  port: "8086"
+  read_timeout: 15s
+  write_timeout: 15s
+
+services:
+  deepagents_url: "http://localhost:9004"
+  graph_service_url: "http://localhost:8081"
+
+scheduler:
+  queue_check_interval: 5s
+  max_queue_size: 100
+
+workload_defaults:
+  inference:
+    default_memory_mb: 4096
+    default_priority: 7
+
+auth:
+  enabled: true
+  header_name: "X-API-Key"
+  api_keys:
+    "your-secret-key-1": "training-service"
+    "your-secret-key-2": "inference-service"
+`
+
+// The published file of the service is one that a peer runs with as it is: its keys let
+// in, and its defaults size workloads.
+func TestAPeerOfTheServiceFile(t *testing.T) {
+	p := spawn(t, "server", "--config", writeFile(t, serviceFile), "--http", apiAddress(1), "--data-dir", filepath.Join(t.TempDir(), "p1"), "--id", "p1", "--listen", address(1),
+		"--bootstrap", "p1="+address(1))
+	p.line(t, leads)
+	call := func(path, body string, headers ...string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+apiAddress(1)+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	const ask = `{"service_name": "training", "workload_type": "inference"}`
+	if code, text := call("/gpu/workload", ask); code != http.StatusUnauthorized {
+		t.Errorf("nobody was let in: %d %s", code, text)
+	}
+	for _, with := range [][]string{{"X-API-Key", "your-secret-key-1"}, {"Authorization", "Bearer your-secret-key-2"}} {
+		if code, text := call("/gpu/workload", ask, with...); code != http.StatusOK || !strings.Contains(text, "4096") {
+			t.Errorf("%v: %d %s", with, code, text)
+		}
+	}
+}
+
+// What is wrong in the sections of keys and of workloads is told by its line, and no key.
+func TestWrongPartsOfAFile(t *testing.T) {
+	for text, says := range map[string]string{
+		"auth:\n  enabled: true\n  api_keys:\n    SECRET-SECRET-SECRET: {service: a, role: god}\n": "berth.yaml:4: ",
+		"auth:\n  enabled: true\n\n  api_keys:\n    SECRET: a\n":                                   "berth.yaml:5: ",
+		"auth:\n  enabled: true\n  api_keys:\n    SECRET-SECRET-SECRET:\n      servise: a\n":       "berth.yaml:5: does not make sense",
+		"auth: {enabled: true, api_keys: SECRET}":                                                  "berth.yaml:1: does not make sense",
+		"auth:\n  enabled: true\n  header_name: 'X Y'\n":                                           "berth.yaml:3: auth.header_name: that is no name",
+		"auth:\n  api_keys: {SECRET-SECRET-SECRET: a}\n":                                           "berth.yaml:2: auth.api_keys needs --auth (auth.enabled in the file)",
+		"\nworkload_defaults:\n  # typical\n  ocr:\n    gpus: many\n":                              "berth.yaml:5: gpus must be",
+		"services:\n  deepagents_url: localhost:9004\n":                                            "berth.yaml:2: services.deepagents_url must be an address",
+	} {
+		path := writeFile(t, text)
+		if code, out, errs := called("config", "validate", path); code != exitUsage || !strings.Contains(errs, says) || strings.Contains(out+errs, "SECRET") {
+			t.Errorf("%q: exit code %d, %s%s\nwant %s", text, code, out, errs, says)
+		}
+	}
+	path := writeFile(t, strings.Replace(serviceFile, "enabled: true", "enabled: false", 1))
+	if code, out, errs := called("config", "validate", path); code != 0 || !strings.Contains(out, "auth.api_keys counts only while callers are asked who they are") {
+		t.Errorf("exit code %d, %s%s", code, out, errs)
+	}
+}
 
 // writeFile makes a file of its own for a test.
 func writeFile(t *testing.T, text string) string {
@@ -140,7 +230,8 @@ func TestHangup(t *testing.T) {
 	p.line(t, leads)
 	for _, step := range []struct{ text, says string }{
 		{"log: {level: loud}\n", "the configuration is wrong, and everything stays as it was"},
-		{"log: {level: debug}\nserver: {min_free_mib: 1}\n", "server.min_free_mib counts from the next start on"},
+		{"log: {level: error}\nworkload_defaults:\n  ocr: {gpus: many}\n", "berth.yaml:3: gpus must be"},
+		{"log: {level: debug}\nauth: {rate_limit: 7}\nserver: {min_free_mib: 1}\n", "server.min_free_mib counts from the next start on"},
 	} {
 		if err := os.WriteFile(path, []byte(step.text), 0o600); err != nil {
 			t.Fatal(err)
@@ -148,7 +239,7 @@ func TestHangup(t *testing.T) {
 		p.signal(t, syscall.SIGHUP)
 		p.line(t, step.says)
 	}
-	p.line(t, "taken_over=[log.level]")
+	p.line(t, `taken_over="[log.level auth.rate_limit]"`)
 }
 
 // Wrong settings end a program with exit code 2 and one line that says where.

@@ -82,19 +82,23 @@ func resolve(c *config.Loaded) (options, error) {
 // resolveAPI reads whom the API lets in, and what jobs may run.
 func resolveAPI(c *config.Loaded) (o apiOptions, err error) {
 	s := &c.Server.Auth
-	if s.Keys != "" && !s.On {
-		return o, usage("%s needs %s: without it nobody is asked for a key", c.At("auth.keys_file"), c.At("auth.enabled"))
+	for _, v := range []struct{ name, given string }{
+		{"auth.keys_file", s.Keys}, {"auth.api_keys", s.Own}, {"auth.header_name", s.Header},
+	} {
+		switch said := c.Origin("auth.enabled").Layer != config.FromDefault; {
+		case v.given == "" || s.On:
+		case said:
+			c.Notes = append(c.Notes, c.At(v.name)+" counts only while callers are asked who they are, and "+c.At("auth.enabled")+" is false")
+		default:
+			return o, usage("%s needs %s: without it nobody is asked for a key", c.At(v.name), c.At("auth.enabled"))
+		}
 	}
 	if o.advice, err = resolveAdvice(c); err != nil {
 		return o, err
 	}
-	if o.access.Asks = s.On; s.On {
-		o.access.Rate = float64(s.Rate)
-	}
-	if s.Keys != "" {
-		if o.access.Keys, err = readKeys(s.Keys); err != nil {
-			return o, usage("%s: %w", c.At("auth.keys_file"), err)
-		}
+	o.access.Asks, o.access.Rate = s.On, rate(s.On, c.Config)
+	if o.access.Keys, err = resolveKeys(c); err != nil {
+		return o, err
 	}
 	if s.CommandRules != "" {
 		if o.rules, err = readRules(s.CommandRules); err != nil {
@@ -102,6 +106,14 @@ func resolveAPI(c *config.Loaded) (o apiOptions, err error) {
 		}
 	}
 	return o, nil
+}
+
+// rate is how many requests a caller may make a second; 0: any.
+func rate(asks bool, c *config.Config) float64 {
+	if !asks {
+		return 0
+	}
+	return float64(c.Server.Auth.Rate)
 }
 
 func timeouts(name string) cluster.Timeouts {

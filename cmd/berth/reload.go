@@ -13,15 +13,18 @@ import (
 )
 
 // reloading begins a program's log, and reads its settings again at each SIGHUP until
-// stop is called.
-func reloading(ctx context.Context, settings *config.Loaded, out io.Writer) (log *slog.Logger, stop func()) {
+// stop is called. What the program could not start with, as check says, it does not take
+// over. again takes who else is to be told.
+func reloading(ctx context.Context, settings *config.Loaded, check func(*config.Loaded) error, out io.Writer) (
+	log *slog.Logger, again *config.Reloader, stop func(),
+) {
 	level := &slog.LevelVar{}
 	level.Set(settings.Level)
 	log = newLog(out, level)
 	for _, note := range settings.Notes {
 		log.Warn(note)
 	}
-	again := config.NewReloader(settings)
+	again = config.NewReloader(settings, check)
 	again.On("log.level", func(c *config.Config) { level.Set(c.Level) })
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -37,7 +40,7 @@ func reloading(ctx context.Context, settings *config.Loaded, out io.Writer) (log
 			}
 		}
 	})
-	return log, func() {
+	return log, again, func() {
 		signal.Stop(hangups)
 		cancel()
 		work.Wait()

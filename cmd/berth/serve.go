@@ -18,7 +18,6 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Bounds of the end of a server.
@@ -58,7 +57,10 @@ func (s *service) Run(ctx context.Context) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
-	log, stop := reloading(ctx, s.settings, s.out)
+	log, again, stop := reloading(ctx, s.settings, func(c *config.Loaded) error {
+		_, err := resolve(c)
+		return err
+	}, s.out)
 	defer stop()
 	s.log = log
 	if err := s.open(); err != nil {
@@ -76,6 +78,7 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
+	again.On("auth.rate_limit", func(c *config.Config) { s.web.api.SetRate(rate(s.o.api.access.Asks, c)) })
 	go s.compare(ctx)
 	select {
 	case <-ctx.Done():
@@ -112,7 +115,7 @@ func (s *service) start() error {
 		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace},
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
-		Tuning: cluster.Tuning{Timeouts: s.o.timeouts}, Found: s.founding(),
+		Tuning: cluster.Tuning{Timeouts: s.o.timeouts, Founding: s.o.shared.Founding()},
 		Archive: archive.New(archive.Config{
 			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,
 		}),
@@ -123,15 +126,6 @@ func (s *service) start() error {
 	s.peer = peer
 	s.log.Info("peer started", "peer", s.o.id, "cluster", s.o.cluster, "listen", s.o.listen, "http", s.o.http, "data", s.o.data, "version", build.Version())
 	return nil
-}
-
-// founding are the commands that give a new cluster what its founders are configured
-// with. Who joins has no say.
-func (s *service) founding() func(*state.State) []command.Body {
-	if len(s.o.founders) == 0 {
-		return nil
-	}
-	return s.o.shared.Founding
 }
 
 // enter founds the cluster or joins it. A peer that is a member already goes on

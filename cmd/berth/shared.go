@@ -41,7 +41,7 @@ func (shared) Change(s *state.State, values map[string]string) ([]command.Body, 
 func (s *service) compare(ctx context.Context) {
 	for {
 		st := s.peer.State()
-		if st.Settings().Defaults.Chosen {
+		if set := st.Settings(); !set.Incarnation.IsZero() {
 			for _, d := range s.settings.Differences(config.ClusterOf(&st)) {
 				s.log.Warn("without effect: " + d + "; berth config set changes what is in force")
 			}

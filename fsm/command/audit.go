@@ -28,7 +28,7 @@ func (k Kind) shown() bool {
 	return slices.Contains([]Kind{
 		KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
 		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
-		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
+		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire, KindSetDefaults,
 	}, k)
 }
 

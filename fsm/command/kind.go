@@ -183,11 +183,11 @@ var kinds = map[Kind]kindInfo{
 	KindReleaseAllocation: {"release_allocation", 1, LaneUser, body[ReleaseAllocation]},
 	KindExpireAllocations: {"expire_allocations", 1, LaneUser, body[ExpireAllocations]},
 
-	KindFoundAuth:  {"found_auth", 1, LaneUser, body[FoundAuth]},
-	KindMakeToken:  {"make_token", 1, LaneUser, body[MakeToken]},
-	KindDropTokens: {"drop_tokens", 1, LaneUser, body[DropTokens]},
-	KindSetUser:    {"set_user", 1, LaneUser, body[SetUser]},
-	KindRemoveUser: {"remove_user", 1, LaneUser, body[RemoveUser]},
+	KindFoundAuth:   {"found_auth", 1, LaneUser, body[FoundAuth]},
+	KindMakeToken:   {"make_token", 1, LaneUser, body[MakeToken]},
+	KindDropTokens:  {"drop_tokens", 1, LaneUser, body[DropTokens]},
+	KindSetUser:     {"set_user", 1, LaneUser, body[SetUser]},
+	KindRemoveUser:  {"remove_user", 1, LaneUser, body[RemoveUser]},
 	KindSetDefaults: {"set_defaults", 1, LaneUser, body[SetDefaults]},
 }
 

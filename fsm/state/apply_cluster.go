@@ -13,9 +13,17 @@ func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
 	if !t.settings.Incarnation.IsZero() {
 		return refuse(model.CodeBootstrapped, "the cluster has a state already")
 	}
+	if len(b.Limits) > 0 {
+		if r := adjustLimit(t, model.ScopeKey{Kind: model.ScopeCluster}, b.Limits); !r.OK() {
+			return r
+		}
+	}
 	t.settings = model.Settings{
 		Incarnation: b.Incarnation, Level: b.Level, Clock: t.clock, Running: b.Running, Policy: b.Policy,
-		NextJob: 1, Retention: b.Retention, Tuning: model.DefaultTuning(),
+		NextJob: 1, Retention: b.Retention, Tuning: b.Tuning, Pools: b.Pools, Defaults: b.Defaults,
+	}
+	if b.Tuning == (model.Tuning{}) {
+		t.settings.Tuning = model.DefaultTuning()
 	}
 	return ok()
 }
@@ -75,10 +83,8 @@ func applySetRetention(t *tx, b *command.SetRetention) command.Result {
 	return ok()
 }
 
-// applySetDefaults sets them as a whole. That they have been chosen stays true.
 func applySetDefaults(t *tx, b *command.SetDefaults) command.Result {
 	t.settings.Defaults = b.Defaults
-	t.settings.Defaults.Chosen = true
 	return ok()
 }
 

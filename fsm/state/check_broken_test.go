@@ -158,16 +158,12 @@ func TestCheckStepNamesWhatIsBroken(t *testing.T) {
 		"incarnation": {state.OnlyForward, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Incarnation[3]++ })
 		}},
-		"chosen defaults": {state.OnlyForward, func(s *state.State) {
-			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Defaults.Chosen = false })
-		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := running(t, 4).State
 			put(&before.Limits, model.ScopeKey{Kind: model.ScopeCluster}, func(r *model.Limit) {
 				*r = model.Limit{Scope: model.ScopeKey{Kind: model.ScopeCluster}, GPUs: 8, Live: -1, Queued: -1, GPUsPerJob: -1}
 			})
-			put(&before.Globals, state.Only{}, func(r *model.Settings) { r.Defaults.Chosen = true })
 			after := before
 			after.Index++
 			if err := state.CheckStep(&before, &after); err != nil {

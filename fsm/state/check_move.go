@@ -60,7 +60,6 @@ func moveSettings(m *mover) {
 		"the audit trail goes from record %d to %d", a.Audit.Seq, b.Audit.Seq)
 	m.hold(b.Audit.Index <= m.s.Index, OnlyForward, "the audit trail is at entry %d, ahead of the state", b.Audit.Index)
 	m.hold(b.Incarnation == a.Incarnation || b.Standstill || !m.one, OnlyForward, "the incarnation changes without a standstill")
-	m.hold(b.Defaults.Chosen || !a.Defaults.Chosen, OnlyForward, "the founders' configuration is forgotten")
 	m.hold(!b.Incarnation.IsZero(), OnlyForward, "the cluster has no incarnation any more")
 	for topic := range a.Topics {
 		m.hold(b.Topics[topic] >= a.Topics[topic] && b.Topics[topic] <= m.s.Index, OnlyForward, "topic %s goes from %d to %d",

@@ -59,9 +59,7 @@ func (t *table) shapeOf(name string) shape {
 	if row := t.row(name); row != nil {
 		return row.Value.shape()
 	}
-	if o := t.others[name][0]; o.Any {
-		return isTree
-	} else if row := t.row(o.To); row != nil {
+	if row := t.row(t.others[name][0].To); row != nil {
 		return row.Value.shape()
 	}
 	return isScalar

@@ -34,7 +34,7 @@ func defaultCluster() Cluster {
 		Running: true, Policy: sched.DefaultPolicy, Tuning: model.DefaultTuning(),
 		Pools:     model.Pools{Mode: model.PoolDynamic, Part: model.DefaultPart},
 		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
-		Defaults:  model.Defaults{Chosen: true, Class: model.ClassNormal},
+		Defaults:  model.Defaults{Class: model.ClassNormal},
 		Queued:    100_000,
 	}
 }
@@ -78,17 +78,7 @@ func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	if c.Retention != was.Retention {
 		out = append(out, &command.SetRetention{Retention: c.Retention})
 	}
-	limit := &command.AdjustLimit{Scope: model.ScopeKey{Kind: model.ScopeCluster}}
-	if c.Queued != was.Queued {
-		limit.Set = append(limit.Set, model.LimitValue{Of: model.LimitQueued, Value: c.Queued})
-	}
-	if c.RunTime != was.RunTime {
-		v := int64(c.RunTime)
-		if v == 0 {
-			v = model.Unlimited
-		}
-		limit.Set = append(limit.Set, model.LimitValue{Of: model.LimitRunTime, Value: v})
-	}
+	limit := &command.AdjustLimit{Scope: model.ScopeKey{Kind: model.ScopeCluster}, Set: c.limits(was)}
 	if len(limit.Set) > 0 {
 		out = append(out, limit)
 	}
@@ -98,13 +88,27 @@ func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	return out
 }
 
-// Founding are the commands by which a new state takes over what its founders are
-// configured with; none if it has done so before.
-func (c *Cluster) Founding(s *state.State) []command.Body {
-	if s.Settings().Defaults.Chosen {
-		return nil
+// limits are those of the cluster that differ from what was.
+func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
+	if c.Queued != was.Queued {
+		out = append(out, model.LimitValue{Of: model.LimitQueued, Value: c.Queued})
 	}
-	return c.Changes(ClusterOf(s))
+	if c.RunTime != was.RunTime {
+		v := int64(c.RunTime)
+		if v == 0 {
+			v = model.Unlimited
+		}
+		out = append(out, model.LimitValue{Of: model.LimitRunTime, Value: v})
+	}
+	return out
+}
+
+// Founding is what a new cluster's state begins with, without incarnation and level.
+func (c *Cluster) Founding() command.Bootstrap {
+	return command.Bootstrap{
+		Running: c.Running, Policy: c.Policy, Retention: c.Retention, Tuning: c.Tuning, Pools: c.Pools, Defaults: c.Defaults,
+		Limits: c.limits(Cluster{Queued: model.Unlimited}),
+	}
 }
 
 // Settings are the rows of the table that belong to the cluster.
@@ -137,7 +141,7 @@ func (c *Cluster) Settings() []Setting {
 		},
 		{
 			Name: "jobs.max_retries", Means: "of jobs that do not say how often a failure is tried again",
-			Value: Number(&c.Defaults.MaxRetries, "retries", 0, model.MaxRetries),
+			Value: Number(&c.Tuning.Retries, "retries", 0, model.MaxRetries),
 		},
 		{
 			Name: "jobs.max_run_time", Means: "the longest time limit of a job, and that of jobs that name none; 0: any",
@@ -160,6 +164,9 @@ func (c *Cluster) Settings() []Setting {
 		},
 	}
 	for _, p := range model.Parameters() {
+		if p.Name == "max_retries" { // it is about jobs, and stands with what they get
+			continue
+		}
 		rows = append(rows, Setting{Name: "scheduling." + p.Name, Means: p.What, Value: parameter{p, &c.Tuning}})
 	}
 	slices.SortStableFunc(rows, func(a, b Setting) int { return strings.Compare(sectionOf(a.Name), sectionOf(b.Name)) })

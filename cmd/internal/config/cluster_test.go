@@ -11,20 +11,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// A new state takes over what its founders are configured with, and never again.
+// A new state begins with what its founders are configured with.
 func TestFounding(t *testing.T) {
-	first := defaultCluster()
-	for name, c := range map[string]Cluster{"defaults": first, "all": other()} {
-		s := statetest.New(t)
-		for _, b := range c.Founding(&s.State) {
-			s.Do(b)
-		}
+	for name, c := range map[string]Cluster{"defaults": defaultCluster(), "all": other()} {
+		s, b := statetest.Empty(t), c.Founding()
+		b.Incarnation, b.Level = statetest.Incarnation(1), command.Level
+		s.Do(&b)
 		if got := ClusterOf(&s.State); got != c {
 			t.Errorf("%s: the state has %+v\nwant %+v", name, got, c)
-		}
-		s.Do(&command.SetPolicy{Policy: "gang"})
-		if more := c.Founding(&s.State); len(more) > 0 {
-			t.Errorf("%s: a founded cluster is given %v", name, more)
 		}
 	}
 }
@@ -33,9 +27,9 @@ func TestFounding(t *testing.T) {
 func other() Cluster {
 	c := defaultCluster()
 	c.Running, c.Policy, c.Queued, c.RunTime = false, "fcfs", model.Unlimited, time.Hour
-	c.Tuning.Depth, c.Pools = 5, model.Pools{Mode: model.PoolStatic, Part: 500}
+	c.Tuning.Depth, c.Tuning.Retries, c.Pools = 5, 1, model.Pools{Mode: model.PoolStatic, Part: 500}
 	c.Retention = model.Retention{Jobs: 5, Age: time.Hour}
-	c.Defaults = model.Defaults{Chosen: true, Name: "x", MaxRetries: 1, Class: model.ClassLow, IdleStop: time.Hour, CheckpointInterval: time.Minute}
+	c.Defaults = model.Defaults{Name: "x", Class: model.ClassLow, IdleStop: time.Hour, CheckpointInterval: time.Minute}
 	return c
 }
 
@@ -44,7 +38,7 @@ func TestSetByName(t *testing.T) {
 	s := statetest.New(t)
 	was := ClusterOf(&s.State)
 	next := was
-	if err := next.Set(map[string]string{"jobs.max_retries": "3", "scheduling.depth": "7", "jobs.max_run_time": "2d"}); err != nil {
+	if err := next.Set(map[string]string{"jobs.max_retries": "3", "scheduling.depth": "7", "jobs.max_run_time": "2d", "cluster.name": "x"}); err != nil {
 		t.Fatal(err)
 	}
 	var kinds []string
@@ -75,7 +69,7 @@ func TestDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := defaultCluster()
-	now.Defaults.Name, now.Defaults.MaxRetries = "a", 7
+	now.Defaults.Name, now.Tuning.Retries = "a", 7
 	got := l.Differences(now)
 	if len(got) != 1 || !strings.HasSuffix(got[0], "berth.yaml:2: scheduling.policy is fcfs here and fair_share in the cluster") {
 		t.Errorf("they are %q", got)

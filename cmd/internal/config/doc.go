@@ -4,7 +4,7 @@
 // of it.
 //
 //	setting.go  a row of the table
-//	value.go    kinds of values; tree.go those that are a part of the file
+//	value.go    kinds of values; part.go sections of the file that have readers of their own
 //	table.go    the rows of peers and commands; agent.go those of agents
 //	cluster.go  the rows that the cluster as a whole has one value of
 //	names.go    other names under which settings are known, and those without effect

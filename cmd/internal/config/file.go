@@ -83,7 +83,7 @@ func (f *file) section(prefix string, n *yaml.Node) {
 func (f *file) leaf(name string, at, value *yaml.Node) {
 	g := given{name: name, where: fmt.Sprintf("%s:%d: %s", f.name, at.Line, name), node: value}
 	form := f.table.shapeOf(name)
-	if form != isTree {
+	if form != isPart {
 		if value.Tag == "!!null" {
 			f.report(at, "%s has no value: give it one, or leave the line out", name)
 			return

@@ -81,7 +81,31 @@ func Load(src Source) (*Loaded, error) {
 	if err := l.apply(FromFlag, flags); err != nil {
 		return nil, err
 	}
+	if err := l.apart(); err != nil {
+		return nil, err
+	}
 	return l, nil
+}
+
+// apart refuses a section beside the file that stands for it, whichever layers they come
+// from: one would be lost.
+func (l *Loaded) apart() error {
+	var wrong []error
+	for _, pair := range [][2]string{
+		{"auth.keys_file", "auth.api_keys"}, {"auth.keys_file", "auth.header_name"}, {"workloads.defaults_file", "workloads.defaults"},
+	} {
+		if l.table.row(pair[0]).Value.Text() != "" && l.table.row(pair[1]).Value.Text() != "" {
+			wrong = append(wrong, fmt.Errorf("%s and %s say the same in two places: leave one of them", l.At(pair[1]), l.At(pair[0])))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// Within is an error of a section's reader, "line 3: ...", with the file that the line is of.
+func (l *Loaded) Within(err error) error {
+	f := &file{name: l.File}
+	f.syntax(err)
+	return errors.Join(f.problems...)
 }
 
 // lookup finds a variable; one that is empty is as good as none.
@@ -226,13 +250,13 @@ func (l *Loaded) settle(layer Layer, row *Setting, words []said) error {
 		words = slices.DeleteFunc(words, func(w said) bool { return w.weak })
 	}
 	for i, w := range words {
-		before := row.Value.Text()
+		before, shown := row.Value.Text(), row.Shown()
 		if err := l.set(row, w); err != nil {
 			return err
 		}
 		if i > 0 && row.Value.Text() != before {
 			return fmt.Errorf("%s and %s contradict each other (%s and %s): leave one of them", words[0].where, w.where,
-				before, row.Shown())
+				shown, row.Shown())
 		}
 		l.origins[row.Name] = Origin{layer, w.where}
 	}
@@ -240,9 +264,9 @@ func (l *Loaded) settle(layer Layer, row *Setting, words []said) error {
 }
 
 func (l *Loaded) set(row *Setting, w said) error {
-	if part, is := row.Value.(tree); is && w.node != nil {
+	if v, is := row.Value.(part); is && w.node != nil {
 		f := &file{name: l.File}
-		part.decode(f, w.node)
+		v.read(f, w.node)
 		return errors.Join(f.problems...)
 	}
 	if err := row.Value.Set(w.texts); err != nil {

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +38,7 @@ func TestTheTable(t *testing.T) {
 		if row.Meaning() == "" || row.Value.Kind() == "" || row.For == 0 || !strings.Contains(row.Name, ".") {
 			t.Errorf("%s lacks something: %+v", row.Name, row)
 		}
-		if row.Value.shape() == isTree {
+		if row.Value.shape() == isPart {
 			continue
 		}
 		if err := row.Value.Set([]string{row.Value.Text()}); err != nil {
@@ -254,7 +257,8 @@ fault_tolerance:
 	}
 	want := defaultCluster()
 	want.Pools.Mode, want.Queued, want.RunTime = model.PoolHybrid, 1000, 48*time.Hour
-	want.Defaults = model.Defaults{Chosen: true, Name: "GPU-Cluster-01", MaxRetries: 3, Class: model.ClassNormal, CheckpointInterval: 10 * time.Minute}
+	want.Tuning.Retries = 3
+	want.Defaults = model.Defaults{Name: "GPU-Cluster-01", Class: model.ClassNormal, CheckpointInterval: 10 * time.Minute}
 	if got.Cluster != want {
 		t.Errorf("it became %+v\nwant %+v", got.Cluster, want)
 	}
@@ -314,30 +318,68 @@ auth:
 	}
 }
 
-// What has a file of its own is refused elsewhere, without telling it.
+// Sections with readers of their own come to them with every word in its line.
 func TestPartsOfTheServiceFile(t *testing.T) {
-	_, err := loadText(t, `
+	const text = `
 workload_defaults:
   inference:
     default_memory_mb: 4096
 
+    # the highest
+    default_priority: 10
+
 auth:
-  enabled: false
+  enabled: true
   header_name: "X-API-Key"
   api_keys:
     "your-secret-key-1": "training-service"
-`)
-	if err == nil || strings.Contains(err.Error(), "your-secret-key-1") {
-		t.Fatalf("it says %v", err)
+    a,{b}: {user: "two
+      words", projects: [x, '1', 2], role: ~}
+`
+	got, err := loadText(t, text)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, says := range []string{
-		"berth.yaml:2: workload_defaults must stand in the file that workloads.defaults_file names",
-		"auth.header_name must stand in the file that auth.keys_file names",
-		"auth.api_keys must stand in the file that auth.keys_file names",
-	} {
-		if !strings.Contains(err.Error(), says) {
-			t.Errorf("it says %v\nwant %s", err, says)
+	const keys = "\n\n\n\n\n\n\n\n\n\n\n\n{\"your-secret-key-1\": \"training-service\", \n" +
+		`"a,{b}": {"user": "two words", ` + "\n" + `"projects": ["x", "1", 2, ], "role": null, }, }`
+	if s := &got.Server; s.Auth.Own != keys || s.Auth.Header != "X-API-Key" {
+		t.Errorf("the keys are %q", s.Auth.Own)
+	}
+	if want := "\n\n{\"inference\": \n{\"default_memory_mb\": 4096, \n\n\n\"default_priority\": 10, }, }"; got.Server.Advice.Own != want {
+		t.Errorf("the defaults are %q", got.Server.Advice.Own)
+	}
+	for _, row := range got.Rows() {
+		if strings.Contains(row.Shown(), "secret-key") || row.Name == "auth.api_keys" && row.Shown() != "(secret)" {
+			t.Errorf("%s is shown as %q", row.Name, row.Shown())
 		}
+	}
+	if err := got.Within(errors.New("line 7: no")); err == nil || !strings.HasSuffix(err.Error(), "berth.yaml:7: no") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+// A section that cannot be, or has another for its own, is refused by its line; keys are
+// never told.
+func TestWrongParts(t *testing.T) {
+	folders := regexp.MustCompile(`\S*/`)
+	for text, want := range map[string]string{
+		"auth:\n  api_keys: &a {SECRET: x}\n  keys_file: k\n":            "berth.yaml:2: auth.api_keys and berth.yaml:3: auth.keys_file say the same in two places",
+		"auth:\n  header_name: X\n  keys_file: k\n":                      "berth.yaml:2: auth.header_name and berth.yaml:3: auth.keys_file",
+		"workloads: {defaults_file: f}\nworkload_defaults: {ocr: {}}\n":  "berth.yaml:2: workload_defaults and berth.yaml:1: workloads.defaults_file",
+		"workloads: {defaults: {ocr: {}}}\nworkload_defaults: {a: {}}\n": "contradict each other",
+		"workload_defaults: {ocr: &a {gpus: 1}, training: *a}\n":         "berth.yaml:1: anchors are not followed",
+		"auth:\n  api_keys: {SECRET: &a x, other: *a}\n":                 "berth.yaml:2: anchors are not followed",
+	} {
+		_, err := loadText(t, text)
+		if got := folders.ReplaceAllString(fmt.Sprint(err), ""); !strings.Contains(got, want) || strings.Contains(got, "SECRET") {
+			t.Errorf("%q:\n got %v\nwant %s", text, got, want)
+		}
+	}
+	if _, err := loadText(t, "", "BERTH_AUTH_API_KEYS=SECRET"); err == nil || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "in a file only") {
+		t.Errorf("it says %v", err)
+	}
+	if got, err := loadText(t, "auth: {api_keys: {}, keys_file: k}\nworkload_defaults:\n"); err != nil || got.Server.Auth.Own != "" {
+		t.Errorf("empty ones: %v", err)
 	}
 }
 
@@ -348,9 +390,9 @@ func TestConversions(t *testing.T) {
 		"scheduling: {default_priority: 4}":                             func(c *Loaded) bool { return c.Cluster.Defaults.Class == model.ClassCritical },
 		"scheduling: {default_priority: 8}":                             func(c *Loaded) bool { return c.Cluster.Defaults.Class == model.ClassHigh },
 		"scheduling: {default_priority: 10}":                            func(c *Loaded) bool { return c.Cluster.Defaults.Class == model.ClassCritical },
-		"fault_tolerance: {auto_retry_failed_jobs: true}":               func(c *Loaded) bool { return c.Cluster.Defaults.MaxRetries == 3 },
-		"fault_tolerance: {auto_retry_failed_jobs: false}":              func(c *Loaded) bool { return c.Cluster.Defaults.MaxRetries == 0 },
-		"fault_tolerance: {auto_retry_failed_jobs: on, max_retries: 7}": func(c *Loaded) bool { return c.Cluster.Defaults.MaxRetries == 7 },
+		"fault_tolerance: {auto_retry_failed_jobs: true}":               func(c *Loaded) bool { return c.Cluster.Tuning.Retries == 3 },
+		"fault_tolerance: {auto_retry_failed_jobs: false}":              func(c *Loaded) bool { return c.Cluster.Tuning.Retries == 0 },
+		"fault_tolerance: {auto_retry_failed_jobs: on, max_retries: 7}": func(c *Loaded) bool { return c.Cluster.Tuning.Retries == 7 },
 		"policies: {enable_preemption: false}": func(c *Loaded) bool {
 			return c.Cluster.Tuning.Preempt == model.PreemptsNobody && c.Cluster.Tuning.NoPreemption
 		},

@@ -12,9 +12,6 @@ type Other struct {
 	Name string // in a file; may be empty
 	Env  string // in the environment; may be empty
 	To   string // the setting that it stands for; empty: none
-	Any  bool   // whatever stands there is taken
-	// Refused says that it may not stand there at all: Read says where it may.
-	Refused bool
 	// Read makes the setting's text of the one that is given; now is the setting's value
 	// before. nil: they are the same.
 	Read func(text, now string) (string, error)
@@ -34,9 +31,7 @@ func otherServer() []Other {
 		{Name: "server.port", Env: "PORT", To: "server.http", Read: port, Why: "the port alone; the address stays"},
 		{Name: "server.read_timeout", Read: anySpan, Why: "each kind of request has limits of its own, since some wait on purpose"},
 		{Name: "server.write_timeout", Read: anySpan, Why: "each kind of request has limits of its own, since some wait on purpose"},
-		{Name: "auth.header_name", Read: standsIn("auth.keys_file"), Refused: true, Why: "must stand in the file that auth.keys_file names"},
-		{Name: "auth.api_keys", Any: true, Read: standsIn("auth.keys_file"), Refused: true, Why: "must stand in the file that auth.keys_file names"},
-		{Name: "workload_defaults", Any: true, Read: standsIn("workloads.defaults_file"), Refused: true, Why: "must stand in the file that workloads.defaults_file names"},
+		{Name: "workload_defaults", To: "workloads.defaults", Why: "the same"},
 		{Name: "monitoring.alert_thresholds.temperature", To: "agent.gpu_hot", Why: "in °C"},
 		{Name: "monitoring.alert_thresholds.utilization", Read: anyNumber, Why: "a GPU that is used fully is no fault"},
 		{Name: "monitoring.alert_thresholds.memory", Read: anyNumber, Why: "memory that is used fully is no fault"},
@@ -51,6 +46,7 @@ func otherCluster() []Other {
 	return []Other{
 		{Env: "RESEARCH_AGENT_GPU_ORCHESTRATION_ENABLED", To: "scheduling.enabled", Why: "the same"},
 		{Name: "scheduling.algorithm", Env: "RESEARCH_AGENT_SCHEDULING_POLICY", To: "scheduling.policy", Why: "the same"},
+		{Name: "scheduling.max_retries", To: "jobs.max_retries", Why: "the same"},
 		{Name: "scheduler.max_queue_size", Env: "RESEARCH_AGENT_MAX_QUEUE_SIZE", To: "scheduling.max_queue_size", Why: "the same"},
 		{Name: "scheduler.queue_check_interval", Read: anySpan, Why: "the scheduler is woken by what happens, not by a clock"},
 		{Name: "scheduling.default_priority", To: "jobs.default_priority", Read: priority, Why: "5 is normal, 6 to 8 high, 9 and 10 critical; 1 to 4 are themselves"},
@@ -139,12 +135,4 @@ func anyNumber(text, _ string) (string, error) {
 func anySpan(text, _ string) (string, error) {
 	_, err := span(text)
 	return text, err
-}
-
-// standsIn refuses what has a file of its own, which a setting names. The value is not
-// told: it may be a key.
-func standsIn(setting string) func(text, now string) (string, error) {
-	return func(string, string) (string, error) {
-		return "", fmt.Errorf("must stand in the file that %s names, not here", setting)
-	}
 }

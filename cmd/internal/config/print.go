@@ -61,7 +61,7 @@ func Written(v Value) string {
 				n.Content = append(n.Content, scalarNode(name), scalarNode(value))
 			}
 		}
-	case isTree:
+	case isPart:
 		if text == "" {
 			return "{}"
 		}
@@ -96,19 +96,19 @@ func Reference() string {
 			section = at
 			fmt.Fprintf(&b, "\n### %s\n\n| setting | default | written as | flag | environment | what it does |\n|---|---|---|---|---|---|\n", section)
 		}
-		flag := ""
+		flag, variable := "", code(row.Variable())
+		if row.Value.shape() == isPart {
+			variable = ""
+		}
 		if row.Flag != "" {
 			flag = "`--" + row.Flag + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` | %s%s |\n", row.Name, code(row.Value.Text()), row.Value.Kind(), flag, row.Variable(),
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s%s |\n", row.Name, code(row.Value.Text()), row.Value.Kind(), flag, variable,
 			row.Meaning(), marks(&row))
 	}
 	b.WriteString("\n### Other names\n\n| in a file | environment | stands for | how, or why it has no effect |\n|---|---|---|---|\n")
 	for _, o := range otherNames() {
 		to := "nothing"
-		if o.Refused {
-			to = "an error"
-		}
 		if o.To != "" {
 			to = code(o.To)
 		}
@@ -144,10 +144,6 @@ func Explain(name string) (string, error) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		if o.Refused {
-			fmt.Fprintf(&b, "%s is refused: it %s.\n", name, o.Why)
-			continue
-		}
 		if o.To == "" {
 			fmt.Fprintf(&b, "%s is taken and has no effect: %s.\n", name, o.Why)
 			continue
@@ -174,7 +170,9 @@ func explainRow(b *strings.Builder, row *Setting) {
 	if row.Flag != "" {
 		line("Flag", "--"+row.Flag)
 	}
-	line("Environment", row.Variable())
+	if row.Value.shape() != isPart {
+		line("Environment", row.Variable())
+	}
 	switch {
 	case row.Cluster:
 		line("Scope", "the cluster has one value, from its founding on; berth config set changes it")

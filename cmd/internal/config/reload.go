@@ -8,6 +8,8 @@ import (
 
 // Reloader keeps what a running program is configured with, and reads it anew.
 type Reloader struct {
+	check func(*Loaded) error
+
 	mu  sync.Mutex
 	now *Loaded
 	on  []taker
@@ -19,8 +21,11 @@ type taker struct {
 	take func(*Config)
 }
 
-// NewReloader begins with what the program has started with.
-func NewReloader(now *Loaded) *Reloader { return &Reloader{now: now} }
+// NewReloader begins with what the program has started with. check says what the program
+// could not start with.
+func NewReloader(now *Loaded, check func(*Loaded) error) *Reloader {
+	return &Reloader{now: now, check: check}
+}
 
 // On has take called with the new configuration whenever the setting has another value
 // than before. The setting must be one that can be reloaded.
@@ -37,6 +42,9 @@ func (r *Reloader) Reload() (taken, left []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next, err := Load(r.now.source)
+	if err == nil {
+		err = r.check(next)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

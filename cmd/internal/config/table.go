@@ -37,6 +37,7 @@ type Server struct {
 type Auth struct {
 	On                 bool
 	Keys, CommandRules string // files; empty: none
+	Own, Header        string // the keys themselves, see [Part], and the header that holds them; not with Keys
 	Rate               int64  // requests of a caller in a second; 0: any
 }
 
@@ -49,7 +50,8 @@ type Audit struct {
 
 // Advice says what the analysis of workloads goes by.
 type Advice struct {
-	Defaults          string // a file; empty: the standard ones
+	Defaults          string // a file; empty: none
+	Own               string // what would stand in it, see [Part]; both empty: the standard ones
 	Deepagents, Graph string // addresses; empty: nobody is asked
 }
 
@@ -155,7 +157,16 @@ func (a *Auth) settings() []Setting {
 			Value: Text(&a.Keys, "file"),
 		},
 		{
-			Name: "auth.rate_limit", For: OfServer, Flag: "rate-limit",
+			Name: "auth.api_keys", For: OfServer, Secret: true,
+			Means: "the keys themselves, KEY: SERVICE or KEY: {user: NAME, role: ROLE}, instead of their file; the same at all peers",
+			Value: Part(&a.Own),
+		},
+		{
+			Name: "auth.header_name", For: OfServer,
+			Means: "header that may hold such a key, beside X-API-Key, X-Auth-Token and Authorization", Value: Text(&a.Header, "header"),
+		},
+		{
+			Name: "auth.rate_limit", For: OfServer, Flag: "rate-limit", Reload: true,
 			Means: "with --auth: `requests` that a caller may make a second, and an address four times as many; 0: any",
 			Value: Number(&a.Rate, "requests", 0, 1_000_000),
 		},
@@ -189,6 +200,10 @@ func (a *Advice) settings() []Setting {
 			Name: "workloads.defaults_file", For: OfServer, Flag: "workload-defaults",
 			Means: "YAML `file` with what is taken for workloads of which nothing is known; see docs/workload.md; the same at all peers",
 			Value: Text(&a.Defaults, "file"),
+		},
+		{
+			Name: "workloads.defaults", For: OfServer,
+			Means: "the same itself, TYPE: {default_memory_mb: N, default_priority: N, gpus: N}, instead of its file", Value: Part(&a.Own),
 		},
 		{
 			Name: "services.deepagents_url", For: OfServer, Flag: "deepagents-url", Env: "DEEPAGENTS_URL",

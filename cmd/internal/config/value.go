@@ -19,7 +19,7 @@ const (
 	isScalar shape = iota
 	isList
 	isPairs
-	isTree
+	isPart
 )
 
 // Value is the value of a setting: text that is read into some variable.
