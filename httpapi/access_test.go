@@ -232,6 +232,27 @@ func TestTheFirstToken(t *testing.T) {
 	}
 }
 
+// Nothing is asked of a state that has not begun: what it would say by default is not
+// what the founders are configured with. It is tried again.
+func TestNothingComesBeforeTheFounding(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { *c = *statetest.Empty(t) })
+	asked := 0
+	h := s.api.gate.confirm(http.MethodPost, "/queue/submit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	ask := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/queue/submit", nil))
+		return w
+	}
+	if w := ask(); w.Code != http.StatusServiceUnavailable || w.Header().Get(wire.HeaderCode) != wire.CodeNoLeader || asked != 0 {
+		t.Errorf("status %d, %v, %d came through", w.Code, w.Header(), asked)
+	}
+	s.with(func(c *statetest.Cluster) { *c = *statetest.New(t) })
+	if w := ask(); w.Code != http.StatusOK || asked != 1 {
+		t.Errorf("status %d, %d came through", w.Code, asked)
+	}
+}
+
 // A user asks for themselves only, in their projects, and for no critical job.
 func TestWhatUsersMayAskFor(t *testing.T) {
 	s := newGuarded(t)
