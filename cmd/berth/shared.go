@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"time"
 
+	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -36,21 +38,23 @@ func (shared) Change(s *state.State, values map[string]string) ([]command.Body, 
 	return next.Changes(was), nil
 }
 
-// compare says, once this peer has the cluster's state, what it is configured with in
-// vain: the cluster has another value.
+// compare says, once this peer has the cluster's newest state, what it is configured with
+// in vain: the cluster has another value. A state that is still being replayed from the
+// log may have the founders' values yet.
 func (s *service) compare(ctx context.Context) {
-	for {
-		st := s.peer.State()
-		if set := st.Settings(); !set.Incarnation.IsZero() {
+	for ctx.Err() == nil {
+		before := s.peer.State().Index
+		st, err := s.peer.Read(ctx, cluster.Linearizable, 0)
+		if set := st.Settings(); err == nil && !set.Incarnation.IsZero() {
 			for _, d := range s.settings.Differences(config.ClusterOf(&st)) {
 				s.log.Warn("without effect: " + d + "; berth config set changes what is in force")
 			}
 			return
 		}
 		select {
-		case <-s.peer.Changed(model.TopicSet(0).With(model.TopicSettings), st.Index):
+		case <-s.peer.Changed(model.TopicSet(0).With(model.TopicSettings), before):
+		case <-time.After(time.Second): // nobody leads yet
 		case <-ctx.Done():
-			return
 		}
 	}
 }
