@@ -90,9 +90,12 @@ type Tuning struct {
 	InFlight          int           // entries under way at once; 1
 	RenewWindow       time.Duration // renewals gathered into one entry; 200 ms
 	StartDeadline     time.Duration // of attempts; 10 min
-	Retention         model.Retention
-	Policy            string
 	Webhooks          *notify.World // how their receivers are reached while this peer leads; nil: it delivers nothing
+
+	// Founding is what a new cluster's state begins with if this peer leads first; its
+	// incarnation and level are set then. Without a policy it is that of a cluster that
+	// runs and has the default one.
+	Founding command.Bootstrap
 }
 
 // Unguarded takes single guards away. It is for tests that show the hazard behind
@@ -149,11 +152,11 @@ func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
 	if t.InFlight == 0 {
 		t.InFlight = 1
 	}
-	if t.Retention == (model.Retention{}) {
-		t.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}
+	if t.Founding.Retention == (model.Retention{}) {
+		t.Founding.Retention = model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour}
 	}
-	if t.Policy == "" {
-		t.Policy = sched.DefaultPolicy
+	if t.Founding.Policy == "" {
+		t.Founding.Policy, t.Founding.Running = sched.DefaultPolicy, true
 	}
 	return t
 }

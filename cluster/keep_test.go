@@ -63,7 +63,8 @@ func (w *world) keeps(m *member) {
 // and the histories of jobs that left the state meanwhile.
 func TestPeersKeepOneTrail(t *testing.T) {
 	dir := t.TempDir()
-	retained := Tuning{Retention: model.Retention{Jobs: 3, Age: time.Hour}, SnapshotThreshold: 64, SnapshotInterval: time.Second, TrailingLogs: 16}
+	retained := Tuning{SnapshotThreshold: 64, SnapshotInterval: time.Second, TrailingLogs: 16}
+	retained.Founding.Retention = model.Retention{Jobs: 3, Age: time.Hour}
 	change := func(m *member) {
 		keeping(m, dir)
 		m.tuning, m.tests.ShortLogs = retained, true
@@ -104,7 +105,7 @@ func TestPeersKeepOneTrail(t *testing.T) {
 func TestJobsWaitForTheArchives(t *testing.T) {
 	dir := t.TempDir()
 	change := func(m *member) {
-		if m.tuning.Retention = (model.Retention{Jobs: 2, Age: time.Hour}); m.name == "p1" {
+		if m.tuning.Founding.Retention = (model.Retention{Jobs: 2, Age: time.Hour}); m.name == "p1" {
 			keeping(m, dir)
 		}
 	}

@@ -223,11 +223,14 @@ func (p office) begin(ctx context.Context) error {
 	if set := s.Settings(); !set.Incarnation.IsZero() {
 		return nil
 	}
-	b := &command.Bootstrap{Level: command.Level, Running: true, Policy: p.cfg.Tuning.Policy, Retention: p.cfg.Tuning.Retention}
+	// One command brings all that the founders are configured with: what came in
+	// another could come after somebody's job.
+	b := p.cfg.Tuning.Founding
+	b.Level = command.Level
 	if _, err := rand.Read(b.Incarnation[:]); err != nil {
 		return fmt.Errorf("drawing an incarnation: %w", err)
 	}
-	c, err := command.New(actor(p.Peer), b)
+	c, err := command.New(actor(p.Peer), &b)
 	if err != nil {
 		return err
 	}

@@ -233,6 +233,27 @@ func TestTheFirstToken(t *testing.T) {
 	}
 }
 
+// Nothing is asked of a state that has not begun: what it would say by default is not
+// what the founders are configured with. It is tried again.
+func TestNothingComesBeforeTheFounding(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { *c = *statetest.Empty(t) })
+	asked := 0
+	h := s.api.gate.confirm(http.MethodPost, "/queue/submit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	ask := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/queue/submit", nil))
+		return w
+	}
+	if w := ask(); w.Code != http.StatusServiceUnavailable || w.Header().Get(wire.HeaderCode) != wire.CodeNoLeader || asked != 0 {
+		t.Errorf("status %d, %v, %d came through", w.Code, w.Header(), asked)
+	}
+	s.with(func(c *statetest.Cluster) { *c = *statetest.New(t) })
+	if w := ask(); w.Code != http.StatusOK || asked != 1 {
+		t.Errorf("status %d, %d came through", w.Code, asked)
+	}
+}
+
 // A user asks for themselves only, in their projects, and for no critical job.
 func TestWhatUsersMayAskFor(t *testing.T) {
 	s := newGuarded(t)
@@ -253,6 +274,15 @@ func TestWhatUsersMayAskFor(t *testing.T) {
 	s.do(http.MethodPost, "/queue/submit", `{"command":"true","user":"ann"}`, as(admin)...).into(&job)
 	if job.Job.User != "ann" {
 		t.Errorf("the job is of %q", job.Job.User)
+	}
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetDefaults{Defaults: model.Defaults{Class: model.ClassCritical}})
+	})
+	denied(ann, `{"command":"true"}`)
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true","priority":2}`, as(ann)...).into(&job)
+	s.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(operatr)...).into(&job)
+	if job.Job.Priority != 4 {
+		t.Errorf("by default its priority is %d", job.Job.Priority)
 	}
 	s.do(http.MethodPatch, "/queue/1/priority", `{"priority":3}`, as(ann)...).into(new(wire.Done))
 	s.do(http.MethodPatch, "/queue/1/priority", `{"priority":4}`, as(ann)...).problem(http.StatusForbidden, "denied")

@@ -33,18 +33,18 @@ type Config struct {
 	Version string
 	Peer    Peer
 	// Dial opens connections to other peers and to agents.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	Now  func() time.Time // nil: time.Now
-	Log  *slog.Logger     // nil: none
-	// IdleStop is that of jobs that do not say otherwise; 0: none.
-	IdleStop time.Duration
-	Access   Access
-	Rules    CommandRules
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Now    func() time.Time // nil: time.Now
+	Log    *slog.Logger     // nil: none
+	Access Access
+	Rules  CommandRules
 	// Workloads are what is taken for workloads of which nothing is known; nil: the
 	// standard ones.
 	Workloads workload.Defaults
 	// Advisers are asked about workloads, too.
 	Advisers []Adviser
+	// Settings knows what the cluster as a whole has one value of; nil: it is not told.
+	Settings Settings
 	// Metrics are exposed beside the API's own.
 	Metrics []prometheus.Collector
 }
@@ -125,6 +125,7 @@ func (a *API) routes() {
 	clusterStates{a}.route(doc)
 	changes{a}.route(doc)
 	policies{a}.route(doc)
+	settings{a}.route(doc)
 	quotas{a}.route(doc)
 	controls{a}.route(doc)
 	operations{a}.route(doc)

@@ -56,6 +56,12 @@ func newGate(c *Config) *gate {
 	return g
 }
 
+// SetRate changes [Access.Rate] of an API that runs.
+func (a *API) SetRate(rate float64) {
+	a.gate.callers.Allow(rate)
+	a.gate.addresses.Allow(addressFactor * rate)
+}
+
 // asks says whether callers must say who they are.
 func (g *gate) asks(s *state.State) bool { return g.Asks || s.Settings().Auth.On() }
 
@@ -227,12 +233,16 @@ func addressOf(r *http.Request) string {
 func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
 	rule, _ := auth.Find(method, route) // around lets nobody through if there is none
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := g.peer.State()
+		if set := s.Settings(); set.Incarnation.IsZero() { // its defaults are not the founders', and a moment later they are
+			refuse(wire.CodeNoLeader, said[wire.CodeNoLeader]).write(w)
+			return
+		}
 		c := auth.From(r.Context())
 		if c.Credential.IsZero() {
 			next.ServeHTTP(w, r)
 			return
 		}
-		s := g.peer.State()
 		c = g.identify(&s, c.Credential)
 		f := allowed(rule, c)
 		if c.Kind == auth.Nobody {

@@ -45,6 +45,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if err != nil {
 		return nil, err
 	}
+	byDefault(r, &body.Spec, s.Settings())
 	if err := a.mayAsk(ctx, &s, r.User, &body.Spec); err != nil {
 		return nil, err
 	}
@@ -52,10 +53,6 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 		return nil, err
 	}
 	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
-	body.Spec.IdleStop = or((*time.Duration)(r.IdleStop), a.cfg.IdleStop)
-	if r.MaxRetries == nil {
-		body.Spec.MaxRetries = s.Settings().Tuning.Retries
-	}
 	if err := a.cfg.Rules.check(body); err != nil {
 		return nil, err
 	}
@@ -74,7 +71,8 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	return &answer[wire.Submitted]{Index: index, Body: out}, nil
 }
 
-// mayAsk says whether the caller may submit a job, and fills in whose it is.
+// mayAsk says whether the caller may submit a job that has all its defaults, and fills
+// in whose it is.
 func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, spec *model.Spec) (err error) {
 	if spec.User, err = asUser(ctx, user); err != nil {
 		return err
@@ -83,6 +81,21 @@ func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, sp
 		return err
 	}
 	return inClass(ctx, spec.Class)
+}
+
+// byDefault gives a job what the cluster gives those that do not say otherwise.
+func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
+	d := set.Defaults
+	spec.IdleStop = or((*time.Duration)(r.IdleStop), d.IdleStop)
+	if r.MaxRetries == nil {
+		spec.MaxRetries = set.Tuning.Retries
+	}
+	if r.Priority == nil && d.Class.Valid() {
+		spec.Class, spec.Priority = d.Class, uint8(d.Class)
+	}
+	if r.CheckpointInterval == nil && r.CheckpointIntervalS == nil && spec.CheckpointSignal != "" {
+		spec.CheckpointInterval = d.CheckpointInterval
+	}
 }
 
 // submitted is the answer about a job that is in the state.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -244,16 +245,34 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Jobs that do not say when doing nothing ends them get the cluster's word for it.
-func TestIdleStopOfTheCluster(t *testing.T) {
+// Jobs that do not say otherwise get what the cluster has for them.
+func TestDefaultsOfTheCluster(t *testing.T) {
 	s := newSite(t)
-	s.api.cfg.IdleStop = time.Hour
-	for body, want := range map[string]float64{
-		`{"command":"x"}`: 3600, `{"command":"x","idle_stop":0}`: 0, `{"command":"x","idle_stop":"2h"}`: 7200,
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetDefaults{Defaults: model.Defaults{
+			Class: model.ClassHigh, IdleStop: time.Hour, CheckpointInterval: 10 * time.Minute,
+		}})
+		tuning := c.State.Settings().Tuning
+		tuning.Retries = 3
+		c.Do(&command.SetTuning{Tuning: tuning})
+	})
+	const save = `"checkpoint_signal":"USR1"`
+	for body, check := range map[string]func(*model.Spec) bool{
+		`{"command":"x"}`: func(s *model.Spec) bool {
+			return s.IdleStop == time.Hour && s.MaxRetries == 3 && s.Class == model.ClassHigh && s.Priority == 3 && s.CheckpointInterval == 0
+		},
+		`{"command":"x","idle_stop":0}`:    func(s *model.Spec) bool { return s.IdleStop == 0 },
+		`{"command":"x","idle_stop":"2h"}`: func(s *model.Spec) bool { return s.IdleStop == 2*time.Hour },
+		`{"command":"x","max_retries":0}`:  func(s *model.Spec) bool { return s.MaxRetries == 0 },
+		`{"command":"x","priority":1}`:     func(s *model.Spec) bool { return s.Class == model.ClassLow && s.Priority == 1 },
+		`{"command":"x",` + save + `}`:     func(s *model.Spec) bool { return s.CheckpointInterval == 10*time.Minute },
+		`{"command":"x",` + save + `,"checkpoint_interval":"1h"}`: func(s *model.Spec) bool {
+			return s.CheckpointInterval == time.Hour
+		},
+		`{"command":"x",` + save + `,"checkpoint_interval_seconds":0}`: func(s *model.Spec) bool { return s.CheckpointInterval == 0 },
 	} {
-		got := &wire.Submitted{}
-		if s.submit(body).into(got); got.Job.IdleStopSeconds != want {
-			t.Errorf("%s: %v", body, got.Job.IdleStopSeconds)
+		if got := s.spec(body); !check(&got) {
+			t.Errorf("%s became %+v", body, got)
 		}
 	}
 }

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"math"
+	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -112,13 +113,9 @@ func TestTokensOfTheEnvironmentAndOfFiles(t *testing.T) {
 	}
 }
 
-func second(_ options, err error) error { return err }
-
 // With callers asked the API may listen anywhere; without, on loopback only.
 func TestWhereTheAPIListens(t *testing.T) {
-	base := func() flags {
-		return flags{data: "d", id: "p1", listen: "127.0.0.1:7000", timeouts: "lan", logLevel: "info"}
-	}
+	base := map[string]string{"data-dir": "d", "id": "p1"}
 	for _, v := range []struct {
 		http string
 		auth bool
@@ -130,25 +127,19 @@ func TestWhereTheAPIListens(t *testing.T) {
 		{"[::]:10000", true, true},
 		{"nowhere", true, false},
 	} {
-		f := base()
-		f.http, f.api.auth = v.http, v.auth
-		if _, err := f.resolve(); (err == nil) != v.good {
+		flags := maps.Clone(base)
+		flags["http"], flags["auth"] = v.http, strconv.FormatBool(v.auth)
+		if _, err := resolve(loaded(t, flags)); (err == nil) != v.good {
 			t.Errorf("%+v: %v", v, err)
 		}
 	}
-	f := base() // the state may say that callers are asked, whatever this peer is told
-	f.http, f.api.rate = "127.0.0.1:10000", 7
-	if o, err := f.resolve(); err != nil || o.api.access.Rate != 7 || o.api.access.Asks {
+	// The state may say that callers are asked, whatever this peer is told.
+	base["http"], base["rate-limit"] = "127.0.0.1:10000", "7"
+	if o, err := resolve(loaded(t, base)); err != nil || o.api.access.Rate != 7 || o.api.access.Asks {
 		t.Errorf("%+v, %v", o.api.access, err)
 	}
-	for _, rate := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if f.api.rate = rate; exitCode(second(f.resolve())) != exitUsage {
-			t.Errorf("a rate of %g is taken", rate)
-		}
-	}
-	f = base()
-	f.http, f.api.authKeys = "127.0.0.1:10000", "keys.yaml"
-	if _, err := f.resolve(); err == nil {
+	base["auth-keys"] = "keys.yaml"
+	if _, err := resolve(loaded(t, base)); err == nil {
 		t.Error("keys are taken that nobody is asked for")
 	}
 }

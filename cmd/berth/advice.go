@@ -4,55 +4,47 @@ import (
 	"net/url"
 	"os"
 
-	"github.com/spf13/pflag"
-
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
-// adviceFlags say what the analysis of workloads goes by, as they were given.
-type adviceFlags struct{ defaults, deepagents, graph string }
-
-// advice is the same as the API takes it.
+// advice is what the analysis of workloads goes by.
 type advice struct {
 	defaults workload.Defaults
 	advisers []httpapi.Adviser
 }
 
-func (f *adviceFlags) bind(to *pflag.FlagSet) {
-	to.StringVar(&f.defaults, "workload-defaults", "", "YAML `file` with what is taken for workloads of which nothing is known; see docs/workload.md; the same at all peers")
-	to.StringVar(&f.deepagents, "deepagents-url", "", "`URL` of a service that is asked about workloads, too (default: $DEEPAGENTS_URL, else none)")
-	to.StringVar(&f.graph, "graph-service-url", "", "`URL` of another one (default: $GRAPH_SERVICE_URL, else none)")
-}
-
-// resolve reads the file and checks the addresses.
-func (f *adviceFlags) resolve(getenv func(string) string) (advice, error) {
-	out := advice{defaults: workload.StandardDefaults()}
-	if f.defaults != "" {
-		data, err := os.ReadFile(f.defaults)
+// resolveAdvice reads the file and checks the addresses.
+func resolveAdvice(c *config.Loaded) (out advice, err error) {
+	s := &c.Server.Advice
+	out = advice{defaults: workload.StandardDefaults()}
+	if s.Defaults != "" {
+		data, err := os.ReadFile(s.Defaults)
 		if err != nil {
-			return out, usage("--workload-defaults: %w", err)
+			return out, usage("%s: %w", c.At("workloads.defaults_file"), err)
 		}
 		if out.defaults, err = workload.ReadDefaults(data); err != nil {
-			return out, usage("--workload-defaults: %s: %w", f.defaults, err)
+			return out, usage("%s: %s: %w", c.At("workloads.defaults_file"), s.Defaults, err)
 		}
 	}
-	for _, a := range []struct{ name, flag, env, value string }{
-		{"deepagents", "--deepagents-url", "DEEPAGENTS_URL", f.deepagents},
-		{"graph_service", "--graph-service-url", "GRAPH_SERVICE_URL", f.graph},
-	} {
-		from := a.flag
-		if a.value == "" {
-			from, a.value = a.env, getenv(a.env)
+	if s.Own != "" {
+		if out.defaults, err = workload.ReadDefaults([]byte(s.Own)); err != nil {
+			return out, usage("%w", c.Within(err))
 		}
-		if a.value == "" {
+	}
+	for _, a := range []struct{ name, setting, address string }{
+		{"deepagents", "services.deepagents_url", s.Deepagents},
+		{"graph_service", "services.graph_service_url", s.Graph},
+	} {
+		if a.address == "" {
 			continue
 		}
-		u, err := url.Parse(a.value)
+		u, err := url.Parse(a.address)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return out, usage("%s must be an address such as http://advisor:9004, without user, query and fragment", from)
+			return out, usage("%s must be an address such as http://advisor:9004, without user, query and fragment", c.At(a.setting))
 		}
-		out.advisers = append(out.advisers, httpapi.Adviser{Name: a.name, URL: a.value})
+		out.advisers = append(out.advisers, httpapi.Adviser{Name: a.name, URL: a.address})
 	}
 	return out, nil
 }

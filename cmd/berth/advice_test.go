@@ -5,34 +5,47 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/cmd/internal/config"
 )
+
+// loaded is a peer's settings as these flags and variables give them.
+func loaded(t *testing.T, flags map[string]string, environ ...string) *config.Loaded {
+	t.Helper()
+	source := config.Source{Program: config.OfServer, Flags: map[string][]string{}, Environ: environ}
+	for name, text := range flags {
+		source.Flags[name] = []string{text}
+	}
+	got, err := config.Load(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
 
 func TestAdviceFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "defaults.yaml")
 	if err := os.WriteFile(file, []byte("ocr:\n  default_priority: 9\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := func(name string) string {
-		return map[string]string{"DEEPAGENTS_URL": "http://127.0.0.1:1", "GRAPH_SERVICE_URL": "http://127.0.0.1:2"}[name]
-	}
-	got, err := (&adviceFlags{defaults: file, graph: "https://graph/x"}).resolve(env)
+	got, err := resolveAdvice(loaded(t, map[string]string{"workload-defaults": file, "graph-service-url": "https://graph/x"},
+		"DEEPAGENTS_URL=http://127.0.0.1:1", "GRAPH_SERVICE_URL=http://127.0.0.1:2"))
 	if err != nil || got.defaults["ocr"].Priority != 9 || len(got.advisers) != 2 || got.advisers[0].URL != "http://127.0.0.1:1" || got.advisers[1].URL != "https://graph/x" {
 		t.Errorf("%+v %v", got, err)
 	}
-	none := func(string) string { return "" }
-	if got, err := (&adviceFlags{}).resolve(none); err != nil || len(got.advisers) != 0 || got.defaults["training"].GPUs != 1 {
+	if got, err := resolveAdvice(loaded(t, nil)); err != nil || len(got.advisers) != 0 || got.defaults["training"].GPUs != 1 {
 		t.Errorf("%+v %v", got, err)
 	}
 	if err := os.WriteFile(file, []byte("\nocr:\n  gpus: many\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, f := range map[string]adviceFlags{
-		"line 3":              {defaults: file},
-		"no such file":        {defaults: file + ".gone"},
-		"--deepagents-url":    {deepagents: "localhost:9004"},
-		"--graph-service-url": {graph: "http://user:secret@host"}, //nolint:gosec // it opens nothing
+	for want, f := range map[string]map[string]string{
+		"line 3":              {"workload-defaults": file},
+		"no such file":        {"workload-defaults": file + ".gone"},
+		"--deepagents-url":    {"deepagents-url": "localhost:9004"},
+		"--graph-service-url": {"graph-service-url": "http://user:secret@host"}, //nolint:gosec // it opens nothing
 	} {
-		if _, err := f.resolve(none); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || exitCode(err) != exitUsage {
+		if _, err := resolveAdvice(loaded(t, f)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || exitCode(err) != exitUsage {
 			t.Errorf("%+v: %v, want %q", f, err, want)
 		}
 	}

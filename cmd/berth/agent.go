@@ -15,9 +15,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -39,96 +39,86 @@ claims to be: several nodes with folders of their own can be played on one host.
 
 SIGTERM and SIGINT end the agent and leave the jobs running.`
 
-// agentFlags are an agent's flags as they were given.
-type agentFlags struct {
-	node, data, listen, run, logLevel string
-	tokenFile                         string
-	peers                             []string
-	labels                            []string
-	gpus                              gpuFlags
-	ranks                             rankFlags
-	keep                              keepFlags
+// agent is an agent's settings, checked.
+type agent struct {
+	config.Agent
+
+	labels   model.Labels
+	gpus     gpuSource
+	token    string // that it shows; empty: none
+	settings *config.Loaded
 }
 
 func newAgent() *cobra.Command {
-	f := &agentFlags{}
-	cmd := &cobra.Command{
-		Use:   "agent",
-		Short: "Run the agent of a GPU host",
-		Long:  agentLong,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			level, err := f.check()
-			if err != nil {
-				return err
-			}
-			return f.serve(cmd.Context(), cmd.ErrOrStderr(), level)
-		},
+	cmd := &cobra.Command{Use: "agent", Short: "Run the agent of a GPU host", Long: agentLong, Args: noArgs}
+	cmd.Flags().SetNormalizeFunc(flagName)
+	flags := config.Bind(config.OfAgent, cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		settings, err := load(flags)
+		if err != nil {
+			return err
+		}
+		a, err := resolveAgent(settings)
+		if err != nil {
+			return err
+		}
+		return a.serve(cmd.Context(), cmd.ErrOrStderr())
 	}
-	to := cmd.Flags()
-	to.SetNormalizeFunc(flagName)
-	to.StringVar(&f.node, "node", "", "this node's `name` in the cluster")
-	to.StringVar(&f.data, "data-dir", "", "`folder` where this agent keeps what it runs; also --data")
-	to.StringSliceVar(&f.peers, "peers", nil, "API `address,...` of peers; one that answers tells the others")
-	to.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to serve output on, for the peers; port 0: any")
-	to.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that this agent shows to peers that ask who it is (default: $BERTH_TOKEN)")
-	f.gpus.bind(to)
-	to.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that jobs can ask for by --constraint; may repeat")
-	to.StringVar(&f.run, "run-dir", node.DefaultRunDir, "`folder` in memory for what need not outlive the kernel")
-	to.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	f.ranks.add(to)
-	f.keep.add(to)
 	return cmd
 }
 
-// check holds the flags against each other.
-func (f *agentFlags) check() (level slog.Level, err error) {
+// resolveAgent holds an agent's settings against each other. Its errors are usage
+// errors.
+func resolveAgent(c *config.Loaded) (a *agent, err error) {
+	a = &agent{Agent: c.Agent, settings: c}
 	switch {
-	case f.data == "":
-		return level, usage("--data-dir is missing: name the folder where this agent keeps what it runs")
-	case !model.Name(f.node):
-		return level, usage("--node is missing or unfit: name this node in 1 to 128 bytes of text")
-	case len(f.peers) == 0:
-		return level, usage("--peers is missing: name the API address of at least one peer, such as %s", defaultAddress)
+	case a.DataDir == "":
+		return a, usage("%s is missing: name the folder where this agent keeps what it runs", c.At("agent.data_dir"))
+	case !model.Name(a.Node):
+		return a, usage("%s is missing or unfit: name this node in 1 to 128 bytes of text", c.At("agent.node"))
+	case len(a.Peers) == 0:
+		return a, usage("%s is missing: name the API address of at least one peer, such as %s", c.At("agent.peers"), config.DefaultHTTP)
+	case a.Keep.Dir != "" && !filepath.IsAbs(a.Keep.Dir):
+		return a, usage("%s must be an absolute path, not %q", c.At("agent.log_dir"), a.Keep.Dir)
 	}
-	if err := f.gpus.check(); err != nil {
-		return level, err
+	if a.gpus, err = resolveGPUs(c); err != nil {
+		return a, err
 	}
-	if _, err := nodeLabels(f.labels); err != nil {
-		return level, err
+	if a.labels, err = nodeLabels(a.Agent.Labels); err != nil {
+		return a, usage("%s %w", c.At("agent.labels"), err)
 	}
-	if _, err := f.keep.read(); err != nil {
-		return level, err
+	if err := checkRanks(c); err != nil {
+		return a, err
 	}
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return level, usage("--log-level must be debug, info, warn or error, not %q", f.logLevel)
-	}
-	listen := f.listen
+	listen := a.Listen
 	if host, isAny := strings.CutSuffix(listen, ":0"); isAny {
 		listen = host + ":1" // any other port is judged alike
 	}
 	if err := onLoopback(listen); err != nil {
-		return level, usage("--listen: %w", err)
+		return a, usage("%s: %w", c.At("agent.listen"), err)
 	}
-	token, err := f.token()
-	if err != nil {
-		return level, err
+	if a.token, err = agentToken(c); err != nil {
+		return a, err
 	}
-	for _, p := range f.peers {
-		if err := onLoopback(p); err != nil && token == "" {
-			return level, usage("--peers: %w; or show who this is, with --token-file", err)
+	for _, p := range a.Peers {
+		if err := onLoopback(p); err != nil && a.token == "" {
+			return a, usage("%s: %w; or show who this is, with --token-file", c.At("agent.peers"), err)
 		}
 	}
-	return level, nil
+	return a, nil
 }
 
 // serve runs the agent until the context ends.
-func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Level) (err error) {
+func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	out := newLineWriter(stderr)
 	defer out.close(flushLimit)
-	log := newLog(out, level)
+	log, _, reload := reloading(ctx, a.settings, func(c *config.Loaded) error {
+		_, err := resolveAgent(c)
+		return err
+	}, out)
+	defer reload()
 	process.Spare()
-	j, err := journal.Open(f.data)
+	j, err := journal.Open(a.DataDir)
 	if err != nil {
 		return err
 	}
@@ -137,30 +127,27 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 	if err != nil {
 		return fmt.Errorf("this kernel does not say its boot id: %w", err)
 	}
-	machine, err := f.gpus.machine(j)
+	machine, err := a.gpus.machine(j)
 	if err != nil {
 		return err
 	}
-	gpus, err := f.gpus.open(j.Dir(), boot, log)
+	gpus, err := a.gpus.open(j.Dir(), boot, log)
 	if err != nil {
 		return err
 	}
-	run, warning, err := node.OpenRun(j, boot, f.run)
+	run, warning, err := node.OpenRun(j, boot, a.RunDir)
 	if err != nil {
-		return fmt.Errorf("--run-dir: %w", err)
+		return fmt.Errorf("%s: %w", a.settings.At("agent.run_dir"), err)
 	}
 	if warning != "" {
 		log.Warn(warning)
 	}
-	l, err := network{}.Listen(f.listen)
+	l, err := network{}.Listen(a.Listen)
 	if err != nil {
-		return explainListen(f.listen, err)
+		return explainListen(a.Listen, err)
 	}
-	rules, err := f.ranks.rules(j.Dir(), run.Path)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	ranks, err := openRanks(ctx, process.Options{Run: run, Rules: rules, Devices: f.gpus.guard()}, log)
+	rules := rankRules(&a.Ranks, j.Dir(), run.Path)
+	ranks, err := openRanks(ctx, process.Options{Run: run, Rules: rules, Devices: a.gpus.guard()}, log)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -168,28 +155,25 @@ func (f *agentFlags) serve(ctx context.Context, stderr io.Writer, level slog.Lev
 		ranks.Close()
 		node.CloseRun(run)
 	}()
-	keep, err := f.keep.read()
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	self := f.self(l.Addr().String(), machine, boot)
+	self := a.self(l.Addr().String(), machine, boot)
 	self.Features = ranks.Host().String()
-	if f.gpus.simulate > 0 {
+	if a.gpus.simulate > 0 {
 		self.Features += ", " + wire.SimulatedGPUs
 	}
-	return f.live(ctx, node.Config{
-		Self: self, Keep: keep, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: f.peers, Clock: process.Now, Log: log,
+	return a.live(ctx, node.Config{
+		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
+		Clock: process.Now, Log: log,
 	}, node.History{Node: self.Node, GPUs: gpus}, l)
 }
 
-// token is what this agent shows; empty: nothing.
-func (f *agentFlags) token() (string, error) {
-	if f.tokenFile == "" {
+// agentToken is what an agent shows; empty: nothing.
+func agentToken(c *config.Loaded) (string, error) {
+	if c.Agent.TokenFile == "" {
 		return tokenOfEnvironment(), nil
 	}
-	token, err := readTokenFile(f.tokenFile)
+	token, err := readTokenFile(c.Agent.TokenFile)
 	if err != nil {
-		return "", usage("--token-file: %w", err)
+		return "", usage("%s: %w", c.At("agent.token_file"), err)
 	}
 	return token, nil
 }
@@ -212,13 +196,12 @@ func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*proce
 }
 
 // self is what the node calls itself.
-func (f *agentFlags) self(address, machine, boot string) node.Self {
-	hostname, _ := os.Hostname()      // for display
-	labels, _ := nodeLabels(f.labels) // they were checked
+func (a *agent) self(address, machine, boot string) node.Self {
+	hostname, _ := os.Hostname() // for display
 	return node.Self{
-		Node: model.NodeID(f.node), Machine: machine, Boot: boot, Hostname: hostname, Address: address,
+		Node: model.NodeID(a.Node), Machine: machine, Boot: boot, Hostname: hostname, Address: address,
 		Version: build.Version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(), //nolint:gosec // a few
-		Labels: labels.String(),
+		Labels: a.labels.String(),
 	}
 }
 
@@ -229,20 +212,16 @@ func nodeLabels(list []string) (model.Labels, error) {
 		err = model.ErrLabels
 	}
 	if err != nil {
-		return nil, usage("--label %w", err)
+		return nil, usage("%w", err)
 	}
 	return all, nil
 }
 
 // live runs agent and server side by side.
-func (f *agentFlags) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
-	token, err := f.token()
+func (a *agent) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
+	calls, err := client.NewAgent(client.Options{Addresses: a.Peers, Token: a.token, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
 	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	calls, err := client.NewAgent(client.Options{Addresses: f.peers, Token: token, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
-	if err != nil {
-		return errors.Join(usage("--peers: %w", err), l.Close())
+		return errors.Join(usage("%s: %w", a.settings.At("agent.peers"), err), l.Close())
 	}
 	defer calls.Close()
 	c.Cluster = calls
@@ -255,7 +234,7 @@ func (f *agentFlags) live(ctx context.Context, c node.Config, past node.History,
 		cancel()
 	}()
 	c.Log.Info("agent started", "node", c.Self.Node, "listen", c.Self.Address, "data", c.Journal.Dir(), "machine", c.Self.Machine,
-		"simulated_gpus", f.gpus.simulate, "peers", f.peers, "version", c.Self.Version)
+		"simulated_gpus", a.gpus.simulate, "peers", a.Peers, "version", c.Self.Version)
 	err = node.New(c).Run(ctx)
 	c.Log.Info("agent stopped", "node", c.Self.Node)
 	return errors.Join(err, server.Close(), <-served)
@@ -272,28 +251,4 @@ func explainListen(address string, err error) error {
 		return fmt.Errorf("%s: this machine has no such address; choose another with --listen", address)
 	}
 	return fmt.Errorf("%s: cannot be listened on: %w", address, err)
-}
-
-// keepFlags say what becomes of output.
-type keepFlags struct{ most, dir string }
-
-func (f *keepFlags) add(to *pflag.FlagSet) {
-	to.StringVar(&f.most, "keep", "50G", "`GB` of this disk that the folders of ended jobs may take; beyond it the oldest lose their output; 0: no limit")
-	to.StringVar(&f.dir, "log-dir", "", "absolute `folder`, best on shared storage, to copy the output of ended jobs to")
-}
-
-func (f *keepFlags) read() (node.Keep, error) {
-	k := node.Keep{Dir: f.dir}
-	if f.dir != "" && !filepath.IsAbs(f.dir) {
-		return k, usage("--log-dir must be an absolute path, not %q", f.dir)
-	}
-	if f.most == "0" {
-		return k, nil
-	}
-	gb, err := gigabytes("--keep", f.most)
-	if err != nil {
-		return k, err
-	}
-	k.Bytes = int64(*gb * 1e9)
-	return k, nil
 }

@@ -214,9 +214,9 @@ func releasing(cmd *cobra.Command) *cobra.Command {
 				rest = append(rest, arg)
 			}
 		}
-		addresses, err := cmd.Flags().GetStringSlice("address")
+		c, err := connectionOf(cmd)
 		if err == nil && len(ids) > 0 {
-			err = onEach(cmd, &connection{addresses: addresses}, ids, func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
+			err = onEach(cmd, c, ids, func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
 				return client.ServicesOf(api).Release(ctx, id)
 			})
 		}

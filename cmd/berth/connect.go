@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -13,32 +12,39 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// defaultAddress is where a peer's API is unless somebody says otherwise.
-const defaultAddress = "127.0.0.1:10000"
-
 // connection is how a command reaches the cluster, and how it prints.
 type connection struct {
-	addresses []string
-	output    string
+	flags  *config.Flags
+	output string
 }
 
 // bind adds the flags of every command that speaks to a cluster.
 func (c *connection) bind(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&c.addresses, "address", nil,
-		"API `address,...` of peers, tried in turn (default: $BERTH_ADDRESS, then ~/.config/berth/config.yaml, then "+defaultAddress+")")
+	c.flags = config.Bind(config.OfClient, cmd.Flags())
 }
 
 // bindReading adds the flags of a command that reads.
 func (c *connection) bindReading(cmd *cobra.Command) {
 	c.bind(cmd)
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "json, yaml, or a table if it is not given")
+}
+
+// connectionOf is the connection of a command whose flags are bound already.
+func connectionOf(cmd *cobra.Command) (*connection, error) {
+	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	c := &connection{flags: config.Bind(config.OfClient, own)}
+	if f := cmd.Flag("address"); f != nil && f.Changed {
+		return c, own.Set(f.Name, f.Value.String())
+	}
+	return c, nil
 }
 
 // dial makes the client of the cluster. Nothing is sent yet.
@@ -57,57 +63,15 @@ func (c *connection) dial() (*client.Client, error) {
 // resolve lists the addresses of peers: those of the flag, of the environment, of
 // the user's file, or the default.
 func (c *connection) resolve() ([]string, error) {
-	if list := splitList(strings.Join(c.addresses, ",")); len(list) > 0 {
-		return list, nil
+	source := c.flags.Source(os.Environ())
+	if dir, err := os.UserConfigDir(); err == nil {
+		source.File, source.Optional = filepath.Join(dir, "berth", "config.yaml"), true
 	}
-	if list := splitList(os.Getenv("BERTH_ADDRESS")); len(list) > 0 {
-		return list, nil
-	}
-	list, err := addressesOfUser()
-	if err != nil || len(list) > 0 {
-		return list, err
-	}
-	return []string{defaultAddress}, nil
-}
-
-// userConfig is ~/.config/berth/config.yaml.
-type userConfig struct {
-	Address stringList `yaml:"address"`
-}
-
-// stringList is one text or several.
-type stringList []string
-
-// UnmarshalYAML reads either.
-func (l *stringList) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		*l = splitList(n.Value)
-		return nil
-	}
-	return n.Decode((*[]string)(l))
-}
-
-func addressesOfUser() ([]string, error) {
-	dir, err := os.UserConfigDir()
+	settings, err := config.Load(source)
 	if err != nil {
-		return nil, nil //nolint:nilerr // no home: no file of the user
+		return nil, usage("%w", err)
 	}
-	path := filepath.Join(dir, "berth", "config.yaml")
-	f, err := os.Open(path) //nolint:gosec // the user's own file
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", path, err)
-	}
-	defer func() { _ = f.Close() }()
-	var conf userConfig
-	d := yaml.NewDecoder(f)
-	d.KnownFields(true)
-	if err := d.Decode(&conf); err != nil && !errors.Is(err, io.EOF) {
-		return nil, usage("%s: %w; it may say, for example: address: [127.0.0.1:10000, 127.0.0.1:10001]", path, err)
-	}
-	return conf.Address, nil
+	return splitList(strings.Join(settings.Client.Address, ",")), nil
 }
 
 func splitList(s string) (out []string) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 )
@@ -54,7 +55,7 @@ func bindCluster(cmd *cobra.Command, c *devcluster.Config) {
 	cmd.Flags().IntVar(&c.Peers, "peers", 3, "how many peers")
 	cmd.Flags().IntVar(&c.Nodes, "nodes", 2, "how many GPU hosts")
 	cmd.Flags().IntVar(&c.GPUs, "gpus", 8, "simulated GPUs on each")
-	cmd.Flags().StringVar(&c.HTTP, "http", defaultAddress, "`address` of the first peer's API; the others get the next free ports")
+	cmd.Flags().StringVar(&c.HTTP, "http", config.DefaultHTTP, "`address` of the first peer's API; the others get the next free ports")
 }
 
 func (f *devFlags) run(ctx context.Context, out io.Writer) error {

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/gpu/judge"
@@ -27,67 +28,48 @@ const (
 	gpusNVML = "nvml"
 )
 
-// gpuFlags say where an agent's GPUs come from, and when one is bad.
-type gpuFlags struct {
+// gpuSource says where an agent's GPUs come from, and when one is bad.
+type gpuSource struct {
 	from     string
 	simulate int // how many; 0: they are real
-	hot      int16
-	xids     map[string]string
+	judge    judge.Config
 }
 
-func (g *gpuFlags) bind(to *pflag.FlagSet) {
-	to.StringVar(&g.from, "gpus", gpusAuto, "where GPUs come from: nvml (the NVIDIA driver), sim:`N`, or auto: nvml, and an error without a driver")
-	to.IntVar(&g.simulate, "simulate-gpus", 0, "`number` of GPUs to simulate, 1 to 64; the same as --gpus sim:N")
-	to.Int16Var(&g.hot, "gpu-hot", judge.Defaults().Hot, "`°C` above which a GPU is degraded; 10 more quarantine it")
-	to.StringToStringVar(&g.xids, "xid", nil, "what Xid codes mean, `CODE=CLASS,...`: ignore, application, reset, quarantine or restart")
-}
-
-// check reads the flags.
-func (g *gpuFlags) check() error {
+// resolveGPUs reads an agent's settings.
+func resolveGPUs(c *config.Loaded) (g gpuSource, err error) {
+	s := &c.Agent.GPUs
+	g = gpuSource{from: s.From, simulate: s.Simulate, judge: judge.Defaults()}
 	if n, is := strings.CutPrefix(g.from, "sim:"); is {
 		number, err := strconv.Atoi(n)
 		if err != nil || number < 1 || number > simgpu.MaxGPUs {
-			return usage("--gpus sim:N: N must be 1 to %d", simgpu.MaxGPUs)
+			return g, usage("%s sim:N: N must be 1 to %d", c.At("agent.gpus"), simgpu.MaxGPUs)
 		}
 		g.simulate = number
 	} else if g.from != gpusAuto && g.from != gpusNVML {
-		return usage("--gpus must be auto, nvml or sim:N, not %q", g.from)
-	}
-	if g.simulate < 0 || g.simulate > simgpu.MaxGPUs {
-		return usage("--simulate-gpus must be 1 to %d", simgpu.MaxGPUs)
+		return g, usage("%s must be auto, nvml or sim:N, not %q", c.At("agent.gpus"), g.from)
 	}
 	if g.from == gpusNVML && g.simulate > 0 {
-		return usage("--gpus nvml and --simulate-gpus contradict each other: give one of them")
+		return g, usage("%s nvml and %s contradict each other: give one of them", c.At("agent.gpus"), c.At("agent.simulate_gpus"))
 	}
-	_, err := g.judge()
-	return err
-}
-
-// judge is how strict verdicts are.
-func (g *gpuFlags) judge() (judge.Config, error) {
-	c := judge.Defaults()
-	c.Hot, c.Critical, c.Xids = g.hot, g.hot+10, map[uint64]judge.Class{}
-	for code, name := range g.xids {
+	g.judge.Hot, g.judge.Critical, g.judge.Xids = s.Hot, s.Hot+10, map[uint64]judge.Class{}
+	for _, code := range slices.Sorted(maps.Keys(s.Xids)) {
 		n, err := strconv.ParseUint(code, 10, 64)
-		class, known := judge.ClassOf(name)
+		class, known := judge.ClassOf(s.Xids[code])
 		if err != nil || !known {
-			return c, usage("--xid %s=%s: give a number and ignore, application, reset, quarantine or restart", code, name)
+			return g, usage("%s %s=%s: give a number and ignore, application, reset, quarantine or restart", c.At("agent.xids"), code, s.Xids[code])
 		}
-		c.Xids[n] = class
+		g.judge.Xids[n] = class
 	}
-	if err := c.Check(); err != nil {
-		return c, usage("--gpu-hot: %w", err)
+	if err := g.judge.Check(); err != nil {
+		return g, usage("%s: %w", c.At("agent.gpu_hot"), err)
 	}
-	return c, nil
+	return g, nil
 }
 
 // open finds the GPUs of a node.
-func (g *gpuFlags) open(dir, boot string, log *slog.Logger) (*gpu.Monitor, error) {
-	o := gpu.Options{Boot: boot, Log: log, File: filepath.Join(dir, "gpu-health.json")}
+func (g *gpuSource) open(dir, boot string, log *slog.Logger) (*gpu.Monitor, error) {
+	o := gpu.Options{Boot: boot, Log: log, File: filepath.Join(dir, "gpu-health.json"), Judge: g.judge}
 	var err error
-	if o.Judge, err = g.judge(); err != nil {
-		return nil, err
-	}
 	if g.simulate > 0 {
 		o.Probe, err = simgpu.Find(filepath.Join(dir, "simulated-gpus.json"), g.simulate)
 	} else {
@@ -105,7 +87,7 @@ func (g *gpuFlags) open(dir, boot string, log *slog.Logger) (*gpu.Monitor, error
 
 // guard keeps jobs from the devices of GPUs that are not theirs; simulated GPUs have
 // none.
-func (g *gpuFlags) guard() process.Guard {
+func (g *gpuSource) guard() process.Guard {
 	if g.simulate > 0 {
 		return nil
 	}
@@ -132,7 +114,7 @@ func present(p *nvml.Probe) error {
 
 // machine is what names the hardware. That of simulated GPUs is their data folder:
 // several of them may be on one host.
-func (g *gpuFlags) machine(j *journal.Journal) (string, error) {
+func (g *gpuSource) machine(j *journal.Journal) (string, error) {
 	if g.simulate > 0 {
 		return "simulated-" + j.Lineage(), nil
 	}

@@ -2,16 +2,20 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
@@ -36,10 +40,13 @@ type keyOwner struct {
 	User     string   `yaml:"user"`
 	Role     string   `yaml:"role"`
 	Projects []string `yaml:"projects"`
+
+	line int
 }
 
 // UnmarshalYAML reads either.
 func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
+	o.line = n.Line
 	if n.Kind == yaml.ScalarNode {
 		o.Service = n.Value
 		return nil
@@ -53,40 +60,71 @@ func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(o))
 }
 
-// readKeys reads the keys that a server knows beside tokens. Its errors name the file
-// and what is wrong, and never a key.
+// resolveKeys reads the keys that a server knows beside tokens, from their own file or
+// from the server's.
+func resolveKeys(c *config.Loaded) (keys auth.Keys, err error) {
+	s := &c.Server.Auth
+	if s.Keys != "" {
+		if keys, err = readKeys(s.Keys); err != nil {
+			return keys, usage("%s: %w", c.At("auth.keys_file"), err)
+		}
+		return keys, nil
+	}
+	if s.Own != "" {
+		if keys, err = parseKeys([]byte("{api_keys: " + s.Own + "}")); err != nil {
+			return keys, usage("%w", c.Within(err))
+		}
+	}
+	if keys.Header, err = headerNamed(s.Header); err != nil {
+		return keys, usage("%s: %w", c.At("auth.header_name"), err)
+	}
+	return keys, nil
+}
+
+// readKeys reads a file of keys. Its errors name the file and what is wrong.
 func readKeys(path string) (keys auth.Keys, err error) {
 	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
 	if err != nil {
-		return keys, fmt.Errorf("--auth-keys: %w", err)
+		return keys, err
 	}
+	if keys, err = parseKeys(data); err != nil {
+		return keys, usage("%s: %w", path, err)
+	}
+	return keys, nil
+}
+
+// parseKeys reads a document of keys. Its errors name the line, and never a key.
+func parseKeys(data []byte) (keys auth.Keys, err error) {
 	var file keyFile
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return keys, usage("--auth-keys: %s: %s does not make sense: it may have header_name, and api_keys with KEY: SERVICE or "+
-			"KEY: {service or user: NAME, role: ROLE, projects: [NAME, ...]}, each key once", path, lineOf(err))
+		return keys, fmt.Errorf("%s does not make sense: there may be header_name, and api_keys with KEY: SERVICE or "+
+			"KEY: {service or user: NAME, role: ROLE, projects: [NAME, ...]}, each key once", lineOf(err))
 	}
 	section := file.keySection
 	if file.Auth != nil {
 		if section.Enabled != nil || section.Header != "" || section.Keys != nil {
-			return keys, usage("--auth-keys: %s: names stand both below auth: and beside it: move all of them below it", path)
+			return keys, errors.New("names stand both below auth: and beside it: move all of them below it")
 		}
 		section = *file.Auth
 	}
 	if section.Enabled != nil && !*section.Enabled {
-		return keys, usage("--auth-keys: %s says enabled: false: take that out, or leave --auth-keys out", path)
+		return keys, errors.New("enabled: false stands there: take that out, or name no file of keys")
 	}
-	if keys.Header = http.CanonicalHeaderKey(section.Header); section.Header != "" && !headerName(section.Header) {
-		return keys, usage("--auth-keys: %s: header_name is no name of a header: letters, digits and - only", path)
+	if keys.Header, err = headerNamed(section.Header); err != nil {
+		return keys, fmt.Errorf("header_name: %w", err)
 	}
-	for secret, owner := range section.Keys { // order-free: each is added alone
+	for _, secret := range slices.SortedFunc(maps.Keys(section.Keys), func(a, b string) int {
+		return cmp.Compare(section.Keys[a].line, section.Keys[b].line)
+	}) {
+		owner := section.Keys[secret]
 		key, err := owner.key()
 		if err == nil {
 			err = keys.Add(secret, key)
 		}
 		if err != nil {
-			return keys, usage("--auth-keys: %s: %w", path, err)
+			return keys, fmt.Errorf("line %d: %w", owner.line, err)
 		}
 	}
 	return keys, nil
@@ -95,7 +133,7 @@ func readKeys(path string) (keys auth.Keys, err error) {
 // lineOf is where an error of the YAML is. The library's own words may quote a key.
 func lineOf(err error) string {
 	if line := regexp.MustCompile(`line [0-9]+`).FindString(err.Error()); line != "" {
-		return line
+		return line + ":"
 	}
 	return "it"
 }
@@ -114,8 +152,12 @@ func (o keyOwner) key() (auth.Key, error) {
 	return key, nil
 }
 
-func headerName(name string) bool {
-	return len(name) <= model.MaxName && !bytes.ContainsFunc([]byte(name), func(r rune) bool {
+// headerNamed is a header's name as HTTP writes it; empty: none.
+func headerNamed(name string) (string, error) {
+	if len(name) > model.MaxName || strings.ContainsFunc(name, func(r rune) bool {
 		return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
-	})
+	}) {
+		return "", errors.New("that is no name of a header: letters, digits and - only")
+	}
+	return http.CanonicalHeaderKey(name), nil
 }

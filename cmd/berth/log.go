@@ -32,7 +32,7 @@ func newLineWriter(to io.Writer) *lineWriter {
 }
 
 // newLog is a log of text lines on w.
-func newLog(w io.Writer, level slog.Level) *slog.Logger {
+func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 

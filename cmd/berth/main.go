@@ -20,6 +20,7 @@
 //	events.go, webhook.go, telling.go        what happens, and who is told of it
 //	top.go                                   the GPUs, again and again
 //	control.go, operate.go, reserve.go       changes of jobs, and an operator's of nodes; reservations
+//	config.go, shared.go, reload.go          what can be set, and what the cluster has one value of
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
 //	dev.go, demo.go, bench.go                whole clusters on one machine
 //
@@ -95,7 +96,7 @@ func newRoot() *cobra.Command {
 		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
 		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
 		newAudit(), newTop(), newEvents(), newWebhook())
-	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(),
+	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(), newConfig(),
 		newQuota(), newShare(), newToken(), newUser())
 	root.AddCommand(newSupervise(), newVersion())
 	return root

@@ -1,42 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi"
 )
-
-// flags are a server's flags as they were given.
-type flags struct {
-	data, id                    string
-	listen, advertise, http     string
-	bootstrap, join             []string
-	cluster, timeouts, logLevel string
-	minFree                     uint64 // MiB
-	api                         apiFlags
-}
-
-// apiFlags are those of what the API takes, and what is written down of it.
-type apiFlags struct {
-	idleStop               time.Duration
-	auth                   bool
-	authKeys, commandRules string
-	rate                   float64
-	advice                 adviceFlags
-	audit                  archive.Rotation
-	auditSize              int64 // MiB
-}
 
 // options are what a server runs with.
 type options struct {
@@ -51,115 +30,109 @@ type options struct {
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
-	api       apiOptions
+
+	parts
 }
 
-// apiOptions are what the API takes, from whom, and where it is written down.
+// parts is what is only handed on to the peer's parts.
+type parts struct {
+	shared config.Cluster
+	audit  archive.Rotation
+	api    apiOptions
+}
+
+// apiOptions are what the API takes, and from whom.
 type apiOptions struct {
-	idleStop time.Duration
-	access   httpapi.Access
-	rules    httpapi.CommandRules
-	advice   advice
-	audit    archive.Rotation
+	access httpapi.Access
+	rules  httpapi.CommandRules
+	advice advice
 }
 
-// resolve checks the flags against each other. Its errors are usage errors.
-func (f *flags) resolve() (options, error) {
+// resolve holds a peer's settings against each other. Its errors are usage errors.
+func resolve(c *config.Loaded) (options, error) {
+	s := &c.Server
 	o := options{
-		data: f.data, id: model.PeerID(f.id), listen: f.listen, advertise: f.advertise, http: f.http, cluster: f.cluster,
-		seeds: f.join, minFree: f.minFree << 20,
+		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP,
+		cluster: s.ClusterID, seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: c.Level,
+		parts: parts{shared: c.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
 	switch {
 	case o.data == "":
-		return o, usage("--data-dir is missing: name the folder where this peer keeps its state")
-	case !model.Name(f.id):
-		return o, usage("--id is missing or unfit: name this peer in 1 to 128 bytes of text, as in the founders' list")
-	case len(f.bootstrap) > 0 && len(f.join) > 0:
-		return o, usage("--bootstrap founds a cluster and --join enters one: give one of them")
+		return o, usage("%s is missing: name the folder where this peer keeps its state", c.At("server.data_dir"))
+	case !model.Name(s.ID):
+		return o, usage("%s is missing or unfit: name this peer in 1 to 128 bytes of text, as in the founders' list", c.At("server.id"))
+	case len(s.Bootstrap) > 0 && len(s.Join) > 0:
+		return o, usage("%s founds a cluster and %s enters one: give one of them", c.At("server.bootstrap"), c.At("server.join"))
 	case o.cluster != "" && !model.Name(o.cluster):
-		return o, usage("--cluster must be a name of at most 128 bytes")
+		return o, usage("%s must be a name of at most 128 bytes", c.At("server.cluster_id"))
 	}
 	var err error
-	if o.api, err = f.api.resolve(); err != nil {
+	if o.api, err = resolveAPI(c); err != nil {
 		return o, err
 	}
-	if o.advertise == "" {
-		o.advertise = o.listen
-	}
-	if err := o.checkAddresses(); err != nil {
+	if err := o.checkAddresses(c); err != nil {
 		return o, err
 	}
-	if err := o.resolveNames(f); err != nil {
-		return o, err
-	}
-	if len(f.bootstrap) == 0 {
+	if len(s.Bootstrap) == 0 {
 		return o, nil
 	}
-	return o, o.found(f.bootstrap)
+	return o, o.found(s.Bootstrap, c)
 }
 
-// resolve reads whom the API lets in, and what jobs may run.
-func (f *apiFlags) resolve() (o apiOptions, err error) {
-	switch {
-	case f.idleStop != 0 && (f.idleStop < model.MinIdleStop || f.idleStop > model.MaxDuration):
-		return o, usage("--idle-stop must be 0, or at least %s", model.MinIdleStop)
-	case f.authKeys != "" && !f.auth:
-		return o, usage("--auth-keys needs --auth: without it nobody is asked for a key")
-	case !(f.rate >= 0 && f.rate <= 1e6): // nor what is no number
-		return o, usage("--rate-limit must be 0 to 1000000 requests a second")
-	case f.audit.Dir != "" && (f.auditSize < 1 || f.auditSize > 1<<20 || f.audit.Keep < 1):
-		return o, usage("--audit-size must be 1 to %d MiB, and --audit-keep at least 1", 1<<20)
-	}
-	o.audit = archive.Rotation{Dir: f.audit.Dir, Size: f.auditSize << 20, Keep: f.audit.Keep}
-	if o.advice, err = f.advice.resolve(os.Getenv); err != nil {
-		return o, err
-	}
-	o.idleStop, o.access.Asks, o.access.Rate = f.idleStop, f.auth, f.rate
-	if f.authKeys != "" {
-		if o.access.Keys, err = readKeys(f.authKeys); err != nil {
-			return o, err
+// resolveAPI reads whom the API lets in, and what jobs may run.
+func resolveAPI(c *config.Loaded) (o apiOptions, err error) {
+	s := &c.Server.Auth
+	for _, v := range []struct{ name, given string }{
+		{"auth.keys_file", s.Keys}, {"auth.api_keys", s.Own}, {"auth.header_name", s.Header},
+	} {
+		switch said := c.Origin("auth.enabled").Layer != config.FromDefault; {
+		case v.given == "" || s.On:
+		case said:
+			c.Notes = append(c.Notes, c.At(v.name)+" counts only while callers are asked who they are, and "+c.At("auth.enabled")+" is false")
+		default:
+			return o, usage("%s needs %s: without it nobody is asked for a key", c.At(v.name), c.At("auth.enabled"))
 		}
 	}
-	if f.commandRules != "" {
-		o.rules, err = readRules(f.commandRules)
+	if o.advice, err = resolveAdvice(c); err != nil {
+		return o, err
 	}
-	return o, err
+	o.access.Asks, o.access.Rate = s.On, float64(s.Rate)
+	if o.access.Keys, err = resolveKeys(c); err != nil {
+		return o, err
+	}
+	if s.CommandRules != "" {
+		if o.rules, err = readRules(s.CommandRules); err != nil {
+			return o, usage("%s: %w", c.At("auth.command_rules"), err)
+		}
+	}
+	return o, nil
 }
 
-// resolveNames reads the flags whose values are names.
-func (o *options) resolveNames(f *flags) error {
-	switch strings.ToLower(f.timeouts) {
-	case "lan":
-		o.timeouts = cluster.LAN
-	case "wan":
-		o.timeouts = cluster.WAN
-	default:
-		return usage("--raft-timeouts must be lan or wan, not %q", f.timeouts)
+func timeouts(name string) cluster.Timeouts {
+	if name == "wan" {
+		return cluster.WAN
 	}
-	if err := o.level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return usage("--log-level must be debug, info, warn or error, not %q", f.logLevel)
-	}
-	return nil
+	return cluster.LAN
 }
 
-func (o *options) checkAddresses() error {
-	if err := onLoopback(o.listen); err != nil {
-		return usage("--listen: %w", err)
-	}
-	if err := onLoopback(o.advertise); err != nil {
-		return usage("--advertise: %w", err)
+func (o *options) checkAddresses(c *config.Loaded) error {
+	for _, v := range []struct{ name, address string }{{"server.listen", o.listen}, {"server.advertise", o.advertise}} {
+		if err := onLoopback(v.address); err != nil {
+			return usage("%s: %w", c.At(v.name), err)
+		}
 	}
 	if err := onLoopback(o.http); err != nil && !o.api.access.Asks {
-		return usage("--http: %w; or have callers asked who they are, with --auth", err)
+		return usage("%s: %w; or have callers asked who they are, with --auth", c.At("server.http"), err)
 	} else if _, _, bad := net.SplitHostPort(o.http); bad != nil {
-		return usage("--http: %q is not host:port, such as %s", o.http, defaultHTTP)
+		return usage("%s: %q is not host:port, such as %s", c.At("server.http"), o.http, config.DefaultHTTP)
 	}
 	if o.http == o.listen {
-		return usage("--http and --listen are the same address: give the API another, such as %s", defaultHTTP)
+		return usage("%s and %s are the same address: give the API another, such as %s", c.At("server.http"), c.At("server.listen"),
+			config.DefaultHTTP)
 	}
 	for _, address := range o.seeds {
 		if err := onLoopback(address); err != nil {
-			return usage("--join: %w", err)
+			return usage("%s: %w", c.At("server.join"), err)
 		}
 	}
 	return nil
@@ -167,25 +140,27 @@ func (o *options) checkAddresses() error {
 
 // found reads the founders' list. The cluster's id follows from it, so that all
 // founders come to the same without asking each other.
-func (o *options) found(list []string) error {
+func (o *options) found(list []string, c *config.Loaded) error {
+	here := c.At("server.bootstrap")
 	for _, entry := range list {
 		id, address, ok := strings.Cut(entry, "=")
 		if !ok || !model.Name(id) {
-			return usage("--bootstrap: %q is not id=address", entry)
+			return usage("%s: %q is not id=address", here, entry)
 		}
 		if err := onLoopback(address); err != nil {
-			return usage("--bootstrap: peer %s: %w", id, err)
+			return usage("%s: peer %s: %w", here, id, err)
 		}
 		for _, other := range o.founders {
 			if string(other.ID) == id || other.Address == address {
-				return usage("--bootstrap: peers %s and %s share an id or an address", other.ID, id)
+				return usage("%s: peers %s and %s share an id or an address", here, other.ID, id)
 			}
 		}
 		o.founders = append(o.founders, cluster.Server{ID: model.PeerID(id), Address: address})
 	}
 	self := cluster.Server{ID: o.id, Address: o.advertise}
 	if !slices.Contains(o.founders, self) {
-		return usage("--bootstrap does not list this peer as %s=%s: add it, or correct --id or --advertise", self.ID, self.Address)
+		return usage("%s does not list this peer as %s=%s: add it, or correct %s or %s", here, self.ID, self.Address,
+			c.At("server.id"), c.At("server.advertise"))
 	}
 	if o.cluster == "" {
 		o.cluster = clusterOf(o.founders)
@@ -204,9 +179,6 @@ func clusterOf(founders []cluster.Server) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
 	return hex.EncodeToString(sum[:16])
 }
-
-// defaultHTTP is where the API is unless somebody says otherwise.
-const defaultHTTP = "127.0.0.1:10000"
 
 // onLoopback refuses every address that another machine could reach: what peers
 // say to each other is not encrypted yet, and whoever reaches a peer's listener

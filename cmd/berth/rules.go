@@ -44,7 +44,7 @@ type ruleEntry struct {
 func readRules(path string) (rules httpapi.CommandRules, err error) {
 	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
 	if err != nil {
-		return rules, fmt.Errorf("--command-rules: %w", err)
+		return rules, err
 	}
 	var file ruleFile
 	d := yaml.NewDecoder(bytes.NewReader(data))
@@ -56,7 +56,7 @@ func readRules(path string) (rules httpapi.CommandRules, err error) {
 		rules, err = file.rules()
 	}
 	if err != nil {
-		return rules, usage("--command-rules: %s: %w", path, err)
+		return rules, usage("%s: %w", path, err)
 	}
 	return rules, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/cmd/internal/build"
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -43,11 +44,12 @@ type service struct {
 	store *raftstore.Store
 	peer  *cluster.Peer
 	web   web
+
+	settings *config.Loaded
 }
 
-func newService(o options, stdout, stderr io.Writer) *service {
-	out := newLineWriter(stderr)
-	return &service{o: o, out: out, first: stdout, log: newLog(out, o.level)}
+func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *service {
+	return &service{o: o, out: newLineWriter(stderr), first: stdout, settings: settings}
 }
 
 // Run opens the folder, starts the peer, and serves until the context ends; then
@@ -57,6 +59,12 @@ func (s *service) Run(ctx context.Context) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
+	log, again, stop := reloading(ctx, s.settings, func(c *config.Loaded) error {
+		_, err := resolve(c)
+		return err
+	}, s.out)
+	defer stop()
+	s.log = log
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -72,6 +80,8 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
+	again.On("auth.rate_limit", func(c *config.Config) { s.web.api.SetRate(float64(c.Server.Auth.Rate)) })
+	go s.compare(ctx)
 	select {
 	case <-ctx.Done():
 	case err := <-s.web.failed:
@@ -108,10 +118,10 @@ func (s *service) start() error {
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{
-			Timeouts: s.o.timeouts, Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: httpDialLimit}).DialContext},
+			Timeouts: s.o.timeouts, Founding: s.o.shared.Founding(), Webhooks: &notify.World{Dial: (&net.Dialer{Timeout: httpDialLimit}).DialContext},
 		},
 		Archive: archive.New(archive.Config{
-			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.api.audit,
+			Path: filepath.Join(s.o.data, "archive", "archive.db"), Log: s.log, Verify: raftstore.VerifyBolt, Export: s.o.audit,
 		}),
 	})
 	if err != nil {

@@ -55,7 +55,7 @@ func (w *web) serve(s *service) error {
 		return l.Self
 	}}
 	api := httpapi.New(httpapi.Config{
-		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, IdleStop: s.o.api.idleStop,
+		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, Settings: shared{},
 		Metrics: []prometheus.Collector{effect}, Access: s.o.api.access, Rules: s.o.api.rules,
 		Workloads: s.o.api.advice.defaults, Advisers: s.o.api.advice.advisers,
 		Peer: httpapi.Peer{

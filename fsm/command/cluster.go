@@ -7,19 +7,25 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Bootstrap begins a cluster's state; it is the first command of every log.
+// Bootstrap begins a cluster's state; it is the first command of every log. It brings
+// all that the founders are configured with, so that nothing comes before that.
 type Bootstrap struct {
 	Incarnation model.Incarnation `cbor:"1,keyasint,omitempty"`
 	Level       uint32            `cbor:"2,keyasint,omitempty"`
 	Running     bool              `cbor:"3,keyasint,omitempty"`
 	Policy      string            `cbor:"4,keyasint,omitempty"`
 	Retention   model.Retention   `cbor:"5,keyasint,omitempty"`
+
+	Tuning   model.Tuning       `cbor:"6,keyasint,omitempty"` // none of it: [model.DefaultTuning]
+	Pools    model.Pools        `cbor:"7,keyasint,omitempty"`
+	Defaults model.Defaults     `cbor:"8,keyasint,omitempty"`
+	Limits   []model.LimitValue `cbor:"9,keyasint,omitempty"` // of the cluster as a whole
 }
 
 // Kind is KindBootstrap.
 func (*Bootstrap) Kind() Kind { return KindBootstrap }
 
-// Validate asks for an incarnation, a level and a policy.
+// Validate asks for an incarnation, a level and a policy, and checks the bounds.
 func (b *Bootstrap) Validate() error {
 	switch {
 	case b.Incarnation.IsZero():
@@ -27,7 +33,13 @@ func (b *Bootstrap) Validate() error {
 	case b.Level == 0:
 		return problem("level", "at least 1")
 	}
-	return firstOf(validPolicy(b.Policy), validRetention(b.Retention))
+	if b.Tuning != (model.Tuning{}) {
+		if err := b.Tuning.Validate(); err != nil {
+			return err
+		}
+	}
+	return firstOf(validPolicy(b.Policy), validRetention(b.Retention), validPools(b.Pools), b.Defaults.Validate(),
+		validLimits(b.Limits))
 }
 
 // Restored begins another incarnation of a state that came from a backup: the
@@ -145,11 +157,16 @@ func (b *AdjustLimit) Validate() error {
 	if err := firstOf(validScope(b.Scope), count("limits", len(b.Set), 1, int(model.LimitYields))); err != nil {
 		return err
 	}
-	for i, v := range b.Set {
+	return validLimits(b.Set)
+}
+
+// validLimits checks the bounds, and that no value is given twice.
+func validLimits(list []model.LimitValue) error {
+	for i, v := range list {
 		if err := v.Of.Check(v.Value); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(b.Set[:i], func(o model.LimitValue) bool { return o.Of == v.Of }) {
+		if slices.ContainsFunc(list[:i], func(o model.LimitValue) bool { return o.Of == v.Of }) {
 			return problem(v.Of.String(), "given once")
 		}
 	}

@@ -63,7 +63,9 @@ func examples() []Body {
 func mend(b Body) {
 	switch b := b.(type) {
 	case *Bootstrap:
-		b.Retention.Age = time.Hour
+		b.Retention.Age, b.Tuning, b.Pools.Mode = time.Hour, model.DefaultTuning(), model.PoolHybrid
+		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
+		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
 	case *SetRetention:
 		b.Retention.Age = time.Hour
 	case *SetTuning:
@@ -134,6 +136,8 @@ func mendLimits(b Body) {
 		}
 	case *SetNotify:
 		b.Notify = model.Notify{Secret: secret, Backlog: 1000, Allow: "*.example.com,10.0.0.0/8"}
+	case *SetDefaults:
+		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
 	case *SetWeight:
 		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
 	case *SetLimit:

@@ -98,6 +98,8 @@ const (
 	KindMarkDeliveries Kind = 123
 	KindSetNotify      Kind = 124
 	KindNearLimit      Kind = 125
+	// What founders configure, and operators change.
+	KindSetDefaults Kind = 150
 )
 
 // Level is the feature level of this program: the greatest level at which it
@@ -199,6 +201,7 @@ var kinds = map[Kind]kindInfo{
 	KindMarkDeliveries: {"mark_deliveries", 1, LaneUser, body[MarkDeliveries]},
 	KindSetNotify:      {"set_notify", 1, LaneUser, body[SetNotify]},
 	KindNearLimit:      {"near_limit", 1, LaneUser, body[NearLimit]},
+	KindSetDefaults:    {"set_defaults", 1, LaneUser, body[SetDefaults]},
 }
 
 // Kinds lists every kind that this program knows, by number.

@@ -48,9 +48,15 @@ func (b *SetPools) Validate() error {
 	switch {
 	case b.Mode == model.PoolDefault && b.Part == 0:
 		return problem("mode", "dynamic, static or hybrid, or a reserved_ratio given")
-	case b.Mode != model.PoolDefault && !b.Mode.Valid():
+	}
+	return validPools(model.Pools{Mode: b.Mode, Part: b.Part})
+}
+
+func validPools(p model.Pools) error {
+	switch {
+	case p.Mode != model.PoolDefault && !p.Mode.Valid():
 		return problem("mode", "dynamic, static or hybrid")
-	case b.Part > 1000:
+	case p.Part > 1000:
 		return problem("reserved_ratio", "above 0 and at most 1")
 	}
 	return nil

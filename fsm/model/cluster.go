@@ -36,6 +36,8 @@ type Settings struct {
 
 	Notify     Notify `cbor:"21,keyasint,omitempty"`
 	Backlogged bool   `cbor:"22,keyasint,omitempty"` // a notice was given that many tasks wait, and none that they do no longer
+
+	Defaults Defaults `cbor:"25,keyasint,omitempty"`
 }
 
 // Retention says how long ended jobs stay in the state.

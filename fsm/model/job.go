@@ -68,7 +68,7 @@ type Spec struct {
 // Least is how many GPUs the job takes if it cannot have all that it asks for: whole
 // nodes, if it says on how many it runs.
 func (s *Spec) Least() uint32 {
-	switch each := s.GPUs / max(s.Nodes, 1); {
+	switch each := max(s.GPUs/max(s.Nodes, 1), 1); {
 	case s.MinGPUs == 0:
 		return s.GPUs
 	case s.Nodes > 1 && each > 0: // else it is no valid spec, as of a damaged snapshot

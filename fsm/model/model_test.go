@@ -148,3 +148,12 @@ func TestCancelOverrules(t *testing.T) {
 		}
 	}
 }
+
+// A gang of more nodes than GPUs is none that anybody can ask for, and can still stand in
+// bytes that are damaged.
+func TestFewerGPUsThanNodes(t *testing.T) {
+	s := Spec{GPUs: 1, Nodes: 3, MinGPUs: 1}
+	if got := s.Least(); got != 1 {
+		t.Errorf("it takes %d", got)
+	}
+}

@@ -197,6 +197,7 @@ var appliers = rules{
 	command.KindSetLimit:     on(applySetLimit),
 	command.KindAdjustLimit:  on(applyAdjustLimit),
 	command.KindSetPools:     on(applySetPools),
+	command.KindSetDefaults:  on(applySetDefaults),
 	command.KindSetPeer:      on(applySetPeer),
 	command.KindDropPeer:     on(applyDropPeer),
 	command.KindCutRequests:  on(applyCutRequests),

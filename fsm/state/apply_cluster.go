@@ -13,9 +13,17 @@ func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
 	if !t.settings.Incarnation.IsZero() {
 		return refuse(model.CodeBootstrapped, "the cluster has a state already")
 	}
+	if len(b.Limits) > 0 {
+		if r := adjustLimit(t, model.ScopeKey{Kind: model.ScopeCluster}, b.Limits); !r.OK() {
+			return r
+		}
+	}
 	t.settings = model.Settings{
 		Incarnation: b.Incarnation, Level: b.Level, Clock: t.clock, Running: b.Running, Policy: b.Policy,
-		NextJob: 1, Retention: b.Retention, Tuning: model.DefaultTuning(),
+		NextJob: 1, Retention: b.Retention, Tuning: b.Tuning, Pools: b.Pools, Defaults: b.Defaults,
+	}
+	if b.Tuning == (model.Tuning{}) {
+		t.settings.Tuning = model.DefaultTuning()
 	}
 	return ok()
 }
@@ -72,6 +80,11 @@ func applySetPolicy(t *tx, b *command.SetPolicy) command.Result {
 
 func applySetRetention(t *tx, b *command.SetRetention) command.Result {
 	t.settings.Retention = b.Retention
+	return ok()
+}
+
+func applySetDefaults(t *tx, b *command.SetDefaults) command.Result {
+	t.settings.Defaults = b.Defaults
 	return ok()
 }
 

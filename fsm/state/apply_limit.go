@@ -16,13 +16,17 @@ func applySetLimit(t *tx, b *command.SetLimit) command.Result { return setLimit(
 // applyAdjustLimit changes what the command names only, so that of two who change
 // different values at a time neither loses.
 func applyAdjustLimit(t *tx, b *command.AdjustLimit) command.Result {
-	limit, found := t.limits.get(b.Scope)
+	return adjustLimit(t, b.Scope, b.Set)
+}
+
+func adjustLimit(t *tx, scope model.ScopeKey, list []model.LimitValue) command.Result {
+	limit, found := t.limits.get(scope)
 	if !found {
-		limit = model.NoLimit(b.Scope)
+		limit = model.NoLimit(scope)
 	}
 	// A quota is set before its period, whose lifting takes all of it away.
 	for f := model.LimitGPUs; f <= model.LimitYields; f++ {
-		for _, v := range b.Set {
+		for _, v := range list {
 			if v.Of == f {
 				limit.Set(v.Of, v.Value)
 			}

@@ -81,6 +81,9 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"predictions": {state.TotalsAgree, func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Totals.HistoriesNear++ })
 		}},
+		"defaults": {state.References, func(s *state.State) {
+			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Defaults.IdleStop = 1 })
+		}},
 		"a task that is no": {state.References, func(s *state.State) { drop(&s.Tasks, key) }},
 		"a node that is no": {state.References, func(s *state.State) { drop(&s.Nodes, "n1") }},
 		"a claim for a live task": {state.References, func(s *state.State) {

@@ -21,6 +21,7 @@ func checkReferences(c *checker) {
 	checkRequestRefs(c)
 	set := c.s.Settings()
 	c.hold(set.Level > 0 && set.Level <= command.Level, References, "the feature level is %d", set.Level)
+	c.hold(set.Defaults.Validate() == nil, References, "the defaults %+v are not allowed: %v", set.Defaults, set.Defaults.Validate())
 	c.hold(c.s.Sketches.Len() <= MaxSketches, References, "%d sketches are kept", c.s.Sketches.Len())
 	for k, r := range c.s.Sketches.All() {
 		c.hold(r.Peaks <= r.Count && (r.PeakMB > 0) == (r.Peaks > 0) && r.PeakMB <= model.MaxPeakMB, References, "the sketch of %+v is %+v", k, r)

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,44 @@ func TestBootstrap(t *testing.T) {
 	b := &command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: 1, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}}
 	c.Do(b)
 	wantCode(t, c.Try(b), model.CodeBootstrapped)
+}
+
+// A state begins with all that its founders are configured with, or not at all.
+func TestBootstrapOfAConfiguration(t *testing.T) {
+	c := statetest.Empty(t)
+	b := &command.Bootstrap{
+		Incarnation: statetest.Incarnation(1), Level: 1, Policy: "fcfs", Retention: model.Retention{Age: time.Hour},
+		Tuning: model.DefaultTuning(), Pools: model.Pools{Mode: model.PoolHybrid, Part: 250},
+		Defaults: model.Defaults{Name: "GPU-Cluster-01", Class: model.ClassHigh},
+	}
+	b.Tuning.Retries = 3
+	for name, change := range map[string]func(*command.Bootstrap){
+		"tuning":   func(b *command.Bootstrap) { b.Tuning.Depth = 0 },
+		"pools":    func(b *command.Bootstrap) { b.Pools.Part = 1001 },
+		"defaults": func(b *command.Bootstrap) { b.Defaults.IdleStop = 1 },
+		"limit":    func(b *command.Bootstrap) { b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: -2}} },
+		"limit, twice": func(b *command.Bootstrap) {
+			b.Limits = slices.Repeat([]model.LimitValue{{Of: model.LimitQueued, Value: 1}}, 2)
+		},
+	} {
+		wrong := *b
+		if change(&wrong); wrong.Validate() == nil {
+			t.Errorf("%s: %+v is allowed", name, wrong)
+		}
+	}
+	b.Limits = []model.LimitValue{{Of: model.LimitGPUTime, Value: 5}} // each right by itself, and of no use without a period
+	wantCode(t, c.Try(b), model.CodeInvalid)
+	if set := c.State.Settings(); !set.Incarnation.IsZero() || c.State.Limits.Len() > 0 {
+		t.Errorf("a refused bootstrap left %+v", set)
+	}
+	b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1}}
+	c.Do(b)
+	set := c.State.Settings()
+	if set.Tuning != b.Tuning || set.Pools != b.Pools || set.Defaults != b.Defaults || set.Policy != "fcfs" || set.Running {
+		t.Errorf("the state begins with %+v", set)
+	}
+	c.Do(statetest.Job(1))
+	wantCode(t, c.Try(statetest.Job(1)), model.CodeLimit)
 }
 
 // A stamp far ahead is refused, unless the peers have agreed on the time; the
@@ -44,6 +83,31 @@ func TestLevels(t *testing.T) {
 	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: 9}})
 	wantCode(t, c.Try(&command.RaiseLevel{Level: command.Level + 1}), model.CodeLevel)
 	c.Do(&command.DropPeer{ID: "p1"})
+}
+
+// Defaults are set as a whole.
+func TestDefaults(t *testing.T) {
+	c := statetest.New(t)
+	for _, want := range []model.Defaults{
+		{Name: "GPU-Cluster-01", Class: model.ClassHigh, IdleStop: time.Hour, CheckpointInterval: time.Minute}, {},
+	} {
+		c.Do(&command.SetDefaults{Defaults: want})
+		if got := c.State.Settings().Defaults; got != want {
+			t.Errorf("the defaults are %+v, want %+v", got, want)
+		}
+	}
+	for _, wrong := range []model.Defaults{
+		{Name: "a\x00"},
+		{Class: 5},
+		{IdleStop: time.Second},
+		{IdleStop: -1},
+		{CheckpointInterval: 1},
+		{CheckpointInterval: model.MaxDuration + 1},
+	} {
+		if (&command.SetDefaults{Defaults: wrong}).Validate() == nil {
+			t.Errorf("%+v is allowed", wrong)
+		}
+	}
 }
 
 // A stopped orchestrator places and preempts nothing; what runs goes on.

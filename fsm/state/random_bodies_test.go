@@ -9,10 +9,17 @@ import (
 )
 
 func drawBootstrap(g *gen) command.Body {
-	return &command.Bootstrap{
+	b := &command.Bootstrap{
 		Incarnation: model.Incarnation{1, byte(g.roll(200))}, Level: 1, Running: true, Policy: "fcfs",
 		Retention: model.Retention{Jobs: 100, Age: time.Hour},
 	}
+	if g.roll(2) == 0 {
+		b.Tuning = model.DefaultTuning()
+		b.Tuning.Retries, b.Pools = uint32(g.roll(4)), model.Pools{Mode: model.PoolMode(g.roll(4)), Part: uint32(100 + g.roll(900))}
+		b.Defaults = drawDefaults(g)
+		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: int64(20 + g.roll(200))}}
+	}
+	return b
 }
 
 func drawRestored(g *gen) command.Body {
@@ -63,6 +70,17 @@ func drawAdjustLimit(g *gen) command.Body {
 
 func drawSetPools(g *gen) command.Body {
 	return &command.SetPools{Mode: model.PoolMode(g.roll(4)), Part: uint32(100 + g.roll(900))}
+}
+
+func drawSetDefaults(g *gen) command.Body {
+	return &command.SetDefaults{Defaults: drawDefaults(g)}
+}
+
+func drawDefaults(g *gen) model.Defaults {
+	return model.Defaults{
+		Name: pick(g, "", "GPU-Cluster-01"), Class: model.Class(g.roll(5)),
+		IdleStop: time.Duration(g.roll(2)) * time.Hour, CheckpointInterval: time.Duration(g.roll(2)) * 10 * time.Minute,
+	}
 }
 
 func drawSetPeer(g *gen) command.Body {

@@ -69,6 +69,7 @@ var makers = []maker{
 	{command.KindSetLimit, 8, drawSetLimit},
 	{command.KindAdjustLimit, 12, drawAdjustLimit},
 	{command.KindSetPools, 6, drawSetPools},
+	{command.KindSetDefaults, 2, drawSetDefaults},
 	{command.KindSetPeer, 3, drawSetPeer},
 	{command.KindDropPeer, 2, func(g *gen) command.Body { return &command.DropPeer{ID: model.PeerID(pick(g, "p1", "p2", "p3"))} }},
 	{command.KindCutRequests, 8, func(g *gen) command.Body {

@@ -166,6 +166,13 @@ func TestALimiterFills(t *testing.T) {
 	if l.Take("ann") == 0 {
 		t.Error("a clock that went back filled the bucket")
 	}
+	l.Allow(0)
+	if wait := l.Take("ann"); wait != 0 {
+		t.Errorf("without a limit it says to wait %s", wait)
+	}
+	if l.Allow(1); l.Take("bea") != 0 || l.Take("bea") != 0 || l.Take("bea") == 0 {
+		t.Error("another limit is not held")
+	}
 	if free := NewLimiter(0, time.Now); free.Take("ann") != 0 || len(free.buckets) != 0 {
 		t.Error("no limit limits")
 	}

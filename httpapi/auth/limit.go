@@ -11,11 +11,11 @@ const maxBuckets = 10_000
 // Limiter says how often somebody may ask: a bucket for each, which fills at a rate and
 // holds a burst. Of those whom it cannot tell apart any more all share one bucket.
 type Limiter struct {
-	rate  float64 // of a bucket, a second; 0: no limit
-	burst float64
-	now   func() time.Time
+	now func() time.Time
 
 	mu      sync.Mutex
+	rate    float64 // of a bucket, a second; 0: no limit
+	burst   float64
 	buckets map[string]bucket
 	swept   time.Time
 }
@@ -27,7 +27,16 @@ type bucket struct {
 
 // NewLimiter allows each so many requests a second, and twice as many at once; 0: any.
 func NewLimiter(rate float64, now func() time.Time) *Limiter {
-	return &Limiter{rate: rate, burst: max(1, 2*rate), now: now, buckets: map[string]bucket{}}
+	l := &Limiter{now: now, buckets: map[string]bucket{}}
+	l.Allow(rate)
+	return l
+}
+
+// Allow allows each so many requests a second from now on; 0: any.
+func (l *Limiter) Allow(rate float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rate, l.burst = rate, max(1, 2*rate)
 }
 
 // others is whom all share who cannot be told apart.
@@ -36,11 +45,11 @@ const others = ""
 // Take takes one request from somebody's bucket. If that is empty it says how long to
 // wait for the next.
 func (l *Limiter) Take(who string) (wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.rate <= 0 {
 		return 0
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	now := l.now()
 	b, known := l.buckets[who]
 	if !known && len(l.buckets) >= maxBuckets {

@@ -68,7 +68,7 @@ func viewerRules() []Rule {
 	return append(rules(http.MethodGet, model.RoleViewer,
 		"/openapi.json", "/queue", "/queue/statistics", "/queue/plan", "/jobs", "/jobs/{job_id}", "/jobs/{job_id}/tasks",
 		"/gpu/status", "/nodes", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
-		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers",
+		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers", "/cluster/settings",
 		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}",
 		"/events"),
 		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true})
@@ -105,7 +105,7 @@ func operatorRules() []Rule {
 func adminRules() []Rule {
 	return slices.Concat(
 		rules(http.MethodPut, model.RoleAdmin, "/orchestrator/policy", "/orchestrator/policies", "/orchestrator/allocation",
-			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings"),
+			"/quotas/cluster", "/quotas/{scope}/{name}", "/shares/{scope}/{name}", "/reservations/limits", "/users/{user}", "/webhooks/settings", "/cluster/settings"),
 		rules(http.MethodPost, model.RoleAdmin, "/gpu/initialize"),
 		rules(http.MethodGet, model.RoleAdmin, "/tokens", "/users"),
 		rules(http.MethodDelete, model.RoleAdmin, "/tokens/{token_id}", "/users/{user}"),

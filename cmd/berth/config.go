@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/config"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const configLong = `Show, check and explain what can be set.
+
+A setting has a name in a file (server.http), a variable (BERTH_SERVER_HTTP) and mostly a
+flag (--http). Defaults give way to the file, the file to the environment, that to flags.
+What the cluster as a whole has one value of counts when the cluster is founded; from then
+on berth config set changes it, on all peers at once.`
+
+func newConfig() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show, check and explain what can be set, and set what is the cluster's",
+		Long:  configLong,
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConfigShow(), newConfigSet(), newConfigValidate(), newConfigExplain(), newConfigExample())
+	return cmd
+}
+
+// oneArg insists on one argument and says what it should be.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("%s takes one argument, %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func newConfigValidate() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Check a file, and tell what of it has no effect",
+		Args:  oneArg("a file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			settings, err := config.Load(config.Source{File: args[0]})
+			if err == nil {
+				_, err = resolveAPI(settings) // with the files that it names
+			}
+			if err != nil {
+				for line := range strings.Lines(err.Error()) {
+					fmt.Fprint(cmd.ErrOrStderr(), line)
+				}
+				return usage("%s cannot be used", args[0])
+			}
+			for _, note := range settings.Notes {
+				fmt.Fprintln(cmd.OutOrStdout(), note)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is right.\n", args[0])
+			return nil
+		},
+	}
+}
+
+func newConfigExplain() *cobra.Command {
+	return &cobra.Command{
+		Use:     "explain NAME",
+		Short:   "Tell all about a setting",
+		Example: "  berth config explain server.http\n  berth config explain PORT",
+		Args:    oneArg("a setting's name, variable or flag"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := config.Explain(args[0])
+			if err != nil {
+				return notFound("%v; berth config show lists all", err)
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+}
+
+func newConfigExample() *cobra.Command {
+	return &cobra.Command{
+		Use:   "example",
+		Short: "Print a file that holds every setting, as a remark",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(cmd.OutOrStdout(), config.Example())
+			return err
+		},
+	}
+}
+
+func newConfigSet() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:     "set NAME=VALUE...",
+		Short:   "Change what the cluster as a whole has one value of",
+		Example: "  berth config set jobs.max_retries=3 scheduling.max_queue_size=1000",
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		body := &wire.SetSettings{Settings: map[string]string{}}
+		for _, pair := range args {
+			name, value, found := strings.Cut(pair, "=")
+			if _, twice := body.Settings[name]; twice || !found {
+				return usage("%s must be NAME=VALUE, each name once", pair)
+			}
+			body.Settings[name] = value
+		}
+		if len(args) == 0 {
+			return usage("give at least one NAME=VALUE; berth config show --cluster lists the names")
+		}
+		if err := c.checkOutput(); err != nil {
+			return err
+		}
+		api, err := c.dial()
+		if err != nil {
+			return err
+		}
+		answer, err := api.Operator().SetSettings(cmd.Context(), body)
+		if err != nil {
+			return err
+		}
+		return c.print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
+			t := table.New("SETTING", "VALUE")
+			for _, v := range answer.Settings {
+				if _, named := body.Settings[v.Name]; named {
+					t.Add(v.Name, v.Value)
+				}
+			}
+			_, err := t.WriteTo(w)
+			return err
+		})
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+const showLong = `Show each setting's value here and where it comes from: file, environment or default.
+
+--cluster shows what is in force in the cluster, and --diff only what is given here and
+differs from that: it has no effect, since the cluster was founded with another value or
+has been given one since.`
+
+// configShow is what berth config show is asked for.
+type configShow struct {
+	connection
+
+	file                string
+	cluster, diff, mine bool
+}
+
+func newConfigShow() *cobra.Command {
+	c := &configShow{}
+	cmd := &cobra.Command{Use: "show", Short: "Show each setting's value, and where it comes from", Long: showLong, Args: noArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.checkOutput(); err != nil {
+			return err
+		}
+		return c.run(cmd)
+	}
+	c.bindReading(cmd)
+	cmd.Flags().StringVar(&c.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG)")
+	cmd.Flags().BoolVar(&c.cluster, "cluster", false, "what is in force in the cluster")
+	cmd.Flags().BoolVar(&c.diff, "diff", false, "what is given here and is not what is in force in the cluster")
+	cmd.Flags().BoolVar(&c.mine, "given", false, "only what is not a default")
+	return cmd
+}
+
+// shownSetting is a setting as berth config show tells it.
+type shownSetting struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	From    string `json:"from"`
+	Where   string `json:"where,omitempty"`
+	InForce string `json:"in_force,omitempty"`
+}
+
+func (c *configShow) run(cmd *cobra.Command) error {
+	settings, err := config.Load(config.Source{
+		Program: config.OfServer | config.OfAgent | config.OfClient, File: c.file, Environ: os.Environ(),
+	})
+	if err != nil {
+		return usage("%w", err)
+	}
+	force := map[string]string{}
+	if c.cluster || c.diff {
+		api, err := c.dial()
+		if err != nil {
+			return err
+		}
+		answer, err := api.Operator().Settings(cmd.Context())
+		if err != nil {
+			return err
+		}
+		for _, v := range answer.Settings {
+			force[v.Name] = v.Value
+		}
+	}
+	var rows []shownSetting
+	for _, row := range settings.Rows() {
+		from := settings.Origin(row.Name)
+		now, shared := force[row.Name]
+		switch given := from.Layer != config.FromDefault; {
+		case c.mine && !given, c.cluster && !shared, c.diff && (!given || !shared || now == row.Value.Text()):
+		default:
+			rows = append(rows, shownSetting{row.Name, row.Shown(), from.Layer.String(), from.Where, now})
+		}
+	}
+	return c.print(cmd.OutOrStdout(), rows, func(w io.Writer) error { return showSettings(w, rows, len(force) > 0, settings.Notes) })
+}
+
+func showSettings(w io.Writer, rows []shownSetting, force bool, notes []string) error {
+	headings := []string{"SETTING", "VALUE", "FROM"}
+	if force {
+		headings = append(headings, "IN FORCE")
+	}
+	t := table.New(headings...)
+	for _, r := range rows {
+		from := r.From
+		if r.Where != "" {
+			from = r.Where
+		}
+		cells := []string{r.Name, r.Value, from}
+		if force {
+			cells = append(cells, r.InForce)
+		}
+		t.Add(cells...)
+	}
+	_, err := t.WriteTo(w)
+	for _, note := range notes {
+		_, more := fmt.Fprintln(w, note)
+		err = errors.Join(err, more)
+	}
+	return err
+}

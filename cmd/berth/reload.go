@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/berth-gpu/berth/cmd/internal/config"
+)
+
+// reloading begins a program's log, and reads its settings again at each SIGHUP until
+// stop is called. What the program could not start with, as check says, it does not take
+// over. again takes who else is to be told.
+func reloading(ctx context.Context, settings *config.Loaded, check func(*config.Loaded) error, out io.Writer) (
+	log *slog.Logger, again *config.Reloader, stop func(),
+) {
+	level := &slog.LevelVar{}
+	level.Set(settings.Level)
+	log = newLog(out, level)
+	for _, note := range settings.Notes {
+		log.Warn(note)
+	}
+	again = config.NewReloader(settings, check)
+	again.On("log.level", func(c *config.Config) { level.Set(c.Level) })
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			select {
+			case <-hangups:
+				reload(again, log)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return log, again, func() {
+		signal.Stop(hangups)
+		cancel()
+		work.Wait()
+	}
+}
+
+func reload(again *config.Reloader, log *slog.Logger) {
+	taken, left, err := again.Reload()
+	if err != nil {
+		log.Error("the configuration is wrong, and everything stays as it was", "err", oneLine(err))
+		return
+	}
+	for _, why := range left {
+		log.Warn("not taken over: " + why)
+	}
+	log.Info("the configuration was read again", "taken_over", taken)
+}

@@ -1,0 +1,287 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Cluster is what a cluster as a whole has one value of. The values in force are in
+// its state.
+type Cluster struct {
+	Running   bool // jobs are started
+	Policy    string
+	Tuning    model.Tuning
+	Pools     model.Pools
+	Retention model.Retention
+	Defaults  model.Defaults
+	Queued    int64         // jobs that may wait; model.Unlimited: any number
+	RunTime   time.Duration // the longest time limit of a job; 0: any
+}
+
+// defaultCluster is what founders begin with that are told nothing.
+func defaultCluster() Cluster {
+	return Cluster{
+		Running: true, Policy: sched.DefaultPolicy, Tuning: model.DefaultTuning(),
+		Pools:     model.Pools{Mode: model.PoolDynamic, Part: model.DefaultPart},
+		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
+		Defaults:  model.Defaults{Class: model.ClassNormal},
+		Queued:    100_000,
+	}
+}
+
+// ClusterOf is what is in force in a state.
+func ClusterOf(s *state.State) Cluster {
+	set := s.Settings()
+	c := Cluster{
+		Running: set.Running, Policy: set.Policy, Tuning: set.Tuning, Pools: set.Pools, Retention: set.Retention, Defaults: set.Defaults,
+		Queued: model.Unlimited,
+	}
+	if c.Pools.Mode == model.PoolDefault {
+		c.Pools.Mode = model.PoolDynamic
+	}
+	if c.Pools.Part == 0 {
+		c.Pools.Part = model.DefaultPart
+	}
+	if c.Defaults.Class == 0 {
+		c.Defaults.Class = model.ClassNormal
+	}
+	if limit, found := s.Limits.Get(model.ScopeKey{Kind: model.ScopeCluster}); found {
+		c.Queued, c.RunTime = limit.Queued, limit.RunTime
+	}
+	return c
+}
+
+// Changes are the commands that make what was into what c says.
+func (c *Cluster) Changes(was Cluster) (out []command.Body) {
+	if c.Running != was.Running {
+		out = append(out, &command.SetRunning{Running: c.Running})
+	}
+	if c.Policy != was.Policy {
+		out = append(out, &command.SetPolicy{Policy: c.Policy})
+	}
+	if c.Tuning != was.Tuning {
+		out = append(out, &command.SetTuning{Tuning: c.Tuning})
+	}
+	if c.Pools != was.Pools {
+		out = append(out, &command.SetPools{Mode: c.Pools.Mode, Part: c.Pools.Part})
+	}
+	if c.Retention != was.Retention {
+		out = append(out, &command.SetRetention{Retention: c.Retention})
+	}
+	limit := &command.AdjustLimit{Scope: model.ScopeKey{Kind: model.ScopeCluster}, Set: c.limits(was)}
+	if len(limit.Set) > 0 {
+		out = append(out, limit)
+	}
+	if c.Defaults != was.Defaults {
+		out = append(out, &command.SetDefaults{Defaults: c.Defaults})
+	}
+	return out
+}
+
+// limits are those of the cluster that differ from what was.
+func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
+	if c.Queued != was.Queued {
+		out = append(out, model.LimitValue{Of: model.LimitQueued, Value: c.Queued})
+	}
+	if c.RunTime != was.RunTime {
+		v := int64(c.RunTime)
+		if v == 0 {
+			v = model.Unlimited
+		}
+		out = append(out, model.LimitValue{Of: model.LimitRunTime, Value: v})
+	}
+	return out
+}
+
+// Founding is what a new cluster's state begins with, without incarnation and level.
+func (c *Cluster) Founding() command.Bootstrap {
+	return command.Bootstrap{
+		Running: c.Running, Policy: c.Policy, Retention: c.Retention, Tuning: c.Tuning, Pools: c.Pools, Defaults: c.Defaults,
+		Limits: c.limits(Cluster{Queued: model.Unlimited}),
+	}
+}
+
+// Settings are the rows of the table that belong to the cluster.
+func (c *Cluster) Settings() []Setting {
+	rows := []Setting{
+		{
+			Name: "cluster.name", Means: "what the cluster is called, for display",
+			Value: Text(&c.Defaults.Name, "name"),
+		},
+		{
+			Name: "scheduling.enabled", Means: "jobs are started; false: they wait until berth config set, or POST /orchestrator/start, says otherwise",
+			Value: Switch(&c.Running),
+		},
+		{
+			Name: "scheduling.policy", Means: "the order of the queue", Value: Choice(&c.Policy, sched.Policies()...),
+		},
+		{
+			Name: "scheduling.max_queue_size", Means: "jobs that may wait; none: any number",
+			Value: orNone(&c.Queued, 0, 1<<31),
+		},
+		{
+			Name: "allocation.strategy", Means: "how strictly GPUs belong to users and projects that own some",
+			Value: poolMode(&c.Pools.Mode),
+		},
+		{
+			Name: "allocation.reserved_ratio", Means: "part of the GPUs that hybrid keeps for their owners", Value: ratio(&c.Pools.Part),
+		},
+		{
+			Name: "jobs.default_priority", Means: "of jobs that name none: 1 low, 2 normal, 3 high, 4 critical", Value: class(&c.Defaults.Class),
+		},
+		{
+			Name: "jobs.max_retries", Means: "of jobs that do not say how often a failure is tried again",
+			Value: Number(&c.Tuning.Retries, "retries", 0, model.MaxRetries),
+		},
+		{
+			Name: "jobs.max_run_time", Means: "the longest time limit of a job, and that of jobs that name none; 0: any",
+			Value: Span(&c.RunTime, model.MinRunTime, model.MaxDuration, true),
+		},
+		{
+			Name: "jobs.idle_stop", Flag: "idle-stop",
+			Means: "cancel jobs that do not say otherwise once all their GPUs were at 0 % for so `long`; 0: never",
+			Value: Span(&c.Defaults.IdleStop, model.MinIdleStop, model.MaxDuration, true),
+		},
+		{
+			Name: "jobs.checkpoint_interval", Means: "how often jobs with a checkpoint signal get it that do not say; 0: only before a stop",
+			Value: Span(&c.Defaults.CheckpointInterval, 10*time.Second, model.MaxDuration, true),
+		},
+		{
+			Name: "retention.jobs", Means: "ended jobs that are kept at most", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),
+		},
+		{
+			Name: "retention.age", Means: "how long ended jobs are kept at most", Value: Span(&c.Retention.Age, time.Minute, model.MaxDuration, false),
+		},
+	}
+	for _, p := range model.Parameters() {
+		if p.Name == "max_retries" { // it is about jobs, and stands with what they get
+			continue
+		}
+		rows = append(rows, Setting{Name: "scheduling." + p.Name, Means: p.What, Value: parameter{p, &c.Tuning}})
+	}
+	slices.SortStableFunc(rows, func(a, b Setting) int { return strings.Compare(sectionOf(a.Name), sectionOf(b.Name)) })
+	for i := range rows {
+		rows[i].For, rows[i].Cluster = OfServer, true
+	}
+	return rows
+}
+
+func sectionOf(name string) string {
+	section, _, _ := strings.Cut(name, ".")
+	return section
+}
+
+// parameter is one of those that berth policy lists.
+type parameter struct {
+	p  model.Parameter
+	to *model.Tuning
+}
+
+func (v parameter) Text() string {
+	text := v.p.Value(v.to)
+	if d, err := time.ParseDuration(text); err == nil && text != "0" {
+		return Short(d)
+	}
+	return text
+}
+func (v parameter) Kind() string { return v.p.Range }
+func (v parameter) shape() shape { return isScalar }
+
+func (v parameter) Set(texts []string) error {
+	text := strings.Join(texts, ",")
+	tries := []string{text, strings.ReplaceAll(text, "-", "_")}
+	if d, err := span(text); err == nil {
+		tries = append(tries, d.String())
+	}
+	for _, try := range tries {
+		draft := *v.to
+		if draft.Set(v.p.Name, try) == nil {
+			*v.to = draft
+			return nil
+		}
+	}
+	return fmt.Errorf("must be %s, not %q", v.p.Range, text)
+}
+
+// class is a class of jobs, by name or number.
+func class(to *model.Class) Value {
+	return scalar[model.Class]{to, "low, normal, high or critical, or 1 to 4", func(s string) (model.Class, error) {
+		for c := model.ClassLow; c <= model.ClassCritical; c++ {
+			if strings.EqualFold(s, c.String()) || s == strconv.Itoa(int(c)) {
+				return c, nil
+			}
+		}
+		return 0, fmt.Errorf("must be low, normal, high or critical, or 1 to 4, not %q", s)
+	}, model.Class.String}
+}
+
+// poolMode is a pool's mode by name.
+func poolMode(to *model.PoolMode) Value {
+	var word string
+	choice := Choice(&word, "dynamic", "static", "hybrid")
+	return scalar[model.PoolMode]{to, choice.Kind(), func(s string) (model.PoolMode, error) {
+		err := choice.Set([]string{s})
+		return model.PoolModeOf(word), err
+	}, model.PoolMode.String}
+}
+
+// ratio is a part of 1, kept in thousandths.
+func ratio(to *uint32) Value {
+	return scalar[uint32]{to, "number above 0, at most 1", func(s string) (uint32, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		if thousandths := math.Round(v * 1000); err == nil && thousandths >= 1 && thousandths <= 1000 {
+			return uint32(thousandths), nil
+		}
+		return 0, fmt.Errorf("must be a number above 0 and at most 1, such as 0.3, not %q", s)
+	}, func(n uint32) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }}
+}
+
+// orNone is a whole number, or none.
+func orNone(to *int64, least, most int64) Value {
+	return scalar[int64]{to, "number or none", func(s string) (int64, error) {
+		if strings.EqualFold(s, "none") {
+			return model.Unlimited, nil
+		}
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("must be a whole number from %d to %d, or none, not %q", least, most, s)
+		}
+		return n, nil
+	}, func(n int64) string {
+		if n == model.Unlimited {
+			return "none"
+		}
+		return strconv.FormatInt(n, 10)
+	}}
+}
+
+// Set changes what the cluster has, by name; nothing, if any of it is wrong.
+func (c *Cluster) Set(values map[string]string) error {
+	draft := *c
+	t := newTable(draft.Settings())
+	var wrong []error
+	for name, text := range values { // order-free: joined in the order of names below
+		row := t.row(name)
+		if row == nil {
+			wrong = append(wrong, fmt.Errorf("there is no setting %s of the cluster%s", name, t.meant(name)))
+		} else if err := row.Value.Set([]string{text}); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s %w", name, err))
+		}
+	}
+	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	if err := errors.Join(wrong...); err != nil {
+		return err
+	}
+	*c = draft
+	return nil
+}

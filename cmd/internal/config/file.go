@@ -1,0 +1,168 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFile bounds a file, in bytes.
+const maxFile = 1 << 20
+
+// file is a file being read.
+type file struct {
+	name     string
+	table    *table
+	given    []given
+	problems []error
+}
+
+// given is one thing that a layer says about a setting.
+type given struct {
+	name  string // as it stands there
+	where string // "berth.yaml:3: server.http", "PORT", "--http"
+	texts []string
+	node  *yaml.Node // of a part of a file
+}
+
+// readFile lists what a file gives. Its errors tell the line.
+func readFile(name string, text []byte, t *table) ([]given, error) {
+	f := &file{name: name, table: t}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("%s: is larger than %d bytes", name, maxFile)
+	}
+	var doc yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	err := d.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, nil // nothing but remarks
+	}
+	if err == nil {
+		if more := d.Decode(new(yaml.Node)); !errors.Is(more, io.EOF) {
+			err = errors.New("yaml: a second document follows the first; leave one")
+		}
+	}
+	if err != nil {
+		f.syntax(err)
+		return nil, errors.Join(f.problems...)
+	}
+	f.section("", doc.Content[0])
+	return f.given, errors.Join(f.problems...)
+}
+
+// section reads the settings whose names begin with a prefix.
+func (f *file) section(prefix string, n *yaml.Node) {
+	switch {
+	case n.Tag == "!!null": // all of it is a remark
+		return
+	case n.Kind != yaml.MappingNode:
+		f.report(n, "%s must be a section: NAME: VALUE lines, indented", cmp.Or(strings.TrimSuffix(prefix, "."), "the file"))
+		return
+	}
+	f.each(n, func(key string, at, value *yaml.Node) {
+		name := prefix + key
+		switch {
+		case f.table.has(name):
+			f.leaf(name, at, value)
+		case f.table.sections[name]:
+			f.section(name+".", value)
+		default:
+			f.report(at, "there is no setting %s%s", name, f.table.meant(name))
+		}
+	})
+}
+
+// leaf notes what a setting is given.
+func (f *file) leaf(name string, at, value *yaml.Node) {
+	g := given{name: name, where: fmt.Sprintf("%s:%d: %s", f.name, at.Line, name), node: value}
+	form := f.table.shapeOf(name)
+	if form != isPart {
+		if value.Tag == "!!null" {
+			f.report(at, "%s has no value: give it one, or leave the line out", name)
+			return
+		}
+		var err error
+		if g.texts, err = textsOf(value, form); err != nil {
+			f.report(value, "%s %v", name, err)
+			return
+		}
+	}
+	f.given = append(f.given, g)
+}
+
+// textsOf is a value of a file as texts.
+func textsOf(n *yaml.Node, form shape) (out []string, err error) {
+	switch {
+	case n.Kind == yaml.ScalarNode:
+		return []string{n.Value}, nil
+	case form == isScalar:
+		return nil, errors.New("must be one value, not a list or a section")
+	case n.Kind == yaml.SequenceNode:
+		for _, item := range n.Content {
+			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
+				return nil, errors.New("must be a list of single values")
+			}
+			out = append(out, item.Value)
+		}
+		return out, nil
+	case form == isList:
+		return nil, errors.New("must be a list: [a, b]")
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode || v.Tag == "!!null" {
+			return nil, errors.New("must be NAME: VALUE lines")
+		}
+		out = append(out, k.Value+"="+v.Value)
+	}
+	return out, nil
+}
+
+// each goes over a mapping and refuses what stands twice in it.
+func (f *file) each(n *yaml.Node, visit func(key string, at, value *yaml.Node)) {
+	lines := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		at, value := n.Content[i], n.Content[i+1]
+		switch line, twice := lines[at.Value]; {
+		case at.Kind != yaml.ScalarNode:
+			f.report(at, "a name must be one word")
+		case at.Tag == "!!merge" || at.Alias != nil || value.Kind == yaml.AliasNode:
+			f.report(at, "%s: anchors are not followed: write the value itself", at.Value)
+		case twice:
+			f.report(at, "%s stands in line %d already: leave one of them", at.Value, line)
+		default:
+			lines[at.Value] = at.Line
+			visit(at.Value, at, value)
+		}
+	}
+}
+
+// report notes what is wrong at a place.
+func (f *file) report(n *yaml.Node, format string, args ...any) {
+	f.problems = append(f.problems, fmt.Errorf("%s:%d: %s", f.name, n.Line, fmt.Sprintf(format, args...)))
+}
+
+// lineOf finds the line in an error of the YAML library.
+var lineOf = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+
+// syntax notes an error of the YAML library, which has its lines in its text.
+func (f *file) syntax(err error) {
+	texts := []string{err.Error()}
+	if wrong, is := errors.AsType[*yaml.TypeError](err); is {
+		texts = slices.Clone(wrong.Errors)
+	}
+	for _, text := range texts {
+		if at := lineOf.FindStringSubmatch(text); at != nil {
+			f.problems = append(f.problems, fmt.Errorf("%s:%s: %s", f.name, at[1], text[len(at[0]):]))
+			continue
+		}
+		f.problems = append(f.problems, fmt.Errorf("%s: %s", f.name, strings.TrimPrefix(text, "yaml: ")))
+	}
+}

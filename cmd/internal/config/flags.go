@@ -1,0 +1,75 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags are the flags of a program as they were given. They are read when the
+// configuration is: a flag wins over the file that another flag may name.
+type Flags struct {
+	program Program
+	file    string
+	given   map[string][]string
+}
+
+// Bind gives a command the flags of its settings; a peer and an agent also --config.
+func Bind(p Program, to *pflag.FlagSet) *Flags {
+	f := &Flags{program: p, given: map[string][]string{}}
+	if p != OfClient {
+		to.StringVar(&f.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG); berth config example prints one")
+	}
+	rows := New().Settings()
+	for i := range rows {
+		row := &rows[i]
+		if row.Flag == "" || row.For&p == 0 {
+			continue
+		}
+		means := row.Means
+		if row.Cluster {
+			means += "; counts when the cluster is founded"
+		}
+		bound := to.VarPF(&option{f, row}, row.Flag, "", means)
+		if row.Value.Kind() == kindSwitch {
+			bound.NoOptDefVal = "true"
+		}
+	}
+	return f
+}
+
+// Source is where the program's settings are read from.
+func (f *Flags) Source(environ []string) Source {
+	return Source{Program: f.program, File: f.file, Environ: environ, Flags: f.given}
+}
+
+// option is the flag of one setting.
+type option struct {
+	all *Flags
+	row *Setting
+}
+
+// String is what stands in the help as the default.
+func (f *option) String() string {
+	if f.row == nil {
+		return "" // pflag asks a zero one
+	}
+	if texts := f.all.given[f.row.Flag]; len(texts) > 0 {
+		return strings.Join(texts, ",")
+	}
+	return f.row.Value.Text()
+}
+
+// Set notes what was given; whether it is allowed is said with all the rest.
+func (f *option) Set(text string) error {
+	f.all.given[f.row.Flag] = append(f.all.given[f.row.Flag], text)
+	return nil
+}
+
+// Type names the value in the help, unless the meaning does.
+func (f *option) Type() string {
+	if f.row.Value.Kind() == kindSwitch {
+		return "bool"
+	}
+	return "value"
+}

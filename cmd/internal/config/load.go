@@ -1,0 +1,310 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Layer is where a value comes from. A later one wins.
+type Layer uint8
+
+// The layers.
+const (
+	FromDefault Layer = iota
+	FromFile
+	FromEnvironment
+	FromFlag
+)
+
+// String is the layer's name.
+func (l Layer) String() string {
+	return [...]string{"default", "file", "environment", "flag"}[l]
+}
+
+// Origin is where a value comes from.
+type Origin struct {
+	Layer Layer
+	Where string // "berth.yaml:3: server.http", "PORT", "--http"; empty: nobody gave it
+}
+
+// Source is where a program's settings are read from.
+type Source struct {
+	Program  Program
+	File     string // empty: none, unless the environment names one
+	Optional bool   // the file need not be there
+	Environ  []string
+	Flags    map[string][]string // what was given, by flag
+}
+
+// Loaded is a configuration and where each of its values comes from.
+type Loaded struct {
+	*Config
+	// File is the one that was read; empty: none.
+	File string
+	// Notes say what was given and has no effect, and why.
+	Notes []string
+
+	source  Source
+	table   *table
+	origins map[string]Origin
+}
+
+// Variables that name the file.
+const (
+	fileVariable  = "BERTH_CONFIG"
+	otherVariable = "CONFIG_PATH" // of peers and agents
+)
+
+// Load reads all layers. Its error joins one error for each thing that is wrong, each
+// with the place.
+func Load(src Source) (*Loaded, error) {
+	c := New()
+	l := &Loaded{Config: c, source: src, table: newTable(c.Settings()), origins: map[string]Origin{}}
+	if err := l.readFile(); err != nil {
+		return nil, err
+	}
+	if err := l.apply(FromEnvironment, l.environment()); err != nil {
+		return nil, err
+	}
+	l.noteStrangers()
+	var flags []given
+	for i := range l.table.rows {
+		row := &l.table.rows[i]
+		if texts := src.Flags[row.Flag]; row.Flag != "" && len(texts) > 0 && row.For&src.Program != 0 {
+			flags = append(flags, given{name: row.Name, where: "--" + row.Flag, texts: texts})
+		}
+	}
+	if err := l.apply(FromFlag, flags); err != nil {
+		return nil, err
+	}
+	if err := l.apart(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// apart refuses a section beside the file that stands for it, whichever layers they come
+// from: one would be lost.
+func (l *Loaded) apart() error {
+	var wrong []error
+	for _, pair := range [][2]string{
+		{"auth.keys_file", "auth.api_keys"}, {"auth.keys_file", "auth.header_name"}, {"workloads.defaults_file", "workloads.defaults"},
+	} {
+		if l.table.row(pair[0]).Value.Text() != "" && l.table.row(pair[1]).Value.Text() != "" {
+			wrong = append(wrong, fmt.Errorf("%s and %s say the same in two places: leave one of them", l.At(pair[1]), l.At(pair[0])))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// Within is an error of a section's reader, "line 3: ...", with the file that the line is of.
+func (l *Loaded) Within(err error) error {
+	f := &file{name: l.File}
+	f.syntax(err)
+	return errors.Join(f.problems...)
+}
+
+// lookup finds a variable; one that is empty is as good as none.
+func (l *Loaded) lookup(name string) string {
+	for _, v := range slices.Backward(l.source.Environ) {
+		if rest, found := strings.CutPrefix(v, name+"="); found {
+			return rest
+		}
+	}
+	return ""
+}
+
+// readFile reads the file that the command line, the environment or the program names.
+func (l *Loaded) readFile() error {
+	name, optional := l.source.File, l.source.Optional
+	if name == "" || optional {
+		if v := l.lookup(fileVariable); v != "" {
+			name, optional = v, false
+		} else if v := l.lookup(otherVariable); v != "" && l.source.Program&(OfServer|OfAgent) != 0 {
+			name, optional = v, false
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	text, err := os.ReadFile(name) //nolint:gosec // the operator's own file
+	if optional && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the configuration cannot be read: %w", err)
+	}
+	l.File = name
+	list, err := readFile(name, text, l.table)
+	if err != nil {
+		return err
+	}
+	return l.apply(FromFile, list)
+}
+
+// environment lists what variables give. Only those of the program count: a variable
+// named PORT says nothing to a command that asks a cluster.
+func (l *Loaded) environment() (out []given) {
+	note := func(name, variable string) {
+		if text := l.lookup(variable); text != "" {
+			out = append(out, given{name: name, where: variable, texts: []string{text}})
+		}
+	}
+	for i := range l.table.rows {
+		if row := &l.table.rows[i]; row.For&l.source.Program != 0 {
+			note(row.Name, row.Variable())
+		}
+	}
+	if l.source.Program&OfServer == 0 {
+		return out
+	}
+	seen := map[string]bool{}
+	for _, o := range otherNames() {
+		if o.Env != "" && !seen[o.Env] {
+			seen[o.Env] = true
+			note(o.Env, o.Env)
+		}
+	}
+	return out
+}
+
+// noteStrangers notes variables that look like settings and are none. They are no
+// errors: the environment is not Berth's alone.
+func (l *Loaded) noteStrangers() {
+	known := []string{fileVariable}
+	for i := range l.table.rows {
+		known = append(known, l.table.rows[i].Variable())
+	}
+	for _, v := range l.source.Environ {
+		name, _, _ := strings.Cut(v, "=")
+		section, _, nested := strings.Cut(strings.ToLower(strings.TrimPrefix(name, "BERTH_")), "_")
+		if strings.HasPrefix(name, "BERTH_") && nested && l.table.sections[section] && !slices.Contains(known, name) {
+			l.Notes = append(l.Notes, fmt.Sprintf("%s has no effect: there is no such setting%s", name, meant(name, known)))
+		}
+	}
+}
+
+// said is one word about a setting, in the setting's own terms.
+type said struct {
+	given
+	weak bool // gives way to any other word of its layer
+}
+
+// apply has a layer speak: what contradicts itself in it is an error.
+func (l *Loaded) apply(layer Layer, list []given) error {
+	words := map[string][]said{}
+	var wrong []error
+	for _, g := range list {
+		if row := l.table.row(g.name); row != nil {
+			words[row.Name] = append(words[row.Name], said{given: g})
+			continue
+		}
+		for _, o := range l.table.others[g.name] {
+			word, err := l.translate(&o, g)
+			if err != nil {
+				wrong = append(wrong, fmt.Errorf("%s %w", g.where, err))
+				break
+			}
+			if o.To != "" {
+				words[o.To] = append(words[o.To], word)
+			}
+		}
+	}
+	for i := range l.table.rows {
+		row := &l.table.rows[i]
+		if err := l.settle(layer, row, words[row.Name]); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// translate puts another name's value in the setting's own terms.
+func (l *Loaded) translate(o *Other, g given) (said, error) {
+	text := strings.TrimSpace(strings.Join(g.texts, ","))
+	now := ""
+	if row := l.table.row(o.To); row != nil {
+		now = row.Value.Text()
+	}
+	out := said{given: g, weak: o.Weak != nil && o.Weak(text)}
+	if o.Read != nil {
+		text, err := o.Read(text, now)
+		if err != nil {
+			return out, err
+		}
+		out.texts = []string{text}
+	}
+	if o.To == "" {
+		l.Notes = append(l.Notes, fmt.Sprintf("%s has no effect: %s", g.where, o.Why))
+	}
+	return out, nil
+}
+
+// settle gives a setting the value that a layer has for it.
+func (l *Loaded) settle(layer Layer, row *Setting, words []said) error {
+	if slices.ContainsFunc(words, func(w said) bool { return !w.weak }) {
+		words = slices.DeleteFunc(words, func(w said) bool { return w.weak })
+	}
+	for i, w := range words {
+		before, shown := row.Value.Text(), row.Shown()
+		if err := l.set(row, w); err != nil {
+			return err
+		}
+		if i > 0 && row.Value.Text() != before {
+			return fmt.Errorf("%s and %s contradict each other (%s and %s): leave one of them", words[0].where, w.where,
+				shown, row.Shown())
+		}
+		l.origins[row.Name] = Origin{layer, w.where}
+	}
+	return nil
+}
+
+func (l *Loaded) set(row *Setting, w said) error {
+	if v, is := row.Value.(part); is && w.node != nil {
+		f := &file{name: l.File}
+		v.read(f, w.node)
+		return errors.Join(f.problems...)
+	}
+	if err := row.Value.Set(w.texts); err != nil {
+		return fmt.Errorf("%s %w", w.where, err)
+	}
+	return nil
+}
+
+// Rows are all settings, in order.
+func (l *Loaded) Rows() []Setting { return l.table.rows }
+
+// Origin is where the value of a setting comes from.
+func (l *Loaded) Origin(name string) Origin { return l.origins[name] }
+
+// At is how to name a setting to whoever gave it: by the line of the file, by the
+// variable or by the flag.
+func (l *Loaded) At(name string) string {
+	if where := l.origins[name].Where; where != "" {
+		return where
+	}
+	if row := l.table.row(name); row != nil && row.Flag != "" {
+		return fmt.Sprintf("--%s (%s in the file)", row.Flag, name)
+	}
+	return name
+}
+
+// Differences tell what of the cluster's settings is given here and is not what is in
+// force.
+func (l *Loaded) Differences(now Cluster) (out []string) {
+	force := newTable(now.Settings())
+	for i := range l.table.rows {
+		row := &l.table.rows[i]
+		if !row.Cluster || l.origins[row.Name].Layer == FromDefault {
+			continue
+		}
+		if its := force.row(row.Name); its.Value.Text() != row.Value.Text() {
+			out = append(out, fmt.Sprintf("%s is %s here and %s in the cluster", l.At(row.Name), row.Shown(), its.Shown()))
+		}
+	}
+	return out
+}

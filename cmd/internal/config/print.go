@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Example is a file that holds every setting at its default, as a remark.
+func Example() string {
+	var b strings.Builder
+	b.WriteString(`# Every setting of Berth, at its default. A line counts once its # is taken away.
+#
+# One file can serve all programs of a machine: a peer reads server, an agent agent, the
+# commands client; both of the first log. What is marked [cluster] the cluster as a whole
+# has one value of: it counts when the cluster is founded, and berth config set changes it
+# from then on. What is marked [SIGHUP] a running program takes over.
+#
+# The environment (BERTH_SERVER_HTTP) wins over this file, a flag (--http) over both.
+# berth config validate FILE checks a file, berth config show tells what is in force.
+`)
+	section := ""
+	for _, row := range New().Settings() {
+		if at := sectionOf(row.Name); at != section {
+			section = at
+			fmt.Fprintf(&b, "\n%s:\n", section)
+		}
+		fmt.Fprintf(&b, "  # %s%s\n  #%s: %s\n", row.Meaning(), marks(&row), strings.TrimPrefix(row.Name, section+"."), Written(row.Value))
+	}
+	return b.String()
+}
+
+// marks are what is said about a setting beside its meaning.
+func marks(row *Setting) (out string) {
+	if row.Cluster {
+		out += " [cluster]"
+	}
+	if row.Reload {
+		out += " [SIGHUP]"
+	}
+	return out
+}
+
+// Written is a value as it is written in a file, in one line.
+func Written(v Value) string {
+	text := v.Text()
+	var n yaml.Node
+	switch v.shape() {
+	case isList:
+		n.Kind = yaml.SequenceNode
+		for part := range strings.SplitSeq(text, ",") {
+			if part != "" {
+				n.Content = append(n.Content, scalarNode(part))
+			}
+		}
+	case isPairs:
+		n.Kind = yaml.MappingNode
+		for part := range strings.SplitSeq(text, ",") {
+			if name, value, found := strings.Cut(part, "="); found {
+				n.Content = append(n.Content, scalarNode(name), scalarNode(value))
+			}
+		}
+	case isPart:
+		if text == "" {
+			return "{}"
+		}
+		return text
+	case isScalar:
+		n = *scalarNode(text)
+	}
+	if n.Kind != yaml.ScalarNode {
+		n.Style = yaml.FlowStyle
+	}
+	out, err := yaml.Marshal(&n)
+	if err != nil {
+		return text
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func scalarNode(text string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	if text == "" {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+// Reference is the table as pages show it.
+func Reference() string {
+	var b strings.Builder
+	section := ""
+	for _, row := range New().Settings() {
+		if at := sectionOf(row.Name); at != section {
+			section = at
+			fmt.Fprintf(&b, "\n### %s\n\n| setting | default | written as | flag | environment | what it does |\n|---|---|---|---|---|---|\n", section)
+		}
+		flag, variable := "", code(row.Variable())
+		if row.Value.shape() == isPart {
+			variable = ""
+		}
+		if row.Flag != "" {
+			flag = "`--" + row.Flag + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s%s |\n", row.Name, code(row.Value.Text()), row.Value.Kind(), flag, variable,
+			row.Meaning(), marks(&row))
+	}
+	b.WriteString("\n### Other names\n\n| in a file | environment | stands for | how, or why it has no effect |\n|---|---|---|---|\n")
+	for _, o := range otherNames() {
+		to := "nothing"
+		if o.To != "" {
+			to = code(o.To)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(o.Name), code(o.Env), to, o.Why)
+	}
+	return b.String()
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// Explain tells all about a setting, or about another name of one.
+func Explain(name string) (string, error) {
+	t := newTable(New().Settings())
+	row := t.row(name)
+	if row == nil {
+		for i := range t.rows {
+			if r := &t.rows[i]; name == r.Variable() || r.Flag != "" && strings.TrimPrefix(name, "--") == r.Flag {
+				row = r
+				break
+			}
+		}
+	}
+	var b strings.Builder
+	if row != nil {
+		explainRow(&b, row)
+	}
+	for i, o := range t.others[name] {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if o.To == "" {
+			fmt.Fprintf(&b, "%s is taken and has no effect: %s.\n", name, o.Why)
+			continue
+		}
+		fmt.Fprintf(&b, "%s is another name of %s (%s).\n\n", name, o.To, o.Why)
+		explainRow(&b, t.row(o.To))
+	}
+	if b.Len() == 0 {
+		return "", fmt.Errorf("there is no setting %s%s", name, t.meant(name))
+	}
+	return b.String(), nil
+}
+
+func explainRow(b *strings.Builder, row *Setting) {
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(b, "%-12s %s\n", name, text)
+		}
+	}
+	fmt.Fprintf(b, "%s: %s\n\n", row.Name, row.Meaning())
+	line("Default", row.Value.Text())
+	line("Written as", row.Value.Kind())
+	line("For", row.For.String())
+	if row.Flag != "" {
+		line("Flag", "--"+row.Flag)
+	}
+	if row.Value.shape() != isPart {
+		line("Environment", row.Variable())
+	}
+	switch {
+	case row.Cluster:
+		line("Scope", "the cluster has one value, from its founding on; berth config set changes it")
+	case row.Reload:
+		line("Scope", "this process; SIGHUP takes a new value over")
+	default:
+		line("Scope", "this process, from its next start on")
+	}
+}

@@ -1,0 +1,224 @@
+package config
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/berth-gpu/berth/node"
+	"github.com/berth-gpu/berth/node/gpu/judge"
+)
+
+// DefaultHTTP is where a peer's API is unless somebody says otherwise.
+const DefaultHTTP = "127.0.0.1:10000"
+
+// Config is the value of every setting. A program reads its own parts.
+type Config struct {
+	Level   slog.Level // of the log
+	Server  Server
+	Agent   Agent
+	Client  Client
+	Cluster Cluster
+}
+
+// Server is what a peer runs with.
+type Server struct {
+	ID, DataDir             string
+	Listen, Advertise, HTTP string // addresses; Advertise may be empty
+	Bootstrap, Join         []string
+	ClusterID               string // empty: what the data folder or the join says
+	Timeouts                string // "lan" or "wan"
+	MinFree                 uint64 // MiB; 0: the store's default
+	Auth                    Auth
+	Audit                   Audit
+	Advice                  Advice
+}
+
+// Auth says whom the API lets in, and what jobs may run.
+type Auth struct {
+	On                 bool
+	Keys, CommandRules string // files; empty: none
+	Own, Header        string // the keys themselves, see [Part], and the header that holds them; not with Keys
+	Rate               int64  // requests of a caller in a second; 0: any
+}
+
+// Audit says where the audit trail is written besides the archive.
+type Audit struct {
+	Dir  string // empty: nowhere
+	MiB  int64  // of one file
+	Keep int    // files
+}
+
+// Advice says what the analysis of workloads goes by.
+type Advice struct {
+	Defaults          string // a file; empty: none
+	Own               string // what would stand in it, see [Part]; both empty: the standard ones
+	Deepagents, Graph string // addresses; empty: nobody is asked
+}
+
+// Client is how commands reach a cluster.
+type Client struct{ Address []string }
+
+// New is a configuration as it is when nobody says anything.
+func New() *Config {
+	return &Config{
+		Server: Server{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP, Timeouts: "lan", Auth: Auth{Rate: 100}, Audit: Audit{MiB: 64, Keep: 16}},
+		Agent: Agent{
+			Listen: "127.0.0.1:0", RunDir: node.DefaultRunDir,
+			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},
+			Ranks: defaultRanks(),
+			Keep:  Keep{Bytes: 50e9},
+		},
+		Client:  Client{Address: []string{DefaultHTTP}},
+		Cluster: defaultCluster(),
+	}
+}
+
+// Settings is the table: every setting, bound to where this configuration has it.
+func (c *Config) Settings() []Setting {
+	rows := []Setting{{
+		Name: "log.level", For: OfServer | OfAgent, Flag: "log-level", Env: "BERTH_LOG_LEVEL", Reload: true,
+		Means: "least weight of a line to be written: debug, info, warn or error", Value: level(&c.Level),
+	}}
+	rows = append(rows, c.Server.settings()...)
+	rows = append(rows, c.Server.Auth.settings()...)
+	rows = append(rows, c.Server.Audit.settings()...)
+	rows = append(rows, c.Server.Advice.settings()...)
+	rows = append(rows, c.Agent.settings()...)
+	rows = append(rows, c.Client.settings()...)
+	return append(rows, c.Cluster.Settings()...)
+}
+
+// level is the weight of a line in the log.
+func level(to *slog.Level) Value {
+	var word string
+	choice, words := Choice(&word, "debug", "info", "warn", "error"), func(l slog.Level) string { return strings.ToLower(l.String()) }
+	return scalar[slog.Level]{to, choice.Kind(), func(s string) (l slog.Level, err error) {
+		if err := choice.Set([]string{s}); err != nil {
+			return l, err
+		}
+		return l, l.UnmarshalText([]byte(word))
+	}, words}
+}
+
+func (s *Server) settings() []Setting {
+	return []Setting{
+		{
+			Name: "server.id", For: OfServer, Flag: "id",
+			Means: "this peer's `name`, for ever", Value: Text(&s.ID, "name"),
+		},
+		{
+			Name: "server.data_dir", For: OfServer, Flag: "data-dir",
+			Means: "`folder` where this peer keeps its log and snapshots; also --data", Value: Text(&s.DataDir, "folder"),
+		},
+		{
+			Name: "server.http", For: OfServer, Flag: "http",
+			Means: "`address` of the HTTP API", Value: Text(&s.HTTP, "address"),
+		},
+		{
+			Name: "server.listen", For: OfServer, Flag: "listen",
+			Means: "`address` to listen on for other peers", Value: Text(&s.Listen, "address"),
+		},
+		{
+			Name: "server.advertise", For: OfServer, Flag: "advertise",
+			Means: "`address` under which other peers reach this one (default: --listen)", Value: Text(&s.Advertise, "address"),
+		},
+		{
+			Name: "server.bootstrap", For: OfServer, Flag: "bootstrap",
+			Means: "found a cluster of these peers: `id=address,...`", Value: List(&s.Bootstrap, "id=address"),
+		},
+		{
+			Name: "server.join", For: OfServer, Flag: "join",
+			Means: "enter the cluster of the peers at these `address,...`", Value: List(&s.Join, "addresses"),
+		},
+		{
+			Name: "server.cluster_id", For: OfServer, Flag: "cluster",
+			Means: "the cluster's `id` (default: derived from the founders, or learnt by joining)", Value: Text(&s.ClusterID, "id"),
+		},
+		{
+			Name: "server.raft_timeouts", For: OfServer, Flag: "raft-timeouts",
+			Means: "lan or wan, by how far apart the peers are", Value: Choice(&s.Timeouts, "lan", "wan"),
+		},
+		{
+			Name: "server.min_free_mib", For: OfServer, Flag: "min-free",
+			Means: "`MiB` that must be free on the disk to start; 0: 512", Value: Number(&s.MinFree, "MiB", 0, 1<<40),
+		},
+	}
+}
+
+func (a *Auth) settings() []Setting {
+	return []Setting{
+		{
+			Name: "auth.enabled", For: OfServer, Flag: "auth",
+			Means: "ask callers of the API who they are, from now on and for ever; the same at all peers", Value: Switch(&a.On),
+		},
+		{
+			Name: "auth.keys_file", For: OfServer, Flag: "auth-keys",
+			Means: "`file` of keys that are known beside tokens (YAML: header_name, api_keys); the same at all peers",
+			Value: Text(&a.Keys, "file"),
+		},
+		{
+			Name: "auth.api_keys", For: OfServer, Secret: true,
+			Means: "the keys themselves, KEY: SERVICE or KEY: {user: NAME, role: ROLE}, instead of their file; the same at all peers",
+			Value: Part(&a.Own),
+		},
+		{
+			Name: "auth.header_name", For: OfServer,
+			Means: "header that may hold such a key, beside X-API-Key, X-Auth-Token and Authorization", Value: Text(&a.Header, "header"),
+		},
+		{
+			Name: "auth.rate_limit", For: OfServer, Flag: "rate-limit", Reload: true,
+			Means: "with --auth: `requests` that a caller may make a second, and an address four times as many; 0: any",
+			Value: Number(&a.Rate, "requests", 0, 1_000_000),
+		},
+		{
+			Name: "auth.command_rules", For: OfServer, Flag: "command-rules",
+			Means: "`file` of rules for the commands of jobs (YAML); the same at all peers", Value: Text(&a.CommandRules, "file"),
+		},
+	}
+}
+
+func (a *Audit) settings() []Setting {
+	return []Setting{
+		{
+			Name: "audit.dir", For: OfServer, Flag: "audit-dir",
+			Means: "`folder` that gets every record of the audit trail as a line of JSON; empty: none does", Value: Text(&a.Dir, "folder"),
+		},
+		{
+			Name: "audit.file_mib", For: OfServer, Flag: "audit-size",
+			Means: "`MiB` of one of its files, after which the next is begun", Value: Number(&a.MiB, "MiB", 1, 1<<20),
+		},
+		{
+			Name: "audit.keep", For: OfServer, Flag: "audit-keep",
+			Means: "how `many` of its files are kept besides the one that is written", Value: Number(&a.Keep, "files", 1, 1_000_000),
+		},
+	}
+}
+
+func (a *Advice) settings() []Setting {
+	return []Setting{
+		{
+			Name: "workloads.defaults_file", For: OfServer, Flag: "workload-defaults",
+			Means: "YAML `file` with what is taken for workloads of which nothing is known; see docs/workload.md; the same at all peers",
+			Value: Text(&a.Defaults, "file"),
+		},
+		{
+			Name: "workloads.defaults", For: OfServer,
+			Means: "the same itself, TYPE: {default_memory_mb: N, default_priority: N, gpus: N}, instead of its file", Value: Part(&a.Own),
+		},
+		{
+			Name: "services.deepagents_url", For: OfServer, Flag: "deepagents-url", Env: "DEEPAGENTS_URL",
+			Means: "`URL` of a service that is asked about workloads, too; empty: none", Value: Text(&a.Deepagents, "URL"),
+		},
+		{
+			Name: "services.graph_service_url", For: OfServer, Flag: "graph-service-url", Env: "GRAPH_SERVICE_URL",
+			Means: "`URL` of another one; empty: none", Value: Text(&a.Graph, "URL"),
+		},
+	}
+}
+
+func (c *Client) settings() []Setting {
+	return []Setting{{
+		Name: "client.address", For: OfClient, Flag: "address", Env: "BERTH_ADDRESS",
+		Means: "API `address,...` of peers, tried in turn; ~/.config/berth/config.yaml can hold them", Value: List(&c.Address, "addresses"),
+	}}
+}

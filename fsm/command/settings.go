@@ -1,0 +1,15 @@
+package command
+
+import "github.com/berth-gpu/berth/fsm/model"
+
+// SetDefaults sets what the cluster is called and what its jobs get that do not say
+// otherwise, as a whole.
+type SetDefaults struct {
+	Defaults model.Defaults `cbor:"1,keyasint,omitempty"`
+}
+
+// Kind is KindSetDefaults.
+func (*SetDefaults) Kind() Kind { return KindSetDefaults }
+
+// Validate checks the ranges.
+func (b *SetDefaults) Validate() error { return b.Defaults.Validate() }

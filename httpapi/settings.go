@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Settings knows by name what the cluster as a whole has one value of.
+type Settings interface {
+	// List tells all values in force.
+	List(*state.State) []wire.Setting
+	// Change is the commands that give the named settings these values. Its error says
+	// which may not have theirs, and which may.
+	Change(*state.State, map[string]string) ([]command.Body, error)
+}
+
+// settings tells and changes what the cluster as a whole has one value of.
+type settings struct{ *API }
+
+func (a settings) route(doc huma.API) {
+	const path = "/cluster/settings"
+	if a.cfg.Settings == nil {
+		return
+	}
+	handle(a.API, doc, op("settings", http.MethodGet, path, "What the cluster as a whole has one value of, and what is allowed"),
+		func(ctx context.Context, in *watchInput) (*answer[wire.Settings], error) {
+			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
+			if err != nil {
+				return nil, err
+			}
+			return &answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.cfg.Settings.List(&s)}}, nil
+		})
+	body := newStrict[wire.SetSettings]()
+	handleBody[wire.SetSettings](a.API, doc, op("set-settings", http.MethodPut, path, "Change what the cluster as a whole has one value of"),
+		func(ctx context.Context, in *policyInput) (*answer[wire.Settings], error) {
+			b, err := body.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return a.set(ctx, in.Key, b)
+		})
+}
+
+// set changes what the body names; nothing, if any of it is wrong. Each command has a
+// key of its own, so that a request that is sent again goes on where it was.
+func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*answer[wire.Settings], error) {
+	if len(b.Settings) == 0 {
+		return nil, invalid("settings", "must name at least one, as GET /cluster/settings lists them")
+	}
+	s := a.peer.Reader.State()
+	bodies, err := a.cfg.Settings.Change(&s, b.Settings)
+	if err != nil {
+		return nil, invalid("settings", err.Error())
+	}
+	index := s.Index
+	for _, body := range bodies {
+		own := key
+		if own != "" {
+			own += "/" + body.Kind().String()
+		}
+		if _, index, err = a.propose(ctx, own, body); err != nil {
+			return nil, err
+		}
+	}
+	s = a.peer.Reader.State()
+	return &answer[wire.Settings]{Index: index, Body: &wire.Settings{Settings: a.cfg.Settings.List(&s)}}, nil
+}
