@@ -16,6 +16,7 @@
 //	history.go                               what GPUs measured, drawn
 //	quota.go, share.go                       what may be used, and by whom
 //	allocate.go                              GPUs for services, without a job
+//	snapshot*.go                             state files: written, and read into an empty cluster
 //	token.go, user.go, keys.go               who is known; the keys that a server is given
 //	control.go, operate.go, reserve.go       changes of jobs, and an operator's of nodes; reservations
 //	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
@@ -94,7 +95,7 @@ func newRoot() *cobra.Command {
 		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
 		newAudit())
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(),
-		newQuota(), newShare(), newToken(), newUser())
+		newQuota(), newShare(), newToken(), newUser(), newSnapshot())
 	root.AddCommand(newSupervise(), newVersion())
 	return root
 }

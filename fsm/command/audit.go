@@ -29,6 +29,7 @@ func (k Kind) shown() bool {
 		KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
 		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
 		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
+		KindBeginImport, KindEndImport,
 	}, k)
 }
 

@@ -91,6 +91,11 @@ const (
 	KindDropTokens Kind = 112
 	KindSetUser    Kind = 113
 	KindRemoveUser Kind = 114
+
+	// A cluster's beginning from state files.
+	KindBeginImport Kind = 130
+	KindImportJobs  Kind = 131
+	KindEndImport   Kind = 132
 )
 
 // Level is the feature level of this program: the greatest level at which it
@@ -186,6 +191,10 @@ var kinds = map[Kind]kindInfo{
 	KindDropTokens: {"drop_tokens", 1, LaneUser, body[DropTokens]},
 	KindSetUser:    {"set_user", 1, LaneUser, body[SetUser]},
 	KindRemoveUser: {"remove_user", 1, LaneUser, body[RemoveUser]},
+
+	KindBeginImport: {"begin_import", 1, LaneUser, body[BeginImport]},
+	KindImportJobs:  {"import_jobs", 1, LaneUser, body[ImportJobs]},
+	KindEndImport:   {"end_import", 1, LaneUser, body[EndImport]},
 }
 
 // Kinds lists every kind that this program knows, by number.

@@ -33,6 +33,8 @@ type Settings struct {
 	Auth    Auth        `cbor:"19,keyasint,omitempty"`
 
 	Audit AuditHead `cbor:"23,keyasint,omitempty"` // of the records of all that was asked for
+
+	Import Import `cbor:"24,keyasint,omitempty"`
 }
 
 // Retention says how long ended jobs stay in the state.

@@ -244,4 +244,8 @@ var appliers = rules{
 	command.KindDropTokens: on(applyDropTokens),
 	command.KindSetUser:    on(applySetUser),
 	command.KindRemoveUser: on(applyRemoveUser),
+
+	command.KindBeginImport: on(applyBeginImport),
+	command.KindImportJobs:  on(applyImportJobs),
+	command.KindEndImport:   on(applyEndImport),
 }

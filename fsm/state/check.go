@@ -90,6 +90,7 @@ func Check(s *State) error {
 	checkReferences(c)
 	checkBookings(c)
 	checkAuth(c)
+	checkImport(c)
 	return errors.Join(c.found...)
 }
 

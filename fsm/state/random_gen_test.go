@@ -179,6 +179,10 @@ var makers = []maker{
 	{command.KindDropTokens, 4, drawDropTokens},
 	{command.KindSetUser, 6, drawSetUser},
 	{command.KindRemoveUser, 3, func(g *gen) command.Body { return &command.RemoveUser{User: anybody(g)} }},
+
+	{command.KindBeginImport, 4, drawBeginImport},
+	{command.KindImportJobs, 4, drawImportJobs},
+	{command.KindEndImport, 4, drawEndImport},
 }
 
 // entry draws the next log entry for a state: its stamp and one to five commands.
@@ -194,6 +198,9 @@ func (g *gen) entry(s State) (model.Time, []command.Command) {
 	}
 	if s.Settings().Incarnation.IsZero() {
 		return at, []command.Command{g.wrap(drawBootstrap(g))}
+	}
+	if set := s.Settings(); set.Totals.Submitted == 0 && set.Import.ID.IsZero() && g.roll(2) == 0 { // the only time for it
+		return at, []command.Command{g.wrap(drawBeginImport(g))}
 	}
 	out := make([]command.Command, 0, 5)
 	for range 1 + g.roll(5) {
