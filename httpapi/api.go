@@ -143,6 +143,8 @@ func (a *API) routes() {
 	peers{a}.route(doc)
 	people{a}.route(doc)
 	audits{a}.route(doc)
+	exports{a}.route(doc)
+	imports{a}.route(doc)
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, in place of which stands ours
 	a.describe(doc.OpenAPI())

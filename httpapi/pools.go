@@ -36,6 +36,20 @@ func (a quotas) routePools(doc huma.API) {
 }
 
 func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAllocation) (*answer[wire.Allocation], error) {
+	c, err := poolsOf(b)
+	if err != nil {
+		return nil, err
+	}
+	_, index, err := a.propose(ctx, key, c)
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	return &answer[wire.Allocation]{Index: index, Body: allocationOf(&s)}, nil
+}
+
+// poolsOf is what a body changes of how GPUs are divided.
+func poolsOf(b *wire.SetAllocation) (*command.SetPools, error) {
 	c := &command.SetPools{Mode: model.PoolModeOf(b.Mode)}
 	if b.Mode != "" && c.Mode == model.PoolDefault {
 		return nil, invalid("mode", "must be dynamic, static or hybrid")
@@ -47,12 +61,7 @@ func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAlloca
 		}
 		c.Part = uint32(thousandths)
 	}
-	_, index, err := a.propose(ctx, key, c)
-	if err != nil {
-		return nil, err
-	}
-	s := a.peer.Reader.State()
-	return &answer[wire.Allocation]{Index: index, Body: allocationOf(&s)}, nil
+	return c, nil
 }
 
 func allocationOf(s *state.State) *wire.Allocation {

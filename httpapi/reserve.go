@@ -242,6 +242,20 @@ func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[w
 
 func (a reservations) limit(ctx context.Context, key string, body *wire.SetReservationLimits) (*answer[wire.Reservations], error) {
 	s := a.peer.Reader.State()
+	c, err := capsOf(&s, body)
+	if err != nil {
+		return nil, err
+	}
+	_, index, err := a.propose(ctx, key, c)
+	if err != nil {
+		return nil, err
+	}
+	s = a.peer.Reader.State()
+	return &answer[wire.Reservations]{Index: index, Body: a.list(&s)}, nil
+}
+
+// capsOf is what a body changes of what may be reserved.
+func capsOf(s *state.State, body *wire.SetReservationLimits) (*command.SetBookingCaps, error) {
 	caps := s.Settings().Booking.OrDefault()
 	caps.Next = 0
 	for _, v := range []struct {
@@ -258,10 +272,5 @@ func (a reservations) limit(ctx context.Context, key string, body *wire.SetReser
 	}
 	caps.Ahead = time.Duration(or(body.Ahead, wire.Duration(caps.Ahead)))
 	caps.Longest = time.Duration(or(body.Longest, wire.Duration(caps.Longest)))
-	_, index, err := a.propose(ctx, key, &command.SetBookingCaps{Caps: caps})
-	if err != nil {
-		return nil, err
-	}
-	s = a.peer.Reader.State()
-	return &answer[wire.Reservations]{Index: index, Body: a.list(&s)}, nil
+	return &command.SetBookingCaps{Caps: caps}, nil
 }

@@ -16,6 +16,7 @@
 //	history.go                               what GPUs measured, drawn
 //	quota.go, share.go                       what may be used, and by whom
 //	allocate.go                              GPUs for services, without a job
+//	snapshot*.go                             state files: written, and read into an empty cluster
 //	token.go, user.go, keys.go               who is known; the keys that a server is given
 //	events.go, webhook.go, telling.go        what happens, and who is told of it
 //	top.go                                   the GPUs, again and again
@@ -97,7 +98,7 @@ func newRoot() *cobra.Command {
 		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
 		newAudit(), newTop(), newEvents(), newWebhook())
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(), newConfig(),
-		newQuota(), newShare(), newToken(), newUser())
+		newQuota(), newShare(), newToken(), newUser(), newSnapshot())
 	root.AddCommand(newSupervise(), newVersion())
 	return root
 }

@@ -84,6 +84,7 @@ func TestTargetsOfPeople(t *testing.T) {
 		"any node":                          &MakeToken{Hash: hash, Role: model.RoleAgent},
 		"user bob":                          &SetUser{User: "bob", Role: model.RoleUser},
 		"user eve":                          &RemoveUser{User: "eve"},
+		"import abcd00000000":               &EndImport{ID: hash},
 		"token abcd000000000000":            &DropTokens{Tokens: []model.Hash{hash}},
 		"token abcd000000000000 and 1 more": &DropTokens{Tokens: []model.Hash{hash, {1}}},
 		"service web":                       &Allocate{Service: "web", User: "alice", Class: 2, GPUs: 1},

@@ -122,8 +122,8 @@ func (c *Command) Kind() Kind { return c.kind }
 // applying of one entry long.
 func (c *Command) Size() int {
 	size := len(c.raw) + len(c.Actor) + len(c.RequestID) + len(c.From) + envelopeCap
-	if b, ok := c.Body.(*Submit); ok && c.Err == nil {
-		size += int(b.Tasks) * taskWeight
+	if b, ok := c.Body.(interface{ tasks() int }); ok && c.Err == nil {
+		size += b.tasks() * taskWeight
 	}
 	return size
 }

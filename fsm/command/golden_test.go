@@ -119,9 +119,26 @@ func mend(b Body) {
 		devices(b.Devices)
 	case *Report:
 		reports(b.Reports)
+	case *ImportJobs:
+		mendImport(b)
 	default:
 		mendLimits(b)
 	}
+}
+
+// mendImport makes two jobs, of which the later is an array that waits for the other.
+func mendImport(b *ImportJobs) {
+	of := &Submit{}
+	(&filler{n: 20}).fill(reflect.ValueOf(of).Elem())
+	mend(of)
+	b.Texts = []string{"#!/bin/sh\n", "A=1\x00B=2"}
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
+		j.ID, j.Spec, j.Script, j.Env, j.Tasks = model.JobID(12+5*i), of.Spec, 1, 2, 2
+		j.Spec.Held, j.Held, j.After, j.Submitted = false, "1", nil, 1_790_000_000_000_000_000
+	}
+	b.Jobs[1].After = []model.After{{Job: 12, Kind: model.AfterOK}}
+	b.Jobs[0].Spec.Held, b.Jobs[0].Held = true, ""
 }
 
 // mendLimits mends what is about limits and shares, and about webhooks.

@@ -36,8 +36,12 @@ func (b *Submit) Validate() error {
 	return firstOf(b.Spec.Validate(), b.validArray(), validEnv(b.Env), validAfter(b.After))
 }
 
-func (b *Submit) validArray() error {
-	if n := b.Spec.Count(); b.Spec.Array != "" && n != int(b.Tasks) {
+func (b *Submit) tasks() int { return int(b.Tasks) }
+
+func (b *Submit) validArray() error { return validArray(&b.Spec, b.Tasks) }
+
+func validArray(spec *model.Spec, tasks uint32) error {
+	if n := spec.Count(); spec.Array != "" && n != int(tasks) {
 		return problem("array_indices", "as many as there are tasks")
 	}
 	return nil

@@ -100,6 +100,11 @@ const (
 	KindNearLimit      Kind = 125
 	// What founders configure, and operators change.
 	KindSetDefaults Kind = 150
+
+	// A cluster's beginning from state files.
+	KindBeginImport Kind = 130
+	KindImportJobs  Kind = 131
+	KindEndImport   Kind = 132
 )
 
 // Level is the feature level of this program: the greatest level at which it
@@ -202,6 +207,10 @@ var kinds = map[Kind]kindInfo{
 	KindSetNotify:      {"set_notify", 1, LaneUser, body[SetNotify]},
 	KindNearLimit:      {"near_limit", 1, LaneUser, body[NearLimit]},
 	KindSetDefaults:    {"set_defaults", 1, LaneUser, body[SetDefaults]},
+
+	KindBeginImport: {"begin_import", 1, LaneUser, body[BeginImport]},
+	KindImportJobs:  {"import_jobs", 1, LaneUser, body[ImportJobs]},
+	KindEndImport:   {"end_import", 1, LaneUser, body[EndImport]},
 }
 
 // Kinds lists every kind that this program knows, by number.

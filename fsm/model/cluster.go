@@ -38,6 +38,7 @@ type Settings struct {
 	Backlogged bool   `cbor:"22,keyasint,omitempty"` // a notice was given that many tasks wait, and none that they do no longer
 
 	Defaults Defaults `cbor:"25,keyasint,omitempty"`
+	Import   Import   `cbor:"24,keyasint,omitempty"`
 }
 
 // Retention says how long ended jobs stay in the state.

@@ -198,8 +198,9 @@ func validGrid(s *Spec) error {
 	if err != nil {
 		return err
 	}
-	if s.Array != FirstIndices(grid.Len()).String() {
-		return want("array_indices", "0-%d with these params", grid.Len()-1)
+	x, err := ParseIndices(s.Array)
+	if err != nil || x[len(x)-1] >= grid.Len() {
+		return want("array_indices", "some of 0-%d with these params", grid.Len()-1)
 	}
 	return nil
 }

@@ -254,4 +254,8 @@ var appliers = rules{
 	command.KindMarkDeliveries: on(applyMarkDeliveries),
 	command.KindSetNotify:      on(applySetNotify),
 	command.KindNearLimit:      on(applyNearLimit),
+
+	command.KindBeginImport: on(applyBeginImport),
+	command.KindImportJobs:  on(applyImportJobs),
+	command.KindEndImport:   on(applyEndImport),
 }

@@ -46,6 +46,9 @@ func applyRestored(t *tx, b *command.Restored) command.Result {
 }
 
 func applyResume(t *tx, _ *command.Resume) command.Result {
+	if t.settings.Import.Open {
+		return refuse(model.CodeConflict, "state files are being imported: finish that first")
+	}
 	t.settings.Standstill = false
 	return ok()
 }

@@ -18,36 +18,42 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 		Script: keepBlob(t, b.Script), Env: keepBlob(t, strings.Join(b.Env, "\x00")),
 		Submitted: t.clock, Index: t.meta.Index,
 	}
-	t.settings.NextJob++
-	t.settings.Totals.Submitted += uint64(b.Tasks)
 	if job.Spec.TimeLimit == 0 {
 		job.Spec.TimeLimit, _ = longest(t, &job.Spec)
 	}
-	bindTo(t, &job, b.After)
-	t.jobs.put(job)
-	expected := expect(t, &job.Spec, 0)
-	for i, n := range numbers(b) {
-		task := model.Task{
-			Key: model.TaskKey{Job: job.ID, Task: n}, State: model.TaskQueued, Class: b.Spec.Class, Held: b.Spec.Held,
-			Expected: expected,
-		}
-		if b.Spec.Begin > t.clock {
-			task.NotBefore = b.Spec.Begin
-		}
-		if i == 0 {
-			event(t, &task, model.Event{What: model.EventSubmitted})
-		}
-		t.tasks.put(task)
-	}
+	enqueue(t, &job, b.After, nil, "")
 	return command.Result{Job: job.ID}
 }
 
-// numbers are those of the tasks.
-func numbers(b *command.Submit) model.Indices {
-	if b.Spec.Array == "" {
-		return model.FirstIndices(b.Tasks)
+// enqueue adds a new job, all of whose tasks wait; some of them are held although the
+// spec does not say so. The note goes with the first line of its timeline.
+func enqueue(t *tx, job *model.Job, after []model.After, held model.Indices, note string) {
+	t.settings.NextJob = job.ID + 1
+	t.settings.Totals.Submitted += uint64(job.Tasks)
+	bindTo(t, job, after)
+	t.jobs.put(*job)
+	expected := expect(t, &job.Spec, 0)
+	for i, n := range numbers(job) {
+		task := model.Task{
+			Key: model.TaskKey{Job: job.ID, Task: n}, State: model.TaskQueued, Class: job.Spec.Class, Held: job.Spec.Held || held.Has(n),
+			Expected: expected,
+		}
+		if job.Spec.Begin > t.clock {
+			task.NotBefore = job.Spec.Begin
+		}
+		if i == 0 {
+			event(t, &task, model.Event{What: model.EventSubmitted, Detail: note})
+		}
+		t.tasks.put(task)
 	}
-	x, err := model.ParseIndices(b.Spec.Array)
+}
+
+// numbers are those of the tasks.
+func numbers(job *model.Job) model.Indices {
+	if job.Spec.Array == "" {
+		return model.FirstIndices(job.Tasks)
+	}
+	x, err := model.ParseIndices(job.Spec.Array)
 	if err != nil {
 		return nil // the body was validated
 	}
@@ -57,6 +63,9 @@ func numbers(b *command.Submit) model.Indices {
 // admits checks the dates, the jobs that are waited for, and the limits that count
 // at submission.
 func admits(t *tx, b *command.Submit) command.Result {
+	if t.settings.Import.Open {
+		return refuse(model.CodeStandstill, "state files are being imported: submit again once that has ended")
+	}
 	if r := inTime(t, &b.Spec); !r.OK() {
 		return r
 	}

@@ -92,6 +92,7 @@ func Check(s *State) error {
 	checkBookings(c)
 	checkAuth(c)
 	checkOutbox(c)
+	checkImport(c)
 	return errors.Join(c.found...)
 }
 

@@ -38,6 +38,7 @@ func checkMove(before, after *State, one bool) error {
 	moveLimits(m)
 	moveAccounts(m)
 	moveBookings(m)
+	moveImport(m)
 	return errors.Join(m.found...)
 }
 

@@ -30,10 +30,10 @@ func moveJobs(m *mover) {
 		jobs++
 		m.hold(b.Index == m.s.Index, NothingLost, "job %s is new, from entry %d", id, b.Index)
 	}
-	// A restore skips numbers, and an entry may hold several.
+	// A restore skips numbers, and an entry may hold several; what is imported keeps its own.
 	gap := to.NextJob - from.NextJob - jobs
 	restored := to.Incarnation != from.Incarnation || !m.one
-	m.hold(gap == 0 || (restored && gap%jumpAfterRestore == 0), NothingLost, "%d jobs are new, the next goes from %s to %s",
+	m.hold(gap == 0 || to.Import.Next > from.Import.Next || (restored && gap%jumpAfterRestore == 0), NothingLost, "%d jobs are new, the next goes from %s to %s",
 		jobs, from.NextJob, to.NextJob)
 	m.hold(to.Totals.Submitted == from.Totals.Submitted+tasks, TotalsAgree, "%d tasks are new, counted are %d", tasks,
 		to.Totals.Submitted-from.Totals.Submitted)
@@ -94,6 +94,9 @@ func moveWithin(m *mover, l *model.Limit) {
 			m.hold(!over(l.GPUsPerJob, n.GPUs, 0), WithinLimits, "%s may use %d GPUs for a job, attempt %s has %d", l.Scope,
 				l.GPUsPerJob, k, n.GPUs)
 		}
+	}
+	if m.s.Settings().Import.Next > m.was.Settings().Import.Next {
+		return // who imports brings jobs that were taken in once
 	}
 	for id, j := range m.s.Jobs.From(m.was.Settings().NextJob) {
 		if concerns(&j.Spec, l.Scope) {

@@ -112,6 +112,8 @@ const crowd = 24
 
 func drawSubmit(g *gen) command.Body {
 	switch {
+	case g.s.Settings().Import.Open && g.roll(4) > 0:
+		return drawImport(g)
 	case g.s.Jobs.Len() > crowd && g.s.Ended.Len() > crowd/3:
 		return drawRetire(g)
 	case g.s.Jobs.Len() > crowd:

@@ -190,6 +190,10 @@ var makers = []maker{
 	{command.KindNearLimit, 15, func(g *gen) command.Body {
 		return &command.NearLimit{Attempts: []model.AttemptKey{anyRank(g).Attempt()}}
 	}},
+
+	{command.KindBeginImport, 4, drawBeginImport},
+	{command.KindImportJobs, 4, drawImportJobs},
+	{command.KindEndImport, 4, drawEndImport},
 }
 
 // entry draws the next log entry for a state: its stamp and one to five commands.
@@ -205,6 +209,9 @@ func (g *gen) entry(s State) (model.Time, []command.Command) {
 	}
 	if s.Settings().Incarnation.IsZero() {
 		return at, []command.Command{g.wrap(drawBootstrap(g))}
+	}
+	if set := s.Settings(); set.Totals.Submitted == 0 && set.Import.ID.IsZero() && g.roll(2) == 0 { // the only time for it
+		return at, []command.Command{g.wrap(drawBeginImport(g))}
 	}
 	out := make([]command.Command, 0, 5)
 	for range 1 + g.roll(5) {

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+)
+
+const snapshotLong = `Write the cluster down as state files, and begin an empty cluster from such files.
+
+The files are cluster_state.json, job_queue.json, orchestrator_state.json and
+gpu_allocation.json. They hold what users run, with scripts and environments: keep them as
+safe as the cluster. Nodes, GPUs, tokens, reservations, allocations of services and jobs that
+have ended are not carried over.`
+
+func newSnapshot() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "snapshot", Short: "Export the cluster to state files, and import such files into an empty one", Long: snapshotLong,
+		Example: "  berth snapshot export --json backup\n  berth snapshot import --json backup --dry-run\n  berth snapshot import --json backup",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSnapshotExport(), newSnapshotImport())
+	return cmd
+}
+
+// exported is what an export has written.
+type exported struct {
+	Folder string   `json:"folder"`
+	Files  []string `json:"files"`
+	Index  int64    `json:"index"`
+	Jobs   int      `json:"jobs"`
+}
+
+func newSnapshotExport() *cobra.Command {
+	c := &connection{}
+	var folder string
+	var replace bool
+	cmd := &cobra.Command{
+		Use: "export --json FOLDER", Short: "Write the cluster, at one place of its log, to four state files",
+		Long:    "Write the cluster, at one place of its log, to four state files.\n\nThe folder is made if it is not there. Its files are replaced once all new ones are on disk.",
+		Example: "  berth snapshot export --json backup\n  berth snapshot export --json backup --replace",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if folder == "" {
+				return usage("say where to with --json FOLDER")
+			}
+			export := func(ctx context.Context, api *client.Client) (*exported, error) {
+				if err := prepare(folder, replace); err != nil {
+					return nil, err
+				}
+				snapshot, err := client.SnapshotsOf(api).Export(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return writeSnapshot(folder, snapshot)
+			}
+			return reading(c, export, func(w io.Writer, e *exported) error {
+				_, err := fmt.Fprintf(w, "%s holds the cluster at index %d: %d jobs in %s\n", e.Folder, e.Index, e.Jobs, strings.Join(e.Files, ", "))
+				return err
+			})(cmd, nil)
+		},
+	}
+	c.bindReading(cmd)
+	cmd.Flags().StringVar(&folder, "json", "", "the `folder` for the files")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace files of an earlier export")
+	return cmd
+}
+
+const importLong = `Begin an empty cluster from state files, as berth snapshot export or another orchestrator
+wrote them.
+
+Everything is checked before anything is changed. Jobs keep their numbers and their age and
+wait in the queue; those that ran are queued again. Nothing starts before all is there. Should
+the import be cut off, the same command goes on where it was and brings nothing twice.
+
+Jobs of another orchestrator whose entries hold no command run what --command says, with
+their RUN_ID and JOB_ID in the environment.`
+
+// importFlags are the flags of snapshot import.
+type importFlags struct {
+	connection
+
+	folder  string
+	dry     bool
+	command string
+	short   bool
+}
+
+func newSnapshotImport() *cobra.Command {
+	f := &importFlags{}
+	cmd := &cobra.Command{
+		Use: "import --json FOLDER", Short: "Begin an empty cluster from state files", Long: importLong,
+		Example: "  berth snapshot import --json backup --dry-run\n  berth snapshot import --json .agents --command 'python launch.py \"$RUN_ID\"'",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.short {
+				return reading(&f.connection, cutShort, showImport)(cmd, nil)
+			}
+			if f.folder == "" {
+				return usage("say which files with --json FOLDER")
+			}
+			plan, err := readSnapshot(f.folder, f.command)
+			if err != nil {
+				return err
+			}
+			run := func(ctx context.Context, api *client.Client) (*importReport, error) {
+				return (&importer{api: client.SnapshotsOf(api), plan: plan}).run(ctx, f.dry)
+			}
+			return reading(&f.connection, run, showImport)(cmd, nil)
+		},
+	}
+	f.bindReading(cmd)
+	to := cmd.Flags()
+	to.StringVar(&f.folder, "json", "", "the `folder` with the files")
+	to.BoolVar(&f.dry, "dry-run", false, "only check everything, and say what would come")
+	to.StringVar(&f.command, "command", "", "what jobs run whose entries hold no `command`")
+	to.BoolVar(&f.short, "short", false, "end an import that was cut off and whose files are lost, with what has come so far")
+	return cmd
+}
+
+// importReport is what came of an import.
+type importReport struct {
+	DryRun   bool     `json:"dry_run"`
+	ImportID string   `json:"import_id"`
+	Before   bool     `json:"imported_before"`
+	Parts    int      `json:"parts"`
+	Jobs     int64    `json:"jobs"`
+	Again    int64    `json:"queued_again"`
+	Ended    int64    `json:"ended_jobs"`
+	Left     int64    `json:"left_out"`
+	Settings bool     `json:"settings"`
+	Ignored  []string `json:"ignored"`
+}
+
+func showImport(w io.Writer, r *importReport) error {
+	s := &sheet{}
+	switch {
+	case r.Before:
+		s.line("Import", "these files were imported before: nothing was changed")
+	case r.DryRun:
+		s.line("Import", "nothing was changed; all of this is allowed")
+	default:
+		s.line("Import", "done")
+	}
+	s.line("Jobs", "%d queued, of which %d ran", r.Jobs, r.Again)
+	if r.Ended > 0 {
+		s.line("Ended", "%d jobs, which are left out", r.Ended)
+	}
+	if r.Left > 0 {
+		s.line("Left out", "%d jobs: their deadline has passed, or they waited for the success of one that was left out", r.Left)
+	}
+	settings := "none"
+	if r.Settings {
+		settings = "policy, parameters, users, quotas and shares as in orchestrator_state.json"
+	}
+	s.line("Settings", "%s", settings)
+	for _, what := range r.Ignored {
+		s.line("Ignored", "%s", what)
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// errFiles says what is wrong about state files, and that nothing was done.
+var errFiles = errors.New("nothing was imported")
+
+// wrongFile says what is wrong where in a file.
+func wrongFile(name string, line int, format string, args ...any) error {
+	at := name
+	if line > 0 {
+		at += " line " + strconv.Itoa(line)
+	}
+	return fmt.Errorf("%s: %s; %w", at, fmt.Sprintf(format, args...), errFiles)
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// listsAtOnce is how many users, quotas or shares one step brings.
+const listsAtOnce = 500
+
+// readSettings takes the settings out of orchestrator_state.json. Of a file of another
+// program they are the policy and whether jobs are started.
+func (p *importPlan) readSettings(f *stateFile) error {
+	if f == nil {
+		p.ignored = append(p.ignored, fileOrchestrator+" is not there: settings stay as they are")
+		return nil
+	}
+	plain := map[string]json.RawMessage{}
+	if f.saved != nil {
+		maps.Copy(plain, f.saved)
+		for _, name := range []string{"format", "index", "saved_at"} {
+			delete(plain, name)
+		}
+		return p.addSettings(f, plain)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.members)) {
+		if raw := f.members[name]; (name == "policy" && raw[0] == '"') || name == "running" {
+			plain[name] = raw
+		} else {
+			p.ignored = append(p.ignored, f.name+": "+name)
+		}
+	}
+	return p.addSettings(f, plain)
+}
+
+// addSettings makes steps of settings: the long lists in pieces.
+func (p *importPlan) addSettings(f *stateFile, set map[string]json.RawMessage) error {
+	for _, name := range []string{"users", "quotas", "shares"} {
+		raw, has := set[name]
+		if !has {
+			continue
+		}
+		delete(set, name)
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil {
+			return wrongFile(f.name, 0, "berth.%s must be a list", name)
+		}
+		for some := range slices.Chunk(list, listsAtOnce) {
+			if err := p.addStep(map[string]any{name: some}); err != nil {
+				return err
+			}
+		}
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return p.addStep(set)
+}
+
+func (p *importPlan) addStep(set any) error {
+	raw, err := json.Marshal(set)
+	if err == nil {
+		p.settings = append(p.settings, raw)
+	}
+	return err
+}
+
+// name gives the plan its id: the hash of all that it brings.
+func (p *importPlan) name() error {
+	sum := sha256.New()
+	e := json.NewEncoder(sum)
+	for i := range p.parts {
+		if err := e.Encode(p.parts[i].body); err != nil {
+			return err
+		}
+	}
+	if err := e.Encode(p.settings); err != nil {
+		return err
+	}
+	p.id = hex.EncodeToString(sum.Sum(nil))
+	for i := range p.parts {
+		p.parts[i].body.ImportID = p.id
+	}
+	return nil
+}
+
+// importer carries a plan out.
+type importer struct {
+	api  client.Snapshots
+	plan *importPlan
+}
+
+// run checks everything, and then brings it: first jobs, which limits must not keep
+// out, then settings.
+func (m *importer) run(ctx context.Context, dry bool) (*importReport, error) {
+	report := &importReport{
+		DryRun: dry, ImportID: m.plan.id, Parts: len(m.plan.parts), Settings: len(m.plan.settings) > 0, Ignored: append([]string{}, m.plan.ignored...),
+	}
+	begin := &wire.BeginImport{ImportID: m.plan.id, Parts: new(int64(len(m.plan.parts)))}
+	at, err := m.api.Begin(ctx, begin, true)
+	if err != nil {
+		return nil, err
+	}
+	if report.Before = at.State == "ended"; report.Before {
+		return report, nil
+	}
+	if err := m.check(ctx, report); err != nil || dry {
+		return report, err
+	}
+	if at, err = m.api.Begin(ctx, begin, false); err != nil {
+		return nil, err
+	}
+	for i := int(at.Next); i < len(m.plan.parts); i++ {
+		if _, err := m.api.Jobs(ctx, m.plan.parts[i].body, false); err != nil {
+			return nil, m.explain(err, i)
+		}
+	}
+	for _, set := range m.plan.settings {
+		if _, err := m.api.Settings(ctx, &wire.ImportSettings{ImportID: m.plan.id, Settings: set}, false); err != nil {
+			return nil, err
+		}
+	}
+	if at, err = m.api.End(ctx, &wire.EndImport{ImportID: m.plan.id}); err != nil {
+		return nil, err
+	}
+	report.Jobs, report.Left = at.Jobs, at.Left
+	return report, nil
+}
+
+// check asks the cluster about every step, and changes nothing.
+func (m *importer) check(ctx context.Context, report *importReport) error {
+	for i := range m.plan.parts {
+		got, err := m.api.Jobs(ctx, m.plan.parts[i].body, true)
+		if err != nil {
+			return m.explain(err, i)
+		}
+		report.Jobs, report.Again, report.Ended = report.Jobs+got.Jobs, report.Again+got.Again, report.Ended+got.Ended
+	}
+	for _, set := range m.plan.settings {
+		if _, err := m.api.Settings(ctx, &wire.ImportSettings{ImportID: m.plan.id, Settings: set}, true); err != nil {
+			return refusedIn(err, fileOrchestrator, 0, "")
+		}
+	}
+	return nil
+}
+
+// cutShort ends the import that is open with what has come.
+func cutShort(ctx context.Context, api *client.Client) (*importReport, error) {
+	at, err := client.SnapshotsOf(api).End(ctx, &wire.EndImport{Short: new(true)})
+	if err != nil {
+		return nil, err
+	}
+	return &importReport{Parts: int(at.Next), Jobs: at.Jobs, Left: at.Left, Ignored: []string{}}, nil
+}
+
+var inPart = regexp.MustCompile(`^(?:jobs|queuedJobs)\[(\d+)\]\.?`)
+
+// explain says where in the file the job stands that a part was refused for.
+func (m *importer) explain(err error, part int) error {
+	p, is := errors.AsType[*wire.Problem](err)
+	if !is || p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusBadRequest || len(p.Errors) == 0 {
+		return err
+	}
+	at := inPart.FindStringSubmatch(p.Errors[0].Field)
+	if at == nil {
+		return refusedIn(err, m.plan.queue, 0, "")
+	}
+	n, _ := strconv.Atoi(at[1])
+	if jobs := m.plan.parts[part].jobs; n < len(jobs) {
+		return refusedIn(err, m.plan.queue, jobs[n].line, at[0])
+	}
+	return err
+}
+
+// refusedIn is a refusal as something wrong in a file.
+func refusedIn(err error, file string, line int, prefix string) error {
+	p, is := errors.AsType[*wire.Problem](err)
+	if !is || len(p.Errors) == 0 {
+		return err
+	}
+	e := p.Errors[0]
+	field := strings.TrimPrefix(strings.TrimPrefix(e.Field, prefix), "settings.")
+	return wrongFile(file, line, "%s", strings.TrimSpace(field+" "+e.Message))
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// The state files.
+const (
+	fileCluster      = "cluster_state.json"
+	fileQueue        = "job_queue.json"
+	fileOrchestrator = "orchestrator_state.json"
+	fileAllocation   = "gpu_allocation.json"
+)
+
+func stateFiles() []string {
+	return []string{fileCluster, fileQueue, fileOrchestrator, fileAllocation}
+}
+
+// prepare makes the folder, and finds out whether files would be lost, before the
+// cluster is asked.
+func prepare(folder string, replace bool) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("cannot make the folder for the state files: %w", err)
+	}
+	for _, name := range stateFiles() {
+		_, err := os.Lstat(filepath.Join(folder, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || err == nil && replace:
+		case err != nil:
+			return err
+		default:
+			return fmt.Errorf("%s is there already: name another folder, or say --replace", filepath.Join(folder, name))
+		}
+	}
+	return nil
+}
+
+// writeSnapshot writes all files beside the ones that are there, and only then gives
+// them their names: a full disk leaves what was there.
+func writeSnapshot(folder string, s *wire.Snapshot) (*exported, error) {
+	var temps []string
+	defer func() {
+		for _, temp := range temps {
+			_ = os.Remove(temp) // those that have not got their names
+		}
+	}()
+	for i, content := range []any{&s.ClusterState, &s.JobQueue, &s.Orchestrator, &s.Allocation} {
+		temp, err := writeTemp(folder, stateFiles()[i], content)
+		if temp != "" {
+			temps = append(temps, temp)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot write %s; nothing was replaced: %w", filepath.Join(folder, stateFiles()[i]), err)
+		}
+	}
+	for i, name := range stateFiles() {
+		if err := os.Rename(temps[i], filepath.Join(folder, name)); err != nil {
+			return nil, err
+		}
+	}
+	if err := syncFolder(folder); err != nil {
+		return nil, err
+	}
+	return &exported{Folder: folder, Files: stateFiles(), Index: s.JobQueue.Saved.Index, Jobs: len(s.JobQueue.Saved.Jobs)}, nil
+}
+
+// writeTemp writes a file that only its owner may read, down to the disk.
+func writeTemp(folder, name string, content any) (temp string, err error) {
+	f, err := os.CreateTemp(folder, "."+name+".*")
+	if err != nil {
+		return "", err
+	}
+	e := json.NewEncoder(f)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return f.Name(), errors.Join(e.Encode(content), f.Sync(), f.Close())
+}
+
+func syncFolder(folder string) error {
+	d, err := os.Open(folder) //nolint:gosec // the folder that the user named
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,170 @@
+package command
+
+import (
+	"encoding/hex"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// BeginImport opens an empty cluster for jobs from state files: until EndImport
+// nothing is placed and nothing else is submitted. One that was begun already goes on
+// where it was.
+type BeginImport struct {
+	ID    model.Hash `cbor:"1,keyasint,omitempty"` // of what is imported
+	Parts uint32     `cbor:"2,keyasint,omitempty"` // how many commands bring its jobs; 0 to model.MaxImportParts
+}
+
+// Kind is KindBeginImport.
+func (*BeginImport) Kind() Kind { return KindBeginImport }
+
+// Validate asks for an id and bounds the parts.
+func (b *BeginImport) Validate() error {
+	if b.Parts > model.MaxImportParts {
+		return problem("parts", "at most 1048576")
+	}
+	return validImport(b.ID)
+}
+
+// ImportJobs brings one part of an import's jobs, in the order of their numbers; there
+// may be none. A part that came before changes nothing.
+type ImportJobs struct {
+	ID    model.Hash    `cbor:"1,keyasint,omitempty"` // of the import
+	Part  uint32        `cbor:"2,keyasint,omitempty"` // from 0
+	Texts []string      `cbor:"3,keyasint,omitempty"` // scripts and environments, which jobs share
+	Jobs  []ImportedJob `cbor:"4,keyasint,omitempty"`
+}
+
+// ImportedJob is a job as it waited, or ran, on another cluster. It is queued under
+// its own number, without regard to limits: it was taken in once.
+type ImportedJob struct {
+	ID        model.JobID   `cbor:"1,keyasint,omitempty"`
+	Spec      model.Spec    `cbor:"2,keyasint,omitempty"`
+	Script    uint32        `cbor:"3,keyasint,omitempty"` // its place in Texts, from 1; 0: none
+	Env       uint32        `cbor:"4,keyasint,omitempty"` // likewise; "NAME=value", sorted by name, NUL between two
+	Tasks     uint32        `cbor:"5,keyasint,omitempty"` // those that had not ended
+	Throttle  uint32        `cbor:"6,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
+	After     []model.After `cbor:"7,keyasint,omitempty"` // jobs of the same import that it waits for, in rising order
+	Submitted model.Time    `cbor:"8,keyasint,omitempty"` // when, at first; 0: now
+	Held      string        `cbor:"9,keyasint,omitempty"` // which tasks of an array are held, as model.Indices writes them; empty: as the spec says
+	Note      string        `cbor:"10,keyasint,omitempty"`
+}
+
+// Kind is KindImportJobs.
+func (*ImportJobs) Kind() Kind { return KindImportJobs }
+
+func (b *ImportJobs) tasks() (n int) {
+	for i := range b.Jobs {
+		n += int(b.Jobs[i].Tasks)
+	}
+	return n
+}
+
+// Validate checks the texts, and each job as a submission is checked.
+func (b *ImportJobs) Validate() error {
+	if err := firstOf(validImport(b.ID), count("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
+		return err
+	}
+	if b.tasks() > MaxEntry/taskWeight {
+		return problem("jobs", "fewer in a part: their tasks are more than one log entry may bring")
+	}
+	for _, text := range b.Texts {
+		if text == "" || len(text) > model.MaxScript || !utf8.ValidString(text) {
+			return problem("texts", "1 to 65536 bytes of UTF-8 each")
+		}
+	}
+	last := model.JobID(0)
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
+		if j.ID <= last || j.ID > maxImportedID {
+			return problem("id", "a number from 1 to 2^53, and greater than that of the job before")
+		}
+		last = j.ID
+		if err := b.validJob(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxImportedID leaves numbers enough for all jobs to come.
+const maxImportedID = 1 << 53
+
+func (b *ImportJobs) validJob(j *ImportedJob) error {
+	switch {
+	case int(j.Script) > len(b.Texts) || int(j.Env) > len(b.Texts):
+		return problem("texts", "as many as jobs name")
+	case j.Tasks < 1 || j.Tasks > model.MaxTasks || j.Tasks > 1 && j.Spec.Array == "":
+		return problem("array", "1 to 10000 tasks, with their numbers")
+	case j.Spec.Command == "" && j.Script == 0:
+		return problem("command", "given, or a script")
+	case j.Submitted < 0 || j.Submitted > model.TimeOf(time.Unix(1<<33, 0)):
+		return problem("submitted_at", "a time from 1970 to 2242")
+	}
+	for _, a := range j.After {
+		if a.Job >= j.ID {
+			return problem("dependencies", "earlier jobs")
+		}
+	}
+	return firstOf(j.Spec.Validate(), validArray(&j.Spec, j.Tasks), validEnv(j.env(b.Texts)), validAfter(j.After),
+		validHeld(j), validNote(j.Note))
+}
+
+// env is the environment line by line.
+func (j *ImportedJob) env(texts []string) []string {
+	if j.Env == 0 {
+		return nil
+	}
+	return strings.Split(texts[j.Env-1], "\x00")
+}
+
+// validHeld: held tasks are some of an array's.
+func validHeld(j *ImportedJob) error {
+	if j.Held == "" {
+		return nil
+	}
+	some, err := model.ParseIndices(j.Held)
+	all, _ := model.ParseIndices(j.Spec.Array)
+	if err != nil || j.Spec.Held || some.String() != j.Held {
+		return problem("held_tasks", "some of an array's tasks in rising order, such as 3,7-9")
+	}
+	for _, n := range some {
+		if !all.Has(n) {
+			return problem("held_tasks", "some of the job's tasks")
+		}
+	}
+	return nil
+}
+
+// EndImport lets what was imported be placed.
+type EndImport struct {
+	ID model.Hash `cbor:"1,keyasint,omitempty"` // of the import
+	// Short ends an import whose parts have not all come, and which nobody can finish.
+	Short bool `cbor:"2,keyasint,omitempty"`
+}
+
+// Kind is KindEndImport.
+func (*EndImport) Kind() Kind { return KindEndImport }
+
+// Validate asks for an id.
+func (b *EndImport) Validate() error { return validImport(b.ID) }
+
+func validImport(id model.Hash) error {
+	if id.IsZero() {
+		return problem("import_id", "the SHA-256 of what is imported")
+	}
+	return nil
+}
+
+// Target is the import.
+func (b *BeginImport) Target() string { return targetImport(b.ID) }
+
+// Target is the import.
+func (b *ImportJobs) Target() string { return targetImport(b.ID) }
+
+// Target is the import.
+func (b *EndImport) Target() string { return targetImport(b.ID) }
+
+func targetImport(id model.Hash) string { return "import " + hex.EncodeToString(id[:6]) }

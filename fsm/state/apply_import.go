@@ -1,0 +1,136 @@
+package state
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// applyBeginImport opens the cluster for an import, or tells where one stands that was
+// begun before: the result's number is the part that comes next.
+func applyBeginImport(t *tx, b *command.BeginImport) command.Result {
+	i := &t.settings.Import
+	switch what := inhabited(t); {
+	case i.ID == b.ID && i.Parts != b.Parts:
+		return refuse(model.CodeConflict, "this import was begun with %d parts, not %d: import with the program that began it", i.Parts, b.Parts)
+	case i.ID == b.ID:
+		return command.Result{Number: uint64(i.Next)}
+	case i.Open:
+		return refuse(model.CodeConflict, "other state files are being imported: finish that first")
+	case what != "":
+		return refuse(model.CodeConflict, "the cluster is not empty, it has %s: import into a new one", what)
+	case t.settings.Standstill:
+		return refuse(model.CodeConflict, "the scheduler stands still after a restore: resume it first")
+	}
+	*i = model.Import{ID: b.ID, Open: true, Parts: b.Parts}
+	t.settings.Standstill = true
+	return ok()
+}
+
+// inhabited says what somebody has brought to the cluster already; empty: nothing.
+// Nodes come with their agents and count for nothing, nor do agents' tokens; and if
+// the cluster asks who somebody is, there must be one who asks for the import.
+func inhabited(t *tx) string {
+	people := 0
+	for _, token := range t.tokens.now().All() {
+		if _, human := token.Of(); human {
+			people++
+		}
+	}
+	allowed := 0
+	if t.settings.Auth.On() {
+		allowed = 1
+	}
+	for _, v := range []struct {
+		name string
+		some bool
+	}{
+		{"an import behind it", !t.settings.Import.ID.IsZero()},
+		{"jobs", t.settings.Totals.Submitted > 0 || t.jobs.size() > 0},
+		{"allocations", t.allocations.size() > 0},
+		{"reservations", t.bookings.size() > 0},
+		{"quotas", t.limits.size() > 0},
+		{"shares", t.weights.size() > 0},
+		{"projects", t.members.size() > 0},
+		{"more users than the one who imports", t.users.size() > allowed},
+		{"more tokens than that of the one who imports", people > allowed},
+	} {
+		if v.some {
+			return v.name
+		}
+	}
+	return ""
+}
+
+// applyImportJobs queues the jobs of one part, once.
+func applyImportJobs(t *tx, b *command.ImportJobs) command.Result {
+	i := &t.settings.Import
+	switch {
+	case i.ID != b.ID:
+		return refuse(model.CodeConflict, "there is no such import: begin it first")
+	case b.Part < i.Next:
+		return command.Result{Number: uint64(i.Next)}
+	case !i.Open:
+		return refuse(model.CodeConflict, "this import has ended")
+	case b.Part > i.Next || b.Part >= i.Parts:
+		return refuse(model.CodeConflict, "part %d of the import comes next, of %d, and this is part %d", i.Next, i.Parts, b.Part)
+	case len(b.Jobs) > 0 && b.Jobs[0].ID < t.settings.NextJob:
+		return refuse(model.CodeInvalid, "job %s comes after job %s: numbers must rise from part to part", b.Jobs[0].ID, t.settings.NextJob-1)
+	}
+	for n := range b.Jobs {
+		if importJob(t, b, &b.Jobs[n]) {
+			i.Jobs++
+		} else {
+			i.Left++
+		}
+	}
+	i.Next++
+	return command.Result{Number: uint64(i.Next)}
+}
+
+// importJob queues one job, unless it could never run: its deadline has passed, or it
+// waits for the success of one that was left out.
+func importJob(t *tx, b *command.ImportJobs, j *command.ImportedJob) bool {
+	if r := inTime(t, &j.Spec); !r.OK() {
+		return false
+	}
+	var after []model.After
+	for _, a := range j.After {
+		if t.jobs.has(a.Job) {
+			after = append(after, a)
+		} else if a.Kind == model.AfterOK {
+			return false
+		}
+	}
+	text := func(n uint32) string {
+		if n == 0 {
+			return ""
+		}
+		return b.Texts[n-1]
+	}
+	i := &t.settings.Import
+	if i.Since = max(i.Since, min(t.clock, j.Submitted)); j.Submitted == 0 {
+		i.Since = t.clock
+	}
+	job := model.Job{
+		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Script: keepBlob(t, text(j.Script)), Env: keepBlob(t, text(j.Env)),
+		Submitted: i.Since, Index: t.meta.Index,
+	}
+	held, _ := model.ParseIndices(j.Held) // none, if the text is empty; the body was validated
+	enqueue(t, &job, after, held, j.Note)
+	return true
+}
+
+// applyEndImport lets what was imported be placed. An end that came before changes
+// nothing.
+func applyEndImport(t *tx, b *command.EndImport) command.Result {
+	i := &t.settings.Import
+	switch {
+	case i.ID != b.ID:
+		return refuse(model.CodeConflict, "there is no such import")
+	case i.Open && i.Next < i.Parts && !b.Short:
+		return refuse(model.CodeConflict, "the import has had %d of its %d parts: bring the others first", i.Next, i.Parts)
+	case i.Open:
+		i.Open, t.settings.Standstill = false, false
+	}
+	return command.Result{Number: uint64(i.Next)}
+}

@@ -1,0 +1,291 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// exports write the cluster down as state files.
+type exports struct{ *API }
+
+func (a exports) route(doc huma.API) {
+	o := op("snapshot", http.MethodGet, "/snapshot", "The cluster as state files, at one place of its log")
+	o.Description = "It holds what users run, with their environments, and is for administrators only."
+	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.Snapshot], error) {
+		s, err := a.fresh(ctx, Linearizable)
+		if err != nil {
+			return nil, err
+		}
+		out, err := a.all(ctx, &s)
+		if err != nil {
+			return nil, err
+		}
+		return &answer[wire.Snapshot]{Index: s.Index, Body: out}, nil
+	})
+}
+
+// all is a state in the words of the API's other answers, and what a restore needs beside.
+func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error) {
+	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()} //nolint:gosec // an index of a log
+	p := page{view: view{s: s, now: a.now(s)}}
+	if s.Queue.Len() > 0 {
+		p.starts = startsOf(a.places.foresee(s, p.now))
+	}
+	queued, _ := p.queued()
+	jobs, err := savedJobs(s)
+	if err != nil {
+		return nil, err
+	}
+	jobs.Saved = saved
+	out := &wire.Snapshot{
+		ClusterState: wire.ClusterStateFile{ClusterState: *clusterStates(a).state(ctx, s), Saved: saved},
+		JobQueue:     wire.JobQueueFile{QueuedJobs: p.brief(queued), Statistics: queues(a).statistics(s), Saved: *jobs},
+		Orchestrator: wire.OrchestratorStateFile{
+			Orchestrator: *queues(a).orchestrator(ctx, s), Policies: *policiesOf(s),
+			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
+		},
+		Allocation: wire.GPUAllocationFile{Runs: a.holding(&p.view), Allocations: p.waiting(), Saved: saved},
+	}
+	for _, one := range s.Allocations.All() {
+		if one.State == model.AllocationActive {
+			out.Allocation.Allocations = append(out.Allocation.Allocations, p.allocation(&one))
+		}
+	}
+	return out, nil
+}
+
+// holding lists the jobs that have GPUs.
+func (a exports) holding(v *view) []wire.Run {
+	out := []wire.Run{}
+	last := model.JobID(0)
+	for k := range v.s.LiveTasks.All() {
+		if k.Job == last {
+			continue
+		}
+		last = k.Job
+		job, _ := v.s.Jobs.Get(k.Job)
+		out = append(out, runOf(v, &job, a.places))
+	}
+	return out
+}
+
+// saver writes down jobs, and once each script and environment that they share.
+type saver struct {
+	s     *state.State
+	out   *wire.SavedQueue
+	extra model.JobID // number of the next further piece of a job
+}
+
+func savedJobs(s *state.State) (*wire.SavedQueue, error) {
+	w := &saver{s: s, extra: s.Settings().NextJob, out: &wire.SavedQueue{
+		Jobs: []wire.SavedJob{}, Scripts: map[string]string{}, Environments: map[string]map[string]string{},
+	}}
+	var rest []wire.SavedJob
+	for _, job := range s.Jobs.All() {
+		if job.Open == 0 {
+			w.out.LeftOut.EndedJobs++
+			continue
+		}
+		after, doomed := w.awaits(&job)
+		if doomed {
+			w.out.LeftOut.DoomedJobs++
+			continue
+		}
+		pieces, err := w.pieces(&job, after)
+		if err != nil {
+			return nil, err
+		}
+		w.out.Jobs = append(w.out.Jobs, pieces[0])
+		rest = append(rest, pieces[1:]...)
+	}
+	w.out.Jobs = append(w.out.Jobs, rest...)
+	for _, one := range s.Allocations.All() {
+		if !one.State.Terminal() {
+			w.out.LeftOut.Services++
+		}
+	}
+	w.out.LeftOut.Reservations, w.out.LeftOut.Tokens = int64(s.Bookings.Len()), int64(s.Tokens.Len())
+	return w.out, nil
+}
+
+// awaits lists what a job still waits for; doomed is one that waits in vain and has
+// not been told yet.
+func (w *saver) awaits(job *model.Job) (list []string, doomed bool) {
+	for _, d := range w.s.DependenciesOf(job.ID) {
+		if d.State != model.DependencyWaits {
+			continue
+		}
+		on, _ := w.s.Jobs.Get(d.Key.On)
+		switch d.Kind.Judge(&on) {
+		case model.DependencyNever:
+			return nil, true
+		case model.DependencyWaits:
+			list = append(list, d.Kind.String()+":"+d.Key.On.String())
+		case model.DependencyMet, model.DependencyDropped:
+		}
+	}
+	return list, false
+}
+
+// pieces is the job; or several, if it is an array of which so many single tasks are
+// left that their numbers do not fit into one.
+func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) {
+	var open, held model.Indices
+	live := false
+	for k, t := range w.s.Tasks.From(model.TaskKey{Job: job.ID}) {
+		if k.Job != job.ID {
+			break
+		}
+		if t.State.Terminal() {
+			continue
+		}
+		live = live || t.State.Live()
+		if open = append(open, k.Task); t.Held {
+			held = append(held, k.Task)
+		}
+	}
+	first := wire.SavedJob{
+		ID: job.ID.String(), SubmittedAt: job.Submitted.Time(), State: w.s.Stand(job).String(),
+		Script: w.script(job.Script), Environment: w.environment(job.Env),
+	}
+	if live {
+		first.State = model.TaskRunning.String()
+	}
+	request := unask(&job.Spec, job.Throttle)
+	request.Dependencies, request.Hold = after, new(len(held) == len(open))
+	var out []wire.SavedJob
+	for _, part := range portions(open, held) {
+		j := first
+		if j.Tasks = int64(len(part)); job.Array() {
+			j.Open = part.String()
+			if !*request.Hold {
+				j.Held = among(held, part).String()
+			}
+		}
+		if len(out) > 0 {
+			j.ID, w.extra = w.extra.String(), w.extra+1
+		}
+		if job.Array() && job.Spec.Sweep == "" {
+			request.Indices = j.Open
+		}
+		var err error
+		if j.Request, err = json.Marshal(request); err != nil {
+			return nil, err
+		}
+		out = append(out, j)
+	}
+	return out, nil
+}
+
+// portions divides tasks so that their numbers, and those of them that are held, can be
+// written as an array's.
+func portions(open, held model.Indices) []model.Indices {
+	if len(open.String()) <= model.MaxIndices && len(among(held, open).String()) <= model.MaxIndices {
+		return []model.Indices{open}
+	}
+	half := len(open) / 2
+	return append(portions(open[:half], held), portions(open[half:], held)...)
+}
+
+func among(some, of model.Indices) (out model.Indices) {
+	for _, n := range some {
+		if of.Has(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (w *saver) script(hash model.Hash) string {
+	blob, found := w.s.Blobs.Get(hash)
+	if !found {
+		return ""
+	}
+	name := hex.EncodeToString(hash[:])
+	w.out.Scripts[name] = blob.Data
+	return name
+}
+
+func (w *saver) environment(hash model.Hash) string {
+	blob, found := w.s.Blobs.Get(hash)
+	if !found {
+		return ""
+	}
+	name := hex.EncodeToString(hash[:])
+	if w.out.Environments[name] == nil {
+		values := map[string]string{}
+		for line := range strings.SplitSeq(blob.Data, "\x00") {
+			key, value, _ := strings.Cut(line, "=")
+			values[key] = value
+		}
+		w.out.Environments[name] = values
+	}
+	return name
+}
+
+// hashOf names a text as [SavedJob] does.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// savedSettings is what the cluster is set to, and whom it knows.
+func savedSettings(s *state.State) *wire.Arrangement {
+	set := s.Settings()
+	caps, pools := set.Booking.OrDefault(), allocationOf(s)
+	out := &wire.Arrangement{
+		Running: &set.Running, Policy: set.Policy, Parameters: policiesOf(s).Config.Parameters,
+		Allocation: &wire.SetAllocation{Mode: pools.Mode, Ratio: &pools.Ratio},
+		Reservation: &wire.SetReservationLimits{
+			Percent: given(caps.Percent), PerUser: given(caps.PerUser), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
+		},
+		Retention: &wire.SavedRetention{Jobs: int64(set.Retention.Jobs), Age: wire.Duration(set.Retention.Age)},
+	}
+	for _, u := range s.Users.All() {
+		known := userOf(s, &u, 0)
+		out.Users = append(out.Users, wire.SavedUser{Name: known.Name, Role: known.Role, Projects: known.Projects})
+	}
+	for scope, l := range s.Limits.All() {
+		out.Quotas = append(out.Quotas, wire.SavedQuota{Scope: scope.Kind.String(), Name: scope.Name, Limits: unlimit(&l)})
+	}
+	for scope, w := range s.Weights.All() {
+		out.Shares = append(out.Shares, wire.Weight{Scope: scope.Kind.String(), Name: scope.Name, Shares: int64(w.Shares)})
+	}
+	return out
+}
+
+// unlimit is what would have to be set to get this limit again: [limitsOf] backwards.
+func unlimit(l *model.Limit) wire.SetQuota {
+	number := func(f model.LimitField) *wire.OrNone[int64] {
+		if v := l.Get(f); v != model.Unlimited {
+			return &wire.OrNone[int64]{Value: v}
+		}
+		return nil
+	}
+	out := wire.SetQuota{
+		GPUs: number(model.LimitGPUs), Running: number(model.LimitLive), Queued: number(model.LimitQueued),
+		GPUsPerJob: number(model.LimitGPUsPerJob), ReservedGPUs: number(model.LimitReserved),
+	}
+	if l.RunTime > 0 {
+		out.MaxRunTime = &wire.OrNone[wire.Duration]{Value: wire.Duration(l.RunTime)}
+	}
+	if l.GPUTime > 0 {
+		out.GPUHours = &wire.OrNone[float64]{Value: float64(l.GPUTime) / time.Hour.Seconds()}
+		out.Period, out.OverQuota = new(wire.Duration(l.Period)), l.Over.String()
+	}
+	if l.Yields != model.YieldUnsaid {
+		out.Preemptible = &wire.OrNone[bool]{Value: l.Yields == model.YieldAlways}
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package httpapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// reader turns the jobs of one part into what an import brings.
+type reader struct {
+	now     model.Time
+	rules   *CommandRules
+	scripts map[string]string
+	envs    map[string]map[string]string
+	usual   string // command of those who name none
+
+	texts  []string
+	places map[string]uint32 // of texts, from 1
+	jobs   []command.ImportedJob
+	again  int64 // that ran
+	ended  int64 // that are left out
+}
+
+func newReader(b *wire.ImportJobs, now model.Time, rules *CommandRules) *reader {
+	return &reader{now: now, rules: rules, scripts: b.Scripts, envs: b.Environments, usual: b.Command, places: map[string]uint32{}}
+}
+
+func (r *reader) all(b *wire.ImportJobs) error {
+	if len(b.Jobs) > 0 && len(b.QueuedJobs) > 0 {
+		return invalid("queuedJobs", "must not be given together with jobs")
+	}
+	if len(b.Jobs)+len(b.QueuedJobs) > model.MaxImportJobs {
+		return invalid("jobs", fmt.Sprintf("must be at most %d in a part", model.MaxImportJobs))
+	}
+	for name, text := range b.Scripts { // order-free: the first that is wrong is as good as another
+		if hashOf(text) != name {
+			return invalid("scripts", "must be named by their SHA-256: one is not, so that it was changed or cut off")
+		}
+	}
+	for i, raw := range b.Jobs {
+		if err := r.job(raw); err != nil {
+			return under(nth("jobs", i), err)
+		}
+	}
+	first, err := count("first", b.First, 1, 1<<31, 1)
+	if err != nil {
+		return err
+	}
+	for i, raw := range b.QueuedJobs {
+		if err := r.plain(raw, model.JobID(first)+model.JobID(i)); err != nil { //nolint:gosec // a place in a list
+			return under(nth("queuedJobs", i), err)
+		}
+	}
+	return nil
+}
+
+// job reads one that an export wrote.
+func (r *reader) job(raw json.RawMessage) error {
+	in, err := newStrict[wire.SavedJob]().decode(raw)
+	if err != nil {
+		return err
+	}
+	id, err := jobID(in.ID)
+	if err != nil {
+		return invalid("id", "must be a job's number as text")
+	}
+	request, err := newStrict[wire.Submit]().decode(in.Request)
+	if err != nil {
+		return under("request", err)
+	}
+	if request.Script != "" || request.Env != nil {
+		return invalid("request", "must name no script and no env: they stand under scripts and environments")
+	}
+	var known bool
+	if request.Script, known = r.scripts[in.Script]; in.Script != "" && !known {
+		return invalid("script_sha256", "must be one of the file's scripts")
+	}
+	if request.Env, known = r.envs[in.Environment]; in.Environment != "" && !known {
+		return invalid("environment_sha256", "must be one of the file's environments")
+	}
+	c, err := r.ask(request)
+	if err != nil {
+		return under("request", err)
+	}
+	j := r.imported(id, c, in.SubmittedAt)
+	if c.Spec.Array != "" && in.Open != "" {
+		if err := leave(c, in, &j); err != nil {
+			return err
+		}
+	}
+	return r.take(&j, in.State, "")
+}
+
+// leave leaves of an array the tasks that have not ended.
+func leave(c *command.Submit, in *wire.SavedJob, j *command.ImportedJob) error {
+	all, _ := model.ParseIndices(c.Spec.Array)
+	open, err := model.ParseIndices(in.Open)
+	if err != nil {
+		return invalid("open_tasks", err.Error())
+	}
+	for _, n := range open {
+		if !all.Has(n) {
+			return invalid("open_tasks", "must be some of the array's")
+		}
+	}
+	j.Spec.Array, j.Tasks = open.String(), uint32(len(open)) //nolint:gosec // at most model.MaxTasks
+	if in.Held == "" {
+		return nil
+	}
+	held, err := model.ParseIndices(in.Held)
+	j.Held = held.String()
+	return named("held_tasks", err)
+}
+
+// ask reads a request as if it were submitted.
+func (r *reader) ask(request *wire.Submit) (*command.Submit, error) {
+	c, err := ask(request, r.now)
+	if err != nil {
+		return nil, err
+	}
+	c.Spec.Preemptible, c.Spec.IdleStop = or(request.Preemptible, false), time.Duration(or(request.IdleStop, 0))
+	if err := r.rules.check(c); err != nil {
+		return nil, err
+	}
+	return c, c.Validate()
+}
+
+func (r *reader) imported(id model.JobID, c *command.Submit, at time.Time) command.ImportedJob {
+	j := command.ImportedJob{
+		ID: id, Spec: c.Spec, Tasks: c.Tasks, Throttle: c.Throttle, After: c.After, Script: r.text(c.Script), Env: r.text(strings.Join(c.Env, "\x00")),
+	}
+	if at.Year() >= 1970 && at.Year() < 2240 {
+		j.Submitted = model.TimeOf(at)
+	}
+	return j
+}
+
+// text is a text's place among those of the part, from 1; 0 if it is empty.
+func (r *reader) text(s string) uint32 {
+	if s == "" {
+		return 0
+	}
+	if _, known := r.places[s]; !known {
+		r.texts = append(r.texts, s)
+		r.places[s] = uint32(len(r.texts)) //nolint:gosec // two for each job
+	}
+	return r.places[s]
+}
+
+// take adds a job that stood there; one that has ended is counted only.
+func (r *reader) take(j *command.ImportedJob, stood, was string) error {
+	j.Note = "imported" + was
+	switch strings.ToLower(stood) {
+	case "", model.TaskQueued.String():
+	case model.TaskScheduled.String(), model.TaskAllocating.String(), model.TaskRunning.String():
+		j.Note += "; it was " + strings.ToLower(stood) + " there and is queued again"
+		r.again++
+	case model.TaskCompleted.String(), model.TaskFailed.String(), model.TaskCanceled.String():
+		r.ended++
+		return nil
+	default:
+		return invalid("state", "must be one of "+strings.Join(stateNames(), ", "))
+	}
+	j.Note = model.Clip(j.Note)
+	r.jobs = append(r.jobs, *j)
+	return nil
+}
+
+// plainJob is a job in a file without the member berth: under one of two names each.
+type plainJob struct {
+	ID       string         `json:"id"`
+	JobID    string         `json:"job_id"`
+	RunID    string         `json:"runId"`
+	RunID2   string         `json:"run_id"`
+	User     string         `json:"user"`
+	Command  string         `json:"command"`
+	Priority *int64         `json:"priority"`
+	GPUs     *int64         `json:"requestedGpus"`
+	GPUs2    *int64         `json:"gpu_count"`
+	Memory   *float64       `json:"gpu_memory_gb"`
+	Memory2  *float64       `json:"memory_gb"`
+	At       time.Time      `json:"queuedAt"`
+	At2      time.Time      `json:"submitted_at"`
+	Wait     *float64       `json:"estimatedWaitTime"`
+	Takes    *wire.Duration `json:"estimated_duration"`
+	Takes2   *float64       `json:"estimated_duration_seconds"`
+	State    string         `json:"state"`
+	Status   string         `json:"status"`
+}
+
+// plain reads one that somebody else wrote.
+func (r *reader) plain(raw json.RawMessage, id model.JobID) error {
+	in, err := newStrict[plainJob]().decode(raw)
+	if err != nil {
+		return err
+	}
+	gpus, err := same("requestedGpus", "gpu_count", in.GPUs, in.GPUs2)
+	if err != nil {
+		return err
+	}
+	stood := cmp.Or(in.State, in.Status)
+	runs := cmp.Or(in.Command, r.usual)
+	if strings.TrimSpace(runs) == "" {
+		return invalid("command", "is missing: add it to the job, or give one for all jobs that have none (--command)")
+	}
+	run := cmp.Or(in.RunID, in.RunID2)
+	request := &wire.Submit{
+		RunID: run, User: in.User, Command: runs, Priority: in.Priority, GPUs: gpus, GPUMemory: in.Memory, Memory: in.Memory2,
+		Estimate: in.Takes, EstimateS: in.Takes2,
+	}
+	if in.Command == "" {
+		request.Env = map[string]string{"RUN_ID": run, "JOB_ID": cmp.Or(in.ID, in.JobID)}
+		maps.DeleteFunc(request.Env, func(_, v string) bool { return v == "" })
+	}
+	c, err := r.ask(request)
+	if err != nil {
+		return err
+	}
+	at := in.At
+	if at.IsZero() {
+		at = in.At2
+	}
+	was := ""
+	if name := cmp.Or(in.ID, in.JobID); name != "" {
+		was = "; job " + name + " there"
+	}
+	j := r.imported(id, c, at)
+	return r.take(&j, stood, was)
+}

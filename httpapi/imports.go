@@ -1,0 +1,236 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// imports begin an empty cluster from state files, step by step: begin, its jobs in
+// parts, its settings, the end. Each step may be sent again, to whichever peer.
+type imports struct{ *API }
+
+// importInput is what a step of an import is given.
+type importInput struct {
+	Key     string `header:"Idempotency-Key"`
+	DryRun  bool   `query:"dry_run" doc:"only say whether it is allowed; nothing is changed"`
+	RawBody []byte
+}
+
+func (a imports) route(doc huma.API) {
+	importStep(a, doc, "", "Open an empty cluster for an import, or go on with it", a.begin)
+	importStep(a, doc, "/jobs", "Bring one part of an import's jobs", a.jobs)
+	importStep(a, doc, "/settings", "Bring settings, users and quotas of an import", a.settings)
+	importStep(a, doc, "/end", "End an import: what it brought may start", a.end)
+}
+
+func importStep[B any](a imports, doc huma.API, path, what string, do func(context.Context, *importInput, *B) (*answer[wire.Imported], error)) {
+	body := newStrict[B]()
+	name := "import"
+	if path != "" {
+		name += "-" + path[1:]
+	}
+	handleBody[B](a.API, doc, op(name, http.MethodPost, "/snapshot/import"+path, what),
+		func(ctx context.Context, in *importInput) (*answer[wire.Imported], error) {
+			b, err := body.decode(in.RawBody)
+			if err != nil {
+				return nil, err
+			}
+			return do(ctx, in, b)
+		})
+}
+
+func importID(text string) (id model.Hash, err error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(id) {
+		return id, invalid("import_id", "must be a SHA-256 in hex: 64 digits")
+	}
+	return model.Hash(raw), nil
+}
+
+func (a imports) begin(ctx context.Context, in *importInput, b *wire.BeginImport) (*answer[wire.Imported], error) {
+	id, err := importID(b.ImportID)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := count("parts", b.Parts, 0, model.MaxImportParts, 0)
+	if err != nil {
+		return nil, err
+	}
+	return a.carry(ctx, in, &command.BeginImport{ID: id, Parts: parts})
+}
+
+// carry has a command carried out; of a dry run, on a copy of the state only.
+func (a imports) carry(ctx context.Context, in *importInput, body command.Body) (*answer[wire.Imported], error) {
+	if !in.DryRun {
+		_, index, err := a.propose(ctx, in.Key, body)
+		if err != nil {
+			return nil, err
+		}
+		s := a.peer.Reader.State()
+		return &answer[wire.Imported]{Index: index, Body: importOf(&s)}, nil
+	}
+	c, err := command.New(clipActor(auth.From(ctx).Actor()), body)
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	at := state.Meta{Index: s.Index + 1, Term: s.Term, At: s.Settings().Clock, By: string(a.cfg.Self)}
+	_, results, _ := state.Apply(s, at, []command.Command{c})
+	if !results[0].OK() {
+		return nil, refused(&results[0])
+	}
+	out := importOf(&s)
+	out.DryRun = true
+	return &answer[wire.Imported]{Index: s.Index, Body: out}, nil
+}
+
+// importOf is how an import stands.
+func importOf(s *state.State) *wire.Imported {
+	i := s.Settings().Import
+	out := &wire.Imported{
+		Success: true, State: "none", Parts: int64(i.Parts), Next: int64(i.Next), Jobs: int64(i.Jobs), Left: int64(i.Left),
+	}
+	switch {
+	case i.Open:
+		out.State = "open"
+	case !i.ID.IsZero():
+		out.State = "ended"
+	}
+	return out
+}
+
+func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) (*answer[wire.Imported], error) {
+	id, err := importID(b.ImportID)
+	if err != nil {
+		return nil, err
+	}
+	n, err := count("part", b.Part, 0, model.MaxImportParts-1, 0)
+	if err != nil {
+		return nil, err
+	}
+	s := a.peer.Reader.State()
+	r := newReader(b, a.now(&s), &a.cfg.Rules)
+	if err := r.all(b); err != nil {
+		return nil, err
+	}
+	body := &command.ImportJobs{ID: id, Part: n, Texts: r.texts, Jobs: r.jobs}
+	out := &wire.Imported{Success: true, DryRun: true, State: "none", Jobs: int64(len(r.jobs))}
+	index := s.Index
+	if in.DryRun {
+		if _, err := command.New("", body); err != nil {
+			return nil, a.tooLarge(err)
+		}
+	} else {
+		if _, index, err = a.propose(ctx, in.Key, body); err != nil {
+			return nil, a.tooLarge(err)
+		}
+		s = a.peer.Reader.State()
+		out = importOf(&s)
+	}
+	out.Again, out.Ended = r.again, r.ended
+	return &answer[wire.Imported]{Index: index, Body: out}, nil
+}
+
+func (imports) tooLarge(err error) error {
+	if errors.Is(err, command.ErrTooLarge) {
+		return refuse(wire.CodeTooLarge, "these jobs are more than one log entry carries: send fewer in a part")
+	}
+	return err
+}
+
+func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*answer[wire.Imported], error) {
+	short := or(b.Short, false)
+	if b.ImportID == "" && short {
+		s := a.peer.Reader.State()
+		return a.endOpen(ctx, in, &s)
+	}
+	id, err := importID(b.ImportID)
+	if err != nil {
+		return nil, err
+	}
+	return a.carry(ctx, in, &command.EndImport{ID: id, Short: short})
+}
+
+// endOpen ends the import that is open, whichever it is.
+func (a imports) endOpen(ctx context.Context, in *importInput, s *state.State) (*answer[wire.Imported], error) {
+	open := s.Settings().Import
+	if !open.Open {
+		return nil, refuse(model.CodeConflict.String(), "no import is open")
+	}
+	return a.carry(ctx, in, &command.EndImport{ID: open.ID, Short: true})
+}
+
+// settings changes what the body names, all of it in one log entry.
+func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSettings) (*answer[wire.Imported], error) {
+	id, err := importID(b.ImportID)
+	if err != nil {
+		return nil, err
+	}
+	set, err := readSettings(b.Settings)
+	if err != nil {
+		return nil, under("settings", err)
+	}
+	s := a.peer.Reader.State()
+	bodies, err := changesOf(&s, set)
+	if err != nil {
+		return nil, under("settings", err)
+	}
+	if open := s.Settings().Import; !in.DryRun && (!open.Open || open.ID != id) {
+		return nil, refuse(model.CodeConflict.String(), "no such import is open: begin it first")
+	}
+	var commands []command.Command
+	for _, body := range bodies {
+		c, err := command.New(clipActor(auth.From(ctx).Actor()), body)
+		if err != nil {
+			return nil, under("settings", problemOf(a.log, err))
+		}
+		commands = append(commands, c.FromClient(proposing(ctx)))
+	}
+	out := &answer[wire.Imported]{Index: s.Index, Body: importOf(&s)}
+	if out.Body.DryRun = in.DryRun; in.DryRun || len(commands) == 0 {
+		return out, nil
+	}
+	results, index, err := a.peer.Proposer.Propose(ctx, commands...)
+	if err != nil {
+		return nil, unsure(err)
+	}
+	for i := range results {
+		if !results[i].OK() {
+			return nil, refused(&results[i])
+		}
+	}
+	out.Index = index
+	return out, nil
+}
+
+// under says where in a body the fields stand that an error names.
+func under(path string, err error) error {
+	f, is := errors.AsType[*failure](err)
+	if p, wrong := errors.AsType[*model.Problem](err); wrong && !is {
+		f, is = invalid(apiField(p.Field), "must be "+p.Want), true
+	}
+	if !is {
+		return err
+	}
+	if len(f.Errors) == 0 {
+		f.Errors = []wire.FieldDetail{{Field: path, Message: f.Detail}}
+		return f
+	}
+	for i := range f.Errors {
+		f.Errors[i].Field = path + "." + f.Errors[i].Field
+	}
+	return f
+}
+
+func nth(list string, n int) string { return list + "[" + strconv.Itoa(n) + "]" }

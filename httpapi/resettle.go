@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// readSettings reads settings to the letter, also what lies deeper in them.
+func readSettings(raw []byte) (*wire.Arrangement, error) {
+	set, err := newStrict[wire.Arrangement]().decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(new(wire.Arrangement)); err != nil {
+		return nil, refuse(wire.CodeInvalid, strings.TrimPrefix(err.Error(), "json: ")+" is in none of them")
+	}
+	return set, nil
+}
+
+// changesOf is what the settings of an import change, as commands that may be carried
+// out again.
+func changesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){order, division, usersOf, quotasOf, sharesOf} {
+		some, err := add(s, set)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	if set.Running != nil {
+		list = append(list, &command.SetRunning{Running: *set.Running})
+	}
+	return list, nil
+}
+
+// order is the policy and what tunes it.
+func order(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	if policy := strings.ReplaceAll(set.Policy, "-", "_"); policy != "" {
+		if !sched.Known(policy) {
+			return nil, invalid("policy", "must be one of "+strings.Join(sched.Policies(), ", "))
+		}
+		list = append(list, &command.SetPolicy{Policy: policy})
+	}
+	if len(set.Parameters) > 0 {
+		tuning := s.Settings().Tuning
+		for _, name := range slices.Sorted(maps.Keys(set.Parameters)) {
+			if err := tuning.Set(name, set.Parameters[name]); err != nil {
+				return nil, invalid("parameters", err.Error())
+			}
+		}
+		list = append(list, &command.SetTuning{Tuning: tuning})
+	}
+	return list, nil
+}
+
+// division is how GPUs are divided and reserved, and how long jobs are remembered.
+func division(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	if set.Allocation != nil {
+		c, err := poolsOf(set.Allocation)
+		if err != nil {
+			return nil, under("allocation", err)
+		}
+		list = append(list, c)
+	}
+	if set.Reservation != nil {
+		c, err := capsOf(s, set.Reservation)
+		if err != nil {
+			return nil, under("reservation_limits", err)
+		}
+		list = append(list, c)
+	}
+	if r := set.Retention; r != nil {
+		jobs, err := count("jobs", &r.Jobs, 0, 10_000_000, 0)
+		if err != nil {
+			return nil, under("retention", err)
+		}
+		list = append(list, &command.SetRetention{Retention: model.Retention{Jobs: jobs, Age: time.Duration(r.Age)}})
+	}
+	return list, nil
+}
+
+func usersOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for i, u := range set.Users {
+		c := &command.SetUser{User: u.Name, Join: u.Projects}
+		if c.Role, err = roleOf(u.Role); err == nil {
+			err = c.Validate()
+		}
+		if err != nil {
+			return nil, under(nth("users", i), err)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func quotasOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for i := range set.Quotas {
+		q := &set.Quotas[i]
+		scope, err := scopeNamed(q.Scope, q.Name, true)
+		if err != nil {
+			return nil, under(nth("quotas", i), err)
+		}
+		values, err := limitsOf(scope, &q.Limits)
+		if err != nil {
+			return nil, under(nth("quotas", i)+".limits", err)
+		}
+		list = append(list, &command.AdjustLimit{Scope: scope, Set: values})
+	}
+	return list, nil
+}
+
+func sharesOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {
+	for i, w := range set.Shares {
+		scope, err := scopeNamed(w.Scope, w.Name, false)
+		if err != nil {
+			return nil, under(nth("shares", i), err)
+		}
+		n, err := count("shares", &w.Shares, 1, 10_000, 0)
+		if err != nil {
+			return nil, under(nth("shares", i), err)
+		}
+		list = append(list, &command.SetWeight{Weight: model.Weight{Scope: scope, Shares: n}})
+	}
+	return list, nil
+}
+
+func scopeNamed(kind, name string, cluster bool) (model.ScopeKey, error) {
+	for _, k := range []model.ScopeKind{model.ScopeProject, model.ScopeUser} {
+		if kind == k.String() {
+			return model.ScopeKey{Kind: k, Name: name}, nil
+		}
+	}
+	if c := model.ScopeCluster; cluster && kind == c.String() && name == "" {
+		return model.ScopeKey{Kind: c}, nil
+	}
+	return model.ScopeKey{}, invalid("scope", "must be project or user with a name, or of a quota cluster without")
+}

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// unask is what would have to be asked for to get this spec again: [ask] backwards,
+// but for the script, the environment and the jobs that are waited for.
+func unask(s *model.Spec, throttle uint32) *wire.Submit {
+	r := &wire.Submit{
+		RunID: s.RunID, Name: s.Name, User: s.User, Project: s.Project, WorkDir: s.WorkDir, Command: s.Command,
+		GPUs: given(s.GPUs), Nodes: orNothing(s.Nodes), MinGPUs: orNothing(s.MinGPUs), CPUs: orNothing(s.CPUs), GPUType: s.GPUModel,
+		GPUMemory: inGB(s.GPUMemoryMB), HostMemory: inGB(s.MemoryMB),
+		Constraint: s.Constraint, Nodelist: listed(s.Nodelist), Exclude: listed(s.Exclude), Placement: s.Placement,
+		Priority: priorityOf(s), TimeLimit: unless0(s.TimeLimit), Estimate: unless0(s.Estimate),
+		MaxRetries: given(s.MaxRetries), RetryOn: codes(s.RetryOn), Preemptible: new(s.Preemptible), Hold: new(s.Held),
+		OnLost: s.OnLost.String(), DisconnectGrace: new(wire.Duration(s.DisconnectGrace)), StopSignal: s.StopSignal,
+		Grace: new(wire.Duration(s.Grace)), CheckpointSignal: s.CheckpointSignal, CheckpointGrace: new(wire.Duration(s.CheckpointGrace)),
+		CheckpointInterval: unless0(s.CheckpointInterval), CheckpointDir: s.CheckpointDir, WarnSignal: s.WarnSignal,
+		IdleStop: new(wire.Duration(s.IdleStop)), Attached: unless0(s.Attached), MaxRunning: orNothing(throttle),
+		Indices: s.Array, Begin: stamp(s.Begin), Deadline: stamp(s.Deadline),
+	}
+	if s.Argv {
+		r.Command, r.Args = "", strings.Split(s.Command, "\x00")
+	}
+	if s.WarnSignal != "" {
+		r.WarnBefore = new(wire.Duration(s.WarnBefore))
+	}
+	if s.Sweep != "" {
+		r.Indices, r.Params = "", strings.Split(s.Sweep, "\n")
+	}
+	return r
+}
+
+func given(n uint32) *int64 { return new(int64(n)) }
+
+func orNothing(n uint32) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return given(n)
+}
+
+func unless0(d time.Duration) *wire.Duration {
+	if d == 0 {
+		return nil
+	}
+	return new(wire.Duration(d))
+}
+
+// inGB is so many MB in the GB that megabytes reads back as the same.
+func inGB(mb uint32) *float64 {
+	if mb == 0 {
+		return nil
+	}
+	gb := float64(mb) / 1000
+	if math.Ceil(gb*1000) > float64(mb) {
+		gb = math.Nextafter(gb, 0)
+	}
+	return &gb
+}
+
+// priorityOf is the priority as it was given, if that still says the class.
+func priorityOf(s *model.Spec) *int64 {
+	if s.Priority > 0 && model.JobClass(s.Priority) == s.Class {
+		return given(uint32(s.Priority))
+	}
+	return given(uint32(s.Class))
+}
+
+func codes(text string) (out []int64) {
+	for _, v := range listed(text) {
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil { // the spec was validated
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func stamp(t model.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return t.Time().Format(time.RFC3339Nano)
+}

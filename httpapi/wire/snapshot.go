@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// SnapshotFormat is the format of the state files that this program writes, and the
+// newest that it reads.
+const SnapshotFormat = 1
+
+// Snapshot is the answer to GET /snapshot: the cluster at one place of its log, as the
+// four state files hold it.
+type Snapshot struct {
+	ClusterState ClusterStateFile      `json:"cluster_state"`
+	JobQueue     JobQueueFile          `json:"job_queue"`
+	Orchestrator OrchestratorStateFile `json:"orchestrator_state"`
+	Allocation   GPUAllocationFile     `json:"gpu_allocation"`
+}
+
+// Saved says of which state a file is.
+type Saved struct {
+	Format int64     `json:"format" doc:"of the member berth; 1"`
+	Index  int64     `json:"index" doc:"place in the log of the state that is told of, the same in all files of one export"`
+	At     time.Time `json:"saved_at"`
+}
+
+// ClusterStateFile is cluster_state.json. Nothing of it is imported: nodes and GPUs
+// come with their agents.
+type ClusterStateFile struct {
+	ClusterState
+	Saved Saved `json:"berth"`
+}
+
+// JobQueueFile is job_queue.json.
+type JobQueueFile struct {
+	QueuedJobs []QueuedJob `json:"queuedJobs" nullable:"false"`
+	Statistics Statistics  `json:"statistics"`
+	Saved      SavedQueue  `json:"berth"`
+}
+
+// SavedQueue is all jobs that have not ended, in full.
+type SavedQueue struct {
+	Saved
+	Jobs         []SavedJob                   `json:"jobs" nullable:"false" doc:"by id"`
+	Scripts      map[string]string            `json:"scripts" doc:"by their SHA-256"`
+	Environments map[string]map[string]string `json:"environments" doc:"by the SHA-256 of their sorted lines NAME=value, NUL between two"`
+	LeftOut      SavedLeftOut                 `json:"left_out" doc:"what is not in the files"`
+}
+
+// SavedLeftOut counts what state files do not carry.
+type SavedLeftOut struct {
+	EndedJobs    int64 `json:"ended_jobs" doc:"the archive has their histories"`
+	DoomedJobs   int64 `json:"doomed_jobs" doc:"about to be canceled, since what they waited for ended otherwise"`
+	Services     int64 `json:"service_allocations"`
+	Reservations int64 `json:"reservations"`
+	Tokens       int64 `json:"tokens"`
+}
+
+// SavedJob is a job that has not ended.
+type SavedJob struct {
+	ID          string          `json:"id"`
+	SubmittedAt time.Time       `json:"submitted_at"`
+	State       string          `json:"state" doc:"queued, or what runs and is queued again by an import"`
+	Tasks       int64           `json:"tasks" doc:"how many of them have not ended"`
+	Open        string          `json:"open_tasks,omitempty" doc:"of an array: the numbers of tasks that have not ended"`
+	Held        string          `json:"held_tasks,omitempty" doc:"of an array: those of them that are held, if not all are"`
+	Script      string          `json:"script_sha256,omitempty"`
+	Environment string          `json:"environment_sha256,omitempty"`
+	Request     json.RawMessage `json:"request" doc:"as the body of POST /queue/submit, without script and env"`
+}
+
+// OrchestratorStateFile is orchestrator_state.json: the answer to GET
+// /orchestrator/status, and the policies.
+type OrchestratorStateFile struct {
+	Orchestrator
+	Policies Policies      `json:"policies"`
+	Saved    SavedSettings `json:"berth"`
+}
+
+// SavedSettings is what the cluster is set to, and whom it knows.
+type SavedSettings struct {
+	Saved
+	Arrangement
+}
+
+// Arrangement is what the cluster is set to, and whom it knows. What is left out of an
+// import stays as it is.
+type Arrangement struct {
+	Running     *bool                 `json:"running,omitempty" doc:"jobs are started"`
+	Policy      string                `json:"policy,omitempty"`
+	Parameters  map[string]string     `json:"parameters,omitempty" doc:"values by name, as GET /orchestrator/policies writes them"`
+	Allocation  *SetAllocation        `json:"allocation,omitempty"`
+	Reservation *SetReservationLimits `json:"reservation_limits,omitempty"`
+	Retention   *SavedRetention       `json:"retention,omitempty"`
+	Users       []SavedUser           `json:"users,omitempty" nullable:"false"`
+	Quotas      []SavedQuota          `json:"quotas,omitempty" nullable:"false"`
+	Shares      []Weight              `json:"shares,omitempty" nullable:"false"`
+}
+
+// SavedRetention says how long jobs that have ended stay in the state.
+type SavedRetention struct {
+	Jobs int64    `json:"jobs"`
+	Age  Duration `json:"age"`
+}
+
+// SavedUser is somebody whom the cluster knows.
+type SavedUser struct {
+	Name     string   `json:"name"`
+	Role     string   `json:"role"`
+	Projects []string `json:"projects" nullable:"false"`
+}
+
+// SavedQuota is what a scope may use.
+type SavedQuota struct {
+	Scope  string   `json:"scope" doc:"cluster, project or user"`
+	Name   string   `json:"name,omitempty"`
+	Limits SetQuota `json:"limits"`
+}
+
+// GPUAllocationFile is gpu_allocation.json: who has GPUs. Nothing of it is imported.
+type GPUAllocationFile struct {
+	Runs        []Run               `json:"runs" nullable:"false" doc:"jobs that have GPUs"`
+	Allocations []ServiceAllocation `json:"allocations" nullable:"false" doc:"services that have GPUs, or wait for some"`
+	Saved       Saved               `json:"berth"`
+}
+
+// BeginImport is the body of POST /snapshot/import.
+type BeginImport struct {
+	ImportID string `json:"import_id" doc:"SHA-256 of what is imported, in hex"`
+	Parts    *int64 `json:"parts" doc:"how many parts its jobs come in"`
+}
+
+// ImportJobs is the body of POST /snapshot/import/jobs: one part.
+type ImportJobs struct {
+	ImportID     string                       `json:"import_id"`
+	Part         *int64                       `json:"part" doc:"from 0"`
+	Jobs         []json.RawMessage            `json:"jobs,omitempty" nullable:"false" doc:"as job_queue.json has them in its member berth, by rising id"`
+	Scripts      map[string]string            `json:"scripts,omitempty" doc:"that these jobs name"`
+	Environments map[string]map[string]string `json:"environments,omitempty" doc:"that these jobs name"`
+	QueuedJobs   []json.RawMessage            `json:"queuedJobs,omitempty" nullable:"false" doc:"in place of jobs: as a file without the member berth has them, oldest first"`
+	First        *int64                       `json:"first,omitempty" doc:"number that the first of queuedJobs gets"`
+	Command      string                       `json:"command,omitempty" doc:"what those of queuedJobs run that have no command"`
+}
+
+// ImportSettings is the body of POST /snapshot/import/settings: all settings, or some of
+// them at a time.
+type ImportSettings struct {
+	ImportID string          `json:"import_id"`
+	Settings json.RawMessage `json:"settings" doc:"as orchestrator_state.json has them in its member berth"`
+}
+
+// EndImport is the body of POST /snapshot/import/end.
+type EndImport struct {
+	ImportID string `json:"import_id,omitempty" doc:"may be left out with short: the one that is open"`
+	Short    *bool  `json:"short,omitempty" doc:"end it although parts are missing, as nobody has them any more"`
+}
+
+// Imported is the answer to a step of an import.
+type Imported struct {
+	Success bool   `json:"success"`
+	DryRun  bool   `json:"dry_run,omitempty" doc:"nothing was changed"`
+	State   string `json:"state" enum:"none,open,ended"`
+	Parts   int64  `json:"parts"`
+	Next    int64  `json:"next_part" doc:"which part comes next"`
+	Jobs    int64  `json:"jobs" doc:"queued so far; of a dry run, what this part would queue"`
+	Again   int64  `json:"queued_again" doc:"of this part, those that ran"`
+	Ended   int64  `json:"ended_jobs" doc:"of this part, those that have ended and are left out"`
+	Left    int64  `json:"left_out" doc:"so far: their deadline had passed, or they waited for the success of one that was left out"`
+}
