@@ -14,7 +14,6 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -352,14 +351,6 @@ func TestRates(t *testing.T) {
 	now = now.Add(time.Second)
 	s.do(http.MethodGet, "/queue", "", as(ann)...).into(new(wire.Queue))
 }
-
-// behind is a peer whose state is old until somebody asks for a newer one.
-type behind struct {
-	*one
-	old state.State
-}
-
-func (b *behind) State() state.State { return b.old }
 
 // Whoever has just made a token by way of a follower may use it there.
 func TestATokenIsKnownAtOnce(t *testing.T) {

@@ -147,11 +147,11 @@ func (a *API) routes() {
 	imports{a}.route(doc)
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, in place of which stands ours
-	a.describe(doc.OpenAPI())
+	describe(a, doc.OpenAPI())
 }
 
 // describe serves the description of the API, made when it is first asked for.
-func (a *API) describe(doc *huma.OpenAPI) {
+func describe(a *API, doc *huma.OpenAPI) {
 	described := sync.OnceValues(func() ([]byte, error) { return json.Marshal(doc) })
 	a.router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/openapi.json",
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

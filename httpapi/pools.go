@@ -71,7 +71,7 @@ func allocationOf(s *state.State) *wire.Allocation {
 		part = model.DefaultPart
 	}
 	all, _ := s.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster})
-	fit := s.FitGPUs()
+	fit := s.FitGPUs
 	return &wire.Allocation{
 		Mode: pools.Mode.String(), Ratio: float64(part) / 1000, GPUs: int64(s.Slots.Len()), Fit: fit, Owned: all.Reserved,
 		Kept: min(pools.Kept(fit, all.Reserved), fit), Lent: int64(all.Borrowed),

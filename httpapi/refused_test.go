@@ -71,6 +71,14 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	}
 }
 
+// behind is a peer whose state is old until somebody asks for a newer one.
+type behind struct {
+	*one
+	old state.State
+}
+
+func (b *behind) State() state.State { return b.old }
+
 // Whose an allocation is counts also where this peer has not heard of it yet.
 func TestAnAllocationOfAnotherThatIsNotKnownYet(t *testing.T) {
 	s := newGuarded(t)

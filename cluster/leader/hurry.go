@@ -26,7 +26,7 @@ func hurry(s *state.State, wall model.Time, starting iter.Seq[model.AttemptKey])
 		if !found || !a.Live() || a.Begun == a.Ranks || a.Stop != model.ReasonNone || a.Frozen.TimeLimit == 0 {
 			continue
 		}
-		from := s.StakeOf(&a)
+		from := state.StakeOf(s, &a)
 		to := from
 		to.Ends = a.CertainEndIf(now)
 		if _, ok := books.MayProlong(&from, &to); !ok {

@@ -41,7 +41,7 @@ func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
 		if lacks == 0 {
 			break
 		}
-		stake := b.pass.state.StakeOf(&a)
+		stake := state.StakeOf(b.pass.state, &a)
 		if b.books.Give(&stake); b.books.Short(v.ID) == lacks {
 			b.books.Put(&stake) // it would help nobody
 			continue

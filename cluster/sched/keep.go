@@ -218,7 +218,7 @@ func (b *beside) leaves(w *want, slots []model.SlotKey, victims []*victim) bool 
 	after.books = b.books.Copy()
 	for _, v := range victims {
 		a, _ := p.state.Attempts.Get(v.key)
-		stake := p.state.StakeOf(&a)
+		stake := state.StakeOf(p.state, &a)
 		after.books.Give(&stake)
 	}
 	at := make([]state.Lot, 0, len(slots))

@@ -72,7 +72,7 @@ func (k *keeper) running(a *model.Attempt, locked bool) {
 	if k == nil {
 		return
 	}
-	s := k.pass.state.StakeOf(a)
+	s := state.StakeOf(k.pass.state, a)
 	if !locked {
 		k.base.Give(&s)
 	}

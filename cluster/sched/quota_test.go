@@ -108,11 +108,13 @@ func TestASearchNamesTheQuotaAlone(t *testing.T) {
 	}
 }
 
+// own has amy own GPUs, and half of the others be kept under hybrid.
+func own(c *cluster, mode model.PoolMode, gpus int64) {
+	c.must(&command.SetPools{Mode: mode, Part: 500})
+	c.adjust(user("amy"), int64(model.LimitReserved), gpus)
+}
+
 func TestExplainPools(t *testing.T) {
-	own := func(c *cluster, mode model.PoolMode, gpus int64) {
-		c.must(&command.SetPools{Mode: mode, Part: 500})
-		c.adjust(user("amy"), int64(model.LimitReserved), gpus)
-	}
 	explain(t, []explained{
 		{
 			"dynamic", func(c *cluster) { own(c, model.PoolDynamic, 8); c.submit(spec("bob", 4, 0), 2, 0) }, "", "",
@@ -144,6 +146,11 @@ func TestExplainPools(t *testing.T) {
 			"pool: who owns no GPUs may use 1 GPU, 0 are used, and this needs 2: the others are kept for their owners",
 			"allocation is set to dynamic, under which everybody may use every GPU\n1 node more, with 2 GPUs free",
 		},
+	})
+}
+
+func TestExplainHybridPools(t *testing.T) {
+	explain(t, []explained{
 		{
 			"hybrid, within the guarantee", func(c *cluster) {
 				own(c, model.PoolHybrid, 4)

@@ -66,11 +66,6 @@ func mend(b Body) {
 		b.Retention.Age, b.Tuning, b.Pools.Mode = time.Hour, model.DefaultTuning(), model.PoolHybrid
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
 		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
-	case *SetRetention:
-		b.Retention.Age = time.Hour
-	case *SetTuning:
-		b.Tuning = model.DefaultTuning()
-		b.Tuning.NoPreemption, b.Tuning.Placement = true, model.StrategySpread
 	case *Submit:
 		b.Env = []string{"A=1", "B=2"}
 		s := &b.Spec
@@ -141,7 +136,7 @@ func mendImport(b *ImportJobs) {
 	b.Jobs[0].Spec.Held, b.Jobs[0].Held = true, ""
 }
 
-// mendLimits mends what is about limits and shares, and about webhooks.
+// mendLimits mends what is about limits and shares, webhooks, and the cluster as a whole.
 func mendLimits(b Body) {
 	alice := model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
 	secret := model.NewHookSecret([32]byte{1, 2, 3})
@@ -153,6 +148,11 @@ func mendLimits(b Body) {
 		}
 	case *SetNotify:
 		b.Notify = model.Notify{Secret: secret, Backlog: 1000, Allow: "*.example.com,10.0.0.0/8"}
+	case *SetRetention:
+		b.Retention.Age = time.Hour
+	case *SetTuning:
+		b.Tuning = model.DefaultTuning()
+		b.Tuning.NoPreemption, b.Tuning.Placement = true, model.StrategySpread
 	case *SetDefaults:
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
 	case *SetWeight:

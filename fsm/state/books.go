@@ -29,8 +29,8 @@ type Lot struct {
 	GPUs  uint32
 }
 
-// StakeOf is what an attempt holds of GPUs that others could be given.
-func (s *State) StakeOf(a *model.Attempt) Stake {
+// StakeOf is what an attempt of a state holds of GPUs that others could be given.
+func StakeOf(s *State, a *model.Attempt) Stake {
 	job, _ := s.Jobs.Get(a.Key.Job)
 	out := Stake{User: job.Spec.User, Project: job.Spec.Project, Ends: a.CertainEnd()}
 	for _, r := range s.RanksOf(a.Key) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Miscount has a state count a GPU too many that is fit for work.
-func Miscount(s *State) { s.fit++ }
+func Miscount(s *State) { s.FitGPUs++ }
 
 // Reseal gives a state whose rows a test has broken the indexes and the digest of
 // those rows, so that only what was broken is left to be found.

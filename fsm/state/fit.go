@@ -2,10 +2,6 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// FitGPUs is how many GPUs are fit for work: healthy, and in service like their nodes.
-// Whether somebody holds them does not matter.
-func (s *State) FitGPUs() int64 { return s.fit }
-
 // fitSlots is how many slots of a GPU are fit for work; a nil has none.
 func fitSlots(t *tx, g *model.GPU) int64 {
 	if g == nil || !g.Usable() {
@@ -50,5 +46,5 @@ func checkFit(c *checker) {
 			fit += int64(g.Slots)
 		}
 	}
-	c.hold(fit == c.s.fit, SameOnReplay, "%d GPUs are fit for work, %d are counted", fit, c.s.fit)
+	c.hold(fit == c.s.FitGPUs, SameOnReplay, "%d GPUs are fit for work, %d are counted", fit, c.s.FitGPUs)
 }

@@ -49,8 +49,8 @@ func TestFitGPUs(t *testing.T) {
 		{gpuMode(model.ModeOpen), 6},
 		{func() { n2.Reboot() }, 6},
 	} {
-		if v.do(); c.State.FitGPUs() != v.want {
-			t.Errorf("after step %d %d GPUs are fit for work, want %d", i, c.State.FitGPUs(), v.want)
+		if v.do(); c.State.FitGPUs != v.want {
+			t.Errorf("after step %d %d GPUs are fit for work, want %d", i, c.State.FitGPUs, v.want)
 		}
 	}
 	s := c.State

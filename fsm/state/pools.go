@@ -17,7 +17,7 @@ type books struct {
 }
 
 func (s *State) books() books {
-	return books{s.Settings().Pools, s.fit, s.Limits.Get, s.Accounts.Get}
+	return books{s.Settings().Pools, s.FitGPUs, s.Limits.Get, s.Accounts.Get}
 }
 
 func (t *tx) books() books {

@@ -19,7 +19,6 @@ type State struct {
 
 	digest digest
 	ledger *ledger // nil: nothing is booked
-	fit    int64   // see FitGPUs
 }
 
 // Tables are the stored rows: what snapshots hold and digests cover.
@@ -82,6 +81,10 @@ type Indexes struct {
 	HeldFor    table.Table[HeldForKey, None]                  // allocations that have not ended, by whom they are for
 	Outgoing   table.Table[OutgoingKey, None]                 // deliveries that wait, by when they are to be tried
 	Delivered  table.Table[model.DeliveryKey, None]           // deliveries that have ended, oldest notice first
+
+	// FitGPUs is how many GPUs are fit for work: healthy, and in service like their nodes.
+	// Whether somebody holds them does not matter.
+	FitGPUs int64
 }
 
 // Settings is the cluster's one row of settings; zero before bootstrap.

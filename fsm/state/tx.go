@@ -27,7 +27,7 @@ type tx struct {
 // counts is what the entry counts.
 type counts struct {
 	numbered uint64 // allocations that it has numbered
-	fit      int64  // see State.FitGPUs
+	fit      int64  // see Indexes.FitGPUs
 }
 
 // trail is what the archives are to be told of the entry.
@@ -107,7 +107,7 @@ func wakes(topics ...model.Topic) (s model.TopicSet) {
 }
 
 func begin(s *State, m Meta) *tx {
-	t := &tx{meta: m, from: s, settings: s.Settings(), book: bookkeeper{base: s.ledger}, counts: counts{fit: s.fit}}
+	t := &tx{meta: m, from: s, settings: s.Settings(), book: bookkeeper{base: s.ledger}, counts: counts{fit: s.FitGPUs}}
 	t.open(&s.Tables)
 	t.indexes = indexes{
 		queue: index[QueueKey, None]{base: s.Queue}, due: index[DueKey, None]{base: s.Due},
@@ -236,7 +236,6 @@ func openFleet(t *tx, s *Tables) {
 		key: func(r model.Tally) model.TallyKey { return r.Key },
 	}
 	openPeople(t, s)
-	openOutbox(t, s)
 }
 
 // openPeople is open for who is known, and what they may.
@@ -253,6 +252,7 @@ func openPeople(t *tx, s *Tables) {
 		number: 27, name: "members", base: s.Members, wakes: wakes(model.TopicSettings),
 		key: func(r model.Member) model.MemberKey { return r.Key },
 	}
+	openOutbox(t, s)
 }
 
 // openOutbox is open for what is told of what happened.
@@ -312,8 +312,9 @@ func (t *tx) close(d digest) State {
 			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Attached: t.attached.now(),
 			Awaited: t.awaited.now(), Settling: t.settling.now(), Deadlines: t.deadlines.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
 			Waiting: t.waiting.now(), HeldFor: t.heldFor.now(), Outgoing: t.outgoing.now(), Delivered: t.delivered.now(),
+			FitGPUs: t.fit,
 		},
-		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t), fit: t.fit,
+		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t),
 	}
 }
 

@@ -137,6 +137,30 @@ func (c *Cluster) Settings() []Setting {
 			Name: "allocation.reserved_ratio", Means: "part of the GPUs that hybrid keeps for their owners", Value: ratio(&c.Pools.Part),
 		},
 		{
+			Name: "retention.jobs", Means: "ended jobs that are kept at most", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),
+		},
+		{
+			Name: "retention.age", Means: "how long ended jobs are kept at most", Value: Span(&c.Retention.Age, time.Minute, model.MaxDuration, false),
+		},
+	}
+	rows = append(rows, c.jobSettings()...)
+	for _, p := range model.Parameters() {
+		if p.Name == "max_retries" { // it is about jobs, and stands with what they get
+			continue
+		}
+		rows = append(rows, Setting{Name: "scheduling." + p.Name, Means: p.What, Value: parameter{p, &c.Tuning}})
+	}
+	slices.SortStableFunc(rows, func(a, b Setting) int { return strings.Compare(sectionOf(a.Name), sectionOf(b.Name)) })
+	for i := range rows {
+		rows[i].For, rows[i].Cluster = OfServer, true
+	}
+	return rows
+}
+
+// jobSettings are what jobs get that do not say.
+func (c *Cluster) jobSettings() []Setting {
+	return []Setting{
+		{
 			Name: "jobs.default_priority", Means: "of jobs that name none: 1 low, 2 normal, 3 high, 4 critical", Value: class(&c.Defaults.Class),
 		},
 		{
@@ -156,24 +180,7 @@ func (c *Cluster) Settings() []Setting {
 			Name: "jobs.checkpoint_interval", Means: "how often jobs with a checkpoint signal get it that do not say; 0: only before a stop",
 			Value: Span(&c.Defaults.CheckpointInterval, 10*time.Second, model.MaxDuration, true),
 		},
-		{
-			Name: "retention.jobs", Means: "ended jobs that are kept at most", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),
-		},
-		{
-			Name: "retention.age", Means: "how long ended jobs are kept at most", Value: Span(&c.Retention.Age, time.Minute, model.MaxDuration, false),
-		},
 	}
-	for _, p := range model.Parameters() {
-		if p.Name == "max_retries" { // it is about jobs, and stands with what they get
-			continue
-		}
-		rows = append(rows, Setting{Name: "scheduling." + p.Name, Means: p.What, Value: parameter{p, &c.Tuning}})
-	}
-	slices.SortStableFunc(rows, func(a, b Setting) int { return strings.Compare(sectionOf(a.Name), sectionOf(b.Name)) })
-	for i := range rows {
-		rows[i].For, rows[i].Cluster = OfServer, true
-	}
-	return rows
 }
 
 func sectionOf(name string) string {

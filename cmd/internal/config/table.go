@@ -22,15 +22,21 @@ type Config struct {
 
 // Server is what a peer runs with.
 type Server struct {
-	ID, DataDir             string
-	Listen, Advertise, HTTP string // addresses; Advertise may be empty
-	Bootstrap, Join         []string
-	ClusterID               string // empty: what the data folder or the join says
-	Timeouts                string // "lan" or "wan"
-	MinFree                 uint64 // MiB; 0: the store's default
-	Auth                    Auth
-	Audit                   Audit
-	Advice                  Advice
+	Addresses
+
+	ID, DataDir     string
+	Bootstrap, Join []string
+	ClusterID       string // empty: what the data folder or the join says
+	Timeouts        string // "lan" or "wan"
+	MinFree         uint64 // MiB; 0: the store's default
+	Auth            Auth
+	Audit           Audit
+	Advice          Advice
+}
+
+// Addresses are where a peer listens; Advertise may be empty.
+type Addresses struct {
+	Listen, Advertise, HTTP string
 }
 
 // Auth says whom the API lets in, and what jobs may run.
@@ -61,7 +67,7 @@ type Client struct{ Address []string }
 // New is a configuration as it is when nobody says anything.
 func New() *Config {
 	return &Config{
-		Server: Server{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP, Timeouts: "lan", Auth: Auth{Rate: 100}, Audit: Audit{MiB: 64, Keep: 16}},
+		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 100}, Audit: Audit{MiB: 64, Keep: 16}},
 		Agent: Agent{
 			Listen: "127.0.0.1:0", RunDir: node.DefaultRunDir,
 			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},
