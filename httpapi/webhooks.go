@@ -79,7 +79,7 @@ func (a webhooks) route(doc huma.API) {
 	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Have a webhook told that somebody tries it out")
 	o.Description = "The delivery log says what came of it."
 	handle(a.API, doc, o, a.test)
-	deliveries{a.API}.route(doc)
+	deliveries(a).route(doc)
 }
 
 // switchBodyInput is what a change of settings with a body is given.

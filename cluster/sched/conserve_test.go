@@ -97,7 +97,7 @@ func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (t
 	each, ranks := spec.GPUs/max(spec.Nodes, 1), int(max(spec.Nodes, 1))
 	place := &command.Place{Attempt: key.Attempt(1), Decided: c.s.Index}
 	for id, node := range c.s.Nodes.All() {
-		if outlook.Bars(id) && !(spec.Preemptible && !c.s.Settings().Tuning.NoPreemption) || len(place.Ranks) == ranks {
+		if outlook.Bars(id) && (!spec.Preemptible || c.s.Settings().Tuning.NoPreemption) || len(place.Ranks) == ranks {
 			continue
 		}
 		var free []model.SlotKey

@@ -96,7 +96,7 @@ func TestAPeerOfTheServiceFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer answer.Body.Close()
+		defer func() { _ = answer.Body.Close() }()
 		text, err := io.ReadAll(answer.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestAPeerOfTheServiceFile(t *testing.T) {
 
 // What is wrong in the sections of keys and of workloads is told by its line, and no key.
 func TestWrongPartsOfAFile(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, says := range map[string]string{ //nolint:gosec // no secrets
 		"auth:\n  enabled: true\n  api_keys:\n    SECRET-SECRET-SECRET: {service: a, role: god}\n": "berth.yaml:4: ",
 		"auth:\n  enabled: true\n\n  api_keys:\n    SECRET: a\n":                                   "berth.yaml:5: ",
 		"auth:\n  enabled: true\n  api_keys:\n    SECRET-SECRET-SECRET:\n      servise: a\n":       "berth.yaml:5: does not make sense",

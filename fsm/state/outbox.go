@@ -38,18 +38,17 @@ func post(t *tx, n *model.Notice) {
 			send(t, n, id.Outlet(), "")
 		}
 	}
-	switch n.Kind {
-	case model.NoticeAllocationGranted, model.NoticeAllocationLost:
+	if n.Kind == model.NoticeAllocationGranted || n.Kind == model.NoticeAllocationLost {
 		if a, _ := t.allocations.get(n.Allocation); a.Webhook != "" {
 			send(t, n, a.ID.Outlet(), a.Webhook)
 		}
-	default:
-		if n.Job == 0 || n.Part {
-			return
-		}
-		if job, _ := t.jobs.get(n.Job); job.Spec.Notify.Has(n.Kind) {
-			send(t, n, job.ID.Outlet(), job.Spec.WebhookURL)
-		}
+		return
+	}
+	if n.Job == 0 || n.Part {
+		return
+	}
+	if job, _ := t.jobs.get(n.Job); job.Spec.Notify.Has(n.Kind) {
+		send(t, n, job.ID.Outlet(), job.Spec.WebhookURL)
 	}
 }
 

@@ -17,6 +17,10 @@ type State struct {
 	Index uint64 // of the last log entry that was applied
 	Term  uint64 // of that entry
 
+	// FitGPUs is how many GPUs are fit for work: healthy, and in service like their nodes.
+	// Whether somebody holds them does not matter.
+	FitGPUs int64
+
 	digest digest
 	ledger *ledger // nil: nothing is booked
 }
@@ -81,10 +85,6 @@ type Indexes struct {
 	HeldFor    table.Table[HeldForKey, None]                  // allocations that have not ended, by whom they are for
 	Outgoing   table.Table[OutgoingKey, None]                 // deliveries that wait, by when they are to be tried
 	Delivered  table.Table[model.DeliveryKey, None]           // deliveries that have ended, oldest notice first
-
-	// FitGPUs is how many GPUs are fit for work: healthy, and in service like their nodes.
-	// Whether somebody holds them does not matter.
-	FitGPUs int64
 }
 
 // Settings is the cluster's one row of settings; zero before bootstrap.

@@ -27,7 +27,7 @@ type tx struct {
 // counts is what the entry counts.
 type counts struct {
 	numbered uint64 // allocations that it has numbered
-	fit      int64  // see Indexes.FitGPUs
+	fit      int64  // see State.FitGPUs
 }
 
 // trail is what the archives are to be told of the entry.
@@ -312,9 +312,8 @@ func (t *tx) close(d digest) State {
 			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Attached: t.attached.now(),
 			Awaited: t.awaited.now(), Settling: t.settling.now(), Deadlines: t.deadlines.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),
 			Waiting: t.waiting.now(), HeldFor: t.heldFor.now(), Outgoing: t.outgoing.now(), Delivered: t.delivered.now(),
-			FitGPUs: t.fit,
 		},
-		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t),
+		Index: t.meta.Index, Term: t.meta.Term, digest: d, ledger: t.book.close(t), FitGPUs: t.fit,
 	}
 }
 

@@ -170,7 +170,8 @@ func TestALimiterFills(t *testing.T) {
 	if wait := l.Take("ann"); wait != 0 {
 		t.Errorf("without a limit it says to wait %s", wait)
 	}
-	if l.Allow(1); l.Take("bea") != 0 || l.Take("bea") != 0 || l.Take("bea") == 0 {
+	l.Allow(1)
+	if first, second, third := l.Take("bea"), l.Take("bea"), l.Take("bea"); first != 0 || second != 0 || third == 0 {
 		t.Error("another limit is not held")
 	}
 	if free := NewLimiter(0, time.Now); free.Take("ann") != 0 || len(free.buckets) != 0 {

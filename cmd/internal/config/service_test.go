@@ -91,7 +91,7 @@ auth:
 // never told.
 func TestWrongParts(t *testing.T) {
 	folders := regexp.MustCompile(`\S*/`)
-	for text, want := range map[string]string{
+	for text, want := range map[string]string{ //nolint:gosec // no secrets
 		"auth:\n  api_keys: &a {SECRET: x}\n  keys_file: k\n":            "berth.yaml:2: auth.api_keys and berth.yaml:3: auth.keys_file say the same in two places",
 		"auth:\n  header_name: X\n  keys_file: k\n":                      "berth.yaml:2: auth.header_name and berth.yaml:3: auth.keys_file",
 		"workloads: {defaults_file: f}\nworkload_defaults: {ocr: {}}\n":  "berth.yaml:2: workload_defaults and berth.yaml:1: workloads.defaults_file",
