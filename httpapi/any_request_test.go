@@ -211,7 +211,7 @@ func (v *inventor) request(t testing.TB) (*described, *http.Request) {
 		text := fmt.Sprint(v.value(&p.Schema, 0))
 		switch {
 		case p.In == "path":
-			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(pick(v, text, "1", "2", "n1", "ann", "n1-1")))
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(pick(v, text, "1", "2", "3", "99", "n1", "ann", "n1-1")))
 		case p.Name == "wait": // nobody waits here for long
 			query.Set(p.Name, pick(v, "1ms", "1ns", "-1s", "x"))
 		case v.one(2):

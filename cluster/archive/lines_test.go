@@ -25,15 +25,21 @@ func linesOf(t *testing.T, path string) (out []string) {
 	return out
 }
 
-// Every record is written out as a line, in order, also after a line was cut off.
-func TestExport(t *testing.T) {
+// exporting is a rig of one peer whose archive writes lines to a folder.
+func exporting(t *testing.T, dir string) *rig {
 	r := newRig(t, "p1")
 	a := r.archives["p1"]
-	dir := filepath.Join(t.TempDir(), "audit")
 	a.export = &exporter{file: newRotating(Rotation{Dir: dir}, "audit"), log: a.log}
+	return r
+}
+
+// Every record is written out as a line, in order, also after a line was cut off.
+func TestExport(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "audit")
+	r := exporting(t, dir)
 	r.end()
 	r.settle("p1")
-	a.export.file.close()
+	r.archives["p1"].export.file.close()
 	path := filepath.Join(dir, "audit.jsonl")
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // a test's own file
 	if err != nil {
@@ -63,10 +69,8 @@ func TestExport(t *testing.T) {
 
 // After a restore to an older state the records of the new past are written out, too.
 func TestExportOfAnotherPast(t *testing.T) {
-	r := newRig(t, "p1")
-	a := r.archives["p1"]
 	dir := filepath.Join(t.TempDir(), "audit")
-	a.export = &exporter{file: newRotating(Rotation{Dir: dir}, "audit"), log: a.log}
+	r := exporting(t, dir)
 	r.end()
 	old := r.s
 	r.end()
@@ -82,13 +86,11 @@ func TestExportOfAnotherPast(t *testing.T) {
 
 // Lines that cannot be written hold no archive up.
 func TestExportThatFails(t *testing.T) {
-	r := newRig(t, "p1")
-	a := r.archives["p1"]
 	file := filepath.Join(t.TempDir(), "audit")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a.export = &exporter{file: newRotating(Rotation{Dir: file}, "audit"), log: a.log}
+	r := exporting(t, file)
 	r.end()
 	if s := r.settle("p1"); s.Failure != "" {
 		t.Errorf("the archive stands at %+v", s)
