@@ -52,7 +52,7 @@ type inventor struct {
 
 	routes  []described
 	schemas map[string]schema
-	heard   []string // ids of answers
+	heard   map[string][]string // ids of answers, by what they are called
 }
 
 func newInventor(t testing.TB, s *site, random *rand.Rand) *inventor {
@@ -63,7 +63,7 @@ func newInventor(t testing.TB, s *site, random *rand.Rand) *inventor {
 	if err := json.Unmarshal(s.do(http.MethodGet, "/openapi.json", "", as(admin)...).body, &doc); err != nil {
 		t.Fatal(err)
 	}
-	v := &inventor{Rand: random, schemas: doc.Components.Schemas}
+	v := &inventor{Rand: random, schemas: doc.Components.Schemas, heard: map[string][]string{}}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
 			d := doc.Paths[path][method]
@@ -80,12 +80,36 @@ func pick[T any](v *inventor, of ...T) T { return of[v.IntN(len(of))] }
 
 // text is a string that means something somewhere, or nothing anywhere.
 func (v *inventor) text() string {
-	if len(v.heard) > 0 && v.one(4) {
-		return pick(v, v.heard...)
-	}
 	return pick(v, "", "1", "2", "1_0", "1.0", "n1", "n2", "ann", "vision", "user:ann", "h100", "0-3", "0-99%8", "afterok:1", "afterany:2", "2h", "-1s", "+1h",
 		"2030-01-02T03:04:05Z", "SIGTERM", "/tmp", "../..", "a=b,!c", "training", "cordoned", "draining", "open", "none", "user", "project", "fcfs", "hybrid",
 		"\x00", "\u202e", "💩", "a\nb", "%s%n", "1e999", "null", strings.Repeat("a", 300), strings.Repeat("(", 70), string([]byte{0xff, 0xfe}))
+}
+
+// hear keeps the ids that an answer tells.
+func (v *inventor) hear(body []byte) {
+	var told struct {
+		Allocation string `json:"allocation_id"`
+		Token      string `json:"id"`
+		Webhook    struct {
+			ID string `json:"webhook_id"`
+		}
+	}
+	if json.Unmarshal(body, &told) != nil {
+		return
+	}
+	for kind, id := range map[string]string{"allocation_id": told.Allocation, "token_id": told.Token, "webhook_id": told.Webhook.ID} {
+		if id != "" {
+			v.heard[kind] = append(v.heard[kind], id)
+		}
+	}
+}
+
+// known is often an id of a kind that an answer told, else the text.
+func (v *inventor) known(kind, text string) string {
+	if of := v.heard[kind]; len(of) > 0 && !v.one(3) {
+		return pick(v, of...)
+	}
+	return text
 }
 
 func (v *inventor) number() any {
@@ -162,6 +186,9 @@ func sound() map[string]string {
 		"/tokens":                  `{"user":"ann","name":"laptop"}`,
 		"/gpus/{uuid}/mode":        `{"mode":"open"}`,
 		"/orchestrator/allocation": `{"mode":"hybrid"}`,
+		"/webhooks":                `{"url":"https://192.0.2.1/told"}`,
+		"/webhooks/{webhook_id}":   `{"url":"https://192.0.2.2/told"}`,
+		"/cluster/settings":        `{"settings":{"retries":"7"}}`,
 	}
 }
 
@@ -177,7 +204,7 @@ func (v *inventor) body(path string, s *schema) string {
 		if json.Unmarshal([]byte(good), &all) == nil {
 			maps.Copy(all, from)
 			if path == "/gpu/release" {
-				all["allocation_id"] = v.text()
+				all["allocation_id"] = v.known("allocation_id", v.text())
 			}
 			value = all
 		}
@@ -211,9 +238,11 @@ func (v *inventor) request(t testing.TB) (*described, *http.Request) {
 		text := fmt.Sprint(v.value(&p.Schema, 0))
 		switch {
 		case p.In == "path":
-			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(pick(v, text, "1", "2", "3", "99", "n1", "ann", "n1-1")))
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(v.known(p.Name, pick(v, text, "1", "2", "3", "99", "n1", "ann", "n1-1"))))
 		case p.Name == "wait": // nobody waits here for long
 			query.Set(p.Name, pick(v, "1ms", "1ns", "-1s", "x"))
+		case p.Name == "once": // nor follows what happens
+			query.Set(p.Name, pick(v, "true", "true", "x"))
 		case v.one(2):
 		case p.Name == "follow":
 			query.Set(p.Name, pick(v, "false", "x"))
@@ -248,8 +277,9 @@ func (v *inventor) request(t testing.TB) (*described, *http.Request) {
 // the description knows, none is a defect's, the state stays sound, and what was
 // acknowledged is there.
 func TestAnyRequest(t *testing.T) {
-	reached := map[string]bool{ // these need an agent, or a simulated cluster
+	reached := map[string]bool{ // these need an agent, a simulated cluster, or an empty one
 		"DELETE /nodes/{node_id}": true, "GET /jobs/{job_id}/logs": true, "GET /nodes/{node_id}/gpus/history": true, "POST /gpu/initialize": true,
+		"POST /snapshot/import": true, "POST /snapshot/import/end": true, "POST /snapshot/import/jobs": true, "POST /snapshot/import/settings": true,
 	}
 	for seed := range uint64(6) {
 		anyRequests(t, rand.New(rand.NewPCG(seed, 1)), 4000, reached) //nolint:gosec // a test's choices
@@ -297,12 +327,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n int, reached map[string]bool
 			continue
 		}
 		reached[d.Method+" "+d.Path] = true
-		var told struct {
-			Allocation string `json:"allocation_id"`
-		}
-		if json.Unmarshal(w.Body.Bytes(), &told) == nil && told.Allocation != "" {
-			v.heard = append(v.heard, told.Allocation)
-		}
+		v.hear(w.Body.Bytes())
 		var done wire.Submitted
 		if d.Path == "/queue/submit" && json.Unmarshal(w.Body.Bytes(), &done) == nil && done.JobID != "" {
 			id, err := jobID(done.JobID)
