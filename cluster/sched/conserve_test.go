@@ -1,6 +1,8 @@
 package sched_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,8 +92,8 @@ func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (t
 	task, _ := c.s.Tasks.Get(key)
 	job, _ := c.s.Jobs.Get(key.Job)
 	meant := outlook.Meant()
-	if !state.InLine(&job, &task) || task.NotBefore > 0 || task.Attempts > 0 || meant[key] != nil || len(meant) > 0 && c.s.Limits.Len() > 0 {
-		return 0 // what is meant to start counts to limits already
+	if !state.InLine(&job, &task) || task.NotBefore > 0 || task.Attempts > 0 || meant[key] != nil || counted(c, meant, &job) {
+		return 0
 	}
 	spec := &job.Spec
 	each, ranks := spec.GPUs/max(spec.Nodes, 1), int(max(spec.Nodes, 1))
@@ -124,4 +126,17 @@ func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (t
 		t.Fatalf("job %s waits, and could have %+v\nthe task is %+v\nthe job %+v", key, place.Ranks, task, job)
 	}
 	return 1
+}
+
+// counted says that tasks which are meant to start, or for which GPUs are kept, count to
+// limits of a job already.
+func counted(c *cluster, meant map[model.TaskKey]map[model.NodeID]uint32, job *model.Job) bool {
+	will := slices.Collect(maps.Keys(meant))
+	for k := range c.s.ClaimedFor.All() {
+		will = append(will, k.Task)
+	}
+	if c.s.Limits.Len() > 0 {
+		return len(will) > 0
+	}
+	return job.Throttle > 0 && slices.ContainsFunc(will, func(k model.TaskKey) bool { return k.Job == job.ID })
 }

@@ -41,7 +41,7 @@ type share struct {
 	n    uint32
 }
 
-// heir is a task that found no GPUs.
+// heir is a task that found no GPUs, or one that did and whose run goes on after it.
 type heir struct {
 	key  state.QueueKey
 	kind heirKind
@@ -83,7 +83,10 @@ func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Bod
 	f.starts()
 	f.gangs()
 	f.all()
-	startClaimants(p, false)
+	n := len(p.commands)
+	if startClaimants(p, false); len(p.commands) > n {
+		f.all() // on what was kept for those
+	}
 	return p.commands, true
 }
 
@@ -116,12 +119,24 @@ func outlookOf(b *builder, problem *split.Problem, best *split.Layout) *Outlook 
 	return o
 }
 
-// heirsOf lists those that found no GPUs, in order.
+// heirsOf lists those that found no GPUs, in order. Of each run its last is named even
+// if it found some: those of its run that the search did not look at come after it.
 func heirsOf(b *builder, problem *split.Problem, best *split.Layout) (out []heir) {
+	type line struct {
+		class model.Class
+		run   unique.Handle[state.Run]
+	}
+	lineOf := func(k *state.QueueKey) line { return line{k.Class, k.Run} }
+	last := map[line]int{} // of each run, within the jobs
+	for i := range b.all {
+		if c := &b.all[i]; c.attempt.N == 0 {
+			last[lineOf(&c.key)] = i
+		}
+	}
 	known := map[heirKind]int{}
 	for i := range b.all {
 		c, j := &b.all[i], &problem.Jobs[i]
-		if c.attempt.N > 0 || best.Places[i] != nil {
+		if c.attempt.N > 0 || best.Places[i] != nil && last[lineOf(&c.key)] != i {
 			continue
 		}
 		kind := heirKind{c.key.Run.Value().Shape, j.Yields}
@@ -129,13 +144,9 @@ func heirsOf(b *builder, problem *split.Problem, best *split.Layout) (out []heir
 			out = append(out, heir{key: c.key, kind: kind, ends: time.Duration(j.Ends) * time.Second, big: best.Big[i]})
 		}
 	}
-	type line struct {
-		class model.Class
-		run   unique.Handle[state.Run]
-	}
 	seen := map[line]bool{}
 	for i := len(out) - 1; i >= 0; i-- {
-		of := line{out[i].key.Class, out[i].key.Run}
+		of := lineOf(&out[i].key)
 		out[i].last, seen[of] = !seen[of], true
 	}
 	return out
