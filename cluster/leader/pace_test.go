@@ -11,18 +11,20 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// slow is a clock by which each look at the state takes so long.
+// slow is a clock by which each search takes so long: each asks how busy GPUs are.
 type slow struct {
 	clock
 
 	by time.Duration
 }
 
-func (c *slow) Boot() time.Duration {
-	c.mu.Lock()
-	c.jump += c.by
-	c.mu.Unlock()
-	return c.clock.Boot()
+func (c *slow) busy(_ model.NodeID, gpu model.GPUID) (percent uint32, known bool) {
+	if gpu == "big0-0" {
+		c.mu.Lock()
+		c.jump += c.by
+		c.mu.Unlock()
+	}
+	return 50, true
 }
 
 // crowd is a full cluster of many GPUs under fair share, and jobs that wait.
@@ -40,6 +42,7 @@ func crowd(t *testing.T, f *fake, nodes int) {
 		f.user(t, r)
 	}
 	b := job()
+	b.Spec.Placement = model.StrategyLeastLoaded.String()
 	b.Tasks = uint32(nodes*8 + 100)
 	f.user(t, b)
 }
@@ -80,7 +83,8 @@ func TestCostlySearchesRest(t *testing.T) {
 		t.Run(cost.String(), func(t *testing.T) {
 			lead(t, func(f *fake, c *leader.Config) {
 				crowd(t, f, 64)
-				c.Clock = &slow{clock: clock{start: time.Now()}, by: cost}
+				ck := &slow{clock: clock{start: time.Now()}, by: cost}
+				c.Clock, c.Busy = ck, ck.busy
 			}, func(f *fake, _ *clock) {
 				time.Sleep(time.Second) // the cluster has filled up
 				full := f.view().LiveTasks.Len()
