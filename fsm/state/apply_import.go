@@ -36,6 +36,12 @@ func inhabited(t *tx) string {
 			people++
 		}
 	}
+	quotas := 0
+	for of := range t.limits.now().All() {
+		if of.Kind != model.ScopeCluster { // the cluster's own come with its founding, and an import brings others
+			quotas++
+		}
+	}
 	allowed := 0
 	if t.settings.Auth.On() {
 		allowed = 1
@@ -48,7 +54,7 @@ func inhabited(t *tx) string {
 		{"jobs", t.settings.Totals.Submitted > 0 || t.jobs.size() > 0},
 		{"allocations", t.allocations.size() > 0},
 		{"reservations", t.bookings.size() > 0},
-		{"quotas", t.limits.size() > 0},
+		{"quotas", quotas > 0},
 		{"shares", t.weights.size() > 0},
 		{"projects", t.members.size() > 0},
 		{"more users than the one who imports", t.users.size() > allowed},

@@ -98,7 +98,8 @@ func TestAnImportLeavesOut(t *testing.T) {
 	}
 }
 
-// Only an empty cluster takes an import; nodes and their tokens do not count.
+// Only an empty cluster takes an import; nodes, their tokens and the cluster's own
+// limits do not count.
 func TestAnImportWantsAnEmptyCluster(t *testing.T) {
 	scope := model.ScopeKey{Kind: model.ScopeUser, Name: "ann"}
 	for name, body := range map[string]command.Body{
@@ -122,6 +123,7 @@ func TestAnImportWantsAnEmptyCluster(t *testing.T) {
 	}
 	c := guarded(t)
 	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleAdmin, Spend: hashOf(1)})
+	c.Do(&command.AdjustLimit{Scope: model.ScopeKey{Kind: model.ScopeCluster}, Set: []model.LimitValue{{Of: model.LimitQueued, Value: 9}}})
 	c.Do(&command.BeginImport{ID: hashOf(1), Parts: 1})
 }
 
