@@ -143,6 +143,7 @@ func (a *API) routes() {
 	peers{a}.route(doc)
 	people{a}.route(doc)
 	audits{a}.route(doc)
+	pasts{a}.route(doc)
 	exports{a}.route(doc)
 	imports{a}.route(doc)
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))

@@ -25,6 +25,7 @@ type shelf struct {
 	said  archive.Verdict
 	stand archive.Standing
 	past  state.State
+	ended []archive.Ended // newest first
 	fail  error
 }
 
@@ -39,6 +40,15 @@ func (s *shelf) Verify(context.Context, model.AuditHead) (archive.Verdict, error
 
 func (s *shelf) Past(id model.JobID, _ uint32) (state.State, bool, error) {
 	return s.past, s.past.Jobs.Has(id), s.fail
+}
+
+func (s *shelf) Ends(_ context.Context, before archive.HistoryKey, look func(archive.Ended) bool) error {
+	for _, e := range s.ended {
+		if k := e.Key; (k.Index < before.Index || k.Index == before.Index && k.Job < before.Job) && !look(e) {
+			break
+		}
+	}
+	return s.fail
 }
 
 func (s *shelf) Reach(context.Context, uint64, time.Duration) bool { return true }

@@ -69,6 +69,8 @@ type Archive interface {
 	Verify(ctx context.Context, head model.AuditHead) (archive.Verdict, error)
 	// Past is a state that holds what is kept of a job that has ended.
 	Past(id model.JobID, task uint32) (state.State, bool, error)
+	// Ends shows what has ended before a key, newest first, until look wants no more.
+	Ends(ctx context.Context, before archive.HistoryKey, look func(archive.Ended) (more bool)) error
 	// Reach waits until the archive is complete to a log index.
 	Reach(ctx context.Context, index uint64, atMost time.Duration) bool
 	// Standing is how the archive stands.

@@ -60,10 +60,8 @@ func newAudit() *cobra.Command {
 }
 
 func (f *auditFlags) run(cmd *cobra.Command) (err error) {
-	if f.output != "csv" {
-		if err := f.checkOutput(); err != nil {
-			return usage("--output must be table, json, yaml or csv, not %q", f.output)
-		}
+	if err := f.checkCSV(); err != nil {
+		return err
 	}
 	now := time.Now()
 	if f.query.Since, err = ago("--since", f.since, now); err != nil {

@@ -71,6 +71,7 @@ type rowModes struct {
 	enc   cbor.UserBufferEncMode
 	plain cbor.EncMode
 	dec   cbor.DecMode
+	some  cbor.DecMode // leaves out what it does not know
 }
 
 var rows = newRowModes()
@@ -78,14 +79,17 @@ var rows = newRowModes()
 func newRowModes() rowModes {
 	enc, encErr := cbor.CoreDetEncOptions().UserBufferEncMode()
 	plain, plainErr := cbor.CoreDetEncOptions().EncMode()
-	dec, decErr := cbor.DecOptions{
+	strict := cbor.DecOptions{
 		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, DupMapKey: cbor.DupMapKeyEnforcedAPF,
 		IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
-	}.DecMode()
-	if encErr != nil || plainErr != nil || decErr != nil {
-		return rowModes{} // fixed options: a test shows that both modes exist
 	}
-	return rowModes{enc, plain, dec}
+	dec, decErr := strict.DecMode()
+	strict.ExtraReturnErrors = cbor.ExtraDecErrorNone
+	some, someErr := strict.DecMode()
+	if encErr != nil || plainErr != nil || decErr != nil || someErr != nil {
+		return rowModes{} // fixed options: a test shows that all modes exist
+	}
+	return rowModes{enc, plain, dec, some}
 }
 
 func isUnknownField(err error) bool {

@@ -70,7 +70,7 @@ func viewerRules() []Rule {
 		"/gpu/status", "/nodes", "/nodes/{node_id}/gpus/history", "/reservations", "/orchestrator/status", "/orchestrator/policies",
 		"/orchestrator/allocation", "/quotas", "/shares", "/cluster/peers", "/cluster/settings",
 		"/cluster/gpu-status", "/cluster/state", "/gpu/list", "/gpu/allocations", "/gpu/allocations/{allocation_id}", "/runs/{run_id}",
-		"/events"),
+		"/events", "/history", "/usage"),
 		Rule{Method: http.MethodGet, Path: "/whoami", Least: model.RoleViewer, First: true, Agents: true})
 }
 

@@ -25,11 +25,7 @@ func (c Operator) Audit(ctx context.Context, q AuditQuery) (*wire.Audit, error) 
 	text(v, "target", q.Target)
 	text(v, "action", q.Action)
 	text(v, "result", q.Result)
-	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
-		if !t.IsZero() {
-			v.Set(name, t.UTC().Format(time.RFC3339Nano))
-		}
-	}
+	span(v, q.Since, q.Until)
 	if q.Before > 0 {
 		v.Set("before", strconv.FormatUint(q.Before, 10))
 	}

@@ -174,33 +174,38 @@ func (r *recorder) use(ctx context.Context, api *client.Client, who int) {
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		one, id := int64(1), r.some(random.IntN(1<<20))
-		switch random.IntN(6) {
-		case 0:
-			r.do(who, input{do: "submit"}, func() output {
-				answer, err := api.Submit(ctx, &wire.Submit{User: "alice", Command: "true", GPUs: &one}, "")
-				if err != nil {
-					return output{unknown: true}
-				}
-				return output{id: answer.JobID}
-			})
-		case 1:
-			r.do(who, input{"cancel", id}, func() output {
-				_, err := api.Cancel(ctx, id, client.AllTasks, "")
-				return result("canceled", err)
-			})
-		case 2:
-			r.do(who, input{do: "list"}, func() output { return list(ctx, api) })
-		default:
-			r.do(who, input{"get", id}, func() output {
-				d, _, err := api.Job(ctx, id, client.JobQuery{Consistency: "linearizable"})
-				return result(stateOf(d, err), err)
-			})
-		}
+		r.one(ctx, api, who, random)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// one does one thing.
+func (r *recorder) one(ctx context.Context, api *client.Client, who int, random *rand.Rand) {
+	gpus, id := int64(1), r.some(random.IntN(1<<20))
+	switch random.IntN(6) {
+	case 0:
+		r.do(who, input{do: "submit"}, func() output {
+			answer, err := api.Submit(ctx, &wire.Submit{User: "alice", Command: "true", GPUs: &gpus}, "")
+			if err != nil {
+				return output{unknown: true}
+			}
+			return output{id: answer.JobID}
+		})
+	case 1:
+		r.do(who, input{"cancel", id}, func() output {
+			_, err := api.Cancel(ctx, id, client.AllTasks, "")
+			return result("canceled", err)
+		})
+	case 2:
+		r.do(who, input{do: "list"}, func() output { return list(ctx, api) })
+	default:
+		r.do(who, input{"get", id}, func() output {
+			d, _, err := api.Job(ctx, id, client.JobQuery{Consistency: "linearizable"})
+			return result(stateOf(d, err), err)
+		})
 	}
 }
 

@@ -1,0 +1,67 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// endsStep is how many parts of histories are looked at within one transaction.
+const endsStep = 2000
+
+// Ended is a part of the history of a job that has ended, without its events, ranks and
+// texts.
+type Ended struct {
+	Key     HistoryKey
+	Outline state.History
+}
+
+// Ends shows what has ended before a key, newest first, until look wants no more or the
+// context ends, whose error it returns then. The parts of one job follow on each other,
+// the last one first.
+func (a *Archive) Ends(ctx context.Context, before HistoryKey, look func(Ended) (more bool)) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		list, err := a.ends(before)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			if !look(e) {
+				return nil
+			}
+		}
+		if len(list) < endsStep {
+			return nil
+		}
+		before = list[len(list)-1].Key
+	}
+}
+
+// ends are the newest parts before a key.
+func (a *Archive) ends(before HistoryKey) (list []Ended, err error) {
+	err = a.vault.view(func(p *page) error {
+		c := p.tx.Bucket(bucketHistories).Cursor()
+		end := before.bytes()
+		k, data := c.Seek(end)
+		if k == nil {
+			k, data = c.Last()
+		}
+		for ; k != nil && len(list) < endsStep; k, data = c.Prev() {
+			key, ok := historyKeyOf(k)
+			if !ok || bytes.Compare(k, end) >= 0 {
+				continue
+			}
+			h, err := state.DecodeOutline(data)
+			if err != nil {
+				return err
+			}
+			list = append(list, Ended{key, h})
+		}
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,87 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+)
+
+// What has ended is shown newest first, over several transactions, from any place on,
+// until no more is wanted.
+func TestEnds(t *testing.T) {
+	r := newRig(t, "p1")
+	a := r.archives["p1"]
+	var want []HistoryKey // newest first
+	for range 3 {
+		id := r.end()
+		job, _ := r.s.Jobs.Get(id)
+		want = append([]HistoryKey{{Index: job.EndIndex, Job: id}}, want...)
+	}
+	many := r.do(statetest.Job(1, func(b *command.Submit) { b.Tasks = state.HistoryTasks + 5 })).Job
+	r.do(&command.Cancel{Job: many, Task: command.AllTasks})
+	job, _ := r.s.Jobs.Get(many)
+	want = append([]HistoryKey{{Index: job.EndIndex, Job: many, Part: 1}, {Index: job.EndIndex, Job: many}}, want...)
+	r.settle("p1")
+	show := func(before HistoryKey, most int) (got []HistoryKey) {
+		t.Helper()
+		err := a.Ends(t.Context(), before, func(e Ended) bool {
+			if e.Outline.Job.ID != e.Key.Job || len(e.Outline.Tasks) == 0 || len(e.Outline.Events) > 0 {
+				t.Errorf("%+v: %+v", e.Key, e.Outline)
+			}
+			got = append(got, e.Key)
+			return len(got) < most
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	last := HistoryKey{Index: 1<<64 - 1}
+	if got := show(last, 99); !slices.Equal(got, want) {
+		t.Errorf("all are %v, want %v", got, want)
+	}
+	if got := show(last, 2); !slices.Equal(got, want[:2]) {
+		t.Errorf("two are %v, want %v", got, want[:2])
+	}
+	if got := show(want[2], 99); !slices.Equal(got, want[3:]) {
+		t.Errorf("before %v are %v, want %v", want[2], got, want[3:])
+	}
+	if got := show(HistoryKey{}, 99); got != nil {
+		t.Errorf("before everything: %v", got)
+	}
+	e, _ := a.ends(last)
+	if len(e[2].Outline.Attempts) != 1 || e[2].Outline.Attempts[0].Key.Job != want[2].Job {
+		t.Errorf("the attempts of a job are %+v", e[2].Outline.Attempts)
+	}
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.ErrUnsupported)
+	if err := a.Ends(over, last, func(Ended) bool { return true }); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("with a context that is over: %v", err)
+	}
+}
+
+// A job that was sent back and ended once more is shown once.
+func TestEndsOfOneSentBack(t *testing.T) {
+	r := newRig(t, "p1")
+	id := r.end()
+	r.settle("p1")
+	if res := r.do(&command.Requeue{Job: id, Task: command.AllTasks}); !res.OK() {
+		t.Fatal(res.Detail)
+	}
+	r.do(&command.Cancel{Job: id, Task: command.AllTasks})
+	r.settle("p1")
+	var got []model.JobID
+	err := r.archives["p1"].Ends(t.Context(), HistoryKey{Index: 1<<64 - 1}, func(e Ended) bool {
+		got = append(got, e.Key.Job)
+		return true
+	})
+	if err != nil || !slices.Equal(got, []model.JobID{id}) {
+		t.Errorf("shown are %v, %v", got, err)
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const usageLong = `Show who has used how many GPUs for how long, within a span of time; by default the last
+thirty days.
+
+What runs counts up to now. LOST-H is work of attempts that did not complete, after their
+last checkpoint. WAIT is from when a job could have started to when it did, of the jobs
+that ended. GPUs that services hold without a job do not count; berth share has them.`
+
+// usageFlags are the flags of usage.
+type usageFlags struct {
+	connection
+
+	query        client.UsageQuery
+	since, until string
+}
+
+func newUsage() *cobra.Command {
+	f := &usageFlags{}
+	cmd := &cobra.Command{
+		Use:     "usage",
+		Short:   "Show who has used how many GPUs, for how long",
+		Long:    usageLong,
+		Example: "  berth usage --since 7d\n  berth usage --by project,user -S 2026-01-01 -E 2026-02-01 -o csv",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.bind(cmd)
+	to := cmd.Flags()
+	to.StringVarP(&f.output, "output", "o", "", "json, yaml, csv, or a table if it is not given")
+	to.StringSliceVar(&f.query.By, "by", []string{"user"}, "what to tell apart: `user`, project, name, or several of them")
+	to.StringVarP(&f.query.User, "user", "u", "", "only what this `user` has used")
+	to.StringVarP(&f.query.Project, "project", "A", "", "only what this `project` has used")
+	bindSpan(cmd, &f.since, &f.until)
+	return cmd
+}
+
+func (f *usageFlags) run(cmd *cobra.Command) (err error) {
+	if err := f.checkCSV(); err != nil {
+		return err
+	}
+	now := time.Now()
+	if f.query.Since, err = ago("--since", f.since, now); err != nil {
+		return err
+	}
+	if f.query.Until, err = ago("--until", f.until, now); err != nil {
+		return err
+	}
+	api, err := f.dial()
+	if err != nil {
+		return err
+	}
+	u, err := api.Operator().Usage(cmd.Context(), f.query)
+	if err != nil {
+		return err
+	}
+	if f.output == "csv" {
+		return usageCSV(cmd.OutOrStdout(), u)
+	}
+	return f.print(cmd.OutOrStdout(), u, func(w io.Writer) error { return showUsage(w, u) })
+}
+
+// payers are the columns that tell rows apart, as asked for.
+func payers(by []string) []func(*wire.UsageRow) string {
+	out := make([]func(*wire.UsageRow) string, len(by))
+	for i, what := range by {
+		out[i] = map[string]func(*wire.UsageRow) string{
+			"user":    func(r *wire.UsageRow) string { return r.User },
+			"project": func(r *wire.UsageRow) string { return r.Project },
+			"name":    func(r *wire.UsageRow) string { return r.Name },
+		}[what]
+	}
+	return out
+}
+
+func showUsage(w io.Writer, u *wire.Usage) error {
+	if len(u.Rows) == 0 {
+		_, err := fmt.Fprintln(w, "Nobody has used a GPU in this time.")
+		return err
+	}
+	var heads []string
+	for _, by := range u.By {
+		heads = append(heads, map[string]string{"user": "USER", "project": "PROJECT", "name": "NAME"}[by])
+	}
+	t := table.New(append(heads, ">GPU-H", ">SHARE", ">USED", ">LOST-H", ">JOBS", ">FAILED", ">CANCELED", ">WAIT-P50", ">WAIT-P95", ">GPUS NOW")...)
+	add := func(who []string, r *wire.UsageRow) {
+		t.Add(append(who, tenths(r.GPUHours), percents(r.Share), percents(r.OfCluster), tenths(r.LostHours), strconv.FormatInt(r.Jobs, 10),
+			strconv.FormatInt(r.Failed, 10), strconv.FormatInt(r.Canceled, 10), waitOf(r.WaitMedian), waitOf(r.WaitMost), strconv.FormatInt(r.GPUs, 10))...)
+	}
+	for i := range u.Rows {
+		var who []string
+		for _, of := range payers(u.By) {
+			who = append(who, of(&u.Rows[i]))
+		}
+		add(who, &u.Rows[i])
+	}
+	if len(u.Rows) > 1 {
+		add(append([]string{"all"}, slices.Repeat([]string{""}, len(u.By)-1)...), &u.Total)
+	}
+	if _, err := t.WriteTo(w); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "From %s to %s. USED is of the %d GPUs that the cluster has now.\n",
+		u.Since.Local().Format("2006-01-02 15:04"), u.Until.Local().Format("2006-01-02 15:04"), u.GPUs); err != nil {
+		return err
+	}
+	return showArchive(w, &u.ArchiveStanding)
+}
+
+func percents(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + "%" }
+
+func waitOf(seconds *float64) string {
+	if seconds == nil {
+		return ""
+	}
+	return table.Seconds(*seconds)
+}
+
+func usageCSV(w io.Writer, u *wire.Usage) error {
+	lines := [][]string{append(slices.Clone(u.By), "gpu_hours", "percent_of_use", "percent_of_cluster", "lost_gpu_hours", "jobs", "failed", "canceled",
+		"wait_p50_seconds", "wait_p95_seconds", "gpus")}
+	for i := range u.Rows {
+		r := &u.Rows[i]
+		var line []string
+		for _, of := range payers(u.By) {
+			line = append(line, of(r))
+		}
+		for _, v := range []*float64{&r.GPUHours, &r.Share, &r.OfCluster, &r.LostHours, ptr(r.Jobs), ptr(r.Failed), ptr(r.Canceled), r.WaitMedian, r.WaitMost, ptr(r.GPUs)} {
+			if v == nil {
+				line = append(line, "")
+				continue
+			}
+			line = append(line, decimal(*v))
+		}
+		lines = append(lines, line)
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}
+
+func ptr(n int64) *float64 {
+	v := float64(n)
+	return &v
+}

@@ -1,0 +1,228 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// pasts tells what the archive knows of jobs that have ended.
+type pasts struct{ *API }
+
+// Bounds of what is looked through for one answer.
+const (
+	pastScan  = 50_000           // parts of histories, for a page
+	usageTime = 20 * time.Second // under that of an answer
+	usageSpan = 30 * 24 * time.Hour
+)
+
+// historyInput is what GET /history is given.
+type historyInput struct {
+	User    string    `query:"user" maxLength:"128" doc:"of this user only"`
+	Project string    `query:"project" maxLength:"128" doc:"of this project only"`
+	Name    string    `query:"name" maxLength:"256" doc:"of this name only"`
+	State   string    `query:"state" maxLength:"64" doc:"completed, failed or canceled; several are separated by commas"`
+	Since   time.Time `query:"since" doc:"that ended not before this time"`
+	Until   time.Time `query:"until" doc:"that ended not after this time"`
+	Before  string    `query:"before" maxLength:"64" doc:"the next of the page before"`
+	Limit   int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+func (a pasts) route(doc huma.API) {
+	o := op("history", http.MethodGet, "/history", "Jobs that have ended, the last one first")
+	o.Description = "From the archive of the peer that answers, which keeps them after they have left the queue."
+	handle(a.API, doc, o, a.history)
+	o = op("usage", http.MethodGet, "/usage", "Who has used how many GPUs, for how long")
+	o.Description = "GPU time of jobs within a span of time, from the archive of the peer that answers and from what runs. " +
+		"GPUs that services hold without a job do not count."
+	handle(a.API, doc, o, a.usage)
+}
+
+// settled is the state, once this peer's archive has come so far.
+func (a pasts) settled(ctx context.Context) (s state.State, stand wire.ArchiveStanding, err error) {
+	if a.peer.Archive == nil {
+		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
+	}
+	if s, err = a.fresh(ctx, Default); err != nil {
+		return s, stand, err
+	}
+	a.peer.Archive.Reach(ctx, s.Index, auditPatience)
+	now := a.peer.Archive.Standing()
+	return s, wire.ArchiveStanding{CompleteTo: now.CompleteTo, Failing: now.Failure != ""}, nil
+}
+
+func (a pasts) history(ctx context.Context, in *historyInput) (*answer[wire.History], error) {
+	states, err := endedStates(in.State)
+	if err != nil {
+		return nil, err
+	}
+	before, err := cursorOf(in.Before)
+	if err != nil {
+		return nil, err
+	}
+	s, stand, err := a.settled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.History{ArchiveStanding: stand, Jobs: []wire.EndedJob{}}
+	since, until, seen := timeOf(in.Since), timeOf(in.Until), 0
+	var last archive.HistoryKey
+	err = a.ended(ctx, &s, before, func(e *ended) bool {
+		job := &e.parts[0].Job
+		if job.Ended < since {
+			return false
+		}
+		if len(out.Jobs) == in.Limit || seen > pastScan {
+			out.Next = cursor(last)
+			return false
+		}
+		last, seen = e.key, seen+len(e.parts)
+		spec := &job.Spec
+		if until > 0 && job.Ended > until || in.User != "" && spec.User != in.User || in.Project != "" && spec.Project != in.Project ||
+			in.Name != "" && spec.Name != in.Name || len(states) > 0 && !slices.Contains(states, e.state()) {
+			return true
+		}
+		out.Jobs = append(out.Jobs, e.tell())
+		return true
+	})
+	if err != nil {
+		return nil, archiveFault(err)
+	}
+	return &answer[wire.History]{Index: s.Index, Body: out}, nil
+}
+
+// endedStates reads a list of states that jobs end in.
+func endedStates(text string) (list []model.TaskState, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	all := []model.TaskState{model.TaskCompleted, model.TaskFailed, model.TaskCanceled}
+	for name := range strings.SplitSeq(text, ",") {
+		at := slices.IndexFunc(all, func(s model.TaskState) bool { return s.String() == name })
+		if at < 0 {
+			return nil, invalid("state", "must be completed, failed or canceled, not "+strconv.Quote(name))
+		}
+		list = append(list, all[at])
+	}
+	return list, nil
+}
+
+// cursor is a place between jobs that ended, in the API's words.
+func cursor(k archive.HistoryKey) string { return fmt.Sprintf("%d.%d", k.Index, k.Job) }
+
+// cursorOf reads a cursor; an empty one is behind all that has ended.
+func cursorOf(text string) (k archive.HistoryKey, err error) {
+	if text == "" {
+		return archive.HistoryKey{Index: 1<<64 - 1}, nil
+	}
+	index, job, _ := strings.Cut(text, ".")
+	at, errIndex := strconv.ParseUint(index, 10, 64)
+	id, errJob := strconv.ParseUint(job, 10, 64)
+	if errIndex != nil || errJob != nil {
+		return k, invalid("before", "must be the next of a page before")
+	}
+	return archive.HistoryKey{Index: at, Job: model.JobID(id)}, nil
+}
+
+// ended is a job that has ended, with all its parts, in order.
+type ended struct {
+	key   archive.HistoryKey // of its first part
+	parts []state.History
+}
+
+// ended shows jobs that ended before a key, newest first, until look wants no more. A
+// job that was sent back since is none of them.
+func (a pasts) ended(ctx context.Context, s *state.State, before archive.HistoryKey, look func(*ended) bool) error {
+	var e ended
+	more := true
+	flush := func() bool {
+		if len(e.parts) > 0 {
+			slices.Reverse(e.parts)
+			if job, found := s.Jobs.Get(e.key.Job); !found || job.EndIndex == e.key.Index {
+				more = look(&e)
+			}
+		}
+		return more
+	}
+	err := a.peer.Archive.Ends(ctx, before, func(p archive.Ended) bool {
+		if p.Key.Job != e.key.Job || p.Key.Index != e.key.Index {
+			if !flush() {
+				return false
+			}
+			e.parts = nil
+		}
+		e.key = p.Key
+		e.parts = append(e.parts, p.Outline)
+		return true
+	})
+	if err == nil && more {
+		flush()
+	}
+	return err
+}
+
+// state is how the job ended as a whole.
+func (e *ended) state() model.TaskState {
+	switch job := &e.parts[0].Job; {
+	case job.Failed > 0:
+		return model.TaskFailed
+	case job.Canceled > 0:
+		return model.TaskCanceled
+	}
+	return model.TaskCompleted
+}
+
+// tell is the job in the API's words.
+func (e *ended) tell() wire.EndedJob {
+	job := &e.parts[0].Job
+	s := state.Recall(e.parts...)
+	v := view{s: &s, now: job.Ended}
+	out := wire.EndedJob{Job: v.job(job)}
+	var held, lost time.Duration
+	for i := range e.parts {
+		for j := range e.parts[i].Attempts {
+			at := &e.parts[i].Attempts[j]
+			held += heldWithin(at, 0, job.Ended)
+			lost += at.Wasted
+		}
+	}
+	out.GPUHours, out.LostGPUHours = hours(held), hours(lost)
+	if held > 0 {
+		v := kept(held, lost)
+		out.Efficiency = &v
+	}
+	return out
+}
+
+// heldWithin is the GPU time that an attempt had within a span: GPUs are its own from
+// its placement to its end.
+func heldWithin(a *model.Attempt, since, until model.Time) time.Duration {
+	to := until
+	if a.Ended > 0 {
+		to = min(to, a.Ended)
+	}
+	return max(to.Sub(max(a.Placed, since)), 0) * time.Duration(a.GPUs)
+}
+
+// kept is the part of GPU time that was not lost, in percent.
+func kept(held, lost time.Duration) float64 {
+	return max(0, float64(1000-int64(1000*lost.Seconds()/held.Seconds()))/10)
+}
+
+// byUse orders rows: who used most first.
+func byUse(a, b *wire.UsageRow) int {
+	return cmp.Or(cmp.Compare(b.GPUHours, a.GPUHours), cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Project, b.Project),
+		cmp.Compare(a.User, b.User), cmp.Compare(a.Name, b.Name))
+}

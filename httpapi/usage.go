@@ -1,0 +1,226 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// usageInput is what GET /usage is given.
+type usageInput struct {
+	By      string    `query:"by" maxLength:"64" default:"user" doc:"what to tell apart: user, project, name, or several of them separated by commas"`
+	User    string    `query:"user" maxLength:"128" doc:"of this user only"`
+	Project string    `query:"project" maxLength:"128" doc:"of this project only"`
+	Since   time.Time `query:"since" doc:"from this time on; by default thirty days before the end"`
+	Until   time.Time `query:"until" doc:"up to this time; by default now"`
+}
+
+// errTooMuch says that a span holds more than can be summed up for one answer.
+var errTooMuch = errors.New("too much has run in this span to sum it up in time: ask for a shorter one")
+
+func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], error) {
+	by, err := groupings(in.By)
+	if err != nil {
+		return nil, err
+	}
+	s, stand, err := a.settled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := a.now(&s)
+	b := &bill{by: by, user: in.User, project: in.Project, until: now, rows: map[payer]*row{}}
+	if !in.Until.IsZero() {
+		b.until = min(timeOf(in.Until), now)
+	}
+	b.since = max(b.until.Add(-usageSpan), 0)
+	if !in.Since.IsZero() {
+		b.since = timeOf(in.Since)
+	}
+	if b.since >= b.until {
+		return nil, invalid("since", "must be before the end, and not in the future")
+	}
+	within, cancel := context.WithTimeoutCause(ctx, usageTime, errTooMuch)
+	defer cancel()
+	err = a.ended(within, &s, archive.HistoryKey{Index: 1<<64 - 1}, func(e *ended) bool {
+		if e.parts[0].Job.Ended < b.since {
+			return false
+		}
+		b.addEnded(e)
+		return true
+	})
+	if errors.Is(err, errTooMuch) {
+		return nil, refuse(wire.CodeInvalid, err.Error())
+	} else if err != nil {
+		return nil, archiveFault(err)
+	}
+	b.addOpen(&s)
+	out := b.tell(int64(s.Slots.Len()))
+	out.ArchiveStanding = stand
+	return &answer[wire.Usage]{Index: s.Index, Body: out}, nil
+}
+
+// groupings reads what rows are told apart by.
+func groupings(text string) ([]string, error) {
+	list := strings.Split(text, ",")
+	for i, v := range list {
+		if v != "user" && v != "project" && v != "name" || slices.Contains(list[:i], v) {
+			return nil, invalid("by", "must be user, project, name, or several of them separated by commas")
+		}
+	}
+	return list, nil
+}
+
+// bill sums up GPU time within a span.
+type bill struct {
+	by            []string
+	user, project string // whose alone; empty: everybody's
+	since, until  model.Time
+	rows          map[payer]*row
+	all           row
+}
+
+// payer is whose a row is.
+type payer struct{ user, project, name string }
+
+// row is what somebody has used.
+type row struct {
+	held, lost time.Duration
+	ended      [3]int64 // all, failed, canceled
+	waits      []time.Duration
+	gpus       int64
+}
+
+// of is the row that a job counts to, if it counts.
+func (b *bill) of(spec *model.Spec) (*row, bool) {
+	if b.user != "" && spec.User != b.user || b.project != "" && spec.Project != b.project {
+		return nil, false
+	}
+	var key payer
+	for _, what := range b.by {
+		switch what {
+		case "user":
+			key.user = spec.User
+		case "project":
+			key.project = spec.Project
+		case "name":
+			key.name = spec.Name
+		}
+	}
+	r := b.rows[key]
+	if r == nil {
+		r = &row{}
+		b.rows[key] = r
+	}
+	return r, true
+}
+
+func (b *bill) addEnded(e *ended) {
+	job := &e.parts[0].Job
+	r, counts := b.of(&job.Spec)
+	if !counts {
+		return
+	}
+	first := model.Time(0)
+	for i := range e.parts {
+		for j := range e.parts[i].Attempts {
+			b.addAttempt(r, &e.parts[i].Attempts[j])
+		}
+		for j := range e.parts[i].Tasks {
+			if at := e.parts[i].Tasks[j].Started; at > 0 && (first == 0 || at < first) {
+				first = at
+			}
+		}
+	}
+	if job.Ended > b.until {
+		return
+	}
+	for _, to := range []*row{r, &b.all} {
+		to.ended[0]++
+		switch e.state() {
+		case model.TaskFailed:
+			to.ended[1]++
+		case model.TaskCanceled:
+			to.ended[2]++
+		}
+		if first > 0 {
+			to.waits = append(to.waits, max(first.Sub(max(job.Submitted, job.Spec.Begin)), 0))
+		}
+	}
+}
+
+// addAttempt adds an attempt of an ended job, or of one that goes on.
+func (b *bill) addAttempt(r *row, a *model.Attempt) {
+	held, lost := heldWithin(a, b.since, b.until), time.Duration(0)
+	if a.Ended >= b.since && a.Ended <= b.until {
+		lost = a.Wasted
+	}
+	for _, to := range []*row{r, &b.all} {
+		to.held += held
+		to.lost += lost
+	}
+}
+
+// addOpen adds jobs that have not ended.
+func (b *bill) addOpen(s *state.State) {
+	for _, a := range s.Attempts.All() {
+		job, found := s.Jobs.Get(a.Key.Job)
+		if !found || job.EndIndex > 0 {
+			continue
+		}
+		r, counts := b.of(&job.Spec)
+		if !counts {
+			continue
+		}
+		b.addAttempt(r, &a)
+		if a.Live() {
+			r.gpus += int64(a.GPUs)
+			b.all.gpus += int64(a.GPUs)
+		}
+	}
+}
+
+// tell is the bill in the API's words, for a cluster of so many GPUs.
+func (b *bill) tell(gpus int64) *wire.Usage {
+	out := &wire.Usage{Since: b.since.Time(), Until: b.until.Time(), By: b.by, Rows: []wire.UsageRow{}, GPUs: gpus}
+	there := b.until.Sub(b.since).Hours() * float64(gpus)
+	for key, r := range b.rows { // order-free: sorted below
+		if r.held == 0 && r.ended[0] == 0 {
+			continue
+		}
+		v := r.tell(b.all.held, there)
+		v.User, v.Project, v.Name = key.user, key.project, key.name
+		out.Rows = append(out.Rows, v)
+	}
+	slices.SortFunc(out.Rows, func(x, y wire.UsageRow) int { return byUse(&x, &y) })
+	out.Total = b.all.tell(b.all.held, there)
+	return out
+}
+
+func (r *row) tell(all time.Duration, there float64) wire.UsageRow {
+	out := wire.UsageRow{
+		GPUHours: hours(r.held), LostHours: hours(r.lost), Jobs: r.ended[0], Failed: r.ended[1], Canceled: r.ended[2], GPUs: r.gpus,
+	}
+	if all > 0 {
+		out.Share = percent(r.held.Hours() / all.Hours())
+	}
+	if there > 0 {
+		out.OfCluster = percent(r.held.Hours() / there)
+	}
+	if n := len(r.waits); n > 0 {
+		slices.Sort(r.waits)
+		median, most := seconds(r.waits[(n-1)/2]), seconds(r.waits[(n*95+99)/100-1])
+		out.WaitMedian, out.WaitMost = &median, &most
+	}
+	return out
+}
+
+// percent is a part in percent, to a tenth.
+func percent(part float64) float64 { return math.Round(part*1000) / 10 }

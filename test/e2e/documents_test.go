@@ -1,0 +1,220 @@
+package e2e
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// step is a request as the owner's documents show it, and what of its answer they read:
+// paths of fields, and the values that they must have; nil: the field must be there.
+type step struct {
+	method, path, body string
+	want               map[string]any
+}
+
+// fields makes each path one that must be there.
+func fields(paths ...string) map[string]any {
+	out := map[string]any{}
+	for _, p := range paths {
+		out[p] = nil
+	}
+	return out
+}
+
+// at finds a field by its path, such as queued.0.id.
+func at(v any, path string) (any, bool) {
+	for name := range strings.SplitSeq(path, ".") {
+		switch of := v.(type) {
+		case map[string]any:
+			next, found := of[name]
+			if !found {
+				return nil, false
+			}
+			v = next
+		case []any:
+			n, err := strconv.Atoi(name)
+			if err != nil || n >= len(of) {
+				return nil, false
+			}
+			v = of[n]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// walk sends requests one after the other and returns the last answer.
+func walk(t *testing.T, base string, steps ...step) (got map[string]any) {
+	t.Helper()
+	for _, v := range steps {
+		var status int
+		status, got = ask(t, v.method, base+v.path, v.body)
+		if status != http.StatusOK {
+			t.Errorf("%s %s: %d %v", v.method, v.path, status, got)
+		}
+		for path, want := range v.want {
+			if is, found := at(got, path); !found || want != nil && is != want {
+				t.Errorf("%s %s: %s is %v (there: %t), want %v, in %v", v.method, v.path, path, is, found, want, got)
+			}
+		}
+	}
+	return got
+}
+
+// follower is the address of a peer that does not lead.
+func (c *cluster) follower() string {
+	leader := c.leader()
+	for _, m := range c.members() {
+		if m.Role == "server" && m.Name != leader {
+			return "http://" + m.Address
+		}
+	}
+	c.t.Fatal("nobody follows")
+	return ""
+}
+
+// The design and the quick start, request by request, against a peer that does not lead,
+// with the nodes and the scheduler at work.
+func TestTheDesignAgainstAFollower(t *testing.T) {
+	c := start(t)
+	base := c.follower()
+	walk(
+		t, base,
+		step{http.MethodGet, "/gpu/status", "", map[string]any{"cluster_status.available_gpus": 16.0, "cluster_status.utilization_percent": 0.0}},
+		step{http.MethodPost, "/gpu/initialize", `{"node_count": 2, "gpus_per_node": 8}`, map[string]any{"success": true, "cluster_status.total_gpus": 16.0}},
+		step{http.MethodGet, "/cluster/gpu-status", "", fields("cluster_status.total_gpus", "nodes.1.node_id", "nodes.0.gpus.7.memory_gb",
+			"nodes.0.gpus.7.utilization_percent", "nodes.0.gpus.7.gpu_id")},
+		step{
+			http.MethodPost, "/queue/submit", `{"run_id": "bert-training", "user": "researcher1", "command": "sleep 600",
+				"gpu_count": 4, "gpu_memory_gb": 40, "priority": 3, "estimated_duration_seconds": 3600}`,
+			map[string]any{"success": true, "job.gpu_memory_gb": 40.0, "job.estimated_duration_seconds": 3600.0, "queue_position": nil},
+		},
+	)
+	c.running("1")
+	walk(
+		t, base,
+		step{http.MethodGet, "/runs/bert-training", "", map[string]any{
+			"gpuAllocation.requestedGpus": 4.0, "gpuAllocation.requestedMemoryGb": 40.0, "gpuAllocation.allocationTime": nil,
+			"gpuAllocation.allocatedGpus.3.nodeId": nil, "gpuAllocation.allocatedGpus.3.gpuId": nil, "gpuAllocation.allocatedGpus.3.memoryGb": nil,
+			"queueInfo.queuedAt": nil, "queueInfo.queuePosition": 0.0, "orchestrationMetadata.schedulingPolicy": "fair_share",
+			"orchestrationMetadata.priority": 3.0, "orchestrationMetadata.retryCount": 0.0, "orchestrationMetadata.maxRetries": nil,
+		}},
+		step{http.MethodGet, "/cluster/state", "", map[string]any{
+			"gpuResources.totalGpus": 16.0, "gpuResources.availableGpus": 12.0, "gpuResources.allocatedGpus": 4.0, "gpuResources.nodes.1.nodeId": nil,
+			"gpuResources.nodes.0.hostname": nil, "gpuResources.nodes.0.gpuCount": 8.0, "gpuResources.nodes.0.gpuType": nil,
+			"gpuResources.nodes.0.gpus.0.id": 0.0, "gpuResources.nodes.0.gpus.0.memoryTotal": nil, "gpuResources.nodes.0.gpus.0.memoryUsed": nil,
+			"gpuResources.nodes.0.gpus.0.utilization": nil, "rayCluster.headNode": nil, "rayCluster.connected": false, "rayCluster.version": nil,
+			"rayCluster.workers": 0.0,
+		}},
+		step{http.MethodPost, "/queue/submit", `{"command": "true", "run_id": "exp", "user": "ann", "gpu_count": 16, "priority": 2}`, map[string]any{"job_id": "2"}},
+		step{http.MethodGet, "/queue", "", map[string]any{
+			"queued.0.id": "2", "running.0.id": "1", "queuedJobs.0.id": "2", "queuedJobs.0.runId": "exp", "queuedJobs.0.user": "ann", "queuedJobs.0.priority": 2.0,
+			"queuedJobs.0.requestedGpus": 16.0, "queuedJobs.0.queuedAt": nil, "statistics.totalQueued": 1.0, "statistics.averageWaitTime": nil,
+			"statistics.queueThroughput": nil,
+		}},
+		step{http.MethodGet, "/queue/statistics", "", fields("totalQueued", "averageWaitTime", "queueThroughput")},
+		step{http.MethodPatch, "/queue/2/priority", `{"priority": 3}`, map[string]any{"success": true}},
+		step{http.MethodGet, "/orchestrator/status", "", map[string]any{
+			"running": true, "stats.jobs_scheduled": nil, "stats.jobs_completed": 0.0, "stats.jobs_failed": 0.0, "stats.scheduling_cycles": nil,
+			"resource_summary.total_gpus": 16.0, "resource_summary.available_gpus": 12.0, "resource_summary.allocated_gpus": 4.0,
+			"queue_summary.total_jobs": 2.0, "queue_summary.queued": 1.0, "queue_summary.running": 1.0, "queue_summary.completed": 0.0, "queue_summary.failed": 0.0,
+		}},
+		step{http.MethodDelete, "/queue/2", "", map[string]any{"success": true}},
+		step{http.MethodPost, "/orchestrator/stop", "", map[string]any{"success": true, "running": false}},
+		step{http.MethodPost, "/orchestrator/start", "", map[string]any{"success": true, "running": true}},
+		step{http.MethodPut, "/orchestrator/policy", `{"max_concurrent_jobs": 10, "enable_auto_retry": true}`, nil},
+		step{
+			http.MethodPut, "/orchestrator/policies", `{"policy_config": {"policy": "gang", "parameters": {"half_life": "72h"}}}`,
+			map[string]any{"policy": "gang"},
+		},
+		step{http.MethodGet, "/orchestrator/policies", "", map[string]any{
+			"policy": "gang", "max_concurrent_jobs": 10.0, "enable_auto_retry": true, "policy_config.parameters.half_life": "72h0m0s",
+		}},
+		step{
+			http.MethodPost, "/cluster/gpu-allocate?wait=30s", `{"job_id": "550e8400", "gpu_count": 4, "memory_gb": 40}`,
+			map[string]any{"success": true, "job_id": "550e8400", "status": "allocated"},
+		},
+		step{http.MethodPost, "/cluster/gpu-release", `{"job_id": "550e8400"}`, map[string]any{"success": true, "status": "released"}},
+	)
+}
+
+// The service for services, against a peer that does not lead: GPUs are given, told to a
+// webhook with the documented payload, listed and released; metrics have the names.
+func TestTheServiceAgainstAFollower(t *testing.T) {
+	c := start(t)
+	base := c.follower()
+	told := make(chan []byte, 9)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if data, err := io.ReadAll(r.Body); err == nil {
+			told <- data
+		}
+	}))
+	defer receiver.Close()
+	walk(
+		t, base,
+		step{http.MethodGet, "/healthz", "", nil},
+		step{
+			http.MethodPost, "/gpu/workload", `{"workload_type": "training", "workload_data": {"model_size": "large", "batch_size": 128}}`,
+			fields("gpu_count", "priority", "reasoning"),
+		},
+	)
+	got := walk(t, base, step{
+		http.MethodPost, "/gpu/allocate?wait=30s", `{"service_name": "training", "workload_type": "training", "webhook_url": "` + receiver.URL +
+			`/gpu-allocated", "workload_data": {"model_size": "large"}, "gpu_count": 2}`,
+		map[string]any{"status": "allocated", "allocation.service_name": "training", "allocation.priority": 5.0, "allocation.gpu_ids.1": nil},
+	})
+	id, _ := at(got, "allocation.id")
+	name, _ := id.(string)
+	if !strings.HasPrefix(name, "training-") {
+		t.Fatalf("the allocation is %v", got)
+	}
+	var payload map[string]any
+	select {
+	case data := <-told:
+		if err := json.Unmarshal(data, &payload); err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the webhook was not called")
+	}
+	for path, want := range map[string]any{
+		"status": "allocated", "request_id": name, "allocation.id": name, "allocation.service_name": "training", "allocation.gpu_ids.1": nil,
+		"allocation.allocated_at": nil, "allocation.priority": 5.0, "submitted_at": nil, "allocated_at": nil, "wait_time_seconds": nil,
+	} {
+		if is, found := at(payload, path); !found || want != nil && is != want {
+			t.Errorf("the webhook's %s is %v (there: %t), want %v, in %v", path, is, found, want, payload)
+		}
+	}
+	walk(
+		t, base,
+		step{http.MethodGet, "/gpu/list", "", map[string]any{"gpus.15.node_id": nil, "allocations.0.id": name, "queue": nil}},
+		step{http.MethodGet, "/gpu/status", "", map[string]any{"cluster_status.available_gpus": 14.0}},
+		step{http.MethodPost, "/gpu/release", `{"allocation_id": "` + name + `"}`, map[string]any{"success": true, "status": "released"}},
+	)
+	answer, err := http.Get(base + "/metrics") //nolint:noctx // a test's
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"gpu_orchestrator_allocations_total", "gpu_orchestrator_allocations_active", "gpu_allocator_gpus_allocated_total", "gpu_orchestrator_queue_depth",
+		"gpu_scheduler_queue_wait_seconds", "gpu_scheduler_scheduled_total", "gpu_orchestrator_gpu_utilization_percent", "gpu_orchestrator_gpu_memory_used_mb",
+		"gpu_orchestrator_gpu_memory_total_mb", "gpu_orchestrator_gpu_temperature_celsius", "gpu_orchestrator_gpu_power_draw_watts",
+		"gpu_orchestrator_gpus_total", "gpu_orchestrator_gpus_available", "gpu_orchestrator_http_request_duration_seconds", "gpu_orchestrator_http_requests_total",
+	} {
+		if !strings.Contains(string(text), "\n"+name) {
+			t.Errorf("a scrape of a follower lacks %s", name)
+		}
+	}
+}
