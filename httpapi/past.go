@@ -28,8 +28,8 @@ const (
 	usageSpan = 30 * 24 * time.Hour
 )
 
-// historyInput is what GET /history is given.
-type historyInput struct {
+// endedInput is what GET /history is given.
+type endedInput struct {
 	User    string    `query:"user" maxLength:"128" doc:"of this user only"`
 	Project string    `query:"project" maxLength:"128" doc:"of this project only"`
 	Name    string    `query:"name" maxLength:"256" doc:"of this name only"`
@@ -63,7 +63,7 @@ func (a pasts) settled(ctx context.Context) (s state.State, stand wire.ArchiveSt
 	return s, wire.ArchiveStanding{CompleteTo: now.CompleteTo, Failing: now.Failure != ""}, nil
 }
 
-func (a pasts) history(ctx context.Context, in *historyInput) (*answer[wire.History], error) {
+func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.History], error) {
 	states, err := endedStates(in.State)
 	if err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ type ended struct {
 	parts []state.History
 }
 
-// ended shows jobs that ended before a key, newest first, until look wants no more. A
-// job that was sent back since is none of them.
+// ended shows jobs that ended before a key, newest first, until look wants no more. What
+// the state knows otherwise, because a restore has undone that end, is left out.
 func (a pasts) ended(ctx context.Context, s *state.State, before archive.HistoryKey, look func(*ended) bool) error {
 	var e ended
 	more := true

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
@@ -55,33 +54,9 @@ func TestEnds(t *testing.T) {
 	if got := show(HistoryKey{}, 99); got != nil {
 		t.Errorf("before everything: %v", got)
 	}
-	e, _ := a.ends(last)
-	if len(e[2].Outline.Attempts) != 1 || e[2].Outline.Attempts[0].Key.Job != want[2].Job {
-		t.Errorf("the attempts of a job are %+v", e[2].Outline.Attempts)
-	}
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.ErrUnsupported)
 	if err := a.Ends(over, last, func(Ended) bool { return true }); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("with a context that is over: %v", err)
-	}
-}
-
-// A job that was sent back and ended once more is shown once.
-func TestEndsOfOneSentBack(t *testing.T) {
-	r := newRig(t, "p1")
-	id := r.end()
-	r.settle("p1")
-	if res := r.do(&command.Requeue{Job: id, Task: command.AllTasks}); !res.OK() {
-		t.Fatal(res.Detail)
-	}
-	r.do(&command.Cancel{Job: id, Task: command.AllTasks})
-	r.settle("p1")
-	var got []model.JobID
-	err := r.archives["p1"].Ends(t.Context(), HistoryKey{Index: 1<<64 - 1}, func(e Ended) bool {
-		got = append(got, e.Key.Job)
-		return true
-	})
-	if err != nil || !slices.Equal(got, []model.JobID{id}) {
-		t.Errorf("shown are %v, %v", got, err)
 	}
 }

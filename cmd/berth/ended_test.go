@@ -40,7 +40,7 @@ func TestShowEndedAndUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines = strings.Split(out.String(), "\n")
-	for i, want := range []string{"PROJECT USER GPU-H", "vision ann 12.3 80.0% 77.1% 0.0 4 0 0", "bob 0.004 0.0%", "all", "From "} {
+	for i, want := range []string{"PROJECT USER GPU-H", "vision ann 12.3 80.0% 77.1% 0.0 4 0 0", "- bob 0.004 0.0%", "all", "From "} {
 		if got := strings.Join(strings.Fields(lines[i]), " "); !strings.HasPrefix(got, want) {
 			t.Errorf("line %d is %q, want %q", i, got, want)
 		}

@@ -140,7 +140,7 @@ func usageCSV(w io.Writer, u *wire.Usage) error {
 		for _, of := range payers(u.By) {
 			line = append(line, of(r))
 		}
-		for _, v := range []*float64{&r.GPUHours, &r.Share, &r.OfCluster, &r.LostHours, ptr(r.Jobs), ptr(r.Failed), ptr(r.Canceled), r.WaitMedian, r.WaitMost, ptr(r.GPUs)} {
+		for _, v := range []*float64{&r.GPUHours, &r.Share, &r.OfCluster, &r.LostHours, count(r.Jobs), count(r.Failed), count(r.Canceled), r.WaitMedian, r.WaitMost, count(r.GPUs)} {
 			if v == nil {
 				line = append(line, "")
 				continue
@@ -152,7 +152,7 @@ func usageCSV(w io.Writer, u *wire.Usage) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-func ptr(n int64) *float64 {
+func count(n int64) *float64 {
 	v := float64(n)
 	return &v
 }

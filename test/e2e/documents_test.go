@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// step is a request as the owner's documents show it, and what of its answer they read:
+// request is one as the owner's documents show it, and what of its answer they read:
 // paths of fields, and the values that they must have; nil: the field must be there.
-type step struct {
+type request struct {
 	method, path, body string
 	want               map[string]any
 }
@@ -51,7 +51,7 @@ func at(v any, path string) (any, bool) {
 }
 
 // walk sends requests one after the other and returns the last answer.
-func walk(t *testing.T, base string, steps ...step) (got map[string]any) {
+func walk(t *testing.T, base string, steps ...request) (got map[string]any) {
 	t.Helper()
 	for _, v := range steps {
 		var status int
@@ -87,11 +87,11 @@ func TestTheDesignAgainstAFollower(t *testing.T) {
 	base := c.follower()
 	walk(
 		t, base,
-		step{http.MethodGet, "/gpu/status", "", map[string]any{"cluster_status.available_gpus": 16.0, "cluster_status.utilization_percent": 0.0}},
-		step{http.MethodPost, "/gpu/initialize", `{"node_count": 2, "gpus_per_node": 8}`, map[string]any{"success": true, "cluster_status.total_gpus": 16.0}},
-		step{http.MethodGet, "/cluster/gpu-status", "", fields("cluster_status.total_gpus", "nodes.1.node_id", "nodes.0.gpus.7.memory_gb",
+		request{http.MethodGet, "/gpu/status", "", map[string]any{"cluster_status.available_gpus": 16.0, "cluster_status.utilization_percent": 0.0}},
+		request{http.MethodPost, "/gpu/initialize", `{"node_count": 2, "gpus_per_node": 8}`, map[string]any{"success": true, "cluster_status.total_gpus": 16.0}},
+		request{http.MethodGet, "/cluster/gpu-status", "", fields("cluster_status.total_gpus", "nodes.1.node_id", "nodes.0.gpus.7.memory_gb",
 			"nodes.0.gpus.7.utilization_percent", "nodes.0.gpus.7.gpu_id")},
-		step{
+		request{
 			http.MethodPost, "/queue/submit", `{"run_id": "bert-training", "user": "researcher1", "command": "sleep 600",
 				"gpu_count": 4, "gpu_memory_gb": 40, "priority": 3, "estimated_duration_seconds": 3600}`,
 			map[string]any{"success": true, "job.gpu_memory_gb": 40.0, "job.estimated_duration_seconds": 3600.0, "queue_position": nil},
@@ -100,48 +100,48 @@ func TestTheDesignAgainstAFollower(t *testing.T) {
 	c.running("1")
 	walk(
 		t, base,
-		step{http.MethodGet, "/runs/bert-training", "", map[string]any{
+		request{http.MethodGet, "/runs/bert-training", "", map[string]any{
 			"gpuAllocation.requestedGpus": 4.0, "gpuAllocation.requestedMemoryGb": 40.0, "gpuAllocation.allocationTime": nil,
 			"gpuAllocation.allocatedGpus.3.nodeId": nil, "gpuAllocation.allocatedGpus.3.gpuId": nil, "gpuAllocation.allocatedGpus.3.memoryGb": nil,
 			"queueInfo.queuedAt": nil, "queueInfo.queuePosition": 0.0, "orchestrationMetadata.schedulingPolicy": "fair_share",
 			"orchestrationMetadata.priority": 3.0, "orchestrationMetadata.retryCount": 0.0, "orchestrationMetadata.maxRetries": nil,
 		}},
-		step{http.MethodGet, "/cluster/state", "", map[string]any{
+		request{http.MethodGet, "/cluster/state", "", map[string]any{
 			"gpuResources.totalGpus": 16.0, "gpuResources.availableGpus": 12.0, "gpuResources.allocatedGpus": 4.0, "gpuResources.nodes.1.nodeId": nil,
 			"gpuResources.nodes.0.hostname": nil, "gpuResources.nodes.0.gpuCount": 8.0, "gpuResources.nodes.0.gpuType": nil,
 			"gpuResources.nodes.0.gpus.0.id": 0.0, "gpuResources.nodes.0.gpus.0.memoryTotal": nil, "gpuResources.nodes.0.gpus.0.memoryUsed": nil,
 			"gpuResources.nodes.0.gpus.0.utilization": nil, "rayCluster.headNode": nil, "rayCluster.connected": false, "rayCluster.version": nil,
 			"rayCluster.workers": 0.0,
 		}},
-		step{http.MethodPost, "/queue/submit", `{"command": "true", "run_id": "exp", "user": "ann", "gpu_count": 16, "priority": 2}`, map[string]any{"job_id": "2"}},
-		step{http.MethodGet, "/queue", "", map[string]any{
+		request{http.MethodPost, "/queue/submit", `{"command": "true", "run_id": "exp", "user": "ann", "gpu_count": 16, "priority": 2}`, map[string]any{"job_id": "2"}},
+		request{http.MethodGet, "/queue", "", map[string]any{
 			"queued.0.id": "2", "running.0.id": "1", "queuedJobs.0.id": "2", "queuedJobs.0.runId": "exp", "queuedJobs.0.user": "ann", "queuedJobs.0.priority": 2.0,
 			"queuedJobs.0.requestedGpus": 16.0, "queuedJobs.0.queuedAt": nil, "statistics.totalQueued": 1.0, "statistics.averageWaitTime": nil,
 			"statistics.queueThroughput": nil,
 		}},
-		step{http.MethodGet, "/queue/statistics", "", fields("totalQueued", "averageWaitTime", "queueThroughput")},
-		step{http.MethodPatch, "/queue/2/priority", `{"priority": 3}`, map[string]any{"success": true}},
-		step{http.MethodGet, "/orchestrator/status", "", map[string]any{
+		request{http.MethodGet, "/queue/statistics", "", fields("totalQueued", "averageWaitTime", "queueThroughput")},
+		request{http.MethodPatch, "/queue/2/priority", `{"priority": 3}`, map[string]any{"success": true}},
+		request{http.MethodGet, "/orchestrator/status", "", map[string]any{
 			"running": true, "stats.jobs_scheduled": nil, "stats.jobs_completed": 0.0, "stats.jobs_failed": 0.0, "stats.scheduling_cycles": nil,
 			"resource_summary.total_gpus": 16.0, "resource_summary.available_gpus": 12.0, "resource_summary.allocated_gpus": 4.0,
 			"queue_summary.total_jobs": 2.0, "queue_summary.queued": 1.0, "queue_summary.running": 1.0, "queue_summary.completed": 0.0, "queue_summary.failed": 0.0,
 		}},
-		step{http.MethodDelete, "/queue/2", "", map[string]any{"success": true}},
-		step{http.MethodPost, "/orchestrator/stop", "", map[string]any{"success": true, "running": false}},
-		step{http.MethodPost, "/orchestrator/start", "", map[string]any{"success": true, "running": true}},
-		step{http.MethodPut, "/orchestrator/policy", `{"max_concurrent_jobs": 10, "enable_auto_retry": true}`, nil},
-		step{
+		request{http.MethodDelete, "/queue/2", "", map[string]any{"success": true}},
+		request{http.MethodPost, "/orchestrator/stop", "", map[string]any{"success": true, "running": false}},
+		request{http.MethodPost, "/orchestrator/start", "", map[string]any{"success": true, "running": true}},
+		request{http.MethodPut, "/orchestrator/policy", `{"max_concurrent_jobs": 10, "enable_auto_retry": true}`, nil},
+		request{
 			http.MethodPut, "/orchestrator/policies", `{"policy_config": {"policy": "gang", "parameters": {"half_life": "72h"}}}`,
 			map[string]any{"policy": "gang"},
 		},
-		step{http.MethodGet, "/orchestrator/policies", "", map[string]any{
+		request{http.MethodGet, "/orchestrator/policies", "", map[string]any{
 			"policy": "gang", "max_concurrent_jobs": 10.0, "enable_auto_retry": true, "policy_config.parameters.half_life": "72h0m0s",
 		}},
-		step{
+		request{
 			http.MethodPost, "/cluster/gpu-allocate?wait=30s", `{"job_id": "550e8400", "gpu_count": 4, "memory_gb": 40}`,
 			map[string]any{"success": true, "job_id": "550e8400", "status": "allocated"},
 		},
-		step{http.MethodPost, "/cluster/gpu-release", `{"job_id": "550e8400"}`, map[string]any{"success": true, "status": "released"}},
+		request{http.MethodPost, "/cluster/gpu-release", `{"job_id": "550e8400"}`, map[string]any{"success": true, "status": "released"}},
 	)
 }
 
@@ -159,13 +159,13 @@ func TestTheServiceAgainstAFollower(t *testing.T) {
 	defer receiver.Close()
 	walk(
 		t, base,
-		step{http.MethodGet, "/healthz", "", nil},
-		step{
+		request{http.MethodGet, "/healthz", "", nil},
+		request{
 			http.MethodPost, "/gpu/workload", `{"workload_type": "training", "workload_data": {"model_size": "large", "batch_size": 128}}`,
 			fields("gpu_count", "priority", "reasoning"),
 		},
 	)
-	got := walk(t, base, step{
+	got := walk(t, base, request{
 		http.MethodPost, "/gpu/allocate?wait=30s", `{"service_name": "training", "workload_type": "training", "webhook_url": "` + receiver.URL +
 			`/gpu-allocated", "workload_data": {"model_size": "large"}, "gpu_count": 2}`,
 		map[string]any{"status": "allocated", "allocation.service_name": "training", "allocation.priority": 5.0, "allocation.gpu_ids.1": nil},
@@ -194,9 +194,9 @@ func TestTheServiceAgainstAFollower(t *testing.T) {
 	}
 	walk(
 		t, base,
-		step{http.MethodGet, "/gpu/list", "", map[string]any{"gpus.15.node_id": nil, "allocations.0.id": name, "queue": nil}},
-		step{http.MethodGet, "/gpu/status", "", map[string]any{"cluster_status.available_gpus": 14.0}},
-		step{http.MethodPost, "/gpu/release", `{"allocation_id": "` + name + `"}`, map[string]any{"success": true, "status": "released"}},
+		request{http.MethodGet, "/gpu/list", "", map[string]any{"gpus.15.node_id": nil, "allocations.0.id": name, "queue": nil}},
+		request{http.MethodGet, "/gpu/status", "", map[string]any{"cluster_status.available_gpus": 14.0}},
+		request{http.MethodPost, "/gpu/release", `{"allocation_id": "` + name + `"}`, map[string]any{"success": true, "status": "released"}},
 	)
 	answer, err := http.Get(base + "/metrics") //nolint:noctx // a test's
 	if err != nil {
