@@ -138,7 +138,7 @@ func TestTheDesignAgainstAFollower(t *testing.T) {
 			"policy": "gang", "max_concurrent_jobs": 10.0, "enable_auto_retry": true, "policy_config.parameters.half_life": "72h0m0s",
 		}},
 		request{
-			http.MethodPost, "/cluster/gpu-allocate?wait=30s", `{"job_id": "550e8400", "gpu_count": 4, "memory_gb": 40}`,
+			http.MethodPost, "/cluster/gpu-allocate", `{"job_id": "550e8400", "gpu_count": 4, "memory_gb": 40}`,
 			map[string]any{"success": true, "job_id": "550e8400", "status": "allocated"},
 		},
 		request{http.MethodPost, "/cluster/gpu-release", `{"job_id": "550e8400"}`, map[string]any{"success": true, "status": "released"}},
@@ -166,7 +166,7 @@ func TestTheServiceAgainstAFollower(t *testing.T) {
 		},
 	)
 	got := walk(t, base, request{
-		http.MethodPost, "/gpu/allocate?wait=30s", `{"service_name": "training", "workload_type": "training", "webhook_url": "` + receiver.URL +
+		http.MethodPost, "/gpu/allocate", `{"service_name": "training", "workload_type": "training", "webhook_url": "` + receiver.URL +
 			`/gpu-allocated", "workload_data": {"model_size": "large"}, "gpu_count": 2}`,
 		map[string]any{"status": "allocated", "allocation.service_name": "training", "allocation.priority": 5.0, "allocation.gpu_ids.1": nil},
 	})
