@@ -4,6 +4,7 @@
 //
 //	bench.go    the parts, and in which order they run
 //	submit.go   submissions a second, and how long each takes
+//	access.go   the same where callers are asked who they are, beside where they are not
 //	run.go      jobs a second from submission to end, and how soon one starts
 //	failover.go how long nobody can submit after a leader was killed
 //	memory.go   what a long queue costs: memory, the list, the submission
@@ -49,7 +50,9 @@ type Config struct {
 }
 
 // Parts lists what can be measured, in order.
-func Parts() []string { return []string{"submit", "run", "start", "failover", "memory", "node"} }
+func Parts() []string {
+	return []string{"submit", "access", "run", "start", "failover", "memory", "node"}
+}
 
 // runner is one run of the program.
 type runner struct {
@@ -81,7 +84,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	parts := map[string]func(context.Context) (*table, error){
-		"submit": r.submit, "run": r.run, "start": r.start, "failover": r.failover, "memory": r.memory, "node": r.node,
+		"submit": r.submit, "access": r.access, "run": r.run, "start": r.start, "failover": r.failover, "memory": r.memory, "node": r.node,
 	}
 	for _, name := range Parts() {
 		if !slices.Contains(c.Parts, name) {
@@ -102,19 +105,23 @@ func (r *runner) say(format string, args ...any) { fmt.Fprintf(r.Progress, forma
 
 // cluster starts a new cluster and waits until it is ready.
 func (r *runner) cluster(ctx context.Context, nodes int, restart bool) (*devcluster.Cluster, error) {
+	return r.clusterOf(ctx, devcluster.Config{Nodes: nodes, Restart: restart})
+}
+
+// clusterOf is cluster with everything else as c says.
+func (r *runner) clusterOf(ctx context.Context, c devcluster.Config) (*devcluster.Cluster, error) {
 	r.made++
-	c, err := devcluster.Start(devcluster.Config{
-		Binary: r.Binary, Data: fmt.Sprintf("%s/%d", r.Dir, r.made), HTTP: "127.0.0.1:0", Peers: 3, Nodes: nodes, GPUs: 8, Restart: restart,
-	})
+	c.Binary, c.Data, c.HTTP, c.Peers, c.GPUs = r.Binary, fmt.Sprintf("%s/%d", r.Dir, r.made), "127.0.0.1:0", 3, 8
+	made, err := devcluster.Start(c)
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := c.Ready(limited); err != nil {
-		return nil, errors.Join(err, r.end(c))
+	if err := made.Ready(limited); err != nil {
+		return nil, errors.Join(err, r.end(made))
 	}
-	return c, nil
+	return made, nil
 }
 
 // with starts a cluster for as long as do lasts, and gives it a client.

@@ -36,7 +36,7 @@ func (r *runner) submitPoint(ctx context.Context, out *table, clients int, targe
 	done, refused := 0, 0
 	for n := range r.Runs {
 		r.say("submit: %d clients to %s, run %d of %d", clients, target, n+1, r.Runs)
-		l, err := r.submitRun(ctx, clients, target == "the leader")
+		l, err := r.submitRun(ctx, clients, target == "the leader", false)
 		if err != nil {
 			return err
 		}
@@ -57,8 +57,14 @@ type load struct {
 	cpu       time.Duration // of all processes
 }
 
-func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly bool) (_ *load, err error) {
-	c, err := r.cluster(ctx, 0, false)
+func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly, guarded bool) (_ *load, err error) {
+	set := devcluster.Config{}
+	if guarded {
+		if set, err = r.guarded(); err != nil {
+			return nil, err
+		}
+	}
+	c, err := r.clusterOf(ctx, set)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +73,11 @@ func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly bool) (_
 	if leaderOnly {
 		addresses = []string{addressOf(c, c.Leader(ctx))}
 	}
-	if _, err := drive(ctx, addresses, clients, r.Warm); err != nil {
+	if _, err := drive(ctx, addresses, clients, guarded, r.Warm); err != nil {
 		return nil, err
 	}
 	before := processorTime(c.Members())
-	l, err := drive(ctx, addresses, clients, r.Time)
+	l, err := drive(ctx, addresses, clients, guarded, r.Time)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +94,19 @@ func addressOf(c *devcluster.Cluster, name string) string {
 	return c.Addresses()[0]
 }
 
-// drive has clients submit for a while, each one job after the other.
-func drive(ctx context.Context, addresses []string, clients int, d time.Duration) (*load, error) {
+// drive has clients submit for a while, each one job after the other, with a key of
+// their own if the cluster asks for one.
+func drive(ctx context.Context, addresses []string, clients int, guarded bool, d time.Duration) (*load, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	results := make([]load, clients)
 	var work sync.WaitGroup
 	for i := range clients {
-		api, err := client.New(client.Options{Addresses: []string{addresses[i%len(addresses)]}})
+		o := client.Options{Addresses: []string{addresses[i%len(addresses)]}}
+		if guarded {
+			o.Token = keyOf(userOf(i))
+		}
+		api, err := client.New(o)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +126,7 @@ func drive(ctx context.Context, addresses []string, clients int, d time.Duration
 
 func submitUntil(ctx context.Context, api *client.Client, i int, out *load) {
 	defer api.Close()
-	job := oneLine(fmt.Sprintf("user%d", i%15))
+	job := oneLine(userOf(i))
 	for ctx.Err() == nil {
 		began := time.Now()
 		_, err := api.Submit(ctx, job, "")

@@ -25,6 +25,8 @@ type Config struct {
 	GPUs    int      // simulated, on each node
 	Restart bool     // a child that dies is started again
 	Env     []string // more environment for the children, NAME=value
+	Server  []string // more arguments of servers
+	Token   string   // what the cluster's own client shows
 	Say     func(line string)
 }
 
@@ -120,10 +122,10 @@ func arguments(c Config, m Member, all []Member) []string {
 			"--peers", strings.Join(apis, ","), "--simulate-gpus", strconv.Itoa(c.GPUs),
 		}
 	}
-	return []string{
+	return append([]string{
 		"server", "--id", m.Name, "--data-dir", folder, "--listen", m.Raft, "--http", m.Address,
 		"--bootstrap", strings.Join(founders, ","),
-	}
+	}, c.Server...)
 }
 
 func (c *Cluster) say(format string, args ...any) { c.conf.Say(fmt.Sprintf(format, args...)) }
@@ -158,7 +160,7 @@ func (c *Cluster) Addresses() (out []string) {
 
 // Client speaks with the cluster by way of any peer.
 func (c *Cluster) Client() (*client.Client, error) {
-	return client.New(client.Options{Addresses: c.Addresses(), UserAgent: "berth-dev"})
+	return client.New(client.Options{Addresses: c.Addresses(), UserAgent: "berth-dev", Token: c.conf.Token})
 }
 
 // Ready waits until a peer leads and every node has registered. It fails at once

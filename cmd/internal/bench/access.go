@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+)
+
+// users is how many submit.
+const users = 15
+
+func userOf(i int) string { return fmt.Sprintf("user%d", i%users) }
+
+// keyOf is what a user shows to a cluster that asks.
+func keyOf(user string) string { return "key-of-the-benchmark-" + user }
+
+// keeper is the user who looks whether the cluster is ready.
+const keeper = "keeper"
+
+// guarded is a cluster that asks callers for keys, counts their requests and checks
+// commands by ten rules.
+func (r *runner) guarded() (c devcluster.Config, err error) {
+	var keys, rules strings.Builder
+	fmt.Fprintf(&keys, "auth:\n  api_keys:\n    %q: {user: %s, role: admin}\n", keyOf(keeper), keeper)
+	for i := range users {
+		fmt.Fprintf(&keys, "    %q: {user: %s, role: user}\n", keyOf(userOf(i)), userOf(i))
+	}
+	rules.WriteString("forbidden:\n")
+	for i := range 10 {
+		fmt.Fprintf(&rules, "  - {name: rule-%d, pattern: '(^|[;&| ])forbidden%d\\b'}\n", i, i)
+	}
+	for name, text := range map[string]string{"keys.yaml": keys.String(), "rules.yaml": rules.String()} {
+		if err := os.WriteFile(filepath.Join(r.Dir, name), []byte(text), 0o600); err != nil {
+			return c, err
+		}
+	}
+	return devcluster.Config{Token: keyOf(keeper), Server: []string{
+		"--auth", "--auth-keys", filepath.Join(r.Dir, "keys.yaml"), "--command-rules", filepath.Join(r.Dir, "rules.yaml"), "--rate-limit", "1000000",
+	}}, nil
+}
+
+// access measures submissions with and without all that, in turn, so that what else the
+// machine does falls on both.
+func (r *runner) access(ctx context.Context) (*table, error) {
+	out := &table{
+		title: fmt.Sprintf("Submissions to a cluster that asks callers, beside one that does not: medians of %d runs of %s", r.Runs, r.Time),
+		head: []string{
+			"clients", "open, a second", "asking", "least to most of the ratios", "ratio", "open, p50", "asking", "open, CPU each", "asking", "refused",
+		},
+	}
+	for _, clients := range r.Clients {
+		if err := r.accessPoint(ctx, out, clients); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r *runner) accessPoint(ctx context.Context, out *table, clients int) error {
+	var rates [2][]float64
+	var all [2][]time.Duration
+	var cpu [2]time.Duration
+	var ratios []float64
+	refused := 0
+	for n := range r.Runs {
+		for i := range 2 {
+			r.say("access: %d clients, run %d of %d, asked: %t", clients, n+1, r.Runs, i == 1)
+			l, err := r.submitRun(ctx, clients, false, i == 1)
+			if err != nil {
+				return err
+			}
+			rates[i] = append(rates[i], float64(len(l.latencies))/r.Time.Seconds())
+			all[i] = append(all[i], l.latencies...)
+			cpu[i] += l.cpu
+			refused += l.refused
+		}
+		ratios = append(ratios, rates[1][n]/rates[0][n])
+	}
+	each := func(i int) string { return fmt.Sprintf("%d µs", cpu[i].Microseconds()/int64(max(1, len(all[i])))) }
+	open, _, _ := spread(rates[0])
+	asking, _, _ := spread(rates[1])
+	ratio, least, most := spread(ratios)
+	out.add(fmt.Sprint(clients), count(open), count(asking), fmt.Sprintf("%.2f to %.2f", least, most), fmt.Sprintf("%.2f", ratio),
+		ms(percentile(all[0], 50)), ms(percentile(all[1], 50)), each(0), each(1), fmt.Sprint(refused))
+	return nil
+}
