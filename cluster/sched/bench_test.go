@@ -96,20 +96,7 @@ func BenchmarkPass(b *testing.B) {
 func BenchmarkSearch(b *testing.B) {
 	sizes(b, func(b *testing.B, nodes, jobs int) {
 		for name, yields := range map[string]bool{"staying": false, "yielding": true} {
-			i := 0
-			c := queued(b, nodes, jobs, func(s *model.Spec) {
-				i++
-				s.User, s.GPUs, s.GPUMemoryMB, s.Preemptible = fmt.Sprint("u", i%1000), uint32(1+i%4), uint32(i%5), yields
-			})
-			c.must(&command.SetPolicy{Policy: "fair_share"})
-			c.tune(func(t *model.Tuning) { *t = model.DefaultTuning(); t.Depth = 100 })
-			c.limit("u1", 64, model.Unlimited)
-			for left := nodes * 8; left > 0; {
-				placed := len(c.plan())
-				if left -= placed; placed == 0 {
-					break
-				}
-			}
+			c := fairlyFull(b, nodes, jobs, yields)
 			searches(b, c, name+"/full")
 			_, _, outlook := sched.PlanLoaded(&c.s, c.now, nil)
 			c.end(live(c)[nodes/2], 0)
@@ -128,6 +115,46 @@ func BenchmarkSearch(b *testing.B) {
 			searches(b, c, name+"/all-running")
 		}
 	})
+}
+
+// fairlyFull is a full cluster under fair share, 1,000 users, 20 shapes and a limit.
+func fairlyFull(b *testing.B, nodes, jobs int, yields bool) *cluster {
+	i := 0
+	c := queued(b, nodes, jobs, func(s *model.Spec) {
+		i++
+		s.User, s.GPUs, s.GPUMemoryMB, s.Preemptible = fmt.Sprint("u", i%1000), uint32(1+i%4), uint32(i%5), yields
+	})
+	c.must(&command.SetPolicy{Policy: "fair_share"})
+	c.tune(func(t *model.Tuning) { *t = model.DefaultTuning(); t.Depth = 100 })
+	c.limit("u1", 64, model.Unlimited)
+	for left := nodes * 8; left > 0; {
+		placed := len(c.plan())
+		if left -= placed; placed == 0 {
+			break
+		}
+	}
+	return c
+}
+
+// How a search grows with what waits and with the cluster.
+func BenchmarkGrowth(b *testing.B) {
+	for _, nodes := range []int{16, 250, 500, 1000, 2000} {
+		for _, jobs := range []int{10_000, 25_000, 50_000, 100_000} {
+			c := fairlyFull(b, nodes, jobs, false)
+			_, _, outlook := sched.PlanLoaded(&c.s, c.now, nil)
+			c.end(live(c)[nodes/2], 0)
+			name := fmt.Sprintf("nodes=%d/queued=%d", nodes, jobs)
+			searches(b, c, name+"/search")
+			if outlook == nil {
+				continue
+			}
+			b.Run(name+"/between", func(b *testing.B) {
+				for b.Loop() {
+					sched.Between(&c.s, c.now, outlook)
+				}
+			})
+		}
+	}
 }
 
 func searches(b *testing.B, c *cluster, name string) {

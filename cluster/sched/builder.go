@@ -83,8 +83,9 @@ func survey(b *builder) {
 	for _, g := range s.GPUs.All() {
 		gpus = append(gpus, g)
 	}
-	at := 0
+	at, prey := 0, b.pass.found.preyOf(b.pass)
 	for key, slot := range s.Slots.All() { // both are in order of GPU
+		prey.noteSlot(&slot)
 		for at < len(gpus) && gpus[at].ID < key.GPU {
 			at++
 		}
@@ -154,10 +155,13 @@ func (b *builder) spread(s model.Shape) bool {
 
 // running adds the jobs that run; those that are being stopped count as gone.
 func (b *builder) running() {
+	prey := b.pass.found.preyOf(b.pass)
+	defer func() { prey.seen = true }()
 	for key := range b.pass.state.LiveTasks.All() {
 		task, _ := b.pass.state.Tasks.Get(key)
 		a, _ := b.pass.state.Attempts.Get(task.Newest())
 		job, _ := b.pass.state.Jobs.Get(key.Job)
+		prey.note(&task, &a, &job)
 		if a.Stop != model.ReasonNone || b.pass.beside.cleared[a.Key] {
 			continue
 		}
@@ -217,7 +221,10 @@ func hysteresis(score uint64, t *model.Tuning) uint64 {
 // placeOf is where an attempt runs; false if it holds GPUs that nobody else could
 // be given now.
 func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, ok bool) {
-	for _, r := range b.pass.state.RanksOf(a) {
+	for key, r := range b.pass.state.Ranks.From(a.Rank(0)) {
+		if key.Attempt() != a {
+			break
+		}
 		if r.Phase.Ended() {
 			continue // its GPUs are on their way to others
 		}

@@ -27,7 +27,7 @@ func (p *pass) preempt() {
 	if t.NoPreemption || t.Preempt == model.PreemptsNobody || len(p.commands) >= maxPlan {
 		return
 	}
-	all := &prey{pass: p}
+	all := p.found.preyOf(p)
 	all.count()
 	for i, r := range all.hunters() {
 		if i == maxHunters {
@@ -76,9 +76,18 @@ func startClaimants(p *pass, kept bool) {
 // prey is what higher classes may take, or need not even take, during one pass.
 type prey struct {
 	pass    *pass
+	seen    bool // all that runs was noted
 	known   bool
 	victims []*victim                        // cheapest first
 	coming  map[model.NodeID][]model.SlotKey // free soon, and kept for nobody
+}
+
+// preyOf is the pass's prey.
+func (f *found) preyOf(p *pass) *prey {
+	if f.prey == nil {
+		f.prey = &prey{pass: p, coming: map[model.NodeID][]model.SlotKey{}}
+	}
+	return f.prey
 }
 
 // count has the tasks that will start once others are stopped count against the
@@ -196,35 +205,50 @@ func (v *victim) compare(b *victim) int {
 		cmp.Compare(v.loss, b.loss), cmp.Compare(v.gpus, b.gpus), b.key.Compare(v.key))
 }
 
+// note takes in a task that runs: a victim, or one whose GPUs will be free because it is
+// being stopped. A search, which looks at all that runs, notes it on its way.
+func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
+	p, s := y.pass, y.pass.state
+	if a.Stop == model.ReasonNone && !p.beside.cleared[a.Key] && !y.mayPreempt(task, job, a) {
+		return
+	}
+	v := &victim{key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead()}
+	if a.Stop != model.ReasonNone || p.beside.cleared[a.Key] {
+		for _, h := range v.holds(s) {
+			y.coming[h.node] = append(y.coming[h.node], h.slot)
+		}
+		return
+	}
+	first, _ := s.Ranks.Get(a.Key.Rank(0))
+	v.loss = max(p.now.Sub(a.Started)-first.Saved, 0) * time.Duration(a.GPUs) //nolint:gosec // few
+	y.victims = append(y.victims, v)
+}
+
+// noteSlot takes in a GPU that somebody has: it will be free if it is being cleaned.
+func (y *prey) noteSlot(slot *model.Slot) {
+	if slot.Owner == model.OwnerCleaning && !y.pass.state.Claims.Has(slot.Key) {
+		y.coming[slot.Node] = append(y.coming[slot.Node], slot.Key)
+	}
+}
+
 // look looks up, once, who runs, and which GPUs will be free because their tasks
 // are being stopped or cleaned up after.
 func (y *prey) look() {
 	if y.known {
 		return
 	}
-	y.known, y.coming = true, map[model.NodeID][]model.SlotKey{}
-	p, s := y.pass, y.pass.state
-	for key := range s.LiveTasks.All() {
-		task, _ := s.Tasks.Get(key)
-		a, _ := s.Attempts.Get(task.Newest())
-		job, _ := s.Jobs.Get(key.Job)
-		v := &victim{
-			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs,
-			grace: a.Frozen.FenceLead(),
+	y.known = true
+	s := y.pass.state
+	if !y.seen {
+		for key := range s.LiveTasks.All() {
+			task, _ := s.Tasks.Get(key)
+			a, _ := s.Attempts.Get(task.Newest())
+			job, _ := s.Jobs.Get(key.Job)
+			y.note(&task, &a, &job)
 		}
-		if a.Stop != model.ReasonNone || p.beside.cleared[a.Key] {
-			for _, h := range v.holds(s) {
-				y.coming[h.node] = append(y.coming[h.node], h.slot)
-			}
-		} else if y.mayPreempt(&task, &job, &a) {
-			first, _ := s.Ranks.Get(a.Key.Rank(0))
-			v.loss = max(p.now.Sub(a.Started)-first.Saved, 0) * time.Duration(a.GPUs) //nolint:gosec // few
-			y.victims = append(y.victims, v)
-		}
-	}
-	for k := range s.Owners.All() {
-		if slot, _ := s.Slots.Get(k.Slot); slot.Owner == model.OwnerCleaning && !s.Claims.Has(k.Slot) {
-			y.coming[slot.Node] = append(y.coming[slot.Node], k.Slot)
+		for k := range s.Owners.All() {
+			slot, _ := s.Slots.Get(k.Slot)
+			y.noteSlot(&slot)
 		}
 	}
 	slices.SortFunc(y.victims, (*victim).compare)

@@ -52,6 +52,7 @@ type found struct {
 	gangs   uint32                 // nodes that gangs were given
 	looks   bool                   // an outlook is asked for
 	outlook *Outlook               // nil: there was no search
+	prey    *prey                  // what others may take; nil: nobody has looked yet
 }
 
 // search plans which jobs should run, suspends those that should not any more, and
