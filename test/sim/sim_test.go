@@ -16,7 +16,7 @@ import (
 
 var (
 	seedFlag    = flag.Uint64("sim.seed", 1, "first seed")
-	seedsFlag   = flag.Int("sim.seeds", 50, "how many seeds")
+	seedsFlag   = flag.Int("sim.seeds", seedsByDefault, "how many seeds")
 	minutesFlag = flag.Int("sim.minutes", 4, "about how many virtual minutes a seed lasts")
 	logFlag     = flag.String("sim.log", "", "file for the peers' own logs")
 )

@@ -1,0 +1,7 @@
+//go:build race
+
+package sim
+
+// seedsByDefault is how many clusters make test runs: the race detector makes each cost
+// more than ten times as much.
+const seedsByDefault = 20
