@@ -24,7 +24,9 @@ func pastSite(t *testing.T) *site {
 		c.Node("n1", 4)
 		c.Node("n2", 4)
 		of := func(user, project, name string) func(*command.Submit) {
-			return func(b *command.Submit) { b.Spec.User, b.Spec.Project, b.Spec.Name, b.Spec.MaxRetries = user, project, name, 0 }
+			return func(b *command.Submit) {
+				b.Spec.User, b.Spec.Project, b.Spec.Name, b.Spec.MaxRetries = user, project, name, 0
+			}
 		}
 		one := c.Submit(2, of("ann", "vision", "train"))
 		first := c.Place(one)

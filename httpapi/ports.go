@@ -61,16 +61,21 @@ type Beats interface {
 	Hear(job model.JobID)
 }
 
-// Archive is this peer's archive.
-type Archive interface {
-	// Find looks records of the audit trail up.
-	Find(f archive.Filter) (archive.Found, error)
-	// Verify computes the trail's hashes anew, up to a head.
-	Verify(ctx context.Context, head model.AuditHead) (archive.Verdict, error)
+// Histories tells of jobs that have ended.
+type Histories interface {
 	// Past is a state that holds what is kept of a job that has ended.
 	Past(id model.JobID, task uint32) (state.State, bool, error)
 	// Ends shows what has ended before a key, newest first, until look wants no more.
 	Ends(ctx context.Context, before archive.HistoryKey, look func(archive.Ended) (more bool)) error
+}
+
+// Archive is this peer's archive.
+type Archive interface {
+	Histories
+	// Find looks records of the audit trail up.
+	Find(f archive.Filter) (archive.Found, error)
+	// Verify computes the trail's hashes anew, up to a head.
+	Verify(ctx context.Context, head model.AuditHead) (archive.Verdict, error)
 	// Reach waits until the archive is complete to a log index.
 	Reach(ctx context.Context, index uint64, atMost time.Duration) bool
 	// Standing is how the archive stands.

@@ -144,10 +144,9 @@ func (b *bill) addEnded(e *ended) {
 	}
 	for _, to := range []*row{r, &b.all} {
 		to.ended[0]++
-		switch e.state() {
-		case model.TaskFailed:
+		if how := e.state(); how == model.TaskFailed {
 			to.ended[1]++
-		case model.TaskCanceled:
+		} else if how == model.TaskCanceled {
 			to.ended[2]++
 		}
 		if first > 0 {

@@ -90,7 +90,7 @@ const (
 // Run writes until the context ends, and closes the file.
 func (a *Archive) Run(ctx context.Context, w World) {
 	a.world.Store(&w)
-	defer a.end()
+	defer end(a)
 	for ctx.Err() == nil {
 		a.round(ctx)
 		pause := time.NewTimer(again)
@@ -109,7 +109,7 @@ func (a *Archive) Run(ctx context.Context, w World) {
 }
 
 // end writes what was noted last.
-func (a *Archive) end() {
+func end(a *Archive) {
 	if s := a.world.Load().State(); !s.Settings().Incarnation.IsZero() {
 		if err := a.write(&s); err != nil {
 			a.log.Warn("the newest records were not archived; they are replayed at the next start", "err", err)

@@ -263,7 +263,7 @@ func TestTheArchiveEnds(t *testing.T) {
 	r := newRig(t, "p1")
 	r.end()
 	path := r.archives["p1"].cfg.Path
-	r.archives["p1"].end()
+	end(r.archives["p1"])
 	if _, err := r.archives["p1"].Find(Filter{Limit: 1}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("an archive that has ended answers %v", err)
 	}

@@ -25,7 +25,7 @@ func (a *Archive) Ends(ctx context.Context, before HistoryKey, look func(Ended) 
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		list, err := a.ends(before)
+		list, err := a.vault.ends(before)
 		if err != nil {
 			return err
 		}
@@ -42,8 +42,8 @@ func (a *Archive) Ends(ctx context.Context, before HistoryKey, look func(Ended) 
 }
 
 // ends are the newest parts before a key.
-func (a *Archive) ends(before HistoryKey) (list []Ended, err error) {
-	err = a.vault.view(func(p *page) error {
+func (v *vault) ends(before HistoryKey) (list []Ended, err error) {
+	err = v.view(func(p *page) error {
 		c := p.tx.Bucket(bucketHistories).Cursor()
 		end := before.bytes()
 		k, data := c.Seek(end)

@@ -208,16 +208,6 @@ func (b *builder) stuck() bool {
 	return b.pass.pool.empty() && !slices.ContainsFunc(b.jobs, func(j split.Job) bool { return !j.Locked })
 }
 
-// hysteresis makes a running job worth more than it would be waiting.
-func hysteresis(score uint64, t *model.Tuning) uint64 {
-	hi, lo := bits.Mul64(score, uint64(t.Hysteresis))
-	if hi >= 100 {
-		return ^uint64(0)
-	}
-	out, _ := bits.Div64(hi, lo, 100)
-	return out
-}
-
 // placeOf is where an attempt runs; false if it holds GPUs that nobody else could
 // be given now.
 func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, ok bool) {

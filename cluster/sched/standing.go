@@ -305,3 +305,13 @@ func creditAt(s *state.State, now model.Time) credit {
 	}
 	return c
 }
+
+// hysteresis makes a running job worth more than it would be waiting.
+func hysteresis(score uint64, t *model.Tuning) uint64 {
+	hi, lo := bits.Mul64(score, uint64(t.Hysteresis))
+	if hi >= 100 {
+		return ^uint64(0)
+	}
+	out, _ := bits.Div64(hi, lo, 100)
+	return out
+}

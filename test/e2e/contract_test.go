@@ -52,7 +52,7 @@ func listed(fields map[string]any, name string) int {
 // The owner's documented requests, as curl sends them, to a peer that does not lead.
 func TestTheDocumentedRequestsAgainstAFollower(t *testing.T) {
 	c := start(t)
-	base := c.follower()
+	base := follower(c)
 	status, got := ask(t, http.MethodPost, base+"/queue/submit",
 		`{"run_id": "experiment-1", "user": "researcher", "command": "sleep 600", "gpu_count": 4, "priority": 3}`)
 	job, _ := got["job"].(map[string]any)

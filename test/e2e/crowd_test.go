@@ -53,10 +53,10 @@ func byJob(history []porcupine.Operation) (out [][]porcupine.Operation) {
 	of, lists := map[string][]porcupine.Operation{}, []porcupine.Operation(nil)
 	for _, op := range history {
 		in, did := op.Input.(input), op.Output.(output) //nolint:errcheck // the recorder's own
-		switch {
-		case in.do == "list":
+		switch in.do {
+		case "list":
 			lists = append(lists, op)
-		case in.do == "submit":
+		case "submit":
 			of[did.id] = append(of[did.id], op)
 		default:
 			of[in.id] = append(of[in.id], op)
@@ -85,8 +85,10 @@ func TestACrowdWhileLeadersDie(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer api.Close()
-		work.Go(func() { defects <- r.roam(ctx, api, i) })
+		work.Go(func() {
+			defer api.Close()
+			defects <- r.roam(ctx, api, i)
+		})
 	}
 	for range 3 {
 		enough := r.count() + 5*crowd

@@ -69,7 +69,7 @@ func walk(t *testing.T, base string, steps ...request) (got map[string]any) {
 }
 
 // follower is the address of a peer that does not lead.
-func (c *cluster) follower() string {
+func follower(c *cluster) string {
 	leader := c.leader()
 	for _, m := range c.members() {
 		if m.Role == "server" && m.Name != leader {
@@ -84,7 +84,7 @@ func (c *cluster) follower() string {
 // with the nodes and the scheduler at work.
 func TestTheDesignAgainstAFollower(t *testing.T) {
 	c := start(t)
-	base := c.follower()
+	base := follower(c)
 	walk(
 		t, base,
 		request{http.MethodGet, "/gpu/status", "", map[string]any{"cluster_status.available_gpus": 16.0, "cluster_status.utilization_percent": 0.0}},
@@ -98,58 +98,70 @@ func TestTheDesignAgainstAFollower(t *testing.T) {
 		},
 	)
 	c.running("1")
-	walk(
-		t, base,
-		request{http.MethodGet, "/runs/bert-training", "", map[string]any{
+	walk(t, base, whileOneRuns()...)
+	walk(t, base, orchestrating()...)
+}
+
+// whileOneRuns are the design's data models, with a job of four GPUs that runs.
+func whileOneRuns() []request {
+	return []request{
+		{http.MethodGet, "/runs/bert-training", "", map[string]any{
 			"gpuAllocation.requestedGpus": 4.0, "gpuAllocation.requestedMemoryGb": 40.0, "gpuAllocation.allocationTime": nil,
 			"gpuAllocation.allocatedGpus.3.nodeId": nil, "gpuAllocation.allocatedGpus.3.gpuId": nil, "gpuAllocation.allocatedGpus.3.memoryGb": nil,
 			"queueInfo.queuedAt": nil, "queueInfo.queuePosition": 0.0, "orchestrationMetadata.schedulingPolicy": "fair_share",
 			"orchestrationMetadata.priority": 3.0, "orchestrationMetadata.retryCount": 0.0, "orchestrationMetadata.maxRetries": nil,
 		}},
-		request{http.MethodGet, "/cluster/state", "", map[string]any{
+		{http.MethodGet, "/cluster/state", "", map[string]any{
 			"gpuResources.totalGpus": 16.0, "gpuResources.availableGpus": 12.0, "gpuResources.allocatedGpus": 4.0, "gpuResources.nodes.1.nodeId": nil,
 			"gpuResources.nodes.0.hostname": nil, "gpuResources.nodes.0.gpuCount": 8.0, "gpuResources.nodes.0.gpuType": nil,
 			"gpuResources.nodes.0.gpus.0.id": 0.0, "gpuResources.nodes.0.gpus.0.memoryTotal": nil, "gpuResources.nodes.0.gpus.0.memoryUsed": nil,
 			"gpuResources.nodes.0.gpus.0.utilization": nil, "rayCluster.headNode": nil, "rayCluster.connected": false, "rayCluster.version": nil,
 			"rayCluster.workers": 0.0,
 		}},
-		request{http.MethodPost, "/queue/submit", `{"command": "true", "run_id": "exp", "user": "ann", "gpu_count": 16, "priority": 2}`, map[string]any{"job_id": "2"}},
-		request{http.MethodGet, "/queue", "", map[string]any{
+		{http.MethodPost, "/queue/submit", `{"command": "true", "run_id": "exp", "user": "ann", "gpu_count": 16, "priority": 2}`, map[string]any{"job_id": "2"}},
+		{http.MethodGet, "/queue", "", map[string]any{
 			"queued.0.id": "2", "running.0.id": "1", "queuedJobs.0.id": "2", "queuedJobs.0.runId": "exp", "queuedJobs.0.user": "ann", "queuedJobs.0.priority": 2.0,
 			"queuedJobs.0.requestedGpus": 16.0, "queuedJobs.0.queuedAt": nil, "statistics.totalQueued": 1.0, "statistics.averageWaitTime": nil,
 			"statistics.queueThroughput": nil,
 		}},
-		request{http.MethodGet, "/queue/statistics", "", fields("totalQueued", "averageWaitTime", "queueThroughput")},
-		request{http.MethodPatch, "/queue/2/priority", `{"priority": 3}`, map[string]any{"success": true}},
-		request{http.MethodGet, "/orchestrator/status", "", map[string]any{
+		{http.MethodGet, "/queue/statistics", "", fields("totalQueued", "averageWaitTime", "queueThroughput")},
+		{http.MethodPatch, "/queue/2/priority", `{"priority": 3}`, map[string]any{"success": true}},
+		{http.MethodGet, "/orchestrator/status", "", map[string]any{
 			"running": true, "stats.jobs_scheduled": nil, "stats.jobs_completed": 0.0, "stats.jobs_failed": 0.0, "stats.scheduling_cycles": nil,
 			"resource_summary.total_gpus": 16.0, "resource_summary.available_gpus": 12.0, "resource_summary.allocated_gpus": 4.0,
 			"queue_summary.total_jobs": 2.0, "queue_summary.queued": 1.0, "queue_summary.running": 1.0, "queue_summary.completed": 0.0, "queue_summary.failed": 0.0,
 		}},
-		request{http.MethodDelete, "/queue/2", "", map[string]any{"success": true}},
-		request{http.MethodPost, "/orchestrator/stop", "", map[string]any{"success": true, "running": false}},
-		request{http.MethodPost, "/orchestrator/start", "", map[string]any{"success": true, "running": true}},
-		request{http.MethodPut, "/orchestrator/policy", `{"max_concurrent_jobs": 10, "enable_auto_retry": true}`, nil},
-		request{
+	}
+}
+
+// orchestrating are the requests that change how jobs are started, and GPUs for a job
+// that somebody else runs.
+func orchestrating() []request {
+	return []request{
+		{http.MethodDelete, "/queue/2", "", map[string]any{"success": true}},
+		{http.MethodPost, "/orchestrator/stop", "", map[string]any{"success": true, "running": false}},
+		{http.MethodPost, "/orchestrator/start", "", map[string]any{"success": true, "running": true}},
+		{http.MethodPut, "/orchestrator/policy", `{"max_concurrent_jobs": 10, "enable_auto_retry": true}`, nil},
+		{
 			http.MethodPut, "/orchestrator/policies", `{"policy_config": {"policy": "gang", "parameters": {"half_life": "72h"}}}`,
 			map[string]any{"policy": "gang"},
 		},
-		request{http.MethodGet, "/orchestrator/policies", "", map[string]any{
+		{http.MethodGet, "/orchestrator/policies", "", map[string]any{
 			"policy": "gang", "max_concurrent_jobs": 10.0, "enable_auto_retry": true, "policy_config.parameters.half_life": "72h0m0s",
 		}},
-		request{
+		{
 			http.MethodPost, "/cluster/gpu-allocate", `{"job_id": "550e8400", "gpu_count": 4, "memory_gb": 40}`,
 			map[string]any{"success": true, "job_id": "550e8400", "status": "allocated"},
 		},
-		request{http.MethodPost, "/cluster/gpu-release", `{"job_id": "550e8400"}`, map[string]any{"success": true, "status": "released"}},
-	)
+		{http.MethodPost, "/cluster/gpu-release", `{"job_id": "550e8400"}`, map[string]any{"success": true, "status": "released"}},
+	}
 }
 
 // The service for services, against a peer that does not lead: GPUs are given, told to a
 // webhook with the documented payload, listed and released; metrics have the names.
 func TestTheServiceAgainstAFollower(t *testing.T) {
 	c := start(t)
-	base := c.follower()
+	base := follower(c)
 	told := make(chan []byte, 9)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if data, err := io.ReadAll(r.Body); err == nil {
@@ -198,6 +210,12 @@ func TestTheServiceAgainstAFollower(t *testing.T) {
 		request{http.MethodGet, "/gpu/status", "", map[string]any{"cluster_status.available_gpus": 14.0}},
 		request{http.MethodPost, "/gpu/release", `{"allocation_id": "` + name + `"}`, map[string]any{"success": true, "status": "released"}},
 	)
+	holdsMetrics(t, base)
+}
+
+// holdsMetrics looks for the document's metrics in a scrape.
+func holdsMetrics(t *testing.T, base string) {
+	t.Helper()
 	answer, err := http.Get(base + "/metrics") //nolint:noctx // a test's
 	if err != nil {
 		t.Fatal(err)

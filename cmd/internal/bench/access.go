@@ -24,7 +24,7 @@ const keeper = "keeper"
 
 // guarded is a cluster that asks callers for keys, counts their requests and checks
 // commands by ten rules.
-func (r *runner) guarded() (c devcluster.Config, err error) {
+func guarded(dir string) (c devcluster.Config, err error) {
 	var keys, rules strings.Builder
 	fmt.Fprintf(&keys, "auth:\n  api_keys:\n    %q: {user: %s, role: admin}\n", keyOf(keeper), keeper)
 	for i := range users {
@@ -35,12 +35,12 @@ func (r *runner) guarded() (c devcluster.Config, err error) {
 		fmt.Fprintf(&rules, "  - {name: rule-%d, pattern: '(^|[;&| ])forbidden%d\\b'}\n", i, i)
 	}
 	for name, text := range map[string]string{"keys.yaml": keys.String(), "rules.yaml": rules.String()} {
-		if err := os.WriteFile(filepath.Join(r.Dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return c, err
 		}
 	}
 	return devcluster.Config{Token: keyOf(keeper), Server: []string{
-		"--auth", "--auth-keys", filepath.Join(r.Dir, "keys.yaml"), "--command-rules", filepath.Join(r.Dir, "rules.yaml"), "--rate-limit", "1000000",
+		"--auth", "--auth-keys", filepath.Join(dir, "keys.yaml"), "--command-rules", filepath.Join(dir, "rules.yaml"), "--rate-limit", "1000000",
 	}}, nil
 }
 
@@ -54,14 +54,14 @@ func (r *runner) access(ctx context.Context) (*table, error) {
 		},
 	}
 	for _, clients := range r.Clients {
-		if err := r.accessPoint(ctx, out, clients); err != nil {
+		if err := accessPoint(ctx, r, out, clients); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (r *runner) accessPoint(ctx context.Context, out *table, clients int) error {
+func accessPoint(ctx context.Context, r *runner, out *table, clients int) error {
 	var rates [2][]float64
 	var all [2][]time.Duration
 	var cpu [2]time.Duration

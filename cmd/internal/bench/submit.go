@@ -57,10 +57,10 @@ type load struct {
 	cpu       time.Duration // of all processes
 }
 
-func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly, guarded bool) (_ *load, err error) {
+func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly, asked bool) (_ *load, err error) {
 	set := devcluster.Config{}
-	if guarded {
-		if set, err = r.guarded(); err != nil {
+	if asked {
+		if set, err = guarded(r.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -73,11 +73,11 @@ func (r *runner) submitRun(ctx context.Context, clients int, leaderOnly, guarded
 	if leaderOnly {
 		addresses = []string{addressOf(c, c.Leader(ctx))}
 	}
-	if _, err := drive(ctx, addresses, clients, guarded, r.Warm); err != nil {
+	if _, err := drive(ctx, addresses, clients, asked, r.Warm); err != nil {
 		return nil, err
 	}
 	before := processorTime(c.Members())
-	l, err := drive(ctx, addresses, clients, guarded, r.Time)
+	l, err := drive(ctx, addresses, clients, asked, r.Time)
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +96,14 @@ func addressOf(c *devcluster.Cluster, name string) string {
 
 // drive has clients submit for a while, each one job after the other, with a key of
 // their own if the cluster asks for one.
-func drive(ctx context.Context, addresses []string, clients int, guarded bool, d time.Duration) (*load, error) {
+func drive(ctx context.Context, addresses []string, clients int, asked bool, d time.Duration) (*load, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	results := make([]load, clients)
 	var work sync.WaitGroup
 	for i := range clients {
 		o := client.Options{Addresses: []string{addresses[i%len(addresses)]}}
-		if guarded {
+		if asked {
 			o.Token = keyOf(userOf(i))
 		}
 		api, err := client.New(o)
