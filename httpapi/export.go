@@ -252,6 +252,11 @@ func savedSettings(s *state.State) *wire.Arrangement {
 		},
 		Retention: &wire.SavedRetention{Jobs: int64(set.Retention.Jobs), Age: wire.Duration(set.Retention.Age)},
 	}
+	if d := set.Defaults; d != (model.Defaults{}) {
+		out.Defaults = &wire.SavedDefaults{
+			Name: d.Name, Priority: int64(d.Class), IdleStop: wire.Duration(d.IdleStop), Checkpoint: wire.Duration(d.CheckpointInterval),
+		}
+	}
 	for _, u := range s.Users.All() {
 		known := userOf(s, &u, 0)
 		out.Users = append(out.Users, wire.SavedUser{Name: known.Name, Role: known.Role, Projects: known.Projects})

@@ -32,7 +32,7 @@ func readSettings(raw []byte) (*wire.Arrangement, error) {
 // changesOf is what the settings of an import change, as commands that may be carried
 // out again.
 func changesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
-	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){order, division, usersOf, quotasOf, sharesOf} {
+	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){order, division, customs, usersOf, quotasOf, sharesOf} {
 		some, err := add(s, set)
 		if err != nil {
 			return nil, err
@@ -89,6 +89,25 @@ func division(s *state.State, set *wire.Arrangement) (list []command.Body, err e
 		list = append(list, &command.SetRetention{Retention: model.Retention{Jobs: jobs, Age: time.Duration(r.Age)}})
 	}
 	return list, nil
+}
+
+// customs is what jobs have that say nothing else, and the cluster's name.
+func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
+	d := set.Defaults
+	if d == nil {
+		return nil, nil
+	}
+	class, err := count("priority", &d.Priority, 0, int64(model.ClassCritical), 0)
+	if err != nil {
+		return nil, under("defaults", err)
+	}
+	c := &command.SetDefaults{Defaults: model.Defaults{
+		Name: d.Name, Class: model.Class(class), IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint),
+	}}
+	if err := c.Validate(); err != nil {
+		return nil, under("defaults", err)
+	}
+	return []command.Body{c}, nil
 }
 
 func usersOf(_ *state.State, set *wire.Arrangement) (list []command.Body, err error) {

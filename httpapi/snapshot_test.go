@@ -102,6 +102,9 @@ func TestExportsComeBack(t *testing.T) {
 				t.Errorf("exported was\n%s\nand then\n%s", a, b)
 			}
 			s := young.State()
+			if d := s.Settings().Defaults; d.Name != "lab" || d.Class != model.ClassLow || d.IdleStop != 2*time.Hour || d.CheckpointInterval != time.Hour {
+				t.Errorf("jobs that say nothing else have %+v", d)
+			}
 			for _, j := range s.Jobs.All() {
 				e, _ := s.Events.Get(model.EventKey{Job: j.ID, Task: firstNumber(&s, j.ID)})
 				if !strings.HasPrefix(e.Detail, "imported") {
@@ -156,6 +159,9 @@ func inhabitedSite(t *testing.T, r *rand.Rand) *site {
 			t.Fatalf("%s: %s", path, got.body)
 		}
 	}
+	s.with(func(c *statetest.Cluster) {
+		c.Do(&command.SetDefaults{Defaults: model.Defaults{Name: "lab", Class: model.ClassLow, IdleStop: 2 * time.Hour, CheckpointInterval: time.Hour}})
+	})
 	return s
 }
 
@@ -314,6 +320,8 @@ func TestRefusedImports(t *testing.T) {
 	one("/jobs", job(`, "request": {"command": "x"}`)).problem(http.StatusConflict, "conflict")
 	one("/settings", `{`+id+`, "settings": {"users": [{"name": "ann", "role": "king"}]}}`).about("settings.users[0].role")
 	one("/settings", `{`+id+`, "settings": {"users": [{"name": "ann", "colour": "red"}]}}`).about("settings")
+	one("/settings", `{`+id+`, "settings": {"defaults": {"priority": 9}}}`).about("settings.defaults.priority")
+	one("/settings", `{`+id+`, "settings": {"defaults": {"idle_stop": "1s"}}}`).about("settings.defaults.idle_stop")
 	one("/settings", `{`+id+`, "settings": {"policy": "fcfs"}}`).problem(http.StatusConflict, "conflict")
 	one("/end", `{`+id+`}`).problem(http.StatusConflict, "conflict")
 	if n := s.State().Jobs.Len(); n != 0 {

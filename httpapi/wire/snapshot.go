@@ -93,6 +93,7 @@ type Arrangement struct {
 	Allocation  *SetAllocation        `json:"allocation,omitempty"`
 	Reservation *SetReservationLimits `json:"reservation_limits,omitempty"`
 	Retention   *SavedRetention       `json:"retention,omitempty"`
+	Defaults    *SavedDefaults        `json:"defaults,omitempty"`
 	Users       []SavedUser           `json:"users,omitempty" nullable:"false"`
 	Quotas      []SavedQuota          `json:"quotas,omitempty" nullable:"false"`
 	Shares      []Weight              `json:"shares,omitempty" nullable:"false"`
@@ -102,6 +103,14 @@ type Arrangement struct {
 type SavedRetention struct {
 	Jobs int64    `json:"jobs"`
 	Age  Duration `json:"age"`
+}
+
+// SavedDefaults is what jobs have that say nothing else, and the cluster's name.
+type SavedDefaults struct {
+	Name       string   `json:"name,omitempty" doc:"of the cluster"`
+	Priority   int64    `json:"priority,omitempty" doc:"1 to 4; absent: 2"`
+	IdleStop   Duration `json:"idle_stop,omitempty" doc:"absent: never"`
+	Checkpoint Duration `json:"checkpoint_interval,omitempty" doc:"of jobs with a checkpoint signal; absent: only before a stop"`
 }
 
 // SavedUser is somebody whom the cluster knows.
