@@ -102,7 +102,8 @@ func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 		return nil, under("defaults", err)
 	}
 	c := &command.SetDefaults{Defaults: model.Defaults{
-		Name: d.Name, Class: model.Class(class), IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint),
+		Name: d.Name, Class: model.Class(class), //nolint:gosec // at most 4
+		IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint),
 	}}
 	if err := c.Validate(); err != nil {
 		return nil, under("defaults", err)
