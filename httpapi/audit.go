@@ -13,6 +13,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -21,8 +22,8 @@ type audits struct{ *API }
 
 // Bounds of the audit trail's answers.
 const (
-	auditPatience = 2 * time.Second  // for the archive to hold what the state does
-	verifyLimit   = 25 * time.Second // for the whole trail; under that of an answer
+	archivePatience = 2 * time.Second  // for the archive to hold what the state does
+	verifyLimit     = 25 * time.Second // for the whole trail; under that of an answer
 )
 
 // auditInput is what GET /audit is given.
@@ -45,19 +46,25 @@ func (a audits) route(doc huma.API) {
 	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
 }
 
-// head is the trail's head, once this peer's archive has come so far.
-func (a audits) head(ctx context.Context) (model.AuditHead, uint64, error) {
+// archived is the state, once this peer's archive holds what the state says of up to
+// the log index that last gives, and how the archive stands then.
+func (a *API) archived(ctx context.Context, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
 	if a.peer.Archive == nil {
-		return model.AuditHead{}, 0, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
+		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
 	}
-	s, err := a.fresh(ctx, Default)
-	if err != nil {
-		return model.AuditHead{}, 0, err
+	if s, err = a.fresh(ctx, Default); err != nil {
+		return s, stand, err
 	}
-	head := s.Settings().Audit
-	a.peer.Archive.Reach(ctx, head.Index, auditPatience)
-	return head, s.Index, nil
+	a.peer.Archive.Reach(ctx, last(&s), archivePatience)
+	return s, a.peer.Archive.Standing(), nil
 }
+
+// standingOf is how an archive stands, in the API's words.
+func standingOf(v *archive.Standing) wire.ArchiveStanding {
+	return wire.ArchiveStanding{CompleteTo: v.CompleteTo, Failing: v.Failure != ""}
+}
+
+func lastRecord(s *state.State) uint64 { return s.Settings().Audit.Index }
 
 // archiveFault is the answer when the archive cannot be read.
 func archiveFault(err error) error {
@@ -65,7 +72,7 @@ func archiveFault(err error) error {
 }
 
 func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], error) {
-	_, index, err := a.head(ctx)
+	s, stand, err := a.archived(ctx, lastRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -77,15 +84,13 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 	if err != nil {
 		return nil, archiveFault(err)
 	}
-	stand := a.peer.Archive.Standing()
 	out := &wire.Audit{
-		Records: make([]wire.AuditRecord, len(found.Records)), Next: found.Next, CompleteTo: stand.CompleteTo,
-		Missing: stand.Missing, Lost: stand.Lost, Failing: stand.Failure != "",
+		Records: make([]wire.AuditRecord, len(found.Records)), Next: found.Next, ArchiveStanding: standingOf(&stand), Missing: stand.Missing, Lost: stand.Lost,
 	}
 	for i := range found.Records {
 		out.Records[i] = auditRecord(&found.Records[i])
 	}
-	return &answer[wire.Audit]{Index: index, Body: out}, nil
+	return &answer[wire.Audit]{Index: s.Index, Body: out}, nil
 }
 
 func timeOf(t time.Time) model.Time {
@@ -167,10 +172,11 @@ func snake(name string) string {
 }
 
 func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) {
-	head, index, err := a.head(ctx)
+	s, _, err := a.archived(ctx, lastRecord)
 	if err != nil {
 		return nil, err
 	}
+	head := s.Settings().Audit
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
 	v, err := a.peer.Archive.Verify(ctx, head)
@@ -184,5 +190,5 @@ func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) 
 	if out.What == "" && v.Missing > 0 {
 		out.What = "what is here is as it was written, but some of the trail is not here"
 	}
-	return &answer[wire.AuditVerdict]{Index: index, Body: out}, nil
+	return &answer[wire.AuditVerdict]{Index: s.Index, Body: out}, nil
 }

@@ -26,6 +26,7 @@ type shelf struct {
 	stand archive.Standing
 	past  state.State
 	ended []archive.Ended // newest first
+	upTo  uint64          // that was waited for
 	fail  error
 }
 
@@ -51,7 +52,10 @@ func (s *shelf) Ends(_ context.Context, before archive.HistoryKey, look func(arc
 	return s.fail
 }
 
-func (s *shelf) Reach(context.Context, uint64, time.Duration) bool { return true }
+func (s *shelf) Reach(_ context.Context, index uint64, _ time.Duration) bool {
+	s.upTo = index
+	return true
+}
 
 func (s *shelf) Standing() archive.Standing { return s.stand }
 

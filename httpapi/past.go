@@ -50,17 +50,12 @@ func (a pasts) route(doc huma.API) {
 	handle(a.API, doc, o, a.usage)
 }
 
-// settled is the state, once this peer's archive has come so far.
-func (a pasts) settled(ctx context.Context) (s state.State, stand wire.ArchiveStanding, err error) {
-	if a.peer.Archive == nil {
-		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
+// lastEnd is the log entry that ended the job that ended last.
+func lastEnd(s *state.State) uint64 {
+	for k := range s.Ended.Back() {
+		return k.Index
 	}
-	if s, err = a.fresh(ctx, Default); err != nil {
-		return s, stand, err
-	}
-	a.peer.Archive.Reach(ctx, s.Index, auditPatience)
-	now := a.peer.Archive.Standing()
-	return s, wire.ArchiveStanding{CompleteTo: now.CompleteTo, Failing: now.Failure != ""}, nil
+	return 0
 }
 
 func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.History], error) {
@@ -72,11 +67,11 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 	if err != nil {
 		return nil, err
 	}
-	s, stand, err := a.settled(ctx)
+	s, stand, err := a.archived(ctx, lastEnd)
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.History{ArchiveStanding: stand, Jobs: []wire.EndedJob{}}
+	out := &wire.History{ArchiveStanding: standingOf(&stand), Jobs: []wire.EndedJob{}}
 	since, until, seen := timeOf(in.Since), timeOf(in.Until), 0
 	var last archive.HistoryKey
 	err = a.ended(ctx, &s, before, func(e *ended) bool {

@@ -108,6 +108,9 @@ func TestHistory(t *testing.T) {
 	s.do(http.MethodGet, "/history?state=running", "").about("state")
 	s.do(http.MethodGet, "/history?before=x", "").about("before")
 	kept, _ := s.api.peer.Archive.(*shelf)
+	if now := s.State(); kept.upTo != kept.ended[0].Key.Index || kept.upTo >= now.Index {
+		t.Errorf("it waits for the archive up to %d, and the last job ended at %d", kept.upTo, kept.ended[0].Key.Index)
+	}
 	kept.ended[1].Key.Index-- // its end stands elsewhere in the log by now
 	s.do(http.MethodGet, "/history", "").into(&all)
 	if len(all.Jobs) != 2 || all.Jobs[1].ID != "1" {
@@ -154,6 +157,11 @@ func TestUsage(t *testing.T) {
 	s.do(http.MethodGet, "/usage?by=user,user", "").about("by")
 	s.do(http.MethodGet, "/usage?by=cat", "").about("by")
 	s.do(http.MethodGet, "/usage?since="+at(2)+"&until="+at(1), "").about("since")
+	kept, _ := s.api.peer.Archive.(*shelf)
+	kept.fail = errTooMuch
+	if p := s.do(http.MethodGet, "/usage", "").problem(http.StatusUnprocessableEntity, wire.CodeInvalid); !strings.Contains(p.Detail, "shorter") {
+		t.Errorf("too much is refused with %q", p.Detail)
+	}
 	s.api.peer.Archive = nil
 	s.do(http.MethodGet, "/usage", "").problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
 }

@@ -254,11 +254,18 @@ func TestTheStateFiles(t *testing.T) {
 	s.submit(`{"command": "python train.py", "gpu_count": 9}`)
 	s.with(func(c *statetest.Cluster) { c.Start(c.Place(1)) })
 	walkThrough(t, s, []step{{http.MethodGet, "/snapshot", "", map[string]any{
-		"cluster_state.gpuResources.nodes.0.gpus.0.allocatedTo": "1", "cluster_state.rayCluster.connected": false,
-		"job_queue.queuedJobs.0.id": "2", "job_queue.queuedJobs.0.requestedGpus": 9.0, "job_queue.statistics.totalQueued": 1.0,
-		"orchestrator_state.running": true, "orchestrator_state.policy": "fcfs", "orchestrator_state.policies.policy_config.policy": "fcfs",
+		"cluster_state.gpuResources.nodes.0.gpus.0.allocatedTo":      "1",
+		"cluster_state.rayCluster.connected":                         false,
+		"job_queue.queuedJobs.0.id":                                  "2",
+		"job_queue.queuedJobs.0.requestedGpus":                       9.0,
+		"job_queue.statistics.totalQueued":                           1.0,
+		"orchestrator_state.running":                                 true,
+		"orchestrator_state.policy":                                  "fcfs",
+		"orchestrator_state.policies.policy_config.policy":           "fcfs",
 		"gpu_allocation.runs.0.gpuAllocation.allocatedGpus.0.nodeId": "gmi-node-1",
-		"job_queue.berth.format": 1.0, "job_queue.berth.jobs.0.state": "running", "job_queue.berth.jobs.1.request.gpu_count": 9.0,
+		"job_queue.berth.jobs.0.state":                               "running",
+		"job_queue.berth.jobs.1.request.gpu_count":                   9.0,
+		"job_queue.berth.format":                                     1.0,
 	}}})
 	all := s.export()
 	index := int64(s.State().Index) //nolint:gosec // small

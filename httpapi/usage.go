@@ -31,7 +31,7 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 	if err != nil {
 		return nil, err
 	}
-	s, stand, err := a.settled(ctx)
+	s, stand, err := a.archived(ctx, lastEnd)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 	}
 	b.addOpen(&s)
 	out := b.tell(int64(s.Slots.Len()))
-	out.ArchiveStanding = stand
+	out.ArchiveStanding = standingOf(&stand)
 	return &answer[wire.Usage]{Index: s.Index, Body: out}, nil
 }
 

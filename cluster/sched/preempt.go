@@ -208,20 +208,19 @@ func (v *victim) compare(b *victim) int {
 // note takes in a task that runs: a victim, or one whose GPUs will be free because it is
 // being stopped. A search, which looks at all that runs, notes it on its way.
 func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
-	p, s := y.pass, y.pass.state
-	if a.Stop == model.ReasonNone && !p.beside.cleared[a.Key] && !y.mayPreempt(task, job, a) {
-		return
-	}
-	v := &victim{key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead()}
-	if a.Stop != model.ReasonNone || p.beside.cleared[a.Key] {
-		for _, h := range v.holds(s) {
+	s := y.pass.state
+	switch {
+	case a.Stop != model.ReasonNone || y.pass.beside.cleared[a.Key]:
+		for _, h := range holds(s, a.Key) {
 			y.coming[h.node] = append(y.coming[h.node], h.slot)
 		}
-		return
+	case y.mayPreempt(task, job, a):
+		first, _ := s.Ranks.Get(a.Key.Rank(0))
+		y.victims = append(y.victims, &victim{
+			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead(),
+			loss: max(y.pass.now.Sub(a.Started)-first.Saved, 0) * time.Duration(a.GPUs), //nolint:gosec // few
+		})
 	}
-	first, _ := s.Ranks.Get(a.Key.Rank(0))
-	v.loss = max(p.now.Sub(a.Started)-first.Saved, 0) * time.Duration(a.GPUs) //nolint:gosec // few
-	y.victims = append(y.victims, v)
 }
 
 // noteSlot takes in a GPU that somebody has: it will be free if it is being cleaned.

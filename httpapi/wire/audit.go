@@ -4,12 +4,12 @@ import "time"
 
 // Audit is a page of the audit trail, newest first.
 type Audit struct {
-	Records    []AuditRecord `json:"records" nullable:"false"`
-	Next       uint64        `json:"next,omitempty" doc:"the before of the next page; absent: there are no more"`
-	CompleteTo uint64        `json:"complete_to" doc:"log index up to which this peer's archive lacks nothing; 0: it lacks something that other peers have"`
-	Missing    uint64        `json:"missing,omitempty" doc:"records that this peer has to get from others yet"`
-	Lost       uint64        `json:"lost,omitempty" doc:"records that no peer has"`
-	Failing    bool          `json:"failing,omitempty" doc:"this peer's archive cannot be written at the moment; its log says why"`
+	ArchiveStanding
+
+	Records []AuditRecord `json:"records" nullable:"false"`
+	Next    uint64        `json:"next,omitempty" doc:"the before of the next page; absent: there are no more"`
+	Missing uint64        `json:"missing,omitempty" doc:"records that this peer has to get from others yet"`
+	Lost    uint64        `json:"lost,omitempty" doc:"records that no peer has"`
 }
 
 // AuditRecord is one change that somebody asked for.
