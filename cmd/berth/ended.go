@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -23,16 +21,11 @@ GPU-H are the GPUs that were a job's own, for as long as each was. EFF% is how m
 that time was not lost: what an attempt that did not complete had done after its last
 checkpoint is lost.`
 
-// historyPage is how many jobs one request asks for.
-const historyPage = 1000
-
 // historyFlags are the flags of history.
 type historyFlags struct {
-	connection
+	report
 
-	query        client.HistoryQuery
-	since, until string
-	limit        int
+	query client.HistoryQuery
 }
 
 func newHistory() *cobra.Command {
@@ -47,75 +40,34 @@ func newHistory() *cobra.Command {
 	}
 	f.bind(cmd)
 	to := cmd.Flags()
-	to.StringVarP(&f.output, "output", "o", "", "json, yaml, csv, or a table if it is not given")
 	to.StringVarP(&f.query.User, "user", "u", "", "only jobs of this `user`")
 	to.StringVarP(&f.query.Project, "project", "A", "", "only jobs of this `project`")
 	to.StringVar(&f.query.Name, "name", "", "only jobs of this `name`")
 	to.StringSliceVar(&f.query.States, "state", nil, "only jobs in these `states`: completed, failed, canceled")
-	bindSpan(cmd, &f.since, &f.until)
-	to.IntVarP(&f.limit, "limit", "n", 50, "at most so `many`; 0: all")
+	f.bindLimit(cmd)
 	return cmd
 }
 
-// bindSpan adds the flags that bound a span of time.
-func bindSpan(cmd *cobra.Command, since, until *string) {
-	cmd.Flags().StringVarP(since, "since", "S", "", "not before this `time`: 24h for a day ago, or such as 2026-01-31T20:00")
-	cmd.Flags().StringVarP(until, "until", "E", "", "not after this `time`")
-}
-
-// checkCSV is checkOutput for a command that prints csv, too.
-func (c *connection) checkCSV() error {
-	if c.output != "csv" && c.checkOutput() != nil {
-		return usage("--output must be table, json, yaml or csv, not %q", c.output)
-	}
-	return nil
-}
-
-func (f *historyFlags) run(cmd *cobra.Command) (err error) {
-	if err := f.checkCSV(); err != nil {
-		return err
-	}
-	now := time.Now()
-	if f.query.Since, err = ago("--since", f.since, now); err != nil {
-		return err
-	}
-	if f.query.Until, err = ago("--until", f.until, now); err != nil {
-		return err
-	}
-	if f.limit < 0 {
-		return usage("--limit must not be negative")
-	}
-	api, err := f.dial()
+func (f *historyFlags) run(cmd *cobra.Command) error {
+	api, err := f.begin(&f.query.Since, &f.query.Until)
 	if err != nil {
 		return err
 	}
-	all, err := f.list(cmd.Context(), api)
-	if err != nil {
-		return err
-	}
-	if f.output == "csv" {
-		return historyCSV(cmd.OutOrStdout(), all.Jobs)
-	}
-	return f.print(cmd.OutOrStdout(), all, func(w io.Writer) error { return showEnded(w, all) })
-}
-
-// list asks for page after page.
-func (f *historyFlags) list(ctx context.Context, api *client.Client) (*wire.History, error) {
-	q, all := f.query, &wire.History{Jobs: []wire.EndedJob{}}
-	for {
-		if q.Limit = historyPage; f.limit > 0 {
-			q.Limit = min(q.Limit, f.limit-len(all.Jobs))
-		}
-		page, err := api.Operator().History(ctx, q)
+	all := &wire.History{Jobs: []wire.EndedJob{}}
+	err = f.pages(func(most int) (int, bool, error) {
+		f.query.Limit = most
+		page, err := api.Operator().History(cmd.Context(), f.query)
 		if err != nil {
-			return nil, err
+			return 0, false, err
 		}
 		page.Jobs = append(all.Jobs, page.Jobs...)
-		all = page
-		if q.Before = page.Next; q.Before == "" || f.limit > 0 && len(all.Jobs) >= f.limit {
-			return all, nil
-		}
+		all, f.query.Before = page, page.Next
+		return len(all.Jobs), page.Next != "", nil
+	})
+	if err != nil {
+		return err
 	}
+	return f.write(cmd.OutOrStdout(), all, func() [][]string { return endedLines(all.Jobs) }, func(w io.Writer) error { return showEnded(w, all) })
 }
 
 func showEnded(w io.Writer, all *wire.History) error {
@@ -140,9 +92,9 @@ func showEnded(w io.Writer, all *wire.History) error {
 func showArchive(w io.Writer, a *wire.ArchiveStanding) (err error) {
 	switch {
 	case a.Failing:
-		_, err = fmt.Fprintln(w, "This peer's archive cannot be written at the moment: what ended last may lack. Its log says why.")
+		_, err = fmt.Fprintln(w, "This peer's archive cannot be written at the moment: what came last may lack. Its log says why.")
 	case a.CompleteTo == 0:
-		_, err = fmt.Fprintln(w, "This peer has yet to get some of what has ended from others.")
+		_, err = fmt.Fprintln(w, "This peer has yet to get some of it from others.")
 	}
 	return err
 }
@@ -175,7 +127,7 @@ func percentOf(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 0, 64)
 }
 
-func historyCSV(w io.Writer, jobs []wire.EndedJob) error {
+func endedLines(jobs []wire.EndedJob) [][]string {
 	lines := [][]string{{
 		"id", "name", "user", "project", "priority", "gpu_count", "nodes", "state", "reason", "exit_code", "submitted_at", "started_at", "ended_at",
 		"wait_seconds", "run_seconds", "gpu_hours", "lost_gpu_hours",
@@ -192,7 +144,7 @@ func historyCSV(w io.Writer, jobs []wire.EndedJob) error {
 			decimal(j.WaitSeconds), decimal(j.RunSeconds), decimal(j.GPUHours), decimal(j.LostGPUHours),
 		})
 	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return lines
 }
 
 // utc is an instant for programs; empty: there was none.

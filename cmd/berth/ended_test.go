@@ -1,12 +1,34 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
+
+// Pages are asked for until there are as many as are wanted, or no more.
+func TestPages(t *testing.T) {
+	for limit, want := range map[int]string{0: "[1000 1000 1000]", 1500: "[1000 500]", 3: "[3]", 9000: "[1000 1000 1000]"} {
+		var asked []int
+		have := 0
+		err := (&report{limit: limit}).pages(func(most int) (int, bool, error) {
+			asked = append(asked, most)
+			have += min(most, 2200-have)
+			return have, have < 2200, nil
+		})
+		if err != nil || fmt.Sprint(asked) != want {
+			t.Errorf("for %d it asks for %v, %v; want %s", limit, asked, err, want)
+		}
+	}
+	if err := (&report{}).pages(func(int) (int, bool, error) { return 0, true, io.EOF }); !errors.Is(err, io.EOF) {
+		t.Errorf("a page that fails: %v", err)
+	}
+}
 
 // Ended jobs and use are tables that a person can read, and csv for programs.
 func TestShowEndedAndUsage(t *testing.T) {
@@ -28,7 +50,7 @@ func TestShowEndedAndUsage(t *testing.T) {
 		t.Errorf("job 7 is %q", lines[1])
 	}
 	out.Reset()
-	if err := historyCSV(&out, all.Jobs); err != nil || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), ",failed,,3,,,") {
+	if err := (&report{connection: connection{output: "csv"}}).write(&out, all, func() [][]string { return endedLines(all.Jobs) }, nil); err != nil || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), ",failed,,3,,,") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	u := &wire.Usage{By: []string{"project", "user"}, GPUs: 16, Since: now.Add(-time.Hour), Until: now, Rows: []wire.UsageRow{
@@ -46,7 +68,7 @@ func TestShowEndedAndUsage(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := usageCSV(&out, u); err != nil || !strings.Contains(out.String(), "vision,ann,12.34,80,77.1,0,4,0,0,30,,8\n") {
+	if err := (&report{connection: connection{output: "csv"}}).write(&out, u, func() [][]string { return usageLines(u) }, nil); err != nil || !strings.Contains(out.String(), "vision,ann,12.34,80,77.1,0,4,0,0,30,,8\n") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	for _, v := range []struct {

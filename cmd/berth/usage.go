@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,10 +22,9 @@ that ended. GPUs that services hold without a job do not count; berth share has 
 
 // usageFlags are the flags of usage.
 type usageFlags struct {
-	connection
+	report
 
-	query        client.UsageQuery
-	since, until string
+	query client.UsageQuery
 }
 
 func newUsage() *cobra.Command {
@@ -42,26 +39,14 @@ func newUsage() *cobra.Command {
 	}
 	f.bind(cmd)
 	to := cmd.Flags()
-	to.StringVarP(&f.output, "output", "o", "", "json, yaml, csv, or a table if it is not given")
 	to.StringSliceVar(&f.query.By, "by", []string{"user"}, "what to tell apart: `user`, project, name, or several of them")
 	to.StringVarP(&f.query.User, "user", "u", "", "only what this `user` has used")
 	to.StringVarP(&f.query.Project, "project", "A", "", "only what this `project` has used")
-	bindSpan(cmd, &f.since, &f.until)
 	return cmd
 }
 
-func (f *usageFlags) run(cmd *cobra.Command) (err error) {
-	if err := f.checkCSV(); err != nil {
-		return err
-	}
-	now := time.Now()
-	if f.query.Since, err = ago("--since", f.since, now); err != nil {
-		return err
-	}
-	if f.query.Until, err = ago("--until", f.until, now); err != nil {
-		return err
-	}
-	api, err := f.dial()
+func (f *usageFlags) run(cmd *cobra.Command) error {
+	api, err := f.begin(&f.query.Since, &f.query.Until)
 	if err != nil {
 		return err
 	}
@@ -69,10 +54,7 @@ func (f *usageFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.output == "csv" {
-		return usageCSV(cmd.OutOrStdout(), u)
-	}
-	return f.print(cmd.OutOrStdout(), u, func(w io.Writer) error { return showUsage(w, u) })
+	return f.write(cmd.OutOrStdout(), u, func() [][]string { return usageLines(u) }, func(w io.Writer) error { return showUsage(w, u) })
 }
 
 // payers are the columns that tell rows apart, as asked for.
@@ -131,7 +113,7 @@ func waitOf(seconds *float64) string {
 	return table.Seconds(*seconds)
 }
 
-func usageCSV(w io.Writer, u *wire.Usage) error {
+func usageLines(u *wire.Usage) [][]string {
 	lines := [][]string{append(slices.Clone(u.By), "gpu_hours", "percent_of_use", "percent_of_cluster", "lost_gpu_hours", "jobs", "failed", "canceled",
 		"wait_p50_seconds", "wait_p95_seconds", "gpus")}
 	for i := range u.Rows {
@@ -149,7 +131,7 @@ func usageCSV(w io.Writer, u *wire.Usage) error {
 		}
 		lines = append(lines, line)
 	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return lines
 }
 
 func count(n int64) *float64 {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/csv"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// report is a command that tells of a span of time, also as csv.
+type report struct {
+	connection
+
+	since, until string
+	limit        int
+}
+
+// pageLimit is how much one request asks for.
+const pageLimit = 1000
+
+func (r *report) bind(cmd *cobra.Command) {
+	r.connection.bind(cmd)
+	to := cmd.Flags()
+	to.StringVarP(&r.output, "output", "o", "", "json, yaml, csv, or a table if it is not given")
+	to.StringVarP(&r.since, "since", "S", "", "not before this `time`: 24h for a day ago, or such as 2026-01-31T20:00")
+	to.StringVarP(&r.until, "until", "E", "", "not after this `time`")
+}
+
+// bindLimit adds the flag for how much is told.
+func (r *report) bindLimit(cmd *cobra.Command) {
+	cmd.Flags().IntVarP(&r.limit, "limit", "n", 50, "at most so `many`; 0: all")
+}
+
+// begin checks the flags, fills in the span and connects.
+func (r *report) begin(since, until *time.Time) (_ *client.Client, err error) {
+	if r.output != "csv" && r.checkOutput() != nil {
+		return nil, usage("--output must be table, json, yaml or csv, not %q", r.output)
+	}
+	now := time.Now()
+	if *since, err = ago("--since", r.since, now); err != nil {
+		return nil, err
+	}
+	if *until, err = ago("--until", r.until, now); err != nil {
+		return nil, err
+	}
+	if r.limit < 0 {
+		return nil, usage("--limit must not be negative")
+	}
+	return r.dial()
+}
+
+// pages asks for page after page, of at most so many each, until there are no more or as
+// many as are wanted. ask returns how many it has by now.
+func (r *report) pages(ask func(most int) (have int, more bool, err error)) error {
+	for have, more := 0, true; more && (r.limit == 0 || have < r.limit); {
+		most := pageLimit
+		if r.limit > 0 {
+			most = min(most, r.limit-have)
+		}
+		var err error
+		if have, more, err = ask(most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes an answer in the form that was asked for.
+func (r *report) write(w io.Writer, answer any, lines func() [][]string, show func(io.Writer) error) error {
+	if r.output == "csv" {
+		return csv.NewWriter(w).WriteAll(lines())
+	}
+	return r.print(w, answer, show)
+}
+
+// ago reads an instant, or how long ago it was.
+func ago(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := wire.ParseDuration(text); err == nil {
+		return now.Add(-d), nil
+	}
+	t, err := instant(text, now)
+	if err != nil {
+		return t, usage("%s must be such as 24h, for a day ago, or 2026-01-31T20:00, not %q", flag, text)
+	}
+	return t, nil
+}
