@@ -90,12 +90,7 @@ func TestACrowdWhileLeadersDie(t *testing.T) {
 			defects <- r.roam(ctx, api, i)
 		})
 	}
-	for range 3 {
-		enough := r.count() + 5*crowd
-		c.until("more has been answered", func() bool { return r.count() >= enough })
-		c.kill(c.leader())
-		c.ready()
-	}
+	r.outlive(c, 5*crowd)
 	stop()
 	work.Wait()
 	for range crowd {
@@ -104,15 +99,7 @@ func TestACrowdWhileLeadersDie(t *testing.T) {
 		}
 	}
 	t.Logf("%d clients, %d operations on %d jobs", crowd, len(r.ops), len(r.ids))
-	result, info := porcupine.CheckOperationsVerbose(jobModel(), r.ops, patience)
-	switch result {
-	case porcupine.Ok:
-	case porcupine.Unknown:
-		t.Error("the check did not come to an end")
-	case porcupine.Illegal:
-		path := t.ArtifactDir() + "/history.html"
-		t.Errorf("the answers are not linearizable; a picture is in %s (%v)", path, porcupine.VisualizePath(jobModel(), info, path))
-	}
+	r.judge(t, jobModel())
 }
 
 // roam does one thing after the other until the context ends, and returns the first

@@ -68,6 +68,28 @@ func walk(t *testing.T, base string, steps ...request) (got map[string]any) {
 	return got
 }
 
+// ask sends a request to one peer and reads the answer.
+func ask(t *testing.T, method, url, body string) (int, map[string]any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var fields map[string]any
+	if err := json.NewDecoder(answer.Body).Decode(&fields); err != nil {
+		t.Fatalf("%s %s: not an object: %v", method, url, err)
+	}
+	return answer.StatusCode, fields
+}
+
 // follower is the address of a peer that does not lead.
 func follower(c *cluster) string {
 	leader := c.leader()
@@ -100,6 +122,11 @@ func TestTheDesignAgainstAFollower(t *testing.T) {
 	c.running("1")
 	walk(t, base, whileOneRuns()...)
 	walk(t, base, orchestrating()...)
+	walk(t, base, request{http.MethodDelete, "/queue/1", "", map[string]any{"success": true}}) // which runs
+	c.ended("1")
+	if status, got := ask(t, http.MethodPost, base+"/queue/submit", `{"command": "true", "gpu_count": 17}`); status != http.StatusUnprocessableEntity || got["code"] == nil {
+		t.Errorf("17 of 16 GPUs: %d %v", status, got)
+	}
 }
 
 // whileOneRuns are the design's data models, with a job of four GPUs that runs.

@@ -143,23 +143,34 @@ func TestTheAPIIsLinearizable(t *testing.T) {
 		}
 		work.Go(func() { r.use(ctx, api, i) })
 	}
+	r.outlive(c, 80)
+	stop()
+	work.Wait()
+	t.Logf("%d operations on %d jobs", len(r.ops), len(r.ids))
+	r.judge(t, queueModel())
+}
+
+// outlive kills the leader three times, each once so much more has been answered.
+func (r *recorder) outlive(c *cluster, more int) {
 	for range 3 {
-		enough := r.count() + 80
+		enough := r.count() + more
 		c.until("more has been answered", func() bool { return r.count() >= enough })
 		c.kill(c.leader())
 		c.ready()
 	}
-	stop()
-	work.Wait()
-	t.Logf("%d operations on %d jobs", len(r.ops), len(r.ids))
-	result, info := porcupine.CheckOperationsVerbose(queueModel(), r.ops, patience)
+}
+
+// judge fails the test if what was recorded is not linearizable.
+func (r *recorder) judge(t *testing.T, model porcupine.Model) {
+	t.Helper()
+	result, info := porcupine.CheckOperationsVerbose(model, r.ops, patience)
 	switch result {
 	case porcupine.Ok:
 	case porcupine.Unknown:
 		t.Error("the check did not come to an end")
 	case porcupine.Illegal:
 		path := t.ArtifactDir() + "/history.html"
-		t.Errorf("the answers are not linearizable; a picture is in %s (%v)", path, porcupine.VisualizePath(queueModel(), info, path))
+		t.Errorf("the answers are not linearizable; a picture is in %s (%v)", path, porcupine.VisualizePath(model, info, path))
 	}
 }
 
