@@ -8,7 +8,7 @@ import (
 )
 
 // endsStep is how many parts of histories are looked at within one transaction.
-const endsStep = 2000
+const endsStep = 500
 
 // Ended is a part of the history of a job that has ended, without its events, ranks and
 // texts.

@@ -60,3 +60,26 @@ func TestEnds(t *testing.T) {
 		t.Errorf("with a context that is over: %v", err)
 	}
 }
+
+// More than one transaction shows is shown whole, each part once.
+func TestEndsOverSeveralTransactions(t *testing.T) {
+	r := newRig(t, "p1")
+	for range 2*endsStep + 3 {
+		r.end()
+	}
+	for more := true; more; { // it keeps so many a round
+		was := r.archives["p1"].Standing()
+		more = r.settle("p1") != was
+	}
+	next := uint64(2*endsStep + 3)
+	err := r.archives["p1"].Ends(t.Context(), HistoryKey{Index: 1<<64 - 1}, func(e Ended) bool {
+		if uint64(e.Key.Job) != next {
+			t.Fatalf("job %s comes where job %d is next", e.Key.Job, next)
+		}
+		next--
+		return true
+	})
+	if err != nil || next != 0 {
+		t.Errorf("%d jobs are left, %v", next, err)
+	}
+}
