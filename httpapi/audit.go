@@ -48,7 +48,7 @@ func (a audits) route(doc huma.API) {
 
 // archived is the state, once this peer's archive holds what the state says of up to
 // the log index that last gives, and how the archive stands then.
-func (a *API) archived(ctx context.Context, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
+func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
 	if a.peer.Archive == nil {
 		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
 	}
@@ -72,7 +72,7 @@ func archiveFault(err error) error {
 }
 
 func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], error) {
-	s, stand, err := a.archived(ctx, lastRecord)
+	s, stand, err := archived(ctx, a.API, lastRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func snake(name string) string {
 }
 
 func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) {
-	s, _, err := a.archived(ctx, lastRecord)
+	s, _, err := archived(ctx, a.API, lastRecord)
 	if err != nil {
 		return nil, err
 	}

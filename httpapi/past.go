@@ -67,7 +67,7 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 	if err != nil {
 		return nil, err
 	}
-	s, stand, err := a.archived(ctx, lastEnd)
+	s, stand, err := archived(ctx, a.API, lastEnd)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 	if err != nil {
 		return nil, err
 	}
-	s, stand, err := a.archived(ctx, lastEnd)
+	s, stand, err := archived(ctx, a.API, lastEnd)
 	if err != nil {
 		return nil, err
 	}
