@@ -15,6 +15,10 @@ const (
 	// DefaultBallast is the size of the ballast file: 64 MiB.
 	DefaultBallast = 64 << 20
 
+	// enoughFree takes user writes on a disk of any size: 2 GiB, several times what a
+	// snapshot and the log of the largest state need. 5 % of a disk of 4 TB are 200 GB.
+	enoughFree = 2 << 30
+
 	ballastName = "ballast"
 )
 
@@ -24,11 +28,12 @@ type Space struct {
 	Total uint64 // the whole file system
 }
 
-// Low reports whether user writes should be refused: less than 5 % or less
-// than 512 MiB is free. bbolt grows its file in large steps, so the last few
-// hundred MiB can go in one write, and a full disk stops the peer.
+// Low reports whether user writes should be refused: less than 5 % is free, but
+// never with 2 GiB free and always with less than 512 MiB. bbolt grows its file in
+// large steps, so the last few hundred MiB can go in one write, and a full disk
+// stops the peer.
 func (s Space) Low() bool {
-	return s.Free < DefaultMinFree || s.Free < s.Total/20
+	return s.Free < max(DefaultMinFree, min(s.Total/20, enoughFree))
 }
 
 // spaceOf asks the kernel for the room at path.

@@ -16,8 +16,11 @@ func TestSpaceLow(t *testing.T) {
 	}{
 		{511 * mib, 1 * gib, true},
 		{512 * mib, 1 * gib, false},
-		{5*gib - 1, 100 * gib, true},
-		{5 * gib, 100 * gib, false},
+		{1*gib - 1, 20 * gib, true},
+		{1 * gib, 20 * gib, false},
+		{2*gib - 1, 252 * gib, true},
+		{2 * gib, 252 * gib, false},
+		{1 << 40, 1 << 50, false},
 		{0, 0, true},
 	} {
 		if got := (Space{Free: tc.free, Total: tc.total}).Low(); got != tc.low {
