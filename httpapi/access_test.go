@@ -375,7 +375,7 @@ func TestAgentsShowTheirToken(t *testing.T) {
 // The peer that leads begins to ask, once, and tells the first token.
 func TestFoundAccess(t *testing.T) {
 	s := newSite(t)
-	s.api.gate.Asks = true
+	s.api.gate.must = true
 	s.do(http.MethodGet, "/queue", "").problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
 	var told []string
 	for range 2 {

@@ -14,13 +14,7 @@ import (
 )
 
 // workloads says what workloads need.
-type workloads struct {
-	*API
-
-	advisers advisers
-}
-
-func newWorkloads(a *API) workloads { return workloads{a, newAdvisers(a.cfg.Advisers)} }
+type workloads struct{ *API }
 
 // workloadInput is what an analysis is given.
 type workloadInput struct{ RawBody []byte }
@@ -52,21 +46,14 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 	if err := workload.Check(w); err != nil {
 		return nil, workloadProblem(err)
 	}
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: workloadDefaults(&a.cfg)}
-	k.Advice = a.advisers.ask(ctx, w)
+	by := a.gate.terms()
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads}
+	k.Advice = by.advisers.ask(ctx, w)
 	out, err := workload.Analyze(w, &k)
 	if err != nil {
 		return nil, workloadProblem(err)
 	}
 	return out, nil
-}
-
-// workloadDefaults are what is taken for workloads of which nothing is known.
-func workloadDefaults(c *Config) workload.Defaults {
-	if c.Workloads == nil {
-		return workload.StandardDefaults()
-	}
-	return c.Workloads
 }
 
 func workloadProblem(err error) error {

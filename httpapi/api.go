@@ -21,7 +21,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/forward"
 	"github.com/berth-gpu/berth/httpapi/wire"
-	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
 // maxBody bounds a user's request, in bytes.
@@ -32,17 +31,14 @@ type Config struct {
 	Self    model.PeerID
 	Version string
 	Peer    Peer
+	// Asks has callers say who they are, whatever the state says. Where the state
+	// says so, they must anyway.
+	Asks  bool
+	Terms Terms // to begin with
 	// Dial opens connections to other peers and to agents.
-	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	Now    func() time.Time // nil: time.Now
-	Log    *slog.Logger     // nil: none
-	Access Access
-	Rules  CommandRules
-	// Workloads are what is taken for workloads of which nothing is known; nil: the
-	// standard ones.
-	Workloads workload.Defaults
-	// Advisers are asked about workloads, too.
-	Advisers []Adviser
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Now  func() time.Time // nil: time.Now
+	Log  *slog.Logger     // nil: none
 	// Settings knows what the cluster as a whole has one value of; nil: it is not told.
 	Settings Settings
 	// Metrics are exposed beside the API's own.
@@ -139,7 +135,7 @@ func (a *API) routes() {
 	events{a}.route(doc)
 	webhooks{a}.route(doc)
 	fleet{a}.route(doc)
-	newWorkloads(a).route(doc)
+	workloads{a}.route(doc)
 	peers{a}.route(doc)
 	people{a}.route(doc)
 	audits{a}.route(doc)

@@ -31,7 +31,7 @@ func BenchmarkSubmit(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		s.api.cfg.Rules = rules
+		s.api.TakeOver(Terms{Rules: rules})
 		s.api.gate.callers = auth.NewLimiter(1e9, time.Now)
 		s.api.gate.addresses = auth.NewLimiter(1e9, time.Now)
 		benchSubmit(b, s, func(c *statetest.Cluster) {

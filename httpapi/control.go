@@ -110,7 +110,7 @@ func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Exten
 	c := &command.Extend{Job: id, TimeLimit: time.Duration(or(body.TimeLimit, 0)), By: time.Duration(or(body.By, 0))}
 	s := a.peer.Reader.State()
 	job, _ := s.Jobs.Get(id)
-	if err := a.cfg.Rules.longer(max(c.TimeLimit, job.Spec.TimeLimit+c.By)); err != nil {
+	if err := a.gate.terms().Rules.longer(max(c.TimeLimit, job.Spec.TimeLimit+c.By)); err != nil {
 		return nil, err
 	}
 	_, index, err := a.propose(ctx, in.Key, c)

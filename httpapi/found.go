@@ -19,7 +19,7 @@ const foundAgain = time.Second
 // configuration is then the way in.
 func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 	var token string
-	for a.gate.Asks && ctx.Err() == nil {
+	for a.gate.must && ctx.Err() == nil {
 		s := a.peer.Reader.State()
 		if s.Settings().Auth.On() {
 			if token != "" && s.Tokens.Has(auth.HashOf(token)) { // though its proposal got no answer

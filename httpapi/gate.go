@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -20,24 +21,13 @@ import (
 // one there may be several people.
 const addressFactor = 4
 
-// Access says whom an API lets in.
-type Access struct {
-	// Asks has callers say who they are, whatever the state says. Where the state
-	// says so, they must anyway.
-	Asks bool
-	Keys auth.Keys
-	// Rate is how many requests a caller may make a second, and twice that at once;
-	// 0: any. Agents, other peers and whoever is not asked are not counted.
-	Rate float64
-}
-
 // gate finds out who a request comes from, and whether they may.
 type gate struct {
-	Access
-
+	must      bool                  // see Config.Asks
+	now       atomic.Pointer[terms] // what the API goes by
 	prover    auth.Prover
 	peer      Reader
-	now       func() time.Time
+	clock     func() time.Time
 	log       *slog.Logger
 	origins   *http.CrossOriginProtection
 	callers   *auth.Limiter
@@ -46,24 +36,19 @@ type gate struct {
 
 func newGate(c *Config) *gate {
 	g := &gate{
-		Access: c.Access, peer: c.Peer.Reader, now: c.Now, log: c.Log, origins: http.NewCrossOriginProtection(),
-		callers: auth.NewLimiter(c.Access.Rate, c.Now), addresses: auth.NewLimiter(addressFactor*c.Access.Rate, c.Now),
+		must: c.Asks, peer: c.Peer.Reader, clock: c.Now, log: c.Log, origins: http.NewCrossOriginProtection(),
+		callers: auth.NewLimiter(0, c.Now), addresses: auth.NewLimiter(0, c.Now),
 	}
-	g.prover = auth.Prover{Self: c.Self, Header: c.Access.Keys.Header, Now: c.Now, Secret: func() model.Secret {
+	g.takeOver(c.Terms)
+	g.prover = auth.Prover{Self: c.Self, Header: func() string { return g.terms().Keys.Header }, Now: c.Now, Secret: func() model.Secret {
 		s := g.peer.State()
 		return s.Settings().Auth.Secret
 	}}
 	return g
 }
 
-// SetRate changes [Access.Rate] of an API that runs.
-func (a *API) SetRate(rate float64) {
-	a.gate.callers.Allow(rate)
-	a.gate.addresses.Allow(addressFactor * rate)
-}
-
 // asks says whether callers must say who they are.
-func (g *gate) asks(s *state.State) bool { return g.Asks || s.Settings().Auth.On() }
+func (g *gate) asks(s *state.State) bool { return g.must || s.Settings().Auth.On() }
 
 // enter finds out who a request comes from, and whether they may call the route at all.
 func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *failure) {
@@ -97,7 +82,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		return g.passedOn(s, r)
 	}
 	r.Header.Del(wire.HeaderForwarded) // which only a peer may say
-	secret := auth.Presented(r.Header, g.Keys.Header)
+	secret := auth.Presented(r.Header, g.terms().Keys.Header)
 	if secret == "" {
 		if f := g.slow(g.addresses, addressOf(r)); f != nil || rule.Open() {
 			return &auth.Caller{}, f
@@ -166,7 +151,7 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure
 // identify is whoever has shown what has the hash.
 func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 	c := &auth.Caller{Credential: credential}
-	if key, found := g.Keys.Find(credential); found {
+	if key, found := g.terms().Keys.Find(credential); found {
 		c.Name, c.Role, c.Kind = key.Name, key.Role, auth.Service
 		if key.Human {
 			c.Kind = auth.User
@@ -174,7 +159,7 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 		return c
 	}
 	token, found := s.Tokens.Get(credential)
-	if !found || !token.Good(max(model.TimeOf(g.now()), s.Settings().Clock)) {
+	if !found || !token.Good(max(model.TimeOf(g.clock()), s.Settings().Clock)) {
 		return &auth.Caller{}
 	}
 	switch {

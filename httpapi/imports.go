@@ -120,7 +120,7 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 		return nil, err
 	}
 	s := a.peer.Reader.State()
-	r := newReader(b, a.now(&s), &a.cfg.Rules)
+	r := newReader(b, a.now(&s), &a.gate.terms().Rules)
 	if err := r.all(b); err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func newFollower(t testing.TB, s *site, keys auth.Keys) *site {
 		t.Fatal(err)
 	}
 	api := New(Config{
-		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Access: Access{Keys: keys},
+		Self: "p2", Version: "test", Dial: (&net.Dialer{}).DialContext, Now: func() time.Time { return s.now() }, Terms: Terms{Keys: keys},
 		Peer: Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer,
 			Telemetry: soft.NewBoard(func() time.Duration { return 0 }),
@@ -69,7 +69,7 @@ func TestPassedOn(t *testing.T) {
 	}
 	// A key that the leader does not have is not known to it.
 	f.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(service)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
-	s.api.gate.Keys = keys
+	s.api.TakeOver(Terms{Keys: keys})
 	f.do(http.MethodPost, "/queue/submit", `{"command":"true"}`, as(service)...).into(&job)
 	if job.Job.User != "training" {
 		t.Errorf("the job is of %q", job.Job.User)

@@ -40,7 +40,7 @@ func (g *gate) inProject(ctx context.Context, s *state.State, project string) er
 
 // projects lists the projects that a caller is in.
 func (g *gate) projects(s *state.State, c *auth.Caller) (out []string) {
-	key, _ := g.Keys.Find(c.Credential)
+	key, _ := g.terms().Keys.Find(c.Credential)
 	out = append(out, key.Projects...)
 	for k := range s.Members.From(model.MemberKey{User: c.Name}) {
 		if k.User != c.Name {

@@ -61,10 +61,11 @@ func rulesFor(t *testing.T) (c CommandRules) {
 
 func TestCommandRules(t *testing.T) {
 	s := newSite(t)
-	s.api.cfg.Rules = rulesFor(t)
-	s.api.cfg.Rules.Bounds = CommandBounds{
+	rules := rulesFor(t)
+	rules.Bounds = CommandBounds{
 		Command: 40, Script: 60, Env: 1, WorkDirs: []string{"/data/", "/home"}, GPUs: 4, CPUs: 8, MemoryMB: 64_000, Time: time.Hour,
 	}
+	s.api.TakeOver(Terms{Rules: rules})
 	for body, says := range map[string]string{
 		`"command":"sudo python x"`:                                          "no-sudo: ask an operator",
 		`"args":["python","x","sudo"]`:                                       "no-sudo",
@@ -107,7 +108,7 @@ func TestCommandRules(t *testing.T) {
 // A job that runs gets no longer than one that is submitted may.
 func TestTimeLimitsAreNotRaisedBeyondTheRules(t *testing.T) {
 	s := newSite(t)
-	s.api.cfg.Rules.Bounds.Time = time.Hour
+	s.api.TakeOver(Terms{Rules: CommandRules{Bounds: CommandBounds{Time: time.Hour}}})
 	s.submit(`{"command":"x","time_limit":"30m"}`).into(new(wire.Submitted))
 	for _, body := range []string{`{"by":"31m"}`, `{"time_limit":"61m"}`} {
 		p := s.do(http.MethodPost, "/queue/1/extend", body).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)

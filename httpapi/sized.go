@@ -30,7 +30,7 @@ func (a services) size(s *state.State, r *wire.Allocate, c *command.Allocate, ke
 	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
 		return invalid("workload_data", "must be JSON")
 	}
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: workloadDefaults(&a.cfg)}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, "", r.Service), Defaults: a.gate.terms().Workloads}
 	plan, err := workload.Analyze(w, &k)
 	if err != nil {
 		return workloadProblem(err)

@@ -53,7 +53,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 		return nil, err
 	}
 	body.Spec.Preemptible = or(r.Preemptible, state.Yields(&s, &body.Spec))
-	if err := a.cfg.Rules.check(body); err != nil {
+	if err := a.gate.terms().Rules.check(body); err != nil {
 		return nil, err
 	}
 	if fits, why := a.places.possible(&s, &body.Spec); !fits {

@@ -135,8 +135,8 @@ func TestWhereTheAPIListens(t *testing.T) {
 	}
 	// The state may say that callers are asked, whatever this peer is told.
 	base["http"], base["rate-limit"] = "127.0.0.1:10000", "7"
-	if o, err := resolve(loaded(t, base)); err != nil || o.api.access.Rate != 7 || o.api.access.Asks {
-		t.Errorf("%+v, %v", o.api.access, err)
+	if o, err := resolve(loaded(t, base)); err != nil || o.api.terms.Rate != 7 || o.api.asks {
+		t.Errorf("%+v, %v", o.api, err)
 	}
 	base["auth-keys"] = "keys.yaml"
 	if _, err := resolve(loaded(t, base)); err == nil {

@@ -9,27 +9,22 @@ import (
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
-// advice is what the analysis of workloads goes by.
-type advice struct {
-	defaults workload.Defaults
-	advisers []httpapi.Adviser
-}
-
-// resolveAdvice reads the file and checks the addresses.
-func resolveAdvice(c *config.Loaded) (out advice, err error) {
+// resolveAdvice reads what the analysis of workloads goes by, and checks the addresses of
+// whom it asks.
+func resolveAdvice(c *config.Loaded) (out httpapi.Terms, err error) {
 	s := &c.Server.Advice
-	out = advice{defaults: workload.StandardDefaults()}
+	out.Workloads = workload.StandardDefaults()
 	if s.Defaults != "" {
 		data, err := os.ReadFile(s.Defaults)
 		if err != nil {
 			return out, usage("%s: %w", c.At("workloads.defaults_file"), err)
 		}
-		if out.defaults, err = workload.ReadDefaults(data); err != nil {
+		if out.Workloads, err = workload.ReadDefaults(data); err != nil {
 			return out, usage("%s: %s: %w", c.At("workloads.defaults_file"), s.Defaults, err)
 		}
 	}
 	if s.Own != "" {
-		if out.defaults, err = workload.ReadDefaults([]byte(s.Own)); err != nil {
+		if out.Workloads, err = workload.ReadDefaults([]byte(s.Own)); err != nil {
 			return out, usage("%w", c.Within(err))
 		}
 	}
@@ -44,7 +39,7 @@ func resolveAdvice(c *config.Loaded) (out advice, err error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 			return out, usage("%s must be an address such as http://advisor:9004, without user, query and fragment", c.At(a.setting))
 		}
-		out.advisers = append(out.advisers, httpapi.Adviser{Name: a.name, URL: a.address})
+		out.Advisers = append(out.Advisers, httpapi.Adviser{Name: a.name, URL: a.address})
 	}
 	return out, nil
 }

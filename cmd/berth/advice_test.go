@@ -30,10 +30,10 @@ func TestAdviceFlags(t *testing.T) {
 	}
 	got, err := resolveAdvice(loaded(t, map[string]string{"workload-defaults": file, "graph-service-url": "https://graph/x"},
 		"DEEPAGENTS_URL=http://127.0.0.1:1", "GRAPH_SERVICE_URL=http://127.0.0.1:2"))
-	if err != nil || got.defaults["ocr"].Priority != 9 || len(got.advisers) != 2 || got.advisers[0].URL != "http://127.0.0.1:1" || got.advisers[1].URL != "https://graph/x" {
+	if err != nil || got.Workloads["ocr"].Priority != 9 || len(got.Advisers) != 2 || got.Advisers[0].URL != "http://127.0.0.1:1" || got.Advisers[1].URL != "https://graph/x" {
 		t.Errorf("%+v %v", got, err)
 	}
-	if got, err := resolveAdvice(loaded(t, nil)); err != nil || len(got.advisers) != 0 || got.defaults["training"].GPUs != 1 {
+	if got, err := resolveAdvice(loaded(t, nil)); err != nil || len(got.Advisers) != 0 || got.Workloads["training"].GPUs != 1 {
 		t.Errorf("%+v %v", got, err)
 	}
 	if err := os.WriteFile(file, []byte("\nocr:\n  gpus: many\n"), 0o600); err != nil {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -240,6 +242,79 @@ func TestHangup(t *testing.T) {
 		p.line(t, step.says)
 	}
 	p.line(t, `taken_over="[log.level auth.rate_limit]"`)
+}
+
+// Keys, rules and what is known of workloads are taken over by a peer that runs, from files
+// whose names stay the same, too.
+func TestHangupTakesTermsOver(t *testing.T) {
+	const old, young = "an-old-key-of-somebody", "a-younger-key-of-theirs"
+	keys, rules := writeFile(t, ""), writeFile(t, "")
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owned := func(key string) string { return "api_keys: {" + key + ": {user: root, role: admin}}\n" }
+	write(keys, owned(old))
+	write(rules, "forbidden: [{name: no-sudo, pattern: sudo}]\n")
+	path := writeFile(t, "auth: {enabled: true, keys_file: '"+keys+"', command_rules: '"+rules+"'}\n")
+	p := spawn(t, "server", "--config", path, "--data-dir", filepath.Join(t.TempDir(), "p1"), "--id", "p1", "--listen", address(1),
+		"--http", apiAddress(1), "--bootstrap", "p1="+address(1))
+	p.line(t, leads)
+	with := func(key string) *client.Client {
+		c, err := client.New(client.Options{Addresses: []string{apiAddress(1)}, Token: key, Patience: patience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	runs := func(key, command string) string {
+		_, err := with(key).Submit(t.Context(), &wire.Submit{Command: command}, "")
+		if problem, is := errors.AsType[*wire.Problem](err); is {
+			return problem.Code
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		return ""
+	}
+	priority := func() int64 {
+		plan, err := with(young).Lists().Analyze(t.Context(), &wire.Workload{Type: "ocr"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Priority
+	}
+	if got := [...]string{runs(old, "true"), runs(young, "true"), runs(old, "sudo true")}; got != [...]string{"", wire.CodeUnauthenticated, wire.CodeInvalid} {
+		t.Errorf("at first: %q", got)
+	}
+	write(keys, owned(young))
+	write(rules, "forbidden: [{name: no-true, pattern: 'true'}]\n")
+	write(path, "auth: {enabled: true, keys_file: '"+keys+"', command_rules: '"+rules+"'}\nworkload_defaults: {ocr: {default_priority: 9}}\n")
+	p.signal(t, syscall.SIGHUP)
+	p.line(t, `taken_over="[auth.keys_file auth.command_rules workloads.defaults]"`)
+	if got := [...]string{runs(young, "sudo x"), runs(old, "x"), runs(young, "true")}; got != [...]string{"", wire.CodeUnauthenticated, wire.CodeInvalid} {
+		t.Errorf("after SIGHUP: %q", got)
+	}
+	if got := priority(); got != 9 {
+		t.Errorf("a workload has the priority %d", got)
+	}
+	write(rules, "forbidden: [{name: x, pattern: '('}]\n")
+	write(keys, owned(old))
+	p.signal(t, syscall.SIGHUP)
+	p.line(t, "the configuration is wrong, and everything stays as it was")
+	if got := [...]string{runs(young, "sudo x"), runs(old, "x")}; got != [...]string{"", wire.CodeUnauthenticated} {
+		t.Errorf("after a wrong file: %q", got)
+	}
+}
+
+// Whoever marks a setting as taken over on SIGHUP has somebody take it over.
+func TestWhatIsReloaded(t *testing.T) {
+	for _, row := range loaded(t, nil).Rows() {
+		if known := row.Name == "log.level" || slices.Contains(termsNames, row.Name); known != row.Reload {
+			t.Errorf("%s is marked %v and taken over %v", row.Name, row.Reload, known)
+		}
+	}
 }
 
 // Wrong settings end a program with exit code 2 and one line that says where.

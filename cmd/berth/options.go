@@ -41,11 +41,10 @@ type parts struct {
 	api    apiOptions
 }
 
-// apiOptions are what the API takes, and from whom.
+// apiOptions are what the API goes by.
 type apiOptions struct {
-	access httpapi.Access
-	rules  httpapi.CommandRules
-	advice advice
+	asks  bool
+	terms httpapi.Terms
 }
 
 // resolve holds a peer's settings against each other. Its errors are usage errors.
@@ -79,7 +78,13 @@ func resolve(c *config.Loaded) (options, error) {
 	return o, o.found(s.Bootstrap, c)
 }
 
-// resolveAPI reads whom the API lets in, and what jobs may run.
+// termsNames are the settings that the API's terms are read from.
+var termsNames = []string{
+	"auth.keys_file", "auth.api_keys", "auth.header_name", "auth.rate_limit", "auth.command_rules",
+	"workloads.defaults_file", "workloads.defaults", "services.deepagents_url", "services.graph_service_url",
+}
+
+// resolveAPI reads whom the API lets in, what jobs may run, and what is known of workloads.
 func resolveAPI(c *config.Loaded) (o apiOptions, err error) {
 	s := &c.Server.Auth
 	for _, v := range []struct{ name, given string }{
@@ -93,15 +98,15 @@ func resolveAPI(c *config.Loaded) (o apiOptions, err error) {
 			return o, usage("%s needs %s: without it nobody is asked for a key", c.At(v.name), c.At("auth.enabled"))
 		}
 	}
-	if o.advice, err = resolveAdvice(c); err != nil {
+	if o.terms, err = resolveAdvice(c); err != nil {
 		return o, err
 	}
-	o.access.Asks, o.access.Rate = s.On, float64(s.Rate)
-	if o.access.Keys, err = resolveKeys(c); err != nil {
+	o.asks, o.terms.Rate = s.On, float64(s.Rate)
+	if o.terms.Keys, err = resolveKeys(c); err != nil {
 		return o, err
 	}
 	if s.CommandRules != "" {
-		if o.rules, err = readRules(s.CommandRules); err != nil {
+		if o.terms.Rules, err = readRules(s.CommandRules); err != nil {
 			return o, usage("%s: %w", c.At("auth.command_rules"), err)
 		}
 	}
@@ -121,7 +126,7 @@ func (o *options) checkAddresses(c *config.Loaded) error {
 			return usage("%s: %w", c.At(v.name), err)
 		}
 	}
-	if err := onLoopback(o.http); err != nil && !o.api.access.Asks {
+	if err := onLoopback(o.http); err != nil && !o.api.asks {
 		return usage("%s: %w; or have callers asked who they are, with --auth", c.At("server.http"), err)
 	} else if _, _, bad := net.SplitHostPort(o.http); bad != nil {
 		return usage("%s: %q is not host:port, such as %s", c.At("server.http"), o.http, config.DefaultHTTP)

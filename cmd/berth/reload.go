@@ -25,7 +25,7 @@ func reloading(ctx context.Context, settings *config.Loaded, check func(*config.
 		log.Warn(note)
 	}
 	again = config.NewReloader(settings, check)
-	again.On("log.level", func(c *config.Config) { level.Set(c.Level) })
+	again.On(func(c *config.Config) { level.Set(c.Level) }, "log.level")
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(ctx)

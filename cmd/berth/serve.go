@@ -59,8 +59,9 @@ func (s *service) Run(ctx context.Context) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
-	log, again, stop := reloading(ctx, s.settings, func(c *config.Loaded) error {
-		_, err := resolve(c)
+	var next options
+	log, again, stop := reloading(ctx, s.settings, func(c *config.Loaded) (err error) {
+		next, err = resolve(c)
 		return err
 	}, s.out)
 	defer stop()
@@ -80,7 +81,7 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
-	again.On("auth.rate_limit", func(c *config.Config) { s.web.api.SetRate(float64(c.Server.Auth.Rate)) })
+	again.On(func(*config.Config) { s.web.api.TakeOver(next.api.terms) }, termsNames...)
 	go s.compare(ctx)
 	select {
 	case <-ctx.Done():

@@ -56,8 +56,7 @@ func (w *web) serve(s *service) error {
 	}}
 	api := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, Settings: shared{},
-		Metrics: []prometheus.Collector{effect}, Access: s.o.api.access, Rules: s.o.api.rules,
-		Workloads: s.o.api.advice.defaults, Advisers: s.o.api.advice.advisers,
+		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms,
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
 			Archive: s.peer.Archive(), Refusals: w.refused,

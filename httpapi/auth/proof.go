@@ -34,7 +34,7 @@ const proofWindow = time.Minute
 // Prover proves to other peers that this one is a peer, and checks their proofs.
 type Prover struct {
 	Self   model.PeerID
-	Header string // of keys, to be taken out; see [Keys]
+	Header func() string // of keys, to be taken out; see [Keys]; nil: none
 	Secret func() model.Secret
 	Now    func() time.Time
 }
@@ -51,7 +51,11 @@ func (p *Prover) Sign(r *http.Request, body []byte) {
 	if secret.IsZero() {
 		return
 	}
-	strip(r.Header, p.Header)
+	named := ""
+	if p.Header != nil {
+		named = p.Header()
+	}
+	strip(r.Header, named)
 	sum := sha256.Sum256(body)
 	credential := From(r.Context()).Credential
 	said := fmt.Sprintf("v1 %d %x %x", p.Now().UnixMilli(), sum, credential[:])

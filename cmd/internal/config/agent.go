@@ -75,7 +75,7 @@ func (a *Agent) settings() []Setting {
 			Means: "`address` to serve output on, for the peers; port 0: any", Value: Text(&a.Listen, "address"),
 		},
 		{
-			Name: "agent.token_file", Flag: "token-file",
+			Name: "agent.token_file", Flag: "token-file", File: true,
 			Means: "`file` with the token that this agent shows to peers that ask who it is (default: $BERTH_TOKEN)",
 			Value: Text(&a.TokenFile, "file"),
 		},

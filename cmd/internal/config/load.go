@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,9 +49,10 @@ type Loaded struct {
 	// Notes say what was given and has no effect, and why.
 	Notes []string
 
-	source  Source
-	table   *table
-	origins map[string]Origin
+	source   Source
+	table    *table
+	origins  map[string]Origin
+	contents map[string][sha256.Size]byte // of the files that settings name, by setting
 }
 
 // Variables that name the file.
@@ -84,7 +86,23 @@ func Load(src Source) (*Loaded, error) {
 	if err := l.apart(); err != nil {
 		return nil, err
 	}
+	l.noteContents()
 	return l, nil
+}
+
+// noteContents notes what stands in the files that settings name. One that cannot be read
+// says nothing: who needs it says why.
+func (l *Loaded) noteContents() {
+	l.contents = map[string][sha256.Size]byte{}
+	for i := range l.table.rows {
+		row := &l.table.rows[i]
+		if !row.File || row.For&l.source.Program == 0 || row.Value.Text() == "" {
+			continue
+		}
+		if text, err := os.ReadFile(row.Value.Text()); err == nil {
+			l.contents[row.Name] = sha256.Sum256(text)
+		}
+	}
 }
 
 // apart refuses a section beside the file that stands for it, whichever layers they come

@@ -30,7 +30,7 @@ func TestReload(t *testing.T) {
 		}
 		return nil
 	}), slog.LevelInfo
-	r.On("log.level", func(c *Config) { level = c.Level })
+	r.On(func(c *Config) { level = c.Level }, "log.level")
 
 	write("log: {level: debug}\nserver: {http: '127.0.0.1:2'}\ncluster: {name: x}\nagent: {gpu_hot: 70}\n")
 	taken, left, err := r.Reload()
@@ -50,6 +50,46 @@ func TestReload(t *testing.T) {
 	write("log: {level: warn}\nserver: {http: '127.0.0.1:2'}\ncluster: {name: x}\n")
 	if taken, left, err = r.Reload(); err != nil || len(taken) != 1 || len(left) != 0 || level != slog.LevelWarn {
 		t.Errorf("mended: %v, %v, %v", taken, left, err)
+	}
+}
+
+// A file that a setting names counts like the setting: another content is another value.
+// What one setting of a group brings is taken over once.
+func TestReloadOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("berth.yaml", "auth: {keys_file: '"+at("keys")+"', rate_limit: 5}\n")
+	write("keys", "one")
+	first, err := Load(Source{Program: OfServer, File: at("berth.yaml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, times := NewReloader(first, func(*Loaded) error { return nil }), 0
+	r.On(func(*Config) { times++ }, "auth.keys_file", "auth.rate_limit")
+	for i, step := range []struct {
+		change func()
+		taken  []string
+	}{
+		{func() {}, nil},
+		{func() { write("keys", "two") }, []string{"auth.keys_file"}},
+		{func() {}, nil},
+		{func() {
+			write("keys", "three")
+			write("berth.yaml", "auth: {keys_file: '"+at("keys")+"', rate_limit: 6}\n")
+		}, []string{"auth.keys_file", "auth.rate_limit"}},
+		{func() { write("berth.yaml", "auth: {rate_limit: 6}\n") }, []string{"auth.keys_file"}},
+	} {
+		before := times
+		step.change()
+		taken, left, err := r.Reload()
+		if err != nil || len(left) > 0 || !slices.Equal(taken, step.taken) || (times != before) != (len(taken) > 0) || times > before+1 {
+			t.Errorf("step %d: taken over %v, left %v, %v, told %d times", i, taken, left, err, times-before)
+		}
 	}
 }
 

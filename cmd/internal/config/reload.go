@@ -15,10 +15,10 @@ type Reloader struct {
 	on  []taker
 }
 
-// taker takes a new value of a setting over.
+// taker takes new values of settings over.
 type taker struct {
-	name string
-	take func(*Config)
+	names []string
+	take  func(*Config)
 }
 
 // NewReloader begins with what the program has started with. check says what the program
@@ -27,12 +27,13 @@ func NewReloader(now *Loaded, check func(*Loaded) error) *Reloader {
 	return &Reloader{now: now, check: check}
 }
 
-// On has take called with the new configuration whenever the setting has another value
-// than before. The setting must be one that can be reloaded.
-func (r *Reloader) On(name string, take func(*Config)) {
+// On has take called with the new configuration whenever one of the settings has another
+// value than before, or names a file that says something else. They must be such as can be
+// reloaded.
+func (r *Reloader) On(take func(*Config), names ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.on = append(r.on, taker{name, take})
+	r.on = append(r.on, taker{names, take})
 }
 
 // Reload reads all layers again and takes over what can change while the program runs.
@@ -50,7 +51,8 @@ func (r *Reloader) Reload() (taken, left []string, err error) {
 	}
 	for i := range r.now.table.rows {
 		was, is := &r.now.table.rows[i], &next.table.rows[i]
-		if was.Value.Text() == is.Value.Text() || is.For&next.source.Program == 0 {
+		same := was.Value.Text() == is.Value.Text() && r.now.contents[is.Name] == next.contents[is.Name]
+		if same || is.For&next.source.Program == 0 {
 			continue
 		}
 		switch {
@@ -63,7 +65,7 @@ func (r *Reloader) Reload() (taken, left []string, err error) {
 		}
 	}
 	for _, t := range r.on {
-		if slices.Contains(taken, t.name) {
+		if slices.ContainsFunc(t.names, func(name string) bool { return slices.Contains(taken, name) }) {
 			t.take(next.Config)
 		}
 	}

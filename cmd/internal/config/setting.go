@@ -39,6 +39,9 @@ type Setting struct {
 	Cluster bool
 	// Reload says that a running program takes a new value over on SIGHUP.
 	Reload bool
+	// File says that the value names a file that is read with the configuration, so that
+	// another content is another value.
+	File bool
 	// Secret says that the value is not to be shown.
 	Secret bool
 	// Value points at where the value is kept.

@@ -158,17 +158,17 @@ func (a *Auth) settings() []Setting {
 			Means: "ask callers of the API who they are, from now on and for ever; the same at all peers", Value: Switch(&a.On),
 		},
 		{
-			Name: "auth.keys_file", For: OfServer, Flag: "auth-keys",
+			Name: "auth.keys_file", For: OfServer, Flag: "auth-keys", Reload: true, File: true,
 			Means: "`file` of keys that are known beside tokens (YAML: header_name, api_keys); the same at all peers",
 			Value: Text(&a.Keys, "file"),
 		},
 		{
-			Name: "auth.api_keys", For: OfServer, Secret: true,
+			Name: "auth.api_keys", For: OfServer, Secret: true, Reload: true,
 			Means: "the keys themselves, KEY: SERVICE or KEY: {user: NAME, role: ROLE}, instead of their file; the same at all peers",
 			Value: Part(&a.Own),
 		},
 		{
-			Name: "auth.header_name", For: OfServer,
+			Name: "auth.header_name", For: OfServer, Reload: true,
 			Means: "header that may hold such a key, beside X-API-Key, X-Auth-Token and Authorization", Value: Text(&a.Header, "header"),
 		},
 		{
@@ -177,7 +177,7 @@ func (a *Auth) settings() []Setting {
 			Value: Number(&a.Rate, "requests", 0, 1_000_000),
 		},
 		{
-			Name: "auth.command_rules", For: OfServer, Flag: "command-rules",
+			Name: "auth.command_rules", For: OfServer, Flag: "command-rules", Reload: true, File: true,
 			Means: "`file` of rules for the commands of jobs (YAML); the same at all peers", Value: Text(&a.CommandRules, "file"),
 		},
 	}
@@ -203,20 +203,20 @@ func (a *Audit) settings() []Setting {
 func (a *Advice) settings() []Setting {
 	return []Setting{
 		{
-			Name: "workloads.defaults_file", For: OfServer, Flag: "workload-defaults",
+			Name: "workloads.defaults_file", For: OfServer, Flag: "workload-defaults", Reload: true, File: true,
 			Means: "YAML `file` with what is taken for workloads of which nothing is known; see docs/workload.md; the same at all peers",
 			Value: Text(&a.Defaults, "file"),
 		},
 		{
-			Name: "workloads.defaults", For: OfServer,
+			Name: "workloads.defaults", For: OfServer, Reload: true,
 			Means: "the same itself, TYPE: {default_memory_mb: N, default_priority: N, gpus: N}, instead of its file", Value: Part(&a.Own),
 		},
 		{
-			Name: "services.deepagents_url", For: OfServer, Flag: "deepagents-url", Env: "DEEPAGENTS_URL",
+			Name: "services.deepagents_url", For: OfServer, Flag: "deepagents-url", Env: "DEEPAGENTS_URL", Reload: true,
 			Means: "`URL` of a service that is asked about workloads, too; empty: none", Value: Text(&a.Deepagents, "URL"),
 		},
 		{
-			Name: "services.graph_service_url", For: OfServer, Flag: "graph-service-url", Env: "GRAPH_SERVICE_URL",
+			Name: "services.graph_service_url", For: OfServer, Flag: "graph-service-url", Env: "GRAPH_SERVICE_URL", Reload: true,
 			Means: "`URL` of another one; empty: none", Value: Text(&a.Graph, "URL"),
 		},
 	}
