@@ -153,7 +153,7 @@ func (v *view) attempt(a *model.Attempt) wire.Attempt {
 	out := wire.Attempt{
 		Number: int64(a.Key.N), State: a.State.String(), PlacedAt: a.Placed.Time(), StartedAt: a.Started.Time(),
 		EndedAt: a.Ended.Time(), End: a.End.String(), Signal: int64(a.Signal), Ranks: []wire.Rank{},
-		LostGPUHours: hours(a.Wasted),
+		LostGPUHours: hours(a.Wasted.Seconds()), MeasuredGPUHours: hours(a.Watched), IdleGPUHours: hours(a.Idle),
 	}
 	if a.End == model.ReasonExit {
 		code := int64(a.ExitCode)

@@ -62,7 +62,7 @@ func (v *view) job(j *model.Job) wire.Job {
 func (v *view) addTask(t *model.Task, out *wire.Job) {
 	out.Held, out.Reason = t.Held, v.reason(t)
 	out.Attempts, out.Retries = int64(t.Attempts), int64(t.Retries)
-	out.RunSeconds, out.LostGPUHours = seconds(v.ran(t)), hours(t.Wasted)
+	out.RunSeconds, out.LostGPUHours = seconds(v.ran(t)), hours(t.Wasted.Seconds())
 	if t.State.Terminal() && t.Attempts > 0 && t.Reason == model.ReasonExit {
 		code := int64(t.ExitCode)
 		out.ExitCode, out.Signal = &code, int64(t.Signal)
@@ -186,8 +186,10 @@ func commandLine(s *model.Spec) string {
 	return strings.Join(words, " ")
 }
 
-// hours are rounded to seconds' worth.
-func hours(d time.Duration) float64 { return math.Round(d.Hours()*10_000) / 10_000 }
+// hours are GPU-seconds as GPU-hours, rounded to seconds' worth.
+func hours[T uint64 | float64](seconds T) float64 {
+	return math.Round(float64(seconds)/3600*10_000) / 10_000
+}
 
 // seconds are rounded to milliseconds, and never negative.
 func seconds(d time.Duration) float64 { return math.Round(max(0, d).Seconds()*1000) / 1000 }

@@ -185,35 +185,54 @@ func (e *ended) tell() wire.EndedJob {
 	s := state.Recall(e.parts...)
 	v := view{s: &s, now: job.Ended}
 	out := wire.EndedJob{Job: v.job(job)}
-	var held, lost time.Duration
+	var all gpuTime
 	for i := range e.parts {
 		for j := range e.parts[i].Attempts {
-			at := &e.parts[i].Attempts[j]
-			held += heldWithin(at, 0, job.Ended)
-			lost += at.Wasted
+			all.add(timeWithin(&e.parts[i].Attempts[j], 0, job.Ended))
 		}
 	}
-	out.GPUHours, out.LostGPUHours = hours(held), hours(lost)
-	if held > 0 {
-		v := kept(held, lost)
+	out.GPUHours, out.LostGPUHours, out.MeasuredGPUHours, out.IdleGPUHours = hours(all.held), hours(all.lost), hours(all.measured), hours(all.idle)
+	if all.held > 0 {
+		v := all.kept()
 		out.Efficiency = &v
 	}
 	return out
 }
 
-// heldWithin is the GPU time that an attempt had within a span: GPUs are its own from
-// its placement to its end.
-func heldWithin(a *model.Attempt, since, until model.Time) time.Duration {
+// gpuTime is GPU time in GPU-seconds.
+type gpuTime struct {
+	held           float64
+	lost           float64 // of attempts that did not complete, after their last checkpoint
+	measured, idle float64 // of attempts that have ended
+}
+
+// timeWithin is the GPU time of an attempt within a span: GPUs are its own from its
+// placement to its end. What it lost counts when it ends; what was measured of it is taken
+// to be spread evenly over its time.
+func timeWithin(a *model.Attempt, since, until model.Time) (out gpuTime) {
 	to := until
 	if a.Ended > 0 {
 		to = min(to, a.Ended)
 	}
-	return max(to.Sub(max(a.Placed, since)), 0) * time.Duration(a.GPUs)
+	out.held = max(to.Sub(max(a.Placed, since)), 0).Seconds() * float64(a.GPUs)
+	if a.Ended == 0 || out.held == 0 {
+		return out
+	}
+	if a.Ended >= since && a.Ended <= until {
+		out.lost = a.Wasted.Seconds()
+	}
+	part := out.held / (a.Ended.Sub(a.Placed).Seconds() * float64(a.GPUs))
+	out.measured, out.idle = part*float64(a.Watched), part*float64(a.Idle)
+	return out
 }
 
-// kept is the part of GPU time that was not lost, in percent.
-func kept(held, lost time.Duration) float64 {
-	return max(0, float64(1000-int64(1000*lost.Seconds()/held.Seconds()))/10)
+func (t *gpuTime) add(o gpuTime) {
+	t.held, t.lost, t.measured, t.idle = t.held+o.held, t.lost+o.lost, t.measured+o.measured, t.idle+o.idle
+}
+
+// kept is the part of it that was not lost, in percent.
+func (t *gpuTime) kept() float64 {
+	return max(0, float64(1000-int64(1000*t.lost/t.held))/10)
 }
 
 // byUse orders rows: who used most first.

@@ -39,7 +39,7 @@ func pastSite(t *testing.T) *site {
 		many := c.Submit(1, of("ann", "vision", "sweep"), func(b *command.Submit) { b.Tasks = 3 })
 		c.Do(&command.Cancel{Job: many, Task: command.AllTasks})
 		c.Wait(time.Hour)
-		c.Exit(second, 3)
+		c.Report(model.Progress{Rank: second.Rank(0), Phase: model.RankExited, Exit: model.Exit{Code: 3, Ran: time.Minute, Watched: 7000, Idle: 1800}})
 		c.Start(c.Place(c.Submit(4, of("ann", "", "train"))))
 		c.Wait(2 * time.Hour)
 	})
@@ -70,7 +70,7 @@ func TestHistory(t *testing.T) {
 	}
 	two, three, one := all.Jobs[0], all.Jobs[1], all.Jobs[2]
 	if two.ID != "2" || two.State != "failed" || two.ExitCode == nil || *two.ExitCode != 3 || math.Abs(two.GPUHours-2) > 0.01 || two.Efficiency == nil ||
-		*two.Efficiency != 99.2 || two.LostGPUHours != 0.0167 { // its processes say that they ran for a minute
+		*two.Efficiency != 99.2 || two.LostGPUHours != 0.0167 || two.IdleGPUHours != 0.5 { // its processes say that they ran for a minute
 		t.Errorf("job 2 is %+v", two)
 	}
 	if three.ID != "3" || three.State != "canceled" || three.Array == nil || three.GPUHours != 0 || three.Efficiency != nil {
@@ -140,6 +140,12 @@ func TestUsage(t *testing.T) {
 	is("all", u.Total, 14, 3, 1, 1)
 	if ann, bob := u.Rows[0], u.Rows[1]; ann.GPUs != 4 || bob.GPUs != 0 || math.Abs(ann.Share-85.7) > 0.2 || bob.LostHours != 0.0167 || bob.WaitMedian == nil {
 		t.Errorf("%+v", u.Rows)
+	}
+	if bob := u.Rows[1]; bob.Measured != 1.9444 || bob.Idle != 0.5 || u.Total.Idle != 0.5 || u.Rows[0].Measured != 0 {
+		t.Errorf("what was measured: %+v", u.Rows)
+	}
+	if half := get("until=" + at(2)); half.Total.Idle != 0.25 || half.Total.Measured != 0.9722 {
+		t.Errorf("half of what was measured: %+v", half.Total)
 	}
 	u = get("by=project,name&since=" + at(1) + "&until=" + at(4))
 	if len(u.Rows) != 4 || u.Rows[0].Project != "" || u.Rows[0].Name != "train" || u.Rows[0].User != "" {

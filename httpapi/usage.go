@@ -92,10 +92,10 @@ type payer struct{ user, project, name string }
 
 // row is what somebody has used.
 type row struct {
-	held, lost time.Duration
-	ended      [3]int64 // all, failed, canceled
-	waits      []time.Duration
-	gpus       int64
+	time  gpuTime
+	ended [3]int64 // all, failed, canceled
+	waits []time.Duration
+	gpus  int64
 }
 
 // of is the row that a job counts to, if it counts.
@@ -157,14 +157,9 @@ func (b *bill) addEnded(e *ended) {
 
 // addAttempt adds an attempt of an ended job, or of one that goes on.
 func (b *bill) addAttempt(r *row, a *model.Attempt) {
-	held, lost := heldWithin(a, b.since, b.until), time.Duration(0)
-	if a.Ended >= b.since && a.Ended <= b.until {
-		lost = a.Wasted
-	}
-	for _, to := range []*row{r, &b.all} {
-		to.held += held
-		to.lost += lost
-	}
+	spent := timeWithin(a, b.since, b.until)
+	r.time.add(spent)
+	b.all.time.add(spent)
 }
 
 // addOpen adds jobs that have not ended.
@@ -189,29 +184,30 @@ func (b *bill) addOpen(s *state.State) {
 // tell is the bill in the API's words, for a cluster of so many GPUs.
 func (b *bill) tell(gpus int64) *wire.Usage {
 	out := &wire.Usage{Since: b.since.Time(), Until: b.until.Time(), By: b.by, Rows: []wire.UsageRow{}, GPUs: gpus}
-	there := b.until.Sub(b.since).Hours() * float64(gpus)
+	there := b.until.Sub(b.since).Seconds() * float64(gpus)
 	for key, r := range b.rows { // order-free: sorted below
-		if r.held == 0 && r.ended[0] == 0 {
+		if r.time.held == 0 && r.ended[0] == 0 {
 			continue
 		}
-		v := r.tell(b.all.held, there)
+		v := r.tell(b.all.time.held, there)
 		v.User, v.Project, v.Name = key.user, key.project, key.name
 		out.Rows = append(out.Rows, v)
 	}
 	slices.SortFunc(out.Rows, func(x, y wire.UsageRow) int { return byUse(&x, &y) })
-	out.Total = b.all.tell(b.all.held, there)
+	out.Total = b.all.tell(b.all.time.held, there)
 	return out
 }
 
-func (r *row) tell(all time.Duration, there float64) wire.UsageRow {
+func (r *row) tell(all, there float64) wire.UsageRow {
+	t := &r.time
 	out := wire.UsageRow{
-		GPUHours: hours(r.held), LostHours: hours(r.lost), Jobs: r.ended[0], Failed: r.ended[1], Canceled: r.ended[2], GPUs: r.gpus,
+		GPUHours: hours(t.held), LostHours: hours(t.lost), Measured: hours(t.measured), Idle: hours(t.idle), Jobs: r.ended[0], Failed: r.ended[1], Canceled: r.ended[2], GPUs: r.gpus,
 	}
 	if all > 0 {
-		out.Share = percent(r.held.Hours() / all.Hours())
+		out.Share = percent(t.held / all)
 	}
 	if there > 0 {
-		out.OfCluster = percent(r.held.Hours() / there)
+		out.OfCluster = percent(t.held / there)
 	}
 	if n := len(r.waits); n > 0 {
 		slices.Sort(r.waits)

@@ -21,7 +21,7 @@ type Agent struct {
 	hands   *hands
 	teller  *teller
 	owner   *gpuOwner
-	peaks   peaks
+	watcher watcher
 	before  fence.Reading
 }
 
@@ -86,7 +86,7 @@ func (a *Agent) step() {
 	a.watch(now)
 	a.book.refresh()
 	a.owner.note(a.book, a.puller.set)
-	a.peaks.note(a.book)
+	a.watcher.note(a.book)
 	a.hands.burial.bury()
 	a.hands.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {

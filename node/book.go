@@ -173,7 +173,7 @@ func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
 	}
 	u.phase, u.exit = phase, exit
 	if phase == model.RankExited {
-		u.exit.PeakMB = u.peak
+		u.use.onto(&u.exit)
 		b.ended(u)
 	}
 }

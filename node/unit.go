@@ -22,7 +22,7 @@ type unit struct {
 	told   told
 	since  time.Time // when the agent took it
 	retry  time.Time // when what failed is tried again
-	peak   uint32    // MiB, as peaks notes it
+	use    use
 }
 
 // life is what may still happen to a unit.

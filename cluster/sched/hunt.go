@@ -3,7 +3,6 @@ package sched
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -243,7 +242,7 @@ func (y *yard) size(chosen map[*victim]bool) int {
 type price struct {
 	class    model.Class // the highest among them
 	unasked  uint32      // GPUs of jobs that do not allow it
-	loss     time.Duration
+	loss     int64       // GPU-milliseconds
 	gpus     uint32
 	attempts int
 }

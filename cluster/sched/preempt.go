@@ -178,9 +178,9 @@ func (y *prey) yield(k state.QueueKey) bool {
 type victim struct {
 	key    model.AttemptKey
 	class  model.Class
-	yields bool          // its job allows it
-	lends  bool          // its owner holds more than it owns: others may have these GPUs back
-	loss   time.Duration // GPU time since its last checkpoint
+	yields bool  // its job allows it
+	lends  bool  // its owner holds more than it owns: others may have these GPUs back
+	loss   int64 // GPU-milliseconds since its last checkpoint
 	gpus   uint32
 	grace  time.Duration // from the first signal to the kill
 	has    []slotOn      // once looked up
@@ -218,7 +218,7 @@ func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
 		first, _ := s.Ranks.Get(a.Key.Rank(0))
 		y.victims = append(y.victims, &victim{
 			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead(),
-			loss: max(y.pass.now.Sub(a.Started)-first.Saved, 0) * time.Duration(a.GPUs), //nolint:gosec // few
+			loss: max(y.pass.now.Sub(a.Started)-first.Saved, 0).Milliseconds() * int64(a.GPUs),
 		})
 	}
 }

@@ -130,7 +130,7 @@ func percentOf(v *float64) string {
 func endedLines(jobs []wire.EndedJob) [][]string {
 	lines := [][]string{{
 		"id", "name", "user", "project", "priority", "gpu_count", "nodes", "state", "reason", "exit_code", "submitted_at", "started_at", "ended_at",
-		"wait_seconds", "run_seconds", "gpu_hours", "lost_gpu_hours",
+		"wait_seconds", "run_seconds", "gpu_hours", "measured_gpu_hours", "idle_gpu_hours", "lost_gpu_hours",
 	}}
 	for i := range jobs {
 		j := &jobs[i]
@@ -141,7 +141,7 @@ func endedLines(jobs []wire.EndedJob) [][]string {
 		lines = append(lines, []string{
 			j.ID, j.Name, j.User, j.Project, strconv.FormatInt(j.Priority, 10), strconv.FormatInt(j.GPUs, 10), strconv.FormatInt(j.Nodes, 10),
 			j.State, j.Reason, code, utc(j.SubmittedAt), utc(j.StartedAt), utc(j.EndedAt),
-			decimal(j.WaitSeconds), decimal(j.RunSeconds), decimal(j.GPUHours), decimal(j.LostGPUHours),
+			decimal(j.WaitSeconds), decimal(j.RunSeconds), decimal(j.GPUHours), decimal(j.MeasuredGPUHours), decimal(j.IdleGPUHours), decimal(j.LostGPUHours),
 		})
 	}
 	return lines

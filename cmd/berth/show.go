@@ -121,6 +121,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	if d.LostGPUHours > 0 {
 		s.line("Lost", "%.2f GPU-hours of attempts that did not complete, after their last checkpoint", d.LostGPUHours)
 	}
+	s.idle(d.History)
 	s.list("Warnings", d.Warnings)
 	s.timeline(d)
 	s.attempts(d)
@@ -157,6 +158,18 @@ func wants(j *wire.Job) string {
 		text += fmt.Sprintf(", on %d nodes", j.Nodes)
 	}
 	return text
+}
+
+// idle says for how long the GPUs of attempts that have ended did nothing.
+func (s *sheet) idle(attempts []wire.Attempt) {
+	var measured, idle float64
+	for i := range attempts {
+		measured += attempts[i].MeasuredGPUHours
+		idle += attempts[i].IdleGPUHours
+	}
+	if idle > 0 {
+		s.line("Idle", "%.2f of %.2f GPU-hours that were measured of attempts that have ended", idle, measured)
+	}
 }
 
 func (s *sheet) timeline(d *wire.Detail) {

@@ -16,9 +16,10 @@ import (
 const usageLong = `Show who has used how many GPUs for how long, within a span of time; by default the last
 thirty days.
 
-What runs counts up to now. LOST-H is work of attempts that did not complete, after their
-last checkpoint. WAIT is from when a job could have started to when it did, of the jobs
-that ended. GPUs that services hold without a job do not count; berth share has them.`
+What runs counts up to now. IDLE-H is for how long GPUs of attempts that have ended were
+measured to do nothing. LOST-H is work of attempts that did not complete, after their last
+checkpoint. WAIT is from when a job could have started to when it did, of the jobs that
+ended. GPUs that services hold without a job do not count; berth share has them.`
 
 // usageFlags are the flags of usage.
 type usageFlags struct {
@@ -79,9 +80,9 @@ func showUsage(w io.Writer, u *wire.Usage) error {
 	for _, by := range u.By {
 		heads = append(heads, map[string]string{"user": "USER", "project": "PROJECT", "name": "NAME"}[by])
 	}
-	t := table.New(append(heads, ">GPU-H", ">SHARE", ">USED", ">LOST-H", ">JOBS", ">FAILED", ">CANCELED", ">WAIT-P50", ">WAIT-P95", ">GPUS NOW")...)
+	t := table.New(append(heads, ">GPU-H", ">SHARE", ">USED", ">IDLE-H", ">LOST-H", ">JOBS", ">FAILED", ">CANCELED", ">WAIT-P50", ">WAIT-P95", ">GPUS NOW")...)
 	add := func(who []string, r *wire.UsageRow) {
-		t.Add(append(who, tenths(r.GPUHours), percents(r.Share), percents(r.OfCluster), tenths(r.LostHours), strconv.FormatInt(r.Jobs, 10),
+		t.Add(append(who, tenths(r.GPUHours), percents(r.Share), percents(r.OfCluster), tenths(r.Idle), tenths(r.LostHours), strconv.FormatInt(r.Jobs, 10),
 			strconv.FormatInt(r.Failed, 10), strconv.FormatInt(r.Canceled, 10), waitOf(r.WaitMedian), waitOf(r.WaitMost), strconv.FormatInt(r.GPUs, 10))...)
 	}
 	for i := range u.Rows {
@@ -114,7 +115,7 @@ func waitOf(seconds *float64) string {
 }
 
 func usageLines(u *wire.Usage) [][]string {
-	lines := [][]string{append(slices.Clone(u.By), "gpu_hours", "percent_of_use", "percent_of_cluster", "lost_gpu_hours", "jobs", "failed", "canceled",
+	lines := [][]string{append(slices.Clone(u.By), "gpu_hours", "percent_of_use", "percent_of_cluster", "measured_gpu_hours", "idle_gpu_hours", "lost_gpu_hours", "jobs", "failed", "canceled",
 		"wait_p50_seconds", "wait_p95_seconds", "gpus")}
 	for i := range u.Rows {
 		r := &u.Rows[i]
@@ -122,7 +123,10 @@ func usageLines(u *wire.Usage) [][]string {
 		for _, of := range payers(u.By) {
 			line = append(line, of(r))
 		}
-		for _, v := range []*float64{&r.GPUHours, &r.Share, &r.OfCluster, &r.LostHours, count(r.Jobs), count(r.Failed), count(r.Canceled), r.WaitMedian, r.WaitMost, count(r.GPUs)} {
+		for _, v := range []*float64{
+			&r.GPUHours, &r.Share, &r.OfCluster, &r.Measured, &r.Idle, &r.LostHours,
+			count(r.Jobs), count(r.Failed), count(r.Canceled), r.WaitMedian, r.WaitMost, count(r.GPUs),
+		} {
 			if v == nil {
 				line = append(line, "")
 				continue

@@ -80,13 +80,17 @@ func validReports(list []model.Progress) error {
 	}
 	for i := range list {
 		p := &list[i]
-		ok := p.Phase >= model.RankTaken && p.Phase <= model.RankNever
-		if !ok || !model.Text(p.Address, model.MaxName) || !model.Text(p.Detail, model.MaxText) || p.Exit.Ran < 0 ||
-			p.Exit.Saved < 0 || p.Exit.PeakMB > model.MaxPeakMB || p.Saved < 0 || (p.Exit.Delivered != model.ReasonNone && !p.Exit.Delivered.Stops()) {
-			return problem("report", "a phase from taken to never_started, with short texts")
+		if p.Phase < model.RankTaken || p.Phase > model.RankNever || !model.Text(p.Address, model.MaxName) ||
+			!model.Text(p.Detail, model.MaxText) || p.Saved < 0 || p.Saved > model.MaxRan || !believable(&p.Exit) {
+			return problem("report", "a phase from taken to never_started, with short texts and times within bounds")
 		}
 	}
 	return nil
+}
+
+func believable(e *model.Exit) bool {
+	return e.Ran >= 0 && e.Ran <= model.MaxRan && e.Saved >= 0 && e.Saved <= model.MaxRan && e.PeakMB <= model.MaxPeakMB &&
+		e.Watched <= model.MaxWatched && e.Idle <= e.Watched && (e.Delivered == model.ReasonNone || e.Delivered.Stops())
 }
 
 // Renew carries the renewals that the leader has gathered.

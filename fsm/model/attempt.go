@@ -38,7 +38,10 @@ type Attempt struct {
 	FirstRank uint32 `cbor:"19,keyasint,omitempty"` // the rank that failed or was lost first, plus one
 	Cause     Reason `cbor:"20,keyasint,omitempty"` // what became of that rank: exit, lost, rebooted, confirmed dead, GPU fault
 
-	Wasted time.Duration `cbor:"24,keyasint,omitempty"` // GPU time after its last checkpoint, when it did not complete
+	Wasted time.Duration `cbor:"24,keyasint,omitempty"` // GPU time after its last checkpoint, when it did not complete; at most the longest Duration
+
+	Idle    uint64 `cbor:"25,keyasint,omitempty"` // GPU-seconds of Watched in which its GPUs did nothing; see Exit
+	Watched uint64 `cbor:"26,keyasint,omitempty"` // GPU-seconds in which it was measured what they do
 }
 
 // Live says that the attempt may still have processes that the cluster counts on.
@@ -135,14 +138,16 @@ func (k RankGPUKey) Compare(o RankGPUKey) int {
 // Exit is how a rank's processes ended, as its supervisor saw it.
 type Exit struct {
 	Code      int32         `cbor:"1,keyasint,omitempty"`
-	Signal    uint8         `cbor:"2,keyasint,omitempty"` // that ended the process; 0: it exited by itself
-	OOM       bool          `cbor:"3,keyasint,omitempty"` // the kernel killed it for memory
-	Delivered Reason        `cbor:"4,keyasint,omitempty"` // the stop whose signal was delivered before the end; none: it ended by itself
-	Ran       time.Duration `cbor:"5,keyasint,omitempty"` // by the supervisor's CLOCK_BOOTTIME
-	Fenced    bool          `cbor:"6,keyasint,omitempty"` // ended by its supervisor at the lease's end
-	Saved     time.Duration `cbor:"7,keyasint,omitempty"` // run time at the last checkpoint that the job announced; 0: none
-	GPUFault  bool          `cbor:"8,keyasint,omitempty"` // a GPU of it had a fault by the node's verdict
-	PeakMB    uint32        `cbor:"9,keyasint,omitempty"` // the most memory that was seen in use on any of its GPUs, in MiB; 0: not known
+	Signal    uint8         `cbor:"2,keyasint,omitempty"`  // that ended the process; 0: it exited by itself
+	OOM       bool          `cbor:"3,keyasint,omitempty"`  // the kernel killed it for memory
+	Delivered Reason        `cbor:"4,keyasint,omitempty"`  // the stop whose signal was delivered before the end; none: it ended by itself
+	Ran       time.Duration `cbor:"5,keyasint,omitempty"`  // by the supervisor's CLOCK_BOOTTIME
+	Fenced    bool          `cbor:"6,keyasint,omitempty"`  // ended by its supervisor at the lease's end
+	Saved     time.Duration `cbor:"7,keyasint,omitempty"`  // run time at the last checkpoint that the job announced; 0: none
+	GPUFault  bool          `cbor:"8,keyasint,omitempty"`  // a GPU of it had a fault by the node's verdict
+	PeakMB    uint32        `cbor:"9,keyasint,omitempty"`  // the most memory that was seen in use on any of its GPUs, in MiB; 0: not known
+	Idle      uint64        `cbor:"10,keyasint,omitempty"` // GPU-seconds of Watched in which its GPUs did nothing
+	Watched   uint64        `cbor:"11,keyasint,omitempty"` // GPU-seconds in which it was measured what they do
 }
 
 // ShellCode is the exit code as shells tell it: 128 plus the signal's number for a
@@ -159,6 +164,12 @@ func (e Exit) Clean() bool { return e.Code == 0 && e.Signal == 0 && !e.OOM }
 
 // MaxPeakMB bounds what is believed of the memory in use on a GPU, in MiB.
 const MaxPeakMB = 1 << 24
+
+// Bounds of what is believed of the time of a rank.
+const (
+	MaxRan     = 10 * MaxDuration
+	MaxWatched = 1 << 40 // GPU-seconds that were measured
+)
 
 // MaxRanks bounds an attempt's ranks, and so its nodes.
 const MaxRanks = 1024

@@ -14,6 +14,8 @@ type Sample struct {
 	Warning      string    `cbor:"7,keyasint,omitempty"` // what is odd about it, though nothing is wrong
 
 	Unused time.Duration `cbor:"8,keyasint,omitempty"` // for how long the job that holds it has left it at 0 %
+
+	Unmeasured bool `cbor:"9,keyasint,omitempty"` // its utilization is not known
 }
 
 // Process is a process that uses a GPU.

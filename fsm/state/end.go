@@ -1,6 +1,7 @@
 package state
 
 import (
+	"math"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -136,19 +137,31 @@ func finish(t *tx, a model.Attempt) {
 	case why == model.ReasonExit || why == model.ReasonTimeLimit || why >= model.ReasonLost:
 		a.State = model.TaskFailed
 	}
-	a.Wasted = wasted(t, &a, ranks)
+	sumUp(t, &a, ranks)
 	t.attempts.put(a)
 	settle(t, a, ran)
 }
 
+// sumUp sums up what an attempt's ranks did with their GPU time.
+func sumUp(t *tx, a *model.Attempt, ranks []model.Rank) {
+	a.Wasted = wasted(t, a, ranks)
+	a.Watched, a.Idle = 0, 0
+	for i := range ranks {
+		a.Watched += ranks[i].Exit.Watched
+		a.Idle += ranks[i].Exit.Idle
+	}
+}
+
 // wasted is the GPU time of an attempt that did not complete, from the last
-// checkpoint on that any rank of it announced. A rank that was given up counts
-// until then.
-func wasted(t *tx, a *model.Attempt, ranks []model.Rank) (sum time.Duration) {
+// checkpoint on that any rank of it announced. A rank that was given up counts until
+// then. Thousands of GPUs for some weeks are more than the longest Duration, which it is
+// then.
+func wasted(t *tx, a *model.Attempt, ranks []model.Rank) time.Duration {
 	if a.State == model.TaskCompleted {
 		return 0
 	}
 	var saved time.Duration
+	var sum int64 // GPU-milliseconds
 	for i := range ranks {
 		saved = max(saved, ranks[i].Saved, ranks[i].Exit.Saved)
 	}
@@ -158,9 +171,9 @@ func wasted(t *tx, a *model.Attempt, ranks []model.Rank) (sum time.Duration) {
 		if r.Phase == model.RankLost && !r.Late && r.Started > 0 {
 			ran = t.clock.Sub(r.Started)
 		}
-		sum += max(ran-saved, 0) * time.Duration(r.GPUs)
+		sum += max(ran-saved, 0).Milliseconds() * int64(r.GPUs)
 	}
-	return sum
+	return time.Duration(min(sum, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
 // Bounds of trying again.
@@ -176,7 +189,7 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 	job, _ := t.jobs.get(a.Key.Job)
 	compare(t, &task, &job.Spec, &a, task.Executed, ran)
 	task.Executed += ran
-	task.Wasted += a.Wasted
+	task.Wasted += min(a.Wasted, math.MaxInt64-task.Wasted)
 	t.settings.Totals.Wasted += uint64(a.Wasted / time.Second) //nolint:gosec // never negative
 	if ran > 0 {
 		tallySpan(t, model.TallyRun, endName(&a), ran)

@@ -134,6 +134,8 @@ func TestWasted(t *testing.T) {
 		{"told while it ran", 45 * time.Minute, model.Exit{Code: 1, Ran: time.Hour}, time.Hour},
 		{"told at its end", 0, model.Exit{Code: 1, Ran: time.Hour, Saved: time.Hour}, 0},
 		{"completed", 0, model.Exit{Ran: time.Hour}, 0},
+		{"parts of seconds", 0, model.Exit{Code: 1, Ran: 1900 * time.Millisecond}, 7600 * time.Millisecond},
+		{"the longest", 0, model.Exit{Code: 1, Ran: model.MaxRan}, 4 * model.MaxRan},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			l := running(t, 4)
@@ -162,6 +164,34 @@ func TestWastedOfTheLost(t *testing.T) {
 	l.want(t, model.TaskCompleted, model.ReasonExit)
 	if got := task(l.Cluster, l.job).Wasted; got != 0 {
 		t.Errorf("%s are lost of a job that completed", got)
+	}
+}
+
+// What GPUs were measured to do is summed up over the ranks of an attempt, also when one
+// that was given up tells its end after all.
+func TestIdleTimeIsSummedUp(t *testing.T) {
+	seen := func(l *life, watched, idle uint64) {
+		t.Helper()
+		a, _ := l.State.Attempts.Get(l.a)
+		if a.Watched != watched || a.Idle != idle {
+			t.Errorf("%d of %d GPU-seconds were idle, want %d of %d", a.Idle, a.Watched, idle, watched)
+		}
+	}
+	l := running(t, 4)
+	l.Report(exited(l.a.Rank(0), model.Exit{Ran: time.Minute, Watched: 200, Idle: 50}))
+	seen(l, 200, 50)
+
+	l = running(t, 4)
+	l.n1.Lose(l.a.Rank(0))
+	seen(l, 0, 0)
+	l.n1.Register()
+	l.Report(exited(l.a.Rank(0), model.Exit{Ran: time.Minute, Watched: 200, Idle: 50}))
+	seen(l, 200, 50)
+
+	for _, wrong := range []model.Exit{{Watched: 1, Idle: 2}, {Watched: model.MaxWatched + 1}, {Ran: model.MaxRan + 1}, {Saved: -1}} {
+		if _, err := command.New("x", l.n1.Report(exited(l.a.Rank(0), wrong))); err == nil {
+			t.Errorf("%+v was taken", wrong)
+		}
 	}
 }
 

@@ -143,6 +143,8 @@ func step(g *gen, r *model.Rank, stop model.Reason) model.Progress {
 			p.Exit.Delivered = stop
 		}
 		p.Exit.PeakMB = uint32(g.roll(3) * g.roll(80000))
+		p.Exit.Watched = uint64(g.roll(5000))
+		p.Exit.Idle = p.Exit.Watched / uint64(1+g.roll(3))
 		p.Exit.Saved, p.Exit.GPUFault = p.Exit.Ran/time.Duration(1+g.roll(3)), p.Exit.Code > 0 && g.roll(8) == 0
 	case model.RankRunning:
 		p.Saved = time.Duration(g.roll(3)) * time.Hour

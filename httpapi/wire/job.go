@@ -174,7 +174,9 @@ type Attempt struct {
 	Signal    int64     `json:"exit_signal,omitempty"`
 	Ranks     []Rank    `json:"ranks" nullable:"false"`
 
-	LostGPUHours float64 `json:"lost_gpu_hours,omitempty"`
+	LostGPUHours     float64 `json:"lost_gpu_hours,omitempty" doc:"after its last checkpoint, if it did not complete"`
+	MeasuredGPUHours float64 `json:"measured_gpu_hours,omitempty" doc:"of an attempt that has ended: for how long it was measured what its GPUs do"`
+	IdleGPUHours     float64 `json:"idle_gpu_hours,omitempty" doc:"for how long of these they did nothing"`
 }
 
 // Rank is the part of an attempt on one node.

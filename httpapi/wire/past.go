@@ -6,8 +6,10 @@ import "time"
 type EndedJob struct {
 	Job
 
-	GPUHours   float64  `json:"gpu_hours" doc:"GPUs that were its own, each for as long as it was"`
-	Efficiency *float64 `json:"efficiency_percent,omitempty" doc:"of that GPU time, what was not lost with attempts that did not complete; absent: it had no GPU"`
+	GPUHours         float64  `json:"gpu_hours" doc:"GPUs that were its own, each for as long as it was"`
+	MeasuredGPUHours float64  `json:"measured_gpu_hours" doc:"for how long it was measured what its GPUs do"`
+	IdleGPUHours     float64  `json:"idle_gpu_hours" doc:"for how long of these they did nothing"`
+	Efficiency       *float64 `json:"efficiency_percent,omitempty" doc:"of that GPU time, what was not lost with attempts that did not complete; absent: it had no GPU"`
 }
 
 // ArchiveStanding is how the archive stands that an answer comes from.
@@ -46,6 +48,8 @@ type UsageRow struct {
 	Share      float64  `json:"percent_of_use" doc:"of what all have used"`
 	OfCluster  float64  `json:"percent_of_cluster" doc:"of what there was to use"`
 	LostHours  float64  `json:"lost_gpu_hours" doc:"of attempts that ended within the span and did not complete, after their last checkpoint"`
+	Measured   float64  `json:"measured_gpu_hours" doc:"of attempts that have ended: within the span, for how long it was measured what their GPUs do"`
+	Idle       float64  `json:"idle_gpu_hours" doc:"for how long of these they did nothing"`
 	Jobs       int64    `json:"jobs" doc:"that ended within the span"`
 	Failed     int64    `json:"failed"`
 	Canceled   int64    `json:"canceled"`

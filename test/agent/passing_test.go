@@ -99,8 +99,9 @@ func TestTheGPUIsToBlame(t *testing.T) {
 	}
 }
 
-// A rank's end tells the most memory that its GPU had in use.
-func TestPeakMemoryIsTold(t *testing.T) {
+// A rank's end tells the most memory that its GPU had in use, and for how long it did
+// nothing.
+func TestUseOfGPUsIsTold(t *testing.T) {
 	c := led{newCluster(t)}
 	newHost(t, c.cluster, "n1", 1).start(t)
 	job := c.submit(t, sleeper)
@@ -112,7 +113,7 @@ func TestPeakMemoryIsTold(t *testing.T) {
 	})
 	c.do(&command.Cancel{Job: job, Task: command.AllTasks})
 	c.ended(t, job)
-	if r := c.attempt(t, key); r.Exit.PeakMB == 0 || r.Exit.PeakMB > simgpu.MemoryMB {
-		t.Errorf("it ended with %+v", r.Exit)
+	if r := c.attempt(t, key); r.Exit.PeakMB == 0 || r.Exit.PeakMB > simgpu.MemoryMB || r.Exit.Watched < 3 || r.Exit.Idle != r.Exit.Watched {
+		t.Errorf("a job that slept ended with %+v", r.Exit)
 	}
 }
