@@ -16,3 +16,6 @@ func (o *Outlook) Meant() map[model.TaskKey]map[model.NodeID]uint32 {
 
 // Bars says that an outlook keeps a node for a gang.
 func (o *Outlook) Bars(id model.NodeID) bool { return o.guard.barred[id] > 0 }
+
+// LossOf is what an attempt has done since a checkpoint.
+var LossOf = lossOf

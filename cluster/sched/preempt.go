@@ -218,9 +218,15 @@ func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
 		first, _ := s.Ranks.Get(a.Key.Rank(0))
 		y.victims = append(y.victims, &victim{
 			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead(),
-			loss: max(y.pass.now.Sub(a.Started)-first.Saved, 0).Milliseconds() * int64(a.GPUs),
+			loss: lossOf(a, first.Saved, y.pass.now),
 		})
 	}
+}
+
+// lossOf is what an attempt that runs has done since a checkpoint, in GPU-milliseconds:
+// thousands of GPUs for weeks are more nanoseconds than there are.
+func lossOf(a *model.Attempt, saved time.Duration, now model.Time) int64 {
+	return max(now.Sub(a.Started)-saved, 0).Milliseconds() * int64(a.GPUs)
 }
 
 // noteSlot takes in a GPU that somebody has: it will be free if it is being cleaned.

@@ -185,3 +185,16 @@ func firstOn(c *cluster, node model.NodeID, job model.JobID) model.RankKey {
 	}
 	return model.RankKey{}
 }
+
+// The largest attempt for the longest time is the dearest to stop, and not the cheapest.
+func TestWhatAVictimLoses(t *testing.T) {
+	now := model.Time(0).Add(2 * model.MaxDuration)
+	small := sched.LossOf(&model.Attempt{GPUs: 8, Started: now.Add(-time.Hour)}, 0, now)
+	large := sched.LossOf(&model.Attempt{GPUs: model.MaxRanks * model.MaxDevices, Started: now.Add(-model.MaxDuration)}, 0, now)
+	if small != 8*3_600_000 || large <= small {
+		t.Errorf("a small one loses %d GPU-milliseconds, the largest %d", small, large)
+	}
+	if saved := sched.LossOf(&model.Attempt{GPUs: 8, Started: now.Add(-time.Hour)}, 2*time.Hour, now); saved != 0 {
+		t.Errorf("one that has saved all loses %d", saved)
+	}
+}
