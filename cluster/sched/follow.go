@@ -86,7 +86,7 @@ func (f *follow) all() {
 		run := k.Run.Value()
 		h := heir{
 			key: k, kind: heirKind{run.Shape, run.Preemptible && !p.order.tuning.NoPreemption},
-			ends: seconds(run.Expected.Seconds()),
+			ends: endsOf(&run, f.outlook.strict),
 		}
 		if !f.hopeless(&h) {
 			f.try(&h)

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"slices"
+	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -32,6 +33,7 @@ func (b *builder) waiting() {
 func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKey]bool) {
 	p, run := b.pass, head.Run.Value()
 	like := b.job(&run, split.Job{Shape: b.keeper.alike(run, b.shape(run.Shape).number)})
+	like.Ends = int64(endsOf(&run, p.order.strict) / time.Second)
 	if !run.Throttled {
 		like.Uses = b.bounds.uses(&run, 0, false)
 	}

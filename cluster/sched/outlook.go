@@ -17,7 +17,8 @@ import (
 type Outlook struct {
 	policy string
 	tuning model.Tuning
-	size   int // jobs and GPUs that the search looked at
+	strict bool // see endsOf
+	size   int  // jobs and GPUs that the search looked at
 	loads  Loads
 	fresh  model.JobID // jobs from this number on have come since
 	meant  []meant
@@ -95,7 +96,7 @@ func outlookOf(b *builder, problem *split.Problem, best *split.Layout) *Outlook 
 	p := b.pass
 	set := p.state.Settings()
 	o := &Outlook{
-		policy: set.Policy, tuning: p.order.tuning, size: len(b.all) + int(b.gpus), loads: p.pool.loads, fresh: set.NextJob,
+		policy: set.Policy, tuning: p.order.tuning, strict: p.order.strict, size: len(b.all) + int(b.gpus), loads: p.pool.loads, fresh: set.NextJob,
 		guard: guard{barred: map[model.NodeID]model.Time{}}, gangs: map[model.NodeID]bool{},
 	}
 	for i, until := range best.Until {

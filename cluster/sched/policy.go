@@ -3,6 +3,7 @@ package sched
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/state"
@@ -72,12 +73,34 @@ func policyNamed(name string) policy {
 
 // byShare goes by the square of the wait over the GPU time that is needed yet
 // and the user's part of what was used lately: short and small work starts soon,
-// nothing waits for ever, and who has had much stands back.
+// nothing waits for ever, and who has had much stands back. Where nobody is ever
+// suspended it is the cube of the wait times the GPUs over the square of the run time,
+// as WFP3 has it but for a power of the run time (Tang et al., Cluster 2009): what is
+// large has to come by its nodes while they are its turn's, and not as they fall free.
 func byShare(o *order, k state.QueueKey) uint64 {
 	w := o.patient(k)
 	run := k.Run.Value()
-	score := w * w << 12 / (run.Expected.Seconds() * uint64(max(run.Shape.GPUs, 1)))
-	return score << 8 / o.use(run.Project, run.User)
+	gpus, left := uint64(max(run.Shape.GPUs, 1)), run.Expected.Seconds()
+	score := w * w << 12 / left
+	if o.steady {
+		score = scale(score, w*gpus, left)
+	} else {
+		score /= gpus
+	}
+	return min(score, mostScore) << 8 / o.use(run.Project, run.User)
+}
+
+// mostScore bounds what the wait and the work make of a score, before the use.
+const mostScore = 1 << 52
+
+// scale is n times a over b, at most the greatest number.
+func scale(n, a, b uint64) uint64 {
+	hi, lo := bits.Mul64(n, a)
+	if hi >= b {
+		return math.MaxUint64
+	}
+	out, _ := bits.Div64(hi, lo, b)
+	return out
 }
 
 func fairFactors(o *order, k state.QueueKey) []Factor {
@@ -133,6 +156,20 @@ func byGPUs(o *order, k state.QueueKey) uint64 {
 
 func gangFactors(o *order, k state.QueueKey) []Factor {
 	return []Factor{{"gpus", fmt.Sprint(k.Run.Value().Shape.GPUs)}, {"waited", o.waited(k).String()}}
+}
+
+// endsOf is after how long the tasks of a run are taken to end, by those whose GPUs they
+// would be in the way of. Strictly taken only a time limit says so, or what the user has
+// told: who knows nothing of run times would let one short job after the other, as they
+// all seem to be, pass who waits, for ever.
+func endsOf(run *state.Run, strictly bool) time.Duration {
+	switch {
+	case !strictly || run.Told:
+		return seconds(run.Expected.Seconds())
+	case run.Certain > 0:
+		return 2 * run.Certain.Least()
+	}
+	return longest * time.Second
 }
 
 func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second } //nolint:gosec // below a year

@@ -20,22 +20,7 @@ func (p *pass) searches() bool {
 	if p.order.policy.name == DefaultPolicy && t.Backfill == model.BackfillReserve {
 		return true
 	}
-	return !t.NoPreemption && anyYields(p)
-}
-
-// anyYields says that some job that runs or waits may be suspended.
-func anyYields(p *pass) bool {
-	for key := range p.state.LiveTasks.All() {
-		if job, _ := p.state.Jobs.Get(key.Job); job.Spec.Preemptible {
-			return true
-		}
-	}
-	for head := range heads(p.state) {
-		if head.Run.Value().Preemptible {
-			return true
-		}
-	}
-	return false
+	return !p.order.steady
 }
 
 // candidate is a job of the problem.

@@ -22,6 +22,13 @@ type order struct {
 	credit credit
 
 	lowered map[model.ScopeKey]bool // over a quota of GPU time that lets them go last
+	stance
+}
+
+// stance is what an order says of all tasks.
+type stance struct {
+	steady bool // nobody is ever suspended
+	strict bool // somebody at the front waits: who passes them must be known to end in time
 }
 
 func newOrder(s *state.State, now model.Time) *order {
@@ -31,6 +38,7 @@ func newOrder(s *state.State, now model.Time) *order {
 		front: map[model.TaskKey]int{},
 	}
 	o.lowered = lowered(s, o.now)
+	o.steady = o.tuning.NoPreemption || !anyYields(s)
 	if o.policy.name == DefaultPolicy {
 		o.shares = sharesOf(s, o.now, &o.tuning)
 	}
@@ -39,6 +47,12 @@ func newOrder(s *state.State, now model.Time) *order {
 		o.promote()
 	}
 	return o
+}
+
+// anyYields says that some job that runs or waits may be suspended.
+func anyYields(s *state.State) bool {
+	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
+	return use.Yields > 0
 }
 
 // tuningOf is the cluster's tuning, or the default where a state has none.
@@ -229,6 +243,8 @@ func (o *order) promote() {
 		o.front[v.task] = i + 1
 		if v.live {
 			o.held += v.gpus
+		} else {
+			o.strict = true
 		}
 	}
 }
@@ -308,10 +324,5 @@ func creditAt(s *state.State, now model.Time) credit {
 
 // hysteresis makes a running job worth more than it would be waiting.
 func hysteresis(score uint64, t *model.Tuning) uint64 {
-	hi, lo := bits.Mul64(score, uint64(t.Hysteresis))
-	if hi >= 100 {
-		return ^uint64(0)
-	}
-	out, _ := bits.Div64(hi, lo, 100)
-	return out
+	return scale(score, uint64(t.Hysteresis), 100)
 }

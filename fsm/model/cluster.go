@@ -144,6 +144,7 @@ type Usage struct {
 	GPUs   uint32   `cbor:"2,keyasint,omitempty"`
 	Live   uint32   `cbor:"3,keyasint,omitempty"`
 	Queued uint32   `cbor:"4,keyasint,omitempty"`
+	Yields uint32   `cbor:"5,keyasint,omitempty"` // tasks, queued or live, whose jobs may be suspended
 }
 
 // Empty says that the row counts nothing, and need not be kept.

@@ -88,6 +88,9 @@ func checkUsage(c *checker) {
 	}
 	for k, task := range c.s.Tasks.All() {
 		job, _ := c.s.Jobs.Get(k.Job)
+		if job.Spec.Preemptible && (task.State == model.TaskQueued || task.State.Live()) {
+			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Yields++ })
+		}
 		if task.State == model.TaskQueued {
 			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Queued++ })
 		} else if task.State.Live() {

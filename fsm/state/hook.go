@@ -36,6 +36,9 @@ func onTask(t *tx, old, next *model.Task) {
 		use(t, &job.Spec, func(u *model.Usage) {
 			u.Queued += is.queued - was.queued
 			u.Live += is.live - was.live
+			if job.Spec.Preemptible {
+				u.Yields += is.queued + is.live - was.queued - was.live
+			}
 		})
 	}
 }

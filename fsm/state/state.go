@@ -124,6 +124,7 @@ type Run struct {
 	Preemptible bool
 	Throttled   bool            // its job bounds how many of its tasks run at once
 	Certain     model.Magnitude // of how long they hold GPUs at most
+	Told        bool            // Expected follows from what their user has said
 }
 
 // KeyOf is the key that a task has, or would have, in the queue.
@@ -131,7 +132,7 @@ func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	run := Run{
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
 		Throttled: job.Throttle > 0, Certain: model.MagnitudeOf(job.Spec.Certain()),
-		Expected: model.StepOf(task.Expected), Again: task.Executed > 0,
+		Expected: model.StepOf(task.Expected), Again: task.Executed > 0, Told: job.Spec.Estimate > 0,
 	}
 	if run.Again {
 		run.Executed = model.StepOf(task.Executed)
@@ -162,7 +163,7 @@ func (r Run) compare(o Run) int {
 		cmp.Compare(r.Shape.Strategy, o.Shape.Strategy), cmp.Compare(r.Shape.MinGPUs, o.Shape.MinGPUs),
 		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
 		model.CompareBools(r.Again, o.Again), model.CompareBools(r.Preemptible, o.Preemptible), model.CompareBools(r.Throttled, o.Throttled),
-		cmp.Compare(r.Certain, o.Certain))
+		cmp.Compare(r.Certain, o.Certain), model.CompareBools(r.Told, o.Told))
 }
 
 // AwaitedKey orders dependencies by the job that is waited for.

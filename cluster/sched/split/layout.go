@@ -79,7 +79,13 @@ func (s *space) try(l *Layout, i, k int) {
 	if misfit(s, j) || !s.allowed(j) {
 		return
 	}
-	if at := placeAllowed(s, j, k); at != nil {
+	at := placeAllowed(s, j, k)
+	if at == nil && s.Steady && i < s.waiter {
+		s.ahead = true
+		at = placeAllowed(s, j, k)
+		s.ahead = false
+	}
+	if at != nil {
 		s.settle(l, i, at)
 	} else {
 		note(s, j)

@@ -27,6 +27,9 @@ type Problem struct {
 	Today int
 	// Ordered asks for one layout, strictly in order, whatever it wastes.
 	Ordered bool
+	// Steady says that nobody ever yields: who comes before the gang that nodes are
+	// kept for may start there if nowhere else.
+	Steady bool
 	// Keeper keeps GPUs from some jobs; nil: all may have any.
 	Keeper Keeper
 }

@@ -29,6 +29,7 @@ type sums struct {
 type bars struct {
 	barred []int64 // when it wants each node; 0: it does not
 	waiter int     // that gang
+	ahead  bool    // a place is being looked for for a job that comes before that gang
 	own    bool    // a place is being looked for for that gang itself
 }
 
@@ -155,7 +156,7 @@ func forget(s *space) {
 
 // may says that a job may start on a node at all.
 func (s *space) may(j *Job, node int32) bool {
-	return s.barred[node] == 0 || s.own || j.Yields || j.Ends <= s.barred[node]
+	return s.barred[node] == 0 || s.own || s.ahead || j.Yields || j.Ends <= s.barred[node]
 }
 
 // allowed says that bounds leave room for a job.
