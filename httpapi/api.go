@@ -99,7 +99,7 @@ func New(c Config) *API {
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := refuse(code, detail)
-			refusing{a}.noteRefusal(r, f.Status, code)
+			refusing{a}.noteRefusal(w, r, f.Status, code)
 			f.write(w)
 		},
 	})

@@ -47,7 +47,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 			f = a.gate.owns(rule, entered)
 		}
 		if f != nil {
-			refusing{a}.turnAway(rec, r, f)
+			refusing{a}.turnAway(rec, entered, f)
 			return
 		}
 		next.ServeHTTP(rec, withCaller(entered))
@@ -58,7 +58,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 // that a flood drowns nothing.
 func (a refusing) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
 	if f.Code != wire.CodeRateLimited {
-		a.noteRefusal(withCaller(r), f.Status, f.Code)
+		a.noteRefusal(w, withCaller(r), f.Status, f.Code)
 	}
 	f.write(w)
 }
