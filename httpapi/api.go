@@ -190,6 +190,9 @@ func (a *API) document() huma.API {
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := route.GetHandler()
 		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
+			if op.RequestBody == nil {
+				h = bodiless(a.log, h)
+			}
 			h = a.forward.Wrap(refusing{a}.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})
 		}
 		route.Handler(a.around(op.Method, op.Path, h))
