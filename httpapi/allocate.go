@@ -169,11 +169,7 @@ func compact(data json.RawMessage) (string, error) {
 // allocate has an allocation made, and tells which GPUs it got if that is soon known.
 func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*answer[wire.Allocated], error) {
 	s := a.peer.Reader.State()
-	spec := &model.Spec{
-		User: c.User, Project: c.Project, GPUs: c.GPUs, Nodes: 1, GPUModel: c.GPUModel, GPUMemoryMB: c.GPUMemoryMB,
-		Constraint: c.Constraint, Nodelist: c.Nodelist, Exclude: c.Exclude,
-	}
-	if fits, why := a.places.possible(&s, spec); !fits {
+	if fits, why := a.places.possible(&s, placed(c)); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
 	r, index, err := a.proposeAs(ctx, submitter(ctx, c.User), key, c)
@@ -184,6 +180,14 @@ func (a services) allocate(ctx context.Context, key string, c *command.Allocate)
 	s = a.granted(ctx, id)
 	out, err := a.told(&s, id)
 	return &answer[wire.Allocated]{Index: max(index, s.Index), Body: out}, err
+}
+
+// placed is what an allocation asks of its place.
+func placed(c *command.Allocate) *model.Spec {
+	return &model.Spec{
+		User: c.User, Project: c.Project, GPUs: c.GPUs, Nodes: 1, GPUModel: c.GPUModel, GPUMemoryMB: c.GPUMemoryMB,
+		Constraint: c.Constraint, Nodelist: c.Nodelist, Exclude: c.Exclude,
+	}
 }
 
 // granted is the state once an allocation has its GPUs, if nothing keeps it from them

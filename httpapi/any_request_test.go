@@ -308,7 +308,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n int, reached map[string]bool
 		c.Submit(2)
 		c.Start(c.Place(1))
 	})
-	s.api.peer.Archive = &shelf{}
+	s.api.peer.Archive, s.api.peer.Refusals = &shelf{}, &refusals{}
 	v := newInventor(t, s, random)
 	var known []model.JobID
 	for range n {

@@ -99,7 +99,7 @@ func New(c Config) *API {
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
 			f := refuse(code, detail)
-			refusing{a}.noteRefusal(r, f.Status, code)
+			refusing{a}.noteRefusal(w, r, f.Status, code)
 			f.write(w)
 		},
 	})
@@ -190,6 +190,9 @@ func (a *API) document() huma.API {
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
 		h := route.GetHandler()
 		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
+			if op.RequestBody == nil {
+				h = bodiless(a.log, h)
+			}
 			h = a.forward.Wrap(refusing{a}.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})
 		}
 		route.Handler(a.around(op.Method, op.Path, h))

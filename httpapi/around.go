@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -15,12 +16,15 @@ import (
 // that streams renews it as it goes.
 const writeLimit = 30 * time.Second
 
+// otherRoutes is what requests are counted as that ask for no route.
+const otherRoutes = "other"
+
 // around is what surrounds every handler: it counts, asks who the caller is and
 // whether they may call the route, bounds the time that a client
 // may take to read the answer, turns a panic into an error, and keeps pages of
 // other sites, which a user's browser may show, from giving orders.
 func (a *API) around(method, route string, next http.Handler) http.Handler {
-	seen := a.meter.route(route)
+	seen := a.meter.route(cmp.Or(route, otherRoutes))
 	rule, known := auth.Find(method, route)
 	if route == "" { // there is nothing to be called
 		rule, known = auth.Rule{Method: "any"}, true
@@ -47,7 +51,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 			f = a.gate.owns(rule, entered)
 		}
 		if f != nil {
-			refusing{a}.turnAway(rec, r, f)
+			refusing{a}.turnAway(rec, entered, f)
 			return
 		}
 		next.ServeHTTP(rec, withCaller(entered))
@@ -58,7 +62,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 // that a flood drowns nothing.
 func (a refusing) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
 	if f.Code != wire.CodeRateLimited {
-		a.noteRefusal(withCaller(r), f.Status, f.Code)
+		a.noteRefusal(w, withCaller(r), f.Status, f.Code)
 	}
 	f.write(w)
 }

@@ -193,3 +193,30 @@ func FuzzStrict(f *testing.F) {
 		}
 	})
 }
+
+// What a route takes no body for is refused by its name there, as everywhere; an empty
+// object asks for nothing.
+func TestRoutesWithoutBodies(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command": "x"}`)
+	for _, path := range []string{"/orchestrator/start", "/queue/1/hold"} {
+		if r := s.do(http.MethodPost, path, `{"x": 1}`); r.status != http.StatusUnprocessableEntity || !strings.Contains(string(r.body), `"x"`) {
+			t.Errorf("%s is answered %d %s", path, r.status, r.body)
+		}
+		for _, body := range []string{"", " ", "{}"} {
+			if r := s.do(http.MethodPost, path, body); r.status != http.StatusOK {
+				t.Errorf("%s with %q is answered %d %s", path, body, r.status, r.body)
+			}
+		}
+	}
+}
+
+// Requests that ask for no route are counted under a name of their own.
+func TestNoRouteIsCounted(t *testing.T) {
+	s := newSite(t)
+	s.do(http.MethodGet, "/nowhere", "")
+	text := string(s.do(http.MethodGet, "/metrics", "").body)
+	if !strings.Contains(text, `requests_total{code="404",route="other"} 1`) || strings.Contains(text, `route=""`) {
+		t.Errorf("%s", text)
+	}
+}

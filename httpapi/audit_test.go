@@ -138,8 +138,17 @@ func TestAJobFromTheArchive(t *testing.T) {
 
 // refusals keeps refusals in memory.
 type refusals struct {
-	mu   sync.Mutex
-	list []archive.Refusal
+	mu    sync.Mutex
+	list  []archive.Refusal
+	asked archive.RefusalFilter
+	fail  error
+}
+
+func (r *refusals) Find(_ context.Context, f archive.RefusalFilter) ([]archive.Refusal, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = f
+	return r.list, len(r.list) == f.Limit, r.fail
 }
 
 func (r *refusals) Refused(one archive.Refusal) {
@@ -176,6 +185,27 @@ func TestRefusalsAreKept(t *testing.T) {
 	if r := kept.list[1]; r.From != "2001:db8::1" || r.Path != "/orchestrator/policy" {
 		t.Errorf("the second is %+v", r)
 	}
+}
+
+// What this peer has refused before the log is told, and that no other's is.
+func TestRefusalsAreTold(t *testing.T) {
+	s := newSite(t)
+	s.do(http.MethodGet, "/audit/refusals", "").problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
+	at := time.Unix(1000, 0).UTC()
+	kept := &refusals{list: []archive.Refusal{
+		{Time: at, From: "192.0.2.7", Actor: "user:bob", Method: "POST", Path: "/queue/submit", Request: "k", Status: 422, Code: "invalid", Dropped: 3},
+	}}
+	s.api.peer.Refusals = kept
+	var got wire.Refusals
+	s.do(http.MethodGet, "/audit/refusals?actor=bob&code=invalid&since=1970-01-01T00:00:01Z&until=1970-01-02T00:00:00Z&limit=1", "").into(&got)
+	if want := (archive.RefusalFilter{Actor: "bob", Code: "invalid", Since: time.Unix(1, 0).UTC(), Until: time.Unix(86400, 0).UTC(), Limit: 1}); kept.asked != want {
+		t.Errorf("asked is %+v", kept.asked)
+	}
+	if len(got.Refusals) != 1 || got.Refusals[0] != wire.Refusal(kept.list[0]) || got.Peer != "p1" || !got.More {
+		t.Errorf("told is %+v", got)
+	}
+	kept.fail = errors.New("the file is broken")
+	s.do(http.MethodGet, "/audit/refusals", "").problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
 }
 
 // The names of what is shown are those of the API.

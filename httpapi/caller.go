@@ -5,7 +5,11 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -59,7 +63,7 @@ func (a refusing) noting(next http.Handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		next.ServeHTTP(rec, r)
 		if rec.status >= http.StatusBadRequest && rec.status < http.StatusInternalServerError && !callerOf(r.Context()).proposed {
-			a.noteRefusal(r, rec.status, rec.Header().Get(wire.HeaderCode))
+			a.noteRefusal(rec, r, rec.status, rec.Header().Get(wire.HeaderCode))
 		}
 	})
 }
@@ -68,14 +72,33 @@ func (a refusing) noting(next http.Handler) http.Handler {
 const maxNotedPath = 512
 
 // noteRefusal keeps a refusal. Who refuses a request before it comes to a handler
-// calls it, too.
-func (a refusing) noteRefusal(r *http.Request, status int, code string) {
+// calls it, too, before it answers: a request that has no id yet gets one, which the
+// answer names.
+func (a refusing) noteRefusal(w http.ResponseWriter, r *http.Request, status int, code string) {
 	if a.peer.Refusals == nil {
 		return
 	}
 	path := r.URL.Path
 	a.peer.Refusals.Refused(archive.Refusal{
-		Time: a.cfg.Now().UTC(), From: callerOf(r.Context()).from, Method: r.Method, Path: path[:min(len(path), maxNotedPath)],
-		Request: r.Header.Get(wire.HeaderRequestID), Status: status, Code: code,
+		Time: a.cfg.Now().UTC(), From: callerOf(r.Context()).from, Actor: auth.From(r.Context()).Actor(), Method: r.Method,
+		Path: path[:min(len(path), maxNotedPath)], Request: refusedID(w, r), Status: status, Code: code,
 	})
+}
+
+// refusedID is the id of a request that is refused. One that nobody would take as an id
+// is none.
+func refusedID(w http.ResponseWriter, r *http.Request) string {
+	id := r.Header.Get(wire.HeaderRequestID)
+	if id == "" {
+		drawn, err := uuid.NewV7()
+		if err != nil {
+			return ""
+		}
+		id = drawn.String()
+		w.Header().Set(wire.HeaderRequestID, id)
+	}
+	if !model.Text(id, model.MaxRequestID) {
+		return ""
+	}
+	return id
 }

@@ -50,7 +50,8 @@ func newGate(c *Config) *gate {
 // asks says whether callers must say who they are.
 func (g *gate) asks(s *state.State) bool { return g.must || s.Settings().Auth.On() }
 
-// enter finds out who a request comes from, and whether they may call the route at all.
+// enter finds out who a request comes from, which is told also of whom it turns away,
+// and whether they may call the route at all.
 func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *failure) {
 	s := g.peer.State()
 	if !g.asks(&s) {
@@ -64,6 +65,7 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 	default:
 		f = allowed(rule, caller)
 	}
+	r = r.WithContext(auth.With(r.Context(), caller))
 	if f != nil {
 		level := slog.LevelWarn
 		if f.Code == wire.CodeRateLimited { // a flood is not to become one of the log's
@@ -71,9 +73,8 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 		}
 		g.log.Log(r.Context(), level, "a request was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr,
 			"caller", caller.Actor(), "why", f.Detail)
-		return nil, f
 	}
-	return r.WithContext(auth.With(r.Context(), caller)), nil
+	return r, f
 }
 
 // caller finds out who a request comes from. It is counted, too.

@@ -82,9 +82,12 @@ type Archive interface {
 	Standing() archive.Standing
 }
 
-// Refusals keeps what was refused before it came to the log. It must not block.
+// Refusals keeps what was refused before it came to the log.
 type Refusals interface {
+	// Refused notes one. It must not block.
 	Refused(one archive.Refusal)
+	// Find lists them, newest first; more says that there are older ones.
+	Find(ctx context.Context, f archive.RefusalFilter) (list []archive.Refusal, more bool, err error)
 }
 
 // Feed keeps what the log has made known of late.

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +38,8 @@ func TestWhoeverIsNotAskedIsNotCounted(t *testing.T) {
 }
 
 // What is refused at the door or to whom a job does not belong is kept, once, with
-// where it came from: of what a peer has passed on, where that peer had it from.
+// who asked, under which id, and where it came from: of what a peer has passed on, where
+// that peer had it from.
 func TestRefusalsOfCallersAreKept(t *testing.T) {
 	peer := newOne(t)
 	guard(peer.cluster)
@@ -45,7 +48,12 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	api := New(Config{Self: "p1", Now: peer.now, Peer: Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}})
 	ask := func(r *http.Request) {
 		r.RemoteAddr = "192.0.2.7:4000"
-		api.ServeHTTP(httptest.NewRecorder(), r)
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		id := cmp.Or(w.Header().Get(wire.HeaderRequestID), r.Header.Get(wire.HeaderRequestID))
+		if last := kept.list[len(kept.list)-1]; id == "" || last.Request != id {
+			t.Errorf("%s %s is kept as %+v", r.Method, r.URL, last)
+		}
 	}
 	other := httptest.NewRequest(http.MethodDelete, "/queue/1", nil)
 	other.Header.Set("X-Auth-Token", bob)
@@ -59,12 +67,20 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	forged := passed.Clone(t.Context())
 	forged.Header.Set(wire.HeaderClient, "203.0.113.10")
 	ask(forged)
+	stranger := httptest.NewRequest(http.MethodGet, "/audit", nil)
+	stranger.Header.Set(wire.HeaderRequestID, "mine")
+	ask(stranger)
+	large := httptest.NewRequest(http.MethodPost, "/queue/submit", strings.NewReader(strings.Repeat(" ", maxBody+1)))
+	large.Header.Set("X-Auth-Token", bob)
+	ask(large)
 	var got []string
 	for _, r := range kept.list {
-		got = append(got, r.From+" "+r.Method+" "+r.Path+" "+r.Code)
+		got = append(got, r.From+" "+r.Actor+" "+r.Method+" "+r.Path+" "+r.Code)
 	}
 	want := []string{
-		"192.0.2.7 DELETE /queue/1 denied", "203.0.113.9 POST /orchestrator/stop denied", "192.0.2.7 POST /orchestrator/stop unauthenticated",
+		"192.0.2.7 user:bob DELETE /queue/1 denied", "203.0.113.9 user:bob POST /orchestrator/stop denied",
+		"192.0.2.7 user:anonymous POST /orchestrator/stop unauthenticated", "192.0.2.7 user:anonymous GET /audit unauthenticated",
+		"192.0.2.7 user:bob POST /queue/submit too_large",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("kept are %q, want %q", got, want)

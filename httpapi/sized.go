@@ -12,20 +12,65 @@ import (
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
-// size says how many GPUs a service needs that does not say so, and with how much
-// memory, by what it tells of its work: as POST /gpu/workload does, but without
-// advisers, for whom a write does not wait. It gets no more than a node of the cluster
-// has, and whoever tells nothing gets one. Asked again under its key it is what it was:
-// the cluster may be another by then.
+// size says how many GPUs a service needs that does not say so, with how much memory and
+// which priority: by what it tells of its work, as POST /gpu/workload does, but without
+// advisers, for whom a write does not wait, else by what the operator gave as defaults of
+// the workload's type. It gets no more than a node of the cluster has, and whoever tells
+// nothing gets one. Asked again under its key it is what it was: the cluster and the
+// defaults may be others by then.
 func (a services) size(s *state.State, r *wire.Allocate, c *command.Allocate, key model.RequestKey) error {
-	if r.GPUs != nil || !strings.HasPrefix(c.Data, "{") {
-		return nil
-	}
 	past, _ := s.Requests.Get(key)
-	if was, found := s.Allocations.Get(model.AllocationOf(c.Service, past.Number)); found && past.Number > 0 {
-		c.GPUs, c.GPUMemoryMB = was.GPUs, was.GPUMemoryMB
+	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
+	again = again && past.Number > 0
+	usual := a.gate.terms().Workloads[c.Workload].Given()
+	if r.Workload == "" { // it has no type whose defaults are meant
+		usual = workload.Default{}
+	}
+	if again {
+		usual.Priority = int64(was.Priority)
+	}
+	if r.Priority == nil && usual.Priority > 0 {
+		c.Priority = uint8(usual.Priority) //nolint:gosec // at most 10
+		c.Class = model.ServiceClass(c.Priority)
+	}
+	switch {
+	case again:
+		if r.GPUs == nil {
+			c.GPUs = was.GPUs
+		}
+		if r.GPUMemory == nil && r.Memory == nil {
+			c.GPUMemoryMB = was.GPUMemoryMB
+		}
+		return nil
+	case !strings.HasPrefix(c.Data, "{"):
+		a.usual(s, r, c, usual)
+		return nil
+	case r.GPUs != nil:
 		return nil
 	}
+	return a.analyzed(s, r, c)
+}
+
+// usual gives a request the defaults of its type, as far as a place can be found with them.
+func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, usual workload.Default) {
+	with := *c
+	if r.GPUs == nil && usual.GPUs > 0 {
+		with.GPUs = uint32(min(usual.GPUs, model.MaxDevices)) //nolint:gosec // at most 64
+		if fits, _ := a.places.possible(s, placed(&with)); fits {
+			c.GPUs = with.GPUs
+		}
+		with.GPUs = c.GPUs
+	}
+	if r.GPUMemory == nil && r.Memory == nil && usual.MemoryMB > 0 {
+		with.GPUMemoryMB = uint32(usual.MemoryMB) //nolint:gosec // at most 2^24
+		if fits, _ := a.places.possible(s, placed(&with)); fits {
+			c.GPUMemoryMB = with.GPUMemoryMB
+		}
+	}
+}
+
+// analyzed sizes a request by what it tells of its work.
+func (a services) analyzed(s *state.State, r *wire.Allocate, c *command.Allocate) error {
 	w := &wire.Workload{ServiceName: r.Service, Type: r.Workload, GPU: c.GPUModel}
 	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {
 		return invalid("workload_data", "must be JSON")

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
 // A service that says what it works on and not how many GPUs it wants gets as many as
@@ -35,6 +36,47 @@ func TestAllocationsBySize(t *testing.T) {
 		}
 	}
 	s.do(http.MethodPost, "/gpu/allocate", `{"service_name": "x", "workload_data": {"parameters": "-3"}}`).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+}
+
+// What the operator gave as defaults of a type holds for requests that name it and say
+// nothing else, as far as there is a place for it; asked again they are what they were.
+func TestAllocationsByDefault(t *testing.T) {
+	s := newSite(t)
+	s.do(http.MethodPost, "/orchestrator/stop", "")
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
+	given := func(text string) {
+		d, err := workload.ReadDefaults([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.api.TakeOver(Terms{Workloads: d})
+	}
+	given("inference: {default_memory_mb: 4096, default_priority: 7, gpus: 2}\ntraining: {default_memory_mb: 16000000, gpus: 64}\n")
+	for _, c := range []struct {
+		body                   string
+		priority, gpus, memory int64 // in MB
+	}{
+		{`"workload_type": "inference"`, 7, 2, 4096},
+		{`"workload_type": "inference", "priority": 3, "gpu_count": 1, "gpu_memory_gb": 1`, 3, 1, 1000},
+		{`"workload_type": "inference", "workload_data": {"parameters": "70B"}, "gpu_count": 1`, 7, 1, 0},
+		{`"workload_type": "training"`, 5, 1, 0},
+		{`"workload_type": "ocr"`, 5, 1, 0},
+		{`"priority": 4`, 4, 1, 0},
+	} {
+		var got wire.Allocated
+		s.do(http.MethodPost, "/gpu/allocate", `{"service_name": "web", `+c.body+`}`).into(&got)
+		if w := got.Allocation; w.Priority != c.priority || w.GPUs != c.gpus || int64(w.GPUMemoryGB*1000+.5) != c.memory {
+			t.Errorf("%s: priority %d, %d GPUs of %g GB", c.body, w.Priority, w.GPUs, w.GPUMemoryGB)
+		}
+	}
+	const plain = `{"service_name": "web", "workload_type": "inference"}`
+	var one, again wire.Allocated
+	s.do(http.MethodPost, "/gpu/allocate", plain, wire.HeaderRequestID, "k").into(&one)
+	given("inference: {default_memory_mb: 1024, default_priority: 2}\n")
+	s.do(http.MethodPost, "/gpu/allocate", plain, wire.HeaderRequestID, "k").into(&again)
+	if one.AllocationID != again.AllocationID || again.Allocation.Priority != 7 {
+		t.Errorf("asked again it is %+v", again)
+	}
 }
 
 // Only their user and operators may renew and release allocations, or ask in a name.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"log/slog"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -228,4 +231,21 @@ func (w *walk) twice() bool {
 	_, had := l.more[w.name]
 	l.more[w.name] = struct{}{}
 	return had
+}
+
+// bodiless is around a handler of writes that take nothing in their body: a field there
+// is one that nobody knows, and is refused as it is elsewhere.
+func bodiless(log *slog.Logger, next http.Handler) http.Handler {
+	empty := newStrict[struct{}]()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && len(bytes.TrimSpace(body)) > 0 {
+			_, err = empty.decode(body)
+		}
+		if err != nil {
+			problemOf(log, err).write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

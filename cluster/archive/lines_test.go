@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 )
@@ -147,4 +149,60 @@ func TestRefusals(t *testing.T) {
 	}
 	var none *Refusals
 	none.Close()
+}
+
+// Refusals are found newest first across files, by what is asked, also past a line that
+// a crash has cut off.
+func TestRefusalsAreFound(t *testing.T) {
+	dir := t.TempDir()
+	begin := time.Unix(1000, 0).UTC()
+	write := func(from, to int) {
+		for i := from; i < to; i++ { // each opened anew, so that none waits to be written
+			r := OpenRefusals(Rotation{Dir: dir, Size: 300, Keep: 3}, slog.New(slog.DiscardHandler))
+			one := Refusal{Time: begin.Add(time.Duration(i) * time.Second), Actor: "user:ann", Method: "POST", Path: "/queue/submit", Code: "invalid"}
+			if i%2 == 1 {
+				one.Actor, one.Code = "user:bob", "denied"
+			}
+			r.Refused(one)
+			r.Close()
+		}
+	}
+	r := OpenRefusals(Rotation{Dir: dir, Size: 300, Keep: 3}, slog.New(slog.DiscardHandler))
+	defer r.Close()
+	if list, more, err := r.Find(t.Context(), RefusalFilter{Limit: 5}); len(list) > 0 || more || err != nil {
+		t.Errorf("of nothing %v: %v", list, err)
+	}
+	write(0, 3)
+	old := filepath.Join(dir, "refusals.jsonl")
+	if err := os.Rename(old, filepath.Join(dir, "refusals-7.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	write(3, 5)
+	text, err := os.ReadFile(old) //nolint:gosec // a test's own file
+	if err == nil {
+		err = os.WriteFile(old, append(text, `{"time":"2026-`...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		f    RefusalFilter
+		want []int
+		more bool
+	}{
+		{RefusalFilter{Limit: 9}, []int{4, 3, 2, 1, 0}, false},
+		{RefusalFilter{Limit: 3}, []int{4, 3, 2}, true},
+		{RefusalFilter{Limit: 9, Actor: "bob"}, []int{3, 1}, false},
+		{RefusalFilter{Limit: 9, Actor: "user:ann", Since: begin.Add(time.Second)}, []int{4, 2}, false},
+		{RefusalFilter{Limit: 9, Code: "denied", Until: begin.Add(2 * time.Second)}, []int{1}, false},
+	} {
+		list, more, err := r.Find(t.Context(), c.f)
+		var got []int
+		for _, one := range list {
+			got = append(got, int(one.Time.Sub(begin)/time.Second))
+		}
+		if err != nil || more != c.more || !slices.Equal(got, c.want) {
+			t.Errorf("%+v finds %v, more %t: %v", c.f, got, more, err)
+		}
+	}
 }

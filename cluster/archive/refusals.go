@@ -33,13 +33,15 @@ type Refusals struct {
 	work    sync.WaitGroup
 	once    sync.Once
 	end     chan struct{}
+	turning sync.Mutex // files are written and named anew, or are being opened to be read
+	file    *rotating
 }
 
 // OpenRefusals begins to write. Files that cannot be written are tried again with
 // every refusal, and logged once.
 func OpenRefusals(to Rotation, log *slog.Logger) *Refusals {
-	r := &Refusals{in: make(chan Refusal, maxRefusals), end: make(chan struct{})}
-	r.work.Go(func() { r.run(newRotating(to, "refusals"), log) })
+	r := &Refusals{in: make(chan Refusal, maxRefusals), end: make(chan struct{}), file: newRotating(to, "refusals")}
+	r.work.Go(func() { r.run(log) })
 	return r
 }
 
@@ -61,8 +63,8 @@ func (r *Refusals) Close() {
 	r.work.Wait()
 }
 
-func (r *Refusals) run(file *rotating, log *slog.Logger) {
-	defer file.close()
+func (r *Refusals) run(log *slog.Logger) {
+	defer r.file.close()
 	failing := false
 	for open := true; open; {
 		var data bytes.Buffer
@@ -83,7 +85,9 @@ func (r *Refusals) run(file *rotating, log *slog.Logger) {
 		if data.Len() == 0 {
 			continue
 		}
-		err := file.append(data.Bytes())
+		r.turning.Lock()
+		err := r.file.append(data.Bytes())
+		r.turning.Unlock()
 		if err != nil && !failing {
 			log.Error("refusals are not written at the moment", "err", err)
 		}

@@ -3,6 +3,7 @@ package notify
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,7 +105,8 @@ func indices(text string) (out []int64) {
 	return out
 }
 
-// grantedOf is what the webhook of an allocation gets: the owner's published shape.
+// grantedOf is what the webhook of an allocation gets: the owner's published shape. Its
+// GPUs stand in the order in which the API's answers name them.
 func grantedOf(n *model.Notice) *wire.Granted {
 	status := "allocated"
 	if n.Kind == model.NoticeAllocationLost {
@@ -114,7 +116,7 @@ func grantedOf(n *model.Notice) *wire.Granted {
 	return &wire.Granted{
 		Status: status, RequestID: string(n.Allocation),
 		Allocation: wire.GrantedAllocation{
-			ID: string(n.Allocation), ServiceName: n.Name, GPUIDs: append([]int64{}, indices(n.Places)...), AllocatedAt: n.At.Time(),
+			ID: string(n.Allocation), ServiceName: n.Name, GPUIDs: append([]int64{}, slices.Sorted(slices.Values(indices(n.Places)))...), AllocatedAt: n.At.Time(),
 			Priority: int64(n.Priority),
 		},
 		SubmittedAt: n.Since.Time(), AllocatedAt: n.At.Time(),

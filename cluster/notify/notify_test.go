@@ -72,19 +72,20 @@ func TestTheAllocationsPayload(t *testing.T) {
 	at := model.TimeOf(time.Date(2024, 11, 10, 8, 30, 0, 0, time.UTC))
 	n := &model.Notice{
 		Index: 9, Ordinal: 1, Kind: model.NoticeAllocationGranted, At: at, Since: at.Add(-5 * time.Minute), Allocation: "training-1234567890",
-		Name: "training", Places: "0 1", Node: "n1", Priority: 5,
+		Name: "training", Places: "10 9 1 0", Node: "n1", Priority: 5,
 	}
 	m := &Message{}
 	if err := m.encode(&model.Delivery{Key: model.DeliveryKey{Index: 9, Ordinal: 1, Outlet: n.Allocation.Outlet()}, Notice: *n}); err != nil {
 		t.Fatal(err)
 	}
+	// The published shape; its GPUs ascend, whatever the order in which they were chosen.
 	const published = `{
   "status": "allocated",
   "request_id": "training-1234567890",
   "allocation": {
     "id": "training-1234567890",
     "service_name": "training",
-    "gpu_ids": [0, 1],
+    "gpu_ids": [0, 1, 9, 10],
     "allocated_at": "2024-11-10T08:30:00Z",
     "priority": 5
   },

@@ -18,14 +18,18 @@ const auditLong = `Show what was asked for, by whom, and what came of it, newest
 The peer that answers has its own copy of the trail. Each record is linked to all
 before it by a hash, and the last hash stands in the cluster's state: --verify has the
 peer compute all of them anew, and names the first record that is not the one that was
-written. With --address each peer's copy can be looked at.`
+written. With --address each peer's copy can be looked at.
+
+What a peer refuses before it comes to the log is in no trail: --refusals shows what the
+peer that answers has refused so, with --actor, --result CODE, --since and --until.`
 
 // auditFlags are the flags of audit.
 type auditFlags struct {
 	report
 
-	query  client.AuditQuery
-	verify bool
+	query    client.AuditQuery
+	verify   bool
+	refusals bool
 }
 
 func newAudit() *cobra.Command {
@@ -34,7 +38,7 @@ func newAudit() *cobra.Command {
 		Use:     "audit",
 		Short:   "Show who asked for what, and what came of it",
 		Long:    auditLong,
-		Example: "  berth audit --target \"job 17\"\n  berth audit --actor alice --result refused --since 24h\n  berth audit --verify",
+		Example: "  berth audit --target \"job 17\"\n  berth audit --actor alice --result refused --since 24h\n  berth audit --verify\n  berth audit --refusals --result denied",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -46,6 +50,10 @@ func newAudit() *cobra.Command {
 	to.StringVar(&f.query.Result, "result", "", "only this `result`: ok, refused, or a code")
 	f.bindLimit(cmd)
 	to.BoolVar(&f.verify, "verify", false, "have the peer compute the whole trail's hashes anew")
+	to.BoolVar(&f.refusals, "refusals", false, "show what the peer that answers has refused before it came to the log")
+	cmd.MarkFlagsMutuallyExclusive("refusals", "verify")
+	cmd.MarkFlagsMutuallyExclusive("refusals", "target")
+	cmd.MarkFlagsMutuallyExclusive("refusals", "action")
 	return cmd
 }
 
@@ -56,6 +64,9 @@ func (f *auditFlags) run(cmd *cobra.Command) (err error) {
 	}
 	if f.verify {
 		return f.check(cmd, api)
+	}
+	if f.refusals {
+		return f.refused(cmd, api)
 	}
 	all := &wire.Audit{Records: []wire.AuditRecord{}}
 	err = f.pages(func(most int) (int, bool, error) {

@@ -54,9 +54,7 @@ func newConfigValidate() *cobra.Command {
 				_, err = resolveAPI(settings) // with the files that it names
 			}
 			if err != nil {
-				for line := range strings.Lines(err.Error()) {
-					fmt.Fprint(cmd.ErrOrStderr(), line)
-				}
+				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
 				return usage("%s cannot be used", args[0])
 			}
 			for _, note := range settings.Notes {

@@ -22,8 +22,9 @@ import (
 
 // connection is how a command reaches the cluster, and how it prints.
 type connection struct {
-	flags  *config.Flags
-	output string
+	flags    *config.Flags
+	output   string
+	repeated bool // answers follow each other, in JSON each on a line
 }
 
 // bind adds the flags of every command that speaks to a cluster.

@@ -139,7 +139,7 @@ func endedLines(jobs []wire.EndedJob) [][]string {
 			code = strconv.FormatInt(*j.ExitCode, 10)
 		}
 		lines = append(lines, []string{
-			j.ID, j.Name, j.User, j.Project, strconv.FormatInt(j.Priority, 10), strconv.FormatInt(j.GPUs, 10), strconv.FormatInt(j.Nodes, 10),
+			j.ID, jobName(&j.Job), j.User, j.Project, strconv.FormatInt(j.Priority, 10), strconv.FormatInt(j.GPUs, 10), strconv.FormatInt(j.Nodes, 10),
 			j.State, j.Reason, code, utc(j.SubmittedAt), utc(j.StartedAt), utc(j.EndedAt),
 			decimal(j.WaitSeconds), decimal(j.RunSeconds), decimal(j.GPUHours), decimal(j.MeasuredGPUHours), decimal(j.IdleGPUHours), decimal(j.LostGPUHours),
 		})

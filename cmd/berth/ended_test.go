@@ -37,7 +37,7 @@ func TestShowEndedAndUsage(t *testing.T) {
 		Job: wire.Job{
 			ID: "7", Name: "train\x1b", User: "ann", GPUs: 8, State: "failed", ExitCode: &code, EndedAt: now, WaitSeconds: 61, RunSeconds: 7200,
 		}, GPUHours: 16, Efficiency: percent(62.5),
-	}, {Job: wire.Job{ID: "5", User: "bob", State: "canceled", EndedAt: now}}}}
+	}, {Job: wire.Job{ID: "5", RunID: "run-5", User: "bob", State: "canceled", EndedAt: now}}}}
 	var out strings.Builder
 	if err := showEnded(&out, all); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,8 @@ func TestShowEndedAndUsage(t *testing.T) {
 		t.Errorf("job 7 is %q", lines[1])
 	}
 	out.Reset()
-	if err := (&report{connection: connection{output: "csv"}}).write(&out, all, func() [][]string { return endedLines(all.Jobs) }, nil); err != nil || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), ",failed,,3,,,") {
+	if err := (&report{connection: connection{output: "csv"}}).write(&out, all, func() [][]string { return endedLines(all.Jobs) }, nil); err != nil || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), ",failed,,3,,,") ||
+		!strings.Contains(out.String(), "\n5,run-5,bob,") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	u := &wire.Usage{By: []string{"project", "user"}, GPUs: 16, Since: now.Add(-time.Hour), Until: now, Rows: []wire.UsageRow{

@@ -21,7 +21,9 @@ func (c *connection) print(w io.Writer, answer any, asTable func(io.Writer) erro
 	switch c.output {
 	case "json":
 		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
+		if !c.repeated {
+			e.SetIndent("", "  ")
+		}
 		e.SetEscapeHTML(false)
 		return e.Encode(answer)
 	case "yaml":

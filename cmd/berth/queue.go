@@ -53,7 +53,7 @@ func (q *queueView) run(cmd *cobra.Command, args []string) error {
 	if !q.watching {
 		return once(cmd, args)
 	}
-	return again(cmd, args, 2*time.Second, once)
+	return q.again(cmd, args, 2*time.Second, once)
 }
 
 // clearScreen moves a terminal's cursor home and clears what is below it.

@@ -33,7 +33,7 @@ func newTop() *cobra.Command {
 			if once {
 				return look(cmd, args)
 			}
-			return again(cmd, args, every, look)
+			return c.again(cmd, args, every, look)
 		},
 	}
 	c.bindReading(cmd)
@@ -63,10 +63,18 @@ func topOf(c *connection, nodes, jobs bool) func(*cobra.Command, []string) error
 // topJobs is how many jobs of each list fit on a screen.
 const topJobs = 40
 
-// again shows something over and over, until the user has seen enough.
-func again(cmd *cobra.Command, args []string, every time.Duration, look func(*cobra.Command, []string) error) error {
+// again shows something over and over, until the user has seen enough: on a terminal's
+// screen, or for programs as one document after the other.
+func (c *connection) again(cmd *cobra.Command, args []string, every time.Duration, look func(*cobra.Command, []string) error) error {
+	c.repeated = true
 	for {
-		fmt.Fprint(cmd.OutOrStdout(), clearScreen)
+		switch c.output {
+		case "json":
+		case "yaml":
+			fmt.Fprintln(cmd.OutOrStdout(), "---")
+		default:
+			fmt.Fprint(cmd.OutOrStdout(), clearScreen)
+		}
 		if err := look(cmd, args); err != nil {
 			return err
 		}

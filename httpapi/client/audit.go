@@ -41,3 +41,16 @@ func (c Operator) VerifyAudit(ctx context.Context) (*wire.AuditVerdict, error) {
 	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/audit/verify"}, out)
 	return out, err
 }
+
+// Refusals are what the peer that answers has refused before it came to the log, newest
+// first. Of q it goes by Actor, Result, which is a code, the span and the limit.
+func (c Operator) Refusals(ctx context.Context, q AuditQuery) (*wire.Refusals, error) {
+	v := url.Values{}
+	text(v, "actor", q.Actor)
+	text(v, "code", q.Result)
+	span(v, q.Since, q.Until)
+	number(v, "limit", int64(q.Limit))
+	out := &wire.Refusals{}
+	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/audit/refusals", query: v}, out)
+	return out, err
+}

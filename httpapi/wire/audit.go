@@ -29,6 +29,26 @@ type AuditRecord struct {
 	ByPeer   string         `json:"by_peer,omitempty" doc:"that wrote it to the log"`
 }
 
+// Refusals are what one peer has refused before it came to the log, newest first.
+type Refusals struct {
+	Peer     string    `json:"peer" doc:"that has refused them"`
+	Refusals []Refusal `json:"refusals" nullable:"false"`
+	More     bool      `json:"more,omitempty" doc:"there are older ones"`
+}
+
+// Refusal is a request that a peer has turned away by itself.
+type Refusal struct {
+	Time    time.Time `json:"time" doc:"by the peer's clock"`
+	From    string    `json:"from,omitempty" doc:"the client's address as the peer saw it that took the request"`
+	Actor   string    `json:"actor,omitempty" doc:"as far as it is known"`
+	Method  string    `json:"method"`
+	Path    string    `json:"path"`
+	Request string    `json:"request_id,omitempty"`
+	Status  int       `json:"status"`
+	Code    string    `json:"code"`
+	Dropped uint64    `json:"dropped_before,omitempty" doc:"refusals that came too fast to be written, before this one"`
+}
+
 // AuditVerdict is what a look at the whole audit trail has found.
 type AuditVerdict struct {
 	OK       bool      `json:"ok" doc:"every record is there and is the one that the cluster's state stands for"`

@@ -29,6 +29,22 @@ type Default struct {
 	MemoryMB int64 `yaml:"default_memory_mb"` // of each GPU; 1 to 16,777,216
 	Priority int64 `yaml:"default_priority"`  // 1 to 10
 	GPUs     int64 `yaml:"gpus"`              // at least so many are proposed; 1 to 1,024
+
+	given [3]bool // which of these somebody gave
+}
+
+// Given is what of it somebody gave; what is only standard is 0.
+func (v Default) Given() (out Default) {
+	if v.given[0] {
+		out.MemoryMB = v.MemoryMB
+	}
+	if v.given[1] {
+		out.Priority = v.Priority
+	}
+	if v.given[2] {
+		out.GPUs = v.GPUs
+	}
+	return out
 }
 
 // Defaults are those of all types.
@@ -97,20 +113,21 @@ func (v *Default) read(n *yaml.Node) error {
 		key, value := n.Content[i], n.Content[i+1]
 		var to *int64
 		var most int64
+		var at int
 		switch key.Value {
 		case "default_memory_mb":
-			to, most = &v.MemoryMB, 1<<24
+			to, most, at = &v.MemoryMB, 1<<24, 0
 		case "default_priority":
-			to, most = &v.Priority, 10
+			to, most, at = &v.Priority, 10, 1
 		case "gpus":
-			to, most = &v.GPUs, 1024
+			to, most, at = &v.GPUs, 1024, 2
 		default:
 			return fmt.Errorf("line %d: there is no setting %q: use default_memory_mb, default_priority or gpus", key.Line, key.Value)
 		}
 		if value.Tag != "!!int" || value.Decode(to) != nil || *to < 1 || *to > most || seen[key.Value] {
 			return fmt.Errorf("line %d: %s must be a whole number from 1 to %d, given once", key.Line, key.Value, most)
 		}
-		seen[key.Value] = true
+		seen[key.Value], v.given[at] = true, true
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -165,4 +166,38 @@ func (f *file) syntax(err error) {
 		}
 		f.problems = append(f.problems, fmt.Errorf("%s: %s", f.name, strings.TrimPrefix(text, "yaml: ")))
 	}
+}
+
+// placeOf finds the line in an error of this package.
+var placeOf = regexp.MustCompile(`:(\d+): `)
+
+// inOrder joins errors of a file by their lines.
+func inOrder(errs ...error) error {
+	type placed struct {
+		error
+
+		line int
+	}
+	var all []placed
+	for _, err := range errs {
+		if many, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // joined here, not wrapped
+			for _, one := range many.Unwrap() {
+				p := placed{error: one}
+				if at := placeOf.FindStringSubmatch(one.Error()); at != nil {
+					p.line, _ = strconv.Atoi(at[1]) // digits; too many sort first
+				}
+				all = append(all, p)
+			}
+			continue
+		}
+		if err != nil {
+			all = append(all, placed{error: err})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.line, b.line) })
+	out := make([]error, len(all))
+	for i := range all {
+		out[i] = all[i].error
+	}
+	return errors.Join(out...)
 }

@@ -158,10 +158,7 @@ func (l *Loaded) readFile() error {
 	}
 	l.File = name
 	list, err := readFile(name, text, l.table)
-	if err != nil {
-		return err
-	}
-	return l.apply(FromFile, list)
+	return inOrder(err, l.apply(FromFile, list)) // what can be read is looked at, whatever cannot
 }
 
 // environment lists what variables give. Only those of the program count: a variable

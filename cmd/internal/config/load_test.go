@@ -199,6 +199,14 @@ func TestAllThatIsWrong(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "berth.yaml:") != 3 {
 		t.Errorf("it says %v", err)
 	}
+	_, err = loadText(t, "agent:\n  umask: 999\nlogg: 5\nserver:\n  raft_timeouts: far\n")
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		lines = append(lines, line[strings.Index(line, "berth.yaml:"):][:len("berth.yaml:1")])
+	}
+	if !slices.Equal(lines, []string{"berth.yaml:2", "berth.yaml:3", "berth.yaml:5"}) {
+		t.Errorf("it says %v", err)
+	}
 	_, err = loadText(t, "agent:\n  umask: 999\n  gpu_hot: x\n")
 	if err == nil || strings.Count(err.Error(), "berth.yaml:") != 2 {
 		t.Errorf("it says %v", err)

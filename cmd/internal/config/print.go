@@ -124,8 +124,21 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
+// besides are the variables that give no setting.
+func besides() map[string]string {
+	return map[string]string{
+		fileVariable:                     "names the file with settings, for every program, where --config does not",
+		otherVariable:                    "names the file with settings, for peers and agents, where neither --config nor " + fileVariable + " does",
+		"BERTH_TOKEN":                    "is the token that commands show to a cluster that asks who they are, and agents that have no agent.token_file",
+		"RESEARCH_AGENT_USER_AUTH_TOKEN": "is the token that commands show to a cluster that asks who they are, where BERTH_TOKEN is empty",
+	}
+}
+
 // Explain tells all about a setting, or about another name of one.
 func Explain(name string) (string, error) {
+	if what, known := besides()[name]; known {
+		return fmt.Sprintf("%s is no setting: the variable %s.\n", name, what), nil
+	}
 	t := newTable(New().Settings())
 	row := t.row(name)
 	if row == nil {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// refused shows what a peer has refused before it came to the log. A limit of 0 takes
+// what one answer holds at most.
+func (f *auditFlags) refused(cmd *cobra.Command, api *client.Client) error {
+	q := f.query
+	if q.Result == "refused" { // which all of them are
+		q.Result = ""
+	}
+	if q.Limit = f.limit; q.Limit == 0 || q.Limit > pageLimit {
+		q.Limit = pageLimit
+	}
+	all, err := api.Operator().Refusals(cmd.Context(), q)
+	if err != nil {
+		return err
+	}
+	return f.write(cmd.OutOrStdout(), all, func() [][]string { return refusalLines(all.Refusals) }, func(w io.Writer) error { return showRefusals(w, all) })
+}
+
+func showRefusals(w io.Writer, all *wire.Refusals) error {
+	t := table.New("TIME", "ACTOR", "FROM", "REQUEST", "RESULT")
+	now := time.Now()
+	for i := range all.Refusals {
+		r := &all.Refusals[i]
+		t.Add(table.Clock(r.Time, now), r.Actor, r.From, r.Method+" "+r.Path, r.Code)
+	}
+	if _, err := t.WriteTo(w); err != nil || !all.More {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "There are older ones: choose with --until, or more with --limit.")
+	return err
+}
+
+func refusalLines(refusals []wire.Refusal) [][]string {
+	lines := [][]string{{"time", "actor", "from", "method", "path", "status", "code", "request_id", "dropped_before"}}
+	for i := range refusals {
+		r := &refusals[i]
+		lines = append(lines, []string{
+			r.Time.UTC().Format(time.RFC3339Nano), r.Actor, r.From, r.Method, r.Path, strconv.Itoa(r.Status), r.Code, r.Request,
+			strconv.FormatUint(r.Dropped, 10),
+		})
+	}
+	return lines
+}
