@@ -281,6 +281,7 @@ func unlimit(l *model.Limit) wire.SetQuota {
 	out := wire.SetQuota{
 		GPUs: number(model.LimitGPUs), Running: number(model.LimitLive), Queued: number(model.LimitQueued),
 		GPUsPerJob: number(model.LimitGPUsPerJob), ReservedGPUs: number(model.LimitReserved),
+		GPUsPerUser: number(model.LimitUserGPUs),
 	}
 	if l.RunTime > 0 {
 		out.MaxRunTime = &wire.OrNone[wire.Duration]{Value: wire.Duration(l.RunTime)}

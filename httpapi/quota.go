@@ -78,13 +78,8 @@ func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas]
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}
 	now := a.now(&s)
 	out := &wire.Quotas{Quotas: []wire.Quota{quotaOf(&s, cluster, now)}}
-	for scope := range s.Limits.All() {
-		if scope != cluster && !in.All {
-			out.Quotas = append(out.Quotas, quotaOf(&s, scope, now))
-		}
-	}
-	if in.All {
-		for _, scope := range scopesOf(&s) {
+	for _, scope := range scopesOf(&s) {
+		if _, bound := s.LimitOf(scope); bound || in.All {
 			out.Quotas = append(out.Quotas, quotaOf(&s, scope, now))
 		}
 	}
@@ -150,6 +145,7 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 		return nil, invalid("over_quota", "must be stop or lower")
 	}
 	bound(add, model.LimitReserved, b.ReservedGPUs, 1)
+	bound(add, model.LimitUserGPUs, b.GPUsPerUser, 1)
 	yields(add, b.Preemptible)
 	if len(list) == 0 {
 		return nil, invalid("gpus", "must be given, or another limit: this changes nothing")
@@ -191,10 +187,7 @@ func yields(add func(model.LimitField, int64), v *wire.OrNone[bool]) {
 
 // quotaOf is what a scope may use, and what it uses.
 func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
-	l, found := s.Limits.Get(scope)
-	if !found {
-		l = model.NoLimit(scope)
-	}
+	l, _ := s.LimitOf(scope)
 	value := func(f model.LimitField) *int64 {
 		if v := l.Get(f); v != model.Unlimited {
 			return &v
@@ -206,15 +199,15 @@ func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
 		Scope: scope.Kind.String(), Name: scope.Name,
 		GPUs: value(model.LimitGPUs), Running: value(model.LimitLive), Queued: value(model.LimitQueued),
 		GPUsPerJob: value(model.LimitGPUsPerJob), ReservedGPUs: value(model.LimitReserved), MaxRunTime: secondsOf(l.RunTime),
-		Period: secondsOf(l.Period),
-		Used:   wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), Queued: int64(use.Queued)},
+		Period: secondsOf(l.Period), GPUsByDefault: l.ByDefault(),
+		Used: wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), Queued: int64(use.Queued)},
 	}
 	if l.Yields != model.YieldUnsaid {
 		always := l.Yields == model.YieldAlways
 		out.Preemptible = &always
 	}
 	if scope.Kind == model.ScopeCluster {
-		out.MaxQueueSize, out.MaxConcurrent = out.Queued, out.Running
+		out.MaxQueueSize, out.MaxConcurrent, out.GPUsPerUser = out.Queued, out.Running, value(model.LimitUserGPUs)
 	}
 	if q := s.QuotaOf(scope, now); q.Limit > 0 {
 		limit, used := hoursOf(q.Limit), hoursOf(q.Used)

@@ -23,6 +23,52 @@ func (s *site) quota(scope, name string) (out wire.Quota) {
 	return all.Quotas[i]
 }
 
+// The default of users is the cluster's, and told of each who is bound by it.
+func TestDefaultOfUsers(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 8) })
+	var q wire.Quota
+	s.do(http.MethodPut, "/quotas/cluster", `{"gpus_per_user": 2}`).into(&q)
+	if q.GPUsPerUser == nil || *q.GPUsPerUser != 2 || q.GPUs != nil || q.GPUsByDefault {
+		t.Errorf("the cluster has %+v", q)
+	}
+	for range 2 {
+		s.submit(`{"command":"x","user":"ann","gpu_count":2}`).into(&wire.Submitted{})
+	}
+	s.with(func(c *statetest.Cluster) { c.Place(1) })
+	var all wire.Quotas
+	s.do(http.MethodGet, "/quotas", "").into(&all)
+	if len(all.Quotas) != 2 || all.Quotas[1].Name != "ann" || *all.Quotas[1].GPUs != 2 || !all.Quotas[1].GPUsByDefault || all.Quotas[1].GPUsPerUser != nil {
+		t.Errorf("listed are %+v", all)
+	}
+	var d wire.Detail
+	s.do(http.MethodGet, "/jobs/2", "").into(&d)
+	if b := d.Explanation.Blockers; len(b) != 1 || b[0].Code != "limit" || b[0].Scope != "user ann" || !strings.Contains(b[0].Message, "the default of users") {
+		t.Errorf("it waits because of %+v", b)
+	}
+	q = wire.Quota{}
+	s.do(http.MethodPut, "/quotas/user/ann", `{"gpus": 4}`).into(&q)
+	if *q.GPUs != 4 || q.GPUsByDefault {
+		t.Errorf("ann has %+v", q)
+	}
+	s.do(http.MethodPut, "/quotas/user/ann", `{"gpus": "none"}`).into(&q)
+	if *q.GPUs != 2 || !q.GPUsByDefault {
+		t.Errorf("ann has %+v", q)
+	}
+	for _, path := range []string{"/quotas/user/ann", "/quotas/project/vision"} {
+		p := s.do(http.MethodPut, path, `{"gpus_per_user": 2}`).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
+		if !strings.Contains(p.Detail, "gpus_per_user") {
+			t.Errorf("%q does not name gpus_per_user", p.Detail)
+		}
+	}
+	s.do(http.MethodPut, "/quotas/cluster", `{"gpus_per_user": 0}`).about("gpus_per_user")
+	q = wire.Quota{}
+	s.do(http.MethodPut, "/quotas/cluster", `{"gpus_per_user": "none"}`).into(&q)
+	if s.do(http.MethodGet, "/quotas", "").into(&all); q.GPUsPerUser != nil || len(all.Quotas) != 1 {
+		t.Errorf("the cluster has %+v, listed are %+v", q, all)
+	}
+}
+
 // Limits are changed one by one, told with their use, lifted, and refused by name.
 func TestQuotas(t *testing.T) {
 	s := newSite(t)

@@ -147,7 +147,7 @@ func inhabitedSite(t *testing.T, r *rand.Rand) *site {
 	for path, body := range map[string]string{
 		"/users/ann":               `{"role": "user", "join": ["vision", "text"]}`,
 		"/users/root":              `{"role": "admin"}`,
-		"/quotas/cluster":          fmt.Sprintf(`{"queued": %d, "max_run_time": "7d"}`, 1+r.IntN(9)),
+		"/quotas/cluster":          fmt.Sprintf(`{"queued": %d, "max_run_time": "7d", "gpus_per_user": 5}`, 1+r.IntN(9)),
 		"/quotas/user/ann":         fmt.Sprintf(`{"gpus": %d, "gpus_per_job": 1, "gpu_hours": 0.7, "period": "7d", "over_quota": "lower"}`, r.IntN(9)),
 		"/quotas/project/text":     `{"reserved_gpus": 2, "preemptible": false, "running": 3}`,
 		"/shares/user/ann":         `{"shares": 250}`,

@@ -121,14 +121,14 @@ func (b *budget) allows(project, user string, gpus, live uint32) bool {
 func (b *budget) excesses(project, user string, gpus, live uint32) iter.Seq[Blocker] {
 	return func(yield func(Blocker) bool) {
 		for _, scope := range scopes(project, user) {
-			limit, found := b.state.Limits.Get(scope)
+			limit, found := b.state.LimitOf(scope)
 			if !found {
 				continue
 			}
 			used, _ := b.state.Usage.Get(scope)
 			plus := b.added[scope]
 			for _, v := range []Blocker{
-				{Of: LimitGPUs, Limit: limit.GPUs, Used: int64(used.GPUs + plus.gpus), Need: int64(gpus)},
+				{Of: LimitGPUs, Limit: limit.GPUs, Used: int64(used.GPUs + plus.gpus), Need: int64(gpus), Default: limit.ByDefault()},
 				{Of: LimitLive, Limit: limit.Live, Used: int64(used.Live + plus.live), Need: int64(live)},
 				{Of: LimitGPUsPerJob, Limit: limit.GPUsPerJob, Need: int64(gpus)},
 			} {

@@ -58,6 +58,8 @@ type Blocker struct {
 	Used  int64          // of the limit, what this plan gives to tasks before it included
 	Of    string         // what the limit is of, such as LimitGPUs; of a pool the mode
 	Scope model.ScopeKey // whose limit
+
+	Default bool // it is that of every user without one of their own
 }
 
 // Asked is which GPUs a task asks for.

@@ -27,7 +27,11 @@ func (c *cluster) adjust(scope model.ScopeKey, pairs ...int64) {
 // restrict sets a quota, a guarantee or a bound of run time at random, or lifts it.
 func restrict(t *rapid.T, c *cluster, name string, n int64) {
 	scope := rapid.SampledFrom([]model.ScopeKey{user(name), {Kind: model.ScopeProject, Name: "p"}}).Draw(t, "scope")
-	switch rapid.IntRange(0, 5).Draw(t, "restrict") {
+	switch rapid.IntRange(0, 7).Draw(t, "restrict") {
+	case 6:
+		c.adjust(model.ScopeKey{Kind: model.ScopeCluster}, int64(model.LimitUserGPUs), n)
+	case 7:
+		c.adjust(user(name), int64(model.LimitGPUs), rapid.SampledFrom([]int64{model.Unlimited, 0, n}).Draw(t, "own"))
 	case 0:
 		c.adjust(scope, int64(model.LimitGPUTime), n*5, int64(model.LimitPeriod), int64(time.Hour), int64(model.LimitOver), n%2)
 	case 1:
@@ -85,6 +89,16 @@ func TestExplainQuotas(t *testing.T) {
 			}, "", "",
 		},
 		{
+			"the default of users", func(c *cluster) {
+				c.adjust(model.ScopeKey{Kind: model.ScopeCluster}, int64(model.LimitUserGPUs), 2)
+				c.submit(spec("amy", 2, 0), 1, 0)
+				c.plan()
+				c.submit(spec("amy", 1, 0), 1, 0)
+			},
+			"limit: user amy may use 2 GPUs, the default of users (gpus_per_user of the cluster), uses 2, and this needs 1",
+			"the limit of user amy is raised to 3 GPUs\njob 1 ends",
+		},
+		{
 			"a longer run time than is allowed", func(c *cluster) {
 				c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.TimeLimit = 3 * time.Hour }), 1, 0)
 				c.adjust(user("amy"), int64(model.LimitRunTime), int64(2*time.Hour))
@@ -93,6 +107,35 @@ func TestExplainQuotas(t *testing.T) {
 			"the limit of user amy is raised to 3h0m0s for one job",
 		},
 	})
+}
+
+// Who has the default waits at it while others start; an own limit, greater or smaller,
+// counts instead. Searches and passes in order keep to it alike.
+func TestDefaultOfUsers(t *testing.T) {
+	for _, policy := range []string{"fcfs", sched.DefaultPolicy} {
+		c := newCluster(t, policy)
+		c.node("n1", 8, "H200")
+		c.adjust(model.ScopeKey{Kind: model.ScopeCluster}, int64(model.LimitUserGPUs), 2)
+		c.adjust(user("bob"), int64(model.LimitGPUs), 3)
+		c.adjust(user("cay"), int64(model.LimitGPUs), 1)
+		got := map[string]int{}
+		for _, name := range []string{"amy", "bob", "cay"} {
+			for range 4 {
+				c.submit(spec(name, 1, 0), 1, 0)
+			}
+		}
+		for _, k := range c.plan() {
+			job, _ := c.s.Jobs.Get(k.Job)
+			got[job.Spec.User]++
+		}
+		if got["amy"] != 2 || got["bob"] != 3 || got["cay"] != 1 {
+			t.Errorf("%s: started are %v", policy, got)
+		}
+		c.adjust(model.ScopeKey{Kind: model.ScopeCluster}, int64(model.LimitUserGPUs), model.Unlimited)
+		if placed := c.plan(); len(placed) != 2 {
+			t.Errorf("%s: once it is lifted %v start", policy, placed)
+		}
+	}
 }
 
 // Where a search finds a quota in the way, and nobody else goes first, it says so alone.

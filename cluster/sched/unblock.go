@@ -208,10 +208,13 @@ func (t *trial) wait(b *Blocker) {
 }
 
 // raise raises a limit until it leaves room for the task: what waits before it
-// under the same limit goes first.
+// under the same limit goes first. A user who has the default gets one of their own.
 func (t *trial) raise(b Blocker) {
 	for range maxRaises {
-		limit, _ := t.state.Limits.Get(b.Scope)
+		limit, found := t.state.Limits.Get(b.Scope)
+		if !found {
+			limit = model.NoLimit(b.Scope)
+		}
 		switch need := b.Used + b.Need; b.Of {
 		case LimitGPUs:
 			limit.GPUs = need

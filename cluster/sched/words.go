@@ -83,6 +83,10 @@ func (b *Blocker) limit() string {
 	case LimitGPUsPerJob:
 		return fmt.Sprintf("%s may use %s for one job, and this one needs %d", b.Scope, count(b.Limit, "GPU"), b.Need)
 	}
+	if b.Default {
+		return fmt.Sprintf("%s may use %s, the default of users (gpus_per_user of the cluster), uses %d, and this needs %d", b.Scope,
+			count(b.Limit, "GPU"), b.Used, b.Need)
+	}
 	return fmt.Sprintf("%s may use %s, uses %d, and this needs %d", b.Scope, count(b.Limit, "GPU"), b.Used, b.Need)
 }
 

@@ -25,6 +25,7 @@ max_run_time  the longest time limit of a job; one that asks for none gets it
 gpu_hours     GPU-hours of each period; what runs counts as it runs. Periods follow each other from a
               Monday, 00:00 UTC: hours begin on the hour, days at midnight, weeks on Mondays
 reserved_gpus GPUs that a project or user owns; berth quota pool says what follows
+gpus_per_user of the cluster: the gpus of each user who has none set; more or fewer may be set for some
 preemptible   whether jobs that do not say so themselves may be stopped and queued again for others: a user's
               counts before a project's, that before the cluster's; without any, jobs with a checkpoint
               signal may`
@@ -122,6 +123,7 @@ func newQuotaSet() *cobra.Command {
 		{flagOf[wire.Duration]{&body.MaxRunTime, "time"}, "max-run-time", "the longest time limit of a job"},
 		{flagOf[float64]{&body.GPUHours, "hours"}, "gpu-hours", "GPU-hours of each period"},
 		{flagOf[int64]{&body.ReservedGPUs, "count"}, "reserved-gpus", "GPUs that it owns"},
+		{flagOf[int64]{&body.GPUsPerUser, "count"}, "gpus-per-user", "of the cluster: GPUs in use of each user for whom none are set"},
 		{flagOf[int64]{&body.MaxQueueSize, "count"}, "max-queue-size", "of the cluster: as --queued"},
 		{flagOf[int64]{&body.MaxConcurrent, "count"}, "max-concurrent-jobs", "of the cluster: as --running"},
 	} {
@@ -166,11 +168,14 @@ func addQuota(t *table.Table, q *wire.Quota) {
 		if limit == nil {
 			return
 		}
-		note := ""
-		if used >= *limit {
-			note = full + remedy(who, flag)
+		var notes []string
+		if what == "gpus" && q.GPUsByDefault {
+			notes = append(notes, "the default of users")
 		}
-		t.Add(who, what, fmt.Sprintf("%d/%d", used, *limit), note)
+		if used >= *limit {
+			notes = append(notes, full+remedy(who, flag))
+		}
+		t.Add(who, what, fmt.Sprintf("%d/%d", used, *limit), strings.Join(notes, "; "))
 	}
 	running, queued := "running", "queued"
 	if q.Scope == "cluster" {
@@ -179,6 +184,9 @@ func addQuota(t *table.Table, q *wire.Quota) {
 	count("gpus", "gpus", q.Used.GPUs, q.GPUs, "nothing more starts until some are given back")
 	count(running, "running", q.Used.Running, q.Running, "nothing more starts until one ends")
 	count(queued, "queued", q.Used.Queued, q.Queued, "nothing more is taken in until one starts")
+	if q.GPUsPerUser != nil {
+		t.Add(who, "gpus_per_user", fmt.Sprintf("-/%d", *q.GPUsPerUser), "of each user for whom no gpus are set")
+	}
 	if q.GPUsPerJob != nil {
 		t.Add(who, "gpus_per_job", fmt.Sprintf("-/%d", *q.GPUsPerJob), "")
 	}

@@ -23,7 +23,8 @@ func newQuotaAPI(t *testing.T) *quotaAPI {
 	q := wire.Quota{Scope: "user", Name: "ann", GPUs: &gpus, GPUHours: &hours, Period: &period, OverQuota: "stop", Used: wire.QuotaUse{GPUs: 2, GPUHours: &used}}
 	answers := map[string]any{
 		"/quotas":                  &wire.Quotas{Quotas: []wire.Quota{{Scope: "cluster"}, q}},
-		"/quotas/cluster":          &wire.Quota{Scope: "cluster", Queued: &gpus, Preemptible: &yields},
+		"/quotas/cluster":          &wire.Quota{Scope: "cluster", Queued: &gpus, Preemptible: &yields, GPUsPerUser: &gpus},
+		"/quotas/user/bob":         &wire.Quota{Scope: "user", Name: "bob", GPUs: &gpus, GPUsByDefault: true, Used: wire.QuotaUse{GPUs: 1}},
 		"/quotas/user/ann":         &q,
 		"/shares":                  &wire.Shares{HalfLife: 604800, Shares: []wire.Share{{Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}, {User: "ann", Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}}},
 		"/shares/user/ann":         &wire.Weight{Scope: "user", Name: "ann", Shares: 200},
@@ -57,6 +58,8 @@ func TestQuotaCommands(t *testing.T) {
 		"quota set user ann --preemptible":       {`PUT /quotas/user/ann {"preemptible":true}`, ""},
 		"quota set user ann --preemptible=false": {`PUT /quotas/user/ann {"preemptible":false}`, ""},
 		"quota set cluster --preemptible=none":   {`PUT /quotas/cluster {"preemptible":"none"}`, "cluster  preemptible           true  its jobs that do not say so themselves"},
+		"quota set cluster --gpus-per-user 2":    {`PUT /quotas/cluster {"gpus_per_user":2}`, "cluster  gpus_per_user          -/2  of each user for whom no gpus are set"},
+		"quota set user bob --gpus none":         {`PUT /quotas/user/bob {"gpus":"none"}`, "user bob  gpus         1/2  the default of users"},
 		"quota set cluster --max-queue-size 2":   {`PUT /quotas/cluster {"max_queue_size":2}`, "cluster  max_queue_size         0/2  -"},
 		"quota pool":                             {"GET /orchestrator/allocation", "GPUs         16, of which 12 are fit for work; 10 are owned and 6 kept for their owners"},
 		"quota pool hybrid --ratio 0.5":          {`PUT /orchestrator/allocation {"mode":"hybrid","reserved_ratio":0.5}`, "Allocation   hybrid"},

@@ -154,7 +154,7 @@ func (*AdjustLimit) Kind() Kind { return KindAdjustLimit }
 
 // Validate checks scope and bounds, and that no value is given twice.
 func (b *AdjustLimit) Validate() error {
-	if err := firstOf(validScope(b.Scope), count("limits", len(b.Set), 1, int(model.LimitYields))); err != nil {
+	if err := firstOf(validScope(b.Scope), count("limits", len(b.Set), 1, int(model.LimitUserGPUs))); err != nil {
 		return err
 	}
 	return validLimits(b.Set)

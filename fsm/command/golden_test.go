@@ -65,7 +65,7 @@ func mend(b Body) {
 	case *Bootstrap:
 		b.Retention.Age, b.Tuning, b.Pools.Mode = time.Hour, model.DefaultTuning(), model.PoolHybrid
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
-		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
+		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitUserGPUs, Value: 8}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
 	case *Submit:
 		b.Env = []string{"A=1", "B=2"}
 		s := &b.Spec
@@ -160,6 +160,7 @@ func mendLimits(b Body) {
 	case *SetLimit:
 		b.Limit.Scope = alice
 		b.Limit.RunTime, b.Limit.Period, b.Limit.Over = 4*time.Hour, 24*time.Hour, model.OverLower
+		b.Limit.UserGPUs = 0 // the cluster's alone, which owns no GPUs
 	case *AdjustLimit:
 		b.Scope = alice
 		b.Set = []model.LimitValue{{Of: model.LimitGPUs, Value: 8}, {Of: model.LimitQueued, Value: model.Unlimited}}

@@ -26,12 +26,27 @@ type Limit struct {
 	Reserved int64 `cbor:"10,keyasint,omitempty"` // GPUs that a user or project owns: its guarantee
 
 	Yields Yield `cbor:"11,keyasint,omitempty"` // whether its jobs may be suspended that do not say so
+
+	UserGPUs int64 `cbor:"12,keyasint,omitempty"` // of the cluster alone: GPUs of each user who has no GPUs of their own set
 }
 
 // NoLimit is the limit of a scope that has none.
 func NoLimit(scope ScopeKey) Limit {
 	return Limit{Scope: scope, GPUs: Unlimited, Live: Unlimited, Queued: Unlimited, GPUsPerJob: Unlimited}
 }
+
+// OrDefault is what a user is bound by who has this limit of their own, under the
+// cluster's: its default of GPUs stands in for the GPUs that are not set, and is kept
+// in UserGPUs, so that who is refused can be told of it.
+func (l Limit) OrDefault(cluster *Limit) Limit {
+	if l.Scope.Kind == ScopeUser && l.GPUs == Unlimited && cluster.UserGPUs > 0 {
+		l.GPUs, l.UserGPUs = cluster.UserGPUs, cluster.UserGPUs
+	}
+	return l
+}
+
+// ByDefault says that the GPUs are those of every user without a limit of their own.
+func (l *Limit) ByDefault() bool { return l.Scope.Kind == ScopeUser && l.UserGPUs > 0 }
 
 // OverQuota is what follows when a scope has used up the GPU time of a period.
 type OverQuota uint8
@@ -70,12 +85,13 @@ const (
 	LimitOver       LimitField = 8 // an OverQuota
 	LimitReserved   LimitField = 9
 	LimitYields     LimitField = 10 // 0 or 1: whether jobs are preemptible that do not say
+	LimitUserGPUs   LimitField = 11
 )
 
 // String is the value's name.
 func (f LimitField) String() string {
 	return name(f, "", "gpus", "running", "queued", "gpus_per_job", "max_run_time", "gpu_hours", "period", "over_quota",
-		"reserved_gpus", "preemptible")
+		"reserved_gpus", "preemptible", "gpus_per_user")
 }
 
 // Bounds of limits.
@@ -104,6 +120,8 @@ func (f LimitField) allows() (least, most int64, words string) {
 		return 1, maxOwned, "1 to 1048576, or none"
 	case LimitYields:
 		return 0, 1, "true, false or none"
+	case LimitUserGPUs:
+		return 1, maxCount, "1 to 2147483648, or none"
 	}
 	return 0, -1, "a limit that there is"
 }
@@ -113,7 +131,7 @@ func (f LimitField) allows() (least, most int64, words string) {
 func (f LimitField) Check(v int64) error {
 	least, most, words := f.allows()
 	none := v == Unlimited && f != LimitPeriod && f != LimitOver
-	if f == 0 || f > LimitYields || !none && (v < least || v > most) {
+	if f == 0 || f > LimitUserGPUs || !none && (v < least || v > most) {
 		return want(f.String(), "%s", words)
 	}
 	return nil
@@ -148,6 +166,8 @@ func (l *Limit) Get(f LimitField) int64 {
 		return set(l.Reserved)
 	case LimitYields:
 		return int64(l.Yields) - 1
+	case LimitUserGPUs:
+		return set(l.UserGPUs)
 	}
 	return Unlimited
 }
@@ -179,12 +199,14 @@ func (l *Limit) Set(f LimitField, v int64) {
 		l.Reserved = some
 	case LimitYields:
 		l.Yields = Yield(v + 1) //nolint:gosec // as Check allows
+	case LimitUserGPUs:
+		l.UserGPUs = some
 	}
 }
 
 // Validate says which value is not allowed, and what is; nil when all are.
 func (l *Limit) Validate() error {
-	for f := LimitGPUs; f <= LimitYields; f++ {
+	for f := LimitGPUs; f <= LimitUserGPUs; f++ {
 		v := l.Get(f)
 		if f == LimitPeriod && v == Unlimited {
 			continue
@@ -200,6 +222,8 @@ func (l *Limit) Validate() error {
 		return want("gpu_hours", "given with a period and over_quota")
 	case l.Reserved > 0 && l.Scope.Kind == ScopeCluster:
 		return want("reserved_gpus", "those of a user or project: the cluster owns all")
+	case l.UserGPUs > 0 && l.Scope.Kind != ScopeCluster:
+		return want("gpus_per_user", "set for the cluster: a user or project has gpus")
 	}
 	return nil
 }

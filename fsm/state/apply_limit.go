@@ -25,7 +25,7 @@ func adjustLimit(t *tx, scope model.ScopeKey, list []model.LimitValue) command.R
 		limit = model.NoLimit(scope)
 	}
 	// A quota is set before its period, whose lifting takes all of it away.
-	for f := model.LimitGPUs; f <= model.LimitYields; f++ {
+	for f := model.LimitGPUs; f <= model.LimitUserGPUs; f++ {
 		for _, v := range list {
 			if v.Of == f {
 				limit.Set(v.Of, v.Value)
@@ -74,12 +74,15 @@ func applySetPools(t *tx, b *command.SetPools) command.Result {
 // withinLimits says whether live tasks and GPUs may be added to what is used.
 func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
 	for _, scope := range scopes(spec.Project, spec.User) {
-		limit, found := t.limits.get(scope)
+		limit, found := limitOf(t.limits.get, scope)
 		if !found {
 			continue
 		}
 		use, _ := t.usage.get(scope)
 		switch {
+		case limit.ByDefault() && over(limit.GPUs, use.GPUs, gpus):
+			return refuse(model.CodeLimit, "%s may use %d GPUs, the default of users (gpus_per_user of the cluster), uses %d, and this needs %d: "+
+				"wait until some are given back, or have gpus of %s set", scope, limit.GPUs, use.GPUs, gpus, scope)
 		case over(limit.GPUs, use.GPUs, gpus):
 			return refuse(model.CodeLimit, "%s may use %d GPUs, uses %d, and this needs %d: wait until some are given back, or have "+
 				"gpus raised", scope, limit.GPUs, use.GPUs, gpus)

@@ -66,12 +66,23 @@ func moveRequests(m *mover) {
 
 // moveLimits: where more is used than is allowed, no command has added to it.
 func moveLimits(m *mover) {
-	for scope, limit := range m.s.Limits.All() {
-		if was, found := m.was.Limits.Get(scope); found {
-			limit.GPUs, limit.Live = loosest(limit.GPUs, was.GPUs), loosest(limit.Live, was.Live)
-			limit.Queued, limit.GPUsPerJob = loosest(limit.Queued, was.Queued), loosest(limit.GPUsPerJob, was.GPUsPerJob)
-			moveWithin(m, &limit)
+	for scope := range m.s.Limits.All() {
+		moveLimit(m, scope)
+	}
+	for scope := range m.s.Usage.All() {
+		if !m.s.Limits.Has(scope) { // a user may have the default
+			moveLimit(m, scope)
 		}
+	}
+}
+
+func moveLimit(m *mover, scope model.ScopeKey) {
+	was, had := m.was.LimitOf(scope)
+	limit, has := m.s.LimitOf(scope)
+	if had && has {
+		limit.GPUs, limit.Live = loosest(limit.GPUs, was.GPUs), loosest(limit.Live, was.Live)
+		limit.Queued, limit.GPUsPerJob = loosest(limit.Queued, was.Queued), loosest(limit.GPUsPerJob, was.GPUsPerJob)
+		moveWithin(m, &limit)
 	}
 }
 

@@ -69,6 +69,58 @@ func TestAdjustLimit(t *testing.T) {
 	}
 }
 
+// Each user for whom no GPUs are set is bound by the cluster's default, who has other
+// limits, too; an own limit counts instead, and once either is lifted the other does.
+func TestDefaultOfUsers(t *testing.T) {
+	l := running(t, 2)
+	l.Node("n3", 8)
+	whole := model.ScopeKey{Kind: model.ScopeCluster}
+	place := func(user string, want model.Code) command.Result {
+		t.Helper()
+		id := l.Submit(1, by(user, ""))
+		r := l.Try(l.Placement(model.TaskKey{Job: id}))
+		wantCode(t, r, want)
+		return r
+	}
+	l.Do(adjust(theUser("alice"), int64(model.LimitLive), 10))
+	l.Do(adjust(whole, int64(model.LimitUserGPUs), 2))
+	if r := place("alice", model.CodeLimit); r.Detail != "user alice may use 2 GPUs, the default of users (gpus_per_user of the cluster), "+
+		"uses 2, and this needs 1: wait until some are given back, or have gpus of user alice set" {
+		t.Errorf("she is told %q", r.Detail)
+	}
+	place("bob", model.CodeOK)
+	place("bob", model.CodeOK)
+	place("bob", model.CodeLimit)
+	l.Do(adjust(theUser("alice"), int64(model.LimitGPUs), 3))
+	place("alice", model.CodeOK)
+	place("alice", model.CodeLimit)
+	l.Do(adjust(theUser("bob"), int64(model.LimitGPUs), 0))
+	place("bob", model.CodeLimit)
+	l.Do(adjust(theUser("bob"), int64(model.LimitGPUs), model.Unlimited))
+	place("bob", model.CodeLimit)
+	l.Do(adjust(whole, int64(model.LimitUserGPUs), model.Unlimited))
+	place("bob", model.CodeOK)
+	if l.State.Limits.Has(whole) || l.State.Limits.Has(theUser("bob")) {
+		t.Error("lifted limits are kept")
+	}
+	for _, scope := range []model.ScopeKey{theUser("bob"), theProject("vision")} {
+		wantCode(t, l.Try(adjust(scope, int64(model.LimitUserGPUs), 2)), model.CodeInvalid)
+	}
+}
+
+// CheckStep names a placement beyond the default.
+func TestCheckNamesWhatIsBeyondTheDefault(t *testing.T) {
+	l := running(t, 2)
+	l.Do(adjust(model.ScopeKey{Kind: model.ScopeCluster}, int64(model.LimitUserGPUs), 2))
+	before := l.State
+	after := before
+	after.Index++
+	put(&after.Usage, theUser("alice"), func(u *model.Usage) { u.GPUs++ })
+	if err := state.CheckStep(&before, &after); !names(err, state.WithinLimits) {
+		t.Errorf("CheckStep says %v", err)
+	}
+}
+
 // A job that asks for more time than is allowed is refused; one that asks for none gets
 // what is allowed, also if it came before the limit; nobody extends beyond it.
 func TestRunTime(t *testing.T) {

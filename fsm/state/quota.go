@@ -8,6 +8,21 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
+// LimitOf is what bounds a scope: its own limit, and of a user without a number of GPUs
+// the cluster's default of that; false if nothing does.
+func (s *State) LimitOf(scope model.ScopeKey) (limit model.Limit, found bool) {
+	return limitOf(s.Limits.Get, scope)
+}
+
+func limitOf(get func(model.ScopeKey) (model.Limit, bool), scope model.ScopeKey) (limit model.Limit, found bool) {
+	if limit, found = get(scope); !found {
+		limit = model.NoLimit(scope)
+	}
+	cluster, _ := get(model.ScopeKey{Kind: model.ScopeCluster})
+	limit = limit.OrDefault(&cluster)
+	return limit, found || limit.ByDefault()
+}
+
 // Quota is a scope's quota of GPU time at an instant.
 type Quota struct {
 	Scope model.ScopeKey

@@ -17,7 +17,7 @@ func drawBootstrap(g *gen) command.Body {
 		b.Tuning = model.DefaultTuning()
 		b.Tuning.Retries, b.Pools = uint32(g.roll(4)), model.Pools{Mode: model.PoolMode(g.roll(4)), Part: uint32(100 + g.roll(900))}
 		b.Defaults = drawDefaults(g)
-		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: int64(20 + g.roll(200))}}
+		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: int64(20 + g.roll(200))}, {Of: model.LimitUserGPUs, Value: int64(1 + g.roll(20))}}
 	}
 	return b
 }
@@ -35,6 +35,9 @@ func drawSetLimit(g *gen) command.Body {
 	scope := pick(g, model.ScopeKey{Kind: model.ScopeCluster}, model.ScopeKey{Kind: model.ScopeUser, Name: "alice"},
 		model.ScopeKey{Kind: model.ScopeUser, Name: "bob"}, model.ScopeKey{Kind: model.ScopeProject, Name: "vision"})
 	l := model.NoLimit(scope)
+	if scope.Kind == model.ScopeCluster {
+		l.UserGPUs = int64(g.roll(20))
+	}
 	switch g.roll(6) {
 	case 0:
 		l.GPUs, l.Live = limit(), limit()

@@ -28,6 +28,8 @@ type Quota struct {
 	Period        *float64 `json:"period_seconds,omitempty"`
 	OverQuota     string   `json:"over_quota,omitempty" doc:"once gpu_hours are used up: stop (nothing more starts) or lower (its jobs go last)"`
 	ReservedGPUs  *int64   `json:"reserved_gpus,omitempty" doc:"GPUs that it owns"`
+	GPUsPerUser   *int64   `json:"gpus_per_user,omitempty" doc:"of the cluster: the gpus of each user for whom none are set"`
+	GPUsByDefault bool     `json:"gpus_by_default,omitempty" doc:"of a user: gpus are the cluster's gpus_per_user"`
 	Preemptible   *bool    `json:"preemptible,omitempty" doc:"whether its jobs may be suspended for others that do not say so themselves"`
 	MaxQueueSize  *int64   `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
 	MaxConcurrent *int64   `json:"max_concurrent_jobs,omitempty" doc:"of the cluster: another name of running"`
@@ -57,6 +59,7 @@ type SetQuota struct {
 	Period        *Duration         `json:"period,omitempty" doc:"an hour to 366 days"`
 	OverQuota     string            `json:"over_quota,omitempty" doc:"stop or lower"`
 	ReservedGPUs  *OrNone[int64]    `json:"reserved_gpus,omitempty" doc:"of a project or user"`
+	GPUsPerUser   *OrNone[int64]    `json:"gpus_per_user,omitempty" doc:"of the cluster: the gpus of each user for whom none are set"`
 	Preemptible   *OrNone[bool]     `json:"preemptible,omitempty" doc:"for jobs that do not say so themselves: a user's counts before a project's, and that before the cluster's"`
 	MaxQueueSize  *OrNone[int64]    `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
 	MaxConcurrent *OrNone[int64]    `json:"max_concurrent_jobs,omitempty" doc:"of the cluster: another name of running"`

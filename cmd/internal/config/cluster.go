@@ -26,6 +26,7 @@ type Cluster struct {
 	Defaults  model.Defaults
 	Queued    int64         // jobs that may wait; model.Unlimited: any number
 	RunTime   time.Duration // the longest time limit of a job; 0: any
+	UserGPUs  int64         // GPUs of each user for whom none are set; model.Unlimited: any number
 }
 
 // defaultCluster is what founders begin with that are told nothing.
@@ -35,7 +36,7 @@ func defaultCluster() Cluster {
 		Pools:     model.Pools{Mode: model.PoolDynamic, Part: model.DefaultPart},
 		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
 		Defaults:  model.Defaults{Class: model.ClassNormal},
-		Queued:    100_000,
+		Queued:    100_000, UserGPUs: model.Unlimited,
 	}
 }
 
@@ -44,7 +45,7 @@ func ClusterOf(s *state.State) Cluster {
 	set := s.Settings()
 	c := Cluster{
 		Running: set.Running, Policy: set.Policy, Tuning: set.Tuning, Pools: set.Pools, Retention: set.Retention, Defaults: set.Defaults,
-		Queued: model.Unlimited,
+		Queued: model.Unlimited, UserGPUs: model.Unlimited,
 	}
 	if c.Pools.Mode == model.PoolDefault {
 		c.Pools.Mode = model.PoolDynamic
@@ -56,7 +57,7 @@ func ClusterOf(s *state.State) Cluster {
 		c.Defaults.Class = model.ClassNormal
 	}
 	if limit, found := s.Limits.Get(model.ScopeKey{Kind: model.ScopeCluster}); found {
-		c.Queued, c.RunTime = limit.Queued, limit.RunTime
+		c.Queued, c.RunTime, c.UserGPUs = limit.Queued, limit.RunTime, limit.Get(model.LimitUserGPUs)
 	}
 	return c
 }
@@ -100,6 +101,9 @@ func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
 		}
 		out = append(out, model.LimitValue{Of: model.LimitRunTime, Value: v})
 	}
+	if c.UserGPUs != was.UserGPUs {
+		out = append(out, model.LimitValue{Of: model.LimitUserGPUs, Value: c.UserGPUs})
+	}
 	return out
 }
 
@@ -107,7 +111,7 @@ func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
 func (c *Cluster) Founding() command.Bootstrap {
 	return command.Bootstrap{
 		Running: c.Running, Policy: c.Policy, Retention: c.Retention, Tuning: c.Tuning, Pools: c.Pools, Defaults: c.Defaults,
-		Limits: c.limits(Cluster{Queued: model.Unlimited}),
+		Limits: c.limits(Cluster{Queued: model.Unlimited, UserGPUs: model.Unlimited}),
 	}
 }
 
@@ -135,6 +139,10 @@ func (c *Cluster) Settings() []Setting {
 		},
 		{
 			Name: "allocation.reserved_ratio", Means: "part of the GPUs that hybrid keeps for their owners", Value: ratio(&c.Pools.Part),
+		},
+		{
+			Name: "allocation.max_gpus_per_user", Means: "GPUs that each user may use at once for whom none are set by berth quota; none: any number",
+			Value: orNone(&c.UserGPUs, 1, 1<<31),
 		},
 		{
 			Name: "retention.jobs", Means: "ended jobs that are kept at most", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),

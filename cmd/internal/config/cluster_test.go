@@ -27,6 +27,7 @@ func TestFounding(t *testing.T) {
 func other() Cluster {
 	c := defaultCluster()
 	c.Running, c.Policy, c.Queued, c.RunTime = false, "fcfs", model.Unlimited, time.Hour
+	c.UserGPUs = 8
 	c.Tuning.Depth, c.Tuning.Retries, c.Pools = 5, 1, model.Pools{Mode: model.PoolStatic, Part: 500}
 	c.Retention = model.Retention{Jobs: 5, Age: time.Hour}
 	c.Defaults = model.Defaults{Name: "x", Class: model.ClassLow, IdleStop: time.Hour, CheckpointInterval: time.Minute}
@@ -38,7 +39,7 @@ func TestSetByName(t *testing.T) {
 	s := statetest.New(t)
 	was := ClusterOf(&s.State)
 	next := was
-	if err := next.Set(map[string]string{"jobs.max_retries": "3", "scheduling.depth": "7", "jobs.max_run_time": "2d", "cluster.name": "x"}); err != nil {
+	if err := next.Set(map[string]string{"jobs.max_retries": "3", "scheduling.depth": "7", "jobs.max_run_time": "2d", "allocation.max_gpus_per_user": "8", "cluster.name": "x"}); err != nil {
 		t.Fatal(err)
 	}
 	var kinds []string
@@ -50,6 +51,12 @@ func TestSetByName(t *testing.T) {
 		t.Errorf("commands %v, want %v", kinds, want)
 	}
 	now := ClusterOf(&s.State)
+	if now.UserGPUs != 8 {
+		t.Errorf("users have %d GPUs", now.UserGPUs)
+	}
+	if lifted := now; lifted.Set(map[string]string{"allocation.max_gpus_per_user": "none"}) != nil || lifted.UserGPUs != model.Unlimited {
+		t.Errorf("once it is lifted users have %d GPUs", lifted.UserGPUs)
+	}
 	for _, row := range now.Settings() {
 		if err := now.Set(map[string]string{row.Name: row.Value.Text()}); err != nil {
 			t.Errorf("%s does not take its own value: %v", row.Name, err)

@@ -262,7 +262,7 @@ fault_tolerance:
 	}
 	want := defaultCluster()
 	want.Pools.Mode, want.Queued, want.RunTime = model.PoolHybrid, 1000, 48*time.Hour
-	want.Tuning.Retries = 3
+	want.Tuning.Retries, want.UserGPUs = 3, 8
 	want.Defaults = model.Defaults{Name: "GPU-Cluster-01", Class: model.ClassNormal, CheckpointInterval: 10 * time.Minute}
 	if got.Cluster != want {
 		t.Errorf("it became %+v\nwant %+v", got.Cluster, want)
@@ -273,13 +273,13 @@ fault_tolerance:
 	text := strings.Join(got.Notes, "\n")
 	for _, name := range []string{
 		"cluster.total_gpus", "monitoring.interval_seconds", "monitoring.metrics_retention_days", "monitoring.alert_thresholds.utilization",
-		"monitoring.alert_thresholds.memory", "policies.max_gpus_per_user", "fault_tolerance.enable_checkpointing",
+		"monitoring.alert_thresholds.memory", "fault_tolerance.enable_checkpointing",
 	} {
 		if !strings.Contains(text, name+" has no effect: ") {
 			t.Errorf("nothing is said about %s:\n%s", name, text)
 		}
 	}
-	if len(got.Notes) != 7 {
+	if len(got.Notes) != 6 {
 		t.Errorf("%d notes:\n%s", len(got.Notes), text)
 	}
 }

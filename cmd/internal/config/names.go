@@ -51,7 +51,7 @@ func otherCluster() []Other {
 		{Name: "scheduler.queue_check_interval", Read: anySpan, Why: "the scheduler is woken by what happens, not by a clock"},
 		{Name: "scheduling.default_priority", To: "jobs.default_priority", Read: priority, Why: "5 is normal, 6 to 8 high, 9 and 10 critical; 1 to 4 are themselves"},
 		{Name: "cluster.total_gpus", Read: anyNumber, Why: "GPUs are those that agents find"},
-		{Name: "policies.max_gpus_per_user", Read: anyNumber, Why: "limits are named users' and projects': berth quota set user NAME --gpus N"},
+		{Name: "policies.max_gpus_per_user", To: "allocation.max_gpus_per_user", Why: "the same"},
 		{Name: "policies.max_job_duration_hours", To: "jobs.max_run_time", Read: unit("h"), Why: "in hours"},
 		{Name: "policies.enable_preemption", To: "scheduling.preempt", Read: oneOf("lower", "nobody"), Why: "true: lower; false: nobody, and scheduling.no_preemption"},
 		{Name: "policies.enable_preemption", To: "scheduling.no_preemption", Read: oneOf("false", "true"), Why: "the opposite"},
