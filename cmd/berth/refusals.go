@@ -31,6 +31,10 @@ func (f *auditFlags) refused(cmd *cobra.Command, api *client.Client) error {
 }
 
 func showRefusals(w io.Writer, all *wire.Refusals) error {
+	if len(all.Refusals) == 0 {
+		_, err := fmt.Fprintf(w, "Peer %s has refused nothing of this kind; each peer keeps its own refusals.\n", all.Peer)
+		return err
+	}
 	t := table.New("TIME", "ACTOR", "FROM", "REQUEST", "RESULT")
 	now := time.Now()
 	for i := range all.Refusals {

@@ -167,7 +167,7 @@ func (s *sheet) idle(attempts []wire.Attempt) {
 		measured += attempts[i].MeasuredGPUHours
 		idle += attempts[i].IdleGPUHours
 	}
-	if idle > 0 {
+	if idle >= 0.005 {
 		s.line("Idle", "%.2f of %.2f GPU-hours that were measured of attempts that have ended", idle, measured)
 	}
 }
