@@ -79,7 +79,7 @@ func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas]
 	now := a.now(&s)
 	out := &wire.Quotas{Quotas: []wire.Quota{quotaOf(&s, cluster, now)}}
 	for _, scope := range scopesOf(&s) {
-		if _, bound := s.LimitOf(scope); bound || in.All {
+		if _, bound := state.LimitOf(&s, scope); bound || in.All {
 			out.Quotas = append(out.Quotas, quotaOf(&s, scope, now))
 		}
 	}
@@ -187,7 +187,7 @@ func yields(add func(model.LimitField, int64), v *wire.OrNone[bool]) {
 
 // quotaOf is what a scope may use, and what it uses.
 func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
-	l, _ := s.LimitOf(scope)
+	l, _ := state.LimitOf(s, scope)
 	value := func(f model.LimitField) *int64 {
 		if v := l.Get(f); v != model.Unlimited {
 			return &v

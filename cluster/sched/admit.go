@@ -121,7 +121,7 @@ func (b *budget) allows(project, user string, gpus, live uint32) bool {
 func (b *budget) excesses(project, user string, gpus, live uint32) iter.Seq[Blocker] {
 	return func(yield func(Blocker) bool) {
 		for _, scope := range scopes(project, user) {
-			limit, found := b.state.LimitOf(scope)
+			limit, found := state.LimitOf(b.state, scope)
 			if !found {
 				continue
 			}

@@ -84,7 +84,7 @@ func (b *bounds) limitsOf(project, user string) []model.Limit {
 	rows, known := b.rows[key]
 	if !known {
 		for _, scope := range scopes(project, user) {
-			if limit, found := b.pass.state.LimitOf(scope); found {
+			if limit, found := state.LimitOf(b.pass.state, scope); found {
 				rows = append(rows, limit)
 			}
 		}

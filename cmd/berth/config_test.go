@@ -278,13 +278,6 @@ func TestHangupTakesTermsOver(t *testing.T) {
 		}
 		return ""
 	}
-	priority := func() int64 {
-		plan, err := with(young).Lists().Analyze(t.Context(), &wire.Workload{Type: "ocr"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return plan.Priority
-	}
 	if got := [...]string{runs(old, "true"), runs(young, "true"), runs(old, "sudo true")}; got != [...]string{"", wire.CodeUnauthenticated, wire.CodeInvalid} {
 		t.Errorf("at first: %q", got)
 	}
@@ -296,8 +289,8 @@ func TestHangupTakesTermsOver(t *testing.T) {
 	if got := [...]string{runs(young, "sudo x"), runs(old, "x"), runs(young, "true")}; got != [...]string{"", wire.CodeUnauthenticated, wire.CodeInvalid} {
 		t.Errorf("after SIGHUP: %q", got)
 	}
-	if got := priority(); got != 9 {
-		t.Errorf("a workload has the priority %d", got)
+	if plan, err := with(young).Lists().Analyze(t.Context(), &wire.Workload{Type: "ocr"}); err != nil || plan.Priority != 9 {
+		t.Errorf("a workload has the plan %+v: %v", plan, err)
 	}
 	write(rules, "forbidden: [{name: x, pattern: '('}]\n")
 	write(keys, owned(old))

@@ -77,8 +77,8 @@ func moveLimits(m *mover) {
 }
 
 func moveLimit(m *mover, scope model.ScopeKey) {
-	was, had := m.was.LimitOf(scope)
-	limit, has := m.s.LimitOf(scope)
+	was, had := LimitOf(m.was, scope)
+	limit, has := LimitOf(m.s, scope)
 	if had && has {
 		limit.GPUs, limit.Live = loosest(limit.GPUs, was.GPUs), loosest(limit.Live, was.Live)
 		limit.Queued, limit.GPUsPerJob = loosest(limit.Queued, was.Queued), loosest(limit.GPUsPerJob, was.GPUsPerJob)

@@ -10,7 +10,7 @@ import (
 
 // LimitOf is what bounds a scope: its own limit, and of a user without a number of GPUs
 // the cluster's default of that; false if nothing does.
-func (s *State) LimitOf(scope model.ScopeKey) (limit model.Limit, found bool) {
+func LimitOf(s *State, scope model.ScopeKey) (limit model.Limit, found bool) {
 	return limitOf(s.Limits.Get, scope)
 }
 
