@@ -24,7 +24,7 @@ const addressFactor = 4
 // gate finds out who a request comes from, and whether they may.
 type gate struct {
 	must      bool                  // see Config.Asks
-	now       atomic.Pointer[terms] // what the API goes by
+	current   atomic.Pointer[terms] // what the API goes by
 	prover    auth.Prover
 	peer      Reader
 	clock     func() time.Time

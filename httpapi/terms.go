@@ -38,15 +38,15 @@ func (g *gate) takeOver(t Terms) {
 	if next.Workloads == nil {
 		next.Workloads = workload.StandardDefaults()
 	}
-	if was := g.now.Load(); was != nil && slices.Equal(was.Advisers, t.Advisers) {
+	if was := g.current.Load(); was != nil && slices.Equal(was.Advisers, t.Advisers) {
 		next.advisers = was.advisers // who is let be for a while, still is
 	} else {
 		next.advisers = newAdvisers(t.Advisers)
 	}
-	g.now.Store(next)
+	g.current.Store(next)
 	g.callers.Allow(t.Rate)
 	g.addresses.Allow(addressFactor * t.Rate)
 }
 
 // terms are what the API goes by now.
-func (g *gate) terms() *terms { return g.now.Load() }
+func (g *gate) terms() *terms { return g.current.Load() }

@@ -74,9 +74,9 @@ func policyNamed(name string) policy {
 // byShare goes by the square of the wait over the GPU time that is needed yet
 // and the user's part of what was used lately: short and small work starts soon,
 // nothing waits for ever, and who has had much stands back. Where nobody is ever
-// suspended it is the cube of the wait times the GPUs over the square of the run time,
-// as WFP3 has it but for a power of the run time (Tang et al., Cluster 2009): what is
-// large has to come by its nodes while they are its turn's, and not as they fall free.
+// suspended it is the cube of the wait times the GPUs over the square of the run time:
+// WFP3 (Tang et al., Cluster 2009) but for a power of the run time. Nobody can make room
+// for a large job then, so small ones must not always come first.
 func byShare(o *order, k state.QueueKey) uint64 {
 	w := o.patient(k)
 	run := k.Run.Value()

@@ -78,10 +78,10 @@ func (s *service) Run(ctx context.Context) error {
 	if err := s.web.serve(s); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
+	again.On(func(*config.Config) { s.web.api.TakeOver(next.api.terms) }, termsNames...)
 	if err := s.enter(ctx); err != nil {
 		return errors.Join(err, s.shutdown())
 	}
-	again.On(func(*config.Config) { s.web.api.TakeOver(next.api.terms) }, termsNames...)
 	go s.compare(ctx)
 	select {
 	case <-ctx.Done():

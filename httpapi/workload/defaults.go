@@ -30,18 +30,18 @@ type Default struct {
 	Priority int64 `yaml:"default_priority"`  // 1 to 10
 	GPUs     int64 `yaml:"gpus"`              // at least so many are proposed; 1 to 1,024
 
-	given [3]bool // which of these somebody gave
+	given map[string]bool // which of these somebody gave, by their names
 }
 
 // Given is what of it somebody gave; what is only standard is 0.
 func (v Default) Given() (out Default) {
-	if v.given[0] {
+	if v.given["default_memory_mb"] {
 		out.MemoryMB = v.MemoryMB
 	}
-	if v.given[1] {
+	if v.given["default_priority"] {
 		out.Priority = v.Priority
 	}
-	if v.given[2] {
+	if v.given["gpus"] {
 		out.GPUs = v.GPUs
 	}
 	return out
@@ -108,26 +108,25 @@ func (v *Default) read(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: must map default_memory_mb, default_priority or gpus to numbers", n.Line)
 	}
-	seen := map[string]bool{}
+	v.given = map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		var to *int64
 		var most int64
-		var at int
 		switch key.Value {
 		case "default_memory_mb":
-			to, most, at = &v.MemoryMB, 1<<24, 0
+			to, most = &v.MemoryMB, 1<<24
 		case "default_priority":
-			to, most, at = &v.Priority, 10, 1
+			to, most = &v.Priority, 10
 		case "gpus":
-			to, most, at = &v.GPUs, 1024, 2
+			to, most = &v.GPUs, 1024
 		default:
 			return fmt.Errorf("line %d: there is no setting %q: use default_memory_mb, default_priority or gpus", key.Line, key.Value)
 		}
-		if value.Tag != "!!int" || value.Decode(to) != nil || *to < 1 || *to > most || seen[key.Value] {
+		if value.Tag != "!!int" || value.Decode(to) != nil || *to < 1 || *to > most || v.given[key.Value] {
 			return fmt.Errorf("line %d: %s must be a whole number from 1 to %d, given once", key.Line, key.Value, most)
 		}
-		seen[key.Value], v.given[at] = true, true
+		v.given[key.Value] = true
 	}
 	return nil
 }

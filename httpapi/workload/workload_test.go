@@ -3,6 +3,7 @@ package workload_test
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -296,7 +297,7 @@ func TestBounds(t *testing.T) {
 
 func TestReadDefaults(t *testing.T) {
 	d, err := workload.ReadDefaults([]byte("workload_defaults:\n  inference:\n    default_memory_mb: 4096\n    default_priority: 7\n"))
-	if err != nil || d["inference"].Given() != (workload.Default{MemoryMB: 4096, Priority: 7}) || d["inference"].GPUs != 1 || d["training"].MemoryMB != 16384 {
+	if err != nil || !reflect.DeepEqual(d["inference"].Given(), workload.Default{MemoryMB: 4096, Priority: 7}) || d["inference"].GPUs != 1 || d["training"].MemoryMB != 16384 {
 		t.Errorf("%+v %v", d, err)
 	}
 	if d, err = workload.ReadDefaults(nil); err != nil || len(d) != len(workload.Types()) {

@@ -91,6 +91,10 @@ func TestReloadOfFiles(t *testing.T) {
 			t.Errorf("step %d: taken over %v, left %v, %v, told %d times", i, taken, left, err, times-before)
 		}
 	}
+	late := int64(0)
+	if r.On(func(c *Config) { late = c.Server.Auth.Rate }, "auth.rate_limit"); late != 6 {
+		t.Errorf("who asks late is told a rate of %d, and it is 6 by now", late)
+	}
 }
 
 func TestExplain(t *testing.T) {

@@ -10,9 +10,10 @@ import (
 type Reloader struct {
 	check func(*Loaded) error
 
-	mu  sync.Mutex
-	now *Loaded
-	on  []taker
+	mu   sync.Mutex
+	now  *Loaded
+	read bool // again, at least once
+	on   []taker
 }
 
 // taker takes new values of settings over.
@@ -29,11 +30,15 @@ func NewReloader(now *Loaded, check func(*Loaded) error) *Reloader {
 
 // On has take called with the new configuration whenever one of the settings has another
 // value than before, or names a file that says something else. They must be such as can be
-// reloaded.
+// reloaded. Where everything was read again before, take is called at once: what has changed
+// by then nobody else tells it.
 func (r *Reloader) On(take func(*Config), names ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.on = append(r.on, taker{names, take})
+	if r.read {
+		take(r.now.Config)
+	}
 }
 
 // Reload reads all layers again and takes over what can change while the program runs.
@@ -69,6 +74,6 @@ func (r *Reloader) Reload() (taken, left []string, err error) {
 			t.take(next.Config)
 		}
 	}
-	r.now = next
+	r.now, r.read = next, true
 	return taken, left, nil
 }

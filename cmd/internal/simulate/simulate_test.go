@@ -196,7 +196,7 @@ func TestPublicTrace(t *testing.T) {
 	}
 	file, err := os.Open(filepath.Join(folder, "itp_thin60_0.csv"))
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("BERTH_TRACES names a folder without this trace: %v", err)
 	}
 	defer file.Close() //nolint:errcheck // only read
 	jobs, err := Read(file)
