@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
 func gpu(l *life, id model.GPUID) model.GPU {
@@ -187,6 +188,18 @@ func TestIdleTimeIsSummedUp(t *testing.T) {
 	l.n1.Register()
 	l.Report(exited(l.a.Rank(0), model.Exit{Ran: time.Minute, Watched: 200, Idle: 50}))
 	seen(l, 200, 50)
+
+	c := statetest.New(t)
+	c.Node("n1", 2)
+	c.Node("n2", 2)
+	both := c.Place(c.Submit(4, onTwoNodes))
+	c.Start(both)
+	for i := range uint32(2) {
+		c.Report(exited(both.Rank(i), model.Exit{Ran: time.Minute, Watched: 100, Idle: 20 + uint64(i)}))
+	}
+	if a, _ := c.State.Attempts.Get(both); a.Ranks != 2 || a.Watched != 200 || a.Idle != 41 {
+		t.Errorf("%d of %d GPU-seconds of %d ranks were idle, want 41 of 200", a.Idle, a.Watched, a.Ranks)
+	}
 
 	for _, wrong := range []model.Exit{{Watched: 1, Idle: 2}, {Watched: model.MaxWatched + 1}, {Ran: model.MaxRan + 1}, {Saved: -1}} {
 		if _, err := command.New("x", l.n1.Report(exited(l.a.Rank(0), wrong))); err == nil {
