@@ -44,7 +44,7 @@ type renewInput struct {
 
 func (a services) route(doc huma.API) {
 	o := op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
-	o.Description = "Where none are free the allocation waits, before jobs, in the order of priorities. It is given back when it is released, " +
+	o.Description = "Where none are free the allocation waits in the same queue as jobs, in the policy's order. It is given back when it is released, " +
 		"or when its time is over and it was not renewed."
 	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*answer[wire.Allocated], error) {
 		body, err := a.ask(b)
@@ -221,11 +221,7 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 	v := view{s: s, now: a.now(s)}
 	w := v.allocation(&one)
 	if one.State == model.AllocationQueued {
-		for k := range s.Waiting.All() {
-			if w.Position++; k.ID == id {
-				break
-			}
-		}
+		w.Position, _ = sched.Position(s, v.now, one.Turn)
 	}
 	out := &wire.Allocated{
 		Success: true, Status: w.Status, RequestID: w.ID, AllocationID: w.ID, JobID: w.JobID, Allocation: w, SubmittedAt: w.SubmittedAt,

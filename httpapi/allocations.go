@@ -99,11 +99,25 @@ func held(v *view, id model.AllocationID, out *wire.ServiceAllocation) {
 // waiting lists the allocations that wait, in order.
 func (v *view) waiting() []wire.ServiceAllocation {
 	out := []wire.ServiceAllocation{}
-	for k := range v.s.Waiting.All() {
-		a, _ := v.s.Allocations.Get(k.ID)
-		out = append(out, v.allocation(&a))
-		out[len(out)-1].Position = len(out)
+	if v.s.Waiting.Len() == 0 {
+		return out
 	}
+	for e := range sched.Order(v.s, v.now, 0) {
+		if e.Service == "" {
+			continue
+		}
+		if out = append(out, v.waits(&e)); len(out) == v.s.Waiting.Len() {
+			break
+		}
+	}
+	return out
+}
+
+// waits is an allocation at its place in the queue.
+func (v *view) waits(e *sched.Entry) wire.ServiceAllocation {
+	a, _ := v.s.Allocations.Get(e.Service)
+	out := v.allocation(&a)
+	out.Position = e.Position
 	return out
 }
 
@@ -169,6 +183,8 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 	out := list[0]
 	if e, waits := sched.ExplainAllocation(&s, v.now, id); waits {
 		out.Explanation, out.Position = explanation(&e), e.Position
+		out.PlannedStart = startOf(a.places.foresee(&s, v.now), one.Turn)
+		out.Explanation.PlannedStart = out.PlannedStart
 	}
 	return &answer[wire.ServiceAllocation]{Index: s.Index, Body: &out}, nil
 }

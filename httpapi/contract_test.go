@@ -223,7 +223,7 @@ func paths() []string {
 		"GET /gpu/status",
 		"GET /healthz",
 		"GET /history", "GET /jobs",
-		"GET /jobs/{job_id}",
+		"GET /jobs/{job_id}", "GET /jobs/{job_id}/explain",
 		"GET /jobs/{job_id}/logs",
 		"GET /jobs/{job_id}/tasks",
 		"GET /nodes",

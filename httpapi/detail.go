@@ -27,6 +27,18 @@ type jobInput struct {
 
 func (a details) route(doc huma.API) {
 	handle(a.API, doc, op("job", http.MethodGet, "/jobs/{job_id}", "All about a job, or one task of an array"), a.detail)
+	handle(a.API, doc, op("job-explanation", http.MethodGet, "/jobs/{job_id}/explain", "Why a job waits, and what would let it start"), a.explain)
+}
+
+func (a details) explain(ctx context.Context, in *jobInput) (*answer[wire.Explanation], error) {
+	d, err := a.detail(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if d.Body.Explanation == nil {
+		return nil, refuse(model.CodeNotQueued.String(), "job "+d.Body.ID+" does not wait: it is "+d.Body.State)
+	}
+	return &answer[wire.Explanation]{Index: d.Index, Body: d.Body.Explanation}, nil
 }
 
 func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail], error) {
@@ -198,15 +210,19 @@ func explanation(e *sched.Explanation) *wire.Explanation {
 		out.Blockers = append(out.Blockers, w)
 	}
 	for _, j := range e.Ahead {
-		out.Ahead = append(out.Ahead, wire.Ahead{
-			JobID: j.Job.String(), User: j.User, GPUs: int64(j.GPUs), Priority: int64(j.Priority), Name: j.Name,
-		})
+		w := wire.Ahead{Service: string(j.Service), User: j.User, GPUs: int64(j.GPUs), Priority: int64(j.Priority), Name: j.Name}
+		if j.Job > 0 {
+			w.JobID = j.Job.String()
+		}
+		out.Ahead = append(out.Ahead, w)
 	}
 	for i := range e.Unblock {
 		u := &e.Unblock[i]
 		w := wire.Unblock{Message: u.Message()}
-		if len(u.Ends) == 1 && u.Ends[0].Allocation == "" {
-			w.JobID = u.Ends[0].Task.Job.String()
+		if len(u.Ends) == 1 {
+			if w.Service = string(u.Ends[0].Allocation); w.Service == "" {
+				w.JobID = u.Ends[0].Task.Job.String()
+			}
 		}
 		out.Unblock = append(out.Unblock, w)
 	}

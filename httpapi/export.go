@@ -42,7 +42,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 	if s.Queue.Len() > 0 {
 		p.starts = startsOf(a.places.foresee(s, p.now))
 	}
-	queued, _ := p.queued()
+	queued, _, _ := p.queued()
 	jobs, err := savedJobs(s)
 	if err != nil {
 		return nil, err

@@ -44,8 +44,11 @@ func (v *view) plan(f *sched.Forecast) *wire.Plan {
 	return out
 }
 
-// planned is false for a task that has left the state since the forecast.
+// planned is false for a task or a service that has left the state since the forecast.
 func (v *view) planned(c *sched.Course) (wire.PlanEntry, bool) {
+	if c.Service != "" {
+		return plannedService(v, c)
+	}
 	job, found := v.s.Jobs.Get(c.Task.Job)
 	e := wire.PlanEntry{
 		JobID: job.ID.String(), Name: job.Spec.Name, User: job.Spec.User, GPUs: int64(c.GPUs), Position: c.Position,
@@ -62,10 +65,23 @@ func (v *view) planned(c *sched.Course) (wire.PlanEntry, bool) {
 			e.StartedAt = max(a.Placed, a.Started).Time()
 		}
 	}
-	for _, n := range c.Nodes {
-		e.Nodes = append(e.Nodes, string(n))
-	}
+	e.Nodes = namesOf(c.Nodes)
 	return e, found
+}
+
+func plannedService(v *view, c *sched.Course) (wire.PlanEntry, bool) {
+	a, found := v.s.Allocations.Get(c.Service)
+	return wire.PlanEntry{
+		Service: string(a.ID), Name: a.Service, User: a.User, GPUs: int64(c.GPUs), Position: c.Position, Nodes: namesOf(c.Nodes),
+		Start: rangeOf(c.Start), After: string(c.Why),
+	}, found
+}
+
+func namesOf(nodes []model.NodeID) (names []string) {
+	for _, n := range nodes {
+		names = append(names, string(n))
+	}
+	return names
 }
 
 // rangeOf is nil for what is not known.

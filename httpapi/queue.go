@@ -84,8 +84,9 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	if s.Queue.Len() > 0 {
 		p.starts = startsOf(a.places.foresee(&s, p.now))
 	}
-	out := &wire.Queue{Running: []wire.Job{}, Statistics: a.statistics(&s), Policy: s.Settings().Policy}
-	out.Queued, out.Next = p.queued()
+	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: a.statistics(&s), Policy: s.Settings().Policy}
+	out.Queued, out.Services, out.Next = p.queued()
+	hideAddresses(ctx, out.Services)
 	if p.skip == 0 {
 		out.Running = p.running()
 		out.Ended = p.ended(in.Ended)
@@ -164,21 +165,28 @@ func (p *page) wants(j *model.Job) bool {
 	return slices.Contains(p.states, at)
 }
 
-// queued lists the jobs that wait, in order; an array stands where its first
-// waiting task does, unless tasks of it run. The next page begins after so many
-// tasks: those that have started meanwhile let it begin too late by as many.
-func (p *page) queued() (list []wire.Job, next string) {
-	list = []wire.Job{}
+// queued lists the jobs and the services that wait, each in order; an array stands where
+// its first waiting task does, unless tasks of it run. The next page begins after so many
+// tasks and services: those that have started meanwhile let it begin too late by as many.
+func (p *page) queued() (list []wire.Job, services []wire.ServiceAllocation, next string) {
+	list, services = []wire.Job{}, []wire.ServiceAllocation{}
 	if len(p.states) > 0 && !slices.Contains(p.states, model.TaskQueued.String()) {
-		return list, ""
+		return list, services, ""
 	}
 	var before model.JobID
 	n := p.skip
 	for e := range sched.Order(p.s, p.now, p.skip) {
-		if p.limit > 0 && len(list) == p.limit {
-			return list, strconv.Itoa(n)
+		if p.limit > 0 && len(list)+len(services) == p.limit {
+			return list, services, strconv.Itoa(n)
 		}
 		n++
+		if e.Service != "" {
+			if a := p.waits(&e); p.user == "" || a.User == p.user {
+				a.PlannedStart = p.starts[e.Task]
+				services = append(services, a)
+			}
+			continue
+		}
 		if e.Task.Job == before {
 			continue
 		}
@@ -195,7 +203,7 @@ func (p *page) queued() (list []wire.Job, next string) {
 		job.PlannedStart = p.starts[e.Task]
 		list = append(list, job)
 	}
-	return list, ""
+	return list, services, ""
 }
 
 // firstQueued is the first task of an array that waits.

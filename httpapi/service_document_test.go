@@ -139,10 +139,50 @@ func TestWaitingAllocations(t *testing.T) {
 	}
 	var one wire.ServiceAllocation
 	s.do(http.MethodGet, "/gpu/allocations/"+rest.Allocations[0].ID, "").into(&one)
-	if one.Position != 3 || one.Explanation == nil || one.Explanation.Blockers[0].Code != "orchestrator_stopped" {
+	if one.Position != 2 || one.Explanation == nil || one.Explanation.Blockers[0].Code != "orchestrator_stopped" {
 		t.Errorf("the last one is %+v", one)
 	}
 	s.do(http.MethodGet, "/gpu/allocations/none", "").problem(http.StatusNotFound, "not_found")
+}
+
+// Services and jobs stand in one queue: their places count together, each is named to
+// those behind it, and an explanation tells the same of both.
+func TestServicesStandInTheQueue(t *testing.T) {
+	s := halted(t)
+	s.do(http.MethodPut, "/orchestrator/policy", `{"policy": "fcfs"}`)
+	first, last := "1", "2"
+	s.submit(`{"command": "x", "user": "ann"}`)
+	s.do(http.MethodPost, "/gpu/allocate", `{"service_name": "web", "user": "bob", "ttl": "1h", "webhook_url": "https://hooks.example.com/secret"}`)
+	s.submit(`{"command": "y", "user": "cat"}`)
+	var q wire.Queue
+	s.do(http.MethodGet, "/queue", "").into(&q)
+	if len(q.Queued) != 2 || len(q.Services) != 1 || q.Queued[0].Position != 1 || q.Services[0].Position != 2 || q.Queued[1].Position != 3 {
+		t.Fatalf("the queue is %+v and %+v", q.Queued, q.Services)
+	}
+	id := q.Services[0].ID
+	var page, ofUser, running wire.Queue
+	s.do(http.MethodGet, "/queue?limit=2", "").into(&page)
+	s.do(http.MethodGet, "/queue?user=cat", "").into(&ofUser)
+	s.do(http.MethodGet, "/queue?state=running", "").into(&running)
+	if len(page.Queued) != 1 || len(page.Services) != 1 || page.Next != "2" || len(ofUser.Services) != 0 || len(running.Services) != 0 {
+		t.Errorf("a page is %+v with %+v, next %s; of cat: %+v; running: %+v", page.Queued, page.Services, page.Next, ofUser.Services, running.Services)
+	}
+	var job wire.Explanation
+	s.do(http.MethodGet, "/jobs/"+last+"/explain", "").into(&job)
+	if job.Position != 3 || len(job.Ahead) != 2 || job.Ahead[0].JobID != first || job.Ahead[1].Service != id || job.Ahead[1].JobID != "" {
+		t.Errorf("job %s is explained as %+v", last, job)
+	}
+	var one wire.ServiceAllocation
+	s.do(http.MethodGet, "/gpu/allocations/"+id, "").into(&one)
+	if e := one.Explanation; one.Position != 2 || e == nil || e.Policy != "fcfs" || len(e.Factors) == 0 || len(e.Ahead) != 1 ||
+		e.Ahead[0].JobID != first || len(e.Unblock) == 0 || e.Unblock[0].Message != "start the orchestrator" {
+		t.Errorf("the service is explained as %+v", one.Explanation)
+	}
+	var plan wire.Plan
+	s.do(http.MethodGet, "/queue/plan", "").into(&plan)
+	if len(plan.Waiting) != 3 || plan.Waiting[1].Service != id || plan.Waiting[1].JobID != "" || plan.Waiting[1].End != nil {
+		t.Errorf("the plan is %+v", plan.Waiting)
+	}
 }
 
 // Who knows a list is told that it is the same, and of the next change.

@@ -7,13 +7,17 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// ticket is a task that waits, as a pass looks at it.
+// ticket is a task that waits, as a pass looks at it, or a service.
 type ticket struct {
-	task model.Task
-	job  model.Job
+	task    model.Task
+	job     model.Job
+	service model.AllocationID // empty: it is a task
 }
 
 func ticketOf(s *state.State, key model.TaskKey) *ticket {
+	if key.IsTurn() {
+		return serves(s, key)
+	}
 	t := &ticket{}
 	t.task, _ = s.Tasks.Get(key)
 	t.job, _ = s.Jobs.Get(key.Job)
@@ -47,7 +51,7 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 				return
 			}
 		}
-		for b := range p.budget.excesses(spec.Project, spec.User, spec.Least(), 1) {
+		for b := range p.budget.excesses(spec.Project, spec.User, spec.Least(), t.live()) {
 			if !yield(b) {
 				return
 			}

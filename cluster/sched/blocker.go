@@ -79,5 +79,7 @@ type Turn struct {
 	State model.TaskState      // of On: where its most advanced task is
 	Task  model.TaskKey        // for whom GPUs are kept
 
+	Service model.AllocationID // for whom they are if that is a service; else empty
+
 	Booking model.Booking // that keeps them
 }

@@ -105,11 +105,10 @@ func TestNothingShortensABooking(t *testing.T) {
 		for range rapid.IntRange(1, 24).Draw(t, "steps") {
 			mixed(t, c, nodes)
 			for _, key := range waiting(c) {
-				task, _ := c.s.Tasks.Get(key)
-				job, _ := c.s.Jobs.Get(key.Job)
+				_, job := c.asks(key)
 				at := bestFit(c, &job.Spec, key, int(job.Spec.GPUs), false)
 				before, was := shortages(c), c.s
-				if at == nil || !tried(c, &command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
+				if at == nil || !tried(c, c.start(key, at)) {
 					continue
 				}
 				for id, n := range shortages(c) {

@@ -47,7 +47,7 @@ func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.U
 		if limit.GPUs != model.Unlimited {
 			use(boundKey{scope, LimitGPUs, 0}, limit.GPUs-int64(used.GPUs)-int64(plus.gpus), gpus)
 		}
-		if limit.Live != model.Unlimited {
+		if limit.Live != model.Unlimited && !run.Service {
 			use(boundKey{scope, LimitLive, 0}, limit.Live-int64(used.Live)-int64(plus.live), 1)
 		}
 		if limit.GPUsPerJob != model.Unlimited && gpus > limit.GPUsPerJob && !live {

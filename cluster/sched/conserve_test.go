@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -56,7 +57,7 @@ func TestNothingIdlesBetweenSearches(t *testing.T) {
 				started++
 			}
 			for _, key := range waiting(c) {
-				if known := inLine[key] || key.Job >= fresh; known {
+				if known := inLine[key] || key.IsTurn() || key.Job >= fresh; known {
 					asked += idles(t, c, outlook, key)
 				}
 			}
@@ -78,6 +79,8 @@ func happen(t *rapid.T, c *cluster, nodes int) {
 	case what == 7:
 		node := model.NodeID("n" + string(rune('0'+rapid.IntRange(0, nodes-1).Draw(t, "node"))))
 		c.must(&command.SetNodeMode{Node: node, Mode: rapid.SampledFrom([]model.NodeMode{model.ModeOpen, model.ModeCordoned}).Draw(t, "mode")})
+	case what == 8 && rapid.Bool().Draw(t, "service"):
+		c.allocate(fmt.Sprint("s", c.s.Index), uint32(rapid.IntRange(1, 4).Draw(t, "n")))
 	case what == 8:
 		c.apply(&command.Cancel{Job: model.JobID(rapid.IntRange(1, 8).Draw(t, "job")), Task: command.AllTasks})
 	default:
@@ -89,17 +92,16 @@ func happen(t *rapid.T, c *cluster, nodes int) {
 // idles fails the test if a task that waits could have GPUs of as many nodes as it asks
 // for, and says how often that was tried.
 func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (tried int) {
-	task, _ := c.s.Tasks.Get(key)
-	job, _ := c.s.Jobs.Get(key.Job)
+	task, job := c.asks(key)
 	meant := outlook.Meant()
 	if !state.InLine(&job, &task) || task.NotBefore > 0 || task.Attempts > 0 || meant[key] != nil || counted(c, meant, &job) {
 		return 0
 	}
 	spec := &job.Spec
 	each, ranks := spec.GPUs/max(spec.Nodes, 1), int(max(spec.Nodes, 1))
-	place := &command.Place{Attempt: key.Attempt(1), Decided: c.s.Index}
+	var at []command.Placement
 	for id, node := range c.s.Nodes.All() {
-		if outlook.Bars(id) && (!spec.Preemptible || c.s.Settings().Tuning.NoPreemption) || len(place.Ranks) == ranks {
+		if outlook.Bars(id) && (!spec.Preemptible || c.s.Settings().Tuning.NoPreemption) || len(at) == ranks {
 			continue
 		}
 		var free []model.SlotKey
@@ -110,20 +112,20 @@ func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (t
 			}
 		}
 		kept := uint32(0)
-		for who, at := range meant {
-			if of, _ := c.s.Tasks.Get(who); of.State == model.TaskQueued {
-				kept += at[id]
+		for who, nodes := range meant {
+			if of, _ := c.asks(who); of.State == model.TaskQueued {
+				kept += nodes[id]
 			}
 		}
 		if uint32(len(free)) >= each+kept && node.Schedulable() && spec.Where().Sites().Has(&node) {
-			place.Ranks = append(place.Ranks, command.Placement{Node: id, Epoch: node.Epoch, Slots: free[:each]})
+			at = append(at, command.Placement{Node: id, Epoch: node.Epoch, Slots: free[:each]})
 		}
 	}
-	if len(place.Ranks) < ranks {
+	if len(at) < ranks {
 		return 0
 	}
-	if r := c.copied().apply(place)[0]; r.OK() {
-		t.Fatalf("job %s waits, and could have %+v\nthe task is %+v\nthe job %+v", key, place.Ranks, task, job)
+	if r := c.copied().apply(c.start(key, at))[0]; r.OK() {
+		t.Fatalf("job %s waits, and could have %+v\nthe task is %+v\nthe job %+v", key, at, task, job)
 	}
 	return 1
 }

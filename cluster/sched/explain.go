@@ -22,9 +22,11 @@ type Explanation struct {
 	At       model.Time
 }
 
-// Ahead is a job of which tasks are tried before the one that is explained.
+// Ahead is a job of which tasks are tried before the one that is explained, or a service
+// that is.
 type Ahead struct {
-	Job      model.JobID
+	Job      model.JobID        // 0: it is a service
+	Service  model.AllocationID // empty: it is a job
 	Name     string
 	User     string
 	GPUs     uint32 // of one task
@@ -45,7 +47,7 @@ func Explain(s *state.State, now model.Time, key model.TaskKey) (Explanation, bo
 	}
 	v := judge(s, now, t)
 	o := v.pass.order
-	at := state.KeyOf(&t.task, &t.job)
+	at := t.key(s)
 	e := Explanation{
 		Task: key, Policy: o.policy.name, Factors: o.policy.factors(o, at), At: v.pass.now,
 		Blockers: v.all(), Ahead: ahead(o, at),
@@ -68,10 +70,10 @@ func ahead(o *order, at state.QueueKey) (out []Ahead) {
 		if r.at.compare(place) >= 0 {
 			break
 		}
-		job, _ := o.state.Jobs.Get(r.key.Task.Job)
-		spec := &job.Spec
+		t := ticketOf(o.state, r.key.Task)
+		spec := &t.job.Spec
 		out = append(out, Ahead{
-			Job: job.ID, Name: spec.Name, User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
+			Job: t.job.ID, Service: t.service, Name: spec.Name, User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
 		})
 		q.skipJob()
 	}
@@ -99,7 +101,6 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 	}
 	p := v.pass
 	p.beside.clear()
-	p.grants()
 	p.claimed()
 	if v.fits = p.done[t.task.Key]; v.fits {
 		return v
@@ -111,7 +112,7 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 		}
 		return v
 	}
-	at := p.order.standing(state.KeyOf(&t.task, &t.job))
+	at := p.order.standing(t.key(s))
 	p.jobs(&at)
 	v.want = p.wantOf(t)
 	v.bars = slices.AppendSeq(v.bars, p.admit(t))
@@ -150,7 +151,7 @@ func (p *pass) misfit(w *want) []Blocker {
 		first := p.times.reserved[0]
 		return []Blocker{{
 			Code: CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.times.reserved)),
-			Turn: Turn{Until: first.At, Task: first.Task},
+			Turn: Turn{Until: first.At, Task: first.Task, Service: ticketOf(p.state, first.Task).service},
 		}}
 	}
 	if _, fits := free.seek(p.pool); fits && p.found.planned != nil {

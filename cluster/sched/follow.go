@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"iter"
+
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -40,7 +42,7 @@ func (f *follow) starts() {
 			f.guard.held[at.node] += at.n
 			gpus += at.n
 		}
-		p.budget.use(t.job.Spec.Project, t.job.Spec.User, gpus, 1)
+		p.budget.use(t.job.Spec.Project, t.job.Spec.User, gpus, t.live())
 		p.budget.jobs[t.job.ID]++
 		p.done[v.task] = true // there it starts, and nowhere else
 	}
@@ -74,15 +76,15 @@ func (f *follow) all() {
 	p.pool.guard = &f.guard
 	f.heirs(func(*heir) bool { return true })
 	seen := 0
-	for key, task := range p.state.Tasks.From(model.TaskKey{Job: f.outlook.fresh}) {
+	for key := range f.fresh() {
 		if seen++; seen > maxFresh || f.over() {
 			return
 		}
-		job, _ := p.state.Jobs.Get(key.Job)
-		if !state.InLine(&job, &task) {
+		t := ticketOf(p.state, key)
+		if !t.waits() {
 			continue
 		}
-		k := state.KeyOf(&task, &job)
+		k := t.key(p.state)
 		run := k.Run.Value()
 		h := heir{
 			key: k, kind: heirKind{run.Shape, run.Preemptible && !p.order.tuning.NoPreemption},
@@ -90,6 +92,23 @@ func (f *follow) all() {
 		}
 		if !f.hopeless(&h) {
 			f.try(&h)
+		}
+	}
+}
+
+// fresh yields what has come since the search: services, then tasks.
+func (f *follow) fresh() iter.Seq[model.TaskKey] {
+	s, o := f.pass.state, f.outlook
+	return func(yield func(model.TaskKey) bool) {
+		for turn := range s.Waiting.From(model.TurnOf(o.fresh-1, o.turn)) {
+			if !yield(turn) {
+				return
+			}
+		}
+		for key := range s.Tasks.From(model.TaskKey{Job: o.fresh}) {
+			if !yield(key) {
+				return
+			}
 		}
 	}
 }
@@ -170,5 +189,7 @@ func (f *follow) try(h *heir) fate {
 	return fateWaits
 }
 
-// waits says that a task is there and waits for nothing but its turn.
-func (t *ticket) waits() bool { return t.job.ID > 0 && state.InLine(&t.job, &t.task) }
+// waits says that a task or a service is there and waits for nothing but its turn.
+func (t *ticket) waits() bool {
+	return (t.job.ID > 0 || t.service != "") && state.InLine(&t.job, &t.task)
+}

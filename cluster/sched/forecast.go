@@ -20,15 +20,16 @@ type Forecast struct {
 	Beyond  int      // tasks that wait behind these, of which nothing was foreseen
 }
 
-// Course is what is expected of one task.
+// Course is what is expected of one task, or of a service that waits.
 type Course struct {
 	Task     model.TaskKey
-	Position int // of a waiting task, as of [Position]; 0: it runs, or stands aside
+	Service  model.AllocationID // empty: it is a task
+	Position int                // of who waits, as of [Position]; 0: it runs, or stands aside
 	GPUs     uint32
 	Nodes    []model.NodeID
-	Start    Range // of a waiting task; Known is false while Why keeps it from starting at any time
-	End      Range
-	Why      Code // what else than GPUs has to come about first; empty: nothing
+	Start    Range // of who waits; Known is false while Why keeps it from starting at any time
+	End      Range // a service's is not known
+	Why      Code  // what else than GPUs has to come about first; empty: nothing
 }
 
 // Range is when something is expected. If the runs that it waits for take as little
@@ -50,7 +51,6 @@ func Foresee(s *state.State, now model.Time) Forecast {
 	now = max(now, s.Settings().Clock)
 	f := Forecast{At: now}
 	atOnce := newPass(s, now)
-	atOnce.grants()
 	atOnce.claimed()
 	atOnce.fill()
 	least, like, most := play(atOnce, quick(s)), play(atOnce, s.Expect), play(atOnce, slow(s))
@@ -69,7 +69,11 @@ func Foresee(s *state.State, now model.Time) Forecast {
 	for i, c := range like.courses[:seen] {
 		x, y := least.courses[i], most.courses[i]
 		c.Start = rangeOf(x.Start.Expected, c.Start.Expected, y.Start.Expected)
-		c.End = rangeOf(x.End.Expected, c.End.Expected, y.End.Expected)
+		if c.Service == "" {
+			c.End = rangeOf(x.End.Expected, c.End.Expected, y.End.Expected)
+		} else {
+			c.End = Range{}
+		}
 		f.Waiting = append(f.Waiting, c)
 	}
 	f.Beyond = like.beyond + len(like.courses) - seen
@@ -173,7 +177,9 @@ func (c *course) begin() {
 func (c *course) wantFor(t *ticket) want {
 	w := freshWant(c.pass, t)
 	spec := &t.job.Spec
-	w.until = c.now.Add(max(c.times.left(spec, t.task.Executed), leastRun))
+	if w.until = c.now.Add(t.holds()); t.service == "" {
+		w.until = c.now.Add(max(c.times.left(spec, t.task.Executed), leastRun))
+	}
 	w.asks = &asker{spec.User, spec.Project, spec.Certain()}
 	return w
 }
@@ -182,15 +188,15 @@ func (c *course) wantFor(t *ticket) want {
 func (c *course) wait(key state.QueueKey, position int) {
 	t := ticketOf(c.state, key.Task)
 	w := c.wantFor(t)
-	out := Course{Task: key.Task, Position: position, GPUs: t.job.Spec.GPUs}
+	out := Course{Task: key.Task, Service: t.service, Position: position, GPUs: t.job.Spec.GPUs}
 	begin := func(at model.Time) {
 		out.Start.Expected, out.End.Expected = at, at.Add(w.until.Sub(c.now))
 	}
-	switch place := c.atOnce.placeOf(key.Task); {
-	case place != nil:
-		out.GPUs = gpusOf(place.Ranks)
-		for i := range place.Ranks {
-			out.Nodes = append(out.Nodes, place.Ranks[i].Node)
+	switch ranks := c.atOnce.placeOf(t); {
+	case ranks != nil:
+		out.GPUs = gpusOf(ranks)
+		for i := range ranks {
+			out.Nodes = append(out.Nodes, ranks[i].Node)
 		}
 		begin(c.now)
 	case c.atOnce.found.planned[key.Task] || len(c.pool.kept[key.Task]) > 0:
@@ -247,11 +253,18 @@ func (c *course) places(w *want, from model.Time) (parts []lane, at model.Time) 
 	return parts, at
 }
 
-// placeOf is how the plan places a task; nil: it does not.
-func (p *pass) placeOf(key model.TaskKey) *command.Place {
+// placeOf is where the plan places a task or a service; nil: it does not.
+func (p *pass) placeOf(t *ticket) []command.Placement {
 	for _, b := range p.commands {
-		if place, is := b.(*command.Place); is && place.Attempt.TaskKey() == key {
-			return place
+		switch b := b.(type) {
+		case *command.Place:
+			if b.Attempt.TaskKey() == t.task.Key {
+				return b.Ranks
+			}
+		case *command.Grant:
+			if b.ID == t.service {
+				return []command.Placement{b.Placement}
+			}
 		}
 	}
 	return nil

@@ -119,12 +119,17 @@ func (c *cluster) limit(user string, gpus, live int64) {
 func (c *cluster) plan() (placed []model.TaskKey) {
 	c.t.Helper()
 	bodies, _ := sched.Plan(&c.s, c.now)
+	before := c.s
 	if len(bodies) > 0 {
 		c.must(bodies...)
 	}
 	for _, b := range bodies {
-		if p, ok := b.(*command.Place); ok {
-			placed = append(placed, p.Attempt.TaskKey())
+		switch b := b.(type) {
+		case *command.Place:
+			placed = append(placed, b.Attempt.TaskKey())
+		case *command.Grant:
+			a, _ := before.Allocations.Get(b.ID)
+			placed = append(placed, a.Turn)
 		}
 	}
 	return placed
@@ -219,8 +224,32 @@ func live(c *cluster) (keys []model.TaskKey) {
 	return keys
 }
 
-// waiting lists the tasks that wait, held or not, in order of submission.
+// asks is who waits under a key: a task, or a service as a job that asks for the same.
+func (c *cluster) asks(key model.TaskKey) (model.Task, model.Job) {
+	if id, is := c.s.Waiting.Get(key); is {
+		a, _ := c.s.Allocations.Get(id)
+		return model.Task{Key: key, State: model.TaskQueued, Class: a.Class}, model.Job{Spec: a.Spec()}
+	}
+	task, _ := c.s.Tasks.Get(key)
+	job, _ := c.s.Jobs.Get(key.Job)
+	return task, job
+}
+
+// start is the command that gives who waits under a key its GPUs.
+func (c *cluster) start(key model.TaskKey, at []command.Placement) command.Body {
+	if id, is := c.s.Waiting.Get(key); is {
+		return &command.Grant{ID: id, Placement: at[0]}
+	}
+	task, _ := c.s.Tasks.Get(key)
+	return &command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}
+}
+
+// waiting lists the tasks that wait, held or not, and the services, in order of submission.
 func waiting(c *cluster) (keys []model.TaskKey) {
+	defer func() { slices.SortFunc(keys, model.TaskKey.Compare) }()
+	for turn := range c.s.Waiting.All() {
+		keys = append(keys, turn)
+	}
 	for k, task := range c.s.Tasks.All() {
 		if task.State == model.TaskQueued {
 			keys = append(keys, k)
@@ -234,8 +263,8 @@ func sorted(c *cluster) []model.TaskKey {
 	keys := waiting(c)
 	if c.s.Settings().Policy != "fcfs" {
 		slices.SortStableFunc(keys, func(a, b model.TaskKey) int {
-			x, _ := c.s.Tasks.Get(a)
-			y, _ := c.s.Tasks.Get(b)
+			x, _ := c.asks(a)
+			y, _ := c.asks(b)
 			return int(y.Class) - int(x.Class)
 		})
 	}

@@ -58,9 +58,7 @@ func (t *trial) holdings() (all []holding) {
 		all = t.ofTasks(func(k model.TaskKey, _ *model.Job) bool { return k.Job == t.task.Job })
 	case t.blockedBy(CodeLimit):
 		b := t.why[slices.IndexFunc(t.why, func(b Blocker) bool { return b.Code == CodeLimit })]
-		all = t.ofTasks(func(_ model.TaskKey, job *model.Job) bool {
-			return slices.Contains(scopes(job.Spec.Project, job.Spec.User), b.Scope)
-		})
+		all = t.ofScopes(func(project, user string) bool { return slices.Contains(scopes(project, user), b.Scope) })
 	case t.blockedBy(CodePool):
 		all = t.ofPool(&t.why[slices.IndexFunc(t.why, func(b Blocker) bool { return b.Code == CodePool })])
 	default:
@@ -69,6 +67,21 @@ func (t *trial) holdings() (all []holding) {
 	slices.SortFunc(all, func(a, b holding) int {
 		return cmp.Or(cmp.Compare(a.gpus, b.gpus), a.Compare(b.Holder), a.node.Compare(b.node))
 	})
+	return all
+}
+
+// ofScopes lists who holds GPUs for whom keep says so: tasks, then services.
+func (t *trial) ofScopes(keep func(project, user string) bool) []holding {
+	all := t.ofTasks(func(_ model.TaskKey, job *model.Job) bool { return keep(job.Spec.Project, job.Spec.User) })
+	seen := 0
+	for id, a := range t.state.Allocations.All() {
+		if len(all) >= maxHolders || seen == maxLive {
+			break
+		}
+		if seen++; a.State == model.AllocationActive && keep(a.Project, a.User) {
+			all = append(all, holding{Holder: Holder{Allocation: id}, gpus: a.GPUs})
+		}
+	}
 	return all
 }
 
@@ -92,7 +105,7 @@ func (t *trial) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holdin
 // ofNodes lists who holds GPUs of the nodes that have most free ones, on each of
 // which the task's needs may be met.
 func (t *trial) ofNodes() (all []holding) {
-	job, _ := t.state.Jobs.Get(t.task.Job)
+	job := &ticketOf(t.state, t.task).job
 	asked := wantOf(t.state, &job.Spec, t.task)
 	w := asked.few()
 	p := newPool(t.state)

@@ -84,10 +84,8 @@ func (k *keeper) waiting(key state.QueueKey) {
 	if k == nil {
 		return
 	}
-	job, _ := k.pass.state.Jobs.Get(key.Task.Job)
-	k.stakes = append(k.stakes, state.Stake{
-		User: job.Spec.User, Project: job.Spec.Project, Ends: job.Spec.CertainEnd(k.pass.now),
-	})
+	spec := &ticketOf(k.pass.state, key.Task).job.Spec
+	k.stakes = append(k.stakes, state.Stake{User: spec.User, Project: spec.Project, Ends: spec.CertainEnd(k.pass.now)})
 }
 
 // alike numbers tasks that find room in the same places: of one shape, if nothing is

@@ -2,7 +2,6 @@ package sched_test
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,19 +67,12 @@ func splitRanks(line string) (out []string) {
 // changes at once if what it asks for fits.
 func naive(c *cluster) (placed []string) {
 	on := c.copied()
-	for _, id := range c.s.Waiting.All() {
-		a, _ := c.s.Allocations.Get(id)
-		if at := bestFit(on, &model.Spec{GPUs: a.GPUs, Nodes: 1}, model.TaskKey{}, int(a.GPUs), false); at != nil && tried(on, &command.Grant{ID: id, Placement: at[0]}) {
-			placed = append(placed, fmt.Sprintf("%s: %s", id, at[0].Node))
-		}
-	}
 	keys := sorted(c)
 	for i, key := range append(keptFor(c), keys...) {
-		task, _ := c.s.Tasks.Get(key)
-		job, _ := c.s.Jobs.Get(key.Job)
+		_, job := c.asks(key)
 		for _, at := range fits(on, &job.Spec, key, i < len(keptFor(c))) {
-			if tried(on, &command.Place{Attempt: key.Attempt(task.Attempts + 1), Ranks: at}) {
-				line := key.String() + ":"
+			if tried(on, on.start(key, at)) {
+				line := calledIn(&c.s, key) + ":"
 				for _, r := range at {
 					line += " " + string(r.Node)
 				}

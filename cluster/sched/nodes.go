@@ -9,7 +9,7 @@ import (
 
 // addNodes tries as many more nodes as a gang lacks.
 func (t *trial) addNodes() {
-	job, _ := t.state.Jobs.Get(t.task.Job)
+	job := &ticketOf(t.state, t.task).job
 	if job.Spec.Nodelist != "" {
 		return // it goes to no other
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Entry is a waiting task at its place in the order.
+// Entry is a waiting task or service at its place in the order.
 type Entry struct {
 	Task      model.TaskKey
+	Service   model.AllocationID // empty: it is a task
 	Class     model.Class
 	Position  int        // as of [Position]
 	Held      bool       // it stands aside: not tried before it is released or what its job waits for has ended
 	NotBefore model.Time // nor before this instant, the end of a backoff; 0: there is none
 }
 
-// Order yields the tasks that wait on s at the time now, in the order in which a
+// Order yields the tasks and services that wait on s at the time now, in the order in which a
 // pass tries them, without the first from of them. Who takes a page pays for that
 // page and for stepping over what lies before it; only where tasks are held are
 // they looked for first, among all tasks.
@@ -28,6 +29,7 @@ func Order(s *state.State, now model.Time, from int) iter.Seq[Entry] {
 		for key, held := range merged(newOrder(s, now)) {
 			if from--; from < 0 {
 				e := Entry{Task: key.Task, Class: key.Class, Position: position, Held: held}
+				e.Service, _ = s.Waiting.Get(key.Task)
 				if task, _ := s.Tasks.Get(key.Task); task.NotBefore > now {
 					e.NotBefore = task.NotBefore
 				}
@@ -71,7 +73,7 @@ func merged(o *order) iter.Seq2[state.QueueKey, bool] {
 // queue's index leaves them out, but the use of the cluster counts them.
 func (o *order) heldTasks() (keys []state.QueueKey) {
 	use, _ := o.state.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
-	left := int(use.Queued) - o.state.Queue.Len()
+	left := int(use.Queued) - (o.state.Queue.Len() - o.state.Waiting.Len())
 	if left <= 0 {
 		return nil
 	}
@@ -145,11 +147,9 @@ type run struct {
 
 // single is the run of one task, over at once if it does not wait.
 func (o *order) single(key model.TaskKey) *run {
-	task, _ := o.state.Tasks.Get(key)
-	job, _ := o.state.Jobs.Get(key.Job)
-	waits := task.State == model.TaskQueued && !task.Held
-	k := state.KeyOf(&task, &job)
-	return &run{key: k, at: o.standing(k), single: true, done: !waits}
+	t := ticketOf(o.state, key)
+	k := t.key(o.state)
+	return &run{key: k, at: o.standing(k), single: true, done: t.task.State != model.TaskQueued || t.task.Held}
 }
 
 // queue merges runs by the order of their heads.

@@ -24,8 +24,10 @@ func TestOrder(t *testing.T) {
 		from := rapid.IntRange(0, len(want)).Draw(t, "from")
 		position, i := 1, 0
 		for e := range sched.Order(&c.s, c.now, 0) {
-			task, _ := c.s.Tasks.Get(e.Task)
-			job, _ := c.s.Jobs.Get(e.Task.Job)
+			task, job := c.asks(e.Task)
+			if service, _ := c.s.Waiting.Get(e.Task); service != e.Service {
+				t.Fatalf("entry %d is %+v, want service %q", i, e, service)
+			}
 			if i >= len(want) || e.Task != want[i] || e.Held != (task.Held || job.Waits > 0) || e.Class != task.Class || e.Position != position ||
 				(e.NotBefore > 0) != (task.NotBefore > c.now) {
 				t.Fatalf("entry %d is %+v; want position %d of %v, task %+v", i, e, position, want, task)

@@ -21,6 +21,7 @@ type Outlook struct {
 	size   int  // jobs and GPUs that the search looked at
 	loads  Loads
 	fresh  model.JobID // jobs from this number on have come since
+	turn   uint32      // and services
 	meant  []meant
 	next   []heir
 	guard  guard
@@ -78,7 +79,6 @@ func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Bod
 		state: s, now: max(now, set.Clock), policy: policyNamed(set.Policy), tuning: o.tuning, front: map[model.TaskKey]int{},
 	})
 	p.pool.loads = o.loads
-	p.grants()
 	p.claimed()
 	f := &follow{pass: p, outlook: o, guard: o.guard}
 	f.starts()
@@ -96,7 +96,8 @@ func outlookOf(b *builder, problem *split.Problem, best *split.Layout) *Outlook 
 	p := b.pass
 	set := p.state.Settings()
 	o := &Outlook{
-		policy: set.Policy, tuning: p.order.tuning, strict: p.order.strict, size: len(b.all) + int(b.gpus), loads: p.pool.loads, fresh: set.NextJob,
+		policy: set.Policy, tuning: p.order.tuning, strict: p.order.strict, size: len(b.all) + int(b.gpus), loads: p.pool.loads,
+		fresh: set.NextJob, turn: set.Services,
 		guard: guard{barred: map[model.NodeID]model.Time{}}, gangs: map[model.NodeID]bool{},
 	}
 	for i, until := range best.Until {

@@ -15,7 +15,7 @@ const maxPlan = 256
 // Plan is what to place and grant on s, and when the next task that is not to be
 // tried before an instant may be tried; 0: there is none. now is the time that
 // the commands will be stamped with, or the state's clock if that is later.
-// Services that wait for GPUs come before jobs. A cluster that is stopped or
+// A cluster that is stopped or
 // stands still has an empty plan.
 func Plan(s *state.State, now model.Time) (commands []command.Body, next model.Time) {
 	set := s.Settings()
@@ -30,7 +30,6 @@ func Plan(s *state.State, now model.Time) (commands []command.Body, next model.T
 // run makes the whole plan.
 func (p *pass) run() {
 	p.beside.clear()
-	p.grants()
 	p.claimed()
 	p.fill()
 	p.preempt()
@@ -55,7 +54,7 @@ func (p *pass) next() (at model.Time) {
 	if p.state.Queue.Len() > 0 {
 		at = p.now.Add(again)
 	}
-	if renewed := renewed(p.state, p.now); renewed > 0 && p.state.Queue.Len()+p.state.Waiting.Len() > 0 && (at == 0 || renewed < at) {
+	if renewed := renewed(p.state, p.now); renewed > 0 && p.state.Queue.Len() > 0 && (at == 0 || renewed < at) {
 		at = renewed
 	}
 	for k := range p.state.Due.From(state.DueKey{At: p.now + 1}) {
@@ -122,16 +121,6 @@ func newPassBy(s *state.State, o *order) *pass {
 }
 
 func (p *pass) full() bool { return len(p.commands) >= maxPlan || p.pool.empty() }
-
-func (p *pass) grants() {
-	for k := range p.state.Waiting.All() {
-		if p.full() {
-			return
-		}
-		a, _ := p.state.Allocations.Get(k.ID)
-		grant(p, &a)
-	}
-}
 
 // jobs tries the waiting tasks in order; with a task given, those before it.
 func (p *pass) jobs(before *standing) {
@@ -211,7 +200,7 @@ func (p *pass) wantOf(t *ticket) want {
 	w = p.budget.within(w, &t.job.Spec)
 	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.job.Spec.CertainEnd(p.now), &w)
 	if p.order.tuning.Backfill == model.BackfillReserve {
-		w.until = p.now.Add(max(t.task.Expected, leastRun))
+		w.until = p.now.Add(t.holds())
 	}
 	return w
 }
@@ -267,11 +256,9 @@ func gpusOf(ranks []command.Placement) (n uint32) {
 
 func (p *pass) add(t *ticket, ranks []command.Placement) {
 	spec := &t.job.Spec
-	p.budget.use(spec.Project, spec.User, gpusOf(ranks), 1)
+	p.budget.use(spec.Project, spec.User, gpusOf(ranks), t.live())
 	p.budget.jobs[t.job.ID]++
 	p.done[t.task.Key] = true
 	letGo(p.pool, t.task.Key)
-	p.commands = append(p.commands, &command.Place{
-		Attempt: t.task.Key.Attempt(t.task.Attempts + 1), Decided: p.state.Index, Ranks: ranks,
-	})
+	p.commands = append(p.commands, t.start(p.state.Index, ranks))
 }

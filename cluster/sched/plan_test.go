@@ -229,11 +229,12 @@ func TestGoldenGangsAndTypes(t *testing.T) {
 			c.submit(spec("amy", 1, 0, of("B300", 0)), 1, 0)
 			c.submit(spec("amy", 4, 0), 1, 0)
 		}, []string{"2: n2[0 1]", "3: n2[3]", "5: n1[0 1 2 3]"}},
-		{"services first", func(c *cluster) {
+		{"services in their turn", func(c *cluster) {
 			c.node("n1", 2, "H200")
-			c.submit(spec("amy", 1, 0, class(model.ClassCritical)), 2, 0)
+			c.submit(spec("amy", 1, 0), 1, 0)
 			c.allocate("web", 1)
-		}, []string{"web: n1[0]", "1: n1[1]"}},
+			c.submit(spec("amy", 1, 0), 1, 0)
+		}, []string{"1: n1[0]", "web: n1[1]"}},
 	})
 }
 

@@ -164,6 +164,7 @@ func gangFactors(o *order, k state.QueueKey) []Factor {
 // all seem to be, pass who waits, for ever.
 func endsOf(run *state.Run, strictly bool) time.Duration {
 	switch {
+	case run.Service:
 	case !strictly || run.Told:
 		return seconds(run.Expected.Seconds())
 	case run.Certain > 0:

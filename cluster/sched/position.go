@@ -11,19 +11,18 @@ import (
 // exactUpTo is how many tasks are counted for a position.
 const exactUpTo = 1000
 
-// Position is the place of a waiting task in the order at the time now: 1 is next.
-// Tasks in a backoff count, held ones do not; a held task has the place that it
+// Position is the place of a waiting task or service in the order at the time now: 1 is
+// next. Services count as tasks do. Tasks in a backoff count, held ones do not; a held task has the place that it
 // would have if it were released. Beyond 1,000 it is an estimate, which takes
 // every run's tasks to have come evenly over time. It is 0 for a task that does
 // not wait.
 func Position(s *state.State, now model.Time, key model.TaskKey) (position int, exact bool) {
-	task, _ := s.Tasks.Get(key)
-	if task.State != model.TaskQueued {
+	t := ticketOf(s, key)
+	if t.task.State != model.TaskQueued {
 		return 0, true
 	}
-	job, _ := s.Jobs.Get(key.Job)
 	o := newOrder(s, now)
-	at := o.standing(state.KeyOf(&task, &job))
+	at := o.standing(t.key(s))
 	counted := 0
 	runs := slices.Collect(heads(s))
 	for _, head := range runs {

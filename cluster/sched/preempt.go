@@ -103,9 +103,9 @@ func (y *prey) count() {
 	}
 	for key := range will { // order-free: sums
 		if !p.done[key] {
-			job, _ := p.state.Jobs.Get(key.Job)
-			p.budget.use(job.Spec.Project, job.Spec.User, job.Spec.GPUs, 1)
-			p.budget.jobs[key.Job]++
+			t := ticketOf(p.state, key)
+			p.budget.use(t.job.Spec.Project, t.job.Spec.User, t.job.Spec.GPUs, t.live())
+			p.budget.jobs[t.job.ID]++
 		}
 	}
 }

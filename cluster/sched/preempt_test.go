@@ -48,8 +48,7 @@ func TestPreemptionsAreByRight(t *testing.T) {
 
 func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
 	tuning := c.s.Settings().Tuning
-	who, _ := c.s.Tasks.Get(p.Beneficiary)
-	asks, _ := c.s.Jobs.Get(p.Beneficiary.Job)
+	who, asks := c.asks(p.Beneficiary)
 	owns := c.s.Within(asks.Spec.Project, asks.Spec.User, asks.Spec.GPUs)
 	if tuning.NoPreemption || tuning.Preempt == model.PreemptsNobody || who.Class < model.ClassHigh && !owns {
 		t.Fatalf("%+v, though nobody may", p)
@@ -77,7 +76,7 @@ func checkNeeded(t *rapid.T, c *cluster, p *command.Preempt) {
 	if different = slices.Compact(different); len(different) != len(p.Slots) {
 		t.Fatalf("GPUs are named twice: %v", p.Slots)
 	}
-	job, _ := c.s.Jobs.Get(p.Beneficiary.Job)
+	_, job := c.asks(p.Beneficiary)
 	if gpus := uint32(len(p.Slots)); gpus < job.Spec.Least() || gpus > job.Spec.GPUs || job.Spec.Nodes <= 1 && gpus != job.Spec.Least() {
 		t.Fatalf("%d GPUs are kept for a task that asks for %d", len(p.Slots), job.Spec.Least())
 	}

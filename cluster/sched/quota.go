@@ -78,8 +78,7 @@ func tooLong(s *state.State, spec *model.Spec) iter.Seq[Blocker] {
 
 // mayRun says that a waiting task's time limit is within what is allowed.
 func mayRun(s *state.State, key model.TaskKey) bool {
-	job, _ := s.Jobs.Get(key.Job)
-	for range tooLong(s, &job.Spec) {
+	for range tooLong(s, &ticketOf(s, key).job.Spec) {
 		return false
 	}
 	return true
@@ -179,7 +178,7 @@ func (b *bounds) settled() []int64 {
 // lend tries what would give a task room in its pool: a greater guarantee, or GPUs that
 // are for everybody.
 func (t *trial) lend(b *Blocker) {
-	job, _ := t.state.Jobs.Get(t.task.Job)
+	job := &ticketOf(t.state, t.task).job
 	spec := &job.Spec
 	if p := t.state.PoolOf(spec.Project, spec.User); p.Reserved > 0 {
 		limit, _ := t.state.Limits.Get(b.Scope)
@@ -189,10 +188,10 @@ func (t *trial) lend(b *Blocker) {
 	t.offer(Unblock{Kind: UnblockPool}, &command.SetPools{Mode: model.PoolDynamic})
 }
 
-// ofPool lists the live tasks whose ends would leave room in a pool.
+// ofPool lists whose ends would leave room in a pool.
 func (t *trial) ofPool(b *Blocker) []holding {
-	return t.ofTasks(func(_ model.TaskKey, job *model.Job) bool {
-		p := t.state.PoolOf(job.Spec.Project, job.Spec.User)
+	return t.ofScopes(func(project, user string) bool {
+		p := t.state.PoolOf(project, user)
 		return p.Owner == b.Scope || b.Of == model.PoolHybrid.String() && p.Own > p.Reserved
 	})
 }

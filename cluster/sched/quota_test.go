@@ -47,7 +47,7 @@ func restrict(t *rapid.T, c *cluster, name string, n int64) {
 // quota, or those that do not.
 func overQuota(c *cluster, keys []model.TaskKey, late bool) (out []model.TaskKey) {
 	for _, k := range keys {
-		job, _ := c.s.Jobs.Get(k.Job)
+		_, job := c.asks(k)
 		is := false
 		for _, scope := range []model.ScopeKey{user(job.Spec.User), {Kind: model.ScopeProject, Name: job.Spec.Project}} {
 			q := c.s.QuotaOf(scope, c.now)

@@ -82,7 +82,11 @@ func step(t *rapid.T, c *cluster, nodes int) {
 			}
 		}
 	case 10:
-		c.allocate(fmt.Sprint("a", c.s.Index), n)
+		c.apply(&command.Allocate{
+			ID: model.AllocationID(fmt.Sprint("a", c.s.Index)), User: user, Class: model.Class(rapid.IntRange(1, 4).Draw(t, "class")), GPUs: n,
+			GPUModel: rapid.SampledFrom([]string{"", "A", "A|B"}).Draw(t, "kind"),
+			TTL:      rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "ttl"),
+		})
 	case 11:
 		c.now = c.now.Add(time.Duration(n) * rapid.SampledFrom([]time.Duration{4 * time.Second, 10 * time.Minute}).Draw(t, "pause"))
 		c.must(&command.AdvanceClock{})

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 func labelNode(s *scene, w words) {
@@ -49,4 +50,24 @@ func between(s *scene, _ words) []string {
 		return []string{"only a search can tell"}
 	}
 	return s.carryOut(bodies)
+}
+
+// askFor has a service ask for GPUs.
+func askFor(s *scene, w words) {
+	user := w.named["user"]
+	if user == "" {
+		user = "svc"
+	}
+	s.must(&command.Allocate{
+		ID: model.AllocationID(w.names[0]), Service: w.names[0], User: user, Class: classNamed(w), GPUs: s.number(w, "gpus", 1),
+		GPUModel: w.named["model"], TTL: s.span(w.named["ttl"]), Constraint: w.named["constraint"],
+	})
+}
+
+// calledIn is what a task or a service is called that waits on a state.
+func calledIn(s *state.State, key model.TaskKey) string {
+	if id, is := s.Waiting.Get(key); is {
+		return string(id)
+	}
+	return key.String()
 }

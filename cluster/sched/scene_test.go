@@ -46,7 +46,7 @@ func verbs() map[string]func(*scene, words) []string {
 		"book":     quiet(bookGPUs),
 		"maintain": quiet(bookNodes),
 		"submit":   quiet((*scene).submitJob),
-		"service":  quiet(func(s *scene, w words) { s.allocate(w.names[0], s.number(w, "gpus", 1)) }),
+		"service":  quiet(askFor),
 		"release":  quiet(func(s *scene, w words) { s.must(&command.Release{Job: s.job(w), Task: command.AllTasks}) }),
 		"hold":     quiet(func(s *scene, w words) { s.must(&command.Hold{Job: s.job(w), Task: command.AllTasks}) }),
 		"cancel":   quiet(func(s *scene, w words) { s.must(&command.Cancel{Job: s.job(w), Task: command.AllTasks}) }),
@@ -284,7 +284,7 @@ func (s *scene) carryOut(bodies []command.Body) (out []string) {
 		case *command.Suspend:
 			out = append(out, "suspend"+tasksOf(b.Attempts))
 		case *command.Preempt:
-			out = append(out, fmt.Sprintf("preempt%s for %s, which gets %s", tasksOf(b.Victims), b.Beneficiary, gpusOf(&before, b.Slots)))
+			out = append(out, fmt.Sprintf("preempt%s for %s, which gets %s", tasksOf(b.Victims), calledIn(&before, b.Beneficiary), gpusOf(&before, b.Slots)))
 		case *command.Steer: // what the next pass goes on from
 		default:
 			out = append(out, b.Kind().String())
@@ -298,7 +298,7 @@ func (s *scene) carryOut(bodies []command.Body) (out []string) {
 
 func (s *scene) inOrder(words) (out []string) {
 	for e := range sched.Order(&s.s, s.now, 0) {
-		line := fmt.Sprintf("%d. %s", e.Position, e.Task)
+		line := fmt.Sprintf("%d. %s", e.Position, calledIn(&s.s, e.Task))
 		if e.Held {
 			line = "held: " + e.Task.String()
 		}
@@ -308,7 +308,11 @@ func (s *scene) inOrder(words) (out []string) {
 }
 
 func (s *scene) explained(w words) []string {
-	e, waits := sched.Explain(&s.s, s.now, s.tasks(w)[0])
+	a, service := s.s.Allocations.Get(model.AllocationID(w.names[0]))
+	e, waits := sched.ExplainAllocation(&s.s, s.now, a.ID)
+	if !service {
+		e, waits = sched.Explain(&s.s, s.now, s.tasks(w)[0])
+	}
 	if !waits {
 		return []string{"does not wait"}
 	}
@@ -316,6 +320,11 @@ func (s *scene) explained(w words) []string {
 		return []string{e.Summary}
 	}
 	out := []string{fmt.Sprintf("position %d", e.Position)}
+	for _, v := range e.Ahead {
+		if v.Service != "" {
+			out = append(out, "after service "+string(v.Service))
+		}
+	}
 	for _, b := range e.Blockers {
 		out = append(out, string(b.Code)+": "+b.Message())
 	}
@@ -333,10 +342,10 @@ func (s *scene) foreseen(words) (out []string) {
 		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.now, c.End)))
 	}
 	for _, c := range f.Waiting {
-		line := fmt.Sprintf("%s starts %s", c.Task, span3(s.now, c.Start))
+		line := fmt.Sprintf("%s starts %s", calledIn(&s.s, c.Task), span3(s.now, c.Start))
 		if c.Start.Known {
 			line += fmt.Sprintf(" on %v, ends %s", c.Nodes, span3(s.now, c.End))
-			if job, _ := s.s.Jobs.Get(c.Task.Job); c.GPUs != job.Spec.GPUs {
+			if _, job := s.asks(c.Task); c.GPUs != job.Spec.GPUs {
 				line += fmt.Sprintf(", with %d GPUs", c.GPUs)
 			}
 		}

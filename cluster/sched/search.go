@@ -106,7 +106,7 @@ func startAt(p *pass, t *ticket, at []share) bool {
 	for _, v := range parts {
 		gpus += v.n
 	}
-	if spec := &t.job.Spec; !p.budget.allows(spec.Project, spec.User, gpus, 1) {
+	if spec := &t.job.Spec; !p.budget.allows(spec.Project, spec.User, gpus, t.live()) {
 		return false
 	}
 	p.pool.last++

@@ -1,66 +1,75 @@
 package sched
 
 import (
+	"time"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// grant gives a waiting allocation its GPUs, if there are any for it.
-func grant(p *pass, a *model.Allocation) {
-	w := wantOfService(p, a)
-	if !p.budget.allows(a.Project, a.User, a.GPUs, 0) {
-		return
+// A service that waits stands in the queue among the jobs' tasks, and a pass looks at
+// it as at a job of one task on one node (model.Allocation.Spec). It differs in that
+// it may be renewed for ever, counts against no limit of running jobs, and is
+// granted its GPUs rather than placed.
+
+// serves is the ticket of a service that waits.
+func serves(s *state.State, turn model.TaskKey) *ticket {
+	id, waits := s.Waiting.Get(turn)
+	if !waits {
+		return &ticket{}
 	}
-	if at, fits := p.pool.place(&w); fits {
-		p.budget.use(a.Project, a.User, a.GPUs, 0)
-		p.commands = append(p.commands, &command.Grant{ID: a.ID, Decided: p.state.Index, Placement: at[0]})
+	a, _ := s.Allocations.Get(id)
+	spec := a.Spec()
+	return &ticket{
+		service: id,
+		task: model.Task{
+			Key: turn, State: model.TaskQueued, Class: a.Class, Expected: state.Expect(&spec, &model.Sketch{}, 0),
+		},
+		job: model.Job{Spec: spec, Tasks: 1, Submitted: a.Asked},
 	}
 }
 
-// wantOfService is what an allocation asks of GPUs in this pass.
-func wantOfService(p *pass, a *model.Allocation) want {
-	w := want{need: a.GPUs, nodes: 1, model: a.GPUModel, memory: a.GPUMemoryMB, state: p.state}
-	w.sites, w.order = p.where.of(p.state, a.Where()), p.order.tuning.Placement
-	w.keep = keepFor(p.beside.books, a.User, a.Project, model.Never, &w)
-	return w
+// key is the ticket's key in the queue.
+func (t *ticket) key(s *state.State) state.QueueKey {
+	if t.service == "" {
+		return state.KeyOf(&t.task, &t.job)
+	}
+	a, _ := s.Allocations.Get(t.service)
+	return state.KeyOfService(&a)
 }
 
-// ExplainAllocation says why an allocation waits on s at the time now; false if it
-// does not wait. Its place is that among the services, which go before jobs; what
-// would let it start is not told.
+// live is what the ticket counts for where running tasks are bounded.
+func (t *ticket) live() uint32 {
+	if t.service != "" {
+		return 0
+	}
+	return 1
+}
+
+// holds is for how long the ticket is taken to hold its GPUs where others wait for
+// them: of a service nobody can tell.
+func (t *ticket) holds() time.Duration {
+	if t.service != "" {
+		return longest * time.Second
+	}
+	return max(t.task.Expected, leastRun)
+}
+
+// start is the command that gives the ticket its GPUs.
+func (t *ticket) start(decided uint64, ranks []command.Placement) command.Body {
+	if t.service != "" {
+		return &command.Grant{ID: t.service, Decided: decided, Placement: ranks[0]}
+	}
+	return &command.Place{Attempt: t.task.Key.Attempt(t.task.Attempts + 1), Decided: decided, Ranks: ranks}
+}
+
+// ExplainAllocation says why an allocation waits on s at the time now, as [Explain] does
+// of a task; false if it does not wait.
 func ExplainAllocation(s *state.State, now model.Time, id model.AllocationID) (Explanation, bool) {
 	a, _ := s.Allocations.Get(id)
 	if a.State != model.AllocationQueued {
 		return Explanation{}, false
 	}
-	p := newPass(s, now)
-	e := Explanation{Policy: p.order.policy.name, At: p.now, Exact: true}
-	set := s.Settings()
-	if !set.Running {
-		e.Blockers = append(e.Blockers, Blocker{Code: CodeStopped})
-	}
-	if set.Standstill {
-		e.Blockers = append(e.Blockers, Blocker{Code: CodeStandstill})
-	}
-	p.beside.clear()
-	for k := range s.Waiting.All() {
-		if k.ID == id {
-			break
-		}
-		e.AheadN++
-		if other, _ := s.Allocations.Get(k.ID); !p.full() {
-			grant(p, &other)
-		}
-	}
-	e.Position = e.AheadN + 1
-	for b := range p.budget.excesses(a.Project, a.User, a.GPUs, 0) {
-		e.Blockers = append(e.Blockers, b)
-	}
-	w := wantOfService(p, &a)
-	if _, fits := w.seek(p.pool); !fits || len(p.commands) >= maxPlan {
-		e.Blockers = append(e.Blockers, p.misfit(&w)...)
-	}
-	e.Summary = summary(&e)
-	return e, true
+	return Explain(s, now, a.Turn)
 }

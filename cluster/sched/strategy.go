@@ -17,7 +17,7 @@ type Loads map[model.NodeID]uint32
 // Weighs says whether a plan for s depends on loads.
 func Weighs(s *state.State) bool {
 	if set := s.Settings(); tuningOf(&set).Placement == model.StrategyLeastLoaded {
-		return s.Queue.Len()+s.Waiting.Len() > 0
+		return s.Queue.Len() > 0
 	}
 	for head := range heads(s) {
 		if head.Run.Value().Shape.Strategy == model.StrategyLeastLoaded.String() {

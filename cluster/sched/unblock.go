@@ -68,6 +68,14 @@ func (h Holder) Compare(o Holder) int {
 	return h.Allocation.Compare(o.Allocation)
 }
 
+// String is "job 7" or "allocation web".
+func (h Holder) String() string {
+	if h.Allocation != "" {
+		return "allocation " + string(h.Allocation)
+	}
+	return "job " + h.Task.String()
+}
+
 // Bounds of the search for changes.
 const (
 	maxTrials = 24 // changes tried

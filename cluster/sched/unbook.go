@@ -54,7 +54,10 @@ func (t *trial) unbook(b *Blocker) {
 // shorten tries the longest time limit with which a job of one task would certainly
 // end before a booking begins.
 func (t *trial) shorten(b *model.Booking) {
-	job, _ := t.state.Jobs.Get(t.task.Job)
+	if t.task.IsTurn() {
+		return // nothing bounds how long a service has its GPUs
+	}
+	job := &ticketOf(t.state, t.task).job
 	spec := job.Spec
 	limit := spec.LimitWithin(b.Start.Sub(t.now))
 	if limit == 0 || job.Array() || job.Waits > 0 || b.Begun || spec.TimeLimit > 0 && spec.TimeLimit <= limit {

@@ -49,8 +49,8 @@ func (b *Blocker) Message() string {
 	case CodeSuspending:
 		return "it is to start as soon as GPUs are free that others are being suspended for"
 	case CodeReserved:
-		return fmt.Sprintf("it would fit, but would not be done before its GPUs are needed: job %s is to start there at about %s",
-			b.Task, clock(b.Until))
+		return fmt.Sprintf("it would fit, but would not be done before its GPUs are needed: %s is to start there at about %s",
+			Holder{b.Task, b.Service}, clock(b.Until))
 	case CodeBarred:
 		return "it would fit, but larger jobs wait for those nodes; it is not thought to end before they get them, and may not be stopped for them (--preemptible)"
 	case CodeBooked:
@@ -235,11 +235,7 @@ func (u *Unblock) turn() string {
 func (u *Unblock) ends() string {
 	names := make([]string, 0, len(u.Ends))
 	for _, h := range u.Ends {
-		if h.Allocation != "" {
-			names = append(names, "allocation "+string(h.Allocation))
-		} else {
-			names = append(names, "job "+h.Task.String())
-		}
+		names = append(names, h.String())
 	}
 	if len(names) == 1 {
 		return names[0] + " ends"

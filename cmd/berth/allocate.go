@@ -190,15 +190,15 @@ func showAllocation(w io.Writer, a *wire.ServiceAllocation) error {
 	if err := showAllocations(w, &wire.ServiceAllocations{Allocations: []wire.ServiceAllocation{*a}}); err != nil || a.Explanation == nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "\n%s\n", a.Explanation.Summary); err != nil {
-		return err
+	s, e := &sheet{}, a.Explanation
+	s.line("Why", "%s", e.Summary)
+	if e.PlannedStart != nil {
+		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
-	for _, b := range a.Explanation.Blockers {
-		if _, err := fmt.Fprintf(w, "  - %s\n", b.Message); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.line("Order", "%s", orderLine(e))
+	s.causes(e)
+	_, err := fmt.Fprintf(w, "\n%s", s.String())
+	return err
 }
 
 // releasing has a command that releases jobs release allocations, too: their ids end

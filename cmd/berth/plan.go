@@ -68,6 +68,9 @@ func showPlan(w io.Writer, p *wire.Plan) error {
 }
 
 func planID(e *wire.PlanEntry) string {
+	if e.Service != "" {
+		return e.Service
+	}
 	if e.Task != nil {
 		return fmt.Sprintf("%s_%d", e.JobID, *e.Task)
 	}

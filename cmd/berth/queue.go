@@ -68,17 +68,41 @@ func (q *queueView) ask(ctx context.Context, api *client.Client) (*wire.Queue, e
 
 func showQueue(w io.Writer, q *wire.Queue) error {
 	t := table.New("ID", "NAME", "USER", "PRI", "STATE", ">GPUS", ">NODES", ">ELAPSED/LIMIT", ">POS", "START", "NODELIST(REASON)")
-	for _, list := range [][]wire.Job{q.Running, q.Queued, q.Ended} {
-		for i := range list {
-			addJob(t, &list[i])
+	addJobs(t, q.Running)
+	services := q.Services
+	for i := range q.Queued {
+		for len(services) > 0 && q.Queued[i].Position > services[0].Position {
+			addService(t, &services[0])
+			services = services[1:]
 		}
+		addJob(t, &q.Queued[i])
 	}
+	for i := range services {
+		addService(t, &services[i])
+	}
+	addJobs(t, q.Ended)
 	if t.Len() == 0 {
 		_, err := fmt.Fprintln(w, "No jobs wait or run.")
 		return err
 	}
 	_, err := t.WriteTo(w)
 	return err
+}
+
+func addJobs(t *table.Table, list []wire.Job) {
+	for i := range list {
+		addJob(t, &list[i])
+	}
+}
+
+// addService adds a service that waits among the jobs.
+func addService(t *table.Table, a *wire.ServiceAllocation) {
+	start := ""
+	if a.PlannedStart != nil {
+		start = "~" + table.Clock(a.PlannedStart.Expected, time.Now())
+	}
+	t.Add(a.ID, table.Short(a.Service, 28), table.Short(a.User, 16), strconv.FormatInt(a.Priority, 10), a.Status,
+		strconv.FormatInt(a.GPUs, 10), "1", "", strconv.Itoa(a.Position), start, "(service)")
 }
 
 func addJob(t *table.Table, j *wire.Job) {

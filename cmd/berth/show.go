@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -242,18 +243,23 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
 	s.line("Order", "%s", orderLine(e))
+	s.causes(e)
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// causes prints what keeps a job or a service, what goes before it, and what would help.
+func (s *sheet) causes(e *wire.Explanation) {
 	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return b.Message }))
 	if len(e.Ahead) > 0 {
-		s.head(fmt.Sprintf("Jobs ahead (%d)", e.AheadN))
+		s.head(fmt.Sprintf("Ahead of it (%d)", e.AheadN))
 		t := table.New("ID", "NAME", "USER", "PRI", ">GPUS")
 		for _, a := range e.Ahead {
-			t.Add(a.JobID, table.Short(a.Name, 28), a.User, className(a.Priority), strconv.FormatInt(a.GPUs, 10))
+			t.Add(cmp.Or(a.JobID, a.Service), table.Short(a.Name, 28), a.User, className(a.Priority), strconv.FormatInt(a.GPUs, 10))
 		}
 		fmt.Fprint(s, t)
 	}
 	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return u.Message }))
-	_, err := io.WriteString(w, s.String())
-	return err
 }
 
 func orderLine(e *wire.Explanation) string {

@@ -225,7 +225,7 @@ func validPlacements(ranks []Placement, limit int) error {
 	return nil
 }
 
-// Preempt keeps GPUs for a task that waits, and stops the attempts that hold them.
+// Preempt keeps GPUs for a task or service that waits, and stops the attempts that hold them.
 type Preempt struct {
 	Victims     []model.AttemptKey `cbor:"1,keyasint,omitempty"`
 	Beneficiary model.TaskKey      `cbor:"2,keyasint,omitempty"`
@@ -241,7 +241,7 @@ func (*Preempt) Kind() Kind { return KindPreempt }
 
 // Validate bounds the lists, which are not both empty.
 func (b *Preempt) Validate() error {
-	if b.Beneficiary.Job == 0 {
+	if b.Beneficiary.Job == 0 && !b.Beneficiary.IsTurn() {
 		return problem("beneficiary", "a task")
 	}
 	slots := slices.Clone(b.Slots)

@@ -37,6 +37,8 @@ type Settings struct {
 	Notify     Notify `cbor:"21,keyasint,omitempty"`
 	Backlogged bool   `cbor:"22,keyasint,omitempty"` // a notice was given that many tasks wait, and none that they do no longer
 
+	Services uint32 `cbor:"20,keyasint,omitempty"` // allocations that were ever asked for
+
 	Defaults Defaults `cbor:"25,keyasint,omitempty"`
 	Import   Import   `cbor:"24,keyasint,omitempty"`
 }
@@ -194,7 +196,7 @@ type Allocation struct {
 	TTL         time.Duration   `cbor:"11,keyasint,omitempty"` // 0: none
 	Data        string          `cbor:"12,keyasint,omitempty"` // the service's own words, not looked into
 	State       AllocationState `cbor:"13,keyasint,omitempty"`
-	Index       uint64          `cbor:"14,keyasint,omitempty"` // its place in the order
+	Index       uint64          `cbor:"14,keyasint,omitempty"` // of the log entry that asked for it
 	Asked       Time            `cbor:"15,keyasint,omitempty"`
 	Granted     Time            `cbor:"16,keyasint,omitempty"`
 	Expires     Time            `cbor:"17,keyasint,omitempty"` // from then on a command may expire it; 0: never
@@ -206,7 +208,18 @@ type Allocation struct {
 	Webhook     string          `cbor:"23,keyasint,omitempty"` // URL that is told when it is granted and when it is lost; empty: none
 	For         string          `cbor:"24,keyasint,omitempty"` // whose GPUs they are in the asker's words, of which one can be live; empty: the service's
 	Job         JobID           `cbor:"25,keyasint,omitempty"` // the job with whose end it ends; 0: none
+	Turn        TaskKey         `cbor:"26,keyasint,omitempty"` // its place among what waits, as of [TurnOf]
 }
 
 // Where is on which nodes the allocation may be.
 func (a *Allocation) Where() Where { return Where{a.Constraint, a.Nodelist, a.Exclude} }
+
+// Spec is the allocation as a job of one task on one node that would ask for the same.
+// Its time to live is its estimate: it may be renewed, so that nothing says when it ends.
+func (a *Allocation) Spec() Spec {
+	return Spec{
+		Name: a.Service, User: a.User, Project: a.Project, Class: a.Class, Priority: a.Priority, GPUs: a.GPUs, Nodes: 1,
+		GPUModel: a.GPUModel, GPUMemoryMB: a.GPUMemoryMB, Constraint: a.Constraint, Nodelist: a.Nodelist, Exclude: a.Exclude,
+		Estimate: a.TTL,
+	}
+}

@@ -66,6 +66,13 @@ func (k TaskKey) String() string {
 	return k.Job.String() + "." + strconv.FormatUint(uint64(k.Task), 10)
 }
 
+// IsTurn says that the key is no task's but that of a service that waits, see [TurnOf].
+func (k TaskKey) IsTurn() bool { return k.Task > MaxIndex }
+
+// TurnOf is the place of a cluster's nth service, from 0, among the tasks that wait: after
+// those of the job that was submitted last before it.
+func TurnOf(last JobID, n uint32) TaskKey { return TaskKey{last, MaxIndex + 1 + n} }
+
 // Attempt names the task's attempt number n.
 func (k TaskKey) Attempt(n uint32) AttemptKey { return AttemptKey{k.Job, k.Task, n} }
 

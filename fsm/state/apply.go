@@ -140,7 +140,7 @@ func (t *tx) stamp(c *commit, before *model.Settings) {
 		return
 	}
 	plain := func(s model.Settings) model.Settings {
-		s.Clock, s.NextJob, s.RequestsFrom, s.Totals, s.Topics, s.Audit = 0, 0, 0, model.Totals{}, model.Topics{}, model.AuditHead{}
+		s.Clock, s.NextJob, s.Services, s.RequestsFrom, s.Totals, s.Topics, s.Audit = 0, 0, 0, 0, model.Totals{}, model.Topics{}, model.AuditHead{}
 		return s
 	}
 	if plain(after) != plain(*before) {

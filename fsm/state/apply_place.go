@@ -113,7 +113,7 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 		case !gpu.Usable():
 			return refuse(model.CodeUnavailable, "GPU %s of node %s is %s and %s", key.GPU, p.Node, gpu.Health, gpu.Mode)
 		case claimed && claim.Beneficiary != who:
-			return refuse(model.CodeConflict, "GPU %s of node %s is kept for job %s", key.GPU, p.Node, claim.Beneficiary)
+			return refuse(model.CodeConflict, "GPU %s of node %s is kept for %s", key.GPU, p.Node, called(t, claim.Beneficiary))
 		case !model.OfModel(spec.GPUModel, gpu.Model), gpu.MemoryMB < spec.GPUMemoryMB:
 			return refuse(model.CodeInvalid, "GPU %s of node %s is a %s with %d MB, not what is asked for", key.GPU,
 				p.Node, gpu.Model, gpu.MemoryMB)
@@ -203,11 +203,9 @@ func applyPreempt(t *tx, b *command.Preempt) command.Result {
 	if r := mayPlace(t, b.Decided); !r.OK() {
 		return r
 	}
-	task, found := t.tasks.get(b.Beneficiary)
-	job, _ := t.jobs.get(b.Beneficiary.Job)
 	switch {
-	case !found || !InLine(&job, &task):
-		return refuse(model.CodeNotQueued, "task %s does not wait for GPUs", b.Beneficiary)
+	case !awaitsGPUs(t, b.Beneficiary):
+		return refuse(model.CodeNotQueued, "%s does not wait for GPUs", called(t, b.Beneficiary))
 	case b.Until <= t.clock:
 		return refuse(model.CodeInvalid, "the claims would have expired already")
 	}
@@ -223,7 +221,7 @@ func applyPreempt(t *tx, b *command.Preempt) command.Result {
 	}
 	slots := b.Slots
 	for _, v := range b.Victims {
-		stop(t, v, model.ReasonPreempt, "for job "+b.Beneficiary.String())
+		stop(t, v, model.ReasonPreempt, "for "+called(t, b.Beneficiary))
 		if len(b.Slots) == 0 {
 			slots = append(slots, slotsOf(t, v)...)
 		}
@@ -236,6 +234,24 @@ func applyPreempt(t *tx, b *command.Preempt) command.Result {
 	return ok()
 }
 
+// awaitsGPUs says that a task or a service stands in the queue.
+func awaitsGPUs(t *tx, who model.TaskKey) bool {
+	if who.IsTurn() {
+		return t.waiting.now().Has(who)
+	}
+	task, found := t.tasks.get(who)
+	job, _ := t.jobs.get(who.Job)
+	return found && InLine(&job, &task)
+}
+
+// called is what users call a task or a service that waits.
+func called(t *tx, who model.TaskKey) string {
+	if id, found := t.waiting.now().Get(who); found {
+		return "allocation " + string(id)
+	}
+	return "job " + who.String()
+}
+
 // claimable says whether a slot may be kept for a task: it is kept for nobody, and
 // free, or will be because its owner is stopped or has ended.
 func claimable(t *tx, key model.SlotKey, b *command.Preempt) command.Result {
@@ -246,7 +262,7 @@ func claimable(t *tx, key model.SlotKey, b *command.Preempt) command.Result {
 	case !found:
 		return refuse(model.CodeNotFound, "there is no GPU %s", key.GPU)
 	case claimed && claim.Beneficiary != b.Beneficiary:
-		return refuse(model.CodeConflict, "GPU %s is kept for job %s", key.GPU, claim.Beneficiary)
+		return refuse(model.CodeConflict, "GPU %s is kept for %s", key.GPU, called(t, claim.Beneficiary))
 	case slot.Owner == model.OwnerNone, slot.Owner == model.OwnerCleaning:
 		return ok()
 	case slot.Owner == model.OwnerAttempt && (owner.Stop != model.ReasonNone || slices.Contains(b.Victims, owner.Key)):

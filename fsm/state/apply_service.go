@@ -33,8 +33,9 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 		Priority: b.Priority, GPUs: b.GPUs, GPUModel: b.GPUModel, GPUMemoryMB: b.GPUMemoryMB, TTL: b.TTL, Data: b.Data,
 		Constraint: b.Constraint, Nodelist: b.Nodelist, Exclude: b.Exclude,
 		Webhook: b.Webhook, For: b.For, Job: b.Job,
-		State: model.AllocationQueued, Index: t.meta.Index, Asked: t.clock,
+		State: model.AllocationQueued, Index: t.meta.Index, Asked: t.clock, Turn: model.TurnOf(t.settings.NextJob-1, t.settings.Services),
 	})
+	t.settings.Services++
 	tallyStep(t, b.Service, model.StepAsked)
 	a, _ := t.allocations.get(id)
 	announceAllocation(t, &a)
@@ -87,10 +88,7 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 		return r
 	}
 	a, found := t.allocations.get(b.ID)
-	spec := model.Spec{
-		User: a.User, Project: a.Project, GPUModel: a.GPUModel, GPUMemoryMB: a.GPUMemoryMB,
-		Constraint: a.Constraint, Nodelist: a.Nodelist, Exclude: a.Exclude,
-	}
+	spec := a.Spec()
 	switch {
 	case !found:
 		return refuse(model.CodeNotFound, "there is no allocation %s", b.ID)
@@ -99,7 +97,7 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 	case uint32(len(b.Placement.Slots)) != a.GPUs: //nolint:gosec // at most model.MaxGPUs
 		return refuse(model.CodeInvalid, "allocation %s asks for %d GPUs", b.ID, a.GPUs)
 	}
-	if r := fits(t, &b.Placement, &spec, model.TaskKey{}); !r.OK() {
+	if r := fits(t, &b.Placement, &spec, a.Turn); !r.OK() {
 		return r
 	}
 	if r := withinLimits(t, &spec, a.GPUs, 0); !r.OK() {
@@ -111,6 +109,7 @@ func applyGrant(t *tx, b *command.Grant) command.Result {
 	a.State, a.Granted = model.AllocationActive, t.clock
 	a.Expires = expiry(t, a.TTL)
 	t.allocations.put(a)
+	dropClaims(t, a.Turn)
 	for _, key := range b.Placement.Slots {
 		slot, _ := t.slots.get(key)
 		slot.Owner, slot.Allocation, slot.Since = model.OwnerAllocation, a.ID, t.meta.Index
@@ -213,6 +212,7 @@ func endAllocation(t *tx, a model.Allocation, as model.AllocationState) {
 	tallyStep(t, a.Service, ended(a.State, as))
 	a.State, a.Ended, a.EndIndex = as, t.clock, t.meta.Index
 	t.allocations.put(a)
+	dropClaims(t, a.Turn)
 	announceAllocation(t, &a)
 }
 

@@ -29,6 +29,11 @@ func checkTaskIndexes(c *checker) {
 			due.Put(DueKey{task.NotBefore, k}, None{})
 		}
 	}
+	for _, a := range c.s.Allocations.All() {
+		if a.State == model.AllocationQueued {
+			queue.Put(KeyOfService(&a), None{})
+		}
+	}
 	same(c, SameOnReplay, "index Queue at", c.s.Queue, queue.Table())
 	same(c, SameOnReplay, "index Due at", c.s.Due, due.Table())
 	same(c, SameOnReplay, "index LiveTasks at", c.s.LiveTasks, live.Table())
@@ -69,7 +74,7 @@ func checkFleetIndexes(c *checker) {
 func checkAgeIndexes(c *checker) {
 	ended, born := table.Table[EndedKey, None]{}.Fork(), table.Table[BornKey, None]{}.Fork()
 	sketches := table.Table[SketchAgeKey, None]{}.Fork()
-	waiting, attached := table.Table[AllocationKey, model.AllocationID]{}.Fork(), table.Table[model.JobID, None]{}.Fork()
+	waiting, attached := table.Table[model.TaskKey, model.AllocationID]{}.Fork(), table.Table[model.JobID, None]{}.Fork()
 	heldFor := table.Table[HeldForKey, None]{}.Fork()
 	for id, j := range c.s.Jobs.All() {
 		if j.EndIndex > 0 {
@@ -86,7 +91,7 @@ func checkAgeIndexes(c *checker) {
 	}
 	for id, a := range c.s.Allocations.All() {
 		if a.State == model.AllocationQueued {
-			waiting.Put(AllocationKey{a.Class, a.Index, id}, id)
+			waiting.Put(a.Turn, id)
 		}
 		if a.For != "" && !a.State.Terminal() {
 			heldFor.Put(HeldForKey{a.For, id}, None{})

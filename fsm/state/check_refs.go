@@ -174,14 +174,14 @@ func checkGPURefs(c *checker) {
 	}
 }
 
-// checkClaimRefs: a claim is for a task that waits, on a slot that exists.
+// checkClaimRefs: a claim is for a task or a service that waits, on a slot that exists.
 func checkClaimRefs(c *checker) {
 	for k, v := range c.s.Claims.All() {
 		slot, found := c.s.Slots.Get(k)
 		c.hold(found && slot.Node == v.Node, References, "the claim on %v has no slot on node %s", k, v.Node)
 		task, found := c.s.Tasks.Get(v.Beneficiary)
-		c.hold(found && task.State == model.TaskQueued && !task.Held, References, "%v is kept for task %s, which does not wait for it",
-			k, v.Beneficiary)
+		waits := found && task.State == model.TaskQueued && !task.Held || c.s.Waiting.Has(v.Beneficiary)
+		c.hold(waits, References, "%v is kept for %s, which does not wait for it", k, v.Beneficiary)
 	}
 }
 

@@ -187,18 +187,17 @@ func onSketch(t *tx, old, next *model.Sketch) {
 }
 
 func onAllocation(t *tx, old, next *model.Allocation) {
-	key := func(a *model.Allocation) (AllocationKey, bool) {
-		return AllocationKey{a.Class, a.Index, a.ID}, a.State == model.AllocationQueued
-	}
-	var from, to AllocationKey
-	var had, has bool
+	var from, to model.Allocation
 	if old != nil {
-		from, had = key(old)
+		from = *old
 	}
 	if next != nil {
-		to, has = key(next)
+		to = *next
 	}
-	t.waiting.move(from, had, to, has, to.ID)
+	t.waiting.move(from.Turn, from.State == model.AllocationQueued, to.Turn, to.State == model.AllocationQueued, to.ID)
+	reindex(&t.queue, old, next, func(a *model.Allocation) (QueueKey, bool) {
+		return KeyOfService(a), a.State == model.AllocationQueued
+	})
 	reindex(&t.heldFor, old, next, func(a *model.Allocation) (HeldForKey, bool) {
 		return HeldForKey{a.For, a.ID}, a.For != "" && !a.State.Terminal()
 	})

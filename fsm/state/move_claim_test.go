@@ -48,6 +48,51 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// GPUs are kept for a service as for a job: nobody else gets them, it does, and they are
+// let go when it waits no longer.
+func TestClaimsOfAService(t *testing.T) {
+	for name, do := range map[string]func(l *life){
+		"granted": func(l *life) {
+			l.Do(&command.Grant{ID: "web", Placement: command.Placement{
+				Node: "n1", Epoch: l.n1.Epoch(), Slots: []model.SlotKey{{GPU: "n1-0"}, {GPU: "n1-1"}},
+			}})
+		},
+		"released": func(l *life) { l.Do(&command.ReleaseAllocation{ID: "web"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := running(t, 4)
+			l.Do(&command.Allocate{ID: "web", Service: "web", User: "svc", Class: model.ClassCritical, GPUs: 2})
+			a, _ := l.State.Allocations.Get("web")
+			l.Do(&command.Preempt{Victims: []model.AttemptKey{l.a}, Beneficiary: a.Turn, Until: l.Now.Add(time.Minute)})
+			l.Stopped(l.a)
+			l.n1.Clean()
+			other := model.TaskKey{Job: l.Submit(1)}
+			wantCode(t, l.Try(&command.Place{Attempt: other.Attempt(1), Ranks: []command.Placement{
+				{Node: "n1", Epoch: l.n1.Epoch(), Slots: []model.SlotKey{{GPU: "n1-0"}}},
+			}}), model.CodeConflict)
+			if do(l); l.State.Claims.Len() != 0 || l.State.Queue.Len() != 2 || l.State.Waiting.Len() != 0 {
+				t.Errorf("%d claims are left, %d wait, %d of them services", l.State.Claims.Len(), l.State.Queue.Len(), l.State.Waiting.Len())
+			}
+			wantCode(t, l.Try(&command.Preempt{Beneficiary: a.Turn, Slots: []model.SlotKey{{GPU: "n1-3"}}, Until: l.Now.Add(time.Minute)}), model.CodeNotQueued)
+		})
+	}
+}
+
+// A service's turn is after the jobs that were submitted before it, and before the next.
+func TestTurns(t *testing.T) {
+	l := running(t, 1)
+	before := l.Submit(1)
+	l.Do(&command.Allocate{ID: "web", User: "svc", Class: model.ClassNormal, GPUs: 1})
+	l.Do(&command.Allocate{ID: "api", User: "svc", Class: model.ClassNormal, GPUs: 1})
+	after := l.Submit(1)
+	web, _ := l.State.Allocations.Get("web")
+	api, _ := l.State.Allocations.Get("api")
+	turns := []model.TaskKey{{Job: before, Task: model.MaxIndex}, web.Turn, api.Turn, {Job: after}}
+	if !slices.IsSortedFunc(turns, model.TaskKey.Compare) || !web.Turn.IsTurn() || turns[0].IsTurn() || web.Turn == api.Turn {
+		t.Errorf("the turns are %v", turns)
+	}
+}
+
 // Who preempts names a task that waits, victims that live, and a time to come.
 func TestPreemptRefusals(t *testing.T) {
 	l := running(t, 4)

@@ -166,6 +166,9 @@ func drawSubmit(g *gen) command.Body {
 func drawPlace(g *gen) command.Body {
 	var waiting []model.TaskKey
 	for k := range g.s.Queue.All() {
+		if k.Task.IsTurn() {
+			continue
+		}
 		if waiting = append(waiting, k.Task); len(waiting) == 30 {
 			break
 		}
@@ -232,7 +235,9 @@ func drawPreempt(g *gen) command.Body {
 	b := &command.Preempt{Until: g.at.Add(time.Duration(g.roll(300)) * time.Second), Beneficiary: model.TaskKey{Job: anyJob(g)}}
 	for k := range g.s.Queue.All() {
 		b.Beneficiary = k.Task
-		break
+		if !k.Task.IsTurn() || g.roll(3) == 0 {
+			break
+		}
 	}
 	for range 1 + g.roll(2) {
 		b.Victims = append(b.Victims, anyRank(g).Attempt())

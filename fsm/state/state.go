@@ -81,7 +81,7 @@ type Indexes struct {
 	Deadlines  table.Table[DeadlineKey, None]                 // jobs that have not ended, by their deadline
 	Born       table.Table[BornKey, None]                     // request ids, oldest first
 	SketchAge  table.Table[SketchAgeKey, None]                // sketches, least recently fed first
-	Waiting    table.Table[AllocationKey, model.AllocationID] // allocations that wait, in order
+	Waiting    table.Table[model.TaskKey, model.AllocationID] // allocations that wait, by turn
 	HeldFor    table.Table[HeldForKey, None]                  // allocations that have not ended, by whom they are for
 	Outgoing   table.Table[OutgoingKey, None]                 // deliveries that wait, by when they are to be tried
 	Delivered  table.Table[model.DeliveryKey, None]           // deliveries that have ended, oldest notice first
@@ -102,7 +102,7 @@ func (Only) Compare(Only) int { return 0 }
 // None is the row of an index whose keys say it all.
 type None struct{}
 
-// QueueKey orders waiting tasks so that all of one run - alike in all that an order
+// QueueKey orders what waits, tasks and services, so that all of one run - alike in all that an order
 // may look at but their place in the log - lie together, first come first: a pass
 // needs to look at the head of each only.
 type QueueKey struct {
@@ -125,6 +125,7 @@ type Run struct {
 	Throttled   bool            // its job bounds how many of its tasks run at once
 	Certain     model.Magnitude // of how long they hold GPUs at most
 	Told        bool            // Expected follows from what their user has said
+	Service     bool            // they are services, which may be renewed for ever
 }
 
 // KeyOf is the key that a task has, or would have, in the queue.
@@ -138,6 +139,16 @@ func KeyOf(task *model.Task, job *model.Job) QueueKey {
 		run.Executed = model.StepOf(task.Executed)
 	}
 	return QueueKey{Class: task.Class, Run: unique.Make(run), Task: task.Key, Since: job.Submitted}
+}
+
+// KeyOfService is the key that a service has, or would have, in the queue.
+func KeyOfService(a *model.Allocation) QueueKey {
+	spec := a.Spec()
+	run := Run{
+		Project: a.Project, User: a.User, Shape: spec.Shape(), Expected: model.StepOf(Expect(&spec, &model.Sketch{}, 0)),
+		Told: a.TTL > 0, Service: true,
+	}
+	return QueueKey{Class: a.Class, Run: unique.Make(run), Task: a.Turn, Since: a.Asked}
 }
 
 // Compare orders by class (highest first), run, log order. A key without a run
@@ -163,7 +174,8 @@ func (r Run) compare(o Run) int {
 		cmp.Compare(r.Shape.Strategy, o.Shape.Strategy), cmp.Compare(r.Shape.MinGPUs, o.Shape.MinGPUs),
 		cmp.Compare(r.Expected, o.Expected), cmp.Compare(r.Executed, o.Executed),
 		model.CompareBools(r.Again, o.Again), model.CompareBools(r.Preemptible, o.Preemptible), model.CompareBools(r.Throttled, o.Throttled),
-		cmp.Compare(r.Certain, o.Certain), model.CompareBools(r.Told, o.Told))
+		cmp.Compare(r.Certain, o.Certain), model.CompareBools(r.Told, o.Told),
+		model.CompareBools(r.Service, o.Service))
 }
 
 // AwaitedKey orders dependencies by the job that is waited for.
@@ -296,16 +308,4 @@ func AllocatedFor(s *State, who string) (model.Allocation, bool) {
 		return s.Allocations.Get(k.ID)
 	}
 	return model.Allocation{}, false
-}
-
-// AllocationKey orders waiting allocations.
-type AllocationKey struct {
-	Class model.Class
-	Index uint64
-	ID    model.AllocationID
-}
-
-// Compare orders by class (highest first), log order, then id.
-func (k AllocationKey) Compare(o AllocationKey) int {
-	return cmp.Or(cmp.Compare(o.Class, k.Class), cmp.Compare(k.Index, o.Index), k.ID.Compare(o.ID))
 }

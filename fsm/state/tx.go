@@ -92,7 +92,7 @@ type indexes struct {
 	deadlines  index[DeadlineKey, None]
 	born       index[BornKey, None]
 	sketchAge  index[SketchAgeKey, None]
-	waiting    index[AllocationKey, model.AllocationID]
+	waiting    index[model.TaskKey, model.AllocationID]
 	heldFor    index[HeldForKey, None]
 	outgoing   index[OutgoingKey, None]
 	delivered  index[model.DeliveryKey, None]
@@ -117,7 +117,7 @@ func begin(s *State, m Meta) *tx {
 		ended: index[EndedKey, None]{base: s.Ended}, attached: index[model.JobID, None]{base: s.Attached}, born: index[BornKey, None]{base: s.Born},
 		awaited: index[AwaitedKey, None]{base: s.Awaited}, settling: index[model.JobID, None]{base: s.Settling},
 		deadlines: index[DeadlineKey, None]{base: s.Deadlines}, sketchAge: index[SketchAgeKey, None]{base: s.SketchAge},
-		waiting: index[AllocationKey, model.AllocationID]{base: s.Waiting}, heldFor: index[HeldForKey, None]{base: s.HeldFor},
+		waiting: index[model.TaskKey, model.AllocationID]{base: s.Waiting}, heldFor: index[HeldForKey, None]{base: s.HeldFor},
 		outgoing: index[OutgoingKey, None]{base: s.Outgoing}, delivered: index[model.DeliveryKey, None]{base: s.Delivered},
 	}
 	return t
@@ -204,7 +204,7 @@ func openFleet(t *tx, s *Tables) {
 	}
 	t.allocations = cell[model.AllocationID, model.Allocation]{
 		number: 17, name: "allocations", base: s.Allocations,
-		wakes: wakes(model.TopicFleet), key: func(r model.Allocation) model.AllocationID { return r.ID },
+		wakes: wakes(model.TopicFleet, model.TopicQueue), key: func(r model.Allocation) model.AllocationID { return r.ID },
 		hook: bind(t, onAllocation),
 	}
 	t.requests = cell[model.RequestKey, model.Request]{

@@ -101,8 +101,9 @@ type ServiceAllocation struct {
 	TTLSeconds  float64   `json:"ttl_seconds,omitempty"`
 	WaitSeconds float64   `json:"wait_time_seconds"`
 
-	Position    int          `json:"queue_position,omitempty" doc:"among the services that wait"`
-	Explanation *Explanation `json:"explanation,omitempty" doc:"of one that waits, asked for by itself"`
+	Position     int          `json:"queue_position,omitempty" doc:"among the jobs and services that wait"`
+	PlannedStart *Range       `json:"planned_start,omitempty" doc:"when one that waits is expected to have its GPUs; in the queue, and asked for by itself"`
+	Explanation  *Explanation `json:"explanation,omitempty" doc:"of one that waits, asked for by itself"`
 }
 
 // ServiceAllocations is the answer to GET /gpu/allocations.

@@ -39,9 +39,10 @@ type Blocker struct {
 	Have        int64     `json:"have" doc:"what there is of what it needs"`
 }
 
-// Ahead is a job that goes first.
+// Ahead is a job or a service that goes first.
 type Ahead struct {
-	JobID    string `json:"job_id"`
+	JobID    string `json:"job_id,omitempty"`
+	Service  string `json:"allocation_id,omitempty" doc:"of a service"`
 	User     string `json:"user"`
 	GPUs     int64  `json:"gpu_count"`
 	Priority int64  `json:"priority"`
@@ -52,4 +53,5 @@ type Ahead struct {
 type Unblock struct {
 	Message string `json:"message"`
 	JobID   string `json:"job_id,omitempty" doc:"whose end it is"`
+	Service string `json:"allocation_id,omitempty" doc:"of the service whose end it is"`
 }

@@ -20,9 +20,10 @@ type Plan struct {
 	Beyond  int         `json:"beyond" doc:"how many more wait, of which nothing was foreseen"`
 }
 
-// PlanEntry is one task of a plan.
+// PlanEntry is one task of a plan, or a service that waits.
 type PlanEntry struct {
-	JobID    string   `json:"job_id"`
+	JobID    string   `json:"job_id,omitempty"`
+	Service  string   `json:"allocation_id,omitempty" doc:"of a service"`
 	Task     *int64   `json:"task,omitempty" doc:"of an array"`
 	Name     string   `json:"name,omitempty"`
 	User     string   `json:"user"`

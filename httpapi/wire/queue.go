@@ -5,13 +5,14 @@ import "time"
 // Queue is the answer to GET /queue: what waits, in the order in which it is
 // tried, what runs, and what ended last.
 type Queue struct {
-	Queued     []Job       `json:"queued" nullable:"false"`
-	QueuedJobs []QueuedJob `json:"queuedJobs" nullable:"false" doc:"the same jobs in fewer words"`
-	Running    []Job       `json:"running" nullable:"false" doc:"from scheduled to running"`
-	Ended      []Job       `json:"ended,omitempty" nullable:"false" doc:"newest first; with ?ended="`
-	Statistics Statistics  `json:"statistics"`
-	Next       string      `json:"next,omitempty" doc:"give it as ?after= for the next page"`
-	Policy     string      `json:"policy"`
+	Queued     []Job               `json:"queued" nullable:"false"`
+	QueuedJobs []QueuedJob         `json:"queuedJobs" nullable:"false" doc:"the same jobs in fewer words"`
+	Services   []ServiceAllocation `json:"services" nullable:"false" doc:"that wait among these jobs, at their positions"`
+	Running    []Job               `json:"running" nullable:"false" doc:"from scheduled to running"`
+	Ended      []Job               `json:"ended,omitempty" nullable:"false" doc:"newest first; with ?ended="`
+	Statistics Statistics          `json:"statistics"`
+	Next       string              `json:"next,omitempty" doc:"give it as ?after= for the next page"`
+	Policy     string              `json:"policy"`
 }
 
 // Statistics is the answer to GET /queue/statistics. Counts of what has ended are
