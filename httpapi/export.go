@@ -55,7 +55,9 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 			Orchestrator: *queues(a).orchestrator(ctx, s), Policies: *policiesOf(s),
 			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
 		},
-		Allocation: wire.GPUAllocationFile{Runs: a.holding(&p.view), Allocations: p.waiting(), Saved: saved},
+		Allocation: wire.GPUAllocationFile{
+			Runs: a.holding(&p.view), Allocations: p.waiting(), Saved: wire.SavedServices{Saved: saved, Services: savedServices(&p.view)},
+		},
 	}
 	for _, one := range s.Allocations.All() {
 		if one.State == model.AllocationActive {
@@ -111,7 +113,7 @@ func savedJobs(s *state.State) (*wire.SavedQueue, error) {
 	}
 	w.out.Jobs = append(w.out.Jobs, rest...)
 	for _, one := range s.Allocations.All() {
-		if !one.State.Terminal() {
+		if !one.State.Terminal() && one.For != "" {
 			w.out.LeftOut.Services++
 		}
 	}

@@ -32,7 +32,7 @@ func readSettings(raw []byte) (*wire.Arrangement, error) {
 // changesOf is what the settings of an import change, as commands that may be carried
 // out again.
 func changesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
-	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){order, division, customs, usersOf, quotasOf, sharesOf} {
+	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){order, division, customs, usersOf, quotasOf, sharesOf, servicesOf} {
 		some, err := add(s, set)
 		if err != nil {
 			return nil, err

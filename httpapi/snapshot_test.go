@@ -61,6 +61,12 @@ func (s *site) bring(from *wire.Snapshot, each int) {
 		s.t.Fatal(err)
 	}
 	post("/settings", wire.ImportSettings{ImportID: importName, Settings: raw})
+	if raw, err = json.Marshal(wire.Arrangement{Services: from.Allocation.Saved.Services}); err != nil {
+		s.t.Fatal(err)
+	}
+	for range 2 { // as after a leader that died before it answered
+		post("/settings", wire.ImportSettings{ImportID: importName, Settings: raw})
+	}
 	post("/end", wire.EndImport{ImportID: importName})
 	s.with(func(c *statetest.Cluster) {
 		if err := state.Check(&c.State); err != nil {
@@ -79,7 +85,8 @@ func carried(t *testing.T, s *wire.Snapshot) string {
 	for i := range q.Jobs {
 		q.Jobs[i].State = "queued"
 	}
-	raw, err := json.MarshalIndent([]any{q, set}, "", " ")
+	services := slices.SortedFunc(slices.Values(s.Allocation.Saved.Services), func(a, b wire.SavedService) int { return strings.Compare(a.ID, b.ID) })
+	raw, err := json.MarshalIndent([]any{q, set, services}, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +100,8 @@ func TestExportsComeBack(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
 			old := inhabitedSite(t, r)
 			first := old.export()
-			if len(first.JobQueue.Saved.Jobs) < 20 {
-				t.Fatalf("only %d jobs were exported", len(first.JobQueue.Saved.Jobs))
+			if len(first.JobQueue.Saved.Jobs) < 15 || len(first.Allocation.Saved.Services) < 4 {
+				t.Fatalf("only %d jobs and %d services were exported", len(first.JobQueue.Saved.Jobs), len(first.Allocation.Saved.Services))
 			}
 			young := newSite(t)
 			young.bring(first, 1+r.IntN(40))
@@ -120,12 +127,29 @@ func firstNumber(s *state.State, id model.JobID) uint32 {
 	return task.Key.Task
 }
 
+// randomService is the body of a service's request.
+func randomService(r *rand.Rand) string {
+	body := fmt.Sprintf(`{"service_name": "s%d", "user": "u%d", "priority": %d, "gpu_count": %d`, r.IntN(4), r.IntN(3), 1+r.IntN(10), 1+r.IntN(2))
+	for _, more := range []string{
+		`"ttl": "3h"`, `"ttl": 0`, `"project": "p"`, `"workload_type": "ocr"`, `"workload_data": {"b": 1, "a": [2]}`, `"gpu_memory_gb": 0.5`,
+		`"gpu_type": "H100"`, `"constraint": "!spot"`, `"nodelist": ["n1", "n2"]`, `"exclude": ["n9"]`, `"webhook_url": "https://hooks.example.com/x"`,
+	} {
+		if r.IntN(3) == 0 && !strings.Contains(body, more[:5]) {
+			body += ", " + more
+		}
+	}
+	return body + "}"
+}
+
 // inhabitedSite is a cluster on which people have done all sorts of things.
 func inhabitedSite(t *testing.T, r *rand.Rand) *site {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 8) })
 	for range 60 {
 		s.submit(randomRequest(r)) // some are refused
+	}
+	for range 12 {
+		s.do(http.MethodPost, "/gpu/allocate", randomService(r)) // likewise
 	}
 	s.with(func(c *statetest.Cluster) {
 		for id, j := range c.State.Jobs.All() {
@@ -269,7 +293,7 @@ func TestTheStateFiles(t *testing.T) {
 	}}})
 	all := s.export()
 	index := int64(s.State().Index) //nolint:gosec // small
-	for _, saved := range []wire.Saved{all.ClusterState.Saved, all.JobQueue.Saved.Saved, all.Orchestrator.Saved.Saved, all.Allocation.Saved} {
+	for _, saved := range []wire.Saved{all.ClusterState.Saved, all.JobQueue.Saved.Saved, all.Orchestrator.Saved.Saved, all.Allocation.Saved.Saved} {
 		if saved.Index != index || saved.Format != wire.SnapshotFormat {
 			t.Errorf("a file is of %+v, the state of %d", saved, index)
 		}
@@ -329,6 +353,13 @@ func TestRefusedImports(t *testing.T) {
 	one("/settings", `{`+id+`, "settings": {"users": [{"name": "ann", "colour": "red"}]}}`).about("settings")
 	one("/settings", `{`+id+`, "settings": {"defaults": {"priority": 9}}}`).about("settings.defaults.priority")
 	one("/settings", `{`+id+`, "settings": {"defaults": {"idle_stop": "1s"}}}`).about("settings.defaults.idle_stop")
+	service := func(more string) string {
+		return `{` + id + `, "settings": {"services": [{"id": "web-1", "user": "ann"` + more + `}]}}`
+	}
+	one("/settings", service(`, "request": {"service_name": "web", "gpu_count": -1}`)).about("settings.services[0].request.gpu_count")
+	one("/settings", service(`, "request": {"service_name": "web", "user": "bob"}`)).about("settings.services[0].request")
+	one("/settings", service(`, "colour": "red"`)).about("settings")
+	one("/settings", service(`, "request": {"service_name": "web"}`)).problem(http.StatusConflict, "conflict")
 	one("/settings", `{`+id+`, "settings": {"policy": "fcfs"}}`).problem(http.StatusConflict, "conflict")
 	one("/end", `{`+id+`}`).problem(http.StatusConflict, "conflict")
 	if n := s.State().Jobs.Len(); n != 0 {
@@ -345,6 +376,7 @@ func FuzzImport(f *testing.F) {
 	f.Add("/jobs", `{"import_id": "`+importName+`", "part": 0, "jobs": [{"id": "1", "request": {"command": "x"}}]}`)
 	f.Add("/jobs", `{"import_id": "`+importName+`", "part": 0, "queuedJobs": [{"id": "1", "command": "x", "priority": 3}]}`)
 	f.Add("/settings", `{"import_id": "`+importName+`", "settings": {"users": [{"name": "ann", "role": "user"}], "quotas": [{"scope": "cluster", "limits": {"gpus": 3}}]}}`)
+	f.Add("/settings", `{"import_id": "`+importName+`", "settings": {"services": [{"id": "web-1", "user": "ann", "request": {"service_name": "web", "ttl": "2h"}}]}}`)
 	f.Fuzz(func(t *testing.T, path, body string) {
 		if path != "/jobs" && path != "/settings" {
 			return

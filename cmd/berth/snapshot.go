@@ -17,8 +17,8 @@ const snapshotLong = `Write the cluster down as state files, and begin an empty 
 
 The files are cluster_state.json, job_queue.json, orchestrator_state.json and
 gpu_allocation.json. They hold what users run, with scripts and environments: keep them as
-safe as the cluster. Nodes, GPUs, tokens, reservations, allocations of services and jobs that
-have ended are not carried over.`
+safe as the cluster. Nodes, GPUs, tokens, webhooks, reservations and jobs that have ended are
+not carried over.`
 
 func newSnapshot() *cobra.Command {
 	cmd := &cobra.Command{
@@ -78,7 +78,8 @@ const importLong = `Begin an empty cluster from state files, as berth snapshot e
 wrote them.
 
 Everything is checked before anything is changed. Jobs keep their numbers and their age and
-wait in the queue; those that ran are queued again. Nothing starts before all is there. Should
+wait in the queue; those that ran are queued again. Services that held GPUs or waited for some
+wait behind the jobs, under their names. Nothing starts before all is there. Should
 the import be cut off, the same command goes on where it was and brings nothing twice.
 
 Jobs of another orchestrator whose entries hold no command run what --command says, with
@@ -136,6 +137,7 @@ type importReport struct {
 	Again    int64    `json:"queued_again"`
 	Ended    int64    `json:"ended_jobs"`
 	Left     int64    `json:"left_out"`
+	Services int      `json:"services"`
 	Settings bool     `json:"settings"`
 	Ignored  []string `json:"ignored"`
 }
@@ -156,6 +158,9 @@ func showImport(w io.Writer, r *importReport) error {
 	}
 	if r.Left > 0 {
 		s.line("Left out", "%d jobs: their deadline has passed, or they waited for the success of one that was left out", r.Left)
+	}
+	if r.Services > 0 && !r.Before {
+		s.line("Services", "%d wait for GPUs", r.Services)
 	}
 	settings := "none"
 	if r.Settings {

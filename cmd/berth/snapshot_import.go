@@ -17,8 +17,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// listsAtOnce is how many users, quotas or shares one step brings.
-const listsAtOnce = 500
+// How many users, quotas or shares one step brings, and how many services, which may
+// say much of themselves.
+const (
+	listsAtOnce    = 500
+	servicesAtOnce = 16
+)
 
 // readSettings takes the settings out of orchestrator_state.json. Of a file of another
 // program they are the policy and whether jobs are started.
@@ -48,17 +52,9 @@ func (p *importPlan) readSettings(f *stateFile) error {
 // addSettings makes steps of settings: the long lists in pieces.
 func (p *importPlan) addSettings(f *stateFile, set map[string]json.RawMessage) error {
 	for _, name := range []string{"users", "quotas", "shares"} {
-		raw, has := set[name]
-		if !has {
-			continue
-		}
-		delete(set, name)
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) != nil {
-			return wrongFile(f.name, 0, "berth.%s must be a list", name)
-		}
-		for some := range slices.Chunk(list, listsAtOnce) {
-			if err := p.addStep(map[string]any{name: some}); err != nil {
+		if raw, has := set[name]; has {
+			delete(set, name)
+			if err := p.addList(f, name, raw, listsAtOnce); err != nil {
 				return err
 			}
 		}
@@ -66,13 +62,42 @@ func (p *importPlan) addSettings(f *stateFile, set map[string]json.RawMessage) e
 	if len(set) == 0 {
 		return nil
 	}
-	return p.addStep(set)
+	return p.addStep(f, set)
 }
 
-func (p *importPlan) addStep(set any) error {
+// readServices takes the services out of gpu_allocation.json that an export wrote.
+func (p *importPlan) readServices(f *stateFile) error {
+	if f == nil {
+		return nil
+	}
+	if raw, has := f.saved["services"]; has {
+		return p.addList(f, "services", raw, servicesAtOnce)
+	}
+	p.ignored = append(p.ignored, f.name+": no export wrote it")
+	return nil
+}
+
+// addList makes steps of a list, each of so many elements at most.
+func (p *importPlan) addList(f *stateFile, name string, raw json.RawMessage, most int) error {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return wrongFile(f.name, 0, "berth.%s must be a list", name)
+	}
+	if name == "services" {
+		p.services = len(list)
+	}
+	for some := range slices.Chunk(list, most) {
+		if err := p.addStep(f, map[string]any{name: some}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *importPlan) addStep(f *stateFile, set any) error {
 	raw, err := json.Marshal(set)
 	if err == nil {
-		p.settings = append(p.settings, raw)
+		p.settings = append(p.settings, importStep{f.name, raw})
 	}
 	return err
 }
@@ -86,7 +111,11 @@ func (p *importPlan) name() error {
 			return err
 		}
 	}
-	if err := e.Encode(p.settings); err != nil {
+	settings := make([]json.RawMessage, 0, len(p.settings))
+	for _, step := range p.settings {
+		settings = append(settings, step.set)
+	}
+	if err := e.Encode(settings); err != nil {
 		return err
 	}
 	p.id = hex.EncodeToString(sum.Sum(nil))
@@ -106,7 +135,7 @@ type importer struct {
 // out, then settings.
 func (m *importer) run(ctx context.Context, dry bool) (*importReport, error) {
 	report := &importReport{
-		DryRun: dry, ImportID: m.plan.id, Parts: len(m.plan.parts), Settings: len(m.plan.settings) > 0, Ignored: append([]string{}, m.plan.ignored...),
+		DryRun: dry, ImportID: m.plan.id, Parts: len(m.plan.parts), Services: m.plan.services, Settings: len(m.plan.settings) > 0, Ignored: append([]string{}, m.plan.ignored...),
 	}
 	begin := &wire.BeginImport{ImportID: m.plan.id, Parts: new(int64(len(m.plan.parts)))}
 	at, err := m.api.Begin(ctx, begin, true)
@@ -127,8 +156,8 @@ func (m *importer) run(ctx context.Context, dry bool) (*importReport, error) {
 			return nil, m.explain(err, i)
 		}
 	}
-	for _, set := range m.plan.settings {
-		if _, err := m.api.Settings(ctx, &wire.ImportSettings{ImportID: m.plan.id, Settings: set}, false); err != nil {
+	for _, step := range m.plan.settings {
+		if _, err := m.api.Settings(ctx, &wire.ImportSettings{ImportID: m.plan.id, Settings: step.set}, false); err != nil {
 			return nil, err
 		}
 	}
@@ -148,9 +177,9 @@ func (m *importer) check(ctx context.Context, report *importReport) error {
 		}
 		report.Jobs, report.Again, report.Ended = report.Jobs+got.Jobs, report.Again+got.Again, report.Ended+got.Ended
 	}
-	for _, set := range m.plan.settings {
-		if _, err := m.api.Settings(ctx, &wire.ImportSettings{ImportID: m.plan.id, Settings: set}, true); err != nil {
-			return refusedIn(err, fileOrchestrator, 0, "")
+	for _, step := range m.plan.settings {
+		if _, err := m.api.Settings(ctx, &wire.ImportSettings{ImportID: m.plan.id, Settings: step.set}, true); err != nil {
+			return refusedIn(err, step.file, 0, "")
 		}
 	}
 	return nil

@@ -158,8 +158,15 @@ type importPlan struct {
 	id       string
 	queue    string // name of the file of jobs
 	parts    []importPart
-	settings []json.RawMessage
+	settings []importStep
+	services int // among the settings
 	ignored  []string
+}
+
+// importStep is settings that are brought at once, and the file that they are from.
+type importStep struct {
+	file string
+	set  json.RawMessage
 }
 
 // importPart is one part and where its jobs stand in their file.
@@ -198,10 +205,11 @@ func readSnapshot(folder, command string) (*importPlan, error) {
 	if err := plan.readSettings(files[fileOrchestrator]); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{fileCluster, fileAllocation} {
-		if files[name] != nil {
-			plan.ignored = append(plan.ignored, name+": nodes and GPUs come with their agents")
-		}
+	if err := plan.readServices(files[fileAllocation]); err != nil {
+		return nil, err
+	}
+	if files[fileCluster] != nil {
+		plan.ignored = append(plan.ignored, fileCluster+": nodes and GPUs come with their agents")
 	}
 	return plan, plan.name()
 }

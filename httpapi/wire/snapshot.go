@@ -52,7 +52,7 @@ type SavedQueue struct {
 type SavedLeftOut struct {
 	EndedJobs    int64 `json:"ended_jobs" doc:"the archive has their histories"`
 	DoomedJobs   int64 `json:"doomed_jobs" doc:"about to be canceled, since what they waited for ended otherwise"`
-	Services     int64 `json:"service_allocations"`
+	Services     int64 `json:"service_allocations" doc:"of jobs, with which they end; services' own are in gpu_allocation.json"`
 	Reservations int64 `json:"reservations"`
 	Tokens       int64 `json:"tokens"`
 }
@@ -97,6 +97,20 @@ type Arrangement struct {
 	Users       []SavedUser           `json:"users,omitempty" nullable:"false"`
 	Quotas      []SavedQuota          `json:"quotas,omitempty" nullable:"false"`
 	Shares      []Weight              `json:"shares,omitempty" nullable:"false"`
+	Services    []SavedService        `json:"services,omitempty" nullable:"false" doc:"that wait for GPUs, in this order"`
+}
+
+// SavedService is a service that holds GPUs or waits for them.
+type SavedService struct {
+	ID      string   `json:"id" doc:"of its allocation"`
+	User    string   `json:"user"`
+	Request Allocate `json:"request" doc:"as the body of POST /gpu/allocate, without its user"`
+}
+
+// SavedServices is the services that hold GPUs, and then those that wait, in order.
+type SavedServices struct {
+	Saved
+	Services []SavedService `json:"services" nullable:"false"`
 }
 
 // SavedRetention says how long jobs that have ended stay in the state.
@@ -127,11 +141,12 @@ type SavedQuota struct {
 	Limits SetQuota `json:"limits"`
 }
 
-// GPUAllocationFile is gpu_allocation.json: who has GPUs. Nothing of it is imported.
+// GPUAllocationFile is gpu_allocation.json: who has GPUs. Of it services are imported:
+// they wait for GPUs anew.
 type GPUAllocationFile struct {
 	Runs        []Run               `json:"runs" nullable:"false" doc:"jobs that have GPUs"`
 	Allocations []ServiceAllocation `json:"allocations" nullable:"false" doc:"services that have GPUs, or wait for some"`
-	Saved       Saved               `json:"berth"`
+	Saved       SavedServices               `json:"berth"`
 }
 
 // BeginImport is the body of POST /snapshot/import.
