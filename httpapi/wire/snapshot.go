@@ -146,7 +146,7 @@ type SavedQuota struct {
 type GPUAllocationFile struct {
 	Runs        []Run               `json:"runs" nullable:"false" doc:"jobs that have GPUs"`
 	Allocations []ServiceAllocation `json:"allocations" nullable:"false" doc:"services that have GPUs, or wait for some"`
-	Saved       SavedServices               `json:"berth"`
+	Saved       SavedServices       `json:"berth"`
 }
 
 // BeginImport is the body of POST /snapshot/import.
