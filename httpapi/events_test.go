@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -96,6 +97,36 @@ func TestFollowingEvents(t *testing.T) {
 	}
 	if a, b := mine.next(), mine.next(); a.Type != "job.queued" || a.Data.JobID != "2" || b.Type != "job.canceled" {
 		t.Errorf("bob's are %+v and %+v", a, b)
+	}
+}
+
+// Events are chosen as records of the audit trail are: by who did it, with or without the
+// kind of them, and by what it was about, with its parts.
+func TestEventsOfActorsAndTargets(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 1)
+		c.Actor = "user:ann"
+		c.Submit(1, func(b *command.Submit) { b.Spec.Array, b.Tasks = "0-1", 2 })
+		c.Actor = "service:n1"
+		c.Submit(2, func(*command.Submit) {})
+		c.Do(&command.Cancel{Job: 1, Task: 1})
+	})
+	for query, want := range map[string][]string{
+		"actor=user:ann":                  {"job.queued job 1"},
+		"actor=ann":                       {"job.queued job 1"},
+		"actor=n1&types=job.*":            {"job.queued job 2", "job.canceled job 1 task 1"},
+		"actor=an":                        nil,
+		"target=job%201":                  {"job.queued job 1", "job.canceled job 1 task 1"},
+		"target=job%201%20task%201":       {"job.canceled job 1 task 1"},
+		"target=job":                      {"job.queued job 1", "job.queued job 2", "job.canceled job 1 task 1"},
+		"target=node%20n1":                {"node.registered node n1"},
+		"target=job%201&actor=service:n1": {"job.canceled job 1 task 1"},
+		"target=n1":                       nil,
+	} {
+		if got := types(t, s.do(http.MethodGet, "/events?once=true&last=10&"+query, "")); !slices.Equal(got, want) {
+			t.Errorf("%s gives %q, want %q", query, got, want)
+		}
 	}
 }
 

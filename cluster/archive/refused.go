@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -23,8 +22,7 @@ type RefusalFilter struct {
 }
 
 func (f *RefusalFilter) takes(r *Refusal) bool {
-	_, name, _ := strings.Cut(r.Actor, ":")
-	return (f.Actor == "" || f.Actor == r.Actor || f.Actor == name) && (f.Code == "" || f.Code == r.Code) &&
+	return ByActor(f.Actor, r.Actor) && (f.Code == "" || f.Code == r.Code) &&
 		!r.Time.Before(f.Since) && (f.Until.IsZero() || !r.Time.After(f.Until))
 }
 
