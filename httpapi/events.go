@@ -115,6 +115,12 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 	if !known {
 		return nil, invalid(wire.HeaderLastEvent, "must be the id of an event")
 	}
+	if here && at.Index > s.Index { // another peer may be ahead of this one, but no id is ahead of the log
+		if s, err = a.fresh(ctx, Linearizable); err != nil {
+			return nil, err
+		}
+		here = at.Index <= s.Index
+	}
 	if _, gone := feed.After(at, 1); gone || !here {
 		q.at = feed.Last()
 		q.reset = notify.PlaceID(s.Settings().Incarnation, q.at)
