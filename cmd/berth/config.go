@@ -170,7 +170,7 @@ func newConfigShow() *cobra.Command {
 		return c.run(cmd)
 	}
 	c.bindReading(cmd)
-	cmd.Flags().StringVar(&c.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG)")
+	cmd.Flags().StringVar(&c.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG, $CONFIG_PATH, or config.yaml here if it is there)")
 	cmd.Flags().BoolVar(&c.cluster, "cluster", false, "what is in force in the cluster")
 	cmd.Flags().BoolVar(&c.diff, "diff", false, "what is given here and is not what is in force in the cluster")
 	cmd.Flags().BoolVar(&c.mine, "given", false, "only what is not a default")

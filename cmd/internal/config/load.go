@@ -56,10 +56,11 @@ type Loaded struct {
 	contents map[string][sha256.Size]byte // of the files that settings name, by setting
 }
 
-// Variables that name the file.
+// What names the file.
 const (
 	fileVariable  = "BERTH_CONFIG"
 	otherVariable = "CONFIG_PATH" // of peers and agents
+	defaultFile   = "config.yaml" // of peers and agents that are told of none, if it is there
 )
 
 // Load reads all layers. Its error joins one error for each thing that is wrong, each
@@ -140,6 +141,10 @@ func (l *Loaded) readFile() error {
 			name, optional = v, false
 		}
 	}
+	unnamed := name == "" && l.source.Program&(OfServer|OfAgent) != 0
+	if unnamed {
+		name, optional = defaultFile, true
+	}
 	if name == "" {
 		return nil
 	}
@@ -150,7 +155,9 @@ func (l *Loaded) readFile() error {
 	if err != nil {
 		return fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	l.File = name
+	if l.File = name; unnamed {
+		l.Notes = append(l.Notes, fmt.Sprintf("%s of this folder is read, since neither --config nor %s nor %s names a file", name, fileVariable, otherVariable))
+	}
 	f := readFile(name, text, l.table)
 	for _, name := range f.unread {
 		l.leave(name)
