@@ -224,6 +224,31 @@ func TestWhatTheLeaderAcknowledgesEverybodyReads(t *testing.T) {
 	})
 }
 
+// Notices to the addresses of jobs are signed from the first one on: the founder draws
+// the secret, and every peer has the same. A founder that is given one draws none.
+func TestAFoundedClusterSignsItsNotices(t *testing.T) {
+	given := model.NewHookSecret([32]byte{7})
+	secret := func(change func(*member)) (text string) {
+		inWorld(t, 3, change, func(w *world) {
+			for _, m := range w.peers {
+				s, err := m.Read(within(time.Second), Linearizable, 0)
+				if err != nil || text != "" && s.Settings().Notify.Secret != text {
+					t.Fatalf("%s has %+v: %v", m.name, s.Settings().Notify, err)
+				}
+				text = s.Settings().Notify.Secret
+			}
+		})
+		return text
+	}
+	one, other := secret(nil), secret(nil)
+	if !model.HookSecret(one) || !model.HookSecret(other) || one == other {
+		t.Error("two clusters' secrets are not two secrets")
+	}
+	if got := secret(func(m *member) { m.tuning.Founding.Notify.Secret = given }); got != given {
+		t.Error("the secret that is given is not the cluster's")
+	}
+}
+
 // A follower says who leads.
 func TestAFollowerNamesTheLeader(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {

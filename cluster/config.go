@@ -93,8 +93,8 @@ type Tuning struct {
 	Webhooks          *notify.World // how their receivers are reached while this peer leads; nil: it delivers nothing
 
 	// Founding is what a new cluster's state begins with if this peer leads first; its
-	// incarnation and level are set then. Without a policy it is that of a cluster that
-	// runs and has the default one.
+	// incarnation and level are set then, and the secret of notices if it has none.
+	// Without a policy it is that of a cluster that runs and has the default one.
 	Founding command.Bootstrap
 }
 

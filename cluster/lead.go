@@ -223,14 +223,11 @@ func (p office) begin(ctx context.Context) error {
 	if set := s.Settings(); !set.Incarnation.IsZero() {
 		return nil
 	}
-	// One command brings all that the founders are configured with: what came in
-	// another could come after somebody's job.
-	b := p.cfg.Tuning.Founding
-	b.Level = command.Level
-	if _, err := rand.Read(b.Incarnation[:]); err != nil {
-		return fmt.Errorf("drawing an incarnation: %w", err)
+	b, err := founding(p.cfg.Tuning.Founding)
+	if err != nil {
+		return err
 	}
-	c, err := command.New(actor(p.Peer), &b)
+	c, err := command.New(actor(p.Peer), b)
 	if err != nil {
 		return err
 	}
@@ -239,6 +236,24 @@ func (p office) begin(ctx context.Context) error {
 		err = errors.New(results[0].Detail)
 	}
 	return err
+}
+
+// founding is the command that founds a cluster. It alone brings all that the founders
+// are configured with: what came in another could come after somebody's job. What is
+// drawn is drawn here, the secret too that notices of jobs are signed with.
+func founding(b command.Bootstrap) (*command.Bootstrap, error) {
+	b.Level = command.Level
+	if _, err := rand.Read(b.Incarnation[:]); err != nil {
+		return nil, fmt.Errorf("drawing an incarnation: %w", err)
+	}
+	if b.Notify.Secret == "" {
+		var random [32]byte
+		if _, err := rand.Read(random[:]); err != nil {
+			return nil, fmt.Errorf("drawing the secret of notices: %w", err)
+		}
+		b.Notify.Secret = model.NewHookSecret(random)
+	}
+	return &b, nil
 }
 
 func (p office) leaderConfig() leader.Config {

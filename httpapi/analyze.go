@@ -47,7 +47,7 @@ func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload
 		return nil, workloadProblem(err)
 	}
 	by := a.gate.terms()
-	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads}
+	k := workload.Knowledge{Fleet: fleetKinds(s), Past: pastRuns(s, w.User, w.ServiceName), Defaults: by.Workloads, Priority: mostPriority(ctx)}
 	k.Advice = by.advisers.ask(ctx, w)
 	out, err := workload.Analyze(w, &k)
 	if err != nil {

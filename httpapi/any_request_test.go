@@ -189,6 +189,7 @@ func sound() map[string]string {
 		"/webhooks":                `{"url":"https://192.0.2.1/told"}`,
 		"/webhooks/{webhook_id}":   `{"url":"https://192.0.2.2/told"}`,
 		"/cluster/settings":        `{"settings":{"retries":"7"}}`,
+		"/nodes/{node_id}/labels":  `{"set":{"rack":"a"}}`,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -101,12 +102,34 @@ func TestHostileConnections(t *testing.T) {
 // A page of another site cannot submit by way of a user's browser.
 func TestOtherSitesGiveNoOrders(t *testing.T) {
 	s := newSite(t)
+	kept := &refusals{}
+	s.api.peer.Refusals = kept
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://example.org"}} {
 		s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusForbidden, "denied")
 		s.do(http.MethodDelete, "/queue/1", "", headers...).problem(http.StatusForbidden, "denied")
 		s.do(http.MethodGet, "/queue", "", headers...).into(new(wire.Queue))
 	}
 	s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, "Origin", s.url, "Sec-Fetch-Site", "same-origin").into(new(wire.Submitted))
+	if len(kept.list) != 4 || kept.list[0].Code != "denied" || kept.list[0].Path != "/queue/submit" || kept.list[0].From != "127.0.0.1" || kept.list[0].Request == "" {
+		t.Errorf("kept are %+v", kept.list)
+	}
+}
+
+// Where callers are asked who they are it is known on whose behalf a page of another site
+// asked, and how often.
+func TestOtherSitesAreCountedAsTheirCallers(t *testing.T) {
+	s := newGuarded(t)
+	kept := &refusals{}
+	s.api.peer.Refusals = kept
+	s.api.gate.addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	headers := append(as(ann), "Origin", "https://example.org")
+	for range 2 {
+		s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusForbidden, "denied")
+	}
+	s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusTooManyRequests, wire.CodeRateLimited)
+	if len(kept.list) != 2 || kept.list[0].Actor != "user:ann" {
+		t.Errorf("kept are %+v", kept.list)
+	}
 }
 
 // Every peer is asked how far it is; one that cannot be reached, and one in whose

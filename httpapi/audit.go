@@ -43,7 +43,7 @@ func (a audits) route(doc huma.API) {
 	o.Description = "From the archive of the peer that answers; complete_to says how far that is complete."
 	handle(a.API, doc, o, a.list)
 	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "What the peer that answers has refused before it came to the log; newest first")
-	o.Description = "Each peer keeps what it has refused itself: no other knows of it. Further back: until the time of the oldest."
+	o.Description = "Each peer keeps what it has refused itself: no other knows of it, and only there next goes on."
 	handle(a.API, doc, o, a.refusals)
 	o = op("audit-verify", http.MethodGet, "/audit/verify", "Compute the audit trail's hashes anew and compare them with the cluster's state")
 	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
@@ -98,24 +98,25 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 
 // refusalsInput is what GET /audit/refusals is given.
 type refusalsInput struct {
-	Actor string    `query:"actor" maxLength:"256" doc:"who asked: user:alice or alice"`
-	Code  string    `query:"code" maxLength:"64" doc:"of the refusal, such as denied or invalid"`
-	Since time.Time `query:"since" doc:"not before this time"`
-	Until time.Time `query:"until" doc:"not after this time"`
-	Limit int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Actor  string    `query:"actor" maxLength:"256" doc:"who asked: user:alice or alice"`
+	Code   string    `query:"code" maxLength:"64" doc:"of the refusal, such as denied or invalid"`
+	Since  time.Time `query:"since" doc:"not before this time"`
+	Until  time.Time `query:"until" doc:"not after this time"`
+	Before uint64    `query:"before" doc:"older ones: the next of the page before, of the same peer"`
+	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 func (a audits) refusals(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
 	if a.peer.Refusals == nil {
 		return nil, refuse(wire.CodeNoArchive, "this peer keeps no refusals: ask another")
 	}
-	list, more, err := a.peer.Refusals.Find(ctx, archive.RefusalFilter{
-		Actor: in.Actor, Code: in.Code, Since: in.Since, Until: in.Until, Limit: in.Limit,
+	list, next, err := a.peer.Refusals.Find(ctx, archive.RefusalFilter{
+		Actor: in.Actor, Code: in.Code, Since: in.Since, Until: in.Until, Before: in.Before, Limit: in.Limit,
 	})
 	if err != nil {
 		return nil, archiveFault(err)
 	}
-	out := &wire.Refusals{Peer: string(a.cfg.Self), Refusals: make([]wire.Refusal, len(list)), More: more}
+	out := &wire.Refusals{Peer: string(a.cfg.Self), Refusals: make([]wire.Refusal, len(list)), Next: next}
 	for i := range list {
 		out.Refusals[i] = wire.Refusal(list[i])
 	}

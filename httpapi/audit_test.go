@@ -144,11 +144,11 @@ type refusals struct {
 	fail  error
 }
 
-func (r *refusals) Find(_ context.Context, f archive.RefusalFilter) ([]archive.Refusal, bool, error) {
+func (r *refusals) Find(_ context.Context, f archive.RefusalFilter) ([]archive.Refusal, uint64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = f
-	return r.list, len(r.list) == f.Limit, r.fail
+	return r.list, 12, r.fail
 }
 
 func (r *refusals) Refused(one archive.Refusal) {
@@ -197,11 +197,11 @@ func TestRefusalsAreTold(t *testing.T) {
 	}}
 	s.api.peer.Refusals = kept
 	var got wire.Refusals
-	s.do(http.MethodGet, "/audit/refusals?actor=bob&code=invalid&since=1970-01-01T00:00:01Z&until=1970-01-02T00:00:00Z&limit=1", "").into(&got)
-	if want := (archive.RefusalFilter{Actor: "bob", Code: "invalid", Since: time.Unix(1, 0).UTC(), Until: time.Unix(86400, 0).UTC(), Limit: 1}); kept.asked != want {
+	s.do(http.MethodGet, "/audit/refusals?actor=bob&code=invalid&since=1970-01-01T00:00:01Z&until=1970-01-02T00:00:00Z&before=77&limit=1", "").into(&got)
+	if want := (archive.RefusalFilter{Actor: "bob", Code: "invalid", Since: time.Unix(1, 0).UTC(), Until: time.Unix(86400, 0).UTC(), Before: 77, Limit: 1}); kept.asked != want {
 		t.Errorf("asked is %+v", kept.asked)
 	}
-	if len(got.Refusals) != 1 || got.Refusals[0] != wire.Refusal(kept.list[0]) || got.Peer != "p1" || !got.More {
+	if len(got.Refusals) != 1 || got.Refusals[0] != wire.Refusal(kept.list[0]) || got.Peer != "p1" || got.Next != 12 {
 		t.Errorf("told is %+v", got)
 	}
 	kept.fail = errors.New("the file is broken")

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -31,6 +32,8 @@ type eventsInput struct {
 	Job       string `query:"job" maxLength:"32" doc:"only of this job"`
 	User      string `query:"user" maxLength:"128" doc:"only of this user's jobs and services"`
 	Node      string `query:"node" maxLength:"128" doc:"only of this node"`
+	Actor     string `query:"actor" maxLength:"256" doc:"only what this one did: user:alice or alice, node:gpu1, peer:p2"`
+	Target    string `query:"target" maxLength:"256" doc:"only what was about this: 'job 17', with its tasks; 'node gpu1', 'peer p2'"`
 	Last      int    `query:"last" minimum:"0" maximum:"10000" doc:"begin with so many of the newest that are kept"`
 	Once      bool   `query:"once" doc:"end after those, in place of following"`
 	After     string `query:"after" maxLength:"64" doc:"go on after this id; as the header Last-Event-ID"`
@@ -39,18 +42,21 @@ type eventsInput struct {
 
 // eventStream is what a follower asks for.
 type eventStream struct {
-	types model.NoticeSet
-	job   model.JobID
-	user  string
-	node  model.NodeID
-	at    model.NoticePlace // what was sent last
-	reset string            // id to go on from after a reset; empty: nothing was missed
-	once  bool
+	types  model.NoticeSet
+	job    model.JobID
+	user   string
+	node   model.NodeID
+	actor  string
+	target string
+	at     model.NoticePlace // what was sent last
+	reset  string            // id to go on from after a reset; empty: nothing was missed
+	once   bool
 }
 
 // wants says that a notice is asked for.
 func (q *eventStream) wants(n *model.Notice) bool {
-	return q.types.Has(n.Kind) && (q.job == 0 || n.Job == q.job) && (q.user == "" || n.User == q.user) && (q.node == "" || n.Node == q.node)
+	return q.types.Has(n.Kind) && (q.job == 0 || n.Job == q.job) && (q.user == "" || n.User == q.user) && (q.node == "" || n.Node == q.node) &&
+		archive.ByActor(q.actor, n.Actor) && (q.target == "" || archive.OfTarget(q.target, notify.Target(n)))
 }
 
 func (a events) route(doc huma.API) {
@@ -78,7 +84,9 @@ func (a events) route(doc huma.API) {
 
 // parse reads what is asked for, and finds where to begin.
 func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error) {
-	q := &eventStream{types: model.AllNotices().With(model.NoticeTest), user: in.User, node: model.NodeID(in.Node), once: in.Once}
+	q := &eventStream{
+		types: model.AllNotices().With(model.NoticeTest), user: in.User, node: model.NodeID(in.Node), actor: in.Actor, target: in.Target, once: in.Once,
+	}
 	var err error
 	if in.Types != "" {
 		if q.types, err = model.ParseNotices(strings.Split(in.Types, ","), model.AllNotices()); err != nil {
@@ -106,6 +114,12 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 	at, here, known := notify.ParseID(id, s.Settings().Incarnation)
 	if !known {
 		return nil, invalid(wire.HeaderLastEvent, "must be the id of an event")
+	}
+	if here && at.Index > s.Index { // another peer may be ahead of this one, but no id is ahead of the log
+		if s, err = a.fresh(ctx, Linearizable); err != nil {
+			return nil, err
+		}
+		here = at.Index <= s.Index
 	}
 	if _, gone := feed.After(at, 1); gone || !here {
 		q.at = feed.Last()

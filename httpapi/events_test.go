@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -99,6 +102,36 @@ func TestFollowingEvents(t *testing.T) {
 	}
 }
 
+// Events are chosen as records of the audit trail are: by who did it, with or without the
+// kind of them, and by what it was about, with its parts.
+func TestEventsOfActorsAndTargets(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 1)
+		c.Actor = "user:ann"
+		c.Submit(1, func(b *command.Submit) { b.Spec.Array, b.Tasks = "0-1", 2 })
+		c.Actor = "service:n1"
+		c.Submit(2, func(*command.Submit) {})
+		c.Do(&command.Cancel{Job: 1, Task: 1})
+	})
+	for query, want := range map[string][]string{
+		"actor=user:ann":                  {"job.queued job 1"},
+		"actor=ann":                       {"job.queued job 1"},
+		"actor=n1&types=job.*":            {"job.queued job 2", "job.canceled job 1 task 1"},
+		"actor=an":                        nil,
+		"target=job%201":                  {"job.queued job 1", "job.canceled job 1 task 1"},
+		"target=job%201%20task%201":       {"job.canceled job 1 task 1"},
+		"target=job":                      {"job.queued job 1", "job.queued job 2", "job.canceled job 1 task 1"},
+		"target=node%20n1":                {"node.registered node n1"},
+		"target=job%201&actor=service:n1": {"job.canceled job 1 task 1"},
+		"target=n1":                       nil,
+	} {
+		if got := types(t, s.do(http.MethodGet, "/events?once=true&last=10&"+query, "")); !slices.Equal(got, want) {
+			t.Errorf("%s gives %q, want %q", query, got, want)
+		}
+	}
+}
+
 // Who comes back gets what it missed, and is told when that is not to be had.
 func TestResumingEvents(t *testing.T) {
 	s := newSite(t)
@@ -133,6 +166,44 @@ func TestResumingEvents(t *testing.T) {
 	s.do(http.MethodGet, "/events?types=job.exploded", "").about("types")
 	s.do(http.MethodGet, "/events?job=x", "").problem(http.StatusNotFound, wire.CodeNotFound)
 	s.do(http.MethodGet, "/events?last=-1", "").about("last")
+}
+
+// Who names an event that is still to come has it from elsewhere than this cluster's log,
+// and is told to begin anew; but not where this peer only lags behind another.
+func TestResumingAfterWhatNeverWas(t *testing.T) {
+	s := newSite(t)
+	s.submit(`{"command":"x"}`)
+	id := s.follow("?last=1").next().ID
+	life, _, _ := strings.Cut(id, "-")
+	future := fmt.Sprintf("%s-%d-1", life, s.State().Index+1)
+	for _, ask := range []string{future, life + "-18446744073709551615-1"} {
+		r := s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", ask)
+		if got := types(t, r); !slices.Equal(got, []string{"reset events"}) {
+			t.Errorf("after %s come %q", ask, got)
+		}
+		if got := s.follow("", "Last-Event-ID", ask).next(); got.Type != wire.EventReset || got.ID != id {
+			t.Errorf("after %s comes %+v", ask, got)
+		}
+	}
+	old := s.State()
+	s.submit(`{"command":"x"}`)
+	s.api.peer.Reader = &catchingUp{behind{s.one, old}}
+	newest := s.follow("?last=1").next().ID
+	if got := types(t, s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", newest)); len(got) != 0 {
+		t.Errorf("a peer that lags behind gives %q", got)
+	}
+	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("nobody leads")}
+	s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", future).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
+}
+
+// catchingUp is a peer whose state is old unless the newest is asked for.
+type catchingUp struct{ behind }
+
+func (c *catchingUp) Read(ctx context.Context, level Consistency) (state.State, error) {
+	if level == Linearizable {
+		return c.one.Read(ctx, level)
+	}
+	return c.old, nil
 }
 
 // A follower that does not read is cut off, and nobody waits for it meanwhile.

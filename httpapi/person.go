@@ -60,6 +60,15 @@ func inClass(ctx context.Context, class model.Class) error {
 	return denied("the priority critical needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
+// mostPriority is the highest priority of services that the caller may ask for.
+func mostPriority(ctx context.Context) int64 {
+	most := uint8(model.MaxPriority)
+	for inClass(ctx, model.ServiceClass(most)) != nil {
+		most--
+	}
+	return int64(most)
+}
+
 // mayAllocate says whether the caller may ask for GPUs without a job, and fills in
 // whose they are.
 func (a services) mayAllocate(ctx context.Context, s *state.State, user string, c *command.Allocate) (err error) {

@@ -86,8 +86,8 @@ type Archive interface {
 type Refusals interface {
 	// Refused notes one. It must not block.
 	Refused(one archive.Refusal)
-	// Find lists them, newest first; more says that there are older ones.
-	Find(ctx context.Context, f archive.RefusalFilter) (list []archive.Refusal, more bool, err error)
+	// Find lists them, newest first; next is the Before of older ones, 0 if there are none.
+	Find(ctx context.Context, f archive.RefusalFilter) (list []archive.Refusal, next uint64, err error)
 }
 
 // Feed keeps what the log has made known of late.

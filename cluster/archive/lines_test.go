@@ -151,25 +151,31 @@ func TestRefusals(t *testing.T) {
 	none.Close()
 }
 
+// refuse writes a refusal to small files. They are opened anew, so that none waits to be
+// written.
+func refuse(dir string, one Refusal) {
+	r := OpenRefusals(Rotation{Dir: dir, Size: 300, Keep: 9}, slog.New(slog.DiscardHandler))
+	r.Refused(one)
+	r.Close()
+}
+
 // Refusals are found newest first across files, by what is asked, also past a line that
 // a crash has cut off.
 func TestRefusalsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	begin := time.Unix(1000, 0).UTC()
 	write := func(from, to int) {
-		for i := from; i < to; i++ { // each opened anew, so that none waits to be written
-			r := OpenRefusals(Rotation{Dir: dir, Size: 300, Keep: 3}, slog.New(slog.DiscardHandler))
+		for i := from; i < to; i++ {
 			one := Refusal{Time: begin.Add(time.Duration(i) * time.Second), Actor: "user:ann", Method: "POST", Path: "/queue/submit", Code: "invalid"}
 			if i%2 == 1 {
 				one.Actor, one.Code = "user:bob", "denied"
 			}
-			r.Refused(one)
-			r.Close()
+			refuse(dir, one)
 		}
 	}
-	r := OpenRefusals(Rotation{Dir: dir, Size: 300, Keep: 3}, slog.New(slog.DiscardHandler))
+	r := OpenRefusals(Rotation{Dir: dir, Size: 300, Keep: 9}, slog.New(slog.DiscardHandler))
 	defer r.Close()
-	if list, more, err := r.Find(t.Context(), RefusalFilter{Limit: 5}); len(list) > 0 || more || err != nil {
+	if list, next, err := r.Find(t.Context(), RefusalFilter{Limit: 5}); len(list) > 0 || next > 0 || err != nil {
 		t.Errorf("of nothing %v: %v", list, err)
 	}
 	write(0, 3)
@@ -188,21 +194,58 @@ func TestRefusalsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		f    RefusalFilter
 		want []int
-		more bool
 	}{
-		{RefusalFilter{Limit: 9}, []int{4, 3, 2, 1, 0}, false},
-		{RefusalFilter{Limit: 3}, []int{4, 3, 2}, true},
-		{RefusalFilter{Limit: 9, Actor: "bob"}, []int{3, 1}, false},
-		{RefusalFilter{Limit: 9, Actor: "user:ann", Since: begin.Add(time.Second)}, []int{4, 2}, false},
-		{RefusalFilter{Limit: 9, Code: "denied", Until: begin.Add(2 * time.Second)}, []int{1}, false},
+		{RefusalFilter{}, []int{4, 3, 2, 1, 0}},
+		{RefusalFilter{Actor: "bob"}, []int{3, 1}},
+		{RefusalFilter{Actor: "user:ann", Since: begin.Add(time.Second)}, []int{4, 2}},
+		{RefusalFilter{Code: "denied", Until: begin.Add(2 * time.Second)}, []int{1}},
 	} {
-		list, more, err := r.Find(t.Context(), c.f)
-		var got []int
-		for _, one := range list {
-			got = append(got, int(one.Time.Sub(begin)/time.Second))
+		for limit := 1; limit <= 6; limit++ {
+			c.f.Limit, c.f.Before = limit, 0
+			var got []int
+			for pages := 0; ; pages++ {
+				list, next, err := r.Find(t.Context(), c.f)
+				for _, one := range list {
+					got = append(got, int(one.Time.Sub(begin)/time.Second))
+				}
+				if err != nil || len(list) > limit || pages > 9 || next > 0 && len(list) < limit {
+					t.Fatalf("%+v finds %v, next %d: %v", c.f, list, next, err)
+				}
+				if c.f.Before = next; next == 0 {
+					break
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%+v finds %v, want %v", c.f, got, c.want)
+			}
 		}
-		if err != nil || more != c.more || !slices.Equal(got, c.want) {
-			t.Errorf("%+v finds %v, more %t: %v", c.f, got, more, err)
+	}
+}
+
+// A page goes on where the one before ended, whatever was refused and set aside since.
+func TestPagesOfRefusalsStay(t *testing.T) {
+	dir := t.TempDir()
+	write := func(paths ...string) {
+		for _, path := range paths {
+			refuse(dir, Refusal{Path: path})
 		}
+	}
+	write("a", "b", "c")
+	r := OpenRefusals(Rotation{Dir: dir, Size: 300, Keep: 9}, slog.New(slog.DiscardHandler))
+	defer r.Close()
+	got := ""
+	for before := uint64(0); ; {
+		list, next, err := r.Find(t.Context(), RefusalFilter{Limit: 1, Before: before})
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		if got += list[0].Path; next == 0 {
+			break
+		}
+		before = next
+		write("x", "y", "z", "x")
+	}
+	if got != "cba" {
+		t.Errorf("the pages are %s", got)
 	}
 }

@@ -84,12 +84,23 @@ func within(holes []hole, seq uint64) (hole, bool) {
 const refused = "refused"
 
 func (f *Filter) takes(r *model.AuditRecord) bool {
-	_, name, _ := strings.Cut(r.Actor, ":")
-	return (f.Actor == "" || f.Actor == r.Actor || f.Actor == name) &&
-		(f.Target == "" || f.Target == r.Target || strings.HasPrefix(r.Target, f.Target+" ")) &&
+	return ByActor(f.Actor, r.Actor) && OfTarget(f.Target, r.Target) &&
 		(f.Kind == "" || f.Kind == command.Kind(r.Kind).String()) &&
 		(f.Result == "" || f.Result == r.Code.String() || f.Result == refused && r.Code != model.CodeOK) &&
 		(f.Until == 0 || r.At <= f.Until)
+}
+
+// ByActor says that an actor is the one that is asked for, with the kind ("user:alice") or
+// without; everybody is if nobody is asked for.
+func ByActor(asked, actor string) bool {
+	_, name, _ := strings.Cut(actor, ":")
+	return asked == "" || asked == actor || asked == name
+}
+
+// OfTarget says that a target is the one that is asked for, or a part of it ("job 17" and
+// its tasks); everything is if nothing is asked for.
+func OfTarget(asked, target string) bool {
+	return asked == "" || asked == target || strings.HasPrefix(target, asked+" ")
 }
 
 // Verdict is what a look at the whole trail has found.

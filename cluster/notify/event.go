@@ -41,7 +41,7 @@ func ParseID(text string, i model.Incarnation) (p model.NoticePlace, here, ok bo
 // EventOf is a notice as it is told.
 func EventOf(n *model.Notice) *wire.Notice {
 	e := &wire.Notice{
-		ID: ID(n), Type: n.Kind.String(), Timestamp: n.At.Time(), Actor: n.Actor, Target: target(n), Result: result(n),
+		ID: ID(n), Type: n.Kind.String(), Timestamp: n.At.Time(), Actor: n.Actor, Target: Target(n), Result: result(n),
 		Data: wire.NoticeData{
 			Attempt: int64(n.N), NodeID: string(n.Node), GPUUUID: string(n.GPU), AllocationID: string(n.Allocation), PeerID: n.Peer,
 			Name: n.Name, User: n.User, Project: n.Project, Priority: int64(n.Priority), Detail: n.Detail, SubmittedAt: n.Since.Time(),
@@ -65,7 +65,8 @@ func EventOf(n *model.Notice) *wire.Notice {
 	return e
 }
 
-func target(n *model.Notice) string {
+// Target is what a notice is about, as events name it.
+func Target(n *model.Notice) string {
 	switch {
 	case n.Job > 0 && n.Part:
 		return fmt.Sprintf("job %s task %d", n.Job, n.Task)

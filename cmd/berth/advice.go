@@ -4,28 +4,27 @@ import (
 	"net/url"
 	"os"
 
-	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
-// resolveAdvice reads what the analysis of workloads goes by, and checks the addresses of
-// whom it asks.
-func resolveAdvice(c *config.Loaded) (out httpapi.Terms, err error) {
-	s := &c.Server.Advice
+// advice reads what the analysis of workloads goes by, and checks the addresses of whom
+// it asks.
+func (h *holding) advice(out *httpapi.Terms) {
+	s := &h.Server.Advice
 	out.Workloads = workload.StandardDefaults()
 	if s.Defaults != "" {
 		data, err := os.ReadFile(s.Defaults)
 		if err != nil {
-			return out, usage("%s: %w", c.At("workloads.defaults_file"), err)
-		}
-		if out.Workloads, err = workload.ReadDefaults(data); err != nil {
-			return out, usage("%s: %s: %w", c.At("workloads.defaults_file"), s.Defaults, err)
+			h.refuse("%s: %w", h.At("workloads.defaults_file"), err)
+		} else if out.Workloads, err = workload.ReadDefaults(data); err != nil {
+			h.refuseEach(err, "%s: %s: %w", h.At("workloads.defaults_file"), s.Defaults)
 		}
 	}
 	if s.Own != "" {
+		var err error
 		if out.Workloads, err = workload.ReadDefaults([]byte(s.Own)); err != nil {
-			return out, usage("%w", c.Within(err))
+			h.refuseEach(h.Within(err), "%w")
 		}
 	}
 	for _, a := range []struct{ name, setting, address string }{
@@ -37,9 +36,8 @@ func resolveAdvice(c *config.Loaded) (out httpapi.Terms, err error) {
 		}
 		u, err := url.Parse(a.address)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return out, usage("%s must be an address such as http://advisor:9004, without user, query and fragment", c.At(a.setting))
+			h.refuse("%s must be an address such as http://advisor:9004, without user, query and fragment", h.At(a.setting))
 		}
 		out.Advisers = append(out.Advisers, httpapi.Adviser{Name: a.name, URL: a.address})
 	}
-	return out, nil
 }

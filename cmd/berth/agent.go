@@ -67,45 +67,49 @@ func newAgent() *cobra.Command {
 	return cmd
 }
 
-// resolveAgent holds an agent's settings against each other. Its errors are usage
-// errors.
-func resolveAgent(c *config.Loaded) (a *agent, err error) {
-	a = &agent{Agent: c.Agent, settings: c}
-	switch {
-	case a.DataDir == "":
-		return a, usage("%s is missing: name the folder where this agent keeps what it runs", c.At("agent.data_dir"))
-	case !model.Name(a.Node):
-		return a, usage("%s is missing or unfit: name this node in 1 to 128 bytes of text", c.At("agent.node"))
-	case len(a.Peers) == 0:
-		return a, usage("%s is missing: name the API address of at least one peer, such as %s", c.At("agent.peers"), config.DefaultHTTP)
-	case a.Keep.Dir != "" && !filepath.IsAbs(a.Keep.Dir):
-		return a, usage("%s must be an absolute path, not %q", c.At("agent.log_dir"), a.Keep.Dir)
+// resolveAgent holds an agent's settings against each other. Its error joins a usage
+// error for each thing that is wrong.
+func resolveAgent(c *config.Loaded) (*agent, error) {
+	h := &holding{Loaded: c}
+	a := h.agent()
+	a.token = h.token()
+	for _, p := range a.Peers {
+		if err := onLoopback(p); err != nil && a.token == "" {
+			h.refuse("%s: %w; or show who this is, with --token-file", h.At("agent.peers"), err)
+		}
 	}
-	if a.gpus, err = resolveGPUs(c); err != nil {
-		return a, err
+	return a, errors.Join(h.wrong...)
+}
+
+// agent is all of an agent but what it shows, which only the agent's own account may read.
+func (h *holding) agent() *agent {
+	a := &agent{Agent: h.Agent, settings: h.Loaded}
+	if a.DataDir == "" && !h.open("agent.data_dir") {
+		h.refuse("%s is missing: name the folder where this agent keeps what it runs", h.At("agent.data_dir"))
 	}
+	if !model.Name(a.Node) && !h.open("agent.node") {
+		h.refuse("%s is missing or unfit: name this node in 1 to 128 bytes of text", h.At("agent.node"))
+	}
+	if len(a.Peers) == 0 && !h.open("agent.peers") {
+		h.refuse("%s is missing: name the API address of at least one peer, such as %s", h.At("agent.peers"), config.DefaultHTTP)
+	}
+	if a.Keep.Dir != "" && !filepath.IsAbs(a.Keep.Dir) {
+		h.refuse("%s must be an absolute path, not %q", h.At("agent.log_dir"), a.Keep.Dir)
+	}
+	a.gpus = h.gpus()
+	var err error
 	if a.labels, err = nodeLabels(a.Agent.Labels); err != nil {
-		return a, usage("%s %w", c.At("agent.labels"), err)
+		h.refuse("%s %w", h.At("agent.labels"), err)
 	}
-	if err := checkRanks(c); err != nil {
-		return a, err
-	}
+	h.ranks()
 	listen := a.Listen
 	if host, isAny := strings.CutSuffix(listen, ":0"); isAny {
 		listen = host + ":1" // any other port is judged alike
 	}
 	if err := onLoopback(listen); err != nil {
-		return a, usage("%s: %w", c.At("agent.listen"), err)
+		h.refuse("%s: %w", h.At("agent.listen"), err)
 	}
-	if a.token, err = agentToken(c); err != nil {
-		return a, err
-	}
-	for _, p := range a.Peers {
-		if err := onLoopback(p); err != nil && a.token == "" {
-			return a, usage("%s: %w; or show who this is, with --token-file", c.At("agent.peers"), err)
-		}
-	}
-	return a, nil
+	return a
 }
 
 // serve runs the agent until the context ends.
@@ -166,16 +170,16 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	}, node.History{Node: self.Node, GPUs: gpus}, l)
 }
 
-// agentToken is what an agent shows; empty: nothing.
-func agentToken(c *config.Loaded) (string, error) {
-	if c.Agent.TokenFile == "" {
-		return tokenOfEnvironment(), nil
+// token is what the agent shows: that of its file, or of the environment.
+func (h *holding) token() string {
+	if h.Agent.TokenFile == "" {
+		return tokenOfEnvironment()
 	}
-	token, err := readTokenFile(c.Agent.TokenFile)
+	token, err := readTokenFile(h.Agent.TokenFile)
 	if err != nil {
-		return "", usage("%s: %w", c.At("agent.token_file"), err)
+		h.refuse("%s: %w", h.At("agent.token_file"), err)
 	}
-	return token, nil
+	return token
 }
 
 // openRanks begins to run ranks, with the program for supervisors that fits.

@@ -50,10 +50,7 @@ func newConfigValidate() *cobra.Command {
 		Args:  oneArg("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, err := config.Load(config.Source{File: args[0]})
-			if err == nil {
-				_, err = resolveAPI(settings) // with the files that it names
-			}
-			if err != nil {
+			if err = config.InOrder(err, unusable(settings)); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(err.Error(), "\n"))
 				return usage("%s cannot be used", args[0])
 			}
@@ -64,6 +61,15 @@ func newConfigValidate() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// unusable is what a peer or an agent could not start with, whatever else it is given:
+// the settings are held against each other, and the files that they name are read.
+func unusable(c *config.Loaded) error {
+	h := &holding{Loaded: c, part: true}
+	h.peer()
+	h.agent()
+	return errors.Join(h.wrong...)
 }
 
 func newConfigExplain() *cobra.Command {
@@ -164,7 +170,7 @@ func newConfigShow() *cobra.Command {
 		return c.run(cmd)
 	}
 	c.bindReading(cmd)
-	cmd.Flags().StringVar(&c.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG)")
+	cmd.Flags().StringVar(&c.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG, $CONFIG_PATH, or config.yaml here if it is there)")
 	cmd.Flags().BoolVar(&c.cluster, "cluster", false, "what is in force in the cluster")
 	cmd.Flags().BoolVar(&c.diff, "diff", false, "what is given here and is not what is in force in the cluster")
 	cmd.Flags().BoolVar(&c.mine, "given", false, "only what is not a default")

@@ -23,11 +23,7 @@ from now on, by way of whichever peer is there. docs/notifications.md lists the 
 type eventsView struct {
 	connection
 
-	types  []string
-	job    string
-	user   string
-	node   string
-	last   int
+	query  client.EventQuery
 	follow bool
 }
 
@@ -37,18 +33,20 @@ func newEvents() *cobra.Command {
 		Use:     "events",
 		Short:   "Show what happened, and follow what happens",
 		Long:    eventsLong,
-		Example: "  berth events -f\n  berth events -f --type failed,node.* -o json\n  berth events --job 17",
+		Example: "  berth events -f\n  berth events -f --type failed,node.* -o json\n  berth events --job 17\n  berth events -f --actor alice",
 		Args:    noArgs,
 		RunE:    v.run,
 	}
 	v.bind(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&v.output, "output", "o", "", "json for a line of JSON each, or a table if it is not given")
-	f.StringSliceVar(&v.types, "type", nil, "only these `types`, such as job.started, failed or node.*")
-	f.StringVar(&v.job, "job", "", "only of the job with this `id`")
-	f.StringVarP(&v.user, "user", "u", "", "only of this `user`'s jobs and services")
-	f.StringVar(&v.node, "node", "", "only of this `node`")
-	f.IntVarP(&v.last, "last", "n", 20, "begin with so many of the newest")
+	f.StringSliceVar(&v.query.Types, "type", nil, "only these `types`, such as job.started, failed or node.*")
+	f.StringVar(&v.query.Job, "job", "", "only of the job with this `id`")
+	f.StringVarP(&v.query.User, "user", "u", "", "only of this `user`'s jobs and services")
+	f.StringVar(&v.query.Node, "node", "", "only of this `node`")
+	f.StringVar(&v.query.Actor, "actor", "", "only what this `name` did: alice, user:alice, node:gpu1, peer:p2")
+	f.StringVar(&v.query.Target, "target", "", "only what was about this `thing`: \"job 17\", \"node gpu1\", \"peer p2\"")
+	f.IntVarP(&v.query.Last, "last", "n", 20, "begin with so many of the newest")
 	f.BoolVarP(&v.follow, "follow", "f", false, "go on with what happens from now on")
 	return cmd
 }
@@ -57,7 +55,7 @@ func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
 	if v.output != "" && v.output != "json" && v.output != "table" {
 		return usage("--output must be table or json, not %q", v.output)
 	}
-	if v.last < 0 || v.last > 10_000 {
+	if v.query.Last < 0 || v.query.Last > 10_000 {
 		return usage("--last must be 0 to 10000")
 	}
 	api, err := v.dial()
@@ -68,8 +66,8 @@ func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
 	if v.output != "json" {
 		fmt.Fprintf(out, eventLine, "TIME", "ACTOR", "ACTION", "TARGET", "RESULT")
 	}
-	query := client.EventQuery{Types: v.types, Job: v.job, User: v.user, Node: v.node, Last: v.last, Once: !v.follow}
-	err = api.Lists().Events(cmd.Context(), query, func(e *wire.Notice) error { return v.show(out, e) })
+	v.query.Once = !v.follow
+	err = api.Lists().Events(cmd.Context(), v.query, func(e *wire.Notice) error { return v.show(out, e) })
 	if cmd.Context().Err() != nil {
 		return nil // the user has seen enough
 	}

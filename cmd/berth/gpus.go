@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/gpu/judge"
@@ -35,35 +34,35 @@ type gpuSource struct {
 	judge    judge.Config
 }
 
-// resolveGPUs reads an agent's settings.
-func resolveGPUs(c *config.Loaded) (g gpuSource, err error) {
-	s := &c.Agent.GPUs
-	g = gpuSource{from: s.From, simulate: s.Simulate, judge: judge.Defaults()}
+// gpus reads an agent's settings.
+func (h *holding) gpus() gpuSource {
+	s := &h.Agent.GPUs
+	g := gpuSource{from: s.From, simulate: s.Simulate, judge: judge.Defaults()}
 	if n, is := strings.CutPrefix(g.from, "sim:"); is {
 		number, err := strconv.Atoi(n)
 		if err != nil || number < 1 || number > simgpu.MaxGPUs {
-			return g, usage("%s sim:N: N must be 1 to %d", c.At("agent.gpus"), simgpu.MaxGPUs)
+			h.refuse("%s sim:N: N must be 1 to %d", h.At("agent.gpus"), simgpu.MaxGPUs)
 		}
 		g.simulate = number
 	} else if g.from != gpusAuto && g.from != gpusNVML {
-		return g, usage("%s must be auto, nvml or sim:N, not %q", c.At("agent.gpus"), g.from)
+		h.refuse("%s must be auto, nvml or sim:N, not %q", h.At("agent.gpus"), g.from)
 	}
 	if g.from == gpusNVML && g.simulate > 0 {
-		return g, usage("%s nvml and %s contradict each other: give one of them", c.At("agent.gpus"), c.At("agent.simulate_gpus"))
+		h.refuse("%s nvml and %s contradict each other: give one of them", h.At("agent.gpus"), h.At("agent.simulate_gpus"))
 	}
 	g.judge.Hot, g.judge.Critical, g.judge.Xids = s.Hot, s.Hot+10, map[uint64]judge.Class{}
 	for _, code := range slices.Sorted(maps.Keys(s.Xids)) {
 		n, err := strconv.ParseUint(code, 10, 64)
 		class, known := judge.ClassOf(s.Xids[code])
 		if err != nil || !known {
-			return g, usage("%s %s=%s: give a number and ignore, application, reset, quarantine or restart", c.At("agent.xids"), code, s.Xids[code])
+			h.refuse("%s %s=%s: give a number and ignore, application, reset, quarantine or restart", h.At("agent.xids"), code, s.Xids[code])
 		}
 		g.judge.Xids[n] = class
 	}
 	if err := g.judge.Check(); err != nil {
-		return g, usage("%s: %w", c.At("agent.gpu_hot"), err)
+		h.refuse("%s: %w", h.At("agent.gpu_hot"), err)
 	}
-	return g, nil
+	return g
 }
 
 // open finds the GPUs of a node.

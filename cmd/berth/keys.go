@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi"
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
@@ -60,25 +61,25 @@ func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(o))
 }
 
-// resolveKeys reads the keys that a server knows beside tokens, from their own file or
-// from the server's.
-func resolveKeys(c *config.Loaded) (keys auth.Keys, err error) {
-	s := &c.Server.Auth
+// keys reads the keys that a server knows beside tokens, from their own file or from the
+// server's.
+func (h *holding) keys(out *httpapi.Terms) {
+	s := &h.Server.Auth
+	var err error
 	if s.Keys != "" {
-		if keys, err = readKeys(s.Keys); err != nil {
-			return keys, usage("%s: %w", c.At("auth.keys_file"), err)
+		if out.Keys, err = readKeys(s.Keys); err != nil {
+			h.refuseEach(err, "%s: %w", h.At("auth.keys_file"))
 		}
-		return keys, nil
+		return
 	}
 	if s.Own != "" {
-		if keys, err = parseKeys([]byte("{api_keys: " + s.Own + "}")); err != nil {
-			return keys, usage("%w", c.Within(err))
+		if out.Keys, err = parseKeys([]byte("{api_keys: " + s.Own + "}")); err != nil {
+			h.refuseEach(h.Within(err), "%w")
 		}
 	}
-	if keys.Header, err = headerNamed(s.Header); err != nil {
-		return keys, usage("%s: %w", c.At("auth.header_name"), err)
+	if out.Keys.Header, err = headerNamed(s.Header); err != nil {
+		h.refuse("%s: %w", h.At("auth.header_name"), err)
 	}
-	return keys, nil
 }
 
 // readKeys reads a file of keys. Its errors name the file and what is wrong.
@@ -88,9 +89,18 @@ func readKeys(path string) (keys auth.Keys, err error) {
 		return keys, err
 	}
 	if keys, err = parseKeys(data); err != nil {
-		return keys, usage("%s: %w", path, err)
+		return keys, inFile(path, err)
 	}
 	return keys, nil
+}
+
+// inFile puts a file's name before each of the errors that are joined in one.
+func inFile(path string, err error) error {
+	all := config.Each(err)
+	for i, one := range all {
+		all[i] = usage("%s: %w", path, one)
+	}
+	return errors.Join(all...)
 }
 
 // parseKeys reads a document of keys. Its errors name the line, and never a key.
@@ -112,8 +122,9 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 	if section.Enabled != nil && !*section.Enabled {
 		return keys, errors.New("enabled: false stands there: take that out, or name no file of keys")
 	}
+	var wrong []error
 	if keys.Header, err = headerNamed(section.Header); err != nil {
-		return keys, fmt.Errorf("header_name: %w", err)
+		wrong = append(wrong, fmt.Errorf("header_name: %w", err))
 	}
 	for _, secret := range slices.SortedFunc(maps.Keys(section.Keys), func(a, b string) int {
 		return cmp.Compare(section.Keys[a].line, section.Keys[b].line)
@@ -124,10 +135,10 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 			err = keys.Add(secret, key)
 		}
 		if err != nil {
-			return keys, fmt.Errorf("line %d: %w", owner.line, err)
+			wrong = append(wrong, fmt.Errorf("line %d: %w", owner.line, err))
 		}
 	}
-	return keys, nil
+	return keys, errors.Join(wrong...)
 }
 
 // lineOf is where an error of the YAML is. The library's own words may quote a key.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -47,35 +48,60 @@ type apiOptions struct {
 	terms httpapi.Terms
 }
 
-// resolve holds a peer's settings against each other. Its errors are usage errors.
+// holding is settings that are held against each other, and what is wrong with them.
+type holding struct {
+	*config.Loaded
+
+	part  bool // of what a start goes by: what nobody gave may still come from elsewhere
+	wrong []error
+}
+
+// refuse notes what is wrong, as a usage error.
+func (h *holding) refuse(format string, args ...any) {
+	h.wrong = append(h.wrong, usage(format, args...))
+}
+
+// open says that another value than the one here may count for a setting.
+func (h *holding) open(name string) bool {
+	return h.Unread(name) || h.part && h.Origin(name).Layer == config.FromDefault
+}
+
+// resolve holds a peer's settings against each other. Its error joins a usage error for
+// each thing that is wrong.
 func resolve(c *config.Loaded) (options, error) {
-	s := &c.Server
+	h := &holding{Loaded: c}
+	o := h.peer()
+	return o, errors.Join(h.wrong...)
+}
+
+func (h *holding) peer() options {
+	s := &h.Server
 	o := options{
 		data: s.DataDir, id: model.PeerID(s.ID), listen: s.Listen, advertise: cmp.Or(s.Advertise, s.Listen), http: s.HTTP,
-		cluster: s.ClusterID, seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: c.Level,
-		parts: parts{shared: c.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
+		cluster: s.ClusterID, seeds: s.Join, minFree: s.MinFree << 20, timeouts: timeouts(s.Timeouts), level: h.Level,
+		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
-	switch {
-	case o.data == "":
-		return o, usage("%s is missing: name the folder where this peer keeps its state", c.At("server.data_dir"))
-	case !model.Name(s.ID):
-		return o, usage("%s is missing or unfit: name this peer in 1 to 128 bytes of text, as in the founders' list", c.At("server.id"))
-	case len(s.Bootstrap) > 0 && len(s.Join) > 0:
-		return o, usage("%s founds a cluster and %s enters one: give one of them", c.At("server.bootstrap"), c.At("server.join"))
-	case o.cluster != "" && !model.Name(o.cluster):
-		return o, usage("%s must be a name of at most 128 bytes", c.At("server.cluster_id"))
+	if o.data == "" && !h.open("server.data_dir") {
+		h.refuse("%s is missing: name the folder where this peer keeps its state", h.At("server.data_dir"))
 	}
-	var err error
-	if o.api, err = resolveAPI(c); err != nil {
-		return o, err
+	if !model.Name(s.ID) && !h.open("server.id") {
+		h.refuse("%s is missing or unfit: name this peer in 1 to 128 bytes of text, as in the founders' list", h.At("server.id"))
 	}
-	if err := o.checkAddresses(c); err != nil {
-		return o, err
+	if len(s.Bootstrap) > 0 && len(s.Join) > 0 {
+		h.refuse("%s founds a cluster and %s enters one: give one of them", h.At("server.bootstrap"), h.At("server.join"))
 	}
-	if len(s.Bootstrap) == 0 {
-		return o, nil
+	if o.cluster != "" && !model.Name(o.cluster) {
+		h.refuse("%s must be a name of at most 128 bytes", h.At("server.cluster_id"))
 	}
-	return o, o.found(s.Bootstrap, c)
+	o.api = h.terms()
+	h.addresses(&o)
+	if len(s.Bootstrap) > 0 {
+		o.founders = h.founders(&o)
+	}
+	if o.cluster == "" && len(o.founders) > 0 {
+		o.cluster = clusterOf(o.founders)
+	}
+	return o
 }
 
 // termsNames are the settings that the API's terms are read from.
@@ -84,33 +110,38 @@ var termsNames = []string{
 	"workloads.defaults_file", "workloads.defaults", "services.deepagents_url", "services.graph_service_url",
 }
 
-// resolveAPI reads whom the API lets in, what jobs may run, and what is known of workloads.
-func resolveAPI(c *config.Loaded) (o apiOptions, err error) {
-	s := &c.Server.Auth
+// terms reads whom the API lets in, what jobs may run, and what is known of workloads.
+func (h *holding) terms() (o apiOptions) {
+	s := &h.Server.Auth
 	for _, v := range []struct{ name, given string }{
 		{"auth.keys_file", s.Keys}, {"auth.api_keys", s.Own}, {"auth.header_name", s.Header},
 	} {
-		switch said := c.Origin("auth.enabled").Layer != config.FromDefault; {
-		case v.given == "" || s.On:
+		switch said := h.Origin("auth.enabled").Layer != config.FromDefault; {
+		case v.given == "" || s.On || h.Unread("auth.enabled"):
 		case said:
-			c.Notes = append(c.Notes, c.At(v.name)+" counts only while callers are asked who they are, and "+c.At("auth.enabled")+" is false")
+			h.Notes = append(h.Notes, h.At(v.name)+" counts only while callers are asked who they are, and "+h.At("auth.enabled")+" is false")
 		default:
-			return o, usage("%s needs %s: without it nobody is asked for a key", c.At(v.name), c.At("auth.enabled"))
+			h.refuse("%s needs %s: without it nobody is asked for a key", h.At(v.name), h.At("auth.enabled"))
 		}
-	}
-	if o.terms, err = resolveAdvice(c); err != nil {
-		return o, err
 	}
 	o.asks, o.terms.Rate = s.On, float64(s.Rate)
-	if o.terms.Keys, err = resolveKeys(c); err != nil {
-		return o, err
-	}
+	h.advice(&o.terms)
+	h.keys(&o.terms)
 	if s.CommandRules != "" {
+		var err error
 		if o.terms.Rules, err = readRules(s.CommandRules); err != nil {
-			return o, usage("%s: %w", c.At("auth.command_rules"), err)
+			h.refuseEach(err, "%s: %w", h.At("auth.command_rules"))
 		}
 	}
-	return o, nil
+	return o
+}
+
+// refuseEach notes each of the errors that are joined in one, as the last argument of the
+// format.
+func (h *holding) refuseEach(err error, format string, args ...any) {
+	for _, one := range config.Each(err) {
+		h.refuse(format, append(slices.Clone(args), one)...)
+	}
 }
 
 func timeouts(name string) cluster.Timeouts {
@@ -120,57 +151,58 @@ func timeouts(name string) cluster.Timeouts {
 	return cluster.LAN
 }
 
-func (o *options) checkAddresses(c *config.Loaded) error {
+// addresses checks where a peer listens, and whom it asks.
+func (h *holding) addresses(o *options) {
 	for _, v := range []struct{ name, address string }{{"server.listen", o.listen}, {"server.advertise", o.advertise}} {
-		if err := onLoopback(v.address); err != nil {
-			return usage("%s: %w", c.At(v.name), err)
+		if err := onLoopback(v.address); err != nil && (v.name == "server.listen" || v.address != o.listen) {
+			h.refuse("%s: %w", h.At(v.name), err)
 		}
 	}
-	if err := onLoopback(o.http); err != nil && !o.api.asks {
-		return usage("%s: %w; or have callers asked who they are, with --auth", c.At("server.http"), err)
-	} else if _, _, bad := net.SplitHostPort(o.http); bad != nil {
-		return usage("%s: %q is not host:port, such as %s", c.At("server.http"), o.http, config.DefaultHTTP)
+	if _, _, bad := net.SplitHostPort(o.http); bad != nil {
+		h.refuse("%s: %q is not host:port, such as %s", h.At("server.http"), o.http, config.DefaultHTTP)
+	} else if err := onLoopback(o.http); err != nil && !o.api.asks && !h.Unread("auth.enabled") {
+		h.refuse("%s: %w; or have callers asked who they are, with --auth", h.At("server.http"), err)
 	}
 	if o.http == o.listen {
-		return usage("%s and %s are the same address: give the API another, such as %s", c.At("server.http"), c.At("server.listen"),
+		h.refuse("%s and %s are the same address: give the API another, such as %s", h.At("server.http"), h.At("server.listen"),
 			config.DefaultHTTP)
 	}
 	for _, address := range o.seeds {
 		if err := onLoopback(address); err != nil {
-			return usage("%s: %w", c.At("server.join"), err)
+			h.refuse("%s: %w", h.At("server.join"), err)
 		}
 	}
-	return nil
 }
 
-// found reads the founders' list. The cluster's id follows from it, so that all
+// founders reads the founders' list. The cluster's id follows from it, so that all
 // founders come to the same without asking each other.
-func (o *options) found(list []string, c *config.Loaded) error {
-	here := c.At("server.bootstrap")
-	for _, entry := range list {
+func (h *holding) founders(o *options) (all []cluster.Server) {
+	here, before := h.At("server.bootstrap"), len(h.wrong)
+	for _, entry := range h.Server.Bootstrap {
 		id, address, ok := strings.Cut(entry, "=")
 		if !ok || !model.Name(id) {
-			return usage("%s: %q is not id=address", here, entry)
+			h.refuse("%s: %q is not id=address", here, entry)
+			continue
 		}
 		if err := onLoopback(address); err != nil {
-			return usage("%s: peer %s: %w", here, id, err)
+			h.refuse("%s: peer %s: %w", here, id, err)
 		}
-		for _, other := range o.founders {
+		for _, other := range all {
 			if string(other.ID) == id || other.Address == address {
-				return usage("%s: peers %s and %s share an id or an address", here, other.ID, id)
+				h.refuse("%s: peers %s and %s share an id or an address", here, other.ID, id)
 			}
 		}
-		o.founders = append(o.founders, cluster.Server{ID: model.PeerID(id), Address: address})
+		all = append(all, cluster.Server{ID: model.PeerID(id), Address: address})
 	}
 	self := cluster.Server{ID: o.id, Address: o.advertise}
-	if !slices.Contains(o.founders, self) {
-		return usage("%s does not list this peer as %s=%s: add it, or correct %s or %s", here, self.ID, self.Address,
-			c.At("server.id"), c.At("server.advertise"))
+	anyID, anyAddress := h.open("server.id"), h.open("server.advertise") && h.open("server.listen")
+	if len(h.wrong) == before && !slices.ContainsFunc(all, func(s cluster.Server) bool {
+		return (anyID || s.ID == self.ID) && (anyAddress || s.Address == self.Address)
+	}) {
+		h.refuse("%s does not list this peer as %s=%s: add it, or correct %s or %s", here, cmp.Or(self.ID, "ID"), self.Address,
+			h.At("server.id"), h.At("server.advertise"))
 	}
-	if o.cluster == "" {
-		o.cluster = clusterOf(o.founders)
-	}
-	return nil
+	return all
 }
 
 // clusterOf derives a cluster's id from its founders, in whatever order they are

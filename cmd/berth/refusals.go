@@ -13,17 +13,26 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// refused shows what a peer has refused before it came to the log. A limit of 0 takes
-// what one answer holds at most.
+// refused shows what a peer has refused before it came to the log.
 func (f *auditFlags) refused(cmd *cobra.Command, api *client.Client) error {
 	q := f.query
 	if q.Result == "refused" { // which all of them are
 		q.Result = ""
 	}
-	if q.Limit = f.limit; q.Limit == 0 || q.Limit > pageLimit {
-		q.Limit = pageLimit
-	}
-	all, err := api.Operator().Refusals(cmd.Context(), q)
+	all := &wire.Refusals{Refusals: []wire.Refusal{}}
+	err := f.pages(func(most int) (int, bool, error) {
+		q.Limit = most
+		page, err := api.Operator().Refusals(cmd.Context(), q)
+		if err != nil {
+			return 0, false, err
+		}
+		if q.Before > 0 && page.Peer != all.Peer {
+			return 0, false, fmt.Errorf("peer %s answers no more, and peer %s has refusals of its own: ask again", all.Peer, page.Peer)
+		}
+		page.Refusals = append(all.Refusals, page.Refusals...)
+		all, q.Before = page, page.Next
+		return len(all.Refusals), page.Next > 0, nil
+	})
 	if err != nil {
 		return err
 	}
@@ -41,10 +50,10 @@ func showRefusals(w io.Writer, all *wire.Refusals) error {
 		r := &all.Refusals[i]
 		t.Add(table.Clock(r.Time, now), r.Actor, r.From, r.Method+" "+r.Path, r.Code)
 	}
-	if _, err := t.WriteTo(w); err != nil || !all.More {
+	if _, err := t.WriteTo(w); err != nil || all.Next == 0 {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "There are older ones: choose with --until, or more with --limit.")
+	_, err := fmt.Fprintln(w, "There are older ones: more with --limit, all with --limit 0.")
 	return err
 }
 

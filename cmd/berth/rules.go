@@ -56,29 +56,31 @@ func readRules(path string) (rules httpapi.CommandRules, err error) {
 		rules, err = file.rules()
 	}
 	if err != nil {
-		return rules, usage("%s: %w", path, err)
+		return rules, inFile(path, err)
 	}
 	return rules, nil
 }
 
 func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
+	var wrong []error
+	refuse := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	for _, r := range f.Forbidden {
 		if err := rules.Forbid(r.Name, r.Pattern, r.Message); err != nil {
-			return rules, fmt.Errorf("forbidden: %w", err)
+			refuse("forbidden: %w", err)
 		}
 	}
 	for _, r := range f.Allowed {
 		if err := rules.Allow(r.Name, r.Pattern, r.Message); err != nil {
-			return rules, fmt.Errorf("allowed: %w", err)
+			refuse("allowed: %w", err)
 		}
 	}
 	for _, dir := range f.WorkDirs {
 		if !strings.HasPrefix(dir, "/") {
-			return rules, fmt.Errorf("workdirs: %q is no absolute path", dir)
+			refuse("workdirs: %q is no absolute path", dir)
 		}
 	}
 	if f.Command < 0 || f.Script < 0 || f.Env < 0 || f.MemoryGB < 0 || f.MemoryGB*1000 > math.MaxUint32 || math.IsNaN(f.MemoryGB) {
-		return rules, errors.New("a bound must be 0 (none) or more")
+		refuse("a bound must be 0 (none) or more")
 	}
 	rules.Bounds = httpapi.CommandBounds{
 		Command: f.Command, Script: f.Script, Env: f.Env, WorkDirs: f.WorkDirs, GPUs: f.GPUs, CPUs: f.CPUs, MemoryMB: uint32(f.MemoryGB * 1000),
@@ -86,9 +88,9 @@ func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
 	if f.Time != "" {
 		var most wire.Duration
 		if err := most.UnmarshalJSON([]byte(strconv.Quote(f.Time))); err != nil || most <= 0 || time.Duration(most) > model.MaxDuration {
-			return rules, fmt.Errorf("max_time_limit must be a time such as 12h, not %q", f.Time)
+			refuse("max_time_limit must be a time such as 12h, not %q", f.Time)
 		}
 		rules.Bounds.Time = time.Duration(most)
 	}
-	return rules, nil
+	return rules, errors.Join(wrong...)
 }

@@ -34,21 +34,20 @@ func newSupervise() *cobra.Command {
 	return cmd
 }
 
-// checkRanks holds those settings of an agent against each other that say how ranks
-// run on its node.
-func checkRanks(c *config.Loaded) error {
-	r := &c.Agent.Ranks
+// ranks holds those settings of an agent against each other that say how ranks run on
+// its node.
+func (h *holding) ranks() {
+	r := &h.Agent.Ranks
 	for _, v := range []struct{ name, path string }{
 		{"agent.prolog", r.Prolog}, {"agent.epilog", r.Epilog}, {"agent.checkpoint_dir", r.Checkpoints},
 	} {
 		if v.path != "" && !filepath.IsAbs(v.path) {
-			return usage("%s must be an absolute path, not %q", c.At(v.name), v.path)
+			h.refuse("%s must be an absolute path, not %q", h.At(v.name), v.path)
 		}
 	}
-	if u := &r.Users; !u.On && (len(u.Accounts) > 0 || u.Mapped || u.Root) {
-		return usage("--account, --mapped-only and --allow-root mean something only with --run-as-users (agent.run_as_users)")
+	if u := &r.Users; !u.On && !h.Unread("agent.run_as_users") && (len(u.Accounts) > 0 || u.Mapped || u.Root) {
+		h.refuse("--account, --mapped-only and --allow-root mean something only with --run-as-users (agent.run_as_users)")
 	}
-	return nil
 }
 
 // rankRules are what the settings mean for an agent with that data folder and run

@@ -20,6 +20,7 @@ type Bootstrap struct {
 	Pools    model.Pools        `cbor:"7,keyasint,omitempty"`
 	Defaults model.Defaults     `cbor:"8,keyasint,omitempty"`
 	Limits   []model.LimitValue `cbor:"9,keyasint,omitempty"` // of the cluster as a whole
+	Notify   model.Notify       `cbor:"10,keyasint,omitempty"`
 }
 
 // Kind is KindBootstrap.
@@ -39,7 +40,7 @@ func (b *Bootstrap) Validate() error {
 		}
 	}
 	return firstOf(validPolicy(b.Policy), validRetention(b.Retention), validPools(b.Pools), b.Defaults.Validate(),
-		validLimits(b.Limits))
+		validLimits(b.Limits), b.Notify.Validate())
 }
 
 // Restored begins another incarnation of a state that came from a backup: the

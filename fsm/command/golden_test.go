@@ -60,10 +60,13 @@ func examples() []Body {
 	return out
 }
 
+// secret is one that notices are signed with.
+var secret = model.NewHookSecret([32]byte{1, 2, 3})
+
 func mend(b Body) {
 	switch b := b.(type) {
 	case *Bootstrap:
-		b.Retention.Age, b.Tuning, b.Pools.Mode = time.Hour, model.DefaultTuning(), model.PoolHybrid
+		b.Retention.Age, b.Tuning, b.Pools.Mode, b.Notify.Secret = time.Hour, model.DefaultTuning(), model.PoolHybrid, secret
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
 		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitUserGPUs, Value: 8}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
 	case *Submit:
@@ -139,7 +142,6 @@ func mendImport(b *ImportJobs) {
 // mendLimits mends what is about limits and shares, webhooks, and the cluster as a whole.
 func mendLimits(b Body) {
 	alice := model.ScopeKey{Kind: model.ScopeUser, Name: "alice"}
-	secret := model.NewHookSecret([32]byte{1, 2, 3})
 	switch b := b.(type) {
 	case *SetWebhook:
 		b.Webhook = model.Webhook{

@@ -20,7 +20,7 @@ func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
 	}
 	t.settings = model.Settings{
 		Incarnation: b.Incarnation, Level: b.Level, Clock: t.clock, Running: b.Running, Policy: b.Policy,
-		NextJob: 1, Retention: b.Retention, Tuning: b.Tuning, Pools: b.Pools, Defaults: b.Defaults,
+		NextJob: 1, Retention: b.Retention, Tuning: b.Tuning, Pools: b.Pools, Defaults: b.Defaults, Notify: b.Notify,
 	}
 	if b.Tuning == (model.Tuning{}) {
 		t.settings.Tuning = model.DefaultTuning()

@@ -26,12 +26,14 @@ func TestBootstrapOfAConfiguration(t *testing.T) {
 		Incarnation: statetest.Incarnation(1), Level: 1, Policy: "fcfs", Retention: model.Retention{Age: time.Hour},
 		Tuning: model.DefaultTuning(), Pools: model.Pools{Mode: model.PoolHybrid, Part: 250},
 		Defaults: model.Defaults{Name: "GPU-Cluster-01", Class: model.ClassHigh},
+		Notify:   model.Notify{Secret: model.NewHookSecret([32]byte{1}), Backlog: 5},
 	}
 	b.Tuning.Retries = 3
 	for name, change := range map[string]func(*command.Bootstrap){
 		"tuning":   func(b *command.Bootstrap) { b.Tuning.Depth = 0 },
 		"pools":    func(b *command.Bootstrap) { b.Pools.Part = 1001 },
 		"defaults": func(b *command.Bootstrap) { b.Defaults.IdleStop = 1 },
+		"secret":   func(b *command.Bootstrap) { b.Notify.Secret = "whsec_short" },
 		"limit":    func(b *command.Bootstrap) { b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: -2}} },
 		"limit, twice": func(b *command.Bootstrap) {
 			b.Limits = slices.Repeat([]model.LimitValue{{Of: model.LimitQueued, Value: 1}}, 2)
@@ -50,7 +52,7 @@ func TestBootstrapOfAConfiguration(t *testing.T) {
 	b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1}}
 	c.Do(b)
 	set := c.State.Settings()
-	if set.Tuning != b.Tuning || set.Pools != b.Pools || set.Defaults != b.Defaults || set.Policy != "fcfs" || set.Running {
+	if set.Tuning != b.Tuning || set.Pools != b.Pools || set.Defaults != b.Defaults || set.Notify != b.Notify || set.Policy != "fcfs" || set.Running {
 		t.Errorf("the state begins with %+v", set)
 	}
 	c.Do(statetest.Job(1))

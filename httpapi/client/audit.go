@@ -26,13 +26,17 @@ func (c Operator) Audit(ctx context.Context, q AuditQuery) (*wire.Audit, error) 
 	text(v, "action", q.Action)
 	text(v, "result", q.Result)
 	span(v, q.Since, q.Until)
-	if q.Before > 0 {
-		v.Set("before", strconv.FormatUint(q.Before, 10))
-	}
+	before(v, q.Before)
 	number(v, "limit", int64(q.Limit))
 	out := &wire.Audit{}
 	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/audit", query: v}, out)
 	return out, err
+}
+
+func before(v url.Values, place uint64) {
+	if place > 0 {
+		v.Set("before", strconv.FormatUint(place, 10))
+	}
 }
 
 // VerifyAudit has a peer look at its whole audit trail.
@@ -43,12 +47,14 @@ func (c Operator) VerifyAudit(ctx context.Context) (*wire.AuditVerdict, error) {
 }
 
 // Refusals are what the peer that answers has refused before it came to the log, newest
-// first. Of q it goes by Actor, Result, which is a code, the span and the limit.
+// first. Of q it goes by Actor, Result, which is a code, the span, Before and the limit. The
+// next page is another's if another peer answers.
 func (c Operator) Refusals(ctx context.Context, q AuditQuery) (*wire.Refusals, error) {
 	v := url.Values{}
 	text(v, "actor", q.Actor)
 	text(v, "code", q.Result)
 	span(v, q.Since, q.Until)
+	before(v, q.Before)
 	number(v, "limit", int64(q.Limit))
 	out := &wire.Refusals{}
 	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/audit/refusals", query: v}, out)

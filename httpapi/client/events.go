@@ -21,6 +21,10 @@ type EventQuery struct {
 	Job   string
 	User  string
 	Node  string
+
+	Actor  string // "user:alice", or "alice"
+	Target string // "job 17", also of its tasks
+
 	Last  int    // begin with so many of the newest that are kept
 	After string // go on after the event of this id; empty: from now on
 	Once  bool   // end after those, in place of following
@@ -75,6 +79,8 @@ func (l Lists) follow(ctx context.Context, q *EventQuery, each func(*wire.Notice
 	text(v, "job", q.Job)
 	text(v, "user", q.User)
 	text(v, "node", q.Node)
+	text(v, "actor", q.Actor)
+	text(v, "target", q.Target)
 	text(v, "after", q.After)
 	number(v, "last", int64(q.Last))
 	if q.Once {

@@ -18,7 +18,7 @@ func TestEventsGoOnElsewhere(t *testing.T) {
 	var asked atomic.Int32
 	peer := func(first int) *httptest.Server {
 		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/events" || r.URL.Query().Get("types") != "failed,node.*" {
+			if r.URL.Path != "/events" || r.URL.Query().Get("types") != "failed,node.*" || r.URL.Query().Get("actor") != "ann" || r.URL.Query().Get("target") != "job 1" {
 				t.Errorf("asked for %s", r.URL)
 			}
 			if n := asked.Add(1); n > 1 && r.URL.Query().Get("after") == "" {
@@ -36,7 +36,7 @@ func TestEventsGoOnElsewhere(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	var ids []string
-	err = c.Lists().Events(t.Context(), EventQuery{Types: []string{"failed", "node.*"}}, func(e *wire.Notice) error {
+	err = c.Lists().Events(t.Context(), EventQuery{Types: []string{"failed", "node.*"}, Actor: "ann", Target: "job 1"}, func(e *wire.Notice) error {
 		if ids = append(ids, e.ID); len(ids) == 3 {
 			return enough
 		}

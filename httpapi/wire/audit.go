@@ -33,7 +33,7 @@ type AuditRecord struct {
 type Refusals struct {
 	Peer     string    `json:"peer" doc:"that has refused them"`
 	Refusals []Refusal `json:"refusals" nullable:"false"`
-	More     bool      `json:"more,omitempty" doc:"there are older ones"`
+	Next     uint64    `json:"next,omitempty" doc:"before of the next page, at the same peer; absent: there are no older ones"`
 }
 
 // Refusal is a request that a peer has turned away by itself.

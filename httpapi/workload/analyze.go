@@ -16,6 +16,7 @@ type Knowledge struct {
 	Past     []Runs // of the service's name
 	Defaults Defaults
 	Advice   []Advice
+	Priority int64 // the highest that who asks may have; 0: any
 }
 
 // Where values come from.
@@ -90,6 +91,9 @@ func Analyze(r *wire.Workload, k *Knowledge) (*wire.WorkloadPlan, error) {
 	p.hear(k.Advice)
 	fits := p.settle(fleet) && has
 	p.last(d)
+	if k.Priority > 0 {
+		p.priority = min(p.priority, k.Priority)
+	}
 	p.say("Priority %d, memory and GPUs are for one instance of the workload.", p.priority)
 	out := &wire.WorkloadPlan{
 		ServiceName: r.ServiceName, Type: kind, GPUs: p.gpus, MemoryMB: p.memory, MemoryGB: math.Round(float64(p.memory)/1024*10) / 10,

@@ -63,7 +63,8 @@ func StandardDefaults() Defaults {
 }
 
 // ReadDefaults reads a YAML document that says, perhaps below workload_defaults, for
-// some types what differs from [StandardDefaults]. Errors name the line.
+// some types what differs from [StandardDefaults]. Its error joins one for each thing that
+// is wrong, with the line.
 func ReadDefaults(data []byte) (Defaults, error) {
 	out := StandardDefaults()
 	var root yaml.Node
@@ -83,24 +84,33 @@ func ReadDefaults(data []byte) (Defaults, error) {
 	if top.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("line %d: must map types of workloads to their defaults", top.Line)
 	}
+	if err := out.read(top); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// read takes what a mapping says of types.
+func (d Defaults) read(n *yaml.Node) error {
+	var wrong []error
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(top.Content); i += 2 {
-		key, value := top.Content[i], top.Content[i+1]
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
 		name, known := TypeNamed(key.Value)
 		switch {
 		case !known:
-			return nil, fmt.Errorf("line %d: there is no type of workload %q: use %s", key.Line, key.Value, strings.Join(Types(), ", "))
+			wrong = append(wrong, fmt.Errorf("line %d: there is no type of workload %q: use %s", key.Line, key.Value, strings.Join(Types(), ", ")))
+			continue
 		case seen[name]:
-			return nil, fmt.Errorf("line %d: %s is given twice", key.Line, name)
+			wrong = append(wrong, fmt.Errorf("line %d: %s is given twice", key.Line, name))
+			continue
 		}
 		seen[name] = true
-		v := out[name]
-		if err := v.read(value); err != nil {
-			return nil, err
-		}
-		out[name] = v
+		v := d[name]
+		wrong = append(wrong, v.read(value))
+		d[name] = v
 	}
-	return out, nil
+	return errors.Join(wrong...)
 }
 
 // read takes what a mapping says of a type.
@@ -108,6 +118,7 @@ func (v *Default) read(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: must map default_memory_mb, default_priority or gpus to numbers", n.Line)
 	}
+	var wrong []error
 	v.given = map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -121,14 +132,15 @@ func (v *Default) read(n *yaml.Node) error {
 		case "gpus":
 			to, most = &v.GPUs, 1024
 		default:
-			return fmt.Errorf("line %d: there is no setting %q: use default_memory_mb, default_priority or gpus", key.Line, key.Value)
+			wrong = append(wrong, fmt.Errorf("line %d: there is no setting %q: use default_memory_mb, default_priority or gpus", key.Line, key.Value))
+			continue
 		}
 		if value.Tag != "!!int" || value.Decode(to) != nil || *to < 1 || *to > most || v.given[key.Value] {
-			return fmt.Errorf("line %d: %s must be a whole number from 1 to %d, given once", key.Line, key.Value, most)
+			wrong = append(wrong, fmt.Errorf("line %d: %s must be a whole number from 1 to %d, given once", key.Line, key.Value, most))
 		}
 		v.given[key.Value] = true
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 // TypeNamed is the type of a name, in which - stands for _; none is generic. false:

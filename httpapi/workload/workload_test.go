@@ -2,8 +2,10 @@ package workload_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -320,5 +322,15 @@ func TestReadDefaults(t *testing.T) {
 		if _, err := workload.ReadDefaults([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	// All that is wrong is told, by its line.
+	_, err = workload.ReadDefaults([]byte("ocr:\n  gpus: 0\n  colour: 1\n  default_priority: 11\nsinging: {gpus: 1}\ntraining: 3\nocr: {gpus: 0}\n"))
+	var lines []string
+	for line := range strings.Lines(fmt.Sprint(err)) {
+		at, _, _ := strings.Cut(line, ":")
+		lines = append(lines, at)
+	}
+	if want := []string{"line 2", "line 3", "line 4", "line 5", "line 6", "line 7"}; !slices.Equal(lines, want) {
+		t.Errorf("it says %v", err)
 	}
 }

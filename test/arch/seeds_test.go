@@ -25,7 +25,7 @@ func named() []string {
 		all = append(all, strings.Split(requests, "|")...)
 	}
 	add("", "RESEARCH_AGENT_RAY_HEAD_NODE RESEARCH_AGENT_GPU_ORCHESTRATION_ENABLED RESEARCH_AGENT_SCHEDULING_POLICY RESEARCH_AGENT_MAX_QUEUE_SIZE")
-	add("", "RESEARCH_AGENT_USER_AUTH_TOKEN CONFIG_PATH PORT DEEPAGENTS_URL GRAPH_SERVICE_URL --workdir")
+	add("", "RESEARCH_AGENT_USER_AUTH_TOKEN CONFIG_PATH config.yaml PORT 8086 DEEPAGENTS_URL GRAPH_SERVICE_URL AgentFlow --workdir")
 	add("", "cluster.name cluster.total_gpus allocation.strategy allocation.reserved_ratio scheduling.algorithm scheduling.max_queue_size")
 	add("", "scheduling.default_priority monitoring.interval_seconds monitoring.metrics_retention_days monitoring.alert_thresholds.temperature")
 	add("", "monitoring.alert_thresholds.utilization monitoring.alert_thresholds.memory policies.max_gpus_per_user policies.max_job_duration_hours")

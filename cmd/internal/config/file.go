@@ -23,6 +23,7 @@ type file struct {
 	table    *table
 	given    []given
 	problems []error
+	unread   []string // settings whose values cannot be read, as they stand there
 }
 
 // given is one thing that a layer says about a setting.
@@ -33,17 +34,18 @@ type given struct {
 	node  *yaml.Node // of a part of a file
 }
 
-// readFile lists what a file gives. Its errors tell the line.
-func readFile(name string, text []byte, t *table) ([]given, error) {
+// readFile reads what a file gives. Its problems tell the line.
+func readFile(name string, text []byte, t *table) *file {
 	f := &file{name: name, table: t}
 	if len(text) > maxFile {
-		return nil, fmt.Errorf("%s: is larger than %d bytes", name, maxFile)
+		f.problems = []error{fmt.Errorf("%s: is larger than %d bytes", name, maxFile)}
+		return f
 	}
 	var doc yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	err := d.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return nil, nil // nothing but remarks
+		return f // nothing but remarks
 	}
 	if err == nil {
 		if more := d.Decode(new(yaml.Node)); !errors.Is(more, io.EOF) {
@@ -52,10 +54,10 @@ func readFile(name string, text []byte, t *table) ([]given, error) {
 	}
 	if err != nil {
 		f.syntax(err)
-		return nil, errors.Join(f.problems...)
+		return f
 	}
 	f.section("", doc.Content[0])
-	return f.given, errors.Join(f.problems...)
+	return f
 }
 
 // section reads the settings whose names begin with a prefix.
@@ -87,11 +89,13 @@ func (f *file) leaf(name string, at, value *yaml.Node) {
 	if form != isPart {
 		if value.Tag == "!!null" {
 			f.report(at, "%s has no value: give it one, or leave the line out", name)
+			f.unread = append(f.unread, name)
 			return
 		}
 		var err error
 		if g.texts, err = textsOf(value, form); err != nil {
 			f.report(value, "%s %v", name, err)
+			f.unread = append(f.unread, name)
 			return
 		}
 	}
@@ -171,28 +175,21 @@ func (f *file) syntax(err error) {
 // placeOf finds the line in an error of this package.
 var placeOf = regexp.MustCompile(`:(\d+): `)
 
-// inOrder joins errors of a file by their lines.
-func inOrder(errs ...error) error {
+// InOrder joins errors by the lines of the file that they tell; those that tell none come
+// first.
+func InOrder(errs ...error) error {
 	type placed struct {
 		error
 
 		line int
 	}
 	var all []placed
-	for _, err := range errs {
-		if many, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // joined here, not wrapped
-			for _, one := range many.Unwrap() {
-				p := placed{error: one}
-				if at := placeOf.FindStringSubmatch(one.Error()); at != nil {
-					p.line, _ = strconv.Atoi(at[1]) // digits; too many sort first
-				}
-				all = append(all, p)
-			}
-			continue
+	for _, err := range Each(errors.Join(errs...)) {
+		p := placed{error: err}
+		if at := placeOf.FindStringSubmatch(err.Error()); at != nil {
+			p.line, _ = strconv.Atoi(at[1]) // digits; too many sort first
 		}
-		if err != nil {
-			all = append(all, placed{error: err})
-		}
+		all = append(all, p)
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.line, b.line) })
 	out := make([]error, len(all))
@@ -200,4 +197,19 @@ func inOrder(errs ...error) error {
 		out[i] = all[i].error
 	}
 	return errors.Join(out...)
+}
+
+// Each lists the errors that are joined in one.
+func Each(err error) (all []error) {
+	if err == nil {
+		return nil
+	}
+	many, is := err.(interface{ Unwrap() []error }) //nolint:errorlint // joined, not wrapped
+	if !is {
+		return []error{err}
+	}
+	for _, one := range many.Unwrap() {
+		all = append(all, Each(one)...)
+	}
+	return all
 }

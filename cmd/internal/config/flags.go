@@ -18,7 +18,7 @@ type Flags struct {
 func Bind(p Program, to *pflag.FlagSet) *Flags {
 	f := &Flags{program: p, given: map[string][]string{}}
 	if p != OfClient {
-		to.StringVar(&f.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG); berth config example prints one")
+		to.StringVar(&f.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG, $CONFIG_PATH, or config.yaml here if it is there); berth config example prints one")
 	}
 	rows := New().Settings()
 	for i := range rows {

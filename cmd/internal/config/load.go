@@ -52,26 +52,23 @@ type Loaded struct {
 	source   Source
 	table    *table
 	origins  map[string]Origin
+	unread   map[string]bool              // settings with a wrong value, which is not taken
 	contents map[string][sha256.Size]byte // of the files that settings name, by setting
 }
 
-// Variables that name the file.
+// What names the file.
 const (
 	fileVariable  = "BERTH_CONFIG"
 	otherVariable = "CONFIG_PATH" // of peers and agents
+	defaultFile   = "config.yaml" // of peers and agents that are told of none, if it is there
 )
 
 // Load reads all layers. Its error joins one error for each thing that is wrong, each
-// with the place.
+// with the place; what came with it lacks what is wrong, and serves to look for more.
 func Load(src Source) (*Loaded, error) {
 	c := New()
-	l := &Loaded{Config: c, source: src, table: newTable(c.Settings()), origins: map[string]Origin{}}
-	if err := l.readFile(); err != nil {
-		return nil, err
-	}
-	if err := l.apply(FromEnvironment, l.environment()); err != nil {
-		return nil, err
-	}
+	l := &Loaded{Config: c, source: src, table: newTable(c.Settings()), origins: map[string]Origin{}, unread: map[string]bool{}}
+	wrong := []error{l.readFile(), l.apply(FromEnvironment, l.environment())}
 	l.noteStrangers()
 	var flags []given
 	for i := range l.table.rows {
@@ -80,14 +77,9 @@ func Load(src Source) (*Loaded, error) {
 			flags = append(flags, given{name: row.Name, where: "--" + row.Flag, texts: texts})
 		}
 	}
-	if err := l.apply(FromFlag, flags); err != nil {
-		return nil, err
-	}
-	if err := l.apart(); err != nil {
-		return nil, err
-	}
+	wrong = append(wrong, l.apply(FromFlag, flags), l.apart())
 	l.noteContents()
-	return l, nil
+	return l, errors.Join(wrong...)
 }
 
 // noteContents notes what stands in the files that settings name. One that cannot be read
@@ -119,10 +111,13 @@ func (l *Loaded) apart() error {
 	return errors.Join(wrong...)
 }
 
-// Within is an error of a section's reader, "line 3: ...", with the file that the line is of.
+// Within is an error of a section's reader, "line 3: ...", with the file that the line is
+// of, or several that are joined.
 func (l *Loaded) Within(err error) error {
 	f := &file{name: l.File}
-	f.syntax(err)
+	for _, one := range Each(err) {
+		f.syntax(one)
+	}
 	return errors.Join(f.problems...)
 }
 
@@ -146,6 +141,10 @@ func (l *Loaded) readFile() error {
 			name, optional = v, false
 		}
 	}
+	unnamed := name == "" && l.source.Program&(OfServer|OfAgent) != 0
+	if unnamed {
+		name, optional = defaultFile, true
+	}
 	if name == "" {
 		return nil
 	}
@@ -156,10 +155,29 @@ func (l *Loaded) readFile() error {
 	if err != nil {
 		return fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	l.File = name
-	list, err := readFile(name, text, l.table)
-	return inOrder(err, l.apply(FromFile, list)) // what can be read is looked at, whatever cannot
+	if l.File = name; unnamed {
+		l.Notes = append(l.Notes, fmt.Sprintf("%s of this folder is read, since neither --config nor %s nor %s names a file", name, fileVariable, otherVariable))
+	}
+	f := readFile(name, text, l.table)
+	for _, name := range f.unread {
+		l.leave(name)
+	}
+	return InOrder(append(f.problems, l.apply(FromFile, f.given))...) // what can be read is looked at, whatever cannot
 }
+
+// leave notes that a setting, under whatever name, has a value that is not taken.
+func (l *Loaded) leave(name string) {
+	if row := l.table.row(name); row != nil {
+		l.unread[row.Name] = true
+	}
+	for _, o := range l.table.others[name] {
+		l.unread[o.To] = true
+	}
+}
+
+// Unread says that somebody gave a setting a value that could not be taken, so that what
+// it has instead proves nothing.
+func (l *Loaded) Unread(name string) bool { return l.unread[name] }
 
 // environment lists what variables give. Only those of the program count: a variable
 // named PORT says nothing to a command that asks a cluster.
@@ -222,6 +240,7 @@ func (l *Loaded) apply(layer Layer, list []given) error {
 			word, err := l.translate(&o, g)
 			if err != nil {
 				wrong = append(wrong, fmt.Errorf("%s %w", g.where, err))
+				l.leave(g.name)
 				break
 			}
 			if o.To != "" {
@@ -233,6 +252,7 @@ func (l *Loaded) apply(layer Layer, list []given) error {
 		row := &l.table.rows[i]
 		if err := l.settle(layer, row, words[row.Name]); err != nil {
 			wrong = append(wrong, err)
+			l.leave(row.Name)
 		}
 	}
 	return errors.Join(wrong...)

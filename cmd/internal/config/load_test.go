@@ -130,6 +130,28 @@ func TestWhichFile(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
+	// Where nothing names one, peers and agents read config.yaml where they are started, if
+	// there is one, and say so.
+	t.Chdir(dir)
+	write := func(text string) {
+		if err := os.WriteFile("config.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("cluster: {name: here}")
+	for src, want := range map[*Source]string{
+		{Program: OfServer}: "here", {Program: OfAgent}: "here", {Program: OfClient}: "", {}: "",
+		{Program: OfServer, Environ: both[1:]}: "c", {Program: OfServer, Environ: []string{"BERTH_CONFIG=" + os.DevNull}}: "",
+	} {
+		got, err := Load(*src)
+		if err != nil || got.Cluster.Defaults.Name != want || (len(got.Notes) > 0) != (want == "here") {
+			t.Errorf("%+v gives %+v: %v", src, got, err)
+		}
+	}
+	write("cluster: {nam: here}")
+	if _, err := Load(Source{Program: OfServer}); err == nil || !strings.HasPrefix(err.Error(), "config.yaml:1: ") {
+		t.Errorf("it says %v", err)
+	}
 	for _, src := range []Source{
 		{Program: OfServer, File: at("none")},
 		{Program: OfServer, File: dir},

@@ -51,7 +51,7 @@ func (m *member) launch() error {
 	cmd := exec.Command(m.c.conf.Binary, m.args...) //nolint:gosec // this program itself
 	cmd.Stdout, cmd.Stderr = log, log
 	// A file with this machine's settings is not about this cluster.
-	cmd.Env = append(append(os.Environ(), "BERTH_CONFIG=", "CONFIG_PATH="), m.c.conf.Env...)
+	cmd.Env = append(append(os.Environ(), "BERTH_CONFIG="+os.DevNull), m.c.conf.Env...)
 	if err := m.c.spawn.start(cmd); err != nil {
 		return fmt.Errorf("starting %s: %w", m.Name, errors.Join(err, log.Close()))
 	}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What only a start would refuse is told before it, all of it at once and by its lines,
+// and nothing is made on the way.
+func TestValidateHoldsSettingsAgainstEachOther(t *testing.T) {
+	folder, folders := t.TempDir(), regexp.MustCompile(`\S*/`)
+	t.Chdir(folder)
+	rules := writeFile(t, "forbidden: [{name: x, pattern: '('}]\nworkdirs: [here]\n")
+	for text, says := range map[string][]string{
+		"server:\n  http: 0.0.0.0:10000\n  data_dir: p1\n": {"berth.yaml:2: server.http: 0.0.0.0:10000 can be reached from other machines"},
+		"server:\n  http: here\n  listen: 10.0.0.1:7000\n  join: ['10.0.0.2:7000']\n  bootstrap: [p1]\n": {
+			"berth.yaml:2: server.http: \"here\" is not host:port", "berth.yaml:3: server.listen: 10.0.0.1:7000", "berth.yaml:4: server.join: 10.0.0.2:7000",
+			"berth.yaml:5: server.bootstrap founds a cluster and berth.yaml:4: server.join enters one", "berth.yaml:5: server.bootstrap: \"p1\" is not id=address",
+		},
+		"server:\n  id: p3\n  bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]\n":              {"berth.yaml:3: server.bootstrap does not list this peer as p3="},
+		"server:\n  listen: 127.0.0.1:7003\n  bootstrap: [p1=127.0.0.1:7001]\n":                 {"berth.yaml:3: server.bootstrap does not list this peer as ID=127.0.0.1:7003"},
+		"server:\n  http: 127.0.0.1:7000\n  listen: 127.0.0.1:7000\n  id: ''\n  data_dir: ''\n": {"berth.yaml:2: server.http and berth.yaml:3: server.listen are the same", "berth.yaml:4: server.id is missing", "berth.yaml:5: server.data_dir is missing"},
+		"auth:\n  enabled: perhaps\n  api_keys: {SECRET: a, SECRET2: b}\nserver: {http: '0.0.0.0:1'}\nworkload_defaults:\n  ocr: {gpus: 0}\n  x: {}\n": {
+			"berth.yaml:2: auth.enabled must be", "berth.yaml:3: the key of \"a\" has 6 bytes", "berth.yaml:3: the key of \"b\" has 7 bytes",
+			"berth.yaml:6: gpus must be", "berth.yaml:7: there is no type",
+		},
+		"auth:\n  command_rules: " + rules + "\n": {"missing closing", "workdirs: \"here\" is no absolute path"},
+		"agent:\n  gpus: amd\n  labels: ['=']\n  listen: 0.0.0.0:1\n  prolog: here\n  log_dir: there\n  accounts: {a: b}\n": {
+			"--account, --mapped-only", "berth.yaml:2: agent.gpus", "berth.yaml:3: agent.labels", "berth.yaml:4: agent.listen", "berth.yaml:5: agent.prolog", "berth.yaml:6: agent.log_dir",
+		},
+	} {
+		code, out, errs := called("config", "validate", writeFile(t, text))
+		lines := strings.Split(strings.TrimSuffix(folders.ReplaceAllString(errs, ""), "\n"), "\n")
+		told := len(lines) == len(says)+1 && code == exitUsage && !strings.Contains(out+errs, "SECRET")
+		for i, want := range says {
+			told = told && strings.Contains(lines[i], want)
+		}
+		if !told {
+			t.Errorf("%q: exit code %d, %s%s\nwant %q", text, code, out, errs, says)
+		}
+	}
+	if made, err := os.ReadDir(folder); err != nil || len(made) > 0 {
+		t.Errorf("it made %v: %v", made, err)
+	}
+}
+
+// What a file leaves to flags and variables is no error of the file's.
+func TestValidateTakesAPartForAPart(t *testing.T) {
+	for _, text := range []string{
+		"", "server: {bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]}\n", "server: {id: p2, bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]}\n",
+		"server: {listen: '127.0.0.1:7002', bootstrap: [p1=127.0.0.1:7001, p2=127.0.0.1:7002]}\n", "agent: {peers: ['10.0.0.1:10000']}\n",
+		"agent: {token_file: /nowhere/token, node: n1}\n",
+	} {
+		if code, out, errs := called("config", "validate", writeFile(t, text)); code != 0 {
+			t.Errorf("%q: exit code %d, %s%s", text, code, out, errs)
+		}
+	}
+}

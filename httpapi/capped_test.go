@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+	"github.com/berth-gpu/berth/httpapi/workload"
+)
+
+// defaultsOf has an API go by these defaults of workloads.
+func defaultsOf(t *testing.T, s *site, text string) {
+	t.Helper()
+	d, err := workload.ReadDefaults([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.api.TakeOver(Terms{Workloads: d})
+}
+
+// A type's default priority gives nobody more than they may ask for.
+func TestPlannedPrioritiesAreTheCallers(t *testing.T) {
+	s := newGuarded(t)
+	defaultsOf(t, s, "inference: {default_priority: 10}\nocr: {default_priority: 7}\n")
+	for _, v := range []struct {
+		token, kind string
+		want        int64
+	}{{ann, "inference", 8}, {ann, "ocr", 7}, {operatr, "inference", 10}} {
+		var plan wire.WorkloadPlan
+		s.do(http.MethodPost, "/gpu/workload", `{"service_name": "web", "workload_type": "`+v.kind+`"}`, as(v.token)...).into(&plan)
+		if said := fmt.Sprintf("Priority %d, ", v.want); plan.Priority != v.want || !strings.Contains(strings.Join(plan.Reasoning, " "), said) {
+			t.Errorf("%s: priority %d, want %d: %q", v.kind, plan.Priority, v.want, plan.Reasoning)
+		}
+	}
+}
