@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -275,8 +276,8 @@ func (v *inventor) request(t testing.TB) (*described, *http.Request) {
 }
 
 // TestAnyRequest asks what the description allows, and worse: every answer is one that
-// the description knows, none is a defect's, the state stays sound, and what was
-// acknowledged is there.
+// the description knows, none is a defect's, or another than the peer's own trouble allows,
+// the state stays sound, and what was acknowledged is there.
 func TestAnyRequest(t *testing.T) {
 	reached := map[string]bool{ // these need an agent, a simulated cluster, or an empty one
 		"DELETE /nodes/{node_id}": true, "GET /jobs/{job_id}/logs": true, "GET /nodes/{node_id}/gpus/history": true, "POST /gpu/initialize": true,
@@ -300,6 +301,42 @@ func FuzzAnyRequest(f *testing.F) {
 	})
 }
 
+// upset has a peer fail at every twentieth request as one does whose disk is full, whose
+// state differs, or that has fallen behind, and says with which code; empty: it is well.
+func (s *site) upset(i int) (code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail, s.behind = nil, nil
+	switch i % 60 {
+	case 19:
+		code = wire.CodeNoSpace
+		s.fail = &Fault{Code: code, Err: errors.New("full")}
+	case 39:
+		code = wire.CodeDiverged
+		s.fail = &Fault{Code: code, Err: errors.New("another state")}
+	case 59:
+		code = wire.CodeBehind
+		s.behind = &Fault{Code: code, Err: errors.New("far behind")}
+	}
+	return code
+}
+
+// due says that an answer from 500 on is the one that the documentation has for how the
+// peer is, or for a node that nobody can reach, which no agent stands behind here.
+func due(d *described, w *httptest.ResponseRecorder, trouble string) bool {
+	want, status := trouble, http.StatusServiceUnavailable
+	if trouble == wire.CodeNoSpace {
+		status = http.StatusInsufficientStorage
+	}
+	if w.Code == http.StatusBadGateway {
+		want, status = wire.CodeUnreachable, http.StatusBadGateway
+		if d.Path != "/nodes/{node_id}/gpus/history" && d.Path != "/jobs/{job_id}/logs" {
+			return false
+		}
+	}
+	return want != "" && w.Code == status && w.Header().Get(wire.HeaderCode) == want
+}
+
 func anyRequests(t *testing.T, random *rand.Rand, n int, reached map[string]bool) {
 	s := newGuarded(t)
 	s.with(func(c *statetest.Cluster) {
@@ -312,14 +349,15 @@ func anyRequests(t *testing.T, random *rand.Rand, n int, reached map[string]bool
 	s.api.peer.Archive, s.api.peer.Refusals = &shelf{}, &refusals{}
 	v := newInventor(t, s, random)
 	var known []model.JobID
-	for range n {
+	for i := range n {
+		trouble := s.upset(i)
 		d, r := v.request(t)
 		sent := fmt.Sprintf("%s %s", r.Method, r.URL)
 		w := httptest.NewRecorder()
 		s.api.ServeHTTP(w, r)
 		switch {
-		case w.Code == http.StatusInternalServerError:
-			t.Fatalf("%s is answered %d: %s", sent, w.Code, w.Body)
+		case w.Code >= http.StatusInternalServerError && !due(d, w, trouble):
+			t.Fatalf("%s is answered %d (trouble: %q): %s", sent, w.Code, trouble, w.Body)
 		case w.Code >= http.StatusBadRequest:
 			var p wire.Problem
 			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Status != w.Code || p.Code == "" || p.Title == "" {

@@ -27,6 +27,7 @@ type gate struct {
 	current   atomic.Pointer[terms] // what the API goes by
 	prover    auth.Prover
 	peer      Reader
+	whole     atomic.Bool // this peer was once as new as any other since it started
 	clock     func() time.Time
 	log       *slog.Logger
 	origins   *http.CrossOriginProtection
@@ -104,23 +105,37 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	if f := g.slow(g.addresses, addressOf(r)); f != nil {
 		return caller, f
 	}
-	if caller = g.newer(r.Context(), Default, auth.HashOf(secret)); caller.Kind == auth.Nobody && !rule.Open() {
-		return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known here, was revoked or has expired: ask an admin for another")
+	caller, f := g.newer(r.Context(), Default, auth.HashOf(secret))
+	switch {
+	case caller.Kind != auth.Nobody || rule.Open():
+		return caller, nil
+	case f != nil:
+		return caller, f
 	}
-	return caller, nil
+	return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known here, was revoked or has expired: ask an admin for another")
 }
 
 // newer identifies by a newer state. Whoever has just made a token by way of this peer
 // may use it here, and what another peer has vouched for is looked for as far as anybody
-// can; strangers do not make the leader write.
-func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) *auth.Caller {
+// can. Strangers do not make the leader write, but for once after this peer has started:
+// until it has what the others have, it cannot turn anybody away for good.
+func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) (*auth.Caller, *failure) {
 	ctx, cancel := context.WithTimeout(ctx, newerLimit)
 	defer cancel()
+	if !g.whole.Load() {
+		c = Linearizable
+	}
 	s, err := g.peer.Read(ctx, c)
 	if err != nil {
-		return &auth.Caller{}
+		return &auth.Caller{}, problemOf(g.log, err)
 	}
-	return g.identify(&s, credential)
+	if s.Settings().Incarnation.IsZero() {
+		return &auth.Caller{}, refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+	}
+	if c == Linearizable {
+		g.whole.Store(true)
+	}
+	return g.identify(&s, credential), nil
 }
 
 // newerLimit is how long a token that is not known may keep a request waiting.
@@ -141,7 +156,10 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure
 	}
 	caller := g.identify(s, credential)
 	if caller.Kind == auth.Nobody {
-		caller = g.newer(r.Context(), Linearizable, credential)
+		var f *failure
+		if caller, f = g.newer(r.Context(), Linearizable, credential); f != nil {
+			return caller, f
+		}
 	}
 	if caller.Kind == auth.Nobody {
 		return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known to the leader, was revoked or has expired")

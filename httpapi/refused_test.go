@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/auth"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -130,4 +132,48 @@ func TestWhoseAnUnknownJobIs(t *testing.T) {
 	if !reader.is {
 		t.Error("it was looked for without a limit")
 	}
+}
+
+// asking notes how new the states were to be that were read.
+type asking struct {
+	*one
+	levels []Consistency
+}
+
+func (a *asking) Read(ctx context.Context, c Consistency) (state.State, error) {
+	a.levels = append(a.levels, c)
+	return a.one.Read(ctx, c)
+}
+
+// A token that is not known is refused only by a peer that could know it: one that has
+// started anew looks as far as anybody can, once, and says so if it cannot.
+func TestATokenThatCannotBeLookedFor(t *testing.T) {
+	const stranger = "berth_of_somebody"
+	s := newGuarded(t)
+	reader := &asking{one: s.one}
+	s.api.gate.peer = reader
+	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("nobody leads")}
+	s.do(http.MethodGet, "/queue", "", as(stranger)...).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
+	s.do(http.MethodGet, "/healthz", "", as(stranger)...).into(new(wire.Health))
+	s.behind = nil
+	for range 2 {
+		s.do(http.MethodGet, "/queue", "", as(stranger)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	}
+	if want := []Consistency{Linearizable, Linearizable, Linearizable, Default}; !slices.Equal(reader.levels, want) {
+		t.Errorf("read were states of levels %v, want %v", reader.levels, want)
+	}
+	s.api.gate.must = true
+	s.with(func(c *statetest.Cluster) { *c = *statetest.Empty(t) })
+	s.do(http.MethodGet, "/queue", "", as(ann)...).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
+}
+
+// The same of one that another peer has vouched for.
+func TestAVouchedTokenThatCannotBeLookedFor(t *testing.T) {
+	s := newGuarded(t)
+	f := newFollower(t, s, auth.Keys{})
+	f.api.gate.peer = &behind{s.one, s.State()}
+	s.with(func(c *statetest.Cluster) { c.Do(&command.RemoveUser{User: "bob"}) })
+	f.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusUnauthorized, wire.CodeUnauthenticated)
+	s.behind = &Fault{Code: wire.CodeBehind, Err: errors.New("far behind")}
+	f.do(http.MethodDelete, "/queue/1", "", as(bob)...).problem(http.StatusServiceUnavailable, wire.CodeBehind)
 }

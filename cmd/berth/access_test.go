@@ -46,19 +46,21 @@ func TestReadKeys(t *testing.T) {
 func TestKeysThatAreNone(t *testing.T) {
 	for text, says := range map[string]string{ //nolint:gosec // no secrets
 		"api_keys: {SECRET: x}": "bytes",
-		"api_keys:\n  SECRET-SECRET-SECRET: a\n  SECRET-SECRET-SECRET: b\n": "line 3",
-		"api_keys:\n  SECRET-SECRET-SECRET: [a]\n":                          "line 2",
-		"api_keys:\n  SECRET-SECRET-SECRET: {servise: a}\n":                 "line 2",
-		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: god}\n":      "no such role",
-		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: agent}\n":    "no such role",
-		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, user: b}\n":        "name one",
-		"api_keys:\n  SECRET-SECRET-SECRET: {role: user}\n":                 "no name",
-		"apikeys:\n  SECRET-SECRET-SECRET: a\n":                             "line 1",
-		"api_keys: {SECRET-SECRET-SECRET: a}\nauth:\n  header_name: x\n":    "both below auth: and beside it",
-		"auth:\n  enabled: false\n":                                         "enabled: false",
-		"header_name: \"X Y\"\n":                                            "no name of a header",
-		"\tSECRET":                                                          "does not make sense",
-		"api_keys: SECRET-SECRET-SECRET":                                    "does not make sense",
+		"api_keys:\n  SECRET-SECRET-SECRET: a\n  SECRET-SECRET-SECRET: b\n":   "line 3",
+		"api_keys:\n  SECRET-SECRET-SECRET: [a]\n":                            "line 2",
+		"api_keys:\n  SECRET-SECRET-SECRET: {servise: a}\n":                   "line 2",
+		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: god}\n":        "no such role",
+		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: agent}\n":      "no such role",
+		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, user: b}\n":          "name one",
+		"api_keys:\n  SECRET-SECRET-SECRET: {role: user}\n":                   "no name",
+		"apikeys:\n  SECRET-SECRET-SECRET: a\n":                               "line 1",
+		"api_keys: {SECRET-SECRET-SECRET: a}\nauth:\n  header_name: x\n":      "both below auth: and beside it",
+		"auth:\n  enabled: false\n":                                           "enabled: false",
+		"header_name: \"X Y\"\n":                                              "no name of a header",
+		"\tSECRET":                                                            "does not make sense",
+		"api_keys: SECRET-SECRET-SECRET":                                      "does not make sense",
+		"api_keys: {SECRET-SECRET-SECRET: a}\n---\napi_keys: {SECRET-2: b}\n": "second document",
+		"api_keys: {SECRET-SECRET-SECRET: a}\n---\nb: 1\na: [}\n":             "second document",
 	} {
 		_, err := readKeys(written(t, text))
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "SECRET") || exitCode(err) != exitUsage {
@@ -82,10 +84,13 @@ func TestReadRules(t *testing.T) {
 		"forbidden:\n  - {pattern: 'x'}":             "no name",
 		"allowed:\n  - {name: a, pattern: '(x)\\1'}": "allowed: rule a",
 		"workdirs: [data]":                           "absolute",
-		"max_command_bytes: -1":                      "0 (none) or more",
-		"max_host_memory_gb: .nan":                   "0 (none) or more",
+		"max_command_bytes: -1":                      "max_command_bytes must be 0 (none) or more",
+		"max_host_memory_gb: .nan":                   "max_host_memory_gb must be 0 (none)",
+		"max_host_memory_gb: 0.0009":                 "max_host_memory_gb must be 0 (none)",
 		"max_gpu_count: -1":                          "line 1",
 		"max_time_limit: soon":                       "max_time_limit",
+		"max_cpus: 1\n---\nmax_gpu_count: 1\n":       "second document",
+		"max_cpus: 1\n---\nb: 1\na: [}\n":            "second document",
 	} {
 		if _, err := readRules(written(t, text)); err == nil || !strings.Contains(err.Error(), says) || exitCode(err) != exitUsage {
 			t.Errorf("%q: %v, want %q", text, err, says)

@@ -112,6 +112,9 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 		return keys, fmt.Errorf("%s does not make sense: there may be header_name, and api_keys with KEY: SERVICE or "+
 			"KEY: {service or user: NAME, role: ROLE, projects: [NAME, ...]}, each key once", lineOf(err))
 	}
+	if err := lastDocument(d); err != nil {
+		return keys, err
+	}
 	section := file.keySection
 	if file.Auth != nil {
 		if section.Enabled != nil || section.Header != "" || section.Keys != nil {
@@ -139,6 +142,14 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 		}
 	}
 	return keys, errors.Join(wrong...)
+}
+
+// lastDocument refuses what follows a document: nobody would heed it.
+func lastDocument(d *yaml.Decoder) error {
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("a second document follows the first; leave one")
+	}
+	return nil
 }
 
 // lineOf is where an error of the YAML is. The library's own words may quote a key.

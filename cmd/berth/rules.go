@@ -46,19 +46,24 @@ func readRules(path string) (rules httpapi.CommandRules, err error) {
 	if err != nil {
 		return rules, err
 	}
-	var file ruleFile
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err = d.Decode(&file); errors.Is(err, io.EOF) {
-		err = nil
-	}
-	if err == nil {
-		rules, err = file.rules()
-	}
-	if err != nil {
+	if rules, err = parseRules(data); err != nil {
 		return rules, inFile(path, err)
 	}
 	return rules, nil
+}
+
+// parseRules reads a document of rules.
+func parseRules(data []byte) (rules httpapi.CommandRules, err error) {
+	var file ruleFile
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return rules, err
+	}
+	if err := lastDocument(d); err != nil {
+		return rules, err
+	}
+	return file.rules()
 }
 
 func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
@@ -79,8 +84,16 @@ func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
 			refuse("workdirs: %q is no absolute path", dir)
 		}
 	}
-	if f.Command < 0 || f.Script < 0 || f.Env < 0 || f.MemoryGB < 0 || f.MemoryGB*1000 > math.MaxUint32 || math.IsNaN(f.MemoryGB) {
-		refuse("a bound must be 0 (none) or more")
+	for _, b := range []struct {
+		name  string
+		value int
+	}{{"max_command_bytes", f.Command}, {"max_script_bytes", f.Script}, {"max_env_variables", f.Env}} {
+		if b.value < 0 {
+			refuse("%s must be 0 (none) or more", b.name)
+		}
+	}
+	if mb := f.MemoryGB * 1000; mb != 0 && !(mb >= 1 && mb <= math.MaxUint32) { // less than a megabyte would bound nothing
+		refuse("max_host_memory_gb must be 0 (none), or 0.001 to %d", math.MaxUint32/1000)
 	}
 	rules.Bounds = httpapi.CommandBounds{
 		Command: f.Command, Script: f.Script, Env: f.Env, WorkDirs: f.WorkDirs, GPUs: f.GPUs, CPUs: f.CPUs, MemoryMB: uint32(f.MemoryGB * 1000),

@@ -122,6 +122,9 @@ func TestKeys(t *testing.T) {
 		"your-SECRET-key-3":      {Name: "x", Role: model.RoleAgent},
 		"your-SECRET-key-4-no":   {Name: "x"},
 		strings.Repeat("S", 513): good,
+		"your-SECRET-key-5 ":     good,
+		"your-SECRET-key\x016":   good,
+		"your-SECRET\nkey-7":     good,
 	} {
 		if err := k.Add(secret, key); err == nil || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("a key of %d bytes for %+v: %v", len(secret), key, err)

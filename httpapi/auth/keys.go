@@ -3,6 +3,8 @@ package auth
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -31,6 +33,8 @@ func (k *Keys) Add(secret string, as Key) error {
 	switch {
 	case len(secret) < MinKey || len(secret) > maxSecret:
 		return fmt.Errorf("the key of %q has %d bytes: give it %d to %d", as.Name, len(secret), MinKey, maxSecret)
+	case clean(secret) != secret || strings.ContainsFunc(secret, unicode.IsControl):
+		return fmt.Errorf("the key of %q has spaces around it or control characters in it, which no request can show: take them out", as.Name)
 	case !model.Name(as.Name):
 		return errors.New("a key has no name: name the service in 1 to 128 bytes of text without spaces")
 	case !as.Role.Human():

@@ -108,7 +108,9 @@ func (l Lists) follow(ctx context.Context, q *EventQuery, each func(*wire.Notice
 		if err := each(e); err != nil {
 			return &stopError{err}
 		}
-		q.After, q.Last = e.ID, 0
+		if e.ID != "" { // without one there is nothing to go on from but what came before
+			q.After, q.Last = e.ID, 0
+		}
 	}
 	if err := lines.Err(); err != nil {
 		return err

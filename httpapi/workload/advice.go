@@ -25,7 +25,6 @@ type advised struct {
 	MemoryMB *float64 `json:"memory_mb"`
 	Priority *float64 `json:"priority"`
 	Duration *float64 `json:"estimated_duration_seconds"`
-	Reason   string   `json:"reason"`
 }
 
 // Bounds of advice: it may make of a formula's value at most so many times as much, and

@@ -74,7 +74,7 @@ func ReadDefaults(data []byte) (Defaults, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if d.Decode(new(yaml.Node)) == nil {
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) { // also one that makes no sense
 		return nil, errors.New("it holds more than one document: keep one")
 	}
 	top := root.Content[0]

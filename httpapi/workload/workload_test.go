@@ -190,6 +190,7 @@ func TestAdvice(t *testing.T) {
 		"huge":         {workload.Advice{Body: []byte(`{"gpu_count": 1e300, "memory_mb": 1e18, "priority": 1000000}`)}, "taken", 8, 81559, 10},
 		"negative":     {workload.Advice{Body: []byte(`{"gpu_count": -4, "memory_mb": 0, "priority": 0.2}`)}, "overruled", 2, 69632, 5},
 		"partly":       {workload.Advice{Body: []byte(`{"gpu_count": -4, "priority": 2}`)}, "taken", 2, 69632, 2},
+		"reasoned":     {workload.Advice{Body: []byte(`{"priority": 2, "reason": ["a", "b"]}`)}, "taken", 2, 69632, 2},
 		"of a kind":    {workload.Advice{Body: []byte(`{"gpu_count": "many"}`)}, "useless", 2, 69632, 5},
 		"of a list":    {workload.Advice{Body: []byte(`[1]`)}, "useless", 2, 69632, 5},
 		"of nothing":   {workload.Advice{Body: []byte(`{"answer": 42}`)}, "useless", 2, 69632, 5},

@@ -26,7 +26,7 @@ type guarded struct {
 	first chan string // the first token, from whichever peer tells it
 }
 
-func startGuarded(t *testing.T) *guarded {
+func startGuarded(t *testing.T, more ...string) *guarded {
 	t.Helper()
 	g := &guarded{t: t, dir: t.TempDir(), first: make(chan string, 3)}
 	var founders []string
@@ -36,8 +36,11 @@ func startGuarded(t *testing.T) *guarded {
 	}
 	for i := range 3 {
 		name, raft, _ := strings.Cut(founders[i], "=")
-		g.run(name, "server", "--id", name, "--data-dir", filepath.Join(g.dir, name), "--listen", raft, "--http", g.apis[i],
-			"--bootstrap", strings.Join(founders, ","), "--auth", "--min-free", "1")
+		args := []string{
+			"server", "--id", name, "--data-dir", filepath.Join(g.dir, name), "--listen", raft, "--http", g.apis[i],
+			"--bootstrap", strings.Join(founders, ","), "--auth", "--min-free", "1",
+		}
+		g.run(name, append(args, more...)...)
 	}
 	return g
 }

@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/berth-gpu/berth/httpapi/client"
-	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // crowd is how many clients ask at once.
@@ -73,10 +70,15 @@ func byJob(history []porcupine.Operation) (out [][]porcupine.Operation) {
 }
 
 // More than a hundred clients ask for all sorts of things through all peers while leaders
-// die: what they are told of jobs is linearizable, and nothing is a defect's answer.
+// die: what they are told of jobs is linearizable, nothing is a defect's answer, and nothing
+// that was acknowledged is lost.
 func TestACrowdWhileLeadersDie(t *testing.T) {
 	c := start(t, "--nodes", "0")
-	r := &recorder{began: time.Now()}
+	r, k := &recorder{began: time.Now()}, newKept(t)
+	var bases []string
+	for _, at := range c.addresses() {
+		bases = append(bases, "http://"+at)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	defects := make(chan error, crowd)
@@ -87,7 +89,7 @@ func TestACrowdWhileLeadersDie(t *testing.T) {
 		}
 		work.Go(func() {
 			defer api.Close()
-			defects <- r.roam(ctx, api, i)
+			defects <- r.roam(ctx, &visit{kept: k, api: api, bases: bases, who: i})
 		})
 	}
 	r.outlive(c, 5*crowd)
@@ -100,17 +102,19 @@ func TestACrowdWhileLeadersDie(t *testing.T) {
 	}
 	t.Logf("%d clients, %d operations on %d jobs", crowd, len(r.ops), len(r.ids))
 	r.judge(t, jobModel())
+	k.count(t, c)
 }
 
 // roam does one thing after the other until the context ends, and returns the first
 // answer that only a defect gives.
-func (r *recorder) roam(ctx context.Context, api *client.Client, who int) (defect error) {
-	random := rand.New(rand.NewPCG(uint64(who), 11)) //nolint:gosec // a test's choices
+func (r *recorder) roam(ctx context.Context, v *visit) (defect error) {
+	random := rand.New(rand.NewPCG(uint64(v.who), 11)) //nolint:gosec // a test's choices
 	for ctx.Err() == nil && defect == nil {
 		if random.IntN(2) == 0 {
-			r.one(ctx, api, who, random)
+			r.one(ctx, v.api, v.who, random)
 		} else {
-			defect = other(ctx, api, r.some(random.IntN(1<<20)), random)
+			v.random, v.id = random, r.some(random.IntN(1<<20))
+			defect = v.pay(ctx)
 		}
 		select {
 		case <-time.After(time.Duration(random.IntN(800)) * time.Millisecond): // as people do; it also lets the machine breathe
@@ -118,40 +122,6 @@ func (r *recorder) roam(ctx context.Context, api *client.Client, who int) (defec
 		}
 	}
 	return defect
-}
-
-// other does something that the check does not follow, and that leaves alone whether a
-// job waits or was canceled.
-func other(ctx context.Context, api *client.Client, id string, random *rand.Rand) error {
-	set := func(v int64) *int64 { return &v }
-	calls := []func() error{
-		func() error { _, err := api.Controls().Hold(ctx, id, client.AllTasks, ""); return err },
-		func() error { _, err := api.Controls().Release(ctx, id, client.AllTasks, ""); return err },
-		func() error { _, err := api.SetPriority(ctx, id, 1+random.Int64N(4)); return err },
-		func() error { _, err := api.GPUStatus(ctx); return err },
-		func() error { _, err := api.Peers(ctx); return err },
-		func() error { _, err := api.Orchestrator(ctx); return err },
-		func() error { _, err := api.Policies(ctx); return err },
-		func() error { _, err := api.Statistics(ctx); return err },
-		func() error { _, err := api.Operator().Audit(ctx, client.AuditQuery{Limit: 20}); return err },
-		func() error { _, err := api.Operator().History(ctx, client.HistoryQuery{Limit: 20}); return err },
-		func() error { _, err := api.Operator().Usage(ctx, client.UsageQuery{}); return err },
-		func() error { _, err := api.Operator().Quotas().List(ctx, true); return err },
-		func() error {
-			_, err := api.Operator().Quotas().Set(ctx, "user", "alice", &wire.SetQuota{})
-			return err
-		},
-		func() error { _, err := api.Operator().Settings(ctx); return err },
-		func() error {
-			_, err := api.TryOut(ctx, &wire.Submit{User: "bob", Command: "true", GPUs: set(1)})
-			return err
-		},
-	}
-	err := calls[random.IntN(len(calls))]()
-	if p, is := errors.AsType[*wire.Problem](err); is && p.Status == http.StatusInternalServerError {
-		return p
-	}
-	return nil
 }
 
 // The check itself: what is wrong about one job is found among others, and in lists.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -121,6 +122,7 @@ func TestTheDesignAgainstAFollower(t *testing.T) {
 	)
 	c.running("1")
 	walk(t, base, whileOneRuns()...)
+	foretold(c, base)
 	walk(t, base, orchestrating()...)
 	walk(t, base, request{http.MethodDelete, "/queue/1", "", map[string]any{"success": true}}) // which runs
 	c.ended("1")
@@ -159,6 +161,36 @@ func whileOneRuns() []request {
 			"queue_summary.total_jobs": 2.0, "queue_summary.queued": 1.0, "queue_summary.running": 1.0, "queue_summary.completed": 0.0, "queue_summary.failed": 0.0,
 		}},
 	}
+}
+
+// foretold looks for what takes a moment to be known: when a job that waits is expected to
+// start, which is when the one that runs is expected to end, and how warm GPUs are.
+func foretold(c *cluster, base string) {
+	c.t.Helper()
+	c.until("a start is foreseen", func() bool {
+		_, run := ask(c.t, http.MethodGet, base+"/runs/exp", "")
+		text, _ := at(run, "queueInfo.estimatedStartTime")
+		when, _ := text.(string)
+		start, err := time.Parse(time.RFC3339, when)
+		position, _ := at(run, "queueInfo.queuePosition")
+		return err == nil && time.Until(start) > 50*time.Minute && time.Until(start) < 70*time.Minute && position == 1.0
+	})
+	c.until("every GPU's temperature is told", func() bool {
+		_, state := ask(c.t, http.MethodGet, base+"/cluster/state", "")
+		_, status := ask(c.t, http.MethodGet, base+"/cluster/gpu-status", "")
+		for _, v := range []struct {
+			of   map[string]any
+			path string
+		}{{state, "gpuResources.nodes.%d.gpus.%d.temperature"}, {status, "nodes.%d.gpus.%d.temperature_celsius"}} {
+			for i := range 16 {
+				degrees, _ := at(v.of, fmt.Sprintf(v.path, i/8, i%8))
+				if warm, is := degrees.(float64); !is || warm < 10 || warm > 120 {
+					return false
+				}
+			}
+		}
+		return true
+	})
 }
 
 // orchestrating are the requests that change how jobs are started, and GPUs for a job

@@ -105,6 +105,24 @@ func freeAddress(t *testing.T) string {
 // up starts berth dev and waits until it says that the cluster is ready.
 func (c *cluster) up() {
 	c.t.Helper()
+	ready := c.launch()
+	select {
+	case <-ready:
+	case <-c.gone:
+		c.t.Fatal(errEarly)
+	case <-time.After(patience):
+		c.t.Fatal("berth dev did not get ready")
+	}
+	api, err := client.New(client.Options{Addresses: c.addresses()})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.api = api
+}
+
+// launch starts berth dev, which closes the channel once it says that the cluster is ready.
+func (c *cluster) launch() <-chan struct{} {
+	c.t.Helper()
 	c.dev = exec.Command(program(), append([]string{"dev", "--data", c.dir, "--http", c.http}, c.args...)...) //nolint:gosec // the program under test
 	c.dev.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := c.dev.StdoutPipe()
@@ -118,18 +136,7 @@ func (c *cluster) up() {
 	ready := make(chan struct{})
 	c.gone = make(chan struct{})
 	go c.read(out, ready)
-	select {
-	case <-ready:
-	case <-c.gone:
-		c.t.Fatal(errEarly)
-	case <-time.After(patience):
-		c.t.Fatal("berth dev did not get ready")
-	}
-	api, err := client.New(client.Options{Addresses: c.addresses()})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.api = api
+	return ready
 }
 
 func (c *cluster) read(out io.Reader, ready chan struct{}) {

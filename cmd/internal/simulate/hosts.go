@@ -40,6 +40,9 @@ func ReadHosts(r io.Reader) ([]Host, error) {
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("it may have nodes, a list of groups with name, count, gpus, model, memory_gb and labels: %w", err)
 	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("a second document follows the first; leave one")
+	}
 	var hosts []Host
 	names := map[string]bool{}
 	for i := range file.Nodes {

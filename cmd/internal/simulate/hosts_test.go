@@ -22,6 +22,7 @@ func TestReadHosts(t *testing.T) {
 		}, ""},
 		{"nothing", "", nil, "it has no nodes"},
 		{"no nodes", "nodes: []", nil, "it has no nodes"},
+		{"a second document", "nodes: [{gpus: 1}]\n---\nnodes: [{gpus: 2}]\n", nil, "a second document"},
 		{"a list", "[1, 2]", nil, "it may have nodes, a list of groups"},
 		{"another key", "nodes: [{gpus: 1, gpu: 2}]", nil, "field gpu not found"},
 		{"no GPUs", "nodes: [{gpus: 1}, {name: x}]", nil, "group 2 of its nodes: gpus must be 1 to 64, not 0"},

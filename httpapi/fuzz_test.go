@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+	"github.com/berth-gpu/berth/httpapi/agentwire"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// agentPaths are what agents and peers post to.
+func agentPaths() []string {
+	return []string{
+		agentwire.PathRegister, agentwire.PathRenew, agentwire.PathDesired, agentwire.PathReport, agentwire.PathInventory, agentwire.PathBlob,
+		agentwire.PathTail, agentwire.PathSilence, agentwire.PathSamples,
+	}
+}
+
+// loud ends what goes wrong in a cluster by a panic: what a fuzz target has begun with is
+// not to be spoken to later.
+type loud struct{}
+
+func (loud) Helper() {}
+
+func (loud) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// staffed is a site with a node that runs a job, and what its agent may say there.
+func staffed(f *testing.F) (*site, []any) {
+	s := newSite(f)
+	var n *statetest.Agent
+	var rank model.RankKey
+	s.with(func(c *statetest.Cluster) {
+		*c = *statetest.New(loud{})
+		c.Unchecked, c.Told = true, s.feed.Put
+		n = c.Node("n1", 4)
+		c.Submit(1)
+		c.Submit(2)
+		a := c.Place(1)
+		c.Start(a)
+		rank = a.Rank(0)
+	})
+	now := s.State()
+	in, epoch := now.Settings().Incarnation, n.Epoch()
+	device := model.Device{ID: "GPU-1", Model: "H100", MemoryMB: 81559, Health: model.HealthHealthy, Idle: true}
+	exited := model.Progress{Rank: rank, Phase: model.RankExited, Exit: model.Exit{Ran: time.Hour, PeakMB: 9}}
+	return s, []any{
+		&agentwire.Register{Node: "n2", Machine: "m", Boot: "b", Lineage: "l", Session: "s", Address: "127.0.0.1:1", Devices: []model.Device{device}},
+		&agentwire.Renew{Node: "n1", Incarnation: in, Epoch: epoch, Seq: 9, Samples: []model.Sample{{GPU: "GPU-1", Utilization: 60}}},
+		&agentwire.Poll{Node: "n1"},
+		&agentwire.Report{Node: "n1", Incarnation: in, Epoch: epoch, Reports: []model.Progress{exited}},
+		&agentwire.Inventory{Node: "n1", Incarnation: in, Epoch: epoch, Devices: []model.Device{device}},
+		&agentwire.Fetch{},
+		&agentwire.Tail{Node: "n1", Rank: rank, Stdout: []byte("x")},
+		&struct{}{},
+		&struct{}{},
+	}
+}
+
+// FuzzAgents: whatever an agent sends, it is told what is wrong with it or is answered,
+// nothing is a defect's answer, and the state stays sound.
+func FuzzAgents(f *testing.F) {
+	s, says := staffed(f)
+	for i, v := range says {
+		data, err := agentwire.Encode(v)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint(i), data)
+	}
+	begin := *s.cluster
+	f.Fuzz(func(t *testing.T, which uint, body []byte) {
+		s.with(func(c *statetest.Cluster) { *c = begin }) // a state is a value
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel() // a poll waits no longer
+		path := agentPaths()[which%uint(len(agentPaths()))]
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(body))
+		w := httptest.NewRecorder()
+		s.api.ServeHTTP(w, r)
+		var p wire.Problem
+		switch {
+		case w.Code >= http.StatusInternalServerError:
+			t.Fatalf("%s is answered %d: %s", path, w.Code, w.Body)
+		case w.Code >= http.StatusBadRequest && (json.Unmarshal(w.Body.Bytes(), &p) != nil || p.Code == "" || p.Status != w.Code):
+			t.Fatalf("%s is answered %d with no problem: %s", path, w.Code, w.Body)
+		}
+		now := s.State()
+		if err := state.Check(&now); err != nil {
+			t.Fatal(err)
+		}
+		if now.Index > begin.State.Index {
+			if err := state.CheckMove(&begin.State, &now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
