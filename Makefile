@@ -17,6 +17,7 @@ MINUTES   ?= 10
 CHAOSTIME ?= 6h
 ROUNDS    ?= 100
 CUTS      ?= 10s,29s,31s,120s
+FLOOD     ?= 10000
 
 # Of all tests those that take longest begin first. Some wait most of the time, so
 # there are more at once than cores. A program with the race detector sleeps for a
@@ -56,10 +57,11 @@ lint: ## check format, module files, go vet and the linters
 	go vet $(PKGS)
 	$(TOOL) golangci-lint run $(PKGS)
 
-bench: program ## measure the state, the peers and a whole cluster on this machine
+bench: program ## measure the state, the peers, a whole cluster and a flood of connections on this machine
 	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched ./httpapi
 	go run ./test/bench
 	bin/berth bench
+	go test ./test/e2e -count=1 -run TestAFloodOfConnections -v -flood.connections=$(FLOOD)
 
 chaos: ## kill and cut off real processes for a while, then run SEEDS=500 simulated clusters of MINUTES=10
 	go test ./test/e2e -count=1 -run 'TestAnyProcessDies|TestNodesAreCutOff' -timeout 30m -chaos.rounds=$(ROUNDS) -chaos.cuts=$(CUTS)
