@@ -21,13 +21,18 @@ func defaultsOf(t *testing.T, s *site, text string) {
 }
 
 // A type's default priority gives nobody more than they may ask for.
-func TestPlannedPrioritiesAreTheCallers(t *testing.T) {
+func TestDefaultPrioritiesAreTheCallers(t *testing.T) {
 	s := newGuarded(t)
 	defaultsOf(t, s, "inference: {default_priority: 10}\nocr: {default_priority: 7}\n")
 	for _, v := range []struct {
 		token, kind string
 		want        int64
 	}{{ann, "inference", 8}, {ann, "ocr", 7}, {operatr, "inference", 10}} {
+		var got wire.Allocated
+		s.do(http.MethodPost, "/gpu/allocate", `{"service_name": "web", "workload_type": "`+v.kind+`"}`, as(v.token)...).into(&got)
+		if got.Allocation.Priority != v.want {
+			t.Errorf("%s: allocated with priority %d, want %d", v.kind, got.Allocation.Priority, v.want)
+		}
 		var plan wire.WorkloadPlan
 		s.do(http.MethodPost, "/gpu/workload", `{"service_name": "web", "workload_type": "`+v.kind+`"}`, as(v.token)...).into(&plan)
 		if said := fmt.Sprintf("Priority %d, ", v.want); plan.Priority != v.want || !strings.Contains(strings.Join(plan.Reasoning, " "), said) {

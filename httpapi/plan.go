@@ -93,17 +93,19 @@ func rangeOf(r sched.Range) *wire.Range {
 }
 
 // foresee is a forecast for the state, or for one of a moment ago where making one takes
-// long: while one is being made others are told the one before.
+// long: while one is being made others are told the one before. None is told of a
+// scheduler that starts jobs once it does not, or the other way round.
 func (p *places) foresee(s *state.State, now model.Time) *sched.Forecast {
-	f := &p.forecast
-	if last := f.made.Load(); last != nil && !f.mu.TryLock() {
-		return last
-	} else if last == nil {
+	f, set := &p.forecast, s.Settings()
+	fits := func(last *sched.Forecast) bool { return last != nil && last.Starts == (set.Running && !set.Standstill) }
+	if last := f.made.Load(); !fits(last) {
 		f.mu.Lock()
+	} else if !f.mu.TryLock() {
+		return last
 	}
 	defer f.mu.Unlock()
 	began, last := time.Now(), f.made.Load()
-	if last != nil && (f.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
+	if fits(last) && (f.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
 		return last
 	}
 	made := sched.Foresee(s, now)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"strings"
@@ -16,9 +17,9 @@ import (
 // which priority: by what it tells of its work, as POST /gpu/workload does, but without
 // advisers, for whom a write does not wait, else by what the operator gave as defaults of
 // the workload's type. It gets no more than a node of the cluster has, and whoever tells
-// nothing gets one. Asked again under its key it is what it was: the cluster and the
-// defaults may be others by then.
-func (a services) size(s *state.State, r *wire.Allocate, c *command.Allocate, key model.RequestKey) error {
+// nothing gets one. A default priority is at most what the caller may ask for. Asked again
+// under its key it is what it was: the cluster and the defaults may be others by then.
+func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c *command.Allocate, key model.RequestKey) error {
 	past, _ := s.Requests.Get(key)
 	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
 	again = again && past.Number > 0
@@ -26,6 +27,7 @@ func (a services) size(s *state.State, r *wire.Allocate, c *command.Allocate, ke
 	if r.Workload == "" { // it has no type whose defaults are meant
 		usual = workload.Default{}
 	}
+	usual.Priority = min(usual.Priority, mostPriority(ctx)) // a default allows nobody more
 	if again {
 		usual.Priority = int64(was.Priority)
 	}

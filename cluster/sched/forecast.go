@@ -18,6 +18,7 @@ type Forecast struct {
 	Running []Course // by task
 	Waiting []Course // in order
 	Beyond  int      // tasks that wait behind these, of which nothing was foreseen
+	Starts  bool     // the scheduler starts jobs; false: nobody knows when what waits will start
 }
 
 // Course is what is expected of one task, or of a service that waits.
@@ -49,7 +50,8 @@ const (
 // Foresee makes a forecast for s at the time now.
 func Foresee(s *state.State, now model.Time) Forecast {
 	now = max(now, s.Settings().Clock)
-	f := Forecast{At: now}
+	set := s.Settings()
+	f := Forecast{At: now, Starts: set.Running && !set.Standstill}
 	atOnce := newPass(s, now)
 	atOnce.claimed()
 	atOnce.fill()
@@ -69,15 +71,29 @@ func Foresee(s *state.State, now model.Time) Forecast {
 	for i, c := range like.courses[:seen] {
 		x, y := least.courses[i], most.courses[i]
 		c.Start = rangeOf(x.Start.Expected, c.Start.Expected, y.Start.Expected)
-		if c.Service == "" {
-			c.End = rangeOf(x.End.Expected, c.End.Expected, y.End.Expected)
-		} else {
+		c.End = rangeOf(x.End.Expected, c.End.Expected, y.End.Expected)
+		if c.Service != "" {
 			c.End = Range{}
+		}
+		if !f.Starts {
+			c.standStill(&set)
 		}
 		f.Waiting = append(f.Waiting, c)
 	}
 	f.Beyond = like.beyond + len(like.courses) - seen
 	return f
+}
+
+// standStill is what is expected of who waits while nothing is started.
+func (c *Course) standStill(set *model.Settings) {
+	c.Start, c.End, c.Nodes = Range{}, Range{}, nil
+	switch {
+	case c.Why != "":
+	case !set.Running:
+		c.Why = CodeStopped
+	default:
+		c.Why = CodeStandstill
+	}
 }
 
 func rangeOf(least, like, most model.Time) Range {

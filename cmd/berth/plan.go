@@ -97,6 +97,10 @@ func starts(e *wire.PlanEntry, now time.Time) string {
 // condition is what has to come about before a start can be foreseen.
 func condition(blocker string) string {
 	switch blocker {
+	case "orchestrator_stopped":
+		return "once the orchestrator is started"
+	case "standstill":
+		return "once the scheduler is resumed"
 	case "held":
 		return "once it is released"
 	case "dependency":
