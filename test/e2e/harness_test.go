@@ -105,7 +105,7 @@ func freeAddress(t *testing.T) string {
 // up starts berth dev and waits until it says that the cluster is ready.
 func (c *cluster) up() {
 	c.t.Helper()
-	ready := c.launch()
+	ready := launch(c)
 	select {
 	case <-ready:
 	case <-c.gone:
@@ -121,7 +121,7 @@ func (c *cluster) up() {
 }
 
 // launch starts berth dev, which closes the channel once it says that the cluster is ready.
-func (c *cluster) launch() <-chan struct{} {
+func launch(c *cluster) <-chan struct{} {
 	c.t.Helper()
 	c.dev = exec.Command(program(), append([]string{"dev", "--data", c.dir, "--http", c.http}, c.args...)...) //nolint:gosec // the program under test
 	c.dev.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

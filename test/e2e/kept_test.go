@@ -101,7 +101,7 @@ func (k *kept) tokens(t *testing.T, c *cluster) {
 	t.Helper()
 	c.down()
 	t.Setenv("BERTH_AUTH_ENABLED", "true")
-	c.launch()
+	launch(c)
 	as := func(secret string) error {
 		api, err := client.New(client.Options{Addresses: c.addresses(), Token: secret})
 		if err != nil {
