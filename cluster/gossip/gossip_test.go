@@ -150,6 +150,7 @@ func TestKeysAreCopied(t *testing.T) {
 
 func TestTargets(t *testing.T) {
 	g := start(t, testConfig("a"))
+	g.halt() // its own loop would read the seeds meanwhile, and call them
 	g.seeds = []string{"10.0.0.1:1", "10.0.0.2:1"}
 	others := func(state State, addrs ...string) {
 		g.roster.mu.Lock()
