@@ -42,12 +42,12 @@ type keyOwner struct {
 	Role     string   `yaml:"role"`
 	Projects []string `yaml:"projects"`
 
-	line int
+	line, column int
 }
 
 // UnmarshalYAML reads either.
 func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
-	o.line = n.Line
+	o.line, o.column = n.Line, n.Column
 	if n.Kind == yaml.ScalarNode {
 		o.Service = n.Value
 		return nil
@@ -130,7 +130,8 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 		wrong = append(wrong, fmt.Errorf("header_name: %w", err))
 	}
 	for _, secret := range slices.SortedFunc(maps.Keys(section.Keys), func(a, b string) int {
-		return cmp.Compare(section.Keys[a].line, section.Keys[b].line)
+		x, y := section.Keys[a], section.Keys[b]
+		return cmp.Or(cmp.Compare(x.line, y.line), cmp.Compare(x.column, y.column))
 	}) {
 		owner := section.Keys[secret]
 		key, err := owner.key()
