@@ -14,16 +14,16 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// shadow tells, on the peer that leads, how what the cluster has run has fared, and how
-// it would have in the order of arrival: what the policy is good for. It plays that
-// at most once an hour, beside everything else and after it.
+// shadow tells how what the cluster has run has fared, and how it would have in the order
+// of arrival: what the policy is good for. Every peer plays that for itself, of what had
+// ended by the last full hour, so that all tell the same; it does so once an hour, beside
+// everything else and after it.
 type shadow struct {
 	state func() state.State
-	leads func() bool
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	results []*simulate.Result // none: nothing is known, or another peer leads
+	results []*simulate.Result // none: nothing is known
 }
 
 const (
@@ -44,19 +44,19 @@ func (s *shadow) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			if !s.leads() {
-				s.tell(nil)
-			} else if now.Sub(played) >= shadowEvery && s.look(ctx) {
-				played = now
+			hour := now.Add(-shadowLook).Truncate(shadowEvery) // by now every peer has what had ended by then
+			if hour.After(played) && s.look(ctx, hour) {
+				played = hour
 			}
 		}
 	}
 }
 
-// look plays what has ended, if that is enough, and reports whether it was.
-func (s *shadow) look(ctx context.Context) bool {
+// look plays what had ended by a full hour, if that is enough, and reports whether this
+// hour is done with.
+func (s *shadow) look(ctx context.Context, hour time.Time) bool {
 	st := s.state()
-	h := simulate.HistoryOf(&st, shadowMost)
+	h := simulate.HistoryOf(&st, shadowMost, hour)
 	if h.Measured < shadowLeast {
 		return false
 	}

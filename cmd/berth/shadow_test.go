@@ -56,15 +56,16 @@ func values(t *testing.T, from prometheus.Gatherer) (out []string) {
 }
 
 // What the policy is good for is told as it was and as it would have been in the order
-// of arrival, once there was enough, and by the peer that leads alone.
+// of arrival, once there was enough, by every peer alike: as of the last full hour.
 func TestShadow(t *testing.T) {
-	few, enough := pastState(t, shadowLeast-1), pastState(t, shadowLeast)
+	few, enough := pastState(t, shadowLeast-1), pastState(t, shadowLeast+1)
+	last, _ := enough.Jobs.Get(shadowLeast)
 	synctest.Test(t, func(t *testing.T) {
-		var leads atomic.Bool
+		time.Sleep(time.Until(last.Ended.Time().Add(shadowEvery))) // the job after it ends in the next hour
 		var looked atomic.Int64
 		var now atomic.Pointer[state.State]
 		now.Store(&few)
-		s := &shadow{leads: leads.Load, log: slog.New(slog.DiscardHandler), state: func() state.State {
+		s := &shadow{log: slog.New(slog.DiscardHandler), state: func() state.State {
 			looked.Add(1)
 			return *now.Load()
 		}}
@@ -81,8 +82,6 @@ func TestShadow(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go s.run(ctx)
-		told("another leads")
-		leads.Store(true)
 		told("few have ended")
 		now.Store(&enough)
 		known := []string{
@@ -98,7 +97,5 @@ func TestShadow(t *testing.T) {
 		if n := looked.Load(); n != 2 {
 			t.Errorf("looked %d times", n)
 		}
-		leads.Store(false)
-		told("another leads again")
 	})
 }

@@ -50,10 +50,7 @@ func (w *web) serve(s *service) error {
 	}
 	w.refused = archive.OpenRefusals(archive.Rotation{Dir: filepath.Join(s.o.data, "refusals"), Size: 16 << 20, Keep: 8}, s.log)
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
-	effect := &shadow{state: joint.State, log: s.log, leads: func() bool {
-		l, _ := joint.Leader()
-		return l.Self
-	}}
+	effect := &shadow{state: joint.State, log: s.log}
 	api := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, Settings: shared{},
 		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms,

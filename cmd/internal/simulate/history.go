@@ -150,9 +150,9 @@ func (h *History) Actual(hosts []Host) *Result {
 	return out
 }
 
-// HistoryOf is what a state knows of the newest tasks that have ended and ran, at most
-// so many, and the nodes that take work.
-func HistoryOf(s *state.State, most int) *History {
+// HistoryOf is what a state knows of the newest tasks that ran and whose jobs had ended
+// by an instant, at most so many, and the nodes that take work.
+func HistoryOf(s *state.State, most int, until time.Time) *History {
 	var ended []Ended
 	var known uint64
 	for k := range s.Ended.Back() {
@@ -160,7 +160,9 @@ func HistoryOf(s *state.State, most int) *History {
 			break
 		}
 		j, _ := s.Jobs.Get(k.Job)
-		known += uint64(j.Tasks)
+		if known += uint64(j.Tasks); j.Ended > model.TimeOf(until) {
+			continue
+		}
 		ended = append(ended, endedOf(s, &j, most-len(ended))...)
 	}
 	n := s.Settings().Totals

@@ -171,7 +171,7 @@ func TestHistoryOf(t *testing.T) {
 	run(model.TaskKey{Job: array, Task: 1}, 2*time.Minute)
 	c.Start(c.Place(c.Submit(1)))
 
-	h := HistoryOf(&c.State, 10)
+	h := HistoryOf(&c.State, 10, c.Now.Time())
 	if got := ids(h.Jobs); !slices.Equal(got, []string{"1", "3", "3.1"}) || h.Left != 0 || h.From != 0 {
 		t.Fatalf("%v, and %d are left out; measured from %s", got, h.Left, h.From)
 	}
@@ -183,10 +183,14 @@ func TestHistoryOf(t *testing.T) {
 	if j.Told.Project, j.Told.TimeLimit = "", 0; j.Told != want || j.Duration != 2*time.Minute || j.Ended-j.Submit < 190*time.Second {
 		t.Errorf("%+v", j)
 	}
-	if h := HistoryOf(&c.State, 3); h.From == 0 || h.Measured != 2 {
+	if h := HistoryOf(&c.State, 3, c.Now.Time()); h.From == 0 || h.Measured != 2 {
 		t.Errorf("as many as are asked for: %d from %s", h.Measured, h.From)
 	}
-	if got := ids(HistoryOf(&c.State, 1).Jobs); !slices.Equal(got, []string{"3"}) {
+	if got := ids(HistoryOf(&c.State, 1, c.Now.Time()).Jobs); !slices.Equal(got, []string{"3"}) {
 		t.Errorf("of one: %v", got)
+	}
+	first, _ := c.State.Jobs.Get(1)
+	if h := HistoryOf(&c.State, 10, first.Ended.Time()); !slices.Equal(ids(h.Jobs), []string{"1"}) || h.From != 0 {
+		t.Errorf("by the end of the first: %v, measured from %s", ids(h.Jobs), h.From)
 	}
 }
