@@ -232,3 +232,24 @@ func BenchmarkPossible(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkReserving is a pass under fcfs with reservations: every node runs a job of five GPUs,
+// and jobs of eight and of four wait.
+func BenchmarkReserving(b *testing.B) {
+	sizes(b, func(b *testing.B, nodes, jobs int) {
+		n := 0
+		c := queued(b, nodes, jobs, func(s *model.Spec) {
+			n++
+			s.GPUs, s.Estimate = uint32(4+n%2*4), time.Duration(600+n*7919%86400)*time.Second
+		})
+		c.must(&command.SetPolicy{Policy: "fcfs"})
+		for _, depth := range []uint32{1, 100} {
+			c.tune(func(t *model.Tuning) { *t = model.DefaultTuning(); t.Depth = depth })
+			full := c.copied()
+			fill(full, 5)
+			pass(b, full, fmt.Sprintf("depth=%d/holes", depth), 0)
+			full.end(live(full)[nodes/2], 0)
+			pass(b, full, fmt.Sprintf("depth=%d/after-an-event", depth), 1)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -150,6 +151,26 @@ func (p *pool) snug(w *want, n uint32, nodes int, taken []part) (parts []part, f
 		return parts, true
 	}
 	return nil, false
+}
+
+// choices yields where all of a task fits: each node that holds it, those with the fewest free first,
+// or of a gang the nodes that it is found first.
+func (p *pool) choices(w *want) iter.Seq[[]part] {
+	return func(yield func([]part) bool) {
+		if w.nodes > 1 || w.nodes == 0 && !p.oneHolds(w) {
+			if parts, fits := p.find(w); fits {
+				yield(parts)
+			}
+			return
+		}
+		for free := w.need; free <= p.most(w); free++ {
+			for _, h := range p.with(free, w) {
+				if p.count(h, w) >= w.need && !yield([]part{{h, w.need}}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func among(parts []part, h *host) bool {

@@ -55,7 +55,7 @@ func Foresee(s *state.State, now model.Time) Forecast {
 	atOnce := newPass(s, now)
 	atOnce.claimed()
 	atOnce.fill()
-	least, like, most := play(atOnce, quick(s)), play(atOnce, s.Expect), play(atOnce, slow(s))
+	least, like, most := play(atOnce, quick(s)), play(atOnce, likely(s)), play(atOnce, slow(s))
 	for key := range s.LiveTasks.All() {
 		task, _ := s.Tasks.Get(key)
 		a, _ := s.Attempts.Get(task.Newest())
@@ -181,10 +181,10 @@ func (c *course) begin() {
 			for i := range b.Ranks {
 				parts[i] = lane{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))} //nolint:gosec // GPUs of a node
 			}
-			c.times.keep(Reservation{Task: w.who, At: c.now, Until: w.until}, parts)
+			c.times.keep(Reservation{Task: w.who, At: c.now, Until: w.until}, &w, parts)
 		case *command.Grant:
 			at := b.Placement
-			c.times.keep(Reservation{At: c.now, Until: never}, []lane{{at.Node, uint32(len(at.Slots))}}) //nolint:gosec // GPUs of a node
+			c.times.keep(Reservation{At: c.now, Until: never}, nil, []lane{{at.Node, uint32(len(at.Slots))}}) //nolint:gosec // GPUs of a node
 		}
 	}
 }
@@ -244,7 +244,7 @@ func (c *course) earliest(t *ticket, w *want, out *Course) (model.Time, Code) {
 	if parts == nil {
 		return never, why
 	}
-	c.times.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(c.now))}, parts)
+	c.times.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(c.now))}, w, parts)
 	out.GPUs = 0
 	for _, v := range parts {
 		out.Nodes, out.GPUs = append(out.Nodes, v.node), out.GPUs+v.n

@@ -19,10 +19,10 @@ type asker struct {
 
 // bookedPart is GPUs of a node that a booking keeps; of a maintenance all of them.
 type bookedPart struct {
-	kept
-
-	booking model.Booking
-	back    model.Time // when who has them is expected to give them back; 0: nobody has them
+	n         uint32
+	at, until model.Time
+	booking   model.Booking
+	back      model.Time // when who has them is expected to give them back; 0: nobody has them
 }
 
 // bookings is what a forecast takes to be booked of each node.
@@ -109,7 +109,7 @@ func (c *course) bookOne(b *model.Booking) {
 // has them, but not before the booking begins.
 func (c *course) bookPart(b *model.Booking, id model.NodeID, n uint32, back model.Time) {
 	at := c.pool.booked.parts
-	at[id] = append(at[id], bookedPart{kept{id, n, max(back, b.Start), b.End}, *b, back})
+	at[id] = append(at[id], bookedPart{n, max(back, b.Start), b.End, *b, back})
 }
 
 // float finds nodes for a booking that names none.
@@ -191,5 +191,5 @@ func (c *course) reopen(id model.NodeID, at model.Time) {
 			r.gpus = append(r.gpus, gpu{slot: model.SlotKey{GPU: k.GPU}, model: g.Model, memory: g.MemoryMB})
 		}
 	}
-	c.times.releases = append(c.times.releases, r)
+	c.times.releases, c.times.byNode = append(c.times.releases, r), nil
 }

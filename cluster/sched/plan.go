@@ -93,7 +93,8 @@ type pass struct {
 	pool    *pool
 	budget  budget
 	where   wheres
-	misfits map[model.Shape]model.Step // shapes that fit nowhere any more, if they need so long or longer
+	misfits map[model.Shape]time.Duration // shapes that fit nowhere any more, if they need so long or longer
+	shorter int                           // tasks that were tried since they might be shorter than others of their run
 	times   timetable
 	found   found
 	stopped bool // nothing may start while the one before it waits
@@ -113,7 +114,7 @@ func newPassBy(s *state.State, o *order) *pass {
 	pool := newPool(s)
 	p := &pass{
 		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool, where: wheres{},
-		times: timetable{state: s, now: o.now, pool: pool, left: s.Expect}, budget: newBudget(s, o.now), misfits: map[model.Shape]model.Step{},
+		times: timetable{state: s, now: o.now, pool: pool, left: likely(s)}, budget: newBudget(s, o.now), misfits: map[model.Shape]time.Duration{},
 		planned: planned{done: map[model.TaskKey]bool{}},
 	}
 	p.beside = beside{pass: p, books: state.OpenBooks(s, o.now)}
@@ -176,11 +177,15 @@ func (p *pass) try(r *run) outcome {
 		return outcomeOf(b.Code)
 	}
 	run := r.key.Run.Value()
-	if least, known := p.misfits[run.Shape]; known && !r.single && run.Expected >= least && (least == 0 || p.beside.books == nil) {
-		return runOver
+	if least, known := p.misfits[run.Shape]; known && !r.single && (least == 0 || p.beside.books == nil) && t.holds() >= least {
+		return p.tooLong(&run, least)
 	}
 	w := p.wantOf(t)
-	if ranks, fits := p.pool.place(&w); fits {
+	ranks, fits := p.pool.place(&w)
+	if !fits && p.times.shift(&w) {
+		ranks, fits = p.pool.place(&w)
+	}
+	if fits {
 		p.add(t, ranks)
 		return placed
 	}
@@ -229,10 +234,25 @@ func (p *pass) misplaced(r *run, w *want) outcome {
 	if w.until > 0 {
 		free.until = 0
 		if _, fits := p.pool.find(&free); fits {
-			p.misfits[run.Shape] = run.Expected // shorter ones may be done before
+			p.misfits[run.Shape] = w.until.Sub(p.now)
+			return p.tooLong(&run, w.until.Sub(p.now))
 		}
 	}
 	return runOver
+}
+
+// maxShorter bounds the tasks of a pass that are looked at since they may be shorter than one of
+// their run that was too long: a run's expected times differ by less than a fifth.
+const maxShorter = 256
+
+// tooLong says what follows from a task's finding no GPUs for so long: others of its run may need
+// them for less.
+func (p *pass) tooLong(run *state.Run, least time.Duration) outcome {
+	if run.Expected.Least() >= least || p.shorter >= maxShorter {
+		return runOver
+	}
+	p.shorter++
+	return skipped
 }
 
 // outcomeOf says what keeps whom back: a task, its job or its run.

@@ -17,6 +17,7 @@ type pool struct {
 	keepers  map[model.NodeID]*host    // nodes that keep GPUs for somebody
 	kept     map[model.TaskKey][]*host // and for whom, in order of id
 	reserved keeps                     // what is kept for those who found none
+	given    []release                 // what the pass has given away, until it is expected to be free again
 	booked   *bookings                 // in a forecast; nil: nothing
 	holds    map[want]bool             // whether a node has so many GPUs, free or not
 	loads    Loads                     // how busy nodes are, as far as that counts
@@ -220,7 +221,11 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	at := command.Placement{Node: h.id, Epoch: h.epoch}
 	was := h.free
 	h.whole = false
-	for _, g := range choose(w.keep.from(h, w), w, int(n)) {
+	chosen := choose(w.keep.from(h, w), w, int(n))
+	if w.until > 0 {
+		p.back(h.id, w.until, chosen)
+	}
+	for _, g := range chosen {
 		at.Slots = append(at.Slots, g.slot)
 		if g.kept == (model.TaskKey{}) {
 			h.free--
@@ -230,6 +235,18 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	p.move(h, was)
 	p.gives(h.id, len(at.Slots))
 	return at
+}
+
+// back notes when GPUs that are given away are expected to be free again.
+func (p *pool) back(id model.NodeID, at model.Time, gpus []gpu) {
+	r := release{at, id, slices.Clone(gpus)}
+	for i := range r.gpus {
+		r.gpus[i].kept = model.TaskKey{}
+	}
+	p.given = append(p.given, r)
+	if d := p.reserved[id]; d != nil {
+		d.frees(at, r.gpus)
+	}
 }
 
 // letGo frees what is still kept for a task that was placed.

@@ -15,7 +15,8 @@ type Reservation struct {
 	Task  model.TaskKey
 	At    model.Time // when they are expected to be free
 	Until model.Time // when the task is expected to be done
-	parts []kept
+	on    []model.NodeID
+	want  *want
 }
 
 // timetable is what a pass expects of the time to come.
@@ -27,17 +28,24 @@ type timetable struct {
 	reserved []Reservation // for those who found none
 	releases []release     // GPUs that are expected to become free; nil: not yet looked up
 	base     []instant     // of the releases
+	byNode   map[model.NodeID][]*release
+	shifted  int // how much was looked at to keep other GPUs
 }
 
 // pace says how much longer a task of a spec is thought to run that has executed
 // for so long.
 type pace func(spec *model.Spec, executed time.Duration) time.Duration
 
-// kept is so many GPUs of a node, from an instant until another.
-type kept struct {
-	node      model.NodeID
-	n         uint32
-	at, until model.Time
+// likely takes an estimate at its word for as long as a task has not outrun it, and expects
+// otherwise what the order does.
+func likely(s *state.State) pace {
+	return func(spec *model.Spec, executed time.Duration) time.Duration {
+		left := s.Expect(spec, executed)
+		if spec.Estimate > executed {
+			left = min(left, spec.Estimate-executed)
+		}
+		return left
+	}
 }
 
 // release is GPUs of one node that are expected to be free from an instant on.
@@ -61,37 +69,51 @@ func (p *timetable) reserve(w *want) bool {
 	if parts == nil {
 		return false
 	}
-	p.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(p.now))}, parts)
+	p.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(p.now))}, w, parts)
 	return true
 }
 
 // keep keeps parts of nodes for a reservation's time.
-func (p *timetable) keep(r Reservation, parts []lane) {
+func (p *timetable) keep(r Reservation, w *want, parts []lane) {
+	r.want = w
 	for _, v := range parts {
-		k := kept{v.node, v.n, r.At, r.Until}
-		r.parts = append(r.parts, k)
-		p.pool.reserved[v.node] = append(p.pool.reserved[v.node], k)
+		d := p.pool.reserved[v.node]
+		if d == nil {
+			d = &diary{}
+			p.pool.reserved[v.node] = d
+			for _, r := range p.releasesOf(v.node) {
+				d.frees(r.at, r.gpus)
+			}
+		}
+		d.add(kept{v.n, r.At, r.Until, w})
+		r.on = append(r.on, v.node)
 	}
 	p.reserved = append(p.reserved, r)
+}
+
+// releasesOf lists what is expected to become free on a node.
+func (p *timetable) releasesOf(id model.NodeID) []*release {
+	if p.byNode == nil {
+		p.instants() // looks the releases up
+		p.byNode = map[model.NodeID][]*release{}
+		for i := range p.releases {
+			r := &p.releases[i]
+			p.byNode[r.node] = append(p.byNode[r.node], r)
+		}
+	}
+	all := slices.Clip(p.byNode[id])
+	for i := range p.pool.given {
+		if r := &p.pool.given[i]; r.node == id {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // reserveFew keeps the least that a task takes: it starts the sooner.
 func (p *timetable) reserveFew(w *want) bool {
 	few := w.few()
 	return p.reserve(&few)
-}
-
-// keeps is what is kept of each node.
-type keeps map[model.NodeID][]kept
-
-// held is how many GPUs of a node are kept for others before a time is over.
-func (r keeps) held(id model.NodeID, from, until model.Time) (n uint32) {
-	for _, k := range r[id] {
-		if k.at < until && k.until > from {
-			n += k.n
-		}
-	}
-	return n
 }
 
 // lane is how many GPUs of a node suit a task at the instant looked at.
@@ -289,14 +311,16 @@ func (p *timetable) instants() []instant {
 		}
 		p.base = merge(p.base)
 	}
-	if len(p.reserved) == 0 {
+	if len(p.reserved)+len(p.pool.given) == 0 {
 		return p.base
 	}
 	out := slices.Clone(p.base)
+	for i := range p.pool.given {
+		r := &p.pool.given[i]
+		out = append(out, instant{at: r.at, releases: []*release{r}})
+	}
 	for i := range p.reserved {
-		for _, k := range p.reserved[i].parts {
-			out = append(out, instant{at: k.until, nodes: []model.NodeID{k.node}})
-		}
+		out = append(out, instant{at: p.reserved[i].Until, nodes: p.reserved[i].on})
 	}
 	return merge(out)
 }

@@ -67,6 +67,7 @@ func newSimulate() *cobra.Command {
 	s.past.bind(cmd)
 	f.IntVar(&s.Nodes, "nodes", 2, "nodes")
 	f.IntVar(&s.GPUs, "gpus-per-node", 8, "GPUs of each node")
+	f.BoolVar(&s.WholeNodes, "whole-nodes", false, "jobs of 2, 3, ... nodes' GPUs take whole nodes, not any GPUs on as few as hold them")
 	f.StringVar(&s.cluster, "cluster", "", "the nodes, in a YAML `file`, in place of --nodes and --gpus-per-node")
 	f.StringVar(&s.Policy, "policy", sched.DefaultPolicy, "order of the queue: "+strings.Join(sched.Policies(), ", "))
 	f.StringSliceVar(&s.compare, "compare", nil, "play it under each of these `policies` (with --history: all)")

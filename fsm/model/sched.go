@@ -230,6 +230,14 @@ func StepOf(d time.Duration) Step {
 	return Step(min(step, int(MaxStep))) //nolint:gosec // 0 to 63
 }
 
+// Least is the shortest run time of a step.
+func (s Step) Least() time.Duration {
+	if s == 0 {
+		return 0
+	}
+	return time.Duration(shortest*fourths()[s%4]<<(s/4)>>16) * time.Second //nolint:gosec // below 2^32 s
+}
+
 // Seconds is the run time that a step stands for: the middle of its range.
 func (s Step) Seconds() uint64 {
 	f := fourths()

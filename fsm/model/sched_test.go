@@ -68,6 +68,9 @@ func TestParametersAreSetByName(t *testing.T) {
 func TestStepsAreFourthsOfADoubling(t *testing.T) {
 	for s := range MaxStep {
 		at := time.Duration(s.Seconds()) * time.Second
+		if least := s.Least(); s > 0 && (StepOf(least) < s-1 || StepOf(least+time.Second) != s || StepOf(least-time.Second) != s-1) {
+			t.Errorf("step %d is said to begin at %s", s, least)
+		}
 		if got := StepOf(at); got != s {
 			t.Errorf("step %d stands for %s, which is of step %d", s, at, got)
 		}

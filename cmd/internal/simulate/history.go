@@ -38,6 +38,14 @@ func total(hosts []Host) (gpus int) {
 	return gpus
 }
 
+// largest is the GPUs of the node with the most.
+func largest(hosts []Host) (gpus int) {
+	for _, h := range hosts {
+		gpus = max(gpus, h.GPUs)
+	}
+	return gpus
+}
+
 // Ended is a task that a cluster has run. Of the job, Submit and Ended are worked out.
 type Ended struct {
 	Job

@@ -27,6 +27,7 @@ type Options struct {
 	Policy      string
 	Tuning      model.Tuning
 	Estimates   Estimates
+	WholeNodes  bool          // a job of some nodes' worth of GPUs takes so many nodes whole, if the trace says nothing of nodes
 	Preemptible float64       // part of the jobs that may be suspended, 0 to 1; below 0: those of which the user said so
 	RestartCost time.Duration // of a suspended job's next start
 	From        time.Duration // since the trace's beginning: what came before is played and not measured
@@ -106,6 +107,7 @@ type Run struct {
 	random  *rand.Rand
 	measure *measure
 	tick    model.Time
+	size    int // GPUs of the largest node
 }
 
 // Play plays a trace, which is in order of submission.
@@ -116,6 +118,7 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 	}
 	r := &Run{
 		options: o, cluster: c, trace: trace, jobs: map[model.TaskKey]*live{},
+		size:   largest(o.hosts()),
 		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(total(o.hosts()), o.From), //nolint:gosec // virtual chance
 	}
 	for r.next < len(trace) || len(r.jobs) > 0 {
@@ -198,6 +201,9 @@ func (r *Run) submit() error {
 		OnLost: model.OnLostRequeue, DisconnectGrace: model.DefaultDisconnectGrace, Grace: 30 * time.Second,
 		Nodes: j.Nodes, Project: j.Told.Project, TimeLimit: j.Told.TimeLimit, GPUModel: j.Told.Model, GPUMemoryMB: j.Told.MemoryMB,
 		Constraint: j.Told.Constraint,
+	}
+	if size := uint32(r.size); r.options.WholeNodes && spec.Nodes == 0 && spec.GPUs > size && spec.GPUs%size == 0 { //nolint:gosec // GPUs of a node
+		spec.Nodes = spec.GPUs / size
 	}
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("job %s of the trace: %w", j.ID, err)

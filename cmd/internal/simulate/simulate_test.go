@@ -59,6 +59,19 @@ func TestPlay(t *testing.T) {
 	}
 }
 
+// A job of two nodes' GPUs takes any on as few as hold them, or waits for two whole ones if told so.
+func TestWholeNodes(t *testing.T) {
+	o := options("fcfs")
+	o.Nodes = 4
+	if r := play(t, "0,a,0,5,100\n1,a,0,5,100\n2,a,0,5,100\n3,b,10,16,50\n", o); r.Makespan != 100 {
+		t.Errorf("8 + 3 + 3 + 2 GPUs are free, but all ended after %.0f s", r.Makespan)
+	}
+	o.WholeNodes = true
+	if r := play(t, "0,a,0,5,100\n1,a,0,5,100\n2,a,0,5,100\n3,b,10,16,50\n", o); r.Makespan != 150 {
+		t.Errorf("only one node is empty, but all ended after %.0f s", r.Makespan)
+	}
+}
+
 // A suspended job goes on where it was, after what a restart costs.
 func TestPlaySuspends(t *testing.T) {
 	o := options("sjf")
