@@ -7,7 +7,7 @@
 // that it proposes can be carried out together:
 //
 //  1. Order. A policy scores each waiting task; the wait bound moves some to the
-//     front. Services that wait for GPUs come before all jobs.
+//     front. Services that wait for GPUs stand among the jobs.
 //  2. Admit. A task must not be held or in a backoff, its job's throttle and the
 //     limits of its user, its project and the cluster must leave room for it.
 //  3. Fit. All of a gang's GPUs are found, or none is taken. Of the nodes
@@ -18,7 +18,8 @@
 //     What is reserved for others, or to be maintained, is left alone in time: Apply
 //     asks the same [state.Books].
 //  4. Reserve. For the first tasks that find nothing GPUs are kept from when they
-//     are expected to be free; others may pass if they leave those alone.
+//     are expected to be free; others may pass if they leave as many of those
+//     that are free by then.
 //  5. Explain. Explain makes the same pass up to one task's turn and tells all that
 //     keeps it: the plan places a task exactly if nothing does.
 //

@@ -12,13 +12,18 @@ import (
 )
 
 // Over a week in which everybody has more to run than there is room for, each user gets
-// GPU time in proportion to their shares, to a tenth: their jobs are of like sizes.
+// GPU time in proportion to their shares: to a twentieth if all jobs are of one size, to a
+// tenth if they are of like sizes.
 func TestUseIsInProportionToShares(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	shares := []uint32{100, 100, 200, 400}
-	for _, preemptible := range []float64{0, 1} {
-		t.Run(fmt.Sprintf("preemptible %.0f", preemptible), func(t *testing.T) {
-			r := backlog(t, shares, preemptible)
+	for _, v := range []struct {
+		sizes       string
+		preemptible float64
+		off         float64
+	}{{"one size", 0, 0.05}, {"one size", 1, 0.05}, {"like sizes", 0, 0.1}, {"like sizes", 1, 0.1}} {
+		t.Run(fmt.Sprintf("%s, preemptible %.0f", v.sizes, v.preemptible), func(t *testing.T) {
+			r := backlog(t, shares, v.preemptible, v.sizes == "one size")
 			for r.cluster.now.Sub(begin) < week {
 				if err := r.step(); err != nil {
 					t.Fatal(err)
@@ -39,8 +44,8 @@ func TestUseIsInProportionToShares(t *testing.T) {
 			for i, n := range shares {
 				got, want := used[i]/all, float64(n)/float64(sum)
 				t.Logf("user %c has %d shares of %d and got %.1f%% of %.0f GPU-hours, %+.1f%% off", 'a'+i, n, sum, 100*got, all, 100*(got/want-1))
-				if math.Abs(got/want-1) > 0.1 {
-					t.Errorf("user %c is off by more than a tenth", 'a'+i)
+				if math.Abs(got/want-1) > v.off {
+					t.Errorf("user %c is off by more than %.0f%%", 'a'+i, 100*v.off)
 				}
 			}
 		})
@@ -58,8 +63,8 @@ func taskOf(r *Run, j *Job) model.TaskKey {
 }
 
 // backlog is a play in which users a, b, ... have submitted at its beginning what takes
-// more than a week: jobs of 1 to 8 GPUs and 1 to 5 hours.
-func backlog(t *testing.T, shares []uint32, preemptible float64) *Run {
+// more than a week: jobs of 2 GPUs and 2 hours, or of 1 to 8 GPUs and 1 to 5 hours.
+func backlog(t *testing.T, shares []uint32, preemptible float64, same bool) *Run {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // virtual chance
 	o := options("fair_share")
@@ -71,6 +76,9 @@ func backlog(t *testing.T, shares []uint32, preemptible float64) *Run {
 			j := Job{
 				ID: fmt.Sprint(len(trace)), User: user, GPUs: 1 << random.IntN(4),
 				Duration: time.Duration(1+random.IntN(5)) * time.Hour,
+			}
+			if same {
+				j.GPUs, j.Duration = 2, 2*time.Hour
 			}
 			sum += float64(j.GPUs) * j.Duration.Hours()
 			trace = append(trace, j)

@@ -1,0 +1,180 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// lane is how many GPUs of a node suit a task at the instant looked at.
+type lane struct {
+	node model.NodeID
+	n    uint32
+}
+
+// lanes looks for the first instant at which a task finds its GPUs.
+type lanes struct {
+	times *timetable
+	want  *want
+	runs  time.Duration
+	one   bool // all of them on one node
+	all   map[model.NodeID]*lane
+}
+
+// newLanes counts the GPUs that a task finds now, whatever is kept for others.
+func newLanes(p *timetable, w *want) *lanes {
+	l := &lanes{times: p, want: w, runs: w.until.Sub(p.now), all: map[model.NodeID]*lane{}}
+	l.one = w.nodes <= 1 && (w.nodes == 1 || p.pool.oneHolds(w))
+	now := *w
+	now.until, now.asks = 0, nil
+	for free := p.pool.most(&now); free > 0; free-- {
+		for _, h := range p.pool.with(free, &now) {
+			l.all[h.id] = &lane{h.id, p.pool.count(h, &now)}
+		}
+	}
+	return l
+}
+
+// earliest is where and when a task is expected to find its GPUs first, of the instants
+// at which some become free. If it waits for something that comes later, that is the
+// first instant.
+func (l *lanes) earliest(from model.Time) ([]lane, model.Time) {
+	waits := from > l.times.now
+	for _, at := range l.times.instants() {
+		if waits && at.at > from {
+			if parts := l.fit(from, l.list()); parts != nil {
+				return parts, from
+			}
+			waits = false
+		}
+		var touched []*lane
+		for _, r := range at.releases {
+			touched = append(touched, l.add(r))
+		}
+		for _, id := range at.nodes {
+			if v := l.all[id]; v != nil {
+				touched = append(touched, v)
+			}
+		}
+		if waits {
+			continue
+		}
+		if parts := l.fit(at.at, touched); parts != nil {
+			return parts, at.at
+		}
+	}
+	if waits {
+		if parts := l.fit(from, l.list()); parts != nil {
+			return parts, from
+		}
+	}
+	return nil, never
+}
+
+// list is all nodes with GPUs that suit, in order.
+func (l *lanes) list() []*lane {
+	all := make([]*lane, 0, len(l.all))
+	for _, v := range l.all { // order-free: sorted below
+		all = append(all, v)
+	}
+	slices.SortFunc(all, func(a, b *lane) int { return cmp.Compare(a.node, b.node) })
+	return all
+}
+
+// most is the most GPUs that a task finds at an instant at which it finds the least that
+// it takes.
+func (l *lanes) most(w *want, at model.Time) (parts []lane) {
+	least, all := l.want.gpus(), w.gpus()
+	step := uint32(1)
+	if w.whole {
+		step = w.need
+	}
+	fits := func(n uint32) []lane {
+		try := *w
+		if try.least = 0; w.whole {
+			try.nodes = n / w.need
+		} else {
+			try.need = n
+		}
+		with := *l
+		with.want, with.one = &try, l.one && try.nodes <= 1
+		return with.fit(at, l.list())
+	}
+	n := sort.Search(int((all-least)/step)+1, func(i int) bool { return fits(all-uint32(i)*step) != nil }) //nolint:gosec // bounded
+	return fits(all - min(uint32(n)*step, all-least))                                                      //nolint:gosec // bounded
+}
+
+// add counts what becomes free.
+func (l *lanes) add(r *release) *lane {
+	v := l.all[r.node]
+	if v == nil {
+		v = &lane{node: r.node}
+		l.all[r.node] = v
+	}
+	for i := range r.gpus {
+		if l.want.sites.has(r.node) && l.want.takes(&r.gpus[i]) {
+			v.n++
+		}
+	}
+	return v
+}
+
+// open is how many GPUs of a node a task may have from an instant on.
+func (l *lanes) open(v *lane, at model.Time) uint32 {
+	p := l.times.pool
+	return v.n - min(v.n, p.reserved.held(v.node, at, at.Add(l.runs))+p.booked.held(v.node, at, l.want.asks))
+}
+
+// fit says where all GPUs of a task are, if they are; a task of one node looks at
+// those nodes only where something has changed.
+func (l *lanes) fit(at model.Time, touched []*lane) []lane {
+	if l.one {
+		return l.among(touched, at, 1)
+	}
+	all := l.list()
+	if l.want.nodes > 1 {
+		return l.among(all, at, int(l.want.nodes))
+	}
+	return l.spread(all, at)
+}
+
+// among picks so many nodes with enough GPUs, those with the fewest first.
+func (l *lanes) among(all []*lane, at model.Time, nodes int) (parts []lane) {
+	var open []lane
+	for _, v := range all {
+		if n := l.open(v, at); n >= l.want.need {
+			open = append(open, lane{v.node, n})
+		}
+	}
+	if len(open) < nodes {
+		return nil
+	}
+	slices.SortFunc(open, func(a, b lane) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.node, b.node)) })
+	for _, v := range open[:nodes] {
+		parts = append(parts, lane{v.node, l.want.need})
+	}
+	return parts
+}
+
+// spread takes the nodes with the most until it has enough.
+func (l *lanes) spread(all []*lane, at model.Time) (parts []lane) {
+	var open []lane
+	for _, v := range all {
+		if n := l.open(v, at); n > 0 {
+			open = append(open, lane{v.node, n})
+		}
+	}
+	slices.SortFunc(open, func(a, b lane) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.node, b.node)) })
+	left := l.want.need
+	for _, v := range open {
+		v.n = min(v.n, left)
+		parts = append(parts, v)
+		if left -= v.n; left == 0 {
+			return parts
+		}
+	}
+	return nil
+}
