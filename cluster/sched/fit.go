@@ -155,7 +155,7 @@ func (p *pool) snug(w *want, n uint32, nodes int, taken []part) (parts []part, f
 
 // choices yields where all of a task fits: each node that holds it, those with the fewest free first,
 // or of a gang the nodes that it is found first.
-func (p *pool) choices(w *want) iter.Seq[[]part] {
+func choices(p *pool, w *want) iter.Seq[[]part] {
 	return func(yield func([]part) bool) {
 		if w.nodes > 1 || w.nodes == 0 && !p.oneHolds(w) {
 			if parts, fits := p.find(w); fits {

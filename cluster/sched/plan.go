@@ -93,13 +93,18 @@ type pass struct {
 	pool    *pool
 	budget  budget
 	where   wheres
-	misfits map[model.Shape]time.Duration // shapes that fit nowhere any more, if they need so long or longer
-	shorter int                           // tasks that were tried since they might be shorter than others of their run
+	misfits misfits
 	times   timetable
 	found   found
 	stopped bool // nothing may start while the one before it waits
 	planned
 	beside beside
+}
+
+// misfits is what a pass has found no GPUs for.
+type misfits struct {
+	least   map[model.Shape]time.Duration // shapes that fit nowhere any more, if they need so long or longer
+	shorter int                           // tasks that were tried since they might be shorter than others of their run
 }
 
 // planned is what a pass has come to.
@@ -114,7 +119,7 @@ func newPassBy(s *state.State, o *order) *pass {
 	pool := newPool(s)
 	p := &pass{
 		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool, where: wheres{},
-		times: timetable{state: s, now: o.now, pool: pool, left: likely(s)}, budget: newBudget(s, o.now), misfits: map[model.Shape]time.Duration{},
+		times: timetable{state: s, now: o.now, pool: pool, left: likely(s)}, budget: newBudget(s, o.now), misfits: misfits{least: map[model.Shape]time.Duration{}},
 		planned: planned{done: map[model.TaskKey]bool{}},
 	}
 	p.beside = beside{pass: p, books: state.OpenBooks(s, o.now)}
@@ -177,7 +182,7 @@ func (p *pass) try(r *run) outcome {
 		return outcomeOf(b.Code)
 	}
 	run := r.key.Run.Value()
-	if least, known := p.misfits[run.Shape]; known && !r.single && (least == 0 || p.beside.books == nil) && t.holds() >= least {
+	if least, known := p.misfits.least[run.Shape]; known && !r.single && (least == 0 || p.beside.books == nil) && t.holds() >= least {
 		return p.tooLong(&run, least)
 	}
 	w := p.wantOf(t)
@@ -230,11 +235,11 @@ func (p *pass) misplaced(r *run, w *want) outcome {
 		return runOver
 	}
 	run := r.key.Run.Value()
-	p.misfits[run.Shape] = 0
+	p.misfits.least[run.Shape] = 0
 	if w.until > 0 {
 		free.until = 0
 		if _, fits := p.pool.find(&free); fits {
-			p.misfits[run.Shape] = w.until.Sub(p.now)
+			p.misfits.least[run.Shape] = w.until.Sub(p.now)
 			return p.tooLong(&run, w.until.Sub(p.now))
 		}
 	}
@@ -248,10 +253,10 @@ const maxShorter = 256
 // tooLong says what follows from a task's finding no GPUs for so long: others of its run may need
 // them for less.
 func (p *pass) tooLong(run *state.Run, least time.Duration) outcome {
-	if run.Expected.Least() >= least || p.shorter >= maxShorter {
+	if run.Expected.Least() >= least || p.misfits.shorter >= maxShorter {
 		return runOver
 	}
-	p.shorter++
+	p.misfits.shorter++
 	return skipped
 }
 

@@ -223,7 +223,7 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 	h.whole = false
 	chosen := choose(w.keep.from(h, w), w, int(n))
 	if w.until > 0 {
-		p.back(h.id, w.until, chosen)
+		back(p, h.id, w.until, chosen)
 	}
 	for _, g := range chosen {
 		at.Slots = append(at.Slots, g.slot)
@@ -238,7 +238,7 @@ func (p *pool) take(h *host, w *want, n uint32) command.Placement {
 }
 
 // back notes when GPUs that are given away are expected to be free again.
-func (p *pool) back(id model.NodeID, at model.Time, gpus []gpu) {
+func back(p *pool, id model.NodeID, at model.Time, gpus []gpu) {
 	r := release{at, id, slices.Clone(gpus)}
 	for i := range r.gpus {
 		r.gpus[i].kept = model.TaskKey{}

@@ -15,7 +15,7 @@ func (p *timetable) shift(w *want) bool {
 	free := *w
 	free.until = 0
 	before, diaries := p.reserved, p.pool.reserved
-	for parts := range p.pool.choices(&free) {
+	for parts := range choices(p.pool, &free) {
 		if p.shifted += len(before) * (len(p.releases) + len(p.pool.given) + len(parts)); p.shifted > shiftWork {
 			break
 		}

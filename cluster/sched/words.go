@@ -52,7 +52,7 @@ func (b *Blocker) Message() string {
 		return fmt.Sprintf("it would fit, but would not be done before its GPUs are needed: %s is to start there at about %s",
 			Holder{b.Task, b.Service}, clock(b.Until))
 	case CodeBarred:
-		return "it would fit, but larger jobs wait for those nodes; it is not thought to end before they get them, and may not be stopped for them (--preemptible)"
+		return "it would fit, but larger jobs wait for those nodes; it is not thought to end before they get them, and may not be stopped for them (jobs may be with --preemptible)"
 	case CodeBooked:
 		return "it would fit, but GPUs are kept for " + b.Booking.Title() + beforehand(b)
 	case CodeClosed:

@@ -148,8 +148,12 @@ func (l *timeline) stretch(end *wire.Range) {
 	}
 }
 
-// scale is the heading: "now" at the left, how far it goes at the right.
+// scale is the heading: "now" at the left, how far it goes at the right; nothing more where no end is
+// foreseen.
 func (l *timeline) scale() string {
+	if l.span <= 0 {
+		return "NOW"
+	}
 	right := "+" + table.About(l.span)
 	return "NOW" + strings.Repeat(" ", max(barWidth-len("NOW")-len(right), 1)) + right
 }

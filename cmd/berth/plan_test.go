@@ -48,6 +48,18 @@ ID   NAME   USER  GPUS  POS  STARTS                      ENDS                   
 	}
 }
 
+// Where no end is foreseen there is no line of time to tell the length of.
+func TestShowPlanWithoutAnEnd(t *testing.T) {
+	var b strings.Builder
+	p := &wire.Plan{At: time.Unix(0, 0), Waiting: []wire.PlanEntry{{JobID: "5", User: "bob", GPUs: 1, After: "orchestrator_stopped"}}}
+	if err := showPlan(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Contains(got, "+") || !strings.Contains(got, "NOW") {
+		t.Errorf("%s", got)
+	}
+}
+
 // trimmed is text whose lines have no spaces at their ends, and single ones elsewhere.
 func trimmed(s string) string {
 	var out []string
