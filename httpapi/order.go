@@ -38,11 +38,17 @@ type places struct {
 // forecast is the one that was made last. It has a lock of its own: on a large cluster
 // making one takes longer than a submission should wait.
 type forecast struct {
-	mu    sync.Mutex
-	made  atomic.Pointer[sched.Forecast]
-	index uint64    // of the state that it is about
-	at    time.Time // when it was made, and how long that took
-	took  time.Duration
+	mu   sync.Mutex
+	made atomic.Pointer[forecastOf]
+	at   time.Time // when it was made, and how long that took
+	took time.Duration
+}
+
+// forecastOf is the forecast for one state.
+type forecastOf struct {
+	sched.Forecast
+
+	index uint64 // of the state that it is about
 }
 
 // place is that of the newest job of a class, when it was counted.

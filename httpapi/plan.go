@@ -25,7 +25,8 @@ func (a plans) route(doc huma.API) {
 				return nil, err
 			}
 			v := view{s: &s, now: a.now(&s)}
-			return &answer[wire.Plan]{Index: s.Index, Body: v.plan(a.places.foresee(&s, v.now))}, nil
+			f, index := a.places.foreseen(&s, v.now)
+			return &answer[wire.Plan]{Index: index, Body: v.plan(f)}, nil
 		})
 }
 
@@ -96,22 +97,29 @@ func rangeOf(r sched.Range) *wire.Range {
 // long: while one is being made others are told the one before. None is told of a
 // scheduler that starts jobs once it does not, or the other way round.
 func (p *places) foresee(s *state.State, now model.Time) *sched.Forecast {
+	f, _ := p.foreseen(s, now)
+	return f
+}
+
+// foreseen also tells the index of the state that the forecast is about, so that who
+// waits for the next one is not passed over.
+func (p *places) foreseen(s *state.State, now model.Time) (*sched.Forecast, uint64) {
 	f, set := &p.forecast, s.Settings()
-	fits := func(last *sched.Forecast) bool { return last != nil && last.Starts == (set.Running && !set.Standstill) }
+	fits := func(last *forecastOf) bool { return last != nil && last.Starts == (set.Running && !set.Standstill) }
 	if last := f.made.Load(); !fits(last) {
 		f.mu.Lock()
 	} else if !f.mu.TryLock() {
-		return last
+		return &last.Forecast, last.index
 	}
 	defer f.mu.Unlock()
 	began, last := time.Now(), f.made.Load()
-	if fits(last) && (f.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
-		return last
+	if fits(last) && (last.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
+		return &last.Forecast, last.index
 	}
-	made := sched.Foresee(s, now)
-	f.made.Store(&made)
-	f.index, f.at, f.took = s.Index, began, time.Since(began)
-	return &made
+	made := &forecastOf{Forecast: sched.Foresee(s, now), index: s.Index}
+	f.made.Store(made)
+	f.at, f.took = began, time.Since(began)
+	return &made.Forecast, made.index
 }
 
 // foreseePart bounds the time spent on forecasts to one part in so many.

@@ -56,6 +56,31 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Whoever waits for another plan is told which state the last one was about, so that
+// what it lacks is not passed over.
+func TestPlanOfAMomentAgo(t *testing.T) {
+	s := busy(t)
+	takes := func(d time.Duration) {
+		f := &s.api.places.forecast
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.took = d
+	}
+	first := s.do(http.MethodGet, "/queue/plan", "")
+	takes(time.Hour)
+	s.submit(`{"command":"x"}`)
+	second := s.do(http.MethodGet, "/queue/plan", "")
+	if a, b := first.header.Get(wire.HeaderIndex), second.header.Get(wire.HeaderIndex); a != b || a == "" {
+		t.Errorf("a plan of index %s is said to be of index %s", a, b)
+	}
+	takes(0)
+	var p wire.Plan
+	s.do(http.MethodGet, "/queue/plan?wait=1m&index="+second.header.Get(wire.HeaderIndex), "").into(&p)
+	if len(p.Waiting) != 1 {
+		t.Errorf("whoever waits is told of %+v", p.Waiting)
+	}
+}
+
 // A dry run says what a submission would, and changes nothing.
 func TestDryRun(t *testing.T) {
 	s := busy(t)

@@ -84,6 +84,9 @@ func TestPlaceAndStart(t *testing.T) {
 		"position 2, starts in about 3.0 h; with --preemptible in about 5 min": {
 			Job: job, QueuePosition: 2, PositionExact: true, PlannedStart: at(3 * time.Hour), IfPreemptible: at(5 * time.Minute),
 		},
+		"position 2, starts in about 3.0 h; with --preemptible at once": {
+			Job: job, QueuePosition: 2, PositionExact: true, PlannedStart: at(3 * time.Hour), IfPreemptible: at(time.Millisecond),
+		},
 	} {
 		if got := placeAndStart(answer); got != want {
 			t.Errorf("%q, want %q", got, want)

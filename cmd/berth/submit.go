@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -204,11 +205,18 @@ func placeAndStart(answer *wire.Submitted) string {
 	case r.Latest.Sub(now) < atOnce:
 		return "starts at once"
 	}
-	where += ", starts in about " + table.About(r.Expected.Sub(now))
+	where += ", starts " + soon(r.Expected.Sub(now))
 	if p := answer.IfPreemptible; p != nil {
-		where += "; with --preemptible in about " + table.About(max(p.Expected.Sub(now), 0))
+		where += "; with --preemptible " + soon(p.Expected.Sub(now))
 	}
 	return where
+}
+
+func soon(d time.Duration) string {
+	if d < atOnce {
+		return "at once"
+	}
+	return "in about " + table.About(d)
 }
 
 // tryOut says what would come of a submission.
