@@ -56,24 +56,27 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// forecastTook makes the last forecast one that took so long; after a short one another
+// may be made at once.
+func (s *site) forecastTook(d time.Duration) {
+	f := &s.api.places.forecast
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.took = d
+}
+
 // Whoever waits for another plan is told which state the last one was about, so that
 // what it lacks is not passed over.
 func TestPlanOfAMomentAgo(t *testing.T) {
 	s := busy(t)
-	takes := func(d time.Duration) {
-		f := &s.api.places.forecast
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.took = d
-	}
 	first := s.do(http.MethodGet, "/queue/plan", "")
-	takes(time.Hour)
+	s.forecastTook(time.Hour)
 	s.submit(`{"command":"x"}`)
 	second := s.do(http.MethodGet, "/queue/plan", "")
 	if a, b := first.header.Get(wire.HeaderIndex), second.header.Get(wire.HeaderIndex); a != b || a == "" {
 		t.Errorf("a plan of index %s is said to be of index %s", a, b)
 	}
-	takes(0)
+	s.forecastTook(0)
 	var p wire.Plan
 	s.do(http.MethodGet, "/queue/plan?wait=1m&index="+second.header.Get(wire.HeaderIndex), "").into(&p)
 	if len(p.Waiting) != 1 {
@@ -95,6 +98,7 @@ func TestDryRun(t *testing.T) {
 	if after := s.State(); after.Index != before.Index {
 		t.Errorf("a dry run wrote entries up to %d", after.Index)
 	}
+	s.forecastTook(0)
 	var done wire.Submitted
 	s.do(http.MethodPost, "/queue/submit", `{"command":"x","gpu_count":2}`).into(&done)
 	if done.DryRun || done.PlannedStart == nil || *done.PlannedStart != *out.PlannedStart {
