@@ -74,16 +74,17 @@ func policyNamed(name string) policy {
 // byShare goes by the square of the wait over the GPU time that is needed yet
 // and the user's part of what was used lately: short and small work starts soon,
 // nothing waits for ever, and who has had much stands back. Where nobody is ever
-// suspended it is the cube of the wait times the GPUs over the square of the run time:
-// WFP3 (Tang et al., Cluster 2009) but for a power of the run time. Nobody can make room
-// for a large job then, so small ones must not always come first.
+// suspended it is the cube of the wait times the GPUs over a power of the run time, from
+// the square to the cube as run times have been right: WFP3 (Tang et al., Cluster 2009)
+// where they are known. Nobody can make room for a large job then, so small ones must not
+// always come first.
 func byShare(o *order, k state.QueueKey) uint64 {
 	w := o.patient(k)
 	run := k.Run.Value()
 	gpus, left := uint64(max(run.Shape.GPUs, 1)), run.Expected.Seconds()
 	score := w * w << 12 / left
 	if o.steady {
-		score = scale(score, w*gpus, left)
+		score = scale(score, w*gpus<<16, left*power(run.Expected, o.trust))
 	} else {
 		score /= gpus
 	}
@@ -106,12 +107,16 @@ func scale(n, a, b uint64) uint64 {
 func fairFactors(o *order, k state.QueueKey) []Factor {
 	run := k.Run.Value()
 	use := o.use(run.Project, run.User)
-	return []Factor{
+	factors := []Factor{
 		{"waited", o.waited(k).String()},
 		{"expected", seconds(run.Expected.Seconds()).String()},
 		{"gpus", fmt.Sprint(run.Shape.GPUs)},
 		{"use_of_fair_share", fmt.Sprintf("%d%%", use*100>>8)},
 	}
+	if o.steady {
+		factors = append(factors, Factor{"trust_in_run_times", fmt.Sprintf("%d%%", o.trust*100/fullTrust)})
+	}
+	return factors
 }
 
 // byClass goes by the time of submission, less what the class is worth.

@@ -27,8 +27,9 @@ type order struct {
 
 // stance is what an order says of all tasks.
 type stance struct {
-	steady bool // nobody is ever suspended
-	strict bool // somebody at the front waits: who passes them must be known to end in time
+	steady bool   // nobody is ever suspended
+	strict bool   // somebody at the front waits: who passes them must be known to end in time
+	trust  uint64 // how far run times are trusted, see trustOf
 }
 
 func newOrder(s *state.State, now model.Time) *order {
@@ -38,6 +39,7 @@ func newOrder(s *state.State, now model.Time) *order {
 		front: map[model.TaskKey]int{},
 	}
 	o.lowered = lowered(s, o.now)
+	o.trust = trustOf(&set.Totals)
 	o.steady = o.tuning.NoPreemption || !anyYields(s)
 	if o.policy.name == DefaultPolicy {
 		o.shares = sharesOf(s, o.now, &o.tuning)
