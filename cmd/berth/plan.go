@@ -135,6 +135,33 @@ func rangeText(r *wire.Range, now time.Time) string {
 	return fmt.Sprintf("in %s (%s to %s)", in(r.Expected), in(r.Soonest), in(r.Latest))
 }
 
+// placeAndStart is "position 5, starts in about 40 min".
+func placeAndStart(answer *wire.Submitted) string {
+	where := fmt.Sprintf("position %d", answer.QueuePosition)
+	if !answer.PositionExact {
+		where = "about " + where
+	}
+	r, now := answer.PlannedStart, answer.Job.SubmittedAt
+	switch {
+	case r == nil:
+		return where
+	case r.Latest.Sub(now) < atOnce:
+		return "starts at once"
+	}
+	where += ", starts " + soon(r.Expected.Sub(now))
+	if p := answer.IfPreemptible; p != nil {
+		where += "; with --preemptible " + soon(p.Expected.Sub(now))
+	}
+	return where
+}
+
+func soon(d time.Duration) string {
+	if d < atOnce {
+		return "at once"
+	}
+	return "in about " + table.About(d)
+}
+
 // timeline draws when something runs, from a time on.
 type timeline struct {
 	from time.Time

@@ -8,11 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -190,33 +188,6 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 		_, err := fmt.Fprintf(w, "Submitted job %s (%s)\n", answer.JobID, where)
 		return err
 	})
-}
-
-// placeAndStart is "position 5, starts in about 40 min".
-func placeAndStart(answer *wire.Submitted) string {
-	where := fmt.Sprintf("position %d", answer.QueuePosition)
-	if !answer.PositionExact {
-		where = "about " + where
-	}
-	r, now := answer.PlannedStart, answer.Job.SubmittedAt
-	switch {
-	case r == nil:
-		return where
-	case r.Latest.Sub(now) < atOnce:
-		return "starts at once"
-	}
-	where += ", starts " + soon(r.Expected.Sub(now))
-	if p := answer.IfPreemptible; p != nil {
-		where += "; with --preemptible " + soon(p.Expected.Sub(now))
-	}
-	return where
-}
-
-func soon(d time.Duration) string {
-	if d < atOnce {
-		return "at once"
-	}
-	return "in about " + table.About(d)
 }
 
 // tryOut says what would come of a submission.
