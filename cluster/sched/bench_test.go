@@ -59,6 +59,22 @@ func fill(c *cluster, gpus int) {
 	}
 }
 
+// fillApart has a job on each node that takes so many of its GPUs, and that is expected
+// to end when no other is.
+func fillApart(c *cluster, gpus int) {
+	n := 0
+	for id, node := range c.s.Nodes.All() {
+		at := command.Placement{Node: id, Epoch: node.Epoch}
+		for i := range gpus {
+			at.Slots = append(at.Slots, model.SlotKey{GPU: model.GPUID(fmt.Sprintf("%s-g%d", id, i))})
+		}
+		s := spec("zoe", uint32(gpus), 1)
+		s.Estimate = time.Hour + time.Duration(n*7919%86400)*time.Second
+		n++
+		c.must(&command.Place{Attempt: model.AttemptKey{Job: c.submit(s, 1, 0), N: 1}, Ranks: []command.Placement{at}})
+	}
+}
+
 func sizes(b *testing.B, run func(b *testing.B, nodes, jobs int)) {
 	for _, v := range []struct{ nodes, jobs int }{{16, 10_000}, {16, 100_000}, {2_000, 100_000}} {
 		b.Run(fmt.Sprintf("nodes=%d/queued=%d", v.nodes, v.jobs), func(b *testing.B) { run(b, v.nodes, v.jobs) })
@@ -250,6 +266,9 @@ func BenchmarkReserving(b *testing.B) {
 			pass(b, full, fmt.Sprintf("depth=%d/holes", depth), 0)
 			full.end(live(full)[nodes/2], 0)
 			pass(b, full, fmt.Sprintf("depth=%d/after-an-event", depth), 1)
+			apart := c.copied()
+			fillApart(apart, 5)
+			pass(b, apart, fmt.Sprintf("depth=%d/one-by-one", depth), 0)
 		}
 	})
 }

@@ -120,7 +120,7 @@ func (c *course) float(b *model.Booking) {
 	}
 	w := want{model: b.Model, state: c.state, aside: aside{until: c.now.Add(b.End.Sub(b.Start)), asks: &asker{certain: b.End.Sub(b.Start)}}}
 	l := newLanes(&c.times, &w)
-	for _, at := range c.times.instants() {
+	for at := range c.times.instants() {
 		if at.at > b.Start {
 			break
 		}

@@ -17,25 +17,50 @@ type lane struct {
 
 // lanes looks for the first instant at which a task finds its GPUs.
 type lanes struct {
-	times *timetable
-	want  *want
-	runs  time.Duration
-	one   bool // all of them on one node
-	all   map[model.NodeID]*lane
+	times  *timetable
+	want   *want
+	free   want // the same, whatever is kept for others
+	runs   time.Duration
+	one    bool // all of them on one node
+	all    map[model.NodeID]*lane
+	filled bool // with all nodes that have GPUs for it now
 }
 
-// newLanes counts the GPUs that a task finds now, whatever is kept for others.
 func newLanes(p *timetable, w *want) *lanes {
-	l := &lanes{times: p, want: w, runs: w.until.Sub(p.now), all: map[model.NodeID]*lane{}}
+	l := &lanes{times: p, want: w, free: *w, runs: w.until.Sub(p.now), all: map[model.NodeID]*lane{}}
 	l.one = w.nodes <= 1 && (w.nodes == 1 || p.pool.oneHolds(w))
-	now := *w
-	now.until, now.asks = 0, nil
-	for free := p.pool.most(&now); free > 0; free-- {
-		for _, h := range p.pool.with(free, &now) {
-			l.all[h.id] = &lane{h.id, p.pool.count(h, &now)}
+	l.free.until, l.free.asks = 0, nil
+	return l
+}
+
+// fill adds the nodes that have GPUs for the task now. A task of one node looks only at
+// those nodes where something changes, most often.
+func (l *lanes) fill() {
+	if l.filled {
+		return
+	}
+	l.filled = true
+	pool := l.times.pool
+	for n := pool.most(&l.free); n > 0; n-- {
+		for _, h := range pool.with(n, &l.free) {
+			if l.all[h.id] == nil {
+				l.all[h.id] = &lane{h.id, pool.count(h, &l.free)}
+			}
 		}
 	}
-	return l
+}
+
+// lane is a node, with the GPUs that the task finds there now and those added since.
+func (l *lanes) lane(id model.NodeID) *lane {
+	v := l.all[id]
+	if v == nil {
+		v = &lane{node: id}
+		if h := l.times.pool.host(id); h != nil {
+			v.n = l.times.pool.count(h, &l.free)
+		}
+		l.all[id] = v
+	}
+	return v
 }
 
 // earliest is where and when a task is expected to find its GPUs first, of the instants
@@ -43,7 +68,7 @@ func newLanes(p *timetable, w *want) *lanes {
 // first instant.
 func (l *lanes) earliest(from model.Time) ([]lane, model.Time) {
 	waits := from > l.times.now
-	for _, at := range l.times.instants() {
+	for at := range l.times.instants() {
 		if waits && at.at > from {
 			if parts := l.fit(from, l.list()); parts != nil {
 				return parts, from
@@ -55,9 +80,7 @@ func (l *lanes) earliest(from model.Time) ([]lane, model.Time) {
 			touched = append(touched, l.add(r))
 		}
 		for _, id := range at.nodes {
-			if v := l.all[id]; v != nil {
-				touched = append(touched, v)
-			}
+			touched = append(touched, l.lane(id))
 		}
 		if waits {
 			continue
@@ -76,6 +99,7 @@ func (l *lanes) earliest(from model.Time) ([]lane, model.Time) {
 
 // list is all nodes with GPUs that suit, in order.
 func (l *lanes) list() []*lane {
+	l.fill()
 	all := make([]*lane, 0, len(l.all))
 	for _, v := range l.all { // order-free: sorted below
 		all = append(all, v)
@@ -109,11 +133,7 @@ func (l *lanes) most(w *want, at model.Time) (parts []lane) {
 
 // add counts what becomes free.
 func (l *lanes) add(r *release) *lane {
-	v := l.all[r.node]
-	if v == nil {
-		v = &lane{node: r.node}
-		l.all[r.node] = v
-	}
+	v := l.lane(r.node)
 	for i := range r.gpus {
 		if l.want.sites.has(r.node) && l.want.takes(&r.gpus[i]) {
 			v.n++

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -16,6 +17,7 @@ type pool struct {
 	buckets  []bucket                  // by GPUs that anybody may take
 	keepers  map[model.NodeID]*host    // nodes that keep GPUs for somebody
 	kept     map[model.TaskKey][]*host // and for whom, in order of id
+	hosts    map[model.NodeID]*host    // all of them; nil: nobody has asked yet
 	reserved keeps                     // what is kept for those who found none
 	given    []release                 // what the pass has given away, until it is expected to be free again
 	booked   *bookings                 // in a forecast; nil: nothing
@@ -78,15 +80,17 @@ func (p *pool) keeper(id model.NodeID) *host {
 	return h
 }
 
-// host is a node that has free GPUs; nil: it has none.
+// host is a node that had free GPUs when the pass began; nil: it had none.
 func (p *pool) host(id model.NodeID) *host {
-	for free := len(p.buckets) - 1; free > 0; free-- {
-		hosts := p.bucket(uint32(free)) //nolint:gosec // few
-		if i, found := slices.BinarySearchFunc(hosts, id, func(h *host, id model.NodeID) int { return h.id.Compare(id) }); found {
-			return hosts[i]
+	if p.hosts == nil {
+		p.hosts = maps.Clone(p.keepers)
+		for free := len(p.buckets) - 1; free > 0; free-- {
+			for _, h := range p.bucket(uint32(free)) { //nolint:gosec // few
+				p.hosts[h.id] = h
+			}
 		}
 	}
-	return nil
+	return p.hosts[id]
 }
 
 // empty says that nothing is left for anybody. It may find so late: nodes that

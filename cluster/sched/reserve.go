@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -93,7 +94,7 @@ func (p *timetable) keep(r Reservation, w *want, parts []lane) {
 // releasesOf lists what is expected to become free on a node.
 func (p *timetable) releasesOf(id model.NodeID) []*release {
 	if p.byNode == nil {
-		p.instants() // looks the releases up
+		p.known() // looks the releases up
 		p.byNode = map[model.NodeID][]*release{}
 		for i := range p.releases {
 			r := &p.releases[i]
@@ -122,8 +123,29 @@ type instant struct {
 	nodes    []model.NodeID
 }
 
-// instants lists when anything is expected to become free, in order.
-func (p *timetable) instants() []instant {
+// instants are when anything is expected to become free, in order.
+func (p *timetable) instants() iter.Seq[instant] {
+	base, more := p.known(), p.kept()
+	return func(yield func(instant) bool) {
+		for len(base)+len(more) > 0 {
+			var next instant
+			switch {
+			case len(more) == 0 || len(base) > 0 && base[0].at < more[0].at:
+				next, base = base[0], base[1:]
+			case len(base) == 0 || more[0].at < base[0].at:
+				next, more = more[0], more[1:]
+			default:
+				next, base, more = base[0].with(&more[0]), base[1:], more[1:]
+			}
+			if !yield(next) {
+				return
+			}
+		}
+	}
+}
+
+// known lists the instants that a pass does not change.
+func (p *timetable) known() []instant {
 	if p.releases == nil {
 		p.releases = p.expected()
 	}
@@ -140,10 +162,12 @@ func (p *timetable) instants() []instant {
 		}
 		p.base = merge(p.base)
 	}
-	if len(p.reserved)+len(p.pool.given) == 0 {
-		return p.base
-	}
-	out := slices.Clone(p.base)
+	return p.base
+}
+
+// kept lists the instants of what this pass has given away and keeps.
+func (p *timetable) kept() []instant {
+	out := make([]instant, 0, len(p.pool.given)+len(p.reserved))
 	for i := range p.pool.given {
 		r := &p.pool.given[i]
 		out = append(out, instant{at: r.at, releases: []*release{r}})
@@ -154,15 +178,20 @@ func (p *timetable) instants() []instant {
 	return merge(out)
 }
 
+// with is an instant and another at the same time.
+func (v instant) with(o *instant) instant {
+	v.releases = append(slices.Clip(v.releases), o.releases...)
+	v.nodes = append(slices.Clip(v.nodes), o.nodes...)
+	return v
+}
+
 // merge orders instants and makes one of those at the same time.
 func merge(all []instant) []instant {
 	slices.SortStableFunc(all, func(a, b instant) int { return cmp.Compare(a.at, b.at) })
 	merged := all[:0]
 	for _, v := range all {
 		if n := len(merged); n > 0 && merged[n-1].at == v.at {
-			last := &merged[n-1]
-			last.releases = append(slices.Clip(last.releases), v.releases...)
-			last.nodes = append(slices.Clip(last.nodes), v.nodes...)
+			merged[n-1] = merged[n-1].with(&v)
 			continue
 		}
 		merged = append(merged, v)
