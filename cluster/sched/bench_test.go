@@ -45,12 +45,8 @@ func fill(c *cluster, gpus int) {
 	var batch []command.Body
 	task := uint32(0)
 	for id, node := range c.s.Nodes.All() {
-		at := command.Placement{Node: id, Epoch: node.Epoch}
-		for i := range gpus {
-			at.Slots = append(at.Slots, model.SlotKey{GPU: model.GPUID(fmt.Sprintf("%s-g%d", id, i))})
-		}
 		batch = append(batch, &command.Place{
-			Attempt: model.AttemptKey{Job: job, Task: task, N: 1}, Ranks: []command.Placement{at},
+			Attempt: model.AttemptKey{Job: job, Task: task, N: 1}, Ranks: []command.Placement{firstOf(id, &node, gpus)},
 		})
 		if task++; len(batch) == 256 || task == n {
 			c.must(batch...)
@@ -59,19 +55,24 @@ func fill(c *cluster, gpus int) {
 	}
 }
 
+// firstOf is a node's first GPUs.
+func firstOf(id model.NodeID, node *model.Node, gpus int) command.Placement {
+	at := command.Placement{Node: id, Epoch: node.Epoch}
+	for i := range gpus {
+		at.Slots = append(at.Slots, model.SlotKey{GPU: model.GPUID(fmt.Sprintf("%s-g%d", id, i))})
+	}
+	return at
+}
+
 // fillApart has a job on each node that takes so many of its GPUs, and that is expected
 // to end when no other is.
 func fillApart(c *cluster, gpus int) {
 	n := 0
 	for id, node := range c.s.Nodes.All() {
-		at := command.Placement{Node: id, Epoch: node.Epoch}
-		for i := range gpus {
-			at.Slots = append(at.Slots, model.SlotKey{GPU: model.GPUID(fmt.Sprintf("%s-g%d", id, i))})
-		}
 		s := spec("zoe", uint32(gpus), 1)
 		s.Estimate = time.Hour + time.Duration(n*7919%86400)*time.Second
 		n++
-		c.must(&command.Place{Attempt: model.AttemptKey{Job: c.submit(s, 1, 0), N: 1}, Ranks: []command.Placement{at}})
+		c.must(&command.Place{Attempt: model.AttemptKey{Job: c.submit(s, 1, 0), N: 1}, Ranks: []command.Placement{firstOf(id, &node, gpus)}})
 	}
 }
 
