@@ -182,7 +182,7 @@ func (p *pass) try(r *run) outcome {
 		return outcomeOf(b.Code)
 	}
 	run := r.key.Run.Value()
-	if least, known := p.misfits.least[run.Shape]; known && !r.single && (least == 0 || p.beside.books == nil) && t.holds() >= least {
+	if least, known := p.misfits.least[run.Shape]; known && !r.single && (least == 0 || p.beside.books == nil) && p.holds(t) >= least {
 		return p.tooLong(&run, least)
 	}
 	w := p.wantOf(t)
@@ -194,7 +194,7 @@ func (p *pass) try(r *run) outcome {
 		p.add(t, ranks)
 		return placed
 	}
-	return p.misplaced(r, &w)
+	return p.misplaced(t, r, &w)
 }
 
 // freshWant is what a task asks of GPUs, whatever is kept for others.
@@ -210,13 +210,24 @@ func (p *pass) wantOf(t *ticket) want {
 	w = p.budget.within(w, &t.job.Spec)
 	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.job.Spec.CertainEnd(p.now), &w)
 	if p.order.tuning.Backfill == model.BackfillReserve {
-		w.until = p.now.Add(t.holds())
+		w.until = p.now.Add(p.holds(t))
 	}
 	return w
 }
 
+// holds is for how long a ticket is taken to hold its GPUs where others wait for them: who has
+// waited for too long is not to be passed on a mere guess, see endsOf.
+func (p *pass) holds(t *ticket) time.Duration {
+	if p.times.strict && p.order.front[t.task.Key] == 0 {
+		if run := t.key(p.state).Run.Value(); !run.Told {
+			return endsOf(&run, true)
+		}
+	}
+	return t.holds()
+}
+
 // misplaced says what follows from a task's finding no GPUs.
-func (p *pass) misplaced(r *run, w *want) outcome {
+func (p *pass) misplaced(t *ticket, r *run, w *want) outcome {
 	barred, all := p.beside.bars(w, r.key.Run.Value().Certain)
 	if barred && (all || r.single) {
 		return runOver
@@ -225,10 +236,14 @@ func (p *pass) misplaced(r *run, w *want) outcome {
 	}
 	free := *w
 	free.keep = nil // who waits for GPUs waits for them whatever is booked
+	if w.until > 0 {
+		free.until = p.now.Add(t.holds())
+	}
 	switch tuning := &p.order.tuning; {
 	case tuning.Backfill == model.BackfillNone:
 		return allOver
 	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserveFew(&free):
+		p.times.strict = p.times.strict || p.order.urgent(r.key)
 		return skipped
 	}
 	if r.single {

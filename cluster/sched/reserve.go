@@ -26,6 +26,7 @@ type timetable struct {
 	pool     *pool
 	left     pace
 	reserved []Reservation // for those who found none
+	strict   bool          // one of them has waited for longer than its bound
 	releases []release     // GPUs that are expected to become free; nil: not yet looked up
 	base     []instant     // of the releases
 	byNode   map[model.NodeID][]*release

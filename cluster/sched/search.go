@@ -43,6 +43,7 @@ type found struct {
 // search plans which jobs should run, suspends those that should not any more, and
 // starts those for which GPUs are free.
 func (p *pass) search() {
+	p.order.strict = p.order.strict || !p.order.policy.bounded && p.order.anyUrgent()
 	b := newBuilder(p)
 	b.running()
 	stuck := b.stuck()

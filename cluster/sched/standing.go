@@ -222,20 +222,47 @@ func weightOf(s *state.State, kind model.ScopeKind, name string) int64 {
 	return model.DefaultWeight
 }
 
-// overdue is a task that has waited for longer than the bound.
+// overdue is a task that has waited for longer than its bound.
 type overdue struct {
 	task  model.TaskKey
-	since model.Time
+	bound model.Time // when it had
 	gpus  uint32
 	live  bool
 }
 
-// promote brings those who have waited for too long to the front of the line, who
-// came first before the others, until they would hold half of the cluster.
+// boundOf is how long a task of so many GPUs may wait before it comes to the front. Where nobody is
+// ever suspended, who needs more GPUs does so sooner, since they have to become free one after the
+// other: from an eighth after the bound that is set to a sixth before it for who needs all.
+func (o *order) boundOf(gpus uint32) time.Duration {
+	bound, all := o.tuning.WaitBound/8*9, int64(max(o.state.Slots.Len(), 1))
+	return bound - time.Duration(scale(uint64(bound/4), uint64(min(int64(gpus), all)), uint64(all))) //nolint:gosec // positive
+}
+
+// urgent says that a waiting task is at the front of the line, or, in an order in which nobody comes
+// there, has waited for so long that it would.
+func (o *order) urgent(k state.QueueKey) bool {
+	if o.policy.bounded {
+		return o.front[k.Task] > 0
+	}
+	return o.waited(k) > o.boundOf(k.Run.Value().Shape.GPUs)
+}
+
+// anyUrgent says that some waiting task is urgent.
+func (o *order) anyUrgent() bool {
+	for head := range heads(o.state) {
+		if o.urgent(head) {
+			return true
+		}
+	}
+	return false
+}
+
+// promote brings those who have waited for too long to the front of the line, whose
+// bound passed first before the others, until they would hold half of the cluster.
 func (o *order) promote() {
 	all := o.overdue()
 	slices.SortFunc(all, func(a, b overdue) int {
-		return cmp.Or(cmp.Compare(a.since, b.since), a.task.Compare(b.task))
+		return cmp.Or(cmp.Compare(a.bound, b.bound), a.task.Compare(b.task))
 	})
 	var gpus uint32
 	for i, v := range all {
@@ -256,24 +283,26 @@ func (o *order) promote() {
 func (o *order) overdue() (out []overdue) {
 	half := uint32(o.state.Slots.Len() / 2) //nolint:gosec // GPUs
 	for head := range heads(o.state) {
+		n := head.Run.Value().Shape.GPUs
+		bound := o.boundOf(n)
 		var gpus uint32
 		for k := range o.state.Queue.From(head) {
-			if !sameRun(k, head) || o.waited(k) <= o.tuning.WaitBound || gpus > half {
+			if !sameRun(k, head) || o.waited(k) <= bound || gpus > half {
 				break
 			}
-			n := k.Run.Value().Shape.GPUs
 			gpus += n
-			out = append(out, overdue{k.Task, k.Since, n, false})
+			out = append(out, overdue{k.Task, k.Since.Add(bound), n, false})
 		}
 	}
 	if len(out) == 0 && o.state.Settings().Steer.Rate == 0 {
 		return nil
 	}
 	for key := range o.state.LiveTasks.All() {
-		if k := o.keyOf(key); o.waitedOf(key, k) > o.tuning.WaitBound {
+		k := o.keyOf(key)
+		if bound := o.boundOf(k.Run.Value().Shape.GPUs); o.waitedOf(key, k) > bound {
 			task, _ := o.state.Tasks.Get(key)
 			a, _ := o.state.Attempts.Get(task.Newest())
-			out = append(out, overdue{key, k.Since, a.GPUs, true})
+			out = append(out, overdue{key, k.Since.Add(bound), a.GPUs, true})
 		}
 	}
 	return out

@@ -42,6 +42,11 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 	if j.Place == nil {
 		gives(s, at)
 	}
+	if j.Locked || !j.Yields {
+		for _, v := range at {
+			s.until[v.Node] = max(s.until[v.Node], j.Ends)
+		}
+	}
 	l.Places[i] = at
 	if l.Value += j.Value; l.Value < j.Value {
 		l.Value = ^uint64(0)
@@ -181,6 +186,9 @@ func (s *space) placeFor(j *Job, k int) []Part {
 // those that are expected to be rid of what stays there soonest. It looks at the
 // first n jobs and says whether one of them is such a gang.
 func (s *space) bar(l *Layout, n int) bool {
+	if s.Skips {
+		return false
+	}
 	for _, i := range s.bigs {
 		if i >= n {
 			break
@@ -358,13 +366,18 @@ func (s *space) first(l *Layout) {
 // inOrder lays out all jobs strictly in order, gangs on any nodes.
 func (s *space) inOrder(l *Layout) {
 	forget(s)
+	barred := false
 	for i := range s.Jobs {
 		if s.open == 0 {
 			break
 		}
 		if l.Places[i] == nil {
 			squeeze(s, l, i, len(s.Room))
+			barred = barred || s.big[i] && s.bar(l, i+1)
 		}
+	}
+	if !barred {
+		s.bar(l, len(s.Jobs))
 	}
 }
 

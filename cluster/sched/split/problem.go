@@ -27,6 +27,8 @@ type Problem struct {
 	Today int
 	// Ordered asks for one layout, strictly in order, whatever it wastes.
 	Ordered bool
+	// Skips says that whatever fits may start: no nodes are kept for gangs that wait.
+	Skips bool
 	// Steady says that nobody ever yields: who comes before the gang that nodes are
 	// kept for may start there if nowhere else.
 	Steady bool

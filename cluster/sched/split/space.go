@@ -9,7 +9,7 @@ type space struct {
 
 	sums
 	load  []int32 // GPUs of each node whose jobs may be suspended
-	until []int64 // when the last job of each node that stays ends, in seconds
+	until []int64 // when the last job of each node ends that is locked or never yields, in seconds
 	bars
 	left []int64 // of bounds
 	last bool    // those that come last are laid out
@@ -118,9 +118,6 @@ func lock(s *space) {
 	for i := range s.Jobs {
 		if j := &s.Jobs[i]; j.Locked {
 			s.settle(&l, i, j.Place)
-			for _, v := range j.Place {
-				s.until[v.Node] = max(s.until[v.Node], j.Ends)
-			}
 		}
 	}
 	s.locked = &starter{
