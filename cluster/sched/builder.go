@@ -388,6 +388,8 @@ func (b *builder) problem() *split.Problem {
 		Last:  last,
 		Front: front,
 		Room:  b.room, Turns: turnsOf(b), Loads: loadsOf(b), Sites: b.sites, Jobs: jobs, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
-		Ordered: b.pass.order.policy.name != DefaultPolicy, Skips: b.pass.order.tuning.Backfill == model.BackfillSkip, Steady: b.pass.order.steady, Keeper: b.keeper.orNone(),
+		Keeper: b.keeper.orNone(), Rules: split.Rules{
+			Ordered: b.pass.order.policy.name != DefaultPolicy, Skips: b.pass.order.tuning.Backfill == model.BackfillSkip, Steady: b.pass.order.steady,
+		},
 	}
 }

@@ -182,7 +182,7 @@ func (p *pass) try(r *run) outcome {
 		return outcomeOf(b.Code)
 	}
 	run := r.key.Run.Value()
-	if least, known := p.misfits.least[run.Shape]; known && !r.single && (least == 0 || p.beside.books == nil) && p.holds(t) >= least {
+	if least, known := p.misfits.least[run.Shape]; known && !r.single && (least == 0 || p.beside.books == nil) && p.times.holds(p.order, t) >= least {
 		return p.tooLong(&run, least)
 	}
 	w := p.wantOf(t)
@@ -210,20 +210,9 @@ func (p *pass) wantOf(t *ticket) want {
 	w = p.budget.within(w, &t.job.Spec)
 	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.job.Spec.CertainEnd(p.now), &w)
 	if p.order.tuning.Backfill == model.BackfillReserve {
-		w.until = p.now.Add(p.holds(t))
+		w.until = p.now.Add(p.times.holds(p.order, t))
 	}
 	return w
-}
-
-// holds is for how long a ticket is taken to hold its GPUs where others wait for them: who has
-// waited for too long is not to be passed on a mere guess, see endsOf.
-func (p *pass) holds(t *ticket) time.Duration {
-	if p.times.strict && p.order.front[t.task.Key] == 0 {
-		if run := t.key(p.state).Run.Value(); !run.Told {
-			return endsOf(&run, true)
-		}
-	}
-	return t.holds()
 }
 
 // misplaced says what follows from a task's finding no GPUs.

@@ -49,6 +49,17 @@ func likely(s *state.State) pace {
 	}
 }
 
+// holds is for how long a ticket is taken to hold its GPUs where others wait for them: who has
+// waited for too long is not to be passed on a mere guess, see endsOf.
+func (p *timetable) holds(o *order, t *ticket) time.Duration {
+	if p.strict && o.front[t.task.Key] == 0 {
+		if run := t.key(p.state).Run.Value(); !run.Told {
+			return endsOf(&run, true)
+		}
+	}
+	return t.holds()
+}
+
 // release is GPUs of one node that are expected to be free from an instant on.
 type release struct {
 	at   model.Time

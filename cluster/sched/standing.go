@@ -230,12 +230,12 @@ type overdue struct {
 	live  bool
 }
 
-// boundOf is how long a task of so many GPUs may wait before it comes to the front. Where nobody is
-// ever suspended, who needs more GPUs does so sooner, since they have to become free one after the
-// other: from an eighth after the bound that is set to a sixth before it for who needs all.
+// boundOf is how long a task of so many GPUs may wait before it comes to the front: a sixth less than
+// the bound that is set for who needs every GPU of the cluster, since they have to become free one
+// after the other, and in proportion for others.
 func (o *order) boundOf(gpus uint32) time.Duration {
-	bound, all := o.tuning.WaitBound/8*9, int64(max(o.state.Slots.Len(), 1))
-	return bound - time.Duration(scale(uint64(bound/4), uint64(min(int64(gpus), all)), uint64(all))) //nolint:gosec // positive
+	bound, all := o.tuning.WaitBound, int64(max(o.state.Slots.Len(), 1))
+	return bound - time.Duration(scale(uint64(bound/6), uint64(min(int64(gpus), all)), uint64(all))) //nolint:gosec // positive
 }
 
 // urgent says that a waiting task is at the front of the line, or, in an order in which nobody comes

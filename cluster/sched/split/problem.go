@@ -25,6 +25,13 @@ type Problem struct {
 	Bounds []int64
 	// Today is how many nodes gangs had in the last layout.
 	Today int
+	Rules
+	// Keeper keeps GPUs from some jobs; nil: all may have any.
+	Keeper Keeper
+}
+
+// Rules say how jobs are laid out.
+type Rules struct {
 	// Ordered asks for one layout, strictly in order, whatever it wastes.
 	Ordered bool
 	// Skips says that whatever fits may start: no nodes are kept for gangs that wait.
@@ -32,8 +39,6 @@ type Problem struct {
 	// Steady says that nobody ever yields: who comes before the gang that nodes are
 	// kept for may start there if nowhere else.
 	Steady bool
-	// Keeper keeps GPUs from some jobs; nil: all may have any.
-	Keeper Keeper
 }
 
 // Keeper keeps GPUs from some jobs, as far as they were not given to others already.

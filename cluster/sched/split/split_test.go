@@ -132,7 +132,7 @@ func TestWhereNotAll(t *testing.T) {
 		},
 		{
 			"strictly in order, whatever it wastes",
-			Problem{Room: nodes(1), Ordered: true, Jobs: []Job{wants(5, 1), wants(4, 100), wants(3, 1)}},
+			Problem{Room: nodes(1), Rules: Rules{Ordered: true}, Jobs: []Job{wants(5, 1), wants(4, 100), wants(3, 1)}},
 			"[0:5] - [0:3]",
 		},
 		{
@@ -240,7 +240,7 @@ func idle(t *rapid.T, p *Problem, l *Layout, used []int32, bounds []int64) {
 func drawProblem(t *rapid.T) *Problem {
 	p := &Problem{
 		Room: nodes(rapid.IntRange(1, 5).Draw(t, "nodes")), Bounds: []int64{int64(rapid.IntRange(0, 30).Draw(t, "bound"))},
-		Today: rapid.IntRange(0, 5).Draw(t, "today"), Ordered: rapid.Bool().Draw(t, "ordered"),
+		Today: rapid.IntRange(0, 5).Draw(t, "today"), Rules: Rules{Ordered: rapid.Bool().Draw(t, "ordered")},
 	}
 	free := make([]int32, len(p.Room))
 	for i := range free {
