@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -113,7 +114,7 @@ type ports struct {
 }
 
 func (p *ports) any() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen("127.0.0.1")
 	if err != nil {
 		return "", fmt.Errorf("no free port: %w", err)
 	}
@@ -121,15 +122,34 @@ func (p *ports) any() (string, error) {
 	return l.Addr().String(), nil
 }
 
+// Free ports are looked for below those that Linux gives to connections that go out (32768 and
+// more): one of these could have a member's port when the member starts, or starts again.
+const (
+	lowestPort  = 20_000
+	calmPorts   = 12_000
+	portsToTest = 100
+)
+
+// listen listens on a free port of a host.
+func listen(host string) (l net.Listener, err error) {
+	for range portsToTest {
+		port := lowestPort + rand.IntN(calmPorts) //nolint:gosec // any will do
+		if l, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
+			return l, nil
+		}
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, "0"))
+}
+
 // from is the first address for the first member, and the next free port for
 // each further one.
 func (p *ports) from(first string, i int) (string, error) {
-	host, _, err := net.SplitHostPort(first)
+	host, port, err := net.SplitHostPort(first)
 	if err != nil {
 		return "", fmt.Errorf("%q is not host:port", first)
 	}
 	if i == 0 {
-		l, err := net.Listen("tcp", first)
+		l, err := listenOn(host, port)
 		if err != nil {
 			return "", fmt.Errorf("cannot listen on %s: %w; choose another address with --http", first, err)
 		}
@@ -145,6 +165,14 @@ func (p *ports) from(first string, i int) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no free port above that of %s; choose another with --http", first)
+}
+
+// listenOn listens on a port of a host, on a free one if it is 0.
+func listenOn(host, port string) (net.Listener, error) {
+	if port == "0" {
+		return listen(host)
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
 
 func listenerPort(l net.Listener) int {
