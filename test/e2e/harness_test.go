@@ -97,10 +97,14 @@ func start(t *testing.T, args ...string) *cluster {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))); err == nil {
-			defer func() { _ = l.Close() }()
-			return l.Addr().String()
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err != nil {
+			continue
 		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return l.Addr().String()
 	}
 	t.Fatal("no free port")
 	return ""
