@@ -53,6 +53,7 @@ func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKe
 			continue
 		}
 		j := like
+		j.Drains = p.order.drains(k)
 		if run.Throttled {
 			if !queued.more(p.state, k.Task.Job) {
 				continue

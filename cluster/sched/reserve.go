@@ -27,6 +27,7 @@ type timetable struct {
 	left     pace
 	reserved []Reservation // for those who found none
 	strict   bool          // one of them has waited for longer than its bound
+	drains   bool          // one of them has waited for so long that GPUs are drained for it
 	releases []release     // GPUs that are expected to become free; nil: not yet looked up
 	base     []instant     // of the releases
 	byNode   map[model.NodeID][]*release
@@ -52,10 +53,14 @@ func likely(s *state.State) pace {
 // holds is for how long a ticket is taken to hold its GPUs where others wait for them: who has
 // waited for too long is not to be passed on a mere guess, see endsOf.
 func (p *timetable) holds(o *order, t *ticket) time.Duration {
-	if p.strict && o.front[t.task.Key] == 0 {
-		if run := t.key(p.state).Run.Value(); !run.Told {
-			return endsOf(&run, true)
-		}
+	run := t.key(p.state).Run.Value()
+	switch {
+	case o.front[t.task.Key] > 0:
+		return t.holds()
+	case p.drains:
+		return longest * time.Second
+	case p.strict && !run.Told:
+		return endsOf(&run, true)
 	}
 	return t.holds()
 }

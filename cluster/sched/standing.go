@@ -247,6 +247,17 @@ func (o *order) urgent(k state.QueueKey) bool {
 	return o.waited(k) > o.boundOf(k.Run.Value().Shape.GPUs)
 }
 
+// drainAfter is how many times the wait bound a task waits before those GPUs are drained that it is
+// expected to have soonest. Until then they are filled with what is expected to end before, so that it
+// waits for as long as whoever estimated worst says; from then on for no longer than what is there runs.
+const drainAfter = 3
+
+// drains says that nobody who does not yield is to start any more on GPUs that are kept for a waiting
+// task, however soon they are expected to end.
+func (o *order) drains(k state.QueueKey) bool {
+	return o.waited(k) > drainAfter*o.tuning.WaitBound
+}
+
 // anyUrgent says that some waiting task is urgent.
 func (o *order) anyUrgent() bool {
 	for head := range heads(o.state) {

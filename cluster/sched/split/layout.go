@@ -222,8 +222,12 @@ func (s *space) barFor(j *Job) bool {
 	if s.keeper != nil && !s.keeper.Allows(j, across(s.Room, j, nodes[:need])) {
 		return false // what is kept from it is not kept for it
 	}
+	until := max(s.until[nodes[need-1]], 1)
+	if j.Drains {
+		until = 1
+	}
 	for _, n := range nodes[:need] {
-		s.barred[n] = max(s.until[nodes[need-1]], 1)
+		s.barred[n] = until
 	}
 	return true
 }

@@ -90,6 +90,9 @@ type Manner struct {
 	Shuns []Part // free GPUs that it keeps off
 	Least int32  // it takes so many GPUs if it must, and whole nodes fewer; 0: all or none
 	Whole bool   // fewer GPUs are fewer nodes
+	// Drains says that nobody who does not yield starts on nodes that are kept for it, however
+	// soon they are expected to end.
+	Drains bool
 }
 
 // Order is which of several nodes a job gets.
