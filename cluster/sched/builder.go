@@ -188,21 +188,6 @@ func (b *builder) running() {
 	}
 }
 
-// stay adds an attempt that stays where it is. What it is worth is worth the same in
-// every layout, and what it has of limits is not thought away.
-func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place []split.Part) {
-	o := b.pass.order
-	run := state.Run{
-		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
-		Expected: model.StepOf(b.pass.state.Expect(&job.Spec, executed(task, a, b.pass.now))),
-	}
-	c := candidate{key: state.QueueKey{Task: task.Key}, attempt: a.Key, at: standing{late: o.late(run.Project, run.User), front: o.front[task.Key], task: task.Key}}
-	b.add(c, b.job(&run, split.Job{Place: place, Locked: true, Shape: -1}), 0)
-	for _, v := range place {
-		b.stays += v.GPUs
-	}
-}
-
 // stuck says that nothing can be started or suspended, whatever waits.
 func (b *builder) stuck() bool {
 	return b.pass.pool.empty() && !slices.ContainsFunc(b.jobs, func(j split.Job) bool { return !j.Locked })

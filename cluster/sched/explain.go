@@ -149,9 +149,13 @@ func (p *pass) misfit(w *want) []Blocker {
 	}
 	if _, fits := free.seek(p.pool); fits && len(p.times.reserved) > 0 && !p.stopped {
 		first := p.times.reserved[0]
+		t := ticketOf(p.state, first.Task)
+		if p.order.drains(t.key(p.state)) {
+			first.At = 0 // whatever is expected
+		}
 		return []Blocker{{
 			Code: CodeReserved, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(len(p.times.reserved)),
-			Turn: Turn{Until: first.At, Task: first.Task, Service: ticketOf(p.state, first.Task).service},
+			Turn: Turn{Until: first.At, Task: first.Task, Service: t.service},
 		}}
 	}
 	if _, fits := free.seek(p.pool); fits && p.found.planned != nil {

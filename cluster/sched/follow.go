@@ -85,11 +85,7 @@ func (f *follow) all() {
 			continue
 		}
 		k := t.key(p.state)
-		run := k.Run.Value()
-		h := heir{
-			key: k, kind: heirKind{run.Shape, run.Preemptible && !p.order.tuning.NoPreemption},
-			ends: endsOf(&run, f.outlook.strict),
-		}
+		h := heirOf(k, p.order.stays(k, f.outlook.strict))
 		if !f.hopeless(&h) {
 			f.try(&h)
 		}

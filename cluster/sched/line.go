@@ -2,7 +2,6 @@ package sched
 
 import (
 	"slices"
-	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -33,7 +32,7 @@ func (b *builder) waiting() {
 func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKey]bool) {
 	p, run := b.pass, head.Run.Value()
 	like := b.job(&run, split.Job{Shape: b.keeper.alike(run, b.shape(run.Shape).number)})
-	like.Ends = int64(endsOf(&run, p.order.strict) / time.Second)
+	like.Stay = p.order.stays(head, p.order.strict)
 	if !run.Throttled {
 		like.Uses = b.bounds.uses(&run, 0, false)
 	}
@@ -53,7 +52,9 @@ func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKe
 			continue
 		}
 		j := like
-		j.Drains = p.order.drains(k)
+		if j.Drains = p.order.drains(k); run.Again {
+			j.Stay = p.order.stays(k, p.order.strict)
+		}
 		if run.Throttled {
 			if !queued.more(p.state, k.Task.Job) {
 				continue

@@ -59,6 +59,10 @@ type heirKind struct {
 	yields bool // it may be suspended later on
 }
 
+func heirOf(k state.QueueKey, stay split.Stay) heir {
+	return heir{key: k, kind: heirKind{k.Run.Value().Shape, stay.Yields}, ends: time.Duration(stay.Ends) * time.Second}
+}
+
 // maxHeirs bounds the tasks of one kind that an outlook names.
 const maxHeirs = 64
 
@@ -141,9 +145,10 @@ func heirsOf(b *builder, problem *split.Problem, best *split.Layout) (out []heir
 		if c.attempt.N > 0 || best.Places[i] != nil && last[lineOf(&c.key)] != i {
 			continue
 		}
-		kind := heirKind{c.key.Run.Value().Shape, j.Yields}
-		if known[kind]++; known[kind] <= maxHeirs {
-			out = append(out, heir{key: c.key, kind: kind, ends: time.Duration(j.Ends) * time.Second, big: best.Big[i]})
+		h := heirOf(c.key, j.Stay)
+		if known[h.kind]++; known[h.kind] <= maxHeirs {
+			h.big = best.Big[i]
+			out = append(out, h)
 		}
 	}
 	seen := map[line]bool{}

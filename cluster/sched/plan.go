@@ -231,9 +231,7 @@ func (p *pass) misplaced(t *ticket, r *run, w *want) outcome {
 	switch tuning := &p.order.tuning; {
 	case tuning.Backfill == model.BackfillNone:
 		return allOver
-	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserveFew(&free):
-		p.times.strict = p.times.strict || p.order.urgent(r.key)
-		p.times.drains = p.times.drains || p.order.drains(r.key)
+	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserveIn(p.order, &free, r.key):
 		return skipped
 	}
 	if r.single {

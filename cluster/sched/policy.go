@@ -163,19 +163,4 @@ func gangFactors(o *order, k state.QueueKey) []Factor {
 	return []Factor{{"gpus", fmt.Sprint(k.Run.Value().Shape.GPUs)}, {"waited", o.waited(k).String()}}
 }
 
-// endsOf is after how long the tasks of a run are taken to end, by those whose GPUs they
-// would be in the way of. Strictly taken only a time limit says so, or what the user has
-// told: who knows nothing of run times would let one short job after the other, as they
-// all seem to be, pass who waits, for ever.
-func endsOf(run *state.Run, strictly bool) time.Duration {
-	switch {
-	case run.Service:
-	case !strictly || run.Told:
-		return seconds(run.Expected.Seconds())
-	case run.Certain > 0:
-		return 2 * run.Certain.Least()
-	}
-	return longest * time.Second
-}
-
 func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second } //nolint:gosec // below a year

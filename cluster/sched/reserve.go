@@ -27,7 +27,7 @@ type timetable struct {
 	left     pace
 	reserved []Reservation // for those who found none
 	strict   bool          // one of them has waited for longer than its bound
-	drains   bool          // one of them has waited for so long that GPUs are drained for it
+	drains   bool          // for one of them GPUs are drained
 	releases []release     // GPUs that are expected to become free; nil: not yet looked up
 	base     []instant     // of the releases
 	byNode   map[model.NodeID][]*release
@@ -55,14 +55,21 @@ func likely(s *state.State) pace {
 func (p *timetable) holds(o *order, t *ticket) time.Duration {
 	run := t.key(p.state).Run.Value()
 	switch {
-	case o.front[t.task.Key] > 0:
-		return t.holds()
 	case p.drains:
 		return longest * time.Second
-	case p.strict && !run.Told:
+	case p.strict && o.front[t.task.Key] == 0 && !run.Told:
 		return endsOf(&run, true)
 	}
 	return t.holds()
+}
+
+// drain says whether GPUs are drained. Then nothing is believed of run times: all are taken to run
+// for equally long, so that nobody who starts later is in the way of who waits.
+func (p *timetable) drain(on bool) {
+	if p.drains != on {
+		p.drains = on
+		p.releases, p.base, p.byNode = nil, nil, nil
+	}
 }
 
 // release is GPUs of one node that are expected to be free from an instant on.
@@ -131,6 +138,18 @@ func (p *timetable) releasesOf(id model.NodeID) []*release {
 func (p *timetable) reserveFew(w *want) bool {
 	few := w.few()
 	return p.reserve(&few)
+}
+
+// reserveIn keeps the least that a task takes, and what an order owes to who has waited for so long.
+func (p *timetable) reserveIn(o *order, w *want, k state.QueueKey) bool {
+	already := p.drains
+	p.drain(already || o.drains(k))
+	if !p.reserveFew(w) {
+		p.drain(already)
+		return false
+	}
+	p.strict = p.strict || o.urgent(k)
+	return true
 }
 
 // instant is when GPUs are expected to become free, and whose reservations end.
@@ -277,6 +296,9 @@ func (p *timetable) endOf(key model.AttemptKey) model.Time {
 	a, _ := p.state.Attempts.Get(key)
 	if a.Stop != model.ReasonNone {
 		return p.now.Add(soon)
+	}
+	if p.drains {
+		return a.Placed.Add(longest * time.Second)
 	}
 	job, _ := p.state.Jobs.Get(key.Job)
 	task, _ := p.state.Tasks.Get(key.TaskKey())

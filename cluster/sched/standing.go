@@ -252,8 +252,8 @@ func (o *order) urgent(k state.QueueKey) bool {
 // waits for as long as whoever estimated worst says; from then on for no longer than what is there runs.
 const drainAfter = 3
 
-// drains says that nobody who does not yield is to start any more on GPUs that are kept for a waiting
-// task, however soon they are expected to end.
+// drains says that nobody is to start any more on GPUs that are kept for a waiting task who could not
+// be suspended at once, however soon they are expected to end.
 func (o *order) drains(k state.QueueKey) bool {
 	return o.waited(k) > drainAfter*o.tuning.WaitBound
 }

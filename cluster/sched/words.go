@@ -49,10 +49,13 @@ func (b *Blocker) Message() string {
 	case CodeSuspending:
 		return "it is to start as soon as GPUs are free that others are being suspended for"
 	case CodeReserved:
+		if b.Until == 0 {
+			return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that nobody is let past it", Holder{b.Task, b.Service})
+		}
 		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which is to start there at about %s, and it might not be done before",
 			Holder{b.Task, b.Service}, clock(b.Until))
 	case CodeBarred:
-		return "it would fit, but larger jobs wait for those nodes; it might not be done before they get them, and may not be stopped for them (jobs may be with --preemptible)"
+		return "it would fit, but larger jobs wait for those nodes; it might not be done before they get them, nor may it be stopped for them by then (jobs may be with --preemptible)"
 	case CodeBooked:
 		return "it would fit, but GPUs are kept for " + b.Booking.Title() + beforehand(b)
 	case CodeClosed:

@@ -22,8 +22,8 @@ type Tuning struct {
 	// WaitBound is how long a job may wait under fair share, sjf and gang before it
 	// is moved to the front of the line, and under the other policies before nobody
 	// passes it whose end is not known; a sixth less for who needs every GPU, and in
-	// proportion for others. At three times as long GPUs are drained for it. 1 h to
-	// 366 days.
+	// proportion for others. At three times as long its GPUs are drained for it. 1 h
+	// to 366 days.
 	WaitBound time.Duration `cbor:"4,keyasint,omitempty"`
 
 	Backfill Backfill `cbor:"5,keyasint,omitempty"`

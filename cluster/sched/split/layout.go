@@ -44,7 +44,7 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 	}
 	if j.Locked || !j.Yields {
 		for _, v := range at {
-			s.until[v.Node] = max(s.until[v.Node], j.Ends)
+			s.until[v.Node], s.began[v.Node] = max(s.until[v.Node], j.Ends), max(s.began[v.Node], j.Began)
 		}
 	}
 	l.Places[i] = at
@@ -180,67 +180,6 @@ func (s *space) placeFor(j *Job, k int) []Part {
 		return at
 	}
 	return nil
-}
-
-// bar keeps jobs that never yield off the nodes that the first gang waits for:
-// those that are expected to be rid of what stays there soonest. It looks at the
-// first n jobs and says whether one of them is such a gang.
-func (s *space) bar(l *Layout, n int) bool {
-	if s.Skips {
-		return false
-	}
-	for _, i := range s.bigs {
-		if i >= n {
-			break
-		}
-		if j := &s.Jobs[i]; l.Places[i] == nil && due(s, i) && s.allowed(j) {
-			s.waiter = i
-			return s.barFor(j)
-		}
-	}
-	return false
-}
-
-func (s *space) barFor(j *Job) bool {
-	var nodes []int32
-	var gpus int32
-	for i := range s.Room {
-		n := int32(i) //nolint:gosec // few
-		if has := s.has(n, j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
-			nodes = append(nodes, n)
-			gpus += has
-		}
-	}
-	if len(nodes) < int(max(j.Nodes, 1)) || gpus < j.GPUs {
-		return false
-	}
-	slices.SortStableFunc(nodes, func(a, b int32) int { return cmp.Compare(s.until[a], s.until[b]) })
-	need := 0
-	for got := int32(0); got < j.GPUs; need++ {
-		got += min(s.has(nodes[need], j), perNode(j))
-	}
-	if s.keeper != nil && !s.keeper.Allows(j, across(s.Room, j, nodes[:need])) {
-		return false // what is kept from it is not kept for it
-	}
-	until := max(s.until[nodes[need-1]], 1)
-	if j.Drains {
-		until = 1
-	}
-	for _, n := range nodes[:need] {
-		s.barred[n] = until
-	}
-	return true
-}
-
-// across is a gang's place on nodes, if they were empty.
-func across(room [][]int32, j *Job, nodes []int32) (at []Part) {
-	left := j.GPUs
-	for _, n := range nodes {
-		v := min(left, suiting(room[n], j), perNode(j))
-		at = append(at, Part{n, v})
-		left -= v
-	}
-	return at
 }
 
 // fresh is how many nodes of a place gangs are not on yet.

@@ -69,11 +69,7 @@ type Job struct {
 	Locked bool
 	// Spread says that no single node could ever hold it: it takes several.
 	Spread bool
-	// Yields says that it may be suspended later on, and Ends after how many seconds
-	// it is expected to end: where a gang waits for a node, only what yields, or ends
-	// before those on it that do not, may start there.
-	Yields bool
-	Ends   int64
+	Stay
 	// Uses is what it takes of bounds.
 	Uses []Use
 	// Shape is alike for waiting jobs that need alike: where one finds no room,
@@ -83,6 +79,14 @@ type Job struct {
 	Tag int32
 }
 
+// Stay is for how long a job is in the way of a gang that waits for its nodes: only what yields, or is
+// gone before those on them that do not yield, may start there.
+type Stay struct {
+	Yields bool  // it may be suspended later on
+	Ends   int64 // after so many seconds it is expected to be gone
+	Began  int64 // when it started, if it runs to its end, by any clock; 0: it yields, or waits
+}
+
 // Manner is where and how a job may be placed.
 type Manner struct {
 	Order Order  // of the nodes that hold it: which it gets
@@ -90,8 +94,8 @@ type Manner struct {
 	Shuns []Part // free GPUs that it keeps off
 	Least int32  // it takes so many GPUs if it must, and whole nodes fewer; 0: all or none
 	Whole bool   // fewer GPUs are fewer nodes
-	// Drains says that nobody who does not yield starts on nodes that are kept for it, however
-	// soon they are expected to end.
+	// Drains says that nobody starts on nodes that are kept for it who does not yield, or end, at once. They
+	// are those on which nothing has started for longest, whatever is expected of it.
 	Drains bool
 }
 

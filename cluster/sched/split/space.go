@@ -8,8 +8,8 @@ type space struct {
 	*hosts
 
 	sums
-	load  []int32 // GPUs of each node whose jobs may be suspended
-	until []int64 // when the last job of each node ends that is locked or never yields, in seconds
+	load []int32 // GPUs of each node whose jobs may be suspended
+	tenure
 	bars
 	left []int64 // of bounds
 	last bool    // those that come last are laid out
@@ -19,18 +19,14 @@ type space struct {
 	misfits []int64 // shapes that find no room any more, of jobs that never yield those that end so late or later; 0: any, -1: none
 }
 
+// tenure is when the last job of each node ends that is locked or never yields, in seconds, and when
+// the last of them began.
+type tenure struct{ until, began []int64 }
+
 // sums are of GPUs.
 type sums struct {
 	all    int64 // of all nodes
 	demand int64 // of all jobs
-}
-
-// bars is what is kept for a gang that waits.
-type bars struct {
-	barred []int64 // when it wants each node; 0: it does not
-	waiter int     // that gang
-	ahead  bool    // a place is being looked for for a job that comes before that gang
-	own    bool    // a place is being looked for for that gang itself
 }
 
 // sorts are the jobs by how they are laid out, as indexes in order.
@@ -59,7 +55,7 @@ func newSpace(p *Problem) *space {
 	n := len(p.Room)
 	s := &space{
 		Problem: p, hosts: newHosts(p.Room, p.Sites),
-		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), until: make([]int64, n), bars: bars{barred: make([]int64, n)},
+		ganged: ganged{gang: make([]bool, n)}, load: make([]int32, n), tenure: tenure{make([]int64, n), make([]int64, n)}, bars: bars{barred: make([]int64, n)},
 		left: make([]int64, len(p.Bounds)), starts: starts{turns: make([]uint64, n), given: make([]uint64, n)},
 	}
 	s.keeper = p.Keeper
@@ -105,7 +101,7 @@ func sortIn(s *space, i int, j *Job) {
 type starter struct {
 	hosts  mark
 	ganged ganged
-	until  []int64
+	tenure tenure
 	left   []int64
 	layout Layout
 }
@@ -121,7 +117,7 @@ func lock(s *space) {
 		}
 	}
 	s.locked = &starter{
-		hosts: s.mark(), ganged: ganged{slices.Clone(s.gang), s.gangs}, until: slices.Clone(s.until), left: slices.Clone(s.left), layout: l,
+		hosts: s.mark(), ganged: ganged{slices.Clone(s.gang), s.gangs}, tenure: tenure{slices.Clone(s.until), slices.Clone(s.began)}, left: slices.Clone(s.left), layout: l,
 	}
 }
 
@@ -130,7 +126,8 @@ func (s *space) reset(k int) Layout {
 	s.restore(&s.locked.hosts)
 	s.gangs = s.locked.ganged.gangs
 	copy(s.gang, s.locked.ganged.gang)
-	copy(s.until, s.locked.until)
+	copy(s.until, s.locked.tenure.until)
+	copy(s.began, s.locked.tenure.began)
 	clear(s.barred)
 	s.waiter = -1
 	forget(s)
@@ -149,11 +146,6 @@ func forget(s *space) {
 	for i := range s.misfits {
 		s.misfits[i] = -1
 	}
-}
-
-// may says that a job may start on a node at all.
-func (s *space) may(j *Job, node int32) bool {
-	return s.barred[node] == 0 || s.own || s.ahead || j.Yields || j.Ends <= s.barred[node]
 }
 
 // allowed says that bounds leave room for a job.

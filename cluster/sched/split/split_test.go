@@ -18,7 +18,7 @@ func nodes(n int) [][]int32 {
 }
 
 func wants(gpus int32, value uint64) Job {
-	return Job{GPUs: gpus, Kinds: 1, Value: value, Shape: gpus, Yields: true, Spread: gpus > 8}
+	return Job{GPUs: gpus, Kinds: 1, Value: value, Shape: gpus, Stay: Stay{Yields: true}, Spread: gpus > 8}
 }
 
 func runs(j Job, at ...Part) Job {

@@ -1,0 +1,72 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched/split"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// endsOf is after how long the tasks of a run are taken to end, by those whose GPUs they
+// would be in the way of. Strictly taken only a time limit says so, or what the user has
+// told: who knows nothing of run times would let one short job after the other, as they
+// all seem to be, pass who waits, for ever.
+func endsOf(run *state.Run, strictly bool) time.Duration {
+	switch {
+	case run.Service:
+	case !strictly || run.Told:
+		return seconds(run.Expected.Seconds())
+	case run.Certain > 0:
+		return 2 * run.Certain.Least()
+	}
+	return longest * time.Second
+}
+
+// stays is for how long a waiting task, once it runs, is in the way of gangs that wait for its GPUs.
+// Strictly taken, for those who are at the wait bound, nobody yields who has just started: they are
+// in the way until they may be suspended, or one of them after the other would be for ever.
+func (o *order) stays(k state.QueueKey, strictly bool) split.Stay {
+	run := k.Run.Value()
+	yields, ends := run.Preemptible && !o.tuning.NoPreemption, endsOf(&run, strictly)
+	switch {
+	case !yields:
+		return split.Stay{Ends: int64(ends / time.Second), Began: int64(o.now) / int64(time.Second)}
+	case !strictly:
+		return split.Stay{Yields: true, Ends: int64(ends / time.Second)}
+	}
+	var task model.Task
+	if run.Again {
+		task, _ = o.state.Tasks.Get(k.Task)
+	}
+	return split.Stay{Ends: int64(min(ends, firm(&task, task.Executed, 0, &o.tuning)) / time.Second)}
+}
+
+// firm is for how long yet a task may not be suspended that has executed for so long, of which its
+// running attempt has the last so much.
+func firm(task *model.Task, executed, ran time.Duration, t *model.Tuning) time.Duration {
+	earned := (time.Duration(task.Preempted)+1-time.Duration(t.Budget))*t.BudgetEvery - executed
+	return max(t.MinRun-ran, earned, 0)
+}
+
+// stay adds an attempt that stays where it is. What it is worth is worth the same in
+// every layout, and what it has of limits is not thought away.
+func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place []split.Part) {
+	o, had := b.pass.order, executed(task, a, b.pass.now)
+	run := state.Run{
+		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
+		Expected: model.StepOf(b.pass.state.Expect(&job.Spec, had)),
+	}
+	j := b.job(&run, split.Job{Place: place, Locked: true, Shape: -1})
+	switch {
+	case !j.Yields:
+		j.Began = int64(a.Placed) / int64(time.Second)
+	case o.strict:
+		j.Ends = min(j.Ends, int64(firm(task, had, had-task.Executed, &o.tuning)/time.Second))
+	}
+	at := standing{late: o.late(run.Project, run.User), front: o.front[task.Key], task: task.Key}
+	b.add(candidate{key: state.QueueKey{Task: task.Key}, attempt: a.Key, at: at}, j, 0)
+	for _, v := range place {
+		b.stays += v.GPUs
+	}
+}

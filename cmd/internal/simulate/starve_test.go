@@ -1,0 +1,100 @@
+package simulate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// However a stream of small jobs is mixed, whatever is told of their run times and whoever may be suspended,
+// a gang starts: at three times its wait bound nobody is let past it any more, so that it waits for what
+// runs then, and for the gangs before it. The stream goes on for much longer.
+func TestNoGangStarves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const bound, longest, gangs = time.Hour, time.Hour, 3
+		most := 3*bound + gangs*2*longest + time.Hour // for suspensions, and their restarts
+		var log bytes.Buffer
+		o := starving(t)
+		o.Log = &log
+		if _, err := Play(t.Context(), stream(t, &o, 3*most/2, longest, gangs), o); err != nil {
+			t.Fatal(err)
+		}
+		lines := csv.NewReader(&log)
+		lines.FieldsPerRecord = -1
+		all, err := lines.ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		since := map[string]float64{}
+		for _, v := range all {
+			at, _ := strconv.ParseFloat(v[0], 64)
+			switch asked, waits := since[v[2]]; {
+			case v[1] == "submit" && strings.HasPrefix(v[2], "gang"):
+				since[v[2]] = at
+			case v[1] == "start" && waits:
+				if wait := time.Duration(at-asked) * time.Second; wait > most {
+					t.Errorf("gang %s waits for %s, for longer than %s", v[2], wait, most)
+				}
+				delete(since, v[2])
+			}
+		}
+		if len(since) > 0 {
+			t.Errorf("gangs %v never start", since)
+		}
+	})
+}
+
+// starving draws a cluster and who is let past whom on it.
+func starving(t *rapid.T) Options {
+	o := options(rapid.SampledFrom([]string{"fair_share", "fcfs", "priority", "sjf", "gang"}).Draw(t, "policy"))
+	o.Nodes, o.GPUs, o.WholeNodes = rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.IntRange(2, 4).Draw(t, "GPUs of a node"), true
+	o.Preemptible = rapid.SampledFrom([]float64{0, 0.1, 0.5, 1}).Draw(t, "preemptible")
+	o.Estimates = rapid.SampledFrom([]Estimates{{}, {History: true}, {Low: 1, High: 1}, {Low: 1, High: 100}, {Low: 0.01, High: 0.1}, {Low: 0.01, High: 100}}).Draw(t, "estimates")
+	o.Tuning.WaitBound, o.Tuning.Aging = time.Hour, time.Hour
+	o.Tuning.Depth = uint32(rapid.IntRange(1, 20).Draw(t, "depth"))
+	return o
+}
+
+// stream draws jobs of less than a node that come for so long and keep half to nine tenths of the GPUs
+// busy, and some gangs among the first of them.
+func stream(t *rapid.T, o *Options, lasts, longest time.Duration, gangs int) (out []Job) {
+	part := rapid.IntRange(50, 90).Draw(t, "load in percent")
+	most := rapid.SampledFrom([]time.Duration{longest / 3, longest}).Draw(t, "longest run time of a small job")
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "the small jobs' seed"), 0)) //nolint:gosec // virtual chance
+	whole := o.Nodes * o.GPUs
+	for i := range gangs {
+		at := time.Duration(rapid.Int64Range(0, int64(lasts/8)).Draw(t, "when a gang comes"))
+		out = append(out, Job{
+			ID: fmt.Sprint("gang", i), User: "gil", Submit: at.Truncate(time.Second),
+			GPUs:     sizeOf(t, o),
+			Duration: time.Duration(rapid.Int64Range(60, int64(longest/time.Second)).Draw(t, "run time of a gang")) * time.Second,
+		})
+	}
+	for at := time.Duration(0); at < lasts; {
+		j := Job{
+			ID: strconv.Itoa(len(out)), User: fmt.Sprint("u", len(out)%3), Submit: at.Truncate(time.Second), GPUs: uint32(1 + random.IntN(o.GPUs-1)),
+			Duration: time.Minute + time.Duration(random.Int64N(int64((most-time.Minute)/time.Second)))*time.Second,
+		}
+		out = append(out, j)
+		at += j.Duration * time.Duration(100*int(j.GPUs)) / time.Duration(whole*part)
+	}
+	slices.SortStableFunc(out, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	return out
+}
+
+// sizeOf draws how many GPUs a gang needs: those of some nodes, or most of one's.
+func sizeOf(t *rapid.T, o *Options) uint32 {
+	if rapid.Bool().Draw(t, "a gang of whole nodes") {
+		return uint32(o.GPUs * rapid.IntRange(1, o.Nodes).Draw(t, "nodes of a gang"))
+	}
+	return uint32(rapid.IntRange(o.GPUs/2, o.GPUs).Draw(t, "GPUs of a gang"))
+}
