@@ -62,6 +62,8 @@ func newBuilder(p *pass) *builder {
 		sited: sited{where: map[model.Where]int32{{}: 0}}, counted: counted{held: make(map[model.RankKey]grip, p.state.LiveTasks.Len())},
 	}
 	b.keeper = newKeeper(b)
+	most := p.state.LiveTasks.Len() + min(p.state.Queue.Len(), p.state.Slots.Len())
+	b.all, b.jobs = make([]candidate, 0, most), make([]split.Job, 0, most)
 	for id, node := range p.state.Nodes.All() {
 		if node.Schedulable() {
 			b.index[id] = int32(len(b.nodes)) //nolint:gosec // few
@@ -351,14 +353,18 @@ func (b *builder) add(c candidate, j split.Job, gpus uint32) {
 
 // problem is the problem, with its jobs in order.
 func (b *builder) problem() *split.Problem {
-	order := make([]int, len(b.all))
-	for i := range order {
-		order[i] = i
+	type place struct {
+		at   standing
+		from int
 	}
-	slices.SortFunc(order, func(x, y int) int { return b.all[x].at.compare(b.all[y].at) })
+	order := make([]place, len(b.all))
+	for i := range order {
+		order[i] = place{b.all[i].at, i}
+	}
+	slices.SortFunc(order, func(x, y place) int { return x.at.compare(y.at) })
 	all, jobs := make([]candidate, len(order)), make([]split.Job, len(order))
-	for to, from := range order {
-		all[to], jobs[to] = b.all[from], b.jobs[from]
+	for to, v := range order {
+		all[to], jobs[to] = b.all[v.from], b.jobs[v.from]
 	}
 	b.all = all
 	front := 0
