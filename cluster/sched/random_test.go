@@ -35,10 +35,29 @@ func randomTuned(t *rapid.T) (c *cluster, nodes int) {
 		tuning.Backfill = model.Backfill(rapid.IntRange(1, 3).Draw(t, "backfill"))
 		tuning.Placement = rapid.SampledFrom(model.Strategies()).Draw(t, "placement")
 		tuning.Depth = uint32(rapid.IntRange(1, 3).Draw(t, "depth"))
-		tuning.MinRun, tuning.PreemptMinRun, tuning.WaitBound = 0, 0, time.Hour
+		tuning.MinRun = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "min_run")
+		tuning.PreemptMinRun, tuning.WaitBound = 0, time.Hour
 		tuning.Preempt = model.Preempts(rapid.IntRange(0, 2).Draw(t, "preempt"))
 	})
+	if waited := rapid.IntRange(0, 4).Draw(t, "hours that some have waited"); waited > 0 {
+		longWait(t, c, time.Duration(waited)*time.Hour)
+	}
 	return c, nodes
+}
+
+// longWait has some run, and others have waited for them for so long.
+func longWait(t *rapid.T, c *cluster, waited time.Duration) {
+	for range 4 {
+		submitRandom(t, c, "amy", uint32(rapid.IntRange(1, 4).Draw(t, "n")))
+	}
+	for _, key := range c.plan() {
+		c.begin(key)
+	}
+	for range 4 {
+		submitRandom(t, c, "bob", uint32(rapid.IntRange(1, 4).Draw(t, "n")))
+	}
+	c.now = c.now.Add(waited)
+	c.must(&command.AdvanceClock{})
 }
 
 // step does something at random.
@@ -88,7 +107,7 @@ func step(t *rapid.T, c *cluster, nodes int) {
 			TTL:      rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "ttl"),
 		})
 	case 11:
-		c.now = c.now.Add(time.Duration(n) * rapid.SampledFrom([]time.Duration{4 * time.Second, 10 * time.Minute}).Draw(t, "pause"))
+		c.now = c.now.Add(time.Duration(n) * rapid.SampledFrom([]time.Duration{4 * time.Second, 10 * time.Minute, 2 * time.Hour}).Draw(t, "pause"))
 		c.must(&command.AdvanceClock{})
 	case 12:
 		settle(c)
