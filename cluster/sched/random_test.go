@@ -39,7 +39,7 @@ func randomTuned(t *rapid.T) (c *cluster, nodes int) {
 		tuning.PreemptMinRun, tuning.WaitBound = 0, time.Hour
 		tuning.Preempt = model.Preempts(rapid.IntRange(0, 2).Draw(t, "preempt"))
 	})
-	if waited := rapid.IntRange(0, 4).Draw(t, "hours that some have waited"); waited > 0 {
+	if waited := max(rapid.IntRange(-4, 4).Draw(t, "hours that some have waited"), 0); waited > 0 {
 		longWait(t, c, time.Duration(waited)*time.Hour)
 	}
 	return c, nodes
@@ -47,13 +47,13 @@ func randomTuned(t *rapid.T) (c *cluster, nodes int) {
 
 // longWait has some run, and others have waited for them for so long.
 func longWait(t *rapid.T, c *cluster, waited time.Duration) {
-	for range 4 {
+	for range 3 {
 		submitRandom(t, c, "amy", uint32(rapid.IntRange(1, 4).Draw(t, "n")))
 	}
 	for _, key := range c.plan() {
 		c.begin(key)
 	}
-	for range 4 {
+	for range 2 {
 		submitRandom(t, c, "bob", uint32(rapid.IntRange(1, 4).Draw(t, "n")))
 	}
 	c.now = c.now.Add(waited)
