@@ -58,11 +58,10 @@ func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place 
 		Expected: model.StepOf(b.pass.state.Expect(&job.Spec, had)),
 	}
 	j := b.job(&run, split.Job{Place: place, Locked: true, Shape: -1})
-	switch {
-	case !j.Yields:
-		j.Began = int64(a.Placed) / int64(time.Second)
-	case o.strict:
+	if j.Yields {
 		j.Ends = min(j.Ends, int64(firm(task, had, had-task.Executed, &o.tuning)/time.Second))
+	} else {
+		j.Began = int64(a.Placed) / int64(time.Second)
 	}
 	at := standing{late: o.late(run.Project, run.User), front: o.front[task.Key], task: task.Key}
 	b.add(candidate{key: state.QueueKey{Task: task.Key}, attempt: a.Key, at: at}, j, 0)
