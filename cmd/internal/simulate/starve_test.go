@@ -20,7 +20,7 @@ import (
 // runs then, and for the gangs before it. The stream goes on for much longer.
 func TestNoGangStarves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const bound, longest, gangs = time.Hour, time.Hour, 3
+		const bound, longest, gangs = time.Hour, time.Hour, 2
 		most := 3*bound + gangs*2*longest + time.Hour // for suspensions, and their restarts
 		var log bytes.Buffer
 		o := starving(t)
@@ -56,7 +56,7 @@ func TestNoGangStarves(t *testing.T) {
 // starving draws a cluster and who is let past whom on it.
 func starving(t *rapid.T) Options {
 	o := options(rapid.SampledFrom([]string{"fair_share", "fcfs", "priority", "sjf", "gang"}).Draw(t, "policy"))
-	o.Nodes, o.GPUs, o.WholeNodes = rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.IntRange(2, 4).Draw(t, "GPUs of a node"), true
+	o.Nodes, o.GPUs, o.WholeNodes = rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.IntRange(2, 3).Draw(t, "GPUs of a node"), true
 	o.Preemptible = rapid.SampledFrom([]float64{0, 0.1, 0.5, 1}).Draw(t, "preemptible")
 	o.Estimates = rapid.SampledFrom([]Estimates{{}, {History: true}, {Low: 1, High: 1}, {Low: 1, High: 100}, {Low: 0.01, High: 0.1}, {Low: 0.01, High: 100}}).Draw(t, "estimates")
 	o.Tuning.WaitBound, o.Tuning.Aging = time.Hour, time.Hour
