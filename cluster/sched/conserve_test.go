@@ -97,11 +97,12 @@ func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (t
 	if !state.InLine(&job, &task) || task.NotBefore > 0 || task.Attempts > 0 || meant[key] != nil || counted(c, meant, &job) {
 		return 0
 	}
-	spec := &job.Spec
+	spec, tuning := &job.Spec, c.s.Settings().Tuning
+	yields := spec.Preemptible && !tuning.NoPreemption && (!outlook.Strict() || tuning.MinRun == 0)
 	each, ranks := spec.GPUs/max(spec.Nodes, 1), int(max(spec.Nodes, 1))
 	var at []command.Placement
 	for id, node := range c.s.Nodes.All() {
-		if outlook.Bars(id) && (!spec.Preemptible || c.s.Settings().Tuning.NoPreemption) || len(at) == ranks {
+		if outlook.Bars(id) && !yields || len(at) == ranks {
 			continue
 		}
 		var free []model.SlotKey

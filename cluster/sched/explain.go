@@ -116,7 +116,9 @@ func judge(s *state.State, now model.Time, t *ticket) verdict {
 	p.jobs(&at)
 	v.want = p.wantOf(t)
 	v.bars = slices.AppendSeq(v.bars, p.admit(t))
-	_, v.fits = v.want.seek(p.pool)
+	if _, v.fits = v.want.seek(p.pool); !v.fits && p.times.shift(&v.want) {
+		_, v.fits = v.want.seek(p.pool)
+	}
 	v.fits = v.fits && len(p.commands) < maxPlan && !p.stopped
 	return v
 }

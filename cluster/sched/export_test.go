@@ -17,5 +17,8 @@ func (o *Outlook) Meant() map[model.TaskKey]map[model.NodeID]uint32 {
 // Bars says that an outlook keeps a node for a gang.
 func (o *Outlook) Bars(id model.NodeID) bool { return o.guard.barred[id] > 0 }
 
+// Strict says that somebody has waited for so long that who may be suspended keeps off until then.
+func (o *Outlook) Strict() bool { return o.strict }
+
 // LossOf is what an attempt has done since a checkpoint.
 var LossOf = lossOf

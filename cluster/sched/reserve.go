@@ -298,7 +298,7 @@ func (p *timetable) endOf(key model.AttemptKey) model.Time {
 		return p.now.Add(soon)
 	}
 	if p.drains {
-		return a.Placed.Add(longest * time.Second)
+		return max(a.Placed.Add(longest*time.Second), p.now.Add(leastRun))
 	}
 	job, _ := p.state.Jobs.Get(key.Job)
 	task, _ := p.state.Tasks.Get(key.TaskKey())

@@ -24,8 +24,9 @@ func endsOf(run *state.Run, strictly bool) time.Duration {
 }
 
 // stays is for how long a waiting task, once it runs, is in the way of gangs that wait for its GPUs.
-// Strictly taken, for those who are at the wait bound, nobody yields who has just started: they are
-// in the way until they may be suspended, or one of them after the other would be for ever.
+// Strictly taken, for those who are at the wait bound, nobody yields who may not be
+// suspended at once: they are in the way until they may be, or one of them after the other would be
+// for ever.
 func (o *order) stays(k state.QueueKey, strictly bool) split.Stay {
 	run := k.Run.Value()
 	yields, ends := run.Preemptible && !o.tuning.NoPreemption, endsOf(&run, strictly)
@@ -39,14 +40,23 @@ func (o *order) stays(k state.QueueKey, strictly bool) split.Stay {
 	if run.Again {
 		task, _ = o.state.Tasks.Get(k.Task)
 	}
-	return split.Stay{Ends: int64(min(ends, firm(&task, task.Executed, 0, &o.tuning)) / time.Second)}
+	held := min(ends, firm(&task, task.Executed, 0, &o.tuning))
+	return split.Stay{Yields: held == 0, Ends: int64(held / time.Second)}
 }
 
 // firm is for how long yet a task may not be suspended that has executed for so long, of which its
-// running attempt has the last so much.
+// running attempt has the last so much; at most longest.
 func firm(task *model.Task, executed, ran time.Duration, t *model.Tuning) time.Duration {
-	earned := (time.Duration(task.Preempted)+1-time.Duration(t.Budget))*t.BudgetEvery - executed
-	return max(t.MinRun-ran, earned, 0)
+	left := max(t.MinRun-ran, 0)
+	if task.Preempted < t.Budget {
+		return left
+	}
+	const most = longest * time.Second
+	times := time.Duration(task.Preempted-t.Budget) + 1 // that it must have earned
+	if times > (most+executed)/max(t.BudgetEvery, time.Second) {
+		return most
+	}
+	return max(left, times*t.BudgetEvery-executed)
 }
 
 // stay adds an attempt that stays where it is. What it is worth is worth the same in

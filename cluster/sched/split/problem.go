@@ -84,7 +84,7 @@ type Job struct {
 type Stay struct {
 	Yields bool  // it may be suspended later on
 	Ends   int64 // after so many seconds it is expected to be gone
-	Began  int64 // when it started, if it runs to its end, by any clock; 0: it yields, or waits
+	Began  int64 // when it started, or would, if it runs to its end, by any clock; 0: it may be suspended before
 }
 
 // Manner is where and how a job may be placed.

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"bytes"
-	"encoding/csv"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,13 +37,7 @@ func TestEasyIsAsDefined(t *testing.T) {
 		if _, err := Play(t.Context(), e.trace, o); err != nil {
 			t.Fatal(err)
 		}
-		lines := csv.NewReader(&log)
-		lines.FieldsPerRecord = -1
-		all, err := lines.ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.replay(t, all)
+		e.replay(t, readLog(t, &log))
 	})
 }
 

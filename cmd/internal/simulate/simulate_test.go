@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -33,6 +35,18 @@ func play(t *testing.T, trace string, o Options) *Result {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// readLog is a play's log, line by line.
+func readLog(t rapid.TB, log *bytes.Buffer) [][]string {
+	t.Helper()
+	in := csv.NewReader(log)
+	in.FieldsPerRecord = -1
+	lines, err := in.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
 }
 
 // A play's figures are those that a reader works out by hand.
@@ -96,14 +110,8 @@ func TestPlayCanBeChecked(t *testing.T) {
 	if _, err := Play(t.Context(), jobs, o); err != nil {
 		t.Fatal(err)
 	}
-	in := csv.NewReader(&log)
-	in.FieldsPerRecord = -1
-	lines, err := in.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
 	used, ran, begun, starts, ended := map[string]int{}, map[string]float64{}, map[string]float64{}, map[string]int{}, 0
-	for _, line := range lines {
+	for _, line := range readLog(t, &log) {
 		at, _ := strconv.ParseFloat(line[0], 64)
 		id, gpus := line[2], 0
 		for _, part := range line[4:] {

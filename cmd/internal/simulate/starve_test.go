@@ -3,7 +3,6 @@ package simulate
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/berth-gpu/berth/cluster/sched"
 )
 
 // However a stream of small jobs is mixed, whatever is told of their run times and whoever may be suspended,
@@ -28,14 +29,8 @@ func TestNoGangStarves(t *testing.T) {
 		if _, err := Play(t.Context(), stream(t, &o, 3*most/2, longest, gangs), o); err != nil {
 			t.Fatal(err)
 		}
-		lines := csv.NewReader(&log)
-		lines.FieldsPerRecord = -1
-		all, err := lines.ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
 		since := map[string]float64{}
-		for _, v := range all {
+		for _, v := range readLog(t, &log) {
 			at, _ := strconv.ParseFloat(v[0], 64)
 			switch asked, waits := since[v[2]]; {
 			case v[1] == "submit" && strings.HasPrefix(v[2], "gang"):
@@ -55,7 +50,7 @@ func TestNoGangStarves(t *testing.T) {
 
 // starving draws a cluster and who is let past whom on it.
 func starving(t *rapid.T) Options {
-	o := options(rapid.SampledFrom([]string{"fair_share", "fcfs", "priority", "sjf", "gang"}).Draw(t, "policy"))
+	o := options(rapid.SampledFrom(sched.Policies()).Draw(t, "policy"))
 	o.Nodes, o.GPUs, o.WholeNodes = rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.IntRange(2, 3).Draw(t, "GPUs of a node"), true
 	o.Preemptible = rapid.SampledFrom([]float64{0, 0.1, 0.5, 1}).Draw(t, "preemptible")
 	o.Estimates = rapid.SampledFrom([]Estimates{{}, {History: true}, {Low: 1, High: 1}, {Low: 1, High: 100}, {Low: 0.01, High: 0.1}, {Low: 0.01, High: 100}}).Draw(t, "estimates")
