@@ -50,9 +50,22 @@ func (p *pass) fill() {
 const again = 30 * time.Minute
 
 // next is when the next plan is due although nothing happens; 0: never.
-func (p *pass) next() (at model.Time) {
-	if p.state.Queue.Len() > 0 {
-		at = p.now.Add(again)
+func (p *pass) next() model.Time {
+	at := due(p)
+	if soon := p.now.Add(again); p.state.Queue.Len() > 0 && (at == 0 || soon < at) {
+		at = soon
+	}
+	return at
+}
+
+// due is when something comes about that is known before: a period, a task's next try, a booking's start or
+// end, or that somebody may be stopped for others; 0: never.
+func due(p *pass) (at model.Time) {
+	if p.found.prey != nil {
+		at = p.found.prey.wake
+	}
+	if v := p.found.frees; v > p.now && p.state.Queue.Len() > 0 && (at == 0 || v < at) {
+		at = v
 	}
 	if renewed := renewed(p.state, p.now); renewed > 0 && p.state.Queue.Len() > 0 && (at == 0 || renewed < at) {
 		at = renewed

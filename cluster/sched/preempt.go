@@ -79,6 +79,8 @@ type prey struct {
 	seen    bool // all that runs was noted
 	known   bool
 	victims []*victim                        // cheapest first
+	ripe    [model.ClassCritical + 1]model.Time // of each class, when the first that may not be stopped yet may be; 0: there is none
+	wake    model.Time                       // when somebody who needs GPUs of others may find more of these; 0: never
 	coming  map[model.NodeID][]model.SlotKey // free soon, and kept for nobody
 }
 
@@ -161,6 +163,7 @@ func (y *prey) yield(k state.QueueKey) bool {
 	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), all: y}
 	slots, victims, found := h.choose()
 	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
+		y.await(h)
 		return false
 	}
 	b := &command.Preempt{Beneficiary: k.Task, Slots: slots, Decided: p.state.Index}
@@ -214,7 +217,12 @@ func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
 		for _, h := range holds(s, a.Key) {
 			y.coming[h.node] = append(y.coming[h.node], h.slot)
 		}
-	case y.mayPreempt(task, job, a):
+	case a.Started == 0 || !job.Spec.Preemptible && y.pass.order.tuning.Preempt != model.PreemptsLower:
+	case y.firm(task, a) > 0:
+		if at, ripe := y.pass.now.Add(y.firm(task, a)), &y.ripe[min(task.Class, model.ClassCritical)]; *ripe == 0 || at < *ripe {
+			*ripe = at
+		}
+	default:
 		first, _ := s.Ranks.Get(a.Key.Rank(0))
 		y.victims = append(y.victims, &victim{
 			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead(),
@@ -286,20 +294,27 @@ func holds(s *state.State, a model.AttemptKey) (out []slotOn) {
 	return out
 }
 
-// mayPreempt says that an attempt has run for long enough, and its task was not
-// stopped for others too often, to be stopped for a higher class.
-func (y *prey) mayPreempt(task *model.Task, job *model.Job, a *model.Attempt) bool {
+// firm is for how long yet an attempt may not be stopped for a higher class: it has not run for long enough,
+// or its task was stopped for others too often.
+func (y *prey) firm(task *model.Task, a *model.Attempt) time.Duration {
 	t, now := &y.pass.order.tuning, y.pass.now
 	least := t.PreemptMinRun
 	if task.Preempted > 0 {
 		least = max(least, t.PreemptCooldown)
 	}
-	return (job.Spec.Preemptible || t.Preempt == model.PreemptsLower) &&
-		a.Started > 0 && now.Sub(a.Started) >= least && !spent(task, a, t, now)
+	return max(least-now.Sub(a.Started), earning(task, executed(task, a, now), t))
+}
+
+// await notes when one who found too little to take may find more.
+func (y *prey) await(h *hunt) {
+	for class, at := range y.ripe {
+		if c := model.Class(class); at > 0 && (c < h.class || c == h.class && h.owns) && (y.wake == 0 || at < y.wake) { //nolint:gosec // few
+			y.wake = at
+		}
+	}
 }
 
 // spent says that a task was stopped for others as often as its run time has earned.
 func spent(task *model.Task, a *model.Attempt, t *model.Tuning, now model.Time) bool {
-	earned := uint64(executed(task, a, now) / max(t.BudgetEvery, time.Second)) //nolint:gosec // not negative
-	return uint64(task.Preempted) >= uint64(t.Budget)+earned
+	return earning(task, executed(task, a, now), t) > 0
 }

@@ -197,3 +197,33 @@ func TestWhatAVictimLoses(t *testing.T) {
 		t.Errorf("one that has saved all loses %d", saved)
 	}
 }
+
+// Who waits for GPUs of others that may not be stopped yet is not left waiting until something else
+// happens: the next plan is made when they may be.
+func TestPlansWhenOthersMayBeStopped(t *testing.T) {
+	for what, tune := range map[string]func(*model.Tuning){
+		"preempted": func(t *model.Tuning) { t.Preempt, t.PreemptMinRun = model.PreemptsLower, 5*time.Minute },
+		"suspended": func(t *model.Tuning) { t.Preempt, t.MinRun = model.PreemptsNobody, 5*time.Minute },
+	} {
+		c := newCluster(t, "priority")
+		c.node("n1", 2, "A")
+		c.tune(func(t *model.Tuning) { t.NoPreemption, t.Budget = false, 2 })
+		c.tune(tune)
+		for _, of := range []model.Class{model.ClassLow, model.ClassCritical} {
+			c.submit(spec("amy", 1, 0, class(of), func(s *model.Spec) { s.Preemptible = what == "suspended" }), 1, 0)
+		}
+		for _, key := range c.plan() {
+			c.begin(key)
+		}
+		c.now = c.now.Add(time.Minute)
+		c.submit(spec("bob", 1, 0, class(model.ClassHigh)), 1, 0)
+		bodies, next := sched.Plan(&c.s, c.now)
+		if len(bodies) > 0 || next.Sub(c.now) != 4*time.Minute {
+			t.Fatalf("%s: %d commands, and the next plan after %s", what, len(bodies), next.Sub(c.now))
+		}
+		c.now = next
+		if bodies, _ := sched.Plan(&c.s, c.now); len(bodies) != 1 {
+			t.Fatalf("%s: then %d commands", what, len(bodies))
+		}
+	}
+}

@@ -38,6 +38,14 @@ type found struct {
 	looks   bool                   // an outlook is asked for
 	outlook *Outlook               // nil: there was no search
 	prey    *prey                  // what others may take; nil: nobody has looked yet
+	frees   model.Time             // when the first that may not be suspended yet may be; 0: never
+}
+
+// yields notes when an attempt may be suspended.
+func (f *found) yields(at model.Time, a *model.Attempt) {
+	if a.Started > 0 && (f.frees == 0 || at < f.frees) {
+		f.frees = at
+	}
 }
 
 // search plans which jobs should run, suspends those that should not any more, and

@@ -47,16 +47,21 @@ func (o *order) stays(k state.QueueKey, strictly bool) split.Stay {
 // firm is for how long yet a task may not be suspended that has executed for so long, of which its
 // running attempt has the last so much; at most longest.
 func firm(task *model.Task, executed, ran time.Duration, t *model.Tuning) time.Duration {
-	left := max(t.MinRun-ran, 0)
+	return max(t.MinRun-ran, earning(task, executed, t))
+}
+
+// earning is for how much longer a task has to run until it has earned to be stopped for others once
+// more; at most longest.
+func earning(task *model.Task, executed time.Duration, t *model.Tuning) time.Duration {
 	if task.Preempted < t.Budget {
-		return left
+		return 0
 	}
 	const most = longest * time.Second
-	times := time.Duration(task.Preempted-t.Budget) + 1 // that it must have earned
-	if times > (most+executed)/max(t.BudgetEvery, time.Second) {
+	times, every := time.Duration(task.Preempted-t.Budget)+1, max(t.BudgetEvery, time.Second)
+	if times > (most+executed)/every {
 		return most
 	}
-	return max(left, times*t.BudgetEvery-executed)
+	return max(times*every-executed, 0)
 }
 
 // stay adds an attempt that stays where it is. What it is worth is worth the same in
@@ -69,7 +74,9 @@ func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place 
 	}
 	j := b.job(&run, split.Job{Place: place, Locked: true, Shape: -1})
 	if j.Yields {
-		j.Ends = min(j.Ends, int64(firm(task, had, had-task.Executed, &o.tuning)/time.Second))
+		held := firm(task, had, had-task.Executed, &o.tuning)
+		j.Ends = min(j.Ends, int64(held/time.Second))
+		b.pass.found.yields(b.pass.now.Add(held), a)
 	} else {
 		j.Began = int64(a.Placed) / int64(time.Second)
 	}
