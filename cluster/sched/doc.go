@@ -53,6 +53,13 @@
 // failed first are left out, unless the cluster has nothing else to run them on.
 // Both are runs of their own.
 //
+// # Forecasts
+//
+// [Foresee] tells when what waits is expected to start: it makes the passes to come, on a copy
+// of the state that package virtual moves on, with runs as short, as likely and as long
+// as they may be (future.go). Where that would cost too much it goes on in order
+// (forecast.go).
+//
 // # What would unblock a task
 //
 // Changes that [Explain] offers were tried: each was carried out on a copy of the

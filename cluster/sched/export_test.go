@@ -1,6 +1,11 @@
 package sched
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"errors"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
 
 // Meant is how many GPUs of which nodes an outlook keeps for which tasks.
 func (o *Outlook) Meant() map[model.TaskKey]map[model.NodeID]uint32 {
@@ -19,6 +24,17 @@ func (o *Outlook) Bars(id model.NodeID) bool { return o.guard.barred[id] > 0 }
 
 // Strict says that somebody has waited for so long that who may be suspended keeps off until then.
 func (o *Outlook) Strict() bool { return o.strict }
+
+// ForeseeInOrder makes a forecast as on a cluster that is too large to be played on.
+func ForeseeInOrder(s *state.State, now model.Time) Forecast { return foresee(s, now, 0) }
+
+// PlaysOn plays the scheduler on until nothing more is to come, and says what could not be played.
+func PlaysOn(s *state.State, now model.Time, work int) error {
+	if f := playOn(newPass(s, now), likely(s), s.Queue.Len(), work); f.over != nil && !errors.Is(f.over, errNothing) {
+		return f.over
+	}
+	return nil
+}
 
 // LossOf is what an attempt has done since a checkpoint.
 var LossOf = lossOf

@@ -9,10 +9,11 @@ import (
 )
 
 // Forecast is what is expected of the time to come if nothing else is submitted. It
-// is a guess: it rests on how long jobs are thought to run, and takes the order to
-// stay as it is now. Tasks that find no GPUs get theirs in order, as soon as these are
-// expected to be free for as long as they need them; a scheduler that searches or
-// suspends may do better.
+// is a guess: it rests on how long jobs are thought to run. The scheduler is played on
+// into that time, with all that it does: it suspends, keeps GPUs, begins the next period of
+// a quota. On large clusters, and beyond some hundred passes, tasks are taken to get GPUs in
+// the order that there is then, as soon as these are expected to be free for as long as they
+// need them; the scheduler may do better.
 type Forecast struct {
 	At      model.Time
 	Running []Course // by task
@@ -48,40 +49,119 @@ const (
 )
 
 // Foresee makes a forecast for s at the time now.
-func Foresee(s *state.State, now model.Time) Forecast {
+func Foresee(s *state.State, now model.Time) Forecast { return foresee(s, now, futureWork) }
+
+// foresee makes one that plays the scheduler on for so much work at each pace.
+func foresee(s *state.State, now model.Time, work int) Forecast {
 	now = max(now, s.Settings().Clock)
 	set := s.Settings()
 	f := Forecast{At: now, Starts: set.Running && !set.Standstill}
 	atOnce := newPass(s, now)
+	line := f.line(atOnce)
 	atOnce.claimed()
 	atOnce.fill()
-	least, like, most := play(atOnce, quick(s)), play(atOnce, likely(s)), play(atOnce, slow(s))
+	least, like, most := newProspect(atOnce, quick(s), line, work), newProspect(atOnce, likely(s), line, work), newProspect(atOnce, slow(s), line, work)
 	for key := range s.LiveTasks.All() {
 		task, _ := s.Tasks.Get(key)
 		a, _ := s.Attempts.Get(task.Newest())
-		c := Course{Task: key, GPUs: a.GPUs}
+		c := Course{Task: key, GPUs: a.GPUs, End: rangeOf(least.end(key), like.end(key), most.end(key))}
 		for _, r := range s.RanksOf(a.Key) {
 			c.Nodes = append(c.Nodes, r.Node)
 		}
-		c.End = rangeOf(least.times.endOf(a.Key), like.times.endOf(a.Key), most.times.endOf(a.Key))
 		f.Running = append(f.Running, c)
 	}
-	// The order does not depend on the pace, but how far each looks does.
-	seen := min(len(least.courses), len(like.courses), len(most.courses))
-	for i, c := range like.courses[:seen] {
-		x, y := least.courses[i], most.courses[i]
+	for _, v := range line {
+		c, x, y := like.course(v.task), least.course(v.task), most.course(v.task)
+		c.Task, c.Service, c.Position = v.task, ticketOf(s, v.task).service, v.position
 		c.Start = rangeOf(x.Start.Expected, c.Start.Expected, y.Start.Expected)
-		c.End = rangeOf(x.End.Expected, c.End.Expected, y.End.Expected)
-		if c.Service != "" {
-			c.End = Range{}
+		if c.End = (Range{}); c.Service == "" {
+			c.End = rangeOf(least.end(v.task), like.end(v.task), most.end(v.task))
+		}
+		if c.Why == "" && (c.Start.Expected > now || !c.Start.Known) {
+			c.Why = hindrance(atOnce, v.task)
 		}
 		if !f.Starts {
 			c.standStill(&set)
 		}
 		f.Waiting = append(f.Waiting, c)
 	}
-	f.Beyond = like.beyond + len(like.courses) - seen
 	return f
+}
+
+// hindrance is what else than GPUs one that waits needs first; empty: nothing.
+func hindrance(p *pass, key model.TaskKey) Code {
+	for b := range p.admit(ticketOf(p.state, key)) {
+		return b.Code
+	}
+	return ""
+}
+
+// waiter is one that waits, and its place in the order; 0: it stands aside.
+type waiter struct {
+	task     model.TaskKey
+	position int
+}
+
+// line lists those who wait of whom something is foreseen, in order.
+func (f *Forecast) line(p *pass) (line []waiter) {
+	position, most := 1, min(maxForeseen, foreseeWork/(len(p.times.expected())+1)+1)
+	for key, held := range merged(p.order) {
+		if len(line) == most {
+			f.Beyond++
+			continue
+		}
+		v := waiter{key.Task, position}
+		if held {
+			v.position = 0
+		} else {
+			position++
+		}
+		line = append(line, v)
+	}
+	return line
+}
+
+// prospect is the time to come at one pace: as far as the scheduler is played on, and then in order.
+type prospect struct {
+	*future
+
+	rest map[model.TaskKey]Course // of those who wait then
+}
+
+// newProspect plays the time to come of those in line, at one pace.
+func newProspect(atOnce *pass, left pace, line []waiter, work int) *prospect {
+	starts := 0
+	for _, v := range line {
+		if task, _ := atOnce.state.Tasks.Get(v.task); !task.Held {
+			starts++
+		}
+	}
+	p := &prospect{future: playOn(atOnce, left, starts, work)}
+	if p.State.Queue.Len() > 0 || len(p.begun) < len(line) {
+		p.rest = restOf(p.future, atOnce, line)
+	}
+	return p
+}
+
+// course is what is expected of one that waits.
+func (p *prospect) course(key model.TaskKey) Course {
+	if c, begun := p.begun[key]; begun {
+		return c
+	}
+	return p.rest[key]
+}
+
+// end is when a task is expected to end; 0: nobody knows.
+func (p *prospect) end(key model.TaskKey) model.Time {
+	task, _ := p.State.Tasks.Get(key)
+	a, found := p.State.Attempts.Get(task.Newest())
+	switch at, ended := p.ended[key]; {
+	case found && a.Live():
+		return p.endOf(&task, &a)
+	case ended && task.State != model.TaskQueued:
+		return at
+	}
+	return p.rest[key].End.Expected
 }
 
 // standStill is what is expected of who waits while nothing is started.
@@ -97,7 +177,7 @@ func (c *Course) standStill(set *model.Settings) {
 }
 
 func rangeOf(least, like, most model.Time) Range {
-	if like == 0 || least >= never || like >= never || most >= never {
+	if min(least, like, most) == 0 || max(least, like, most) >= never {
 		return Range{}
 	}
 	return Range{true, min(least, like), like, max(like, most)}
@@ -138,37 +218,40 @@ func slow(s *state.State) pace {
 	}
 }
 
-// course plays the time to come at one pace.
+// course foresees in order when those who wait find GPUs, as things stand.
 type course struct {
 	*pass
 
-	atOnce  *pass // what the scheduler does now
-	courses []Course
-	beyond  int
+	atOnce *pass // what the scheduler does now
 }
 
-func play(atOnce *pass, left pace) *course {
-	s := atOnce.state
-	c := &course{pass: newPass(s, atOnce.now), atOnce: atOnce}
-	c.times.left = left
+// restOf foresees the starts of those in line that have not begun, and of who has been suspended.
+func restOf(f *future, atOnce *pass, line []waiter) map[model.TaskKey]Course {
+	if f.played() {
+		atOnce = newPass(&f.State, f.Now)
+		atOnce.claimed()
+		atOnce.fill()
+	}
+	c := &course{pass: newPass(atOnce.state, atOnce.now), atOnce: atOnce}
+	c.times.left = f.left
 	c.times.releases = c.times.expected()
 	c.begin()
 	c.book()
-	position, most := 1, min(maxForeseen, foreseeWork/(len(c.times.releases)+1)+1)
-	for key, held := range merged(c.order) {
-		if len(c.courses) == most {
-			c.beyond++
-			continue
+	out, left := map[model.TaskKey]Course{}, map[model.TaskKey]bool{}
+	for _, v := range line {
+		if _, begun := f.begun[v.task]; !begun {
+			left[v.task] = true
 		}
-		at := position
-		if held {
-			at = 0
-		} else {
-			position++
-		}
-		c.wait(key, at)
 	}
-	return c
+	for key := range merged(c.order) {
+		if _, stopped := f.runs[key.Task]; left[key.Task] || stopped {
+			out[key.Task] = c.wait(key)
+		}
+		if delete(left, key.Task); len(left) == 0 {
+			break
+		}
+	}
+	return out
 }
 
 // begin keeps what the scheduler gives away at once.
@@ -201,10 +284,10 @@ func (c *course) wantFor(t *ticket) want {
 }
 
 // wait says when a waiting task is expected to start, and has it keep its GPUs.
-func (c *course) wait(key state.QueueKey, position int) {
+func (c *course) wait(key state.QueueKey) Course {
 	t := ticketOf(c.state, key.Task)
 	w := c.wantFor(t)
-	out := Course{Task: key.Task, Service: t.service, Position: position, GPUs: t.job.Spec.GPUs}
+	out := Course{GPUs: t.job.Spec.GPUs}
 	begin := func(at model.Time) {
 		out.Start.Expected, out.End.Expected = at, at.Add(w.until.Sub(c.now))
 	}
@@ -223,7 +306,7 @@ func (c *course) wait(key state.QueueKey, position int) {
 			begin(at)
 		}
 	}
-	c.courses = append(c.courses, out)
+	return out
 }
 
 // earliest finds GPUs for a task that does not start at once; 0: something else has to

@@ -2,8 +2,11 @@ package sched_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -35,5 +38,45 @@ func TestForecastsOfManyInstants(t *testing.T) {
 	f := sched.Foresee(&c.s, c.now)
 	if len(f.Waiting) < 200 || len(f.Waiting)+f.Beyond != 300 {
 		t.Errorf("%d tasks are foreseen, %d are not", len(f.Waiting), f.Beyond)
+	}
+}
+
+// Whatever state a cluster is in, the scheduler can be played on from it, and a forecast makes sense: ranges
+// lie in order and not in the past, and who starts with the next plan is foretold to start at once.
+func TestForecastsOfAnyCluster(t *testing.T) {
+	later := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c, nodes := randomTuned(t)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			step(t, c, nodes)
+			if rapid.Bool().Draw(t, "plan") {
+				c.plan()
+				beginOne(c)
+			}
+		}
+		if err := sched.PlaysOn(&c.s, c.now, 1<<12); err != nil {
+			t.Fatal(err)
+		}
+		f := sched.Foresee(&c.s, c.now)
+		at := map[model.TaskKey]sched.Range{}
+		for _, v := range slices.Concat(f.Running, f.Waiting) {
+			for _, r := range []sched.Range{v.Start, v.End} {
+				if r.Known && (r.Soonest < c.now || r.Soonest > r.Expected || r.Expected > r.Latest) {
+					t.Fatalf("%+v", v)
+				}
+			}
+			if at[v.Task] = v.Start; v.Start.Known && v.Start.Expected > c.now {
+				later++
+			}
+		}
+		bodies, _ := sched.Plan(&c.s, c.now)
+		for _, b := range bodies {
+			if p, is := b.(*command.Place); is && at[p.Attempt.TaskKey()] != (sched.Range{Known: true, Soonest: c.now, Expected: c.now, Latest: c.now}) {
+				t.Fatalf("task %s is placed, and was foretold for %+v", p.Attempt.TaskKey(), at[p.Attempt.TaskKey()])
+			}
+		}
+	})
+	if later == 0 {
+		t.Error("nobody was foretold to start later")
 	}
 }

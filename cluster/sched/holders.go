@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Bounds of the look at who holds GPUs.
@@ -165,51 +165,12 @@ func (t *trial) end(who ...Holder) bool {
 	var bodies []command.Body
 	for _, h := range who {
 		if h.Allocation != "" {
-			bodies = append(bodies, endAllocation(t.state, h.Allocation)...)
+			bodies = append(bodies, virtual.Releases(t.state, h.Allocation)...)
 		} else {
-			bodies = append(bodies, endTask(t.state, h.Task)...)
+			task, _ := t.state.Tasks.Get(h.Task)
+			bodies = append(bodies, virtual.Ends(t.state, task.Newest(), model.Exit{})...)
 		}
 	}
 	ends := slices.SortedFunc(slices.Values(who), Holder.Compare)
 	return t.offer(Unblock{Kind: UnblockEnd, Ends: ends}, bodies...)
-}
-
-// endTask is what the nodes of a task's attempt would report.
-func endTask(s *state.State, key model.TaskKey) (bodies []command.Body) {
-	task, _ := s.Tasks.Get(key)
-	for _, r := range s.RanksOf(task.Newest()) {
-		b := report(s, r.Node)
-		if !r.Phase.Ended() {
-			b.Reports = []model.Progress{{Rank: r.Key, Phase: model.RankExited}}
-		}
-		for _, slot := range s.SlotsOf(r.Key) {
-			b.Cleaned = append(b.Cleaned, model.Cleaned{Slot: slot, Rank: r.Key})
-		}
-		bodies = append(bodies, b)
-	}
-	return bodies
-}
-
-// endAllocation is a service's release, and what the node would report.
-func endAllocation(s *state.State, id model.AllocationID) []command.Body {
-	var b *command.Report
-	for k := range s.Owners.From(state.OwnerKey{Allocation: id}) {
-		if k.Allocation != id || k.Rank != (model.RankKey{}) {
-			break
-		}
-		if b == nil {
-			slot, _ := s.Slots.Get(k.Slot)
-			b = report(s, slot.Node)
-		}
-		b.Cleaned = append(b.Cleaned, model.Cleaned{Slot: k.Slot, Allocation: id})
-	}
-	if b == nil {
-		return nil
-	}
-	return []command.Body{&command.ReleaseAllocation{ID: id}, b}
-}
-
-func report(s *state.State, id model.NodeID) *command.Report {
-	node, _ := s.Nodes.Get(id)
-	return &command.Report{Node: id, Incarnation: s.Settings().Incarnation, Epoch: node.Epoch}
 }

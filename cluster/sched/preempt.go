@@ -78,10 +78,10 @@ type prey struct {
 	pass    *pass
 	seen    bool // all that runs was noted
 	known   bool
-	victims []*victim                        // cheapest first
+	victims []*victim                           // cheapest first
 	ripe    [model.ClassCritical + 1]model.Time // of each class, when the first that may not be stopped yet may be; 0: there is none
-	wake    model.Time                       // when somebody who needs GPUs of others may find more of these; 0: never
-	coming  map[model.NodeID][]model.SlotKey // free soon, and kept for nobody
+	wake    model.Time                          // when somebody who needs GPUs of others may find more of these; 0: never
+	coming  map[model.NodeID][]model.SlotKey    // free soon, and kept for nobody
 }
 
 // preyOf is the pass's prey.

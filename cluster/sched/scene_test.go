@@ -336,8 +336,11 @@ func (s *scene) explained(w words) []string {
 }
 
 // foreseen says what is expected, in time from now.
-func (s *scene) foreseen(words) (out []string) {
+func (s *scene) foreseen(w words) (out []string) {
 	f := sched.Foresee(&s.s, s.now)
+	if slices.Contains(w.names, "in-order") {
+		f = sched.ForeseeInOrder(&s.s, s.now)
+	}
 	for _, c := range f.Running {
 		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.now, c.End)))
 	}

@@ -79,6 +79,7 @@ func newSimulate() *cobra.Command {
 	f.StringArrayVar(&s.set, "set", nil, "tune the scheduler, `name=value` as in berth policy; may repeat")
 	f.Uint64Var(&s.Seed, "seed", 1, "for what is drawn")
 	f.StringVar(&s.log, "log", "", "write what happens to a `file`: time, event, job, GPUs, node:GPUs")
+	f.BoolVar(&s.Foretell, "foretell", false, "tell how far forecasts come true: of each job that has to wait, the start that is foretold as it is submitted")
 	f.StringVar(&s.plot, "plot", "", "draw utilisation and queue over time into a `file`: SVG, or a page if its name ends in .html")
 	f.StringVarP(&s.output, "output", "o", "", "json, or a table")
 	cmd.MarkFlagsOneRequired("trace", "history")
@@ -269,6 +270,27 @@ func (s *simulation) print(out io.Writer, results []*simulate.Result) error {
 		t.Add(r.Policy, fmt.Sprint(r.Jobs), used, table.Seconds(r.AvgJCT), table.Seconds(r.P50JCT), table.Seconds(r.P99JCT),
 			table.Seconds(r.AvgWait), table.Seconds(r.P50Wait), table.Seconds(r.P99Wait), table.Seconds(r.MaxWait*3600),
 			table.Seconds(r.Makespan), suspended)
+	}
+	if _, err := t.WriteTo(out); err != nil || !s.Foretell {
+		return err
+	}
+	fmt.Fprintln(out)
+	return foretold(out, results)
+}
+
+// foretold tells how far forecasts came true.
+func foretold(out io.Writer, results []*simulate.Result) error {
+	t := table.New("POLICY", "FORETOLD", "IN RANGE", "SOONER", "LATER", "P50 OFF", "P90 OFF")
+	for _, r := range results {
+		f := r.Foretold
+		switch {
+		case f == nil: // what really happened
+		case f.Jobs == 0:
+			t.Add(r.Policy, "0", "-", "-", "-", "-", "-")
+		default:
+			percent := func(v float64) string { return fmt.Sprintf("%.1f %%", v) }
+			t.Add(r.Policy, fmt.Sprint(f.Jobs), percent(f.InRange), percent(f.Sooner), percent(f.Later), table.Seconds(f.P50Off), table.Seconds(f.P90Off))
+		}
 	}
 	_, err := t.WriteTo(out)
 	return err

@@ -45,3 +45,30 @@ func TestSimulateACluster(t *testing.T) {
 		t.Error("a page was written of a play that failed")
 	}
 }
+
+// How far forecasts come true is a table of its own, and says nothing of policies under which nobody waits.
+func TestSimulateForetells(t *testing.T) {
+	f := pastAPI(t)
+	trace := filepath.Join(t.TempDir(), "jobs.csv")
+	play := func(jobs string) string {
+		t.Helper()
+		if err := os.WriteFile(trace, []byte("job_id,submit_s,gpus,duration_s\n"+jobs), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := f.berth(t, "simulate", "--trace", trace, "--nodes", "1", "--gpus-per-node", "4", "--policy", "fcfs", "--estimates", "exact",
+			"--preempt", "off", "--foretell")
+		_, table, _ := strings.Cut(out, "\n\n")
+		if code != 0 {
+			t.Fatalf("%d: %s%s", code, out, errs)
+		}
+		return table
+	}
+	want := "POLICY  FORETOLD  IN RANGE  SOONER  LATER  P50 OFF  P90 OFF\nfcfs    2         100.0 %   0.0 %   0.0 %  0:00     0:00\n"
+	if got := play("a,0,4,100\nb,0,4,100\nc,10,1,50\n"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	want = "POLICY  FORETOLD  IN RANGE  SOONER  LATER  P50 OFF  P90 OFF\nfcfs    0         -         -       -      -        -\n"
+	if got := play("a,0,4,100\n"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -29,10 +29,10 @@ func Rooms() []Room {
 
 func stateFloor() []Room {
 	return []Room{
-		{Path: "fsm/model", Level: 1, Bare: true},
-		{Path: "fsm/command", Level: 2, May: []string{"fsm/model"}},
-		{Path: "fsm/state/table", Level: 2},
-		{Path: "fsm/state", Level: 3, May: []string{"fsm/model", "fsm/command", "fsm/state/table"}},
+		{Path: "fsm/model", Level: 0, Bare: true},
+		{Path: "fsm/command", Level: 1, May: []string{"fsm/model"}},
+		{Path: "fsm/state/table", Level: 1},
+		{Path: "fsm/state", Level: 2, May: []string{"fsm/model", "fsm/command", "fsm/state/table"}},
 		{Path: "fsm/state/statetest", Level: 4, May: stateRooms()},
 		{Path: "fsm", Level: 5, May: stateRooms("fsm/state/table")},
 	}
@@ -40,7 +40,8 @@ func stateFloor() []Room {
 
 func clusterFloor() []Room {
 	return []Room{
-		{Path: "cluster/sched", Level: 4, May: stateRooms("cluster/sched/split")},
+		{Path: "cluster/sched/virtual", Level: 3, May: stateRooms()},
+		{Path: "cluster/sched", Level: 4, May: stateRooms("cluster/sched/split", "cluster/sched/virtual")},
 		{Path: "cluster/sched/split", Level: 3, Bare: true},
 		{Path: "cluster/liveness", Level: 4, May: stateRooms()},
 		{Path: "cluster/leader", Level: 5, May: stateRooms("cluster/sched", "cluster/liveness")},

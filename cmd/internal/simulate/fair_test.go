@@ -41,14 +41,14 @@ func offShares(t *testing.T, draw uint64, preemptible float64, same bool) (worst
 	const week = 7 * 24 * time.Hour
 	shares := []uint32{100, 100, 200, 400}
 	r := backlog(t, draw, shares, preemptible, same)
-	for r.cluster.now.Sub(begin) < week {
+	for r.cluster.Now.Sub(begin) < week {
 		if err := r.step(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	used, all, sum := make([]float64, len(shares)), 0.0, uint32(0)
 	for _, j := range r.jobs {
-		used[int(j.User[0]-'a')] += float64(j.GPUs) * j.worked(r.cluster.now).Hours()
+		used[int(j.User[0]-'a')] += float64(j.GPUs) * j.worked(r.cluster.Now).Hours()
 	}
 	for _, j := range r.trace[:r.next] {
 		if _, runs := r.jobs[taskOf(r, &j)]; !runs {
@@ -103,7 +103,7 @@ func backlog(t *testing.T, draw uint64, shares []uint32, preemptible float64, sa
 		t.Fatal(err)
 	}
 	for i, n := range shares {
-		if err := c.must(&command.SetWeight{Weight: model.Weight{
+		if err := c.Must(&command.SetWeight{Weight: model.Weight{
 			Scope: model.ScopeKey{Kind: model.ScopeUser, Name: string(rune('a' + i))}, Shares: n,
 		}}); err != nil {
 			t.Fatal(err)

@@ -28,6 +28,8 @@ type Result struct {
 	Scheduler   float64 `json:"scheduler_seconds"`
 	WorstTenant float64 `json:"worst_tenant_wait_ratio"` // mean wait of the user who waits longest over the mean of users
 
+	Foretold *Foretold `json:"foretold,omitempty"`
+
 	samples []sample
 }
 
@@ -51,7 +53,7 @@ func newMeasure(gpus int, from time.Duration) *measure {
 
 // advance counts the time until the next event.
 func (m *measure) advance(r *Run, to model.Time) {
-	now := r.cluster.now
+	now := r.cluster.Now
 	var demand uint64
 	for _, j := range r.jobs { // order-free: a sum
 		demand += uint64(j.GPUs)
@@ -139,9 +141,9 @@ func (r *Run) log(what string, j *live) {
 	if r.options.Log == nil {
 		return
 	}
-	fmt.Fprintf(r.options.Log, "%.3f,%s,%s,%d", r.cluster.now.Sub(begin).Seconds(), what, j.ID, j.GPUs)
+	fmt.Fprintf(r.options.Log, "%.3f,%s,%s,%d", r.cluster.Now.Sub(begin).Seconds(), what, j.ID, j.GPUs)
 	if what != "submit" {
-		for _, rank := range r.cluster.state.RanksOf(j.attempt) {
+		for _, rank := range r.cluster.State.RanksOf(j.attempt) {
 			fmt.Fprintf(r.options.Log, ",%s:%d", rank.Node, rank.GPUs)
 		}
 	}

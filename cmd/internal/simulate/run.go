@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
-
-// errDefect marks what a run that goes well never meets.
-var errDefect = errors.New("this is a defect of Berth")
 
 // Options say what is played.
 type Options struct {
@@ -32,7 +30,13 @@ type Options struct {
 	RestartCost time.Duration // of a suspended job's next start
 	From        time.Duration // since the trace's beginning: what came before is played and not measured
 	Seed        uint64
-	Log         io.Writer // what happens, line by line; nil: nowhere
+	Notes
+}
+
+// Notes are what is told of a play beside its figures.
+type Notes struct {
+	Log      io.Writer // what happens, line by line; nil: nowhere
+	Foretell bool      // how far forecasts came true; makes a forecast for each job that waits
 }
 
 // Estimates says what users tell of their jobs' run times: the true one times a
@@ -99,7 +103,7 @@ func (j *live) worked(now model.Time) time.Duration {
 // Run is one play of a trace.
 type Run struct {
 	options Options
-	cluster *cluster
+	cluster *virtual.World
 	trace   []Job
 	next    int // job of the trace to come
 	jobs    map[model.TaskKey]*live
@@ -108,6 +112,7 @@ type Run struct {
 	measure *measure
 	tick    model.Time
 	size    int // GPUs of the largest node
+	*foretells
 }
 
 // Play plays a trace, which is in order of submission.
@@ -121,6 +126,9 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 		size:   largest(o.hosts()),
 		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(total(o.hosts()), o.From), //nolint:gosec // virtual chance
 	}
+	if o.Foretell {
+		r.foretells = &foretells{starts: map[model.TaskKey]sched.Range{}}
+	}
 	for r.next < len(trace) || len(r.jobs) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
@@ -129,8 +137,8 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	out := r.measure.result(r.cluster.now.Sub(begin))
-	out.Policy, out.Backfill = o.Policy, o.Tuning.Backfill.String()
+	out := r.measure.result(r.cluster.Now.Sub(begin))
+	out.Policy, out.Backfill, out.Foretold = o.Policy, o.Tuning.Backfill.String(), r.foretells.result()
 	return out, nil
 }
 
@@ -143,7 +151,7 @@ func (r *Run) step() error {
 	if len(r.ends) > 0 {
 		at = min(at, r.ends[0].ends)
 	}
-	if r.tick > r.cluster.now {
+	if r.tick > r.cluster.Now {
 		at = min(at, r.tick)
 	}
 	if r.next == len(r.trace) && len(r.ends) == 0 {
@@ -152,8 +160,8 @@ func (r *Run) step() error {
 		}
 	}
 	r.measure.advance(r, at)
-	r.cluster.now = max(at, r.cluster.now)
-	if err := r.cluster.must(&command.AdvanceClock{}); err != nil {
+	r.cluster.Now = max(at, r.cluster.Now)
+	if err := r.cluster.Must(&command.AdvanceClock{}); err != nil {
 		return err
 	}
 	for len(r.ends) > 0 && r.ends[0].ends <= at {
@@ -161,39 +169,46 @@ func (r *Run) step() error {
 			return err
 		}
 	}
+	var submitted []*live
 	for r.next < len(r.trace) && begin.Add(r.trace[r.next].Submit) <= at {
-		if err := r.submit(); err != nil {
+		j, err := r.submit()
+		if err != nil {
 			return err
 		}
+		submitted = append(submitted, j)
 	}
-	return r.pass()
+	if err := r.pass(); err != nil {
+		return err
+	}
+	r.foretells.ask(r, submitted)
+	return nil
 }
 
 // stands says why nothing goes on: jobs that these nodes could never run or, if not
 // even a later pass is due, a defect.
 func (r *Run) stands(forever bool) error {
-	for k := range r.cluster.state.Queue.All() {
-		job, _ := r.cluster.state.Jobs.Get(k.Task.Job)
-		if fits, why := sched.Possible(&r.cluster.state, &job.Spec); !fits {
+	for k := range r.cluster.State.Queue.All() {
+		job, _ := r.cluster.State.Jobs.Get(k.Task.Job)
+		if fits, why := sched.Possible(&r.cluster.State, &job.Spec); !fits {
 			return fmt.Errorf("job %s of the trace could never run on these nodes: %s", r.jobs[k.Task].ID, why)
 		}
 	}
 	if forever {
-		return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), errDefect)
+		return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), virtual.ErrDefect)
 	}
 	return nil
 }
 
 func (r *Run) waiting() string {
-	for k := range r.cluster.state.Queue.All() {
-		if e, waits := sched.Explain(&r.cluster.state, r.cluster.now, k.Task); waits {
+	for k := range r.cluster.State.Queue.All() {
+		if e, waits := sched.Explain(&r.cluster.State, r.cluster.Now, k.Task); waits {
 			return k.Task.String() + ": " + e.Summary
 		}
 	}
 	return "none"
 }
 
-func (r *Run) submit() error {
+func (r *Run) submit() (*live, error) {
 	j := &live{Job: &r.trace[r.next], n: r.next, place: -1}
 	r.next++
 	spec := model.Spec{
@@ -206,7 +221,7 @@ func (r *Run) submit() error {
 		spec.Nodes = spec.GPUs / size
 	}
 	if err := spec.Validate(); err != nil {
-		return fmt.Errorf("job %s of the trace: %w", j.ID, err)
+		return nil, fmt.Errorf("job %s of the trace: %w", j.ID, err)
 	}
 	if j.Told.Class != 0 {
 		spec.Class = j.Told.Class
@@ -220,26 +235,26 @@ func (r *Run) submit() error {
 		spec.Name = "job"
 	}
 	spec.Preemptible = r.random.Float64() < r.options.Preemptible || r.options.Preemptible < 0 && j.Told.Preemptible
-	results, err := r.cluster.apply(&command.Submit{Spec: spec, Tasks: 1})
+	results, err := r.cluster.Apply(&command.Submit{Spec: spec, Tasks: 1})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !results[0].OK() {
-		return fmt.Errorf("job %s of the trace was refused: %s", j.ID, results[0].Detail)
+		return nil, fmt.Errorf("job %s of the trace was refused: %s", j.ID, results[0].Detail)
 	}
 	j.task = model.TaskKey{Job: results[0].Job}
 	r.jobs[j.task] = j
 	r.log("submit", j)
-	return nil
+	return j, nil
 }
 
 func (r *Run) complete(j *live) error {
 	heap.Remove(&r.ends, j.place)
-	if err := r.cluster.end(j.attempt, model.Exit{Ran: r.cluster.now.Sub(j.started)}); err != nil {
+	if err := r.cluster.End(j.attempt, model.Exit{Ran: r.cluster.Now.Sub(j.started)}); err != nil {
 		return err
 	}
 	r.log("end", j)
-	r.measure.ended(j.Job, r.cluster.now.Sub(begin))
+	r.measure.ended(j.Job, r.cluster.Now.Sub(begin))
 	delete(r.jobs, j.task)
 	return nil
 }
@@ -251,13 +266,13 @@ const maxRounds = 10_000
 func (r *Run) pass() error {
 	for range maxRounds {
 		begun := time.Now()
-		plan, next := sched.Plan(&r.cluster.state, r.cluster.now)
+		plan, next := sched.Plan(&r.cluster.State, r.cluster.Now)
 		r.measure.planned(time.Since(begun))
 		if len(plan) == 0 {
 			r.tick = next
 			return nil
 		}
-		if err := r.cluster.must(plan...); err != nil {
+		if err := r.cluster.Must(plan...); err != nil {
 			return err
 		}
 		for _, b := range plan {
@@ -266,7 +281,7 @@ func (r *Run) pass() error {
 			}
 		}
 	}
-	return fmt.Errorf("the scheduler wants ever more at one instant: %w", errDefect)
+	return fmt.Errorf("the scheduler wants ever more at one instant: %w", virtual.ErrDefect)
 }
 
 // follow does what agents do after a command.
@@ -293,26 +308,27 @@ func (r *Run) suspendAll(attempts []model.AttemptKey) error {
 
 func (r *Run) start(a model.AttemptKey) error {
 	j := r.jobs[a.TaskKey()]
-	j.attempt, j.started, j.cost = a, r.cluster.now, 0
+	j.attempt, j.started, j.cost = a, r.cluster.Now, 0
 	if j.hasBefore {
 		j.cost = r.options.RestartCost
 	} else {
-		j.firstRun, j.hasBefore = r.cluster.now, true
+		j.firstRun, j.hasBefore = r.cluster.Now, true
+		r.foretells.started(j.task, r.cluster.Now)
 	}
-	j.ends = r.cluster.now.Add(j.cost + j.Duration - j.done)
+	j.ends = r.cluster.Now.Add(j.cost + j.Duration - j.done)
 	heap.Push(&r.ends, j)
 	r.log("start", j)
-	return r.cluster.start(a)
+	return r.cluster.Start(a)
 }
 
 func (r *Run) suspend(j *live) error {
 	heap.Remove(&r.ends, j.place)
-	ran := r.cluster.now.Sub(j.started)
+	ran := r.cluster.Now.Sub(j.started)
 	r.log("suspend", j)
-	j.done, j.started = j.worked(r.cluster.now), 0
+	j.done, j.started = j.worked(r.cluster.Now), 0
 	j.stopped++
 	r.measure.preemptions++
-	return r.cluster.end(j.attempt, model.Exit{Signal: 15, Delivered: model.ReasonPreempt, Ran: ran})
+	return r.cluster.End(j.attempt, model.Exit{Signal: 15, Delivered: model.ReasonPreempt, Ran: ran})
 }
 
 // ends is the heap of jobs that run, by their end.

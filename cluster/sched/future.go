@@ -1,0 +1,325 @@
+package sched
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched/virtual"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Bounds of how far the scheduler itself is played on into the time to come: jobs and GPUs that its passes
+// look at, passes of one instant, and the time.
+const (
+	futureWork   = 1 << 13
+	futurePasses = 8 // it is not played on at all if it would be for fewer
+	futureRounds = 64
+	futureEnd    = 10 * 366 * 24 * time.Hour
+)
+
+// fineness is how exactly it is foreseen what changes with time alone: to a part in so many.
+const fineness = 16
+
+// future is the cluster in the time to come: the scheduler makes its passes, and what it starts runs for as
+// long as it is thought to.
+type future struct {
+	virtual.World
+
+	since  model.Time
+	left   pace
+	runs   map[model.TaskKey]time.Duration // for how long those run in all that have been started
+	begun  map[model.TaskKey]Course        // of those that waited: where they started first, and when
+	ended  map[model.TaskKey]model.Time    // when their last attempts have
+	events events
+	due    model.Time // when something comes about that is known before; 0: never
+	work   int
+	over   error // why it goes no further: errNothing, or what could not be played; nil: there is no need
+}
+
+var errNothing = errors.New("nothing more is to come")
+
+// playOn plays until so many of those who wait have started, or nothing more is to come, or it has been so much work.
+func playOn(p *pass, left pace, starts, work int) *future {
+	f := &future{
+		World: virtual.World{State: *p.state, Now: p.now, By: "forecast"}, since: p.now, left: left,
+		runs: map[model.TaskKey]time.Duration{}, begun: map[model.TaskKey]Course{}, ended: map[model.TaskKey]model.Time{},
+	}
+	set := f.State.Settings()
+	if starts == 0 || !set.Running || set.Standstill || f.cost() > work/futurePasses {
+		return f
+	}
+	for f.over = f.open(); f.over == nil && len(f.begun) < starts && f.work < work; {
+		if f.over = f.pass(); f.over == nil {
+			f.over = f.next()
+		}
+	}
+	return f
+}
+
+// played says that the cluster is not what it was.
+func (f *future) played() bool { return f.work > 0 }
+
+// cost is what a pass looks at.
+func (f *future) cost() int {
+	s := &f.State
+	return min(s.Queue.Len(), s.Slots.Len()) + s.LiveTasks.Len() + s.Slots.Len()
+}
+
+// endOf is when a live attempt is thought to end.
+func (f *future) endOf(task *model.Task, a *model.Attempt) model.Time {
+	if a.Stop != model.ReasonNone {
+		return f.Now.Add(soon)
+	}
+	return f.Now.Add(max(f.runsFor(task, a)-executed(task, a, f.Now), leastRun))
+}
+
+// runsFor is for how long a task with a live attempt is thought to run in all.
+func (f *future) runsFor(task *model.Task, a *model.Attempt) time.Duration {
+	if runs, known := f.runs[task.Key]; known {
+		return runs
+	}
+	job, _ := f.State.Jobs.Get(task.Key.Job)
+	had := executed(task, a, f.Now)
+	return had + f.left(&job.Spec, had)
+}
+
+// open has what is on its way come about: attempts that were placed run, and what is being cleaned is clean soon.
+func (f *future) open() error {
+	s := f.State
+	if err := f.Must(&command.AdvanceClock{}); err != nil {
+		return err
+	}
+	for key := range s.LiveTasks.All() {
+		task, _ := s.Tasks.Get(key)
+		a, _ := s.Attempts.Get(task.Newest())
+		if a.Stop != model.ReasonNone {
+			f.runs[key] = f.runsFor(&task, &a)
+			f.after(soon, event{attempt: a.Key})
+		} else if err := f.runOn(&task, &a); err != nil {
+			return err
+		}
+	}
+	for _, slot := range s.Slots.All() {
+		if slot.Owner == model.OwnerCleaning {
+			f.after(soon, event{cleans: slot})
+		}
+	}
+	for id, a := range s.Allocations.All() {
+		if a.State == model.AllocationActive && a.Expires > 0 {
+			f.after(max(a.Expires.Sub(f.Now), soon), event{service: id})
+		}
+	}
+	return nil
+}
+
+// runOn has a live attempt run until it is thought to end.
+func (f *future) runOn(task *model.Task, a *model.Attempt) error {
+	if a.State != model.TaskRunning {
+		if err := f.Start(a.Key); err != nil {
+			return err
+		}
+		*a, _ = f.State.Attempts.Get(a.Key)
+	}
+	ends := f.endOf(task, a)
+	f.runs[task.Key] = executed(task, a, ends)
+	f.after(ends.Sub(f.Now), event{attempt: a.Key})
+	return nil
+}
+
+// pass has the scheduler do what it wants.
+func (f *future) pass() error {
+	for range futureRounds {
+		f.work += f.cost()
+		p := newPass(&f.State, f.Now)
+		p.run()
+		if len(p.commands) == 0 {
+			f.due = due(p)
+			return nil
+		}
+		if err := f.Must(p.commands...); err != nil {
+			return err
+		}
+		for _, b := range p.commands {
+			if err := f.follow(b); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("the scheduler wants ever more at one instant: %w", virtual.ErrDefect)
+}
+
+// follow does what agents do after a command.
+func (f *future) follow(b command.Body) error {
+	switch b := b.(type) {
+	case *command.Place:
+		task, _ := f.State.Tasks.Get(b.Attempt.TaskKey())
+		a, _ := f.State.Attempts.Get(b.Attempt)
+		f.begin(task.Key, b.Ranks)
+		return f.runOn(&task, &a)
+	case *command.Grant:
+		a, _ := f.State.Allocations.Get(b.ID)
+		f.begin(a.Turn, []command.Placement{b.Placement})
+		if a.Expires > 0 {
+			f.after(max(a.Expires.Sub(f.Now), soon), event{service: b.ID})
+		}
+	case *command.Suspend:
+		f.stop(b.Attempts)
+	case *command.Preempt:
+		f.stop(b.Victims)
+	}
+	return nil
+}
+
+func (f *future) stop(attempts []model.AttemptKey) {
+	for _, a := range attempts {
+		f.after(soon, event{attempt: a})
+	}
+}
+
+// begin notes the first start of one that waited.
+func (f *future) begin(key model.TaskKey, ranks []command.Placement) {
+	if _, ran := f.runs[key]; ran {
+		return
+	}
+	c := Course{GPUs: gpusOf(ranks)}
+	for i := range ranks {
+		c.Nodes = append(c.Nodes, ranks[i].Node)
+	}
+	c.Start.Expected = f.Now
+	f.begun[key] = c
+}
+
+// next goes on to the next instant at which something happens, or there is another pass.
+func (f *future) next() error {
+	at := f.due
+	if len(f.events) > 0 && (at == 0 || f.events[0].at < at) {
+		at = f.events[0].at
+	}
+	if at == 0 || at.Sub(f.since) > futureEnd {
+		return errNothing
+	}
+	f.Now = max(min(at, f.Now.Add(max(again, f.Now.Sub(f.since)/fineness))), f.Now)
+	bodies := []command.Body{&command.AdvanceClock{}}
+	for len(f.events) > 0 && f.events[0].at <= f.Now {
+		if e, is := heap.Pop(&f.events).(event); is {
+			bodies = append(bodies, f.happens(&e)...)
+		}
+	}
+	if err := f.Must(bodies...); err != nil {
+		return err
+	}
+	return f.house()
+}
+
+// happens is what nodes would report of an event.
+func (f *future) happens(e *event) []command.Body {
+	switch {
+	case e.service != "":
+		return virtual.Releases(&f.State, e.service)
+	case e.cleans.Node != "":
+		b := virtual.Report(&f.State, e.cleans.Node)
+		b.Cleaned = []model.Cleaned{{Slot: e.cleans.Key, Rank: e.cleans.Rank, Allocation: e.cleans.Allocation}}
+		return []command.Body{b}
+	}
+	a, _ := f.State.Attempts.Get(e.attempt)
+	if !a.Live() {
+		return nil // it was suspended before
+	}
+	f.ended[a.Key.TaskKey()] = f.Now
+	var exit model.Exit
+	if a.Started > 0 {
+		exit.Ran = f.Now.Sub(a.Started)
+	}
+	if a.Stop != model.ReasonNone {
+		exit.Signal, exit.Delivered = 15, a.Stop
+	}
+	return virtual.Ends(&f.State, a.Key, exit)
+}
+
+// house does what the leader does beside the scheduler's passes.
+func (f *future) house() error {
+	var bodies []command.Body
+	turns := &command.TurnBookings{}
+	for id, v := range f.State.Bookings.All() {
+		if v.End <= f.Now || v.Start <= f.Now && !v.Begun {
+			turns.IDs = append(turns.IDs, id)
+		}
+	}
+	if len(turns.IDs) > 0 {
+		bodies = append(bodies, turns)
+	}
+	expire := &command.ExpireClaims{}
+	for key, claim := range f.State.Claims.All() {
+		if claim.Until <= f.Now {
+			expire.Slots = append(expire.Slots, key)
+		}
+	}
+	if len(expire.Slots) > 0 {
+		bodies = append(bodies, expire)
+	}
+	settle := &command.Settle{}
+	for on := range f.State.Settling.All() {
+		for k := range f.State.Awaited.From(state.AwaitedKey{On: on}) {
+			if k.On != on || len(settle.Jobs) == command.MaxSettled {
+				break
+			}
+			settle.Jobs = append(settle.Jobs, k.Job)
+		}
+	}
+	if len(settle.Jobs) > 0 {
+		bodies = append(bodies, settle)
+	}
+	if len(bodies) == 0 {
+		return nil
+	}
+	return f.Must(bodies...)
+}
+
+// event is what happens at an instant: one of these.
+type event struct {
+	at      model.Time
+	attempt model.AttemptKey // ends
+	service model.AllocationID
+	cleans  model.Slot
+}
+
+func (f *future) after(d time.Duration, e event) {
+	e.at = f.Now.Add(d)
+	heap.Push(&f.events, e)
+}
+
+// events is a heap of events, by instant.
+type events []event
+
+// Len is how many there are.
+func (e events) Len() int { return len(e) }
+
+// Less orders by instant, then by whom they are about.
+func (e events) Less(i, j int) bool {
+	a, b := &e[i], &e[j]
+	return cmp.Or(cmp.Compare(a.at, b.at), a.attempt.TaskKey().Compare(b.attempt.TaskKey()), cmp.Compare(a.attempt.N, b.attempt.N),
+		cmp.Compare(a.service, b.service), a.cleans.Key.Compare(b.cleans.Key)) < 0
+}
+
+// Swap swaps two.
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+
+// Push adds one.
+func (e *events) Push(x any) {
+	if v, is := x.(event); is {
+		*e = append(*e, v)
+	}
+}
+
+// Pop removes the last.
+func (e *events) Pop() any {
+	old := *e
+	v := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return v
+}
