@@ -60,7 +60,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 	line := f.line(atOnce)
 	atOnce.claimed()
 	atOnce.fill()
-	least, like, most := newProspect(atOnce, quick(s), line, work), newProspect(atOnce, likely(s), line, work), newProspect(atOnce, slow(s), line, work)
+	least, like, most := newProspect(atOnce, quick(s), line, work), newProspect(atOnce, usual(s), line, work), newProspect(atOnce, slow(s), line, work)
 	for key := range s.LiveTasks.All() {
 		task, _ := s.Tasks.Get(key)
 		a, _ := s.Attempts.Get(task.Newest())
@@ -187,9 +187,23 @@ func rangeOf(least, like, most model.Time) Range {
 // of so much either way.
 const far = 4
 
+// usual takes runs to be as long as half of their like are: of estimates it takes off what
+// users have been wrong by.
+func usual(s *state.State) pace {
+	return func(spec *model.Spec, executed time.Duration) time.Duration {
+		if v, known := s.Told(spec, executed); known {
+			return within(spec, executed, v.Usual)
+		}
+		return likely(s)(spec, executed)
+	}
+}
+
 // quick takes runs to be as short as a quarter of their like is.
 func quick(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
+		if v, known := s.Told(spec, executed); known {
+			return within(spec, executed, min(v.Least, v.Usual/2))
+		}
 		like := s.Expect(spec, executed)
 		past := s.Past(spec)
 		if v, known := state.Quantile(&past, 25); known && spec.Estimate == 0 && v > executed {
@@ -199,10 +213,13 @@ func quick(s *state.State) pace {
 	}
 }
 
-// slow takes them to be as long as their time limits allow or, without one, as nine
-// of ten are. Users' estimates are mostly too long already.
+// slow takes them to be as long as nine of ten are, or as their time limits allow; where
+// neither is known to be a half longer than it was told, since estimates are mostly too long already.
 func slow(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
+		if v, known := s.Told(spec, executed); known {
+			return within(spec, executed, max(v.Most, v.Usual*3/2))
+		}
 		like := s.Expect(spec, executed)
 		past := s.Past(spec)
 		v, known := state.Quantile(&past, 90)
@@ -216,6 +233,14 @@ func slow(s *state.State) pace {
 		}
 		return like * far
 	}
+}
+
+// within is so long, or until the time limit.
+func within(spec *model.Spec, executed, left time.Duration) time.Duration {
+	if spec.TimeLimit > 0 {
+		left = min(left, max(spec.TimeLimit-executed, 0))
+	}
+	return left
 }
 
 // course foresees in order when those who wait find GPUs, as things stand.

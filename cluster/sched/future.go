@@ -13,11 +13,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Bounds of how far the scheduler itself is played on into the time to come: jobs and GPUs that its passes
+// Bounds of how far the scheduler itself is played on into the time to come: runs, jobs and GPUs that its passes
 // look at, passes of one instant, and the time.
 const (
-	futureWork   = 1 << 13
-	futurePasses = 8 // it is not played on at all if it would be for fewer
+	futureWork   = 1 << 14
+	futurePasses = 16 // it is not played on at all if it would be for fewer
 	futureRounds = 64
 	futureEnd    = 10 * 366 * 24 * time.Hour
 )
@@ -38,6 +38,7 @@ type future struct {
 	events events
 	due    model.Time // when something comes about that is known before; 0: never
 	work   int
+	lines  int   // runs of the queue
 	over   error // why it goes no further: errNothing, or what could not be played; nil: there is no need
 }
 
@@ -48,6 +49,9 @@ func playOn(p *pass, left pace, starts, work int) *future {
 	f := &future{
 		World: virtual.World{State: *p.state, Now: p.now, By: "forecast"}, since: p.now, left: left,
 		runs: map[model.TaskKey]time.Duration{}, begun: map[model.TaskKey]Course{}, ended: map[model.TaskKey]model.Time{},
+	}
+	for range heads(&f.State) {
+		f.lines++
 	}
 	set := f.State.Settings()
 	if starts == 0 || !set.Running || set.Standstill || f.cost() > work/futurePasses {
@@ -67,7 +71,7 @@ func (f *future) played() bool { return f.work > 0 }
 // cost is what a pass looks at.
 func (f *future) cost() int {
 	s := &f.State
-	return min(s.Queue.Len(), s.Slots.Len()) + s.LiveTasks.Len() + s.Slots.Len()
+	return f.lines + min(s.Queue.Len(), s.Slots.Len()) + s.LiveTasks.Len() + s.Slots.Len()
 }
 
 // endOf is when a live attempt is thought to end.

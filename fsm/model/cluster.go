@@ -73,6 +73,8 @@ type Totals struct {
 	HistoriesNear uint64 `cbor:"15,keyasint,omitempty"`
 	HistoriesOff  uint64 `cbor:"16,keyasint,omitempty"`
 
+	Truth Truth `cbor:"18,keyasint,omitempty"` // of all users' estimates
+
 	Wasted uint64 `cbor:"17,keyasint,omitempty"` // GPU-seconds of attempts that did not complete, from their last checkpoints on
 }
 

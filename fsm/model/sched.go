@@ -164,6 +164,8 @@ type Share struct {
 	Used int64    `cbor:"2,keyasint,omitempty"` // GPU-seconds, decayed to At
 	At   Time     `cbor:"3,keyasint,omitempty"`
 	GPUs uint32   `cbor:"4,keyasint,omitempty"` // held since At
+
+	Truth Truth `cbor:"5,keyasint,omitempty"` // of the user's estimates
 }
 
 // UsedAt is what has been used, decayed to a later instant, in GPU-seconds: each

@@ -17,6 +17,11 @@ func compare(t *tx, task *model.Task, spec *model.Spec, a *model.Attempt, execut
 	switch {
 	case spec.Estimate > 0:
 		made, good, off = &n.Estimates, &n.EstimatesNear, &n.EstimatesOff
+		n.Truth.Note(spec.Estimate, executed+ran)
+		if s, known := t.shares.get(model.ShareKey{Project: spec.Project, User: spec.User}); known {
+			s.Truth.Note(spec.Estimate, executed+ran)
+			t.shares.put(s)
+		}
 	case task.Expected == Expect(spec, &model.Sketch{}, executed):
 		return // nothing was known: nothing was predicted
 	}
@@ -26,4 +31,19 @@ func compare(t *tx, task *model.Task, spec *model.Spec, a *model.Attempt, execut
 	if near {
 		*good++
 	}
+}
+
+// Told is how much longer a task takes, of whose run time its user has told something and
+// that has executed for so long, as far as such estimates have been right: of the user's earlier
+// runs, else of everybody's. False if too few are known.
+func (s *State) Told(spec *model.Spec, executed time.Duration) (left model.Span, known bool) {
+	if spec.Estimate == 0 {
+		return left, false
+	}
+	share, _ := s.Shares.Get(model.ShareKey{Project: spec.Project, User: spec.User})
+	if left, known = share.Truth.Left(spec.Estimate, executed); known {
+		return left, true
+	}
+	all := s.Settings().Totals.Truth
+	return all.Left(spec.Estimate, executed)
 }

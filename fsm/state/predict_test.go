@@ -139,3 +139,39 @@ func TestQuantile(t *testing.T) {
 		}
 	})
 }
+
+// What users tell is held against what came of it: their own estimates first, and everybody's where
+// too few are known of theirs.
+func TestEstimatesAreTakenForWhatTheyWereWorth(t *testing.T) {
+	c := statetest.New(t)
+	n := c.Node("n1", 4)
+	by := func(user string, said time.Duration) func(*command.Submit) {
+		return func(b *command.Submit) { b.Spec.User, b.Spec.Estimate = user, said }
+	}
+	told := func(user string, said time.Duration) time.Duration {
+		left, known := c.State.Told(&model.Spec{User: user, Estimate: said}, 0)
+		if known == (left == model.Span{}) {
+			t.Errorf("%s: %+v, known: %v", user, left, known)
+		}
+		return left.Usual.Round(time.Second)
+	}
+	for range 7 {
+		one(c, n, model.Exit{Ran: 15 * time.Minute}, by("alice", time.Hour))
+	}
+	if got := told("alice", time.Hour); got != 0 {
+		t.Errorf("after 7 runs: %s", got)
+	}
+	one(c, n, model.Exit{Ran: 15 * time.Minute}, by("alice", time.Hour))
+	for range 16 {
+		one(c, n, model.Exit{Ran: time.Hour}, by("bob", time.Hour))
+	}
+	want := map[string]time.Duration{"alice": 30 * time.Minute, "bob": 2 * time.Hour, "eve": 2 * time.Hour}
+	for user, d := range want {
+		if got := told(user, 2*time.Hour); got != d {
+			t.Errorf("%s: %s, want %s", user, got, d)
+		}
+	}
+	if got := told("alice", 0); got != 0 {
+		t.Errorf("who told nothing: %s", got)
+	}
+}
