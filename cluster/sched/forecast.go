@@ -191,7 +191,7 @@ const far = 4
 // users have been wrong by.
 func usual(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
-		if v, known := s.Told(spec, executed); known {
+		if v, known := state.Told(s, spec, executed); known {
 			return within(spec, executed, v.Usual)
 		}
 		return likely(s)(spec, executed)
@@ -201,7 +201,7 @@ func usual(s *state.State) pace {
 // quick takes runs to be as short as a quarter of their like is.
 func quick(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
-		if v, known := s.Told(spec, executed); known {
+		if v, known := state.Told(s, spec, executed); known {
 			return within(spec, executed, min(v.Least, v.Usual/2))
 		}
 		like := s.Expect(spec, executed)
@@ -217,7 +217,7 @@ func quick(s *state.State) pace {
 // neither is known to be a half longer than it was told, since estimates are mostly too long already.
 func slow(s *state.State) pace {
 	return func(spec *model.Spec, executed time.Duration) time.Duration {
-		if v, known := s.Told(spec, executed); known {
+		if v, known := state.Told(s, spec, executed); known {
 			return within(spec, executed, max(v.Most, v.Usual*3/2))
 		}
 		like := s.Expect(spec, executed)

@@ -149,7 +149,7 @@ func TestEstimatesAreTakenForWhatTheyWereWorth(t *testing.T) {
 		return func(b *command.Submit) { b.Spec.User, b.Spec.Estimate = user, said }
 	}
 	told := func(user string, said time.Duration) time.Duration {
-		left, known := c.State.Told(&model.Spec{User: user, Estimate: said}, 0)
+		left, known := state.Told(&c.State, &model.Spec{User: user, Estimate: said}, 0)
 		if known == (left == model.Span{}) {
 			t.Errorf("%s: %+v, known: %v", user, left, known)
 		}
