@@ -61,11 +61,10 @@ func Run(ctx context.Context, c Config) {
 	defer work.Wait()
 	work.Go(func() { r.note(ctx) })
 	for ctx.Err() == nil {
-		s := c.Peer.State()
-		next := r.start(ctx, &s, &work)
+		next, seen := r.start(ctx, &work)
 		timer := time.NewTimer(next)
 		select {
-		case <-c.Peer.Changed(topics(), last(&s)):
+		case <-c.Peer.Changed(topics(), seen):
 		case <-r.poke:
 		case <-timer.C:
 		case <-ctx.Done():
@@ -101,14 +100,18 @@ type runner struct {
 	marks []command.Mark
 }
 
-// start tries what is due and has room. A receiver that hangs holds up its own
-// deliveries only.
-func (r *runner) start(ctx context.Context, s *state.State, work *sync.WaitGroup) time.Duration {
+// start tries what is due and has room, and says when there may be more and what it has seen. A
+// receiver that hangs holds up its own deliveries only.
+func (r *runner) start(ctx context.Context, work *sync.WaitGroup) (next time.Duration, seen uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Not before: what is no longer busy has been noted, and must not be seen as it was.
+	now := r.Peer.State()
+	s := &now
 	hosts := map[model.OutletID]string{}
 	taken := map[string]int{}
-	list, next := due(s, r.now(s), maxTries-r.total, func(k model.DeliveryKey) bool {
+	var list []model.Delivery
+	list, next = due(s, r.now(s), maxTries-r.total, func(k model.DeliveryKey) bool {
 		host, known := hosts[k.Outlet]
 		if !known {
 			host = hostOf(addressOf(s, k.Outlet))
@@ -128,7 +131,7 @@ func (r *runner) start(ctx context.Context, s *state.State, work *sync.WaitGroup
 		r.total++
 		work.Go(func() { r.try(ctx, s, d, host) })
 	}
-	return next
+	return next, last(s)
 }
 
 // now is the time that deliveries are judged by.

@@ -126,13 +126,15 @@ func (r *receivers) tries(url string) []time.Duration {
 }
 
 // deliver runs a leader's deliveries until the returned function is called.
-func deliver(f *fake, r *receivers) (stop func()) {
+func deliver(f *fake, r *receivers) (stop func()) { return deliverBy(f, f, r) }
+
+func deliverBy(peer Peer, f *fake, r *receivers) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		Run(ctx, Config{
-			Peer: f, Actor: "peer:p1", Wall: f.wall, Send: r.send, Random: func() uint32 { return 500 }, Log: slog.New(slog.DiscardHandler), Counts: &f.counts,
+			Peer: peer, Actor: "peer:p1", Wall: f.wall, Send: r.send, Random: func() uint32 { return 500 }, Log: slog.New(slog.DiscardHandler), Counts: &f.counts,
 		})
 	}()
 	return func() { cancel(); <-done }
