@@ -49,6 +49,15 @@ func (f *fake) with(change func(*statetest.Cluster)) {
 	f.waiters = nil
 }
 
+// crowd submits so many jobs at once, and lets what follows come about.
+func (f *fake) crowd(jobs int) {
+	for range jobs {
+		f.with(func(c *statetest.Cluster) { c.Submit(1) })
+	}
+	time.Sleep(5 * time.Second)
+	synctest.Wait()
+}
+
 func (f *fake) Propose(_ context.Context, commands ...command.Command) (out []command.Result, err error) {
 	f.with(func(c *statetest.Cluster) {
 		f.marks++
@@ -193,11 +202,7 @@ func TestASlowReceiverHoldsUpNobody(t *testing.T) {
 		r.set("https://slow", hangs)
 		defer deliver(f, r)()
 		f.with(func(c *statetest.Cluster) { c.Do(hook("slow", "https://slow")); c.Do(hook("well", "https://well")) })
-		for range 200 {
-			f.with(func(c *statetest.Cluster) { c.Submit(1) })
-		}
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		f.crowd(200)
 		if n := len(r.taken("https://well")); n != 200 {
 			t.Errorf("the other receiver has taken %d", n)
 		}

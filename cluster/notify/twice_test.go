@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -28,11 +27,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 		f, r := newFake(t), newReceivers()
 		defer deliverBy(late{f}, f, r)()
 		f.with(func(c *statetest.Cluster) { c.Do(hook("well", "https://well")) })
-		for range 200 {
-			f.with(func(c *statetest.Cluster) { c.Submit(1) })
-		}
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		f.crowd(200)
 		if n := len(r.taken("https://well")); n != 200 {
 			t.Errorf("200 were to be sent, and %d were", n)
 		}

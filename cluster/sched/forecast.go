@@ -262,18 +262,25 @@ func restOf(f *future, atOnce *pass, line []waiter) map[model.TaskKey]Course {
 	c.times.releases = c.times.expected()
 	c.begin()
 	c.book()
-	out, left := map[model.TaskKey]Course{}, map[model.TaskKey]bool{}
+	left := map[model.TaskKey]bool{}
+	for key := range f.runs { // order-free: a set
+		if task, _ := f.State.Tasks.Get(key); task.State == model.TaskQueued {
+			left[key] = true
+		}
+	}
 	for _, v := range line {
 		if _, begun := f.begun[v.task]; !begun {
 			left[v.task] = true
 		}
 	}
+	out := map[model.TaskKey]Course{}
 	for key := range merged(c.order) {
-		if _, stopped := f.runs[key.Task]; left[key.Task] || stopped {
-			out[key.Task] = c.wait(key)
-		}
-		if delete(left, key.Task); len(left) == 0 {
+		if len(left) == 0 {
 			break
+		}
+		if left[key.Task] {
+			out[key.Task] = c.wait(key)
+			delete(left, key.Task)
 		}
 	}
 	return out

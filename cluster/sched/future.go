@@ -201,8 +201,8 @@ func (f *future) begin(key model.TaskKey, ranks []command.Placement) {
 // next goes on to the next instant at which something happens, or there is another pass.
 func (f *future) next() error {
 	at := f.due
-	if len(f.events) > 0 && (at == 0 || f.events[0].at < at) {
-		at = f.events[0].at
+	if len(f.events) > 0 {
+		at = sooner(at, f.events[0].at)
 	}
 	if at == 0 || at.Sub(f.since) > futureEnd {
 		return errNothing

@@ -51,11 +51,18 @@ const again = 30 * time.Minute
 
 // next is when the next plan is due although nothing happens; 0: never.
 func (p *pass) next() model.Time {
-	at := due(p)
-	if soon := p.now.Add(again); p.state.Queue.Len() > 0 && (at == 0 || soon < at) {
-		at = soon
+	if p.state.Queue.Len() > 0 {
+		return sooner(due(p), p.now.Add(again))
 	}
-	return at
+	return due(p)
+}
+
+// sooner is the first of two instants; 0 is never.
+func sooner(a, b model.Time) model.Time {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // due is when something comes about that is known before: a period, a task's next try, a booking's start or
@@ -64,22 +71,17 @@ func due(p *pass) (at model.Time) {
 	if p.found.prey != nil {
 		at = p.found.prey.wake
 	}
-	if v := p.found.frees; v > p.now && p.state.Queue.Len() > 0 && (at == 0 || v < at) {
-		at = v
-	}
-	if renewed := renewed(p.state, p.now); renewed > 0 && p.state.Queue.Len() > 0 && (at == 0 || renewed < at) {
-		at = renewed
+	if p.state.Queue.Len() > 0 {
+		at = sooner(at, sooner(p.found.frees, renewed(p.state, p.now)))
 	}
 	for k := range p.state.Due.From(state.DueKey{At: p.now + 1}) {
-		if at == 0 || k.At < at {
-			at = k.At
-		}
+		at = sooner(at, k.At)
 		break
 	}
 	for _, b := range p.state.Bookings.All() {
 		for _, t := range []model.Time{b.Start, b.End} {
-			if t > p.now && (at == 0 || t < at) {
-				at = t
+			if t > p.now {
+				at = sooner(at, t)
 			}
 		}
 	}

@@ -219,9 +219,8 @@ func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
 		}
 	case a.Started == 0 || !job.Spec.Preemptible && y.pass.order.tuning.Preempt != model.PreemptsLower:
 	case y.firm(task, a) > 0:
-		if at, ripe := y.pass.now.Add(y.firm(task, a)), &y.ripe[min(task.Class, model.ClassCritical)]; *ripe == 0 || at < *ripe {
-			*ripe = at
-		}
+		ripe := &y.ripe[min(task.Class, model.ClassCritical)]
+		*ripe = sooner(*ripe, y.pass.now.Add(y.firm(task, a)))
 	default:
 		first, _ := s.Ranks.Get(a.Key.Rank(0))
 		y.victims = append(y.victims, &victim{
@@ -308,8 +307,8 @@ func (y *prey) firm(task *model.Task, a *model.Attempt) time.Duration {
 // await notes when one who found too little to take may find more.
 func (y *prey) await(h *hunt) {
 	for class, at := range y.ripe {
-		if c := model.Class(class); at > 0 && (c < h.class || c == h.class && h.owns) && (y.wake == 0 || at < y.wake) { //nolint:gosec // few
-			y.wake = at
+		if c := model.Class(class); c < h.class || c == h.class && h.owns { //nolint:gosec // few
+			y.wake = sooner(y.wake, at)
 		}
 	}
 }

@@ -117,8 +117,8 @@ func renewed(s *state.State, now model.Time) (at model.Time) {
 		if a.Began == 0 {
 			continue
 		}
-		if q := s.QuotaOf(scope, now); q.Exceeded() && (at == 0 || q.Next < at) {
-			at = q.Next
+		if q := s.QuotaOf(scope, now); q.Exceeded() {
+			at = sooner(at, q.Next)
 		}
 	}
 	return at

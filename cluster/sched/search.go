@@ -41,13 +41,6 @@ type found struct {
 	frees   model.Time             // when the first that may not be suspended yet may be; 0: never
 }
 
-// yields notes when an attempt may be suspended.
-func (f *found) yields(at model.Time, a *model.Attempt) {
-	if a.Started > 0 && (f.frees == 0 || at < f.frees) {
-		f.frees = at
-	}
-}
-
 // search plans which jobs should run, suspends those that should not any more, and
 // starts those for which GPUs are free.
 func (p *pass) search() {

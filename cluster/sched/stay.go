@@ -76,7 +76,9 @@ func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place 
 	if j.Yields {
 		held := firm(task, had, had-task.Executed, &o.tuning)
 		j.Ends = min(j.Ends, int64(held/time.Second))
-		b.pass.found.yields(b.pass.now.Add(held), a)
+		if found := &b.pass.found; a.Started > 0 && held > 0 {
+			found.frees = sooner(found.frees, b.pass.now.Add(held))
+		}
 	} else {
 		j.Began = int64(a.Placed) / int64(time.Second)
 	}
