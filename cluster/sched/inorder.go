@@ -1,0 +1,165 @@
+package sched
+
+import (
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// course foresees in order when those who wait find GPUs, as things stand.
+type course struct {
+	*pass
+
+	atOnce *pass // what the scheduler does now
+}
+
+// restOf foresees the starts of those in line that have not begun, and of who has been suspended.
+func restOf(f *future, atOnce *pass, line []waiter) map[model.TaskKey]Course {
+	if f.played() {
+		atOnce = newPass(&f.State, f.Now)
+		atOnce.claimed()
+		atOnce.fill()
+	}
+	c := &course{pass: newPass(atOnce.state, atOnce.now), atOnce: atOnce}
+	c.times.left = f.left
+	c.times.releases = c.times.expected()
+	c.begin()
+	c.book()
+	left := map[model.TaskKey]bool{}
+	for key := range f.runs { // order-free: a set
+		if task, _ := f.State.Tasks.Get(key); task.State == model.TaskQueued {
+			left[key] = true
+		}
+	}
+	for _, v := range line {
+		if _, begun := f.begun[v.task]; !begun {
+			left[v.task] = true
+		}
+	}
+	out := map[model.TaskKey]Course{}
+	for key := range merged(c.order) {
+		if len(left) == 0 {
+			break
+		}
+		if left[key.Task] {
+			out[key.Task] = c.wait(key)
+			delete(left, key.Task)
+		}
+	}
+	return out
+}
+
+// begin keeps what the scheduler gives away at once.
+func (c *course) begin() {
+	for _, b := range c.atOnce.commands {
+		switch b := b.(type) {
+		case *command.Place:
+			w := c.wantFor(ticketOf(c.state, b.Attempt.TaskKey()))
+			parts := make([]lane, len(b.Ranks))
+			for i := range b.Ranks {
+				parts[i] = lane{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))} //nolint:gosec // GPUs of a node
+			}
+			c.times.keep(Reservation{Task: w.who, At: c.now, Until: w.until}, &w, parts)
+		case *command.Grant:
+			at := b.Placement
+			c.times.keep(Reservation{At: c.now, Until: never}, nil, []lane{{at.Node, uint32(len(at.Slots))}}) //nolint:gosec // GPUs of a node
+		}
+	}
+}
+
+// wantFor is what a task asks for, and for how long from now on.
+func (c *course) wantFor(t *ticket) want {
+	w := freshWant(c.pass, t)
+	spec := &t.job.Spec
+	if w.until = c.now.Add(t.holds()); t.service == "" {
+		w.until = c.now.Add(max(c.times.left(spec, t.task.Executed), leastRun))
+	}
+	w.asks = &asker{spec.User, spec.Project, spec.Certain()}
+	return w
+}
+
+// wait says when a waiting task is expected to start, and has it keep its GPUs.
+func (c *course) wait(key state.QueueKey) Course {
+	t := ticketOf(c.state, key.Task)
+	w := c.wantFor(t)
+	out := Course{GPUs: t.job.Spec.GPUs}
+	begin := func(at model.Time) {
+		out.Start.Expected, out.End.Expected = at, at.Add(w.until.Sub(c.now))
+	}
+	switch ranks := c.atOnce.placeOf(t); {
+	case ranks != nil:
+		out.GPUs = gpusOf(ranks)
+		for i := range ranks {
+			out.Nodes = append(out.Nodes, ranks[i].Node)
+		}
+		begin(c.now)
+	case c.atOnce.found.planned[key.Task] || len(c.pool.kept[key.Task]) > 0:
+		begin(c.now.Add(soon))
+	default:
+		at, why := c.earliest(t, &w, &out)
+		if out.Why = why; at > 0 && at < never {
+			begin(at)
+		}
+	}
+	return out
+}
+
+// earliest finds GPUs for a task that does not start at once; 0: something else has to
+// come about first.
+func (c *course) earliest(t *ticket, w *want, out *Course) (model.Time, Code) {
+	var why Code
+	from := c.now
+	for b := range c.admit(t) {
+		switch why = b.Code; why { //nolint:exhaustive // all others come about by no time
+		case CodeBegin, CodeBackoff, CodeGPUHours:
+			from = max(from, b.Until)
+		default:
+			return 0, why
+		}
+	}
+	*w = c.budget.within(*w, &t.job.Spec)
+	parts, at := c.places(w, from)
+	if parts == nil {
+		return never, why
+	}
+	c.times.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(c.now))}, w, parts)
+	out.GPUs = 0
+	for _, v := range parts {
+		out.Nodes, out.GPUs = append(out.Nodes, v.node), out.GPUs+v.n
+	}
+	return at, why
+}
+
+// places is where and when a task finds GPUs from an instant on: as soon as it finds the
+// least that it takes, and then as many as it can have.
+func (c *course) places(w *want, from model.Time) (parts []lane, at model.Time) {
+	if now, fits := c.pool.find(w); fits && from <= c.now {
+		for _, v := range now {
+			parts = append(parts, lane{v.host.id, v.n})
+		}
+		return parts, c.now
+	}
+	few := w.few()
+	l := newLanes(&c.times, &few)
+	if parts, at = l.earliest(from); parts != nil && w.least > 0 {
+		parts = l.most(w, at)
+	}
+	return parts, at
+}
+
+// placeOf is where the plan places a task or a service; nil: it does not.
+func (p *pass) placeOf(t *ticket) []command.Placement {
+	for _, b := range p.commands {
+		switch b := b.(type) {
+		case *command.Place:
+			if b.Attempt.TaskKey() == t.task.Key {
+				return b.Ranks
+			}
+		case *command.Grant:
+			if b.ID == t.service {
+				return []command.Placement{b.Placement}
+			}
+		}
+	}
+	return nil
+}
