@@ -41,6 +41,25 @@ func TestForecastsOfManyInstants(t *testing.T) {
 	}
 }
 
+// GPUs that are being cleaned are foretold to be given away soon, not when something else ends.
+func TestWhatIsBeingCleanedIsForetoldToBeFree(t *testing.T) {
+	c := newCluster(t, "fcfs")
+	c.node("n1", 2, "H200")
+	for _, takes := range []time.Duration{time.Hour, 5 * time.Hour, time.Hour} {
+		c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.Estimate, s.TimeLimit = takes, takes }), 1, 0)
+	}
+	c.plan()
+	c.begin(model.TaskKey{Job: 2})
+	c.must(&command.Report{
+		Node: "n1", Incarnation: model.Incarnation{1}, Epoch: 1,
+		Reports: []model.Progress{{Rank: model.RankKey{Job: 1, N: 1}, Phase: model.RankExited}},
+	})
+	f := sched.Foresee(&c.s, c.now)
+	if got := f.Waiting[0].Start; got.Latest != c.now.Add(time.Minute) {
+		t.Errorf("foretold for %s to %s from now", got.Soonest.Sub(c.now), got.Latest.Sub(c.now))
+	}
+}
+
 // Whatever state a cluster is in, the scheduler can be played on from it, and a forecast makes sense: ranges
 // lie in order and not in the past, and who starts with the next plan is foretold to start at once.
 func TestForecastsOfAnyCluster(t *testing.T) {

@@ -204,6 +204,9 @@ func (f *future) next() error {
 	if len(f.events) > 0 {
 		at = sooner(at, f.events[0].at)
 	}
+	for _, claim := range f.State.Claims.All() {
+		at = sooner(at, claim.Until)
+	}
 	if at == 0 || at.Sub(f.since) > futureEnd {
 		return errNothing
 	}

@@ -227,21 +227,7 @@ func TestTheCrowdsCheckComesToAnEnd(t *testing.T) {
 func TestWhatIsLeftOutSaysNothing(t *testing.T) {
 	seen := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		var ops []porcupine.Operation
-		for i := range rapid.IntRange(1, 9).Draw(t, "operations") {
-			op := porcupine.Operation{ClientId: i, Call: rapid.Int64Range(1, 30).Draw(t, "call")}
-			op.Return = op.Call + rapid.Int64Range(1, 15).Draw(t, "takes")
-			state := rapid.SampledFrom([]string{"none", "queued", "canceled"}).Draw(t, "told")
-			switch do := rapid.SampledFrom([]string{"submit", "cancel", "get", "get", "list", "list"}).Draw(t, "operation"); do {
-			case "submit":
-				op.Input, op.Output = input{do: do}, output{id: "7"}
-			case "list":
-				op.Input, op.Output = input{do, "7"}, output{states: map[string]bool{"7": state == "queued"}}
-			default:
-				op.Input, op.Output = input{do, "7"}, output{state: state}
-			}
-			ops = append(ops, op)
-		}
+		ops := history(t)
 		whole := jobModel()
 		whole.Partition = nil
 		want := porcupine.CheckOperations(whole, ops)
@@ -252,4 +238,41 @@ func TestWhatIsLeftOutSaysNothing(t *testing.T) {
 	if seen[true] == 0 || seen[false] == 0 {
 		t.Errorf("%v histories are linearizable: the test has shown nothing", seen)
 	}
+}
+
+// history draws what a few have asked for and were told of one job, most of it as it was at some
+// instant while they asked.
+func history(t *rapid.T) (ops []porcupine.Operation) {
+	submitted, canceled := rapid.Int64Range(1, 60).Draw(t, "submitted"), rapid.Int64Range(1, 60).Draw(t, "canceled")
+	add := func(do string, at int64) {
+		state := "none"
+		if at >= submitted {
+			state = "queued"
+			if at >= canceled && canceled > submitted {
+				state = "canceled"
+			}
+		}
+		if rapid.IntRange(0, 9).Draw(t, "told at random") == 0 {
+			state = rapid.SampledFrom([]string{"none", "queued", "canceled"}).Draw(t, "told")
+		}
+		op := porcupine.Operation{ClientId: len(ops), Input: input{do, "7"}, Output: output{state: state}}
+		longest := int64(15)
+		if do == "submit" {
+			longest = 40 // others see it meanwhile
+		}
+		op.Call, op.Return = at-rapid.Int64Range(0, longest).Draw(t, "before"), at+rapid.Int64Range(1, longest).Draw(t, "after")
+		switch do {
+		case "submit":
+			op.Input, op.Output = input{do: do}, output{id: "7"}
+		case "list":
+			op.Output = output{states: map[string]bool{"7": state == "queued"}}
+		}
+		ops = append(ops, op)
+	}
+	add("submit", submitted)
+	add("cancel", canceled)
+	for range rapid.IntRange(1, 8).Draw(t, "questions") {
+		add(rapid.SampledFrom([]string{"get", "list"}).Draw(t, "question"), rapid.Int64Range(1, 60).Draw(t, "asked"))
+	}
+	return ops
 }
