@@ -45,7 +45,7 @@
 // those of a wide one; all but one in ten say more rarely than in production how far
 // the log is committed. That is most of what a quiet minute costs.
 //
-// Without flags fifty seeds are played for about four virtual minutes each, and twenty
+// Without flags fifty seeds are played for about four virtual minutes each, and twelve
 // under the race detector, which makes a minute ten times as dear. What saves time
 // may not spare a check: a new check should look at what has changed since the last
 // one, and anything that polls should do so no more often than the run needs.
