@@ -49,13 +49,11 @@ func (f *fake) with(change func(*statetest.Cluster)) {
 	f.waiters = nil
 }
 
-// crowd submits so many jobs at once, and lets what follows come about.
+// crowd submits so many jobs at once.
 func (f *fake) crowd(jobs int) {
 	for range jobs {
 		f.with(func(c *statetest.Cluster) { c.Submit(1) })
 	}
-	time.Sleep(5 * time.Second)
-	synctest.Wait()
 }
 
 func (f *fake) Propose(_ context.Context, commands ...command.Command) (out []command.Result, err error) {
@@ -203,6 +201,8 @@ func TestASlowReceiverHoldsUpNobody(t *testing.T) {
 		defer deliver(f, r)()
 		f.with(func(c *statetest.Cluster) { c.Do(hook("slow", "https://slow")); c.Do(hook("well", "https://well")) })
 		f.crowd(200)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if n := len(r.taken("https://well")); n != 200 {
 			t.Errorf("the other receiver has taken %d", n)
 		}

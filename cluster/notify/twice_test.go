@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -28,6 +29,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 		defer deliverBy(late{f}, f, r)()
 		f.with(func(c *statetest.Cluster) { c.Do(hook("well", "https://well")) })
 		f.crowd(200)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if n := len(r.taken("https://well")); n != 200 {
 			t.Errorf("200 were to be sent, and %d were", n)
 		}
