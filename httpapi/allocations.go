@@ -183,7 +183,7 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 	out := list[0]
 	if e, waits := sched.ExplainAllocation(&s, v.now, id); waits {
 		out.Explanation, out.Position = explanation(&e), e.Position
-		out.PlannedStart = startOf(a.places.foresee(&s, v.now), one.Turn)
+		out.PlannedStart, _ = startOf(a.places.foresee(&s, v.now), one.Turn)
 		out.Explanation.PlannedStart = out.PlannedStart
 	}
 	return &answer[wire.ServiceAllocation]{Index: s.Index, Body: &out}, nil

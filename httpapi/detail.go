@@ -63,7 +63,7 @@ func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail]
 	v := view{s: &s, now: a.now(&s)}
 	out := v.detail(&job, &task)
 	if out.Explanation != nil {
-		out.Explanation.PlannedStart = startOf(a.places.foresee(&s, v.now), task.Key)
+		out.Explanation.PlannedStart, out.Explanation.Late = startOf(a.places.foresee(&s, v.now), task.Key)
 		out.PlannedStart = out.Explanation.PlannedStart
 	}
 	out.Warnings = a.warnings(ctx, out.AllocatedGPUs)

@@ -53,7 +53,7 @@ func (v *view) planned(c *sched.Course) (wire.PlanEntry, bool) {
 	job, found := v.s.Jobs.Get(c.Task.Job)
 	e := wire.PlanEntry{
 		JobID: job.ID.String(), Name: job.Spec.Name, User: job.Spec.User, GPUs: int64(c.GPUs), Position: c.Position,
-		Start: rangeOf(c.Start), End: rangeOf(c.End), After: string(c.Why),
+		Start: rangeOf(c.Start), End: rangeOf(c.End), After: string(c.Why), Late: c.Late,
 	}
 	if job.Array() {
 		n := int64(c.Task.Task)
@@ -125,14 +125,14 @@ func (p *places) foreseen(s *state.State, now model.Time) (*sched.Forecast, uint
 // foreseePart bounds the time spent on forecasts to one part in so many.
 const foreseePart = 20
 
-// startOf is when a task is expected to start; nil: it is not foreseen.
-func startOf(f *sched.Forecast, key model.TaskKey) *wire.Range {
+// startOf is when a task is expected to start, nil: it is not foreseen, and whether its deadline comes first.
+func startOf(f *sched.Forecast, key model.TaskKey) (start *wire.Range, late bool) {
 	for i := range f.Waiting {
-		if f.Waiting[i].Task == key {
-			return rangeOf(f.Waiting[i].Start)
+		if c := &f.Waiting[i]; c.Task == key {
+			return rangeOf(c.Start), c.Late
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // foreseen adds to a submission's answer when the job is expected to start, and when
@@ -146,16 +146,20 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 	if err != nil || !found || task.State != model.TaskQueued || s.Queue.Len() > countedUpTo {
 		return
 	}
-	f := a.places.foresee(&s, now)
-	if out.PlannedStart = startOf(f, task.Key); out.PlannedStart != nil {
-		out.IfPreemptible = ifPreemptible(before, now, body, out.PlannedStart)
+	a.planned(a.places.foresee(&s, now), before, task.Key, body, out)
+}
+
+// planned adds what a forecast says of a submission to a state of before.
+func (a submissions) planned(f *sched.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
+	if out.PlannedStart, out.Late = startOf(f, key); out.PlannedStart != nil || out.Late {
+		out.IfPreemptible = ifPreemptible(before, f.At, body, out.PlannedStart)
 	}
 }
 
 // ifPreemptible is when a job that must not be stopped for others would be expected to
-// start if it could be; nil if that is no sooner.
+// start if it could be; nil if that is no sooner. A start of nil is after its deadline.
 func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *wire.Range) *wire.Range {
-	if body.Spec.Preemptible || !start.Expected.After(now.Time()) {
+	if body.Spec.Preemptible || start != nil && !start.Expected.After(now.Time()) {
 		return nil
 	}
 	changed := *body
@@ -165,7 +169,7 @@ func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *
 		return nil
 	}
 	f := sched.Foresee(&next, now)
-	if r := startOf(&f, key); r != nil && r.Expected.Before(start.Expected) {
+	if r, _ := startOf(&f, key); r != nil && (start == nil || r.Expected.Before(start.Expected)) {
 		return r
 	}
 	return nil
@@ -204,8 +208,6 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 		out.Job.Position, out.Job.PositionExact = e.Position, e.Exact
 	}
 	f := sched.Foresee(&next, now)
-	if out.PlannedStart = startOf(&f, key); out.PlannedStart != nil {
-		out.IfPreemptible = ifPreemptible(&s, now, body, out.PlannedStart)
-	}
+	a.planned(&f, &s, key, body, out)
 	return &answer[wire.Submitted]{Index: s.Index, Body: out}, nil
 }

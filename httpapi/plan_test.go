@@ -132,3 +132,46 @@ func TestWhatItCostsNotToYield(t *testing.T) {
 		t.Errorf("it would start %+v, preemptible %+v, which really is %+v", stays.PlannedStart, stays.IfPreemptible, yields.PlannedStart)
 	}
 }
+
+// Who is not expected to start before their deadline is told so, and what being preemptible would change.
+func TestADeadlineThatIsForetoldToBeMissed(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) {
+		c.Node("n1", 4)
+		c.Node("n2", 4)
+		c.Do(&command.SetPolicy{Policy: sched.DefaultPolicy})
+		for _, takes := range []time.Duration{20 * time.Minute, 5 * time.Hour} {
+			spec := statetest.Job(2)
+			spec.Spec.Estimate, spec.Spec.TimeLimit, spec.Spec.Preemptible = takes, takes, false
+			c.Do(spec)
+		}
+		c.Place(1)
+		c.Place(2)
+	})
+	const late = `{"command":"x","gpu_count":8,"nodes":2,"estimated_duration":"10m","deadline":"+1h"}`
+	var dry, done wire.Submitted
+	s.do(http.MethodPost, "/queue/submit?dry_run=true", late).into(&dry)
+	if !dry.Late || dry.PlannedStart != nil || dry.IfPreemptible != nil {
+		t.Errorf("it would be %+v", dry)
+	}
+	s.do(http.MethodPost, "/queue/submit", late).into(&done)
+	if !done.Late {
+		t.Errorf("it is %+v", done)
+	}
+	s.forecastTook(0)
+	var p wire.Plan
+	s.do(http.MethodGet, "/queue/plan", "").into(&p)
+	if e := p.Waiting[0]; !e.Late || e.Start != nil || e.End != nil || e.GPUs != 8 {
+		t.Errorf("it is planned as %+v", e)
+	}
+	var why wire.Explanation
+	s.do(http.MethodGet, "/jobs/"+done.JobID+"/explain", "").into(&why)
+	if !why.Late {
+		t.Errorf("it is explained as %+v", why)
+	}
+	var small wire.Submitted
+	s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","estimated_duration":"10m","deadline":"+1h"}`).into(&small)
+	if small.Late {
+		t.Errorf("a job that fits beside it would be %+v", small)
+	}
+}

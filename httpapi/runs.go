@@ -78,7 +78,7 @@ func runOf(v *view, j *model.Job, p *places) wire.Run {
 	if task.State == model.TaskQueued {
 		job.Position, job.PositionExact = sched.Position(v.s, v.now, task.Key)
 		out.Queue.Position = job.Position
-		if start := startOf(p.foresee(v.s, v.now), task.Key); start != nil {
+		if start, _ := startOf(p.foresee(v.s, v.now), task.Key); start != nil {
 			job.PlannedStart, out.Queue.Start = start, start.Expected
 		}
 	}

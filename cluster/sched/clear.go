@@ -29,6 +29,7 @@ func (b *beside) clear() {
 			stop = append(stop, b.clearFor(&v)...)
 		}
 	}
+	b.books.Reopen() // what they make room for is not for others
 	p.found.stops = len(stop)
 	for some := range slices.Chunk(stop, maxSuspend) {
 		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
@@ -70,4 +71,17 @@ func (b *beside) yielding(v *model.Booking) (out []model.Attempt) {
 		return cmp.Or(cmp.Compare(b.Placed, a.Placed), a.Key.Compare(b.Key))
 	})
 	return out
+}
+
+// gone counts the GPUs of attempts that are suspended for others as free, as Apply will.
+func (b *beside) gone(stop []model.AttemptKey) {
+	if b.books == nil || len(stop) == 0 {
+		return
+	}
+	for _, key := range stop {
+		a, _ := b.pass.state.Attempts.Get(key)
+		stake := state.StakeOf(b.pass.state, &a)
+		b.books.Give(&stake)
+	}
+	b.books.Reopen()
 }

@@ -31,6 +31,7 @@ type Course struct {
 	Start    Range // of who waits; Known is false while Why keeps it from starting at any time
 	End      Range // a service's is not known
 	Why      Code  // what else than GPUs has to come about first; empty: nothing
+	Late     bool  // it is not expected to start before its deadline, which ends it
 }
 
 // Range is when something is expected. If the runs that it waits for take as little
@@ -72,13 +73,14 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 	for _, v := range line {
 		c, x, y := like.course(v.task), least.course(v.task), most.course(v.task)
 		c.Task, c.Service, c.Position = v.task, ticketOf(s, v.task).service, v.position
-		c.Start = rangeOf(x.Start.Expected, c.Start.Expected, y.Start.Expected)
-		if c.End = (Range{}); c.Service == "" {
+		c.Start = rangeOf(c.unless(x), c.Start.Expected, c.unless(y))
+		if c.End = (Range{}); c.Service == "" && !c.Late {
 			c.End = rangeOf(least.end(v.task), like.end(v.task), most.end(v.task))
 		}
 		if c.Why == "" && (c.Start.Expected > now || !c.Start.Known) {
 			c.Why = hindrance(atOnce, v.task)
 		}
+		c.Late = c.Late && f.Starts && c.Why != CodeHeld // else it is for people to change
 		if !f.Starts {
 			c.standStill(&set)
 		}
@@ -147,7 +149,20 @@ func (p *prospect) course(key model.TaskKey) Course {
 	if c, begun := p.begun[key]; begun {
 		return c
 	}
-	return p.rest[key]
+	c := p.rest[key]
+	if task, _ := p.State.Tasks.Get(key); task.State.Terminal() && task.Reason == model.ReasonDeadline {
+		job, _ := p.State.Jobs.Get(key.Job)
+		c.GPUs, c.Late, c.Start.Latest = job.Spec.GPUs, true, job.Spec.Deadline
+	}
+	return c
+}
+
+// unless is when a task starts at another pace: by its deadline, if it is late then and not at this one.
+func (c *Course) unless(other Course) model.Time {
+	if other.Late {
+		return other.Start.Latest
+	}
+	return other.Start.Expected
 }
 
 // end is when a task is expected to end; 0: nobody knows.
@@ -159,6 +174,9 @@ func (p *prospect) end(key model.TaskKey) model.Time {
 		return p.endOf(&task, &a)
 	case ended && task.State != model.TaskQueued:
 		return at
+	}
+	if c := p.course(key); c.Late {
+		return c.Start.Latest
 	}
 	return p.rest[key].End.Expected
 }

@@ -76,9 +76,9 @@ func TestForecastsOfAnyCluster(t *testing.T) {
 		if err := sched.PlaysOn(&c.s, c.now, 1<<12); err != nil {
 			t.Fatal(err)
 		}
-		f := sched.Foresee(&c.s, c.now)
+		f, order := sched.Foresee(&c.s, c.now), sched.ForeseeInOrder(&c.s, c.now)
 		at := map[model.TaskKey]sched.Range{}
-		for _, v := range slices.Concat(f.Running, f.Waiting) {
+		for _, v := range slices.Concat(order.Running, order.Waiting, f.Running, f.Waiting) {
 			for _, r := range []sched.Range{v.Start, v.End} {
 				if r.Known && (r.Soonest < c.now || r.Soonest > r.Expected || r.Expected > r.Latest) {
 					t.Fatalf("%+v", v)

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Bounds of how far the scheduler itself is played on into the time to come: runs, jobs and GPUs that its passes
@@ -79,7 +78,8 @@ func (f *future) endOf(task *model.Task, a *model.Attempt) model.Time {
 	if a.Stop != model.ReasonNone {
 		return f.Now.Add(soon)
 	}
-	return f.Now.Add(max(f.runsFor(task, a)-executed(task, a, f.Now), leastRun))
+	job, _ := f.State.Jobs.Get(a.Key.Job)
+	return byDeadline(&job.Spec, f.Now, f.Now.Add(max(f.runsFor(task, a)-executed(task, a, f.Now), leastRun)))
 }
 
 // runsFor is for how long a task with a live attempt is thought to run in all.
@@ -204,9 +204,7 @@ func (f *future) next() error {
 	if len(f.events) > 0 {
 		at = sooner(at, f.events[0].at)
 	}
-	for _, claim := range f.State.Claims.All() {
-		at = sooner(at, claim.Until)
-	}
+	at = sooner(at, f.chores())
 	if at == 0 || at.Sub(f.since) > futureEnd {
 		return errNothing
 	}
@@ -246,45 +244,6 @@ func (f *future) happens(e *event) []command.Body {
 		exit.Signal, exit.Delivered = 15, a.Stop
 	}
 	return virtual.Ends(&f.State, a.Key, exit)
-}
-
-// house does what the leader does beside the scheduler's passes.
-func (f *future) house() error {
-	var bodies []command.Body
-	turns := &command.TurnBookings{}
-	for id, v := range f.State.Bookings.All() {
-		if v.End <= f.Now || v.Start <= f.Now && !v.Begun {
-			turns.IDs = append(turns.IDs, id)
-		}
-	}
-	if len(turns.IDs) > 0 {
-		bodies = append(bodies, turns)
-	}
-	expire := &command.ExpireClaims{}
-	for key, claim := range f.State.Claims.All() {
-		if claim.Until <= f.Now {
-			expire.Slots = append(expire.Slots, key)
-		}
-	}
-	if len(expire.Slots) > 0 {
-		bodies = append(bodies, expire)
-	}
-	settle := &command.Settle{}
-	for on := range f.State.Settling.All() {
-		for k := range f.State.Awaited.From(state.AwaitedKey{On: on}) {
-			if k.On != on || len(settle.Jobs) == command.MaxSettled {
-				break
-			}
-			settle.Jobs = append(settle.Jobs, k.Job)
-		}
-	}
-	if len(settle.Jobs) > 0 {
-		bodies = append(bodies, settle)
-	}
-	if len(bodies) == 0 {
-		return nil
-	}
-	return f.Must(bodies...)
 }
 
 // event is what happens at an instant: one of these.

@@ -84,7 +84,7 @@ func (c *course) wait(key state.QueueKey) Course {
 	w := c.wantFor(t)
 	out := Course{GPUs: t.job.Spec.GPUs}
 	begin := func(at model.Time) {
-		out.Start.Expected, out.End.Expected = at, at.Add(w.until.Sub(c.now))
+		out.Start.Expected, out.End.Expected = at, byDeadline(&t.job.Spec, c.now, at.Add(w.until.Sub(c.now)))
 	}
 	switch ranks := c.atOnce.placeOf(t); {
 	case ranks != nil:
@@ -122,7 +122,12 @@ func (c *course) earliest(t *ticket, w *want, out *Course) (model.Time, Code) {
 	if parts == nil {
 		return never, why
 	}
-	c.times.keep(Reservation{Task: w.who, At: at, Until: at.Add(w.until.Sub(c.now))}, w, parts)
+	until := byDeadline(&t.job.Spec, c.now, at.Add(w.until.Sub(c.now)))
+	if ends := t.job.Spec.Deadline; ends > 0 && at >= ends {
+		out.Late, out.Start.Latest = true, ends
+		return never, why
+	}
+	c.times.keep(Reservation{Task: w.who, At: at, Until: until}, w, parts)
 	out.GPUs = 0
 	for _, v := range parts {
 		out.Nodes, out.GPUs = append(out.Nodes, v.node), out.GPUs+v.n

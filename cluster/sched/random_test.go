@@ -104,7 +104,7 @@ func step(t *rapid.T, c *cluster, nodes int) {
 		c.apply(&command.Allocate{
 			ID: model.AllocationID(fmt.Sprint("a", c.s.Index)), User: user, Class: model.Class(rapid.IntRange(1, 4).Draw(t, "class")), GPUs: n,
 			GPUModel: rapid.SampledFrom([]string{"", "A", "A|B"}).Draw(t, "kind"),
-			TTL:      rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "ttl"),
+			TTL:      rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "ttl"), Job: job * model.JobID(n/4),
 		})
 	case 11:
 		c.now = c.now.Add(time.Duration(n) * rapid.SampledFrom([]time.Duration{4 * time.Second, 10 * time.Minute, 2 * time.Hour}).Draw(t, "pause"))
@@ -160,6 +160,9 @@ func submitRandom(t *rapid.T, c *cluster, user string, n uint32) {
 	}
 	if rapid.IntRange(0, 7).Draw(t, "later") == 0 {
 		b.Spec.Begin = c.now.Add(time.Duration(n) * time.Second)
+	}
+	if rapid.IntRange(0, 5).Draw(t, "in time") == 0 {
+		b.Spec.Deadline = c.now.Add(time.Duration(n) * rapid.SampledFrom([]time.Duration{5 * time.Second, time.Hour}).Draw(t, "deadline"))
 	}
 	c.apply(b)
 }

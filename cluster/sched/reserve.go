@@ -302,7 +302,7 @@ func (p *timetable) endOf(key model.AttemptKey) model.Time {
 	}
 	job, _ := p.state.Jobs.Get(key.Job)
 	task, _ := p.state.Tasks.Get(key.TaskKey())
-	return p.now.Add(max(p.left(&job.Spec, executed(&task, &a, p.now)), leastRun))
+	return byDeadline(&job.Spec, p.now, p.now.Add(max(p.left(&job.Spec, executed(&task, &a, p.now)), leastRun)))
 }
 
 // executed is how long a task with a live attempt has run.

@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,7 @@ func askFor(s *scene, w words) {
 	s.must(&command.Allocate{
 		ID: model.AllocationID(w.names[0]), Service: w.names[0], User: user, Class: classNamed(w), GPUs: s.number(w, "gpus", 1),
 		GPUModel: w.named["model"], TTL: s.span(w.named["ttl"]), Constraint: w.named["constraint"],
+		Job: model.JobID(s.number(w, "job", 0)),
 	})
 }
 
@@ -70,4 +72,23 @@ func calledIn(s *state.State, key model.TaskKey) string {
 		return string(id)
 	}
 	return key.String()
+}
+
+// fromNow is so long from now as a name says; 0: it is not named.
+func fromNow(s *scene, w words, name string) model.Time {
+	if w.named[name] == "" {
+		return 0
+	}
+	return s.now.Add(s.span(w.named[name]))
+}
+
+// span3 is "1h0m0s (15m0s to 4h0m0s)".
+func span3(now model.Time, r sched.Range) string {
+	if !r.Known {
+		return "nobody knows when"
+	}
+	if r.Soonest == r.Latest {
+		return fmt.Sprint("in ", r.Expected.Sub(now))
+	}
+	return fmt.Sprintf("in %s (%s to %s)", r.Expected.Sub(now), r.Soonest.Sub(now), r.Latest.Sub(now))
 }

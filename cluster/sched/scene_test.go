@@ -230,9 +230,7 @@ func (s *scene) submitJob(w words) {
 	v.MaxRetries = s.number(w, "retries", 0)
 	v.Constraint, v.Nodelist, v.Exclude = w.named["constraint"], w.named["nodelist"], w.named["exclude"]
 	v.Placement, v.MinGPUs = w.named["placement"], s.number(w, "min", 0)
-	if begin := w.named["begin"]; begin != "" {
-		v.Begin = s.now.Add(s.span(begin))
-	}
+	v.Begin, v.Deadline = fromNow(s, w, "begin"), fromNow(s, w, "deadline")
 	if on := s.number(w, "after", 0); on > 0 {
 		b.After = []model.After{{Job: model.JobID(on), Kind: model.AfterOK}}
 	}
@@ -355,23 +353,15 @@ func (s *scene) foreseen(w words) (out []string) {
 		if c.Why != "" {
 			line += ", after " + string(c.Why)
 		}
+		if c.Late {
+			line += ", not before its deadline"
+		}
 		out = append(out, line)
 	}
 	if f.Beyond > 0 {
 		out = append(out, fmt.Sprintf("and %d more", f.Beyond))
 	}
 	return out
-}
-
-// span3 is "1h0m0s (15m0s to 4h0m0s)".
-func span3(now model.Time, r sched.Range) string {
-	if !r.Known {
-		return "nobody knows when"
-	}
-	if r.Soonest == r.Latest {
-		return fmt.Sprint("in ", r.Expected.Sub(now))
-	}
-	return fmt.Sprintf("in %s (%s to %s)", r.Expected.Sub(now), r.Soonest.Sub(now), r.Latest.Sub(now))
 }
 
 // tasksOf is " 1 2_3", the tasks of attempts.

@@ -88,6 +88,8 @@ func starts(e *wire.PlanEntry, now time.Time) string {
 	switch {
 	case !e.StartedAt.IsZero():
 		return "runs"
+	case e.Late:
+		return notBeforeDeadline
 	case e.Start == nil:
 		return condition(e.After)
 	}
@@ -135,6 +137,9 @@ func rangeText(r *wire.Range, now time.Time) string {
 	return fmt.Sprintf("in %s (%s to %s)", in(r.Expected), in(r.Soonest), in(r.Latest))
 }
 
+// notBeforeDeadline is said of a start.
+const notBeforeDeadline = "not before its deadline"
+
 // placeAndStart is "position 5, starts in about 40 min".
 func placeAndStart(answer *wire.Submitted) string {
 	where := fmt.Sprintf("position %d", answer.QueuePosition)
@@ -143,12 +148,16 @@ func placeAndStart(answer *wire.Submitted) string {
 	}
 	r, now := answer.PlannedStart, answer.Job.SubmittedAt
 	switch {
+	case answer.Late:
+		where += ", " + notBeforeDeadline
 	case r == nil:
 		return where
 	case r.Latest.Sub(now) < atOnce:
 		return "starts at once"
 	}
-	where += ", starts " + soon(r.Expected.Sub(now))
+	if r != nil {
+		where += ", starts " + soon(r.Expected.Sub(now))
+	}
 	if p := answer.IfPreemptible; p != nil {
 		where += "; with --preemptible " + soon(p.Expected.Sub(now))
 	}

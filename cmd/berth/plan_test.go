@@ -28,6 +28,7 @@ func TestShowPlan(t *testing.T) {
 				Start: rangeIn(now, 4*time.Hour, 2*time.Hour, 8*time.Hour), End: rangeIn(now, 8*time.Hour, 3*time.Hour, 9*time.Hour),
 			},
 			{JobID: "5", User: "bob", GPUs: 1, After: "held"},
+			{JobID: "6", User: "bob", GPUs: 1, Position: 2, After: "limit", Late: true},
 		},
 		Beyond: 7,
 	}
@@ -40,6 +41,7 @@ ID   NAME   USER  GPUS  POS  STARTS                      ENDS                   
 1    train  amy      4    -  runs                        in 4.0 h (60 min to 8.0 h)  ================                  n1
 2_3  -      bob      2    1  in 4.0 h (2.0 h to 8.0 h)   in 8.0 h (3.0 h to 9.0 h)   ........--------================  n1
 5    -      bob      1    -  once it is released         -                           -                                 -
+6    -      bob      1    2  not before its deadline     -                           -                                 -
 
 7 more wait behind these.
 `
@@ -79,6 +81,10 @@ func TestPlaceAndStart(t *testing.T) {
 		"about position 9": {Job: job, QueuePosition: 9},
 		"position 2, starts in about 40 min": {
 			Job: job, QueuePosition: 2, PositionExact: true, PlannedStart: at(40 * time.Minute),
+		},
+		"position 2, not before its deadline": {Job: job, QueuePosition: 2, PositionExact: true, Late: true},
+		"position 2, not before its deadline; with --preemptible in about 5 min": {
+			Job: job, QueuePosition: 2, PositionExact: true, Late: true, IfPreemptible: at(5 * time.Minute),
 		},
 		"starts at once": {Job: job, QueuePosition: 1, PositionExact: true, PlannedStart: at(0)},
 		"position 2, starts in about 3.0 h; with --preemptible in about 5 min": {

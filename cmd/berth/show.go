@@ -242,6 +242,9 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	if e.PlannedStart != nil {
 		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
+	if e.Late {
+		s.line("Start", "%s, as far as can be foreseen: it fails then", notBeforeDeadline)
+	}
 	s.line("Order", "%s", orderLine(e))
 	s.causes(e)
 	_, err := io.WriteString(w, s.String())

@@ -53,11 +53,17 @@ func OpenBooks(s *State, now model.Time) *Books {
 }
 
 func newBooks(l *ledger, now model.Time) *Books {
-	b := &Books{ledger: l, now: now, floor: make([]lack, len(l.moments))}
-	for i := range l.moments {
-		b.floor[i] = l.lackAt(i, now)
-	}
+	b := &Books{ledger: l, now: now}
+	b.Reopen()
 	return b
+}
+
+// Reopen takes what is lacking now for what was lacking already: nothing may lack more from here on.
+func (b *Books) Reopen() {
+	b.floor = make([]lack, len(b.ledger.moments))
+	for i := range b.floor {
+		b.floor[i] = b.ledger.lackAt(i, b.now)
+	}
 }
 
 // Copy is a copy that goes another way.

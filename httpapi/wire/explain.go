@@ -16,6 +16,7 @@ type Explanation struct {
 	Unblock  []Unblock `json:"unblock" nullable:"false" doc:"each of these would let it start"`
 
 	PlannedStart *Range `json:"planned_start,omitempty" doc:"when it is expected to start; nothing if that cannot be foreseen"`
+	Late         bool   `json:"late,omitempty" doc:"it is not expected to start before its deadline, and fails then"`
 
 	At time.Time `json:"at"`
 }

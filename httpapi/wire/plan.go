@@ -35,4 +35,5 @@ type PlanEntry struct {
 	Start     *Range    `json:"start,omitempty" doc:"of one that waits; nothing if it cannot be foreseen"`
 	End       *Range    `json:"end,omitempty"`
 	After     string    `json:"after,omitempty" doc:"what else than GPUs has to come about first: the code of a blocker"`
+	Late      bool      `json:"late,omitempty" doc:"it is not expected to start before its deadline, and fails then"`
 }

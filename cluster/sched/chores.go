@@ -1,0 +1,128 @@
+package sched
+
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/cluster/sched/virtual"
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// chores is when time brings the next of what the leader does beside the scheduler's passes; 0: never.
+func (f *future) chores() (at model.Time) {
+	for _, claim := range f.State.Claims.All() {
+		at = sooner(at, claim.Until)
+	}
+	for k := range f.State.Deadlines.From(state.DeadlineKey{At: f.Now + 1}) {
+		return sooner(at, k.At)
+	}
+	return at
+}
+
+// house does what the leader does beside the scheduler's passes.
+func (f *future) house() error {
+	if bodies := slices.Concat(f.turnBookings(), f.expireClaims(), f.detach(), f.overdue()); len(bodies) > 0 {
+		if err := f.Must(bodies...); err != nil {
+			return err
+		}
+	}
+	if bodies := f.settle(); len(bodies) > 0 {
+		return f.Must(bodies...)
+	}
+	return nil
+}
+
+// turnBookings begins and ends reservations.
+func (f *future) turnBookings() []command.Body {
+	b := &command.TurnBookings{}
+	for id, v := range f.State.Bookings.All() {
+		if v.End <= f.Now || v.Start <= f.Now && !v.Begun {
+			b.IDs = append(b.IDs, id)
+		}
+	}
+	if len(b.IDs) == 0 {
+		return nil
+	}
+	return []command.Body{b}
+}
+
+// expireClaims gives up what is kept for somebody who has not taken it.
+func (f *future) expireClaims() []command.Body {
+	b := &command.ExpireClaims{}
+	for key, claim := range f.State.Claims.All() {
+		if claim.Until <= f.Now {
+			b.Slots = append(b.Slots, key)
+		}
+	}
+	if len(b.Slots) == 0 {
+		return nil
+	}
+	return []command.Body{b}
+}
+
+// detach ends what services have for as long as jobs run that have ended.
+func (f *future) detach() (bodies []command.Body) {
+	for id, a := range f.State.Allocations.All() {
+		if a.Job == 0 || a.State.Terminal() {
+			continue
+		}
+		if job, found := f.State.Jobs.Get(a.Job); found && job.EndIndex == 0 {
+			continue
+		}
+		if a.State == model.AllocationActive {
+			bodies = append(bodies, virtual.Releases(&f.State, id)...)
+		} else {
+			bodies = append(bodies, &command.ReleaseAllocation{ID: id})
+		}
+	}
+	return bodies
+}
+
+// overdue ends jobs whose deadline has come and of which tasks wait. Those that run end soon after it.
+func (f *future) overdue() []command.Body {
+	b := &command.Overdue{}
+	for k := range f.State.Deadlines.All() {
+		if k.At > f.Now || len(b.Jobs) == command.MaxOverdue {
+			break
+		}
+		for key, task := range f.State.Tasks.From(model.TaskKey{Job: k.Job}) {
+			if key.Job != k.Job {
+				break
+			}
+			if task.State == model.TaskQueued {
+				b.Jobs = append(b.Jobs, k.Job)
+				break
+			}
+		}
+	}
+	if len(b.Jobs) == 0 {
+		return nil
+	}
+	return []command.Body{b}
+}
+
+// settle passes on the ends of jobs that others wait for.
+func (f *future) settle() []command.Body {
+	b := &command.Settle{}
+	for on := range f.State.Settling.All() {
+		for k := range f.State.Awaited.From(state.AwaitedKey{On: on}) {
+			if k.On != on || len(b.Jobs) == command.MaxSettled {
+				break
+			}
+			b.Jobs = append(b.Jobs, k.Job)
+		}
+	}
+	if len(b.Jobs) == 0 {
+		return nil
+	}
+	return []command.Body{b}
+}
+
+// byDeadline is an instant, or soon after the deadline of a job if that comes first.
+func byDeadline(spec *model.Spec, now, at model.Time) model.Time {
+	if spec.Deadline == 0 {
+		return at
+	}
+	return min(at, max(spec.Deadline, now).Add(soon))
+}
