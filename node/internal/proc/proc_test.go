@@ -3,9 +3,11 @@ package proc
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -21,6 +23,12 @@ func start(t *testing.T, env string) *exec.Cmd {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	// Start returns in the middle of the exec: the kernel may not have noted yet where the environment is.
+	for began := time.Now(); len(Environ(cmd.Process.Pid)) == 0; runtime.Gosched() {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("it has no environment")
+		}
+	}
 	return cmd
 }
 
