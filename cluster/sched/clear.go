@@ -72,16 +72,3 @@ func (b *beside) yielding(v *model.Booking) (out []model.Attempt) {
 	})
 	return out
 }
-
-// gone counts the GPUs of attempts that are suspended for others as free, as Apply will.
-func (b *beside) gone(stop []model.AttemptKey) {
-	if b.books == nil || len(stop) == 0 {
-		return
-	}
-	for _, key := range stop {
-		a, _ := b.pass.state.Attempts.Get(key)
-		stake := state.StakeOf(b.pass.state, &a)
-		b.books.Give(&stake)
-	}
-	b.books.Reopen()
-}

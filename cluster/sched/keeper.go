@@ -11,12 +11,13 @@ import (
 
 // keeper tells a layout what bookings leave to whom. A job that runs and may be
 // suspended is thought away as others are: it stays only if what is laid out before
-// it leaves it room beside the bookings. As all start from what bookings lack today,
-// nothing is suspended for a booking that has not begun.
+// it leaves it room beside the bookings, which may lack what they lack today: nothing is
+// suspended for a booking that has not begun. Who starts may let them lack no more than without it.
 type keeper struct {
 	*builder
 
 	base, now *state.Books
+	fresh     *state.Books  // now, as who starts finds it; nil: not opened yet
 	stakes    []state.Stake // by tag; At is set as it is asked about
 	numbers   map[kin]int32
 	places    []state.Lot // of each node, with GPUs 0: as far as bookings tell nodes apart
@@ -32,6 +33,7 @@ type room struct {
 	tag, most int32
 	at        state.Lot
 	own       bool
+	stays     bool
 }
 
 // newKeeper is nil where nothing is booked; methods that builders call allow for it.
@@ -109,7 +111,7 @@ func (k *keeper) alike(run state.Run, shape int32) int32 {
 
 // Reset thinks all jobs away that are not locked.
 func (k *keeper) Reset() {
-	k.now = k.base.Copy()
+	k.now, k.fresh = k.base.Copy(), nil
 	clear(k.rooms)
 	k.shut = nil
 }
@@ -119,13 +121,14 @@ func (k *keeper) Room(j *split.Job, node, free int32) int32 {
 	if k.plain[node] && !k.own {
 		return free
 	}
-	id := room{j.Tag, free, k.places[node], k.own}
+	stays := slices.ContainsFunc(j.Place, func(v split.Part) bool { return v.Node == node })
+	id := room{j.Tag, free, k.places[node], k.own, stays}
 	n, known := k.rooms[id]
 	if !known {
 		n = int32(sort.Search(int(free), func(n int) bool { //nolint:gosec // at most free
 			at := id.at
 			at.GPUs = uint32(n) + 1 //nolint:gosec // few
-			return !k.allows(j, at) || k.own && !k.now.Free(&k.stakes[j.Tag])
+			return !k.allows(j, stays, at) || k.own && !k.now.Free(&k.stakes[j.Tag])
 		}))
 		k.rooms[id] = n
 	}
@@ -143,20 +146,31 @@ func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
 		lot.GPUs = uint32(v.GPUs) //nolint:gosec // positive
 		alike = append(alike, lot)
 	}
-	if k.tag == j.Tag && slices.Equal(alike, k.shut) {
+	stays := slices.Equal(at, j.Place)
+	if !stays && k.tag == j.Tag && slices.Equal(alike, k.shut) {
 		return false
 	}
-	if k.allows(j, k.lots(at)...) {
+	if k.allows(j, stays, k.lots(at)...) {
 		return true
 	}
-	k.tag, k.shut = j.Tag, alike
+	if !stays {
+		k.tag, k.shut = j.Tag, alike
+	}
 	return false
 }
 
-func (k *keeper) allows(j *split.Job, at ...state.Lot) bool {
+// allows says that bookings leave a place to a job that stays there or starts there.
+func (k *keeper) allows(j *split.Job, stays bool, at ...state.Lot) bool {
+	books := k.now
+	if !stays {
+		if k.fresh == nil {
+			k.fresh = k.now.Fresh()
+		}
+		books = k.fresh
+	}
 	s := &k.stakes[j.Tag]
 	s.At = at
-	_, ok := k.now.Allows(s)
+	_, ok := books.Allows(s)
 	return ok
 }
 
@@ -165,6 +179,7 @@ func (k *keeper) Put(j *split.Job, at []split.Part) {
 	s := &k.stakes[j.Tag]
 	s.At = k.lots(at)
 	k.now.Put(s)
+	k.fresh = nil
 	clear(k.rooms)
 	k.shut = nil
 }

@@ -80,7 +80,6 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 		}
 	}
 	p.found.stops += len(stop)
-	p.beside.gone(stop)
 	for some := range slices.Chunk(stop, maxSuspend) {
 		p.commands = append(p.commands, &command.Suspend{Attempts: some, Decided: p.state.Index})
 	}

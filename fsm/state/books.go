@@ -58,6 +58,9 @@ func newBooks(l *ledger, now model.Time) *Books {
 	return b
 }
 
+// Fresh is the same books as if they were opened now.
+func (b *Books) Fresh() *Books { return newBooks(b.ledger, b.now) }
+
 // Reopen takes what is lacking now for what was lacking already: nothing may lack more from here on.
 func (b *Books) Reopen() {
 	b.floor = make([]lack, len(b.ledger.moments))
