@@ -198,13 +198,13 @@ func match(c *cluster, at *model.Booking, wants []wish, i int, taken map[model.G
 }
 
 // meets says that a GPU can serve a booking when another begins: it is free then, or
-// its owner's job still has it.
+// its owner's job still has it. No maintenance comes in the time of the one it serves.
 func meets(c *cluster, at *model.Booking, w *wish, g *model.GPU) bool {
 	if w.node != "" && g.Node != w.node || w.booking.Model != "" && g.Model != w.booking.Model {
 		return false
 	}
 	for _, b := range c.s.Bookings.All() {
-		if b.Kind == model.BookMaintenance && b.Overlaps(at) && slices.Contains(b.NodeIDs(), g.Node) {
+		if b.Kind == model.BookMaintenance && b.Overlaps(&w.booking) && slices.Contains(b.NodeIDs(), g.Node) {
 			return false
 		}
 	}
