@@ -13,7 +13,7 @@ import (
 const spare = 4
 
 // waiting adds the jobs that wait, of each run no more than there are GPUs for if all
-// are thought away that may be suspended.
+// are thought away that may be suspended; as many again of those that keep off GPUs.
 func (b *builder) waiting() {
 	open := uint32(max(b.gpus-b.stays, 0)) //nolint:gosec // not negative
 	if b.keeper != nil {
@@ -41,7 +41,7 @@ func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKe
 	if least == 0 {
 		least = max(run.Shape.GPUs, 1)
 	}
-	var sum, n uint32
+	var sum, picky, n uint32
 	queued := quota{}
 	for k := range p.state.Queue.From(head) {
 		if !sameRun(k, head) || sum >= open && (n >= spare || !p.found.looks) {
@@ -61,13 +61,18 @@ func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKe
 			}
 			j.Uses = b.bounds.uses(&run, k.Task.Job, false)
 		}
-		sum += least
 		n++
 		b.keeper.waiting(k)
 		if again {
-			if j.Shuns = b.shuns(k.Task); len(j.Shuns) > 0 {
-				j.Shape = -1 // it is like no other
-			}
+			j.Shuns = b.shuns(k.Task)
+		}
+		if len(j.Shuns) > 0 {
+			j.Shape = -1 // it is like no other
+		}
+		if len(j.Shuns) > 0 && picky < open {
+			picky += least // who comes after it may have what it keeps off
+		} else {
+			sum += least
 		}
 		b.add(candidate{at: p.order.standing(k), key: k}, j, run.Shape.GPUs)
 	}
