@@ -67,7 +67,8 @@ func (o *gpuOwner) Mine(pid int, on model.GPUID) bool {
 	if proc.Below(pid, func(pid int) bool { return r.supervisors[pid] }) {
 		return true
 	}
-	nonce := proc.Variable(proc.Environ(pid), runner.NonceVariable)
+	env, _ := proc.Environ(pid) // in the middle of an exec it holds no GPU
+	nonce := proc.Variable(env, runner.NonceVariable)
 	return nonce != "" && r.nonces[nonce]
 }
 

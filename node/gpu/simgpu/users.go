@@ -40,7 +40,8 @@ func (u gpuUser) process() gpu.Process {
 // that has ended, and is not reaped yet, the environment is empty.
 func findUsers() (out []gpuUser) {
 	for pid := range proc.All() {
-		gpus := proc.Variable(proc.Environ(pid), variable)
+		env, _ := proc.Environ(pid)
+		gpus := proc.Variable(env, variable)
 		if gpus == "" {
 			continue
 		}

@@ -8,6 +8,8 @@ package proc
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"iter"
 	"os"
 	"os/user"
@@ -69,11 +71,17 @@ func Look(pid int) (Stat, bool) {
 	return parse(pid, data)
 }
 
-// parse reads what follows the name, which may hold anything.
+// fields are those of a stat line from the third on: what follows the name, which may
+// hold anything.
+func fields(stat []byte) [][]byte {
+	_, rest, _ := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(") "))
+	return bytes.Fields(rest)
+}
+
+// parse reads a stat line.
 func parse(pid int, data []byte) (Stat, bool) {
-	_, rest, found := bytes.Cut(data[max(0, bytes.LastIndexByte(data, ')')):], []byte(") "))
-	f := bytes.Fields(rest)
-	if !found || len(f) < 22 {
+	f := fields(data)
+	if len(f) < 22 {
 		return Stat{}, false
 	}
 	fits := true
@@ -92,10 +100,63 @@ func parse(pid int, data []byte) (Stat, bool) {
 }
 
 // Environ is a process's environment as it was started with, "NAME=value" texts
-// ended by NUL. It is empty for a process that has ended and for the kernel's own.
-func Environ(pid int) []byte {
-	env, _ := read(pid, "environ")
-	return env
+// ended by NUL. It is empty for a process that has ended, for the kernel's own, and for
+// one that this process may not look into. In the middle of an exec the kernel tells
+// none, though there may be one; then it is not known.
+func Environ(pid int) (env []byte, known bool) {
+	for range 2 {
+		env, readable := environ(pid)
+		if len(env) > 0 || !readable {
+			return env, true
+		}
+		stat, _ := read(pid, "stat")
+		if where := laid(stat); where != somewhere {
+			return nil, where == nowhere
+		}
+	}
+	return nil, false
+}
+
+// environ reads an environment with one call: between two the process may have gone on as
+// another program, and the rest would be missing.
+func environ(pid int) (env []byte, readable bool) {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = f.Close() }()
+	for size := 1 << 14; ; size *= 4 {
+		env = make([]byte, size)
+		n, err := f.ReadAt(env, 0)
+		if n < size {
+			return env[:n], errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// placed is what the kernel says of where an environment is.
+type placed uint8
+
+const (
+	nowhere   placed = iota // there is none
+	unsettled               // it is not said yet
+	somewhere
+)
+
+// laid reads of a stat line where the environment is: proc_pid_stat(5), fields 23 (the
+// size of its memory), 26 (where its code begins: an exec notes that after where the
+// environment is), 50 and 51 (where the environment begins and ends).
+func laid(stat []byte) placed {
+	f := fields(stat)
+	switch {
+	case len(f) < 49 || string(f[20]) == "0":
+		return nowhere // it has ended, or has no memory of its own, as the kernel's have none
+	case string(f[23]) == "0":
+		return unsettled
+	case string(f[47]) == string(f[48]):
+		return nowhere
+	}
+	return somewhere
 }
 
 // Variable is the value of a variable in an environment; the last one counts, as it

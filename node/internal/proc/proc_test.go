@@ -1,8 +1,10 @@
 package proc
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +18,12 @@ func start(t *testing.T, env string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
 	cmd.Env = append(os.Environ(), env)
+	return run(t, cmd)
+}
+
+// run runs a program until the test ends.
+func run(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -23,13 +31,14 @@ func start(t *testing.T, env string) *exec.Cmd {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	// Start returns in the middle of the exec: the kernel may not have noted yet where the environment is.
-	for began := time.Now(); len(Environ(cmd.Process.Pid)) == 0; runtime.Gosched() {
+	for began := time.Now(); ; runtime.Gosched() { // Start returns in the middle of the exec
+		if _, known := Environ(cmd.Process.Pid); known {
+			return cmd
+		}
 		if time.Since(began) > 10*time.Second {
-			t.Fatal("it has no environment")
+			t.Fatal("its environment is not known")
 		}
 	}
-	return cmd
 }
 
 func TestOfAChild(t *testing.T) {
@@ -41,8 +50,8 @@ func TestOfAChild(t *testing.T) {
 	if !slices.Contains(slices.Collect(All()), child) {
 		t.Error("it is not listed")
 	}
-	if got := Variable(Environ(child), "MINE"); got != "own=value" {
-		t.Errorf("its variable is %q", got)
+	if env, _ := Environ(child); Variable(env, "MINE") != "own=value" {
+		t.Errorf("its environment is %q", env)
 	}
 	if mine := User(os.Getpid()); User(child) != mine || mine == "" {
 		t.Errorf("it is %q's, and this one is %q's", User(child), mine)
@@ -56,11 +65,56 @@ func TestOfAChild(t *testing.T) {
 // Of a process that is not there nothing is known, and nothing fails.
 func TestOfNone(t *testing.T) {
 	const none = 1<<30 + 7
+	if env, known := Environ(none); len(env) > 0 || !known {
+		t.Errorf("its environment is %q, known: %v", env, known)
+	}
 	if s, ok := Look(none); ok {
 		t.Errorf("%+v", s)
 	}
-	if Name(none) != "" || User(none) != "" || len(Environ(none)) != 0 || Below(none, func(int) bool { return false }) {
+	if Name(none) != "" || User(none) != "" || Below(none, func(int) bool { return false }) {
 		t.Error("something is known of it")
+	}
+}
+
+// A program that goes on as itself again and again has its variable at any instant at
+// which its environment is known.
+func TestInTheMiddleOfAnExec(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "again")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), "MINE=1")
+	pid := run(t, cmd).Process.Pid
+	for n := range 20_000 {
+		if env, known := Environ(pid); known && Variable(env, "MINE") != "1" {
+			t.Fatalf("look %d: its environment is said to be %q", n, env)
+		}
+	}
+}
+
+// A program without an environment is known to have none.
+func TestNoEnvironment(t *testing.T) {
+	cmd := exec.Command("sleep", "600")
+	cmd.Env = []string{}
+	if env, _ := Environ(run(t, cmd).Process.Pid); len(env) > 0 {
+		t.Errorf("its environment is %q", env)
+	}
+	line := func(size, code, begin, end int) string {
+		return fmt.Sprintf("5 (a b) S 7 8 9 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 4242 %d 3 1 %d 1 1 1 1 0 0 0 0 0 0 0 17 1 0 0 0 0 0 1 1 1 1 1 %d %d 0",
+			size, code, begin, end)
+	}
+	for stat, want := range map[string]placed{
+		line(1000, 400, 70, 90): somewhere,
+		line(1000, 400, 70, 70): nowhere,
+		line(1000, 0, 70, 70):   unsettled,
+		line(1000, 0, 0, 0):     unsettled,
+		line(0, 0, 0, 0):        nowhere,
+		"":                      nowhere,
+	} {
+		if got := laid([]byte(stat)); got != want {
+			t.Errorf("%q: %d, want %d", stat, got, want)
+		}
 	}
 }
 

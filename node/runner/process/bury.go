@@ -13,11 +13,11 @@ import (
 
 // Bury kills what a rank has left whose supervisor is gone.
 func (r *Runner) Bury(rec *runner.Record, s runner.Status) bool {
-	left := remains(rec.Nonce, s)
+	left, complete := remains(rec.Nonce, s)
 	for _, e := range left {
 		_ = unix.Kill(e.PID, unix.SIGKILL)
 	}
-	return dissolve(s.Group) && len(left) == 0
+	return dissolve(s.Group) && (complete || s.Group != "") && len(left) == 0
 }
 
 // dissolve kills what is in a group, and reports whether that was nothing.
@@ -38,8 +38,9 @@ func dissolve(path string) bool {
 }
 
 // remains lists the living processes of a rank that has no supervisor: those of the
-// job's session, those that carry the nonce, and what descends from them.
-func remains(nonce string, s runner.Status) []proc.Stat {
+// job's session, those that carry the nonce, and what descends from them. They may not be
+// all while a process that is younger than the job is in the middle of an exec.
+func remains(nonce string, s runner.Status) (out []proc.Stat, complete bool) {
 	list := all()
 	session := s.Session
 	for _, e := range list {
@@ -48,12 +49,14 @@ func remains(nonce string, s runner.Status) []proc.Stat {
 		}
 	}
 	roots := map[int]bool{}
-	var out []proc.Stat
+	complete = true
 	for _, e := range list {
-		if session != 0 && e.Session == session || marked(e.PID, nonce) {
+		is, known := marked(e.PID, nonce)
+		if is || session != 0 && e.Session == session {
 			roots[e.PID] = true
 			out = append(out, e)
 		}
+		complete = complete && (known || e.Born < s.Begun)
 	}
-	return append(out, below(list, roots)...)
+	return append(out, below(list, roots)...), complete
 }

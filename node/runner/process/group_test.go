@@ -40,7 +40,7 @@ func TestBuryWhoHasLeft(t *testing.T) {
 	}
 	k.gone()
 	waitFor(t, "the kernel killing the first process", func() bool { e, ok := proc.Look(s.Session); return !ok || e.Gone() })
-	if !alive(t, left) || len(remains(k.r.Nonce, s)) > 0 {
+	if found, _ := remains(k.r.Nonce, s); !alive(t, left) || len(found) > 0 {
 		t.Fatal("it can be found by its environment, or died with its supervisor: the test shows nothing")
 	}
 	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
@@ -163,7 +163,7 @@ func TestHostWithout(t *testing.T) {
 	if got := k.exit(); got.Code != 6 {
 		t.Errorf("ended with %+v", got)
 	}
-	if left := remains(k.r.Nonce, runner.Status{}); len(left) > 0 {
+	if left := leftOf(k.r.Nonce); len(left) > 0 {
 		t.Errorf("left %+v", left)
 	}
 }

@@ -72,7 +72,7 @@ func TestPrologFails(t *testing.T) {
 		if exists(t, epilog) {
 			t.Errorf("%s: there was something to undo", name)
 		}
-		waitFor(t, "an empty rank", func() bool { return len(remains(k.r.Nonce, runner.Status{})) == 0 })
+		waitFor(t, "an empty rank", func() bool { return len(leftOf(k.r.Nonce)) == 0 })
 	}
 }
 
@@ -83,13 +83,13 @@ func TestRefusedAfterProlog(t *testing.T) {
 	b := under(t, Rules{Hooks: Hooks{Prolog: program(t, "setsid sleep 600 &"), Epilog: program(t, "touch "+epilog)}})
 	k := b.rank("echo no", func(r *runner.Record) { r.Orders = runner.Orders{} }).start()
 	k.phase(model.RankReady)
-	waitFor(t, "something that the prolog has left", func() bool { return len(remains(k.r.Nonce, runner.Status{})) > 0 })
+	waitFor(t, "something that the prolog has left", func() bool { return len(leftOf(k.r.Nonce)) > 0 })
 	k.order(runner.Orders{Refuse: true})
 	k.gone()
 	if !exists(t, epilog) {
 		t.Error("the epilog did not run")
 	}
-	if left := remains(k.r.Nonce, runner.Status{}); len(left) > 0 {
+	if left := leftOf(k.r.Nonce); len(left) > 0 {
 		t.Errorf("left %+v", left)
 	}
 }
@@ -129,5 +129,5 @@ func TestCutDuringProlog(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.gone()
-	waitFor(t, "an empty rank", func() bool { return len(remains(k.r.Nonce, runner.Status{})) == 0 })
+	waitFor(t, "an empty rank", func() bool { return len(leftOf(k.r.Nonce)) == 0 })
 }

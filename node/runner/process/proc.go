@@ -37,9 +37,11 @@ func below(list []proc.Stat, roots map[int]bool) (out []proc.Stat) {
 	return out
 }
 
-// marked says that a process has the rank's nonce in its environment.
-func marked(pid int, nonce string) bool {
-	return nonce != "" && bytes.Contains(proc.Environ(pid), []byte(runner.NonceVariable+"="+nonce))
+// marked says that a process has the rank's nonce in its environment; known is false
+// while that cannot be told.
+func marked(pid int, nonce string) (is, known bool) {
+	env, known := proc.Environ(pid)
+	return nonce != "" && bytes.Contains(env, []byte(runner.NonceVariable+"="+nonce)), known
 }
 
 // catches says that a process has a handler for a signal: others would die of it,

@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -176,14 +177,33 @@ func TestBuryKnowsItsOwn(t *testing.T) {
 	b := newBench(t)
 	k := b.rank("sleep 600", plain).start()
 	s := k.phase(model.RankRunning)
-	if left := remains("another", runner.Status{Session: s.Session, Begun: s.Begun + 1}); len(left) != 0 {
+	if left, _ := remains("another", runner.Status{Session: s.Session, Begun: s.Begun + 1}); len(left) != 0 {
 		t.Errorf("found %+v", left)
 	}
-	if left := remains("another", s); len(left) == 0 || left[0].Session != s.Session {
+	if left, _ := remains("another", s); len(left) == 0 || left[0].Session != s.Session {
 		t.Errorf("found %+v", left)
 	}
 	k.order(runner.Orders{Run: true, Kill: true})
 	k.exit()
+}
+
+// Who is in the middle of an exec may be one of the rank's: nobody is said to be gone then.
+func TestBuryWaitsForAnExec(t *testing.T) {
+	again := program(t, `exec "$0"`)
+	cmd := exec.Command(again)
+	cmd.Env = append(os.Environ(), runner.NonceVariable+"=again")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for n := range 300 {
+		if left, complete := remains("again", runner.Status{}); len(left) == 0 && complete {
+			t.Fatalf("look %d: it is not found", n)
+		}
+	}
 }
 
 // A supervisor outlives its agent, and the next agent adopts it by what it is, not
