@@ -17,6 +17,7 @@ import (
 const (
 	progressWithin = 5 * time.Second
 	drainWithin    = 8 * time.Minute
+	drainEach      = 5 * time.Second // on the smallest clusters jobs run one or two at a time
 )
 
 // watch checks what must always hold, ten times a second.
@@ -118,14 +119,18 @@ func (w *World) orphans() (out []model.Rank) {
 func (w *World) checkDrained() {
 	u := newUser(w, "operator", 998)
 	defer u.close()
-	for end := time.Now().Add(drainWithin); time.Now().Before(end) && w.trace.Broken() == nil; {
+	s := w.oracle.now()
+	n := s.Settings().Totals
+	left := n.Submitted - n.Completed - n.Failed - n.Canceled
+	within := drainWithin + time.Duration(left)*drainEach //nolint:gosec // hundreds
+	for end := time.Now().Add(within); time.Now().Before(end) && w.trace.Broken() == nil; {
 		w.tidy(u)
 		if w.Until(10*time.Second, func() bool { return !w.open() && w.unfinished() == "" }) {
 			return
 		}
 	}
 	if w.trace.Broken() == nil {
-		w.trace.Break(BreachUnfinished, "after %v: %s", drainWithin, w.unfinished())
+		w.trace.Break(BreachUnfinished, "after %v: %s", within, w.unfinished())
 	}
 }
 
