@@ -67,6 +67,13 @@ func (v *view) planned(c *sched.Course) (wire.PlanEntry, bool) {
 		}
 	}
 	e.Nodes = namesOf(c.Nodes)
+	for _, v := range c.Pauses {
+		pause := wire.Pause{From: v.From.Time()}
+		if v.Until > 0 {
+			pause.Until = v.Until.Time()
+		}
+		e.Pauses = append(e.Pauses, pause)
+	}
 	return e, found
 }
 

@@ -56,6 +56,24 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Who is to make way for a reservation is told when, and until when.
+func TestPlanTellsOfSuspensions(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
+	s.submit(`{"command":"x","gpu_count":3,"estimated_duration":"4h","preemptible":true}`)
+	s.with(func(c *statetest.Cluster) { c.Place(1) })
+	start := s.api.now(new(s.State())).Time().Add(time.Hour)
+	end := start.Add(30 * time.Minute)
+	s.do(http.MethodPost, "/reservations", `{"user":"zoe","gpu_count":2,"start":"`+start.Format(time.RFC3339Nano)+`","end":"`+end.Format(time.RFC3339Nano)+`"}`).into(new(wire.Reserved))
+	s.forecastTook(0) // after a short one another is made at once
+	var p wire.Plan
+	s.do(http.MethodGet, "/queue/plan", "").into(&p)
+	pauses := p.Running[0].Pauses
+	if len(pauses) != 1 || pauses[0].From.Sub(start) < 0 || pauses[0].From.Sub(start) > 5*time.Minute || pauses[0].Until.Sub(end) < 0 || pauses[0].Until.Sub(end) > 5*time.Minute {
+		t.Errorf("between %s and %s it is suspended %+v", start, end, pauses)
+	}
+}
+
 // forecastTook makes the last forecast one that took so long; after a short one another
 // may be made at once.
 func (s *site) forecastTook(d time.Duration) {

@@ -92,3 +92,13 @@ func span3(now model.Time, r sched.Range) string {
 	}
 	return fmt.Sprintf("in %s (%s to %s)", r.Expected.Sub(now), r.Soonest.Sub(now), r.Latest.Sub(now))
 }
+
+// pausesOf is ", suspended in 1h0m0s for 5m0s".
+func pausesOf(now model.Time, c *sched.Course) (out string) {
+	for _, v := range c.Pauses {
+		if out += fmt.Sprint(", suspended in ", v.From.Sub(now)); v.Until > 0 {
+			out += fmt.Sprint(" for ", v.Until.Sub(v.From))
+		}
+	}
+	return out
+}

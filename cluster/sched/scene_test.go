@@ -340,7 +340,7 @@ func (s *scene) foreseen(w words) (out []string) {
 		f = sched.ForeseeInOrder(&s.s, s.now)
 	}
 	for _, c := range f.Running {
-		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.now, c.End)))
+		out = append(out, fmt.Sprintf("%s runs on %v, ends %s", c.Task, c.Nodes, span3(s.now, c.End))+pausesOf(s.now, &c))
 	}
 	for _, c := range f.Waiting {
 		line := fmt.Sprintf("%s starts %s", calledIn(&s.s, c.Task), span3(s.now, c.Start))
@@ -356,7 +356,7 @@ func (s *scene) foreseen(w words) (out []string) {
 		if c.Late {
 			line += ", not before its deadline"
 		}
-		out = append(out, line)
+		out = append(out, line+pausesOf(s.now, &c))
 	}
 	if f.Beyond > 0 {
 		out = append(out, fmt.Sprintf("and %d more", f.Beyond))

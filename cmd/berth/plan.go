@@ -20,7 +20,10 @@ const planLong = `Show when the jobs that run are expected to end, and those tha
 The times are guesses: they rest on how long jobs have taken and say that they will,
 as if nothing else was submitted and the order stayed as it is. A range goes from what
 would be if everything took as little as a quarter of its like did, to what would be
-if it took as long as its time limit allows.`
+if it took as long as its time limit allows.
+
+In the timeline = is where a job is expected to run, - where it may run already, and .
+where it waits, or is suspended for others.`
 
 func newPlan() *cobra.Command {
 	c := &connection{}
@@ -87,13 +90,21 @@ func positionOf(e *wire.PlanEntry) string {
 func starts(e *wire.PlanEntry, now time.Time) string {
 	switch {
 	case !e.StartedAt.IsZero():
-		return "runs"
+		return "runs" + suspended(e, now)
 	case e.Late:
 		return notBeforeDeadline
 	case e.Start == nil:
 		return condition(e.After)
 	}
-	return rangeText(e.Start, now)
+	return rangeText(e.Start, now) + suspended(e, now)
+}
+
+// suspended is ", suspended in 40 min"; empty: it is not expected to be.
+func suspended(e *wire.PlanEntry, now time.Time) string {
+	if len(e.Pauses) == 0 {
+		return ""
+	}
+	return ", suspended " + in(e.Pauses[0].From, now)
 }
 
 // condition is what has to come about before a start can be foreseen.
@@ -125,16 +136,19 @@ func ends(e *wire.PlanEntry, now time.Time) string {
 // atOnce is how soon something is said to be now.
 const atOnce = 2 * time.Second
 
+// in is "in 40 min".
+func in(at, now time.Time) string { return "in " + table.About(max(at.Sub(now), 0)) }
+
 // rangeText is "in 40 min (20 min to 2.0 h)", "at once".
 func rangeText(r *wire.Range, now time.Time) string {
-	in := func(t time.Time) string { return table.About(max(t.Sub(now), 0)) }
+	least, most := table.About(max(r.Soonest.Sub(now), 0)), table.About(max(r.Latest.Sub(now), 0))
 	switch {
 	case r.Latest.Sub(now) < atOnce:
 		return "at once"
-	case in(r.Soonest) == in(r.Latest):
-		return "in " + in(r.Expected)
+	case least == most:
+		return in(r.Expected, now)
 	}
-	return fmt.Sprintf("in %s (%s to %s)", in(r.Expected), in(r.Soonest), in(r.Latest))
+	return fmt.Sprintf("%s (%s to %s)", in(r.Expected, now), least, most)
 }
 
 // notBeforeDeadline is said of a start.
@@ -195,7 +209,7 @@ func (l *timeline) scale() string {
 }
 
 // bar is a task's line: = while it is expected to run, - while it might have started
-// already.
+// already, . while it waits or is suspended.
 func (l *timeline) bar(e *wire.PlanEntry) string {
 	at := func(t time.Time) int {
 		if l.span <= 0 {
@@ -211,5 +225,15 @@ func (l *timeline) bar(e *wire.PlanEntry) string {
 		from, maybe = at(e.Start.Expected), at(e.Start.Soonest)
 	}
 	to := max(at(e.End.Expected), from+1)
-	return strings.Repeat(".", maybe) + strings.Repeat("-", from-maybe) + strings.Repeat("=", to-from)
+	line := []byte(strings.Repeat(".", maybe) + strings.Repeat("-", from-maybe) + strings.Repeat("=", to-from))
+	for _, v := range e.Pauses {
+		until := to
+		if !v.Until.IsZero() {
+			until = at(v.Until)
+		}
+		for i := at(v.From); i < min(until, to); i++ {
+			line[i] = '.'
+		}
+	}
+	return string(line)
 }

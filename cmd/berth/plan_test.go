@@ -21,6 +21,9 @@ func TestShowPlan(t *testing.T) {
 		Running: []wire.PlanEntry{{
 			JobID: "1", Name: "train", User: "amy", GPUs: 4, Nodes: []string{"n1"}, StartedAt: now,
 			End: rangeIn(now, 4*time.Hour, time.Hour, 8*time.Hour),
+		}, {
+			JobID: "4", User: "amy", GPUs: 2, Nodes: []string{"n2"}, StartedAt: now, End: rangeIn(now, 7*time.Hour, 2*time.Hour, 8*time.Hour),
+			Pauses: []wire.Pause{{From: now.Add(time.Hour), Until: now.Add(3 * time.Hour)}, {From: now.Add(6 * time.Hour)}},
 		}},
 		Waiting: []wire.PlanEntry{
 			{
@@ -37,9 +40,10 @@ func TestShowPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-ID   NAME   USER  GPUS  POS  STARTS                      ENDS                        NOW                       +8.0 h  NODES
-1    train  amy      4    -  runs                        in 4.0 h (60 min to 8.0 h)  ================                  n1
-2_3  -      bob      2    1  in 4.0 h (2.0 h to 8.0 h)   in 8.0 h (3.0 h to 9.0 h)   ........--------================  n1
+ID   NAME   USER  GPUS  POS  STARTS                       ENDS                        NOW                       +8.0 h  NODES
+1    train  amy      4    -  runs                         in 4.0 h (60 min to 8.0 h)  ================                  n1
+4    -      amy      2    -  runs, suspended in 60 min    in 7.0 h (2.0 h to 8.0 h)   ====........============....      n2
+2_3  -      bob      2    1  in 4.0 h (2.0 h to 8.0 h)    in 8.0 h (3.0 h to 9.0 h)   ........--------================  n1
 5    -      bob      1    -  once it is released         -                           -                                 -
 6    -      bob      1    2  not before its deadline     -                           -                                 -
 

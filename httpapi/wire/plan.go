@@ -36,4 +36,11 @@ type PlanEntry struct {
 	End       *Range    `json:"end,omitempty"`
 	After     string    `json:"after,omitempty" doc:"what else than GPUs has to come about first: the code of a blocker"`
 	Late      bool      `json:"late,omitempty" doc:"it is not expected to start before its deadline, and fails then"`
+	Pauses    []Pause   `json:"pauses,omitempty" nullable:"false" doc:"when it is expected to be suspended, for others or for a reservation"`
+}
+
+// Pause is when a job is expected to be suspended.
+type Pause struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until,omitzero" doc:"nothing if it cannot be foreseen"`
 }
