@@ -58,7 +58,7 @@
 // [Foresee] tells when what waits is expected to start: it makes the passes to come, on a copy
 // of the state that package virtual moves on, with runs as short, as likely and as long
 // as they may be (future.go). Where that would cost too much it goes on in order
-// (forecast.go).
+// (forecast.go). When jobs are suspended meanwhile is noted in pause.go.
 //
 // # What would unblock a task
 //

@@ -35,11 +35,6 @@ type Course struct {
 	Pauses   []Pause
 }
 
-// Pause is when a task is expected to be suspended: for others, or for a reservation.
-type Pause struct {
-	From, Until model.Time // Until is 0 if nobody knows
-}
-
 // Range is when something is expected. If the runs that it waits for take as little
 // as a quarter of their like do it is Soonest, if as much as nine in ten, Latest.
 type Range struct {
@@ -70,7 +65,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 	for key := range s.LiveTasks.All() {
 		task, _ := s.Tasks.Get(key)
 		a, _ := s.Attempts.Get(task.Newest())
-		c := Course{Task: key, GPUs: a.GPUs, Pauses: like.pausesOf(key), End: rangeOf(least.end(key), like.end(key), most.end(key))}
+		c := Course{Task: key, GPUs: a.GPUs, Pauses: like.pauses.of(key, like.rest[key].Start.Expected), End: rangeOf(least.end(key), like.end(key), most.end(key))}
 		for _, r := range s.RanksOf(a.Key) {
 			c.Nodes = append(c.Nodes, r.Node)
 		}
@@ -81,7 +76,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 		c.Task, c.Service, c.Position = v.task, ticketOf(s, v.task).service, v.position
 		c.Start = rangeOf(c.unless(x), c.Start.Expected, c.unless(y))
 		if c.End = (Range{}); c.Service == "" && !c.Late {
-			c.End, c.Pauses = rangeOf(least.end(v.task), like.end(v.task), most.end(v.task)), like.pausesOf(v.task)
+			c.End, c.Pauses = rangeOf(least.end(v.task), like.end(v.task), most.end(v.task)), like.pauses.of(v.task, like.rest[v.task].Start.Expected)
 		}
 		if c.Why == "" && (c.Start.Expected > now || !c.Start.Known) {
 			c.Why = hindrance(atOnce, v.task)
@@ -185,15 +180,6 @@ func (p *prospect) end(key model.TaskKey) model.Time {
 		return c.Start.Latest
 	}
 	return p.rest[key].End.Expected
-}
-
-// pausesOf is when a task is expected to be suspended.
-func (p *prospect) pausesOf(key model.TaskKey) []Pause {
-	pauses := p.pauses[key]
-	if n := len(pauses); n > 0 && pauses[n-1].Until == 0 {
-		pauses[n-1].Until = p.rest[key].Start.Expected
-	}
-	return pauses
 }
 
 // standStill is what is expected of who waits while nothing is started.

@@ -34,7 +34,7 @@ type future struct {
 	runs   map[model.TaskKey]time.Duration // for how long those run in all that have been started
 	begun  map[model.TaskKey]Course        // of those that waited: where they started first, and when
 	ended  map[model.TaskKey]model.Time    // when their last attempts have
-	pauses map[model.TaskKey][]Pause
+	pauses pauses
 	events events
 	due    model.Time // when something comes about that is known before; 0: never
 	work   int
@@ -50,13 +50,13 @@ func playOn(p *pass, left pace, starts, work int) *future {
 	f := &future{
 		World: virtual.World{State: *p.state, Now: p.now, By: "forecast"}, since: p.now, left: left,
 		runs: map[model.TaskKey]time.Duration{}, begun: map[model.TaskKey]Course{}, ended: map[model.TaskKey]model.Time{},
-		pauses: map[model.TaskKey][]Pause{},
+		pauses: pauses{},
 	}
 	for range heads(&f.State) {
 		f.lines++
 	}
 	set := f.State.Settings()
-	more := func() bool { return len(f.begun) < starts || f.unsettled() }
+	more := func() bool { return len(f.begun) < starts || f.pauses.toCome(f.Now) || booked(&f.State, f.Now) }
 	if !more() || !set.Running || set.Standstill || f.cost() > work/futurePasses {
 		return f
 	}
@@ -66,21 +66,6 @@ func playOn(p *pass, left pace, starts, work int) *future {
 		}
 	}
 	return f
-}
-
-// unsettled says that somebody is being suspended, or that a reservation may yet have somebody suspended.
-func (f *future) unsettled() bool {
-	for _, v := range f.pauses { // order-free: any of them
-		if v[len(v)-1].From > f.Now {
-			return true
-		}
-	}
-	for _, b := range f.State.Bookings.All() {
-		if b.Kind == model.BookGPUs && b.End > f.Now {
-			return f.State.LiveTasks.Len()+f.State.Queue.Len() > 0
-		}
-	}
-	return false
 }
 
 // played says that the cluster is not what it was.
@@ -122,7 +107,7 @@ func (f *future) open() error {
 		a, _ := s.Attempts.Get(task.Newest())
 		if a.Stop != model.ReasonNone {
 			f.runs[key] = f.runsFor(&task, &a)
-			f.stop(&a)
+			f.stop(a.Key)
 		} else if err := f.runOn(&task, &a); err != nil {
 			return err
 		}
@@ -191,33 +176,26 @@ func (f *future) follow(b command.Body) error {
 			f.after(max(a.Expires.Sub(f.Now), soon), event{service: b.ID})
 		}
 	case *command.Suspend:
-		f.stopAll(b.Attempts)
+		f.stop(b.Attempts...)
 	case *command.Preempt:
-		f.stopAll(b.Victims)
+		f.stop(b.Victims...)
 	}
 	return nil
 }
 
-func (f *future) stopAll(attempts []model.AttemptKey) {
+// stop has attempts end that are being stopped.
+func (f *future) stop(attempts ...model.AttemptKey) {
 	for _, key := range attempts {
-		a, _ := f.State.Attempts.Get(key)
-		f.stop(&a)
-	}
-}
-
-// stop has an attempt end that is being stopped.
-func (f *future) stop(a *model.Attempt) {
-	f.after(soon, event{attempt: a.Key})
-	if key := a.Key.TaskKey(); a.Stop == model.ReasonPreempt {
-		f.pauses[key] = append(f.pauses[key], Pause{From: f.Now.Add(soon)})
+		f.after(soon, event{attempt: key})
+		if a, _ := f.State.Attempts.Get(key); a.Stop == model.ReasonPreempt {
+			f.pauses.begin(key.TaskKey(), f.Now.Add(soon))
+		}
 	}
 }
 
 // begin notes the first start of one that waited, and that one goes on that was suspended.
 func (f *future) begin(key model.TaskKey, ranks []command.Placement) {
-	if n := len(f.pauses[key]); n > 0 {
-		f.pauses[key][n-1].Until = f.Now
-	}
+	f.pauses.end(key, f.Now)
 	if _, ran := f.runs[key]; ran {
 		return
 	}
