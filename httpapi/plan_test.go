@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -124,19 +125,28 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// A job that must not be stopped for others is told what that costs: here it keeps off
-// a node that a gang waits for.
-func TestWhatItCostsNotToYield(t *testing.T) {
+// lasting is a site with two nodes of four GPUs under fair share, on which jobs run that take so long
+// and must not be stopped.
+func lasting(t *testing.T, takes ...time.Duration) *site {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) {
 		c.Node("n1", 4)
 		c.Node("n2", 4)
 		c.Do(&command.SetPolicy{Policy: sched.DefaultPolicy})
-		spec := statetest.Job(2)
-		spec.Spec.Estimate, spec.Spec.Preemptible = time.Hour, false
-		c.Do(spec)
-		c.Place(1)
+		for i, d := range takes {
+			spec := statetest.Job(2)
+			spec.Spec.Estimate, spec.Spec.TimeLimit, spec.Spec.Preemptible = d, d, false
+			c.Do(spec)
+			c.Place(model.JobID(i + 1)) //nolint:gosec // few
+		}
 	})
+	return s
+}
+
+// A job that must not be stopped for others is told what that costs: here it keeps off
+// a node that a gang waits for.
+func TestWhatItCostsNotToYield(t *testing.T) {
+	s := lasting(t, time.Hour)
 	s.submit(`{"command":"x","nodes":2,"gpu_count":8,"estimated_duration":"10m"}`)
 	ask := func(more string) (out wire.Submitted) {
 		s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2,"estimated_duration":"8h"`+more+`}`).into(&out)
@@ -153,19 +163,7 @@ func TestWhatItCostsNotToYield(t *testing.T) {
 
 // Who is not expected to start before their deadline is told so, and what being preemptible would change.
 func TestADeadlineThatIsForetoldToBeMissed(t *testing.T) {
-	s := newSite(t)
-	s.with(func(c *statetest.Cluster) {
-		c.Node("n1", 4)
-		c.Node("n2", 4)
-		c.Do(&command.SetPolicy{Policy: sched.DefaultPolicy})
-		for _, takes := range []time.Duration{20 * time.Minute, 5 * time.Hour} {
-			spec := statetest.Job(2)
-			spec.Spec.Estimate, spec.Spec.TimeLimit, spec.Spec.Preemptible = takes, takes, false
-			c.Do(spec)
-		}
-		c.Place(1)
-		c.Place(2)
-	})
+	s := lasting(t, 20*time.Minute, 5*time.Hour)
 	const late = `{"command":"x","gpu_count":8,"nodes":2,"estimated_duration":"10m","deadline":"+1h"}`
 	var dry, done wire.Submitted
 	s.do(http.MethodPost, "/queue/submit?dry_run=true", late).into(&dry)

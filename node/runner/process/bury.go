@@ -39,7 +39,7 @@ func dissolve(path string) bool {
 
 // remains lists the living processes of a rank that has no supervisor: those of the
 // job's session, those that carry the nonce, and what descends from them. They may not be
-// all while a process that is younger than the job is in the middle of an exec.
+// all while a process that is younger than the supervisor was is in the middle of an exec.
 func remains(nonce string, s runner.Status) (out []proc.Stat, complete bool) {
 	list := all()
 	session := s.Session
@@ -56,7 +56,7 @@ func remains(nonce string, s runner.Status) (out []proc.Stat, complete bool) {
 			roots[e.PID] = true
 			out = append(out, e)
 		}
-		complete = complete && (known || e.Born < s.Begun)
+		complete = complete && (known || e.Born < s.Born)
 	}
 	return append(out, below(list, roots)...), complete
 }
