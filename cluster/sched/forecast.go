@@ -65,7 +65,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 	for key := range s.LiveTasks.All() {
 		task, _ := s.Tasks.Get(key)
 		a, _ := s.Attempts.Get(task.Newest())
-		c := Course{Task: key, GPUs: a.GPUs, Pauses: like.pauses.of(key, like.rest[key].Start.Expected), End: rangeOf(least.end(key), like.end(key), most.end(key))}
+		c := Course{Task: key, GPUs: a.GPUs, Pauses: like.pausesOf(key), End: rangeOf(least.end(key), like.end(key), most.end(key))}
 		for _, r := range s.RanksOf(a.Key) {
 			c.Nodes = append(c.Nodes, r.Node)
 		}
@@ -76,7 +76,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 		c.Task, c.Service, c.Position = v.task, ticketOf(s, v.task).service, v.position
 		c.Start = rangeOf(c.unless(x), c.Start.Expected, c.unless(y))
 		if c.End = (Range{}); c.Service == "" && !c.Late {
-			c.End, c.Pauses = rangeOf(least.end(v.task), like.end(v.task), most.end(v.task)), like.pauses.of(v.task, like.rest[v.task].Start.Expected)
+			c.End, c.Pauses = rangeOf(least.end(v.task), like.end(v.task), most.end(v.task)), like.pausesOf(v.task)
 		}
 		if c.Why == "" && (c.Start.Expected > now || !c.Start.Known) {
 			c.Why = hindrance(atOnce, v.task)
@@ -180,6 +180,11 @@ func (p *prospect) end(key model.TaskKey) model.Time {
 		return c.Start.Latest
 	}
 	return p.rest[key].End.Expected
+}
+
+// pausesOf is when a task is expected to be suspended.
+func (p *prospect) pausesOf(key model.TaskKey) []Pause {
+	return p.pauses.of(key, p.rest[key].Start.Expected)
 }
 
 // standStill is what is expected of who waits while nothing is started.
