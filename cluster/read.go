@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -20,20 +22,21 @@ const (
 	// Stale reads this peer's state as it is.
 	Stale
 	// Linearizable reads a state that holds everything acknowledged anywhere
-	// before the read began. It costs the leader a log entry, which many reads share.
+	// before the read began. It costs the leader a log entry, which many reads share,
+	// and waits for a leader where none is known.
 	Linearizable
 )
 
 // Read returns a state that is as new as asked for and at least at the given
 // index. It waits for this peer to catch up until the context ends, then fails
-// with ErrBehind.
+// with ErrBehind; with ErrNoLeader if it has waited for a leader.
 func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.State, error) {
 	switch c {
 	case Stale:
 	case Default:
 		atLeast = max(atLeast, p.seen.Load())
 	case Linearizable:
-		index, err := p.readIndex(ctx)
+		index, err := p.mustReadIndex(ctx)
 		if err != nil {
 			return state.State{}, err
 		}
@@ -51,6 +54,27 @@ func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.S
 		return state.State{}, fmt.Errorf("%w: at %d, wanted %d", ErrBehind, p.fsm.State().Index, atLeast)
 	case <-p.life.ctx.Done():
 		return state.State{}, ErrClosed
+	}
+}
+
+// leaderPause is how long a read waits before it looks for a leader again.
+const leaderPause = 20 * time.Millisecond
+
+// mustReadIndex asks for a readIndex until there is one or the context ends. A read may be tried again
+// whatever has become of its barrier.
+func (p *Peer) mustReadIndex(ctx context.Context) (uint64, error) {
+	for {
+		index, err := p.readIndex(ctx)
+		if !errors.Is(err, ErrNoLeader) && !errors.Is(err, ErrOutcomeUnknown) {
+			return index, err
+		}
+		select {
+		case <-time.After(leaderPause):
+		case <-ctx.Done():
+			return 0, err
+		case <-p.life.ctx.Done():
+			return 0, ErrClosed
+		}
 	}
 }
 

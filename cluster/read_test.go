@@ -76,3 +76,16 @@ func TestACutOffFollowerAnswersNoLinearizableRead(t *testing.T) {
 		}
 	})
 }
+
+// A read that must be new waits for the next leader, as a write does.
+func TestALinearizableReadWaitsForALeader(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		w.mustPropose(l, 1)
+		f := w.other(l)
+		w.crash(l)
+		if s, err := f.Read(within(time.Minute), Linearizable, 0); err != nil || s.Jobs.Len() != 1 {
+			t.Errorf("read %d jobs: %v", s.Jobs.Len(), err)
+		}
+	})
+}

@@ -181,6 +181,9 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	if q.Fresh {
 		level = Linearizable
 	}
+	if err := a.led(); err != nil { // rather than wait for a leader
+		return nil, 0, err
+	}
 	s, err := a.fresh(ctx, level)
 	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {
 		select {
@@ -192,11 +195,19 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	if err != nil {
 		return nil, 0, err
 	}
-	if leader, _ := a.peer.Members.Leader(); leader.ID == "" {
-		return nil, 0, refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+	if err := a.led(); err != nil {
+		return nil, 0, err
 	}
 	d := s.Desired(q.Node)
 	return &d, s.Index, nil
+}
+
+// led says that this peer hears a leader.
+func (a agents) led() error {
+	if leader, _ := a.peer.Members.Leader(); leader.ID == "" {
+		return refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+	}
+	return nil
 }
 
 func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Content, uint64, error) {

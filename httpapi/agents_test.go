@@ -219,6 +219,10 @@ func TestAgentsOfAPeerWithoutALeader(t *testing.T) {
 	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1"}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
 		t.Errorf("a poll without a leader: %v", err)
 	}
+	s.behind = &Fault{Code: wire.CodeBehind, Err: errors.New("waited for a leader")}
+	if _, err := a.Desired(t.Context(), &agentwire.Poll{Node: "n1", Fresh: true}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
+		t.Errorf("a poll that must be new, without a leader: %v", err)
+	}
 	if _, err := a.Renew(t.Context(), &agentwire.Renew{Node: "n1", Seq: 2}); !errors.As(err, &problem) || problem.Code != wire.CodeNoLeader {
 		t.Errorf("a renewal without a leader: %v", err)
 	}
