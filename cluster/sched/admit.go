@@ -93,6 +93,7 @@ func (p *pass) awaits(job *model.Job) (out []Blocker) {
 type budget struct {
 	state *state.State
 	now   model.Time
+	pools bool // somebody owns GPUs
 	drawn drawn
 	added map[model.ScopeKey]added
 	jobs  map[model.JobID]uint32
@@ -101,7 +102,11 @@ type budget struct {
 type added struct{ gpus, live uint32 }
 
 func newBudget(s *state.State, now model.Time) budget {
-	return budget{state: s, now: now, drawn: drawn{own: map[model.ScopeKey]int64{}}, added: map[model.ScopeKey]added{}, jobs: map[model.JobID]uint32{}}
+	all, _ := s.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster})
+	return budget{
+		state: s, now: now, pools: all.Reserved > 0, drawn: drawn{own: map[model.ScopeKey]int64{}},
+		added: map[model.ScopeKey]added{}, jobs: map[model.JobID]uint32{},
+	}
 }
 
 func scopes(project, user string) []model.ScopeKey {

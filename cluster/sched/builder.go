@@ -352,7 +352,19 @@ func (b *builder) add(c candidate, j split.Job, gpus uint32) {
 }
 
 // problem is the problem, with its jobs in order.
-func (b *builder) problem() *split.Problem {
+func (b *builder) problem(lines *lines) *split.Problem {
+	p := &split.Problem{
+		Room: b.room, Turns: turnsOf(b), Loads: loadsOf(b), Sites: b.sites, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
+		Keeper: b.keeper.orNone(), Rules: split.Rules{
+			Ordered: b.pass.order.policy.name != DefaultPolicy, Skips: b.pass.order.tuning.Backfill == model.BackfillSkip, Steady: b.pass.order.steady,
+		},
+	}
+	b.arrange(p, lines)
+	return p
+}
+
+// arrange puts the jobs in order.
+func (b *builder) arrange(p *split.Problem, lines *lines) {
 	type place struct {
 		at   standing
 		from int
@@ -366,7 +378,7 @@ func (b *builder) problem() *split.Problem {
 	for to, v := range order {
 		all[to], jobs[to] = b.all[v.from], b.jobs[v.from]
 	}
-	b.all = all
+	b.all, b.jobs = all, jobs
 	front := 0
 	for front < len(all) && all[front].at.front > 0 {
 		front++
@@ -375,12 +387,5 @@ func (b *builder) problem() *split.Problem {
 	for last < len(all) && all[len(all)-1-last].at.late {
 		last++
 	}
-	return &split.Problem{
-		Last:  last,
-		Front: front,
-		Room:  b.room, Turns: turnsOf(b), Loads: loadsOf(b), Sites: b.sites, Jobs: jobs, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
-		Keeper: b.keeper.orNone(), Rules: split.Rules{
-			Ordered: b.pass.order.policy.name != DefaultPolicy, Skips: b.pass.order.tuning.Backfill == model.BackfillSkip, Steady: b.pass.order.steady,
-		},
-	}
+	p.Jobs, p.Rest, p.Front, p.Last = jobs, lines.rest(all), front, last
 }

@@ -44,6 +44,10 @@
 // as there are runs, and tasks that it places or that wait for something of their
 // own, however long the queue is.
 //
+// A search has to put all in one order, so it leaves out of small work what certainly comes too
+// late (line.go): a layout stops as soon as nothing is free, and says so if it would have come
+// to those who were left out.
+//
 // Nodes are looked at by their number of free GPUs, from the smallest that would
 // do: those that are full cost nothing, and those whose GPUs suit are found at
 // once. Only GPUs of a wrong type or size are looked at in vain, once a pass.

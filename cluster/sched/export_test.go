@@ -2,7 +2,9 @@ package sched
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -38,3 +40,34 @@ func PlaysOn(s *state.State, now model.Time, work int) error {
 
 // LossOf is what an attempt has done since a checkpoint.
 var LossOf = lossOf
+
+// LeavesOut says how many waiting tasks a search leaves out, that it has to look at all of them after all, or else
+// whether they would have changed its layout.
+func LeavesOut(s *state.State, now model.Time) (n int, short, same bool) {
+	lay := func(whole bool) (map[model.TaskKey][]split.Part, *split.Layout) {
+		p := newPass(s, now)
+		b := newBuilder(p)
+		b.running()
+		lines := b.waiting()
+		if whole {
+			lines.all()
+		}
+		l := split.Choose(b.problem(lines))
+		at := map[model.TaskKey][]split.Part{}
+		for i, c := range b.all {
+			if l.Short {
+				break
+			}
+			at[c.key.Task] = l.Places[i]
+		}
+		return at, &l
+	}
+	all, with := lay(true)
+	some, without := lay(false)
+	n = len(all) - len(some)
+	same = slices.Equal(with.Until, without.Until)
+	for key, at := range all { // order-free: a comparison
+		same = same && slices.Equal(at, some[key])
+	}
+	return n, without.Short, same
+}

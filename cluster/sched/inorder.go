@@ -93,7 +93,7 @@ func (c *course) wait(key state.QueueKey) Course {
 			out.Nodes = append(out.Nodes, ranks[i].Node)
 		}
 		begin(c.now)
-	case c.atOnce.found.planned[key.Task] || len(c.pool.kept[key.Task]) > 0:
+	case c.atOnce.found.plans(key.Task) || len(c.pool.kept[key.Task]) > 0:
 		begin(c.now.Add(soon))
 	default:
 		at, why := c.earliest(t, &w, &out)

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"container/heap"
 	"slices"
 
 	"github.com/berth-gpu/berth/cluster/sched/split"
@@ -12,56 +13,170 @@ import (
 // for.
 const spare = 4
 
-// waiting adds the jobs that wait, of each run no more than there are GPUs for if all
-// are thought away that may be suspended; as many again of those that keep off GPUs.
-func (b *builder) waiting() {
-	open := uint32(max(b.gpus-b.stays, 0)) //nolint:gosec // not negative
+// ample is how many GPUs those ask for, at least, that come before everybody whom a search leaves out, in
+// percent of those that it can give away.
+const ample = 150
+
+// lines are the runs of what waits, of which a search looks at no more than it must: of
+// each at those for whom there are GPUs if all are thought away that may be suspended, as many again
+// of those that keep off GPUs; and of what is small at those of all runs together that go first. A
+// layout says if it would have had to look at more.
+type lines struct {
+	*builder
+
+	widths split.Widths
+
+	open  uint32                 // GPUs that a search can give away
+	tried map[model.TaskKey]bool // tasks that have been tried before; true: not yet again
+	cut   []*line                // of which more might be looked at, as a heap: first whose last one goes first
+}
+
+// waiting adds the jobs that wait.
+func (b *builder) waiting() *lines {
+	q := &lines{builder: b, widths: split.Widths{Room: b.room}, tried: map[model.TaskKey]bool{}}
+	q.open = uint32(max(b.gpus-b.stays, 0)) //nolint:gosec // not negative
 	if b.keeper != nil {
-		open = uint32(b.pass.state.Slots.Len()) //nolint:gosec // GPUs: bookings may refuse the first of a run
+		q.open = uint32(b.pass.state.Slots.Len()) //nolint:gosec // GPUs: bookings may refuse the first of a run
 	}
-	tried := map[model.TaskKey]bool{} // that have been tried before; true: not yet again
 	for k := range b.pass.state.Due.All() {
-		tried[k.Task] = k.At > b.pass.now
+		q.tried[k.Task] = k.At > b.pass.now
 	}
 	for head := range heads(b.pass.state) {
-		lineUp(b, head, open, tried)
+		l := q.line(head)
+		n := spare
+		if l.whole {
+			n = b.pass.state.Queue.Len()
+		}
+		if l.add(n); !l.over {
+			q.cut = append(q.cut, l)
+		}
+	}
+	heap.Init(q)
+	for before := uint64(0); q.Len() > 0; {
+		l := q.cut[0]
+		if before += uint64(l.newly); before*100 >= uint64(q.open)*ample && l.at.front == 0 {
+			break
+		}
+		l.add(l.n)
+		if l.over {
+			heap.Pop(q)
+		} else {
+			heap.Fix(q, 0)
+		}
+	}
+	return q
+}
+
+// all adds those that were left out.
+func (q *lines) all() {
+	for _, l := range q.cut {
+		l.add(q.pass.state.Queue.Len())
+	}
+	q.cut = nil
+}
+
+// rest says who is left out, and after which of all.
+func (q *lines) rest(all []candidate) (out []split.Rest) {
+	for _, l := range q.cut {
+		at, _ := slices.BinarySearchFunc(all, l.at, func(c candidate, at standing) int { return c.at.compare(at) })
+		out = append(out, split.Rest{After: at, Job: l.like})
+	}
+	slices.SortStableFunc(out, func(a, b split.Rest) int { return a.After - b.After })
+	return out
+}
+
+// Len is the number of runs of which some are left out.
+func (q *lines) Len() int { return len(q.cut) }
+
+// Less orders by who was looked at last.
+func (q *lines) Less(i, j int) bool { return q.cut[i].at.compare(q.cut[j].at) < 0 }
+
+// Swap swaps two runs.
+func (q *lines) Swap(i, j int) { q.cut[i], q.cut[j] = q.cut[j], q.cut[i] }
+
+// Push adds a run.
+func (q *lines) Push(x any) {
+	if l, ok := x.(*line); ok {
+		q.cut = append(q.cut, l)
 	}
 }
 
-// lineUp adds the jobs of one run.
-func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKey]bool) {
-	p, run := b.pass, head.Run.Value()
-	like := b.job(&run, split.Job{Shape: b.keeper.alike(run, b.shape(run.Shape).number)})
-	like.Stay = p.order.stays(head, p.order.strict)
+// Pop removes the last run.
+func (q *lines) Pop() any {
+	l := q.cut[len(q.cut)-1]
+	q.cut = q.cut[:len(q.cut)-1]
+	return l
+}
+
+// line is one run as it is looked at.
+type line struct {
+	*lines
+
+	run     state.Run
+	like    split.Job
+	next    state.QueueKey // of who is looked at next
+	at      standing       // of who was looked at last
+	whole   bool           // nobody is left out who might find GPUs
+	limited bool           // some may not run for as long as they ask for
+	n       int            // who were looked at
+	over    bool           // nobody else is to be
+	asked
+	queued quota
+}
+
+// asked counts GPUs that are asked for, at least.
+type asked struct {
+	sum, picky uint32 // by all, and by those that keep off GPUs
+	newly      uint32 // by whom was added last
+}
+
+// line is the run of a head.
+func (q *lines) line(head state.QueueKey) *line {
+	l := &line{lines: q, run: head.Run.Value(), next: head}
+	run := &l.run
+	l.like = q.job(run, split.Job{Shape: q.keeper.alike(*run, q.shape(run.Shape).number)})
+	l.like.Stay = q.pass.order.stays(head, q.pass.order.strict)
 	if !run.Throttled {
-		like.Uses = b.bounds.uses(&run, 0, false)
+		l.like.Uses = q.bounds.uses(run, 0, false)
 	}
-	limited := slices.ContainsFunc(b.bounds.limitsOf(run.Project, run.User), func(l model.Limit) bool { return l.RunTime > 0 })
-	least := run.Shape.MinGPUs
+	l.limited = slices.ContainsFunc(q.bounds.limitsOf(run.Project, run.User), func(l model.Limit) bool { return l.RunTime > 0 })
+	q.widths.Sites = q.sites
+	l.whole = run.Again || run.Throttled || l.like.Least > 0 || q.widths.IsGang(&l.like) || q.pass.order.late(run.Project, run.User)
+	return l
+}
+
+// add adds the next n jobs of a run.
+func (l *line) add(n int) {
+	b, p := l.builder, l.pass
+	least := l.run.Shape.MinGPUs
 	if least == 0 {
-		least = max(run.Shape.GPUs, 1)
+		least = max(l.run.Shape.GPUs, 1)
 	}
-	var sum, picky, n uint32
-	queued := quota{}
-	for k := range p.state.Queue.From(head) {
-		if !sameRun(k, head) || sum >= open && (n >= spare || !p.found.looks) {
+	l.newly = 0
+	for k := range p.state.Queue.From(l.next) {
+		if !sameRun(k, l.next) || l.sum >= l.open && (l.n >= spare || !p.found.looks) {
+			break
+		}
+		if n == 0 {
+			l.next = k
 			return
 		}
-		wait, again := tried[k.Task]
-		if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 || limited && !mayRun(p.state, k.Task) {
+		wait, again := l.tried[k.Task]
+		if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 || l.limited && !mayRun(p.state, k.Task) {
 			continue
 		}
-		j := like
-		if j.Drains = p.order.drains(k); run.Again {
+		j := l.like
+		if j.Drains = p.order.drains(k); l.run.Again {
 			j.Stay = p.order.stays(k, p.order.strict)
 		}
-		if run.Throttled {
-			if !queued.more(p.state, k.Task.Job) {
+		if l.run.Throttled {
+			if !l.queued.more(p.state, k.Task.Job) {
 				continue
 			}
-			j.Uses = b.bounds.uses(&run, k.Task.Job, false)
+			j.Uses = b.bounds.uses(&l.run, k.Task.Job, false)
 		}
-		n++
+		n--
+		l.n++
 		b.keeper.waiting(k)
 		if again {
 			j.Shuns = b.shuns(k.Task)
@@ -69,13 +184,16 @@ func lineUp(b *builder, head state.QueueKey, open uint32, tried map[model.TaskKe
 		if len(j.Shuns) > 0 {
 			j.Shape = -1 // it is like no other
 		}
-		if len(j.Shuns) > 0 && picky < open {
-			picky += least // who comes after it may have what it keeps off
+		if len(j.Shuns) > 0 && l.picky < l.open {
+			l.picky += least // who comes after it may have what it keeps off
 		} else {
-			sum += least
+			l.sum += least
+			l.newly += least
 		}
-		b.add(candidate{at: p.order.standing(k), key: k}, j, run.Shape.GPUs)
+		l.at = p.order.standing(k)
+		b.add(candidate{at: l.at, key: k}, j, l.run.Shape.GPUs)
 	}
+	l.over = true
 }
 
 // quota counts the tasks of one job that come one after the other.

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -96,18 +95,25 @@ func (f *found) preyOf(p *pass) *prey {
 // limits as if they had started.
 func (y *prey) count() {
 	p := y.pass
-	will := maps.Clone(p.found.planned)
-	if will == nil {
-		will = map[model.TaskKey]bool{}
+	will := func(key model.TaskKey, run *state.Run) {
+		switch {
+		case p.done[key]:
+		case run.Service:
+			p.budget.use(run.Project, run.User, run.Shape.GPUs, 0)
+		default:
+			p.budget.use(run.Project, run.User, run.Shape.GPUs, 1)
+			p.budget.jobs[key.Job]++
+		}
 	}
-	for key := range p.pool.kept { // order-free: a set
-		will[key] = true
+	for key, of := range p.found.planned { // order-free: sums
+		run := of.Value()
+		will(key, &run)
 	}
-	for key := range will { // order-free: sums
-		if !p.done[key] {
+	for key := range p.pool.kept { // order-free: sums
+		if !p.found.plans(key) {
 			t := ticketOf(p.state, key)
-			p.budget.use(t.job.Spec.Project, t.job.Spec.User, t.job.Spec.GPUs, t.live())
-			p.budget.jobs[t.job.ID]++
+			run := t.key(p.state).Run.Value()
+			will(key, &run)
 		}
 	}
 }
@@ -116,9 +122,8 @@ func (y *prey) count() {
 // classes and of owners, in the order in which they may take them.
 func (y *prey) hunters() (runs []*run) {
 	p := y.pass
-	all, _ := p.state.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster})
 	for head := range heads(p.state) {
-		if head.Class < model.ClassHigh && all.Reserved == 0 {
+		if head.Class < model.ClassHigh && !p.budget.pools {
 			break // nor does anybody after it
 		}
 		if head.Class < model.ClassHigh && !y.owns(head) {
@@ -146,7 +151,7 @@ func (y *prey) owns(k state.QueueKey) bool {
 // are being stopped for it already.
 func (y *prey) served(key model.TaskKey) bool {
 	p := y.pass
-	return p.found.planned[key] || len(p.pool.kept[key]) > 0 || p.done[key]
+	return p.found.plans(key) || len(p.pool.kept[key]) > 0 || p.done[key]
 }
 
 // yield has GPUs claimed for a task, if there are enough that it may take.
@@ -270,11 +275,14 @@ func (y *prey) look() {
 // lenders marks those whose GPUs are borrowed: of each owner the cheapest ones, until
 // it would hold no more than it owns.
 func (y *prey) lenders() {
+	if !y.pass.budget.pools {
+		return
+	}
 	back := map[model.ScopeKey]int64{}
 	for _, v := range y.victims {
 		job, _ := y.pass.state.Jobs.Get(v.key.Job)
 		p := y.pass.state.PoolOf(job.Spec.Project, job.Spec.User)
-		if v.lends = p.Owned > 0 && back[p.Owner] < p.Own-p.Reserved; v.lends {
+		if v.lends = back[p.Owner] < p.Own-p.Reserved; v.lends {
 			back[p.Owner] += int64(v.gpus)
 		}
 	}

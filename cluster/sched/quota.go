@@ -26,7 +26,8 @@ func (b *budget) pool(project, user string) state.Pool {
 
 // draw counts GPUs that the plan gives to a user.
 func (b *budget) draw(project, user string, gpus uint32) {
-	if p := b.pool(project, user); p.Owned > 0 {
+	if b.pools {
+		p := b.pool(project, user)
 		b.drawn.borrowed += p.Beyond(int64(gpus))
 		b.drawn.own[p.Owner] += int64(gpus)
 	}
@@ -130,6 +131,9 @@ type guarantee struct{ own, open int32 }
 
 // draws is what a job takes of pools.
 func (b *bounds) draws(run *state.Run, live bool) (out split.Use, bounded bool) {
+	if !b.pass.budget.pools {
+		return out, false
+	}
 	p := b.pass.budget.pool(run.Project, run.User)
 	gpus := int64(run.Shape.GPUs)
 	limit, used, _ := p.Bounds(gpus)

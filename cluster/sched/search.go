@@ -2,6 +2,7 @@ package sched
 
 import (
 	"slices"
+	"unique"
 
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/command"
@@ -32,13 +33,20 @@ type candidate struct {
 
 // found is what a search has found.
 type found struct {
-	planned map[model.TaskKey]bool // waiting tasks that are to run; those placed among them
-	stops   int                    // attempts that are suspended
-	gangs   uint32                 // nodes that gangs were given
-	looks   bool                   // an outlook is asked for
-	outlook *Outlook               // nil: there was no search
-	prey    *prey                  // what others may take; nil: nobody has looked yet
-	frees   model.Time             // when the first that may not be suspended yet may be; 0: never
+	planned map[model.TaskKey]unique.Handle[state.Run] // waiting tasks that are to run; those placed among them
+
+	stops   int        // attempts that are suspended
+	gangs   uint32     // nodes that gangs were given
+	looks   bool       // an outlook is asked for
+	outlook *Outlook   // nil: there was no search
+	prey    *prey      // what others may take; nil: nobody has looked yet
+	frees   model.Time // when the first that may not be suspended yet may be; 0: never
+}
+
+// plans says that a waiting task is to run.
+func (f *found) plans(key model.TaskKey) bool {
+	_, is := f.planned[key]
+	return is
 }
 
 // search plans which jobs should run, suspends those that should not any more, and
@@ -51,9 +59,14 @@ func (p *pass) search() {
 	if stuck && !p.found.looks {
 		return
 	}
-	b.waiting()
-	problem := b.problem()
+	lines := b.waiting()
+	problem := b.problem(lines)
 	best := split.Choose(problem)
+	if best.Short {
+		lines.all()
+		b.arrange(problem, lines)
+		best = split.Choose(problem)
+	}
 	if !stuck {
 		carryOut(b, problem, &best)
 	}
@@ -68,15 +81,17 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 	if !problem.Ordered {
 		p.found.gangs = uint32(best.Gangs) //nolint:gosec // nodes
 	}
-	p.found.planned = map[model.TaskKey]bool{}
+	p.found.planned = map[model.TaskKey]unique.Handle[state.Run]{}
 	var stop []model.AttemptKey
 	for i, c := range b.all {
 		at := best.Places[i]
 		if job := &problem.Jobs[i]; c.attempt.N > 0 && !job.Locked && !slices.Equal(at, job.Place) {
 			stop = append(stop, c.attempt)
 		} else if c.attempt.N == 0 && at != nil {
-			p.found.planned[c.key.Task] = true
-			startAt(p, ticketOf(p.state, c.key.Task), sharesOn(b.nodes, at))
+			p.found.planned[c.key.Task] = c.key.Run
+			if !p.full() {
+				startAt(p, ticketOf(p.state, c.key.Task), sharesOn(b.nodes, at))
+			}
 		}
 	}
 	p.found.stops += len(stop)

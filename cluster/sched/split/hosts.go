@@ -7,31 +7,24 @@ import (
 
 // hosts are nodes with what is free of them.
 type hosts struct {
-	whole  [][]int32       // of each node and kind, free or not
-	free   [][]int32       // of each node and kind
-	size   []int32         // GPUs of each node
-	total  []int32         // free ones of each node
-	levels []set           // nodes that hold something, by total
-	wholes []set           // nodes that hold nothing, by total
-	most   int32           // GPUs of the node that has most
-	open   int64           // free GPUs of all nodes
-	sites  [][]bool        // sets of nodes
-	widest map[reach]int32 // GPUs of the node that has most of those in reach
+	Widths
+
+	free   [][]int32 // of each node and kind
+	size   []int32   // GPUs of each node
+	total  []int32   // free ones of each node
+	levels []set     // nodes that hold something, by total
+	wholes []set     // nodes that hold nothing, by total
+	most   int32     // GPUs of the node that has most
+	open   int64     // free GPUs of all nodes
 	keeper Keeper
 }
 
-// reach is which GPUs of which nodes suit a job.
-type reach struct {
-	kinds uint64
-	site  int32
-}
-
-func newHosts(whole [][]int32, sites [][]bool) *hosts {
-	n := len(whole)
+func newHosts(room [][]int32, sites [][]bool) *hosts {
+	n := len(room)
 	h := &hosts{
-		whole: whole, sites: sites, free: make([][]int32, n), size: make([]int32, n), total: make([]int32, n), widest: map[reach]int32{},
+		Widths: Widths{Room: room, Sites: sites}, free: make([][]int32, n), size: make([]int32, n), total: make([]int32, n),
 	}
-	for i, kinds := range whole {
+	for i, kinds := range room {
 		for _, c := range kinds {
 			h.size[i] += c
 		}
@@ -53,7 +46,7 @@ func (h *hosts) empty() {
 		h.wholes[i].clear()
 	}
 	for i := range h.free {
-		copy(h.free[i], h.whole[i])
+		copy(h.free[i], h.Room[i])
 		h.total[i] = h.size[i]
 		h.open += int64(h.size[i])
 		h.wholes[h.size[i]].add(i)
@@ -92,29 +85,6 @@ func (h *hosts) restore(m *mark) {
 		copy(h.wholes[i], m.wholes[i])
 	}
 	h.open = m.open
-}
-
-// isGang says that a job needs a node or more.
-func (h *hosts) isGang(j *Job) bool {
-	widest, known := h.widest[reach{j.Kinds, j.Site}]
-	if !known {
-		for n := range h.whole {
-			widest = max(widest, h.has(int32(n), j)) //nolint:gosec // few
-		}
-		h.widest[reach{j.Kinds, j.Site}] = widest
-	}
-	return j.Spread || perNode(j) >= max(widest, 1)
-}
-
-// on says that a job may be on a node.
-func (h *hosts) on(node int32, j *Job) bool { return j.Site == 0 || h.sites[j.Site-1][node] }
-
-// has is how many GPUs of a node suit a job, free or not.
-func (h *hosts) has(node int32, j *Job) int32 {
-	if !h.on(node, j) {
-		return 0
-	}
-	return suiting(h.whole[node], j)
 }
 
 // room is how many free GPUs of a node suit a job that may be there.

@@ -20,7 +20,9 @@ func (s *space) layout(k int) Layout {
 			barred = barred || s.bar(&l, s.Front)
 			s.gangsOn(&l, k)
 			barred = barred || s.bar(&l, len(s.Jobs))
-			s.others(&l, k)
+			if s.others(&l, k); s.short {
+				return l
+			}
 			s.gangsOn(&l, len(s.Room))
 			rest(s, &l)
 		}
@@ -51,7 +53,7 @@ func (s *space) settle(l *Layout, i int, at []Part) {
 	if l.Value += j.Value; l.Value < j.Value {
 		l.Value = ^uint64(0)
 	}
-	if j == &s.Jobs[i] && s.big[i] || j != &s.Jobs[i] && s.isGang(j) {
+	if j == &s.Jobs[i] && s.big[i] || j != &s.Jobs[i] && s.IsGang(j) {
 		for _, v := range at {
 			if !s.gang[v.Node] {
 				s.gang[v.Node] = true
@@ -94,30 +96,6 @@ func (s *space) try(l *Layout, i, k int) {
 		s.settle(l, i, at)
 	} else {
 		note(s, j)
-	}
-}
-
-// misfit says that a job of its shape has found no room already: one that could start
-// wherever this one can.
-func misfit(s *space, j *Job) bool {
-	if j.Shape < 0 {
-		return false
-	}
-	ends := s.misfits[j.Shape]
-	return ends == 0 || ends > 0 && !j.Yields && j.Ends >= ends
-}
-
-// note remembers that a job has found no room.
-func note(s *space, j *Job) {
-	if j.Shape < 0 {
-		return
-	}
-	ends := int64(0)
-	if !j.Yields {
-		ends = max(j.Ends, 1)
-	}
-	if was := s.misfits[j.Shape]; was < 0 || ends < was {
-		s.misfits[j.Shape] = ends
 	}
 }
 
@@ -169,9 +147,9 @@ func rest(s *space, l *Layout) {
 func (s *space) placeFor(j *Job, k int) []Part {
 	stays := s.fits(j, j.Place)
 	switch {
-	case !s.isGang(j) && stays:
+	case !s.IsGang(j) && stays:
 		return j.Place
-	case !s.isGang(j):
+	case !s.IsGang(j):
 		return s.snugAll(j)
 	case stays && s.fresh(j.Place) <= k-s.gangs:
 		return j.Place
@@ -291,10 +269,11 @@ func (s *space) others(l *Layout, k int) {
 		if s.open == 0 {
 			break
 		}
-		if l.Places[i] == nil {
-			squeeze(s, l, i, k)
+		if l.Places[i] == nil && inTurn(s, l, i, k) {
+			return
 		}
 	}
+	s.short = waits(s, len(s.Jobs))
 }
 
 // first lays out those at the front in order.
@@ -315,11 +294,13 @@ func (s *space) inOrder(l *Layout) {
 			break
 		}
 		if l.Places[i] == nil {
-			squeeze(s, l, i, len(s.Room))
+			if inTurn(s, l, i, len(s.Room)) {
+				return
+			}
 			barred = barred || s.big[i] && s.bar(l, i+1)
 		}
 	}
-	if !barred {
+	if s.short = waits(s, len(s.Jobs)); !barred {
 		s.bar(l, len(s.Jobs))
 	}
 }

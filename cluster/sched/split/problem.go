@@ -17,6 +17,8 @@ type Problem struct {
 	Sites [][]bool
 	// Jobs are those that run and those that may start, who goes first first.
 	Jobs []Job
+	// Rest are small jobs that were left out of Jobs since they go last, in order; nil: none was.
+	Rest []Rest
 	// Front is how many of the first jobs come before all others, whatever their size.
 	Front int
 	// Last is how many of the last jobs come after all others, whatever their size.
@@ -28,6 +30,13 @@ type Problem struct {
 	Rules
 	// Keeper keeps GPUs from some jobs; nil: all may have any.
 	Keeper Keeper
+}
+
+// Rest are jobs that are alike and wait for less than a node, and of which none takes fewer GPUs than it
+// asks for.
+type Rest struct {
+	After int // they come after Jobs[After], which is neither at the front nor among the last
+	Job   Job
 }
 
 // Rules say how jobs are laid out.
@@ -129,6 +138,8 @@ type Layout struct {
 	Value  uint64   // of all that run
 	Bars
 	Big []bool // of each job: it needs a node or more
+	// Short says that some of Rest might have run: there is no layout before the problem lists them.
+	Short bool
 }
 
 // Bars are what is kept for a gang that does not run.
@@ -145,6 +156,9 @@ func Choose(p *Problem) Layout {
 	first := true
 	for _, k := range p.tries() {
 		l := s.layout(k)
+		if s.short {
+			return Layout{Short: true}
+		}
 		if first || v.better(&l, &best) {
 			best, first = l, false
 			if best.Bars = (Bars{}); slices.ContainsFunc(s.barred, func(at int64) bool { return at > 0 }) && l.Places[s.waiter] == nil {

@@ -16,7 +16,7 @@ type space struct {
 	starts
 	ganged
 	sorts
-	misfits []int64 // shapes that find no room any more, of jobs that never yield those that end so late or later; 0: any, -1: none
+	missed
 }
 
 // tenure is when the last job of each node ends that is locked or never yields, in seconds, and when
@@ -81,7 +81,7 @@ func newSpace(p *Problem) *space {
 
 // sortIn notes how a job is laid out.
 func sortIn(s *space, i int, j *Job) {
-	big := s.isGang(j)
+	big := s.IsGang(j)
 	s.big = append(s.big, big)
 	switch {
 	case j.Locked:
@@ -139,13 +139,6 @@ func (s *space) reset(k int) Layout {
 	clear(s.given)
 	s.turn = 0
 	return Layout{Gangs: k, Places: slices.Clone(s.locked.layout.Places), Value: s.locked.layout.Value}
-}
-
-// forget forgets who has found no room.
-func forget(s *space) {
-	for i := range s.misfits {
-		s.misfits[i] = -1
-	}
 }
 
 // allowed says that bounds leave room for a job.
