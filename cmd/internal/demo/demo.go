@@ -73,7 +73,8 @@ func Run(ctx context.Context, c Config) (err error) {
 		d.cluster.StopJobs(context.WithoutCancel(ctx))
 	}()
 	if err := d.perform(ctx); err != nil {
-		return fmt.Errorf("%w%s", err, d.lastWords())
+		d.lastWords()
+		return err
 	}
 	return d.keep(ctx)
 }
@@ -142,7 +143,7 @@ func (d *demo) submit(ctx context.Context, j *job) error {
 	return nil
 }
 
-// cancelOne cancels the job that is meant to be, once it runs.
+// cancelOne cancels the job that is meant to be, once it runs and says so itself.
 func (d *demo) cancelOne(ctx context.Context) error {
 	for _, j := range d.jobs {
 		if j.fate != isCanceled {
@@ -153,7 +154,7 @@ func (d *demo) cancelOne(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if detail.State == model.TaskRunning.String() {
+			if detail.State == model.TaskRunning.String() && marked(d.marks, run{job: j.id, attempt: detail.Attempts}) {
 				break
 			}
 			if err := devcluster.Pause(ctx, 50*time.Millisecond); err != nil {
@@ -240,13 +241,11 @@ func (d *demo) keep(ctx context.Context) error {
 	return nil
 }
 
-// lastWords are the last lines of the members' logs, for a demo that failed.
-func (d *demo) lastWords() string {
-	b := &strings.Builder{}
+// lastWords tells the last lines of the members' logs, for a demo that failed.
+func (d *demo) lastWords() {
 	for _, m := range d.cluster.Members() {
 		if line := devcluster.LastLine(m.Log); line != "" {
-			fmt.Fprintf(b, "\n  %s: %s", m.Name, table.Short(line, 200))
+			fmt.Fprintf(d.Out, "%s said last: %s\n", m.Name, table.Short(line, 200))
 		}
 	}
-	return b.String()
 }

@@ -61,6 +61,12 @@ func readMarks(path string) (map[run]*span, error) {
 	return spans, lines.Err()
 }
 
+// marked says that a process has marked its start.
+func marked(path string, r run) bool {
+	spans, err := readMarks(path)
+	return err == nil && spans[r] != nil && spans[r].starts > 0
+}
+
 func parseMark(line string) (m mark, err error) {
 	var ns int64
 	var gpus string
