@@ -36,7 +36,7 @@ func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.S
 	case Default:
 		atLeast = max(atLeast, p.seen.Load())
 	case Linearizable:
-		index, err := p.mustReadIndex(ctx)
+		index, err := newestIndex(ctx, p)
 		if err != nil {
 			return state.State{}, err
 		}
@@ -60,9 +60,9 @@ func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.S
 // leaderPause is how long a read waits before it looks for a leader again.
 const leaderPause = 20 * time.Millisecond
 
-// mustReadIndex asks for a readIndex until there is one or the context ends. A read may be tried again
+// newestIndex asks for a readIndex until there is one or the context ends. A read may be tried again
 // whatever has become of its barrier.
-func (p *Peer) mustReadIndex(ctx context.Context) (uint64, error) {
+func newestIndex(ctx context.Context, p *Peer) (uint64, error) {
 	for {
 		index, err := p.readIndex(ctx)
 		if !errors.Is(err, ErrNoLeader) && !errors.Is(err, ErrOutcomeUnknown) {
