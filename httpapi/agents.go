@@ -180,9 +180,9 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	level := Default
 	if q.Fresh {
 		level = Linearizable
-	}
-	if err := a.led(); err != nil { // rather than wait for a leader
-		return nil, 0, err
+		if err := a.led(); err != nil { // rather than wait for a leader
+			return nil, 0, err
+		}
 	}
 	s, err := a.fresh(ctx, level)
 	for err == nil && s.DesiredIndex(q.Node) <= q.After && wait.Err() == nil {

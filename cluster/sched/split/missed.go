@@ -40,13 +40,11 @@ func note(s *space, j *Job) {
 }
 
 // inTurn gives a job a place, a smaller one if it takes that, and says whether one of
-// Rest might have had it: then the layout is worth nothing. Those of Rest who come before the gang that nodes
-// are kept for might have had those, of which who comes after it says nothing.
+// Rest might have had it: then the layout is worth nothing.
 func inTurn(s *space, l *Layout, i, k int) bool {
 	before := waits(s, i)
-	ahead := before && s.Steady && i > s.waiter && s.Rest[s.closed].After < s.waiter
 	squeeze(s, l, i, k)
-	s.short = ahead || before && l.Places[i] != nil
+	s.short = before && l.Places[i] != nil
 	return s.short
 }
 
@@ -54,9 +52,26 @@ func inTurn(s *space, l *Layout, i, k int) bool {
 // finds none later on: what is free becomes less.
 func waits(s *space, i int) bool {
 	for ; s.closed < len(s.Rest) && s.Rest[s.closed].After < i; s.closed++ {
-		if j := &s.Rest[s.closed].Job; s.open > 0 && !misfit(s, j) && s.allowed(j) {
+		if r := &s.Rest[s.closed]; s.open > 0 && s.allowed(&r.Job) && finds(s, r) {
 			return !s.last
 		}
 	}
 	return false
+}
+
+// finds says that some of Rest might find room. Those who come before the gang that nodes are kept for
+// might have had these as well, whatever has become of others who are like them.
+func finds(s *space, r *Rest) bool {
+	ahead := (s.Steady || s.Ordered) && r.After < s.waiter
+	switch {
+	case !ahead && misfit(s, &r.Job):
+		return false
+	case s.keeper != nil:
+		return true // only in its turn can it be told
+	}
+	was := s.ahead
+	s.ahead = ahead
+	at := s.placeFor(&r.Job, len(s.Room))
+	s.ahead = was
+	return at != nil
 }

@@ -74,6 +74,9 @@ func newSpace(p *Problem) *space {
 		}
 		sortIn(s, i, j)
 	}
+	for i := range p.Rest {
+		shapes = max(shapes, p.Rest[i].Job.Shape+1)
+	}
 	s.misfits = make([]int64, shapes)
 	lock(s)
 	return s
