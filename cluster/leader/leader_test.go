@@ -1,8 +1,11 @@
 package leader_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -285,4 +288,33 @@ func TestEachPassIsTold(t *testing.T) {
 			t.Errorf("told of %+v, want a pass that places the job and one that finds nothing to do", passes)
 		}
 	})
+}
+
+// A defect in a decision ends neither this peer nor, after it, each of those that come to lead: it is told, and the
+// decision is taken again.
+func TestADefectIsSurvived(t *testing.T) {
+	var log bytes.Buffer
+	left := 3
+	lead(t, func(f *fake, c *leader.Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		c.Passed = func(leader.Pass) {
+			if left--; left >= 0 {
+				panic("no such shape")
+			}
+		}
+		f.user(t, job())
+	}, func(f *fake, _ *clock) {
+		if f.taskState() != model.TaskQueued {
+			t.Error("placed by a decision that came to nothing")
+		}
+		time.Sleep(5 * time.Second)
+		if got := f.taskState(); got != model.TaskScheduled {
+			t.Errorf("the job is %s", got)
+		}
+	})
+	for _, said := range []string{"level=ERROR", "no such shape", "decider=scheduling", "pace.go"} {
+		if n := strings.Count(log.String(), said); n < 3 {
+			t.Errorf("%q was said %d times:\n%s", said, n, log.String())
+		}
+	}
 }

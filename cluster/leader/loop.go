@@ -3,10 +3,12 @@ package leader
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/liveness"
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Bounds of the pauses in a loop.
@@ -31,11 +33,11 @@ type loop struct {
 func (l *loop) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s := l.peer.State()
-		bodies, next := l.decide(&s)
+		bodies, next, sound := l.tried(&s)
 		if ctx.Err() != nil {
 			return
 		}
-		if len(bodies) > 0 && !l.propose(ctx, bodies) {
+		if !sound || len(bodies) > 0 && !l.propose(ctx, bodies) {
 			if !wait(ctx, l.pause.next(), nil, nil) {
 				return
 			}
@@ -49,6 +51,20 @@ func (l *loop) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// tried decides, and says whether that went well. A defect that a state brings to light would
+// otherwise end every peer that comes to lead, one after the other; so it costs one kind of decision, and what runs
+// runs on.
+func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration, sound bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			l.log.Error("a decision came to nothing and will be taken again; this is a defect", "panic", reason, "stack", string(debug.Stack()))
+			bodies, sound = nil, false
+		}
+	}()
+	bodies, next = l.decide(s)
+	return bodies, next, true
 }
 
 // propose reports whether everything was carried out.

@@ -50,7 +50,11 @@ func (p *pace) between(s *state.State, now model.Time, boot time.Duration) ([]co
 	if p.outlook == nil || boot >= p.until {
 		return nil, false
 	}
-	return sched.Between(s, now, p.outlook)
+	o := p.outlook
+	p.outlook = nil // for good if a defect ends this here
+	bodies, ok := sched.Between(s, now, o)
+	p.outlook = o
+	return bodies, ok
 }
 
 // tell tells of a pass, and how long it took.
