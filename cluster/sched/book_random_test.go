@@ -48,9 +48,16 @@ func bookStep(t *rapid.T, c *cluster, nodes int) {
 
 // turnBookings names the bookings whose start or end has come, as a leader does.
 func turnBookings(c *cluster) {
+	turn(c, func(b *model.Booking) bool { return b.End <= c.now || b.Start <= c.now && !b.Begun })
+}
+
+// endBookings ends those that are over.
+func endBookings(c *cluster) { turn(c, func(b *model.Booking) bool { return b.End <= c.now }) }
+
+func turn(c *cluster, is func(*model.Booking) bool) {
 	var ids []model.BookingID
 	for id, b := range c.s.Bookings.All() {
-		if b.End <= c.now || b.Start <= c.now && !b.Begun {
+		if is(&b) {
 			ids = append(ids, id)
 		}
 	}

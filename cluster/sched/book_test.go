@@ -204,6 +204,36 @@ func TestPlansWakeAtBorders(t *testing.T) {
 	}
 }
 
+// TestAMaintenanceIsEndedBeforeItsNodesAreUsed plays the moment between the end of a maintenance and
+// the entry that ends it, on a node that an operator has opened meanwhile: the GPUs there
+// count for a reservation only from that entry on, and must not be given away before.
+func TestAMaintenanceIsEndedBeforeItsNodesAreUsed(t *testing.T) {
+	everyWay(t, func(t *testing.T, c *cluster) {
+		c.node("n1", 2, "H200")
+		c.node("n2", 2, "H200")
+		c.book("bob", 2, 30*time.Minute, 2*time.Hour)
+		c.book("", 0, time.Minute, time.Hour, func(b *model.Booking) {
+			b.Kind, b.Owner, b.Nodes = model.BookMaintenance, model.ScopeKey{}, "n1"
+		})
+		c.must(&command.SetNodeMode{Node: "n2", Mode: model.ModeCordoned})
+		for _, at := range []time.Duration{2 * time.Minute, 31 * time.Minute} {
+			c.now = epoch.Add(at)
+			c.must(&command.AdvanceClock{})
+			turnBookings(c)
+			c.must(&command.SetNodeMode{Node: "n1", Mode: model.ModeOpen})
+		}
+		c.submit(spec("amy", 1, 0), 1, 0)
+		c.now = epoch.Add(time.Minute + time.Hour)
+		c.must(&command.AdvanceClock{})
+		for _, when := range []string{"over", "over and ended"} {
+			if got := c.plan(); len(jobs(got)) > 0 {
+				t.Errorf("the maintenance is %s: %v is placed on what is reserved", when, jobs(got))
+			}
+			turnBookings(c)
+		}
+	})
+}
+
 func TestExplainBookings(t *testing.T) {
 	explain(t, []explained{
 		{

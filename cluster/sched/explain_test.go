@@ -81,6 +81,7 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 	case sched.UnblockWait, sched.UnblockBegin, sched.UnblockOver, sched.UnblockPeriod:
 		c.now = u.At
 		c.must(&command.AdvanceClock{})
+		endBookings(c)
 	case sched.UnblockLimit:
 		c.must(&command.SetLimit{Limit: u.Limit})
 	case sched.UnblockEnd:

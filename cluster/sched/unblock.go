@@ -210,7 +210,7 @@ func (t *trial) wait(b *Blocker) {
 	case CodeGPUHours:
 		kind = UnblockPeriod
 	}
-	if v := judge(t.state, b.Until, ticketOf(t.state, t.task)); v.placed() {
+	if t.placedAt(b.Until) {
 		t.found = append(t.found, Unblock{Kind: kind, At: b.Until})
 	}
 }

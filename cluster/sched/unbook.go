@@ -45,10 +45,31 @@ func (b *beside) explain(fresh *pool, w want) (out []Blocker) {
 func (t *trial) unbook(b *Blocker) {
 	t.shorten(&b.Booking)
 	over := Unblock{Kind: UnblockOver, At: b.Booking.End, Booking: b.Booking}
-	if v := judge(t.state, over.At, ticketOf(t.state, t.task)); v.placed() {
+	if t.placedAt(over.At) {
 		t.found = append(t.found, over)
 	}
 	t.offer(Unblock{Kind: UnblockCancel, Booking: b.Booking}, &command.CancelBooking{ID: b.Booking.ID})
+}
+
+// placedAt says that the task is placed at a later time, when bookings that are over then have
+// been ended.
+func (t *trial) placedAt(at model.Time) bool {
+	s := t.state
+	var ended []command.Body
+	for id, b := range s.Bookings.All() {
+		if b.End <= at {
+			ended = append(ended, &command.CancelBooking{ID: id})
+		}
+	}
+	if len(ended) > 0 {
+		next, done := t.carry(ended...)
+		if !done {
+			return false
+		}
+		s = &next
+	}
+	v := judge(s, at, ticketOf(s, t.task))
+	return v.placed()
 }
 
 // shorten tries the longest time limit with which a job of one task would certainly

@@ -13,6 +13,7 @@ type Books struct {
 	ledger *ledger
 	now    model.Time
 	floor  []lack // what was lacking already
+	ended  bool   // a maintenance is over once an entry has ended it, not when its time is up
 }
 
 // Stake is GPUs of somebody who may hold them until Ends at most.
@@ -44,12 +45,16 @@ func StakeOf(s *State, a *model.Attempt) Stake {
 	return out
 }
 
-// OpenBooks is what may be placed on a state at the time now; nil if nothing is booked.
+// OpenBooks is what may be placed on a state at the time now; nil if nothing is booked. A
+// maintenance keeps its nodes until an entry has ended it, though Apply would not insist: only from
+// then on their GPUs count for reservations, which would else miss what is given away in between.
 func OpenBooks(s *State, now model.Time) *Books {
 	if s.ledger == nil {
 		return nil
 	}
-	return newBooks(s.ledger.clone(), now)
+	b := newBooks(s.ledger.clone(), now)
+	b.ended = true
+	return b
 }
 
 func newBooks(l *ledger, now model.Time) *Books {
@@ -59,7 +64,11 @@ func newBooks(l *ledger, now model.Time) *Books {
 }
 
 // Fresh is the same books as if they were opened now.
-func (b *Books) Fresh() *Books { return newBooks(b.ledger, b.now) }
+func (b *Books) Fresh() *Books {
+	fresh := newBooks(b.ledger, b.now)
+	fresh.ended = b.ended
+	return fresh
+}
 
 // Reopen takes what is lacking now for what was lacking already: nothing may lack more from here on.
 func (b *Books) Reopen() {
@@ -74,7 +83,7 @@ func (b *Books) Copy() *Books {
 	if b == nil {
 		return nil
 	}
-	return &Books{b.ledger.clone(), b.now, b.floor}
+	return &Books{b.ledger.clone(), b.now, b.floor, b.ended}
 }
 
 // Put counts free GPUs as somebody's.
@@ -172,7 +181,7 @@ func (b *Books) Closed(s *Stake) (by model.Booking, closed bool) {
 		return by, false
 	}
 	for _, c := range b.ledger.closed {
-		if c.End <= b.now || s.Ends <= c.Start {
+		if !b.ended && c.End <= b.now || s.Ends <= c.Start {
 			continue
 		}
 		ids := c.NodeIDs()

@@ -128,7 +128,7 @@ func loseSyncs(w *World) string {
 		return w.loseDisk(l)
 	}
 	p := w.anyPeer()
-	if !p.settled() {
+	if !p.settled() || w.leaving.Load() > 0 {
 		return ""
 	}
 	w.liar.Store(p)
@@ -152,6 +152,7 @@ func (w *World) loseDisk(p *peer) string {
 
 // retire has the leader remove a peer that is gone.
 func (w *World) retire(p *peer) {
+	w.leaving.Add(1)
 	w.work.Go(func() {
 		for sleep(w.ctx, time.Second) {
 			l := w.leader()
@@ -163,6 +164,7 @@ func (w *World) retire(p *peer) {
 				err := run.Remove(ctx, model.PeerID(p.name))
 				cancel()
 				if err == nil {
+					w.leaving.Add(-1)
 					w.trace.Note("%s is removed", p.name)
 					return
 				}
@@ -192,11 +194,15 @@ func addPeer(w *World) string {
 	return fmt.Sprintf("%s joins", w.newcomer().name)
 }
 
-// removePeer takes a peer out in good order: it runs until the leader has removed
-// it.
+// removePeer takes a peer out in good order: it runs until the leader has had time to remove
+// it. If that takes longer it counts as a member that is down; of those a cluster stands but
+// one, so nobody leaves while another does, or while a disk may be lost.
 func removePeer(w *World) string {
 	all := w.peers()
-	if len(all) <= 3 {
+	if len(all) <= 3 || w.leaving.Load() > 0 {
+		return ""
+	}
+	if l := w.liar.Load(); l != nil && l.settled() {
 		return ""
 	}
 	p := all[w.rng.IntN(len(all))]

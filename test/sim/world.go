@@ -54,9 +54,10 @@ type World struct {
 	net   *simnet.Net
 	trace *Trace
 	judges
-	hosts  []*host              // does not change after the start but by addHost
-	liar   atomic.Pointer[peer] // whose disk loses what it has synced; nil: none does
-	shared shared
+	hosts   []*host              // does not change after the start but by addHost
+	liar    atomic.Pointer[peer] // whose disk loses what it has synced; nil: none does
+	leaving atomic.Int32         // peers gone for good whom nobody has removed yet
+	shared  shared
 }
 
 // judges hold what happens against what should.
