@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // Bounds of the look at who holds GPUs.
@@ -22,6 +23,18 @@ type holding struct {
 	node  model.NodeID // empty: wherever
 	gpus  uint32       // that suit
 	short uint32       // GPUs that the node lacks of what the task needs there
+}
+
+// question is a task that does not start, and why.
+type question struct {
+	state *state.State
+	task  model.TaskKey
+	why   []Blocker
+}
+
+// blockedBy says that one of the codes keeps the task.
+func (q *question) blockedBy(codes ...Code) bool {
+	return slices.ContainsFunc(q.why, func(b Blocker) bool { return slices.Contains(codes, b.Code) })
 }
 
 // endHolders tries the ends of single holders, those of the fewest GPUs first,
@@ -52,17 +65,17 @@ func (t *trial) endHolders() {
 }
 
 // holdings lists whose ends may help, those of the fewest GPUs first.
-func (t *trial) holdings() (all []holding) {
+func (q *question) holdings() (all []holding) {
 	switch {
-	case t.blockedBy(CodeThrottle):
-		all = t.ofTasks(func(k model.TaskKey, _ *model.Job) bool { return k.Job == t.task.Job })
-	case t.blockedBy(CodeLimit):
-		b := t.why[slices.IndexFunc(t.why, func(b Blocker) bool { return b.Code == CodeLimit })]
-		all = t.ofScopes(func(project, user string) bool { return slices.Contains(scopes(project, user), b.Scope) })
-	case t.blockedBy(CodePool):
-		all = t.ofPool(&t.why[slices.IndexFunc(t.why, func(b Blocker) bool { return b.Code == CodePool })])
+	case q.blockedBy(CodeThrottle):
+		all = q.ofTasks(func(k model.TaskKey, _ *model.Job) bool { return k.Job == q.task.Job })
+	case q.blockedBy(CodeLimit):
+		b := q.why[slices.IndexFunc(q.why, func(b Blocker) bool { return b.Code == CodeLimit })]
+		all = q.ofScopes(func(project, user string) bool { return slices.Contains(scopes(project, user), b.Scope) })
+	case q.blockedBy(CodePool):
+		all = q.ofPool(&q.why[slices.IndexFunc(q.why, func(b Blocker) bool { return b.Code == CodePool })])
 	default:
-		all = t.ofNodes()
+		all = q.ofNodes()
 	}
 	slices.SortFunc(all, func(a, b holding) int {
 		return cmp.Or(cmp.Compare(a.gpus, b.gpus), a.Compare(b.Holder), a.node.Compare(b.node))
@@ -71,10 +84,10 @@ func (t *trial) holdings() (all []holding) {
 }
 
 // ofScopes lists who holds GPUs for whom keep says so: tasks, then services.
-func (t *trial) ofScopes(keep func(project, user string) bool) []holding {
-	all := t.ofTasks(func(_ model.TaskKey, job *model.Job) bool { return keep(job.Spec.Project, job.Spec.User) })
+func (q *question) ofScopes(keep func(project, user string) bool) []holding {
+	all := q.ofTasks(func(_ model.TaskKey, job *model.Job) bool { return keep(job.Spec.Project, job.Spec.User) })
 	seen := 0
-	for id, a := range t.state.Allocations.All() {
+	for id, a := range q.state.Allocations.All() {
 		if len(all) >= maxHolders || seen == maxLive {
 			break
 		}
@@ -86,13 +99,13 @@ func (t *trial) ofScopes(keep func(project, user string) bool) []holding {
 }
 
 // ofTasks lists live tasks.
-func (t *trial) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holding) {
+func (q *question) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holding) {
 	seen := 0
-	for k := range t.state.LiveTasks.All() {
-		job, _ := t.state.Jobs.Get(k.Job)
+	for k := range q.state.LiveTasks.All() {
+		job, _ := q.state.Jobs.Get(k.Job)
 		if keep(k, &job) {
-			task, _ := t.state.Tasks.Get(k)
-			a, _ := t.state.Attempts.Get(task.Newest())
+			task, _ := q.state.Tasks.Get(k)
+			a, _ := q.state.Attempts.Get(task.Newest())
 			all = append(all, holding{Holder: Holder{Task: k}, gpus: a.GPUs})
 		}
 		if seen++; seen == maxLive || len(all) == maxHolders {
@@ -104,21 +117,21 @@ func (t *trial) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []holdin
 
 // ofNodes lists who holds GPUs of the nodes that have most free ones, on each of
 // which the task's needs may be met.
-func (t *trial) ofNodes() (all []holding) {
-	job := &ticketOf(t.state, t.task).job
-	asked := wantOf(t.state, &job.Spec, t.task)
+func (q *question) ofNodes() (all []holding) {
+	job := &ticketOf(q.state, q.task).job
+	asked := wantOf(q.state, &job.Spec, q.task)
 	w := asked.few()
-	p := newPool(t.state)
+	p := newPool(q.state)
 	visit := func(id model.NodeID) bool {
-		all = append(all, t.onNode(p, &host{id: id}, &w)...)
+		all = append(all, q.onNode(p, &host{id: id}, &w)...)
 		return len(all) < maxHolders
 	}
-	for k := range t.state.ByFree.All() {
+	for k := range q.state.ByFree.All() {
 		if !visit(k.Node) {
 			return all
 		}
 	}
-	for id, use := range t.state.NodeUse.All() {
+	for id, use := range q.state.NodeUse.All() {
 		if use.Free == 0 && !visit(id) {
 			return all
 		}
@@ -127,17 +140,17 @@ func (t *trial) ofNodes() (all []holding) {
 }
 
 // onNode lists who holds GPUs of one node that suit.
-func (t *trial) onNode(p *pool, h *host, w *want) (all []holding) {
-	node, _ := t.state.Nodes.Get(h.id)
+func (q *question) onNode(p *pool, h *host, w *want) (all []holding) {
+	node, _ := q.state.Nodes.Get(h.id)
 	if !node.Schedulable() || !w.sites.has(h.id) {
 		return nil
 	}
-	for k := range t.state.NodeGPUs.From(model.AddressKey{Node: h.id}) {
+	for k := range q.state.NodeGPUs.From(model.AddressKey{Node: h.id}) {
 		if k.Node != h.id {
 			break
 		}
-		slot, _ := t.state.Slots.Get(model.SlotKey{GPU: k.GPU})
-		g, _ := t.state.GPUs.Get(k.GPU)
+		slot, _ := q.state.Slots.Get(model.SlotKey{GPU: k.GPU})
+		g, _ := q.state.GPUs.Get(k.GPU)
 		live := slot.Owner == model.OwnerAttempt || slot.Owner == model.OwnerAllocation
 		if !live || !g.Usable() || !w.suits(g.Model, g.MemoryMB) || w.shuns(g.ID) {
 			continue

@@ -193,9 +193,9 @@ func (t *trial) lend(b *Blocker) {
 }
 
 // ofPool lists whose ends would leave room in a pool.
-func (t *trial) ofPool(b *Blocker) []holding {
-	return t.ofScopes(func(project, user string) bool {
-		p := t.state.PoolOf(project, user)
+func (q *question) ofPool(b *Blocker) []holding {
+	return q.ofScopes(func(project, user string) bool {
+		p := q.state.PoolOf(project, user)
 		return p.Owner == b.Scope || b.Of == model.PoolHybrid.String() && p.Own > p.Reserved
 	})
 }

@@ -83,12 +83,11 @@ const (
 	maxRaises = 8  // of one limit
 )
 
-// trial is a state on which changes are tried.
+// trial tries changes on the state of a question.
 type trial struct {
-	state *state.State
+	question
+
 	now   model.Time
-	task  model.TaskKey
-	why   []Blocker
 	left  int // how many changes may still be tried
 	found []Unblock
 }
@@ -98,7 +97,7 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	if len(e.Blockers) == 0 {
 		return nil
 	}
-	t := &trial{state: s, now: e.At, task: e.Task, why: e.Blockers, left: maxTrials}
+	t := &trial{question: question{state: s, task: e.Task, why: e.Blockers}, now: e.At, left: maxTrials}
 	for _, b := range t.why {
 		t.lift(&b)
 	}
@@ -109,11 +108,6 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 		t.endHolders()
 	}
 	return t.found
-}
-
-// blockedBy says that one of the codes keeps the task.
-func (t *trial) blockedBy(codes ...Code) bool {
-	return slices.ContainsFunc(t.why, func(b Blocker) bool { return slices.Contains(codes, b.Code) })
 }
 
 // lift tries to take away what is not about GPUs.
