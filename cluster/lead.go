@@ -27,7 +27,8 @@ type tenure struct {
 	leads atomic.Bool  // by raft's own notice
 	until atomic.Int64 // reading of the boot clock when it did so last; 0: it never has
 	soft  Soft
-	told  notify.Counts // of the process, in all its leaderships
+	told  notify.Counts // of the process, in all its leaderships, as are these:
+	wrong atomic.Uint64 // decisions that came to nothing for a defect
 
 	mu     sync.Mutex
 	passes Passes
@@ -269,7 +270,7 @@ func (p office) leaderConfig() leader.Config {
 		Archived: keeper(p).archivedByMost,
 		Beats:    p.tenure.soft.Beats,
 		Use:      leader.Use{Unused: p.tenure.soft.Board.Unused, Busy: p.tenure.soft.Board.Busy},
-		Passed:   p.tenure.passed,
+		Report:   leader.Report{Passed: p.tenure.passed, Defects: func() { p.tenure.wrong.Add(1) }},
 	}
 }
 

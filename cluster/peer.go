@@ -239,11 +239,17 @@ type Status struct {
 	Leaderless time.Duration // for how long no leader was heard of; 0 while one is
 	Silence    Silence       // what may be relied on of that
 
-	Panics uint64 // commands skipped for a defect
-	Passes Passes // of the scheduler, while this peer leads
+	Defects Defects
+	Passes  Passes // of the scheduler, while this peer leads
 
 	Delivered   uint64 // to webhooks by this process
 	Undelivered uint64 // tries of it that did not arrive
+}
+
+// Defects counts what a defect has cost since this process began.
+type Defects struct {
+	Commands  uint64 // skipped, on every peer alike
+	Decisions uint64 // of this peer as it led that came to nothing, and were taken again
 }
 
 // Leader is the peer that leads as far as this one knows, empty while none is known,
@@ -260,7 +266,7 @@ func (p *Peer) Status() Status {
 	s := Status{
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
 		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
-		Applied: p.fsm.State().Index, Panics: p.fsm.Panics(), Passes: p.tenure.sum(),
+		Applied: p.fsm.State().Index, Defects: Defects{p.fsm.Panics(), p.tenure.wrong.Load()}, Passes: p.tenure.sum(),
 		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(),
 	}
 	if f := p.raft.GetConfiguration(); f.Error() == nil {

@@ -130,8 +130,12 @@ type Standing struct {
 	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
 	PassesTook time.Duration // in all
 
-	Delivered   uint64 // to webhooks by this process
-	Undelivered uint64 // tries of it that did not arrive
+	// Of this process:
+
+	Delivered   uint64 // to webhooks
+	Undelivered uint64 // tries that did not arrive
+	Skipped     uint64 // commands, for a defect
+	Undecided   uint64 // decisions that came to nothing for a defect
 }
 
 // Fault is why a peer did not do what it was asked for: a code of the API, and

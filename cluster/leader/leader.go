@@ -40,7 +40,7 @@ type Pass struct {
 	Took    time.Duration // to make the plan, by the boot clock
 }
 
-// Config is what Run needs. All but Log, Liveness, Wake, Archived, Beats, Unused, Busy and Passed must be given.
+// Config is what Run needs. All but Log, Liveness, Wake, Archived, Beats, Use and Report must be given.
 type Config struct {
 	ID       model.PeerID
 	Peer     Peer
@@ -64,9 +64,13 @@ type Config struct {
 	// alone.
 	Beats Beats
 	Use
-	// Passed is told of each pass of the scheduler, one after the other; nil: nobody
-	// is. It must not block.
-	Passed func(Pass)
+	Report
+}
+
+// Report is who is told of this work; nil: nobody is. Neither may block.
+type Report struct {
+	Passed  func(Pass) // of each pass of the scheduler, one after the other
+	Defects func()     // of each decision that came to nothing for a defect; at any time, by several at once
 }
 
 // Use is what GPUs tell of their use.
@@ -104,7 +108,7 @@ func Run(ctx context.Context, c Config) error {
 	defer all.Wait()
 	all.Go(func() { p.run(ctx) })
 	for _, d := range deciders(&c, p) {
-		l := &loop{decider: d, peer: c.Peer, actor: "peer:" + string(c.ID), log: c.Log.With("decider", d.name)}
+		l := &loop{decider: d, peer: c.Peer, actor: "peer:" + string(c.ID), log: c.Log.With("decider", d.name), defect: c.Defects}
 		all.Go(func() { l.run(ctx) })
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -294,6 +295,7 @@ func TestEachPassIsTold(t *testing.T) {
 // decision is taken again.
 func TestADefectIsSurvived(t *testing.T) {
 	var log bytes.Buffer
+	var defects atomic.Int32
 	left := 3
 	lead(t, func(f *fake, c *leader.Config) {
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -302,6 +304,7 @@ func TestADefectIsSurvived(t *testing.T) {
 				panic("no such shape")
 			}
 		}
+		c.Defects = func() { defects.Add(1) }
 		f.user(t, job())
 	}, func(f *fake, _ *clock) {
 		if f.taskState() != model.TaskQueued {
@@ -312,6 +315,9 @@ func TestADefectIsSurvived(t *testing.T) {
 			t.Errorf("the job is %s", got)
 		}
 	})
+	if n := defects.Load(); n != 3 {
+		t.Errorf("%d defects were told of", n)
+	}
 	for _, said := range []string{"level=ERROR", "no such shape", "decider=scheduling", "pace.go"} {
 		if n := strings.Count(log.String(), said); n < 3 {
 			t.Errorf("%q was said %d times:\n%s", said, n, log.String())

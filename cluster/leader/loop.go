@@ -24,10 +24,11 @@ const (
 type loop struct {
 	decider
 
-	peer  Peer
-	actor string
-	log   *slog.Logger
-	pause backoff
+	peer   Peer
+	actor  string
+	log    *slog.Logger
+	defect func() // nil: nobody is told
+	pause  backoff
 }
 
 func (l *loop) run(ctx context.Context) {
@@ -60,6 +61,9 @@ func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration,
 	defer func() {
 		if reason := recover(); reason != nil {
 			l.log.Error("a decision came to nothing and will be taken again; this is a defect", "panic", reason, "stack", string(debug.Stack()))
+			if l.defect != nil {
+				l.defect()
+			}
 			bodies, sound = nil, false
 		}
 	}()

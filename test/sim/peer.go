@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -185,12 +184,4 @@ func (p *peer) change(do func(*fate)) fate {
 func (p *peer) settled() bool {
 	f := p.change(func(*fate) {})
 	return !f.joining && !f.gone
-}
-
-// logger writes a peer's log where the setup wants it.
-func (w *World) logger(name string) *slog.Logger {
-	if w.Log == nil {
-		return nil
-	}
-	return slog.New(slog.NewTextHandler(w.Log, &slog.HandlerOptions{Level: slog.LevelInfo})).With("machine", name)
 }

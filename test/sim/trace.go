@@ -34,7 +34,7 @@ const (
 	BreachExit         = "a false exit was recorded"
 	BreachProgress     = "no progress after healing"
 	BreachUnfinished   = "work left undone"
-	BreachDefect       = "a command panicked"
+	BreachDefect       = "a defect shows"
 	BreachQuarantine   = "a sound peer was quarantined"
 
 	BreachThrottle    = "more tasks of an array ran at once than it allows"
