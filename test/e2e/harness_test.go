@@ -86,11 +86,28 @@ func start(t *testing.T, args ...string) *cluster {
 	c.up()
 	t.Cleanup(func() {
 		c.down()
+		c.findDefects()
 		if t.Failed() {
 			showLogs(c)
 		}
 	})
 	return c
+}
+
+// findDefects fails the test if a member's log tells of a defect that it has survived.
+func (c *cluster) findDefects() {
+	c.t.Helper()
+	for _, m := range c.members() {
+		data, err := os.ReadFile(m.Log)
+		if err != nil {
+			c.t.Errorf("the log of %s: %v", m.Name, err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if strings.Contains(line, "ERROR") && strings.Contains(line, "defect") {
+				c.t.Errorf("%s: %s", m.Name, line)
+			}
+		}
+	}
 }
 
 // freeAddress is one of those that no connection is given while nobody listens there.
