@@ -86,7 +86,7 @@ func start(t *testing.T, args ...string) *cluster {
 	c.up()
 	t.Cleanup(func() {
 		c.down()
-		c.findDefects()
+		findDefects(c)
 		if t.Failed() {
 			showLogs(c)
 		}
@@ -95,7 +95,7 @@ func start(t *testing.T, args ...string) *cluster {
 }
 
 // findDefects fails the test if a member's log tells of a defect that it has survived.
-func (c *cluster) findDefects() {
+func findDefects(c *cluster) {
 	c.t.Helper()
 	for _, m := range c.members() {
 		data, err := os.ReadFile(m.Log)
