@@ -10,6 +10,7 @@ type bars struct {
 	barred []int64 // when it wants each node; 0: it does not
 	waiter int     // that gang
 	ahead  bool    // a place is being looked for for a job that comes before that gang
+	kept   bool    // some are kept for it
 	own    bool    // a place is being looked for for that gang itself
 }
 
@@ -20,10 +21,10 @@ func (s *space) may(j *Job, node int32) bool {
 
 // bar keeps jobs that never yield off the nodes that the first gang waits for:
 // those that are expected to be rid of what stays there soonest. It looks at the
-// first n jobs and says whether one of them is such a gang.
-func (s *space) bar(l *Layout, n int) bool {
-	if s.Skips {
-		return false
+// first n jobs, once it has not found that gang yet.
+func (s *space) bar(l *Layout, n int) {
+	if s.Skips || s.kept {
+		return
 	}
 	for _, i := range s.bigs {
 		if i >= n {
@@ -31,18 +32,19 @@ func (s *space) bar(l *Layout, n int) bool {
 		}
 		if j := &s.Jobs[i]; l.Places[i] == nil && due(s, i) && s.allowed(j) {
 			s.waiter = i
-			return s.barFor(j)
+			s.kept = s.barFor(j)
+			break
 		}
 	}
-	return false
 }
 
+// barFor says that there are nodes that can be kept for a gang.
 func (s *space) barFor(j *Job) bool {
 	var nodes []int32
 	var gpus int32
 	for i := range s.Room {
 		n := int32(i) //nolint:gosec // few
-		if has := s.has(n, j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
+		if has := s.has(n, j) - s.shunned(n, j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
 			nodes = append(nodes, n)
 			gpus += has
 		}

@@ -98,16 +98,21 @@ func (h *hosts) room(node int32, j *Job) int32 {
 // left is how many free GPUs of a node suit a job, less those that it keeps off:
 // they might be the ones that are left.
 func (h *hosts) left(node int32, j *Job) int32 {
-	n := suiting(h.free[node], j)
-	for _, v := range j.Shuns {
-		if v.Node == node {
-			n -= v.GPUs
-		}
-	}
+	n := suiting(h.free[node], j) - h.shunned(node, j)
 	if h.keeper != nil && n > 0 {
 		n = h.keeper.Room(j, node, n)
 	}
 	return max(n, 0)
+}
+
+// shunned is how many free GPUs of a node a job keeps off.
+func (h *hosts) shunned(node int32, j *Job) (n int32) {
+	for _, v := range j.Shuns {
+		if v.Node == node {
+			n += v.GPUs
+		}
+	}
+	return n
 }
 
 // take gives GPUs of a node to a job: of the kinds that suit, those of which there

@@ -11,15 +11,14 @@ func (s *space) layout(k int) Layout {
 	if s.Ordered {
 		s.inOrder(&l)
 	} else {
-		barred := false
 		for _, s.last = range []bool{false, true} {
 			if s.last && s.Last == 0 {
 				break
 			}
 			s.first(&l)
-			barred = barred || s.bar(&l, s.Front)
+			s.bar(&l, s.Front)
 			s.gangsOn(&l, k)
-			barred = barred || s.bar(&l, len(s.Jobs))
+			s.bar(&l, len(s.Jobs))
 			if s.others(&l, k); s.short {
 				return l
 			}
@@ -72,6 +71,7 @@ func (s *space) gangsOn(l *Layout, k int) {
 		}
 		if l.Places[i] == nil {
 			s.try(l, i, k)
+			s.bar(l, i+1)
 		}
 	}
 	forget(s)
@@ -288,7 +288,6 @@ func (s *space) first(l *Layout) {
 // inOrder lays out all jobs strictly in order, gangs on any nodes.
 func (s *space) inOrder(l *Layout) {
 	forget(s)
-	barred := false
 	for i := range s.Jobs {
 		if s.open == 0 {
 			break
@@ -297,12 +296,13 @@ func (s *space) inOrder(l *Layout) {
 			if inTurn(s, l, i, len(s.Room)) {
 				return
 			}
-			barred = barred || s.big[i] && s.bar(l, i+1)
+			if s.big[i] {
+				s.bar(l, i+1)
+			}
 		}
 	}
-	if s.short = waits(s, len(s.Jobs)); !barred {
-		s.bar(l, len(s.Jobs))
-	}
+	s.short = waits(s, len(s.Jobs))
+	s.bar(l, len(s.Jobs))
 }
 
 // snugAll finds a node for a job, or several if it asks for so many.

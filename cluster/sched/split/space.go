@@ -132,7 +132,7 @@ func (s *space) reset(k int) Layout {
 	copy(s.until, s.locked.tenure.until)
 	copy(s.began, s.locked.tenure.began)
 	clear(s.barred)
-	s.waiter = -1
+	s.waiter, s.kept = -1, false
 	forget(s)
 	copy(s.left, s.locked.left)
 	if s.keeper != nil {
