@@ -1,0 +1,48 @@
+package sched
+
+import (
+	"testing"
+	"time"
+	"unique"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// The credit of those at the front comes back on the smallest cluster, too.
+func TestCreditComesBack(t *testing.T) {
+	const began = model.Time(1e18)
+	for gpus := int64(1); gpus <= 8; gpus++ {
+		steer := model.Steer{Credit: -1, At: began, Spent: true}
+		if c := creditOf(&steer, gpus, began.Add(time.Hour)); !c.spent || c.left != gpus*900-1 {
+			t.Errorf("%d GPUs after an hour: %+v", gpus, c)
+		}
+		if c := creditOf(&steer, gpus, began.Add(24*time.Hour)); c.spent || c.left != gpus*creditHours*3600 {
+			t.Errorf("%d GPUs after a day: %+v", gpus, c)
+		}
+	}
+}
+
+// Who holds GPUs at the front pays for every moment, however short the time between two passes is.
+func TestCreditIsSpentInMoments(t *testing.T) {
+	steer := model.Steer{Credit: 10_000, At: 1e18, Rate: 8}
+	for range 1000 {
+		at := steer.At.Add(900 * time.Millisecond)
+		steer.Credit, steer.At = creditOf(&steer, 8, at).left, at
+	}
+	if spent := 10_000 - steer.Credit; spent < 5000 || spent > 6000 { // 900 s of 6 GPUs
+		t.Errorf("%d GPU-seconds are spent", spent)
+	}
+}
+
+// Where run times have been right nothing is drained: what is there ends when it is expected to.
+func TestDrains(t *testing.T) {
+	var s state.State
+	o := &order{state: &s, now: model.Time(1e18), tuning: model.DefaultTuning()}
+	k := state.QueueKey{Run: unique.Make(state.Run{}), Since: o.now.Add(-drainAfter*o.tuning.WaitBound - time.Hour)}
+	for trust := range uint64(fullTrust + 1) {
+		if o.trust = trust; o.drains(k) != (trust < fullTrust) {
+			t.Errorf("with %d fourths of trust: %v", trust, o.drains(k))
+		}
+	}
+}
