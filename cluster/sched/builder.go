@@ -116,7 +116,7 @@ type grip struct {
 func (b *builder) mine(slot *model.Slot, g *model.GPU) bool {
 	switch slot.Owner {
 	case model.OwnerNone, model.OwnerAttempt, model.OwnerCleaning:
-		return g.Usable() && !b.pass.state.Claims.Has(slot.Key)
+		return g.Usable()
 	case model.OwnerAllocation, model.OwnerForeign:
 	}
 	return false
@@ -155,8 +155,10 @@ func (b *builder) spread(s model.Shape) bool {
 	return s.Nodes == 0 && !b.pass.pool.oneHolds(&w)
 }
 
-// running adds the jobs that run; those that are being stopped count as gone.
+// running adds the jobs that run, and those for whom GPUs are kept; those that are being stopped count
+// as gone.
 func (b *builder) running() {
+	keepClaimed(b)
 	prey := b.pass.found.preyOf(b.pass)
 	defer func() { prey.seen = true }()
 	for key := range b.pass.state.LiveTasks.All() {

@@ -246,10 +246,14 @@ func (p *timetable) expected() []release {
 	for key, slot := range p.state.Slots.All() {
 		node, _ := p.state.Nodes.Get(slot.Node)
 		g, _ := p.state.GPUs.Get(key.GPU)
-		if slot.Owner == model.OwnerNone || !node.Schedulable() || !g.Usable() {
+		claim, claimed := p.state.Claims.Get(key)
+		if slot.Owner == model.OwnerNone && !claimed || !node.Schedulable() || !g.Usable() {
 			continue
 		}
 		at := p.freeAt(&slot, ends)
+		if claimed {
+			at = p.afterClaim(&claim)
+		}
 		if at == never {
 			continue
 		}
@@ -257,8 +261,7 @@ func (p *timetable) expected() []release {
 		if groups[k] == nil {
 			groups[k] = &release{at: at, node: slot.Node}
 		}
-		claim, _ := p.state.Claims.Get(key)
-		groups[k].gpus = append(groups[k].gpus, gpu{slot: key, model: g.Model, memory: g.MemoryMB, kept: claim.Beneficiary})
+		groups[k].gpus = append(groups[k].gpus, gpu{slot: key, model: g.Model, memory: g.MemoryMB})
 	}
 	out := make([]release, 0, len(groups))
 	for _, r := range groups { // order-free: sorted below
@@ -289,6 +292,18 @@ func (p *timetable) freeAt(slot *model.Slot, ends map[model.AttemptKey]model.Tim
 		ends[key] = at
 	}
 	return at
+}
+
+// afterClaim is when a slot is expected to be free that is kept for somebody, who has it first.
+func (p *timetable) afterClaim(c *model.Claim) model.Time {
+	t := ticketOf(p.state, c.Beneficiary)
+	switch {
+	case t.service != "":
+		return never
+	case p.drains:
+		return p.now.Add(longest * time.Second)
+	}
+	return p.now.Add(soon + max(p.left(&t.job.Spec, t.task.Executed), leastRun))
 }
 
 // endOf is when an attempt is expected to end.

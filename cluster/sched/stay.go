@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"slices"
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/split"
@@ -86,5 +87,41 @@ func stay(b *builder, job *model.Job, task *model.Task, a *model.Attempt, place 
 	b.add(candidate{key: state.QueueKey{Task: task.Key}, attempt: a.Key, at: at}, j, 0)
 	for _, v := range place {
 		b.stays += v.GPUs
+	}
+}
+
+// keepClaimed adds those for whom GPUs are kept, as if they ran there already: these are nobody else's.
+func keepClaimed(b *builder) {
+	s := b.pass.state
+	for task := range claimants(s) {
+		var place []split.Part
+		for c := range s.ClaimedFor.From(state.ClaimKey{Task: task}) {
+			if c.Task != task {
+				break
+			}
+			slot, _ := s.Slots.Get(c.Slot)
+			g, _ := s.GPUs.Get(c.Slot.GPU)
+			if n, open := b.index[slot.Node]; open && b.mine(&slot, &g) {
+				i := slices.IndexFunc(place, func(v split.Part) bool { return v.Node == n })
+				if i < 0 {
+					place, i = append(place, split.Part{Node: n}), len(place)
+				}
+				place[i].GPUs++
+			}
+		}
+		if len(place) == 0 {
+			continue
+		}
+		t := ticketOf(s, task)
+		k := t.key(s)
+		run := k.Run.Value()
+		b.keeper.waiting(k)
+		j := b.job(&run, split.Job{Place: place, Locked: true, Shape: -1})
+		j.Stay = b.pass.order.stays(k, b.pass.order.strict)
+		next := model.AttemptKey{Job: task.Job, Task: task.Task, N: t.task.Attempts + 1}
+		b.add(candidate{key: k, attempt: next, at: b.pass.order.standing(k)}, j, 0)
+		for _, v := range place {
+			b.stays += v.GPUs
+		}
 	}
 }
