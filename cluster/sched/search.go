@@ -15,9 +15,13 @@ const maxSuspend = 1024
 
 // searches says that the pass looks for the best set of jobs to run, rather than
 // filling what is free in order: always under fair share, and under other policies
-// where jobs may be suspended.
+// where jobs may be suspended. Who lets nobody pass the first that finds no GPUs has
+// nobody to suspend for those before.
 func (p *pass) searches() bool {
 	t := &p.order.tuning
+	if t.Backfill == model.BackfillNone {
+		return false
+	}
 	if p.order.policy.name == DefaultPolicy && t.Backfill == model.BackfillReserve {
 		return true
 	}
