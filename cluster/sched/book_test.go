@@ -121,6 +121,22 @@ func TestABookedTypeIsLeftAlone(t *testing.T) {
 	})
 }
 
+// On a node with GPUs of two types those of the other are not booked with them.
+func TestABookedTypeOfAMixedNode(t *testing.T) {
+	everyWay(t, func(t *testing.T, c *cluster) {
+		c.node("n1", 5, "A100", func(d *model.Device) {
+			if d.Index > 2 {
+				d.Model = "T4"
+			}
+		})
+		c.book("bob", 3, time.Minute, time.Hour, func(b *model.Booking) { b.Model = "A100" })
+		c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.GPUModel = "T4" }), 1, 0)
+		if got, want := c.drawn(), []string{"1: n1[3]"}; !slices.Equal(got, want) {
+			t.Errorf("placed %v, want %v", got, want)
+		}
+	})
+}
+
 // Whoever waits for GPUs that are booked does not keep the owner from them.
 func TestNobodyWaitsInTheOwnersWay(t *testing.T) {
 	everyWay(t, func(t *testing.T, c *cluster) {

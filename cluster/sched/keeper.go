@@ -20,8 +20,8 @@ type keeper struct {
 	fresh     *state.Books  // now, as who starts finds it; nil: not opened yet
 	stakes    []state.Stake // by tag; At is set as it is asked about
 	numbers   map[kin]int32
-	places    []state.Lot // of each node, with GPUs 0: as far as bookings tell nodes apart
-	plain     []bool      // nodes about which bookings say nothing
+	places    [][]state.Lot // of each node and kind, with GPUs 0: as far as bookings tell them apart
+	plain     []bool        // nodes about which bookings say nothing
 	rooms     map[room]int32
 	own       bool // only what is booked for a job itself counts
 	tag       int32
@@ -49,24 +49,34 @@ func (k *keeper) orNone() split.Keeper {
 	if k == nil {
 		return nil
 	}
+	k.places, k.plain = make([][]state.Lot, len(k.nodes)), make([]bool, len(k.nodes))
 	for i, id := range k.nodes {
-		at := state.Lot{}
-		at.Node, at.Model = k.pass.beside.books.Place(id, k.modelOf(i))
-		k.places = append(k.places, at)
-		k.plain = append(k.plain, at == state.Lot{})
+		k.plain[i] = true
+		for kind := range k.kinds {
+			at := state.Lot{}
+			at.Node, at.Model = k.pass.beside.books.Place(id, k.kinds[kind].model)
+			k.places[i] = append(k.places[i], at)
+			k.plain[i] = k.plain[i] && (at == state.Lot{} || k.room[i][kind] == 0)
+		}
 	}
 	return k
 }
 
-// modelOf is the type of GPU that a node has most of.
-func (k *keeper) modelOf(node int) string {
-	best, most := "", int32(0)
+// kindFor is the kind of GPU that a job is taken to get on a node: of those that suit it the one of which
+// there are most.
+func (k *keeper) kindFor(node int32, j *split.Job) (best int) {
+	most := int32(-1)
 	for i, n := range k.room[node] {
-		if n > most {
-			best, most = k.kinds[i].model, n
+		if n > most && j.Kinds>>i&1 == 1 {
+			best, most = i, n
 		}
 	}
 	return best
+}
+
+// lotFor is where a job is on a node, as far as bookings tell that apart.
+func (k *keeper) lotFor(node int32, j *split.Job) state.Lot {
+	return k.places[node][k.kindFor(node, j)]
 }
 
 // running adds an attempt that runs. Locked ones stay where they are.
@@ -122,7 +132,7 @@ func (k *keeper) Room(j *split.Job, node, free int32) int32 {
 		return free
 	}
 	stays := slices.ContainsFunc(j.Place, func(v split.Part) bool { return v.Node == node })
-	id := room{j.Tag, free, k.places[node], k.own, stays}
+	id := room{j.Tag, free, k.lotFor(node, j), k.own, stays}
 	n, known := k.rooms[id]
 	if !known {
 		n = int32(sort.Search(int(free), func(n int) bool { //nolint:gosec // at most free
@@ -142,7 +152,7 @@ func (k *keeper) Own(only bool) { k.own = only }
 func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
 	alike := make([]state.Lot, 0, len(at))
 	for _, v := range at {
-		lot := k.places[v.Node]
+		lot := k.lotFor(v.Node, j)
 		lot.GPUs = uint32(v.GPUs) //nolint:gosec // positive
 		alike = append(alike, lot)
 	}
@@ -150,7 +160,7 @@ func (k *keeper) Allows(j *split.Job, at []split.Part) bool {
 	if !stays && k.tag == j.Tag && slices.Equal(alike, k.shut) {
 		return false
 	}
-	if k.allows(j, stays, k.lots(at)...) {
+	if k.allows(j, stays, k.lots(j, at)...) {
 		return true
 	}
 	if !stays {
@@ -177,16 +187,17 @@ func (k *keeper) allows(j *split.Job, stays bool, at ...state.Lot) bool {
 // Put gives a place to a job.
 func (k *keeper) Put(j *split.Job, at []split.Part) {
 	s := &k.stakes[j.Tag]
-	s.At = k.lots(at)
+	s.At = k.lots(j, at)
 	k.now.Put(s)
 	k.fresh = nil
 	clear(k.rooms)
 	k.shut = nil
 }
 
-func (k *keeper) lots(at []split.Part) (out []state.Lot) {
+func (k *keeper) lots(j *split.Job, at []split.Part) (out []state.Lot) {
 	for _, v := range at {
-		out = append(out, state.Lot{Node: k.nodes[v.Node], Model: k.modelOf(int(v.Node)), GPUs: uint32(v.GPUs)}) //nolint:gosec // positive
+		name := k.kinds[k.kindFor(v.Node, j)].model
+		out = append(out, state.Lot{Node: k.nodes[v.Node], Model: name, GPUs: uint32(v.GPUs)}) //nolint:gosec // positive
 	}
 	return slices.Clip(out)
 }
