@@ -37,6 +37,7 @@ func (b *beside) clear() {
 }
 
 func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
+	var some []model.Attempt
 	for _, a := range b.yielding(v) {
 		lacks := b.books.Short(v.ID)
 		if lacks == 0 {
@@ -47,12 +48,23 @@ func (b *beside) clearFor(v *model.Booking) (stop []model.AttemptKey) {
 			b.books.Put(&stake) // it would help nobody
 			continue
 		}
+		some = append(some, a)
+	}
+	lacks := b.books.Short(v.ID)
+	for i := range some {
+		a := &some[len(some)-1-i] // placed first: who is not needed after all runs on
+		stake := state.StakeOf(b.pass.state, a)
+		if b.books.Put(&stake); b.books.Short(v.ID) == lacks {
+			continue
+		}
+		b.books.Give(&stake)
 		if b.cleared == nil {
 			b.cleared = map[model.AttemptKey]bool{}
 		}
 		b.cleared[a.Key] = true
 		stop = append(stop, a.Key)
 	}
+	slices.Reverse(stop)
 	return stop
 }
 
