@@ -139,12 +139,20 @@ func (y *prey) hunters() (runs []*run) {
 	return runs
 }
 
-// owns says that a task would stay within what its owner owns, and so may have back
-// what others borrow of it.
+// owns says that a task would stay within what its owner owns, with the least that it
+// takes, and so may have back what others borrow of it.
 func (y *prey) owns(k state.QueueKey) bool {
 	run := k.Run.Value()
 	own := y.pass.budget.pool(run.Project, run.User)
-	return own.Reserved > 0 && own.Beyond(int64(run.Shape.GPUs)) == 0
+	return own.Reserved > 0 && own.Beyond(int64(leastOf(&run.Shape))) == 0
+}
+
+// leastOf is the least that a shape takes.
+func leastOf(s *model.Shape) uint32 {
+	if s.MinGPUs > 0 {
+		return s.MinGPUs
+	}
+	return s.GPUs
 }
 
 // served says that a task needs nobody's GPUs: it is placed by this plan, or others

@@ -49,7 +49,7 @@ func TestPreemptionsAreByRight(t *testing.T) {
 func checkRight(t *rapid.T, c *cluster, p *command.Preempt) {
 	tuning := c.s.Settings().Tuning
 	who, asks := c.asks(p.Beneficiary)
-	owns := c.s.Within(asks.Spec.Project, asks.Spec.User, asks.Spec.GPUs)
+	owns := c.s.Within(asks.Spec.Project, asks.Spec.User, asks.Spec.Least())
 	if tuning.NoPreemption || tuning.Preempt == model.PreemptsNobody || who.Class < model.ClassHigh && !owns {
 		t.Fatalf("%+v, though nobody may", p)
 	}
