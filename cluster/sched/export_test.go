@@ -71,3 +71,45 @@ func LeavesOut(s *state.State, now model.Time) (n int, short, same bool) {
 	}
 	return n, without.Short, same
 }
+
+// Holds is an attempt that has GPUs of a node, and as many elsewhere.
+type Holds struct {
+	Class     model.Class
+	Yields    bool
+	Loss      int64
+	GPUs, All uint32
+	Lender    int // of those who lend so many
+}
+
+// CheapestOf is the price of the victims that are chosen on a node to have so many GPUs, and of the cheapest of all sets.
+func CheapestOf(class model.Class, need uint32, all []Holds, lend []int64) (chosen, least any, found bool) {
+	h := &hunt{want: &want{need: need, nodes: 1}, class: class, owns: true}
+	lenders := make([]lender, len(lend))
+	for i, n := range lend {
+		lenders[i].more = n
+	}
+	y := &yard{}
+	for _, v := range all {
+		of := &victim{class: v.Class, yields: v.Yields, loss: v.Loss, gpus: v.GPUs + v.All, lender: &lenders[v.Lender]}
+		y.held = append(y.held, bag{of, make([]model.SlotKey, v.GPUs)})
+	}
+	slices.SortStableFunc(y.held, func(a, b bag) int { return a.victim.compare(b.victim) })
+	victims, at := h.cheapest([]*yard{y}, nil)
+	var best *price
+	for set := range 1 << len(y.held) {
+		var some []*victim
+		var n int
+		for i, b := range y.held {
+			if set>>i&1 == 1 {
+				some, n = append(some, b.victim), n+len(b.slots)
+			}
+		}
+		if cost := h.priceOf(some...); n >= int(need) && (best == nil || cost.compare(*best) < 0) {
+			best = &cost
+		}
+	}
+	if best == nil || at < 0 {
+		return at >= 0, best != nil, best != nil || at >= 0
+	}
+	return h.priceOf(victims...), *best, true
+}

@@ -3,7 +3,9 @@ package sched
 import (
 	"cmp"
 	"slices"
+	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -31,28 +33,38 @@ type bag struct {
 	slots  []model.SlotKey
 }
 
-// choose finds the GPUs that the task is to have, and whom to stop for them: of the
-// lowest classes, of those who lose least, and no more than needed.
+// yield has GPUs claimed for a task, if there are enough that it may take.
+func (y *prey) yield(k state.QueueKey) bool {
+	p := y.pass
+	t := ticketOf(p.state, k.Task)
+	if !p.admits(t) {
+		return false
+	}
+	y.look()
+	asked := p.wantOf(t)
+	asked.until = 0
+	w := asked.few() // others are stopped for no more
+	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), all: y}
+	slots, victims, found := h.choose()
+	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
+		y.await(h)
+		return false
+	}
+	b := &command.Preempt{Beneficiary: k.Task, Slots: slots, Decided: p.state.Index}
+	var grace time.Duration
+	for _, v := range victims {
+		b.Victims = append(b.Victims, v.key)
+		grace = max(grace, v.grace)
+	}
+	b.Until = p.now.Add(grace + claimSlack)
+	p.commands = append(p.commands, b)
+	return true
+}
+
+// choose finds the GPUs that the task is to have, and whom to stop for them.
 func (h *hunt) choose() (slots []model.SlotKey, victims []*victim, found bool) {
 	h.survey()
-	nodes := max(int(h.want.nodes), 1)
-	if h.want.nodes == 0 && !h.pass.pool.oneHolds(h.want) {
-		return h.everywhere()
-	}
-	chosen := map[*victim]bool{}
-	for range nodes {
-		best, took := h.cheapest(chosen)
-		if best == nil {
-			return nil, nil, false
-		}
-		victims = append(victims, took...)
-		for _, v := range took {
-			chosen[v] = true
-		}
-		slots = append(slots, best.slots(h.want.need, chosen)...)
-		h.yards = slices.DeleteFunc(h.yards, func(y *yard) bool { return y == best })
-	}
-	return slots, victims, true
+	return h.find()
 }
 
 // survey finds out what each node has for the task.
@@ -87,7 +99,7 @@ func (h *hunt) survey() {
 		}
 	}
 	for _, v := range h.all.victims {
-		if !h.may(v) {
+		if !h.right(v.class, v.lender != nil) {
 			continue
 		}
 		for _, on := range v.holds(h.pass.state) {
@@ -99,11 +111,12 @@ func (h *hunt) survey() {
 	slices.SortFunc(h.yards, func(a, b *yard) int { return a.node.Compare(b.node) })
 }
 
-// may says that the task has a right to a victim's GPUs: by its class, or since they
-// are borrowed.
-func (h *hunt) may(v *victim) bool {
-	return h.class >= model.ClassHigh && v.class < h.class || h.owns && v.lends && v.class <= h.class
+// right says that the task may take GPUs of a class: by its own, or since they are borrowed.
+func (h *hunt) right(class model.Class, borrowed bool) bool {
+	return h.byClass(class) || h.owns && borrowed && class <= h.class
 }
+
+func (h *hunt) byClass(class model.Class) bool { return h.class >= model.ClassHigh && class < h.class }
 
 // suits says that the task could use a GPU once it is free.
 func (h *hunt) suits(slot model.SlotKey) bool {
@@ -120,6 +133,17 @@ func (h *hunt) suits(slot model.SlotKey) bool {
 	return h.want.offers(&g) && h.want.suits(g.Model, g.MemoryMB) && !h.want.shuns(g.ID)
 }
 
+// group is some victims.
+type group map[*victim]bool
+
+func groupOf(victims []*victim) group {
+	g := make(group, len(victims))
+	for _, v := range victims {
+		g[v] = true
+	}
+	return g
+}
+
 // put adds a GPU of a victim; those of one victim come one after the other.
 func (y *yard) put(v *victim, slot model.SlotKey) {
 	if n := len(y.held); n == 0 || y.held[n-1].victim != v {
@@ -129,40 +153,8 @@ func (y *yard) put(v *victim, slot model.SlotKey) {
 	last.slots = append(last.slots, slot)
 }
 
-// take is whom to stop besides those chosen to have n GPUs of the yard; false if
-// there are not as many.
-func (y *yard) take(n uint32, chosen map[*victim]bool) (victims []*victim, ok bool) {
-	have := len(y.open)
-	var taken []bag
-	for _, b := range y.held {
-		if chosen[b.victim] {
-			have += len(b.slots)
-		}
-	}
-	for _, b := range y.held {
-		if have >= int(n) {
-			break
-		}
-		if !chosen[b.victim] {
-			have += len(b.slots)
-			taken = append(taken, b)
-		}
-	}
-	if have < int(n) {
-		return nil, false
-	}
-	for i := len(taken) - 1; i >= 0; i-- { // the dearest first: who is not needed is left alone
-		if have-len(taken[i].slots) >= int(n) {
-			have -= len(taken[i].slots)
-			continue
-		}
-		victims = append(victims, taken[i].victim)
-	}
-	return victims, true
-}
-
 // slots are n GPUs of the yard, open ones first.
-func (y *yard) slots(n uint32, chosen map[*victim]bool) []model.SlotKey {
+func (y *yard) slots(n uint32, chosen group) []model.SlotKey {
 	out := slices.Clone(y.open)
 	for _, b := range y.held {
 		if chosen[b.victim] {
@@ -172,95 +164,44 @@ func (y *yard) slots(n uint32, chosen map[*victim]bool) []model.SlotKey {
 	return out[:n]
 }
 
-// cheapest is the node whose GPUs cost the least, and whom to stop for them.
-func (h *hunt) cheapest(chosen map[*victim]bool) (best *yard, victims []*victim) {
-	var least price
-	for _, y := range h.yards {
-		took, ok := y.take(h.want.need, chosen)
-		if !ok {
-			continue
-		}
-		if cost := priceOf(took); best == nil || cost.compare(least) < 0 {
-			best, victims, least = y, took, cost
-		}
-	}
-	return best, victims
-}
-
-// everywhere gathers GPUs of as few nodes as possible, for a task that no single
-// node could hold.
-func (h *hunt) everywhere() (slots []model.SlotKey, victims []*victim, found bool) {
-	whole := &yard{}
-	for _, y := range h.yards {
-		whole.open = append(whole.open, y.open...)
-	}
-	for _, v := range h.all.victims {
-		if !h.may(v) {
-			continue
-		}
-		for _, on := range v.holds(h.pass.state) {
-			if h.suits(on.slot) {
-				whole.put(v, on.slot)
-			}
-		}
-	}
-	victims, found = whole.take(h.want.need, nil)
-	if !found {
-		return nil, nil, false
-	}
-	chosen := map[*victim]bool{}
-	for _, v := range victims {
-		chosen[v] = true
-	}
-	slices.SortStableFunc(h.yards, func(a, b *yard) int { return cmp.Compare(b.size(chosen), a.size(chosen)) })
-	left := h.want.need
-	for i, y := range h.yards {
-		n := min(left, uint32(y.size(chosen))) //nolint:gosec // GPUs of a node
-		slots = append(slots, y.slots(n, chosen)...)
-		if left -= n; left == 0 {
-			return slots, victims, true
-		}
-		if i+1 == model.MaxRanks {
-			break
-		}
-	}
-	return nil, nil, false
-}
-
-// size is how many GPUs of the yard the task could have without stopping more.
-func (y *yard) size(chosen map[*victim]bool) int {
+// size is how many GPUs of the yard the task could have if those chosen were stopped.
+func (y *yard) size(chosen group) uint32 {
 	n := len(y.open)
 	for _, b := range y.held {
 		if chosen[b.victim] {
 			n += len(b.slots)
 		}
 	}
-	return n
+	return uint32(n) //nolint:gosec // GPUs of a node
 }
 
-// price is what stopping some attempts costs, what counts most first.
-type price struct {
-	class    model.Class // the highest among them
-	unasked  uint32      // GPUs of jobs that do not allow it
-	loss     int64       // GPU-milliseconds
-	gpus     uint32
-	attempts int
-}
+// anywhere says that the task gathers GPUs of as few nodes as possible, since no single node could hold it.
+func (h *hunt) anywhere() bool { return h.want.nodes == 0 && !h.pass.pool.oneHolds(h.want) }
 
-func priceOf(victims []*victim) (p price) {
-	for _, v := range victims {
-		p.class = max(p.class, v.class)
-		if !v.yields {
-			p.unasked += v.gpus
-		}
-		p.loss += v.loss
-		p.gpus += v.gpus
+// gather takes the GPUs of the task, those chosen being stopped; false if there are too few.
+func (h *hunt) gather(chosen group) (slots []model.SlotKey, enough bool) {
+	if h.anywhere() {
+		return h.spread(chosen)
 	}
-	p.attempts = len(victims)
-	return p
+	left := max(h.want.nodes, 1)
+	for _, y := range h.yards {
+		if left > 0 && y.size(chosen) >= h.want.need {
+			slots = append(slots, y.slots(h.want.need, chosen)...)
+			left--
+		}
+	}
+	return slots, left == 0
 }
 
-func (p price) compare(o price) int {
-	return cmp.Or(cmp.Compare(p.class, o.class), cmp.Compare(p.unasked, o.unasked), cmp.Compare(p.loss, o.loss),
-		cmp.Compare(p.gpus, o.gpus), cmp.Compare(p.attempts, o.attempts))
+// spread takes GPUs of those nodes that have most.
+func (h *hunt) spread(chosen group) (slots []model.SlotKey, enough bool) {
+	most := slices.Clone(h.yards)
+	slices.SortStableFunc(most, func(a, b *yard) int { return cmp.Compare(b.size(chosen), a.size(chosen)) })
+	left := h.want.need
+	for _, y := range most[:min(len(most), model.MaxRanks)] {
+		n := min(left, y.size(chosen))
+		slots = append(slots, y.slots(n, chosen)...)
+		left -= n
+	}
+	return slots, left == 0
 }

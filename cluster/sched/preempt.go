@@ -81,12 +81,15 @@ type prey struct {
 	ripe    [model.ClassCritical + 1]model.Time // of each class, when the first that may not be stopped yet may be; 0: there is none
 	wake    model.Time                          // when somebody who needs GPUs of others may find more of these; 0: never
 	coming  map[model.NodeID][]model.SlotKey    // free soon, and kept for nobody
+	going   map[model.ScopeKey]int64            // GPUs of each owner among these
 }
 
 // preyOf is the pass's prey.
 func (f *found) preyOf(p *pass) *prey {
 	if f.prey == nil {
-		f.prey = &prey{pass: p, coming: map[model.NodeID][]model.SlotKey{}}
+		f.prey = &prey{
+			pass: p, coming: map[model.NodeID][]model.SlotKey{}, going: map[model.ScopeKey]int64{},
+		}
 	}
 	return f.prey
 }
@@ -162,41 +165,13 @@ func (y *prey) served(key model.TaskKey) bool {
 	return p.found.plans(key) || len(p.pool.kept[key]) > 0 || p.done[key]
 }
 
-// yield has GPUs claimed for a task, if there are enough that it may take.
-func (y *prey) yield(k state.QueueKey) bool {
-	p := y.pass
-	t := ticketOf(p.state, k.Task)
-	if !p.admits(t) {
-		return false
-	}
-	y.look()
-	asked := p.wantOf(t)
-	asked.until = 0
-	w := asked.few() // others are stopped for no more
-	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), all: y}
-	slots, victims, found := h.choose()
-	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
-		y.await(h)
-		return false
-	}
-	b := &command.Preempt{Beneficiary: k.Task, Slots: slots, Decided: p.state.Index}
-	var grace time.Duration
-	for _, v := range victims {
-		b.Victims = append(b.Victims, v.key)
-		grace = max(grace, v.grace)
-	}
-	b.Until = p.now.Add(grace + claimSlack)
-	p.commands = append(p.commands, b)
-	return true
-}
-
 // victim is an attempt that somebody of a higher class may preempt.
 type victim struct {
 	key    model.AttemptKey
 	class  model.Class
-	yields bool  // its job allows it
-	lends  bool  // its owner holds more than it owns: others may have these GPUs back
-	loss   int64 // GPU-milliseconds since its last checkpoint
+	yields bool    // its job allows it
+	lender *lender // its owner, of whom others may have GPUs back; nil: it holds no more than it owns
+	loss   int64   // GPU-milliseconds since its last checkpoint
 	gpus   uint32
 	grace  time.Duration // from the first signal to the kill
 	has    []slotOn      // once looked up
@@ -208,6 +183,12 @@ func (v *victim) holds(s *state.State) []slotOn {
 		v.has = holds(s, v.key)
 	}
 	return v.has
+}
+
+// lender is an owner that holds more than it owns.
+type lender struct {
+	more  int64 // by so many GPUs
+	taken int64 // GPUs of those victims that are being looked at
 }
 
 type slotOn struct {
@@ -227,9 +208,7 @@ func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
 	s := y.pass.state
 	switch {
 	case a.Stop != model.ReasonNone || y.pass.beside.cleared[a.Key]:
-		for _, h := range holds(s, a.Key) {
-			y.coming[h.node] = append(y.coming[h.node], h.slot)
-		}
+		y.goes(a.Key, a.GPUs)
 	case a.Started == 0 || !job.Spec.Preemptible && y.pass.order.tuning.Preempt != model.PreemptsLower:
 	case y.firm(task, a) > 0:
 		ripe := &y.ripe[min(task.Class, model.ClassCritical)]
@@ -240,6 +219,19 @@ func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
 			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead(),
 			loss: lossOf(a, first.Saved, y.pass.now),
 		})
+	}
+}
+
+// goes notes an attempt that is being stopped.
+func (y *prey) goes(key model.AttemptKey, gpus uint32) {
+	s := y.pass.state
+	for _, h := range holds(s, key) {
+		y.coming[h.node] = append(y.coming[h.node], h.slot)
+	}
+	if y.pass.budget.pools {
+		job, _ := s.Jobs.Get(key.Job)
+		p := s.PoolOf(job.Spec.Project, job.Spec.User)
+		y.going[p.Owner] += int64(gpus)
 	}
 }
 
@@ -276,23 +268,39 @@ func (y *prey) look() {
 			y.noteSlot(&slot)
 		}
 	}
+	stops := map[model.AttemptKey]bool{}
+	for _, c := range y.pass.commands {
+		if suspend, is := c.(*command.Suspend); is {
+			for _, a := range suspend.Attempts {
+				stops[a] = true
+			}
+		}
+	}
+	y.victims = slices.DeleteFunc(y.victims, func(v *victim) bool {
+		if stops[v.key] {
+			y.goes(v.key, v.gpus)
+		}
+		return stops[v.key]
+	})
 	slices.SortFunc(y.victims, (*victim).compare)
 	y.lenders()
 }
 
-// lenders marks those whose GPUs are borrowed: of each owner the cheapest ones, until
-// it would hold no more than it owns.
+// lenders finds out whose GPUs are borrowed, and how many each owner holds beyond what it owns
+// once those have gone that are being stopped.
 func (y *prey) lenders() {
 	if !y.pass.budget.pools {
 		return
 	}
-	back := map[model.ScopeKey]int64{}
+	all := map[model.ScopeKey]*lender{}
 	for _, v := range y.victims {
 		job, _ := y.pass.state.Jobs.Get(v.key.Job)
 		p := y.pass.state.PoolOf(job.Spec.Project, job.Spec.User)
-		if v.lends = back[p.Owner] < p.Own-p.Reserved; v.lends {
-			back[p.Owner] += int64(v.gpus)
+		more := p.Own - p.Reserved - y.going[p.Owner]
+		if all[p.Owner] == nil && more > 0 {
+			all[p.Owner] = &lender{more: more}
 		}
+		v.lender = all[p.Owner]
 	}
 }
 

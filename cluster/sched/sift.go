@@ -1,0 +1,234 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// find finds the cheapest victims whose GPUs do together with open ones: node by node, or one alone that
+// does. None of them is there without need.
+func (h *hunt) find() (slots []model.SlotKey, victims []*victim, found bool) {
+	if victims, found = h.nodeByNode(); !found {
+		return nil, nil, false
+	}
+	victims = h.needed(victims)
+	if v := h.alone(); v != nil && h.priceOf(v).compare(h.priceOf(victims...)) < 0 {
+		victims = []*victim{v}
+	}
+	slots, found = h.gather(groupOf(victims))
+	return slots, victims, found
+}
+
+// nodeByNode chooses victims for one node after the other, always the cheapest ones.
+func (h *hunt) nodeByNode() (chosen []*victim, found bool) {
+	left, nodes := slices.Clone(h.yards), max(h.want.nodes, 1)
+	if h.anywhere() {
+		left = []*yard{h.whole()}
+	}
+	for range nodes {
+		more, at := h.cheapest(left, chosen)
+		if at < 0 {
+			return nil, false
+		}
+		chosen = append(chosen, more...)
+		left = slices.Delete(left, at, at+1)
+	}
+	return chosen, true
+}
+
+// whole is all nodes as one.
+func (h *hunt) whole() *yard {
+	all := &yard{}
+	for _, y := range h.yards {
+		all.open = append(all.open, y.open...)
+		all.held = append(all.held, y.held...)
+	}
+	slices.SortStableFunc(all.held, func(a, b bag) int { return a.victim.compare(b.victim) })
+	held := all.held[:0]
+	for _, b := range all.held {
+		if n := len(held); n > 0 && held[n-1].victim == b.victim {
+			held[n-1].slots = append(slices.Clip(held[n-1].slots), b.slots...)
+			continue
+		}
+		held = append(held, b)
+	}
+	all.held = held
+	return all
+}
+
+// needed leaves out of those chosen who are not needed, the dearest first.
+func (h *hunt) needed(chosen []*victim) []*victim {
+	all := groupOf(chosen)
+	dearest := slices.SortedFunc(slices.Values(chosen), func(a, b *victim) int { return b.compare(a) })
+	for _, v := range dearest {
+		all[v] = false
+		if _, enough := h.gather(all); !enough {
+			all[v] = true
+		}
+	}
+	return slices.DeleteFunc(chosen, func(v *victim) bool { return !all[v] })
+}
+
+// alone is the cheapest victim of those that do alone; nil: none does.
+func (h *hunt) alone() (best *victim) {
+	open, want := uint32(0), max(h.want.nodes, 1) // nodes, or GPUs
+	gains := map[*victim]uint32{}
+	anywhere := h.anywhere()
+	if anywhere {
+		want = h.want.need
+	}
+	for _, y := range h.yards {
+		n := uint32(len(y.open)) //nolint:gosec // GPUs of a node
+		switch {
+		case anywhere:
+			open += n
+		case n >= h.want.need:
+			open++
+			continue
+		}
+		for _, b := range y.held {
+			switch more := uint32(len(b.slots)); { //nolint:gosec // GPUs of a node
+			case anywhere:
+				gains[b.victim] += more
+			case n+more >= h.want.need:
+				gains[b.victim]++
+			}
+		}
+	}
+	var least price
+	for _, v := range h.all.victims {
+		if gains[v] == 0 || open+gains[v] < want {
+			continue
+		}
+		if cost := h.priceOf(v); best == nil || cost.compare(least) < 0 {
+			best, least = v, cost
+		}
+	}
+	return best
+}
+
+// cheapest is which of some yards has GPUs for the least, and whom to stop for them besides those chosen;
+// -1: none has enough.
+func (h *hunt) cheapest(yards []*yard, chosen []*victim) (victims []*victim, at int) {
+	base, already := price{}, groupOf(chosen)
+	for _, v := range chosen {
+		base = h.with(base, v)
+	}
+	s, at := sift{hunt: h}, -1
+	for i, y := range yards {
+		s.bags, s.steps, s.better = s.bags[:0], maxSteps, false
+		have, left := uint32(len(y.open)), uint32(0) //nolint:gosec // GPUs of a node
+		for _, b := range y.held {
+			switch n := uint32(len(b.slots)); { //nolint:gosec // GPUs of a node
+			case already[b.victim]:
+				have += n
+			default:
+				s.bags, left = append(s.bags, b), left+n
+			}
+		}
+		if s.try(0, have, left, base); s.better {
+			at = i
+		}
+	}
+	h.spare(chosen)
+	return s.best, at
+}
+
+// maxSteps bounds how many sets of victims of one yard are looked at: all where they are few.
+const maxSteps = 1 << 12
+
+// sift looks for the cheapest victims of one yard after the other.
+type sift struct {
+	*hunt
+
+	bags   []bag // of the yard, cheapest first
+	now    []*victim
+	out    []bag // that are not taken
+	steps  int   // that are left
+	better bool  // the best are of this yard
+	found  bool
+	best   []*victim
+	cost   price
+}
+
+// try looks at all sets of bags from one on that may be better than the best, beside what was taken.
+func (s *sift) try(from int, have, left uint32, cost price) {
+	switch {
+	case have+left < s.want.need || s.found && cost.compare(s.cost) >= 0:
+		return
+	case have >= s.want.need:
+		s.best, s.cost, s.found, s.better = slices.Clone(s.now), cost, true, true
+		return
+	case s.steps == 0:
+		return
+	}
+	s.steps--
+	b := s.bags[from]
+	n := uint32(len(b.slots)) //nolint:gosec // GPUs of a node
+	if !slices.ContainsFunc(s.out, func(o bag) bool { return o.alike(&b) }) {
+		s.now = append(s.now, b.victim)
+		s.try(from+1, have+n, left-n, s.with(cost, b.victim))
+		s.now = s.now[:len(s.now)-1]
+		s.spare([]*victim{b.victim})
+	}
+	s.out = append(s.out, b)
+	s.try(from+1, have, left-n, cost)
+	s.out = s.out[:len(s.out)-1]
+}
+
+// alike says that two bags differ in what stopping who holds them loses only: the second is
+// not taken where the first, which is cheaper, is not.
+func (b *bag) alike(o *bag) bool {
+	v, w := b.victim, o.victim
+	return len(b.slots) == len(o.slots) && v.class == w.class && v.yields == w.yields && v.gpus == w.gpus && v.lender == w.lender
+}
+
+// price is what stopping some attempts costs, what counts most first.
+type price struct {
+	over     int64       // GPUs that owners would lack of their own
+	class    model.Class // the highest among them
+	unasked  uint32      // GPUs of jobs that do not allow it
+	loss     int64       // GPU-milliseconds
+	gpus     uint32
+	attempts int
+}
+
+// with is a price with one more victim, who counts as taken until it is spared.
+func (h *hunt) with(p price, v *victim) price {
+	if l := v.lender; l != nil && !h.byClass(v.class) {
+		p.over -= max(l.taken-l.more, 0)
+		l.taken += int64(v.gpus)
+		p.over += max(l.taken-l.more, 0)
+	}
+	p.class = max(p.class, v.class)
+	if !v.yields {
+		p.unasked += v.gpus
+	}
+	p.loss += v.loss
+	p.gpus += v.gpus
+	p.attempts++
+	return p
+}
+
+func (h *hunt) spare(victims []*victim) {
+	for _, v := range victims {
+		if l := v.lender; l != nil && !h.byClass(v.class) {
+			l.taken -= int64(v.gpus)
+		}
+	}
+}
+
+func (h *hunt) priceOf(victims ...*victim) (p price) {
+	for _, v := range victims {
+		p = h.with(p, v)
+	}
+	h.spare(victims)
+	return p
+}
+
+func (p price) compare(o price) int {
+	return cmp.Or(cmp.Compare(p.over, o.over), cmp.Compare(p.class, o.class), cmp.Compare(p.unasked, o.unasked), cmp.Compare(p.loss, o.loss),
+		cmp.Compare(p.gpus, o.gpus), cmp.Compare(p.attempts, o.attempts))
+}
