@@ -16,6 +16,8 @@ type hunt struct {
 	want  *want
 	class model.Class
 	owns  bool // what it asks for is within what its owner owns
+	at    standing
+	ends  model.Time // when it would be out of the way of those for whom GPUs are kept
 	all   *prey
 	yards []*yard
 }
@@ -44,7 +46,7 @@ func (y *prey) yield(k state.QueueKey) bool {
 	asked := p.wantOf(t)
 	asked.until = 0
 	w := asked.few() // others are stopped for no more
-	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), all: y}
+	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), at: p.order.standing(k), ends: endsBy(p, t, k), all: y}
 	slots, victims, found := h.choose()
 	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
 		y.await(h)
@@ -61,10 +63,24 @@ func (y *prey) yield(k state.QueueKey) bool {
 	return true
 }
 
-// choose finds the GPUs that the task is to have, and whom to stop for them.
+// choose finds the GPUs that the task is to have, and whom to stop for them. Who stops nobody has
+// no need of a right: it leaves alone what the pass itself keeps from it, and what is free the pass would have
+// given to it. If that is not enough it stops somebody.
 func (h *hunt) choose() (slots []model.SlotKey, victims []*victim, found bool) {
 	h.survey()
-	return h.find()
+	h.withhold(h.heeds, (*yard).leave)
+	if slots, victims, found = h.find(); found && len(victims) == 0 {
+		h.withhold(h.yields, (*yard).leaveOpen)
+		slots, victims, found = h.find()
+		found = found && (len(victims) > 0 || slices.ContainsFunc(slots, h.comes))
+	}
+	return slots, victims, found
+}
+
+// comes says that a GPU is not free yet.
+func (h *hunt) comes(key model.SlotKey) bool {
+	slot, _ := h.pass.state.Slots.Get(key)
+	return slot.Owner != model.OwnerNone
 }
 
 // survey finds out what each node has for the task.

@@ -145,12 +145,12 @@ func (p *pass) full() bool { return len(p.commands) >= maxPlan || p.pool.empty()
 
 // jobs tries the waiting tasks in order; with a task given, those before it.
 func (p *pass) jobs(before *standing) {
-	if p.full() {
+	if over(p) {
 		return
 	}
 	q := newQueue(p.order)
 	q.addSingles()
-	for q.Len() > 0 && !p.full() {
+	for q.Len() > 0 && !over(p) {
 		r := q.head()
 		if before != nil && r.at.compare(*before) >= 0 {
 			return
@@ -164,10 +164,19 @@ func (p *pass) jobs(before *standing) {
 			r.done = true
 		case allOver:
 			p.stopped = true
+			p.found.owed = append(p.found.owed, owed{to: r.key, gpus: everyGPU})
 			return
 		}
 		q.settle()
 	}
+}
+
+// over says that a pass in order has come to its end. Where nothing is left for anybody it still keeps
+// what will be free for those who go first, if others might take that.
+func over(p *pass) bool {
+	t := &p.order.tuning
+	keeps := t.Backfill == model.BackfillNone || t.Backfill == model.BackfillReserve && len(p.times.reserved) < int(t.Depth)
+	return p.full() && (len(p.commands) >= maxPlan || !keeps || !anyHunts(p))
 }
 
 // outcome is what came of trying the head of a run.

@@ -47,6 +47,17 @@ func (p *pass) preempt() {
 	}
 }
 
+// anyHunts says that somebody waits who may have a right to GPUs of others.
+func anyHunts(p *pass) bool {
+	if t := &p.order.tuning; t.NoPreemption || t.Preempt == model.PreemptsNobody {
+		return false
+	}
+	for head := range heads(p.state) {
+		return p.budget.pools || head.Class >= model.ClassHigh
+	}
+	return false
+}
+
 // claimed places the tasks all of whose GPUs are kept for them and free, before all
 // others.
 func (p *pass) claimed() { startClaimants(p, true) }
@@ -82,6 +93,7 @@ type prey struct {
 	wake    model.Time                          // when somebody who needs GPUs of others may find more of these; 0: never
 	coming  map[model.NodeID][]model.SlotKey    // free soon, and kept for nobody
 	going   map[model.ScopeKey]int64            // GPUs of each owner among these
+	owed    []owed                              // what is kept for those who wait
 }
 
 // preyOf is the pass's prey.
@@ -284,6 +296,7 @@ func (y *prey) look() {
 	})
 	slices.SortFunc(y.victims, (*victim).compare)
 	y.lenders()
+	y.owed = y.owes()
 }
 
 // lenders finds out whose GPUs are borrowed, and how many each owner holds beyond what it owns

@@ -45,6 +45,7 @@ type found struct {
 	outlook *Outlook   // nil: there was no search
 	prey    *prey      // what others may take; nil: nobody has looked yet
 	frees   model.Time // when the first that may not be suspended yet may be; 0: never
+	owed    []owed     // what is kept for those who wait
 }
 
 // plans says that a waiting task is to run.
@@ -60,7 +61,7 @@ func (p *pass) search() {
 	b := newBuilder(p)
 	b.running()
 	stuck := b.stuck()
-	if stuck && !p.found.looks {
+	if stuck && !p.found.looks && !anyHunts(p) {
 		return
 	}
 	lines := b.waiting()
@@ -74,6 +75,7 @@ func (p *pass) search() {
 	if !stuck {
 		carryOut(b, problem, &best)
 	}
+	p.found.owed = owedBy(b, &best)
 	if p.found.looks {
 		p.found.outlook = outlookOf(b, problem, &best)
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // However a stream of small jobs is mixed, whatever is told of their run times and whoever may be suspended,
@@ -21,31 +22,56 @@ import (
 // runs then, and for the gangs before it. The stream goes on for much longer.
 func TestNoGangStarves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const bound, longest, gangs = time.Hour, time.Hour, 2
-		most := 3*bound + gangs*2*longest + time.Hour // for suspensions, and their restarts
-		var log bytes.Buffer
-		o := starving(t)
-		o.Log = &log
-		if _, err := Play(t.Context(), stream(t, &o, 3*most/2, longest, gangs), o); err != nil {
-			t.Fatal(err)
-		}
-		since := map[string]float64{}
-		for _, v := range readLog(t, &log) {
-			at, _ := strconv.ParseFloat(v[0], 64)
-			switch asked, waits := since[v[2]]; {
-			case v[1] == "submit" && strings.HasPrefix(v[2], "gang"):
-				since[v[2]] = at
-			case v[1] == "start" && waits:
-				if wait := time.Duration(at-asked) * time.Second; wait > most {
-					t.Errorf("gang %s waits for %s, for longer than %s", v[2], wait, most)
-				}
-				delete(since, v[2])
-			}
-		}
-		if len(since) > 0 {
-			t.Errorf("gangs %v never start", since)
-		}
+		none := func(*rapid.T, []Job) {}
+		checkGangs(t, time.Hour, none) // for suspensions, and their restarts
 	})
+}
+
+// Nor does one if they are of different classes: those with a right to stop others pass it only where they
+// stop somebody, who was there before them.
+func TestNoGangStarvesAmongClasses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		checkGangs(t, 4*time.Hour, classify) // for those who take the GPUs of others, and for gangs that are stopped for them
+	})
+}
+
+// classify draws the classes of jobs.
+func classify(t *rapid.T, jobs []Job) {
+	of := rapid.SampledFrom([]string{"4", "34", "14", "1234"}).Draw(t, "classes")
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "the classes' seed"), 0)) //nolint:gosec // virtual chance
+	for i := range jobs {
+		jobs[i].Told.Class = model.Class(of[random.IntN(len(of))] - '0')
+	}
+}
+
+// checkGangs checks that gangs start in time for which spare time is enough.
+func checkGangs(t *rapid.T, spare time.Duration, change func(*rapid.T, []Job)) {
+	const bound, longest, gangs = time.Hour, time.Hour, 2
+	most := 3*bound + gangs*2*longest + spare
+	var log bytes.Buffer
+	o := starving(t)
+	o.Log = &log
+	jobs := stream(t, &o, 3*most/2, longest, gangs)
+	change(t, jobs)
+	if _, err := Play(t.Context(), jobs, o); err != nil {
+		t.Fatal(err)
+	}
+	since := map[string]float64{}
+	for _, v := range readLog(t, &log) {
+		at, _ := strconv.ParseFloat(v[0], 64)
+		switch asked, waits := since[v[2]]; {
+		case v[1] == "submit" && strings.HasPrefix(v[2], "gang"):
+			since[v[2]] = at
+		case v[1] == "start" && waits:
+			if wait := time.Duration(at-asked) * time.Second; wait > most {
+				t.Errorf("gang %s waits for %s, for longer than %s", v[2], wait, most)
+			}
+			delete(since, v[2])
+		}
+	}
+	if len(since) > 0 {
+		t.Errorf("gangs %v never start", since)
+	}
 }
 
 // starving draws a cluster and who is let past whom on it.

@@ -1,0 +1,124 @@
+package sched
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched/split"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// owed is GPUs of a node that a pass keeps for somebody who waits: they are barred, reserved or
+// drained, or meant for who is to start there once others are gone.
+type owed struct {
+	to   state.QueueKey
+	node model.NodeID // empty: every node
+	gpus uint32
+	from model.Time // when they are to be had: who is gone by then may have them before; 0: at once
+}
+
+// everyGPU is all GPUs of a node.
+const everyGPU = math.MaxUint32
+
+// owedBy lists what a layout keeps for those who wait.
+func owedBy(b *builder, best *split.Layout) (out []owed) {
+	p := b.pass
+	for n, until := range best.Until {
+		if until > 0 {
+			out = append(out, owed{b.all[best.For].key, b.nodes[n], everyGPU, p.now.Add(time.Duration(until) * time.Second)})
+		}
+	}
+	for i := range b.all {
+		c := &b.all[i]
+		if c.attempt.N > 0 || p.done[c.key.Task] {
+			continue
+		}
+		for _, v := range best.Places[i] {
+			out = append(out, owed{c.key, b.nodes[v.Node], uint32(v.GPUs), 0}) //nolint:gosec // positive
+		}
+	}
+	return out
+}
+
+// owes lists all that a pass keeps for those who wait.
+func (y *prey) owes() []owed {
+	p := y.pass
+	out := slices.Clip(p.found.owed)
+	for i := range p.times.reserved {
+		r := &p.times.reserved[i]
+		for _, id := range r.on {
+			out = append(out, owed{ticketOf(p.state, r.Task).key(p.state), id, r.want.need, r.At})
+		}
+	}
+	return out
+}
+
+// heeds says that a task has to leave GPUs to those for whom they are kept: they stand before it, and it
+// has no right to what they would have.
+func (h *hunt) heeds(o *owed) bool {
+	run := o.to.Run.Value()
+	pool := h.pass.budget.pool(run.Project, run.User)
+	return h.inTheWay(o) && h.before(o) && !h.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0)
+}
+
+// yields says that the pass itself would leave GPUs to those for whom they are kept, though the task has a
+// right to pass them.
+func (h *hunt) yields(o *owed) bool {
+	return h.inTheWay(o) && !h.heeds(o) && (h.before(o) || h.pass.searches()) // which bars nodes to those before a gang, too
+}
+
+func (h *hunt) inTheWay(o *owed) bool { return o.to.Task != h.want.who && h.ends > o.from }
+
+func (h *hunt) before(o *owed) bool { return h.pass.order.standing(o.to).compare(h.at) < 0 }
+
+// withhold leaves to others what is kept for them, which leave takes away from a yard.
+func (h *hunt) withhold(whose func(*owed) bool, leave func(*yard, uint64)) {
+	var everywhere uint64
+	at := map[model.NodeID]uint64{}
+	for i := range h.all.owed {
+		switch o := &h.all.owed[i]; {
+		case !whose(o):
+		case o.node == "":
+			everywhere += uint64(o.gpus)
+		default:
+			at[o.node] += uint64(o.gpus)
+		}
+	}
+	for _, y := range h.yards {
+		leave(y, everywhere+at[y.node])
+	}
+}
+
+// leave leaves so many GPUs of the yard to others, first those that are open.
+func (y *yard) leave(n uint64) {
+	open := uint64(len(y.open))
+	y.leaveOpen(n)
+	for n -= min(n, open); n > 0 && len(y.held) > 0; {
+		last := &y.held[len(y.held)-1]
+		cut := min(n, uint64(len(last.slots)))
+		if last.slots = last.slots[:uint64(len(last.slots))-cut]; len(last.slots) == 0 {
+			y.held = y.held[:len(y.held)-1]
+		}
+		n -= cut
+	}
+}
+
+// leaveOpen leaves so many to others of those that are open.
+func (y *yard) leaveOpen(n uint64) {
+	open := uint64(len(y.open))
+	y.open = y.open[:open-min(n, open)]
+}
+
+// endsBy is when a waiting task would be out of the way of those for whom GPUs are kept, if it had
+// some of them now.
+func endsBy(p *pass, t *ticket, k state.QueueKey) model.Time {
+	if !p.searches() {
+		return p.now.Add(p.times.holds(p.order, t))
+	}
+	if stay := p.order.stays(k, p.order.strict); !stay.Yields {
+		return p.now.Add(time.Duration(stay.Ends) * time.Second)
+	}
+	return p.now
+}
