@@ -35,6 +35,17 @@ type bag struct {
 	slots  []model.SlotKey
 }
 
+// hunter is what tasks have in common that find the same.
+type hunter struct {
+	class model.Class
+	owns  bool
+	shape model.Shape
+
+	// As far as bookings tell them apart.
+	user, project string
+	certain       time.Duration
+}
+
 // yield has GPUs claimed for a task, if there are enough that it may take.
 func (y *prey) yield(k state.QueueKey) bool {
 	p := y.pass
@@ -47,8 +58,15 @@ func (y *prey) yield(k state.QueueKey) bool {
 	asked.until = 0
 	w := asked.few() // others are stopped for no more
 	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), at: p.order.standing(k), ends: endsBy(p, t, k), all: y}
+	like := h.like(&t.job.Spec)
+	if ends, vain := y.vain[like]; vain && h.ends >= ends {
+		return false
+	}
 	slots, victims, found := h.choose()
 	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
+		if t.task.Avoid == 0 { // else others of its like may have what it keeps off
+			y.vain[like] = h.ends
+		}
 		y.await(h)
 		return false
 	}
@@ -61,6 +79,17 @@ func (y *prey) yield(k state.QueueKey) bool {
 	b.Until = p.now.Add(grace + claimSlack)
 	p.commands = append(p.commands, b)
 	return true
+}
+
+// like is what the task has in common with others: where one found too little, no other that stands
+// after it and stays for as long finds more.
+func (h *hunt) like(spec *model.Spec) hunter {
+	like := hunter{class: h.class, owns: h.owns, shape: spec.Shape()}
+	like.shape.Strategy = ""
+	if h.want.keep != nil {
+		like.user, like.project, like.certain = spec.User, spec.Project, spec.Certain()
+	}
+	return like
 }
 
 // choose finds the GPUs that the task is to have, and whom to stop for them. Who stops nobody has

@@ -11,7 +11,7 @@ import (
 )
 
 // Bounds of one pass's preempting: one task gets its GPUs, and of those with the
-// right to so few are tried that a long queue of them costs little.
+// right to so few that differ are tried that a long queue of them costs little.
 const (
 	maxHunters = 16
 	maxVictims = 1024
@@ -28,8 +28,8 @@ func (p *pass) preempt() {
 	}
 	all := p.found.preyOf(p)
 	all.count()
-	for i, r := range all.hunters() {
-		if i == maxHunters {
+	for _, r := range all.hunters() {
+		if len(all.vain) == maxHunters {
 			return
 		}
 		for k := range p.state.Queue.From(r.key) {
@@ -94,13 +94,14 @@ type prey struct {
 	coming  map[model.NodeID][]model.SlotKey    // free soon, and kept for nobody
 	going   map[model.ScopeKey]int64            // GPUs of each owner among these
 	owed    []owed                              // what is kept for those who wait
+	vain    map[hunter]model.Time               // who has found too little, though it would be gone by then
 }
 
 // preyOf is the pass's prey.
 func (f *found) preyOf(p *pass) *prey {
 	if f.prey == nil {
 		f.prey = &prey{
-			pass: p, coming: map[model.NodeID][]model.SlotKey{}, going: map[model.ScopeKey]int64{},
+			pass: p, coming: map[model.NodeID][]model.SlotKey{}, going: map[model.ScopeKey]int64{}, vain: map[hunter]model.Time{},
 		}
 	}
 	return f.prey
