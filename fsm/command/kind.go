@@ -109,7 +109,7 @@ const (
 
 // Level is the feature level of this program: the greatest level at which it
 // knows the outcome of every command.
-const Level uint32 = 1
+const Level uint32 = 2
 
 // Lane is a way into the log. Control commands keep jobs alive, so they travel
 // before user commands, in entries of their own, and are never refused for load.

@@ -135,6 +135,22 @@ func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
 	return b.try(to, b.asBefore)
 }
 
+// hinders says that a booking lacks GPUs at its start, or now, that somebody holds then,
+// and still would at an instant; if so, by is the first such. What is lacking at the
+// start is taken to be lacking from then on, though others may be gone sooner.
+func (b *Books) hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) {
+	with := newBooks(b.ledger, b.now).floor
+	b.Give(s)
+	defer b.Put(s)
+	for i := range b.ledger.moments {
+		m := &b.ledger.moments[i]
+		if without := b.ledger.lackAt(i, b.now); m.Holds(at) && with[i].exceeds(&without, m) {
+			return m.Booking, true
+		}
+	}
+	return by, false
+}
+
 // asBefore says that no more is lacking at a moment than when the Books were opened.
 func (b *Books) asBefore(k *lack, i int, m *moment) bool { return !k.exceeds(&b.floor[i], m) }
 

@@ -254,6 +254,59 @@ func TestGrantsAndExtensionsHeedBookings(t *testing.T) {
 	wantCode(t, c.Try(grant), model.CodeOK)
 }
 
+// Who is in the way of a booking already is not extended, unless it is over before, has
+// what it needs, or is their own.
+func TestExtensionsLengthenNoShortage(t *testing.T) {
+	for name, v := range map[string]struct {
+		book func(*statetest.Cluster) *command.Book
+		user string
+		code model.Code
+	}{
+		"in its way": {func(c *statetest.Cluster) *command.Book { return booked(c, 4, on("n1")) }, "alice", model.CodeUnavailable},
+		"begun": {func(c *statetest.Cluster) *command.Book {
+			return booked(c, 4, on("n1"), at(c.Now.Add(time.Second), c.Now.Add(9*time.Hour)))
+		}, "alice", model.CodeUnavailable},
+		"over before": {func(c *statetest.Cluster) *command.Book {
+			return booked(c, 4, on("n1"), at(c.Now.Add(time.Hour), c.Now.Add(90*time.Minute)))
+		}, "alice", model.CodeOK},
+		"their own":     {func(c *statetest.Cluster) *command.Book { return booked(c, 4, on("n1")) }, "bob", model.CodeOK},
+		"nothing lacks": {func(c *statetest.Cluster) *command.Book { return booked(c, 4) }, "alice", model.CodeOK},
+		"one lacks":     {func(c *statetest.Cluster) *command.Book { return booked(c, 5) }, "alice", model.CodeUnavailable},
+		"elsewhere":     {func(c *statetest.Cluster) *command.Book { return booked(c, 4, on("n2")) }, "alice", model.CodeOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := two(t)
+			a := c.Place(c.Submit(4, within(2*time.Hour), of(v.user)))
+			c.Start(a)
+			c.Do(v.book(c))
+			c.Now = c.Now.Add(2 * time.Second)
+			turn(c)
+			r := c.Try(&command.Extend{Job: a.Job, By: 10 * time.Hour})
+			wantCode(t, r, v.code)
+			if v.code != model.CodeOK && !strings.Contains(r.Detail, "job 1 is in the way of ") {
+				t.Errorf("it is refused by %q", r.Detail)
+			}
+		})
+	}
+}
+
+// At the first feature level a shortage that is there already may be lengthened.
+func TestExtensionsAtTheFirstLevel(t *testing.T) {
+	c := statetest.Empty(t)
+	c.Do(&command.Bootstrap{
+		Incarnation: statetest.Incarnation(1), Level: 1, Running: true, Policy: "fcfs",
+		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
+	})
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: 2}})
+	c.Node("n1", 8)
+	a := c.Place(c.Submit(6, within(2*time.Hour)))
+	c.Start(a)
+	c.Do(booked(c, 4))
+	wantCode(t, c.Try(&command.Extend{Job: a.Job, By: time.Minute}), model.CodeOK)
+	c.Do(&command.RaiseLevel{Level: 2})
+	wantCode(t, c.Try(&command.Extend{Job: a.Job, By: time.Minute}), model.CodeUnavailable)
+}
+
 // A booking that others were quicker than is short; it gets no shorter, and is over at
 // its end, whether or not anybody has said so.
 func TestBookingsThatAreShort(t *testing.T) {

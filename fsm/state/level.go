@@ -1,0 +1,6 @@
+package state
+
+// Feature levels from which on commands that were there before have other outcomes.
+const (
+	levelLonger = 2 // nobody extends a job that is in the way of a booking already
+)
