@@ -26,7 +26,7 @@ type cluster struct {
 func newCluster(t rapid.TB, policy string) *cluster {
 	c := &cluster{t: t, now: epoch}
 	c.must(&command.Bootstrap{
-		Incarnation: model.Incarnation{1}, Level: 1, Running: true, Policy: policy,
+		Incarnation: model.Incarnation{1}, Level: command.Level, Running: true, Policy: policy,
 		Retention: model.Retention{Jobs: 10, Age: time.Hour},
 	})
 	c.tune(func(t *model.Tuning) { t.NoPreemption, t.Backfill = true, model.BackfillSkip })

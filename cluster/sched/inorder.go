@@ -74,7 +74,7 @@ func (c *course) wantFor(t *ticket) want {
 	if w.until = c.now.Add(t.holds()); t.service == "" {
 		w.until = c.now.Add(max(c.times.left(spec, t.task.Executed), leastRun))
 	}
-	w.asks = &asker{spec.User, spec.Project, spec.Certain()}
+	w.asks = &asker{spec.User, spec.Project, t.asPlaced(c.state).Certain()}
 	return w
 }
 

@@ -96,8 +96,8 @@ func (k *keeper) waiting(key state.QueueKey) {
 	if k == nil {
 		return
 	}
-	spec := &ticketOf(k.pass.state, key.Task).job.Spec
-	k.stakes = append(k.stakes, state.Stake{User: spec.User, Project: spec.Project, Ends: spec.CertainEnd(k.pass.now)})
+	t := ticketOf(k.pass.state, key.Task)
+	k.stakes = append(k.stakes, state.Stake{User: t.job.Spec.User, Project: t.job.Spec.Project, Ends: t.asPlaced(k.pass.state).CertainEnd(k.pass.now)})
 }
 
 // alike numbers tasks that find room in the same places: of one shape, if nothing is

@@ -232,7 +232,7 @@ func freshWant(p *pass, t *ticket) want {
 func (p *pass) wantOf(t *ticket) want {
 	w := freshWant(p, t)
 	w = p.budget.within(w, &t.job.Spec)
-	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.job.Spec.CertainEnd(p.now), &w)
+	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.asPlaced(p.state).CertainEnd(p.now), &w)
 	if p.order.tuning.Backfill == model.BackfillReserve {
 		w.until = p.now.Add(p.times.holds(p.order, t))
 	}

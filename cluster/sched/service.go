@@ -56,6 +56,15 @@ func (t *ticket) holds() time.Duration {
 	return max(t.task.Expected, leastRun)
 }
 
+// asPlaced is the ticket's spec as bookings reckon with it; no limit bounds how long a
+// service has its GPUs.
+func (t *ticket) asPlaced(s *state.State) *model.Spec {
+	if t.service != "" {
+		return &t.job.Spec
+	}
+	return state.AsPlaced(s, &t.job.Spec)
+}
+
 // start is the command that gives the ticket its GPUs.
 func (t *ticket) start(decided uint64, ranks []command.Placement) command.Body {
 	if t.service != "" {

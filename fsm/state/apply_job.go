@@ -19,7 +19,7 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 		Submitted: t.clock, Index: t.meta.Index,
 	}
 	if job.Spec.TimeLimit == 0 {
-		job.Spec.TimeLimit, _ = longest(t, &job.Spec)
+		job.Spec.TimeLimit, _ = longest(t.limits.get, &job.Spec)
 	}
 	enqueue(t, &job, b.After, nil, "")
 	return command.Result{Job: job.ID}

@@ -114,9 +114,9 @@ func withinPool(t *tx, spec *model.Spec, gpus uint32) command.Result {
 }
 
 // longest is the longest time limit that a job may have, and who bounds it; 0: any.
-func longest(t *tx, spec *model.Spec) (most time.Duration, scope model.ScopeKey) {
+func longest(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) (most time.Duration, scope model.ScopeKey) {
 	for _, k := range scopes(spec.Project, spec.User) {
-		if l, _ := t.limits.get(k); l.RunTime > 0 && (most == 0 || l.RunTime < most) {
+		if l, _ := get(k); l.RunTime > 0 && (most == 0 || l.RunTime < most) {
 			most, scope = l.RunTime, k
 		}
 	}
@@ -125,15 +125,31 @@ func longest(t *tx, spec *model.Spec) (most time.Duration, scope model.ScopeKey)
 
 // limitTime gives a job that has no time limit the longest that it may have.
 func limitTime(t *tx, job *model.Job) {
-	if most, _ := longest(t, &job.Spec); most > 0 && job.Spec.TimeLimit == 0 {
+	if most, _ := longest(t.limits.get, &job.Spec); most > 0 && job.Spec.TimeLimit == 0 {
 		job.Spec.TimeLimit = most
 		t.jobs.put(*job)
 	}
 }
 
+// AsPlaced is a spec as bookings reckon with it once it is placed: what asks for no time
+// limit is given the longest that it may have.
+func AsPlaced(s *State, spec *model.Spec) *model.Spec {
+	return bounded(s.Limits.Get, s.Settings().Level, spec)
+}
+
+func bounded(get func(model.ScopeKey) (model.Limit, bool), level uint32, spec *model.Spec) *model.Spec {
+	most, _ := longest(get, spec)
+	if most == 0 || spec.TimeLimit > 0 || level < levelBounded {
+		return spec
+	}
+	with := *spec
+	with.TimeLimit = most
+	return &with
+}
+
 // withinTime says whether a job may ask for so much time.
 func withinTime(t *tx, spec *model.Spec, asked time.Duration) command.Result {
-	if most, scope := longest(t, spec); most > 0 && asked > most {
+	if most, scope := longest(t.limits.get, spec); most > 0 && asked > most {
 		return refuse(model.CodeLimit, "%s may run a job for %s at most, this asks for %s: ask for less, save checkpoints and "+
 			"go on in another job, or have max_run_time raised", scope, most, asked)
 	}

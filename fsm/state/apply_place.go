@@ -29,7 +29,8 @@ func applyPlace(t *tx, b *command.Place) command.Result {
 	if r := withinTime(t, &job.Spec, job.Spec.TimeLimit); !r.OK() {
 		return r
 	}
-	if r := withinBookings(t, &job.Spec, job.Spec.CertainEnd(t.clock), b.Ranks); !r.OK() {
+	asPlaced := bounded(t.limits.get, t.settings.Level, &job.Spec)
+	if r := withinBookings(t, &job.Spec, asPlaced.CertainEnd(t.clock), b.Ranks); !r.OK() {
 		return r
 	}
 	limitTime(t, &job)

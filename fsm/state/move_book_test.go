@@ -307,6 +307,21 @@ func TestExtensionsAtTheFirstLevel(t *testing.T) {
 	wantCode(t, c.Try(&command.Extend{Job: a.Job, By: time.Minute}), model.CodeUnavailable)
 }
 
+// A longest run time that was set after a job was submitted bounds it beside bookings.
+func TestBoundedBesideBookings(t *testing.T) {
+	c := two(t)
+	job := c.Submit(4)
+	c.Do(booked(c, 8))
+	place := c.Placement(model.TaskKey{Job: job})
+	wantCode(t, c.Try(place), model.CodeUnavailable)
+	c.Do(&command.SetLimit{Limit: func() model.Limit {
+		l := model.NoLimit(model.ScopeKey{Kind: model.ScopeCluster})
+		l.RunTime = 10 * time.Minute
+		return l
+	}()})
+	wantCode(t, c.Try(place), model.CodeOK)
+}
+
 // A booking that others were quicker than is short; it gets no shorter, and is over at
 // its end, whether or not anybody has said so.
 func TestBookingsThatAreShort(t *testing.T) {
