@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,34 +16,39 @@ import (
 
 var update = flag.Bool("update", false, "record the log of this feature level, if there is none")
 
-// The recorded log of feature level 1: entries, each after its length, and the
+// recorded is a file of a feature level: its log of entries, each after its length, or the
 // digest that they lead to. Whatever Apply becomes, it must lead there from here.
-var (
-	recordedLog    = filepath.Join("testdata", "level1.log")
-	recordedDigest = filepath.Join("testdata", "level1.digest")
-)
+func recorded(level uint32, ending string) string {
+	return filepath.Join("testdata", fmt.Sprintf("level%d.%s", level, ending))
+}
 
 const recordedEntries = 900
 
-// TestRecordedLog replays a log that a former program wrote: the outcomes of a
+// TestRecordedLogs replays logs that former programs wrote: the outcomes of a
 // feature level are frozen. A change of them needs a new level and a new log
-// beside this one.
-func TestRecordedLog(t *testing.T) {
-	data, err := os.ReadFile(recordedLog)
-	if os.IsNotExist(err) && *update {
+// beside these.
+func TestRecordedLogs(t *testing.T) {
+	for level := uint32(1); level <= command.Level; level++ {
+		t.Run(fmt.Sprint(level), func(t *testing.T) { replayRecorded(t, level) })
+	}
+}
+
+func replayRecorded(t *testing.T, level uint32) {
+	data, err := os.ReadFile(recorded(level, "log"))
+	if os.IsNotExist(err) && *update && level == command.Level {
 		data = record(t)
 	} else if err != nil {
 		t.Fatalf("%v (record it with -update)", err)
 	}
 	s, done := replay(t, data)
-	want, err := os.ReadFile(recordedDigest)
+	want, err := os.ReadFile(recorded(level, "digest"))
 	digest := s.Digest()
 	if got := hex.EncodeToString(digest[:]); err != nil || got != strings.TrimSpace(string(want)) {
 		t.Errorf("the recorded log leads to digest %s, it led to %s: what a command does at a released feature level "+
 			"must not change", got, want)
 	}
 	for _, k := range command.Kinds() {
-		if done[k] == 0 && s.Settings().Level == 1 {
+		if done[k] == 0 && k.Level() <= level {
 			t.Errorf("the recorded log carries out no %s command", k)
 		}
 	}
@@ -57,7 +63,7 @@ func replay(t *testing.T, data []byte) (s State, done map[command.Kind]int) {
 	for len(data) > 0 {
 		size, n := binary.Uvarint(data)
 		if n <= 0 || uint64(len(data)-n) < size {
-			t.Fatalf("%s is cut off after entry %d", recordedLog, s.Index)
+			t.Fatalf("the log is cut off after entry %d", s.Index)
 		}
 		var o outcome
 		s, o = logEntry{s.Index + 1, data[n : n+int(size)]}.apply(t, s)
@@ -71,8 +77,8 @@ func replay(t *testing.T, data []byte) (s State, done map[command.Kind]int) {
 	return s, done
 }
 
-// record draws a log by the generator, of the first seed whose log carries out
-// every kind.
+// record draws a log of the newest level by the generator, of the first seed whose log
+// carries out every kind.
 func record(t *testing.T) []byte {
 	t.Helper()
 	for seed := range uint64(200) {
@@ -91,12 +97,12 @@ func record(t *testing.T) []byte {
 					n++
 				}
 			}
-			if n < len(done) {
+			if n < len(done) || s.Settings().Level < command.Level {
 				continue
 			}
 			digest := s.Digest()
-			save(t, recordedLog, out.Bytes())
-			save(t, recordedDigest, []byte(hex.EncodeToString(digest[:])+"\n"))
+			save(t, recorded(command.Level, "log"), out.Bytes())
+			save(t, recorded(command.Level, "digest"), []byte(hex.EncodeToString(digest[:])+"\n"))
 			return out.Bytes()
 		}
 	}

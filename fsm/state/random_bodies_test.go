@@ -10,7 +10,7 @@ import (
 
 func drawBootstrap(g *gen) command.Body {
 	b := &command.Bootstrap{
-		Incarnation: model.Incarnation{1, byte(g.roll(200))}, Level: 1, Running: true, Policy: "fcfs",
+		Incarnation: model.Incarnation{1, byte(g.roll(200))}, Level: 1 + uint32(g.roll(int(command.Level))), Running: true, Policy: "fcfs",
 		Retention: model.Retention{Jobs: 100, Age: time.Hour},
 	}
 	if g.roll(2) == 0 {
