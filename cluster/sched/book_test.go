@@ -283,8 +283,8 @@ func TestExplainBookings(t *testing.T) {
 				"and only what certainly ends before may start there\n" +
 				"maintenance: it would fit, but nodes have maintenance 2 (from 2023-11-15T01:13:20Z to 2023-11-15T02:13:20Z), " +
 				"and only what certainly ends before may start there",
-			"submit it again with --time 1h58m\nmaintenance 1 is over, 2023-11-15T01:13:20Z\nmaintenance 1 is canceled\n" +
-				"submit it again with --time 2h58m\nmaintenance 2 is over, 2023-11-15T02:13:20Z\nmaintenance 2 is canceled\n" +
+			"submit it again with --time 2h58m\nmaintenance 1 is over, 2023-11-15T01:13:20Z\nmaintenance 1 is canceled\n" +
+				"maintenance 2 is over, 2023-11-15T02:13:20Z\nmaintenance 2 is canceled\n" +
 				"1 node more, with 4 GPUs free",
 		},
 	})

@@ -15,7 +15,7 @@ type keep struct {
 	stake state.Stake // At is set as it is asked about
 	need  uint32      // GPUs on each node
 	way   way
-	caps  map[state.Lot]uint32 // how many GPUs of a place it may take, by places with GPUs 0
+	caps  map[state.Lot]capped // how many GPUs of a place it may take, by places with GPUs 0
 	shut  map[joint]bool       // places that are not allowed beside the parts that were found
 	why   []model.Booking      // that were in the way
 }
@@ -41,7 +41,7 @@ func keepFor(b *state.Books, user, project string, ends model.Time, w *want) *ke
 }
 
 // turn goes on to a way to leave places out.
-func (k *keep) turn(to way) { k.way, k.caps, k.shut = to, map[state.Lot]uint32{}, map[joint]bool{} }
+func (k *keep) turn(to way) { k.way, k.caps, k.shut = to, map[state.Lot]capped{}, map[joint]bool{} }
 
 // joint is a place beside so many parts.
 type joint struct {
@@ -49,38 +49,55 @@ type joint struct {
 	beside int
 }
 
-// cap is how many GPUs of a type a task may take on a node, as far as this way goes.
-func (k *keep) cap(node model.NodeID, name string) uint32 {
+// capped is how many GPUs of a place a task may take, and what is in the way of one more.
+type capped struct {
+	n  uint32
+	by model.Booking
+}
+
+// cap is how many of so many GPUs of a type a task may take on a node, as far as this way
+// goes. Nothing is in its way that would only leave it fewer than it finds there.
+func (k *keep) cap(node model.NodeID, name string, open uint32) uint32 {
 	at := state.Lot{}
 	at.Node, at.Model = k.books.Place(node, name)
-	n, known := k.caps[at]
+	most, known := k.caps[at]
 	if !known {
-		n = k.most(at)
-		k.caps[at] = n
+		most = k.most(at)
+		k.caps[at] = most
 	}
-	return n
+	if most.n < open && k.way == wayAny {
+		k.blame(most.by)
+	}
+	return min(open, most.n)
 }
 
 // most is the most GPUs of a place that a task may take.
-func (k *keep) most(at state.Lot) uint32 {
-	if k.way == wayOwn {
-		return k.largest(at, func(at state.Lot) bool {
-			k.stake.At = []state.Lot{at}
+func (k *keep) most(at state.Lot) (out capped) {
+	fine := func(n uint32) bool {
+		at.GPUs = n
+		k.stake.At = []state.Lot{at}
+		if k.way == wayOwn {
 			_, shut := k.books.Closed(&k.stake)
 			return !shut && k.books.Free(&k.stake)
-		})
+		}
+		by, ok := k.books.Allows(&k.stake)
+		if !ok {
+			out.by = by
+		}
+		return ok
 	}
-	return k.largest(at, func(at state.Lot) bool { return k.allows(at) })
+	if fine(k.need) {
+		return capped{n: k.need}
+	}
+	out.n = uint32(sort.Search(int(k.need), func(n int) bool { return !fine(uint32(n) + 1) })) //nolint:gosec // bounded
+	return out
 }
 
-func (k *keep) largest(at state.Lot, fine func(state.Lot) bool) uint32 {
-	if at.GPUs = k.need; fine(at) {
-		return k.need
+// blame notes a booking that is in the way.
+func (k *keep) blame(by model.Booking) {
+	if !slices.Contains(k.why, by) {
+		k.why = append(k.why, by)
 	}
-	return uint32(sort.Search(int(k.need), func(n int) bool { //nolint:gosec // bounded
-		at.GPUs = uint32(n) + 1 //nolint:gosec // bounded
-		return !fine(at)
-	}))
 }
 
 // allows says that GPUs may be given to the task.
@@ -88,14 +105,19 @@ func (k *keep) allows(at ...state.Lot) bool {
 	k.stake.At = at
 	by, ok := k.books.Allows(&k.stake)
 	if !ok {
-		k.why = append(k.why, by)
+		k.blame(by)
 	}
 	return ok
 }
 
 // open lists the GPUs of a node that suit a task and that bookings leave to it.
 func (k *keep) open(h *host, w *want) []gpu {
-	left := map[string]uint32{}
+	left, have := map[string]uint32{}, map[string]uint32{}
+	for i := range h.gpus {
+		if g := &h.gpus[i]; w.takes(g) {
+			have[g.model]++
+		}
+	}
 	out := make([]gpu, 0, len(h.gpus))
 	for i := range h.gpus {
 		g := &h.gpus[i]
@@ -104,7 +126,7 @@ func (k *keep) open(h *host, w *want) []gpu {
 		}
 		n, known := left[g.model]
 		if !known {
-			n = k.cap(h.id, g.model)
+			n = k.cap(h.id, g.model, min(have[g.model], k.need))
 		}
 		if left[g.model] = n - min(n, 1); n > 0 {
 			out = append(out, *g)
@@ -121,7 +143,7 @@ func (k *keep) count(h *host, w *want, n uint32) uint32 {
 	case mixed(h):
 		return uint32(len(k.open(h, w))) //nolint:gosec // few
 	}
-	return min(n, k.cap(h.id, h.gpus[0].model))
+	return k.cap(h.id, h.gpus[0].model, min(n, k.need))
 }
 
 // from is what a task chooses from on a node: what it may take, or where that is all

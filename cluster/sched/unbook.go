@@ -28,7 +28,7 @@ func (b *beside) explain(fresh *pool, w want) (out []Blocker) {
 		return nil
 	}
 	slices.SortFunc(k.why, func(a, b model.Booking) int { return a.ID.Compare(b.ID) })
-	for _, v := range slices.Compact(k.why) {
+	for _, v := range k.why {
 		code := CodeBooked
 		if v.Kind == model.BookMaintenance {
 			code = CodeClosed
@@ -85,12 +85,24 @@ func (t *trial) shorten(b *model.Booking) {
 		return
 	}
 	spec.TimeLimit = limit
-	next, done := t.carry(&command.Cancel{Job: job.ID, Task: command.AllTasks}, &command.Submit{Spec: spec, Tasks: 1})
-	if !done {
+	if !t.again(job.ID, &spec) {
 		return
 	}
-	task := model.TaskKey{Job: t.state.Settings().NextJob}
-	if v := judge(&next, t.now, ticketOf(&next, task)); v.placed() {
-		t.found = append(t.found, Unblock{Kind: UnblockTime, TimeLimit: limit, Booking: *b})
+	u := Unblock{Kind: UnblockTime, TimeLimit: limit, Booking: *b}
+	if i := slices.IndexFunc(t.found, func(u Unblock) bool { return u.Kind == UnblockTime }); i < 0 {
+		t.found = append(t.found, u)
+	} else if t.found[i].TimeLimit < limit { // the longest suffices
+		t.found[i] = u
 	}
+}
+
+// again says that a job of one task is placed if it is canceled and submitted anew.
+func (t *trial) again(job model.JobID, spec *model.Spec) bool {
+	next, done := t.carry(&command.Cancel{Job: job, Task: command.AllTasks}, &command.Submit{Spec: *spec, Tasks: 1})
+	if !done {
+		return false
+	}
+	task := model.TaskKey{Job: t.state.Settings().NextJob}
+	v := judge(&next, t.now, ticketOf(&next, task))
+	return v.placed()
 }
