@@ -144,7 +144,9 @@ func (p *pass) misfit(w *want) []Blocker {
 	fresh, free := newPool(p.state), *w
 	free.until = 0
 	if p.found.plans(w.who) || len(p.pool.kept[w.who]) > 0 {
-		return []Blocker{{Code: CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.found.stops)}}
+		b := Blocker{Code: CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.found.stops)}
+		b.Whom, b.GPUs, b.Until = makeWay(p.state, w.who)
+		return []Blocker{b}
 	}
 	if bars := p.beside.explain(fresh, free); len(bars) > 0 {
 		return bars

@@ -43,23 +43,42 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 // checkUnblock carries out each change alone and looks for the task in the plan.
 func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
 	for _, u := range e.Unblock {
-		if u.Kind == sched.UnblockTime {
-			checkShorter(t, c.copied(), e, &u)
-		} else if after := c.copied(); !slices.Contains(unblocked(after, e.Task, &u), e.Task) {
+		switch u.Kind { //nolint:exhaustive // all others are made to the task itself
+		case sched.UnblockTime:
+			checkAgain(t, c.copied(), e, &u)
+			continue
+		case sched.UnblockPreempt:
+			checkPreempts(t, c.copied(), e, &u)
+			continue
+		}
+		if after := c.copied(); !slices.Contains(unblocked(after, e.Task, &u), e.Task) {
 			t.Fatalf("task %s is blocked by %+v; it is still not placed after %q", e.Task, e.Blockers, u.Message())
 		}
 	}
 }
 
-// checkShorter submits a task again with the time limit that is offered.
-func checkShorter(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
+// checkAgain submits a task again with what is offered.
+func checkAgain(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
 	job, _ := c.s.Jobs.Get(e.Task.Job)
 	job.Spec.TimeLimit = u.TimeLimit
 	c.must(&command.Cancel{Job: job.ID, Task: command.AllTasks})
 	again := model.TaskKey{Job: c.submit(job.Spec, 1, 0)}
 	if placed := c.plan(); !slices.Contains(placed, again) {
-		t.Fatalf("task %s is blocked by %+v; submitted again as %s with %s it is still not placed", e.Task, e.Blockers, again, u.TimeLimit)
+		t.Fatalf("task %s is blocked by %+v; submitted again as %s it is still not placed after %q", e.Task, e.Blockers, again, u.Message())
 	}
+}
+
+// checkPreempts has the time come when others may be stopped for a task.
+func checkPreempts(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
+	c.now = u.At
+	c.must(&command.AdvanceClock{})
+	bodies, _ := sched.Plan(&c.s, c.now)
+	for _, b := range bodies {
+		if b, is := b.(*command.Preempt); is && b.Beneficiary == e.Task && len(b.Victims) == len(u.Ends) {
+			return
+		}
+	}
+	t.Fatalf("task %s is blocked by %+v; nobody is stopped for it after %q", e.Task, e.Blockers, u.Message())
 }
 
 // unblocked makes a change, and plans.
@@ -77,7 +96,7 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 		c.must(&command.SetPools{Mode: model.PoolDynamic})
 	case sched.UnblockCancel:
 		c.must(&command.CancelBooking{ID: u.Booking.ID})
-	case sched.UnblockTime: // another task
+	case sched.UnblockTime, sched.UnblockPreempt: // see above
 	case sched.UnblockWait, sched.UnblockBegin, sched.UnblockOver, sched.UnblockPeriod:
 		c.now = u.At
 		c.must(&command.AdvanceClock{})

@@ -28,6 +28,7 @@ const (
 	UnblockTime    UnblockKind = "time"    // its owner cancels it and submits it again with TimeLimit
 	UnblockOver    UnblockKind = "over"    // time passes until At, when Booking is over
 	UnblockCancel  UnblockKind = "cancel"  // somebody cancels Booking
+	UnblockPreempt UnblockKind = "preempt" // time passes until At, when Ends may be stopped for it
 )
 
 // Unblock is a change after which the next plan would place a task: it was tried
@@ -106,6 +107,9 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	}
 	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeLimit, CodeThrottle, CodePool, CodeBooked, CodeClosed) {
 		t.endHolders()
+	}
+	if t.blockedBy(CodeGPUs) && len(t.why) == 1 {
+		t.mayTake()
 	}
 	return t.found
 }

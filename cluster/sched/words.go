@@ -47,7 +47,7 @@ func (b *Blocker) Message() string {
 	case CodeGPUs:
 		return fmt.Sprintf("it needs %s: %d are free, at most %d on one node", b.needs(), b.Have, b.Best)
 	case CodeSuspending:
-		return "it is to start as soon as GPUs are free that others are being suspended for"
+		return suspending(b)
 	case CodeReserved:
 		if b.Until == 0 {
 			return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that nobody is let past it", Holder{b.Task, b.Service})
@@ -69,6 +69,14 @@ func (b *Blocker) Message() string {
 		return b.quota()
 	}
 	return string(b.Code)
+}
+
+func suspending(b *Blocker) string {
+	if b.Whom == "" {
+		return "it is to start as soon as GPUs are free that others are being suspended for"
+	}
+	return fmt.Sprintf("it is to start as soon as %s stopped for it: that gives it %s, by %s at the latest", b.Whom,
+		count(b.GPUs, "GPU"), clock(b.Until))
 }
 
 // beforehand says how GPUs can be used before a booking begins.
@@ -180,6 +188,8 @@ func (u *Unblock) Message() string {
 		return "allocation is set to dynamic, under which everybody may use every GPU"
 	case UnblockTime:
 		return "submit it again with --time " + brief(u.TimeLimit)
+	case UnblockPreempt:
+		return "time passes until " + clock(u.At) + ", when " + u.who() + " may be stopped for it"
 	case UnblockOver:
 		return u.Booking.Kind.String() + " " + u.Booking.ID.String() + " is over, " + clock(u.At)
 	case UnblockCancel:
@@ -236,14 +246,19 @@ func (u *Unblock) turn() string {
 }
 
 func (u *Unblock) ends() string {
+	if len(u.Ends) == 1 {
+		return u.who() + " ends"
+	}
+	return u.who() + " end"
+}
+
+// who is "job 7 and allocation web".
+func (u *Unblock) who() string {
 	names := make([]string, 0, len(u.Ends))
 	for _, h := range u.Ends {
 		names = append(names, h.String())
 	}
-	if len(names) == 1 {
-		return names[0] + " ends"
-	}
-	return strings.Join(names, " and ") + " end"
+	return strings.Join(names, " and ")
 }
 
 // summary is one line: the first blocker, and how many more there are.
