@@ -80,7 +80,7 @@ func (f *future) cost() int {
 // endOf is when a live attempt is thought to end.
 func (f *future) endOf(task *model.Task, a *model.Attempt) model.Time {
 	if a.Stop != model.ReasonNone {
-		return f.Now.Add(soon)
+		return f.Now.Add(stopsIn(a, f.Now))
 	}
 	job, _ := f.State.Jobs.Get(a.Key.Job)
 	return byDeadline(&job.Spec, f.Now, f.Now.Add(max(f.runsFor(task, a)-executed(task, a, f.Now), leastRun)))
@@ -186,11 +186,22 @@ func (f *future) follow(b command.Body) error {
 // stop has attempts end that are being stopped.
 func (f *future) stop(attempts ...model.AttemptKey) {
 	for _, key := range attempts {
-		f.after(soon, event{attempt: key})
-		if a, _ := f.State.Attempts.Get(key); a.Stop == model.ReasonPreempt {
-			f.pauses.begin(key.TaskKey(), f.Now.Add(soon))
+		a, _ := f.State.Attempts.Get(key)
+		long := stopsIn(&a, f.Now)
+		f.after(long, event{attempt: key})
+		if a.Stop == model.ReasonPreempt {
+			f.pauses.begin(key.TaskKey(), f.Now.Add(long))
 		}
 	}
+}
+
+// cleans is how long GPUs whose processes have ended are thought to take to be shown clean.
+const cleans = 5 * time.Second
+
+// stopsIn is how long yet an attempt that was asked to stop is thought to keep its GPUs: for
+// what is left of its graces.
+func stopsIn(a *model.Attempt, now model.Time) time.Duration {
+	return max(a.Frozen.CheckpointGrace+a.Frozen.Grace-now.Sub(a.StopAt), 0) + cleans
 }
 
 // begin notes the first start of one that waited, and that one goes on that was suspended.
