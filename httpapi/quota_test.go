@@ -23,6 +23,25 @@ func (s *site) quota(scope, name string) (out wire.Quota) {
 	return all.Quotas[i]
 }
 
+// A job that is larger than a limit is accepted, for limits may be raised, with a warning.
+func TestLargerThanALimit(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 8) })
+	s.do(http.MethodPut, "/quotas/user/dave", `{"gpus": 4}`).into(&wire.Quota{})
+	for body, warns := range map[string]bool{
+		`{"command":"x","user":"dave","gpu_count":6}`:              true,
+		`{"command":"x","user":"dave","gpu_count":6,"min_gpus":4}`: false,
+		`{"command":"x","user":"dave","gpu_count":4}`:              false,
+		`{"command":"x","user":"eve","gpu_count":6}`:               false,
+	} {
+		var out wire.Submitted
+		s.submit(body).into(&out)
+		if warned := len(out.Warnings) == 1 && strings.HasPrefix(out.Warnings[0], "may not start: user dave may use 4 GPUs at once"); warned != warns {
+			t.Errorf("of %s it is said %q", body, out.Warnings)
+		}
+	}
+}
+
 // The default of users is the cluster's, and told of each who is bound by it.
 func TestDefaultOfUsers(t *testing.T) {
 	s := newSite(t)

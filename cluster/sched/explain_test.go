@@ -44,7 +44,7 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
 	for _, u := range e.Unblock {
 		switch u.Kind { //nolint:exhaustive // all others are made to the task itself
-		case sched.UnblockTime:
+		case sched.UnblockTime, sched.UnblockFewer:
 			checkAgain(t, c.copied(), e, &u)
 			continue
 		case sched.UnblockPreempt:
@@ -60,7 +60,11 @@ func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
 // checkAgain submits a task again with what is offered.
 func checkAgain(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
 	job, _ := c.s.Jobs.Get(e.Task.Job)
-	job.Spec.TimeLimit = u.TimeLimit
+	if u.Kind == sched.UnblockTime {
+		job.Spec.TimeLimit = u.TimeLimit
+	} else {
+		job.Spec.MinGPUs = u.MinGPUs
+	}
 	c.must(&command.Cancel{Job: job.ID, Task: command.AllTasks})
 	again := model.TaskKey{Job: c.submit(job.Spec, 1, 0)}
 	if placed := c.plan(); !slices.Contains(placed, again) {
@@ -96,7 +100,7 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 		c.must(&command.SetPools{Mode: model.PoolDynamic})
 	case sched.UnblockCancel:
 		c.must(&command.CancelBooking{ID: u.Booking.ID})
-	case sched.UnblockTime, sched.UnblockPreempt: // see above
+	case sched.UnblockTime, sched.UnblockFewer, sched.UnblockPreempt: // see above
 	case sched.UnblockWait, sched.UnblockBegin, sched.UnblockOver, sched.UnblockPeriod:
 		c.now = u.At
 		c.must(&command.AdvanceClock{})

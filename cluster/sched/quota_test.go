@@ -146,7 +146,7 @@ func TestASearchNamesTheQuotaAlone(t *testing.T) {
 	c.limit("amy", 1, model.Unlimited)
 	c.submit(spec("amy", 2, 0), 1, 0)
 	e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 1})
-	if got, _ := said(&e); got != "limit: user amy may use 1 GPU, uses 0, and this needs 2" {
+	if got, _ := said(&e); got != "limit: user amy may use 1 GPU, uses 0, and this needs 2: it never starts unless that is raised, or it takes fewer (--min-gpus 1)" {
 		t.Errorf("it is said: %s", got)
 	}
 }

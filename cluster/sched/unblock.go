@@ -28,6 +28,7 @@ const (
 	UnblockTime    UnblockKind = "time"    // its owner cancels it and submits it again with TimeLimit
 	UnblockOver    UnblockKind = "over"    // time passes until At, when Booking is over
 	UnblockCancel  UnblockKind = "cancel"  // somebody cancels Booking
+	UnblockFewer   UnblockKind = "fewer"   // its owner cancels it and submits it again with MinGPUs
 	UnblockPreempt UnblockKind = "preempt" // time passes until At, when Ends may be stopped for it
 )
 
@@ -43,6 +44,7 @@ type Unblock struct {
 	Come
 
 	TimeLimit time.Duration
+	MinGPUs   uint32
 	Booking   model.Booking
 }
 
@@ -131,7 +133,10 @@ func (t *trial) lift(b *Blocker) {
 		if !t.blockedBy(CodeHeld) {
 			t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 		}
-	case CodeLimit, CodeRunTime:
+	case CodeLimit:
+		t.raise(*b)
+		t.fewer(b)
+	case CodeRunTime:
 		t.raise(*b)
 	case CodeGPUHours:
 		t.wait(b)

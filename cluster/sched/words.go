@@ -94,11 +94,11 @@ func (b *Blocker) limit() string {
 	case LimitGPUsPerJob:
 		return fmt.Sprintf("%s may use %s for one job, and this one needs %d", b.Scope, count(b.Limit, "GPU"), b.Need)
 	}
+	whose := ""
 	if b.Default {
-		return fmt.Sprintf("%s may use %s, the default of users (gpus_per_user of the cluster), uses %d, and this needs %d", b.Scope,
-			count(b.Limit, "GPU"), b.Used, b.Need)
+		whose = ", the default of users (gpus_per_user of the cluster)"
 	}
-	return fmt.Sprintf("%s may use %s, uses %d, and this needs %d", b.Scope, count(b.Limit, "GPU"), b.Used, b.Need)
+	return fmt.Sprintf("%s may use %s%s, uses %d, and this needs %d%s", b.Scope, count(b.Limit, "GPU"), whose, b.Used, b.Need, b.wayOut())
 }
 
 // quota is what a limit of time or a pool says.
@@ -188,6 +188,8 @@ func (u *Unblock) Message() string {
 		return "allocation is set to dynamic, under which everybody may use every GPU"
 	case UnblockTime:
 		return "submit it again with --time " + brief(u.TimeLimit)
+	case UnblockFewer:
+		return fmt.Sprintf("submit it again with --min-gpus %d", u.MinGPUs)
 	case UnblockPreempt:
 		return "time passes until " + clock(u.At) + ", when " + u.who() + " may be stopped for it"
 	case UnblockOver:

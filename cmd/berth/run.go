@@ -62,6 +62,7 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	if err != nil {
 		return err
 	}
+	warn(cmd, answer)
 	id, say := answer.JobID, cmd.ErrOrStderr()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer cancel()

@@ -162,6 +162,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	warn(cmd, answer)
 	out := cmd.OutOrStdout()
 	if s.after.follow { // standard output is the job's
 		out = cmd.ErrOrStderr()
@@ -170,6 +171,13 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return s.stay(cmd, api, answer.JobID)
+}
+
+// warn says beside an answer why the job may never start.
+func warn(cmd *cobra.Command, answer *wire.Submitted) {
+	for _, text := range answer.Warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: it "+text)
+	}
 }
 
 // report says what came of it.
@@ -196,6 +204,7 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 	if err != nil {
 		return err
 	}
+	warn(cmd, answer)
 	return s.print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
 		fmt.Fprintf(w, "Nothing was submitted. If it was: %s.\n", placeAndStart(answer))
 		if answer.Explanation == nil || len(answer.Explanation.Blockers) == 0 {
