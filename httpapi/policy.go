@@ -99,8 +99,10 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 	switch {
 	case both && (text == "0") == *b.AutoRetry:
 		return false, 0, invalid("enable_auto_retry", "and the parameter max_retries say different things")
-	case both || *b.AutoRetry && now > 0:
+	case both:
 		return false, 0, nil
+	case *b.AutoRetry && now > 0: // named all the same: sent again, the change is the same
+		return true, now, nil
 	case *b.AutoRetry:
 		return true, autoRetries, nil
 	}
@@ -110,10 +112,10 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 // set changes what the body names; nothing, if any of it is wrong.
 func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answer[wire.Orchestrator], error) {
 	s := a.peer.Reader.State()
-	tuning := s.Settings().Tuning
-	for _, name := range slices.Sorted(maps.Keys(b.Parameters)) {
-		if err := tuning.Set(name, b.Parameters[name]); err != nil {
-			return nil, invalid("parameters", err.Error())
+	tuning, names := s.Settings().Tuning, slices.Sorted(maps.Keys(b.Parameters))
+	for _, name := range names {
+		if err := tune(&tuning, name, b.Parameters[name]); err != nil {
+			return nil, err
 		}
 	}
 	retries, to, err := retryParameter(b, tuning.Retries)
@@ -121,7 +123,7 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 		return nil, err
 	}
 	if retries {
-		tuning.Retries = to
+		tuning.Retries, names = to, append(names, "max_retries")
 	}
 	policy := strings.ReplaceAll(b.Policy, "-", "_")
 	switch {
@@ -130,27 +132,36 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 	case b.Policy == "" && len(b.Parameters) == 0 && b.MaxConcurrent == nil && b.AutoRetry == nil:
 		return nil, invalid("policy", "must be given, or something else to change")
 	}
-	var bodies []command.Body
+	change := &command.AdjustPolicy{Policy: policy, Tuning: tuning.Values(names...)}
 	if b.MaxConcurrent != nil {
-		cluster := model.ScopeKey{Kind: model.ScopeCluster}
-		list, err := limitsOf(cluster, &wire.SetQuota{MaxConcurrent: b.MaxConcurrent})
-		if err != nil {
+		if change.Limits, err = limitsOf(wholeCluster, &wire.SetQuota{MaxConcurrent: b.MaxConcurrent}); err != nil {
 			return nil, err
 		}
-		bodies = append(bodies, &command.AdjustLimit{Scope: cluster, Set: list})
 	}
-	if policy != "" {
-		bodies = append(bodies, &command.SetPolicy{Policy: policy})
-	}
-	if len(b.Parameters) > 0 || retries {
-		bodies = append(bodies, &command.SetTuning{Tuning: tuning})
-	}
-	return a.setAll(ctx, key, bodies)
+	return a.setAll(ctx, key, s.Settings().Level, change, tuning)
 }
 
-// setAll has several changes carried out, each under a key of its own.
-func (a policies) setAll(ctx context.Context, key string, bodies []command.Body) (*answer[wire.Orchestrator], error) {
-	index := a.peer.Reader.State().Index
+var wholeCluster = model.ScopeKey{Kind: model.ScopeCluster}
+
+// tune sets one parameter as a user writes it.
+func tune(t *model.Tuning, name, text string) error {
+	err := t.Set(name, text)
+	if err == nil {
+		return nil
+	}
+	if d, wrong := wire.ParseDuration(text); wrong == nil && t.Set(name, d.String()) == nil {
+		return nil
+	}
+	return invalid("parameters", err.Error())
+}
+
+// setAll has a change carried out: in one step of the log, or at a feature level that has
+// no such step in several, each under a key of its own.
+func (a policies) setAll(ctx context.Context, key string, level uint32, change *command.AdjustPolicy, tuning model.Tuning) (*answer[wire.Orchestrator], error) {
+	index, bodies := a.peer.Reader.State().Index, []command.Body{change}
+	if level < change.Kind().Level() {
+		bodies = stepwise(change, tuning)
+	}
 	for i, body := range bodies {
 		if i == 1 && key != "" {
 			key += "/parameters"
@@ -164,4 +175,18 @@ func (a policies) setAll(ctx context.Context, key string, bodies []command.Body)
 	}
 	s := a.peer.Reader.State()
 	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(ctx, &s)}, nil
+}
+
+// stepwise is a change of the policy as commands of feature level 1.
+func stepwise(change *command.AdjustPolicy, tuning model.Tuning) (bodies []command.Body) {
+	if len(change.Limits) > 0 {
+		bodies = append(bodies, &command.AdjustLimit{Scope: wholeCluster, Set: change.Limits})
+	}
+	if change.Policy != "" {
+		bodies = append(bodies, &command.SetPolicy{Policy: change.Policy})
+	}
+	if len(change.Tuning) > 0 {
+		bodies = append(bodies, &command.SetTuning{Tuning: tuning})
+	}
+	return bodies
 }

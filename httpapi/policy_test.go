@@ -2,8 +2,14 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -34,5 +40,52 @@ func TestPolicies(t *testing.T) {
 	s.do(http.MethodPut, "/orchestrator/policies", `{}`).about("policy")
 	if value("half_life") != "48h0m0s" || p.Policy != "sjf" {
 		t.Errorf("a refused change left %+v", p)
+	}
+}
+
+// Of several who change different values at a time none loses.
+func TestPoliciesAreAdjustedAtATime(t *testing.T) {
+	s := newSite(t)
+	for n := 10; n < 30; n++ {
+		v := strconv.Itoa(n)
+		var all sync.WaitGroup
+		for _, body := range []string{
+			`{"parameters": {"depth": "` + v + `"}}`, `{"parameters": {"hysteresis": "1` + v + `"}}`, `{"parameters": {"share_weight": "` + v + `"}}`,
+			`{"policy": "sjf", "max_concurrent_jobs": ` + v + `}`,
+		} {
+			all.Go(func() { s.do(http.MethodPut, "/orchestrator/policy", body).into(new(wire.Orchestrator)) })
+		}
+		all.Wait()
+		var p wire.Policies
+		s.do(http.MethodGet, "/orchestrator/policies", "").into(&p)
+		if got := p.Config.Parameters; got["depth"] != v || got["hysteresis"] != "1"+v || got["share_weight"] != v || *p.MaxConcurrent != int64(n) {
+			t.Fatalf("of %s it is %+v, %d jobs", v, got, *p.MaxConcurrent)
+		}
+	}
+}
+
+// A change is one step of the log, carried out once under its key; at a feature level
+// without such a step it is several.
+func TestAPolicyIsChangedInOneStep(t *testing.T) {
+	const change = `{"policy": "sjf", "parameters": {"depth": "7"}, "max_concurrent_jobs": 9, "enable_auto_retry": true}`
+	for level, steps := range map[uint32]uint64{1: 3, command.Level: 1} {
+		s := newSite(t)
+		if level == 1 {
+			s.with(func(c *statetest.Cluster) {
+				*c = *statetest.Empty(t)
+				c.Do(&command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: level, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}})
+			})
+		}
+		before := s.State().Index
+		for range 2 {
+			s.do(http.MethodPut, "/orchestrator/policy", change, "Idempotency-Key", "key-1").into(new(wire.Orchestrator))
+			now := s.State()
+			if set := now.Settings(); set.Policy != "sjf" || set.Tuning.Depth != 7 || set.Tuning.Retries != autoRetries {
+				t.Errorf("at level %d it is %+v", level, set)
+			}
+			if level == command.Level && now.Requests.Len() != 1 || now.Index-before < steps {
+				t.Errorf("at level %d it took %d entries", level, now.Index-before)
+			}
+		}
 	}
 }

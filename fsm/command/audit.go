@@ -29,7 +29,7 @@ func (k Kind) shown() bool {
 		KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
 		KindSetPools, KindCancel, KindSetPriority, KindHold, KindRelease, KindRequeue, KindExtend, KindDropDependencies, KindBook,
 		KindCancelBooking, KindSetBookingCaps, KindSetNodeMode, KindSetNodeLabels, KindConfirmDead, KindSetGPUMode, KindRetire,
-		KindDropWebhook, KindTestWebhook, KindSetDefaults, KindBeginImport, KindEndImport,
+		KindDropWebhook, KindTestWebhook, KindSetDefaults, KindAdjustPolicy, KindBeginImport, KindEndImport,
 	}, k)
 }
 

@@ -155,6 +155,10 @@ func mendLimits(b Body) {
 	case *SetTuning:
 		b.Tuning = model.DefaultTuning()
 		b.Tuning.NoPreemption, b.Tuning.Placement = true, model.StrategySpread
+	case *AdjustPolicy:
+		b.Policy = "fair_share"
+		b.Tuning = []model.TuningValue{{Name: "half_life", Value: "72h0m0s"}, {Name: "depth", Value: "5"}}
+		b.Limits = []model.LimitValue{{Of: model.LimitLive, Value: 8}}
 	case *SetDefaults:
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
 	case *SetWeight:

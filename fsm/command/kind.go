@@ -30,6 +30,7 @@ const (
 	KindSetWeight    Kind = 15
 	KindAdjustLimit  Kind = 16
 	KindSetPools     Kind = 17
+	KindAdjustPolicy Kind = 18
 
 	// Users and operators about jobs.
 	KindSubmit      Kind = 20
@@ -147,6 +148,7 @@ var kinds = map[Kind]kindInfo{
 	KindSetWeight:    {"set_weight", 1, LaneUser, body[SetWeight]},
 	KindAdjustLimit:  {"adjust_limit", 1, LaneUser, body[AdjustLimit]},
 	KindSetPools:     {"set_pools", 1, LaneUser, body[SetPools]},
+	KindAdjustPolicy: {"adjust_policy", 2, LaneUser, body[AdjustPolicy]},
 
 	KindSubmit:      {"submit", 1, LaneUser, body[Submit]},
 	KindCancel:      {"cancel", 1, LaneUser, body[Cancel]},

@@ -1,6 +1,10 @@
 package command
 
-import "github.com/berth-gpu/berth/fsm/model"
+import (
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
 
 // SetTuning sets how the scheduler orders, keeps back and suspends, as a whole.
 type SetTuning struct {
@@ -12,6 +16,40 @@ func (*SetTuning) Kind() Kind { return KindSetTuning }
 
 // Validate checks the ranges.
 func (b *SetTuning) Validate() error { return b.Tuning.Validate() }
+
+// AdjustPolicy changes the order of the queue, values that tune it and limits of the
+// cluster: all that it names or nothing, and what it does not name stays.
+type AdjustPolicy struct {
+	Policy string              `cbor:"1,keyasint,omitempty"` // empty: it stays
+	Tuning []model.TuningValue `cbor:"2,keyasint,omitempty"`
+	Limits []model.LimitValue  `cbor:"3,keyasint,omitempty"`
+}
+
+// Kind is KindAdjustPolicy.
+func (*AdjustPolicy) Kind() Kind { return KindAdjustPolicy }
+
+// Validate asks for something to change, checks names and bounds, and that no value is
+// given twice.
+func (b *AdjustPolicy) Validate() error {
+	if b.Policy == "" && len(b.Tuning) == 0 && len(b.Limits) == 0 {
+		return problem("policy", "given, or something else to change")
+	}
+	if b.Policy != "" {
+		if err := validPolicy(b.Policy); err != nil {
+			return err
+		}
+	}
+	some := model.DefaultTuning()
+	for i, v := range b.Tuning {
+		if err := some.Set(v.Name, v.Value); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(b.Tuning[:i], func(o model.TuningValue) bool { return o.Name == v.Name }) {
+			return problem(v.Name, "given once")
+		}
+	}
+	return validLimits(b.Limits)
+}
 
 // SetWeight says how much of the cluster a user or project should get, relative
 // to others.

@@ -109,11 +109,11 @@ func (f LimitField) allows() (least, most int64, words string) {
 	case LimitGPUs, LimitLive, LimitQueued, LimitGPUsPerJob:
 		return 0, maxCount, "0 to 2147483648, or none"
 	case LimitRunTime:
-		return int64(MinRunTime), int64(MaxDuration), "1s to 8784h, or none"
+		return int64(MinRunTime), int64(MaxDuration), "1s to 366d, or none"
 	case LimitGPUTime:
 		return 1, maxGPUTime, "more than 0 and at most 300000000, or none"
 	case LimitPeriod:
-		return int64(MinPeriod), int64(MaxDuration), "1h to 8784h"
+		return int64(MinPeriod), int64(MaxDuration), "1h to 366d"
 	case LimitOver:
 		return int64(OverStop), int64(OverLower), "stop or lower"
 	case LimitReserved:

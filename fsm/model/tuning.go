@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,9 +13,36 @@ import (
 type Parameter struct {
 	Name  string // "half_life"
 	What  string // what it does, in one line
-	Range string // "1h0m0s to 8784h0m0s"
+	Range string // "1h to 366d"
 
 	value func(*Tuning) field
+}
+
+// TuningValue is one value of a Tuning, named and written as in Parameters. Both stand
+// in logs: names are for ever, and what was once read must be read alike.
+type TuningValue struct {
+	Name  string `cbor:"1,keyasint,omitempty"`
+	Value string `cbor:"2,keyasint,omitempty"`
+}
+
+// Values are those of a tuning by these names, as they are written.
+func (t *Tuning) Values(names ...string) (out []TuningValue) {
+	for _, p := range Parameters() {
+		if slices.Contains(names, p.Name) {
+			out = append(out, TuningValue{p.Name, p.Value(t)})
+		}
+	}
+	return out
+}
+
+// Differs names the parameters that another tuning has otherwise.
+func (t *Tuning) Differs(other *Tuning) (names []string) {
+	for _, p := range Parameters() {
+		if p.Value(t) != p.Value(other) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // Value is the parameter's value in a tuning, as text that Set understands.
@@ -109,9 +137,25 @@ func (f ranged[T]) set(text string) bool {
 }
 
 func timespan(name, what string, least, most time.Duration, at func(*Tuning) *time.Duration) Parameter {
-	return Parameter{name, what, fmt.Sprintf("%s to %s", least, most), func(t *Tuning) field {
+	return Parameter{name, what, brief(least) + " to " + brief(most), func(t *Tuning) field {
 		return ranged[time.Duration]{at(t), least, most, time.ParseDuration}
 	}}
+}
+
+// brief is a time in the largest unit that it is whole in: 90s, 30m, 2d; 0 is 0.
+func brief(d time.Duration) string {
+	for _, u := range []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if d != 0 && d%u.of == 0 {
+			return strconv.FormatInt(int64(d/u.of), 10) + u.name
+		}
+	}
+	if d == 0 {
+		return "0"
+	}
+	return d.String()
 }
 
 func number(name, what string, least, most uint32, at func(*Tuning) *uint32) Parameter {

@@ -184,6 +184,7 @@ var appliers = rules{
 	command.KindSetRunning:   on(applySetRunning),
 	command.KindSetPolicy:    on(applySetPolicy),
 	command.KindSetTuning:    on(applySetTuning),
+	command.KindAdjustPolicy: on(applyAdjustPolicy),
 	command.KindSetWeight:    on(applySetWeight),
 	command.KindSteer:        on(applySteer),
 	command.KindSuspend:      on(applySuspend),

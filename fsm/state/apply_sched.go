@@ -10,6 +10,27 @@ func applySetTuning(t *tx, b *command.SetTuning) command.Result {
 	return ok()
 }
 
+// applyAdjustPolicy changes what the command names only, all of it or nothing, so that of
+// two who change different values at a time neither loses.
+func applyAdjustPolicy(t *tx, b *command.AdjustPolicy) command.Result {
+	tuning := t.settings.Tuning
+	for _, v := range b.Tuning {
+		if err := tuning.Set(v.Name, v.Value); err != nil {
+			return refuse(model.CodeInvalid, "%v", err)
+		}
+	}
+	if len(b.Limits) > 0 {
+		if r := adjustLimit(t, model.ScopeKey{Kind: model.ScopeCluster}, b.Limits); !r.OK() {
+			return r
+		}
+	}
+	if b.Policy != "" {
+		t.settings.Policy = b.Policy
+	}
+	t.settings.Tuning = tuning
+	return ok()
+}
+
 func applySetWeight(t *tx, b *command.SetWeight) command.Result {
 	if b.Weight.Shares == model.DefaultWeight {
 		t.weights.delete(b.Weight.Scope)

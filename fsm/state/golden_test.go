@@ -81,7 +81,7 @@ func replay(t *testing.T, data []byte) (s State, done map[command.Kind]int) {
 // carries out every kind.
 func record(t *testing.T) []byte {
 	t.Helper()
-	for seed := range uint64(200) {
+	for seed := range uint64(1000) {
 		var out bytes.Buffer
 		done := map[command.Kind]bool{}
 		s := write(t, newGen(seeded(1000+seed)), State{}, recordedEntries, func(_, _ State, e logEntry, o outcome) {

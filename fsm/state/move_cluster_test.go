@@ -75,15 +75,21 @@ func TestTheClock(t *testing.T) {
 	}
 }
 
-// The feature level rises when every peer has it, and never falls.
+// The feature level rises when every peer has it, and never falls; what belongs to a later
+// one is refused before.
 func TestLevels(t *testing.T) {
-	c := statetest.New(t)
-	wantCode(t, c.Try(&command.RaiseLevel{Level: command.Level}), model.CodeLevel)
-	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: command.Level}})
-	c.Do(&command.RaiseLevel{Level: command.Level})
-	wantCode(t, c.Try(&command.RaiseLevel{Level: command.Level - 1}), model.CodeLevel)
-	wantCode(t, c.Try(&command.RaiseLevel{Level: command.Level + 1}), model.CodeLevel)
+	c := statetest.Empty(t)
+	c.Do(&command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: 1, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}})
+	adjust := &command.AdjustPolicy{Policy: "sjf"}
+	wantCode(t, c.Try(&command.RaiseLevel{Level: 2}), model.CodeLevel)
+	wantCode(t, c.Try(adjust), model.CodeLevel)
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: 1}})
+	c.Do(&command.RaiseLevel{Level: 1})
+	wantCode(t, c.Try(&command.RaiseLevel{Level: 2}), model.CodeLevel)
 	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: 9}})
+	c.Do(&command.RaiseLevel{Level: 2})
+	c.Do(adjust)
+	wantCode(t, c.Try(&command.RaiseLevel{Level: 1}), model.CodeLevel)
 	wantCode(t, c.Try(&command.RaiseLevel{Level: command.Level + 1}), model.CodeLevel)
 	c.Do(&command.DropPeer{ID: "p1"})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
 func preemptible(b *command.Submit) { b.Spec.Preemptible = true }
@@ -63,6 +64,37 @@ func TestWeights(t *testing.T) {
 	l.Do(&command.SetWeight{Weight: model.Weight{Scope: ann, Shares: model.DefaultWeight}})
 	if l.State.Weights.Len() != 0 {
 		t.Error("the default weight is a row")
+	}
+}
+
+// Of two who change different values at a time neither loses; what is changed together is
+// changed as a whole or not at all.
+func TestAdjustPolicy(t *testing.T) {
+	l := statetest.New(t)
+	tune := func(name, value string) []model.TuningValue { return []model.TuningValue{{Name: name, Value: value}} }
+	l.Do(&command.AdjustPolicy{Tuning: tune("depth", "7")})
+	l.Do(&command.AdjustPolicy{Tuning: tune("half_life", "72h0m0s"), Policy: "sjf"})
+	l.Do(&command.AdjustPolicy{Limits: []model.LimitValue{{Of: model.LimitLive, Value: 9}}})
+	want := model.DefaultTuning()
+	want.Depth, want.HalfLife = 7, 72*time.Hour
+	check := func() {
+		t.Helper()
+		limit, _ := l.State.Limits.Get(model.ScopeKey{Kind: model.ScopeCluster})
+		if set := l.State.Settings(); set.Policy != "sjf" || set.Tuning != want || limit.Live != 9 {
+			t.Errorf("the policy is %s, tuned by %+v, and %d may run", set.Policy, set.Tuning, limit.Live)
+		}
+	}
+	check()
+	period := []model.LimitValue{{Of: model.LimitPeriod, Value: int64(time.Hour)}} // of no quota
+	wantCode(t, l.Try(&command.AdjustPolicy{Policy: "fcfs", Tuning: tune("depth", "9"), Limits: period}), model.CodeInvalid)
+	check()
+	for _, b := range []*command.AdjustPolicy{
+		{}, {Tuning: tune("depth", "0")}, {Tuning: tune("colour", "red")}, {Tuning: append(tune("depth", "1"), tune("depth", "2")...)},
+		{Policy: "fcfs", Limits: []model.LimitValue{{Of: model.LimitLive, Value: -9}}},
+	} {
+		if b.Validate() == nil {
+			t.Errorf("%+v is allowed", b)
+		}
 	}
 }
 

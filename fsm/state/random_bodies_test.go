@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -263,6 +264,18 @@ func drawSetTuning(g *gen) command.Body {
 	b.Tuning.Backfill = model.Backfill(1 + g.roll(3))
 	b.Tuning.NoPreemption = g.roll(2) == 0
 	b.Tuning.Placement = model.Strategy(g.roll(4))
+	return b
+}
+
+func drawAdjustPolicy(g *gen) command.Body {
+	b := &command.AdjustPolicy{Policy: pick(g, "", "fcfs", "fair_share")}
+	b.Tuning = append(b.Tuning, model.TuningValue{Name: "depth", Value: strconv.Itoa(1 + g.roll(9))})
+	if g.roll(2) == 0 {
+		b.Tuning = append(b.Tuning, model.TuningValue{Name: "half_life", Value: (time.Duration(1+g.roll(300)) * time.Hour).String()})
+	}
+	if g.roll(3) == 0 {
+		b.Limits = append(b.Limits, model.LimitValue{Of: model.LimitLive, Value: int64(3 + g.roll(9))})
+	}
 	return b
 }
 

@@ -64,6 +64,7 @@ var makers = []maker{
 	{command.KindSetRunning, 8, func(g *gen) command.Body { return &command.SetRunning{Running: g.roll(8) > 0} }},
 	{command.KindSetPolicy, 2, func(g *gen) command.Body { return &command.SetPolicy{Policy: pick(g, "fcfs", "fair_share")} }},
 	{command.KindSetTuning, 2, drawSetTuning},
+	{command.KindAdjustPolicy, 4, drawAdjustPolicy},
 	{command.KindSetWeight, 2, drawSetWeight},
 	{command.KindSetRetention, 2, drawSetRetention},
 	{command.KindSetLimit, 8, drawSetLimit},

@@ -62,16 +62,24 @@ func ClusterOf(s *state.State) Cluster {
 	return c
 }
 
-// Changes are the commands that make what was into what c says.
-func (c *Cluster) Changes(was Cluster) (out []command.Body) {
+// Changes are the commands that make what was into what c says, at a feature level. What
+// order and limits are is changed in one step where the level has it, so that of two who
+// change different values at a time neither loses.
+func (c *Cluster) Changes(was Cluster, level uint32) (out []command.Body) {
 	if c.Running != was.Running {
 		out = append(out, &command.SetRunning{Running: c.Running})
 	}
-	if c.Policy != was.Policy {
-		out = append(out, &command.SetPolicy{Policy: c.Policy})
-	}
-	if c.Tuning != was.Tuning {
-		out = append(out, &command.SetTuning{Tuning: c.Tuning})
+	limit := &command.AdjustLimit{Scope: model.ScopeKey{Kind: model.ScopeCluster}, Set: c.limits(was)}
+	switch {
+	case c.Policy == was.Policy && c.Tuning == was.Tuning:
+	case level >= command.KindAdjustPolicy.Level():
+		change := &command.AdjustPolicy{Tuning: c.Tuning.Values(c.Tuning.Differs(&was.Tuning)...), Limits: limit.Set}
+		if c.Policy != was.Policy {
+			change.Policy = c.Policy
+		}
+		out, limit.Set = append(out, change), nil
+	default:
+		out = append(out, c.ordered(was)...)
 	}
 	if c.Pools != was.Pools {
 		out = append(out, &command.SetPools{Mode: c.Pools.Mode, Part: c.Pools.Part})
@@ -79,12 +87,22 @@ func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	if c.Retention != was.Retention {
 		out = append(out, &command.SetRetention{Retention: c.Retention})
 	}
-	limit := &command.AdjustLimit{Scope: model.ScopeKey{Kind: model.ScopeCluster}, Set: c.limits(was)}
 	if len(limit.Set) > 0 {
 		out = append(out, limit)
 	}
 	if c.Defaults != was.Defaults {
 		out = append(out, &command.SetDefaults{Defaults: c.Defaults})
+	}
+	return out
+}
+
+// ordered are the order and what tunes it as commands of feature level 1.
+func (c *Cluster) ordered(was Cluster) (out []command.Body) {
+	if c.Policy != was.Policy {
+		out = append(out, &command.SetPolicy{Policy: c.Policy})
+	}
+	if c.Tuning != was.Tuning {
+		out = append(out, &command.SetTuning{Tuning: c.Tuning})
 	}
 	return out
 }

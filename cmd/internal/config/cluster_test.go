@@ -43,11 +43,11 @@ func TestSetByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kinds []string
-	for _, b := range next.Changes(was) {
+	for _, b := range next.Changes(was, command.Level) {
 		kinds = append(kinds, b.Kind().String())
 		s.Do(b)
 	}
-	if want := []string{"set_tuning", "adjust_limit", "set_defaults"}; !slices.Equal(kinds, want) {
+	if want := []string{"adjust_policy", "set_defaults"}; !slices.Equal(kinds, want) {
 		t.Errorf("commands %v, want %v", kinds, want)
 	}
 	now := ClusterOf(&s.State)

@@ -190,7 +190,7 @@ func TestWrongFiles(t *testing.T) {
 		"server:\n  raft_timeouts: lam":                                    "berth.yaml:2: server.raft_timeouts must be lan or wan, not \"lam\"; did you mean lan?",
 		"log:\n  level: loud":                                              "berth.yaml:2: log.level must be debug, info, warn or error",
 		"scheduling:\n  policy: fair":                                      "berth.yaml:2: scheduling.policy must be",
-		"scheduling:\n  half_life: 1s":                                     "berth.yaml:2: scheduling.half_life must be 1h0m0s to 8784h0m0s",
+		"scheduling:\n  half_life: 1s":                                     "berth.yaml:2: scheduling.half_life must be 1h to 366d",
 		"allocation:\n  reserved_ratio: 30":                                "berth.yaml:2: allocation.reserved_ratio must be a number above 0 and at most 1",
 		"scheduling:\n  max_queue_size: -1":                                "berth.yaml:2: scheduling.max_queue_size must be a whole number from 0",
 		"server:\n  port: 80x":                                             "berth.yaml:2: server.port must be a port",
