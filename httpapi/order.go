@@ -29,6 +29,7 @@ type places struct {
 	nodes    any
 	verdicts map[model.Shape]verdict
 	forecast forecast
+	trials   trials
 	ended    struct {
 		at   model.Time // when it was counted
 		rate float64
@@ -48,7 +49,9 @@ type forecast struct {
 type forecastOf struct {
 	sched.Forecast
 
-	index uint64 // of the state that it is about
+	index  uint64 // of the state that it is about
+	policy string // under which it was made
+	tuning model.Tuning
 }
 
 // place is that of the newest job of a class, when it was counted.
@@ -64,7 +67,7 @@ type verdict struct {
 }
 
 func newPlaces() *places {
-	return &places{last: map[model.Class]place{}, verdicts: map[model.Shape]verdict{}}
+	return &places{last: map[model.Class]place{}, verdicts: map[model.Shape]verdict{}, trials: newTrials()}
 }
 
 // of is the place of a job that was just submitted. In a long queue it goes by one

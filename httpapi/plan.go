@@ -102,7 +102,8 @@ func rangeOf(r sched.Range) *wire.Range {
 
 // foresee is a forecast for the state, or for one of a moment ago where making one takes
 // long: while one is being made others are told the one before. None is told of a
-// scheduler that starts jobs once it does not, or the other way round.
+// scheduler that starts jobs once it does not, or the other way round, nor what was
+// foreseen under another policy or tuning.
 func (p *places) foresee(s *state.State, now model.Time) *sched.Forecast {
 	f, _ := p.foreseen(s, now)
 	return f
@@ -112,7 +113,9 @@ func (p *places) foresee(s *state.State, now model.Time) *sched.Forecast {
 // waits for the next one is not passed over.
 func (p *places) foreseen(s *state.State, now model.Time) (*sched.Forecast, uint64) {
 	f, set := &p.forecast, s.Settings()
-	fits := func(last *forecastOf) bool { return last != nil && last.Starts == (set.Running && !set.Standstill) }
+	fits := func(last *forecastOf) bool {
+		return last != nil && last.Starts == (set.Running && !set.Standstill) && last.policy == set.Policy && last.tuning == set.Tuning
+	}
 	if last := f.made.Load(); !fits(last) {
 		f.mu.Lock()
 	} else if !f.mu.TryLock() {
@@ -123,7 +126,7 @@ func (p *places) foreseen(s *state.State, now model.Time) (*sched.Forecast, uint
 	if fits(last) && (last.index == s.Index || began.Sub(f.at) < foreseePart*f.took) {
 		return &last.Forecast, last.index
 	}
-	made := &forecastOf{Forecast: sched.Foresee(s, now), index: s.Index}
+	made := &forecastOf{Forecast: sched.Foresee(s, now), index: s.Index, policy: set.Policy, tuning: set.Tuning}
 	f.made.Store(made)
 	f.at, f.took = began, time.Since(began)
 	return &made.Forecast, made.index
@@ -150,14 +153,26 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 	now := a.now(&s)
 	id, err := jobID(out.JobID)
 	task, found := s.FirstTask(id)
-	if err != nil || !found || task.State != model.TaskQueued || s.Queue.Len() > countedUpTo {
+	switch {
+	case err != nil || !found || s.Queue.Len() > countedUpTo:
+		return
+	case task.State != model.TaskQueued: // it has started meanwhile, or ended
+		job, _ := s.Jobs.Get(id)
+		v := view{s: &s, now: now}
+		out.Job, out.QueuePosition, out.PositionExact = v.job(&job), 0, false
 		return
 	}
-	a.planned(a.places.foresee(&s, now), before, task.Key, body, out)
+	f := a.places.foresee(&s, now)
+	if a.places.trials.begin(0) == 0 {
+		defer a.places.trials.end(time.Now())
+		planned(f, before, task.Key, body, out)
+		return
+	}
+	out.PlannedStart, out.Late = startOf(f, task.Key)
 }
 
 // planned adds what a forecast says of a submission to a state of before.
-func (a submissions) planned(f *sched.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
+func planned(f *sched.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
 	if out.PlannedStart, out.Late = startOf(f, key); out.PlannedStart != nil || out.Late {
 		out.IfPreemptible = ifPreemptible(before, f.At, body, out.PlannedStart)
 	}
@@ -205,6 +220,12 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 	if err != nil {
 		return nil, err
 	}
+	if wait := a.places.trials.begin(trialPatience); wait > 0 {
+		f := refuse(wire.CodeOverloaded, "this peer has spent what time it may on other dry runs; nothing was queued: try again later, or submit the job")
+		f.after = int(wait/time.Second) + 1
+		return nil, f
+	}
+	defer a.places.trials.end(time.Now())
 	job, _ := next.Jobs.Get(key.Job)
 	v := view{s: &next, now: now}
 	out := &wire.Submitted{Success: true, DryRun: true, Job: v.job(&job), Warnings: sched.Oversized(&next, &job.Spec)}
@@ -215,6 +236,6 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 		out.Job.Position, out.Job.PositionExact = e.Position, e.Exact
 	}
 	f := sched.Foresee(&next, now)
-	a.planned(&f, &s, key, body, out)
+	planned(&f, &s, key, body, out)
 	return &answer[wire.Submitted]{Index: s.Index, Body: out}, nil
 }

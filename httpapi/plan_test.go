@@ -103,6 +103,47 @@ func TestPlanOfAMomentAgo(t *testing.T) {
 	}
 }
 
+// What was foreseen under another policy or tuning is not told once that is changed.
+func TestPlanOfAnotherPolicy(t *testing.T) {
+	s := busy(t)
+	at := func() string { return s.do(http.MethodGet, "/queue/plan", "").header.Get(wire.HeaderIndex) }
+	last := at()
+	for _, change := range []string{`{"policy":"sjf"}`, `{"parameters":{"depth":"3"}}`} {
+		s.forecastTook(time.Hour)
+		s.do(http.MethodPut, "/orchestrator/policy", change).into(new(wire.Orchestrator))
+		next := at()
+		if next == last {
+			t.Errorf("after %s the plan is still that of index %s", change, last)
+		}
+		last = next
+	}
+}
+
+// Dry runs are made one at a time and within a bound, and submissions do not wait for them.
+func TestDryRunsAreBounded(t *testing.T) {
+	s := busy(t)
+	trials := &s.api.places.trials
+	ask := func() *reply { return s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2}`) }
+	trials.turn <- struct{}{}
+	r := ask()
+	r.problem(http.StatusTooManyRequests, wire.CodeOverloaded)
+	began := time.Now()
+	s.submit(`{"command":"x","gpu_count":2}`).into(new(wire.Submitted))
+	if took := time.Since(began); took > trialPatience/2 {
+		t.Errorf("a submission took %s beside a dry run", took)
+	}
+	trials.end(time.Now())
+	ask().into(new(wire.Submitted))
+	trials.debt(time.Now(), trialCredit+time.Minute)
+	if r = ask(); r.header.Get("Retry-After") < "1" || len(r.header.Get("Retry-After")) != 4 {
+		t.Errorf("it is to be asked again after %s s", r.header.Get("Retry-After"))
+	}
+	r.problem(http.StatusTooManyRequests, wire.CodeOverloaded)
+	if now := s.State(); now.Queue.Len() != 1 {
+		t.Errorf("%d wait", now.Queue.Len())
+	}
+}
+
 // A dry run says what a submission would, and changes nothing.
 func TestDryRun(t *testing.T) {
 	s := busy(t)
