@@ -40,7 +40,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()} //nolint:gosec // an index of a log
 	p := page{view: view{s: s, now: a.now(s)}}
 	if s.Queue.Len() > 0 {
-		p.starts = startsOf(a.places.foresee(s, p.now))
+		p.starts, _ = startsOf(a.places.foresee(s, p.now))
 	}
 	queued, _, _ := p.queued()
 	jobs, err := savedJobs(s)

@@ -65,6 +65,7 @@ type page struct {
 	states []string // none: all
 
 	starts map[model.TaskKey]*wire.Range // of tasks that wait, as far as they are foreseen
+	bars   map[model.TaskKey]string      // what keeps them, likewise
 }
 
 func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue], error) {
@@ -82,7 +83,7 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	}
 	p.s, p.now = &s, a.now(&s)
 	if s.Queue.Len() > 0 {
-		p.starts = startsOf(a.places.foresee(&s, p.now))
+		p.starts, p.bars = startsOf(a.places.foresee(&s, p.now))
 	}
 	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: a.statistics(&s), Policy: s.Settings().Policy}
 	out.Queued, out.Services, out.Next = p.queued()
@@ -95,13 +96,15 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	return &answer[wire.Queue]{Index: s.Index, ETag: tag, Body: out}, nil
 }
 
-// startsOf is when waiting tasks are expected to start, by task.
-func startsOf(f *sched.Forecast) map[model.TaskKey]*wire.Range {
-	out := make(map[model.TaskKey]*wire.Range, len(f.Waiting))
+// startsOf is when waiting tasks are expected to start, and what keeps them until then, by
+// task.
+func startsOf(f *sched.Forecast) (starts map[model.TaskKey]*wire.Range, bars map[model.TaskKey]string) {
+	starts, bars = make(map[model.TaskKey]*wire.Range, len(f.Waiting)), make(map[model.TaskKey]string, len(f.Waiting))
 	for i := range f.Waiting {
-		out[f.Waiting[i].Task] = rangeOf(f.Waiting[i].Start)
+		c := &f.Waiting[i]
+		starts[c.Task], bars[c.Task] = rangeOf(c.Start), string(c.Bar)
 	}
-	return out
+	return starts, bars
 }
 
 // brief is the jobs that wait, in the words of experiment trackers.
@@ -201,6 +204,9 @@ func (p *page) queued() (list []wire.Job, services []wire.ServiceAllocation, nex
 			job.Position, job.PositionExact = 0, false
 		}
 		job.PlannedStart = p.starts[e.Task]
+		if job.Reason == "" {
+			job.Reason = p.bars[e.Task]
+		}
 		list = append(list, job)
 	}
 	return list, services, ""

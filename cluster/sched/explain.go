@@ -131,7 +131,7 @@ func (v *verdict) all() []Blocker {
 	if v.fits {
 		return v.bars
 	}
-	misfit := v.pass.misfit(&v.want)
+	misfit := v.pass.misfit(&v.want, newPool(v.pass.state))
 	if first := &misfit[0]; len(v.bars) > 0 && (first.Code == CodeBarred || first.Code == CodeAhead && first.Have == 0) {
 		return v.bars // which are why a search has not placed it: GPUs are free, and nobody goes first
 	}
@@ -139,9 +139,9 @@ func (v *verdict) all() []Blocker {
 }
 
 // misfit says why a task has found no GPUs: there are too few free ones, or the
-// plan gives them to those before it.
-func (p *pass) misfit(w *want) []Blocker {
-	fresh, free := newPool(p.state), *w
+// plan gives them to those before it. Fresh is a pool of which nothing was given away.
+func (p *pass) misfit(w *want, fresh *pool) []Blocker {
+	free := *w
 	free.until = 0
 	if p.found.plans(w.who) || len(p.pool.kept[w.who]) > 0 {
 		b := Blocker{Code: CodeSuspending, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(p.found.stops)}

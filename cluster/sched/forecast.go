@@ -31,6 +31,7 @@ type Course struct {
 	Start    Range // of who waits; Known is false while Why keeps it from starting at any time
 	End      Range // a service's is not known
 	Why      Code  // what else than GPUs has to come about first; empty: nothing
+	Bar      Code  // what keeps it from starting now, as explanations tell it first; empty: nothing does, or it runs
 	Late     bool  // it is not expected to start before its deadline, which ends it
 	Pauses   []Pause
 }
@@ -71,6 +72,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 		}
 		f.Running = append(f.Running, c)
 	}
+	fresh := newPool(s)
 	for _, v := range line {
 		c, x, y := like.course(v.task), least.course(v.task), most.course(v.task)
 		c.Task, c.Service, c.Position = v.task, ticketOf(s, v.task).service, v.position
@@ -81,6 +83,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 		if c.Why == "" && (c.Start.Expected > now || !c.Start.Known) {
 			c.Why = hindrance(atOnce, v.task)
 		}
+		c.Bar = atOnce.bar(v.task, fresh)
 		c.Late = c.Late && f.Starts && c.Why != CodeHeld // else it is for people to change
 		if !f.Starts {
 			c.standStill(&set)
@@ -96,6 +99,19 @@ func hindrance(p *pass, key model.TaskKey) Code {
 		return b.Code
 	}
 	return ""
+}
+
+// bar is what first keeps one that waits from starting now; empty: nothing does.
+func (p *pass) bar(key model.TaskKey, fresh *pool) Code {
+	if p.done[key] {
+		return ""
+	}
+	t := ticketOf(p.state, key)
+	for b := range p.admit(t) {
+		return b.Code
+	}
+	w := p.wantOf(t)
+	return p.misfit(&w, fresh)[0].Code
 }
 
 // waiter is one that waits, and its place in the order; 0: it stands aside.
@@ -196,6 +212,9 @@ func (c *Course) standStill(set *model.Settings) {
 		c.Why = CodeStopped
 	default:
 		c.Why = CodeStandstill
+	}
+	if c.Bar = CodeStopped; set.Running {
+		c.Bar = CodeStandstill
 	}
 }
 
