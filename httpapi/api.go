@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"reflect"
 	"sync"
 	"time"
@@ -110,6 +111,7 @@ func New(c Config) *API {
 // routes lays out all paths. What is asked most stands first, since paths are
 // tried in turn.
 func (a *API) routes() {
+	a.router.UseEncodedPath().Use(decoded) // names may hold a slash, which is written %2F
 	a.router.NotFoundHandler = a.around("", "", http.HandlerFunc(notFound))
 	a.router.MethodNotAllowedHandler = a.around("", "", http.HandlerFunc(a.wrongMethod))
 	doc := a.document()
@@ -145,6 +147,19 @@ func (a *API) routes() {
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
 	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, in place of which stands ours
 	describe(a, doc.OpenAPI())
+}
+
+// decoded hands on what a path names as it was before it was escaped.
+func decoded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		vars := mux.Vars(r)
+		for name, text := range vars { // order-free: each by itself
+			if plain, err := url.PathUnescape(text); err == nil {
+				vars[name] = plain
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // describe serves the description of the API, made when it is first asked for.

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -241,4 +243,24 @@ func TestAllocation(t *testing.T) {
 	s.do(http.MethodPut, "/orchestrator/allocation", `{"mode": "free"}`).about("mode")
 	s.do(http.MethodPut, "/orchestrator/allocation", `{"reserved_ratio": 1.5}`).about("reserved_ratio")
 	s.do(http.MethodPut, "/orchestrator/allocation", `{}`).about("mode")
+}
+
+// Users and projects may have names with a slash.
+func TestNamesInPaths(t *testing.T) {
+	s := newSite(t)
+	for _, name := range []string{"a/b", "a%2Fb", "a//b", "a?b#c", "a+b", "ä;:@&=$,b"} {
+		var q wire.Quota
+		s.do(http.MethodPut, "/quotas/user/"+url.PathEscape(name), `{"gpus": 3}`).into(&q)
+		if q.Name != name {
+			t.Errorf("%q is taken for %q", name, q.Name)
+		}
+		var w wire.Weight
+		s.do(http.MethodPut, "/shares/project/"+url.PathEscape(name), `{"shares": 200}`).into(&w)
+		now := s.State()
+		if _, found := now.Weights.Get(model.ScopeKey{Kind: model.ScopeProject, Name: name}); !found {
+			t.Errorf("%q has no shares", name)
+		}
+	}
+	s.do(http.MethodPut, "/quotas/user/a/b", `{"gpus": 3}`).problem(http.StatusNotFound, wire.CodeNotFound)
+	s.do(http.MethodGet, "/jobs/1%2Flogs", "").problem(http.StatusNotFound, wire.CodeNotFound)
 }
