@@ -195,3 +195,21 @@ func TestJobsByAge(t *testing.T) {
 		}
 	}
 }
+
+// Of an array whose first tasks run the first that waits is explained, unless one is named.
+func TestAnArrayIsExplainedByATaskThatWaits(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	s.submit(`{"command":"x","array_indices":"4-7"}`)
+	s.with(func(c *statetest.Cluster) { c.PlaceTask(model.TaskKey{Job: 1, Task: 4}) })
+	var e wire.Explanation
+	s.do(http.MethodGet, "/jobs/1/explain", "").into(&e)
+	if e.Task == nil || *e.Task != 5 {
+		t.Errorf("it explains %+v", e)
+	}
+	s.do(http.MethodGet, "/jobs/1/explain?task=7", "").into(&e)
+	if *e.Task != 7 {
+		t.Errorf("it explains task %d", *e.Task)
+	}
+	s.do(http.MethodGet, "/jobs/1/explain?task=4", "").problem(http.StatusConflict, model.CodeNotQueued.String())
+}

@@ -72,6 +72,9 @@ func jobID(text string) (model.JobID, error) {
 // firstTask stands for the first task of a job, whatever its number is.
 const firstTask = -1
 
+// waitingTask stands for the first task of a job that waits, or if none does the first.
+const waitingTask = -2
+
 // taskOf reads the number of a task; none is [firstTask].
 func taskOf(text string) (int64, error) {
 	if text == "" {
@@ -86,10 +89,28 @@ func taskOf(text string) (int64, error) {
 
 // taskAt is a task of a job by its number.
 func taskAt(s *state.State, id model.JobID, n int64) (model.Task, bool) {
-	if n == firstTask {
+	switch n {
+	case firstTask:
 		return s.FirstTask(id)
+	case waitingTask:
+		return firstWaiting(s, id)
 	}
 	return s.Tasks.Get(model.TaskKey{Job: id, Task: uint32(n)}) //nolint:gosec // bounded by taskOf
+}
+
+// firstWaiting is the first task of a job that waits, or if none does the first.
+func firstWaiting(s *state.State, id model.JobID) (model.Task, bool) {
+	if job, _ := s.Jobs.Get(id); job.Open > job.Live {
+		for k, t := range s.Tasks.From(model.TaskKey{Job: id}) {
+			if k.Job != id {
+				break
+			}
+			if t.State == model.TaskQueued {
+				return t, true
+			}
+		}
+	}
+	return s.FirstTask(id)
 }
 
 func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done], error) {

@@ -31,7 +31,7 @@ func (a details) route(doc huma.API) {
 }
 
 func (a details) explain(ctx context.Context, in *jobInput) (*answer[wire.Explanation], error) {
-	d, err := a.detail(ctx, in)
+	d, err := a.about(ctx, in, waitingTask)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +42,11 @@ func (a details) explain(ctx context.Context, in *jobInput) (*answer[wire.Explan
 }
 
 func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail], error) {
+	return a.about(ctx, in, firstTask)
+}
+
+// about is all about the task that is named, or the one that is meant where none is.
+func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[wire.Detail], error) {
 	id, err := jobID(in.Job)
 	if err != nil {
 		return nil, err
@@ -49,6 +54,9 @@ func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail]
 	n, err := taskOf(in.Task)
 	if err != nil {
 		return nil, err
+	}
+	if n == firstTask {
+		n = meant
 	}
 	set := topics(model.TopicJob)
 	s, err := a.read(ctx, &in.Watch, set, func(was, is *state.State) bool { return traceOf(was, id, n) != traceOf(is, id, n) })
@@ -65,6 +73,9 @@ func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail]
 	if out.Explanation != nil {
 		out.Explanation.PlannedStart, out.Explanation.Late = startOf(a.places.foresee(&s, v.now), task.Key)
 		out.PlannedStart = out.Explanation.PlannedStart
+		if job.Array() {
+			out.Explanation.Task = &out.Task
+		}
 	}
 	out.Warnings = a.warnings(ctx, out.AllocatedGPUs)
 	return &answer[wire.Detail]{Index: s.Index, Body: out}, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -39,7 +40,7 @@ func newExplain() *cobra.Command {
 		Long:  "Say why a job waits and what would let it start" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reading(c, askJob(args[0]), showExplanation)(cmd, args)
+			return reading(c, askWaiting(args[0]), showExplanation)(cmd, args)
 		},
 	}
 	c.bindReading(cmd)
@@ -54,12 +55,23 @@ func oneJob(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func askJob(name string) func(context.Context, *client.Client) (*wire.Detail, error) {
+// askWaiting asks about a job, and of an array of which no task is named about the first
+// that waits.
+func askWaiting(name string) func(context.Context, *client.Client) (*wire.Detail, error) {
 	return func(ctx context.Context, api *client.Client) (*wire.Detail, error) {
 		r, err := findOne(ctx, api, name)
 		if err != nil {
 			return nil, err
 		}
+		d, err := askRef(ctx, api, r)
+		if err != nil || r.tasks != "" || d.Array == nil || d.Array.Queued == 0 || d.Explanation != nil {
+			return d, err
+		}
+		list, err := api.Lists().Tasks(ctx, r.job, client.TasksQuery{State: model.TaskQueued.String(), Limit: 1})
+		if err != nil || len(list.Tasks) == 0 {
+			return d, err
+		}
+		r.tasks = strconv.FormatInt(list.Tasks[0].Index, 10)
 		return askRef(ctx, api, r)
 	}
 }
@@ -236,6 +248,9 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 		return err
 	}
 	s.line("Job", "%s", strings.TrimSpace(d.ID+" "+jobName(&d.Job)))
+	if e.Task != nil {
+		s.line("Task", "%d", *e.Task)
+	}
 	s.line("GPUs", "%s", wants(&d.Job))
 	s.line("Where", "%s", whereOf(&d.Job))
 	s.line("Why", "%s", e.Summary)

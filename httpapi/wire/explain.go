@@ -5,6 +5,7 @@ import "time"
 // Explanation says why a job waits: everything that keeps it, not only the first
 // thing.
 type Explanation struct {
+	Task     *int64    `json:"task,omitempty" doc:"of an array: which of its tasks this is about"`
 	Summary  string    `json:"summary" doc:"one line"`
 	Policy   string    `json:"policy"`
 	Factors  []Factor  `json:"factors,omitempty" nullable:"false" doc:"what its place in the order follows from"`
