@@ -68,6 +68,9 @@ func (v *view) addTask(t *model.Task, out *wire.Job) {
 		out.ExitCode, out.Signal = &code, int64(t.Signal)
 	}
 	if t.State.Live() {
+		if a, _ := v.s.Attempts.Get(t.Newest()); a.Started > t.Started {
+			out.RunsSince = a.Started.Time()
+		}
 		for _, r := range v.s.RanksOf(t.Newest()) {
 			out.AllocatedGPUs = append(out.AllocatedGPUs, v.gpus(&r)...)
 		}

@@ -124,6 +124,8 @@ func addJob(t *table.Table, j *wire.Job) {
 // startOf is when a job started, or is expected to.
 func startOf(j *wire.Job) string {
 	switch {
+	case !j.RunsSince.IsZero():
+		return table.Clock(j.RunsSince, time.Now())
 	case !j.StartedAt.IsZero() && j.State != model.TaskQueued.String():
 		return table.Clock(j.StartedAt, time.Now())
 	case j.PlannedStart != nil:

@@ -34,7 +34,8 @@ type Job struct {
 	PlannedStart *Range `json:"planned_start,omitempty" doc:"when it is expected to start"`
 
 	SubmittedAt time.Time `json:"submitted_at"`
-	StartedAt   time.Time `json:"started_at,omitzero"`
+	StartedAt   time.Time `json:"started_at,omitzero" doc:"for the first time"`
+	RunsSince   time.Time `json:"runs_since,omitzero" doc:"the start of the attempt that runs, where that is not the first"`
 	EndedAt     time.Time `json:"ended_at,omitzero"`
 	WaitSeconds float64   `json:"wait_seconds" doc:"from the submission to the first start, or until now"`
 	RunSeconds  float64   `json:"run_seconds" doc:"of all attempts"`
