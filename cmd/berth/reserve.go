@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -75,7 +76,7 @@ func (v *reservation) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Int64VarP(&v.gpus, "gpus", "g", 0, "`number` of GPUs in all; with --nodes the same on each, by default all of theirs")
 	f.StringVar(&v.model, "model", "", "`model` of the GPUs, or words of it such as h100; any by default")
-	f.StringSliceVar(&v.nodes, "nodes", nil, "`node,...` where they are; anywhere by default")
+	f.StringSliceVar(&v.nodes, "nodes", nil, "`node,...` where they are, such as n1,n2 or n[1-4]; anywhere by default")
 	f.StringVarP(&v.user, "user", "u", "", "`user` whose jobs may use them; you by default")
 	f.StringVarP(&v.project, "project", "p", "", "`project` whose jobs may use them")
 	f.StringVar(&v.start, "start", "", "`time` such as +2h, 20:00, tomorrow or 2026-12-01T09:00; now by default")
@@ -96,7 +97,11 @@ func (v *reservation) given(cmd *cobra.Command) bool {
 }
 
 func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
-	r := &wire.Reserve{GPUs: positive(v.gpus), GPUType: v.model, Nodes: v.nodes, User: v.user, Project: v.project, Reason: v.reason}
+	nodes, err := model.ParseNodes(strings.Join(v.nodes, ","))
+	if err != nil {
+		return nil, usage("--nodes %w", err)
+	}
+	r := &wire.Reserve{GPUs: positive(v.gpus), GPUType: v.model, Nodes: nodes, User: v.user, Project: v.project, Reason: v.reason}
 	switch {
 	case v.gpus < 0:
 		return nil, usage("--gpus must be at least 1")
@@ -124,7 +129,6 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 		duration := wire.Duration(d)
 		r.Duration = &duration
 	}
-	var err error
 	if r.Start, err = moment("--start", v.start, now); err == nil {
 		r.End, err = moment("--end", v.end, now)
 	}
