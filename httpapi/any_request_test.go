@@ -239,6 +239,8 @@ func (v *inventor) request(t testing.TB) (*described, *http.Request) {
 		p := &d.Parameters[i]
 		text := fmt.Sprint(v.value(&p.Schema, 0))
 		switch {
+		case p.In == "path" && p.Name == "scope":
+			path = strings.ReplaceAll(path, "{scope}", url.PathEscape(pick(v, text, "project", "user", "user")))
 		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(v.known(p.Name, pick(v, text, "1", "2", "3", "99", "n1", "ann", "n1-1"))))
 		case p.Name == "wait": // nobody waits here for long

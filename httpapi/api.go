@@ -182,6 +182,7 @@ func describe(a *API, doc *huma.OpenAPI) {
 func (a *API) document() huma.API {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Tuning](), reflect.TypeFor[tuningSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[int64]](), reflect.TypeFor[countSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[float64]](), reflect.TypeFor[amountSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[bool]](), reflect.TypeFor[switchSchema]())
@@ -224,6 +225,15 @@ func (durationSchema) Schema(huma.Registry) *huma.Schema {
 		OneOf:       []*huma.Schema{{Type: huma.TypeNumber}, {Type: huma.TypeString}},
 		Description: `seconds, or text such as "90s", "1h30m", "2d" or "1:30:00"`,
 	}
+}
+
+// tuningSchema describes wire.Tuning.
+type tuningSchema struct{}
+
+// Schema is an object of texts, numbers and booleans.
+func (tuningSchema) Schema(huma.Registry) *huma.Schema {
+	value := &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeNumber}, {Type: huma.TypeBoolean}}}
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: value}
 }
 
 // anySchema describes JSON of any kind.

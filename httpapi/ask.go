@@ -117,6 +117,9 @@ func size(r *wire.Submit, c *command.Submit) error {
 		nodes = max(nodes, 1)
 		gpus = nodes * each
 	}
+	if nodes > 0 && gpus%nodes != 0 {
+		return invalid("gpu_count", fmt.Sprintf("must be a multiple of nodes (%d), each of which has as many: %d is none", nodes, gpus))
+	}
 	s.GPUs, s.Nodes = gpus, nodes
 	if s.MinGPUs, err = count("min_gpus", r.MinGPUs, 1, int64(gpus), 0); err != nil {
 		return err

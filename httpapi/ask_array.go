@@ -31,6 +31,8 @@ func array(r *wire.Submit, c *command.Submit) (err error) {
 		x = model.FirstIndices(c.Tasks)
 	}
 	switch {
+	case err == nil && x == nil && r.MaxRunning != nil && r.Tasks == nil:
+		return invalid("array_limit", "needs an array: array_size, array_indices or params")
 	case err != nil || x == nil:
 		return err
 	case r.Tasks != nil && int(c.Tasks) != len(x):

@@ -123,7 +123,9 @@ func TestPlanOfAnotherPolicy(t *testing.T) {
 func TestDryRunsAreBounded(t *testing.T) {
 	s := busy(t)
 	trials := &s.api.places.trials
-	ask := func() *reply { return s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2}`) }
+	ask := func() *reply {
+		return s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","gpu_count":2}`)
+	}
 	trials.turn <- struct{}{}
 	r := ask()
 	r.problem(http.StatusTooManyRequests, wire.CodeOverloaded)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -116,14 +117,25 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 
 // limitsOf is what a body changes of a limit.
 func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, err error) {
+	asked := map[string]string{} // other names, where these were used
+	if b.Queued == nil && b.MaxQueueSize != nil {
+		asked["queued"] = "max_queue_size"
+	}
+	if b.Running == nil && b.MaxConcurrent != nil {
+		asked["running"] = "max_concurrent_jobs"
+	}
 	if b.Queued, err = same("queued", "max_queue_size", b.Queued, b.MaxQueueSize); err != nil {
 		return nil, err
 	}
 	if b.Running, err = same("running", "max_concurrent_jobs", b.Running, b.MaxConcurrent); err != nil {
 		return nil, err
 	}
-	if scope.Kind != model.ScopeCluster && (b.MaxQueueSize != nil || b.MaxConcurrent != nil) {
-		return nil, invalid("max_queue_size", "and max_concurrent_jobs are the cluster's; a project or user has queued and running")
+	switch {
+	case scope.Kind == model.ScopeCluster:
+	case b.MaxQueueSize != nil:
+		return nil, invalid("max_queue_size", "is the cluster's; a project or user has queued")
+	case b.MaxConcurrent != nil:
+		return nil, invalid("max_concurrent_jobs", "is the cluster's; a project or user has running")
 	}
 	add := func(f model.LimitField, v int64) { list = append(list, model.LimitValue{Of: f, Value: v}) }
 	bound(add, model.LimitGPUs, b.GPUs, 1)
@@ -152,7 +164,7 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	}
 	for _, v := range list {
 		if p, is := errors.AsType[*model.Problem](v.Of.Check(v.Value)); is {
-			return nil, invalid(p.Field, "must be "+p.Want)
+			return nil, invalid(cmp.Or(asked[p.Field], p.Field), "must be "+p.Want)
 		}
 	}
 	return list, nil

@@ -62,7 +62,7 @@ func TestWrongPolicies(t *testing.T) {
 		`{"policy_config": {"polcy": "sjf"}}`:                             "polcy",
 		`{"enable_auto_retry": true, "parameters": {"max_retries": "0"}}`: "enable_auto_retry",
 		`{"enable_auto_retry": "yes"}`:                                    "enable_auto_retry",
-		`{"policy": "fcfs", "max_concurrent_jobs": -1}`:                   "running",
+		`{"policy": "fcfs", "max_concurrent_jobs": -1}`:                   "max_concurrent_jobs",
 		`{"policy": "fcfs", "max_concurrent_jobs": 1.5}`:                  "max_concurrent_jobs",
 		`{"policy": "fcfs", "parameters": {"max_retries": "1001"}}`:       "parameters",
 	} {

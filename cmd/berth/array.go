@@ -67,7 +67,7 @@ func (s *sheet) array(a *wire.Array) {
 	s.line("Array", "%d tasks (%s): %d queued, %d running, %d completed, %d failed, %d canceled",
 		a.Size, table.Short(a.Indices, 40), a.Queued, a.Running, a.Completed, a.Failed, a.Canceled)
 	if a.Limit > 0 {
-		s.line("At once", "at most %d tasks", a.Limit)
+		s.line("At once", "at most %s", plural(a.Limit, "task"))
 	}
 	s.line("Sweep", "%s", table.Short(strings.Join(a.Params, " "), 200))
 }

@@ -90,6 +90,9 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if text, _, parsed := strings.Cut(err.Error(), ": strconv."); parsed {
+			return usage("%s: it must be a number within bounds; see %s --help", text, cmd.CommandPath())
+		}
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Jobs and the cluster:"}, &cobra.Group{ID: groupRun, Title: "Running Berth:"})

@@ -20,6 +20,9 @@ func moment(flag, text string, now time.Time) (string, error) {
 	}
 	if ahead, relative := strings.CutPrefix(strings.TrimPrefix(text, "now"), "+"); relative {
 		d, err := span(ahead)
+		if errors.Is(err, wire.ErrTooLong) || d > wire.MaxSeconds*time.Second {
+			return "", usage("%s must be at most %d days ahead, not %q", flag, wire.MaxSeconds/86400, text)
+		}
 		if err != nil {
 			return "", usage("%s %w, not %q", flag, errMoment, text)
 		}
@@ -80,4 +83,26 @@ func instant(text string, now time.Time) (time.Time, error) {
 		}
 	}
 	return time.Time{}, errMoment
+}
+
+// late is by how much a job that runs as long as is estimated, from now or its begin on,
+// would miss its deadline; 0: by nothing, or nobody has said.
+func late(r *wire.Submit, now time.Time) time.Duration {
+	at := func(text string) (time.Time, bool) {
+		if ahead, relative := strings.CutPrefix(text, "+"); relative {
+			d, err := wire.ParseDuration(ahead)
+			return now.Add(d), err == nil
+		}
+		t, err := time.Parse(time.RFC3339, text)
+		return t, err == nil
+	}
+	deadline, given := at(r.Deadline)
+	if r.Estimate == nil || !given {
+		return 0
+	}
+	start := now
+	if begin, given := at(r.Begin); given && begin.After(now) {
+		start = begin
+	}
+	return max(0, start.Add(time.Duration(*r.Estimate)).Sub(deadline))
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -58,12 +60,23 @@ func policyBody(args, set []string) (*wire.SetPolicy, error) {
 		if !found {
 			return nil, usage("--set %s must be name=value; see berth policy for the names", pair)
 		}
+		if _, twice := body.Parameters[name]; twice {
+			return nil, usage("--set %s is given twice: one value must be chosen", name)
+		}
 		if body.Parameters == nil {
 			body.Parameters = map[string]string{}
 		}
 		body.Parameters[name] = value
 	}
 	return body, nil
+}
+
+// shortTime writes a time as berth config does, and leaves other values as they are.
+func shortTime(value string) string {
+	if d, err := time.ParseDuration(value); err == nil && d > 0 {
+		return config.Short(d)
+	}
+	return value
 }
 
 func showPolicies(w io.Writer, p *wire.Policies) error {
@@ -82,7 +95,7 @@ func showPolicies(w io.Writer, p *wire.Policies) error {
 	fmt.Fprintln(w)
 	t = table.New("PARAMETER", "VALUE", "ALLOWED", "WHAT IT DOES")
 	for _, v := range p.Parameters {
-		t.Add(v.Name, v.Value, v.Range, v.What)
+		t.Add(v.Name, shortTime(v.Value), v.Range, v.What)
 	}
 	if _, err := t.WriteTo(w); err != nil || len(p.Predictions) == 0 {
 		return err

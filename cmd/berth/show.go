@@ -168,7 +168,7 @@ func wants(j *wire.Job) string {
 		text += fmt.Sprintf(", %g GB each", j.GPUMemoryGB)
 	}
 	if j.Nodes > 0 {
-		text += fmt.Sprintf(", on %d nodes", j.Nodes)
+		text += ", on " + plural(j.Nodes, "node")
 	}
 	return text
 }

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -144,6 +146,9 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	if err := s.checkOutput(); err != nil {
 		return err
 	}
+	if s.after.dryRun && s.after.parsable {
+		return usage("--dry-run queues nothing, so that --parsable has no id to print; -o json prints all that it tells")
+	}
 	request, err := s.request(cmd, args)
 	if err != nil {
 		return err
@@ -154,6 +159,10 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	}
 	if err := s.fillTurns(cmd.Context(), api, request.User, request); err != nil {
 		return err
+	}
+	if d := late(request, time.Now()); d > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "berth: warning: estimated to run for %s, it could not end before its deadline, which is %s too soon\n",
+			table.About(time.Duration(*request.Estimate)), table.About(d))
 	}
 	if s.after.dryRun {
 		return s.tryOut(cmd, api, request)
@@ -237,6 +246,11 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	r := &wire.Submit{}
 	if err := s.program(cmd, args, r); err != nil {
 		return nil, err
+	}
+	for _, name := range []string{"array", "after", "afterok", "afterany", "afternotok", "dependency", "begin"} {
+		if f := cmd.Flags().Lookup(name); f.Changed && strings.Trim(f.Value.String(), "[] ") == "" {
+			return nil, usage("--%s is empty, and without it the job would start at once: leave it out, or look whether a shell variable is unset", name)
+		}
 	}
 	for _, fill := range []func(*cobra.Command, *wire.Submit) error{s.fillSize, s.fillTimes, s.fillRest, s.fillPlacing, s.fillTelling} {
 		if err := fill(cmd, r); err != nil {

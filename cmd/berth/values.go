@@ -113,3 +113,11 @@ func shellJoin(words []string) string {
 	}
 	return strings.Join(quoted, " ")
 }
+
+// plural is "1 node" or "3 nodes".
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.FormatInt(n, 10) + " " + noun + "s"
+}

@@ -89,7 +89,10 @@ func TestAdjustPolicy(t *testing.T) {
 	wantCode(t, l.Try(&command.AdjustPolicy{Policy: "fcfs", Tuning: tune("depth", "9"), Limits: period}), model.CodeInvalid)
 	check()
 	for _, b := range []*command.AdjustPolicy{
-		{}, {Tuning: tune("depth", "0")}, {Tuning: tune("colour", "red")}, {Tuning: append(tune("depth", "1"), tune("depth", "2")...)},
+		{},
+		{Tuning: tune("depth", "0")},
+		{Tuning: tune("colour", "red")},
+		{Tuning: append(tune("depth", "1"), tune("depth", "2")...)},
 		{Policy: "fcfs", Limits: []model.LimitValue{{Of: model.LimitLive, Value: -9}}},
 	} {
 		if b.Validate() == nil {

@@ -1,6 +1,12 @@
 package wire
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+)
 
 // Policies is the answer to GET /orchestrator/policies: how the queue is ordered,
 // how else it could be, and what of it can be tuned.
@@ -45,11 +51,38 @@ type Parameter struct {
 // SetPolicy is the body of PUT /orchestrator/policy and /orchestrator/policies:
 // what is left out stays as it is.
 type SetPolicy struct {
-	Policy        string            `json:"policy,omitempty" doc:"how the queue is ordered"`
-	Parameters    map[string]string `json:"parameters,omitempty" doc:"values by name, as GET /orchestrator/policies writes them"`
-	MaxConcurrent *OrNone[int64]    `json:"max_concurrent_jobs,omitempty" doc:"how many may run at once on the cluster, or none: the limit running of PUT /quotas/cluster"`
-	AutoRetry     *bool             `json:"enable_auto_retry,omitempty" doc:"whether jobs that fail are tried again, three times unless they say otherwise: the parameter max_retries"`
-	Config        json.RawMessage   `json:"policy_config,omitempty" doc:"an object of the other fields, in place of them"`
+	Policy        string          `json:"policy,omitempty" doc:"how the queue is ordered"`
+	Parameters    Tuning          `json:"parameters,omitempty" doc:"values by name, as GET /orchestrator/policies writes them, or as numbers and booleans"`
+	MaxConcurrent *OrNone[int64]  `json:"max_concurrent_jobs,omitempty" doc:"how many may run at once on the cluster, or none: the limit running of PUT /quotas/cluster"`
+	AutoRetry     *bool           `json:"enable_auto_retry,omitempty" doc:"whether jobs that fail are tried again, three times unless they say otherwise: the parameter max_retries"`
+	Config        json.RawMessage `json:"policy_config,omitempty" doc:"an object of the other fields, in place of them"`
+}
+
+// Tuning is values of parameters by name.
+type Tuning map[string]string
+
+// UnmarshalJSON takes numbers and booleans for the text that they are; the error names
+// the parameter.
+func (t *Tuning) UnmarshalJSON(data []byte) error {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil {
+		return errors.New("must be an object of values by name")
+	}
+	*t = make(Tuning, len(fields))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		raw := bytes.TrimSpace(fields[name])
+		text := string(raw)
+		switch raw[0] {
+		case '{', '[', 'n':
+			return errors.New(name + " must be a text, a number, true or false")
+		case '"':
+			if err := json.Unmarshal(raw, &text); err != nil {
+				return err
+			}
+		}
+		(*t)[name] = text
+	}
+	return nil
 }
 
 // PolicyConfig is what a [SetPolicy] may change, as one object.

@@ -19,6 +19,9 @@ type Duration time.Duration
 
 var errDuration = errors.New(`must be seconds, or text such as "90s", "1h30m", "2d" or "1:30:00"`)
 
+// ErrTooLong is of durations above [MaxSeconds].
+var ErrTooLong = fmt.Errorf("must be at most %d days", MaxSeconds/86400)
+
 // UnmarshalJSON reads either form.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
@@ -43,8 +46,13 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 
 // FromSeconds is so many seconds as a time, if they are 0 to [MaxSeconds].
 func FromSeconds(s float64) (time.Duration, error) {
-	if math.IsNaN(s) || s < 0 || s > MaxSeconds {
-		return 0, fmt.Errorf("must be 0 to %d seconds", MaxSeconds)
+	switch {
+	case math.IsNaN(s):
+		return 0, errDuration
+	case s < 0:
+		return 0, errors.New("must not be negative")
+	case s > MaxSeconds:
+		return 0, ErrTooLong
 	}
 	return time.Duration(math.Round(s * float64(time.Second))), nil
 }
