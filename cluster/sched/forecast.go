@@ -83,7 +83,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 		if c.Why == "" && (c.Start.Expected > now || !c.Start.Known) {
 			c.Why = hindrance(atOnce, v.task)
 		}
-		c.Bar = atOnce.bar(v.task, fresh)
+		c.Bar = bar(atOnce, v.task, fresh)
 		c.Late = c.Late && f.Starts && c.Why != CodeHeld // else it is for people to change
 		if !f.Starts {
 			c.standStill(&set)
@@ -102,7 +102,7 @@ func hindrance(p *pass, key model.TaskKey) Code {
 }
 
 // bar is what first keeps one that waits from starting now; empty: nothing does.
-func (p *pass) bar(key model.TaskKey, fresh *pool) Code {
+func bar(p *pass, key model.TaskKey, fresh *pool) Code {
 	if p.done[key] {
 		return ""
 	}
