@@ -109,7 +109,7 @@ func (v *view) task(grid model.Sweep, t *model.Task) wire.Task {
 	return wire.Task{
 		Index: int64(t.Key.Task), Params: paramsOf(grid, t.Key.Task), State: t.State.String(), Held: t.Held, Reason: whole.Reason,
 		Attempts: whole.Attempts, StartedAt: t.Started.Time(), EndedAt: t.Ended.Time(), RunSeconds: whole.RunSeconds,
-		ExitCode: whole.ExitCode, Signal: whole.Signal, AllocatedGPUs: whole.AllocatedGPUs,
+		ExitCode: whole.ExitCode, Signal: whole.Signal, Granted: whole.Granted, AllocatedGPUs: whole.AllocatedGPUs,
 	}
 }
 

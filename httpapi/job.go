@@ -67,6 +67,10 @@ func (v *view) addTask(t *model.Task, out *wire.Job) {
 		code := int64(t.ExitCode)
 		out.ExitCode, out.Signal = &code, int64(t.Signal)
 	}
+	if job, _ := v.s.Jobs.Get(t.Key.Job); job.Spec.MinGPUs > 0 {
+		a, _ := v.s.Attempts.Get(t.Newest())
+		out.Granted = int64(a.GPUs)
+	}
 	if t.State.Live() {
 		if a, _ := v.s.Attempts.Get(t.Newest()); a.Started > t.Started {
 			out.RunsSince = a.Started.Time()

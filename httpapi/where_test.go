@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -43,8 +44,13 @@ func TestSubmitFewer(t *testing.T) {
 	s.with(func(c *statetest.Cluster) { c.Start(c.Place(1)) })
 	var detail wire.Detail
 	s.do(http.MethodGet, "/jobs/1", "").into(&detail)
-	if detail.GPUs != 4 || detail.MinGPUs != 2 || len(detail.AllocatedGPUs) != 3 {
+	if detail.GPUs != 4 || detail.MinGPUs != 2 || len(detail.AllocatedGPUs) != 3 || detail.Granted != 3 {
 		t.Errorf("told %+v", detail.Job)
+	}
+	s.with(func(c *statetest.Cluster) { c.Exit(model.TaskKey{Job: 1}.Attempt(1), 0) })
+	var q wire.Queue
+	if s.do(http.MethodGet, "/queue?ended=1", "").into(&q); len(q.Ended) != 1 || q.Ended[0].GPUs != 4 || q.Ended[0].Granted != 3 {
+		t.Errorf("after its end it is told %+v", q.Ended)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,14 +88,20 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	return h, nil
 }
 
-// alike are nodes as the flags say, of the kind that the cluster's are.
+// alike are nodes as the flags say, of the kinds that the cluster's are, in turn. The first
+// keep those nodes' names, by which jobs may ask for them.
 func alike(hosts []simulate.Host, s *simulation) []simulate.Host {
-	kind := simulate.Host{}
-	if len(hosts) > 0 {
-		kind = hosts[0]
+	out := make([]simulate.Host, s.Nodes)
+	for i := range out {
+		if n := len(hosts); n > 0 {
+			out[i] = hosts[i%n]
+			if i >= n {
+				out[i].Name += fmt.Sprintf("+%d", i/n)
+			}
+		}
+		out[i].GPUs = s.GPUs
 	}
-	kind.GPUs = s.GPUs
-	return slices.Repeat([]simulate.Host{kind}, s.Nodes)
+	return out
 }
 
 // adopt plays by the cluster's own policy and tuning, as far as flags do not say
@@ -144,7 +151,7 @@ func endedTasks(ctx context.Context, api *client.Client, most int) (out []simula
 		j := &q.Ended[i]
 		if j.Array == nil {
 			known++
-			out = add(out, endedOf(j, j.ID, j.RunSeconds, j.EndedAt))
+			out = add(out, endedOf(j, j.ID, j.RunSeconds, j.EndedAt, j.Granted))
 			continue
 		}
 		known += j.Array.Size
@@ -174,7 +181,7 @@ func addTasks(ctx context.Context, api *client.Client, j *wire.Job, out []simula
 			return nil, fmt.Errorf("the tasks of job %s: %w", j.ID, err)
 		}
 		for _, t := range page.Tasks {
-			out = add(out, endedOf(j, fmt.Sprintf("%s.%d", j.ID, t.Index), t.RunSeconds, t.EndedAt))
+			out = add(out, endedOf(j, fmt.Sprintf("%s.%d", j.ID, t.Index), t.RunSeconds, t.EndedAt, t.Granted))
 		}
 		if query.After = page.Next; query.After == "" {
 			return out, nil
@@ -183,25 +190,43 @@ func addTasks(ctx context.Context, api *client.Client, j *wire.Job, out []simula
 }
 
 // endedOf is a task as a trace has it.
-func endedOf(j *wire.Job, id string, ran float64, done time.Time) simulate.Ended {
+// It had so many GPUs; 0: as many as it asked for.
+func endedOf(j *wire.Job, id string, ran float64, done time.Time, granted int64) simulate.Ended {
 	eligible := j.Eligible
 	if eligible.IsZero() {
 		eligible = j.SubmittedAt
 	}
+	gpus, nodes := j.GPUs, j.Nodes
+	if granted > 0 && gpus > 0 {
+		gpus, nodes = granted, nodes*granted/gpus
+		if j.Nodes == 1 {
+			nodes = 1
+		}
+	}
 	return simulate.Ended{
 		Eligible: eligible, Done: done,
 		Job: simulate.Job{
-			ID: id, User: j.User, GPUs: uint32(j.GPUs), Nodes: uint32(j.Nodes), Duration: ofSeconds(ran), //nolint:gosec // the API's
+			ID: id, User: j.User, GPUs: uint32(gpus), Nodes: uint32(nodes), Duration: ofSeconds(ran), //nolint:gosec // the API's
 			Told: simulate.Told{
-				Name: j.Name, Project: j.Project, Class: model.Class(j.Priority), Estimate: ofSeconds(j.EstimateSeconds), //nolint:gosec // the API's
+				Name: j.Name, Project: j.Project, Class: model.JobClass(uint8(j.Priority)), Estimate: ofSeconds(j.EstimateSeconds), //nolint:gosec // the API's
 				TimeLimit: ofSeconds(j.TimeLimitSeconds), Preemptible: j.Yields, Model: j.GPUType,
 				MemoryMB: uint32(math.Round(j.GPUMemoryGB * 1000)), //nolint:gosec // the API's
+				Where:    model.Where{Constraint: j.Constraint, Nodelist: strings.Join(j.Nodelist, ","), Exclude: strings.Join(j.Exclude, ",")}, Placement: j.Placement,
 			},
 		},
 	}
 }
 
 func ofSeconds(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// labelsText writes labels as nodes report them.
+func labelsText(given wire.Labels) string {
+	var labels model.Labels
+	for key, value := range given { // order-free: With sorts them
+		labels = labels.With(model.Label{Key: key, Value: value})
+	}
+	return labels.String()
+}
 
 // hostsOf asks for the nodes that take work, with the GPUs that can be used.
 func hostsOf(ctx context.Context, api *client.Client) (hosts []simulate.Host, err error) {
@@ -210,7 +235,7 @@ func hostsOf(ctx context.Context, api *client.Client) (hosts []simulate.Host, er
 		return nil, fmt.Errorf("the nodes: %w", err)
 	}
 	for _, n := range list.Nodes {
-		h := simulate.Host{Model: n.GPUType}
+		h := simulate.Host{Name: n.ID, Model: n.GPUType, Labels: labelsText(n.Labels)}
 		for _, g := range n.GPUs {
 			if g.State == "unhealthy" || g.Mode != "" {
 				continue

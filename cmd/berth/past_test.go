@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -28,10 +30,10 @@ func pastAPI(t *testing.T) *fakeAPI {
 	answers := map[string]any{
 		"/queue": &wire.Queue{Queued: []wire.Job{}, Running: []wire.Job{}, Ended: []wire.Job{
 			{ID: "2", User: "ann", GPUs: 1, Priority: 2, SubmittedAt: at(10), Eligible: at(20), EndedAt: at(61), Array: &wire.Array{Size: 4}},
-			{ID: "1", User: "bob", GPUs: 2, Priority: 2, SubmittedAt: at(0), EndedAt: at(30), RunSeconds: 30},
+			{ID: "1", User: "bob", GPUs: 2, Priority: 2, Constraint: "zone=a", SubmittedAt: at(0), EndedAt: at(30), RunSeconds: 30},
 			{ID: "3", User: "bob", GPUs: 3, Priority: 2, SubmittedAt: at(0), EndedAt: at(30), RunSeconds: 30},
 		}},
-		"/nodes": &wire.Nodes{Nodes: []wire.Node{{ID: "n1", State: "up", GPUs: gpus}, {ID: "n2", State: "draining", GPUs: gpus}}},
+		"/nodes": &wire.Nodes{Nodes: []wire.Node{{ID: "n1", State: "up", GPUs: gpus, Labels: wire.Labels{"zone": "a"}}, {ID: "n2", State: "draining", GPUs: gpus}}},
 		"/orchestrator/policies": &wire.Policies{Policy: "sjf", Parameters: []wire.Parameter{
 			{Name: "depth", Value: "7"}, {Name: "backfill", Value: "none"},
 		}},
@@ -80,6 +82,24 @@ func TestSimulateHistory(t *testing.T) {
 		if p := r[1]; p.Policy != "sjf" || p.Backfill != "none" || p.Makespan != 50 || p.AvgWait != (10+10+20)/4.0 {
 			t.Errorf("played: %+v", p)
 		}
+	}
+}
+
+// Where tasks may run, and how many GPUs they got of those that they asked for, is played, too.
+func TestSimulateHistoryKeepsPlaces(t *testing.T) {
+	j := wire.Job{
+		User: "ann", Priority: 9, GPUs: 8, Nodes: 4, MinGPUs: 2, Constraint: "zone=a", Nodelist: []string{"n1", "n2"}, Exclude: []string{"n3"}, Placement: "spread",
+	}
+	got := endedOf(&j, "1", 60, time.Unix(60, 0), 4).Job
+	want := simulate.Told{
+		Class: model.ClassCritical, Where: model.Where{Constraint: "zone=a", Nodelist: "n1,n2", Exclude: "n3"}, Placement: "spread",
+	}
+	if got.GPUs != 4 || got.Nodes != 2 || got.Told != want {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+	hosts := alike([]simulate.Host{{Name: "a", GPUs: 2, Labels: "x"}, {Name: "b", GPUs: 4}}, &simulation{Options: simulate.Options{Nodes: 3, GPUs: 8}})
+	if want := []simulate.Host{{Name: "a", GPUs: 8, Labels: "x"}, {Name: "b", GPUs: 8}, {Name: "a+1", GPUs: 8, Labels: "x"}}; !slices.Equal(hosts, want) {
+		t.Errorf("%+v, not %+v", hosts, want)
 	}
 }
 

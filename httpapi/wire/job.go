@@ -20,6 +20,7 @@ type Job struct {
 	GPUs        int64   `json:"gpu_count"`
 	Nodes       int64   `json:"nodes,omitempty"`
 	MinGPUs     int64   `json:"min_gpus,omitempty" doc:"it takes fewer GPUs than gpu_count, but so many at least; allocated_gpus are those that it has"`
+	Granted     int64   `json:"granted_gpus,omitempty" doc:"with min_gpus, and not of an array: how many its newest attempt got"`
 	GPUType     string  `json:"gpu_type,omitempty"`
 	GPUMemoryGB float64 `json:"gpu_memory_gb,omitempty"`
 
@@ -114,6 +115,7 @@ type Task struct {
 	RunSeconds float64           `json:"run_seconds"`
 	ExitCode   *int64            `json:"exit_code,omitempty"`
 	Signal     int64             `json:"exit_signal,omitempty"`
+	Granted    int64             `json:"granted_gpus,omitempty" doc:"with min_gpus: how many its newest attempt got"`
 
 	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
 }

@@ -22,10 +22,7 @@ func newCluster(o *Options) (*virtual.World, error) {
 		return nil, err
 	}
 	for n, host := range o.hosts() {
-		id := host.Name
-		if id == "" {
-			id = fmt.Sprintf("node-%04d", n+1)
-		}
+		id := host.id(n)
 		b := &command.Register{
 			Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id, Hostname: id, Address: id + ":1",
 			Labels: host.Labels,

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -18,6 +19,9 @@ type Host struct {
 	MemoryMB uint32 // of each GPU
 	Labels   string // as [model.Labels] writes them
 }
+
+// id is the name of the n-th host, from 0.
+func (h *Host) id(n int) string { return cmp.Or(h.Name, fmt.Sprintf("node-%04d", n+1)) }
 
 // anyModel is the model of GPUs of which nothing is said.
 const anyModel = "GPU"
@@ -46,7 +50,8 @@ func largest(hosts []Host) (gpus int) {
 	return gpus
 }
 
-// Ended is a task that a cluster has run. Of the job, Submit and Ended are worked out.
+// Ended is a task that a cluster has run. Of the job, Submit and Ended are worked out; its
+// GPUs are those that its newest attempt had, since it is with these that its run time is known.
 type Ended struct {
 	Job
 
@@ -118,8 +123,10 @@ func fits(hosts []Host, j *Job) bool {
 	if j.Nodes > 0 {
 		each = int(j.GPUs / j.Nodes)
 	}
-	for _, h := range hosts {
-		if !model.OfModel(j.Told.Model, h.Model) || h.MemoryMB < j.Told.MemoryMB {
+	sites := j.Told.Where.Sites()
+	for i, h := range hosts {
+		node := model.Node{ID: model.NodeID(h.id(i)), Labels: h.Labels}
+		if !model.OfModel(j.Told.Model, h.Model) || h.MemoryMB < j.Told.MemoryMB || !sites.Has(&node) {
 			continue
 		}
 		all += h.GPUs
@@ -188,13 +195,17 @@ func endedOf(s *state.State, j *model.Job, most int) (out []Ended) {
 		if t.Executed <= 0 || t.Ended == 0 {
 			continue
 		}
+		had := *spec
+		if a, known := s.Attempts.Get(t.Newest()); known {
+			had = spec.Granted(a.GPUs, a.Ranks)
+		}
 		out = append(out, Ended{
 			Eligible: eligible.Time(), Done: t.Ended.Time(),
 			Job: Job{
-				ID: k.String(), User: spec.User, GPUs: spec.GPUs, Nodes: spec.Nodes, Duration: t.Executed,
+				ID: k.String(), User: spec.User, GPUs: had.GPUs, Nodes: had.Nodes, Duration: t.Executed,
 				Told: Told{
 					Name: spec.Name, Project: spec.Project, Class: t.Class, Estimate: spec.Estimate, TimeLimit: spec.TimeLimit,
-					Preemptible: spec.Preemptible, Model: spec.GPUModel, MemoryMB: spec.GPUMemoryMB,
+					Preemptible: spec.Preemptible, Model: spec.GPUModel, MemoryMB: spec.GPUMemoryMB, Where: spec.Where(), Placement: spec.Placement,
 				},
 			},
 		})
@@ -213,7 +224,7 @@ func hostsOf(s *state.State) (hosts []Host) {
 		i, known := at[g.Node]
 		if !known {
 			i = len(hosts)
-			at[g.Node], hosts = i, append(hosts, Host{Model: g.Model, MemoryMB: g.MemoryMB})
+			at[g.Node], hosts = i, append(hosts, Host{Name: string(g.Node), Model: g.Model, MemoryMB: g.MemoryMB, Labels: n.Is().String()})
 		}
 		hosts[i].GPUs++
 		hosts[i].MemoryMB = min(hosts[i].MemoryMB, g.MemoryMB)

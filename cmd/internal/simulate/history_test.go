@@ -1,8 +1,10 @@
 package simulate
 
 import (
+	"bytes"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,5 +194,48 @@ func TestHistoryOf(t *testing.T) {
 	first, _ := c.State.Jobs.Get(1)
 	if h := HistoryOf(&c.State, 10, first.Ended.Time()); !slices.Equal(ids(h.Jobs), []string{"1"}) || h.From != 0 {
 		t.Errorf("by the end of the first: %v, measured from %s", ids(h.Jobs), h.From)
+	}
+}
+
+// A history keeps where tasks may run, and how many GPUs they really got of which they would have taken more.
+func TestHistoryKeepsPlaces(t *testing.T) {
+	c := statetest.New(t)
+	n := c.Node("n1", 4)
+	c.Node("n2", 4)
+	c.Do(&command.SetNodeLabels{Node: "n1", Changes: "ssd,zone=a"})
+	id := c.Submit(8, func(b *command.Submit) {
+		s := &b.Spec
+		s.MinGPUs, s.Constraint, s.Nodelist, s.Exclude, s.Placement = 2, "zone=a", "n1,n2", "n3", "spread"
+	})
+	a := c.PlaceTask(model.TaskKey{Job: id})
+	c.Start(a)
+	c.Wait(time.Minute)
+	c.Do(n.Report(model.Progress{Rank: a.Rank(0), Phase: model.RankExited, Exit: model.Exit{Ran: time.Minute}}))
+	n.Clean()
+	h := HistoryOf(&c.State, 10, c.Now.Time())
+	if len(h.Jobs) != 1 {
+		t.Fatalf("%+v", h)
+	}
+	had, _ := c.State.Jobs.Get(id)
+	spec, err := specOf(&h.Jobs[0], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := had.Spec.Shape()
+	if want.GPUs, want.MinGPUs = 4, 0; spec.Shape() != want {
+		t.Errorf("played as %+v, not %+v", spec.Shape(), want)
+	}
+	if len(h.Hosts) != 2 || h.Hosts[0].Name != "n1" || h.Hosts[0].Labels != "ssd,zone=a" || h.Hosts[1].Labels != "" {
+		t.Errorf("on %+v", h.Hosts)
+	}
+	o := options("fcfs")
+	o.Hosts, o.Estimates = h.Hosts, Estimates{Told: true}
+	var log bytes.Buffer
+	o.Log = &log
+	if _, err := Play(t.Context(), append(h.Jobs, h.Jobs...), o); err != nil || strings.Contains(log.String(), "n2:") {
+		t.Errorf("%v, played on another node:\n%s", err, log.String())
+	}
+	if h := NewHistory(h.Hosts[1:], []Ended{{Job: h.Jobs[0], Done: time.Unix(60, 0)}}, false); h.Left != 1 {
+		t.Errorf("no node that is left has the label: %+v", h)
 	}
 }

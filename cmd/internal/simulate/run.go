@@ -111,7 +111,7 @@ type Run struct {
 	random  *rand.Rand
 	measure *measure
 	tick    model.Time
-	size    int // GPUs of the largest node
+	whole   uint32 // GPUs of the largest node, if jobs of several nodes' GPUs take whole ones; else 0
 	*foretells
 }
 
@@ -123,8 +123,10 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 	}
 	r := &Run{
 		options: o, cluster: c, trace: trace, jobs: map[model.TaskKey]*live{},
-		size:   largest(o.hosts()),
 		random: rand.New(rand.NewPCG(o.Seed, 0)), measure: newMeasure(total(o.hosts()), o.From), //nolint:gosec // virtual chance
+	}
+	if o.WholeNodes {
+		r.whole = uint32(largest(o.hosts())) //nolint:gosec // few
 	}
 	if o.Foretell {
 		r.foretells = &foretells{starts: map[model.TaskKey]sched.Range{}}
@@ -211,21 +213,11 @@ func (r *Run) waiting() string {
 func (r *Run) submit() (*live, error) {
 	j := &live{Job: &r.trace[r.next], n: r.next, place: -1}
 	r.next++
-	spec := model.Spec{
-		Name: "job-" + strconv.Itoa(j.n), User: j.User, Class: model.ClassNormal, Command: "true", GPUs: j.GPUs,
-		OnLost: model.OnLostRequeue, DisconnectGrace: model.DefaultDisconnectGrace, Grace: 30 * time.Second,
-		Nodes: j.Nodes, Project: j.Told.Project, TimeLimit: j.Told.TimeLimit, GPUModel: j.Told.Model, GPUMemoryMB: j.Told.MemoryMB,
-		Constraint: j.Told.Constraint,
+	spec, err := specOf(j.Job, r.whole)
+	if err != nil {
+		return nil, err
 	}
-	if size := uint32(r.size); r.options.WholeNodes && spec.Nodes == 0 && spec.GPUs > size && spec.GPUs%size == 0 { //nolint:gosec // GPUs of a node
-		spec.Nodes = spec.GPUs / size
-	}
-	if err := spec.Validate(); err != nil {
-		return nil, fmt.Errorf("job %s of the trace: %w", j.ID, err)
-	}
-	if j.Told.Class != 0 {
-		spec.Class = j.Told.Class
-	}
+	spec.Name = "job-" + strconv.Itoa(j.n)
 	if e := r.options.Estimates; e.Told {
 		spec.Name, spec.Estimate = j.Told.Name, j.Told.Estimate
 	} else if e.High > 0 {

@@ -36,7 +36,8 @@ type Told struct {
 	Preemptible         bool
 	Model               string // of GPU; empty: any
 	MemoryMB            uint32 // of each GPU, at least
-	Constraint          string // of its nodes' labels; empty: any
+	Where               model.Where
+	Placement           string // name of the [model.Strategy] that it is placed by; empty: the cluster's
 }
 
 // maxJobs bounds a trace.
@@ -116,7 +117,7 @@ func jobOf(record []string, columns map[string]int) (Job, error) {
 // told reads what else a job's user said.
 func (j *Job) told(field func(name string) string) error {
 	t := &j.Told
-	t.Project, t.Model, t.Constraint = strings.Clone(field("project")), strings.Clone(field("gpu_type")), strings.Clone(field("constraint"))
+	t.Project, t.Model, t.Where.Constraint = strings.Clone(field("project")), strings.Clone(field("gpu_type")), strings.Clone(field("constraint"))
 	number := func(name string, most uint64) (uint64, error) {
 		text := field(name)
 		if text == "" {
