@@ -282,16 +282,17 @@ func (r *Run) follow(b command.Body) error {
 	case *command.Place:
 		return r.start(b.Attempt)
 	case *command.Suspend:
-		return r.suspendAll(b.Attempts)
+		return r.suspendAll(b.Attempts, "suspend")
 	case *command.Preempt:
-		return r.suspendAll(b.Victims)
+		return r.suspendAll(b.Victims, "preempt")
 	}
 	return nil
 }
 
-func (r *Run) suspendAll(attempts []model.AttemptKey) error {
+// suspendAll stops attempts, by which event of the log.
+func (r *Run) suspendAll(attempts []model.AttemptKey, event string) error {
 	for _, a := range attempts {
-		if err := r.suspend(r.jobs[a.TaskKey()]); err != nil {
+		if err := r.suspend(r.jobs[a.TaskKey()], event); err != nil {
 			return err
 		}
 	}
@@ -313,10 +314,10 @@ func (r *Run) start(a model.AttemptKey) error {
 	return r.cluster.Start(a)
 }
 
-func (r *Run) suspend(j *live) error {
+func (r *Run) suspend(j *live, event string) error {
 	heap.Remove(&r.ends, j.place)
 	ran := r.cluster.Now.Sub(j.started)
-	r.log("suspend", j)
+	r.log(event, j)
 	j.done, j.started = j.worked(r.cluster.Now), 0
 	j.stopped++
 	r.measure.preemptions++

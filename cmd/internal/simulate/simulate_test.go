@@ -134,7 +134,7 @@ func TestPlayCanBeChecked(t *testing.T) {
 		case "start":
 			begun[id] = at
 			starts[id]++
-		case "suspend", "end":
+		case "suspend", "preempt", "end":
 			ran[id] += at - begun[id]
 		}
 		if line[1] == "end" {
