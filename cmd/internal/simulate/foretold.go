@@ -69,6 +69,6 @@ func (f *foretells) result() *Foretold {
 	of := func(n int) float64 { return 100 * float64(n) / float64(len(f.off)) }
 	return &Foretold{
 		Jobs: n, InRange: of(f.within), Sooner: of(f.sooner), Later: of(n - f.within - f.sooner),
-		P50Off: quantile(f.off, 0.5), P90Off: quantile(f.off, 0.9),
+		P50Off: quantile(f.off, 50), P90Off: quantile(f.off, 90),
 	}
 }

@@ -125,7 +125,7 @@ func TestPlayAsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Makespan != 300 || r.MaxWait*3600 != 199 || r.Preemptions != 0 || r.P50JCT != 198 {
+	if r.Makespan != 300 || r.MaxWait*3600 != 199 || r.Preemptions != 0 || r.P50JCT != 100 {
 		t.Errorf("%+v", r)
 	}
 	o.Policy, o.Tuning.MinRun = "sjf", 0

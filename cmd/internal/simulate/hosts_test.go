@@ -77,12 +77,12 @@ func TestPlayOnUnlikeNodes(t *testing.T) {
 		}
 	}
 	for trace, wrong := range map[string]string{
-		"one,0,2,10,,b200,,,,":   "job one of the trace could never run on these nodes",
-		"one,0,2,10,,,,(,,":      "job one of the trace: ",
+		"one,0,2,10,,b200,,,,":   "job one of the trace (line 2) could never run on these nodes",
+		"one,0,2,10,,,,(,,":      "job one of the trace (line 2): ",
 		"one,0,2,10,0,,,,,":      "line 2 of the trace: nodes \"0\" must be 1 to",
 		"one,0,2,10,,,-3,,,":     "line 2 of the trace: gpu_memory_gb \"-3\" must be",
 		"one,0,2,10,,,,,5,":      "line 2 of the trace: priority \"5\" must be 1 to 4",
-		"one,0,3,10,2,,,,,":      "job one of the trace: ",
+		"one,0,3,10,2,,,,,":      "job one of the trace (line 2): ",
 		"one,0,2,10,,,,,normal,": "line 2 of the trace: priority",
 	} {
 		if _, err := run(trace + "\n"); err == nil || !strings.Contains(err.Error(), wrong) {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"encoding/csv"
 	"fmt"
 	"slices"
 	"time"
@@ -11,7 +12,7 @@ import (
 // Result is what came of a run. Times are in seconds unless their names say else.
 type Result struct {
 	Policy      string  `json:"policy"`
-	Backfill    string  `json:"backfill"`
+	Backfill    string  `json:"backfill"` // none, skip, easy or conservative
 	Jobs        int     `json:"jobs"`
 	Loaded      float64 `json:"loaded_seconds"` // time in which jobs asked for all GPUs
 	AvgWait     float64 `json:"avg_wait_seconds"`
@@ -103,8 +104,8 @@ func (m *measure) result(last time.Duration) *Result {
 	slices.Sort(m.wait)
 	out := &Result{
 		Jobs: len(m.jct), Loaded: m.loaded.Seconds(), AvgWait: mean(m.wait),
-		AvgJCT: mean(m.jct), P50JCT: quantile(m.jct, 0.5), P99JCT: quantile(m.jct, 0.99),
-		P50Wait: quantile(m.wait, 0.5), P99Wait: quantile(m.wait, 0.99), MaxWait: m.wait[len(m.wait)-1] / 3600,
+		AvgJCT: mean(m.jct), P50JCT: quantile(m.jct, 50), P99JCT: quantile(m.jct, 99),
+		P50Wait: quantile(m.wait, 50), P99Wait: quantile(m.wait, 99), MaxWait: m.wait[len(m.wait)-1] / 3600,
 		Makespan: last.Seconds(), Preemptions: m.preemptions, Passes: m.passes, Scheduler: m.spent.Seconds(),
 		samples: m.samples,
 	}
@@ -122,6 +123,18 @@ func (m *measure) result(last time.Duration) *Result {
 	return out
 }
 
+// backfillOf is what may pass a job that finds no GPUs, as berth simulate has it asked for:
+// EASY is one reservation.
+func backfillOf(t *model.Tuning) string {
+	switch {
+	case t.Backfill != model.BackfillReserve:
+		return t.Backfill.String()
+	case t.Depth == 1:
+		return "easy"
+	}
+	return "conservative"
+}
+
 func mean(values []float64) float64 {
 	var sum float64
 	for _, v := range values {
@@ -130,9 +143,9 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// quantile is the smallest value that the part q of all do not exceed.
-func quantile(sorted []float64, q float64) float64 {
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+// quantile is the nearest rank: the smallest value that so many percent of all do not exceed.
+func quantile(sorted []float64, percent int) float64 {
+	return sorted[max((percent*len(sorted)+99)/100-1, 0)]
 }
 
 // log writes what happened: time in seconds, what, job, GPUs and where, so that
@@ -141,11 +154,13 @@ func (r *Run) log(what string, j *live) {
 	if r.options.Log == nil {
 		return
 	}
-	fmt.Fprintf(r.options.Log, "%.3f,%s,%s,%d", r.cluster.Now.Sub(begin).Seconds(), what, j.ID, j.GPUs)
+	line := []string{fmt.Sprintf("%.3f", r.cluster.Now.Sub(begin).Seconds()), what, j.ID, fmt.Sprint(j.GPUs)}
 	if what != "submit" {
 		for _, rank := range r.cluster.State.RanksOf(j.attempt) {
-			fmt.Fprintf(r.options.Log, ",%s:%d", rank.Node, rank.GPUs)
+			line = append(line, fmt.Sprintf("%s:%d", rank.Node, rank.GPUs))
 		}
 	}
-	fmt.Fprintln(r.options.Log)
+	out := csv.NewWriter(r.options.Log)
+	_ = out.Write(line) // who gave the writer hears of its errors
+	out.Flush()
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"errors"
@@ -23,6 +24,7 @@ type Options struct {
 	GPUs        int    // of each node
 	Hosts       []Host // in place of nodes that are alike; nil: those
 	Policy      string
+	Name        string // of the policy, in the result; empty: its own
 	Tuning      model.Tuning
 	Estimates   Estimates
 	WholeNodes  bool          // a job of some nodes' worth of GPUs takes so many nodes whole, if the trace says nothing of nodes
@@ -131,6 +133,9 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 	if o.Foretell {
 		r.foretells = &foretells{starts: map[model.TaskKey]sched.Range{}}
 	}
+	if err := r.possible(); err != nil {
+		return nil, err
+	}
 	for r.next < len(trace) || len(r.jobs) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
@@ -140,7 +145,7 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 		}
 	}
 	out := r.measure.result(r.cluster.Now.Sub(begin))
-	out.Policy, out.Backfill, out.Foretold = o.Policy, o.Tuning.Backfill.String(), r.foretells.result()
+	out.Policy, out.Backfill, out.Foretold = cmp.Or(o.Name, o.Policy), backfillOf(&o.Tuning), r.foretells.result()
 	return out, nil
 }
 
@@ -156,10 +161,11 @@ func (r *Run) step() error {
 	if r.tick > r.cluster.Now {
 		at = min(at, r.tick)
 	}
-	if r.next == len(r.trace) && len(r.ends) == 0 {
-		if err := r.stands(at == 1<<63-1); err != nil {
-			return err
-		}
+	switch {
+	case at == 1<<63-1:
+		return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), virtual.ErrDefect)
+	case at > begin.Add(century):
+		return fmt.Errorf("the play goes on for over a hundred years: give it more nodes, or less to restart")
 	}
 	r.measure.advance(r, at)
 	r.cluster.Now = max(at, r.cluster.Now)
@@ -183,21 +189,6 @@ func (r *Run) step() error {
 		return err
 	}
 	r.foretells.ask(r, submitted)
-	return nil
-}
-
-// stands says why nothing goes on: jobs that these nodes could never run or, if not
-// even a later pass is due, a defect.
-func (r *Run) stands(forever bool) error {
-	for k := range r.cluster.State.Queue.All() {
-		job, _ := r.cluster.State.Jobs.Get(k.Task.Job)
-		if fits, why := sched.Possible(&r.cluster.State, &job.Spec); !fits {
-			return fmt.Errorf("job %s of the trace could never run on these nodes: %s", r.jobs[k.Task].ID, why)
-		}
-	}
-	if forever {
-		return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), virtual.ErrDefect)
-	}
 	return nil
 }
 
@@ -232,7 +223,7 @@ func (r *Run) submit() (*live, error) {
 		return nil, err
 	}
 	if !results[0].OK() {
-		return nil, fmt.Errorf("job %s of the trace was refused: %s", j.ID, results[0].Detail)
+		return nil, fmt.Errorf("%s was refused: %s", j.Job, results[0].Detail)
 	}
 	j.task = model.TaskKey{Job: results[0].Job}
 	r.jobs[j.task] = j

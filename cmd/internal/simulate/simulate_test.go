@@ -181,15 +181,69 @@ func TestRead(t *testing.T) {
 		"job_id,submit_s,gpus,duration_s\n1,0,1,-5\n":         "duration_s",
 		"job_id,submit_s,gpus,duration_s\n1,0,1,NaN\n":        "duration_s",
 		"job_id,submit_s,gpus,duration_s\n1,0,1\n":            "wrong number of fields",
-		"job_id,submit_s,gpus,duration_s,user\n1,0,1,5,a b\n": "user",
+		"job_id,submit_s,gpus,duration_s,user\n1,0,1,5,a b\n": "user \"a b\" must be",
+		"job_id,submit_s,gpus,duration_s,gpus\n1,0,1,5,1\n":  "the column \"gpus\" twice",
+		"job_id,submit_s,gpus,duration_s\n1,0,x,5\n":          "gpus \"x\" must be a number from 1 to",
+		"job_id,submit_s,gpus,duration_s\n,0,1,5\n":           "job_id \"\" must be 1 to",
+		"job_id,submit_s,gpus,duration_s\na,0,1,5\na,1,1,5\n":  "line 3 of the trace: job_id \"a\" is that of line 2",
+		"job_id,submit_s,gpus,duration_s\n1,0,1,3e9\n":        "duration_s: \"3e9\" must be 0 to 31622400 seconds",
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	jobs, err := Read(strings.NewReader("user,job_id,submit_s,gpus,duration_s,more\n,b,5.5,2,10,x\nann,a,1,1,10,\n"))
-	if err != nil || len(jobs) != 2 || jobs[0].ID != "a" || jobs[1].User != "everybody" || jobs[1].Submit != 5500*time.Millisecond {
+	if err != nil || len(jobs) != 2 || jobs[0].ID != "a" || jobs[1].User != "everybody" || jobs[1].Submit != 4500*time.Millisecond {
 		t.Errorf("read %+v: %v", jobs, err)
+	}
+}
+
+// Times may be in seconds since 1970, a file may begin with a byte order mark, and an id hold commas.
+func TestReadAsOthersWrite(t *testing.T) {
+	jobs, err := Read(strings.NewReader("\ufeffjob_id,submit_s,gpus,duration_s\n\"a,b\",1700000000,1,10\nc,1700000005,1,10\n"))
+	if err != nil || jobs[0].ID != "a,b" || jobs[0].Submit != 0 || jobs[1].Submit != 5*time.Second {
+		t.Fatalf("%+v, %v", jobs, err)
+	}
+	var log bytes.Buffer
+	o := options("fcfs")
+	o.Log = &log
+	if r, err := Play(t.Context(), jobs, o); err != nil || r.Makespan != 15 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if line := readLog(t, &log)[0]; line[2] != "a,b" || line[3] != "1" {
+		t.Errorf("the log has %q", line)
+	}
+}
+
+// A play ends, and says so, before its clock does; what could never run is said before anything is played.
+func TestPlayIsBounded(t *testing.T) {
+	var log bytes.Buffer
+	o := options("fcfs")
+	o.Log = &log
+	jobs := []Job{{ID: "a", User: "u", GPUs: 16, Duration: century + 1}}
+	if _, err := Play(t.Context(), jobs, o); err == nil || !strings.Contains(err.Error(), "over a hundred years") {
+		t.Errorf("%v", err)
+	}
+	log.Reset()
+	if _, err := Play(t.Context(), append(jobs, Job{ID: "x", User: "u", GPUs: 17, Duration: 1}), o); err == nil || log.Len() > 0 ||
+		!strings.Contains(err.Error(), "job x of the trace could never run on these nodes: it asks for 17 GPUs: the cluster has 16; name more") {
+		t.Errorf("%v, and the log has %d bytes", err, log.Len())
+	}
+}
+
+// Quantiles are by nearest rank.
+func TestQuantile(t *testing.T) {
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(i + 1)
+	}
+	for n, want := range map[int]float64{1: 1, 50: 50, 90: 90, 99: 99, 100: 100} {
+		if got := quantile(hundred, n); got != want {
+			t.Errorf("the %d %% of 1 to 100 is %g", n, got)
+		}
+	}
+	if quantile([]float64{1, 2, 3}, 50) != 2 || quantile([]float64{1, 2}, 50) != 1 || quantile([]float64{7}, 99) != 7 {
+		t.Error("of few")
 	}
 }
 

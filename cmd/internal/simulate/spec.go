@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -25,7 +26,36 @@ func specOf(j *Job, whole uint32) (model.Spec, error) {
 		spec.Nodes = spec.GPUs / whole
 	}
 	if err := spec.Validate(); err != nil {
-		return spec, fmt.Errorf("job %s of the trace: %w", j.ID, err)
+		return spec, fmt.Errorf("%s: %w", j, err)
 	}
 	return spec, nil
+}
+
+// possible says which job of the trace these nodes could never run.
+func (r *Run) possible() error {
+	fit := map[model.Shape]bool{}
+	for i := range r.trace {
+		j := &r.trace[i]
+		spec, err := specOf(j, r.whole)
+		if err != nil {
+			return err
+		}
+		if fit[spec.Shape()] {
+			continue
+		}
+		fits, why := sched.Possible(&r.cluster.State, &spec)
+		if !fits {
+			return fmt.Errorf("%s could never run on these nodes: %s; name more or larger ones (--nodes, --gpus-per-node, --cluster), or leave it out", j, why)
+		}
+		fit[spec.Shape()] = true
+	}
+	return nil
+}
+
+// String names a job by where it stands in the trace.
+func (j *Job) String() string {
+	if j.line == 0 {
+		return "job " + j.ID + " of the trace"
+	}
+	return fmt.Sprintf("job %s of the trace (line %d)", j.ID, j.line)
 }

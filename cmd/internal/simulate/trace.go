@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -21,6 +23,8 @@ type Job struct {
 	Submit   time.Duration // since the first of the trace
 	GPUs     uint32
 	Duration time.Duration // on the GPUs that it asks for, without waiting
+
+	line int // of the trace that was read; 0: none
 
 	// Of a job that a cluster has run; zero in a trace that was read.
 	Nodes uint32 // on exactly so many; 0: on any number
@@ -47,23 +51,23 @@ const maxJobs = 2_000_000
 // columns job_id, submit_s, gpus and duration_s. There may be user, and what else a
 // submission may say: project, priority (1 to 4), nodes, gpu_type, gpu_memory_gb and
 // constraint; empty is as if it was not said. Times are in seconds. The jobs come back in
-// order of submission. An error names the line.
+// order of submission, which counts from the first. An error names the line.
 func Read(r io.Reader) ([]Job, error) {
-	in := csv.NewReader(r)
+	text := bufio.NewReader(r)
+	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark))
+	}
+	in := csv.NewReader(text)
 	in.ReuseRecord = true
 	head, err := in.Read()
 	if err != nil {
 		return nil, fmt.Errorf("the trace has no header line: %w", err)
 	}
-	columns := map[string]int{}
-	for i, name := range head {
-		columns[strings.TrimSpace(name)] = i
+	columns, err := columnsOf(head)
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range []string{"job_id", "submit_s", "gpus", "duration_s"} {
-		if _, found := columns[name]; !found {
-			return nil, fmt.Errorf("the trace's header lacks the column %s: it has %s", name, strings.Join(head, ", "))
-		}
-	}
+	lines := map[string]int{} // of each job
 	var jobs []Job
 	for {
 		record, err := in.Read()
@@ -78,6 +82,10 @@ func Read(r io.Reader) ([]Job, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d of the trace: %w", line, err)
 		}
+		if other, known := lines[job.ID]; known {
+			return nil, fmt.Errorf("line %d of the trace: job_id %q is that of line %d: give each job its own", line, job.ID, other)
+		}
+		lines[job.ID], job.line = line, line
 		if jobs = append(jobs, job); len(jobs) > maxJobs {
 			return nil, fmt.Errorf("the trace has over %d jobs", maxJobs)
 		}
@@ -85,8 +93,33 @@ func Read(r io.Reader) ([]Job, error) {
 	if len(jobs) == 0 {
 		return nil, errors.New("the trace has no jobs")
 	}
-	slices.SortStableFunc(jobs, func(a, b Job) int { return int(a.Submit - b.Submit) })
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	first := jobs[0].Submit // which may be in seconds since 1970
+	for i := range jobs {
+		jobs[i].Submit -= first
+	}
 	return jobs, nil
+}
+
+// byteOrderMark is what some programs begin a text in UTF-8 with.
+const byteOrderMark = "\ufeff"
+
+// columnsOf finds the columns of a header.
+func columnsOf(head []string) (map[string]int, error) {
+	columns := map[string]int{}
+	for i, name := range head {
+		name = strings.TrimSpace(name)
+		if _, twice := columns[name]; twice {
+			return nil, fmt.Errorf("the trace's header has the column %q twice: leave one", name)
+		}
+		columns[name] = i
+	}
+	for _, name := range []string{"job_id", "submit_s", "gpus", "duration_s"} {
+		if _, found := columns[name]; !found {
+			return nil, fmt.Errorf("the trace's header lacks the column %s: it has %s", name, strings.Join(head, ", "))
+		}
+	}
+	return columns, nil
 }
 
 func jobOf(record []string, columns map[string]int) (Job, error) {
@@ -101,14 +134,19 @@ func jobOf(record []string, columns map[string]int) (Job, error) {
 		j.User = "everybody"
 	}
 	gpus, err := strconv.ParseUint(field("gpus"), 10, 32)
-	if err != nil || gpus < 1 || gpus > model.MaxGPUs || !model.Name(j.User) {
-		return j, fmt.Errorf("gpus %q must be 1 to %d, user %q a name without spaces", field("gpus"), model.MaxGPUs, j.User)
+	switch {
+	case !model.Text(j.ID, model.MaxName) || j.ID == "":
+		return j, fmt.Errorf("job_id %q must be 1 to %d bytes of text on one line", j.ID, model.MaxName)
+	case !model.Name(j.User):
+		return j, fmt.Errorf("user %q must be a name without spaces, of at most %d bytes", j.User, model.MaxName)
+	case err != nil || gpus < 1 || gpus > model.MaxGPUs:
+		return j, fmt.Errorf("gpus %q must be a number from 1 to %d", field("gpus"), model.MaxGPUs)
 	}
 	j.GPUs = uint32(gpus)
-	if j.Submit, err = seconds(field("submit_s"), 0); err != nil {
+	if j.Submit, err = seconds(field("submit_s"), 0, century); err != nil {
 		return j, fmt.Errorf("submit_s: %w", err)
 	}
-	if j.Duration, err = seconds(field("duration_s"), time.Millisecond); err != nil {
+	if j.Duration, err = seconds(field("duration_s"), time.Millisecond, model.MaxDuration); err != nil {
 		return j, fmt.Errorf("duration_s: %w", err)
 	}
 	return j, j.told(field)
@@ -145,13 +183,13 @@ func (j *Job) told(field func(name string) string) error {
 	return nil
 }
 
-// century bounds the times of a trace.
+// century bounds the times of submission, and a play.
 const century = 100 * 366 * 24 * time.Hour
 
-func seconds(text string, least time.Duration) (time.Duration, error) {
+func seconds(text string, least, most time.Duration) (time.Duration, error) {
 	s, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(s) || s < 0 || s > century.Seconds() {
-		return 0, fmt.Errorf("%q must be 0 to %.0f seconds", text, century.Seconds())
+	if err != nil || math.IsNaN(s) || s < 0 || s > most.Seconds() {
+		return 0, fmt.Errorf("%q must be 0 to %.0f seconds", text, most.Seconds())
 	}
 	return max(time.Duration(s*float64(time.Second)), least), nil
 }
