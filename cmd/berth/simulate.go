@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,13 @@ a YAML file (--cluster): nodes, a list of groups with gpus, and where they matte
 count, model, memory_gb and labels. Users may tell
 nothing of run times (none), the truth (exact), or be off by a factor drawn for each job
 (x1..9); with history the scheduler learns from their earlier jobs.
+
+The policies srtf and srsf are the textbooks' shortest remaining time and shortest
+remaining service (GPU time) first, for plays only: sjf by true run times, where every job
+may be suspended at any time and as often as it takes, and who is long waits for ever.
+They set estimates=exact, preemptible-fraction=1, no_preemption=false, wait_bound=8784h,
+patience=8784h, hysteresis=100, min_run=0s, budget=1000, budget_every=1m, and gpu_time for
+srsf; flags and --set still change that.
 
 With --history they are those that the cluster has run and still knows, on the cluster's
 own nodes and with its own tuning, as their users submitted them; the first line is what
@@ -69,7 +77,7 @@ func newSimulate() *cobra.Command {
 	f.IntVar(&s.GPUs, "gpus-per-node", 8, "GPUs of each node")
 	f.BoolVar(&s.WholeNodes, "whole-nodes", false, "jobs of 2, 3, ... nodes' GPUs take whole nodes, not any GPUs on as few as hold them")
 	f.StringVar(&s.cluster, "cluster", "", "the nodes, in a YAML `file`, in place of --nodes and --gpus-per-node")
-	f.StringVar(&s.Policy, "policy", sched.DefaultPolicy, "order of the queue: "+strings.Join(sched.Policies(), ", "))
+	f.StringVar(&s.Policy, "policy", sched.DefaultPolicy, "order of the queue: "+strings.Join(playable(), ", "))
 	f.StringSliceVar(&s.compare, "compare", nil, "play it under each of these `policies` (with --history: all)")
 	f.StringVar(&s.backfill, "backfill", "conservative", "what may pass a job that finds no GPUs: none, skip, easy (one reservation), conservative (many)")
 	f.StringVar(&s.estimates, "estimates", "history", "what users tell: exact, none, history or xLOW..HIGH")
@@ -84,6 +92,7 @@ func newSimulate() *cobra.Command {
 	f.StringVarP(&s.output, "output", "o", "", "json, or a table")
 	cmd.MarkFlagsOneRequired("trace", "history")
 	cmd.MarkFlagsMutuallyExclusive("trace", "history")
+	cmd.MarkFlagsMutuallyExclusive("policy", "compare")
 	cmd.MarkFlagsMutuallyExclusive("cluster", "nodes")
 	cmd.MarkFlagsMutuallyExclusive("cluster", "gpus-per-node")
 	return cmd
@@ -97,8 +106,10 @@ func (s *simulation) options() error {
 		return usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
 	case s.preempt != "on" && s.preempt != "off":
 		return usage("--preempt must be on or off, not %q", s.preempt)
-	case s.Preemptible < 0 || s.Preemptible > 1 || s.RestartCost < 0:
-		return usage("--preemptible-fraction must be 0 to 1, and --restart-cost not negative")
+	case !(s.Preemptible >= 0 && s.Preemptible <= 1): // nor NaN
+		return usage("--preemptible-fraction must be 0 to 1, not %g", s.Preemptible)
+	case s.RestartCost < 0 || s.RestartCost > model.MaxDuration:
+		return usage("--restart-cost must be 0s to %s, not %s", model.MaxDuration, s.RestartCost)
 	case s.output != "" && s.output != "json":
 		return usage("--output must be json or be left out, not %q", s.output)
 	case len(s.compare) > 1 && (s.log != "" || s.plot != "" && !s.page()):
@@ -108,8 +119,8 @@ func (s *simulation) options() error {
 		return usage("%v", err)
 	}
 	for _, name := range append([]string{s.Policy}, s.compare...) {
-		if !sched.Known(name) {
-			return usage("there is no policy %q: there are %s", name, strings.Join(sched.Policies(), ", "))
+		if !slices.Contains(playable(), name) {
+			return usage("there is no policy %q: there are %s", name, strings.Join(playable(), ", "))
 		}
 	}
 	if err := s.past.check(); err != nil {
@@ -133,11 +144,8 @@ func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
 	if counts("preempt") {
 		s.Tuning.NoPreemption = s.preempt == "off"
 	}
-	for _, pair := range s.set {
-		name, value, _ := strings.Cut(pair, "=")
-		if err := s.Tuning.Set(name, value); err != nil {
-			return usage("--set %s: %v", pair, err)
-		}
+	if err := set(&s.Tuning, s.set); err != nil {
+		return usage("%w", err)
 	}
 	return nil
 }
@@ -165,8 +173,7 @@ func (s *simulation) run(ctx context.Context, out io.Writer) error {
 		s.compare = []string{s.Policy}
 	}
 	for _, name := range s.compare {
-		s.Policy = name
-		result, err := s.play(ctx, jobs)
+		result, err := s.play(ctx, jobs, name)
 		if err != nil {
 			return err
 		}
@@ -221,17 +228,21 @@ func (s *simulation) read() ([]simulate.Job, error) {
 }
 
 // play plays the trace once, writing the files that are asked for.
-func (s *simulation) play(ctx context.Context, jobs []simulate.Job) (*simulate.Result, error) {
+func (s *simulation) play(ctx context.Context, jobs []simulate.Job, policy string) (*simulate.Result, error) {
+	o, err := s.as(policy)
+	if err != nil {
+		return nil, err
+	}
 	if s.log == "" {
-		return s.drawn(ctx, jobs)
+		return s.drawn(ctx, jobs, o)
 	}
 	file, err := os.Create(s.log)
 	if err != nil {
 		return nil, fmt.Errorf("the log: %w", err)
 	}
 	buffer := bufio.NewWriter(file)
-	s.Log = buffer
-	result, err := s.drawn(ctx, jobs)
+	o.Log = buffer
+	result, err := s.drawn(ctx, jobs, o)
 	if failed := buffer.Flush(); err == nil && failed != nil {
 		err = fmt.Errorf("the log: %w", failed)
 	}
@@ -241,8 +252,8 @@ func (s *simulation) play(ctx context.Context, jobs []simulate.Job) (*simulate.R
 	return result, err
 }
 
-func (s *simulation) drawn(ctx context.Context, jobs []simulate.Job) (*simulate.Result, error) {
-	result, err := simulate.Play(ctx, jobs, s.Options)
+func (s *simulation) drawn(ctx context.Context, jobs []simulate.Job, o simulate.Options) (*simulate.Result, error) {
+	result, err := simulate.Play(ctx, jobs, o)
 	if err != nil || s.plot == "" || s.page() {
 		return result, err
 	}

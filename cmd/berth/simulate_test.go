@@ -1,10 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cmd/internal/simulate"
 )
 
 // A trace is played on the nodes of a file, and drawn as a page of all policies; what
@@ -70,5 +75,38 @@ func TestSimulateForetells(t *testing.T) {
 	want = "POLICY  FORETOLD  IN RANGE  SOONER  LATER  P50 OFF  P90 OFF\nfcfs    0         -         -       -      -        -\n"
 	if got := play("a,0,4,100\n"); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The textbooks' orders are played under their own names, and are no policies of a cluster.
+func TestSimulateTextbooks(t *testing.T) {
+	f := pastAPI(t)
+	trace := filepath.Join(t.TempDir(), "jobs.csv")
+	// The second is shorter than what the first has yet to run, in the first's first half hour.
+	jobs := "job_id,submit_s,gpus,duration_s\na,0,4,1000\nb,10,4,100\nc,1000,4,200\nd,1010,1,300\n"
+	if err := os.WriteFile(trace, []byte(jobs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	play := func(args ...string) []simulate.Result {
+		t.Helper()
+		code, out, errs := f.berth(t, append([]string{"simulate", "--trace", trace, "--nodes", "1", "--gpus-per-node", "4", "--restart-cost", "0s", "-o", "json"}, args...)...)
+		var r []simulate.Result
+		if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+			t.Fatalf("%d, %v: %s%s", code, err, out, errs)
+		}
+		return r
+	}
+	r := play("--compare", "srtf,srsf,sjf")
+	if r[0].Policy != "srtf" || r[1].Policy != "srsf" || r[2].Policy != "sjf" || r[0].Preemptions == 0 || r[2].Preemptions != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := play("--compare", "srtf,srsf", "--set", "min_run=2h"); r[0].Preemptions != 0 || r[1].Preemptions != 0 {
+		t.Errorf("a flag changes what they preset: %+v", r)
+	}
+	if slices.Contains(sched.Policies(), "srtf") || sched.Known("srsf") {
+		t.Error("a cluster could have an order of the textbooks")
+	}
+	if code, _, errs := f.berth(t, "simulate", "--trace", trace, "--policy", "sjf", "--compare", "srtf"); code == 0 || !strings.Contains(errs, "compare") {
+		t.Errorf("--policy beside --compare: %d, %s", code, errs)
 	}
 }
