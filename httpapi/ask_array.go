@@ -57,7 +57,7 @@ func sweep(r *wire.Submit, c *command.Submit) (model.Indices, error) {
 	if err != nil {
 		return nil, err
 	}
-	return model.FirstIndices(grid.Len()), nil
+	return model.FirstIndices(grid.Len()), model.CheckSweep(c.Spec.Sweep)
 }
 
 // named makes an error about a field of one that says what it must be.

@@ -216,6 +216,9 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 	warn(cmd, answer)
 	return s.print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
 		fmt.Fprintf(w, "Nothing was submitted. If it was: %s.\n", placeAndStart(answer))
+		if a := answer.Job.Array; a != nil {
+			fmt.Fprintf(w, "It would have %d tasks: %s.\n", a.Size, cmp.Or(strings.Join(a.Params, " × "), a.Indices))
+		}
 		if answer.Explanation == nil || len(answer.Explanation.Blockers) == 0 {
 			return nil
 		}

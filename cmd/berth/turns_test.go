@@ -96,7 +96,11 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 		if err := json.NewDecoder(r.Body).Decode(&f.got); err != nil {
 			t.Error(err)
 		}
-		answer(w, &wire.Submitted{Success: true, JobID: "43", Job: wire.Job{ID: "43", State: "queued", Reason: "waits for job 42"}})
+		job := wire.Job{ID: "43", State: "queued", Reason: "waits for job 42"}
+		if f.got.Params != nil || f.got.Indices != "" {
+			job.Array = &wire.Array{Size: 6, Indices: f.got.Indices, Params: f.got.Params}
+		}
+		answer(w, &wire.Submitted{Success: true, JobID: "43", Job: job})
 	})
 	mux.HandleFunc("GET /jobs", func(w http.ResponseWriter, r *http.Request) {
 		if q := r.URL.Query(); q.Get("limit") != "1" || q.Get("user") == "" || q.Get("consistency") != "linearizable" {
@@ -217,6 +221,20 @@ func TestEveryCommandTakesRefs(t *testing.T) {
 		run(strings.Fields(line), &out, &errs)
 		if got := strings.Join(asked, "; "); got != want && !strings.HasPrefix(got, want+"; ") {
 			t.Errorf("%s asked for %q, want %q: %s", line, got, want, errs.String())
+		}
+	}
+}
+
+// To try an array out tells how many tasks it would have, and of a sweep their grid.
+func TestTryOutAnArray(t *testing.T) {
+	f := newFakeAPI(t)
+	for want, args := range map[string][]string{
+		"It would have 6 tasks: lr=1,2 × seed=1..3.": {"--param", "lr=1,2", "--param", "seed=1..3"},
+		"It would have 6 tasks: 0-5.":                {"-a", "0-5"},
+	} {
+		code, out, errs := f.berth(t, append(append([]string{"submit", "--dry-run"}, args...), "--", "x")...)
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%v: %d, %q%s; want %q", args, code, out, errs, want)
 		}
 	}
 }

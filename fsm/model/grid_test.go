@@ -114,6 +114,33 @@ func TestBadSweeps(t *testing.T) {
 	}
 }
 
+// What can be read but was hardly meant is told, with how it is written if it was.
+func TestCheckSweep(t *testing.T) {
+	for text, want := range map[string]string{
+		"x=5..2":           `x=5..2 is none; as text it is written 5\..2`,
+		"x=0..1:0":         "x=0..1:0 is none",
+		"x=1..3:-1":        "x=1..3:-1 is none",
+		"x=1..99999999999": "x=1..99999999999 is none",
+		"x=0.1..0.3":       "x=0.1..0.3 is none",
+		"x=a,1..y":         "x=1..y is none",
+		"y=1\nx=1,,2":      "x has one; give it a name",
+		"x=,--fast":        "x has one",
+		"x=1,1":            "x is given 1 twice",
+		"x=1..3,2":         "x is given 2 twice",
+		`x=a,\a`:           "x is given a twice",
+		"x":                "NAME=VALUE",
+
+		`x=5\..2`: "", "x=../data,../more": "", "x=v1..v2": "", "x=1..3,5..9:2": "", "x=1,1.0\ny=1": "", `x=a\,b`: "",
+	} {
+		switch err := CheckSweep(text); {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+}
+
 func TestValidGrids(t *testing.T) {
 	for name, v := range map[string]struct {
 		change func(*Spec)

@@ -229,3 +229,36 @@ func (s *Spec) Count() int {
 	}
 	return len(x)
 }
+
+// CheckSweep says what of a sweep that can be read was hardly meant: a range that is none,
+// and so would be one value, an empty value, or one that is there twice. It is for new
+// sweeps: older ones are read as they were.
+func CheckSweep(text string) error {
+	for line := range strings.SplitSeq(text, "\n") {
+		a, err := parseAxis(line)
+		if err != nil {
+			return err
+		}
+		name, list, _ := strings.Cut(line, "=")
+		for _, v := range splitValues(list) {
+			first, rest, ranged := strings.Cut(v, "..")
+			_, err = strconv.ParseFloat(first, 64)
+			switch {
+			case v == "":
+				return want("params", "values that are not empty: %s has one; give it a name, such as none", name)
+			case ranged && err == nil && parseValues(v).step == 0:
+				return want("params", `ranges of rising whole numbers such as 1..5 or 0..10:5, of 32 bits: %s=%s is none; as text it is written %s\..%s`,
+					name, Clip(v), Clip(first), Clip(rest))
+			}
+		}
+		seen := map[string]bool{}
+		for n := range a.size {
+			v := a.at(n)
+			if seen[v] {
+				return want("params", "different values: %s is given %s twice", name, Clip(v))
+			}
+			seen[v] = true
+		}
+	}
+	return nil
+}

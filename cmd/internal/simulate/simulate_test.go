@@ -182,10 +182,10 @@ func TestRead(t *testing.T) {
 		"job_id,submit_s,gpus,duration_s\n1,0,1,NaN\n":        "duration_s",
 		"job_id,submit_s,gpus,duration_s\n1,0,1\n":            "wrong number of fields",
 		"job_id,submit_s,gpus,duration_s,user\n1,0,1,5,a b\n": "user \"a b\" must be",
-		"job_id,submit_s,gpus,duration_s,gpus\n1,0,1,5,1\n":  "the column \"gpus\" twice",
+		"job_id,submit_s,gpus,duration_s,gpus\n1,0,1,5,1\n":   "the column \"gpus\" twice",
 		"job_id,submit_s,gpus,duration_s\n1,0,x,5\n":          "gpus \"x\" must be a number from 1 to",
 		"job_id,submit_s,gpus,duration_s\n,0,1,5\n":           "job_id \"\" must be 1 to",
-		"job_id,submit_s,gpus,duration_s\na,0,1,5\na,1,1,5\n":  "line 3 of the trace: job_id \"a\" is that of line 2",
+		"job_id,submit_s,gpus,duration_s\na,0,1,5\na,1,1,5\n": "line 3 of the trace: job_id \"a\" is that of line 2",
 		"job_id,submit_s,gpus,duration_s\n1,0,1,3e9\n":        "duration_s: \"3e9\" must be 0 to 31622400 seconds",
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
