@@ -59,9 +59,6 @@ type Blocker struct {
 	Of    string         // what the limit is of, such as LimitGPUs; of a pool the mode
 	Scope model.ScopeKey // whose limit
 
-	Whom string // of those who are being suspended: the jobs that give it GPUs, in words; empty: those are not settled
-	GPUs uint32 // so many, by Until at the latest
-
 	Default bool // it is that of every user without one of their own
 }
 
@@ -85,4 +82,7 @@ type Turn struct {
 	Service model.AllocationID // for whom they are if that is a service; else empty
 
 	Booking model.Booking // that keeps them
+
+	Whom string // of those who are being suspended: the jobs that give it GPUs, in words; empty: those are not settled
+	GPUs uint32 // so many, by Until at the latest
 }

@@ -1,0 +1,79 @@
+package state_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state/statetest"
+)
+
+// Who is in the way of a booking already is not extended, unless it is over before, has
+// what it needs, or is their own.
+func TestExtensionsLengthenNoShortage(t *testing.T) {
+	for name, v := range map[string]struct {
+		book func(*statetest.Cluster) *command.Book
+		user string
+		code model.Code
+	}{
+		"in its way": {func(c *statetest.Cluster) *command.Book { return booked(c, 4, on("n1")) }, "alice", model.CodeUnavailable},
+		"begun": {func(c *statetest.Cluster) *command.Book {
+			return booked(c, 4, on("n1"), at(c.Now.Add(time.Second), c.Now.Add(9*time.Hour)))
+		}, "alice", model.CodeUnavailable},
+		"over before": {func(c *statetest.Cluster) *command.Book {
+			return booked(c, 4, on("n1"), at(c.Now.Add(time.Hour), c.Now.Add(90*time.Minute)))
+		}, "alice", model.CodeOK},
+		"their own":     {func(c *statetest.Cluster) *command.Book { return booked(c, 4, on("n1")) }, "bob", model.CodeOK},
+		"nothing lacks": {func(c *statetest.Cluster) *command.Book { return booked(c, 4) }, "alice", model.CodeOK},
+		"one lacks":     {func(c *statetest.Cluster) *command.Book { return booked(c, 5) }, "alice", model.CodeUnavailable},
+		"elsewhere":     {func(c *statetest.Cluster) *command.Book { return booked(c, 4, on("n2")) }, "alice", model.CodeOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := two(t)
+			a := c.Place(c.Submit(4, within(2*time.Hour), of(v.user)))
+			c.Start(a)
+			c.Do(v.book(c))
+			c.Now = c.Now.Add(2 * time.Second)
+			turn(c)
+			r := c.Try(&command.Extend{Job: a.Job, By: 10 * time.Hour})
+			wantCode(t, r, v.code)
+			if v.code != model.CodeOK && !strings.Contains(r.Detail, "job 1 is in the way of ") {
+				t.Errorf("it is refused by %q", r.Detail)
+			}
+		})
+	}
+}
+
+// At the first feature level a shortage that is there already may be lengthened.
+func TestExtensionsAtTheFirstLevel(t *testing.T) {
+	c := statetest.Empty(t)
+	c.Do(&command.Bootstrap{
+		Incarnation: statetest.Incarnation(1), Level: 1, Running: true, Policy: "fcfs",
+		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
+	})
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: 2}})
+	c.Node("n1", 8)
+	a := c.Place(c.Submit(6, within(2*time.Hour)))
+	c.Start(a)
+	c.Do(booked(c, 4))
+	wantCode(t, c.Try(&command.Extend{Job: a.Job, By: time.Minute}), model.CodeOK)
+	c.Do(&command.RaiseLevel{Level: 2})
+	wantCode(t, c.Try(&command.Extend{Job: a.Job, By: time.Minute}), model.CodeUnavailable)
+}
+
+// A longest run time that was set after a job was submitted bounds it beside bookings.
+func TestBoundedBesideBookings(t *testing.T) {
+	c := two(t)
+	job := c.Submit(4)
+	c.Do(booked(c, 8))
+	place := c.Placement(model.TaskKey{Job: job})
+	wantCode(t, c.Try(place), model.CodeUnavailable)
+	c.Do(&command.SetLimit{Limit: func() model.Limit {
+		l := model.NoLimit(model.ScopeKey{Kind: model.ScopeCluster})
+		l.RunTime = 10 * time.Minute
+		return l
+	}()})
+	wantCode(t, c.Try(place), model.CodeOK)
+}
