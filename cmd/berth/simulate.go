@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -88,7 +89,7 @@ func newSimulate() *cobra.Command {
 	f.Uint64Var(&s.Seed, "seed", 1, "for what is drawn")
 	f.StringVar(&s.log, "log", "", "write what happens to a `file`: time, event, job, GPUs, node:GPUs")
 	f.BoolVar(&s.Foretell, "foretell", false, "tell how far forecasts come true: of each job that has to wait, the start that is foretold as it is submitted")
-	f.StringVar(&s.plot, "plot", "", "draw utilisation and queue over time into a `file`: SVG, or a page if its name ends in .html")
+	f.StringVar(&s.plot, "plot", "", "draw utilisation and queue over time into a `file`: a picture if its name ends in .svg, a page if in .html")
 	f.StringVarP(&s.output, "output", "o", "", "json, or a table")
 	cmd.MarkFlagsOneRequired("trace", "history")
 	cmd.MarkFlagsMutuallyExclusive("trace", "history")
@@ -112,6 +113,8 @@ func (s *simulation) options() error {
 		return usage("--restart-cost must be 0s to %s, not %s", model.MaxDuration, s.RestartCost)
 	case s.output != "" && s.output != "json":
 		return usage("--output must be json or be left out, not %q", s.output)
+	case s.plot != "" && s.drawing() != ".svg" && !s.page():
+		return usage("--plot draws a picture into FILE.svg, or a page into FILE.html; not %q", s.plot)
 	case len(s.compare) > 1 && (s.log != "" || s.plot != "" && !s.page()):
 		return usage("--log and --plot are of one policy: leave out --compare, or plot a page (--plot FILE.html)")
 	}
@@ -188,7 +191,10 @@ func (s *simulation) run(ctx context.Context, out io.Writer) error {
 }
 
 // page says that a page is to be plotted rather than a picture.
-func (s *simulation) page() bool { return strings.HasSuffix(s.plot, ".html") }
+func (s *simulation) page() bool { return slices.Contains([]string{".html", ".htm"}, s.drawing()) }
+
+// drawing is the ending of the file that is drawn.
+func (s *simulation) drawing() string { return strings.ToLower(filepath.Ext(s.plot)) }
 
 func (s *simulation) draw(data []byte) error {
 	if err := os.WriteFile(s.plot, data, 0o644); err != nil { //nolint:gosec // a picture for everybody

@@ -40,6 +40,7 @@ func TestSimulateACluster(t *testing.T) {
 		"no such file":                           {"--cluster", filepath.Join(dir, "none.yaml")},
 		"[cluster nodes]":                        {"--cluster", nodes, "--nodes", "2"},
 		"could never run on these nodes":         {"--cluster", write("a.yaml", "nodes: [{gpus: 8, model: A100}]\n"), "--plot", filepath.Join(dir, "not.html")},
+		"draws a picture into FILE.svg":          {"--plot", filepath.Join(dir, "not.png")},
 		"or plot a page":                         {"--compare", "fcfs,sjf", "--plot", filepath.Join(dir, "not.svg")},
 	} {
 		if code, out, errs := f.berth(t, append([]string{"simulate", "--trace", trace}, args...)...); code == 0 || !strings.Contains(errs, want) {

@@ -109,7 +109,9 @@ func TestHTML(t *testing.T) {
 		{"src=", 0},
 		{"href=", 0},
 		{"@import", 0},
-		{"GPUs in use (at most 16)", 2},
+		{"GPUs in use, of 16", 2},
+		{"<td>-</td>", 1},
+		{">seconds</text>", 4},
 	} {
 		if n := strings.Count(text, v.part); n != v.want {
 			t.Errorf("%q is there %d times, not %d", v.part, n, v.want)

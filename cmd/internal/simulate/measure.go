@@ -31,6 +31,7 @@ type Result struct {
 
 	Foretold *Foretold `json:"foretold,omitempty"`
 
+	gpus    int // of the cluster
 	samples []sample
 }
 
@@ -107,7 +108,7 @@ func (m *measure) result(last time.Duration) *Result {
 		AvgJCT: mean(m.jct), P50JCT: quantile(m.jct, 50), P99JCT: quantile(m.jct, 99),
 		P50Wait: quantile(m.wait, 50), P99Wait: quantile(m.wait, 99), MaxWait: m.wait[len(m.wait)-1] / 3600,
 		Makespan: last.Seconds(), Preemptions: m.preemptions, Passes: m.passes, Scheduler: m.spent.Seconds(),
-		samples: m.samples,
+		gpus: m.gpus, samples: m.samples,
 	}
 	if m.loaded > 0 {
 		out.Utilization = 100 * m.useful / (m.loaded.Seconds() * float64(m.gpus))

@@ -290,7 +290,27 @@ func TestPublicTrace(t *testing.T) {
 
 func TestPlot(t *testing.T) {
 	r := play(t, "0,a,0,8,100\n1,b,0,16,100\n2,a,10,8,100\n", options("fcfs"))
-	if svg := string(SVG(r)); !strings.HasPrefix(svg, "<svg") || strings.Count(svg, "<path") != 2 || !strings.Contains(svg, "GPUs waited for (at most 24)") {
-		t.Errorf("the picture is %s", svg)
+	svg := string(SVG(r))
+	for _, part := range []string{
+		"fcfs: GPUs in use, of 16<", ">4<", ">12<", ">16<", "at most 24<", ">minutes<", ">3<",
+		"H1070.0V214.0\"", // the last interval, down to the floor at the end
+	} {
+		if !strings.Contains(svg, part) {
+			t.Errorf("the picture lacks %q: %s", part, svg)
+		}
+	}
+	if svg := string(SVG(play(t, "0,a,0,8,100\n", options("fcfs")))); !strings.Contains(svg, "none ever waited") {
+		t.Errorf("of an empty queue: %s", svg)
+	}
+}
+
+// Plays that are compared are drawn on one scale.
+func TestPlotsShareAScale(t *testing.T) {
+	short, long := &Result{Makespan: 3600, gpus: 16, samples: []sample{{0, 16, 10}}}, &Result{Makespan: 7200, gpus: 8, samples: []sample{{0, 8, 73}}}
+	if got, want := scaleOf([]*Result{short, long}), (scale{2, axis{16, 4}, axis{80, 20}}); got != want {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+	if got, want := scaleOf([]*Result{{gpus: 96}}).used, (axis{96, 32}); got != want {
+		t.Errorf("%+v, not %+v", got, want)
 	}
 }
