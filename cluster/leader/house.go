@@ -203,5 +203,21 @@ func (r *round) settlePeers(c *chore) {
 			bodies = append(bodies, &command.DropPeer{ID: id})
 		}
 	}
+	if len(bodies) == 0 {
+		bodies = r.raiseLevel()
+	}
 	r.do(c, bodies...)
+}
+
+// raiseLevel has the cluster go on at the newest feature level that every peer's program knows: from
+// then on no peer may go back to an older program.
+func (r *round) raiseLevel() []command.Body {
+	to := uint32(command.Level)
+	for _, p := range r.state.Peers.All() {
+		to = min(to, p.Level)
+	}
+	if to <= r.state.Settings().Level {
+		return nil
+	}
+	return []command.Body{&command.RaiseLevel{Level: to}}
 }

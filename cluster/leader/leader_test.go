@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -248,6 +249,35 @@ func TestPeersFollowTheMembers(t *testing.T) {
 		synctest.Wait()
 		if f.view().Peers.Has("p1") || !f.view().Peers.Has("p3") {
 			t.Error("the peers did not follow")
+		}
+	})
+}
+
+// The cluster goes on at a newer feature level as soon as all programs know it, and not before.
+func TestTheLevelRises(t *testing.T) {
+	wake := make(chan struct{}, 1)
+	var mu sync.Mutex
+	members := []model.Peer{{ID: "p1", Level: command.Level}, {ID: "p2", Level: 1}}
+	lead(t, func(f *fake, c *leader.Config) {
+		wake = make(chan struct{}, 1)
+		c.Wake = wake
+		c.Members = func() []model.Peer {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(members)
+		}
+	}, func(f *fake, _ *clock) {
+		time.Sleep(10 * time.Second)
+		if level := f.view().Settings().Level; level != 1 {
+			t.Errorf("at level %d, which p2 does not know", level)
+		}
+		mu.Lock()
+		members[1].Level = command.Level + 1
+		mu.Unlock()
+		wake <- struct{}{}
+		time.Sleep(10 * time.Second)
+		if level := f.view().Settings().Level; level != command.Level {
+			t.Errorf("at level %d, though all know %d", level, command.Level)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/test/sim/simdisk"
 	"github.com/berth-gpu/berth/test/sim/simnet"
@@ -67,7 +68,7 @@ func (p *peer) start() {
 	var life *cluster.Peer
 	begun := make(chan struct{})
 	config := cluster.Config{
-		Self:    model.Peer{ID: model.PeerID(p.name), RaftAddress: raftAddress(p.name), APIAddress: apiAddress(p.name), Level: 1, Version: "sim"},
+		Self:    model.Peer{ID: model.PeerID(p.name), RaftAddress: raftAddress(p.name), APIAddress: apiAddress(p.name), Level: command.Level, Version: "sim"},
 		Cluster: "sim", Network: net, Stores: stores, Clock: p.clock, Logger: p.w.logger(p.name), Tuning: p.w.tuning(), Tests: p.w.Unguarded,
 		Halt: func(reason error) {
 			p.w.work.Go(func() {
