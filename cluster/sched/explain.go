@@ -75,7 +75,11 @@ func ahead(o *order, at state.QueueKey) (out []Ahead) {
 		out = append(out, Ahead{
 			Job: t.job.ID, Service: t.service, Name: spec.Name, User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
 		})
-		q.skipJob()
+		if t.service != "" {
+			q.advance()
+		} else {
+			q.skipJob()
+		}
 	}
 	return out
 }

@@ -47,12 +47,8 @@ type hunter struct {
 }
 
 // yield has GPUs claimed for a task, if there are enough that it may take.
-func (y *prey) yield(k state.QueueKey) bool {
+func (y *prey) yield(k state.QueueKey, t *ticket) bool {
 	p := y.pass
-	t := ticketOf(p.state, k.Task)
-	if !p.admits(t) {
-		return false
-	}
 	y.look()
 	asked := p.wantOf(t)
 	asked.until = 0

@@ -14,6 +14,7 @@ import (
 // right to so few that differ are tried that a long queue of them costs little.
 const (
 	maxHunters = 16
+	maxLooked  = 256 // tasks, of all runs
 	maxVictims = 1024
 	claimSlack = 2 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
 )
@@ -28,6 +29,7 @@ func (p *pass) preempt() {
 	}
 	all := p.found.preyOf(p)
 	all.count()
+	looked := 0
 	for _, r := range all.hunters() {
 		if len(all.vain) == maxHunters {
 			return
@@ -39,12 +41,28 @@ func (p *pass) preempt() {
 			if all.served(k.Task) {
 				continue
 			}
-			if all.yield(k) {
+			if looked++; looked > maxLooked {
+				return
+			}
+			t := ticketOf(p.state, k.Task)
+			why, kept := keptBack(p, t)
+			if kept && why != runOver {
+				continue // by something of its own: others of its run may have the right
+			}
+			if !kept && all.yield(k, t) {
 				return
 			}
 			break
 		}
 	}
+}
+
+// keptBack says what of a task's run is kept from starting whatever is free, if the task is.
+func keptBack(p *pass, t *ticket) (what outcome, kept bool) {
+	for b := range p.admit(t) {
+		return outcomeOf(b.Code), true
+	}
+	return placed, false
 }
 
 // anyHunts says that somebody waits who may have a right to GPUs of others.
