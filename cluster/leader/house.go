@@ -212,7 +212,7 @@ func (r *round) settlePeers(c *chore) {
 // raiseLevel has the cluster go on at the newest feature level that every peer's program knows: from
 // then on no peer may go back to an older program.
 func (r *round) raiseLevel() []command.Body {
-	to := uint32(command.Level)
+	to := command.Level
 	for _, p := range r.state.Peers.All() {
 		to = min(to, p.Level)
 	}
