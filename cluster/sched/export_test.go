@@ -83,7 +83,7 @@ type Holds struct {
 
 // CheapestOf is the price of the victims that are chosen on a node to have so many GPUs, and of the cheapest of all sets.
 func CheapestOf(class model.Class, need uint32, all []Holds, lend []int64) (chosen, least any, found bool) {
-	h := &hunt{want: &want{need: need, nodes: 1}, class: class, owns: true}
+	h := &hunt{want: &want{need: need, nodes: 1}, rights: rights{class: class, owns: true}}
 	lenders := make([]lender, len(lend))
 	for i, n := range lend {
 		lenders[i].more = n

@@ -12,12 +12,9 @@ import (
 
 // hunt looks for GPUs for one task.
 type hunt struct {
-	pass  *pass
+	rights
+
 	want  *want
-	class model.Class
-	owns  bool // what it asks for is within what its owner owns
-	at    standing
-	ends  model.Time // when it would be out of the way of those for whom GPUs are kept
 	all   *prey
 	yards []*yard
 }
@@ -53,7 +50,8 @@ func (y *prey) yield(k state.QueueKey, t *ticket) bool {
 	asked := p.wantOf(t)
 	asked.until = 0
 	w := asked.few() // others are stopped for no more
-	h := &hunt{pass: p, want: &w, class: k.Class, owns: y.owns(k), at: p.order.standing(k), ends: endsBy(p, t, k), all: y}
+	by := rights{pass: p, who: k.Task, class: k.Class, owns: y.owns(k), at: p.order.standing(k), ends: endsBy(p, t, k)}
+	h := &hunt{rights: by, want: &w, all: y}
 	like := h.like(&t.job.Spec)
 	if ends, vain := y.vain[like]; vain && h.ends >= ends {
 		return false
@@ -151,13 +149,6 @@ func (h *hunt) survey() {
 	}
 	slices.SortFunc(h.yards, func(a, b *yard) int { return a.node.Compare(b.node) })
 }
-
-// right says that the task may take GPUs of a class: by its own, or since they are borrowed.
-func (h *hunt) right(class model.Class, borrowed bool) bool {
-	return h.byClass(class) || h.owns && borrowed && class <= h.class
-}
-
-func (h *hunt) byClass(class model.Class) bool { return h.class >= model.ClassHigh && class < h.class }
 
 // suits says that the task could use a GPU once it is free.
 func (h *hunt) suits(slot model.SlotKey) bool {

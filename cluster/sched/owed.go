@@ -55,23 +55,42 @@ func (y *prey) owes() []owed {
 	return out
 }
 
+// rights is what somebody who waits may take of others.
+type rights struct {
+	pass  *pass
+	who   model.TaskKey
+	class model.Class
+	owns  bool // what it asks for is within what its owner owns
+	at    standing
+	ends  model.Time // when it would be out of the way of those for whom GPUs are kept
+}
+
 // heeds says that a task has to leave GPUs to those for whom they are kept: they stand before it, and it
 // has no right to what they would have.
-func (h *hunt) heeds(o *owed) bool {
+func (r *rights) heeds(o *owed) bool {
 	run := o.to.Run.Value()
-	pool := h.pass.budget.pool(run.Project, run.User)
-	return h.inTheWay(o) && h.before(o) && !h.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0)
+	pool := r.pass.budget.pool(run.Project, run.User)
+	return r.inTheWay(o) && r.before(o) && !r.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0)
 }
 
 // yields says that the pass itself would leave GPUs to those for whom they are kept, though the task has a
 // right to pass them.
-func (h *hunt) yields(o *owed) bool {
-	return h.inTheWay(o) && !h.heeds(o) && (h.before(o) || h.pass.searches()) // which bars nodes to those before a gang, too
+func (r *rights) yields(o *owed) bool {
+	return r.inTheWay(o) && !r.heeds(o) && (r.before(o) || r.pass.searches()) // which bars nodes to those before a gang, too
 }
 
-func (h *hunt) inTheWay(o *owed) bool { return o.to.Task != h.want.who && h.ends > o.from }
+func (r *rights) inTheWay(o *owed) bool { return o.to.Task != r.who && r.ends > o.from }
 
-func (h *hunt) before(o *owed) bool { return h.pass.order.standing(o.to).compare(h.at) < 0 }
+func (r *rights) before(o *owed) bool { return r.pass.order.standing(o.to).compare(r.at) < 0 }
+
+// right says that the task may take GPUs of a class: by its own, or since they are borrowed.
+func (r *rights) right(class model.Class, borrowed bool) bool {
+	return r.byClass(class) || r.owns && borrowed && class <= r.class
+}
+
+func (r *rights) byClass(class model.Class) bool {
+	return r.class >= model.ClassHigh && class < r.class
+}
 
 // withhold leaves to others what is kept for them, which leave takes away from a yard.
 func (h *hunt) withhold(whose func(*owed) bool, leave func(*yard, uint64)) {
