@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program demo dev test lint bench chaos fuzz clean help
+.PHONY: build program demo dev test lint aims bench chaos fuzz clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -56,6 +56,9 @@ lint: ## check format, module files, go vet and the linters
 	go mod verify
 	go vet $(PKGS)
 	$(TOOL) golangci-lint run $(PKGS)
+
+aims: program ## play public traces (TRACES=folder) and hold the figures against the aims, as rows for RESULTS.md
+	@go run ./test/bench aims -traces "$(TRACES)" -md
 
 bench: program ## measure the state, the peers, a whole cluster and a flood of connections on this machine
 	go test -run '^$$' -bench . -benchmem ./fsm/... ./cluster/sched ./httpapi

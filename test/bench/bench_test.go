@@ -261,3 +261,20 @@ func TestTrio(t *testing.T) {
 		})
 	}
 }
+
+// Without traces the aims are skipped, and it is said; what is near is so by its part.
+func TestAimsAreSkipped(t *testing.T) {
+	var said strings.Builder
+	s := &setup{progress: &said, traces: t.TempDir() + "/none"}
+	if got, err := measureAims(t.Context(), s); got != nil || err != nil || !strings.Contains(said.String(), "names no folder of traces") {
+		t.Errorf("%v, %v, %q", got, err, said.String())
+	}
+	s.traces = t.TempDir()
+	got, err := measureAims(t.Context(), s)
+	if err != nil || len(got.rows) != len(aims()) || got.rows[0][3] != "skipped: the folder lacks a trace" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if !near(101, 100, 0.01) || near(101.1, 100, 0.01) || near(98.9, 100, 0.01) {
+		t.Error("within 1 %")
+	}
+}

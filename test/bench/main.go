@@ -28,6 +28,7 @@ type setup struct {
 	callers       []int
 	runs, trials  int
 	times
+	traces, program string // of aims
 	markdown, tmpfs bool
 	out, progress   io.Writer
 }
@@ -69,7 +70,7 @@ func parse(args []string, out, progress io.Writer) (*setup, error) {
 		n = len(args)
 	}
 	s.parts, args = args[:n], args[n:]
-	f := flag.NewFlagSet("bench [commit] [failover] [elections] | all", flag.ContinueOnError)
+	f := flag.NewFlagSet("bench [commit] [failover] [elections] | all | aims", flag.ContinueOnError)
 	f.SetOutput(progress)
 	f.StringVar(&s.dir, "dir", "test/bench/out", "`folder` for the peers' data, on the disk to measure")
 	f.BoolVar(&s.tmpfs, "tmpfs", false, "measure although the folder is in memory")
@@ -80,6 +81,8 @@ func parse(args []string, out, progress io.Writer) (*setup, error) {
 	f.DurationVar(&s.each, "run", 2*time.Second, "measured time of a run")
 	f.IntVar(&s.trials, "trials", 30, "trials of failover")
 	f.DurationVar(&s.watch, "watch", 10*time.Minute, "time of elections")
+	f.StringVar(&s.traces, "traces", "", "`folder` of the traces of aims")
+	f.StringVar(&s.program, "berth", "bin/berth", "the `program` that plays them")
 	callers := f.String("callers", "1,16,64,256", "numbers of `callers` of commit")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -107,14 +110,14 @@ func (s *setup) check(rest []string, callers string) error {
 	}
 	for _, part := range s.parts {
 		if parts[part] == nil {
-			return fmt.Errorf("there is no part %q: commit, failover, elections or all", part)
+			return fmt.Errorf("there is no part %q: commit, failover, elections, all or aims", part)
 		}
 	}
 	return nil
 }
 
 var parts = map[string]func(context.Context, *setup) (*table, error){
-	"commit": measureCommit, "failover": measureFailover, "elections": measureElections,
+	"commit": measureCommit, "failover": measureFailover, "elections": measureElections, "aims": measureAims,
 }
 
 // measure runs the parts and prints what each has measured, also of one that then
