@@ -265,7 +265,7 @@ func TestTrio(t *testing.T) {
 // Without traces the aims are skipped, and it is said; what is near is so by its part.
 func TestAimsAreSkipped(t *testing.T) {
 	var said strings.Builder
-	s := &setup{progress: &said, traces: t.TempDir() + "/none"}
+	s := &setup{progress: &said, plays: plays{traces: t.TempDir() + "/none"}}
 	if got, err := measureAims(t.Context(), s); got != nil || err != nil || !strings.Contains(said.String(), "names no folder of traces") {
 		t.Errorf("%v, %v, %q", got, err, said.String())
 	}

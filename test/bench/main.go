@@ -28,10 +28,13 @@ type setup struct {
 	callers       []int
 	runs, trials  int
 	times
-	traces, program string // of aims
+	plays
 	markdown, tmpfs bool
 	out, progress   io.Writer
 }
+
+// plays are where the traces of aims are, and the program that plays them.
+type plays struct{ traces, program string }
 
 // times are how long things are measured.
 type times struct {

@@ -24,7 +24,6 @@ type Options struct {
 	GPUs        int    // of each node
 	Hosts       []Host // in place of nodes that are alike; nil: those
 	Policy      string
-	Name        string // of the policy, in the result; empty: its own
 	Tuning      model.Tuning
 	Estimates   Estimates
 	WholeNodes  bool          // a job of some nodes' worth of GPUs takes so many nodes whole, if the trace says nothing of nodes
@@ -37,6 +36,7 @@ type Options struct {
 
 // Notes are what is told of a play beside its figures.
 type Notes struct {
+	Name     string    // of the policy, in the result; empty: its own
 	Log      io.Writer // what happens, line by line; nil: nowhere
 	Foretell bool      // how far forecasts came true; makes a forecast for each job that waits
 }
