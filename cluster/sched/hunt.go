@@ -86,24 +86,12 @@ func (h *hunt) like(spec *model.Spec) hunter {
 	return like
 }
 
-// choose finds the GPUs that the task is to have, and whom to stop for them. Who stops nobody has
-// no need of a right: it leaves alone what the pass itself keeps from it, and what is free the pass would have
-// given to it. If that is not enough it stops somebody.
+// choose finds the GPUs that the task is to have, and whom to stop for them. What is kept for those whom it
+// has no right to pass it leaves alone; what is kept for others it takes before it stops anybody.
 func (h *hunt) choose() (slots []model.SlotKey, victims []*victim, found bool) {
 	h.survey()
-	h.withhold(h.heeds, (*yard).leave)
-	if slots, victims, found = h.find(); found && len(victims) == 0 {
-		h.withhold(h.yields, (*yard).leaveOpen)
-		slots, victims, found = h.find()
-		found = found && (len(victims) > 0 || slices.ContainsFunc(slots, h.comes))
-	}
-	return slots, victims, found
-}
-
-// comes says that a GPU is not free yet.
-func (h *hunt) comes(key model.SlotKey) bool {
-	slot, _ := h.pass.state.Slots.Get(key)
-	return slot.Owner != model.OwnerNone
+	h.withhold()
+	return h.find()
 }
 
 // survey finds out what each node has for the task.

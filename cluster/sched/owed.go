@@ -73,12 +73,6 @@ func (r *rights) heeds(o *owed) bool {
 	return r.inTheWay(o) && r.before(o) && !r.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0)
 }
 
-// yields says that the pass itself would leave GPUs to those for whom they are kept, though the task has a
-// right to pass them.
-func (r *rights) yields(o *owed) bool {
-	return r.inTheWay(o) && !r.heeds(o) && (r.before(o) || r.pass.searches()) // which bars nodes to those before a gang, too
-}
-
 func (r *rights) inTheWay(o *owed) bool { return o.to.Task != r.who && r.ends > o.from }
 
 func (r *rights) before(o *owed) bool { return r.pass.order.standing(o.to).compare(r.at) < 0 }
@@ -92,13 +86,13 @@ func (r *rights) byClass(class model.Class) bool {
 	return r.class >= model.ClassHigh && class < r.class
 }
 
-// withhold leaves to others what is kept for them, which leave takes away from a yard.
-func (h *hunt) withhold(whose func(*owed) bool, leave func(*yard, uint64)) {
+// withhold leaves to others what is kept for them and the task has no right to.
+func (h *hunt) withhold() {
 	var everywhere uint64
 	at := map[model.NodeID]uint64{}
 	for i := range h.all.owed {
 		switch o := &h.all.owed[i]; {
-		case !whose(o):
+		case !h.heeds(o):
 		case o.node == "":
 			everywhere += uint64(o.gpus)
 		default:
@@ -106,14 +100,14 @@ func (h *hunt) withhold(whose func(*owed) bool, leave func(*yard, uint64)) {
 		}
 	}
 	for _, y := range h.yards {
-		leave(y, everywhere+at[y.node])
+		y.leave(everywhere + at[y.node])
 	}
 }
 
 // leave leaves so many GPUs of the yard to others, first those that are open.
 func (y *yard) leave(n uint64) {
 	open := uint64(len(y.open))
-	y.leaveOpen(n)
+	y.open = y.open[:open-min(n, open)]
 	for n -= min(n, open); n > 0 && len(y.held) > 0; {
 		last := &y.held[len(y.held)-1]
 		cut := min(n, uint64(len(last.slots)))
@@ -122,12 +116,6 @@ func (y *yard) leave(n uint64) {
 		}
 		n -= cut
 	}
-}
-
-// leaveOpen leaves so many to others of those that are open.
-func (y *yard) leaveOpen(n uint64) {
-	open := uint64(len(y.open))
-	y.open = y.open[:open-min(n, open)]
 }
 
 // endsBy is when a waiting task would be out of the way of those for whom GPUs are kept, if it had
