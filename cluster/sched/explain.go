@@ -57,8 +57,8 @@ func Explain(s *state.State, now model.Time, key model.TaskKey) (Explanation, bo
 	}
 	e.Position, e.Exact = Position(s, now, key)
 	e.AheadN = e.Position - 1
-	e.Summary = summary(&e)
 	e.Unblock = unblock(s, &e)
+	e.Summary = summary(&e)
 	return e, true
 }
 

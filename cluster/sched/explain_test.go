@@ -74,8 +74,10 @@ func checkAgain(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) 
 
 // checkPreempts has the time come when others may be stopped for a task.
 func checkPreempts(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
-	c.now = u.At
-	c.must(&command.AdvanceClock{})
+	if u.At > 0 {
+		c.now = u.At
+		c.must(&command.AdvanceClock{})
+	}
 	bodies, _ := sched.Plan(&c.s, c.now)
 	for _, b := range bodies {
 		if b, is := b.(*command.Preempt); is && b.Beneficiary == e.Task && len(b.Victims) == len(u.Ends) {

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// mayTake tells when the task may take GPUs of others that have to run for a while yet
-// before they may be stopped for it, and whose: a plan of then stops them. What a
+// mayTake tells when the task may take GPUs of others, and whose: a plan of then stops them. That may be
+// at once, or they have to run for a while yet. What a
 // reservation changes until then is not looked at.
 func (t *trial) mayTake() {
 	at := t.now
@@ -22,8 +22,12 @@ func (t *trial) mayTake() {
 			v, is := b.(*command.Preempt)
 			return is && v.Beneficiary == t.task
 		})
-		if i >= 0 && at > t.now { // who is stopped at once needs no way out
-			t.found = append(t.found, Unblock{Kind: UnblockPreempt, At: at, Ends: victimsOf(p.commands[i])})
+		if i >= 0 {
+			u := Unblock{Kind: UnblockPreempt, Ends: victimsOf(p.commands[i])}
+			if at > t.now {
+				u.At = at
+			}
+			t.found = append(t.found, u)
 		}
 		if at = due(p); i >= 0 || p.found.prey == nil || p.found.prey.wake == 0 || t.turns(at) {
 			return

@@ -29,7 +29,7 @@ const (
 	UnblockOver    UnblockKind = "over"    // time passes until At, when Booking is over
 	UnblockCancel  UnblockKind = "cancel"  // somebody cancels Booking
 	UnblockFewer   UnblockKind = "fewer"   // its owner cancels it and submits it again with MinGPUs
-	UnblockPreempt UnblockKind = "preempt" // time passes until At, when Ends may be stopped for it
+	UnblockPreempt UnblockKind = "preempt" // time passes until At, when Ends may be stopped for it; At 0: the next plan does that
 )
 
 // Unblock is a change after which the next plan would place a task: it was tried
@@ -110,7 +110,7 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeLimit, CodeThrottle, CodePool, CodeBooked, CodeClosed) {
 		t.endHolders()
 	}
-	if t.blockedBy(CodeGPUs) && len(t.why) == 1 {
+	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeReserved) && len(t.why) == 1 {
 		t.mayTake()
 	}
 	return t.found

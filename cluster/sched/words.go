@@ -191,6 +191,9 @@ func (u *Unblock) Message() string {
 	case UnblockFewer:
 		return fmt.Sprintf("submit it again with --min-gpus %d", u.MinGPUs)
 	case UnblockPreempt:
+		if u.At == 0 {
+			return "nothing else: " + u.taken()
+		}
 		return "time passes until " + clock(u.At) + ", when " + u.who() + " may be stopped for it"
 	case UnblockOver:
 		return u.Booking.Kind.String() + " " + u.Booking.ID.String() + " is over, " + clock(u.At)
@@ -268,9 +271,22 @@ func summary(e *Explanation) string {
 	if len(e.Blockers) == 0 {
 		return "It starts with the next pass."
 	}
+	for _, u := range e.Unblock {
+		if u.Kind == UnblockPreempt && u.At == 0 {
+			return "It is about to start: " + u.taken() + "."
+		}
+	}
 	line := "It waits: " + e.Blockers[0].Message()
 	if more := len(e.Blockers) - 1; more > 0 {
 		line += fmt.Sprintf(" (and %s more)", count(more, "reason"))
 	}
 	return line + "."
+}
+
+// taken says what a plan takes for a task at once.
+func (u *Unblock) taken() string {
+	if len(u.Ends) == 0 {
+		return "the next pass gives it GPUs that are kept for those whom it may pass"
+	}
+	return "the next pass stops " + u.who() + " for it"
 }
