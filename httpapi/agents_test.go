@@ -55,6 +55,33 @@ func newDay(t *testing.T) *day {
 	return &day{s, a, reg}
 }
 
+// A registration that was overtaken is told which epoch to follow; while peers of an
+// older program may read the log, it does not say what it follows.
+func TestAnAgentRegistersInTurn(t *testing.T) {
+	d := newDay(t)
+	again := registration()
+	again.Follows = d.reg.Epoch + 3
+	got, err := d.a.Register(t.Context(), again)
+	if err != nil || got.Code != model.CodeStaleEpoch || got.Epoch != d.reg.Epoch {
+		t.Fatalf("out of turn: %+v: %v", got, err)
+	}
+	again.Follows = got.Epoch
+	if got, err = d.a.Register(t.Context(), again); err != nil || got.Code != model.CodeOK || got.Epoch != d.reg.Epoch+1 {
+		t.Errorf("in turn: %+v: %v", got, err)
+	}
+
+	old := newSite(t)
+	old.with(func(c *statetest.Cluster) {
+		*c = *statetest.Empty(t)
+		c.Do(&command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: 1, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}})
+	})
+	for range 2 {
+		if got, err := old.agent().Register(t.Context(), again); err != nil || got.Code != model.CodeOK {
+			t.Errorf("at level 1: %+v: %v", got, err)
+		}
+	}
+}
+
 // A renewal renews, and brings what the GPUs measure.
 func TestAnAgentRenews(t *testing.T) {
 	d := newDay(t)

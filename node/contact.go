@@ -70,6 +70,8 @@ func (k *contact) register() {
 			switch {
 			case err != nil:
 				k.complain(err.Error())
+			case answer.Code == model.CodeStaleEpoch && k.lease.OutOfTurn(body.Follows, answer.Epoch):
+				k.nextReg = time.Time{}
 			case answer.Code != model.CodeOK:
 				k.complain(answer.Code.String() + ": " + answer.Detail)
 				k.nextReg = later(againLater)
@@ -86,7 +88,7 @@ func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 	body := &agentwire.Register{
 		Node: s.Node, Machine: s.Machine, Boot: s.Boot, Lineage: k.Journal.Lineage(), Session: k.session,
 		Hostname: s.Hostname, Address: s.Address, Version: s.Version, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
-		Features: s.Features, Labels: s.Labels,
+		Features: s.Features, Labels: s.Labels, Follows: k.lease.Follows(),
 	}
 	told := map[*unit]model.Progress{}
 	units := k.book.sorted()

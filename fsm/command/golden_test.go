@@ -110,7 +110,7 @@ func mend(b Body) {
 	case *SetNodeLabels:
 		b.Changes = "spot-,zone=a"
 	case *Register:
-		b.Labels = "ssd,zone=a"
+		b.Labels, b.Follows = "ssd,zone=a", 0 // no epoch: the file is older than that field
 		devices(b.Devices)
 		reports(b.Reports)
 	case *Inventory:

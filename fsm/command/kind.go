@@ -112,6 +112,9 @@ const (
 // knows the outcome of every command.
 const Level uint32 = 2
 
+// LevelFollows is the feature level from which on a registration may say which epoch it follows.
+const LevelFollows uint32 = 2
+
 // Lane is a way into the log. Control commands keep jobs alive, so they travel
 // before user commands, in entries of their own, and are never refused for load.
 type Lane uint8

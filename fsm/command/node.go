@@ -10,6 +10,11 @@ import (
 // Register brings a node into the cluster, or back: who it is, what it has, and
 // everything it knows of attempts. The ends in it count before anything is
 // concluded from a reboot.
+//
+// It counts only while the node is in the epoch that it follows, so that one which
+// comes late, of a boot or a data folder that is gone, proves nothing. The agent may
+// guess that epoch: the refusal tells it. Needs feature level 2; 0 is an agent's of
+// an older program, which does not tell.
 type Register struct {
 	Node     model.NodeID     `cbor:"1,keyasint,omitempty"`
 	Machine  string           `cbor:"2,keyasint,omitempty"`
@@ -27,6 +32,7 @@ type Register struct {
 	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
 	Features string           `cbor:"15,keyasint,omitempty"`
 	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
+	Follows  uint64           `cbor:"17,keyasint,omitempty"` // the epoch before this registration, as far as the agent knows
 }
 
 // Kind is KindRegister.

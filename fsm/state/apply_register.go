@@ -1,6 +1,8 @@
 package state
 
 import (
+	"fmt"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -48,19 +50,17 @@ func applyRegister(t *tx, b *command.Register) command.Result {
 }
 
 // identity refuses a node id that another machine holds, and GPUs that another
-// node holds: proof of a reboot counts only on the same machine. A boot and a data
-// folder do not come back, so a registration with the former one was delayed on
-// its way and proves nothing.
+// node holds: proof of a reboot counts only on the same machine. A registration that
+// follows another epoch than the node's was overtaken on its way and proves nothing:
+// its agent asks again if it lives. A boot and a data folder do not come back, so one
+// with the former one was delayed, too, or two agents take turns for one node.
 func identity(t *tx, b *command.Register, old *model.Node, known bool) command.Result {
 	if known && old.Machine != b.Machine {
 		return refuse(model.CodeIdentity, "node %s is machine %s, this is %s: give one of them another data folder, "+
 			"or retire the node", b.Node, old.Machine, b.Machine)
 	}
-	if known && (b.Boot == old.LastBoot || b.Lineage == old.LastLineage) {
-		return command.Result{
-			Code: model.CodeStaleEpoch, Number: old.Epoch,
-			Detail: "node " + string(b.Node) + " has registered since with another boot or data folder: this came late",
-		}
+	if why := overtaken(b, old); known && why != "" {
+		return command.Result{Code: model.CodeStaleEpoch, Number: old.Epoch, Detail: "node " + string(b.Node) + " " + why}
 	}
 	for i := range b.Devices {
 		if g, found := t.gpus.get(b.Devices[i].ID); found && g.Node != b.Node {
@@ -69,6 +69,21 @@ func identity(t *tx, b *command.Register, old *model.Node, known bool) command.R
 		}
 	}
 	return ok()
+}
+
+// overtaken says why a registration of a known node proves nothing; "" if it does.
+func overtaken(b *command.Register, old *model.Node) string {
+	back := b.Boot == old.LastBoot || b.Lineage == old.LastLineage
+	switch {
+	case b.Follows != 0 && b.Follows != old.Epoch:
+		return fmt.Sprintf("is in epoch %d: this follows epoch %d", old.Epoch, b.Follows)
+	case back && b.Follows != 0:
+		return "has registered since with another boot or data folder: if two agents run for it, stop one; " +
+			"if its former data folder was put back, give it a new one"
+	case back:
+		return "has registered since with another boot or data folder: this came late"
+	}
+	return ""
 }
 
 // buryNode gives up everything that lives on a node whose processes are proven

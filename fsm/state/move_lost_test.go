@@ -207,7 +207,7 @@ func TestALateRegistrationIsNoReboot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := statetest.New(t)
 			n1 := c.Node("n1", 1)
-			late := *n1.Body()
+			late := *n1.Body(func(b *command.Register) { b.Follows = 0 }) // an agent of an older program
 			old := map[string]string{"boot": late.Boot, "lineage": late.Lineage}[name]
 			n1.Register(func(b *command.Register) { keep(b, old+"-next") })
 			a := c.Place(c.Submit(1))
@@ -216,6 +216,34 @@ func TestALateRegistrationIsNoReboot(t *testing.T) {
 			if got := task(c, a.Job); got.State != model.TaskRunning {
 				t.Errorf("the task is %s, want running", got.State)
 			}
+		})
+	}
+}
+
+// Nor does one of a boot, or a data folder, that the cluster had not heard of before it
+// was gone already: the host has registered since, and must not be shut out by it.
+func TestARegistrationOutOfTurnIsNoReboot(t *testing.T) {
+	for name, identity := range map[string]func(*command.Register) *string{
+		"boot":    func(b *command.Register) *string { return &b.Boot },
+		"lineage": func(b *command.Register) *string { return &b.Lineage },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := statetest.New(t)
+			n1 := c.Node("n1", 1)
+			unheard := n1.Body(func(b *command.Register) { *identity(b) += "-unheard" })
+			n1.Register(func(b *command.Register) { *identity(b) += "-next" })
+			a := c.Place(c.Submit(1))
+			c.Start(a)
+			epoch := n1.Epoch()
+			r := c.Try(unheard)
+			wantCode(t, r, model.CodeStaleEpoch)
+			if r.Number != epoch {
+				t.Errorf("the refusal tells of epoch %d, want %d", r.Number, epoch)
+			}
+			if got := task(c, a.Job); got.State != model.TaskRunning {
+				t.Errorf("the task is %s, want running", got.State)
+			}
+			n1.Register()
 		})
 	}
 }

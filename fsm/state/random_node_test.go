@@ -41,6 +41,9 @@ func drawRegister(g *gen) command.Body {
 		Hostname: string(id) + ".example", Address: string(id) + ":7070", Version: "v1", CPUs: 64, MemoryMB: 512_000,
 		Devices: inventory(g, id), Labels: pick(g, "", "rack=1,zone=a", "zone=b"),
 	}
+	if g.roll(4) > 0 { // else an agent of an older program
+		b.Follows = n.Epoch + uint64(g.roll(8)/7)
+	}
 	if !known {
 		b.Machine, b.Boot, b.Lineage = "machine-"+string(id), "boot0", "lineage0"
 	}

@@ -56,6 +56,7 @@ type Register struct {
 	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
 	Features string           `cbor:"15,keyasint,omitempty"` // what the host lets its agent do for isolation
 	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
+	Follows  uint64           `cbor:"17,keyasint,omitempty"` // the epoch that the agent takes the node to be in; a guess is 1
 }
 
 // Registered is the answer.
@@ -63,7 +64,7 @@ type Registered struct {
 	Code        model.Code        `cbor:"1,keyasint,omitempty"`
 	Detail      string            `cbor:"2,keyasint,omitempty"` // of a refusal
 	Incarnation model.Incarnation `cbor:"3,keyasint,omitempty"`
-	Epoch       uint64            `cbor:"4,keyasint,omitempty"`
+	Epoch       uint64            `cbor:"4,keyasint,omitempty"` // with stale_epoch: the one to follow
 	Index       uint64            `cbor:"5,keyasint,omitempty"` // of a state that holds the registration
 	Verdicts    []model.Code      `cbor:"6,keyasint,omitempty"` // one for each report
 	Peers       []string          `cbor:"7,keyasint,omitempty"` // API addresses of all peers

@@ -37,7 +37,8 @@ type Renewal struct {
 // never registered.
 type Lease struct {
 	reg        Registration
-	registered bool // reg is not known to be outdated
+	registered bool   // reg is not known to be outdated
+	heard      uint64 // the newest epoch of the node that an answer told of
 	seq        uint64
 	flight     []sending // in order of seq
 	start      Boot
@@ -69,9 +70,9 @@ func (l *Lease) Mark(bootID string) Mark {
 // so that it never sends a name that the process before it has used.
 func Restore(m Mark, bootID string) Lease {
 	if m.BootID != bootID {
-		return Lease{}
+		return Lease{heard: m.Registration.Epoch}
 	}
-	return Lease{reg: m.Registration, seq: m.Seq, start: m.Start}
+	return Lease{reg: m.Registration, heard: m.Registration.Epoch, seq: m.Seq, start: m.Start}
 }
 
 // Start is the reading from which the node's attempts may run for their T; 0
@@ -91,7 +92,21 @@ func (l *Lease) Registered(r Registration) bool {
 		return false
 	}
 	l.reg, l.registered, l.flight = r, true, nil
+	l.heard = r.Epoch
 	return true
+}
+
+// Follows is the epoch that the next registration names as the one before it: the
+// newest that is known, else 1, which is a guess. A registration counts in that epoch
+// only, so a wrong guess costs an answer and a late copy of any registration does no
+// harm.
+func (l *Lease) Follows() uint64 { return max(l.heard, 1) }
+
+// OutOfTurn takes the answer that a registration which followed an epoch was refused
+// as the node is in another one, and reports whether to ask again at once.
+func (l *Lease) OutOfTurn(followed, epoch uint64) bool {
+	l.heard = epoch
+	return epoch != 0 && epoch != followed
 }
 
 // Send names a renewal that is about to be sent and remembers now as its

@@ -124,6 +124,35 @@ func TestLeaseRefusals(t *testing.T) {
 	}
 }
 
+// What a registration follows is the newest epoch that any answer told of, over a
+// restart and a reboot, too; asking again helps only if that was another one.
+func TestLeaseFollows(t *testing.T) {
+	want := func(l *fence.Lease, epoch uint64) {
+		t.Helper()
+		if got := l.Follows(); got != epoch {
+			t.Errorf("a registration follows epoch %d, want %d", got, epoch)
+		}
+	}
+	l := new(fence.Lease)
+	want(l, 1)
+	if !l.OutOfTurn(l.Follows(), 7) {
+		t.Error("having heard of epoch 7 it does not ask again")
+	}
+	want(l, 7)
+	if l.OutOfTurn(7, 7) {
+		t.Error("refused for another reason it asks again at once")
+	}
+	if l.OutOfTurn(7, 0) {
+		t.Error("an answer without an epoch makes it ask again at once")
+	}
+	l.Registered(registration(8))
+	want(l, 8)
+	for _, boot := range []string{"boot-a", "boot-b"} {
+		next := fence.Restore(l.Mark("boot-a"), boot)
+		want(&next, 8)
+	}
+}
+
 func TestLeaseLateRefusalOfAnOlderEpochChangesNothing(t *testing.T) {
 	l := registered(t, 1)
 	old := send(t, l, at(10))

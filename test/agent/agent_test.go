@@ -123,6 +123,27 @@ func TestAgentRestarts(t *testing.T) {
 	c.free(t, 2)
 }
 
+// An agent that knows nothing of the epochs of its node registers all the same.
+func TestAgentForgetsItsEpoch(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 1)
+	for epoch := range uint64(3) {
+		stop := h.start(t)
+		c.until(t, "the agent is registered", func(c *statetest.Cluster) bool {
+			n, _ := c.State.Nodes.Get("n1")
+			return n.Epoch > epoch
+		})
+		stop()
+	}
+	if err := os.Remove(filepath.Join(h.dir, "mark")); err != nil {
+		t.Fatal(err)
+	}
+	h.start(t)
+	if task := c.ended(t, c.submit(t, func(b *command.Submit) { b.Spec.Command = "exit 3" })); task.ExitCode != 3 {
+		t.Errorf("exit code %d", task.ExitCode)
+	}
+}
+
 // A supervisor that is killed takes its rank along, with or without an agent.
 func TestSupervisorKilled(t *testing.T) {
 	for _, without := range []bool{false, true} {

@@ -88,7 +88,7 @@ func (c *cluster) Register(ctx context.Context, q *agentwire.Register) (*agentwi
 	r, index := c.do(&command.Register{
 		Node: q.Node, Machine: q.Machine, Boot: q.Boot, Lineage: q.Lineage, Session: q.Session, Hostname: q.Hostname,
 		Address: q.Address, Version: q.Version, CPUs: q.CPUs, MemoryMB: q.MemoryMB, Devices: q.Devices, Folders: q.Folders,
-		Reports: q.Reports, Cleaned: q.Cleaned,
+		Reports: q.Reports, Cleaned: q.Cleaned, Follows: q.Follows,
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,7 @@ func (a *agent) register() {
 	body := &agentwire.Register{
 		Node: a.h.id.node, Machine: a.h.id.machine, Boot: a.names.boot, Lineage: a.names.lineage, Session: a.names.session,
 		Hostname: a.h.name, Address: a.h.name + ":9000", Version: "sim", CPUs: 64, MemoryMB: 1 << 20,
-		Labels: "zone=" + a.h.id.zone,
+		Labels: "zone=" + a.h.id.zone, Follows: a.lease.Follows(),
 	}
 	a.h.mu.Lock()
 	body.Devices = a.h.devices()
@@ -38,6 +38,10 @@ func (a *agent) register() {
 	call := func(ctx context.Context) (*agentwire.Registered, error) { return a.calls.Register(ctx, body) }
 	ask(a, 3*patience, call, func(v *agentwire.Registered) {
 		a.due.registering = false
+		if v.Code == model.CodeStaleEpoch && a.lease.OutOfTurn(body.Follows, v.Epoch) {
+			a.due.register = time.Time{}
+			return
+		}
 		if v.Code != model.CodeOK {
 			a.h.w.trace.Note("%s is not let in: %s %s", a.h.name, v.Code, v.Detail)
 			a.due.register = time.Now().Add(5 * time.Second)

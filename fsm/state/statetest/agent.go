@@ -38,6 +38,7 @@ func (c *Cluster) Node(id model.NodeID, gpus int) *Agent {
 // idle.
 func (n *Agent) Body(changes ...func(*command.Register)) *command.Register {
 	b := n.Self
+	b.Follows = n.Epoch()
 	b.Devices = slices.Clone(b.Devices)
 	s := &n.c.State
 	for i := range b.Devices {
