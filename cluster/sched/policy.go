@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/state"
@@ -57,13 +58,13 @@ func Policies() (names []string) {
 func Describe(name string) string { return policyNamed(name).what }
 
 // Known says that there is a policy of that name.
-func Known(name string) bool { return policyNamed(name).name == name }
+func Known(name string) bool { return slices.Contains(Policies(), name) }
 
 // policyNamed is the policy of a name, or the default if there is none: a state
 // may name one that only a newer program has.
 func policyNamed(name string) policy {
 	all := policies()
-	for _, p := range all {
+	for _, p := range slices.Concat(all, textbooks()) {
 		if p.name == name {
 			return p
 		}

@@ -32,11 +32,11 @@ nothing of run times (none), the truth (exact), or be off by a factor drawn for 
 (x1..9); with history the scheduler learns from their earlier jobs.
 
 The policies srtf and srsf are the textbooks' shortest remaining time and shortest
-remaining service (GPU time) first, for plays only: sjf by true run times, where every job
-may be suspended at any time and as often as it takes, and who is long waits for ever.
-They set estimates=exact, preemptible-fraction=1, no_preemption=false, wait_bound=8784h,
-patience=8784h, hysteresis=100, min_run=0s, budget=1000, budget_every=1m, and gpu_time for
-srsf; flags and --set still change that.
+remaining service (GPU time) first, for plays only: by true run times, where every job may
+be suspended at any time and as often as it takes, and who is long waits for ever. They
+set estimates=exact, preemptible-fraction=1, no_preemption=false, wait_bound=8784h,
+hysteresis=100, min_run=0s, budget=1000 and budget_every=1m; flags and --set still change
+that.
 
 With --history they are those that the cluster has run and still knows, on the cluster's
 own nodes and with its own tuning, as their users submitted them; the first line is what

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-gpu/berth/cluster/sched"
@@ -9,41 +10,22 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// textbook is an order as the literature has it, which only a play can follow: it needs the
-// true run times, suspends whomever it likes and lets who is long wait for ever.
-type textbook struct {
-	name string
-	set  []string // of the tuning, as far as --set does not say otherwise
-}
-
-func textbooks() []textbook {
-	free := []string{"no_preemption=false", "wait_bound=8784h", "patience=8784h", "hysteresis=100", "min_run=0s", "budget=1000", "budget_every=1m"}
-	return []textbook{
-		{"srtf", append(free, "gpu_time=false")},
-		{"srsf", append(free[:len(free):len(free)], "gpu_time=true")},
-	}
+// plain are settings under which an order of the literature does what it says and nothing
+// else: it suspends whomever it likes, and who comes late in it may wait for ever.
+func plain() []string {
+	return []string{"no_preemption=false", "wait_bound=8784h", "hysteresis=100", "min_run=0s", "budget=1000", "budget_every=1m"}
 }
 
 // playable lists the policies that can be played.
-func playable() []string {
-	names := sched.Policies()
-	for _, t := range textbooks() {
-		names = append(names, t.name)
-	}
-	return names
-}
+func playable() []string { return append(sched.Policies(), sched.Textbooks()...) }
 
-// as are the options of a play under a policy or an order of the textbooks: sjf with true
-// run times, all of whose jobs may be suspended, unless flags say otherwise.
+// as are the options of a play under a policy, or under an order of the literature: with true
+// run times and jobs that all may be suspended, unless flags say otherwise.
 func (s *simulation) as(name string) (simulate.Options, error) {
 	o := s.Options
-	o.Policy, o.Name = name, name
-	for _, t := range textbooks() {
-		if t.name != name {
-			continue
-		}
-		o.Policy = "sjf"
-		if err := set(&o.Tuning, t.set); err != nil {
+	o.Policy = name
+	if slices.Contains(sched.Textbooks(), name) {
+		if err := set(&o.Tuning, plain()); err != nil {
 			return o, err
 		}
 		if s.given("preempt") {

@@ -1,13 +1,13 @@
 package simulate
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +23,7 @@ type Options struct {
 	Nodes       int
 	GPUs        int    // of each node
 	Hosts       []Host // in place of nodes that are alike; nil: those
-	Policy      string
+	Policy      string // of sched.Policies or sched.Textbooks
 	Tuning      model.Tuning
 	Estimates   Estimates
 	WholeNodes  bool          // a job of some nodes' worth of GPUs takes so many nodes whole, if the trace says nothing of nodes
@@ -36,7 +36,6 @@ type Options struct {
 
 // Notes are what is told of a play beside its figures.
 type Notes struct {
-	Name     string    // of the policy, in the result; empty: its own
 	Log      io.Writer // what happens, line by line; nil: nowhere
 	Foretell bool      // how far forecasts came true; makes a forecast for each job that waits
 }
@@ -145,7 +144,7 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 		}
 	}
 	out := r.measure.result(r.cluster.Now.Sub(begin))
-	out.Policy, out.Backfill, out.Foretold = cmp.Or(o.Name, o.Policy), backfillOf(&o.Tuning), r.foretells.result()
+	out.Policy, out.Backfill, out.Foretold = o.Policy, backfillOf(&o.Tuning), r.foretells.result()
 	return out, nil
 }
 
@@ -209,6 +208,9 @@ func (r *Run) submit() (*live, error) {
 		return nil, err
 	}
 	spec.Name = "job-" + strconv.Itoa(j.n)
+	if slices.Contains(sched.Textbooks(), r.options.Policy) {
+		spec.Project = spec.Name // so that each has its own place in the order
+	}
 	if e := r.options.Estimates; e.Told {
 		spec.Name, spec.Estimate = j.Told.Name, j.Told.Estimate
 	} else if e.High > 0 {
