@@ -19,7 +19,7 @@ func TestUseIsInProportionToShares(t *testing.T) {
 		sizes       string
 		preemptible float64
 		draws       int
-	}{{"one size", 0, 1}, {"one size", 1, 1}, {"unlike sizes", 0, 12}, {"unlike sizes", 1, 12}} {
+	}{{"one size", 0, 1}, {"one size", 1, 1}, {"unlike sizes", 0, 6}, {"unlike sizes", 1, 6}} {
 		t.Run(fmt.Sprintf("%s, preemptible %.0f", v.sizes, v.preemptible), func(t *testing.T) {
 			shares := []uint32{100, 100, 200, 400}
 			mean := make([]float64, len(shares))

@@ -1,0 +1,16 @@
+//go:build race
+
+package simulate
+
+import (
+	"flag"
+	_ "pgregory.net/rapid" // whose flag this is
+)
+
+// The race detector makes a play ten times as dear, and a play has one goroutine: a third of
+// the draws will do there. A number on the command line goes before this one.
+func init() {
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+}
