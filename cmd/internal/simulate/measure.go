@@ -56,22 +56,18 @@ func newMeasure(gpus int, from time.Duration) *measure {
 // advance counts the time until the next event.
 func (m *measure) advance(r *Run, to model.Time) {
 	now := r.cluster.Now
-	var demand uint64
-	for _, j := range r.jobs { // order-free: a sum
-		demand += uint64(j.GPUs)
-	}
 	if to > now {
 		var busy uint64
 		for _, j := range r.ends {
 			busy += uint64(j.GPUs)
 		}
-		m.samples = append(m.samples, sample{now.Sub(begin).Hours(), float64(busy), float64(demand - busy)})
+		m.samples = append(m.samples, sample{now.Sub(begin).Hours(), float64(busy), float64(r.demand - busy)})
 	}
 	var useful float64
 	for _, j := range r.ends {
 		useful += float64(j.GPUs) * (j.worked(to) - j.worked(now)).Seconds()
 	}
-	m.passed(now.Sub(begin), to.Sub(begin), demand, useful)
+	m.passed(now.Sub(begin), to.Sub(begin), r.demand, useful)
 }
 
 // passed counts a time in which jobs asked for so many GPUs and did so much.

@@ -108,6 +108,7 @@ type Run struct {
 	trace   []Job
 	next    int // job of the trace to come
 	jobs    map[model.TaskKey]*live
+	demand  uint64 // their GPUs
 	ends    ends
 	random  *rand.Rand
 	measure *measure
@@ -229,6 +230,7 @@ func (r *Run) submit() (*live, error) {
 	}
 	j.task = model.TaskKey{Job: results[0].Job}
 	r.jobs[j.task] = j
+	r.demand += uint64(j.GPUs)
 	r.log("submit", j)
 	return j, nil
 }
@@ -241,6 +243,7 @@ func (r *Run) complete(j *live) error {
 	r.log("end", j)
 	r.measure.ended(j.Job, r.cluster.Now.Sub(begin))
 	delete(r.jobs, j.task)
+	r.demand -= uint64(j.GPUs)
 	return nil
 }
 
