@@ -290,18 +290,39 @@ func TestExplainBookings(t *testing.T) {
 	})
 }
 
+// bookMany books for some users in turn, everything together or three nodes each.
+func bookMany(c *cluster, n int, nodes bool) {
+	for i := range n {
+		if !nodes {
+			c.book("bob", uint32(1600/n), time.Hour, time.Duration(1+i)*time.Minute)
+			continue
+		}
+		c.book(fmt.Sprint("u", i%16), 24, time.Hour, time.Duration(1+i)*time.Minute, func(b *model.Booking) {
+			b.Nodes = fmt.Sprintf("n%03d n%03d n%03d", 3*i, 3*i+1, 3*i+2)
+		})
+	}
+}
+
 // What a pass costs beside bookings, with a queue of tasks that all have to wait for
 // them.
 func BenchmarkPlanBesideBookings(b *testing.B) {
-	for _, bookings := range []int{1, 16} {
-		b.Run(fmt.Sprint(bookings), func(b *testing.B) {
+	for name, book := range map[string]func(*cluster){
+		"1":  func(c *cluster) { c.book("bob", 1600, time.Hour, time.Minute) },
+		"16": func(c *cluster) { bookMany(c, 16, false) },
+		"64 of nodes": func(c *cluster) {
+			bookMany(c, 64, true)
+			for user := range 16 {
+				c.submit(spec(fmt.Sprint("u", user), 4, 0), 12, 0)
+			}
+			c.plan()
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
 			c := newCluster(b, "fcfs")
 			for i := range 200 {
 				c.node(fmt.Sprintf("n%03d", i), 8, "H200")
 			}
-			for i := range bookings {
-				c.book("bob", uint32(1600/bookings), time.Hour, time.Duration(1+i)*time.Minute)
-			}
+			book(c)
 			for user := range 20 {
 				c.submit(spec(fmt.Sprint("u", user), 2, 0), 500, 0)
 			}

@@ -221,14 +221,31 @@ func (l *land) booked(at model.Time, counts func(*model.Booking) bool) (n uint32
 // has counts the GPUs that are there and have no maintenance in the booking's time.
 func (l *land) has(suits func(*model.GPU) bool) (n uint32) {
 	for _, g := range l.t.gpus.now().All() {
-		shut := slices.ContainsFunc(l.others, func(o model.Booking) bool {
-			return o.Kind == model.BookMaintenance && slices.Contains(o.NodeIDs(), g.Node)
-		})
-		if g.Health != model.HealthMissing && !shut && suits(&g) {
+		if g.Health != model.HealthMissing && !l.shut(g.Node) && suits(&g) {
 			n++
 		}
 	}
 	return n
+}
+
+// hasOn is has for the GPUs of a model on one node.
+func (l *land) hasOn(id model.NodeID, name string) (n uint32) {
+	if l.shut(id) {
+		return 0
+	}
+	for _, key := range gpusOf(l.t, id) {
+		if g, _ := l.t.gpus.get(key); g.Health != model.HealthMissing && g.Model == name {
+			n++
+		}
+	}
+	return n
+}
+
+// shut says that a node has a maintenance in the booking's time.
+func (l *land) shut(id model.NodeID) bool {
+	return slices.ContainsFunc(l.others, func(o model.Booking) bool {
+		return o.Kind == model.BookMaintenance && slices.Contains(o.NodeIDs(), id)
+	})
 }
 
 // lacks says what there is too little of for all that is booked at an instant; empty
@@ -253,7 +270,7 @@ func (l *land) lacks(at model.Time) string {
 				need += o.GPUs / uint32(len(ids)) //nolint:gosec // few
 			}
 		}
-		if has := l.has(func(g *model.GPU) bool { return g.Node == id && g.Model == name }); need > has {
+		if has := l.hasOn(id, name); need > has {
 			return fmt.Sprintf("%d GPUs would be reserved on node %s at once, and it has %d then", need, id, has)
 		}
 	}

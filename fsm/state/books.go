@@ -12,8 +12,9 @@ import (
 type Books struct {
 	ledger *ledger
 	now    model.Time
-	floor  []lack // what was lacking already
-	ended  bool   // a maintenance is over once an entry has ended it, not when its time is up
+	needs  []*lack // of each moment, as of needAt; nil: to be added up. What it points to does not change
+	floor  []lack  // what was lacking already
+	ended  bool    // a maintenance is over once an entry has ended it, not when its time is up
 }
 
 // Stake is GPUs of somebody who may hold them until Ends at most.
@@ -58,24 +59,38 @@ func OpenBooks(s *State, now model.Time) *Books {
 }
 
 func newBooks(l *ledger, now model.Time) *Books {
-	b := &Books{ledger: l, now: now}
+	b := &Books{ledger: l, now: now, needs: make([]*lack, len(l.moments))}
 	b.Reopen()
 	return b
 }
 
 // Fresh is the same books as if they were opened now.
 func (b *Books) Fresh() *Books {
-	fresh := newBooks(b.ledger, b.now)
-	fresh.ended = b.ended
-	return fresh
+	fresh := *b
+	fresh.Reopen()
+	return &fresh
 }
 
 // Reopen takes what is lacking now for what was lacking already: nothing may lack more from here on.
 func (b *Books) Reopen() {
-	b.floor = make([]lack, len(b.ledger.moments))
-	for i := range b.floor {
-		b.floor[i] = b.ledger.lackAt(i, b.now)
+	b.floor = b.lacks()
+}
+
+// lacks is what is lacking at each moment.
+func (b *Books) lacks() []lack {
+	out := make([]lack, len(b.ledger.moments))
+	for i := range out {
+		out[i] = b.lackAt(i)
 	}
+	return out
+}
+
+func (b *Books) lackAt(i int) lack {
+	if b.needs[i] == nil {
+		need := b.ledger.needAt(i, b.now)
+		b.needs[i] = &need
+	}
+	return b.ledger.moments[i].lacks(b.needs[i])
 }
 
 // Copy is a copy that goes another way.
@@ -83,7 +98,7 @@ func (b *Books) Copy() *Books {
 	if b == nil {
 		return nil
 	}
-	return &Books{b.ledger.clone(), b.now, b.floor, b.ended}
+	return &Books{b.ledger.clone(), b.now, slices.Clone(b.needs), b.floor, b.ended}
 }
 
 // Put counts free GPUs as somebody's.
@@ -100,9 +115,36 @@ func (b *Books) move(s *Stake, by int32) {
 		free := hold{node: v.Node, model: v.Model, open: true}
 		held := free
 		held.user, held.project, held.ends = s.User, s.Project, s.Ends
-		b.ledger.add(&free, -by*int32(v.GPUs)) //nolint:gosec // bounded
-		b.ledger.add(&held, by*int32(v.GPUs))  //nolint:gosec // bounded
+		b.ledger.add(&free, -by*int32(v.GPUs))                     //nolint:gosec // bounded
+		if owned := b.ledger.add(&held, by*int32(v.GPUs)); owned { //nolint:gosec // bounded
+			b.forget(&held)
+		}
 	}
+}
+
+// forget has the needs added up anew to which an owner's GPU counts. Who kept the slice of
+// needs has those of before.
+func (b *Books) forget(h *hold) {
+	b.needs = slices.Clone(b.needs)
+	for i := range b.needs {
+		if !b.ledger.moments[i].frees(h) {
+			b.needs[i] = nil
+		}
+	}
+}
+
+// with does something as if somebody were given GPUs.
+func (b *Books) with(s *Stake, do func()) { b.tentative(s, 1, do) }
+
+// without does something as if somebody had given GPUs back.
+func (b *Books) without(s *Stake, do func()) { b.tentative(s, -1, do) }
+
+func (b *Books) tentative(s *Stake, by int32, do func()) {
+	needs := b.needs
+	b.move(s, by)
+	do()
+	b.move(s, -by)
+	b.needs = needs
 }
 
 // Allows says that free GPUs may be given to somebody: no booking that is not over
@@ -130,21 +172,18 @@ func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
 			return by, false
 		}
 	}
-	b.Give(from)
-	defer b.Put(from)
-	return b.try(to, b.asBefore)
+	b.without(from, func() { by, ok = b.try(to, b.asBefore) })
+	return by, ok
 }
 
 // hinders says that a booking lacks GPUs at its start, or now, that somebody holds then,
 // and still would at an instant; if so, by is the first such. What is lacking at the
 // start is taken to be lacking from then on, though others may be gone sooner.
 func (b *Books) hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) {
-	with := newBooks(b.ledger, b.now).floor
-	b.Give(s)
-	defer b.Put(s)
+	with, without := b.lacks(), []lack(nil)
+	b.without(s, func() { without = b.lacks() })
 	for i := range b.ledger.moments {
-		m := &b.ledger.moments[i]
-		if without := b.ledger.lackAt(i, b.now); m.Holds(at) && with[i].exceeds(&without, m) {
+		if m := &b.ledger.moments[i]; m.Holds(at) && with[i].exceeds(&without[i], m) {
 			return m.Booking, true
 		}
 	}
@@ -157,7 +196,7 @@ func (b *Books) asBefore(k *lack, i int, m *moment) bool { return !k.exceeds(&b.
 // Free says that giving free GPUs to somebody costs no booking anything: they are
 // booked for them, or free again in time.
 func (b *Books) Free(s *Stake) bool {
-	was := newBooks(b.ledger, b.now).floor
+	was := b.lacks()
 	_, ok := b.try(s, func(k *lack, i int, m *moment) bool {
 		return k.all <= was[i].all && (m.Model == "" || k.kind <= was[i].kind) && noneAbove(k.named, was[i].named)
 	})
@@ -176,18 +215,20 @@ func noneAbove(a, b []int32) bool {
 // try says whether each booking that a stake concerns would be fine with it, and if
 // not, which is the first that would not.
 func (b *Books) try(s *Stake, fine func(*lack, int, *moment) bool) (by model.Booking, ok bool) {
-	b.Put(s)
-	defer b.Give(s)
-	for i := range b.ledger.moments {
-		m := &b.ledger.moments[i]
-		if m.End <= b.now || !m.Begun && s.Ends <= m.Start {
-			continue
+	ok = true
+	b.with(s, func() {
+		for i := range b.ledger.moments {
+			m := &b.ledger.moments[i]
+			if m.End <= b.now || !m.Begun && s.Ends <= m.Start {
+				continue
+			}
+			if k := b.lackAt(i); !fine(&k, i, m) {
+				by, ok = m.Booking, false
+				return
+			}
 		}
-		if k := b.ledger.lackAt(i, b.now); !fine(&k, i, m) {
-			return m.Booking, false
-		}
-	}
-	return by, true
+	})
+	return by, ok
 }
 
 // Closed says that a node has a maintenance before a stake on it certainly ends, and
@@ -200,9 +241,8 @@ func (b *Books) Closed(s *Stake) (by model.Booking, closed bool) {
 		if !b.ended && c.End <= b.now || s.Ends <= c.Start {
 			continue
 		}
-		ids := c.NodeIDs()
-		if slices.ContainsFunc(s.At, func(v Lot) bool { return slices.Contains(ids, v.Node) }) {
-			return c, true
+		if slices.ContainsFunc(s.At, func(v Lot) bool { return c.nodes.has(v.Node) }) {
+			return c.Booking, true
 		}
 	}
 	return by, false
@@ -212,7 +252,7 @@ func (b *Books) Closed(s *Stake) (by model.Booking, closed bool) {
 // alike in both is alike to [Books.Allows].
 func (b *Books) Place(node model.NodeID, name string) (model.NodeID, string) {
 	id, kind := b.ledger.place(node, name)
-	if id == "" && slices.ContainsFunc(b.ledger.closed, func(c model.Booking) bool { return slices.Contains(c.NodeIDs(), node) }) {
+	if id == "" && slices.ContainsFunc(b.ledger.closed, func(c shut) bool { return c.nodes.has(node) }) {
 		id = node
 	}
 	return id, kind
@@ -226,7 +266,7 @@ func (b *Books) Short(id model.BookingID) uint32 {
 	}
 	for i := range b.ledger.moments {
 		if m := &b.ledger.moments[i]; m.ID == id && m.End > b.now {
-			k := b.ledger.lackAt(i, b.now)
+			k := b.lackAt(i)
 			return uint32(max(k.worst(m), 0)) //nolint:gosec // not negative
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // A ledger that was published does not change.
 type ledger struct {
 	moments []moment
-	closed  []model.Booking // maintenances
-	order   []int           // moments in the order in which what owners hold is counted to them
+	closed  []shut
+	order   []int // moments in the order in which what owners hold is counted to them
 	classes []class
 }
 
@@ -24,12 +24,55 @@ type ledger struct {
 type moment struct {
 	model.Booking
 
-	nodes []model.NodeID
+	nodes places
 	each  int32   // GPUs on each of them
 	all   int32   // GPUs of the cluster that are free then
 	kind  int32   // of those, the ones of its model
 	named []int32 // of those, the ones of each of its nodes
 	used  []int32 // GPUs of each class that are not free then
+	owned []owned // the classes that count to it, first those that count to fewer others
+
+	common map[int][]both // its nodes that other moments, by number, or itself name; it does not change
+}
+
+// places are a booking's nodes, numbered in order. They do not change.
+type places map[model.NodeID]int
+
+func placesOf(b *model.Booking) places {
+	out := places{}
+	for _, id := range b.NodeIDs() {
+		out[id] = len(out)
+	}
+	return out
+}
+
+func (p places) has(id model.NodeID) bool {
+	_, is := p[id]
+	return is
+}
+
+// both is a node by its number in one moment and in another.
+type both struct{ mine, theirs int }
+
+// commonTo lists the nodes that two moments name.
+func commonTo(m, o *moment) (out []both) {
+	for id, at := range m.nodes { // order-free: sorted below
+		if is, named := o.nodes[id]; named {
+			out = append(out, both{at, is})
+		}
+	}
+	slices.SortFunc(out, func(a, b both) int { return cmp.Compare(a.mine, b.mine) })
+	return out
+}
+
+// owned is a class that counts to a booking, on which of its nodes; 0 if it names none.
+type owned struct{ class, node int }
+
+// shut is a maintenance.
+type shut struct {
+	model.Booking
+
+	nodes places
 }
 
 // class is GPUs that are alike to bookings, held by owners of bookings. What no
@@ -39,6 +82,9 @@ type class struct {
 	node          model.NodeID
 	model         string
 }
+
+// shared says that it may count to bookings of a user and of a project.
+func (c *class) shared() bool { return c.user != "" && c.project != "" }
 
 // hold is one GPU as bookings look at it.
 type hold struct {
@@ -53,16 +99,25 @@ func newLedger(bookings []model.Booking) *ledger {
 	l := &ledger{}
 	for _, b := range bookings {
 		if b.Kind == model.BookMaintenance {
-			l.closed = append(l.closed, b)
+			l.closed = append(l.closed, shut{b, placesOf(&b)})
 			continue
 		}
-		m := moment{Booking: b, nodes: b.NodeIDs(), each: int32(b.GPUs)} //nolint:gosec // bounded
+		m := moment{Booking: b, nodes: placesOf(&b), each: int32(b.GPUs)} //nolint:gosec // bounded
 		if n := len(m.nodes); n > 0 {
 			m.each /= int32(n) //nolint:gosec // few
 			m.named = make([]int32, n)
 		}
 		l.order = append(l.order, len(l.moments))
 		l.moments = append(l.moments, m)
+	}
+	for i := range l.moments {
+		m := &l.moments[i]
+		m.common = map[int][]both{}
+		for j := range l.moments {
+			if nodes := commonTo(m, &l.moments[j]); nodes != nil {
+				m.common[j] = nodes
+			}
+		}
 	}
 	slices.SortStableFunc(l.order, func(i, j int) int { return l.moments[i].compare(&l.moments[j]) })
 	return l
@@ -95,19 +150,22 @@ func (l *ledger) clone() *ledger {
 	return &c
 }
 
-// add counts a GPU, or with -1 takes it out.
-func (l *ledger) add(h *hold, by int32) {
+// frees says that a GPU is certainly free at a moment.
+func (m *moment) frees(h *hold) bool { return h.ends == 0 || !m.Begun && h.ends <= m.Start }
+
+// add counts a GPU, or with -1 takes it out, and says whether its holder has a booking.
+func (l *ledger) add(h *hold, by int32) (owned bool) {
 	c := -1
 	for i := range l.moments {
 		m := &l.moments[i]
-		free := h.ends == 0 || !m.Begun && h.ends <= m.Start
+		free := m.frees(h)
 		switch {
 		case l.closes(h.node, &m.Booking):
 		case free && h.open:
 			m.all += by
 			if m.Model == "" || m.Model == h.model {
 				m.kind += by
-				if at := slices.Index(m.nodes, h.node); at >= 0 {
+				if at, is := m.nodes[h.node]; is {
 					m.named[at] += by
 				}
 			}
@@ -115,16 +173,17 @@ func (l *ledger) add(h *hold, by int32) {
 			if c < 0 {
 				c = l.classOf(h)
 			}
-			if c < len(l.classes) {
+			if owned = c < len(l.classes); owned {
 				m.used[c] += by
 			}
 		}
 	}
+	return owned
 }
 
 // closes says that a node has a maintenance in the time of a booking.
 func (l *ledger) closes(id model.NodeID, b *model.Booking) bool {
-	return slices.ContainsFunc(l.closed, func(c model.Booking) bool { return c.Overlaps(b) && slices.Contains(c.NodeIDs(), id) })
+	return slices.ContainsFunc(l.closed, func(c shut) bool { return c.Overlaps(b) && c.nodes.has(id) })
 }
 
 // classOf is the class of a GPU that is held; beyond the last: it is nobody's who
@@ -148,17 +207,33 @@ func (l *ledger) classOf(h *hold) int {
 		at = len(l.classes)
 		l.classes = append(l.classes, c)
 		for i := range l.moments {
-			l.moments[i].used = append(l.moments[i].used, 0)
+			m := &l.moments[i]
+			m.used = append(m.used, 0)
+			m.own(at, l.classes)
 		}
 	}
 	return at
+}
+
+// own has a new class count to a booking, if it does: shared ones after the others.
+func (m *moment) own(at int, classes []class) {
+	c := &classes[at]
+	node, named := m.nodes[c.node]
+	if !m.For(c.user, c.project) || len(m.nodes) > 0 && !named || m.Model != "" && c.model != m.Model {
+		return
+	}
+	i := len(m.owned)
+	for !c.shared() && i > 0 && classes[m.owned[i-1].class].shared() {
+		i--
+	}
+	m.owned = slices.Insert(slices.Clip(m.owned), i, owned{at, node})
 }
 
 // place is a node and a model as far as bookings name them.
 func (l *ledger) place(id model.NodeID, name string) (node model.NodeID, kind string) {
 	for i := range l.moments {
 		m := &l.moments[i]
-		if slices.Contains(m.nodes, id) {
+		if m.nodes.has(id) {
 			node = id
 		}
 		if m.Model == name {
@@ -176,52 +251,59 @@ type lack struct {
 	named     []int32
 }
 
-// lackAt adds up what bookings that are not over need at a moment beyond what their
-// owners hold.
+// lackAt is what bookings that are not over lack at a moment.
 func (l *ledger) lackAt(i int, now model.Time) lack {
-	m := &l.moments[i]
-	out := lack{-m.all, -m.kind, make([]int32, len(m.named))}
-	for j := range m.named {
-		out.named[j] = -m.named[j]
+	need := l.needAt(i, now)
+	return l.moments[i].lacks(&need)
+}
+
+// lacks is what is needed at a moment less what is free.
+func (m *moment) lacks(need *lack) lack {
+	out := lack{need.all - m.all, need.kind - m.kind, slices.Clone(need.named)}
+	for i := range out.named {
+		out.named[i] -= m.named[i]
 	}
+	return out
+}
+
+// needAt adds up what bookings that are not over need at a moment beyond what their
+// owners hold.
+func (l *ledger) needAt(i int, now model.Time) lack {
+	m := &l.moments[i]
+	out := lack{named: make([]int32, len(m.named))}
 	used := slices.Clone(m.used)
+	var got []int32
 	for _, j := range l.order {
 		c := &l.moments[j]
 		if c.End <= now || !c.Holds(m.Start) {
 			continue
 		}
+		got = c.count(used, got)
 		same := m.Model == "" || c.Model == m.Model
-		for at := range max(len(c.nodes), 1) {
-			node := model.NodeID("")
-			if len(c.nodes) > 0 {
-				node = c.nodes[at]
-			}
-			need := c.each - l.count(c, node, used)
-			out.all += need
+		for _, n := range got {
+			out.all += c.each - n
 			if same {
-				out.kind += need
+				out.kind += c.each - n
 			}
-			if k := slices.Index(m.nodes, node); k >= 0 && same {
-				out.named[k] += need
-			}
+		}
+		if !same {
+			continue
+		}
+		for _, v := range m.common[j] {
+			out.named[v.mine] += c.each - got[v.theirs]
 		}
 	}
 	return out
 }
 
-// count takes what counts to a booking, on one node if it names any, from what
-// owners hold: first what counts to fewer others.
-func (l *ledger) count(c *moment, node model.NodeID, used []int32) (got int32) {
-	for _, shared := range []bool{false, true} {
-		for i, v := range l.classes {
-			if shared != (v.user != "" && v.project != "") || !c.For(v.user, v.project) || node != "" && v.node != node ||
-				c.Model != "" && v.model != c.Model {
-				continue
-			}
-			n := min(used[i], c.each-got)
-			used[i] -= n
-			got += n
-		}
+// count takes what counts to a booking from what owners hold, and returns how much, for
+// each of its nodes or as a whole. It may write on the slice that it is given.
+func (m *moment) count(used, on []int32) []int32 {
+	got := append(on[:0], make([]int32, max(len(m.nodes), 1))...)
+	for _, v := range m.owned {
+		n := min(used[v.class], m.each-got[v.node])
+		used[v.class] -= n
+		got[v.node] += n
 	}
 	return got
 }
