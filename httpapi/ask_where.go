@@ -1,10 +1,14 @@
 package httpapi
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -41,4 +45,31 @@ func listed(text string) []string {
 		return nil
 	}
 	return strings.Split(text, ",")
+}
+
+// warnings are what may not be meant so in what was asked for, though it is accepted.
+func warnings(s *state.State, spec *model.Spec) []string {
+	return slices.Concat(sched.Oversized(s, spec), unknownNodes(s, "names", spec.Nodelist), unknownNodes(s, "excludes", spec.Exclude))
+}
+
+// mostNamed is how many nodes a warning names.
+const mostNamed = 5
+
+// unknownNodes says of nodes that a job names and the cluster does not have that this may be
+// a slip: nodes may come, so it is not refused. As long as none has registered it says nothing.
+func unknownNodes(s *state.State, what, list string) []string {
+	if s.Nodes.Len() == 0 {
+		return nil
+	}
+	unknown := slices.DeleteFunc(listed(list), func(name string) bool { return s.Nodes.Has(model.NodeID(name)) })
+	noun, more := "nodes", ""
+	switch n := len(unknown); {
+	case n == 0:
+		return nil
+	case n == 1:
+		noun = "a node"
+	case n > mostNamed:
+		unknown, more = unknown[:mostNamed], fmt.Sprintf(" and %d more", n-mostNamed)
+	}
+	return []string{fmt.Sprintf("%s %s that the cluster does not have: %s%s", what, noun, strings.Join(unknown, ", "), more)}
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -27,6 +28,36 @@ func TestSubmitWhere(t *testing.T) {
 	s.submit(`{"command":"x","placement":"anywhere"}`).about("placement")
 	s.submit(`{"command":"x","nodelist":["n[3-1]"]}`).about("nodelist")
 	s.submit(`{"command":"x","exclude":["a b"]}`).about("exclude")
+}
+
+// A node that the cluster does not have is told beside the answer: it may be a slip, or come yet.
+func TestUnknownNodesAreToldOf(t *testing.T) {
+	s := newSite(t)
+	warned := func(body string) []string {
+		var out wire.Submitted
+		s.submit(body).into(&out)
+		return out.Warnings
+	}
+	if got := warned(`{"command":"x","exclude":["n9"]}`); len(got) > 0 {
+		t.Errorf("while no node is known it is said %q", got)
+	}
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 3); c.Node("n2", 3) })
+	for body, want := range map[string][]string{
+		`{"command":"x","exclude":["n2"],"nodelist":["n1"]}`: nil,
+		`{"command":"x","exclude":["n9"]}`:                   {"excludes a node that the cluster does not have: n9"},
+		`{"command":"x","nodelist":["n[1-3]"],"exclude":["n2","gpu[1-7]"]}`: {
+			"names a node that the cluster does not have: n3",
+			"excludes nodes that the cluster does not have: gpu1, gpu2, gpu3, gpu4, gpu5 and 2 more",
+		},
+	} {
+		if got := warned(body); !slices.Equal(got, want) {
+			t.Errorf("of %s it is said %q, not %q", body, got, want)
+		}
+	}
+	var dry wire.Submitted
+	if s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","exclude":["n9"]}`).into(&dry); len(dry.Warnings) != 1 {
+		t.Errorf("of a dry run it is said %q", dry.Warnings)
+	}
 }
 
 // A job that takes fewer GPUs says how many at least, and shows those that it has.

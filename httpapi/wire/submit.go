@@ -78,7 +78,7 @@ type Submitted struct {
 
 	PlannedStart  *Range       `json:"planned_start,omitempty" doc:"when it is expected to start; nothing if that was not foreseen"`
 	IfPreemptible *Range       `json:"planned_start_if_preemptible,omitempty" doc:"the same if it could be stopped for others, where that is sooner"`
-	Warnings      []string     `json:"warnings,omitempty" nullable:"false" doc:"why it may never start: limits that have no room for its GPUs whatever else runs"`
+	Warnings      []string     `json:"warnings,omitempty" nullable:"false" doc:"what may not be meant so: limits that have no room for its GPUs whatever else runs, so that it may never start, and nodes in nodelist or exclude that the cluster does not have"`
 	Late          bool         `json:"late,omitempty" doc:"it is not expected to start before its deadline, and fails then"`
 	DryRun        bool         `json:"dry_run,omitempty" doc:"nothing was queued"`
 	Explanation   *Explanation `json:"explanation,omitempty" doc:"of a dry run: why it would wait"`
