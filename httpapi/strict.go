@@ -67,7 +67,7 @@ func (s strict[T]) blame(body []byte, err error) error {
 			continue
 		}
 		if err := json.Unmarshal(one, new(T)); err != nil {
-			return invalid(name, wrongType(err))
+			return invalid(name, wrongType(err)+boundsOf[T](name))
 		}
 	}
 	return refuse(wire.CodeMalformed, "a value of the body has the wrong type")
@@ -94,6 +94,20 @@ func wrongType(err error) string {
 		return "must be an object of texts"
 	}
 	return "has the wrong type"
+}
+
+// boundsOf is ", 1 to 10" of a field that is described with its bounds, and nothing of others:
+// 1e9 is a whole number to whoever wrote it.
+func boundsOf[T any](name string) string {
+	for f := range reflect.TypeFor[T]().Fields() {
+		if of, _, _ := strings.Cut(f.Tag.Get("json"), ","); of != name {
+			continue
+		}
+		if low, high := f.Tag.Get("minimum"), f.Tag.Get("maximum"); low != "" && high != "" {
+			return ", " + low + " to " + high
+		}
+	}
+	return ""
 }
 
 // checkNames walks over valid JSON and looks at the names only: those of the

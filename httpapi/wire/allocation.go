@@ -15,9 +15,9 @@ type Allocate struct {
 	Data     json.RawMessage `json:"workload_data,omitempty" doc:"the service's own words about its work, given back as sent"`
 	User     string          `json:"user,omitempty" doc:"whose quota it counts to"`
 	Project  string          `json:"project,omitempty"`
-	Priority *int64          `json:"priority,omitempty" doc:"1 to 10: 1 and 2 are low, 3 to 5 normal, 6 to 8 high, 9 and 10 critical; 5 by default"`
+	Priority *int64          `json:"priority,omitempty" minimum:"1" maximum:"10" doc:"1 to 10: 1 and 2 are low, 3 to 5 normal, 6 to 8 high, 9 and 10 critical; 5 by default"`
 
-	GPUs      *int64   `json:"gpu_count,omitempty" doc:"all on one node; by default what workload_data tells of the work needs, else 1"`
+	GPUs      *int64   `json:"gpu_count,omitempty" minimum:"1" maximum:"64" doc:"all on one node; by default what workload_data tells of the work needs, else 1"`
 	GPUType   string   `json:"gpu_type,omitempty" doc:"the GPU's model as the nodes report it, or several with | between them"`
 	GPUMemory *float64 `json:"gpu_memory_gb,omitempty" doc:"at least so much memory on each GPU"`
 	Memory    *float64 `json:"memory_gb,omitempty" doc:"another name of gpu_memory_gb"`
@@ -34,7 +34,7 @@ type Allocate struct {
 // AllocateForJob is the body of POST /cluster/gpu-allocate.
 type AllocateForJob struct {
 	JobID     string   `json:"job_id,omitempty" doc:"whose GPUs they are: of a job of this cluster they end with it, of any other after a day unless they are renewed"`
-	GPUs      *int64   `json:"gpu_count,omitempty" doc:"all on one node; by default what workload_data tells of the work needs, else 1"`
+	GPUs      *int64   `json:"gpu_count,omitempty" minimum:"1" maximum:"64" doc:"all on one node; by default what workload_data tells of the work needs, else 1"`
 	GPUMemory *float64 `json:"gpu_memory_gb,omitempty" doc:"another name of memory_gb"`
 	Memory    *float64 `json:"memory_gb,omitempty" doc:"at least so much memory on each GPU"`
 }

@@ -38,7 +38,7 @@ type ReservationLimits struct {
 // Reserve is the body of POST /reservations. A maintenance takes only nodes, times and
 // a reason.
 type Reserve struct {
-	GPUs        *int64    `json:"gpu_count,omitempty" doc:"in all; with nodes: the same number on each, by default all of theirs"`
+	GPUs        *int64    `json:"gpu_count,omitempty" minimum:"1" maximum:"1000000" doc:"in all; with nodes: the same number on each, by default all of theirs"`
 	GPUType     string    `json:"gpu_type,omitempty"`
 	Nodes       []string  `json:"nodes,omitempty"`
 	User        string    `json:"user,omitempty" doc:"whose it is; or a project"`

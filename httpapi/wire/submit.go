@@ -14,14 +14,14 @@ type Submit struct {
 	Env     map[string]string `json:"env,omitempty" doc:"environment variables"`
 	WorkDir string            `json:"workdir,omitempty" doc:"absolute path on the node; by default the attempt's own folder"`
 
-	GPUs        *int64   `json:"gpu_count,omitempty" doc:"GPUs in all; 1 by default"`
-	Nodes       *int64   `json:"nodes,omitempty" doc:"spread over exactly so many nodes, evenly"`
-	GPUsPerNode *int64   `json:"gpus_per_node,omitempty"`
-	MinGPUs     *int64   `json:"min_gpus,omitempty" doc:"it takes fewer GPUs if it cannot have all, but so many at least; with nodes, whole nodes fewer"`
+	GPUs        *int64   `json:"gpu_count,omitempty" minimum:"1" maximum:"8192" doc:"GPUs in all; 1 by default"`
+	Nodes       *int64   `json:"nodes,omitempty" minimum:"1" maximum:"1024" doc:"spread over exactly so many nodes, evenly"`
+	GPUsPerNode *int64   `json:"gpus_per_node,omitempty" minimum:"1" maximum:"64"`
+	MinGPUs     *int64   `json:"min_gpus,omitempty" minimum:"1" maximum:"8192" doc:"it takes fewer GPUs if it cannot have all, but so many at least; with nodes, whole nodes fewer"`
 	GPUType     string   `json:"gpu_type,omitempty" doc:"words of the GPU's model, such as h100 or 'h100 80gb', in any case, or several with | between them"`
 	GPUMemory   *float64 `json:"gpu_memory_gb,omitempty" doc:"at least so much memory on each GPU"`
 	Memory      *float64 `json:"memory_gb,omitempty" doc:"another name of gpu_memory_gb"`
-	CPUs        *int64   `json:"cpus,omitempty" doc:"limit of CPU cores on each node"`
+	CPUs        *int64   `json:"cpus,omitempty" minimum:"1" maximum:"65536" doc:"limit of CPU cores on each node"`
 	HostMemory  *float64 `json:"host_memory_gb,omitempty" doc:"limit of main memory on each node"`
 
 	Constraint string   `json:"constraint,omitempty" doc:"of its nodes' labels: zone=a, zone!=a, ssd or !spot, joined by commas"`
@@ -29,12 +29,12 @@ type Submit struct {
 	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"on none of these nodes"`
 	Placement  string   `json:"placement,omitempty" doc:"which of the nodes that hold it: best_fit, spread, round_robin or least_loaded; by default as the cluster is tuned"`
 
-	Priority    *int64    `json:"priority,omitempty" doc:"1 low, 2 normal, 3 high, 4 critical; 5 is normal, too, 6 to 8 are high, 9 and 10 critical; 2 by default"`
+	Priority    *int64    `json:"priority,omitempty" minimum:"1" maximum:"10" doc:"1 low, 2 normal, 3 high, 4 critical; 5 is normal, too, 6 to 8 are high, 9 and 10 critical; 2 by default"`
 	TimeLimit   *Duration `json:"time_limit,omitempty" doc:"run time after which the job is stopped"`
 	TimeLimitS  *float64  `json:"time_limit_seconds,omitempty" doc:"another name of time_limit"`
 	Estimate    *Duration `json:"estimated_duration,omitempty" doc:"the user's guess of the run time"`
 	EstimateS   *float64  `json:"estimated_duration_seconds,omitempty" doc:"another name of estimated_duration"`
-	MaxRetries  *int64    `json:"max_retries,omitempty" doc:"further attempts after a failure of the job's own; by default as the cluster is tuned, which is 0 at first"`
+	MaxRetries  *int64    `json:"max_retries,omitempty" minimum:"0" maximum:"1000" doc:"further attempts after a failure of the job's own; by default as the cluster is tuned, which is 0 at first"`
 	RetryOn     []int64   `json:"retry_on,omitempty" nullable:"false" doc:"exit codes that are tried again, a signal being 128 plus its number; any failure by default"`
 	Preemptible *bool     `json:"preemptible,omitempty" doc:"it may be suspended for others; unless it says so, as its user's, project's or the cluster's quota says, else if it has a checkpoint_signal"`
 	Hold        *bool     `json:"hold,omitempty" doc:"wait for a release before the first start"`
@@ -54,8 +54,8 @@ type Submit struct {
 	IdleStop            *Duration `json:"idle_stop,omitempty" doc:"cancel the job once all its GPUs were at 0 % for so long; 0: never; by default what the cluster is configured with, if anything"`
 	Attached            *Duration `json:"attached,omitempty" doc:"cancel the job once its client has not been heard for so long (POST /jobs/{job_id}/attach)"`
 
-	Tasks      *int64 `json:"array_size,omitempty" doc:"so many tasks, told apart by BERTH_ARRAY_INDEX"`
-	MaxRunning *int64 `json:"array_limit,omitempty" doc:"at most so many of them at once"`
+	Tasks      *int64 `json:"array_size,omitempty" minimum:"1" maximum:"10000" doc:"so many tasks, told apart by BERTH_ARRAY_INDEX"`
+	MaxRunning *int64 `json:"array_limit,omitempty" minimum:"1" maximum:"10000" doc:"at most so many of them at once"`
 
 	Indices string   `json:"array_indices,omitempty" doc:"the tasks' numbers, in place of array_size: 0-99:10 or 3,7,9-12"`
 	Params  []string `json:"params,omitempty" nullable:"false" doc:"a sweep: an array over the grid of lines such as lr=1e-3,1e-4 and seed=1..5"`
@@ -86,7 +86,7 @@ type Submitted struct {
 
 // SetPriority is the body of PATCH /queue/{job_id}/priority.
 type SetPriority struct {
-	Priority *int64 `json:"priority" doc:"1 low, 2 normal, 3 high, 4 critical; 5 to 10 as at submission"`
+	Priority *int64 `json:"priority" minimum:"1" maximum:"10" doc:"1 low, 2 normal, 3 high, 4 critical; 5 to 10 as at submission"`
 }
 
 // Extend is the body of POST /queue/{job_id}/extend: one of the two.
