@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -194,19 +193,32 @@ func bookingOf(r *wire.Reserve, now model.Time) (*model.Booking, error) {
 	case b.Kind == model.BookGPUs:
 		return nil, invalid("user", "must be given, or project")
 	}
-	ids := make([]model.NodeID, 0, len(r.Nodes))
-	for _, id := range r.Nodes {
-		if strings.ContainsAny(id, " ,") || id == "" {
-			return nil, invalid("nodes", "must be ids of nodes, as GET /nodes tells them")
-		}
-		ids = append(ids, model.NodeID(id))
+	ids, err := nodeIDs(r.Nodes)
+	if err != nil {
+		return nil, err
 	}
 	b.Nodes = model.NodeList(ids)
-	var err error
 	if b.GPUs, err = count("gpu_count", r.GPUs, 1, model.MaxBooked, 0); err != nil {
 		return nil, err
 	}
 	return b, spanOf(r, b, now)
+}
+
+// nodeIDs are nodes by their names, with ranges of numbers such as n[1-4] written out.
+func nodeIDs(list []string) (ids []model.NodeID, err error) {
+	for _, text := range list {
+		names, err := model.ParseNodes(text)
+		if err != nil {
+			return nil, invalid("nodes", err.Error())
+		}
+		if len(names) == 0 {
+			return nil, invalid("nodes", "must be ids of nodes, as GET /nodes tells them")
+		}
+		for _, name := range names {
+			ids = append(ids, model.NodeID(name))
+		}
+	}
+	return ids, nil
 }
 
 // spanOf reads when a booking begins and ends.

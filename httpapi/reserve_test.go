@@ -76,6 +76,21 @@ func TestMaintenance(t *testing.T) {
 	}
 }
 
+// Nodes are written as they are for jobs.
+func TestReservationOfARangeOfNodes(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 4); c.Node("n2", 4); c.Node("n3", 4) })
+	var made wire.Reserved
+	s.do(http.MethodPost, "/reservations", `{"maintenance":true,"nodes":["n[2-3]","n1"],"start":"+1h","duration":"1h"}`).into(&made)
+	if r := made.Reservation; !slices.Equal(r.Nodes, []string{"n1", "n2", "n3"}) {
+		t.Errorf("planned %+v", r)
+	}
+	s.do(http.MethodPost, "/reservations", `{"maintenance":true,"nodes":["n[3-4]"],"start":"+1h","duration":"1h"}`).problem(http.StatusNotFound, wire.CodeNotFound)
+	for _, nodes := range []string{`""`, `"n[3-1]"`, `"n1 n2"`} {
+		s.do(http.MethodPost, "/reservations", `{"maintenance":true,"nodes":[`+nodes+`],"duration":"1h"}`).about("nodes")
+	}
+}
+
 // What is not allowed is named.
 func TestReservationsThatMakeNoSense(t *testing.T) {
 	s := newSite(t)
