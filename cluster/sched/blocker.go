@@ -26,7 +26,7 @@ const (
 	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
 	CodeBarred     Code = "barred"               // it would fit, but larger jobs wait for these nodes, and it neither ends before nor may be stopped
 	CodeBooked     Code = "reservation"          // it would fit, but Booking keeps GPUs for its owner
-	CodeClosed     Code = "maintenance"          // it would fit, but Booking takes nodes out of service before it certainly ends
+	CodeClosed     Code = "maintenance"          // it would fit, but Booking has taken nodes out of service (Shut), or does before it certainly ends
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
 	CodeRunTime    Code = "max_run_time"         // Scope lets a job run for Limit seconds, its time limit is Need
 	CodeGPUHours   Code = "gpu_hours"            // Scope may use Limit GPU-milliseconds in a period and has used Used; the next begins at Until
@@ -82,6 +82,7 @@ type Turn struct {
 	Service model.AllocationID // for whom they are if that is a service; else empty
 
 	Booking model.Booking // that keeps them
+	Shut    string        // the nodes that Booking has taken out of service; empty: it is yet to
 
 	Whom string // of those who are being suspended: the jobs that give it GPUs, in words; empty: those are not settled
 	GPUs uint32 // so many, by Until at the latest

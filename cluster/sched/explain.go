@@ -139,6 +139,9 @@ func (v *verdict) all() []Blocker {
 	if first := &misfit[0]; len(v.bars) > 0 && (first.Code == CodeBarred || first.Code == CodeAhead && first.Have == 0) {
 		return v.bars // which are why a search has not placed it: GPUs are free, and nobody goes first
 	}
+	if misfit[len(misfit)-1].Code == CodeGPUs {
+		misfit = append(misfit, v.shut()...)
+	}
 	return append(v.bars, misfit...)
 }
 

@@ -110,10 +110,21 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeLimit, CodeThrottle, CodePool, CodeBooked, CodeClosed) {
 		t.endHolders()
 	}
-	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeReserved) && len(t.why) == 1 {
+	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeReserved) && t.reasons() == 1 {
 		t.mayTake()
 	}
 	return t.found
+}
+
+// reasons counts what keeps the task, beside maintenances that have begun: who is stopped for it
+// is on other nodes.
+func (q *question) reasons() (n int) {
+	for _, b := range q.why {
+		if b.Shut == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // lift tries to take away what is not about GPUs.

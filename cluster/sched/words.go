@@ -59,7 +59,7 @@ func (b *Blocker) Message() string {
 	case CodeBooked:
 		return "it would fit, but GPUs are kept for " + b.Booking.Title() + beforehand(b)
 	case CodeClosed:
-		return "it would fit, but nodes have " + b.Booking.Title() + ", and only what certainly ends before may start there"
+		return b.closed()
 	case CodeAhead:
 		if b.Have == 0 {
 			return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
@@ -77,6 +77,14 @@ func suspending(b *Blocker) string {
 	}
 	return fmt.Sprintf("it is to start as soon as %s stopped for it: that gives it %s, by %s at the latest", b.Whom,
 		count(b.GPUs, "GPU"), clock(b.Until))
+}
+
+// closed is what a maintenance does, or has done, to nodes.
+func (b *Blocker) closed() string {
+	if b.Shut != "" {
+		return b.Booking.Title() + " has taken " + b.Shut + " out of service"
+	}
+	return "it would fit, but nodes have " + b.Booking.Title() + ", and only what certainly ends before may start there"
 }
 
 // beforehand says how GPUs can be used before a booking begins.

@@ -1,0 +1,92 @@
+package sched
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// shut lists the maintenances that have begun and have taken nodes out of service without which
+// a task finds too few: GPUs that are free, or nodes at all, however empty. They are each to
+// blame, or all together.
+func (v *verdict) shut() (out []Blocker) {
+	s := v.pass.state
+	var begun []model.Booking
+	for _, b := range s.Bookings.All() {
+		if b.Kind == model.BookMaintenance && b.Begun {
+			begun = append(begun, b)
+		}
+	}
+	blame := func(b model.Booking) {
+		names := closedBy(s, &b)
+		if len(names) > 0 && len(out) < maxBars {
+			out = append(out, Blocker{Code: CodeClosed, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Turn: Turn{Until: b.End, Booking: b, Shut: someOf(names)}})
+		}
+	}
+	for i := range begun[:min(len(begun), maxTrials)] {
+		if v.served(begun[i : i+1]) {
+			blame(begun[i])
+		}
+	}
+	if len(out) == 0 && len(begun) > 1 && v.served(begun) {
+		for _, b := range begun {
+			blame(b)
+		}
+	}
+	return out
+}
+
+// served says that a task would find what it finds too little of if maintenances had not begun.
+func (v *verdict) served(without []model.Booking) bool {
+	bodies := make([]command.Body, 0, len(without))
+	for _, b := range without {
+		bodies = append(bodies, &command.CancelBooking{ID: b.ID})
+	}
+	s := v.pass.state
+	t := trial{question: question{state: s}, left: 1}
+	next, done := t.carry(bodies...)
+	if !done {
+		return false
+	}
+	w := v.want
+	w.until, w.keep = 0, nil
+	if _, fits := newPool(&next).find(&w); fits {
+		return true
+	}
+	return !w.hosted(s) && w.hosted(&next)
+}
+
+// hosted says that the nodes that take work on s could hold it if they were empty.
+func (w *want) hosted(s *state.State) bool {
+	there := *w
+	there.state = s
+	return there.holds(there.sizes(func(g *model.GPU) bool {
+		node, _ := s.Nodes.Get(g.Node)
+		return node.Schedulable() && g.Usable()
+	}))
+}
+
+// closedBy are the nodes of a maintenance that take no work.
+func closedBy(s *state.State, b *model.Booking) (names []string) {
+	for _, id := range b.NodeIDs() {
+		if node, found := s.Nodes.Get(id); found && !node.Schedulable() {
+			names = append(names, string(id))
+		}
+	}
+	return names
+}
+
+// someOf is "n1", "n1 and n2" or "n1, n2 and 7 more".
+func someOf(names []string) string {
+	switch n := len(names); {
+	case n == 1:
+		return names[0]
+	case n > maxBars:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxBars-1], ", "), n-maxBars+1)
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
