@@ -260,9 +260,9 @@ func TestExplainShortage(t *testing.T) {
 				c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.GPUMemoryMB = 1001 }), 1, 0)
 			},
 			"never: no nodes of the cluster could ever hold it, even if they were empty\n" +
-				"gpu_memory: only GPUs with less than 1001 MB are free\n" +
-				"gpus: it needs 1 GPU with 1001 MB: 0 are free, at most 0 on one node",
-			"1 node more, with 1 GPU with 1001 MB free",
+				"gpu_memory: only GPUs with less than 1.001 GB are free\n" +
+				"gpus: it needs 1 GPU with 1.001 GB: 0 are free, at most 0 on one node",
+			"1 node more, with 1 GPU with 1.001 GB free",
 		},
 		{
 			"more nodes than there are", func(c *cluster) { c.submit(spec("amy", 9, 3), 1, 0) },

@@ -59,6 +59,14 @@ func sum(sizes []uint32) (n uint64) {
 	return n
 }
 
+// largestOf is the most memory that a GPU of the cluster has.
+func largestOf(s *state.State) (mb uint32) {
+	for _, g := range s.GPUs.All() {
+		mb = max(mb, g.MemoryMB)
+	}
+	return mb
+}
+
 // known takes every GPU into account, listed those that their nodes still list.
 func known(*model.GPU) bool    { return true }
 func listed(g *model.GPU) bool { return g.Health != model.HealthMissing }
@@ -108,6 +116,8 @@ func (w *want) lacks() string {
 	switch have := modelsOf(w.state, ""); {
 	case total == 0 && w.model != "" && len(have) > 0 && len(modelsOf(w.state, w.model)) == 0:
 		return fmt.Sprintf("the cluster has no %s: its GPUs are %s", strings.Replace(what, "GPU", "GPUs", 1), strings.Join(have, ", "))
+	case total == 0 && w.memory > largestOf(w.state):
+		return fmt.Sprintf("the cluster has no %s: the largest has %s", strings.Replace(what, "GPU", "GPUs", 1), gigabytes(largestOf(w.state)))
 	case total == 0:
 		return fmt.Sprintf("the cluster has no %s", strings.Replace(what, "GPU", "GPUs", 1))
 	case w.nodes > 1:

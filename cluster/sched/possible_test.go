@@ -37,9 +37,9 @@ func TestPossible(t *testing.T) {
 		{spec("amy", 9, 3), "it asks for 3 nodes with 3 GPUs each: the cluster has 2 nodes of that size"},
 		{spec("amy", 2, 2, of("A100", 0)), "it asks for 2 nodes with 1 GPU of type A100 each: the cluster has 1 node of that size"},
 		{spec("amy", 1, 0, of("B300", 0)), "the cluster has no GPUs of type B300: its GPUs are A100, H200"},
-		{spec("amy", 1, 0, of("h200", 1001)), "the cluster has no GPUs of type h200 with 1001 MB"},
+		{spec("amy", 1, 0, of("h200", 1001)), "the cluster has no GPUs of type h200 with 1.001 GB: the largest has 1 GB"},
 		{spec("amy", 17, 0, of("h200", 0)), "it asks for 17 GPUs of type h200: the cluster has 16"},
-		{spec("amy", 1, 0, of("", 1001)), "the cluster has no GPUs with 1001 MB"},
+		{spec("amy", 1, 0, of("", 1001)), "the cluster has no GPUs with 1.001 GB: the largest has 1 GB"},
 	} {
 		ok, why := sched.Possible(&c.s, &test.spec)
 		if ok != (test.why == "") || why != test.why {

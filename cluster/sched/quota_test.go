@@ -74,7 +74,7 @@ func TestExplainQuotas(t *testing.T) {
 				c.must(&command.AdvanceClock{})
 				c.submit(spec("amy", 1, 0), 1, 0)
 			},
-			"gpu_hours: user amy may use 1 GPU-hours in a period and has used 3: the next begins at 2023-11-15T00:00:00Z",
+			"gpu_hours: user amy may use 1 GPU-hour in a period and has used 3: the next begins at 2023-11-15T00:00:00Z",
 			"the next period begins, 2023-11-15T00:00:00Z\nthe limit of user amy is raised to 4 GPU-hours in a period",
 		},
 		{

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ func (b *Blocker) Message() string {
 	case CodeGPUType:
 		return fmt.Sprintf("only another type of GPU than %s is free", typed(b.Model, b.Found))
 	case CodeGPUMemory:
-		return fmt.Sprintf("only GPUs with less than %d MB are free", b.MemoryMB)
+		return fmt.Sprintf("only GPUs with less than %s are free", gigabytes(b.MemoryMB))
 	case CodeConstraint:
 		few := "none"
 		if b.Have > 0 {
@@ -116,8 +117,8 @@ func (b *Blocker) quota() string {
 		return fmt.Sprintf("%s may run a job for %s at most, and this one's time limit is %s", b.Scope,
 			time.Duration(b.Limit)*time.Second, time.Duration(b.Need)*time.Second)
 	case b.Code == CodeGPUHours:
-		return fmt.Sprintf("%s may use %s GPU-hours in a period and has used %s: the next begins at %s", b.Scope,
-			state.Hours(b.Limit), state.Hours(b.Used), clock(b.Until))
+		return fmt.Sprintf("%s may use %s in a period and has used %s: the next begins at %s", b.Scope,
+			gpuHours(b.Limit), state.Hours(b.Used), clock(b.Until))
 	case b.Of == model.PoolHybrid.String():
 		return fmt.Sprintf("%s may be used beyond guarantees, %d are, and this needs %d: the others are kept for their owners",
 			count(b.Limit, "GPU"), b.Used, b.Need)
@@ -150,16 +151,27 @@ func (b *Blocker) needs() string {
 
 func (b *Blocker) kind() string { return kind(typed(b.Model, b.Found), b.MemoryMB) }
 
-// kind is "GPU of type H200 with 80000 MB".
+// kind is "GPU of type H200 with 80 GB".
 func kind(name string, memory uint32) string {
 	what := "GPU"
 	if name != "" {
 		what += " of type " + name
 	}
 	if memory > 0 {
-		what += fmt.Sprintf(" with %d MB", memory)
+		what += " with " + gigabytes(memory)
 	}
 	return what
+}
+
+// gigabytes is memory as it is asked for, of 1,000 MB each.
+func gigabytes(mb uint32) string { return strconv.FormatFloat(float64(mb)/1000, 'f', -1, 64) + " GB" }
+
+// gpuHours is "1 GPU-hour" or "2.5 GPU-hours".
+func gpuHours(ms int64) string {
+	if text := state.Hours(ms); text != "1" {
+		return text + " GPU-hours"
+	}
+	return "1 GPU-hour"
 }
 
 // count is "1 GPU of type X" or "3 GPUs of type X".
@@ -242,7 +254,7 @@ func (u *Unblock) raised() string {
 	case LimitRunTime:
 		return u.Limit.RunTime.String() + " for one job"
 	case LimitGPUHours:
-		return state.Hours(u.Limit.GPUTime*1000) + " GPU-hours in a period"
+		return gpuHours(u.Limit.GPUTime*1000) + " in a period"
 	case LimitReserved:
 		return count(u.Limit.Reserved, "GPU") + " of its own"
 	}
