@@ -52,7 +52,7 @@ func (v *view) planned(c *sched.Course) (wire.PlanEntry, bool) {
 	}
 	job, found := v.s.Jobs.Get(c.Task.Job)
 	e := wire.PlanEntry{
-		JobID: job.ID.String(), Name: job.Spec.Name, User: job.Spec.User, GPUs: int64(c.GPUs), Position: c.Position,
+		JobID: job.ID.String(), Name: model.Called(&job.Spec), User: job.Spec.User, GPUs: int64(c.GPUs), Position: c.Position,
 		Start: rangeOf(c.Start), End: rangeOf(c.End), After: string(c.Why), Late: c.Late,
 	}
 	if job.Array() {

@@ -57,6 +57,31 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Jobs without a name are called in plans and explanations what the queue calls them.
+func TestPlanCallsJobsByWhatTheyRun(t *testing.T) {
+	s := busy(t)
+	s.submit(`{"args":["python","train.py"],"gpu_count":4}`)
+	s.submit(`{"command":"cd /data\n./eval","gpu_count":4}`)
+	s.submit(`{"command":"x","run_id":"run-7","gpu_count":4}`)
+	var p wire.Plan
+	for until := time.Now().Add(time.Minute); len(p.Waiting) < 3 && time.Now().Before(until); {
+		s.do(http.MethodGet, "/queue/plan", "").into(&p)
+	}
+	var last wire.Detail
+	s.do(http.MethodGet, "/jobs/4", "").into(&last)
+	if len(p.Waiting) != 3 || len(last.Explanation.Ahead) != 2 {
+		t.Fatalf("the plan is %+v, job 4 %+v", p.Waiting, last.Explanation)
+	}
+	for i, want := range []string{"python train.py", "cd /data ./eval", "run-7"} {
+		if got := p.Waiting[i].Name; got != want {
+			t.Errorf("the plan calls job %s %q, not %q", p.Waiting[i].JobID, got, want)
+		}
+		if i < 2 && last.Explanation.Ahead[i].Name != want {
+			t.Errorf("ahead is %+v, not %q", last.Explanation.Ahead[i], want)
+		}
+	}
+}
+
 // Who is to make way for a reservation is told when, and until when.
 func TestPlanTellsOfSuspensions(t *testing.T) {
 	s := newSite(t)

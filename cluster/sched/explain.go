@@ -73,7 +73,7 @@ func ahead(o *order, at state.QueueKey) (out []Ahead) {
 		t := ticketOf(o.state, r.key.Task)
 		spec := &t.job.Spec
 		out = append(out, Ahead{
-			Job: t.job.ID, Service: t.service, Name: spec.Name, User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
+			Job: t.job.ID, Service: t.service, Name: model.Called(spec), User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
 		})
 		if t.service != "" {
 			q.advance()

@@ -313,7 +313,7 @@ func TestExplainSaysWhereItStands(t *testing.T) {
 		t.Errorf("factors are %v", e.Factors)
 	}
 	want := []sched.Ahead{
-		{Job: 3, User: "eve", GPUs: 1, Class: model.ClassCritical},
+		{Job: 3, Name: "true", User: "eve", GPUs: 1, Class: model.ClassCritical},
 		{Job: 1, Name: "of-amy", User: "amy", GPUs: 2, Class: model.ClassNormal, Priority: 5},
 		{Job: 2, Name: "of-bob", User: "bob", GPUs: 2, Class: model.ClassNormal, Priority: 5},
 	}

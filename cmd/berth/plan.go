@@ -75,7 +75,7 @@ func planID(e *wire.PlanEntry) string {
 		return e.Service
 	}
 	if e.Task != nil {
-		return fmt.Sprintf("%s_%d", e.JobID, *e.Task)
+		return fmt.Sprintf("%s.%d", e.JobID, *e.Task)
 	}
 	return e.JobID
 }

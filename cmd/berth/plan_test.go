@@ -43,7 +43,7 @@ func TestShowPlan(t *testing.T) {
 ID   NAME   USER  GPUS  POS  STARTS                       ENDS                        NOW                       +8.0 h  NODES
 1    train  amy      4    -  runs                         in 4.0 h (60 min to 8.0 h)  ================                  n1
 4    -      amy      2    -  runs, suspended in 60 min    in 7.0 h (2.0 h to 8.0 h)   ====........============....      n2
-2_3  -      bob      2    1  in 4.0 h (2.0 h to 8.0 h)    in 8.0 h (3.0 h to 9.0 h)   ........--------================  n1
+2.3  -      bob      2    1  in 4.0 h (2.0 h to 8.0 h)    in 8.0 h (3.0 h to 9.0 h)   ........--------================  n1
 5    -      bob      1    -  once it is released         -                           -                                 -
 6    -      bob      1    2  not before its deadline     -                           -                                 -
 

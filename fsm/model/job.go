@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Spec is what a user asks for: a command, its GPUs, its limits. It is complete:
@@ -63,6 +65,12 @@ type Spec struct {
 
 	Notify     NoticeSet `cbor:"49,keyasint,omitempty"` // what WebhookURL is told of
 	WebhookURL string    `cbor:"50,keyasint,omitempty"` // the job's own; empty: none
+}
+
+// Called is what lists call a job: its name, else its run's id, else what it runs.
+func Called(s *Spec) string {
+	runs := strings.FieldsFunc(s.Command[:min(len(s.Command), MaxText)], func(r rune) bool { return r == 0 || unicode.IsSpace(r) })
+	return Clip(cmp.Or(s.Name, s.RunID, strings.Join(runs, " ")))
 }
 
 // Least is how many GPUs the job takes if it cannot have all that it asks for: whole

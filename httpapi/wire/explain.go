@@ -48,7 +48,7 @@ type Ahead struct {
 	User     string `json:"user"`
 	GPUs     int64  `json:"gpu_count"`
 	Priority int64  `json:"priority"`
-	Name     string `json:"name,omitempty"`
+	Name     string `json:"name,omitempty" doc:"of the job; of one without a name its run's id, else its command"`
 }
 
 // Unblock is a change after which the job would start.

@@ -25,7 +25,7 @@ type PlanEntry struct {
 	JobID    string   `json:"job_id,omitempty"`
 	Service  string   `json:"allocation_id,omitempty" doc:"of a service"`
 	Task     *int64   `json:"task,omitempty" doc:"of an array"`
-	Name     string   `json:"name,omitempty"`
+	Name     string   `json:"name,omitempty" doc:"of the job; of one without a name its run's id, else its command"`
 	User     string   `json:"user"`
 	GPUs     int64    `json:"gpu_count"`
 	Nodes    []string `json:"nodes,omitempty" nullable:"false" doc:"where it runs, or is expected to"`
