@@ -172,6 +172,9 @@ func addQuota(t *table.Table, q *wire.Quota) {
 		if what == "gpus" && q.GPUsByDefault {
 			notes = append(notes, "the default of users")
 		}
+		if *limit == 0 {
+			full, _, _ = strings.Cut(full, " until")
+		}
 		if used >= *limit {
 			notes = append(notes, full+remedy(who, flag))
 		}
@@ -214,8 +217,10 @@ func addQuota(t *table.Table, q *wire.Quota) {
 func quotaNote(who string, q *wire.Quota) string {
 	note := fmt.Sprintf("of %s, until %s", period(*q.Period), table.Clock(q.Used.PeriodEnds, time.Now()))
 	switch {
+	case *q.Used.GPUHours < *q.GPUHours && q.OverQuota == "lower":
+		return note + "; once they are used up its jobs go after all others"
 	case *q.Used.GPUHours < *q.GPUHours:
-		return note
+		return note + "; once they are used up nothing more starts"
 	case q.OverQuota == "lower":
 		return note + ": its jobs go after all others" + remedy(who, "gpu-hours")
 	}

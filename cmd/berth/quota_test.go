@@ -19,13 +19,16 @@ type quotaAPI struct {
 
 func newQuotaAPI(t *testing.T) *quotaAPI {
 	f := &quotaAPI{}
-	gpus, hours, used, period, yields := int64(2), 1.5, 1.5, 86400.0, true
+	gpus, hours, used, none, period, yields := int64(2), 1.5, 1.5, 0.0, 86400.0, true
 	q := wire.Quota{Scope: "user", Name: "ann", GPUs: &gpus, GPUHours: &hours, Period: &period, OverQuota: "stop", Used: wire.QuotaUse{GPUs: 2, GPUHours: &used}}
 	answers := map[string]any{
 		"/quotas":                  &wire.Quotas{Quotas: []wire.Quota{{Scope: "cluster"}, q}},
 		"/quotas/cluster":          &wire.Quota{Scope: "cluster", Queued: &gpus, Preemptible: &yields, GPUsPerUser: &gpus},
 		"/quotas/user/bob":         &wire.Quota{Scope: "user", Name: "bob", GPUs: &gpus, GPUsByDefault: true, Used: wire.QuotaUse{GPUs: 1}},
 		"/quotas/user/ann":         &q,
+		"/quotas/user/cyd":         &wire.Quota{Scope: "user", Name: "cyd", GPUHours: &hours, Period: &period, OverQuota: "lower", Used: wire.QuotaUse{GPUHours: &none}},
+		"/quotas/user/dan":         &wire.Quota{Scope: "user", Name: "dan", GPUHours: &hours, Period: &period, OverQuota: "stop", Used: wire.QuotaUse{GPUHours: &none}},
+		"/quotas/user/zed":         &wire.Quota{Scope: "user", Name: "zed", GPUs: new(int64)},
 		"/shares":                  &wire.Shares{HalfLife: 604800, Shares: []wire.Share{{Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}, {User: "ann", Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}}},
 		"/shares/user/ann":         &wire.Weight{Scope: "user", Name: "ann", Shares: 200},
 		"/orchestrator/allocation": &wire.Allocation{Mode: "hybrid", Ratio: 0.5, GPUs: 16, Fit: 12, Owned: 10, Kept: 6, Lent: 3},
@@ -60,6 +63,9 @@ func TestQuotaCommands(t *testing.T) {
 		"quota set cluster --preemptible=none":   {`PUT /quotas/cluster {"preemptible":"none"}`, "cluster  preemptible           true  its jobs that do not say so themselves"},
 		"quota set cluster --gpus-per-user 2":    {`PUT /quotas/cluster {"gpus_per_user":2}`, "cluster  gpus_per_user          -/2  of each user for whom no gpus are set"},
 		"quota set user bob --gpus none":         {`PUT /quotas/user/bob {"gpus":"none"}`, "user bob  gpus         1/2  the default of users"},
+		"quota set user zed --gpus 0":            {`PUT /quotas/user/zed {"gpus":0}`, "user zed  gpus         0/0  nothing more starts; berth quota set user zed --gpus N raises it"},
+		"quota set user dan --over-quota stop":   {`PUT /quotas/user/dan {"over_quota":"stop"}`, "; once they are used up nothing more starts"},
+		"quota set user cyd --over-quota lower":  {`PUT /quotas/user/cyd {"over_quota":"lower"}`, "; once they are used up its jobs go after all others"},
 		"quota set cluster --max-queue-size 2":   {`PUT /quotas/cluster {"max_queue_size":2}`, "cluster  max_queue_size         0/2  -"},
 		"quota pool":                             {"GET /orchestrator/allocation", "GPUs         16, of which 12 are fit for work; 10 are owned and 6 kept for their owners"},
 		"quota pool hybrid --ratio 0.5":          {`PUT /orchestrator/allocation {"mode":"hybrid","reserved_ratio":0.5}`, "Allocation   hybrid"},
