@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,12 +38,20 @@ func changeAll(cmd *cobra.Command, api *client.Client, refs []ref, do change) er
 	for _, r := range refs {
 		answer, err := do(cmd.Context(), api, r)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("job %s: %w", r, err))
+			errs = append(errs, ofJob(r, err))
 			continue
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Job %s: %s\n", r, answer.Message)
 	}
 	return errors.Join(errs...)
+}
+
+// ofJob says which job an error is about, unless it begins with that.
+func ofJob(r ref, err error) error {
+	if name := "job " + r.String(); !strings.HasPrefix(err.Error(), name+" ") {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return err
 }
 
 // taskHelp says how jobs and tasks are named.

@@ -135,5 +135,17 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneLine is an error's text without line breaks.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// oneLine is an error's text without line breaks: several errors are set apart.
+func oneLine(err error) string {
+	text := ""
+	for line := range strings.Lines(err.Error()) {
+		switch words := strings.Join(strings.Fields(line), " "); {
+		case words == "":
+		case text == "" || strings.ContainsRune(":;,.", rune(text[len(text)-1])):
+			text = strings.TrimSpace(text + " " + words)
+		default:
+			text += "; " + words
+		}
+	}
+	return text
+}

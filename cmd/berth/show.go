@@ -194,9 +194,17 @@ func (s *sheet) timeline(d *wire.Detail) {
 		if e.Attempt > 0 {
 			attempt = strconv.FormatInt(e.Attempt, 10)
 		}
-		t.Add(table.Clock(e.At, now), e.Event, attempt, e.Actor, strings.TrimSpace(e.Reason+" "+e.Detail))
+		t.Add(table.Clock(e.At, now), e.Event, attempt, e.Actor, becauseOf(e.Reason, e.Detail))
 	}
 	fmt.Fprint(s, t)
+}
+
+// becauseOf is a reason's code, and what is said of it beside.
+func becauseOf(reason, detail string) string {
+	if reason == "" || detail == "" {
+		return reason + detail
+	}
+	return reason + ": " + detail
 }
 
 func (s *sheet) attempts(d *wire.Detail) {
