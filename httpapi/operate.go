@@ -133,7 +133,7 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 	}
 	s := a.peer.Reader.State()
 	n, _ := s.Nodes.Get(id)
-	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: "labeled " + n.Is().String(), Jobs: tasksOn(&s, id)}
+	out := &wire.NodeDone{Success: true, NodeID: in.Node, Message: labelsNow(n.Is()), Jobs: tasksOn(&s, id)}
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
@@ -191,4 +191,12 @@ func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.C
 		return nil, err
 	}
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
+}
+
+// labelsNow says what a node is labeled after a change.
+func labelsNow(l model.Labels) string {
+	if len(l) == 0 {
+		return "has no labels"
+	}
+	return "labeled " + l.String()
 }

@@ -105,6 +105,10 @@ func TestLabelsDecide(t *testing.T) {
 	})
 	var nodes wire.Nodes
 	s.do(http.MethodGet, "/nodes", "").into(&nodes)
+	s.do(http.MethodPatch, "/nodes/n1/labels", `{"remove":["zone","rack"]}`).into(&done)
+	if done.Message != "has no labels" {
+		t.Errorf("it says %+v", done)
+	}
 	if got := nodes.Nodes[0].Labels; !maps.Equal(got, wire.Labels{"zone": "a"}) {
 		t.Errorf("the node has %v", got)
 	}

@@ -159,7 +159,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if d := late(request, time.Now()); d > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "berth: warning: estimated to run for %s, it could not end before its deadline, which is %s too soon\n",
+		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: it is estimated to run for %s and could not end before its deadline, which is %s too soon\n",
 			table.About(time.Duration(*request.Estimate)), table.About(d))
 	}
 	if s.after.dryRun {
