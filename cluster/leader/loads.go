@@ -1,22 +1,28 @@
 package leader
 
 import (
+	"time"
+
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
+// settling is for how long the GPUs of a job count as busy from its start on: what was measured
+// of them may be older than that, and few programs use them from the first moment on.
+const settling = 30 * time.Second
+
 // loads is how busy nodes are, if a plan asks for it. A GPU whose job has not started
-// yet counts as busy: it has nothing to measure so far. A node of which a GPU in
-// service measures nothing is left out.
-func loads(s *state.State, c *Config) sched.Loads {
+// or has only just counts as busy: it has nothing to measure so far. A node of which a GPU
+// in service measures nothing is left out.
+func loads(s *state.State, now model.Time, c *Config) sched.Loads {
 	if c.Busy == nil || !sched.Weighs(s) {
 		return nil
 	}
 	out := sched.Loads{}
 	for id, n := range s.Nodes.All() {
 		if n.Schedulable() {
-			if load, known := load(s, c, id); known {
+			if load, known := load(s, now, c, id); known {
 				out[id] = load
 			}
 		}
@@ -25,7 +31,7 @@ func loads(s *state.State, c *Config) sched.Loads {
 }
 
 // load is the mean utilisation of a node's GPUs in service.
-func load(s *state.State, c *Config, id model.NodeID) (percent uint32, known bool) {
+func load(s *state.State, now model.Time, c *Config, id model.NodeID) (percent uint32, known bool) {
 	var sum, gpus uint32
 	for k := range s.NodeGPUs.From(model.AddressKey{Node: id}) {
 		if k.Node != id {
@@ -36,7 +42,7 @@ func load(s *state.State, c *Config, id model.NodeID) (percent uint32, known boo
 		}
 		busy, measured := c.Busy(id, k.GPU)
 		slot, _ := s.Slots.Get(model.SlotKey{GPU: k.GPU})
-		if a, _ := s.Attempts.Get(slot.Rank.Attempt()); slot.Owner == model.OwnerAttempt && a.Started == 0 {
+		if a, _ := s.Attempts.Get(slot.Rank.Attempt()); slot.Owner == model.OwnerAttempt && (a.Started == 0 || now.Sub(a.Started) < settling) {
 			busy, measured = 100, true
 		}
 		if !measured {

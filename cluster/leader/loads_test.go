@@ -24,14 +24,23 @@ func TestLoads(t *testing.T) {
 		percent, known := measured[gpu]
 		return percent, known
 	}}}
-	if got := loads(&c.State, config); got != nil {
+	now := c.State.Settings().Clock
+	if got := loads(&c.State, now, config); got != nil {
 		t.Errorf("nothing waits, and loads are %v", got)
 	}
 	c.Submit(1, func(b *command.Submit) { b.Spec.Placement = "least_loaded" })
-	if got := loads(&c.State, config); !maps.Equal(got, sched.Loads{"n1": 55, "n2": 55}) {
+	if got := loads(&c.State, now, config); !maps.Equal(got, sched.Loads{"n1": 55, "n2": 55}) {
 		t.Errorf("loads are %v", got)
 	}
-	if got := loads(&c.State, &Config{}); got != nil {
+	if got := loads(&c.State, now, &Config{}); got != nil {
 		t.Errorf("nobody measures, and loads are %v", got)
+	}
+	c.Start(model.TaskKey{Job: 1}.Attempt(1)) // and measures nothing of its own yet
+	now = c.State.Settings().Clock
+	if got := loads(&c.State, now.Add(settling-1), config); !maps.Equal(got, sched.Loads{"n1": 55, "n2": 55}) {
+		t.Errorf("once the job has only just started loads are %v", got)
+	}
+	if got := loads(&c.State, now.Add(settling), config); !maps.Equal(got, sched.Loads{"n1": 5, "n2": 55}) {
+		t.Errorf("once the job has run for a while loads are %v", got)
 	}
 }

@@ -34,7 +34,7 @@ func (p *pace) plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
 		tell(c, bodies, begun)
 		return bodies, p.until - begun
 	}
-	bodies, next, outlook := sched.PlanLoaded(s, now, loads(s, c))
+	bodies, next, outlook := sched.PlanLoaded(s, now, loads(s, now, c))
 	p.outlook = nil
 	if took := tell(c, bodies, begun); outlook != nil && took > searchCheap && outlook.Size() > searchSmall {
 		p.outlook, p.until = outlook, begun+took+min(searchRest*took, searchMost)
