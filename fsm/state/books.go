@@ -267,7 +267,7 @@ func (b *Books) Short(id model.BookingID) uint32 {
 	for i := range b.ledger.moments {
 		if m := &b.ledger.moments[i]; m.ID == id && m.End > b.now {
 			k := b.lackAt(i)
-			return uint32(max(k.worst(m), 0)) //nolint:gosec // not negative
+			return uint32(k.total(m)) //nolint:gosec // not negative
 		}
 	}
 	return 0

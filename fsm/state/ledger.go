@@ -308,14 +308,15 @@ func (m *moment) count(used, on []int32) []int32 {
 	return got
 }
 
-// worst is the most that is lacking of what a booking is made of.
-func (k *lack) worst(m *moment) (n int32) {
-	n = k.all
+// total is how much is lacking of what a booking is made of: what one of its nodes lacks is
+// not to be had on another.
+func (k *lack) total(m *moment) (n int32) {
+	for _, v := range k.named {
+		n += max(v, 0)
+	}
+	n = max(n, k.all)
 	if m.Model != "" {
 		n = max(n, k.kind)
-	}
-	for _, v := range k.named {
-		n = max(n, v)
 	}
 	return n
 }
