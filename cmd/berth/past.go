@@ -76,12 +76,12 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 		return nil, err
 	}
 	if s.output == "" {
-		fmt.Fprintf(out, "%d tasks since %s, on %d nodes", h.Measured, table.Clock(h.Begin.Add(h.From), time.Now()), len(hosts))
+		fmt.Fprintf(out, "%s since %s, on %s", plural(int64(h.Measured), "task"), table.Clock(h.Begin.Add(h.From), time.Now()), plural(int64(len(hosts)), "node"))
 		if n := len(h.Jobs) - h.Measured; n > 0 {
-			fmt.Fprintf(out, "; %d that came before and ended since are played and not measured", n)
+			fmt.Fprintf(out, "; %s that came before and ended since, played and not measured", plural(int64(n), "task"))
 		}
 		if h.Left > 0 {
-			fmt.Fprintf(out, "; %d are left out, which these nodes could not run", h.Left)
+			fmt.Fprintf(out, "; without %s that these nodes could not run", plural(int64(h.Left), "task"))
 		}
 		fmt.Fprint(out, "\n\n")
 	}

@@ -59,7 +59,7 @@ func TestSimulateHistory(t *testing.T) {
 	f := pastAPI(t)
 	code, out, errs := f.berth(t, "simulate", "--history")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != 0 || len(lines) != 9 || !strings.HasPrefix(out, "4 tasks since ") || !strings.Contains(lines[0], "on 1 nodes; 1 are left out") {
+	if code != 0 || len(lines) != 9 || !strings.HasPrefix(out, "4 tasks since ") || !strings.Contains(lines[0], "on 1 node; without 1 task that these nodes could not run") {
 		t.Fatalf("%d, %s%s", code, out, errs)
 	}
 	for i, want := range []string{"POLICY", "actual 4", "sjf 4", "fair_share 4"} {
@@ -117,7 +117,7 @@ func TestSimulateHistoryOtherwise(t *testing.T) {
 	if a := r[0]; a.Jobs != 5 || a.Utilization <= 90 {
 		t.Errorf("what happened was on the nodes that there are: %+v", a)
 	}
-	if code, out, _ := f.berth(t, "simulate", "--history", "--last", "1", "--policy", "fcfs"); code != 0 || !strings.HasPrefix(out, "1 tasks") {
+	if code, out, _ := f.berth(t, "simulate", "--history", "--last", "1", "--policy", "fcfs"); code != 0 || !strings.HasPrefix(out, "1 task since") {
 		t.Errorf("the last one: %d, %s", code, out)
 	}
 	for _, args := range [][]string{{"--history", "--trace", "x"}, {"--history", "--last", "0"}, {}, {"--history", "--backfill", "x"}, {"--history", "--policy", "x"}} {
