@@ -11,6 +11,7 @@ type bars struct {
 	waiter int     // that gang
 	ahead  bool    // a place is being looked for for a job that comes before that gang
 	kept   bool    // some are kept for it
+	looked int     // gangs that need no more looking at: they have a place, or no nodes can be kept for them
 	own    bool    // a place is being looked for for that gang itself
 }
 
@@ -19,21 +20,17 @@ func (s *space) may(j *Job, node int32) bool {
 	return s.barred[node] == 0 || s.own || s.ahead || j.Yields || j.Ends <= s.barred[node]
 }
 
-// bar keeps jobs that never yield off the nodes that the first gang waits for:
-// those that are expected to be rid of what stays there soonest. It looks at the
-// first n jobs, once it has not found that gang yet.
+// bar keeps jobs that never yield off the nodes that a gang waits for: the first one that
+// can have nodes at all, and those that are expected to be rid of what stays there soonest. It
+// looks at the first n jobs, as long as it has not found that gang yet.
 func (s *space) bar(l *Layout, n int) {
-	if s.Skips || s.kept {
-		return
-	}
-	for _, i := range s.bigs {
-		if i >= n {
-			break
+	for ; !s.Skips && !s.kept && s.looked < len(s.bigs); s.looked++ {
+		i := s.bigs[s.looked]
+		if i >= n || !s.last && !due(s, i) {
+			return
 		}
-		if j := &s.Jobs[i]; l.Places[i] == nil && due(s, i) && s.allowed(j) {
-			s.waiter = i
-			s.kept = s.barFor(j)
-			break
+		if j := &s.Jobs[i]; l.Places[i] == nil && due(s, i) && s.allowed(j) && s.barFor(j) {
+			s.waiter, s.kept = i, true
 		}
 	}
 }
@@ -44,7 +41,7 @@ func (s *space) barFor(j *Job) bool {
 	var gpus int32
 	for i := range s.Room {
 		n := int32(i) //nolint:gosec // few
-		if has := s.has(n, j) - s.shunned(n, j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
+		if has := s.could(n, j); s.may(j, n) && (has >= perNode(j) || j.Spread && has > 0) {
 			nodes = append(nodes, n)
 			gpus += has
 		}
@@ -60,9 +57,9 @@ func (s *space) barFor(j *Job) bool {
 	})
 	need := 0
 	for got := int32(0); got < j.GPUs; need++ {
-		got += min(s.has(nodes[need], j), perNode(j))
+		got += min(s.could(nodes[need], j), perNode(j))
 	}
-	if s.keeper != nil && !s.keeper.Allows(j, across(s.Room, j, nodes[:need])) {
+	if s.keeper != nil && !s.keeper.Allows(j, across(s, j, nodes[:need])) {
 		return false // what is kept from it is not kept for it
 	}
 	until := max(s.until[nodes[need-1]], 1)
@@ -75,11 +72,14 @@ func (s *space) barFor(j *Job) bool {
 	return true
 }
 
+// could is how many GPUs of a node a job could have if it were empty.
+func (s *space) could(node int32, j *Job) int32 { return s.has(node, j) - s.shunned(node, j) }
+
 // across is a gang's place on nodes, if they were empty.
-func across(room [][]int32, j *Job, nodes []int32) (at []Part) {
+func across(s *space, j *Job, nodes []int32) (at []Part) {
 	left := j.GPUs
 	for _, n := range nodes {
-		v := min(left, suiting(room[n], j), perNode(j))
+		v := min(left, s.could(n, j), perNode(j))
 		at = append(at, Part{n, v})
 		left -= v
 	}

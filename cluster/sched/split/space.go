@@ -132,7 +132,7 @@ func (s *space) reset(k int) Layout {
 	copy(s.until, s.locked.tenure.until)
 	copy(s.began, s.locked.tenure.began)
 	clear(s.barred)
-	s.waiter, s.kept = -1, false
+	s.waiter, s.kept, s.looked = -1, false, 0
 	forget(s)
 	copy(s.left, s.locked.left)
 	if s.keeper != nil {

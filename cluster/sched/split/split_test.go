@@ -36,6 +36,11 @@ func stays(j Job, ends int64) Job {
 	return j
 }
 
+func over(j Job, nodes int32) Job {
+	j.Nodes, j.Spread = nodes, false
+	return j
+}
+
 // question is a problem and the layout that it should have.
 type question struct {
 	name string
@@ -73,6 +78,13 @@ func TestWho(t *testing.T) {
 				wants(16, 50), locked(stays(runs(wants(1, 1), Part{0, 1}), 100)), stays(wants(1, 5), 90), stays(wants(1, 5), 200),
 			}},
 			"- [0:1] [0:1] -",
+		},
+		{
+			"a gang for which there are not enough nodes keeps none from the next",
+			Problem{Room: nodes(2), Today: 2, Jobs: []Job{
+				over(stays(wants(24, 60), 50), 3), over(stays(wants(16, 50), 50), 2), locked(stays(runs(wants(1, 1), Part{0, 1}), 100)), stays(wants(1, 5), 200),
+			}},
+			"- - [0:1] -",
 		},
 	})
 }
