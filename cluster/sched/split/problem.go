@@ -154,14 +154,14 @@ func Choose(p *Problem) Layout {
 	v := judge{p.Today, s.all}
 	var best Layout
 	first := true
-	for _, k := range p.tries() {
+	for _, k := range s.tries() {
 		l := s.layout(k)
 		if s.short {
 			return Layout{Short: true}
 		}
 		if first || v.better(&l, &best) {
 			best, first = l, false
-			if best.Bars = (Bars{}); slices.ContainsFunc(s.barred, func(at int64) bool { return at > 0 }) && l.Places[s.waiter] == nil {
+			if best.Bars = (Bars{}); s.kept && l.Places[s.waiter] == nil {
 				best.Bars = Bars{s.waiter, slices.Clone(s.barred)}
 			}
 		}
@@ -170,26 +170,57 @@ func Choose(p *Problem) Layout {
 	return best
 }
 
-// Many nodes are not tried one by one: only numbers near today's.
+// Many nodes are not tried one by one: only numbers near today's, and what the first gang that waits
+// would need beside those that run.
 const (
 	allUpTo = 16
 	near    = 4
 )
 
 // tries lists the numbers of gang nodes to try.
-func (p *Problem) tries() (out []int) {
-	n := len(p.Room)
-	if p.Ordered {
+func (s *space) tries() (out []int) {
+	n := len(s.Room)
+	if s.Ordered {
 		return []int{n}
 	}
 	from, to := 0, n
 	if n > allUpTo {
-		from, to = max(min(p.Today, n)-near, 0), min(p.Today+near, n)
+		from, to = max(min(s.Today, n)-near, 0), min(s.Today+near, n)
 	}
 	for k := from; k <= to; k++ {
 		out = append(out, k)
 	}
+	if k := min(s.enough(), n); k > to {
+		out = append(out, k)
+	}
 	return out
+}
+
+// enough is how many nodes the first gang that waits needs at least beside all gangs that run; 0: none waits.
+func (s *space) enough() (nodes int) {
+	runs, need := make([]bool, len(s.Room)), int32(0)
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		switch {
+		case !s.big[i]:
+		case j.Place != nil:
+			for _, v := range j.Place {
+				runs[v.Node] = true
+			}
+		case need == 0 && s.allowed(j):
+			widest := max(s.widest[reach{j.Kinds, j.Site}], 1)
+			need = max(j.Nodes, (j.GPUs+widest-1)/widest)
+		}
+	}
+	if need == 0 {
+		return 0
+	}
+	for _, gang := range runs {
+		if gang {
+			nodes++
+		}
+	}
+	return nodes + int(need)
 }
 
 // tolerated is how much of the cluster today's layout may leave idle, in percent.

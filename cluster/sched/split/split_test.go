@@ -41,6 +41,14 @@ func over(j Job, nodes int32) Job {
 	return j
 }
 
+// at is all GPUs of some nodes.
+func at(from, to int32) (out []Part) {
+	for n := from; n < to; n++ {
+		out = append(out, Part{n, 8})
+	}
+	return out
+}
+
 // question is a problem and the layout that it should have.
 type question struct {
 	name string
@@ -85,6 +93,16 @@ func TestWho(t *testing.T) {
 				over(stays(wants(24, 60), 50), 3), over(stays(wants(16, 50), 50), 2), locked(stays(runs(wants(1, 1), Part{0, 1}), 100)), stays(wants(1, 5), 200),
 			}},
 			"- - [0:1] -",
+		},
+		{
+			"a gang that is far larger than those before starts where all is free",
+			Problem{Room: nodes(17), Jobs: []Job{over(stays(wants(12*8, 50), 100), 12)}},
+			"[0:8 1:8 2:8 3:8 4:8 5:8 6:8 7:8 8:8 9:8 10:8 11:8]",
+		},
+		{
+			"and beside one that runs, be it that gangs were thought to have no nodes",
+			Problem{Room: nodes(17), Jobs: []Job{over(stays(wants(7*8, 50), 100), 7), locked(stays(over(runs(wants(5*8, 1), at(5, 10)...), 5), 100))}},
+			"[0:8 1:8 2:8 3:8 4:8 10:8 11:8] [5:8 6:8 7:8 8:8 9:8]",
 		},
 	})
 }
