@@ -104,7 +104,7 @@ func CheapestOf(class model.Class, need uint32, all []Holds, lend []int64) (chos
 				some, n = append(some, b.victim), n+len(b.slots)
 			}
 		}
-		if cost := h.priceOf(some...); n >= int(need) && (best == nil || cost.compare(*best) < 0) {
+		if cost := h.priceOf(some...); n >= int(need) && lent(h, some) && (best == nil || cost.compare(*best) < 0) {
 			best = &cost
 		}
 	}
@@ -112,4 +112,22 @@ func CheapestOf(class model.Class, need uint32, all []Holds, lend []int64) (chos
 		return at >= 0, best != nil, best != nil || at >= 0
 	}
 	return h.priceOf(victims...), *best, true
+}
+
+// lent says that victims may be taken one after the other, in some order, as long as each time their owner holds
+// more than it owns.
+func lent(h *hunt, victims []*victim) bool {
+	taken, largest := map[*lender]int64{}, map[*lender]int64{}
+	for _, v := range victims {
+		if !h.byClass(v.class) {
+			taken[v.lender] += int64(v.gpus)
+			largest[v.lender] = max(largest[v.lender], int64(v.gpus))
+		}
+	}
+	for l, n := range taken { // order-free: a condition on each
+		if n-largest[l] >= l.more {
+			return false
+		}
+	}
+	return true
 }

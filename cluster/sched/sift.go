@@ -116,7 +116,7 @@ func (h *hunt) cheapest(yards []*yard, chosen []*victim) (victims []*victim, at 
 	for _, v := range chosen {
 		base = h.with(base, v)
 	}
-	s, at := sift{hunt: h}, -1
+	s, at := sift{hunt: h, now: slices.Clone(chosen)}, -1
 	for i, y := range yards {
 		s.bags, s.steps, s.better = s.bags[:0], maxSteps, false
 		have, left := uint32(len(y.open)), uint32(0) //nolint:gosec // GPUs of a node
@@ -133,7 +133,10 @@ func (h *hunt) cheapest(yards []*yard, chosen []*victim) (victims []*victim, at 
 		}
 	}
 	h.spare(chosen)
-	return s.best, at
+	if at < 0 {
+		return nil, at
+	}
+	return s.best[len(chosen):], at
 }
 
 // maxSteps bounds how many sets of victims of one yard are looked at: all where they are few.
@@ -143,11 +146,11 @@ const maxSteps = 1 << 12
 type sift struct {
 	*hunt
 
-	bags   []bag // of the yard, cheapest first
-	now    []*victim
-	out    []bag // that are not taken
-	steps  int   // that are left
-	better bool  // the best are of this yard
+	bags   []bag     // of the yard, cheapest first
+	now    []*victim // that are taken, first those that were chosen before
+	out    []bag     // that are not taken
+	steps  int       // that are left
+	better bool      // the best are of this yard
 	found  bool
 	best   []*victim
 	cost   price
@@ -167,7 +170,7 @@ func (s *sift) try(from int, have, left uint32, cost price) {
 	s.steps--
 	b := s.bags[from]
 	n := uint32(len(b.slots)) //nolint:gosec // GPUs of a node
-	if !slices.ContainsFunc(s.out, func(o bag) bool { return o.alike(&b) }) {
+	if s.lends(b.victim) && !slices.ContainsFunc(s.out, func(o bag) bool { return o.alike(&b) }) {
 		s.now = append(s.now, b.victim)
 		s.try(from+1, have+n, left-n, s.with(cost, b.victim))
 		s.now = s.now[:len(s.now)-1]
@@ -176,6 +179,21 @@ func (s *sift) try(from int, have, left uint32, cost price) {
 	s.out = append(s.out, b)
 	s.try(from+1, have, left-n, cost)
 	s.out = s.out[:len(s.out)-1]
+}
+
+// lends says that whoever holds a victim's GPUs would still hold more than they own if they gave back
+// what was taken already, or all but the largest of it and this one.
+func (s *sift) lends(v *victim) bool {
+	if v.lender == nil || s.byClass(v.class) {
+		return true
+	}
+	largest := v.gpus
+	for _, o := range s.now {
+		if o.lender == v.lender && !s.byClass(o.class) {
+			largest = max(largest, o.gpus)
+		}
+	}
+	return v.lender.taken+int64(v.gpus)-int64(largest) < v.lender.more
 }
 
 // alike says that two bags differ in what stopping who holds them loses only: the second is
