@@ -58,7 +58,9 @@ func (y *prey) yield(k state.QueueKey, t *ticket) bool {
 	}
 	slots, victims, found := h.choose()
 	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
-		if t.task.Avoid == 0 { // else others of its like may have what it keeps off
+		if t.task.Avoid > 0 { // others of its like may have what it keeps off
+			y.picky++
+		} else {
 			y.vain[like] = h.ends
 		}
 		y.await(h)

@@ -11,10 +11,11 @@ import (
 )
 
 // Bounds of one pass's preempting: one task gets its GPUs, and of those with the
-// right to so few that differ are tried that a long queue of them costs little.
+// right to so few that differ are tried, and of each run so few looked at, that a long queue of them
+// costs little.
 const (
 	maxHunters = 16
-	maxLooked  = 256 // tasks, of all runs
+	maxLooked  = 256 // tasks of a run
 	maxVictims = 1024
 	claimSlack = 2 * time.Minute // for GPUs to be shown clean, beyond the victims' graces
 )
@@ -29,32 +30,38 @@ func (p *pass) preempt() {
 	}
 	all := p.found.preyOf(p)
 	all.count()
-	looked := 0
 	for _, r := range all.hunters() {
-		if len(all.vain) == maxHunters {
+		if len(all.vain) == maxHunters || all.hunt(r) {
 			return
 		}
-		for k := range p.state.Queue.From(r.key) {
-			if !sameRun(k, r.key) {
-				break
-			}
-			if all.served(k.Task) {
-				continue
-			}
-			if looked++; looked > maxLooked {
-				return
-			}
-			t := ticketOf(p.state, k.Task)
-			why, kept := keptBack(p, t)
-			if kept && why != runOver {
-				continue // by something of its own: others of its run may have the right
-			}
-			if !kept && all.yield(k, t) {
-				return
-			}
-			break
-		}
 	}
+}
+
+// hunt has GPUs claimed for the first task of a run that may have them: the first that waits for GPUs
+// alone, or after it one that keeps off others than those before it.
+func (y *prey) hunt(r *run) (claimed bool) {
+	p := y.pass
+	for looked, k, more := 0, r.key, true; more && sameRun(k, r.key) && looked < maxLooked; {
+		after := k
+		after.Task.Task++
+		if !y.served(k.Task) {
+			looked++
+			t := ticketOf(p.state, k.Task)
+			switch why, kept := keptBack(p, t); {
+			case kept && why == runOver:
+				return false
+			case kept && why == jobFull:
+				after.Task = model.TaskKey{Job: k.Task.Job + 1}
+			case kept || t.task.Avoid > 0 && y.picky == maxHunters: // others of its run may have the right
+			case y.yield(k, t):
+				return true
+			case t.task.Avoid == 0:
+				return false
+			}
+		}
+		k, more = first(p.state, after)
+	}
+	return false
 }
 
 // keptBack says what of a task's run is kept from starting whatever is free, if the task is.
@@ -113,6 +120,7 @@ type prey struct {
 	going   map[model.ScopeKey]int64            // GPUs of each owner among these
 	owed    []owed                              // what is kept for those who wait
 	vain    map[hunter]model.Time               // who has found too little, though it would be gone by then
+	picky   int                                 // and how many who keep off some GPUs
 }
 
 // preyOf is the pass's prey.
