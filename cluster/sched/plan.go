@@ -255,6 +255,8 @@ func (p *pass) misplaced(t *ticket, r *run, w *want) outcome {
 	switch tuning := &p.order.tuning; {
 	case tuning.Backfill == model.BackfillNone:
 		return allOver
+	case len(p.pool.kept[w.who]) > 0:
+		return runOver // others have been stopped for it: it needs nothing else
 	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserveIn(p.order, &free, r.key):
 		return skipped
 	}
