@@ -70,7 +70,8 @@ type rights struct {
 func (r *rights) heeds(o *owed) bool {
 	run := o.to.Run.Value()
 	pool := r.pass.budget.pool(run.Project, run.User)
-	return r.inTheWay(o) && r.before(o) && !r.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0)
+	allows := run.Preemptible || r.pass.order.tuning.Preempt == model.PreemptsLower
+	return r.inTheWay(o) && r.before(o) && !(allows && r.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0))
 }
 
 func (r *rights) inTheWay(o *owed) bool { return o.to.Task != r.who && r.ends > o.from }
