@@ -45,6 +45,16 @@ func (d *diary) drop(w *want) {
 	d.parts, d.steps = slices.DeleteFunc(d.parts, func(k kept) bool { return k.want == w }), nil
 }
 
+// of is how many GPUs of the node are kept for one.
+func (d *diary) of(w *want) (n uint32) {
+	for i := range d.parts {
+		if d.parts[i].want == w {
+			n += d.parts[i].n
+		}
+	}
+	return n
+}
+
 // frees notes GPUs that are expected to become free.
 func (d *diary) frees(at model.Time, gpus []gpu) {
 	for i := range gpus {

@@ -49,7 +49,7 @@ func (y *prey) owes() []owed {
 	for i := range p.times.reserved {
 		r := &p.times.reserved[i]
 		for _, id := range r.on {
-			out = append(out, owed{ticketOf(p.state, r.Task).key(p.state), id, r.want.need, r.At})
+			out = append(out, owed{ticketOf(p.state, r.Task).key(p.state), id, p.pool.reserved[id].of(r.want), r.At})
 		}
 	}
 	return out
