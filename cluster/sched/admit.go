@@ -33,6 +33,9 @@ func (p *pass) admit(t *ticket) iter.Seq[Blocker] {
 				return
 			}
 		}
+		if p.budget.letGo(t) {
+			defer p.budget.hold(t)
+		}
 		live := t.job.Live + p.budget.jobs[t.job.ID]
 		spec := &t.job.Spec
 		for _, b := range []struct {
@@ -97,6 +100,7 @@ type budget struct {
 	drawn drawn
 	added map[model.ScopeKey]added
 	jobs  map[model.JobID]uint32
+	held  map[model.TaskKey]bool // who counts as if it had started
 }
 
 type added struct{ gpus, live uint32 }
@@ -106,6 +110,7 @@ func newBudget(s *state.State, now model.Time) budget {
 	return budget{
 		state: s, now: now, pools: all.Reserved > 0, drawn: drawn{own: map[model.ScopeKey]int64{}},
 		added: map[model.ScopeKey]added{}, jobs: map[model.JobID]uint32{},
+		held: map[model.TaskKey]bool{},
 	}
 }
 
@@ -160,4 +165,29 @@ func (b *budget) use(project, user string, gpus, live uint32) {
 		plus := b.added[scope]
 		b.added[scope] = added{plus.gpus + gpus, plus.live + live}
 	}
+}
+
+// hold has a task count against the limits, as if it had started with the least that it takes, until it is
+// let go.
+func (b *budget) hold(t *ticket) {
+	spec := &t.job.Spec
+	b.use(spec.Project, spec.User, spec.Least(), t.live())
+	b.jobs[t.job.ID]++
+	b.held[t.task.Key] = true
+}
+
+// letGo undoes that, and says whether there was anything to undo.
+func (b *budget) letGo(t *ticket) bool {
+	if !b.held[t.task.Key] {
+		return false
+	}
+	spec := &t.job.Spec
+	b.undraw(spec.Project, spec.User, spec.Least())
+	for _, scope := range scopes(spec.Project, spec.User) {
+		plus := b.added[scope]
+		b.added[scope] = added{plus.gpus - spec.Least(), plus.live - t.live()}
+	}
+	b.jobs[t.job.ID]--
+	delete(b.held, t.task.Key)
+	return true
 }

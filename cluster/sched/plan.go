@@ -310,6 +310,7 @@ func gpusOf(ranks []command.Placement) (n uint32) {
 
 func (p *pass) add(t *ticket, ranks []command.Placement) {
 	spec := &t.job.Spec
+	p.budget.letGo(t)
 	p.budget.use(spec.Project, spec.User, gpusOf(ranks), t.live())
 	p.budget.jobs[t.job.ID]++
 	p.done[t.task.Key] = true

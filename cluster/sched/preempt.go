@@ -100,10 +100,13 @@ func startClaimants(p *pass, kept bool) {
 		t := ticketOf(p.state, task)
 		w := p.wantOf(t)
 		w.kept, w.until = kept, 0
-		if p.admits(t) {
-			if ranks, fits := p.pool.place(&w); fits {
-				p.add(t, ranks)
-			}
+		if !p.admits(t) {
+			continue
+		}
+		if ranks, fits := p.pool.place(&w); fits {
+			p.add(t, ranks)
+		} else if !p.budget.held[task] {
+			p.budget.hold(t) // what its limits leave to it is nobody else's
 		}
 	}
 }
@@ -152,7 +155,7 @@ func (y *prey) count() {
 		will(key, &run)
 	}
 	for key := range p.pool.kept { // order-free: sums
-		if !p.found.plans(key) {
+		if !p.found.plans(key) && !p.budget.held[key] {
 			t := ticketOf(p.state, key)
 			run := t.key(p.state).Run.Value()
 			will(key, &run)

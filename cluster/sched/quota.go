@@ -33,6 +33,15 @@ func (b *budget) draw(project, user string, gpus uint32) {
 	}
 }
 
+// undraw undoes that.
+func (b *budget) undraw(project, user string, gpus uint32) {
+	if b.pools {
+		b.drawn.own[b.pool(project, user).Owner] -= int64(gpus)
+		p := b.pool(project, user)
+		b.drawn.borrowed -= p.Beyond(int64(gpus))
+	}
+}
+
 // spent is the blocker of a quota of GPU time that is used up.
 func (b *budget) spent(limit *model.Limit) (Blocker, bool) {
 	if limit.GPUTime == 0 {
