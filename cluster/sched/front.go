@@ -15,7 +15,11 @@ type overdue struct {
 	bound model.Time // when it had
 	gpus  uint32
 	live  bool
+	early bool // it may not run yet, whatever others of its run may
 }
+
+// maxEarly bounds the tasks of a run that may not run yet and are looked at beside those that count.
+const maxEarly = 256
 
 // boundOf is how long a task of so many GPUs may wait before it comes to the front: a sixth less than
 // the bound that is set for who needs every GPU of the cluster, since they have to become free one
@@ -38,12 +42,18 @@ func (o *order) urgent(k state.QueueKey) bool {
 // limit leaves no room for it.
 func (o *order) stands(key model.TaskKey) bool {
 	t := ticketOf(o.state, key)
-	spec := &t.job.Spec
-	if t.task.NotBefore > o.now || t.job.Throttle > 0 && t.job.Live >= t.job.Throttle {
+	if o.early(t) {
 		return true
 	}
+	spec := &t.job.Spec
 	b := newBudget(o.state, o.now)
 	return !b.allows(spec.Project, spec.User, spec.Least(), t.live())
+}
+
+// early says that a waiting task may not run yet: its instant has not come, or others of its job have to
+// end before.
+func (o *order) early(t *ticket) bool {
+	return t.task.NotBefore > o.now || t.job.Throttle > 0 && t.job.Live >= t.job.Throttle
 }
 
 // drainAfter is how many times the wait bound a task waits before those GPUs are drained that it is
@@ -83,7 +93,7 @@ func (o *order) promote() {
 	})
 	var gpus uint32
 	for i, v := range all {
-		stands := !v.live && o.stands(v.task)
+		stands := v.early || !v.live && o.stands(v.task)
 		if !stands {
 			first := gpus == 0
 			if gpus += v.gpus; !first && 2*gpus > uint32(o.state.Slots.Len()) { //nolint:gosec // GPUs
@@ -101,19 +111,25 @@ func (o *order) promote() {
 }
 
 // overdue lists who has waited for longer than the bound: of each run no more than
-// could come to the front.
+// could come to the front, beside those who may not run yet.
 func (o *order) overdue() (out []overdue) {
 	half := uint32(o.state.Slots.Len() / 2) //nolint:gosec // GPUs
+	some := anyDue(o.state, o.now)
 	for head := range heads(o.state) {
-		n := head.Run.Value().Shape.GPUs
-		bound := o.boundOf(n)
-		var gpus uint32
+		run := head.Run.Value()
+		n, bound := run.Shape.GPUs, o.boundOf(run.Shape.GPUs)
+		gpus, early := uint32(0), 0
 		for k := range o.state.Queue.From(head) {
-			if !sameRun(k, head) || o.waited(k) <= bound || gpus > half {
+			if !sameRun(k, head) || o.waited(k) <= bound || gpus > half || early > maxEarly {
 				break
 			}
-			gpus += n
-			out = append(out, overdue{k.Task, k.Since.Add(bound), n, false})
+			v := overdue{task: k.Task, bound: k.Since.Add(bound), gpus: n}
+			if v.early = (some || run.Throttled) && o.early(ticketOf(o.state, k.Task)); v.early {
+				early++
+			} else {
+				gpus += n
+			}
+			out = append(out, v)
 		}
 	}
 	if len(out) == 0 && o.state.Settings().Steer.Rate == 0 {
@@ -124,10 +140,18 @@ func (o *order) overdue() (out []overdue) {
 		if bound := o.boundOf(k.Run.Value().Shape.GPUs); o.waitedOf(key, k) > bound {
 			task, _ := o.state.Tasks.Get(key)
 			a, _ := o.state.Attempts.Get(task.Newest())
-			out = append(out, overdue{key, k.Since.Add(bound), a.GPUs, true})
+			out = append(out, overdue{task: key, bound: k.Since.Add(bound), gpus: a.GPUs, live: true})
 		}
 	}
 	return out
+}
+
+// anyDue says that some waiting task is not to be tried before an instant to come.
+func anyDue(s *state.State, now model.Time) bool {
+	for range s.Due.From(state.DueKey{At: now + 1}) {
+		return true
+	}
+	return false
 }
 
 func (o *order) keyOf(key model.TaskKey) state.QueueKey {
