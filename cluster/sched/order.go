@@ -143,6 +143,7 @@ type run struct {
 	at     standing       // of the head
 	single bool
 	done   bool
+	looked int // tasks of it that wait and were looked at, of those who may preempt
 }
 
 // single is the run of one task, over at once if it does not wait.

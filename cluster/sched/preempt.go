@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 	"time"
 
@@ -30,38 +31,44 @@ func (p *pass) preempt() {
 	}
 	all := p.found.preyOf(p)
 	all.count()
-	for _, r := range all.hunters() {
-		if len(all.vain) == maxHunters || all.hunt(r) {
-			return
+	for _, q := range all.hunters() {
+		for ; q.Len() > 0 && len(all.vain) < maxHunters; q.settle() {
+			switch r := q.head(); all.hunt(r) {
+			case placed:
+				return
+			case skipped:
+				q.advance()
+			case jobFull:
+				q.skipJob()
+			case runOver, allOver:
+				r.done = true
+			}
 		}
 	}
 }
 
-// hunt has GPUs claimed for the first task of a run that may have them: the first that waits for GPUs
-// alone, or after it one that keeps off others than those before it.
-func (y *prey) hunt(r *run) (claimed bool) {
-	p := y.pass
-	for looked, k, more := 0, r.key, true; more && sameRun(k, r.key) && looked < maxLooked; {
-		after := k
-		after.Task.Task++
-		if !y.served(k.Task) {
-			looked++
-			t := ticketOf(p.state, k.Task)
-			switch why, kept := keptBack(p, t); {
-			case kept && why == runOver:
-				return false
-			case kept && why == jobFull:
-				after.Task = model.TaskKey{Job: k.Task.Job + 1}
-			case kept || t.task.Avoid > 0 && y.picky == maxHunters: // others of its run may have the right
-			case y.yield(k, t):
-				return true
-			case t.task.Avoid == 0:
-				return false
-			}
-		}
-		k, more = first(p.state, after)
+// hunt has GPUs claimed for the head of a run, and says what came of it. One that keeps off some GPUs does
+// not speak for others of its run.
+func (y *prey) hunt(r *run) outcome {
+	if y.served(r.key.Task) {
+		return skipped
 	}
-	return false
+	if r.looked++; r.looked > maxLooked {
+		return runOver
+	}
+	t := ticketOf(y.pass.state, r.key.Task)
+	why, kept := keptBack(y.pass, t)
+	switch picky := t.task.Avoid > 0; {
+	case kept:
+		return why
+	case picky && y.picky == maxHunters:
+		return skipped
+	case y.yield(r.key, t):
+		return placed
+	case picky:
+		return skipped
+	}
+	return runOver
 }
 
 // keptBack says what of a task's run is kept from starting whatever is free, if the task is.
@@ -163,9 +170,9 @@ func (y *prey) count() {
 	}
 }
 
-// hunters lists the runs that have a right to GPUs of others, those of higher
-// classes and of owners, in the order in which they may take them.
-func (y *prey) hunters() (runs []*run) {
+// hunters are the runs that have a right to GPUs of others, those of higher classes and of owners: of
+// each class those who may take them in order, the highest first.
+func (y *prey) hunters() (classes []*queue) {
 	p := y.pass
 	for head := range heads(p.state) {
 		if head.Class < model.ClassHigh && !p.budget.pools {
@@ -174,14 +181,17 @@ func (y *prey) hunters() (runs []*run) {
 		if head.Class < model.ClassHigh && !y.owns(head) {
 			continue
 		}
-		if at := p.order.standing(head); !at.late { // who is over a quota takes from nobody
-			runs = append(runs, &run{key: head, at: at})
+		at := p.order.standing(head)
+		if at.late {
+			continue // who is over a quota takes from nobody
 		}
+		n := len(classes)
+		if n == 0 || classes[n-1].head().key.Class != head.Class {
+			classes, n = append(classes, &queue{order: p.order}), n+1
+		}
+		heap.Push(classes[n-1], &run{key: head, at: at})
 	}
-	slices.SortFunc(runs, func(a, b *run) int {
-		return cmp.Or(cmp.Compare(b.key.Class, a.key.Class), a.at.compare(b.at))
-	})
-	return runs
+	return classes
 }
 
 // owns says that a task would stay within what its owner owns, with the least that it
