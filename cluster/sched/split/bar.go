@@ -72,9 +72,6 @@ func (s *space) barFor(j *Job) bool {
 	return true
 }
 
-// could is how many GPUs of a node a job could have if it were empty.
-func (s *space) could(node int32, j *Job) int32 { return s.has(node, j) - s.shunned(node, j) }
-
 // across is a gang's place on nodes, if they were empty.
 func across(s *space, j *Job, nodes []int32) (at []Part) {
 	left := j.GPUs

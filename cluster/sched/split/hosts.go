@@ -115,6 +115,9 @@ func (h *hosts) shunned(node int32, j *Job) (n int32) {
 	return n
 }
 
+// could is how many GPUs of a node a job could have if nothing were there.
+func (h *hosts) could(node int32, j *Job) int32 { return h.has(node, j) - h.shunned(node, j) }
+
 // take gives GPUs of a node to a job: of the kinds that suit, those of which there
 // are fewest first. A job that stays where the problem has no room for it would be a
 // defect of the problem: it is given what there is.

@@ -154,7 +154,7 @@ func Choose(p *Problem) Layout {
 	v := judge{p.Today, s.all}
 	var best Layout
 	first := true
-	for _, k := range s.tries() {
+	for _, k := range tries(s) {
 		l := s.layout(k)
 		if s.short {
 			return Layout{Short: true}
@@ -178,7 +178,7 @@ const (
 )
 
 // tries lists the numbers of gang nodes to try.
-func (s *space) tries() (out []int) {
+func tries(s *space) (out []int) {
 	n := len(s.Room)
 	if s.Ordered {
 		return []int{n}
@@ -190,14 +190,14 @@ func (s *space) tries() (out []int) {
 	for k := from; k <= to; k++ {
 		out = append(out, k)
 	}
-	if k := min(s.enough(), n); k > to {
+	if k := min(enough(s), n); k > to {
 		out = append(out, k)
 	}
 	return out
 }
 
 // enough is how many nodes the first gang that waits needs at least beside all gangs that run; 0: none waits.
-func (s *space) enough() (nodes int) {
+func enough(s *space) (nodes int) {
 	runs, need := make([]bool, len(s.Room)), int32(0)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
