@@ -80,7 +80,7 @@ func (b *beside) yielding(v *model.Booking) (out []model.Attempt) {
 		}
 	}
 	slices.SortFunc(out, func(a, b model.Attempt) int {
-		return cmp.Or(cmp.Compare(b.Placed, a.Placed), a.Key.Compare(b.Key))
+		return cmp.Or(cmp.Compare(b.Placed, a.Placed), b.Key.Compare(a.Key))
 	})
 	return out
 }
