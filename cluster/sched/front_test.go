@@ -23,6 +23,18 @@ func TestCreditComesBack(t *testing.T) {
 	}
 }
 
+// Whose credit is spent has to save up most of it first, and who has most of it may spend all.
+func TestCreditIsSavedUp(t *testing.T) {
+	const gpus, most = 8, 8 * creditHours * 3600
+	for spent, least := range map[bool]int64{true: most/10*9 + 1, false: 0} {
+		for left := range int64(most) {
+			if c := creditOf(&model.Steer{Credit: left, At: 1e18, Spent: spent}, gpus, 1e18); c.spent != (left < least) {
+				t.Fatalf("with %d of %d GPU-seconds left, spent before: %v: %+v", left, most, spent, c)
+			}
+		}
+	}
+}
+
 // Who holds GPUs at the front pays for every moment, however short the time between two passes is.
 func TestCreditIsSpentInMoments(t *testing.T) {
 	steer := model.Steer{Credit: 10_000, At: 1e18, Rate: 8}
