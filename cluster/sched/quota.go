@@ -179,10 +179,7 @@ func (b *bounds) draws(run *state.Run, live bool) (out split.Use, bounded bool) 
 // will keep, such as the GPUs of services, is taken of what is for all.
 func (b *bounds) settled() []int64 {
 	for _, g := range b.owners {
-		if b.left[g.own] < 0 {
-			b.left[g.open] += b.left[g.own]
-			b.left[g.own] = 0
-		}
+		b.left[g.open] += min(b.left[g.own], 0)
 	}
 	b.owners = nil
 	return b.left
