@@ -68,10 +68,15 @@ type rights struct {
 // heeds says that a task has to leave GPUs to those for whom they are kept: they stand before it, and it
 // has no right to what they would have.
 func (r *rights) heeds(o *owed) bool {
+	if !r.inTheWay(o) || !r.before(o) {
+		return false
+	}
 	run := o.to.Run.Value()
+	if !run.Preemptible && r.pass.order.tuning.Preempt != model.PreemptsLower {
+		return true
+	}
 	pool := r.pass.budget.pool(run.Project, run.User)
-	allows := run.Preemptible || r.pass.order.tuning.Preempt == model.PreemptsLower
-	return r.inTheWay(o) && r.before(o) && !(allows && r.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0))
+	return !r.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0)
 }
 
 func (r *rights) inTheWay(o *owed) bool { return o.to.Task != r.who && r.ends > o.from }

@@ -133,12 +133,7 @@ func (b *Books) forget(h *hold) {
 	}
 }
 
-// with does something as if somebody were given GPUs.
-func (b *Books) with(s *Stake, do func()) { b.tentative(s, 1, do) }
-
-// without does something as if somebody had given GPUs back.
-func (b *Books) without(s *Stake, do func()) { b.tentative(s, -1, do) }
-
+// tentative does something as if somebody were given GPUs, or with -1 had given them back.
 func (b *Books) tentative(s *Stake, by int32, do func()) {
 	needs := b.needs
 	b.move(s, by)
@@ -172,7 +167,7 @@ func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
 			return by, false
 		}
 	}
-	b.without(from, func() { by, ok = b.try(to, b.asBefore) })
+	b.tentative(from, -1, func() { by, ok = b.try(to, b.asBefore) })
 	return by, ok
 }
 
@@ -181,7 +176,7 @@ func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
 // start is taken to be lacking from then on, though others may be gone sooner.
 func (b *Books) hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) {
 	with, without := b.lacks(), []lack(nil)
-	b.without(s, func() { without = b.lacks() })
+	b.tentative(s, -1, func() { without = b.lacks() })
 	for i := range b.ledger.moments {
 		if m := &b.ledger.moments[i]; m.Holds(at) && with[i].exceeds(&without[i], m) {
 			return m.Booking, true
@@ -216,7 +211,7 @@ func noneAbove(a, b []int32) bool {
 // not, which is the first that would not.
 func (b *Books) try(s *Stake, fine func(*lack, int, *moment) bool) (by model.Booking, ok bool) {
 	ok = true
-	b.with(s, func() {
+	b.tentative(s, 1, func() {
 		for i := range b.ledger.moments {
 			m := &b.ledger.moments[i]
 			if m.End <= b.now || !m.Begun && s.Ends <= m.Start {
