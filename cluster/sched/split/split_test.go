@@ -133,6 +133,30 @@ func TestWhere(t *testing.T) {
 			"[0:1] [0:3] - -",
 		},
 		{
+			"a gang where it suspends least",
+			Problem{Room: nodes(3), Today: 1, Jobs: []Job{
+				wants(8, 100), runs(wants(3, 1), Part{0, 3}), runs(wants(2, 1), Part{1, 2}), locked(runs(wants(1, 1), Part{2, 1})),
+			}},
+			"[1:8] [0:3] [0:2] [2:1]",
+		},
+		{
+			"a gang where it suspends least, whatever its own order of nodes",
+			Problem{Room: [][]int32{{8, 2}, {8, 0}}, Today: 1, Jobs: []Job{
+				{GPUs: 8, Kinds: 1, Value: 100, Shape: -1, Manner: Manner{Order: Roomy}}, runs(wants(3, 1), Part{0, 3}), runs(wants(2, 1), Part{1, 2}),
+			}},
+			"[1:8] [0:3] [0:2]",
+		},
+		{
+			"a gang by its own order of nodes where it suspends nobody",
+			Problem{Room: [][]int32{{8, 0}, {8, 2}}, Jobs: []Job{{GPUs: 8, Kinds: 1, Shape: -1, Manner: Manner{Order: Roomy}}}},
+			"[1:8]",
+		},
+		{
+			"and else the first",
+			Problem{Room: [][]int32{{8, 0}, {8, 2}}, Jobs: []Job{{GPUs: 8, Kinds: 1, Shape: -1}}},
+			"[0:8]",
+		},
+		{
 			"what comes last, though it is a gang and worth more",
 			Problem{Room: nodes(1), Today: 1, Last: 3, Jobs: []Job{wants(1, 1), wants(2, 1), wants(8, 1000), wants(5, 1), wants(1, 1)}},
 			"[0:1] [0:2] - [0:5] -",
@@ -178,6 +202,29 @@ func TestWhereNotAll(t *testing.T) {
 		},
 		{"no nodes", Problem{Jobs: []Job{wants(1, 1), {GPUs: 4, Kinds: 1, Spread: true, Shape: -1}}}, "- -"},
 	})
+}
+
+// Today's layout may leave a part of the cluster idle before another is better that leaves nothing idle; any other
+// may not, whatever it is worth.
+func TestWhatTodaysLayoutMayWaste(t *testing.T) {
+	v := judge{today: 2, all: 1000}
+	other := Layout{Gangs: 3, Idle: 0, Value: 10}
+	for _, c := range []struct {
+		gangs  int
+		idle   int64
+		value  uint64
+		better bool
+	}{
+		{2, 70, 11, true}, {2, 70, 9, false}, {2, 71, 11, false}, {1, 1, 11, false}, {1, 0, 11, true},
+	} {
+		l := Layout{Gangs: c.gangs, Idle: c.idle, Value: c.value}
+		if v.better(&l, &other) != c.better {
+			t.Errorf("%d nodes of gangs, %d of 1000 GPUs idle, worth %d: better is %v", c.gangs, c.idle, c.value, !c.better)
+		}
+	}
+	if some, more := (Layout{Gangs: 1, Idle: 1, Value: 1}), (Layout{Gangs: 2, Idle: 71, Value: 9}); !v.better(&some, &more) || v.better(&more, &some) {
+		t.Error("what wastes less is not better, where both waste too much")
+	}
 }
 
 func ask(t *testing.T, questions []question) {
