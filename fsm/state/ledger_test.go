@@ -27,7 +27,8 @@ func TestWhatOwnersHoldIsSharedOut(t *testing.T) {
 		"nodes before anywhere": {[]changes{{}, {on("n1")}}, []func(*command.Submit){of("bob")}, []uint32{0, 0}},
 		"users before projects": {
 			[]changes{{owned(vision)}, {}, {later, owned(model.ScopeKey{Kind: model.ScopeUser, Name: "ann"})}},
-			[]func(*command.Submit){in("bob", "vision"), in("ann", "vision")}, []uint32{0, 0, 0},
+			[]func(*command.Submit){in("bob", "vision"), in("ann", "vision")},
+			[]uint32{0, 0, 0},
 		},
 		"what counts to one before what counts to two": {
 			[]changes{{}, {owned(vision)}}, []func(*command.Submit){in("bob", "vision"), of("bob")}, []uint32{0, 0},
