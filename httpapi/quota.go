@@ -255,7 +255,7 @@ func (a quotas) routeShares(doc huma.API) {
 			for _, p := range sched.Portions(&s, a.now(&s)) {
 				out.Shares = append(out.Shares, wire.Share{
 					Project: p.Key.Project, User: p.Key.User, Shares: p.Shares, GPUHours: hoursOf(p.Used * 1000),
-					OfFair: float64(p.Part), GPUs: int64(p.GPUs),
+					OfFair: float64(p.Part), Lead: math.Round(p.Lead*100) / 100, GPUs: int64(p.GPUs),
 				})
 			}
 			return &answer[wire.Shares]{Index: s.Index, Body: out}, nil

@@ -200,11 +200,11 @@ func TestShares(t *testing.T) {
 		v.GPUHours = 0
 		got = append(got, v)
 	}
-	want := []wire.Share{ // two thirds of what was used, for three fourths of the shares
-		{Shares: 100, OfFair: 133, GPUs: 1},
-		{User: "bob", Shares: 200, OfFair: 133, GPUs: 1},
-		{Project: "vision", Shares: 300, OfFair: 88, GPUs: 2},
-		{Project: "vision", User: "ann", Shares: 100, OfFair: 88, GPUs: 2},
+	want := []wire.Share{ // twice as much for three times the shares: who wants no more leaves the rest to the others
+		{Shares: 100, OfFair: 100, GPUs: 1},
+		{User: "bob", Shares: 200, OfFair: 100, Lead: 1, GPUs: 1},
+		{Project: "vision", Shares: 300, OfFair: 66, GPUs: 2},
+		{Project: "vision", User: "ann", Shares: 100, OfFair: 66, Lead: 1, GPUs: 2},
 	}
 	if all.HalfLife != 7*24*3600 || !slices.Equal(got, want) {
 		t.Errorf("the shares are %+v", got)

@@ -75,7 +75,7 @@ func (o *order) drains(k state.QueueKey) bool {
 
 // anyUrgent says that some waiting task is urgent.
 func (o *order) anyUrgent() bool {
-	for head := range heads(o.state) {
+	for _, head := range o.firsts() {
 		if o.urgent(head) {
 			return true
 		}
@@ -115,7 +115,7 @@ func (o *order) promote() {
 func (o *order) overdue() (out []overdue) {
 	half := uint32(o.state.Slots.Len() / 2) //nolint:gosec // GPUs
 	some := anyDue(o.state, o.now)
-	for head := range heads(o.state) {
+	for _, head := range o.firsts() {
 		run := head.Run.Value()
 		n, bound := run.Shape.GPUs, o.boundOf(run.Shape.GPUs)
 		gpus, early := uint32(0), 0

@@ -41,7 +41,7 @@ func (b *builder) waiting() *lines {
 	for k := range b.pass.state.Due.All() {
 		q.tried[k.Task] = k.At > b.pass.now
 	}
-	for head := range heads(b.pass.state) {
+	for _, head := range b.pass.order.firsts() {
 		l := q.line(head)
 		n := spare
 		if l.whole {

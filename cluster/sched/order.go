@@ -92,6 +92,14 @@ func (o *order) heldTasks() (keys []state.QueueKey) {
 	return keys
 }
 
+// firsts lists the first key of every run.
+func (o *order) firsts() []state.QueueKey {
+	if o.heads == nil {
+		o.heads = slices.Collect(heads(o.state))
+	}
+	return o.heads
+}
+
 // few is how many keys of one run are stepped over before the next run is sought.
 const few = 8
 
@@ -161,7 +169,7 @@ type queue struct {
 
 func newQueue(o *order) *queue {
 	q := &queue{order: o}
-	for key := range heads(o.state) {
+	for _, key := range o.firsts() {
 		q.runs = append(q.runs, &run{key: key, at: o.standing(key)})
 	}
 	heap.Init(q)

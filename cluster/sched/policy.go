@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
@@ -89,7 +90,8 @@ func byShare(o *order, k state.QueueKey) uint64 {
 	} else {
 		score /= gpus
 	}
-	return min(score, mostScore) << 8 / o.use(run.Project, run.User)
+	user := o.shares.account(model.ShareKey{Project: run.Project, User: run.User}, &o.tuning)
+	return user.lead.move(min(score, mostScore)<<8/user.use, w, &o.tuning)
 }
 
 // mostScore bounds what the wait and the work make of a score, before the use.
@@ -107,12 +109,16 @@ func scale(n, a, b uint64) uint64 {
 
 func fairFactors(o *order, k state.QueueKey) []Factor {
 	run := k.Run.Value()
-	use := o.use(run.Project, run.User)
+	user := o.shares.account(model.ShareKey{Project: run.Project, User: run.User}, &o.tuning)
 	factors := []Factor{
 		{"waited", o.waited(k).String()},
 		{"expected", seconds(run.Expected.Seconds()).String()},
 		{"gpus", fmt.Sprint(run.Shape.GPUs)},
-		{"use_of_fair_share", fmt.Sprintf("%d%%", use*100>>8)},
+		{"use_of_fair_share", fmt.Sprintf("%d%%", user.use*100>>8)},
+	}
+	if user.lead != 0 {
+		moved := float64(user.lead.move(1<<32, o.patient(k), &o.tuning)) / (1 << 32)
+		factors = append(factors, Factor{"lead", fmt.Sprintf("x%.3g", moved)})
 	}
 	if o.steady {
 		factors = append(factors, Factor{"trust_in_run_times", fmt.Sprintf("%d%%", o.trust*100/fullTrust)})

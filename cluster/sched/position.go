@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"slices"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -24,14 +23,13 @@ func Position(s *state.State, now model.Time, key model.TaskKey) (position int, 
 	o := newOrder(s, now)
 	at := o.standing(t.key(s))
 	counted := 0
-	runs := slices.Collect(heads(s))
-	for _, head := range runs {
+	for _, head := range o.firsts() {
 		for k := range s.Queue.From(head) {
 			if !sameRun(k, head) || o.standing(k).compare(at) >= 0 {
 				break
 			}
 			if counted++; counted == exactUpTo {
-				return estimate(o, runs, at), false
+				return estimate(o, at), false
 			}
 		}
 	}
@@ -40,11 +38,11 @@ func Position(s *state.State, now model.Time, key model.TaskKey) (position int, 
 
 // estimate shares the queue's length out among the runs by the span of job numbers
 // that each can hold, and counts of each the part before the task.
-func estimate(o *order, runs []state.QueueKey, at standing) int {
+func estimate(o *order, at standing) int {
 	s := o.state
 	next := uint64(s.Settings().NextJob)
 	var all, before float64
-	for _, head := range runs {
+	for _, head := range o.firsts() {
 		span := float64(next - uint64(head.Task.Job))
 		all += span
 		before += span * o.shareBefore(head, at)

@@ -1,57 +1,226 @@
 package sched
 
 import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"time"
+
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Portion is what a project, or a user within one, has had of what is fair.
+// Portion is what a project, or a user within one, has had of what they are due.
 type Portion struct {
 	Key    model.ShareKey // User is empty: the project as a whole
 	Shares int64
-	Used   int64  // GPU-seconds, decayed
-	Part   uint64 // in percent of a fair one
-	GPUs   uint32 // held now
+	Used   int64   // GPU-seconds, decayed
+	Part   uint64  // in percent of what is due
+	Lead   float64 // of a user: by which fair share multiplies the scores of their jobs, see [Portions]
+	GPUs   uint32  // held now
 }
 
-// Portions lists what projects and the users within them have used lately at the time
+// Portions lists what projects and the users within them who have used something, or wait, have used lately at the time
 // now, in order of project and user, each project before its users. It is what the order
-// of fair share goes by, before the weight of shares bends it.
+// of fair share goes by. A lead above 1 moves a user's jobs up who waits although they have
+// had less than they are due; one below 1 moves others back meanwhile, the less the longer a job has waited.
 func Portions(s *state.State, now model.Time) (out []Portion) {
 	set := s.Settings()
-	half := tuningOf(&set).HalfLife
-	var all, weights int64
-	first := 0 // the project at hand
-	for k, share := range s.Shares.All() {
-		if len(out) == 0 || out[first].Key.Project != k.Project {
-			first = len(out)
-			p := Portion{Key: model.ShareKey{Project: k.Project}, Shares: weightOf(s, model.ScopeProject, k.Project)}
-			out, weights = append(out, p), weights+p.Shares
-		}
-		u := Portion{Key: k, Shares: weightOf(s, model.ScopeUser, k.User), Used: share.UsedAt(max(now, set.Clock), half), GPUs: share.GPUs}
-		out = append(out, u)
-		out[first].Used += u.Used
-		out[first].GPUs += u.GPUs
-		all += u.Used
-	}
-	for i := range out {
-		if out[i].Key.User == "" {
-			related(out[i:], all, weights)
+	o := &order{state: s, now: max(now, set.Clock), tuning: tuningOf(&set)}
+	for _, p := range sharesOf(o).projects {
+		first := len(out)
+		out = append(out, Portion{Key: p.key, Shares: p.shares, Used: p.used, Part: p.part * 100 / whole})
+		for _, u := range p.users {
+			row, _ := s.Shares.Get(u.key)
+			out = append(out, Portion{Key: u.key, Shares: u.shares, Used: u.used, Part: u.part * 100 / whole, Lead: u.lead.factor(), GPUs: row.GPUs})
+			out[first].GPUs += row.GPUs
 		}
 	}
 	return out
 }
 
-// related relates a project to all, and the users that follow it to the project.
-func related(of []Portion, all, weights int64) {
-	project := &of[0]
-	n, among := 1, int64(0)
-	for ; n < len(of) && of[n].Key.User != ""; n++ {
-		among += of[n].Shares
+// shares are what projects and users have had lately of what they are due.
+type shares struct {
+	projects []*project // in order of their names
+	users    map[model.ShareKey]*account
+}
+
+// project is a project with its users, in order.
+type project struct {
+	account
+	users []*account
+}
+
+// account is what a project, or a user within one, has had lately.
+type account struct {
+	key    model.ShareKey // User is empty: a project
+	shares int64
+	used   int64         // GPU-seconds, decayed
+	waits  time.Duration // since the oldest came of what they have waiting that may run; 0: there is none
+	part   uint64        // of what they are due; whole: all of it
+	use    uint64        // what the part counts, in 256ths: bent by the weight of shares
+	lead   lead          // of a user
+}
+
+const (
+	whole    = 1 << 16 // the part of who has had what they are due
+	mostUsed = 1 << 48 // GPU-seconds that count, so that sums and products stay in bounds
+)
+
+// sharesOf relates what each user has used to what they are due: first among projects, then
+// among the users of one. Who has more shares is due more. Those who have used nothing
+// count once they wait.
+func sharesOf(o *order) shares {
+	out := shares{users: map[model.ShareKey]*account{}}
+	waits := waitsOf(o)
+	for k, row := range o.state.Shares.All() {
+		out.users[k] = &account{key: k, used: min(row.UsedAt(o.now, o.tuning.HalfLife), mostUsed)}
 	}
-	part := portion(project.Used, all, project.Shares, weights)
-	project.Part = part * 100 >> 8
-	for i := 1; i < n; i++ {
-		of[i].Part = part * portion(of[i].Used, project.Used, of[i].Shares, among) >> 8 * 100 >> 8
+	for k := range waits { // order-free: each on its own
+		if out.users[k] == nil {
+			out.users[k] = &account{key: k}
+		}
 	}
+	var users []*account
+	for k, u := range out.users { // order-free: sorted below
+		u.shares, u.waits = weightOf(o.state, model.ScopeUser, k.User), waits[k]
+		users = append(users, u)
+	}
+	slices.SortFunc(users, func(a, b *account) int { return a.key.Compare(b.key) })
+	var projects []*account
+	for _, u := range users {
+		n := len(out.projects)
+		if n == 0 || out.projects[n-1].key.Project != u.key.Project {
+			p := &project{account: account{
+				key: model.ShareKey{Project: u.key.Project}, shares: weightOf(o.state, model.ScopeProject, u.key.Project),
+			}}
+			out.projects, projects, n = append(out.projects, p), append(projects, &p.account), n+1
+		}
+		p := out.projects[n-1]
+		p.users = append(p.users, u)
+		p.used, p.waits = p.used+u.used, max(p.waits, u.waits)
+	}
+	settle(projects)
+	for _, p := range out.projects {
+		settle(p.users)
+		for _, u := range p.users {
+			u.use = useOf(u.part, p.part, &o.tuning)
+			u.part = min(u.part*p.part/whole, mostPart*whole/fair)
+		}
+	}
+	leads(users, &o.tuning)
+	return out
+}
+
+// settle says what part each has had of what they are due: of what all of them have used, max-min
+// fairly by their shares (progressive filling; Bertsekas and Gallager, Data Networks, 2nd edition,
+// section 6.5.2). Who has had less than that and has nothing waiting wants no more, and
+// leaves the rest to the others.
+func settle(all []*account) {
+	var used, shares int64
+	for _, a := range all {
+		used, shares = used+a.used, shares+a.shares
+	}
+	least := slices.SortedFunc(slices.Values(all), func(a, b *account) int { return cmp.Compare(a.used*b.shares, b.used*a.shares) })
+	for _, a := range least {
+		if a.waits == 0 && portion(a.used, used, a.shares, shares) < whole {
+			used, shares = used-a.used, shares-a.shares
+		}
+	}
+	for _, a := range all {
+		a.part = portion(a.used, used, a.shares, shares)
+	}
+}
+
+// portion is used of all over weight of weights.
+func portion(used, all, weight, weights int64) uint64 {
+	if all <= 0 {
+		return whole
+	}
+	u, a := uint64(max(used, 0)), uint64(all) //nolint:gosec // not negative
+	for a >= 1<<40 {
+		u, a = u>>1, a>>1
+	}
+	hi, lo := bits.Mul64(u, whole*uint64(weights)) //nolint:gosec // positive
+	out, _ := bits.Div64(hi, lo, a*uint64(weight)) //nolint:gosec // positive
+	return min(out, mostPart*whole/fair)
+}
+
+func weightOf(s *state.State, kind model.ScopeKind, name string) int64 {
+	if w, found := s.Weights.Get(model.ScopeKey{Kind: kind, Name: name}); found {
+		return int64(w.Shares)
+	}
+	return model.DefaultWeight
+}
+
+// waitsOf says for how long users have waited with what may run: not that which waits for an instant or
+// for others of its job, nor that of users whose limits leave no room. Who is not named has nothing in line.
+func waitsOf(o *order) map[model.ShareKey]time.Duration {
+	out := map[model.ShareKey]time.Duration{}
+	some := anyDue(o.state, o.now)
+	for _, head := range o.firsts() {
+		run := head.Run.Value()
+		key := model.ShareKey{Project: run.Project, User: run.User}
+		waited := max(o.now.Sub(head.Since), 1)
+		if run.Again {
+			waited = max(waited-seconds(run.Executed.Seconds()), 1)
+		}
+		longest, seen := out[key]
+		if waited > longest && (some || run.Throttled) && o.early(ticketOf(o.state, head.Task)) {
+			waited = 0
+		}
+		if !seen || waited > longest {
+			out[key] = waited
+		}
+	}
+	b := newBudget(o.state, o.now)
+	for k := range out { // order-free: each on its own
+		for v := range b.excesses(k.Project, k.User, 1, 1) {
+			if v.Scope.Kind != model.ScopeCluster {
+				out[k] = 0
+			}
+		}
+	}
+	return out
+}
+
+// fair is what the part of who has had what they are due counts.
+const fair = 256
+
+// Bounds of what a part counts, in 256ths.
+const (
+	leastPart = fair / 8
+	mostPart  = fair * 64
+	mostUse   = fair << 14 // of powers of parts
+)
+
+// blend raises a part of 256ths to the power of the weight of shares, of which 100 is
+// one; between whole powers it goes straight.
+func blend(n uint64, t *model.Tuning) uint64 {
+	n = min(max(n, leastPart), mostPart)
+	low := uint64(fair)
+	for range t.ShareWeight / 100 {
+		low = min(low*n/fair, mostUse)
+	}
+	rest := uint64(t.ShareWeight % 100)
+	high := min(low*n/fair, mostUse)
+	return max((low*(100-rest)+high*rest)/100, 1)
+}
+
+// useOf is what counts of a user who has had such a part within a project that has had such a one. However
+// little it is, it counts an eighth of what is due there: other projects' users are told apart from them.
+func useOf(within, project uint64, t *model.Tuning) uint64 {
+	return blend(max(within, leastPart*whole/fair)*project/whole*fair/whole, t)
+}
+
+// account is that of a user; who has used nothing and has nothing in line has one nowhere yet.
+func (s *shares) account(k model.ShareKey, t *model.Tuning) *account {
+	if a, found := s.users[k]; found {
+		return a
+	}
+	i, found := slices.BinarySearchFunc(s.projects, k.Project, func(p *project, name string) int { return cmp.Compare(p.key.Project, name) })
+	if !found {
+		return &account{use: useOf(0, 0, t)}
+	}
+	return &account{use: useOf(0, s.projects[i].part, t)}
 }

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"cmp"
-	"math/bits"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -15,6 +14,7 @@ type order struct {
 	now    model.Time
 	policy policy
 	tuning model.Tuning
+	heads  []state.QueueKey // see firsts
 	shares shares
 	front  map[model.TaskKey]int // places of those at the front of the line, from 1
 	held   uint32                // GPUs of those at the front that run
@@ -41,7 +41,7 @@ func newOrder(s *state.State, now model.Time) *order {
 	o.trust = trustOf(&set.Totals)
 	o.steady = o.tuning.NoPreemption || !anyYields(s)
 	if o.policy.name == DefaultPolicy {
-		o.shares = sharesOf(s, o.now, &o.tuning)
+		o.shares = sharesOf(o)
 	}
 	o.credit = creditAt(s, o.now)
 	if o.policy.bounded && !o.credit.spent {
@@ -114,111 +114,6 @@ const longest = 1 << 25
 // patient is the wait in seconds that an order counts, which is never nothing.
 func (o *order) patient(k state.QueueKey) uint64 {
 	return uint64(min(o.waited(k)+o.tuning.Patience, longest*time.Second) / time.Second) //nolint:gosec // not negative
-}
-
-// use is a user's part of what was used lately, in 256ths of a fair one.
-func (o *order) use(project, user string) uint64 {
-	if n, found := o.shares.users[model.ShareKey{Project: project, User: user}]; found {
-		return n
-	}
-	if n, found := o.shares.projects[project]; found {
-		return blend(n*leastPart/fair, &o.tuning)
-	}
-	return leastUse(&o.tuning)
-}
-
-// shares are parts of what was used lately, in 256ths of a fair one.
-type shares struct {
-	users    map[model.ShareKey]uint64 // bent by the weight of shares
-	projects map[string]uint64         // among projects
-}
-
-// Bounds of what a user's part counts, in 256ths of a fair one.
-const (
-	fair      = 256
-	leastPart = fair / 8
-	mostPart  = fair * 64
-	mostUse   = fair << 14 // of powers of parts
-)
-
-// leastUse is what counts for who has used nothing.
-func leastUse(t *model.Tuning) uint64 { return blend(leastPart, t) }
-
-// blend raises a part of 256ths to the power of the weight of shares, of which 100 is
-// one; between whole powers it goes straight.
-func blend(n uint64, t *model.Tuning) uint64 {
-	n = min(max(n, leastPart), mostPart)
-	low := uint64(fair)
-	for range t.ShareWeight / 100 {
-		low = min(low*n/fair, mostUse)
-	}
-	rest := uint64(t.ShareWeight % 100)
-	high := min(low*n/fair, mostUse)
-	return max((low*(100-rest)+high*rest)/100, 1)
-}
-
-// sharesOf relates what each user has used to what is fair: first among projects,
-// then among the users of one. Who has a greater weight may use more. Projects that
-// have used nothing count once they wait.
-func sharesOf(s *state.State, now model.Time, t *model.Tuning) shares {
-	type project struct {
-		used, weights, users int64
-	}
-	projects := map[string]*project{}
-	used := map[model.ShareKey]int64{}
-	for k, share := range s.Shares.All() {
-		u := share.UsedAt(now, t.HalfLife)
-		p := projects[k.Project]
-		if p == nil {
-			p = &project{}
-			projects[k.Project] = p
-		}
-		p.used += u
-		p.weights += weightOf(s, model.ScopeUser, k.User)
-		p.users++
-		used[k] = u
-	}
-	for scope, use := range s.Usage.All() {
-		if scope.Kind == model.ScopeProject && use.Queued > 0 && projects[scope.Name] == nil {
-			projects[scope.Name] = &project{}
-		}
-	}
-	var all, weights int64
-	for name, p := range projects { // order-free: sums
-		all += p.used
-		weights += weightOf(s, model.ScopeProject, name)
-	}
-	out := shares{make(map[model.ShareKey]uint64, len(used)), make(map[string]uint64, len(projects))}
-	for name, p := range projects { // order-free: each on its own
-		out.projects[name] = portion(p.used, all, weightOf(s, model.ScopeProject, name), weights)
-	}
-	for k, u := range used { // order-free: each on its own
-		p := projects[k.Project]
-		within := portion(u, p.used, weightOf(s, model.ScopeUser, k.User), p.weights)
-		out.users[k] = blend(out.projects[k.Project]*within>>8, t)
-	}
-	return out
-}
-
-// portion is used of all over weight of weights, in 256ths.
-func portion(used, all, weight, weights int64) uint64 {
-	if all <= 0 {
-		return fair
-	}
-	u, a := uint64(max(used, 0)), uint64(all) //nolint:gosec // not negative
-	for a >= 1<<40 {
-		u, a = u>>1, a>>1
-	}
-	hi, lo := bits.Mul64(u, fair*uint64(weights))  //nolint:gosec // positive
-	out, _ := bits.Div64(hi, lo, a*uint64(weight)) //nolint:gosec // positive
-	return min(out, mostPart)
-}
-
-func weightOf(s *state.State, kind model.ScopeKind, name string) int64 {
-	if w, found := s.Weights.Get(model.ScopeKey{Kind: kind, Name: name}); found {
-		return int64(w.Shares)
-	}
-	return model.DefaultWeight
 }
 
 // hysteresis makes a running job worth more than it would be waiting.

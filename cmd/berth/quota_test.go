@@ -29,7 +29,7 @@ func newQuotaAPI(t *testing.T) *quotaAPI {
 		"/quotas/user/cyd":         &wire.Quota{Scope: "user", Name: "cyd", GPUHours: &hours, Period: &period, OverQuota: "lower", Used: wire.QuotaUse{GPUHours: &none}},
 		"/quotas/user/dan":         &wire.Quota{Scope: "user", Name: "dan", GPUHours: &hours, Period: &period, OverQuota: "stop", Used: wire.QuotaUse{GPUHours: &none}},
 		"/quotas/user/zed":         &wire.Quota{Scope: "user", Name: "zed", GPUs: new(int64)},
-		"/shares":                  &wire.Shares{HalfLife: 604800, Shares: []wire.Share{{Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}, {User: "ann", Shares: 100, GPUHours: 3.25, OfFair: 100, GPUs: 2}}},
+		"/shares":                  &wire.Shares{HalfLife: 604800, Shares: []wire.Share{{Shares: 100, GPUHours: 3.25, OfFair: 50, GPUs: 2}, {User: "ann", Shares: 100, GPUHours: 3.25, OfFair: 50, Lead: 4, GPUs: 2}}},
 		"/shares/user/ann":         &wire.Weight{Scope: "user", Name: "ann", Shares: 200},
 		"/orchestrator/allocation": &wire.Allocation{Mode: "hybrid", Ratio: 0.5, GPUs: 16, Fit: 12, Owned: 10, Kept: 6, Lent: 3},
 	}
@@ -69,7 +69,7 @@ func TestQuotaCommands(t *testing.T) {
 		"quota set cluster --max-queue-size 2":   {`PUT /quotas/cluster {"max_queue_size":2}`, "cluster  max_queue_size         0/2  -"},
 		"quota pool":                             {"GET /orchestrator/allocation", "GPUs         16, of which 12 are fit for work; 10 are owned and 6 kept for their owners"},
 		"quota pool hybrid --ratio 0.5":          {`PUT /orchestrator/allocation {"mode":"hybrid","reserved_ratio":0.5}`, "Allocation   hybrid"},
-		"share":                                  {"GET /shares", "-        ann      100       3.25     100%         2"},
+		"share":                                  {"GET /shares", "-        ann      100       3.25      50%    x4         2"},
 		"share set user ann 200":                 {`PUT /shares/user/ann {"shares":200}`, "user ann: 200 shares"},
 	} {
 		var out, errs strings.Builder

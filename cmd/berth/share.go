@@ -17,7 +17,9 @@ import (
 const shareLong = `What projects and the users within them have used lately, beside what is fair.
 
 GPU-HOURS lose half their weight every half-life (berth policy --set half_life=...). OF FAIR relates them
-to the shares: who is above 100 % has had more than a fair part, and under fair_share their jobs stand back.`
+to the shares, where those who want no more leave the rest to the others: who is above 100 % has had more than
+a fair part, and under fair_share their jobs stand back. LEAD is by how much the jobs of a user who waits are moved
+up, for having had less than is fair (x4: they are worth four times as much), or others' back meanwhile (x0.5).`
 
 func newShare() *cobra.Command {
 	c := &connection{}
@@ -74,13 +76,21 @@ func showShares(w io.Writer, s *wire.Shares) error {
 		_, err := fmt.Fprintln(w, "Nobody has used a GPU yet.")
 		return err
 	}
-	t := table.New("PROJECT", "USER", ">SHARES", ">GPU-HOURS", ">OF FAIR", ">GPUS NOW")
+	t := table.New("PROJECT", "USER", ">SHARES", ">GPU-HOURS", ">OF FAIR", ">LEAD", ">GPUS NOW")
 	for _, v := range s.Shares {
-		t.Add(v.Project, v.User, strconv.FormatInt(v.Shares, 10), hours(v.GPUHours), fmt.Sprintf("%.0f%%", v.OfFair), strconv.FormatInt(v.GPUs, 10))
+		t.Add(v.Project, v.User, strconv.FormatInt(v.Shares, 10), hours(v.GPUHours), fmt.Sprintf("%.0f%%", v.OfFair), leadOf(v.Lead), strconv.FormatInt(v.GPUs, 10))
 	}
 	if _, err := t.WriteTo(w); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nWhat was used loses half its weight every %s.\n", table.About(time.Duration(s.HalfLife*float64(time.Second))))
 	return err
+}
+
+// leadOf is by what a user's jobs are moved; empty: they are not.
+func leadOf(lead float64) string {
+	if lead == 0 || lead == 1 {
+		return ""
+	}
+	return fmt.Sprintf("x%.3g", lead)
 }

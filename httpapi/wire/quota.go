@@ -134,7 +134,8 @@ type Share struct {
 	User     string  `json:"user,omitempty" doc:"left out: the project as a whole"`
 	Shares   int64   `json:"shares" doc:"how much it should get beside others of its kind; 100 unless set"`
 	GPUHours float64 `json:"gpu_hours" doc:"used lately: each hour loses half its weight every half-life"`
-	OfFair   float64 `json:"percent_of_fair" doc:"of what would be fair: above 100 it has had more, and its jobs stand back"`
+	OfFair   float64 `json:"percent_of_fair" doc:"of what would be fair, where those who want no more leave the rest to the others: above 100 it has had more, and its jobs stand back"`
+	Lead     float64 `json:"lead,omitempty" doc:"of a user: above 1, jobs are worth so many times as much under fair_share, since the user waits and has had less than is fair; below 1 they are worth so much less, since others do"`
 	GPUs     int64   `json:"gpus" doc:"in use now"`
 }
 

@@ -91,7 +91,7 @@ func aims() (out []aim) {
 	}{
 		{"none preemptible", "--preemptible-fraction 0 --estimates x1..9", 12, played{90, 75_000, 260, 2.5}},
 		{"none preemptible, exact", "--preemptible-fraction 0 --estimates exact", 1, played{90, 75_000, 260, 2.5}},
-		{"all preemptible", "--preemptible-fraction 1 --estimates x1..9", 3, played{97, 42_000, 225, 2.5}},
+		{"all preemptible", "--preemptible-fraction 1 --estimates x1..9", 12, played{97, 42_000, 225, 2.5}},
 		{"all preemptible, knowing nothing", "--preemptible-fraction 1 --estimates none", 1, played{97, 47_000, 240, 2.5}},
 		{"30 % not preemptible", "--preemptible-fraction 0.7 --estimates x1..9", 6, played{93, 56_000, 255, 2.5}},
 	} {
