@@ -98,7 +98,7 @@ func sharesOf(o *order) shares {
 		}
 		p := out.projects[n-1]
 		p.users = append(p.users, u)
-		p.used, p.waits = p.used+u.used, max(p.waits, u.waits)
+		p.used, p.waits = min(p.used+u.used, mostUsed), max(p.waits, u.waits)
 	}
 	settle(projects)
 	for _, p := range out.projects {
