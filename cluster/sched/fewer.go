@@ -1,9 +1,5 @@
 package sched
 
-import (
-	"github.com/berth-gpu/berth/fsm/model"
-)
-
 // fewer is what a task says that takes fewer GPUs than it asks for; zero: it does not.
 type fewer struct {
 	asked uint32 // in all
@@ -61,9 +57,16 @@ func findFewer(p *pool, w *want) ([]part, bool) {
 func (w *want) gpus() uint32 { return w.need * max(w.nodes, 1) }
 
 // within is a want of no more GPUs than limits leave room for, but of the least that
-// the task takes.
-func (b *budget) within(w want, spec *model.Spec) want {
-	if w.least == 0 || b.allows(spec.Project, spec.User, w.gpus(), 1) {
+// the task takes. What the task itself holds of them meanwhile leaves room.
+func (b *budget) within(w want, t *ticket) want {
+	if w.least == 0 {
+		return w
+	}
+	if b.letGo(t) {
+		defer b.hold(t)
+	}
+	spec := &t.job.Spec
+	if b.allows(spec.Project, spec.User, w.gpus(), 1) {
 		return w
 	}
 	low, high := w.least, w.gpus() // low is taken to be allowed, high is not

@@ -117,7 +117,7 @@ func (c *course) earliest(t *ticket, w *want, out *Course) (model.Time, Code) {
 			return 0, why
 		}
 	}
-	*w = c.budget.within(*w, &t.job.Spec)
+	*w = c.budget.within(*w, t)
 	parts, at := c.places(w, from)
 	if parts == nil {
 		return never, why

@@ -231,7 +231,7 @@ func freshWant(p *pass, t *ticket) want {
 // wantOf is what a task asks of GPUs in this pass.
 func (p *pass) wantOf(t *ticket) want {
 	w := freshWant(p, t)
-	w = p.budget.within(w, &t.job.Spec)
+	w = p.budget.within(w, t)
 	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.asPlaced(p.state).CertainEnd(p.now), &w)
 	if p.order.tuning.Backfill == model.BackfillReserve {
 		w.until = p.now.Add(p.times.holds(p.order, t))
