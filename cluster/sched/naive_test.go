@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -64,24 +65,79 @@ func splitRanks(line string) (out []string) {
 }
 
 // naive goes through all that waits, each alone on a copy of the state that it
-// changes at once if what it asks for fits.
+// changes at once if what it asks for fits. Those for whom GPUs are kept come first with these, and
+// who of them still waits for some has its place within its limits kept, too.
 func naive(c *cluster) (placed []string) {
-	on := c.copied()
-	keys := sorted(c)
-	for i, key := range append(keptFor(c), keys...) {
+	on, gpus := c.copied(), planned(c)
+	kept := keptFor(c)
+	var held []model.TaskKey
+	for i, key := range append(kept, sorted(c)...) {
 		_, job := c.asks(key)
-		for _, at := range fits(on, &job.Spec, key, i < len(keptFor(c))) {
-			if tried(on, on.start(key, at)) {
-				line := calledIn(&c.s, key) + ":"
-				for _, r := range at {
-					line += " " + string(r.Node)
-				}
-				placed = append(placed, line)
-				break
+		own, before := i < len(kept), on.s
+		others := slices.DeleteFunc(slices.Clone(held), func(k model.TaskKey) bool { return k == key })
+		at, starts := naiveStart(on, fits(on, &job.Spec, key, own), key, gpus[key])
+		switch {
+		case starts && !own && !within(on, others):
+			on.s = before
+		case starts:
+			line := calledIn(&c.s, key) + ":"
+			for _, r := range at {
+				line += " " + string(r.Node)
 			}
+			placed = append(placed, line)
+			held = others
+		case own && within(on, []model.TaskKey{key}):
+			held = append(held, key)
 		}
 	}
 	return placed
+}
+
+// naiveStart starts a task at the first of some places that Apply takes. Which GPUs of a node it gets is as
+// planned, since others may keep off some of the rest.
+func naiveStart(c *cluster, places [][]command.Placement, key model.TaskKey, planned []command.Placement) ([]command.Placement, bool) {
+	for _, at := range places {
+		if slices.EqualFunc(at, planned, func(a, b command.Placement) bool { return a.Node == b.Node && len(a.Slots) == len(b.Slots) }) {
+			at = planned
+		}
+		if tried(c, c.start(key, at)) {
+			return at, true
+		}
+	}
+	return nil, false
+}
+
+// planned lists where a plan puts each task and service.
+func planned(c *cluster) map[model.TaskKey][]command.Placement {
+	out := map[model.TaskKey][]command.Placement{}
+	bodies, _ := sched.Plan(&c.s, c.now)
+	for _, b := range bodies {
+		switch b := b.(type) {
+		case *command.Place:
+			out[b.Attempt.TaskKey()] = b.Ranks
+		case *command.Grant:
+			a, _ := c.s.Allocations.Get(b.ID)
+			out[a.Turn] = []command.Placement{b.Placement}
+		}
+	}
+	return out
+}
+
+// within says that nothing but a want of GPUs keeps tasks back.
+func within(c *cluster, tasks []model.TaskKey) bool {
+	for _, key := range tasks {
+		e, _ := sched.Explain(&c.s, c.now, key)
+		if slices.ContainsFunc(e.Blockers, func(b sched.Blocker) bool { return slices.Contains(byItself, b.Code) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// byItself lists what keeps tasks back whatever is free.
+var byItself = []sched.Code{
+	sched.CodeHeld, sched.CodeDependency, sched.CodeBegin, sched.CodeBackoff, sched.CodeThrottle, sched.CodeLimit, sched.CodeRunTime,
+	sched.CodeGPUHours, sched.CodePool,
 }
 
 // keptFor lists the tasks for which GPUs are kept.
