@@ -3,6 +3,7 @@ package sched
 import (
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -85,9 +86,8 @@ func survey(b *builder) {
 	for _, g := range s.GPUs.All() {
 		gpus = append(gpus, g)
 	}
-	at, prey := 0, b.pass.found.preyOf(b.pass)
+	at := 0
 	for key, slot := range s.Slots.All() { // both are in order of GPU
-		prey.noteSlot(&slot)
 		for at < len(gpus) && gpus[at].ID < key.GPU {
 			at++
 		}
@@ -161,15 +161,17 @@ func (b *builder) running() {
 	keepClaimed(b)
 	prey := b.pass.found.preyOf(b.pass)
 	defer func() { prey.seen = true }()
-	for key := range b.pass.state.LiveTasks.All() {
-		task, _ := b.pass.state.Tasks.Get(key)
-		a, _ := b.pass.state.Attempts.Get(task.Newest())
-		job, _ := b.pass.state.Jobs.Get(key.Job)
-		prey.note(&task, &a, &job)
+	s := b.pass.state
+	tasks, attempts, jobs := s.Tasks.InOrder(), s.Attempts.InOrder(), s.Jobs.InOrder()
+	for key := range s.LiveTasks.All() {
+		task, _ := tasks.Get(key)
+		a, _ := attempts.Get(task.Newest())
+		job, _ := jobs.Get(key.Job)
+		place, saved, ok := b.placeOf(a.Key)
+		prey.note(&task, &a, &job, saved)
 		if a.Stop != model.ReasonNone || b.pass.beside.cleared[a.Key] {
 			continue
 		}
-		place, ok := b.placeOf(a.Key)
 		if !ok {
 			b.exclude(a.Key)
 			continue
@@ -197,24 +199,26 @@ func (b *builder) stuck() bool {
 	return b.pass.pool.empty() && !slices.ContainsFunc(b.jobs, func(j split.Job) bool { return !j.Locked })
 }
 
-// placeOf is where an attempt runs; false if it holds GPUs that nobody else could
+// placeOf is where an attempt runs, and when its first rank saved a checkpoint; not ok if it holds GPUs that nobody else could
 // be given now.
-func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, ok bool) {
+func (b *builder) placeOf(a model.AttemptKey) (place []split.Part, saved time.Duration, ok bool) {
+	ok = true
 	for key, r := range b.pass.state.Ranks.From(a.Rank(0)) {
 		if key.Attempt() != a {
 			break
+		}
+		if key == a.Rank(0) {
+			saved = r.Saved
 		}
 		if r.Phase.Ended() {
 			continue // its GPUs are on their way to others
 		}
 		n, open := b.index[r.Node]
 		has := b.held[r.Key]
-		if !open || has.broken {
-			return nil, false
-		}
+		ok = ok && open && !has.broken
 		place = append(place, split.Part{Node: n, GPUs: has.gpus})
 	}
-	return place, len(place) > 0
+	return place, saved, ok && len(place) > 0
 }
 
 // exclude takes the GPUs of an attempt out of the problem.

@@ -93,6 +93,18 @@ func (p *pool) host(id model.NodeID) *host {
 	return p.hosts[id]
 }
 
+// parts is a place as parts of nodes, if each of these had anything free when the pass began.
+func (p *pool) parts(at []share) (parts []part, open bool) {
+	for _, v := range at {
+		h := p.host(v.node)
+		if h == nil {
+			return nil, false
+		}
+		parts = append(parts, part{h, v.n})
+	}
+	return parts, true
+}
+
 // empty says that nothing is left for anybody. It may find so late: nodes that
 // take no work count until then.
 func (p *pool) empty() bool {

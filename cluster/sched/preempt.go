@@ -126,6 +126,7 @@ type prey struct {
 	victims []*victim                           // cheapest first
 	ripe    [model.ClassCritical + 1]model.Time // of each class, when the first that may not be stopped yet may be; 0: there is none
 	wake    model.Time                          // when somebody who needs GPUs of others may find more of these; 0: never
+	leaving map[model.AttemptKey]uint32         // attempts that are being stopped, with their GPUs
 	coming  map[model.NodeID][]model.SlotKey    // free soon, and kept for nobody
 	going   map[model.ScopeKey]int64            // GPUs of each owner among these
 	owed    []owed                              // what is kept for those who wait
@@ -137,7 +138,8 @@ type prey struct {
 func (f *found) preyOf(p *pass) *prey {
 	if f.prey == nil {
 		f.prey = &prey{
-			pass: p, coming: map[model.NodeID][]model.SlotKey{}, going: map[model.ScopeKey]int64{}, vain: map[hunter]model.Time{},
+			pass: p, leaving: map[model.AttemptKey]uint32{}, coming: map[model.NodeID][]model.SlotKey{}, going: map[model.ScopeKey]int64{},
+			vain: map[hunter]model.Time{},
 		}
 	}
 	return f.prey
@@ -255,35 +257,21 @@ func (v *victim) compare(b *victim) int {
 }
 
 // note takes in a task that runs: a victim, or one whose GPUs will be free because it is
-// being stopped. A search, which looks at all that runs, notes it on its way.
-func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job) {
-	s := y.pass.state
+// being stopped. A search, which looks at all that runs, notes it on its way. Its first rank saved a
+// checkpoint so long after the attempt began.
+func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job, saved time.Duration) {
 	switch {
 	case a.Stop != model.ReasonNone || y.pass.beside.cleared[a.Key]:
-		y.goes(a.Key, a.GPUs)
+		y.leaving[a.Key] = a.GPUs
 	case a.Started == 0 || !job.Spec.Preemptible && y.pass.order.tuning.Preempt != model.PreemptsLower:
 	case y.firm(task, a) > 0:
 		ripe := &y.ripe[min(task.Class, model.ClassCritical)]
 		*ripe = sooner(*ripe, y.pass.now.Add(y.firm(task, a)))
 	default:
-		first, _ := s.Ranks.Get(a.Key.Rank(0))
 		y.victims = append(y.victims, &victim{
 			key: a.Key, class: task.Class, yields: job.Spec.Preemptible, gpus: a.GPUs, grace: a.Frozen.FenceLead(),
-			loss: lossOf(a, first.Saved, y.pass.now),
+			loss: lossOf(a, saved, y.pass.now),
 		})
-	}
-}
-
-// goes notes an attempt that is being stopped.
-func (y *prey) goes(key model.AttemptKey, gpus uint32) {
-	s := y.pass.state
-	for _, h := range holds(s, key) {
-		y.coming[h.node] = append(y.coming[h.node], h.slot)
-	}
-	if y.pass.budget.pools {
-		job, _ := s.Jobs.Get(key.Job)
-		p := s.PoolOf(job.Spec.Project, job.Spec.User)
-		y.going[p.Owner] += int64(gpus)
 	}
 }
 
@@ -291,13 +279,6 @@ func (y *prey) goes(key model.AttemptKey, gpus uint32) {
 // thousands of GPUs for weeks are more nanoseconds than there are.
 func lossOf(a *model.Attempt, saved time.Duration, now model.Time) int64 {
 	return max(now.Sub(a.Started)-saved, 0).Milliseconds() * int64(a.GPUs)
-}
-
-// noteSlot takes in a GPU that somebody has: it will be free if it is being cleaned.
-func (y *prey) noteSlot(slot *model.Slot) {
-	if slot.Owner == model.OwnerCleaning && !y.pass.state.Claims.Has(slot.Key) {
-		y.coming[slot.Node] = append(y.coming[slot.Node], slot.Key)
-	}
 }
 
 // look looks up, once, who runs, and which GPUs will be free because their tasks
@@ -313,11 +294,8 @@ func (y *prey) look() {
 			task, _ := s.Tasks.Get(key)
 			a, _ := s.Attempts.Get(task.Newest())
 			job, _ := s.Jobs.Get(key.Job)
-			y.note(&task, &a, &job)
-		}
-		for k := range s.Owners.All() {
-			slot, _ := s.Slots.Get(k.Slot)
-			y.noteSlot(&slot)
+			first, _ := s.Ranks.Get(a.Key.Rank(0))
+			y.note(&task, &a, &job, first.Saved)
 		}
 	}
 	stops := map[model.AttemptKey]bool{}
@@ -330,13 +308,37 @@ func (y *prey) look() {
 	}
 	y.victims = slices.DeleteFunc(y.victims, func(v *victim) bool {
 		if stops[v.key] {
-			y.goes(v.key, v.gpus)
+			y.leaving[v.key] = v.gpus
 		}
 		return stops[v.key]
 	})
 	slices.SortFunc(y.victims, (*victim).compare)
+	y.comes()
 	y.lenders()
 	y.owed = y.owes()
+}
+
+// comes finds the GPUs that will be free and are kept for nobody: of attempts that are being stopped, and those
+// that are being cleaned.
+func (y *prey) comes() {
+	s := y.pass.state
+	for key, slot := range s.Slots.All() {
+		goes := slot.Owner == model.OwnerCleaning
+		if slot.Owner == model.OwnerAttempt {
+			_, goes = y.leaving[slot.Rank.Attempt()]
+		}
+		if goes && !s.Claims.Has(key) {
+			y.coming[slot.Node] = append(y.coming[slot.Node], key)
+		}
+	}
+	if !y.pass.budget.pools {
+		return
+	}
+	for key, gpus := range y.leaving { // order-free: sums
+		job, _ := s.Jobs.Get(key.Job)
+		p := s.PoolOf(job.Spec.Project, job.Spec.User)
+		y.going[p.Owner] += int64(gpus)
+	}
 }
 
 // lenders finds out whose GPUs are borrowed, and how many each owner holds beyond what it owns

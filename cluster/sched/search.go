@@ -95,8 +95,8 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 			stop = append(stop, c.attempt)
 		} else if c.attempt.N == 0 && at != nil {
 			p.found.planned[c.key.Task] = c.key.Run
-			if !p.full() {
-				startAt(p, ticketOf(p.state, c.key.Task), sharesOn(b.nodes, at))
+			if parts, open := p.pool.parts(sharesOn(b.nodes, at)); open {
+				startAt(p, ticketOf(p.state, c.key.Task), parts)
 			}
 		}
 	}
@@ -109,19 +109,12 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 
 // startAt places a waiting task where a layout has it, if its GPUs are free there and
 // bookings leave them to it now.
-func startAt(p *pass, t *ticket, at []share) bool {
+func startAt(p *pass, t *ticket, parts []part) bool {
 	if p.full() {
 		return false
 	}
 	w := p.wantOf(t)
 	w.until = 0
-	parts := make([]part, len(at))
-	for i, v := range at {
-		parts[i] = part{p.pool.host(v.node), v.n}
-		if parts[i].host == nil {
-			return false
-		}
-	}
 	if !w.holdsAll(p.pool, parts) || !p.admits(t) {
 		return false
 	}
@@ -133,7 +126,7 @@ func startAt(p *pass, t *ticket, at []share) bool {
 		return false
 	}
 	p.pool.last++
-	ranks := make([]command.Placement, len(at))
+	ranks := make([]command.Placement, len(parts))
 	for i, v := range parts {
 		ranks[i] = p.pool.take(v.host, &w, v.n)
 	}

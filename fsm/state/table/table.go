@@ -69,6 +69,29 @@ func (t Table[K, R]) Has(k K) bool {
 	return ok
 }
 
+// InOrder is for looking rows up one after the other.
+func (t Table[K, R]) InOrder() *Reader[K, R] { return &Reader[K, R]{tree: t.tree} }
+
+// Reader looks up rows for one goroutine: cheaper than [Table.Get] if each key is near the one before.
+type Reader[K Key[K], R any] struct {
+	tree *btree.BTreeG[*item[K, R]]
+	want item[K, R] // what is looked for; kept, so that a look-up allocates nothing
+	near btree.PathHint
+}
+
+// Get is the row of a key.
+func (r *Reader[K, R]) Get(k K) (row R, ok bool) {
+	if r.tree == nil {
+		return row, false
+	}
+	r.want.key = k
+	it, ok := r.tree.GetHint(&r.want, &r.near)
+	if !ok {
+		return row, false
+	}
+	return *it.row, true
+}
+
 // Len is the number of rows.
 func (t Table[K, R]) Len() int {
 	if t.tree == nil {

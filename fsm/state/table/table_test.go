@@ -125,3 +125,26 @@ func TestTheZeroTableIsEmpty(t *testing.T) {
 		t.Fatal("the zero table yields something")
 	}
 }
+
+// A reader finds what a table has, in whatever order it is asked.
+func TestReadersFindWhatATableHas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var empty Table[num, row]
+		d := empty.Fork()
+		for range rapid.IntRange(0, 400).Draw(t, "rows") {
+			k := num(rapid.IntRange(0, 1000).Draw(t, "key"))
+			d.Put(k, row{A: int(k)})
+		}
+		table := d.Table()
+		for _, of := range []Table[num, row]{empty, table} {
+			r := of.InOrder()
+			for range 100 {
+				k := num(rapid.IntRange(-1, 1001).Draw(t, "asked"))
+				want, is := of.Get(k)
+				if got, found := r.Get(k); got != want || found != is {
+					t.Fatalf("%d: %v, %v; the table has %v, %v", k, got, found, want, is)
+				}
+			}
+		}
+	})
+}
