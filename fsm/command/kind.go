@@ -110,7 +110,7 @@ const (
 
 // Level is the feature level of this program: the greatest level at which it
 // knows the outcome of every command.
-const Level uint32 = 2
+const Level uint32 = 3
 
 // LevelFollows is the feature level from which on a registration may say which epoch it follows.
 const LevelFollows uint32 = 2

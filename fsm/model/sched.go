@@ -157,50 +157,6 @@ func (k ShareKey) Compare(o ShareKey) int {
 	return cmp.Or(cmp.Compare(k.Project, o.Project), cmp.Compare(k.User, o.User))
 }
 
-// Share is what a user has used of the cluster lately: GPU time that loses half
-// its weight every half-life, with what runs now counted as it runs.
-type Share struct {
-	Key  ShareKey `cbor:"1,keyasint,omitempty"`
-	Used int64    `cbor:"2,keyasint,omitempty"` // GPU-seconds, decayed to At
-	At   Time     `cbor:"3,keyasint,omitempty"`
-	GPUs uint32   `cbor:"4,keyasint,omitempty"` // held since At
-
-	Truth Truth `cbor:"5,keyasint,omitempty"` // of the user's estimates
-}
-
-// UsedAt is what has been used, decayed to a later instant, in GPU-seconds: each
-// second of a GPU counts 2^(-age/halfLife).
-func (s Share) UsedAt(now Time, halfLife time.Duration) int64 {
-	since := max(now.Sub(s.At), 0)
-	left := halved(since, halfLife)
-	hi, lo := bits.Mul64(uint64(max(s.Used, 0)), left) //nolint:gosec // not negative
-	old := hi<<32 | lo>>32
-	// The integral of the decay is (1-2^(-x)) * halfLife/ln 2; 1/ln 2 = 94548/65536.
-	most := uint64(halfLife/time.Second) * 94548 >> 16 //nolint:gosec // not negative
-	fresh := uint64(s.GPUs) * (most * (1<<32 - left) >> 32)
-	return int64(min(old+fresh, 1<<62)) //nolint:gosec // below 1<<63
-}
-
-// halved is 2^(-d/halfLife), times 2^32.
-func halved(d, halfLife time.Duration) uint64 {
-	times, rest := d/halfLife, d%halfLife
-	if times >= 32 {
-		return 0
-	}
-	out := uint64(1) << 32
-	// Bit by bit of the rest: 2^(-1/2), 2^(-1/4), and so on.
-	for _, root := range [...]uint64{
-		3037000500, 3611622603, 3938502376, 4112874773, 4202935003, 4248701965, 4271771996, 4283353945,
-		4289156690, 4292061010, 4293513907, 4294240540, 4294603903, 4294785595, 4294876445, 4294921870,
-	} {
-		if rest *= 2; rest >= halfLife {
-			rest -= halfLife
-			out = out * root >> 32
-		}
-	}
-	return out >> times
-}
-
 // Weight is how much of the cluster a project, or a user within one, should get,
 // relative to others of its kind; who has no row has DefaultWeight.
 type Weight struct {

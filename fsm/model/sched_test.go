@@ -84,29 +84,3 @@ func TestStepsAreFourthsOfADoubling(t *testing.T) {
 		}
 	}
 }
-
-// What was used loses half its weight in a half-life; what is held counts as it
-// runs, and decays as it ages.
-func TestUseDecays(t *testing.T) {
-	const day = 24 * time.Hour
-	near := func(got int64, want float64) bool { return math.Abs(float64(got)-want) <= 1+want/1000 }
-	for age := range 60 {
-		d := time.Duration(age) * 11 * time.Hour
-		x := float64(d) / float64(7*day)
-		past := Share{Used: 1_000_000, At: 5}
-		if got, want := past.UsedAt(past.At.Add(d), 7*day), 1e6*math.Exp2(-x); !near(got, want) {
-			t.Errorf("after %s %d s are left, want %.0f", d, got, want)
-		}
-		held := Share{GPUs: 8, At: 5}
-		want := 8 * 7 * 86400 / math.Ln2 * (1 - math.Exp2(-x))
-		if got := held.UsedAt(held.At.Add(d), 7*day); !near(got, want) {
-			t.Errorf("8 GPUs for %s are %d s, want %.0f", d, got, want)
-		}
-	}
-	if got := (Share{Used: 5, At: 100, GPUs: 1}).UsedAt(50, day); got != 5 {
-		t.Errorf("before its own time a share is %d", got)
-	}
-	if got := (Share{Used: math.MaxInt64, GPUs: math.MaxUint32}).UsedAt(math.MaxInt64, MaxDuration); got < 0 {
-		t.Errorf("a huge share is %d", got)
-	}
-}

@@ -53,6 +53,25 @@ func TestSharesFollowWhatIsHeld(t *testing.T) {
 	}
 }
 
+// However short what a user runs, and however much begins meanwhile, a share counts it all.
+func TestSharesCountShortJobs(t *testing.T) {
+	l := running(t, 4)
+	key := model.ShareKey{User: "alice"}
+	for range 100 {
+		l.Wait(5 * time.Second)
+		other := l.Place(l.Submit(1))
+		l.Start(other)
+		l.Wait(700 * time.Millisecond)
+		l.Do(cancel(other.Job))
+		l.Stopped(other)
+		l.n2.Clean()
+	}
+	share, _ := l.State.Shares.Get(key)
+	if got, want := share.UsedAt(l.Now, model.DefaultTuning().HalfLife), int64(100*(4*5.7+0.7)); got < want-10 || got > want+5 {
+		t.Errorf("a share is %d GPU-seconds, %d were used: %+v", got, want, share)
+	}
+}
+
 // A weight of the default is no row; the bounds hold.
 func TestWeights(t *testing.T) {
 	l := running(t, 1)

@@ -60,7 +60,7 @@ var makers = []maker{
 	{command.KindRestored, 1, drawRestored},
 	{command.KindResume, 20, func(*gen) command.Body { return &command.Resume{} }},
 	{command.KindAdvanceClock, 2, func(*gen) command.Body { return &command.AdvanceClock{} }},
-	{command.KindRaiseLevel, 2, func(g *gen) command.Body { return &command.RaiseLevel{Level: uint32(1 + g.roll(2))} }},
+	{command.KindRaiseLevel, 2, func(g *gen) command.Body { return &command.RaiseLevel{Level: uint32(1 + g.roll(int(command.Level)))} }},
 	{command.KindSetRunning, 8, func(g *gen) command.Body { return &command.SetRunning{Running: g.roll(8) > 0} }},
 	{command.KindSetPolicy, 2, func(g *gen) command.Body { return &command.SetPolicy{Policy: pick(g, "fcfs", "fair_share")} }},
 	{command.KindSetTuning, 2, drawSetTuning},

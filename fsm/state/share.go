@@ -17,7 +17,13 @@ func account(t *tx, project, user string, by int32) {
 	if !found && t.shares.size() >= MaxShares {
 		forgetShare(t)
 	}
-	s.Key, s.Used, s.At = key, s.UsedAt(t.clock, max(t.settings.Tuning.HalfLife, time.Hour)), t.clock
+	s.Key = key
+	if halfLife := max(t.settings.Tuning.HalfLife, time.Hour); t.settings.Level >= levelUse {
+		s = s.Aged(t.clock, halfLife)
+	} else {
+		s.Used = s.UsedBySteps(t.clock, halfLife)
+	}
+	s.At = t.clock
 	s.GPUs += uint32(by) //nolint:gosec // wrap-around subtracts
 	t.shares.put(s)
 }

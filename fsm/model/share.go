@@ -1,0 +1,121 @@
+package model
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Share is what a user has used of the cluster lately: GPU time that loses half
+// its weight every half-life, with what runs now counted as it runs.
+type Share struct {
+	Key  ShareKey `cbor:"1,keyasint,omitempty"`
+	Used int64    `cbor:"2,keyasint,omitempty"` // GPU-seconds, decayed to At
+	At   Time     `cbor:"3,keyasint,omitempty"`
+	GPUs uint32   `cbor:"4,keyasint,omitempty"` // held since At
+
+	Truth Truth `cbor:"5,keyasint,omitempty"` // of the user's estimates
+
+	// Rest is what Used leaves out of a GPU-second, times 2^32: who begins and ends short jobs at any
+	// rate must not lose what they use in between. From feature level 3 on.
+	Rest uint32 `cbor:"6,keyasint,omitempty"`
+}
+
+// mostUsed is the most GPU-seconds that a share counts.
+const mostUsed = 1 << 62
+
+// UsedAt is what has been used, decayed to a later instant, in GPU-seconds: each
+// second of a GPU counts 2^(-age/halfLife).
+func (s Share) UsedAt(now Time, halfLife time.Duration) int64 { return s.Aged(now, halfLife).Used }
+
+// Aged is the share with what was used counted and decayed to a later instant. It is the same, but for some
+// 2^-32 of a GPU-second, however often it is brought up to date on the way.
+func (s Share) Aged(now Time, halfLife time.Duration) Share {
+	if now <= s.At {
+		return s
+	}
+	gone := lost(now.Sub(s.At), halfLife)
+	used, rest := uint64(max(s.Used, 0)), uint64(s.Rest)<<32 //nolint:gosec // not negative
+	// What has been used loses that part of it.
+	whole, part := bits.Mul64(used, gone)
+	small, _ := bits.Mul64(rest, gone)
+	part, carry := bits.Add64(part, small, 0)
+	rest, borrow := bits.Sub64(rest, part, 0)
+	used -= whole + carry + borrow
+	// The integral of the decay is (1-2^(-x)) * halfLife/ln 2, here in seconds times 2^32.
+	hi, lo := bits.Mul64(uint64(halfLife), perLn2)
+	most, _ := bits.Div64(hi, lo, uint64(time.Second))
+	each, _ := bits.Mul64(gone, most)
+	hi, lo = bits.Mul64(each, uint64(s.GPUs))
+	rest, carry = bits.Add64(rest, lo<<32, 0)
+	used += hi<<32 | lo>>32 + carry
+	s.Used, s.Rest, s.At = int64(min(used, mostUsed)), uint32(rest>>32), now //nolint:gosec // bounded
+	return s
+}
+
+// perLn2 is 1/ln 2, times 2^32, and ln2 is ln 2 times 2^64.
+const (
+	perLn2 = 6196328019
+	ln2    = 12786308645202655660
+)
+
+// lost is what decays within a time that is more than 0: 1-2^(-d/halfLife), times 2^64, to some units.
+func lost(d, halfLife time.Duration) (gone uint64) {
+	times, rest := d/halfLife, d%halfLife
+	if times >= 64 {
+		return math.MaxUint64
+	}
+	lose := func(more uint64) {
+		both, _ := bits.Mul64(gone, more)
+		gone += more - both
+	}
+	// Bit by bit of the rest: 1-2^(-1/2), 1-2^(-1/4), and so on.
+	for _, more := range [...]uint64{
+		5402926248376769404, 2934943109024486668, 1531005174156084945, 782081430518313940, 395275686695533766, 198708083776110219,
+		99623052847904692, 49878961380996955, 24956362260893998, 12482404380319476, 6242258359998634, 3121393267143618,
+		1560762660944284, 780397838013612, 390203045979471, 195102554743814,
+	} {
+		if rest *= 2; rest >= halfLife {
+			rest -= halfLife
+			lose(more)
+		}
+	}
+	// What is left is so short that 1-2^(-x) is x ln 2 - (x ln 2)^2/2.
+	x, _ := bits.Div64(uint64(rest), 0, uint64(halfLife))
+	x, _ = bits.Mul64(x>>16, ln2)
+	square, _ := bits.Mul64(x, x)
+	lose(x - square/2)
+	return gone>>times + ^(math.MaxUint64 >> times)
+}
+
+// UsedBySteps is UsedAt as feature levels 1 and 2 have it: of what is used within a 65,536th of a half-life it
+// counts nothing.
+func (s Share) UsedBySteps(now Time, halfLife time.Duration) int64 {
+	since := max(now.Sub(s.At), 0)
+	left := halved(since, halfLife)
+	hi, lo := bits.Mul64(uint64(max(s.Used, 0)), left) //nolint:gosec // not negative
+	old := hi<<32 | lo>>32
+	most := uint64(halfLife/time.Second) * 94548 >> 16 //nolint:gosec // not negative
+	fresh := uint64(s.GPUs) * (most * (1<<32 - left) >> 32)
+	return int64(min(old+fresh, mostUsed)) //nolint:gosec // below 1<<63
+}
+
+// halved is 2^(-d/halfLife), times 2^32.
+func halved(d, halfLife time.Duration) uint64 {
+	times, rest := d/halfLife, d%halfLife
+	if times >= 32 {
+		return 0
+	}
+	out := uint64(1) << 32
+	// Bit by bit of the rest: 2^(-1/2), 2^(-1/4), and so on.
+	for _, root := range [...]uint64{
+		3037000500, 3611622603, 3938502376, 4112874773, 4202935003, 4248701965, 4271771996, 4283353945,
+		4289156690, 4292061010, 4293513907, 4294240540, 4294603903, 4294785595, 4294876445, 4294921870,
+	} {
+		if rest *= 2; rest >= halfLife {
+			rest -= halfLife
+			out = out * root >> 32
+		}
+	}
+	return out >> times
+}
