@@ -22,7 +22,7 @@ import (
 // again or no longer waits for what it waited for) nothing is promised.
 func TestNothingIdlesBetweenSearches(t *testing.T) {
 	started, asked := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	checkUntil(t, func() bool { return started > 0 && asked > 0 }, func(t *rapid.T) {
 		c, nodes := randomTuned(t)
 		for range rapid.IntRange(1, 12).Draw(t, "jobs") {
 			submitRandom(t, c, rapid.SampledFrom([]string{"amy", "bob"}).Draw(t, "user"), uint32(rapid.IntRange(1, 4).Draw(t, "n")))

@@ -11,7 +11,7 @@ import (
 // it might not.
 func TestLeavingOutChangesNothing(t *testing.T) {
 	short, cut := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	checkUntil(t, func() bool { return short > 0 && cut > 0 }, func(t *rapid.T) {
 		whole, part, kept := drawParts(t)
 		got, want := Choose(part), Choose(whole)
 		if got.Short {
@@ -34,6 +34,17 @@ func TestLeavingOutChangesNothing(t *testing.T) {
 	})
 	if short == 0 || cut == 0 {
 		t.Errorf("%d problems were cut short, %d were short of somebody", cut, short)
+	}
+}
+
+// checkUntil checks a property until what it is about was met: with -short few problems are drawn
+// at a time, and once in some hundred times none of these had it.
+func checkUntil(t *testing.T, met func() bool, property func(t *rapid.T)) {
+	t.Helper()
+	for range 20 {
+		if rapid.Check(t, property); met() || t.Failed() {
+			return
+		}
 	}
 }
 
