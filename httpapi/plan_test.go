@@ -144,7 +144,8 @@ func TestPlanOfAnotherPolicy(t *testing.T) {
 	}
 }
 
-// Dry runs are made one at a time and within a bound, and submissions do not wait for them.
+// Dry runs are made one at a time and within a bound. Submissions do not wait for them: one is taken
+// while the turn is not given back, where a dry run is refused.
 func TestDryRunsAreBounded(t *testing.T) {
 	s := busy(t)
 	trials := &s.api.places.trials
@@ -154,11 +155,7 @@ func TestDryRunsAreBounded(t *testing.T) {
 	trials.turn <- struct{}{}
 	r := ask()
 	r.problem(http.StatusTooManyRequests, wire.CodeOverloaded)
-	began := time.Now()
 	s.submit(`{"command":"x","gpu_count":2}`).into(new(wire.Submitted))
-	if took := time.Since(began); took > trialPatience/2 {
-		t.Errorf("a submission took %s beside a dry run", took)
-	}
 	trials.end(time.Now())
 	ask().into(new(wire.Submitted))
 	trials.debt(time.Now(), trialCredit+time.Minute)
