@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -14,17 +13,18 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
+// waits says that somebody waits for a change; one that is woken is told while the change is made.
+func (p *one) waits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting) > 0
+}
+
 // waited tells when somebody waits for a change.
 func (p *one) waited(t *testing.T) {
 	t.Helper()
-	limit := time.After(10 * time.Second)
-	for {
-		p.mu.Lock()
-		n := len(p.waiting)
-		p.mu.Unlock()
-		if n > 0 {
-			return
-		}
+	limit := time.After(time.Minute)
+	for !p.waits() {
 		select {
 		case <-limit:
 			t.Fatal("nobody waits")
@@ -50,10 +50,8 @@ func TestAReaderWaitsForAChange(t *testing.T) {
 	s.with(func(c *statetest.Cluster) {
 		c.Do(&command.SetRetention{Retention: model.Retention{Age: time.Hour, Jobs: 5}})
 	})
-	select {
-	case got := <-waiting:
-		t.Fatalf("a change of something else answered %s", got.body)
-	case <-time.After(2 * wakeEvery):
+	if !s.waits() {
+		t.Fatalf("a change of something else answered %s", (<-waiting).body)
 	}
 	s.submit(`{"command":"x"}`)
 	var q wire.Queue
@@ -120,14 +118,17 @@ func TestAWaitEnds(t *testing.T) {
 func TestTheEndOfAnAPIEndsWaits(t *testing.T) {
 	s := newSite(t)
 	r := s.submit(`{"command":"x"}`)
-	waiting := s.async("/queue?wait=50s&index=" + r.header.Get(wire.HeaderIndex))
+	waiting := s.async("/queue?wait=1m&index=" + r.header.Get(wire.HeaderIndex))
 	s.waited(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	if err := s.api.Shutdown(ctx); err != nil {
+	if err := s.api.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	(<-waiting).into(new(wire.Queue))
+	select {
+	case got := <-waiting:
+		got.into(new(wire.Queue))
+	case <-time.After(30 * time.Second): // it is over by itself after a minute
+		t.Fatal("a poll outlives the API")
+	}
 	s.do(http.MethodGet, "/readyz", "").problem(http.StatusServiceUnavailable, wire.CodeBehind)
 	s.do(http.MethodGet, "/healthz", "").into(new(wire.Health))
 }
