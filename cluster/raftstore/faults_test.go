@@ -37,9 +37,10 @@ func useFaults() []startFault {
 			o.Dir = filepath.Join(t.TempDir(), "file")
 			check(t, os.WriteFile(o.Dir, nil, 0o600))
 		}, ErrUnusable, []string{"cannot create the data folder"}},
+		{"mounted for reading", mountedForReading, ErrUnusable, []string{"mounted writable"}},
 		{"unwritable", func(t *testing.T, o *Options) {
 			if os.Getuid() == 0 {
-				t.Skip("root writes everywhere")
+				t.Skip("root writes everywhere, but where it is mounted for reading")
 			}
 			check(t, os.Chmod(o.Dir, 0o500))                 //nolint:gosec // a folder needs x
 			t.Cleanup(func() { _ = os.Chmod(o.Dir, 0o700) }) //nolint:gosec // a folder needs x
@@ -52,6 +53,15 @@ func useFaults() []startFault {
 			o.statfs = func(string) (Space, error) { return Space{Free: 575 << 20, Total: 1 << 40}, nil }
 		}, ErrNoSpace, []string{"575 MiB are free", "576 MiB are needed", "make room"}},
 	}
+}
+
+// mountedForReading keeps everybody from writing, root as well.
+func mountedForReading(t *testing.T, o *Options) {
+	if err := syscall.Mount(o.Dir, o.Dir, "", syscall.MS_BIND, ""); err != nil {
+		t.Skipf("no folder can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { check(t, syscall.Unmount(o.Dir, syscall.MNT_DETACH)) })
+	check(t, syscall.Mount("", o.Dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 }
 
 // identityFaults make it the folder of somebody else.
