@@ -20,7 +20,8 @@ func TestPreemptionsAreByRight(t *testing.T) {
 	seen := 0
 	checkUntil(t, func() bool { return seen > 0 }, func(t *rapid.T) {
 		c, nodes := randomTuned(t)
-		c.tune(func(t *model.Tuning) { t.NoPreemption = false })
+		budget := rapid.Uint32Range(0, 2).Draw(t, "budget") // few are stopped for others more often
+		c.tune(func(t *model.Tuning) { t.NoPreemption, t.Budget = false, budget })
 		c.submit(spec("amy", 1, 0, class(model.ClassLow)), 20, 0) // as many as there can be GPUs
 		for _, key := range c.plan() {
 			c.begin(key)
