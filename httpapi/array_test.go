@@ -103,7 +103,13 @@ func TestTasksByNumber(t *testing.T) {
 	}
 	s.do(http.MethodGet, "/jobs/1?task=0", "").problem(http.StatusNotFound, wire.CodeNotFound)
 	s.do(http.MethodPost, "/queue/1/hold?task=7-9", "").into(&wire.Done{})
-	s.do(http.MethodDelete, "/queue/1?task=10-12,3", "").into(&wire.Done{})
+	var done wire.Done
+	s.do(http.MethodDelete, "/queue/1?task=10-13,3", "").into(&done)
+	if want := "canceled: 4 of the 5 tasks that were named; the others have ended, or do not exist"; done.Message != want {
+		t.Errorf("the answer is %q, want %q", done.Message, want)
+	}
+	s.do(http.MethodDelete, "/queue/1?task=", "").about("task")
+	s.do(http.MethodPost, "/queue/1/release?task=", "").about("task")
 	for n, want := range map[string]string{"3": "canceled", "7": "queued", "9": "queued", "12": "canceled"} {
 		if d := s.detail("/jobs/1?task=" + n); d.State != want || d.Held != (want == "queued") {
 			t.Errorf("task %s is %s, held %v", n, d.State, d.Held)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -22,6 +23,23 @@ type targetInput struct {
 	Job  string `path:"job_id"`
 	Task string `query:"task" doc:"some tasks of an array, such as 3 or 3-7,9; all by default"`
 	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
+}
+
+// Resolve refuses an empty task: whoever meant one, and whose variable is empty, does not mean all.
+func (in *targetInput) Resolve(ctx huma.Context) []error {
+	if u := ctx.URL(); in.Task == "" && u.Query().Has("task") {
+		return []error{&huma.ErrorDetail{Location: "query.task", Message: "must name tasks, such as 3 or 3-7,9; leave it out to mean all", Value: ""}}
+	}
+	return nil
+}
+
+// changed is what was done to a job, or to how many of the tasks that were named.
+func (in *targetInput) changed(what string, tasks uint64, others string) string {
+	some, err := model.ParseIndices(in.Task)
+	if n := uint64(len(some)); in.Task != "" && err == nil && tasks < n {
+		return fmt.Sprintf("%s: %d of the %d tasks that were named; the others %s, or do not exist", what, tasks, n, others)
+	}
+	return what
 }
 
 // jobBodyInput is what a change of a job with a body is given.
@@ -118,11 +136,11 @@ func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done
 	if err != nil {
 		return nil, err
 	}
-	_, index, err := a.propose(ctx, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
+	r, index, err := a.propose(ctx, in.Key, &command.Cancel{Job: id, Task: command.AllTasks, Tasks: some, Note: in.Note})
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.Done]{Index: index, Body: a.done(id, "canceled")}, nil
+	return &answer[wire.Done]{Index: index, Body: a.done(id, in.changed("canceled", r.Number, "have ended"))}, nil
 }
 
 // done tells where a job stands after a change.
@@ -133,6 +151,8 @@ func (a changes) done(id model.JobID, what string) *wire.Done {
 		v := view{s: &s, now: a.now(&s)}
 		stand, stopping := v.stand(&job)
 		switch why := v.awaits(&job); {
+		case stopping != nil && job.Array():
+			out.Message += "; processes are being stopped"
 		case stopping != nil:
 			out.Message = "its processes are being stopped"
 		case job.Open > 0 && why != "":

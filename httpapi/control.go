@@ -29,23 +29,23 @@ type noteInput struct {
 
 func (a controls) route(doc huma.API) {
 	for _, v := range []struct {
-		name, what, done string
-		body             func(model.JobID, string, string) command.Body
+		name, what, done, others string
+		body                     func(model.JobID, string, string) command.Body
 	}{
 		{
-			"hold", "Keep a job that waits from being started", "held",
+			"hold", "Keep a job that waits from being started", "held", "do not wait",
 			func(id model.JobID, some, note string) command.Body {
 				return &command.Hold{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
 			},
 		},
 		{
-			"release", "Let a held job start, and a failed one try again at once", "released",
+			"release", "Let a held job start, and a failed one try again at once", "released", "do not wait",
 			func(id model.JobID, some, _ string) command.Body {
 				return &command.Release{Job: id, Task: command.AllTasks, Tasks: some}
 			},
 		},
 		{
-			"requeue", "Stop a job that runs and send it back to the queue, uncharged", "sent back to the queue",
+			"requeue", "Stop a job that runs and send it back to the queue, uncharged", "sent back to the queue", "do not run",
 			func(id model.JobID, some, note string) command.Body {
 				return &command.Requeue{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
 			},
@@ -57,11 +57,11 @@ func (a controls) route(doc huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				_, index, err := a.propose(ctx, in.Key, v.body(id, some, in.Note))
+				r, index, err := a.propose(ctx, in.Key, v.body(id, some, in.Note))
 				if err != nil {
 					return nil, err
 				}
-				return &answer[wire.Done]{Index: index, Body: changes(a).done(id, v.done)}, nil
+				return &answer[wire.Done]{Index: index, Body: changes(a).done(id, in.changed(v.done, r.Number, v.others))}, nil
 			})
 	}
 	handle(a.API, doc, op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Let a job wait for other jobs no longer"),

@@ -214,6 +214,8 @@ func explanation(e *sched.Explanation) *wire.Explanation {
 		}
 		if w.Until = b.Until.Time(); b.On > 0 {
 			w.JobID, w.State = b.On.String(), b.State.String()
+		} else if b.Task.Job > 0 && b.Service == "" {
+			w.JobID = b.Task.Job.String()
 		}
 		if b.Booking.ID > 0 {
 			w.Reservation = b.Booking.ID.String()
@@ -221,7 +223,9 @@ func explanation(e *sched.Explanation) *wire.Explanation {
 		out.Blockers = append(out.Blockers, w)
 	}
 	for _, j := range e.Ahead {
-		w := wire.Ahead{Service: string(j.Service), User: j.User, GPUs: int64(j.GPUs), Priority: int64(j.Priority), Name: j.Name}
+		w := wire.Ahead{
+			Service: string(j.Service), User: j.User, Tasks: int64(j.Tasks), GPUs: int64(j.GPUs), Priority: int64(j.Priority), Name: j.Name,
+		}
 		if j.Job > 0 {
 			w.JobID = j.Job.String()
 		}

@@ -86,7 +86,11 @@ func (p *pass) awaits(job *model.Job) (out []Blocker) {
 	}
 	for _, d := range p.state.DependenciesOf(job.ID) {
 		if on, _ := p.state.Jobs.Get(d.Key.On); d.State == model.DependencyWaits {
-			out = append(out, Blocker{Code: CodeDependency, Turn: Turn{On: on.ID, After: d.Kind, State: p.state.Stand(&on)}})
+			b := Blocker{Code: CodeDependency, Turn: Turn{On: on.ID, After: d.Kind, State: p.state.Stand(&on)}}
+			if d.Kind == model.AfterOK {
+				b.Have = int64(on.Failed) + int64(on.Canceled)
+			}
+			out = append(out, b)
 		}
 	}
 	return out

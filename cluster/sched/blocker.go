@@ -10,7 +10,7 @@ const (
 	CodeStopped    Code = "orchestrator_stopped" // nothing is placed
 	CodeStandstill Code = "standstill"           // nothing is placed, since a restore
 	CodeHeld       Code = "held"                 // nobody has released it
-	CodeDependency Code = "dependency"           // it waits for job On to end as After says; On is in State
+	CodeDependency Code = "dependency"           // it waits for job On to end as After says; On is in State, and cannot if Have of its tasks have not completed
 	CodeBegin      Code = "begin"                // Until: it asked to begin then at the earliest
 	CodeBackoff    Code = "backoff"              // Until: it failed, and is tried again then
 	CodeThrottle   Code = "throttle"             // Limit tasks of its job may run, Used do
@@ -24,7 +24,7 @@ const (
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
 	CodeSuspending Code = "suspending"           // it is to start as soon as others, Have of them now, have been suspended
 	CodeReserved   Code = "reserved"             // it would fit, but GPUs are kept for Have tasks before it, first for Task at Until
-	CodeBarred     Code = "barred"               // it would fit, but larger jobs wait for these nodes, and it neither ends before nor may be stopped
+	CodeBarred     Code = "barred"               // it would fit, but Task waits for Have of these nodes, from Until on, and it neither ends before nor may be stopped
 	CodeBooked     Code = "reservation"          // it would fit, but Booking keeps GPUs for its owner
 	CodeClosed     Code = "maintenance"          // it would fit, but Booking has taken nodes out of service (Shut), or does before it certainly ends
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first

@@ -27,6 +27,7 @@ type Explanation struct {
 type Ahead struct {
 	Job      model.JobID        // 0: it is a service
 	Service  model.AllocationID // empty: it is a job
+	Tasks    int                // of it, that are tried before; counted up to exactUpTo
 	Name     string
 	User     string
 	GPUs     uint32 // of one task
@@ -72,9 +73,14 @@ func ahead(o *order, at state.QueueKey) (out []Ahead) {
 		}
 		t := ticketOf(o.state, r.key.Task)
 		spec := &t.job.Spec
-		out = append(out, Ahead{
-			Job: t.job.ID, Service: t.service, Name: model.Called(spec), User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
-		})
+		i := slices.IndexFunc(out, func(a Ahead) bool { return t.service == "" && a.Job == t.job.ID })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Ahead{
+				Job: t.job.ID, Service: t.service, Name: model.Called(spec), User: spec.User, GPUs: spec.GPUs, Class: r.key.Class, Priority: spec.Priority,
+			})
+		}
+		out[i].Tasks += r.before(o, place)
 		if t.service != "" {
 			q.advance()
 		} else {
@@ -82,6 +88,17 @@ func ahead(o *order, at state.QueueKey) (out []Ahead) {
 		}
 	}
 	return out
+}
+
+// before counts the tasks of the head's job that come before a place in the order.
+func (r *run) before(o *order, place standing) (n int) {
+	for k := range o.state.Queue.From(r.key) {
+		if k.Task.Job != r.key.Task.Job || !sameRun(k, r.key) || n == exactUpTo || o.standing(k).compare(place) >= 0 {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // verdict is what a pass says to a task when its turn comes.
@@ -170,7 +187,7 @@ func (p *pass) misfit(w *want, fresh *pool) []Blocker {
 		}}
 	}
 	if _, fits := free.seek(p.pool); fits && p.found.planned != nil {
-		return []Blocker{{Code: CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}}
+		return []Blocker{barred(p, w)}
 	}
 	free.keep = nil
 	if _, fits := fresh.find(&free); fits {

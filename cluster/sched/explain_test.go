@@ -44,7 +44,7 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
 	for _, u := range e.Unblock {
 		switch u.Kind { //nolint:exhaustive // all others are made to the task itself
-		case sched.UnblockTime, sched.UnblockFewer:
+		case sched.UnblockTime, sched.UnblockFewer, sched.UnblockYield:
 			checkAgain(t, c.copied(), e, &u)
 			continue
 		case sched.UnblockPreempt:
@@ -60,10 +60,13 @@ func checkUnblock(t rapid.TB, c *cluster, e *sched.Explanation) {
 // checkAgain submits a task again with what is offered.
 func checkAgain(t rapid.TB, c *cluster, e *sched.Explanation, u *sched.Unblock) {
 	job, _ := c.s.Jobs.Get(e.Task.Job)
-	if u.Kind == sched.UnblockTime {
+	switch u.Kind { //nolint:exhaustive // all others are no change of what is asked for
+	case sched.UnblockTime:
 		job.Spec.TimeLimit = u.TimeLimit
-	} else {
+	case sched.UnblockFewer:
 		job.Spec.MinGPUs = u.MinGPUs
+	case sched.UnblockYield:
+		job.Spec.Preemptible = true
 	}
 	c.must(&command.Cancel{Job: job.ID, Task: command.AllTasks})
 	again := model.TaskKey{Job: c.submit(job.Spec, 1, 0)}
@@ -96,13 +99,13 @@ func unblocked(c *cluster, key model.TaskKey, u *sched.Unblock) []model.TaskKey 
 		c.must(&command.Resume{})
 	case sched.UnblockRelease:
 		c.must(&command.Release{Job: key.Job, Task: int64(key.Task)})
-	case sched.UnblockTurn:
+	case sched.UnblockTurn, sched.UnblockDrop:
 		c.must(&command.DropDependencies{Job: key.Job})
 	case sched.UnblockPool:
 		c.must(&command.SetPools{Mode: model.PoolDynamic})
 	case sched.UnblockCancel:
 		c.must(&command.CancelBooking{ID: u.Booking.ID})
-	case sched.UnblockTime, sched.UnblockFewer, sched.UnblockPreempt: // see above
+	case sched.UnblockTime, sched.UnblockFewer, sched.UnblockYield, sched.UnblockPreempt: // see above
 	case sched.UnblockWait, sched.UnblockBegin, sched.UnblockOver, sched.UnblockPeriod:
 		c.now = u.At
 		c.must(&command.AdvanceClock{})
@@ -308,14 +311,14 @@ func TestExplainSaysWhereItStands(t *testing.T) {
 	if e.Policy != "priority" || e.Position != 5 || !e.Exact || e.AheadN != 4 {
 		t.Errorf("position %d (exact: %t) with %d ahead under %s", e.Position, e.Exact, e.AheadN, e.Policy)
 	}
-	want2 := []sched.Factor{{Name: "class", Value: "normal"}, {Name: "worth_of_a_class", Value: "24h0m0s"}, {Name: "submitted", Value: "2"}}
+	want2 := []sched.Factor{{Name: "class", Value: "normal"}, {Name: "worth_of_a_class", Value: "24h"}, {Name: "submitted", Value: "2023-11-14T22:13:20Z"}}
 	if !slices.Equal(e.Factors, want2) {
 		t.Errorf("factors are %v", e.Factors)
 	}
 	want := []sched.Ahead{
-		{Job: 3, Name: "true", User: "eve", GPUs: 1, Class: model.ClassCritical},
-		{Job: 1, Name: "of-amy", User: "amy", GPUs: 2, Class: model.ClassNormal, Priority: 5},
-		{Job: 2, Name: "of-bob", User: "bob", GPUs: 2, Class: model.ClassNormal, Priority: 5},
+		{Job: 3, Tasks: 1, Name: "true", User: "eve", GPUs: 1, Class: model.ClassCritical},
+		{Job: 1, Tasks: 2, Name: "of-amy", User: "amy", GPUs: 2, Class: model.ClassNormal, Priority: 5},
+		{Job: 2, Tasks: 1, Name: "of-bob", User: "bob", GPUs: 2, Class: model.ClassNormal, Priority: 5},
 	}
 	if !slices.Equal(e.Ahead, want) {
 		t.Errorf("ahead are %+v", e.Ahead)

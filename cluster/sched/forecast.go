@@ -167,9 +167,11 @@ func (p *prospect) course(key model.TaskKey) Course {
 		return c
 	}
 	c := p.rest[key]
-	if task, _ := p.State.Tasks.Get(key); task.State.Terminal() && task.Reason == model.ReasonDeadline {
+	if task, _ := p.State.Tasks.Get(key); task.State.Terminal() {
 		job, _ := p.State.Jobs.Get(key.Job)
-		c.GPUs, c.Late, c.Start.Latest = job.Spec.GPUs, true, job.Spec.Deadline
+		if c.GPUs = job.Spec.GPUs; task.Reason == model.ReasonDeadline {
+			c.Late, c.Start.Latest = true, job.Spec.Deadline
+		}
 	}
 	return c
 }

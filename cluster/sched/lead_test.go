@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -54,4 +55,39 @@ func leadOf(c *cluster, user string) float64 {
 		}
 	}
 	return 1
+}
+
+// Shares that were given are told before anything is used of them, and change nothing for others.
+func TestSharesThatWereGivenAreListed(t *testing.T) {
+	c := newCluster(t, "fair_share")
+	c.node("n1", 4, "H200")
+	for _, user := range []string{"amy", "bob"} {
+		c.submit(spec(user, 2, 0), 1, 0)
+	}
+	for _, key := range c.plan() {
+		c.begin(key)
+	}
+	c.now = c.now.Add(time.Hour)
+	c.must(&command.AdvanceClock{})
+	before := sched.Portions(&c.s, c.now)
+	for _, scope := range []model.ScopeKey{{Kind: model.ScopeProject, Name: "p"}, {Kind: model.ScopeUser, Name: "new"}} {
+		c.must(&command.SetWeight{Weight: model.Weight{Scope: scope, Shares: 50}})
+	}
+	listed := []sched.Portion(nil)
+	for _, p := range sched.Portions(&c.s, c.now) {
+		switch p.Key {
+		case model.ShareKey{Project: "p"}, model.ShareKey{User: "new"}:
+			if p.Shares != 50 || p.Used != 0 {
+				t.Errorf("%+v", p)
+			}
+		default:
+			listed = append(listed, p)
+		}
+	}
+	if len(before) != 3 || !slices.Equal(listed, before) {
+		t.Errorf("others are %+v, they were %+v", listed, before)
+	}
+	if all := sched.Portions(&c.s, c.now); len(all) != 5 {
+		t.Errorf("%d are listed: %+v", len(all), all)
+	}
 }

@@ -112,9 +112,11 @@ func fairFactors(o *order, k state.QueueKey) []Factor {
 	user := o.shares.account(model.ShareKey{Project: run.Project, User: run.User}, &o.tuning)
 	factors := []Factor{
 		{"waited", o.waited(k).String()},
-		{"expected", seconds(run.Expected.Seconds()).String()},
+		{"expected", roughly(run.Expected)},
 		{"gpus", fmt.Sprint(run.Shape.GPUs)},
-		{"use_of_fair_share", fmt.Sprintf("%d%%", user.use*100>>8)},
+	}
+	if o.tuning.ShareWeight > 0 {
+		factors = append(factors, Factor{"use_of_fair_share", fmt.Sprintf("%d%%", user.part*100/whole)})
 	}
 	if user.lead != 0 {
 		moved := float64(user.lead.move(1<<32, o.patient(k), &o.tuning)) / (1 << 32)
@@ -135,13 +137,13 @@ func byClass(o *order, k state.QueueKey) uint64 {
 func classFactors(o *order, k state.QueueKey) []Factor {
 	return []Factor{
 		{"class", k.Class.String()},
-		{"worth_of_a_class", o.tuning.Aging.String()},
-		{"submitted", k.Task.Job.String()},
+		{"worth_of_a_class", brief(o.tuning.Aging)},
+		{"submitted", clock(k.Since)},
 	}
 }
 
 func logFactors(_ *order, k state.QueueKey) []Factor {
-	return []Factor{{"submitted", k.Task.Job.String()}}
+	return []Factor{{"submitted", clock(k.Since)}}
 }
 
 // byRunTime goes by the run time that is needed yet over the wait.
@@ -156,7 +158,7 @@ func byRunTime(o *order, k state.QueueKey) uint64 {
 
 func shortFactors(o *order, k state.QueueKey) []Factor {
 	return []Factor{
-		{"expected", seconds(k.Run.Value().Expected.Seconds()).String()},
+		{"expected", roughly(k.Run.Value().Expected)},
 		{"waited", o.waited(k).String()},
 	}
 }
@@ -168,6 +170,22 @@ func byGPUs(o *order, k state.QueueKey) uint64 {
 
 func gangFactors(o *order, k state.QueueKey) []Factor {
 	return []Factor{{"gpus", fmt.Sprint(k.Run.Value().Shape.GPUs)}, {"waited", o.waited(k).String()}}
+}
+
+// roughly is the run time that a step stands for, no finer than the step.
+func roughly(s model.Step) string {
+	d := seconds(s.Seconds())
+	switch {
+	case s == 0:
+		return "at most " + brief(model.Step(1).Least())
+	case d < time.Hour:
+		d = d.Round(time.Minute)
+	case d < 10*time.Hour:
+		d = d.Round(15 * time.Minute)
+	default:
+		d = d.Round(time.Hour)
+	}
+	return "about " + brief(d)
 }
 
 func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second } //nolint:gosec // below a year

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 	"time"
@@ -20,20 +21,43 @@ type Portion struct {
 	GPUs   uint32  // held now
 }
 
-// Portions lists what projects and the users within them who have used something, or wait, have used lately at the time
-// now, in order of project and user, each project before its users. It is what the order
+// Portions lists what projects and the users within them who have used something, wait, or were given shares, have used lately at
+// the time now, in order of project and user, each project before its users. It is what the order
 // of fair share goes by. A lead above 1 moves a user's jobs up who waits although they have
 // had less than they are due; one below 1 moves others back meanwhile, the less the longer a job has waited.
 func Portions(s *state.State, now model.Time) (out []Portion) {
 	set := s.Settings()
 	o := &order{state: s, now: max(now, set.Clock), tuning: tuningOf(&set)}
-	for _, p := range sharesOf(o).projects {
+	for _, p := range sharesOf(o, unused(s)...).projects {
 		first := len(out)
 		out = append(out, Portion{Key: p.key, Shares: p.shares, Used: p.used, Part: p.part * 100 / whole})
 		for _, u := range p.users {
+			if u.key.User == "" {
+				continue // it stands for a project without users
+			}
 			row, _ := s.Shares.Get(u.key)
 			out = append(out, Portion{Key: u.key, Shares: u.shares, Used: u.used, Part: u.part * 100 / whole, Lead: u.lead.factor(), GPUs: row.GPUs})
 			out[first].GPUs += row.GPUs
+		}
+	}
+	return out
+}
+
+// unused lists those who were given shares and have used nothing yet: users without their project, and projects
+// without users.
+func unused(s *state.State) (out []model.ShareKey) {
+	known := map[model.ScopeKey]bool{}
+	for k := range s.Shares.All() {
+		known[model.ScopeKey{Kind: model.ScopeUser, Name: k.User}] = true
+		known[model.ScopeKey{Kind: model.ScopeProject, Name: k.Project}] = true
+	}
+	for scope := range s.Weights.All() {
+		switch {
+		case known[scope]:
+		case scope.Kind == model.ScopeProject:
+			out = append(out, model.ShareKey{Project: scope.Name})
+		case scope.Kind == model.ScopeUser:
+			out = append(out, model.ShareKey{User: scope.Name})
 		}
 	}
 	return out
@@ -69,14 +93,14 @@ const (
 
 // sharesOf relates what each user has used to what they are due: first among projects, then
 // among the users of one. Who has more shares is due more. Those who have used nothing
-// count once they wait.
-func sharesOf(o *order) shares {
+// count once they wait; others may be named to be listed, which changes nothing for anybody else.
+func sharesOf(o *order, named ...model.ShareKey) shares {
 	out := shares{users: map[model.ShareKey]*account{}}
 	waits := waitsOf(o)
 	for k, row := range o.state.Shares.All() {
 		out.users[k] = &account{key: k, used: min(row.UsedAt(o.now, o.tuning.HalfLife), mostUsed)}
 	}
-	for k := range waits { // order-free: each on its own
+	for _, k := range slices.AppendSeq(named, maps.Keys(waits)) { // order-free: each on its own
 		if out.users[k] == nil {
 			out.users[k] = &account{key: k}
 		}

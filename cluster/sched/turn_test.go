@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -30,5 +31,28 @@ func TestExplainTurns(t *testing.T) {
 				"dependency: it starts after job 2 has failed, and that is queued",
 			"job 1 has completed and job 2 has failed",
 		},
+		{
+			"a success that cannot be", func(c *cluster) {
+				c.submit(spec("amy", 1, 0, func(s *model.Spec) { s.Held = true }), 3, 0)
+				c.must(&command.Cancel{Job: 1, Task: 2})
+				c.must(&command.Submit{Spec: spec("bob", 1, 0), Tasks: 1, After: []model.After{{Job: 1, Kind: model.AfterOK}}})
+			},
+			"dependency: it starts after job 1 has completed, and that cannot be any more: 1 task has failed or been canceled",
+			"it waits for no other job any more (berth release --dependencies)",
+		},
 	})
+}
+
+// In a plan somebody who is never going to start asks for GPUs, too.
+func TestThePlanOfWhoWaitsForAFailure(t *testing.T) {
+	c := newCluster(t, "fcfs")
+	c.node("n1", 4, "H200")
+	c.submit(spec("amy", 1, 0), 3, 0)
+	c.plan()
+	c.must(&command.Cancel{Job: 1, Task: 2})
+	c.must(&command.Submit{Spec: spec("bob", 2, 0), Tasks: 1, After: []model.After{{Job: 1, Kind: model.AfterOK}}})
+	f := sched.Foresee(&c.s, c.now)
+	if len(f.Waiting) != 1 || f.Waiting[0].GPUs != 2 || f.Waiting[0].Start.Known || f.Waiting[0].Why != sched.CodeDependency {
+		t.Errorf("%+v", f.Waiting)
+	}
 }

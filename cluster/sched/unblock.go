@@ -18,6 +18,7 @@ const (
 	UnblockResume  UnblockKind = "resume"  // an operator ends the standstill
 	UnblockRelease UnblockKind = "release" // somebody releases the task
 	UnblockTurn    UnblockKind = "turn"    // Jobs end as the task waits for, or its owner drops these dependencies
+	UnblockDrop    UnblockKind = "drop"    // its owner drops its dependencies, some of which cannot be met any more
 	UnblockBegin   UnblockKind = "begin"   // time passes until At, when it is to begin
 	UnblockWait    UnblockKind = "wait"    // time passes until At
 	UnblockLimit   UnblockKind = "limit"   // somebody sets Limit, which is higher in what Of names
@@ -26,6 +27,7 @@ const (
 	UnblockPeriod  UnblockKind = "period"  // the next period of a quota begins at At
 	UnblockPool    UnblockKind = "pool"    // somebody lets everybody use every GPU
 	UnblockTime    UnblockKind = "time"    // its owner cancels it and submits it again with TimeLimit
+	UnblockYield   UnblockKind = "yield"   // its owner cancels it and submits it again as one that may be suspended
 	UnblockOver    UnblockKind = "over"    // time passes until At, when Booking is over
 	UnblockCancel  UnblockKind = "cancel"  // somebody cancels Booking
 	UnblockFewer   UnblockKind = "fewer"   // its owner cancels it and submits it again with MinGPUs
@@ -158,7 +160,9 @@ func (t *trial) lift(b *Blocker) {
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 	case CodeBooked, CodeClosed:
 		t.unbook(b)
-	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeConstraint, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodeSuspending:
+	case CodeBarred:
+		t.pass(b)
+	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeConstraint, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeSuspending:
 	}
 }
 
@@ -169,6 +173,9 @@ func (t *trial) turn(at *Blocker) {
 	for _, b := range t.why {
 		if b.Code == CodeDependency {
 			u.Jobs = append(u.Jobs, model.After{Job: b.On, Kind: b.After})
+			if b.Have > 0 {
+				u.Kind = UnblockDrop
+			}
 		}
 	}
 	if u.Jobs[0].Job == at.On {

@@ -95,14 +95,3 @@ func (t *trial) shorten(b *model.Booking) {
 		t.found[i] = u
 	}
 }
-
-// again says that a job of one task is placed if it is canceled and submitted anew.
-func (t *trial) again(job model.JobID, spec *model.Spec) bool {
-	next, done := t.carry(&command.Cancel{Job: job, Task: command.AllTasks}, &command.Submit{Spec: *spec, Tasks: 1})
-	if !done {
-		return false
-	}
-	task := model.TaskKey{Job: t.state.Settings().NextJob}
-	v := judge(&next, t.now, ticketOf(&next, task))
-	return v.placed()
-}

@@ -20,6 +20,9 @@ func (b *Blocker) Message() string {
 	case CodeHeld:
 		return "it is held"
 	case CodeDependency:
+		if b.Have > 0 {
+			return fmt.Sprintf("it starts after job %s has completed, and that cannot be any more: %s failed or been canceled", b.On, has(b.Have, "task"))
+		}
 		return fmt.Sprintf("it starts after job %s has %s, and that is %s", b.On, b.After.Wish(), b.State)
 	case CodeBegin:
 		return "it is to begin at " + clock(b.Until) + " at the earliest"
@@ -56,7 +59,7 @@ func (b *Blocker) Message() string {
 		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which is to start there at about %s, and it might not be done before",
 			Holder{b.Task, b.Service}, clock(b.Until))
 	case CodeBarred:
-		return "it would fit, but larger jobs wait for those nodes; it might not be done before they get them, nor may it be stopped for them by then (jobs may be with --preemptible)"
+		return b.barred()
 	case CodeBooked:
 		return "it would fit, but GPUs are kept for " + b.Booking.Title() + beforehand(b)
 	case CodeClosed:
@@ -174,6 +177,31 @@ func gpuHours(ms int64) string {
 	return "1 GPU-hour"
 }
 
+// has is "1 task has" or "3 tasks have".
+func has(n int64, what string) string {
+	if n == 1 {
+		return count(n, what) + " has"
+	}
+	return count(n, what) + " have"
+}
+
+// barred says for whom nodes are kept, and until when.
+func (b *Blocker) barred() string {
+	kept := fmt.Sprintf("%s are kept for %s", count(b.Have, "node"), Holder{b.Task, b.Service})
+	if b.Have == 1 {
+		kept = fmt.Sprintf("1 node is kept for %s", Holder{b.Task, b.Service})
+	}
+	switch {
+	case b.Have == 0:
+		kept = "larger jobs wait for those nodes"
+	case b.Until == 0:
+		return "it would fit, but " + kept + ", which has waited for so long that nobody is let past it who could not be stopped at once"
+	default:
+		kept += ", which is to start there at about " + clock(b.Until)
+	}
+	return "it would fit, but " + kept + "; it might not be done before, nor may it be stopped by then (jobs may be with --preemptible)"
+}
+
 // count is "1 GPU of type X" or "3 GPUs of type X".
 func count[N int64 | uint32 | int](n N, what string) string {
 	if n != 1 {
@@ -198,6 +226,10 @@ func (u *Unblock) Message() string {
 		return "release it"
 	case UnblockTurn:
 		return u.turn()
+	case UnblockDrop:
+		return "it waits for no other job any more (berth release --dependencies)"
+	case UnblockYield:
+		return "submit it again with --preemptible"
 	case UnblockWait:
 		return "its backoff ends at " + clock(u.At)
 	case UnblockBegin:

@@ -33,7 +33,7 @@ type Blocker struct {
 	Code        string    `json:"code" doc:"stable: orchestrator_stopped, standstill, dependency, begin, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, gpu_failed, nodes, reserved, barred, suspending, ahead, never, max_run_time, gpu_hours, pool, reservation, maintenance"`
 	Message     string    `json:"message"`
 	Scope       string    `json:"scope,omitempty" doc:"of a limit"`
-	JobID       string    `json:"job_id,omitempty" doc:"of a dependency: the job that is waited for"`
+	JobID       string    `json:"job_id,omitempty" doc:"of a dependency the job that is waited for; else the one for which GPUs are kept"`
 	State       string    `json:"job_state,omitempty" doc:"where that job is"`
 	Until       time.Time `json:"until,omitzero" doc:"of a begin or a backoff; of a reservation or a maintenance: its end"`
 	Reservation string    `json:"reservation_id,omitempty" doc:"of a reservation or a maintenance"`
@@ -46,7 +46,8 @@ type Ahead struct {
 	JobID    string `json:"job_id,omitempty"`
 	Service  string `json:"allocation_id,omitempty" doc:"of a service"`
 	User     string `json:"user"`
-	GPUs     int64  `json:"gpu_count"`
+	Tasks    int64  `json:"tasks" doc:"of it that go first; counted up to 1,000"`
+	GPUs     int64  `json:"gpu_count" doc:"of each task"`
 	Priority int64  `json:"priority"`
 	Name     string `json:"name,omitempty" doc:"of the job; of one without a name its run's id, else its command"`
 }
