@@ -32,15 +32,14 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 		Script: r.Script,
 		Spec: model.Spec{
 			Name: r.Name, User: r.User, Project: r.Project, RunID: r.RunID, Command: r.Command, WorkDir: r.WorkDir,
-			StopSignal: signal(r.StopSignal), CheckpointSignal: signal(r.CheckpointSignal),
-			CheckpointDir: r.CheckpointDir, WarnSignal: signal(r.WarnSignal),
-			Held: r.Hold != nil && *r.Hold,
+			CheckpointDir: r.CheckpointDir,
+			Held:          r.Hold != nil && *r.Hold,
 		},
 	}
 	if c.Spec.User == "" {
 		c.Spec.User = defaultUser
 	}
-	for _, fill := range []func(*wire.Submit, *command.Submit) error{program, size, memory, where, times, ends, retries, checkpoints, array, awaited} {
+	for _, fill := range []func(*wire.Submit, *command.Submit) error{signals, program, size, memory, where, times, ends, retries, checkpoints, array, awaited} {
 		if err := fill(r, c); err != nil {
 			return nil, err
 		}
@@ -50,9 +49,6 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 	}
 	return c, toTell(r, &c.Spec)
 }
-
-// signal takes SIGTERM for TERM.
-func signal(name string) string { return strings.TrimPrefix(name, "SIG") }
 
 // program is what runs: a shell command, or a program with its arguments.
 func program(r *wire.Submit, c *command.Submit) error {
@@ -222,6 +218,8 @@ func checkpoints(r *wire.Submit, c *command.Submit) error {
 		return invalid("warn_before", "needs a warn_signal")
 	case s.WarnSignal != "" && s.TimeLimit == 0:
 		return invalid("warn_signal", "needs a time_limit to come ahead of")
+	case s.WarnSignal != "" && r.WarnBefore != nil && time.Duration(*r.WarnBefore) >= s.TimeLimit:
+		return invalid("warn_before", "must be less than the time_limit, or the job would be warned before it starts")
 	case s.WarnSignal != "":
 		s.WarnBefore = or((*time.Duration)(r.WarnBefore), defaultWarning)
 	}
