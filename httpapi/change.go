@@ -151,8 +151,6 @@ func (a changes) done(id model.JobID, what string) *wire.Done {
 		v := view{s: &s, now: a.now(&s)}
 		stand, stopping := v.stand(&job)
 		switch why := v.awaits(&job); {
-		case stopping != nil && job.Array():
-			out.Message += "; processes are being stopped"
 		case stopping != nil:
 			out.Message = "its processes are being stopped"
 		case job.Open > 0 && why != "":

@@ -62,6 +62,31 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// A job that runs is told how long it has, and one that waits again how long it has waited beside that.
+func TestHowLongAJobRunsAndWaits(t *testing.T) {
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	s.submit(`{"command":"x"}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) {
+		c.Wait(time.Minute)
+		c.Start(c.Place(1))
+		c.Wait(5 * time.Minute)
+	})
+	d := s.detail("/jobs/1")
+	if ran := d.History[0].Ranks[0].RunSeconds; ran != 300 || d.RunSeconds != 300 || d.WaitSeconds != 60 {
+		t.Errorf("its process has run %g s, it %g s, and has waited %g s", ran, d.RunSeconds, d.WaitSeconds)
+	}
+	s.do(http.MethodPost, "/queue/1/requeue", "").into(&wire.Done{})
+	a := s.attempt(1)
+	s.with(func(c *statetest.Cluster) {
+		c.Stopped(a.Key)
+		c.Wait(10 * time.Minute)
+	})
+	if d := s.detail("/jobs/1"); d.State != "queued" || d.WaitSeconds != 900 { // its node said that it had run for a minute
+		t.Errorf("it is %s and has waited %g s", d.State, d.WaitSeconds)
+	}
+}
+
 func (s *site) task(id model.JobID) model.Task {
 	st := s.State()
 	task, _ := st.Tasks.Get(model.TaskKey{Job: id})

@@ -172,6 +172,14 @@ func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
 	return out
 }
 
+// rankRan is for how long the process of a rank has run.
+func (v *view) rankRan(r *model.Rank) time.Duration {
+	if r.Phase == model.RankRunning {
+		return max(v.now.Sub(r.Started), 0)
+	}
+	return r.Exit.Ran
+}
+
 func (v *view) attempt(a *model.Attempt) wire.Attempt {
 	out := wire.Attempt{
 		Number: int64(a.Key.N), State: a.State.String(), PlacedAt: a.Placed.Time(), StartedAt: a.Started.Time(),
@@ -185,7 +193,7 @@ func (v *view) attempt(a *model.Attempt) wire.Attempt {
 	for _, r := range v.s.RanksOf(a.Key) {
 		rank := wire.Rank{
 			Rank: int64(r.Key.Rank), NodeID: string(r.Node), Phase: r.Phase.String(), StartedAt: r.Started.Time(),
-			RunSeconds: seconds(r.Exit.Ran), Signal: int64(r.Exit.Signal), OOM: r.Exit.OOM, Stopped: r.Exit.Delivered.String(),
+			RunSeconds: seconds(v.rankRan(&r)), Signal: int64(r.Exit.Signal), OOM: r.Exit.OOM, Stopped: r.Exit.Delivered.String(),
 			GPUs: v.gpus(&r), GPUFault: r.Exit.GPUFault, Fenced: r.Exit.Fenced, SavedAt: seconds(max(r.Saved, r.Exit.Saved)),
 		}
 		if r.Phase == model.RankExited || r.Late {

@@ -55,6 +55,9 @@ func (v *view) job(j *model.Job) wire.Job {
 		until = j.Ended
 	}
 	out.WaitSeconds = seconds(until.Sub(j.Submitted))
+	if !j.Array() && first.State == model.TaskQueued && first.Started > 0 { // again
+		out.WaitSeconds = seconds(max(v.now.Sub(j.Submitted)-v.ran(&first), 0))
+	}
 	return out
 }
 

@@ -106,11 +106,15 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	if err != nil {
 		return nil, err
 	}
+	s := a.peer.Reader.State()
+	if q := s.QuotaOf(scope, a.now(&s)); b.OverQuota != "" && b.GPUHours == nil && q.Limit <= 0 {
+		return nil, invalid("over_quota", "says what becomes of who has used up gpu_hours: give these, too")
+	}
 	_, index, err := a.propose(ctx, key, &command.AdjustLimit{Scope: scope, Set: list})
 	if err != nil {
 		return nil, err
 	}
-	s := a.peer.Reader.State()
+	s = a.peer.Reader.State()
 	q := quotaOf(&s, scope, a.now(&s))
 	return &answer[wire.Quota]{Index: index, Body: &q}, nil
 }

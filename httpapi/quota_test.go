@@ -134,6 +134,7 @@ func TestQuotas(t *testing.T) {
 		s.do(http.MethodPut, "/quotas/user/ann", body).about(field)
 	}
 	s.do(http.MethodPut, "/quotas/user/bob", `{}`).about("gpus")
+	s.do(http.MethodPut, "/quotas/user/bob", `{"over_quota": "stop"}`).about("over_quota")
 	s.do(http.MethodPut, "/quotas/team/ann", `{"gpus": 1}`).problem(http.StatusNotFound, wire.CodeNotFound)
 	s.do(http.MethodPut, "/quotas/user/bob", `{"gpu_hours": 5}`).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)
 	s.do(http.MethodPut, "/quotas/cluster", `{"reserved_gpus": 5}`).problem(http.StatusUnprocessableEntity, wire.CodeInvalid)

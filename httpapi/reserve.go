@@ -183,6 +183,9 @@ func bookingOf(r *wire.Reserve, now model.Time) (*model.Booking, error) {
 	if r.Maintenance != nil && *r.Maintenance {
 		b.Kind = model.BookMaintenance
 	}
+	if err := fitting(r, b.Kind); err != nil {
+		return nil, err
+	}
 	switch {
 	case r.User != "" && r.Project != "":
 		return nil, invalid("project", "must not be given together with user")
@@ -202,6 +205,22 @@ func bookingOf(r *wire.Reserve, now model.Time) (*model.Booking, error) {
 		return nil, err
 	}
 	return b, spanOf(r, b, now)
+}
+
+// fitting says what a body names that does not go with its kind, or is no name.
+func fitting(r *wire.Reserve, kind model.BookingKind) error {
+	for _, v := range []struct {
+		field, name string
+		given       bool
+	}{{"user", r.User, r.User != ""}, {"project", r.Project, r.Project != ""}, {"gpu_count", "", r.GPUs != nil}, {"gpu_type", "", r.GPUType != ""}} {
+		switch {
+		case kind == model.BookMaintenance && v.given:
+			return invalid(v.field, "must be left out: a maintenance is of whole nodes, for nobody")
+		case v.name != "" && !model.Name(v.name):
+			return invalid(v.field, "must be a name, as users and projects have; this is none: "+strconv.Quote(clip(v.name)))
+		}
+	}
+	return nil
 }
 
 // nodeIDs are nodes by their names, with ranges of numbers such as n[1-4] written out.
@@ -227,12 +246,16 @@ func spanOf(r *wire.Reserve, b *model.Booking, now model.Time) (err error) {
 		return err
 	}
 	switch {
-	case (r.End == "") == (r.Duration == nil):
+	case r.End == "" && r.Duration == nil:
 		return invalid("duration", "must be given, or end")
+	case r.End != "" && r.Duration != nil:
+		return invalid("end", "must not be given together with duration")
 	case r.Duration != nil:
 		b.End = b.Start.Add(time.Duration(*r.Duration))
 	default:
-		b.End, err = instant("end", r.End, now)
+		if b.End, err = instant("end", r.End, now); err == nil && b.End <= b.Start {
+			return invalid("end", "must be after the start, "+b.Start.Time().Format(time.RFC3339))
+		}
 	}
 	return err
 }

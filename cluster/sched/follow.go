@@ -34,7 +34,7 @@ func (f *follow) starts() {
 			continue
 		}
 		left = append(left, v)
-		if parts, open := p.pool.parts(v.at); p.done[v.task] || open && startAt(p, t, parts) {
+		if parts, open := partsAt(p.pool, v.at); p.done[v.task] || open && startAt(p, t, parts) {
 			continue
 		}
 		var gpus uint32

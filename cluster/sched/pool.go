@@ -93,8 +93,8 @@ func (p *pool) host(id model.NodeID) *host {
 	return p.hosts[id]
 }
 
-// parts is a place as parts of nodes, if each of these had anything free when the pass began.
-func (p *pool) parts(at []share) (parts []part, open bool) {
+// partsAt is a place as parts of nodes, if each of these had anything free when the pass began.
+func partsAt(p *pool, at []share) (parts []part, open bool) {
 	for _, v := range at {
 		h := p.host(v.node)
 		if h == nil {

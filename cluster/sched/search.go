@@ -95,7 +95,7 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 			stop = append(stop, c.attempt)
 		} else if c.attempt.N == 0 && at != nil {
 			p.found.planned[c.key.Task] = c.key.Run
-			if parts, open := p.pool.parts(sharesOn(b.nodes, at)); open {
+			if parts, open := partsAt(p.pool, sharesOn(b.nodes, at)); open {
 				startAt(p, ticketOf(p.state, c.key.Task), parts)
 			}
 		}
