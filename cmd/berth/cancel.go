@@ -24,7 +24,7 @@ func newCancel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel JOB...",
 		Short: "End jobs: at once if they wait, by signal, grace and kill if they run",
-		Long:  "End jobs: at once if they wait, by signal, grace and kill if they run" + taskHelp,
+		Long:  "End jobs: at once if they wait, by signal, grace and kill if they run" + tasksHelp,
 		RunE:  c.run,
 	}
 	c.bind(cmd)

@@ -54,8 +54,11 @@ func ofJob(r ref, err error) error {
 	return err
 }
 
-// taskHelp says how jobs and tasks are named.
-const taskHelp = ".\n\n17.3 is task 3 of the array 17, 17.[3-9,12] are several, and @ is the newest job of this user."
+// How jobs and tasks are named where one is taken, and where several are.
+const (
+	taskHelp  = ".\n\n17.3 is task 3 of the array 17, and @ is the newest job of this user."
+	tasksHelp = ".\n\n17.3 is task 3 of the array 17, 17.[3-9,12] are several, and @ is the newest job of this user."
+)
 
 // newControl is a command that changes jobs, or some tasks of arrays.
 func newControl(use, short string, call func(*client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error)) *cobra.Command {
@@ -64,7 +67,7 @@ func newControl(use, short string, call func(*client.Client) func(ctx context.Co
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
-		Long:  short + taskHelp,
+		Long:  short + tasksHelp,
 		RunE: eachJob(c, func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error) {
 			return call(api)(ctx, r.job, r.tasks, reason)
 		}),

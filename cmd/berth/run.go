@@ -16,11 +16,14 @@ import (
 const runLong = `Submit a job, show its output as it comes, and exit with its exit code.
 
   berth run -g 1 -- nvidia-smi
-  berth run -g 4 -t 30m -- python evaluate.py
+  berth run -g 4 -t 30m -D "$PWD" -- python evaluate.py
 
 Ctrl-C cancels the job, and its last output is still shown; a second Ctrl-C leaves at
 once. If this program is killed or its machine is cut off, the cluster cancels the
-job once it has not heard from it for the time of --linger.`
+job once it has not heard from it for the time of --linger.
+
+A job starts on its node in an empty folder of its own, not in the current one. What lies
+here it finds with -D "$PWD", if the nodes have that folder.`
 
 // interrupted is the exit code of a program that Ctrl-C has ended, as shells have it.
 const interrupted exitError = 130

@@ -18,14 +18,17 @@ import (
 
 const submitLong = `Submit a job: a script, or a command after --.
 
-  berth submit -g 4 -t 2h -- python train.py --epochs 100
+  berth submit -g 4 -t 2h -D "$PWD" -- python train.py --epochs 100
   berth submit -g 16 -N 2 -J llama train.sh
-  berth submit -g 1 -a 0-99%8 -- ./sweep.sh
-  berth submit -g 1 -a %8 --param lr=1e-3,1e-4 --param seed=1..5 -- ./train.sh
-  berth submit -g 1 --after @ -- ./evaluate.sh
+  berth submit -g 1 -a 0-99%8 sweep.sh
+  berth submit -g 1 -a %8 --param lr=1e-3,1e-4 --param seed=1..5 train.sh
+  berth submit -g 1 --after @ evaluate.sh
 
 Lines of a script that begin with #BERTH or #SBATCH are options, as on the command
-line, which overrules them. The script is sent along as it is.`
+line, which overrules them. The script is sent along as it is.
+
+A job starts on its node in an empty folder of its own, not in the one that it was
+submitted from. What lies there it finds with -D "$PWD", if the nodes have that folder.`
 
 // submission is what the flags of submit say.
 type submission struct {
@@ -137,7 +140,7 @@ func (s *submission) bindLife(cmd *cobra.Command) {
 	f.StringVar(&s.checkpointDir, "checkpoint-dir", "", "`folder` in which each attempt gets its BERTH_CHECKPOINT_DIR")
 	f.StringVar(&s.checkpointGrace, "checkpoint-grace", "", "`time` from the checkpoint signal to the stop signal")
 	f.StringArrayVarP(&s.env, "env", "e", nil, "`NAME=value` for the job, or NAME to take this shell's value")
-	f.StringVarP(&s.workdir, "workdir", "D", "", "`folder` on the node (default: one of its own)")
+	f.StringVarP(&s.workdir, "workdir", "D", "", "`folder` on the node that it starts in (default: an empty one of its own, not the current one)")
 }
 
 func (s *submission) run(cmd *cobra.Command, args []string) error {
