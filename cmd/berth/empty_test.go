@@ -17,6 +17,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		"submit --begin= -- x":                      "--begin is empty",
 		"submit --begin +400d -- x":                 "at most 366 days ahead",
 		"submit --dry-run --parsable -- x":          "--parsable",
+		"submit -g :2 -- x":                         "--gpus \":2\" names no model before the colon: write 2 for any model, or such as H100:2",
 		"policy --set depth=5 --set depth=6":        "given twice",
 		"quota pool hybrid --ratio x":               "must be a number",
 		"reserve -g abc --start now --duration 1h":  "must be a number",

@@ -2,6 +2,7 @@
 //
 //	main.go     from the command line to an exit code
 //	version.go  berth version
+//	strict.go   what no command takes: too many arguments, empty ones, flags that exclude each other
 //	server.go   berth server: its flags
 //	options.go  what the flags of a server mean, and which of them contradict each other
 //	serve.go    a running server: what starts and ends in which order
@@ -103,6 +104,9 @@ func newRoot() *cobra.Command {
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(), newConfig(),
 		newQuota(), newShare(), newToken(), newUser(), newSnapshot())
 	root.AddCommand(newSupervise(), newVersion())
+	root.InitDefaultHelpCmd() // now, so that the library's own commands are held to the same
+	root.InitDefaultCompletionCmd()
+	strictly(root)
 	return root
 }
 

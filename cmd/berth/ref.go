@@ -24,6 +24,9 @@ const newest = "@"
 // knows none of that name.
 func parseRef(text string) (ref, error) {
 	at := strings.IndexAny(text, "._")
+	if blank(text) || at == 0 {
+		return ref{}, usage("%q names no job: jobs and tasks are named as in 17, 17.3 and @", text)
+	}
 	if at < 0 {
 		return ref{job: text}, nil
 	}

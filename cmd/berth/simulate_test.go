@@ -36,12 +36,12 @@ func TestSimulateACluster(t *testing.T) {
 	}
 	wrong := write("wrong.yaml", "nodes: [{gpu: 8}]\n")
 	for want, args := range map[string][]string{
-		"does not make sense: it may have nodes": {"--cluster", wrong},
-		"no such file":                           {"--cluster", filepath.Join(dir, "none.yaml")},
-		"[cluster nodes]":                        {"--cluster", nodes, "--nodes", "2"},
-		"could never run on these nodes":         {"--cluster", write("a.yaml", "nodes: [{gpus: 8, model: A100}]\n"), "--plot", filepath.Join(dir, "not.html")},
-		"draws a picture into FILE.svg":          {"--plot", filepath.Join(dir, "not.png")},
-		"or plot a page":                         {"--compare", "fcfs,sjf", "--plot", filepath.Join(dir, "not.svg")},
+		"does not make sense: it may have nodes":   {"--cluster", wrong},
+		"no such file":                             {"--cluster", filepath.Join(dir, "none.yaml")},
+		"--cluster and --nodes exclude each other": {"--cluster", nodes, "--nodes", "2"},
+		"could never run on these nodes":           {"--cluster", write("a.yaml", "nodes: [{gpus: 8, model: A100}]\n"), "--plot", filepath.Join(dir, "not.html")},
+		"draws a picture into FILE.svg":            {"--plot", filepath.Join(dir, "not.png")},
+		"or plot a page":                           {"--compare", "fcfs,sjf", "--plot", filepath.Join(dir, "not.svg")},
 	} {
 		if code, out, errs := f.berth(t, append([]string{"simulate", "--trace", trace}, args...)...); code == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%v: %d, %q, %q; want %q", args, code, out, errs, want)

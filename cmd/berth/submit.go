@@ -97,6 +97,7 @@ func newSubmit() *cobra.Command {
 // bindJob binds the flags that say what to run.
 func (s *submission) bindJob(cmd *cobra.Command) {
 	cmd.Flags().SetInterspersed(false) // what follows the script belongs to it
+	cmd.Annotations = map[string]string{programs: "a script's or a command's"}
 	s.bindSize(cmd)
 	s.bindLife(cmd)
 	s.bindTurns(cmd)
@@ -270,8 +271,11 @@ func (s *submission) fillSize(_ *cobra.Command, r *wire.Submit) error {
 		kind, count = "", s.gpus
 	}
 	n, err := strconv.ParseInt(count, 10, 32)
-	if err != nil {
+	switch {
+	case err != nil:
 		return usage("--gpus must be a number, or a model and a number such as H100:4, not %q", s.gpus)
+	case found && blank(kind):
+		return usage("--gpus %q names no model before the colon: write %d for any model, or such as H100:%d", s.gpus, n, n)
 	}
 	r.GPUs, r.GPUType = &n, kind
 	if s.perNode > 0 {

@@ -33,7 +33,7 @@ func TestRefs(t *testing.T) {
 			t.Errorf("%s is %+v, said as %s (%v)", text, got, got, err)
 		}
 	}
-	for _, text := range []string{"17.", "17.x", "17.[3", "17.[]", "17.[a-b]", "17.3-9", "17.-1", "17.1.2", "17.[9-3]", "17.9999999"} {
+	for _, text := range []string{"17.", "17.x", "17.[3", "17.[]", "17.[a-b]", "17.3-9", "17.-1", "17.1.2", "17.[9-3]", "17.9999999", "", " ", ".3", "_3"} {
 		if got, err := parseRef(text); exitCode(err) != exitUsage {
 			t.Errorf("%s was read as %+v (%v)", text, got, err)
 		}
