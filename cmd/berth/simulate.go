@@ -68,7 +68,7 @@ func newSimulate() *cobra.Command {
 			"  berth simulate --trace jobs.csv --nodes 2 --gpus-per-node 8 --compare fair_share,priority,fcfs\n" +
 			"  berth simulate --history --set wait_bound=24h",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
 	f := cmd.Flags()
 	s.given = f.Changed
@@ -84,7 +84,7 @@ func newSimulate() *cobra.Command {
 	f.StringVar(&s.estimates, "estimates", "history", "what users tell: exact, none, history or xLOW..HIGH")
 	f.StringVar(&s.preempt, "preempt", "on", "on or off: whether jobs that allow it are suspended for others")
 	f.Float64Var(&s.Preemptible, "preemptible-fraction", 1, "part of the jobs that allow it, 0 to 1")
-	f.DurationVar(&s.RestartCost, "restart-cost", time.Minute, "what the next start of a suspended job costs")
+	timeVar(f, &s.RestartCost, "restart-cost", time.Minute, "`time` that the next start of a suspended job costs")
 	f.StringArrayVar(&s.set, "set", nil, "tune the scheduler, `name=value` as in berth policy; may repeat")
 	f.Uint64Var(&s.Seed, "seed", 1, "for what is drawn")
 	f.StringVar(&s.log, "log", "", "write what happens to a `file`: time, event, job, GPUs, node:GPUs")
@@ -109,8 +109,8 @@ func (s *simulation) options() error {
 		return usage("--preempt must be on or off, not %q", s.preempt)
 	case !(s.Preemptible >= 0 && s.Preemptible <= 1): // nor NaN
 		return usage("--preemptible-fraction must be 0 to 1, not %g", s.Preemptible)
-	case s.RestartCost < 0 || s.RestartCost > model.MaxDuration:
-		return usage("--restart-cost must be 0s to %s, not %s", model.MaxDuration, s.RestartCost)
+	case s.given("last") && !s.history:
+		return usage("--last counts what the cluster has run: give it with --history; of a trace all jobs are played")
 	case s.output != "" && s.output != "json":
 		return usage("--output must be json or be left out, not %q", s.output)
 	case s.plot != "" && s.drawing() != ".svg" && !s.page():
@@ -121,15 +121,28 @@ func (s *simulation) options() error {
 	if s.Estimates, err = simulate.ParseEstimates(s.estimates); err != nil {
 		return usage("%v", err)
 	}
-	for _, name := range append([]string{s.Policy}, s.compare...) {
-		if !slices.Contains(playable(), name) {
-			return usage("there is no policy %q: there are %s", name, strings.Join(playable(), ", "))
-		}
+	if err := s.policies(); err != nil {
+		return err
 	}
 	if err := s.past.check(); err != nil {
 		return err
 	}
 	return s.tune(model.DefaultTuning(), func(string) bool { return true })
+}
+
+// policies checks those that are to be played.
+func (s *simulation) policies() error {
+	for _, name := range append([]string{s.Policy}, s.compare...) {
+		if !slices.Contains(playable(), name) {
+			return usage("there is no policy %q: there are %s", name, strings.Join(playable(), ", "))
+		}
+	}
+	for i, name := range s.compare {
+		if slices.Contains(s.compare[:i], name) {
+			return usage("--compare names %s twice, and it would play the same twice: leave one out", name)
+		}
+	}
+	return nil
 }
 
 // tune changes a tuning by those flags that count.
@@ -150,10 +163,19 @@ func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
 	if err := set(&s.Tuning, s.set); err != nil {
 		return usage("%w", err)
 	}
+	switch t := &s.Tuning; {
+	case s.given("backfill") && t.Backfill != modes[s.backfill]:
+		return usage("--backfill %s and --set backfill=%s contradict each other: leave one out", s.backfill, t.Backfill)
+	case s.given("backfill") && s.backfill == "easy" && t.Depth != 1:
+		return usage("--backfill easy makes one reservation, and --set depth=%d asks for more: leave one out", t.Depth)
+	case s.given("preempt") && t.NoPreemption != (s.preempt == "off"):
+		return usage("--preempt %s and --set no_preemption=%t contradict each other: leave one out", s.preempt, t.NoPreemption)
+	}
 	return nil
 }
 
-func (s *simulation) run(ctx context.Context, out io.Writer) error {
+func (s *simulation) run(cmd *cobra.Command) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	if err := s.options(); err != nil {
 		return err
 	}
@@ -169,7 +191,7 @@ func (s *simulation) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		jobs, results = h.Jobs, append(results, h.Actual(s.then))
-	} else if jobs, err = s.read(); err != nil {
+	} else if jobs, err = s.read(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	if len(s.compare) == 0 {
@@ -220,15 +242,20 @@ func (s *simulation) nodes() ([]simulate.Host, error) {
 	return hosts, nil
 }
 
-func (s *simulation) read() ([]simulate.Job, error) {
+// read reads the trace, and warns of columns that are not read: their names may be misspelt.
+func (s *simulation) read(warn io.Writer) ([]simulate.Job, error) {
 	file, err := os.Open(s.trace)
 	if err != nil {
 		return nil, fmt.Errorf("the trace: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // only read
-	jobs, err := simulate.Read(file)
+	jobs, unread, err := simulate.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.trace, err)
+	}
+	if len(unread) > 0 {
+		fmt.Fprintf(warn, "Warning: of %s these columns are not read: %s. There may be %s.\n", s.trace,
+			table.Clean(strings.Join(unread, ", ")), strings.Join(simulate.Columns(), ", "))
 	}
 	return jobs, nil
 }

@@ -43,8 +43,13 @@ func (s *simulation) as(name string) (simulate.Options, error) {
 
 // set changes a tuning by pairs such as depth=1.
 func set(t *model.Tuning, pairs []string) error {
+	seen := map[string]bool{}
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
+		if seen[name] {
+			return fmt.Errorf("--set %s is given twice: one value must be chosen", name)
+		}
+		seen[name] = true
 		if err := t.Set(name, value); err != nil {
 			return fmt.Errorf("--set %s: %w", pair, err)
 		}

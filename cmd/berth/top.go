@@ -41,7 +41,7 @@ func newTop() *cobra.Command {
 	f.BoolVar(&nodes, "nodes", false, "a line for each node in place of each GPU")
 	f.BoolVar(&jobs, "jobs", false, "what runs and waits in place of the GPUs")
 	f.BoolVar(&once, "once", false, "show it once and end")
-	f.DurationVar(&every, "interval", 2*time.Second, "show it again every so `long`")
+	timeVar(f, &every, "interval", 2*time.Second, "show it again every so `long`")
 	return cmd
 }
 

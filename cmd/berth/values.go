@@ -7,12 +7,32 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/httpapi/wire"
-
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
+
+// timeValue is a flag that holds a time.
+type timeValue struct{ at *time.Duration }
+
+// timeVar binds a flag that holds a time, and has one if it is not given.
+func timeVar(f *pflag.FlagSet, at *time.Duration, name string, value time.Duration, what string) {
+	*at = value
+	f.Var(timeValue{at}, name, what)
+}
+
+func (v timeValue) String() string { return table.Span(*v.at) }
+func (v timeValue) Type() string   { return "time" }
+
+func (v timeValue) Set(text string) (err error) {
+	*v.at, err = wire.ParseDuration(text)
+	return err
+}
 
 // fillWarning reads "USR1@300", or "B:USR1@300" as Slurm has it.
 func (s *submission) fillWarning(r *wire.Submit) error {

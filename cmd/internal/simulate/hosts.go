@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -38,7 +40,7 @@ func ReadHosts(r io.Reader) ([]Host, error) {
 		Nodes []group `yaml:"nodes"`
 	}
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("it may have nodes, a list of groups with name, count, gpus, model, memory_gb and labels: %w", err)
+		return nil, fmt.Errorf("it may have nodes, a list of groups with name, count, gpus, model, memory_gb and labels: %s", yamlWords(err))
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("a second document follows the first; leave one")
@@ -62,6 +64,57 @@ func ReadHosts(r io.Reader) ([]Host, error) {
 		return nil, errors.New("it has no nodes: write at least nodes: [{gpus: 8}]")
 	}
 	return hosts, nil
+}
+
+// What the library of YAML says of a name that is not known, and of a value of another kind.
+var (
+	unknownName = regexp.MustCompile(`^field (\S+) not found in type .*`)
+	otherKind   = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S+).*")
+)
+
+// yamlWords is what the library of YAML finds wrong, without the types of this program.
+func yamlWords(err error) string {
+	texts := []string{err.Error()}
+	if wrong, is := errors.AsType[*yaml.TypeError](err); is {
+		texts = wrong.Errors
+	}
+	words := make([]string, len(texts))
+	for i, text := range texts {
+		line, what, found := strings.Cut(strings.TrimPrefix(text, "yaml: "), ": ")
+		if !found {
+			line, what = "", line
+		}
+		if of := unknownName.FindStringSubmatch(what); of != nil {
+			what = fmt.Sprintf("there is no %q", of[1])
+		} else if of := otherKind.FindStringSubmatch(what); of != nil {
+			what = mustBe(of[1], of[2], of[3])
+		}
+		words[i] = strings.TrimPrefix(line+": "+what, ": ")
+	}
+	return strings.Join(words, "; ")
+}
+
+// mustBe says what is wanted where a value of another kind stands, given the type that holds it.
+func mustBe(kind, value, into string) string {
+	got, known := map[string]string{"map": "names with values", "seq": "a list"}[kind]
+	if !known {
+		got = fmt.Sprintf("%q", value)
+	}
+	switch {
+	case strings.HasPrefix(into, "[]"):
+		return "nodes must be a list of groups, such as [{gpus: 8}], not " + got
+	case strings.HasPrefix(into, "map["):
+		return "labels must be names with values, such as {zone: a}, not " + got
+	case strings.HasPrefix(into, "int"):
+		return "a whole number must stand here, not " + got
+	case strings.HasPrefix(into, "float"):
+		return "a number must stand here, not " + got
+	case into == "string":
+		return "text must stand here, not " + got
+	case strings.Contains(into, "group"):
+		return "a group must be names with values, such as {gpus: 8}, not " + got
+	}
+	return "the file must begin with nodes:, not with " + got
 }
 
 // hosts are the nodes of a group, of which there may be so many.

@@ -24,11 +24,19 @@ func TestReadHosts(t *testing.T) {
 		{"no nodes", "nodes: []", nil, "it has no nodes"},
 		{"a second document", "nodes: [{gpus: 1}]\n---\nnodes: [{gpus: 2}]\n", nil, "a second document"},
 		{"a list", "[1, 2]", nil, "it may have nodes, a list of groups"},
-		{"another key", "nodes: [{gpus: 1, gpu: 2}]", nil, "field gpu not found"},
+		{"another key", "nodes: [{gpus: 1, gpu: 2}]", nil, "memory_gb and labels: line 1: there is no \"gpu\""},
 		{"no GPUs", "nodes: [{gpus: 1}, {name: x}]", nil, "group 2 of its nodes: gpus must be 1 to 64, not 0"},
 		{"too many GPUs", "nodes: [{gpus: 65}]", nil, "gpus must be 1 to 64, not 65"},
 		{"GPUs below 0", "nodes: [{gpus: -8}]", nil, "gpus must be 1 to 64, not -8"},
-		{"no number", "nodes: [{gpus: many}]", nil, "cannot unmarshal"},
+		{"no number", "nodes: [{gpus: many}]", nil, "line 1: a whole number must stand here, not \"many\""},
+		{"a number for nodes", "\nnodes: 3", nil, "line 2: nodes must be a list of groups, such as [{gpus: 8}], not \"3\""},
+		{"a number for a group", "nodes: [3]", nil, "line 1: a group must be names with values, such as {gpus: 8}, not \"3\""},
+		{"a list for labels", "nodes: [{gpus: 1, labels: [a]}]", nil, "labels must be names with values, such as {zone: a}, not a list"},
+		{"a list for a name", "nodes: [{gpus: 1, name: [a]}]", nil, "text must stand here, not a list"},
+		{"text for memory", "nodes: [{gpus: 1, memory_gb: much}]", nil, "a number must stand here, not \"much\""},
+		{"a word", "nodes", nil, "the file must begin with nodes:, not with \"nodes\""},
+		{"two mistakes", "nodes: [{gpus: x, gpu: 2}]", nil, "not \"x\"; line 1: there is no \"gpu\""},
+		{"no YAML", "nodes: [", nil, "line 1: did not find expected node content"},
 		{"count 0", "nodes: [{gpus: 1, count: 0}]", nil, "count must be 1 or more"},
 		{"too many nodes", "nodes: [{gpus: 1, count: 9999}, {gpus: 1, count: 2}]", nil, "at most 10000; it is 2"},
 		{"a name twice", "nodes: [{gpus: 1, name: x}, {gpus: 1, name: x}]", nil, "there is another node x"},
@@ -57,7 +65,7 @@ func TestPlayOnUnlikeNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(trace string) (string, error) {
-		jobs, err := Read(strings.NewReader("job_id,submit_s,gpus,duration_s,nodes,gpu_type,gpu_memory_gb,constraint,priority,project\n" + trace))
+		jobs, _, err := Read(strings.NewReader("job_id,submit_s,gpus,duration_s,nodes,gpu_type,gpu_memory_gb,constraint,priority,project\n" + trace))
 		if err != nil {
 			return "", err
 		}

@@ -26,7 +26,7 @@ func options(policy string) Options {
 
 func play(t *testing.T, trace string, o Options) *Result {
 	t.Helper()
-	jobs, err := Read(strings.NewReader("job_id,user,submit_s,gpus,duration_s\n" + trace))
+	jobs, _, err := Read(strings.NewReader("job_id,user,submit_s,gpus,duration_s\n" + trace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,14 +173,17 @@ func traceOf(t *testing.T, n int) []Job {
 // What is no trace is refused with the line and what is wrong there.
 func TestRead(t *testing.T) {
 	for text, says := range map[string]string{
-		"":                                  "no header",
+		"":                                  "the trace is empty: it begins with a header line, such as job_id,submit_s,gpus,duration_s",
 		"job_id,gpus\n":                     "lacks the column submit_s",
 		"job_id,submit_s,gpus,duration_s\n": "no jobs",
-		"job_id,submit_s,gpus,duration_s\n1,0,0,5\n":          "line 2",
-		"job_id,submit_s,gpus,duration_s\n1,x,1,5\n":          "submit_s",
-		"job_id,submit_s,gpus,duration_s\n1,0,1,-5\n":         "duration_s",
-		"job_id,submit_s,gpus,duration_s\n1,0,1,NaN\n":        "duration_s",
-		"job_id,submit_s,gpus,duration_s\n1,0,1\n":            "wrong number of fields",
+		"job_id,submit_s,gpus,duration_s\n1,0,0,5\n":    "line 2",
+		"job_id,submit_s,gpus,duration_s\n1,x,1,5\n":    "submit_s",
+		"job_id,submit_s,gpus,duration_s\n1,0,1,-5\n":   "duration_s",
+		"job_id,submit_s,gpus,duration_s\n1,0,1,NaN\n":  "duration_s",
+		"job_id,submit_s,gpus,duration_s\n1,0,1\n":      "line 2 of the trace: it has 3 fields, and the header has 4: give every line as many",
+		"job_id,submit_s,gpus,duration_s\na,0,1,5,6\n":  "line 2 of the trace: it has 5 fields, and the header has 4",
+		"job_id,submit_s,gpus,duration_s\na\"b,0,1,5\n": "line 2 of the trace: a quotation mark in column 2 is out of place",
+		"job_id,\"sub": "line 1 of the trace: a quotation mark in column",
 		"job_id,submit_s,gpus,duration_s,user\n1,0,1,5,a b\n": "user \"a b\" must be",
 		"job_id,submit_s,gpus,duration_s,gpus\n1,0,1,5,1\n":   "the column \"gpus\" twice",
 		"job_id,submit_s,gpus,duration_s\n1,0,x,5\n":          "gpus \"x\" must be a number from 1 to",
@@ -188,19 +191,22 @@ func TestRead(t *testing.T) {
 		"job_id,submit_s,gpus,duration_s\na,0,1,5\na,1,1,5\n": "line 3 of the trace: job_id \"a\" is that of line 2",
 		"job_id,submit_s,gpus,duration_s\n1,0,1,3e9\n":        "duration_s: \"3e9\" must be 0 to 31622400 seconds",
 	} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	jobs, err := Read(strings.NewReader("user,job_id,submit_s,gpus,duration_s,more\n,b,5.5,2,10,x\nann,a,1,1,10,\n"))
+	jobs, unread, err := Read(strings.NewReader("user,job_id,submit_s,gpus,duration_s,more\n,b,5.5,2,10,x\nann,a,1,1,10,\n"))
 	if err != nil || len(jobs) != 2 || jobs[0].ID != "a" || jobs[1].User != "everybody" || jobs[1].Submit != 4500*time.Millisecond {
 		t.Errorf("read %+v: %v", jobs, err)
+	}
+	if !slices.Equal(unread, []string{"more"}) {
+		t.Errorf("the columns that are not read are %q", unread)
 	}
 }
 
 // Times may be in seconds since 1970, a file may begin with a byte order mark, and an id hold commas.
 func TestReadAsOthersWrite(t *testing.T) {
-	jobs, err := Read(strings.NewReader("\ufeffjob_id,submit_s,gpus,duration_s\n\"a,b\",1700000000,1,10\nc,1700000005,1,10\n"))
+	jobs, _, err := Read(strings.NewReader("\ufeffjob_id,submit_s,gpus,duration_s\n\"a,b\",1700000000,1,10\nc,1700000005,1,10\n"))
 	if err != nil || jobs[0].ID != "a,b" || jobs[0].Submit != 0 || jobs[1].Submit != 5*time.Second {
 		t.Fatalf("%+v, %v", jobs, err)
 	}
@@ -274,7 +280,7 @@ func TestPublicTrace(t *testing.T) {
 		t.Skipf("BERTH_TRACES names a folder without this trace: %v", err)
 	}
 	defer file.Close() //nolint:errcheck // only read
-	jobs, err := Read(file)
+	jobs, _, err := Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,9 @@ const maxJobs = 2_000_000
 // columns job_id, submit_s, gpus and duration_s. There may be user, and what else a
 // submission may say: project, priority (1 to 4), nodes, gpu_type, gpu_memory_gb and
 // constraint; empty is as if it was not said. Times are in seconds. The jobs come back in
-// order of submission, which counts from the first. An error names the line.
-func Read(r io.Reader) ([]Job, error) {
+// order of submission, which counts from the first, and the columns beside, which are not
+// read. An error names the line.
+func Read(r io.Reader) (jobs []Job, unread []string, err error) {
 	text := bufio.NewReader(r)
 	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = text.Discard(len(byteOrderMark))
@@ -60,22 +61,36 @@ func Read(r io.Reader) ([]Job, error) {
 	in := csv.NewReader(text)
 	in.ReuseRecord = true
 	head, err := in.Read()
-	if err != nil {
-		return nil, fmt.Errorf("the trace has no header line: %w", err)
+	if errors.Is(err, io.EOF) {
+		return nil, nil, fmt.Errorf("the trace is empty: it begins with a header line, such as %s", strings.Join(needed(), ","))
+	} else if err != nil {
+		return nil, nil, brokenLine(err, 0, 0)
 	}
-	columns, err := columnsOf(head)
+	columns, unread, err := columnsOf(head)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	if jobs, err = jobsOf(in, columns, len(head)); err != nil {
+		return nil, nil, err
+	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	first := jobs[0].Submit // which may be in seconds since 1970
+	for i := range jobs {
+		jobs[i].Submit -= first
+	}
+	return jobs, unread, nil
+}
+
+// jobsOf reads the lines below a header of so many columns; there is at least one.
+func jobsOf(in *csv.Reader, columns map[string]int, width int) (jobs []Job, err error) {
 	lines := map[string]int{} // of each job
-	var jobs []Job
 	for {
 		record, err := in.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the trace: %w", err)
+			return nil, brokenLine(err, len(record), width)
 		}
 		line, _ := in.FieldPos(0)
 		job, err := jobOf(record, columns)
@@ -93,33 +108,51 @@ func Read(r io.Reader) ([]Job, error) {
 	if len(jobs) == 0 {
 		return nil, errors.New("the trace has no jobs")
 	}
-	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
-	first := jobs[0].Submit // which may be in seconds since 1970
-	for i := range jobs {
-		jobs[i].Submit -= first
-	}
 	return jobs, nil
+}
+
+// brokenLine says what is wrong with a line of so many fields below a header of so many.
+func brokenLine(err error, fields, width int) error {
+	at, is := errors.AsType[*csv.ParseError](err)
+	switch {
+	case !is:
+		return fmt.Errorf("the trace cannot be read: %w", err)
+	case errors.Is(err, csv.ErrFieldCount):
+		return fmt.Errorf("line %d of the trace: it has %d fields, and the header has %d: give every line as many", at.Line, fields, width)
+	}
+	return fmt.Errorf("line %d of the trace: a quotation mark in column %d is out of place: put a field with commas or quotation marks "+
+		"between two, and write each within it twice", at.Line, at.Column)
 }
 
 // byteOrderMark is what some programs begin a text in UTF-8 with.
 const byteOrderMark = "\ufeff"
 
-// columnsOf finds the columns of a header.
-func columnsOf(head []string) (map[string]int, error) {
-	columns := map[string]int{}
+// needed are the columns that a trace must have.
+func needed() []string { return []string{"job_id", "submit_s", "gpus", "duration_s"} }
+
+// Columns are those that a trace may have.
+func Columns() []string {
+	return append(needed(), "user", "project", "priority", "nodes", "gpu_type", "gpu_memory_gb", "constraint")
+}
+
+// columnsOf finds the columns of a header, and names those that are not known.
+func columnsOf(head []string) (columns map[string]int, unread []string, err error) {
+	columns = map[string]int{}
 	for i, name := range head {
 		name = strings.TrimSpace(name)
 		if _, twice := columns[name]; twice {
-			return nil, fmt.Errorf("the trace's header has the column %q twice: leave one", name)
+			return nil, nil, fmt.Errorf("the trace's header has the column %q twice: leave one", name)
 		}
-		columns[name] = i
+		if columns[name] = i; !slices.Contains(Columns(), name) {
+			unread = append(unread, strings.Clone(name))
+		}
 	}
-	for _, name := range []string{"job_id", "submit_s", "gpus", "duration_s"} {
+	for _, name := range needed() {
 		if _, found := columns[name]; !found {
-			return nil, fmt.Errorf("the trace's header lacks the column %s: it has %s", name, strings.Join(head, ", "))
+			return nil, nil, fmt.Errorf("the trace's header lacks the column %s: it has %s", name, strings.Join(head, ", "))
 		}
 	}
-	return columns, nil
+	return columns, unread, nil
 }
 
 func jobOf(record []string, columns map[string]int) (Job, error) {

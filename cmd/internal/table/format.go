@@ -43,6 +43,27 @@ func About(d time.Duration) string {
 	return fmt.Sprintf("%.1f days", d.Hours()/24)
 }
 
+// Span is a length of time as the command line takes it: "14d", "1d12h", "1h30m", "90ms".
+func Span(d time.Duration) string {
+	text := d.String()
+	if text == "0s" {
+		return text
+	}
+	if days := d / (24 * time.Hour); days > 0 {
+		text = fmt.Sprintf("%dd", days)
+		if rest := d % (24 * time.Hour); rest > 0 {
+			text += rest.String()
+		}
+	}
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // Bytes is a number of bytes with its unit.
 func Bytes(n float64) string {
 	const step = 1024
