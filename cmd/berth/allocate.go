@@ -191,7 +191,7 @@ func showAllocation(w io.Writer, a *wire.ServiceAllocation) error {
 		return err
 	}
 	s, e := &sheet{}, a.Explanation
-	s.line("Why", "%s", e.Summary)
+	s.line("Why", "%s", local(e.Summary))
 	if e.PlannedStart != nil {
 		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}

@@ -86,7 +86,7 @@ func showAnalysis(w io.Writer, p *wire.WorkloadPlan) error {
 	}
 	t.Add("GPUs", strconv.FormatInt(p.GPUs, 10)+of, p.Sources["gpu_count"])
 	t.Add("Memory", fmt.Sprintf("%d MB of each (%.1f GB)", p.MemoryMB, p.MemoryGB), p.Sources["memory_mb"])
-	t.Add("Duration", time.Duration(p.Duration*float64(time.Second)).Round(time.Second).String(), p.Sources["estimated_duration_seconds"])
+	t.Add("Duration", table.Span(ofSeconds(p.Duration).Round(time.Second)), p.Sources["estimated_duration_seconds"])
 	t.Add("Priority", strconv.FormatInt(p.Priority, 10), p.Sources["priority"])
 	if !p.Fits {
 		t.Add("Fits", "no", "")

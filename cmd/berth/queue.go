@@ -101,7 +101,7 @@ func addService(t *table.Table, a *wire.ServiceAllocation) {
 	if a.PlannedStart != nil {
 		start = "~" + table.Clock(a.PlannedStart.Expected, time.Now())
 	}
-	t.Add(a.ID, table.Short(a.Service, 28), table.Short(a.User, 16), strconv.FormatInt(a.Priority, 10), a.Status,
+	t.Add(a.ID, table.Short(a.Service, 28), table.Short(a.User, 16), serviceClass(a.Priority), a.Status,
 		strconv.FormatInt(a.GPUs, 10), "1", "", strconv.Itoa(a.Position), start, "(service)")
 }
 
@@ -160,12 +160,21 @@ func jobName(j *wire.Job) string {
 	return name
 }
 
-func className(priority int64) string {
-	if priority < 1 || priority > int64(model.ClassCritical) {
-		return strconv.FormatInt(priority, 10)
+// className is the class of a job's priority, by which it is ordered.
+func className(priority int64) string { return classBy(model.JobClass, priority) }
+
+// serviceClass is the same of a service, whose numbers stand for other classes.
+func serviceClass(priority int64) string { return classBy(model.ServiceClass, priority) }
+
+func classBy(class func(uint8) model.Class, priority int64) string {
+	if priority < 1 || priority > model.MaxPriority {
+		return ""
 	}
-	return model.Class(priority).String()
+	return class(uint8(priority)).String() //nolint:gosec // checked
 }
+
+// local is a text of the cluster, which writes times in UTC, with the time as it is here.
+func local(text string) string { return table.Local(text, time.Now()) }
 
 func elapsed(j *wire.Job) string {
 	if j.StartedAt.IsZero() {
@@ -184,7 +193,7 @@ func placeOrReason(j *wire.Job) string {
 		return placeOf(j.AllocatedGPUs)
 	}
 	if j.Reason != "" {
-		return "(" + j.Reason + ")"
+		return "(" + local(j.Reason) + ")"
 	}
 	return ""
 }

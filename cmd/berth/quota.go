@@ -194,7 +194,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 		t.Add(who, "gpus_per_job", fmt.Sprintf("-/%d", *q.GPUsPerJob), "")
 	}
 	if q.MaxRunTime != nil {
-		t.Add(who, "max_run_time", "-/"+table.Seconds(*q.MaxRunTime), "")
+		t.Add(who, "max_run_time", "-/"+table.Span(ofSeconds(*q.MaxRunTime)), "")
 	}
 	if q.GPUHours != nil && q.Used.GPUHours != nil {
 		t.Add(who, "gpu_hours", fmt.Sprintf("%s/%s", hours(*q.Used.GPUHours), hours(*q.GPUHours)), quotaNote(who, q))
@@ -215,7 +215,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 }
 
 func quotaNote(who string, q *wire.Quota) string {
-	note := fmt.Sprintf("of %s, until %s", period(*q.Period), table.Clock(q.Used.PeriodEnds, time.Now()))
+	note := fmt.Sprintf("of %s, until %s", table.Span(ofSeconds(*q.Period)), table.Clock(q.Used.PeriodEnds, time.Now()))
 	switch {
 	case *q.Used.GPUHours < *q.GPUHours && q.OverQuota == "lower":
 		return note + "; once they are used up its jobs go after all others"
@@ -225,18 +225,6 @@ func quotaNote(who string, q *wire.Quota) string {
 		return note + ": its jobs go after all others" + remedy(who, "gpu-hours")
 	}
 	return note + ": nothing more starts before" + remedy(who, "gpu-hours")
-}
-
-// period is a length of time in the largest unit that it is whole in: "7d", "12h", "1h30m0s".
-func period(seconds float64) string {
-	const hour, day = 3600, 24 * 3600
-	switch s := int64(seconds); {
-	case s%day == 0:
-		return fmt.Sprintf("%dd", s/day)
-	case s%hour == 0:
-		return fmt.Sprintf("%dh", s/hour)
-	}
-	return time.Duration(seconds * float64(time.Second)).String()
 }
 
 func remedy(who, flag string) string {

@@ -218,8 +218,8 @@ func newReserveLimits() *cobra.Command {
 func showReserveLimits(w io.Writer, r *wire.Reservations) error {
 	t := table.New("LIMIT", "VALUE", "WHAT IT BOUNDS")
 	t.Add("percent", strconv.FormatInt(r.Limits.Percent, 10), "percent of the cluster's GPUs that may be reserved at once")
-	t.Add("ahead", period(time.Duration(r.Limits.Ahead).Seconds()), "how far ahead a reservation may begin")
-	t.Add("longest", period(time.Duration(r.Limits.Longest).Seconds()), "how long one may last")
+	t.Add("ahead", table.Span(time.Duration(r.Limits.Ahead)), "how far ahead a reservation may begin")
+	t.Add("longest", table.Span(time.Duration(r.Limits.Longest)), "how long one may last")
 	t.Add("per-user", strconv.FormatInt(r.Limits.PerUser, 10), "how many a user, or a project, may have")
 	_, err := t.WriteTo(w)
 	return err

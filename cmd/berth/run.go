@@ -94,7 +94,7 @@ const waitQuietly = 2 * time.Second
 func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	d, _, err := api.Job(ctx, id, client.JobQuery{})
 	if err == nil && d.Explanation != nil {
-		fmt.Fprintf(say, "Job %s at position %d. %s\n", id, d.Explanation.Position, table.Clean(d.Explanation.Summary))
+		fmt.Fprintf(say, "Job %s at position %d. %s\n", id, d.Explanation.Position, local(table.Clean(d.Explanation.Summary)))
 	}
 }
 

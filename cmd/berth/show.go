@@ -139,7 +139,11 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.timeline(d)
 	s.attempts(d)
 	if e := d.Explanation; e != nil {
-		s.head(table.Clean(e.Summary) + "  (more: berth explain " + d.ID + ")")
+		r := ref{job: d.ID}
+		if d.Array != nil {
+			r.tasks = strconv.FormatInt(d.Task, 10)
+		}
+		s.head(local(table.Clean(e.Summary)) + "  (more: berth explain " + r.String() + ")")
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
@@ -148,7 +152,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 func stateLine(d *wire.Detail) string {
 	text := d.State
 	if d.Reason != "" && d.Reason != d.State {
-		text += " (" + d.Reason + ")"
+		text += " (" + local(d.Reason) + ")"
 	}
 	if st := d.Stopping; st != nil {
 		text += fmt.Sprintf(", stopping (%s) until %s", st.Reason, table.Clock(st.Deadline, time.Now()))
@@ -186,6 +190,9 @@ func (s *sheet) idle(attempts []wire.Attempt) {
 }
 
 func (s *sheet) timeline(d *wire.Detail) {
+	if len(d.Timeline) == 0 {
+		return
+	}
 	s.head("Timeline")
 	t := table.New("TIME", "EVENT", ">ATTEMPT", "ACTOR", "REASON")
 	now := time.Now()
@@ -261,7 +268,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	}
 	s.line("GPUs", "%s", wants(&d.Job))
 	s.line("Where", "%s", whereOf(&d.Job))
-	s.line("Why", "%s", e.Summary)
+	s.line("Why", "%s", local(e.Summary))
 	if e.PlannedStart != nil {
 		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
@@ -276,16 +283,20 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 
 // causes prints what keeps a job or a service, what goes before it, and what would help.
 func (s *sheet) causes(e *wire.Explanation) {
-	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return b.Message }))
+	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
 	if len(e.Ahead) > 0 {
 		s.head(fmt.Sprintf("Ahead of it (%d)", e.AheadN))
 		t := table.New("ID", "NAME", "USER", "PRI", ">GPUS")
 		for _, a := range e.Ahead {
-			t.Add(cmp.Or(a.JobID, a.Service), table.Short(a.Name, 28), a.User, className(a.Priority), strconv.FormatInt(a.GPUs, 10))
+			class := className(a.Priority)
+			if a.Service != "" {
+				class = serviceClass(a.Priority)
+			}
+			t.Add(cmp.Or(a.JobID, a.Service), table.Short(a.Name, 28), a.User, class, strconv.FormatInt(a.GPUs, 10))
 		}
 		fmt.Fprint(s, t)
 	}
-	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return u.Message }))
+	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
 }
 
 func orderLine(e *wire.Explanation) string {

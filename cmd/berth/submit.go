@@ -202,7 +202,7 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 		if answer.QueuePosition > 0 {
 			where = placeAndStart(answer)
 		} else if j := answer.Job; j.State == model.TaskQueued.String() && j.Reason != "" {
-			where = j.Reason
+			where = local(j.Reason)
 		}
 		_, err := fmt.Fprintf(w, "Submitted job %s (%s)\n", answer.JobID, where)
 		return err

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,6 +86,20 @@ func Clock(t, now time.Time) string {
 		return t.Format("15:04:05")
 	}
 	return t.Format("2006-01-02 15:04")
+}
+
+// utc finds instants as the cluster writes them.
+var utc = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
+// Local is a text in which each instant that is written in UTC is as Clock has it.
+func Local(text string, now time.Time) string {
+	return utc.ReplaceAllStringFunc(text, func(at string) string {
+		t, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil { // digits, but no date
+			return at
+		}
+		return Clock(t, now)
+	})
 }
 
 // Ranges is a list of numbers in few characters: "0-3,6".

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// A task of an array points to its own explanation, and has no table without lines.
+func TestShowATask(t *testing.T) {
+	d := &wire.Detail{Task: 9, Job: wire.Job{ID: "8", State: "queued", Array: &wire.Array{Size: 10}}, Explanation: &wire.Explanation{Summary: "It waits."}}
+	var out strings.Builder
+	if err := showJob(&out, d); err != nil || !strings.Contains(out.String(), "It waits.  (more: berth explain 8.9)") || strings.Contains(out.String(), "Timeline") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	out.Reset()
+	d.Array, d.Timeline = nil, []wire.Event{{Event: "submitted"}}
+	if err := showJob(&out, d); err != nil || !strings.Contains(out.String(), "berth explain 8)") || !strings.Contains(out.String(), "\nTimeline\nTIME") {
+		t.Errorf("a job: %v\n%s", err, out.String())
+	}
+}
+
+// PRI is a class for jobs and services, whatever number it was given as.
+func TestClasses(t *testing.T) {
+	for n, want := range map[int64][2]string{
+		1: {"low", "low"}, 2: {"normal", "low"}, 3: {"high", "normal"}, 4: {"critical", "normal"}, 5: {"normal", "normal"}, 8: {"high", "high"}, 9: {"critical", "critical"},
+	} {
+		if got := [2]string{className(n), serviceClass(n)}; got != want {
+			t.Errorf("%d is %q, not %q", n, got, want)
+		}
+	}
+	var out strings.Builder
+	q := &wire.Queue{Queued: []wire.Job{{ID: "1", Priority: 9, Position: 1}}, Services: []wire.ServiceAllocation{{ID: "web-1", Priority: 7, Position: 2}}}
+	if err := showQueue(&out, q); err != nil || !strings.Contains(out.String(), " critical ") || !strings.Contains(out.String(), " high ") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	out.Reset()
+	e := &wire.Explanation{AheadN: 2, Ahead: []wire.Ahead{{JobID: "1", Priority: 10, User: "ann"}, {Service: "web-1", Priority: 2, User: "bob"}}}
+	if err := showExplanation(&out, &wire.Detail{Explanation: e}); err != nil || !strings.Contains(out.String(), "ann   critical") || !strings.Contains(out.String(), "bob   low") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// Times are those of this place wherever they stand, also in texts of the cluster.
+func TestTimesAreThoseOfThisPlace(t *testing.T) {
+	at := time.Now().Add(50 * time.Hour).UTC().Truncate(time.Second)
+	utc, here := at.Format(time.RFC3339), table.Clock(at, time.Now())
+	job := wire.Job{ID: "1", State: "queued", Reason: "begins at " + utc}
+	e := &wire.Explanation{
+		Summary: "It waits until " + utc, Blockers: []wire.Blocker{{Message: "not before " + utc}}, Unblock: []wire.Unblock{{Message: "the time comes, " + utc}},
+	}
+	for name, v := range map[string]struct {
+		show  func(*strings.Builder) error
+		times int
+	}{
+		"queue":   {func(w *strings.Builder) error { return showQueue(w, &wire.Queue{Queued: []wire.Job{job}}) }, 1},
+		"show":    {func(w *strings.Builder) error { return showJob(w, &wire.Detail{Job: job, Explanation: e}) }, 2},
+		"explain": {func(w *strings.Builder) error { return showExplanation(w, &wire.Detail{Job: job, Explanation: e}) }, 3},
+		"service": {func(w *strings.Builder) error { return showAllocation(w, &wire.ServiceAllocation{Explanation: e}) }, 3},
+		"submit":  {func(w *strings.Builder) error { return (&submission{}).report(w, &wire.Submitted{Job: job}) }, 1},
+	} {
+		var out strings.Builder
+		if err := v.show(&out); err != nil || strings.Contains(out.String(), utc) || strings.Count(out.String(), here) != v.times {
+			t.Errorf("%s: %v, want %s %d times:\n%s", name, err, here, v.times, out.String())
+		}
+	}
+}
+
+// Lengths of time are written as the command line takes them, in every text of this program.
+func TestSpansAreWrittenAlike(t *testing.T) {
+	week, day := 7*24*3600.0, 36*3600.0
+	hours, used := 5.0, 1.0
+	var out strings.Builder
+	q := wire.Quota{Scope: "user", Name: "ann", MaxRunTime: &day, GPUHours: &hours, Period: &week, Used: wire.QuotaUse{GPUHours: &used}}
+	if err := showQuotas(&out, &wire.Quotas{Quotas: []wire.Quota{q}}); err != nil || !strings.Contains(out.String(), "-/1d12h") || !strings.Contains(out.String(), "of 7d, until") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	out.Reset()
+	if err := showAnalysis(&out, &wire.WorkloadPlan{Duration: 480 * 3600}); err != nil || !strings.Contains(out.String(), "Duration  20d ") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
