@@ -16,6 +16,7 @@
 //	submit.go, run.go, queue.go, show.go ... the commands of users, one file a command or two
 //	history.go                               what GPUs measured, drawn
 //	quota.go, share.go                       what may be used, and by whom
+//	policy.go, orchestrator.go               the order of the queue; whether jobs are started
 //	allocate.go                              GPUs for services, without a job
 //	snapshot*.go                             state files: written, and read into an empty cluster
 //	token.go, user.go, keys.go               who is known; the keys that a server is given
@@ -101,7 +102,7 @@ func newRoot() *cobra.Command {
 		newHold(), newRelease(), newRequeue(), newExtend(), newNodes(), newDrain(), newCordon(), newUndrain(), newNode(), newReserve(),
 		newAllocate(), newAllocations(), newRenew(), newPeers(), newWhoami(),
 		newHistory(), newUsage(), newAudit(), newTop(), newEvents(), newWebhook())
-	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newPolicy(), newConfig(),
+	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newOrchestrator(), newPolicy(), newConfig(),
 		newQuota(), newShare(), newToken(), newUser(), newSnapshot())
 	root.AddCommand(newSupervise(), newVersion())
 	root.InitDefaultHelpCmd() // now, so that the library's own commands are held to the same

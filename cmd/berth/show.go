@@ -135,7 +135,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 		s.line("Lost", "%.2f GPU-hours of attempts that did not complete, after their last checkpoint", d.LostGPUHours)
 	}
 	s.idle(d.History)
-	s.list("Warnings", d.Warnings)
+	s.list("Warnings", texts(d.Warnings, local))
 	s.timeline(d)
 	s.attempts(d)
 	if e := d.Explanation; e != nil {
@@ -283,7 +283,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 
 // causes prints what keeps a job or a service, what goes before it, and what would help.
 func (s *sheet) causes(e *wire.Explanation) {
-	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
+	s.list("What keeps it", texts(e.Blockers, keeps))
 	if len(e.Ahead) > 0 {
 		s.head(fmt.Sprintf("Ahead of it (%d)", e.AheadN))
 		t := table.New("ID", "NAME", "USER", "PRI", ">GPUS")

@@ -56,8 +56,10 @@ func TestTimesAreThoseOfThisPlace(t *testing.T) {
 		show  func(*strings.Builder) error
 		times int
 	}{
-		"queue":   {func(w *strings.Builder) error { return showQueue(w, &wire.Queue{Queued: []wire.Job{job}}) }, 1},
-		"show":    {func(w *strings.Builder) error { return showJob(w, &wire.Detail{Job: job, Explanation: e}) }, 2},
+		"queue": {func(w *strings.Builder) error { return showQueue(w, &wire.Queue{Queued: []wire.Job{job}}) }, 1},
+		"show": {func(w *strings.Builder) error {
+			return showJob(w, &wire.Detail{Job: job, Explanation: e, Warnings: []string{"it is reserved until " + utc}})
+		}, 3},
 		"explain": {func(w *strings.Builder) error { return showExplanation(w, &wire.Detail{Job: job, Explanation: e}) }, 3},
 		"service": {func(w *strings.Builder) error { return showAllocation(w, &wire.ServiceAllocation{Explanation: e}) }, 3},
 		"submit":  {func(w *strings.Builder) error { return (&submission{}).report(w, &wire.Submitted{Job: job}) }, 1},

@@ -187,7 +187,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 // warn says beside an answer why the job may never start.
 func warn(cmd *cobra.Command, answer *wire.Submitted) {
 	for _, text := range answer.Warnings {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: it "+text)
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: it "+local(text))
 	}
 }
 

@@ -141,7 +141,7 @@ func (c *Cluster) Settings() []Setting {
 			Value: Text(&c.Defaults.Name, "name"),
 		},
 		{
-			Name: "scheduling.enabled", Means: "jobs are started; false: they wait until berth config set, or POST /orchestrator/start, says otherwise",
+			Name: "scheduling.enabled", Means: "jobs are started; false: they wait until berth config set, or berth orchestrator start, says otherwise",
 			Value: Switch(&c.Running),
 		},
 		{

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+const orchestratorLong = `Without a command: whether jobs are started, by which order, and what there is.
+
+stop has no more jobs and services started, nor any suspended for others, on every peer and
+across restarts, until start. What runs goes on, and jobs are taken in as ever.`
+
+func newOrchestrator() *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:     "orchestrator",
+		Short:   "Show whether jobs are started; stop or start that",
+		Long:    orchestratorLong,
+		Example: "  berth orchestrator\n  berth orchestrator stop\n  berth orchestrator start",
+		Args:    noArgs,
+		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Orchestrator, error) {
+			return api.Orchestrator(ctx)
+		}, showOrchestrator),
+	}
+	c.bindReading(cmd)
+	cmd.AddCommand(newSwitch("start", true, "Have jobs started again"), newSwitch("stop", false, "Have no job started until berth orchestrator start; what runs goes on"))
+	return cmd
+}
+
+// newSwitch is a command that starts or stops the orchestrator.
+func newSwitch(name string, running bool, short string) *cobra.Command {
+	c := &connection{}
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args:  noArgs,
+		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Switched, error) {
+			return api.Switch(ctx, running)
+		}, func(w io.Writer, s *wire.Switched) error {
+			_, err := fmt.Fprintf(w, "Orchestrator: %s\n", s.Message)
+			return err
+		}),
+	}
+	c.bindReading(cmd)
+	return cmd
+}
+
+func showOrchestrator(w io.Writer, o *wire.Orchestrator) error {
+	s, g, q := &sheet{}, &o.ResourceSummary, &o.QueueSummary
+	state := "stopped: no job is started, and what runs goes on"
+	if o.Running {
+		state = "jobs are started"
+	}
+	s.line("Orchestrator", "%s", state)
+	s.line("Policy", "%s", o.Policy)
+	s.line("Leader", "%s", o.Leader)
+	s.line("GPUs", "%d of %d are free, %d in use, %d unhealthy", g.AvailableGPUs, g.TotalGPUs, g.AllocatedGPUs, g.UnhealthyGPUs)
+	s.line("Jobs", "%d queued, %d running, %d completed, %d failed, %d canceled", q.Queued, q.Running, q.Completed, q.Failed, q.Canceled)
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// keeps is what keeps a job, with the command that ends it where the text names none.
+func keeps(b wire.Blocker) string {
+	if b.Code == "orchestrator_stopped" {
+		return local(b.Message) + " (berth orchestrator start ends that)"
+	}
+	return local(b.Message)
+}
