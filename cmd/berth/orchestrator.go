@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -66,10 +67,10 @@ func showOrchestrator(w io.Writer, o *wire.Orchestrator) error {
 	return err
 }
 
-// keeps is what keeps a job, with the command that ends it where the text names none.
-func keeps(b wire.Blocker) string {
-	if b.Code == "orchestrator_stopped" {
-		return local(b.Message) + " (berth orchestrator start ends that)"
+// remedyOf is what would let a job start, with the command for it where the text names none.
+func remedyOf(u wire.Unblock) string {
+	if start := (&sched.Unblock{Kind: sched.UnblockStart}); u.Message == start.Message() {
+		return u.Message + ": berth orchestrator start"
 	}
-	return local(b.Message)
+	return local(u.Message)
 }

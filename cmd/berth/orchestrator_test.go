@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -47,8 +48,9 @@ func TestOrchestrator(t *testing.T) {
 // Who waits for the orchestrator is told the command that starts it, and there is such a command.
 func TestExplainNamesTheCommand(t *testing.T) {
 	var out strings.Builder
-	e := &wire.Explanation{Blockers: []wire.Blocker{{Code: "orchestrator_stopped", Message: "the orchestrator is stopped: nothing is placed"}}}
-	const line = "nothing is placed (berth orchestrator start ends that)\n"
+	start := sched.Unblock{Kind: sched.UnblockStart}
+	e := &wire.Explanation{Unblock: []wire.Unblock{{Message: start.Message()}}}
+	const line = "  - start the orchestrator: berth orchestrator start\n"
 	if err := showExplanation(&out, &wire.Detail{Explanation: e}); err != nil || !strings.Contains(out.String(), line) {
 		t.Errorf("%v\n%s", err, out.String())
 	}

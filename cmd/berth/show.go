@@ -283,7 +283,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 
 // causes prints what keeps a job or a service, what goes before it, and what would help.
 func (s *sheet) causes(e *wire.Explanation) {
-	s.list("What keeps it", texts(e.Blockers, keeps))
+	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
 	if len(e.Ahead) > 0 {
 		s.head(fmt.Sprintf("Ahead of it (%d)", e.AheadN))
 		t := table.New("ID", "NAME", "USER", "PRI", ">GPUS")
@@ -296,7 +296,7 @@ func (s *sheet) causes(e *wire.Explanation) {
 		}
 		fmt.Fprint(s, t)
 	}
-	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
+	s.list("What would let it start", texts(e.Unblock, remedyOf))
 }
 
 func orderLine(e *wire.Explanation) string {
