@@ -43,8 +43,9 @@ func TestSimulateRefusesContradictions(t *testing.T) {
 func TestTimesAreWrittenAsEverywhere(t *testing.T) {
 	f := pastAPI(t)
 	trace := writeFile(t, "job_id,submit_s,gpus,duration_s\na,0,4,100000\nb,10,4,100\n")
+	play := []string{"simulate", "--trace", trace, "--nodes", "1", "--gpus-per-node", "4", "--policy", "srtf", "-o", "json", "--restart-cost"}
 	for text, makespan := range map[string]float64{"60": 100160, "1m": 100160, "0": 100100, "1d": 100100 + 86400, "1-00:00:00": 100100 + 86400} {
-		code, out, errs := f.berth(t, "simulate", "--trace", trace, "--nodes", "1", "--gpus-per-node", "4", "--policy", "srtf", "-o", "json", "--restart-cost", text)
+		code, out, errs := f.berth(t, append(play, text)...)
 		var r simulate.Result
 		if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || r.Makespan != makespan {
 			t.Errorf("%s: exit code %d, %v, it lasts %.0f s, not %.0f\n%s", text, code, err, r.Makespan, makespan, errs)

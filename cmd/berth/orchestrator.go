@@ -30,7 +30,8 @@ func newOrchestrator() *cobra.Command {
 		}, showOrchestrator),
 	}
 	c.bindReading(cmd)
-	cmd.AddCommand(newSwitch("start", true, "Have jobs started again"), newSwitch("stop", false, "Have no job started until berth orchestrator start; what runs goes on"))
+	cmd.AddCommand(newSwitch("start", true, "Have jobs started again"),
+		newSwitch("stop", false, "Have no job started until berth orchestrator start; what runs goes on"))
 	return cmd
 }
 

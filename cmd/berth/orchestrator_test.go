@@ -21,8 +21,10 @@ func TestOrchestrator(t *testing.T) {
 		fmt.Fprintf(w, `{"success":true,"running":%t,"message":"so it is"}`, running)
 	})
 	mux.HandleFunc("GET /orchestrator/status", func(w http.ResponseWriter, _ *http.Request) {
-		o := wire.Orchestrator{Running: running, Policy: "fcfs", Leader: "p2", ResourceSummary: wire.Resources{TotalGPUs: 8, AvailableGPUs: 3, AllocatedGPUs: 4, UnhealthyGPUs: 1}}
-		o.QueueSummary = wire.QueueSummary{Queued: 5, Running: 2}
+		o := wire.Orchestrator{
+			Running: running, Policy: "fcfs", Leader: "p2", QueueSummary: wire.QueueSummary{Queued: 5, Running: 2},
+			ResourceSummary: wire.Resources{TotalGPUs: 8, AvailableGPUs: 3, AllocatedGPUs: 4, UnhealthyGPUs: 1},
+		}
 		if err := json.NewEncoder(w).Encode(o); err != nil {
 			t.Error(err)
 		}
@@ -30,7 +32,8 @@ func TestOrchestrator(t *testing.T) {
 	f := &fakeAPI{Server: httptest.NewServer(mux)}
 	t.Cleanup(f.Close)
 	for _, v := range []struct{ line, says string }{
-		{"orchestrator", "Orchestrator jobs are started\nPolicy       fcfs\nLeader       p2\nGPUs         3 of 8 are free, 4 in use, 1 unhealthy\nJobs         5 queued, 2 running"},
+		{"orchestrator", "Orchestrator jobs are started\nPolicy       fcfs\nLeader       p2\n" +
+			"GPUs         3 of 8 are free, 4 in use, 1 unhealthy\nJobs         5 queued, 2 running"},
 		{"orchestrator stop", "Orchestrator: so it is\n"},
 		{"orchestrator", "Orchestrator stopped: no job is started"},
 		{"orchestrator start -o json", `"running": true`},

@@ -11,36 +11,42 @@ import (
 
 // A task of an array points to its own explanation, and has no table without lines.
 func TestShowATask(t *testing.T) {
-	d := &wire.Detail{Task: 9, Job: wire.Job{ID: "8", State: "queued", Array: &wire.Array{Size: 10}}, Explanation: &wire.Explanation{Summary: "It waits."}}
+	d := &wire.Detail{Task: 9, Job: wire.Job{ID: "8", State: "queued", Array: &wire.Array{Size: 10}}}
+	d.Explanation = &wire.Explanation{Summary: "It waits."}
 	var out strings.Builder
-	if err := showJob(&out, d); err != nil || !strings.Contains(out.String(), "It waits.  (more: berth explain 8.9)") || strings.Contains(out.String(), "Timeline") {
-		t.Errorf("%v\n%s", err, out.String())
+	err := showJob(&out, d)
+	if text := out.String(); err != nil || !strings.Contains(text, "It waits.  (more: berth explain 8.9)") || strings.Contains(text, "Timeline") {
+		t.Errorf("%v\n%s", err, text)
 	}
 	out.Reset()
 	d.Array, d.Timeline = nil, []wire.Event{{Event: "submitted"}}
-	if err := showJob(&out, d); err != nil || !strings.Contains(out.String(), "berth explain 8)") || !strings.Contains(out.String(), "\nTimeline\nTIME") {
-		t.Errorf("a job: %v\n%s", err, out.String())
+	err = showJob(&out, d)
+	if text := out.String(); err != nil || !strings.Contains(text, "berth explain 8)") || !strings.Contains(text, "\nTimeline\nTIME") {
+		t.Errorf("a job: %v\n%s", err, text)
 	}
 }
 
 // PRI is a class for jobs and services, whatever number it was given as.
 func TestClasses(t *testing.T) {
 	for n, want := range map[int64][2]string{
-		1: {"low", "low"}, 2: {"normal", "low"}, 3: {"high", "normal"}, 4: {"critical", "normal"}, 5: {"normal", "normal"}, 8: {"high", "high"}, 9: {"critical", "critical"},
+		1: {"low", "low"}, 2: {"normal", "low"}, 3: {"high", "normal"}, 4: {"critical", "normal"}, 5: {"normal", "normal"},
+		8: {"high", "high"}, 9: {"critical", "critical"},
 	} {
 		if got := [2]string{className(n), serviceClass(n)}; got != want {
 			t.Errorf("%d is %q, not %q", n, got, want)
 		}
 	}
 	var out strings.Builder
-	q := &wire.Queue{Queued: []wire.Job{{ID: "1", Priority: 9, Position: 1}}, Services: []wire.ServiceAllocation{{ID: "web-1", Priority: 7, Position: 2}}}
+	q := &wire.Queue{Queued: []wire.Job{{ID: "1", Priority: 9, Position: 1}}}
+	q.Services = []wire.ServiceAllocation{{ID: "web-1", Priority: 7, Position: 2}}
 	if err := showQueue(&out, q); err != nil || !strings.Contains(out.String(), " critical ") || !strings.Contains(out.String(), " high ") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	out.Reset()
 	e := &wire.Explanation{AheadN: 2, Ahead: []wire.Ahead{{JobID: "1", Priority: 10, User: "ann"}, {Service: "web-1", Priority: 2, User: "bob"}}}
-	if err := showExplanation(&out, &wire.Detail{Explanation: e}); err != nil || !strings.Contains(out.String(), "ann   critical") || !strings.Contains(out.String(), "bob   low") {
-		t.Errorf("%v\n%s", err, out.String())
+	err := showExplanation(&out, &wire.Detail{Explanation: e})
+	if text := out.String(); err != nil || !strings.Contains(text, "ann   critical") || !strings.Contains(text, "bob   low") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }
 
@@ -50,7 +56,8 @@ func TestTimesAreThoseOfThisPlace(t *testing.T) {
 	utc, here := at.Format(time.RFC3339), table.Clock(at, time.Now())
 	job := wire.Job{ID: "1", State: "queued", Reason: "begins at " + utc}
 	e := &wire.Explanation{
-		Summary: "It waits until " + utc, Blockers: []wire.Blocker{{Message: "not before " + utc}}, Unblock: []wire.Unblock{{Message: "the time comes, " + utc}},
+		Summary: "It waits until " + utc, Blockers: []wire.Blocker{{Message: "not before " + utc}},
+		Unblock: []wire.Unblock{{Message: "the time comes, " + utc}},
 	}
 	for name, v := range map[string]struct {
 		show  func(*strings.Builder) error
@@ -77,8 +84,9 @@ func TestSpansAreWrittenAlike(t *testing.T) {
 	hours, used := 5.0, 1.0
 	var out strings.Builder
 	q := wire.Quota{Scope: "user", Name: "ann", MaxRunTime: &day, GPUHours: &hours, Period: &week, Used: wire.QuotaUse{GPUHours: &used}}
-	if err := showQuotas(&out, &wire.Quotas{Quotas: []wire.Quota{q}}); err != nil || !strings.Contains(out.String(), "-/1d12h") || !strings.Contains(out.String(), "of 7d, until") {
-		t.Errorf("%v\n%s", err, out.String())
+	err := showQuotas(&out, &wire.Quotas{Quotas: []wire.Quota{q}})
+	if text := out.String(); err != nil || !strings.Contains(text, "-/1d12h") || !strings.Contains(text, "of 7d, until") {
+		t.Errorf("%v\n%s", err, text)
 	}
 	out.Reset()
 	if err := showAnalysis(&out, &wire.WorkloadPlan{Duration: 480 * 3600}); err != nil || !strings.Contains(out.String(), "Duration  20d ") {

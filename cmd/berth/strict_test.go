@@ -44,7 +44,8 @@ func TestWhatNoCommandTakes(t *testing.T) {
 // Arguments of a job's program are that program's: they may be empty, and many.
 func TestArgumentsOfPrograms(t *testing.T) {
 	f := newFakeAPI(t)
-	if code, out, errs := f.berth(t, "submit", "--", "grep", "", "a", "b", "c"); code != 0 || !slices.Equal(f.got.Args, []string{"grep", "", "a", "b", "c"}) {
+	program := []string{"grep", "", "a", "b", "c"}
+	if code, out, errs := f.berth(t, append([]string{"submit", "--"}, program...)...); code != 0 || !slices.Equal(f.got.Args, program) {
 		t.Errorf("exit code %d, %s%s, sent %q", code, out, errs, f.got.Args)
 	}
 }
