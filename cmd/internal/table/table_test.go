@@ -32,9 +32,11 @@ func TestFormats(t *testing.T) {
 		{table.About(40 * time.Minute), "40 min"},
 		{table.Bytes(80 << 30), "80.0 GiB"},
 		{table.Bytes(12), "12 B"},
-		{table.Local("it begins at 2030-05-06T20:00:00Z, or at 2030-05-07T20:00:00.5Z (not 2030-13-06T20:00:00Z)", now),
+		{
+			table.Local("it begins at 2030-05-06T20:00:00Z, or at 2030-05-07T20:00:00.5Z (not 2030-13-06T20:00:00Z)", now),
 			"it begins at " + table.Clock(time.Date(2030, 5, 6, 20, 0, 0, 0, time.UTC), now) + ", or at " +
-				table.Clock(time.Date(2030, 5, 7, 20, 0, 0, 0, time.UTC), now) + " (not 2030-13-06T20:00:00Z)"},
+				table.Clock(time.Date(2030, 5, 7, 20, 0, 0, 0, time.UTC), now) + " (not 2030-13-06T20:00:00Z)",
+		},
 		{table.Span(0), "0s"},
 		{table.Span(1500 * time.Millisecond), "1.5s"},
 		{table.Span(90 * time.Second), "1m30s"},
