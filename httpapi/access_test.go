@@ -301,7 +301,8 @@ func TestWhatUsersMayReserve(t *testing.T) {
 	s := newGuarded(t)
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 8) })
 	body := func(what string) string { return `{"gpu_count":1,"start":"+1h","duration":"1h",` + what + `}` }
-	for _, who := range []string{`"user":"bob"`, `"project":"speech"`, `"maintenance":true,"nodes":["n1"]`} {
+	s.do(http.MethodPost, "/reservations", `{"maintenance":true,"nodes":["n1"],"duration":"1h"}`, as(ann)...).problem(http.StatusForbidden, "denied")
+	for _, who := range []string{`"user":"bob"`, `"project":"speech"`} {
 		s.do(http.MethodPost, "/reservations", body(who), as(ann)...).problem(http.StatusForbidden, "denied")
 	}
 	s.do(http.MethodPost, "/reservations", body(`"reason":"mine"`), as(ann)...).into(new(wire.Reserved))

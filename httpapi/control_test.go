@@ -65,7 +65,8 @@ func TestControl(t *testing.T) {
 // A job that runs is told how long it has, and one that waits again how long it has waited beside that.
 func TestHowLongAJobRunsAndWaits(t *testing.T) {
 	s := newSite(t)
-	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	var n1 *statetest.Agent
+	s.with(func(c *statetest.Cluster) { n1 = c.Node("n1", 2) })
 	s.submit(`{"command":"x"}`).into(&wire.Submitted{})
 	s.with(func(c *statetest.Cluster) {
 		c.Wait(time.Minute)
@@ -84,6 +85,17 @@ func TestHowLongAJobRunsAndWaits(t *testing.T) {
 	})
 	if d := s.detail("/jobs/1"); d.State != "queued" || d.WaitSeconds != 900 { // its node said that it had run for a minute
 		t.Errorf("it is %s and has waited %g s", d.State, d.WaitSeconds)
+	}
+	s.submit(`{"command":"y","gpu_count":2,"max_retries":0}`).into(&wire.Submitted{})
+	s.with(func(c *statetest.Cluster) {
+		n1.Clean()
+		c.Start(c.Place(2))
+	})
+	s.forecastTook(0)
+	var q wire.Queue
+	s.do(http.MethodGet, "/queue", "").into(&q)
+	if len(q.Queued) != 1 || q.Queued[0].Reason != "requeued; gpus" {
+		t.Errorf("in the queue are %+v", q.Queued)
 	}
 }
 

@@ -173,9 +173,9 @@ func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
 }
 
 // rankRan is for how long the process of a rank has run.
-func (v *view) rankRan(r *model.Rank) time.Duration {
+func rankRan(r *model.Rank, now model.Time) time.Duration {
 	if r.Phase == model.RankRunning {
-		return max(v.now.Sub(r.Started), 0)
+		return max(now.Sub(r.Started), 0)
 	}
 	return r.Exit.Ran
 }
@@ -193,7 +193,7 @@ func (v *view) attempt(a *model.Attempt) wire.Attempt {
 	for _, r := range v.s.RanksOf(a.Key) {
 		rank := wire.Rank{
 			Rank: int64(r.Key.Rank), NodeID: string(r.Node), Phase: r.Phase.String(), StartedAt: r.Started.Time(),
-			RunSeconds: seconds(v.rankRan(&r)), Signal: int64(r.Exit.Signal), OOM: r.Exit.OOM, Stopped: r.Exit.Delivered.String(),
+			RunSeconds: seconds(rankRan(&r, v.now)), Signal: int64(r.Exit.Signal), OOM: r.Exit.OOM, Stopped: r.Exit.Delivered.String(),
 			GPUs: v.gpus(&r), GPUFault: r.Exit.GPUFault, Fenced: r.Exit.Fenced, SavedAt: seconds(max(r.Saved, r.Exit.Saved)),
 		}
 		if r.Phase == model.RankExited || r.Late {

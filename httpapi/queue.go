@@ -204,12 +204,23 @@ func (p *page) queued() (list []wire.Job, services []wire.ServiceAllocation, nex
 			job.Position, job.PositionExact = 0, false
 		}
 		job.PlannedStart = p.starts[e.Task]
-		if job.Reason == "" {
-			job.Reason = p.bars[e.Task]
-		}
+		job.Reason = p.whyYet(e.Task, job.Reason)
 		list = append(list, job)
 	}
 	return list, services, ""
+}
+
+// whyYet is why a task waits: what is its own, else what keeps it from its GPUs, after why it ran no further if it
+// did run.
+func (p *page) whyYet(key model.TaskKey, own string) string {
+	bar := p.bars[key]
+	switch t, _ := p.s.Tasks.Get(key); {
+	case own == "" || bar == "":
+		return own + bar
+	case t.Attempts > 0 && !t.Held && t.NotBefore <= p.now:
+		return own + "; " + bar
+	}
+	return own
 }
 
 // firstQueued is the first task of an array that waits.

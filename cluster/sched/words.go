@@ -20,10 +20,7 @@ func (b *Blocker) Message() string {
 	case CodeHeld:
 		return "it is held"
 	case CodeDependency:
-		if b.Have > 0 {
-			return fmt.Sprintf("it starts after job %s has completed, and that cannot be any more: %s failed or been canceled", b.On, has(b.Have, "task"))
-		}
-		return fmt.Sprintf("it starts after job %s has %s, and that is %s", b.On, b.After.Wish(), b.State)
+		return b.dependency()
 	case CodeBegin:
 		return "it is to begin at " + clock(b.Until) + " at the earliest"
 	case CodeBackoff:
@@ -175,6 +172,14 @@ func gpuHours(ms int64) string {
 		return text + " GPU-hours"
 	}
 	return "1 GPU-hour"
+}
+
+// dependency says what a task waits for, and if that cannot come any more.
+func (b *Blocker) dependency() string {
+	if b.Have > 0 {
+		return fmt.Sprintf("it starts after job %s has completed, and that cannot be any more: %s failed or been canceled", b.On, has(b.Have, "task"))
+	}
+	return fmt.Sprintf("it starts after job %s has %s, and that is %s", b.On, b.After.Wish(), b.State)
 }
 
 // has is "1 task has" or "3 tasks have".

@@ -180,6 +180,13 @@ func elapsed(j *wire.Job) string {
 	if j.StartedAt.IsZero() {
 		return ""
 	}
+	if j.Array != nil { // its tasks run for more than that together, and each has the limit
+		until := j.EndedAt
+		if until.IsZero() {
+			until = time.Now()
+		}
+		return table.Seconds(max(until.Sub(j.StartedAt), 0).Seconds())
+	}
 	text := table.Seconds(j.RunSeconds)
 	if j.TimeLimitSeconds > 0 {
 		text += "/" + table.Seconds(j.TimeLimitSeconds)
@@ -192,10 +199,31 @@ func placeOrReason(j *wire.Job) string {
 	if len(j.AllocatedGPUs) > 0 {
 		return placeOf(j.AllocatedGPUs)
 	}
-	if j.Reason != "" {
-		return "(" + local(j.Reason) + ")"
+	var parts []string
+	if j.Array != nil && j.EndedAt.IsZero() {
+		parts = append(parts, standing(j.Array))
 	}
-	return ""
+	if j.Reason != "" {
+		parts = append(parts, local(j.Reason))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(parts, "; ") + ")"
+}
+
+// standing is how many tasks of an array run, wait and have ended.
+func standing(a *wire.Array) string {
+	var parts []string
+	for _, v := range []struct {
+		n    int64
+		what string
+	}{{a.Running, "run"}, {a.Queued, "wait"}, {a.Completed + a.Failed + a.Canceled, "ended"}} {
+		if v.n > 0 {
+			parts = append(parts, strconv.FormatInt(v.n, 10)+" "+v.what)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // placeOf is a list of GPUs in few characters: "node1:0-3 node2:0-3".

@@ -285,14 +285,14 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 func (s *sheet) causes(e *wire.Explanation) {
 	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
 	if len(e.Ahead) > 0 {
-		s.head(fmt.Sprintf("Ahead of it (%d)", e.AheadN))
-		t := table.New("ID", "NAME", "USER", "PRI", ">GPUS")
+		s.head("Ahead of it (" + plural(int64(e.AheadN), "task") + ")")
+		t := table.New("ID", "NAME", "USER", "PRI", ">TASKS", ">GPUS EACH")
 		for _, a := range e.Ahead {
 			class := className(a.Priority)
 			if a.Service != "" {
 				class = serviceClass(a.Priority)
 			}
-			t.Add(cmp.Or(a.JobID, a.Service), table.Short(a.Name, 28), a.User, class, strconv.FormatInt(a.GPUs, 10))
+			t.Add(cmp.Or(a.JobID, a.Service), table.Short(a.Name, 28), a.User, class, strconv.FormatInt(a.Tasks, 10), strconv.FormatInt(a.GPUs, 10))
 		}
 		fmt.Fprint(s, t)
 	}

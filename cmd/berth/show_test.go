@@ -93,3 +93,23 @@ func TestSpansAreWrittenAlike(t *testing.T) {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }
+
+// An array's row says how its tasks stand, and not how long they have run together beside the limit of one.
+func TestRowsOfArrays(t *testing.T) {
+	began := time.Now().Add(-time.Minute)
+	j := wire.Job{
+		StartedAt: began, RunSeconds: 500, TimeLimitSeconds: 120, Reason: "gpus",
+		Array: &wire.Array{Size: 10, Running: 3, Queued: 5, Failed: 1, Completed: 1},
+	}
+	if got, want := placeOrReason(&j), "(3 run, 5 wait, 2 ended; gpus)"; got != want {
+		t.Errorf("it stands as %q, want %q", got, want)
+	}
+	j.EndedAt = began.Add(90 * time.Second)
+	if got := elapsed(&j); got != "1:30" {
+		t.Errorf("it took %q", got)
+	}
+	j.Array = nil
+	if got := elapsed(&j); got != "8:20/2:00" {
+		t.Errorf("a job of one task took %q", got)
+	}
+}
