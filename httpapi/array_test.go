@@ -108,6 +108,11 @@ func TestTasksByNumber(t *testing.T) {
 	if want := "canceled: 4 of the 5 tasks that were named; the others have ended, or do not exist"; done.Message != want {
 		t.Errorf("the answer is %q, want %q", done.Message, want)
 	}
+	var vain wire.Submitted
+	s.submit(`{"command":"x","dependencies":["1"]}`).into(&vain)
+	if len(vain.Warnings) != 1 || !strings.Contains(vain.Warnings[0], "the success of job 1") {
+		t.Errorf("who waits for its success is warned %q", vain.Warnings)
+	}
 	s.do(http.MethodDelete, "/queue/1?task=", "").about("task")
 	s.do(http.MethodPost, "/queue/1/release?task=", "").about("task")
 	for n, want := range map[string]string{"3": "canceled", "7": "queued", "9": "queued", "12": "canceled"} {

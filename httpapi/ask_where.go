@@ -48,8 +48,19 @@ func listed(text string) []string {
 }
 
 // warnings are what may not be meant so in what was asked for, though it is accepted.
-func warnings(s *state.State, spec *model.Spec) []string {
-	return slices.Concat(sched.Oversized(s, spec), unknownNodes(s, "names", spec.Nodelist), unknownNodes(s, "excludes", spec.Exclude))
+func warnings(s *state.State, job *model.Job) []string {
+	spec := &job.Spec
+	return slices.Concat(sched.Oversized(s, spec), unknownNodes(s, "names", spec.Nodelist), unknownNodes(s, "excludes", spec.Exclude), vainly(s, job.ID))
+}
+
+// vainly says of jobs whose success a job waits for that they cannot have it any more.
+func vainly(s *state.State, id model.JobID) (out []string) {
+	for _, d := range s.DependenciesOf(id) {
+		if on, _ := s.Jobs.Get(d.Key.On); d.State == model.DependencyWaits && d.Kind == model.AfterOK && on.Failed+on.Canceled > 0 {
+			out = append(out, fmt.Sprintf("waits for the success of job %s, of which tasks have failed or been canceled: it will be canceled when that ends", on.ID))
+		}
+	}
+	return out
 }
 
 // mostNamed is how many nodes a warning names.

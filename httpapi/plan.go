@@ -228,7 +228,7 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 	defer a.places.trials.end(time.Now())
 	job, _ := next.Jobs.Get(key.Job)
 	v := view{s: &next, now: now}
-	out := &wire.Submitted{Success: true, DryRun: true, Job: v.job(&job), Warnings: warnings(&next, &job.Spec)}
+	out := &wire.Submitted{Success: true, DryRun: true, Job: v.job(&job), Warnings: warnings(&next, &job)}
 	out.Job.ID = ""
 	if e, waits := sched.Explain(&next, now, key); waits {
 		out.Explanation = explanation(&e)

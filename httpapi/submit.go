@@ -109,7 +109,7 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 		return out
 	}
 	v := view{s: &s, now: now}
-	out.Job, out.Warnings = v.job(&job), warnings(&s, &job.Spec)
+	out.Job, out.Warnings = v.job(&job), warnings(&s, &job)
 	if task, _ := s.FirstTask(id); task.State == model.TaskQueued && job.Waits == 0 {
 		out.QueuePosition, out.PositionExact = a.places.of(&s, now, task.Key, task.Class)
 		out.Job.Position, out.Job.PositionExact = out.QueuePosition, out.PositionExact

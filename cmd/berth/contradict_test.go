@@ -31,7 +31,7 @@ func TestSimulateRefusesContradictions(t *testing.T) {
 	}
 	for _, line := range []string{
 		"--backfill none --set backfill=none", "--backfill conservative --set depth=5", "--preempt off --set no_preemption=true", "--set backfill=skip",
-		"--set no_preemption=true", "--policy srtf --preempt off",
+		"--set no_preemption=true", "--set half_life=7d", "--policy srtf --preempt off",
 	} {
 		if code, out, errs := f.berth(t, append([]string{"simulate", "--trace", trace}, strings.Fields(line)...)...); code != 0 {
 			t.Errorf("%s: exit code %d, %s%s", line, code, out, errs)

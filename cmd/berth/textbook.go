@@ -8,6 +8,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // plain are settings under which an order of the literature does what it says and nothing
@@ -50,7 +51,11 @@ func set(t *model.Tuning, pairs []string) error {
 			return fmt.Errorf("--set %s is given twice: one value must be chosen", name)
 		}
 		seen[name] = true
-		if err := t.Set(name, value); err != nil {
+		err := t.Set(name, value)
+		if d, wrong := wire.ParseDuration(value); err != nil && wrong == nil && t.Set(name, d.String()) == nil {
+			err = nil // 7d, which only people write
+		}
+		if err != nil {
 			return fmt.Errorf("--set %s: %w", pair, err)
 		}
 	}
