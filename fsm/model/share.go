@@ -43,7 +43,7 @@ func (s Share) Aged(now Time, halfLife time.Duration) Share {
 	rest, borrow := bits.Sub64(rest, part, 0)
 	used -= whole + carry + borrow
 	// The integral of the decay is (1-2^(-x)) * halfLife/ln 2, here in seconds times 2^32.
-	hi, lo := bits.Mul64(uint64(halfLife), perLn2)
+	hi, lo := bits.Mul64(uint64(halfLife), perLn2) //nolint:gosec // not negative
 	most, _ := bits.Div64(hi, lo, uint64(time.Second))
 	each, _ := bits.Mul64(gone, most)
 	hi, lo = bits.Mul64(each, uint64(s.GPUs))
@@ -81,7 +81,7 @@ func lost(d, halfLife time.Duration) (gone uint64) {
 		}
 	}
 	// What is left is so short that 1-2^(-x) is x ln 2 - (x ln 2)^2/2.
-	x, _ := bits.Div64(uint64(rest), 0, uint64(halfLife))
+	x, _ := bits.Div64(uint64(rest), 0, uint64(halfLife)) //nolint:gosec // not negative
 	x, _ = bits.Mul64(x>>16, ln2)
 	square, _ := bits.Mul64(x, x)
 	lose(x - square/2)
