@@ -195,7 +195,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	jobs, unread, err := Read(strings.NewReader("user,job_id,submit_s,gpus,duration_s,more\n,b,5.5,2,10,x\nann,a,1,1,10,\n"))
+	jobs, unread, err := Read(strings.NewReader("user,job_id,submit_s,gpus,duration_s,more,status\n,b,5.5,2,10,x,\nann,a,1,1,10,,\n"))
 	if err != nil || len(jobs) != 2 || jobs[0].ID != "a" || jobs[1].User != "everybody" || jobs[1].Submit != 4500*time.Millisecond {
 		t.Errorf("read %+v: %v", jobs, err)
 	}

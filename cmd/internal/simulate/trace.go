@@ -135,6 +135,9 @@ func Columns() []string {
 	return append(needed(), "user", "project", "priority", "nodes", "gpu_type", "gpu_memory_gb", "constraint")
 }
 
+// beside lists what public traces tell that is of no matter to a play: the memory of hosts, and how jobs ended.
+func beside() []string { return []string{"memory_gb", "status"} }
+
 // columnsOf finds the columns of a header, and names those that are not known.
 func columnsOf(head []string) (columns map[string]int, unread []string, err error) {
 	columns = map[string]int{}
@@ -143,7 +146,7 @@ func columnsOf(head []string) (columns map[string]int, unread []string, err erro
 		if _, twice := columns[name]; twice {
 			return nil, nil, fmt.Errorf("the trace's header has the column %q twice: leave one", name)
 		}
-		if columns[name] = i; !slices.Contains(Columns(), name) {
+		if columns[name] = i; !slices.Contains(Columns(), name) && !slices.Contains(beside(), name) {
 			unread = append(unread, strings.Clone(name))
 		}
 	}
