@@ -49,7 +49,7 @@ func TestWrongTurns(t *testing.T) {
 		"array_size":    {`"array_size":3,"array_indices":"0-3"`, `"array_size":2,"params":["x=1..3"]`},
 		"params":        {`"params":["x"]`, `"params":["x=1","x=2"]`, `"params":["x=1..101","y=1..100"]`, `"params":["x=1\ny=2"]`, `"params":["x=5..2"]`, `"params":["x=1,,2"]`, `"params":["x=1,1"]`, `"params":"x=1"`},
 		"dependencies": {
-			`"dependencies":["afterok:1"]`, `"dependencies":["afterok"]`, `"dependencies":["afterok:"]`, `"dependencies":["afterok:0"]`,
+			`"dependencies":["1"]`, `"dependencies":["afterok"]`, `"dependencies":["afterok:"]`, `"dependencies":["afterok:0"]`,
 			`"dependencies":["singleton"]`, `"dependencies":["afterok:1?afterok:2"]`, `"dependencies":["afterok:1","afterany:1"]`, `"dependencies":["AfterOK:1"]`,
 		},
 		"begin":    {`"begin":"tomorrow"`, `"begin":"+soon"`, `"begin":"3000-01-01T00:00:00Z"`, `"begin":7`},
