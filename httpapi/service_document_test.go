@@ -175,7 +175,7 @@ func TestServicesStandInTheQueue(t *testing.T) {
 	var one wire.ServiceAllocation
 	s.do(http.MethodGet, "/gpu/allocations/"+id, "").into(&one)
 	if e := one.Explanation; one.Position != 2 || e == nil || e.Policy != "fcfs" || len(e.Factors) == 0 || len(e.Ahead) != 1 ||
-		e.Ahead[0].JobID != first || len(e.Unblock) == 0 || e.Unblock[0].Message != "start the orchestrator" {
+		e.Ahead[0].JobID != first || len(e.Unblock) == 0 || e.Unblock[0].Message != "start the orchestrator (berth orchestrator start)" {
 		t.Errorf("the service is explained as %+v", one.Explanation)
 	}
 	var plan wire.Plan

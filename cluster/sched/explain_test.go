@@ -176,7 +176,7 @@ func TestExplainWhatIsItsOwn(t *testing.T) {
 				c.must(&command.SetRunning{})
 			},
 			"orchestrator_stopped: the orchestrator is stopped: nothing is placed",
-			"start the orchestrator",
+			"start the orchestrator (berth orchestrator start)",
 		},
 		{
 			"restored", func(c *cluster) {

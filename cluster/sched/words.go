@@ -224,7 +224,7 @@ func clock(t model.Time) string { return t.Time().UTC().Format(time.RFC3339) }
 func (u *Unblock) Message() string {
 	switch u.Kind {
 	case UnblockStart:
-		return "start the orchestrator"
+		return "start the orchestrator (berth orchestrator start)"
 	case UnblockResume:
 		return "resume the scheduler"
 	case UnblockRelease:

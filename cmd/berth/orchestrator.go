@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -66,12 +65,4 @@ func showOrchestrator(w io.Writer, o *wire.Orchestrator) error {
 	s.line("Jobs", "%d queued, %d running, %d completed, %d failed, %d canceled", q.Queued, q.Running, q.Completed, q.Failed, q.Canceled)
 	_, err := io.WriteString(w, s.String())
 	return err
-}
-
-// remedyOf is what would let a job start, with the command for it where the text names none.
-func remedyOf(u wire.Unblock) string {
-	if start := (&sched.Unblock{Kind: sched.UnblockStart}); u.Message == start.Message() {
-		return u.Message + ": berth orchestrator start"
-	}
-	return local(u.Message)
 }

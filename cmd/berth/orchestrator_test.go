@@ -53,7 +53,7 @@ func TestExplainNamesTheCommand(t *testing.T) {
 	var out strings.Builder
 	start := sched.Unblock{Kind: sched.UnblockStart}
 	e := &wire.Explanation{Unblock: []wire.Unblock{{Message: start.Message()}}}
-	const line = "  - start the orchestrator: berth orchestrator start\n"
+	const line = "  - start the orchestrator (berth orchestrator start)\n"
 	if err := showExplanation(&out, &wire.Detail{Explanation: e}); err != nil || !strings.Contains(out.String(), line) {
 		t.Errorf("%v\n%s", err, out.String())
 	}

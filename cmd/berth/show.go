@@ -296,7 +296,7 @@ func (s *sheet) causes(e *wire.Explanation) {
 		}
 		fmt.Fprint(s, t)
 	}
-	s.list("What would let it start", texts(e.Unblock, remedyOf))
+	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
 }
 
 func orderLine(e *wire.Explanation) string {
