@@ -30,6 +30,7 @@ func Rooms() []Room {
 func stateFloor() []Room {
 	return []Room{
 		{Path: "fsm/model", Level: 0, Bare: true},
+		{Path: "fsm/smallfile", Level: 0, Bare: true},
 		{Path: "fsm/command", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state", Level: 2, May: []string{"fsm/model", "fsm/command", "fsm/state/table"}},
@@ -50,7 +51,7 @@ func clusterFloor() []Room {
 		{Path: "cluster/soft", Level: 5, May: stateRooms()},
 		{Path: "cluster/gossip", Level: 5, May: []string{"fsm/model"}},
 		{Path: "cluster/raftnet", Level: 5, May: []string{"fsm/model"}},
-		{Path: "cluster/raftstore", Level: 5, May: []string{"fsm/model"}},
+		{Path: "cluster/raftstore", Level: 5, May: []string{"fsm/model", "fsm/smallfile"}},
 		{Path: "cluster", Level: 6, May: stateRooms("fsm", "cluster/sched", "cluster/liveness", "cluster/leader",
 			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
 	}
@@ -76,20 +77,20 @@ func nodeFloor() []Room {
 		{Path: "node/fence", Level: 5, May: []string{"fsm/model"}},
 		{Path: "node/internal/proc", Level: 4},
 		{Path: "node/gpu/judge", Level: 4, May: []string{"fsm/model"}},
-		{Path: "node/gpu", Level: 5, May: []string{"fsm/model", "node/gpu/judge"}},
+		{Path: "node/gpu", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "node/gpu/judge"}},
 		{Path: "node/runner/cgroup", Level: 4},
 		{Path: "node/runner/isolate", Level: 4},
-		{Path: "node/runner", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/runner", Level: 5, May: []string{"fsm/model", "fsm/smallfile"}},
 		{Path: "node/runner/devices", Level: 5, May: []string{"node/runner/isolate"}},
-		{Path: "node/journal", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/journal", Level: 5, May: []string{"fsm/model", "fsm/smallfile"}},
 		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
 		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
-		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
+		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 6, May: []string{
-			"fsm/model", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
+			"fsm/model", "fsm/smallfile", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
 		}},
 		{Path: "node", Level: 6, May: []string{
-			"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
+			"fsm/model", "fsm/smallfile", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
 			"node/fence", "node/gpu", "node/runner", "node/journal", "node/nodeapi", "node/internal/proc",
 		}},
 	}
