@@ -114,9 +114,6 @@ func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) 
 
 func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, uint64, error) {
 	c := command.Register(*q)
-	if before := a.peer.Reader.State(); before.Settings().Level < command.LevelFollows {
-		c.Follows = 0 // peers of an older program cannot read it
-	}
 	r, index, err := a.have(ctx, q.Node, &c)
 	if err != nil {
 		return nil, 0, err

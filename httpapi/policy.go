@@ -138,7 +138,12 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 			return nil, err
 		}
 	}
-	return a.setAll(ctx, key, s.Settings().Level, change, tuning)
+	_, index, err := a.propose(ctx, key, change)
+	if err != nil {
+		return nil, err
+	}
+	s = a.peer.Reader.State()
+	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(ctx, &s)}, nil
 }
 
 var wholeCluster = model.ScopeKey{Kind: model.ScopeCluster}
@@ -153,40 +158,4 @@ func tune(t *model.Tuning, name, text string) error {
 		return nil
 	}
 	return invalid("parameters", err.Error())
-}
-
-// setAll has a change carried out: in one step of the log, or at a feature level that has
-// no such step in several, each under a key of its own.
-func (a policies) setAll(ctx context.Context, key string, level uint32, change *command.AdjustPolicy, tuning model.Tuning) (*answer[wire.Orchestrator], error) {
-	index, bodies := a.peer.Reader.State().Index, []command.Body{change}
-	if level < change.Kind().Level() {
-		bodies = stepwise(change, tuning)
-	}
-	for i, body := range bodies {
-		if i == 1 && key != "" {
-			key += "/parameters"
-		} else if i > 1 && key != "" {
-			key += "/more"
-		}
-		var err error
-		if _, index, err = a.propose(ctx, key, body); err != nil {
-			return nil, err
-		}
-	}
-	s := a.peer.Reader.State()
-	return &answer[wire.Orchestrator]{Index: index, Body: queues(a).orchestrator(ctx, &s)}, nil
-}
-
-// stepwise is a change of the policy as commands of feature level 1.
-func stepwise(change *command.AdjustPolicy, tuning model.Tuning) (bodies []command.Body) {
-	if len(change.Limits) > 0 {
-		bodies = append(bodies, &command.AdjustLimit{Scope: wholeCluster, Set: change.Limits})
-	}
-	if change.Policy != "" {
-		bodies = append(bodies, &command.SetPolicy{Policy: change.Policy})
-	}
-	if len(change.Tuning) > 0 {
-		bodies = append(bodies, &command.SetTuning{Tuning: tuning})
-	}
-	return bodies
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -64,28 +63,19 @@ func TestPoliciesAreAdjustedAtATime(t *testing.T) {
 	}
 }
 
-// A change is one step of the log, carried out once under its key; at a feature level
-// without such a step it is several.
+// A change of order, limits and retries is one step of the log, carried out once under its key.
 func TestAPolicyIsChangedInOneStep(t *testing.T) {
 	const change = `{"policy": "sjf", "parameters": {"depth": "7"}, "max_concurrent_jobs": 9, "enable_auto_retry": true}`
-	for level, steps := range map[uint32]uint64{1: 3, command.Level: 1} {
-		s := newSite(t)
-		if level == 1 {
-			s.with(func(c *statetest.Cluster) {
-				*c = *statetest.Empty(t)
-				c.Do(&command.Bootstrap{Incarnation: statetest.Incarnation(1), Level: level, Policy: "fcfs", Retention: model.Retention{Age: time.Hour}})
-			})
+	s := newSite(t)
+	before := s.State().Index
+	for range 2 {
+		s.do(http.MethodPut, "/orchestrator/policy", change, "Idempotency-Key", "key-1").into(new(wire.Orchestrator))
+		now := s.State()
+		if set := now.Settings(); set.Policy != "sjf" || set.Tuning.Depth != 7 || set.Tuning.Retries != autoRetries {
+			t.Errorf("the settings are %+v", set)
 		}
-		before := s.State().Index
-		for range 2 {
-			s.do(http.MethodPut, "/orchestrator/policy", change, "Idempotency-Key", "key-1").into(new(wire.Orchestrator))
-			now := s.State()
-			if set := now.Settings(); set.Policy != "sjf" || set.Tuning.Depth != 7 || set.Tuning.Retries != autoRetries {
-				t.Errorf("at level %d it is %+v", level, set)
-			}
-			if level == command.Level && now.Requests.Len() != 1 || now.Index-before < steps {
-				t.Errorf("at level %d it took %d entries", level, now.Index-before)
-			}
+		if now.Requests.Len() != 1 || now.Index-before < 1 {
+			t.Errorf("%d requests are remembered after %d entries", now.Requests.Len(), now.Index-before)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (shared) Change(s *state.State, values map[string]string) ([]command.Body, 
 	if err := next.Set(values); err != nil {
 		return nil, err
 	}
-	return next.Changes(was, s.Settings().Level), nil
+	return next.Changes(was), nil
 }
 
 // compare says, once this peer has the cluster's newest state, what it is configured with

@@ -109,11 +109,9 @@ const (
 )
 
 // Level is the feature level of this program: the greatest level at which it
-// knows the outcome of every command.
-const Level uint32 = 3
-
-// LevelFollows is the feature level from which on a registration may say which epoch it follows.
-const LevelFollows uint32 = 2
+// knows the outcome of every command. No level below was ever released, so the outcomes
+// of all of them are those of this one.
+const Level uint32 = 4
 
 // Lane is a way into the log. Control commands keep jobs alive, so they travel
 // before user commands, in entries of their own, and are never refused for load.

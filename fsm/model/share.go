@@ -88,18 +88,6 @@ func lost(d, halfLife time.Duration) (gone uint64) {
 	return gone>>times + ^(math.MaxUint64 >> times)
 }
 
-// UsedBySteps is UsedAt as feature levels 1 and 2 have it: of what is used within a 65,536th of a half-life it
-// counts nothing.
-func (s Share) UsedBySteps(now Time, halfLife time.Duration) int64 {
-	since := max(now.Sub(s.At), 0)
-	left := halved(since, halfLife)
-	hi, lo := bits.Mul64(uint64(max(s.Used, 0)), left) //nolint:gosec // not negative
-	old := hi<<32 | lo>>32
-	most := uint64(halfLife/time.Second) * 94548 >> 16 //nolint:gosec // not negative
-	fresh := uint64(s.GPUs) * (most * (1<<32 - left) >> 32)
-	return int64(min(old+fresh, mostUsed)) //nolint:gosec // below 1<<63
-}
-
 // halved is 2^(-d/halfLife), times 2^32.
 func halved(d, halfLife time.Duration) uint64 {
 	times, rest := d/halfLife, d%halfLife

@@ -134,12 +134,12 @@ func limitTime(t *tx, job *model.Job) {
 // AsPlaced is a spec as bookings reckon with it once it is placed: what asks for no time
 // limit is given the longest that it may have.
 func AsPlaced(s *State, spec *model.Spec) *model.Spec {
-	return bounded(s.Limits.Get, s.Settings().Level, spec)
+	return bounded(s.Limits.Get, spec)
 }
 
-func bounded(get func(model.ScopeKey) (model.Limit, bool), level uint32, spec *model.Spec) *model.Spec {
+func bounded(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) *model.Spec {
 	most, _ := longest(get, spec)
-	if most == 0 || spec.TimeLimit > 0 || level < levelBounded {
+	if most == 0 || spec.TimeLimit > 0 {
 		return spec
 	}
 	with := *spec

@@ -29,7 +29,7 @@ func applyPlace(t *tx, b *command.Place) command.Result {
 	if r := withinTime(t, &job.Spec, job.Spec.TimeLimit); !r.OK() {
 		return r
 	}
-	asPlaced := bounded(t.limits.get, t.settings.Level, &job.Spec)
+	asPlaced := bounded(t.limits.get, &job.Spec)
 	if r := withinBookings(t, &job.Spec, asPlaced.CertainEnd(t.clock), b.Ranks); !r.OK() {
 		return r
 	}

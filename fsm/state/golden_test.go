@@ -24,11 +24,14 @@ func recorded(level uint32, ending string) string {
 
 const recordedEntries = 900
 
+// oldestRecorded is the first feature level with a recorded log: none below was released.
+const oldestRecorded = 4
+
 // TestRecordedLogs replays logs that former programs wrote: the outcomes of a
-// feature level are frozen. A change of them needs a new level and a new log
-// beside these.
+// released feature level are frozen. A change of them needs a new level and a new
+// log next to these. Until the first release the log of the newest level is recorded again.
 func TestRecordedLogs(t *testing.T) {
-	for level := uint32(1); level <= command.Level; level++ {
+	for level := uint32(oldestRecorded); level <= command.Level; level++ {
 		t.Run(fmt.Sprint(level), func(t *testing.T) { replayRecorded(t, level) })
 	}
 }

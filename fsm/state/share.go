@@ -18,11 +18,7 @@ func account(t *tx, project, user string, by int32) {
 		forgetShare(t)
 	}
 	s.Key = key
-	if halfLife := max(t.settings.Tuning.HalfLife, time.Hour); t.settings.Level >= levelUse {
-		s = s.Aged(t.clock, halfLife)
-	} else {
-		s.Used = s.UsedBySteps(t.clock, halfLife)
-	}
+	s = s.Aged(t.clock, max(t.settings.Tuning.HalfLife, time.Hour))
 	s.At = t.clock
 	s.GPUs += uint32(by) //nolint:gosec // wrap-around subtracts
 	t.shares.put(s)

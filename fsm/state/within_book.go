@@ -52,7 +52,7 @@ func mayExtend(t *tx, job *model.Job, tasks []model.Task, limit time.Duration) c
 		if by, fits := books.MayProlong(&before, &after); !fits {
 			return refuse(model.CodeUnavailable, "job %s could then run into %s", job.ID, by.Title())
 		}
-		if by, hinders := books.hinders(&before, max(before.Ends, t.clock)); hinders && t.settings.Level >= levelLonger {
+		if by, hinders := books.hinders(&before, max(before.Ends, t.clock)); hinders {
 			return refuse(model.CodeUnavailable, "job %s is in the way of %s already, and would be for longer: save checkpoints and go on "+
 				"in another job, or have that canceled", job.ID, by.Title())
 		}

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -18,7 +17,6 @@ func TestLimits(t *testing.T) {
 		"file":    {lines, maxFileLines, "the file has 401 lines of 400"},
 		"func":    {function, maxFuncLines, "long has 61 lines of 60"},
 		"literal": {literal, maxFuncLines, "a function literal has 61 lines of 60"},
-		"methods": {methods, maxMethods, "Wide has 21 methods of 20"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,13 +49,4 @@ func function(n int) string {
 
 func literal(n int) string {
 	return "package cluster\n\nvar long = func() {\n" + strings.Repeat("\t_ = 1\n", n-2) + "}\n"
-}
-
-func methods(n int) string {
-	var b strings.Builder
-	b.WriteString("package cluster\n\ntype Wide[T any] struct{}\n")
-	for i := range n {
-		fmt.Fprintf(&b, "\nfunc (w *Wide[T]) M%d() {}\n", i)
-	}
-	return b.String()
 }

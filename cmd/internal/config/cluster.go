@@ -62,24 +62,19 @@ func ClusterOf(s *state.State) Cluster {
 	return c
 }
 
-// Changes are the commands that make what was into what c says, at a feature level. What
-// order and limits are is changed in one step where the level has it, so that of two who
-// change different values at a time neither loses.
-func (c *Cluster) Changes(was Cluster, level uint32) (out []command.Body) {
+// Changes returns the commands that make what was into what c says. Order and limits are
+// changed in one step, so that two concurrent changes of different values both count.
+func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	if c.Running != was.Running {
 		out = append(out, &command.SetRunning{Running: c.Running})
 	}
 	limit := &command.AdjustLimit{Scope: model.ScopeKey{Kind: model.ScopeCluster}, Set: c.limits(was)}
-	switch {
-	case c.Policy == was.Policy && c.Tuning == was.Tuning:
-	case level >= command.KindAdjustPolicy.Level():
+	if c.Policy != was.Policy || c.Tuning != was.Tuning {
 		change := &command.AdjustPolicy{Tuning: c.Tuning.Values(c.Tuning.Differs(&was.Tuning)...), Limits: limit.Set}
 		if c.Policy != was.Policy {
 			change.Policy = c.Policy
 		}
 		out, limit.Set = append(out, change), nil
-	default:
-		out = append(out, c.ordered(was)...)
 	}
 	if c.Pools != was.Pools {
 		out = append(out, &command.SetPools{Mode: c.Pools.Mode, Part: c.Pools.Part})
@@ -92,17 +87,6 @@ func (c *Cluster) Changes(was Cluster, level uint32) (out []command.Body) {
 	}
 	if c.Defaults != was.Defaults {
 		out = append(out, &command.SetDefaults{Defaults: c.Defaults})
-	}
-	return out
-}
-
-// ordered are the order and what tunes it as commands of feature level 1.
-func (c *Cluster) ordered(was Cluster) (out []command.Body) {
-	if c.Policy != was.Policy {
-		out = append(out, &command.SetPolicy{Policy: c.Policy})
-	}
-	if c.Tuning != was.Tuning {
-		out = append(out, &command.SetTuning{Tuning: c.Tuning})
 	}
 	return out
 }

@@ -43,7 +43,7 @@ func TestSetByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kinds []string
-	for _, b := range next.Changes(was, command.Level) {
+	for _, b := range next.Changes(was) {
 		kinds = append(kinds, b.Kind().String())
 		s.Do(b)
 	}

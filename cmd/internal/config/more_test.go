@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/berth-gpu/berth/fsm/command"
 )
 
 // A running program takes over what it can, says why it leaves the rest, and keeps all
@@ -144,7 +142,7 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("%s does not take its own value %q: %v", row.Name, row.Value.Text(), err)
 			}
 		}
-		for _, b := range got.Cluster.Changes(Cluster{}, command.Level) {
+		for _, b := range got.Cluster.Changes(Cluster{}) {
 			if err := b.Validate(); err != nil {
 				t.Errorf("%s is not allowed: %v", b.Kind(), err)
 			}
