@@ -143,6 +143,11 @@ func (f *fake) Propose(ctx context.Context, cs ...command.Command) ([]command.Re
 		}
 		f.mu.Lock()
 	}
+	for i := range cs {
+		if cs[i].Kind().Lane() != kind.Lane() {
+			return nil, errors.New("commands of two lanes")
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

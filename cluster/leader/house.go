@@ -15,7 +15,7 @@ const (
 	chorePause     = time.Second     // between two times that one chore is done
 	clockLag       = time.Minute     // of the state's clock behind the peers'
 	clockApart     = 2 * time.Second // of this peer's clock from the agreed time, at most
-	clockRetry     = 5 * time.Second // to ask again while the peers' clocks do not agree
+	clockRetry     = time.Second     // to ask again while the peers' clocks do not agree
 	requestsKept   = 24 * time.Hour  // as long as a request id may be repeated
 	requestsEvery  = time.Hour       // between two cuts
 	requestsMany   = 900_000         // from so many on, cut at once
@@ -163,7 +163,9 @@ func (h *housekeeper) cutRequests(r *round) {
 }
 
 // advanceClock keeps the state's clock near the peers' clocks when nothing else
-// moves it: an entry stamped far ahead of it would be refused.
+// moves it: an entry stamped far ahead of it would be refused. The peers' clocks may
+// jump together (virtual machines that were paused, a laptop that slept): the pulse
+// notices that and has the chore looked at again at once.
 func (r *round) advanceClock(c *chore, clock model.Time) {
 	now := r.wall
 	if r.agree {

@@ -106,11 +106,14 @@ func Run(ctx context.Context, c Config) error {
 	p := newPulse(c.Clock)
 	var all sync.WaitGroup
 	defer all.Wait()
-	all.Go(func() { p.run(ctx) })
 	for _, d := range deciders(&c, p) {
-		l := &loop{decider: d, peer: c.Peer, actor: "peer:" + string(c.ID), log: c.Log.With("decider", d.name), defect: c.Defects}
+		l := &loop{
+			decider: d, peer: c.Peer, actor: "peer:" + string(c.ID), log: c.Log.With("decider", d.name), defect: c.Defects,
+			jumped: p.listen(),
+		}
 		all.Go(func() { l.run(ctx) })
 	}
+	all.Go(func() { p.run(ctx) })
 	return nil
 }
 
@@ -127,7 +130,7 @@ func awaitBarrier(ctx context.Context, c *Config) bool {
 			return true
 		}
 		c.Log.Warn("this peer leads but its log has not caught up: nothing is placed and no node judged yet", "error", err)
-		if !wait(ctx, pause.next(), nil, nil) {
+		if !wait(ctx, pause.next()) {
 			return false
 		}
 	}

@@ -305,6 +305,33 @@ func TestOldRequestsAreCut(t *testing.T) {
 	})
 }
 
+// Chores of both lanes that are due at the same moment are all done.
+func TestChoresOfBothLanesAreDone(t *testing.T) {
+	t.Parallel()
+	lead(t, func(f *fake, c *leader.Config) {
+		cmd, err := command.New("user:alice", job())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cmd, err = cmd.WithRequest("r1"); err != nil {
+			t.Fatal(err)
+		}
+		f.apply([]command.Command{cmd})
+		at := time.Now().Add(24*time.Hour + time.Second)
+		c.Members = func() []model.Peer {
+			if time.Now().Before(at) {
+				return nil
+			}
+			return []model.Peer{{ID: "p1", Level: 1}}
+		}
+	}, func(f *fake, _ *clock) {
+		time.Sleep(26 * time.Hour)
+		if now := f.view(); now.Requests.Len() != 0 || !now.Peers.Has("p1") {
+			t.Errorf("%d requests are remembered, and the peers are %d", now.Requests.Len(), now.Peers.Len())
+		}
+	})
+}
+
 func TestEachPassIsTold(t *testing.T) {
 	var passes []leader.Pass
 	lead(t, func(f *fake, c *leader.Config) {

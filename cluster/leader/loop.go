@@ -27,7 +27,8 @@ type loop struct {
 	peer   Peer
 	actor  string
 	log    *slog.Logger
-	defect func() // nil: nobody is told
+	defect func()          // of a decision that panics; may be nil
+	jumped <-chan struct{} // receives after the wall clock was set
 	pause  backoff
 }
 
@@ -39,7 +40,7 @@ func (l *loop) run(ctx context.Context) {
 			return
 		}
 		if !sound || len(bodies) > 0 && !l.propose(ctx, bodies) {
-			if !wait(ctx, l.pause.next(), nil, nil) {
+			if !wait(ctx, l.pause.next()) {
 				return
 			}
 			continue
@@ -48,7 +49,7 @@ func (l *loop) run(ctx context.Context) {
 		if next <= 0 && len(bodies) > 0 {
 			continue // there is more
 		}
-		if !wait(ctx, max(next, atLeast), l.peer.Changed(l.topics, s.Index), l.wake) {
+		if !wait(ctx, max(next, atLeast), l.peer.Changed(l.topics, s.Index), l.wake, l.jumped) {
 			return
 		}
 	}
@@ -71,8 +72,25 @@ func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration,
 	return bodies, next, true
 }
 
-// propose reports whether everything was carried out.
+// propose reports whether everything was carried out. Commands of one lane share an entry;
+// control commands come first, since others may be refused until they are carried out (an
+// entry that is stamped ahead of the state's clock, before advance_clock).
 func (l *loop) propose(ctx context.Context, bodies []command.Body) bool {
+	var lanes [command.LaneCount][]command.Body
+	for _, b := range bodies {
+		lanes[b.Kind().Lane()] = append(lanes[b.Kind().Lane()], b)
+	}
+	whole := true
+	for _, lane := range [...]command.Lane{command.LaneControl, command.LaneUser} {
+		if len(lanes[lane]) > 0 && !l.proposeLane(ctx, lanes[lane]) {
+			whole = false
+		}
+	}
+	return whole
+}
+
+// proposeLane proposes commands of one lane, and reports whether everything was carried out.
+func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 	whole := true
 	commands := make([]command.Command, 0, len(bodies))
 	for _, b := range bodies {
@@ -104,9 +122,11 @@ func (l *loop) propose(ctx context.Context, bodies []command.Body) bool {
 	return whole
 }
 
-// wait returns true after that long or when one of the channels has something, and
-// false when ctx ends.
-func wait(ctx context.Context, long time.Duration, changed, wake <-chan struct{}) bool {
+// wait returns true after that long or when one of at most three channels has something,
+// and false when ctx ends.
+func wait(ctx context.Context, long time.Duration, on ...<-chan struct{}) bool {
+	var channels [3]<-chan struct{} // a nil channel is never ready
+	copy(channels[:], on)
 	var due <-chan time.Time
 	if long < liveness.Never {
 		t := time.NewTimer(long)
@@ -117,8 +137,9 @@ func wait(ctx context.Context, long time.Duration, changed, wake <-chan struct{}
 	case <-ctx.Done():
 		return false
 	case <-due:
-	case <-changed:
-	case <-wake:
+	case <-channels[0]:
+	case <-channels[1]:
+	case <-channels[2]:
 	}
 	return ctx.Err() == nil
 }

@@ -113,6 +113,29 @@ func TestTheNodeIsAway(t *testing.T) {
 	)
 }
 
+// When the wall clocks of all peers and nodes jump ahead together, entries are refused
+// until the state's clock has followed; that takes moments, and no lease runs out meanwhile.
+func TestAllClocksJumpAhead(t *testing.T) {
+	ahead := func(d time.Duration) func(*World, *host) {
+		return func(w *World, _ *host) {
+			before := w.oracle.now()
+			for _, p := range w.peers() {
+				p.clock.jump(d)
+			}
+			for _, h := range w.hosts {
+				h.clock.jump(d)
+			}
+			if !w.Until(10*time.Second, func() bool { s := w.oracle.now(); return s.Settings().Clock.Sub(before.Settings().Clock) >= d }) {
+				w.trace.Break("scenario", "ten seconds after all clocks jumped ahead by %v the state's clock has not followed", d)
+			}
+		}
+	}
+	rows(t,
+		course{"by ten minutes", nil, ahead(10 * time.Minute), one},
+		course{"by twelve hours", nil, ahead(12 * time.Hour), one},
+	)
+}
+
 // A node that is back under another boot says at once that what it ran is dead: the
 // next attempt does not wait for the lease.
 func TestTheNodeReboots(t *testing.T) {
