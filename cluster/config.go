@@ -88,7 +88,8 @@ type Tuning struct {
 	SnapshotRate      int64         // bytes a second; 64 MiB, 0 keeps the default, negative: unlimited
 	CommitTimeout     time.Duration // how soon an idle follower learns of a commit; 5 ms
 	InFlight          int           // entries under way at once; 1
-	RenewWindow       time.Duration // renewals gathered into one entry; 200 ms
+	RenewWindow       time.Duration // renewals gathered into one entry after an urgent one; 200 ms
+	RenewRest         time.Duration // and without one; 1.8 s, which an agent's patience of 3 s must cover
 	StartDeadline     time.Duration // of attempts; 10 min
 	Webhooks          *notify.World // how their receivers are reached while this peer leads; nil: it delivers nothing
 
@@ -139,6 +140,7 @@ func (t Tuning) withDefaults(unguarded Unguarded) Tuning {
 	def(&t.SnapshotInterval, 30*time.Second)
 	def(&t.CommitTimeout, 5*time.Millisecond)
 	def(&t.RenewWindow, 200*time.Millisecond)
+	def(&t.RenewRest, 1800*time.Millisecond)
 	def(&t.StartDeadline, 10*time.Minute)
 	if t.SnapshotThreshold == 0 {
 		t.SnapshotThreshold = 8192

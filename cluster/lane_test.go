@@ -197,7 +197,7 @@ func TestRenewalsAreGathered(t *testing.T) {
 		} {
 			calls.Go(func() {
 				var err error
-				if codes[i], err = l.Renew(within(time.Second), r); err != nil {
+				if codes[i], err = l.Renew(within(3*time.Second), r, false); err != nil {
 					t.Error(err)
 				}
 			})
@@ -210,6 +210,52 @@ func TestRenewalsAreGathered(t *testing.T) {
 			t.Errorf("they took the log from %d to %d", before, s.Index)
 		}
 	})
+}
+
+// An entry for renewals stays open for others as long as none of them is urgent.
+func TestAnUrgentRenewalIsNotKeptWaiting(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what   string
+		urgent [2]bool
+		after  time.Duration // the second comes a second after the first
+	}{
+		{"none is urgent", [2]bool{false, false}, 1800 * time.Millisecond},
+		{"the first is", [2]bool{true, false}, 200 * time.Millisecond},
+		{"the second is", [2]bool{false, true}, 1200 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			began := time.Now()
+			var first time.Duration
+			var sizes []int
+			g := newGatherer(Tuning{}.withDefaults(Unguarded{}), func(_ context.Context, r []command.Renewal) ([]model.Code, error) {
+				if len(sizes) == 0 {
+					first = time.Since(began)
+				}
+				sizes = append(sizes, len(r))
+				return make([]model.Code, len(r)), nil
+			})
+			go g.run(ctx)
+			var calls sync.WaitGroup
+			for i, urgent := range c.urgent {
+				calls.Go(func() {
+					time.Sleep(time.Duration(i) * time.Second)
+					w := renewing{command.Renewal{Node: "n1", Seq: uint64(i)}, urgent, make(chan renewed, 1)}
+					g.in <- w
+					<-w.done
+				})
+			}
+			calls.Wait()
+			if first != c.after {
+				t.Errorf("%s: the first entry came after %v, want %v", c.what, first, c.after)
+			}
+			if want := 2 - int(c.after/time.Second); len(sizes) != want {
+				t.Errorf("%s: entries of %v renewals, want %d entries", c.what, sizes, want)
+			}
+		})
+	}
 }
 
 func (w *world) register(m *member, node model.NodeID) {

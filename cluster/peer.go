@@ -113,7 +113,7 @@ func open(p *Peer) error {
 	p.raft = r
 	p.lanes = newLanes(p.cfg.Tuning.InFlight, proposer{p}.submit, proposer{p}.landed)
 	p.reads = newBarriers(proposer{p}.barrier)
-	p.renew = newGatherer(p.cfg.Tuning.RenewWindow, proposer{p}.proposeRenewals)
+	p.renew = newGatherer(p.cfg.Tuning, proposer{p}.proposeRenewals)
 	exchanger{p}.handleCalls()
 	for _, run := range []func(context.Context){
 		p.lanes.run, p.reads.run, p.renew.run, exchanger{p}.exchange, guardian{p}.guard, keeper{p}.run,

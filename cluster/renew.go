@@ -8,15 +8,17 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Renew renews a node's lease through the log, together with all renewals of the
-// same moment, and answers once it has been applied: model.CodeOK, or why not.
-// The errors are those of Propose. A renewal must never be repeated: the next try
-// is another renewal with another number.
-func (p *Peer) Renew(ctx context.Context, r command.Renewal) (model.Code, error) {
+// Renew renews a node's lease through the log and answers once the renewal has been
+// applied: model.CodeOK, or why not. It shares a log entry with all renewals of up to
+// [Tuning].RenewRest, since an entry costs each peer tens of kilobytes on its disk; one
+// that is urgent (something on the node waits for the answer) closes the entry after
+// [Tuning].RenewWindow. The errors are those of Propose. A renewal must never be
+// repeated: the next try is another renewal with another number.
+func (p *Peer) Renew(ctx context.Context, r command.Renewal, urgent bool) (model.Code, error) {
 	if err := p.mayPropose(command.LaneControl); err != nil {
 		return 0, err
 	}
-	w := renewing{r, make(chan renewed, 1)}
+	w := renewing{r, urgent, make(chan renewed, 1)}
 	select {
 	case p.renew.in <- w:
 	case <-p.life.ctx.Done():
@@ -34,6 +36,7 @@ func (p *Peer) Renew(ctx context.Context, r command.Renewal) (model.Code, error)
 
 type renewing struct {
 	renewal command.Renewal
+	urgent  bool
 	done    chan renewed
 }
 
@@ -42,9 +45,10 @@ type renewed struct {
 	err  error
 }
 
-// gatherer collects renewals for a moment and proposes them as one command.
+// gatherer collects renewals and proposes them as one command.
 type gatherer struct {
-	window  time.Duration
+	window  time.Duration // how long an entry stays open for more after an urgent renewal
+	rest    time.Duration // and without one
 	propose func(context.Context, []command.Renewal) ([]model.Code, error)
 	in      chan renewing
 }
@@ -52,8 +56,8 @@ type gatherer struct {
 // maxGathered renewals fit into a control entry with room to spare.
 const maxGathered = 256
 
-func newGatherer(window time.Duration, propose func(context.Context, []command.Renewal) ([]model.Code, error)) *gatherer {
-	return &gatherer{window: window, propose: propose, in: make(chan renewing)}
+func newGatherer(t Tuning, propose func(context.Context, []command.Renewal) ([]model.Code, error)) *gatherer {
+	return &gatherer{window: t.RenewWindow, rest: max(t.RenewRest, t.RenewWindow), propose: propose, in: make(chan renewing)}
 }
 
 func (g *gatherer) run(ctx context.Context) {
@@ -69,13 +73,22 @@ func (g *gatherer) run(ctx context.Context) {
 
 func (g *gatherer) gather(ctx context.Context, first renewing) []renewing {
 	batch := []renewing{first}
-	window := time.NewTimer(g.window)
-	defer window.Stop()
+	open := g.rest
+	urgent := first.urgent
+	if urgent {
+		open = g.window
+	}
+	closing := time.NewTimer(open)
+	defer closing.Stop()
 	for len(batch) < maxGathered {
 		select {
 		case next := <-g.in:
 			batch = append(batch, next)
-		case <-window.C:
+			if next.urgent && !urgent {
+				urgent = true
+				closing.Reset(g.window)
+			}
+		case <-closing.C:
 			return batch
 		case <-ctx.Done():
 			return batch

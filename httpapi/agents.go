@@ -129,7 +129,7 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	if err := forNode(ctx, q.Node); err != nil {
 		return nil, 0, err
 	}
-	code, err := a.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq})
+	code, err := a.peer.Proposer.Renew(ctx, command.Renewal{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}, q.Urgent)
 	if err != nil {
 		return nil, 0, unsure(err)
 	}

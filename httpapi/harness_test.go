@@ -104,7 +104,7 @@ func (p *one) Propose(_ context.Context, commands ...command.Command) ([]command
 	return results, p.cluster.State.Index, nil
 }
 
-func (p *one) Renew(_ context.Context, r command.Renewal) (model.Code, error) {
+func (p *one) Renew(_ context.Context, r command.Renewal, _ bool) (model.Code, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail != nil {

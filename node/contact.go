@@ -13,12 +13,15 @@ import (
 
 const (
 	renewEvery = 2 * time.Second
-	patience   = 3 * time.Second // of a call
-	againSoon  = 200 * time.Millisecond
-	againLater = 5 * time.Second // after a refusal that only a person can change
-	maxFolders = 2000            // in a registration; further ends are reported after it
-	keepGrants = 20
-	markFile   = "mark"
+	// overdueAfter is the age of a lease from which on its renewal is urgent: more than
+	// two steps of renewals that share a log entry.
+	overdueAfter = 3 * renewEvery
+	patience     = 3 * time.Second // of a call
+	againSoon    = 200 * time.Millisecond
+	againLater   = 5 * time.Second // after a refusal that only a person can change
+	maxFolders   = 2000            // in a registration; further ends are reported after it
+	keepGrants   = 20
+	markFile     = "mark"
 )
 
 // contact keeps the node registered and its lease renewed.
@@ -32,6 +35,7 @@ type contact struct {
 	busy    bool              // a registration is under way
 	nextReg time.Time
 	next    time.Time // renewal
+	urgent  bool      // no renewal has been accepted since a registration or a standstill
 	refused string    // why the last registration was
 	peers   []string  // addresses of all peers
 	away    *away
@@ -124,7 +128,8 @@ func (k *contact) registered(answer *agentwire.Registered, told map[*unit]model.
 		k.grants = nil
 		k.book.recall()
 	}
-	k.known, k.next = answer.Incarnation, time.Time{}
+	k.known = answer.Incarnation
+	k.hurry()
 	k.Log.Info("registered", "node", k.Self.Node, "epoch", answer.Epoch)
 	mark := k.lease.Mark(k.Self.Boot)
 	k.beside(func() func() {
@@ -151,8 +156,8 @@ func (k *contact) heard(peers []string) {
 	k.Cluster.SetPeers(peers)
 }
 
-// hurry has the next renewal sent at once.
-func (k *contact) hurry() { k.next = time.Time{} }
+// hurry has the next renewal sent at once, and answered without waiting for other nodes' renewals.
+func (k *contact) hurry() { k.next, k.urgent = time.Time{}, true }
 
 // renew sends a renewal every two seconds, answered or not.
 func (k *contact) renew(now fence.Boot) {
@@ -165,8 +170,9 @@ func (k *contact) renew(now fence.Boot) {
 		return
 	}
 	k.next = later(renewEvery)
+	urgent := k.urgent || now.Sub(k.lease.Start()) > overdueAfter
 	k.beside(func() func() {
-		q := &agentwire.Renew{Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq, Samples: k.GPUs.Samples()}
+		q := &agentwire.Renew{Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq, Samples: k.GPUs.Samples(), Urgent: urgent}
 		ctx, cancel := context.WithTimeout(k.ctx, patience)
 		defer cancel()
 		answer, err := k.Cluster.Renew(ctx, q)
@@ -191,6 +197,7 @@ func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
 	if !k.lease.Accepted(r) {
 		return
 	}
+	k.urgent = false
 	k.grants = append(k.grants[max(0, len(k.grants)-keepGrants):], grant{answer.Index, k.lease.Start()})
 	if err := k.Run.SetLease(time.Duration(k.lease.Start())); err != nil {
 		k.Log.Error("the lease cannot be passed on to the supervisors", "folder", k.Run.Path, "err", err)

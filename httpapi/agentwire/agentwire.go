@@ -78,6 +78,7 @@ type Renew struct {
 	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
 	Seq         uint64            `cbor:"4,keyasint,omitempty"`
 	Samples     []model.Sample    `cbor:"5,keyasint,omitempty"` // what the GPUs measure; never in the log
+	Urgent      bool              `cbor:"6,keyasint,omitempty"` // ranks wait for the answer: others' renewals are not waited for
 }
 
 // Renewed is the answer.

@@ -69,6 +69,7 @@ type grant struct {
 type due struct {
 	renew, inventory, register, poll time.Time
 	registering, polling, reporting  bool
+	urgent                           bool       // no renewal has been accepted since a standstill
 	counted                          fence.Boot // start of the lease as a twisted agent counts it
 }
 
@@ -210,7 +211,7 @@ func (a *agent) watch(now fence.Reading) {
 	}
 	if must {
 		a.Forget()
-		a.due.renew, a.due.poll = time.Time{}, time.Time{}
+		a.due.renew, a.due.poll, a.due.urgent = time.Time{}, time.Time{}, true
 	}
 }
 

@@ -42,9 +42,9 @@ func (j *joint) pretend(l forward.Leader) forward.Leader {
 }
 
 // Renew renews a lease; a peer that breaks the rule grants it from memory.
-func (j *joint) Renew(ctx context.Context, r command.Renewal) (model.Code, error) {
+func (j *joint) Renew(ctx context.Context, r command.Renewal, urgent bool) (model.Code, error) {
 	if j.machine.grants.Load() {
 		return model.CodeOK, nil
 	}
-	return j.Plug.Renew(ctx, r)
+	return j.Plug.Renew(ctx, r, urgent)
 }

@@ -91,7 +91,10 @@ func (a *agent) renew(now fence.Boot) {
 		return
 	}
 	a.due.renew = time.Now().Add(renewEvery)
-	q := &agentwire.Renew{Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq}
+	q := &agentwire.Renew{
+		Node: r.Node, Incarnation: r.Incarnation, Epoch: r.Epoch, Seq: r.Seq,
+		Urgent: a.due.urgent || now.Sub(a.lease.Start()) > 3*renewEvery,
+	}
 	call := func(ctx context.Context) (*agentwire.Renewed, error) { return a.calls.Renew(ctx, q) }
 	ask(a, patience, call, func(v *agentwire.Renewed) {
 		a.heard(v.Peers)
@@ -102,6 +105,7 @@ func (a *agent) renew(now fence.Boot) {
 		a.inquiry.heard = time.Now()
 		a.inquiry.Renewed(v.Voters)
 		if a.lease.Accepted(r) {
+			a.due.urgent = false
 			a.grants = append(a.grants[max(0, len(a.grants)-20):], grant{v.Index, a.lease.Start()})
 			if a.h.w.Twists.CountFromAnswer {
 				a.due.counted = a.h.clock.reading().Boot
