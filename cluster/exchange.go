@@ -171,6 +171,24 @@ func (p exchanger) agreed() (at model.Time, ahead time.Duration, ok bool) {
 	return 0, 0, false
 }
 
+// Clocks is how the wall clocks of the peers compare.
+type Clocks struct {
+	Ahead map[model.PeerID]time.Duration // of this peer's, by peer; only those heard within 5 s
+	Agree bool                           // those of a majority of the members show the same time within 2 s
+}
+
+// Clocks compares the wall clocks of the members with this peer's, by the exchanges of the
+// last seconds. While those of no majority agree, the time of day cannot be told: entries
+// stamped more than 5 minutes ahead of the state's clock are refused.
+func (p *Peer) Clocks() Clocks {
+	out := Clocks{Ahead: map[model.PeerID]time.Duration{p.cfg.Self.ID: 0}}
+	for _, v := range p.mates.of(p.Status().Servers, p.cfg.Clock.Boot()) {
+		out.Ahead[v.hello.Peer.ID] = v.ahead
+	}
+	_, _, out.Agree = exchanger{p}.agreed()
+	return out
+}
+
 // checkClock lets another peer lead if this one's clock is off.
 func (p exchanger) checkClock(ctx context.Context) {
 	if !p.leads() {

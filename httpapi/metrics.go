@@ -100,6 +100,14 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
 	g.put("berth_raft_last_contact_seconds", "For how long no leader was heard of; 0 while one is.", st.Leaderless.Seconds())
 	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
+	for id, ahead := range st.ClockAhead {
+		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer heard within 5 s, less that of this peer.", ahead.Seconds(), "peer", string(id))
+	}
+	agree := 0.0
+	if st.ClocksAgree {
+		agree = 1
+	}
+	g.put("berth_peer_clocks_agree", "1 while the wall clocks of a majority of the peers are within 2 s of each other.", agree)
 	g.put("berth_sched_passes", "Scheduling passes of this leadership; 0 while another peer leads.", float64(st.Passes))
 	g.put("berth_sched_pass_seconds", "Time that they took, in all.", st.PassesTook.Seconds())
 	const tries = "Tries of this process to deliver to webhooks, by how they went."

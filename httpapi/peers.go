@@ -68,7 +68,10 @@ func (a peers) list(ctx context.Context, in *watchInput) (*answer[wire.Peers], e
 		return nil, err
 	}
 	st := a.peer.Members.Standing()
-	out := &wire.Peers{Cluster: st.Cluster, Term: st.Term, Leader: string(st.Leader), Peers: make([]wire.Peer, len(st.Servers))}
+	out := &wire.Peers{
+		Cluster: st.Cluster, Term: st.Term, Leader: string(st.Leader), ClocksDisagree: !st.ClocksAgree,
+		Peers: make([]wire.Peer, len(st.Servers)),
+	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	var probes sync.WaitGroup
@@ -87,6 +90,10 @@ func (a peers) one(ctx context.Context, s *state.State, st *Standing, server mod
 	}
 	if server.ID == st.Leader {
 		out.Role = "leader"
+	}
+	if ahead, heard := st.ClockAhead[server.ID]; heard {
+		seconds := ahead.Round(time.Millisecond).Seconds()
+		out.ClockOffset = &seconds
 	}
 	if out.Self {
 		out.Reachable, out.AppliedIndex = true, st.Applied

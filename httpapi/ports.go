@@ -19,7 +19,7 @@ type Proposer interface {
 	// this peer's state holds it.
 	Propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error)
 	// Renew renews a node's lease through the log. It is never repeated.
-	Renew(ctx context.Context, r command.Renewal) (model.Code, error)
+	Renew(ctx context.Context, r command.Renewal, urgent bool) (model.Code, error)
 }
 
 // Reader reads this peer's state.
@@ -129,6 +129,9 @@ type Standing struct {
 	Servers    []model.Peer  // id and Raft address of every member
 	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
 	PassesTook time.Duration // in all
+
+	ClockAhead  map[model.PeerID]time.Duration // wall clock of each peer, as far as it is known, less that of this one
+	ClocksAgree bool                           // those of a majority of the peers show the same time
 
 	// Of this process:
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,7 +95,7 @@ func newPeers() *cobra.Command {
 }
 
 func showPeers(w io.Writer, p *wire.Peers) error {
-	t := table.New("PEER", "ROLE", "STATE", ">TERM", ">APPLIED", ">LAG", "ADDRESS", "VERSION")
+	t := table.New("PEER", "ROLE", "STATE", ">TERM", ">APPLIED", ">LAG", ">CLOCK", "ADDRESS", "VERSION")
 	var newest uint64
 	for _, v := range p.Peers {
 		newest = max(newest, v.AppliedIndex)
@@ -104,11 +105,32 @@ func showPeers(w io.Writer, p *wire.Peers) error {
 		if !v.Reachable {
 			state, lag = "unreachable", ""
 		}
-		t.Add(v.Name, v.Role, state, strconv.FormatUint(p.Term, 10), applied, lag, v.Address, v.Version)
+		t.Add(v.Name, v.Role, state, strconv.FormatUint(p.Term, 10), applied, lag, clockOffset(v.ClockOffset), v.Address, v.Version)
 	}
-	if _, err := t.WriteTo(w); err != nil || p.Leader != "" {
+	if _, err := t.WriteTo(w); err != nil {
 		return err
+	}
+	if p.ClocksDisagree {
+		if _, err := fmt.Fprintln(w, "The clocks of no majority of the peers agree within 2 s, so changes may be refused (clock_ahead): mend time synchronisation."); err != nil {
+			return err
+		}
+	}
+	if p.Leader != "" {
+		return nil
 	}
 	_, err := fmt.Fprintln(w, "No peer leads at the moment.")
 	return err
+}
+
+// clockOffset is a peer's wall clock less that of the peer that was asked, as a table shows it.
+func clockOffset(seconds *float64) string {
+	switch {
+	case seconds == nil:
+		return "-"
+	case math.Abs(*seconds) < 0.1:
+		return "0.0s"
+	case math.Abs(*seconds) < 600:
+		return fmt.Sprintf("%+.1fs", *seconds)
+	}
+	return fmt.Sprintf("%+.0fs", *seconds)
 }

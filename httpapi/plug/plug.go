@@ -115,6 +115,8 @@ func (p *Plug) Standing() httpapi.Standing {
 		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
 		Delivered: st.Delivered, Undelivered: st.Undelivered, Skipped: st.Defects.Commands, Undecided: st.Defects.Decisions,
 	}
+	clocks := p.Peer.Clocks()
+	out.ClockAhead, out.ClocksAgree = clocks.Ahead, clocks.Agree
 	out.Silent, out.Voters = st.Silence.For, st.Silence.Voters
 	for _, s := range st.Servers {
 		out.Servers = append(out.Servers, model.Peer{ID: s.ID, RaftAddress: s.Address})
@@ -154,8 +156,8 @@ func (p *Plug) Propose(ctx context.Context, commands ...command.Command) ([]comm
 }
 
 // Renew renews a lease.
-func (p *Plug) Renew(ctx context.Context, r command.Renewal) (model.Code, error) {
-	code, err := p.Peer.Renew(ctx, r)
+func (p *Plug) Renew(ctx context.Context, r command.Renewal, urgent bool) (model.Code, error) {
+	code, err := p.Peer.Renew(ctx, r, urgent)
 	return code, faultOf(err)
 }
 

@@ -6,6 +6,8 @@ type Peers struct {
 	Term    uint64 `json:"term"`
 	Leader  string `json:"leader,omitempty"`
 	Peers   []Peer `json:"peers" nullable:"false"`
+
+	ClocksDisagree bool `json:"clocks_disagree,omitempty" doc:"the wall clocks of no majority of the peers agree within 2 s: changes may be refused with clock_ahead"`
 }
 
 // Peer is one peer as the answering one sees it.
@@ -17,7 +19,10 @@ type Peer struct {
 	AppliedIndex uint64 `json:"applied_index"`
 	Reachable    bool   `json:"reachable"`
 	Version      string `json:"version,omitempty"`
-	Self         bool   `json:"self,omitempty" doc:"this peer gave the answer"`
+
+	ClockOffset *float64 `json:"clock_offset_seconds,omitempty" doc:"its wall clock less that of the answering peer; absent if it was not heard within 5 s"`
+
+	Self bool `json:"self,omitempty" doc:"this peer gave the answer"`
 }
 
 // Health is the answer to GET /healthz and /readyz.
