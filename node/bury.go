@@ -21,6 +21,10 @@ func (b *burial) bury() {
 			u.life.busy = true
 			record, status := u.record, u.status
 			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill, Delivered: status.Delivered}
+			if status.Ended != nil { // the job itself had ended before
+				exit = *status.Ended
+				exit.Delivered = status.Delivered
+			}
 			b.beside(func() func() {
 				buried, err := b.inter(u.name, record, status, exit)
 				return func() { b.buried(u, buried, err) }

@@ -95,6 +95,8 @@ type Status struct {
 	Thawed    time.Duration   `json:",omitempty"` // what stood still since then or earlier goes on
 	Delivered model.Reason    `json:",omitempty"` // of the strongest stop whose signal reached a process
 
+	Ended *model.Exit `json:",omitempty"` // how the job's first process ended, while others of the rank still run; nil: it has not
+
 	Saved time.Duration `json:",omitempty"` // how long the rank had run at the last checkpoint that it announced; 0: none
 	Group string        `json:",omitempty"` // path of its cgroup; empty: it has none
 	Note  string        `json:",omitempty"` // with phase never: why; else what went wrong beside the job, such as an epilog

@@ -186,6 +186,29 @@ func TestSupervisorKilled(t *testing.T) {
 	}
 }
 
+// A supervisor that is killed while it ends what a job has left behind does not change
+// how the job has ended.
+func TestSupervisorKilledAfterTheExit(t *testing.T) {
+	c := newCluster(t)
+	h := newHost(t, c, "n1", 1)
+	h.start(t)
+	child := t.TempDir() + "/child"
+	job := c.submit(t, func(b *command.Submit) {
+		b.Spec.Grace = time.Minute
+		b.Spec.Command = "sh -c \"trap '' TERM; echo up > " + child + "; while :; do sleep 0.05; done\" & while [ ! -s " + child + " ]; do sleep 0.01; done; exit 4"
+	})
+	key := c.running(t, job)
+	holds(t, "the exit of the first process", func() bool { return h.status(t, key).Ended != nil })
+	pid, _ := h.supervisor(t, key)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.attempt(t, key); r.Phase != model.RankExited || r.Exit.Code != 4 || r.Exit.Signal != 0 || r.Exit.Fenced {
+		t.Errorf("the rank is %s with %+v", r.Phase, r.Exit)
+	}
+	c.free(t, 1)
+}
+
 // While the cluster is away jobs go on, and their ends are told when it is back.
 func TestClusterAway(t *testing.T) {
 	c := newCluster(t)

@@ -36,6 +36,7 @@ type ID struct {
 type Stat struct {
 	ID
 	Parent   int
+	Group    int // process group
 	Session  int
 	State    byte          // as ps shows it: R, S, D, T, Z, ...
 	CPU      time.Duration // used by all its threads
@@ -92,7 +93,7 @@ func parse(pid int, data []byte) (Stat, bool) {
 	}
 	s := Stat{
 		ID: ID{PID: pid, Born: number(19)}, State: f[0][0],
-		Parent: int(number(1)), Session: int(number(3)), //nolint:gosec // parsed as 63 bits
+		Parent: int(number(1)), Group: int(number(2)), Session: int(number(3)), //nolint:gosec // parsed as 63 bits
 		CPU:      time.Duration(number(11)+number(12)) * tick, //nolint:gosec // likewise
 		Resident: number(21) * uint64(os.Getpagesize()),       //nolint:gosec // not negative
 	}

@@ -122,7 +122,7 @@ func TestParse(t *testing.T) {
 	const rest = " S 7 8 9 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 4242 1000 3 18446744073709551615 1 1"
 	for name, text := range map[string]string{"plain": "5 (sh)" + rest, "hostile": "5 (a) R 1 (\n) Z 2)" + rest} {
 		s, ok := parse(5, []byte(text))
-		if !ok || s.Parent != 7 || s.Session != 9 || s.State != 'S' || s.Born != 4242 || s.CPU.Seconds() != 2 ||
+		if !ok || s.Parent != 7 || s.Group != 8 || s.Session != 9 || s.State != 'S' || s.Born != 4242 || s.CPU.Seconds() != 2 ||
 			s.Resident != 3*uint64(os.Getpagesize()) {
 			t.Errorf("%s: %+v, %v", name, s, ok)
 		}

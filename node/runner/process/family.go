@@ -36,12 +36,6 @@ func (f family) tell(name string) (sent bool) {
 	return sent
 }
 
-// ask sends a signal to the job's process group, and reports whether the job's
-// first process was there to get it.
-func (f family) ask(sig unix.Signal) bool {
-	return f.first != 0 && lives(f.first) && unix.Kill(-f.first, sig) == nil
-}
-
 // still stops all processes where they are, also those that others start meanwhile.
 func (f family) still() {
 	if f.group == nil || f.group.Freeze(true) != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
 // ending is how a rank comes to its end.
@@ -16,14 +17,19 @@ type ending struct {
 	stopAt  fence.Boot // when the stop signal follows the checkpoint signal
 	killAt  fence.Boot // when the grace is over; 0: no stop has begun
 	asked   bool       // the stop signal has been sent
+	apart   []proc.ID  // processes that are still to get it, since they have left the job's session
 	cut     bool       // whoever ends this host asked for an end
+	over    bool       // the job's first process has ended
+	own     bool       // it did so by itself, before the signal of a stop reached it
 	clean   bool       // nothing of the rank is left, here or elsewhere
 	reached bool       // one of the signals found a process
 	prompts prompts
-	exit    model.Exit // Delivered and Fenced as they come about, the rest at the end
+	exit    model.Exit // Delivered and Fenced as they come about, code and signal when the first process has ended, the rest at the end
 }
 
-// watch looks after the job's first process until it has ended, and returns how.
+// watch looks after the rank until nothing of it is left, and returns how its first
+// process ended. What is left then gets the rest of its grace, or a grace of its own if
+// no stop has begun.
 func (s *supervisor) watch() model.Exit {
 	if s.status.Session == 0 {
 		return s.ending.exit
@@ -37,9 +43,13 @@ func (s *supervisor) watch() model.Exit {
 			trim()
 			settled = time.After(trimEvery)
 			continue
-		case r := <-s.family.ends:
+		case r, more := <-s.family.ends:
+			if !more {
+				return s.ending.exit
+			}
 			if r.pid == s.status.Session {
-				return r.exit
+				s.ending.end(r.exit)
+				timer.Reset(lastLook) // most jobs leave nothing behind: then the channel is closed before that
 			}
 			continue
 		case sig := <-s.heard:
@@ -59,13 +69,20 @@ func (s *supervisor) watch() model.Exit {
 	}
 }
 
+// end notes how the job's first process has ended.
+func (e *ending) end(exit model.Exit) {
+	e.over, e.own = true, !e.reached
+	e.exit.Code, e.exit.Signal = exit.Code, exit.Signal
+}
+
 // saved notes that the job has finished a checkpoint just now.
 func (s *supervisor) saved() {
 	s.status.Saved = max(1, Now().Boot.Sub(s.ending.began))
 	_ = s.tell(s.status.Phase) // if that fails the agent looks again
 }
 
-// obey carries out what the fence, the time limit and the agent ask for.
+// obey carries out what the fence, the time limit and the agent ask for, and ends what
+// the job's first process has left behind.
 func (s *supervisor) obey(now fence.Boot) {
 	e := &s.ending
 	verdict := s.guard.Verdict(now)
@@ -77,10 +94,8 @@ func (s *supervisor) obey(now fence.Boot) {
 	if limit > 0 && now.Sub(e.began) >= limit && model.ReasonTimeLimit.Outranks(stop) {
 		stop = model.ReasonTimeLimit
 	}
-	if verdict != fence.Run {
-		e.exit.Fenced = true
-	}
-	if verdict != fence.Run || stop != model.ReasonNone {
+	e.exit.Fenced = e.exit.Fenced || verdict != fence.Run && !e.own
+	if verdict != fence.Run || stop != model.ReasonNone || e.over {
 		s.stop(now, stop)
 	} else if s.status.Frozen == 0 {
 		for _, name := range e.prompts.due(now, e.began, limit, &s.record.Job.Spec) {
@@ -88,8 +103,13 @@ func (s *supervisor) obey(now fence.Boot) {
 		}
 	}
 	if s.orders.Kill || verdict == fence.Kill || e.killAt > 0 && now >= e.killAt {
-		e.exit.Fenced = e.exit.Fenced || s.orders.Kill
+		e.exit.Fenced = e.exit.Fenced || s.orders.Kill && !e.own
 		s.family.kill()
+	}
+	if e.over && s.status.Ended == nil {
+		exit := e.exit
+		s.status.Ended = &exit
+		_ = s.tell(s.status.Phase) // for the agent, should it have to end the rank itself
 	}
 }
 
@@ -105,12 +125,19 @@ func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
 		}
 		e.killAt = e.stopAt.Add(f.Grace)
 	}
+	signal, still := signalOf(s.record.Job.Spec.StopSignal), s.status.Frozen != 0
 	if !e.asked && now >= e.stopAt {
 		e.asked = true
-		sent = s.family.ask(signalOf(s.record.Job.Spec.StopSignal)) || sent
+		reached := false
+		reached, e.apart = s.family.ask(signal, still)
+		sent = reached || sent
+	}
+	if len(e.apart) > 0 && (now >= e.stopAt.Add(f.Grace/2) || !s.family.session()) {
+		s.family.askApart(e.apart, signal, still)
+		e.apart = nil
 	}
 	e.reached = e.reached || sent
-	if reason.Outranks(e.exit.Delivered) && (sent || e.reached && lives(s.status.Session)) {
+	if reason.Outranks(e.exit.Delivered) && (sent || e.reached && (e.over || lives(s.status.Session))) {
 		e.exit.Delivered, s.status.Delivered = reason, reason
 		_ = s.tell(s.status.Phase) // for whoever buries the rank, should that be needed
 	}
@@ -137,10 +164,8 @@ func (s *supervisor) freeze(since time.Duration, now fence.Boot) {
 	_ = s.tell(max(s.status.Phase, model.RankTaken)) // if that fails the agent looks again
 }
 
-// finish ends what the job's first process has left behind, and writes down how it
-// ended: once nothing of the rank runs any more.
+// finish writes down how the job ended, once nothing of the rank runs any more.
 func (s *supervisor) finish(exit model.Exit) error {
-	exit.Delivered, exit.Fenced = s.ending.exit.Delivered, s.ending.exit.Fenced
 	exit.Ran = max(0, Now().Boot.Sub(s.ending.began))
 	if s.gear.store.last() {
 		s.saved()

@@ -22,6 +22,7 @@ import (
 
 const (
 	watchEvery  = 200 * time.Millisecond // how often a supervisor looks at its rank and its clocks
+	lastLook    = time.Millisecond       // from the end of a job's first process until others count as left behind
 	drainLimit  = 5 * time.Second        // for output that somebody outside the rank still holds
 	trimEvery   = time.Minute            // for as long as it stays
 	settleAfter = time.Second            // when a job seems to be one that stays

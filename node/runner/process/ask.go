@@ -1,0 +1,60 @@
+package process
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/internal/proc"
+)
+
+// ask sends the stop signal to every process of the job's session, group by group, so
+// that none gets the signal twice and none that forks meanwhile is missed. It returns
+// whether the job's first process was there to get it, and the processes that have left
+// the session, which are asked later: what such a daemon serves, as a mounted file system,
+// the others may need for saving.
+func (f family) ask(sig unix.Signal, still bool) (reached bool, apart []proc.ID) {
+	asked := map[int]bool{}
+	if reached = f.first != 0 && lives(f.first) && send(-f.first, sig, still); reached {
+		asked[f.first] = true
+	}
+	for _, e := range f.tree() {
+		switch {
+		case e.Session != f.first:
+			apart = append(apart, e.ID)
+		case !asked[e.Group]:
+			asked[e.Group] = true
+			send(-e.Group, sig, still)
+		}
+	}
+	return reached, apart
+}
+
+// askApart sends the stop signal to those of the processes that still run.
+func (f family) askApart(list []proc.ID, sig unix.Signal, still bool) {
+	for _, id := range list {
+		if e, ok := proc.Look(id.PID); ok && e.ID == id {
+			send(id.PID, sig, still)
+		}
+	}
+}
+
+// session reports whether a process of the job's session runs.
+func (f family) session() bool {
+	for _, e := range f.tree() {
+		if e.Session == f.first {
+			return true
+		}
+	}
+	return false
+}
+
+// send sends the stop signal to a process, or to a group as a negative number, and lets
+// what a job has stopped go on to take the signal, unless the rank is to stand still.
+func send(pid int, sig unix.Signal, still bool) bool {
+	if unix.Kill(pid, sig) != nil {
+		return false
+	}
+	if !still {
+		_ = unix.Kill(pid, unix.SIGCONT) // one that has ended meanwhile needs nothing
+	}
+	return true
+}
