@@ -24,6 +24,7 @@ import (
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/nodeapi"
+	"github.com/berth-gpu/berth/node/runner/isolate"
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
@@ -114,6 +115,7 @@ func (h *holding) agent() *agent {
 
 // serve runs the agent until the context ends.
 func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
+	isolate.KeepFromChildren()
 	out := newLineWriter(stderr)
 	defer out.close(flushLimit)
 	log, _, reload := reloading(ctx, a.settings, func(c *config.Loaded) error {

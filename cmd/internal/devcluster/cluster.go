@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // Config says what cluster to run.
@@ -49,6 +50,7 @@ const (
 
 // Start starts all members. They may not answer yet: see [Cluster.Ready].
 func Start(c Config) (*Cluster, error) {
+	isolate.KeepFromChildren()
 	if err := c.fill(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 //
 //	account.go  from a user to an account, by the operator's rules
 //	lookup.go   what the host knows of an account, also in a program without the C library
+//	inherit.go  what a process has of the one that started it: files, a mask of signals
 //	thread.go   acting on a user's files as that user
 //	stage.go    the last program before a job's own: it gives everything up
 //	powers.go   what is given up: capabilities, limits, umask

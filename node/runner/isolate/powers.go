@@ -48,6 +48,7 @@ func bound(name int, want uint64) error {
 // drop gives up every right beyond the account's own, for good. It is this thread's
 // alone, and so the one that becomes the job.
 func (p *Plan) drop() error {
+	_, _ = unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) // a new one; where keyrings are not allowed the job has none either
 	last, err := lastCapability()
 	if err != nil {
 		return err

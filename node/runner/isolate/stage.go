@@ -60,6 +60,7 @@ func (p *Plan) File() (*os.File, error) {
 // failed: the exit code, after it has said why on standard error.
 func Stage() int {
 	runtime.LockOSThread() // the rights that are given up are this thread's, which becomes the job
+	CloseReceived(planFD)
 	err := stage()
 	fmt.Fprintf(os.Stderr, "berth: the job cannot be started: %v\n", err)
 	return Code(err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // spared is how reluctant the kernel is to end agents and supervisors when memory runs
@@ -16,8 +18,12 @@ const spared = -900
 func Spare() { own().spare() }
 
 // exposed starts something that is not spared, nor can spare itself: this process is
-// not either, for that moment.
-func exposed(start func() error) error { return own().expose(start) }
+// not either, for that moment. No signal is blocked in what is started, as one may be in
+// whatever has started the agent. The thread must be the goroutine's own.
+func exposed(start func() error) error {
+	isolate.UnblockSignals()
+	return own().expose(start)
+}
 
 // mercy is the file in which a process finds and sets how reluctant the kernel is.
 type mercy string

@@ -28,6 +28,10 @@ const (
 	settleAfter = time.Second            // when a job seems to be one that stays
 )
 
+// jobUmask is the mask of file modes of jobs that run under the agent's own account and
+// of hooks, whatever started the agent.
+const jobUmask = 0o022
+
 // wakeSignal has a supervisor look at its orders. Before one is ready for it, and
 // whoever else would get it, ignores it.
 const wakeSignal = unix.SIGWINCH
@@ -75,6 +79,8 @@ func openPlace(path string) (p place, err error) {
 // disk, or it will not start.
 func Supervise(path string) error {
 	runtime.LockOSThread() // the job dies with this thread
+	isolate.CloseReceived()
+	unix.Umask(jobUmask)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -160,7 +166,8 @@ func newSupervisor(path string) (*supervisor, error) {
 	}
 	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.Born, Nonce: r.Nonce, Group: p.rules.groupPath(p.folder.Name())}
 	signal.Notify(s.heard, wakeSignal, unix.SIGTERM)
-	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP) // unheard; were they ignored, the job would inherit that
+	// Unheard. Were one of these ignored, as in a program that nohup has started, the job would inherit that.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	return s, nil
 }
 
