@@ -11,6 +11,7 @@ import (
 type burial struct {
 	*core
 	book *book
+	said time.Time // when it was last said what a rank has left
 }
 
 // bury ends what is left of ranks whose supervisors are gone, and writes down that
@@ -26,26 +27,30 @@ func (b *burial) bury() {
 				exit.Delivered = status.Delivered
 			}
 			b.beside(func() func() {
-				buried, err := b.inter(u.name, record, status, exit)
-				return func() { b.buried(u, buried, err) }
+				left, err := b.inter(u.name, record, status, exit)
+				return func() { b.buried(u, left, err) }
 			})
 		}
 	}
 }
 
-// inter kills what is left of a rank, and writes its end down once nothing is.
-func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit model.Exit) (bool, error) {
-	for pause := time.Millisecond; !b.Runner.Bury(r, s); pause *= 2 {
+// inter kills what is left of a rank, and writes its end down once nothing is; left is why
+// that is not shown yet.
+func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit model.Exit) (left, err error) {
+	for pause := time.Millisecond; ; pause *= 2 {
+		if left = b.Runner.Bury(r, s); left == nil {
+			break
+		}
 		if pause > againSoon {
-			return false, nil
+			return left, nil
 		}
 		select {
 		case <-time.After(pause):
 		case <-b.ctx.Done():
-			return false, nil
+			return left, nil
 		}
 	}
-	return true, b.book.folder(name, func(f *runner.Folder) error {
+	return nil, b.book.folder(name, func(f *runner.Folder) error {
 		if _, err := f.Exit(); err == nil {
 			return nil // its supervisor was faster
 		}
@@ -56,12 +61,17 @@ func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit mode
 	})
 }
 
-func (b *burial) buried(u *unit, buried bool, err error) {
+func (b *burial) buried(u *unit, left, err error) {
 	u.life.busy, u.retry = false, later(againSoon)
-	if err != nil {
+	switch {
+	case err != nil:
 		b.Log.Error("the end of a rank cannot be written down", "rank", u.record.Rank, "err", err)
-	}
-	if buried && err == nil {
+	case left != nil:
+		if time.Since(b.said) > 2*againLater {
+			b.said = time.Now()
+			b.Log.Warn("a rank's supervisor was killed, and the rank has not ended yet: its GPUs stay its own", "rank", u.record.Rank, "why", left)
+		}
+	default:
 		b.Log.Warn("a rank's supervisor was killed; what it had left was ended", "rank", u.record.Rank)
 		b.book.reread(u)
 	}

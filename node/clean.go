@@ -65,7 +65,7 @@ func (c *cleaner) sweep(rank model.RankKey) {
 		if u.record.Rank == rank && u.phase.Ended() && !u.life.alive {
 			record, status := u.record, u.status
 			c.beside(func() func() {
-				c.Runner.Bury(record, status)
+				_ = c.Runner.Bury(record, status) // the next look at the GPU shows what became of it
 				return func() {}
 			})
 		}

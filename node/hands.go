@@ -25,7 +25,7 @@ type hands struct {
 func newHands(c *core, k *contact, p *puller, b *book, t *teller) *hands {
 	b.ended = t.tail
 	return &hands{
-		core: c, contact: k, puller: p, book: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t), burial: &burial{c, b},
+		core: c, contact: k, puller: p, book: b, blobs: newBlobs(c), cleaner: newCleaner(c, b, t), burial: &burial{core: c, book: b},
 		later: map[model.RankKey]time.Time{}, pruned: time.Now(),
 	}
 }

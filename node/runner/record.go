@@ -99,5 +99,16 @@ type Status struct {
 
 	Saved time.Duration `json:",omitempty"` // how long the rank had run at the last checkpoint that it announced; 0: none
 	Group string        `json:",omitempty"` // path of its cgroup; empty: it has none
-	Note  string        `json:",omitempty"` // with phase never: why; else what went wrong beside the job, such as an epilog
+
+	Agent Started `json:",omitzero"`  // without a group: what started the supervisor, and takes in its orphans as long as it lives
+	Place uint64  `json:",omitempty"` // without a group: the cgroups that the supervisor is in, as a hash; 0: not known
+
+	Note string `json:",omitempty"` // with phase never: why; else what went wrong beside the job, such as an epilog
+}
+
+// Started names the agent that has started a supervisor.
+type Started struct {
+	PID    int
+	Born   uint64 // its start time, as in /proc/PID/stat
+	Reaper int    // process that takes in its orphans, and the supervisor when it ends; 0: not known
 }

@@ -10,9 +10,9 @@ type Runner interface {
 	Adopt(folder *Folder, r *Record) (Status, bool)
 	// Wake lets a rank's supervisor look at its orders.
 	Wake(r *Record) error
-	// Bury kills what a rank has left whose supervisor is gone, and reports whether
-	// nothing is left.
-	Bury(r *Record, s Status) bool
+	// Bury kills what a rank has left whose supervisor is gone, and returns why it is
+	// not shown that nothing is left; nil: it is.
+	Bury(r *Record, s Status) error
 	// Events are news of supervisors. The channel is never closed.
 	Events() <-chan Event
 }

@@ -11,13 +11,28 @@ import (
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
-// Bury kills what a rank has left whose supervisor is gone.
-func (r *Runner) Bury(rec *runner.Record, s runner.Status) bool {
-	left, complete := remains(rec.Nonce, s)
+// Bury kills what a rank has left whose supervisor is gone, and returns why it is not
+// shown that nothing is left; nil: it is.
+func (r *Runner) Bury(rec *runner.Record, s runner.Status) error {
+	list := all()
+	left, complete := remains(list, rec.Nonce, s)
+	var suspects []proc.Stat
+	if s.Group == "" {
+		left = append(left, supervisors.orphans()...)
+		suspects = r.suspects(list, s)
+	}
 	for _, e := range left {
 		_ = unix.Kill(e.PID, unix.SIGKILL)
 	}
-	return dissolve(s.Group) && (complete || s.Group != "") && len(left) == 0
+	switch {
+	case !dissolve(s.Group):
+		return errors.New("its cgroup is not empty yet: " + s.Group)
+	case len(left)+len(suspects) > 0:
+		return &leftError{left, suspects}
+	case !complete && s.Group == "":
+		return errUnsettled
+	}
+	return nil
 }
 
 // dissolve kills what is in a group, and reports whether that was nothing.
@@ -37,11 +52,10 @@ func dissolve(path string) bool {
 	return true
 }
 
-// remains lists the living processes of a rank that has no supervisor: those of the
+// remains lists those of the living processes that are of a rank that has no supervisor: those of the
 // job's session, those that carry the nonce, and what descends from them. They may not be
 // all while a process that is younger than the supervisor was is in the middle of an exec.
-func remains(nonce string, s runner.Status) (out []proc.Stat, complete bool) {
-	list := all()
+func remains(list []proc.Stat, nonce string, s runner.Status) (out []proc.Stat, complete bool) {
 	session := s.Session
 	for _, e := range list {
 		if e.PID == session && e.Born != s.Begun {

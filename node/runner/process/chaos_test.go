@@ -92,7 +92,7 @@ func TestNoOrphansBuried(t *testing.T) {
 				t.Fatal(err)
 			}
 			k.gone()
-			waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
+			waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) == nil })
 			if left := survivors(mark); len(left) > 0 {
 				t.Errorf("%s, %s: left %+v", kernel, name, left)
 			}
@@ -119,7 +119,7 @@ func TestKilledAtAnyPoint(t *testing.T) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
-		waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
+		waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) == nil })
 		if left := survivors(mark); len(left) > 0 {
 			t.Errorf("point %d: left %+v", i, left)
 		}
@@ -291,7 +291,7 @@ func TestHundredCycles(t *testing.T) {
 			k.killSupervisor()
 			k.gone()
 			s, _ := b.run.Status(k.f.Name()) // without one nothing was started
-			waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
+			waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) == nil })
 			continue
 		}
 		k.gone()

@@ -4,6 +4,7 @@
 //	supervise.go    a supervisor's life: prepare, start, watch, finish
 //	gear.go         what a rank needs first: an account, a place for checkpoints, the prolog
 //	obey.go         what fence, time limit and agent ask of it, and what it does then
+//	ask.go          the stop signal, and which process gets it when
 //	prompt.go       signals that the job asked for: ahead of its limit, for a checkpoint
 //	store.go        its checkpoints: where they are, and when one was finished
 //	hook.go         the operator's prolog and epilog
@@ -18,6 +19,7 @@
 //	trim.go         less memory for supervisors that stay
 //	runner.go       the agent's side: start, adopt, wake
 //	bury.go         what a killed supervisor has left
+//	orphans.go      the same without cgroups: what the kernel gives to the agent
 //	rules.go        what the operator lays down for all ranks of a node
 //	host.go         what this host can do for them
 //	events.go       the pipe on which supervisors wake the agent
@@ -34,6 +36,7 @@
 // If a supervisor is killed itself, the kernel kills the job's first process, and the
 // agent buries the rest: all in the rank's cgroup, all processes of the job's session,
 // those with the rank's nonce in their environment, and what descends from them. On a
-// host without cgroups, one that did leave session and environment behind before its
-// supervisor was killed is not found.
+// host without cgroups the agent is a child subreaper as well, and ends what comes to it.
+// If it did not live then, an orphan that may be the rank's keeps the rank from being
+// buried.
 package process

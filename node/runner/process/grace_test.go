@@ -242,5 +242,5 @@ func TestExitIsKnownBeforeTheEnd(t *testing.T) {
 	}
 	k.killSupervisor()
 	k.gone()
-	waitFor(t, "an empty rank", func() bool { return k.b.ranks.Bury(k.r, s) })
+	waitFor(t, "an empty rank", func() bool { return k.b.ranks.Bury(k.r, s) == nil })
 }

@@ -40,10 +40,10 @@ func TestBuryWhoHasLeft(t *testing.T) {
 	}
 	k.gone()
 	waitFor(t, "the kernel killing the first process", func() bool { e, ok := proc.Look(s.Session); return !ok || e.Gone() })
-	if found, _ := remains(k.r.Nonce, s); !alive(t, left) || len(found) > 0 {
+	if found, _ := remains(all(), k.r.Nonce, s); !alive(t, left) || len(found) > 0 {
 		t.Fatal("it can be found by its environment, or died with its supervisor: the test shows nothing")
 	}
-	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
+	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) == nil })
 	if alive(t, left) {
 		t.Error("it lives")
 	}
@@ -74,7 +74,7 @@ func TestKillFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.gone()
-	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
+	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) == nil })
 }
 
 // Each rank's group goes with it; what others left behind goes with the next agent.

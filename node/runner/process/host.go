@@ -29,7 +29,7 @@ func claim(o *Options) (groups string, h runner.Host) {
 		h.Notes = append(h.Notes, err.Error())
 	}
 	if tree.Path == "" {
-		h.Notes = append(h.Notes, "ranks are held together by process group and environment")
+		h.Notes = append(h.Notes, "ranks have no cgroup and are held together by descent: a rank whose supervisor is killed after a restart of the agent may not end by itself")
 	}
 	if o.Devices != nil {
 		if err := possible(o.Devices, tree.Path); err != nil {

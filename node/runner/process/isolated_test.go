@@ -202,8 +202,8 @@ func TestIsolatedEnds(t *testing.T) {
 	}
 	k.gone()
 	waitFor(t, "the kernel killing the first process", func() bool { return !alive(t, first) })
-	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
-	if left, _ := remains(k.r.Nonce, s); len(left) > 0 {
+	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) == nil })
+	if left, _ := remains(all(), k.r.Nonce, s); len(left) > 0 {
 		t.Errorf("left %+v", left)
 	}
 }

@@ -117,7 +117,7 @@ func (k *rank) start() *rank {
 		k.b.t.Fatal(err)
 	}
 	k.b.t.Cleanup(func() {
-		k.b.ranks.Bury(k.r, runner.Status{})
+		_ = k.b.ranks.Bury(k.r, runner.Status{})
 	})
 	return k
 }
@@ -214,7 +214,7 @@ func alive(t testing.TB, pid string) bool {
 
 // leftOf lists the processes of a rank whose session is not known.
 func leftOf(nonce string) []proc.Stat {
-	left, _ := remains(nonce, runner.Status{})
+	left, _ := remains(all(), nonce, runner.Status{})
 	return left
 }
 

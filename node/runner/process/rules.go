@@ -49,6 +49,7 @@ type laid struct {
 	Rules
 
 	Groups  string // cgroup folder for the ranks' groups; empty: they have none
+	Reaper  int    // without Groups: process that takes in the orphans of the agent
 	Guarded bool   // agents make the groups, and keep them from devices
 }
 

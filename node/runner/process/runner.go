@@ -62,7 +62,13 @@ func New(o Options) (*Runner, error) {
 		return nil, err
 	}
 	groups, host := claim(&o)
-	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups, Guarded: o.Devices != nil}); err != nil {
+	reaper, err := 0, error(nil)
+	if groups == "" {
+		if reaper, err = adoptOrphans(); err != nil {
+			return nil, fmt.Errorf("taking in what killed supervisors leave: %w", err)
+		}
+	}
+	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups, Reaper: reaper, Guarded: o.Devices != nil}); err != nil {
 		return nil, fmt.Errorf("writing this node's rules down: %w", err)
 	}
 	pipe, err := openEvents(o.Run.Events())
@@ -131,7 +137,7 @@ func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
 	if err != nil {
 		return err
 	}
-	p, err := r.spawn(f.Path(), theirs)
+	p, err := supervisors.start(func() (*os.Process, error) { return r.spawn(f.Path(), theirs) })
 	if err = errors.Join(err, theirs.Close()); err != nil {
 		mine.close()
 		return fmt.Errorf("starting a supervisor: %w", err)
@@ -147,7 +153,7 @@ func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
 		for w.link.done() {
 			r.rest(w)
 		}
-		r.follow(w, func() { _, _ = p.Wait() })
+		r.follow(w, func() { supervisors.collect(p) })
 	})
 	return nil
 }
@@ -210,6 +216,9 @@ func (r *Runner) tend() {
 				_ = w.handle.signal(unix.SIGCONT) // one that somebody has stopped cannot obey its fence
 			}
 			r.mu.Unlock()
+			if r.groups == "" {
+				supervisors.orphans() // which collects those that have ended
+			}
 		case <-r.quit:
 			return
 		}

@@ -162,7 +162,7 @@ func TestBury(t *testing.T) {
 	if !alive(t, pids[0]) || !alive(t, pids[1]) {
 		t.Fatal("the children did not live on: the test shows nothing")
 	}
-	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) })
+	waitFor(t, "an empty rank", func() bool { return b.ranks.Bury(k.r, s) == nil })
 	for _, pid := range pids {
 		if alive(t, pid) {
 			t.Errorf("process %s lives", pid)
@@ -178,10 +178,10 @@ func TestBuryKnowsItsOwn(t *testing.T) {
 	b := newBench(t)
 	k := b.rank("sleep 600", plain).start()
 	s := k.phase(model.RankRunning)
-	if left, _ := remains("another", runner.Status{Session: s.Session, Begun: s.Begun + 1}); len(left) != 0 {
+	if left, _ := remains(all(), "another", runner.Status{Session: s.Session, Begun: s.Begun + 1}); len(left) != 0 {
 		t.Errorf("found %+v", left)
 	}
-	if left, _ := remains("another", s); len(left) == 0 || left[0].Session != s.Session {
+	if left, _ := remains(all(), "another", s); len(left) == 0 || left[0].Session != s.Session {
 		t.Errorf("found %+v", left)
 	}
 	k.order(runner.Orders{Run: true, Kill: true})
@@ -202,7 +202,7 @@ func TestBuryWaitsForAnExec(t *testing.T) {
 	})
 	s := runner.Status{Begun: math.MaxInt64} // it may be older than the job, if the prolog has left it
 	for n := range 300 {
-		if left, complete := remains("again", s); len(left) == 0 && complete {
+		if left, complete := remains(all(), "again", s); len(left) == 0 && complete {
 			t.Fatalf("look %d: it is not found", n)
 		}
 	}

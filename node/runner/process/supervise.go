@@ -165,6 +165,11 @@ func newSupervisor(path string) (*supervisor, error) {
 		heard: make(chan os.Signal, 8), family: family{self: os.Getpid(), ends: make(chan reaped, 1)},
 	}
 	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.Born, Nonce: r.Nonce, Group: p.rules.groupPath(p.folder.Name())}
+	if s.status.Group == "" {
+		agent, _ := proc.Look(self.Parent) // one that has ended meanwhile takes in nothing
+		s.status.Agent = runner.Started{PID: agent.PID, Born: agent.Born, Reaper: p.rules.Reaper}
+		s.status.Place = placeOf(s.status.PID)
+	}
 	signal.Notify(s.heard, wakeSignal, unix.SIGTERM)
 	// Unheard. Were one of these ignored, as in a program that nohup has started, the job would inherit that.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
