@@ -5,6 +5,7 @@
 //	gear.go         what a rank needs first: an account, a place for checkpoints, the prolog
 //	obey.go         what fence, time limit and agent ask of it, and what it does then
 //	ask.go          the stop signal, and which process gets it when
+//	alarm.go        the next instant at which something is due, on a clock that counts suspension
 //	prompt.go       signals that the job asked for: ahead of its limit, for a checkpoint
 //	store.go        its checkpoints: where they are, and when one was finished
 //	hook.go         the operator's prolog and epilog

@@ -70,6 +70,9 @@ func (f family) resume() {
 // it one by one.
 func (f family) kill() {
 	if f.group == nil || f.group.Kill() != nil {
+		if f.first != 0 && lives(f.first) {
+			_ = unix.Kill(-f.first, unix.SIGKILL) // the most of them, before a look at all processes of this host
+		}
 		f.halt()
 	}
 	for _, e := range f.tree() {

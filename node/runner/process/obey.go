@@ -37,6 +37,7 @@ func (s *supervisor) watch() model.Exit {
 	timer := time.NewTimer(watchEvery)
 	defer timer.Stop()
 	settled := time.After(settleAfter)
+	s.alarm.set(s.next(Now().Boot))
 	for {
 		select {
 		case <-settled:
@@ -52,6 +53,7 @@ func (s *supervisor) watch() model.Exit {
 				timer.Reset(lastLook) // most jobs leave nothing behind: then the channel is closed before that
 			}
 			continue
+		case <-s.alarm.rings:
 		case sig := <-s.heard:
 			s.hear(sig)
 		case <-s.gear.store.finished():
@@ -66,6 +68,7 @@ func (s *supervisor) watch() model.Exit {
 		now := s.look()
 		s.guard.Extend(now.Boot, fence.Boot(s.run.Alive()))
 		s.obey(now.Boot)
+		s.alarm.set(s.next(now.Boot))
 	}
 }
 

@@ -44,6 +44,7 @@ type supervisor struct {
 	untold bool // the status could not be written down
 	orders runner.Orders
 	guard  fence.Guard
+	alarm  *alarm
 	before fence.Reading
 	heard  chan os.Signal
 	port   net.Listener // reserved for the gang; nil: none
@@ -115,6 +116,8 @@ func (s *supervisor) live() error {
 	}
 	s.family.group = group
 	defer s.family.leave()
+	s.alarm = newAlarm()
+	defer s.alarm.close()
 	s.gear.fetch(&s.place)
 	defer s.gear.drop()
 	if !s.prepare() {

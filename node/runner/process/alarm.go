@@ -1,0 +1,79 @@
+package process
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/node/fence"
+)
+
+// alarm wakes a supervisor at a reading of CLOCK_BOOTTIME. The timers of Go count no time
+// for which the host is suspended: after it they would ring that much too late, and until
+// then the rank would run on, whatever has become of its lease.
+type alarm struct {
+	file  *os.File // nil: this kernel has no such timer
+	at    fence.Boot
+	rings chan struct{}
+}
+
+func newAlarm() *alarm {
+	a := &alarm{rings: make(chan struct{}, 1)}
+	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return a // what is due is still seen at the next look
+	}
+	a.file = os.NewFile(uintptr(fd), "alarm") //nolint:gosec // a descriptor is not negative
+	go func() {
+		count := make([]byte, 8)
+		for {
+			if _, err := a.file.Read(count); err != nil {
+				return
+			}
+			select {
+			case a.rings <- struct{}{}:
+			default: // the one before has not been heard yet
+			}
+		}
+	}()
+	return a
+}
+
+// set has the alarm ring at an instant, at once if that is over; 0: never.
+func (a *alarm) set(at fence.Boot) {
+	if a.file == nil || at == a.at {
+		return
+	}
+	a.at = at
+	conn, err := a.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	spec := &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at))}
+	_ = conn.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, spec, nil) }) //nolint:gosec // a descriptor fits; the arguments are valid
+}
+
+func (a *alarm) close() {
+	if a.file != nil {
+		_ = a.file.Close()
+	}
+}
+
+// next is when a rank that was looked at now must be looked at again in any case: when its
+// fence begins, when it turns to the kill, when a grace is over; 0: at no time that is known.
+func (s *supervisor) next(now fence.Boot) fence.Boot {
+	due := []fence.Boot{s.ending.killAt}
+	if !s.ending.asked {
+		due = append(due, s.ending.stopAt)
+	}
+	if f, bounded := s.guard.Deadline(); bounded {
+		due = append(due, f.Stop, f.Kill)
+	}
+	at := fence.Boot(0)
+	for _, t := range due {
+		if t > now && (at == 0 || t < at) {
+			at = t
+		}
+	}
+	return at
+}
