@@ -59,7 +59,7 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; who has gone needs none
 	}))
 	if rule != nil {
-		h = a.forward.Wrap(a.gate.confirm(http.MethodPost, path, h), *rule)
+		h = write{a.forward.Wrap(a.gate.confirm(http.MethodPost, path, h), *rule)}
 	}
 	a.router.Path(path).Methods(http.MethodPost).Handler(a.around(http.MethodPost, path, h))
 }

@@ -72,6 +72,7 @@ type API struct {
 	samples *mirror
 	meter   *meter
 	gate    *gate
+	held    *sessions
 	life    life
 }
 
@@ -96,6 +97,7 @@ func New(c Config) *API {
 	a.samples = newMirror(a.fetchSamples)
 	a.meter = newMeter(a)
 	a.gate = newGate(&c)
+	a.held = newSessions(a.gate, a.wakes)
 	a.forward = forward.New(forward.Config{
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
 		Refuse: func(w http.ResponseWriter, r *http.Request, code, detail string) {
@@ -209,7 +211,7 @@ func (a *API) document() huma.API {
 			if op.RequestBody == nil {
 				h = bodiless(a.log, h)
 			}
-			h = a.forward.Wrap(refusing{a}.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})
+			h = write{a.forward.Wrap(refusing{a}.noting(a.gate.confirm(op.Method, op.Path, h)), forward.Rule{MaxBody: maxBody, Keyed: true})}
 		}
 		route.Handler(a.around(op.Method, op.Path, h))
 	})

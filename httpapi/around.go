@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -29,6 +30,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 	if route == "" { // there is nothing to be called
 		rule, known = auth.Rule{Method: "any"}, true
 	}
+	_, changes := next.(write)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		rec := &recorder{ResponseWriter: w}
@@ -52,6 +54,12 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 		if f != nil {
 			refusing{a}.turnAway(rec, entered, f)
 			return
+		}
+		if !changes {
+			if rec.held = a.held.hold(entered, rule); rec.held != nil {
+				defer rec.held.release()
+				entered = entered.WithContext(rec.held.ctx)
+			}
 		}
 		next.ServeHTTP(rec, withCaller(entered))
 	})
@@ -90,15 +98,35 @@ func cut(w http.ResponseWriter) {
 	}
 }
 
-// recorder remembers an answer's status.
+// recorder remembers an answer's status, and keeps what a caller may not read any more
+// from being written.
 type recorder struct {
 	http.ResponseWriter
 
-	status int
+	status  int
+	held    *session // nil: the caller's authority does not end meanwhile
+	refused bool     // a problem was written in place of the answer
 }
 
-// WriteHeader begins the answer.
+// errEnded is the error of writes to callers who may not read on.
+var errEnded = errors.New("the caller may not read this any more")
+
+// WriteHeader begins the answer, or answers with the reason why the caller may not have it.
 func (r *recorder) WriteHeader(status int) {
+	if r.refused {
+		return
+	}
+	if r.status == 0 && status >= http.StatusOK && r.held != nil {
+		if f := r.held.check(); f != nil {
+			for _, name := range []string{"ETag", wire.HeaderIndex, wire.HeaderSource, "Trailer"} { // of an answer that is not given
+				r.Header().Del(name)
+			}
+			r.held = nil
+			f.write(r)
+			r.refused = true
+			return
+		}
+	}
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
 		// A writer without deadlines has no slow client either.
@@ -112,7 +140,21 @@ func (r *recorder) Write(data []byte) (int, error) {
 	if r.status == 0 {
 		r.WriteHeader(http.StatusOK)
 	}
+	if r.refused {
+		return len(data), nil
+	}
+	if r.held != nil && endedBy(r.held.ctx) != nil {
+		return 0, errEnded
+	}
 	return r.ResponseWriter.Write(data)
+}
+
+// conclude returns the writer for the last words of a stream, which names why it ends.
+func conclude(w http.ResponseWriter) http.ResponseWriter {
+	if r, is := w.(*recorder); is {
+		return r.ResponseWriter
+	}
+	return w
 }
 
 // Unwrap is for http.ResponseController.

@@ -63,7 +63,8 @@ func (a events) route(doc huma.API) {
 	o := op("events", http.MethodGet, "/events", "What happens, as it happens")
 	o.Description = "Server-sent events: data is a notice as JSON, id the same on every peer. Last-Event-ID goes on " +
 		"after an event by way of any peer. An event of type " + wire.EventReset + " says that what was asked to go on after is not " +
-		"kept: read anew what was built from events."
+		"kept: read anew what was built from events. An event of type " + wire.EventClosed + " is the last one: its data is a problem " +
+		"that says why the caller may not read on, such as a token that has expired."
 	o.Responses = map[string]*huma.Response{
 		"200": {Description: "events, one after the other", Content: map[string]*huma.MediaType{"text/event-stream": {
 			Schema: doc.OpenAPI().Components.Schemas.Schema(noticeType(), true, ""),
@@ -130,8 +131,18 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 	return q, nil
 }
 
-// send sends events until the follower goes, is too slow, or this peer ends.
+// send sends events until the follower goes, is too slow or may read no more, or this
+// peer ends.
 func (a events) send(w http.ResponseWriter, r *http.Request, q *eventStream) {
+	a.follow(w, r, q)
+	if f := endedBy(r.Context()); f != nil {
+		out := subscriber{conclude(w), http.NewResponseController(w)}
+		_ = out.write(closedFrame(f)) // a follower that has gone needs no reason
+	}
+}
+
+// follow sends events for as long as the follower may read them.
+func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	stop := context.AfterFunc(a.life.ctx, cancel)
@@ -227,6 +238,15 @@ func frameOf(n *model.Notice) []byte {
 		return nil
 	}
 	return []byte("id: " + e.ID + "\ndata: " + string(data) + "\n\n")
+}
+
+// closedFrame returns the last event of a stream that its follower may not read on.
+func closedFrame(f *failure) []byte {
+	data, err := json.Marshal(f.Problem)
+	if err != nil { // it holds texts and numbers only
+		return nil
+	}
+	return []byte("event: " + wire.EventClosed + "\ndata: " + string(data) + "\n\n")
 }
 
 func resetFrame(id string, at time.Time) string {

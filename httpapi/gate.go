@@ -287,13 +287,19 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *failure {
 		}
 		job, found = s.Jobs.Get(id)
 	}
-	switch {
-	case !found:
+	if !found {
 		return problemOf(g.log, noJob())
-	case job.Spec.User != c.Name:
-		return denied("job " + id.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 	}
-	return nil
+	return ownJob(&job, c)
+}
+
+// ownJob returns why a caller who is not an operator may not do to a job what only its
+// user may; nil: the job is the caller's own.
+func ownJob(job *model.Job, c *auth.Caller) *failure {
+	if job.Spec.User == c.Name {
+		return nil
+	}
+	return denied("job " + job.ID.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
 // retryAfter is how long to wait for where a problem does not know better.

@@ -3,11 +3,14 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -120,10 +123,36 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	defer func() { _ = answer.Body.Close() }()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set(wire.HeaderSource, sourceNode)
+	w.Header().Set("Trailer", wire.TrailerProblem)
 	w.WriteHeader(http.StatusOK)
-	if err := stream(w, answer.Body); err != nil && r.Context().Err() == nil {
+	err = stream(w, answer.Body)
+	switch f := endedBy(r.Context()); {
+	case f != nil:
+		closeLog(w, r, f)
+	case err != nil && r.Context().Err() == nil:
 		cut(w)
 	}
+}
+
+// closeLog ends a log that the caller may not read on with the reason: as a trailer for
+// clients that take trailers (RFC 9110, 10.1.4), else as a last line.
+func closeLog(w http.ResponseWriter, r *http.Request, f *failure) {
+	if !takesTrailers(r) {
+		w = conclude(w)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(followerSlow)) // a writer without deadlines has no slow client
+		_, _ = io.WriteString(w, "\nberth: the output ends here: "+f.Detail+"\n")        // a client that has gone needs no reason
+		return
+	}
+	if data, err := json.Marshal(f.Problem); err == nil { // it holds texts and numbers only
+		w.Header().Set(wire.TrailerProblem, string(data))
+	}
+}
+
+// takesTrailers reports whether a client announces that it reads trailers.
+func takesTrailers(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Te"), func(list string) bool {
+		return slices.ContainsFunc(strings.Split(list, ","), func(one string) bool { return strings.EqualFold(strings.TrimSpace(one), "trailers") })
+	})
 }
 
 // ask asks the node for a log. An answer that is none is an error.

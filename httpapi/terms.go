@@ -31,7 +31,10 @@ type terms struct {
 
 // TakeOver has an API that runs go by other terms. A request that is under way may see
 // both the old and the new ones.
-func (a *API) TakeOver(t Terms) { a.gate.takeOver(t) }
+func (a *API) TakeOver(t Terms) {
+	a.gate.takeOver(t)
+	a.held.reviewNow() // of callers whose keys are gone
+}
 
 func (g *gate) takeOver(t Terms) {
 	next := &terms{Terms: t}

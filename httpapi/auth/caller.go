@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -72,16 +73,26 @@ func (c *Caller) Actor() string {
 
 type callerKey struct{}
 
-// With is the context of a request that comes from the caller.
+// With returns the context of a request that comes from the caller.
 func With(ctx context.Context, c *Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
+	current := &atomic.Pointer[Caller]{}
+	current.Store(c)
+	return context.WithValue(ctx, callerKey{}, current)
 }
 
-// From is who the request comes from whose context it is. Without one that is
-// nobody.
+// From returns the caller of the request with the context, as last identified; without
+// one a caller that may do nothing. What takes long asks again after each wait: the
+// caller's role may have changed meanwhile.
 func From(ctx context.Context) *Caller {
-	if c, is := ctx.Value(callerKey{}).(*Caller); is {
-		return c
+	if current, is := ctx.Value(callerKey{}).(*atomic.Pointer[Caller]); is {
+		return current.Load()
 	}
 	return &Caller{}
+}
+
+// Renew replaces the caller of a request by the same one as identified now.
+func Renew(ctx context.Context, c *Caller) {
+	if current, is := ctx.Value(callerKey{}).(*atomic.Pointer[Caller]); is {
+		current.Store(c)
+	}
 }

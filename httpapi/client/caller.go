@@ -228,6 +228,9 @@ func (c *caller) send(ctx context.Context, peer string, q *request) (*http.Respo
 	}
 	r.Header.Set(headerAccept, media)
 	r.Header.Set("User-Agent", c.agent)
+	if q.stream {
+		r.Header.Set("Te", "trailers")
+	}
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}

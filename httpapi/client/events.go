@@ -70,6 +70,15 @@ type stopError struct{ err error }
 func (e *stopError) Error() string { return e.err.Error() }
 func (e *stopError) Unwrap() error { return e.err }
 
+// closedStream returns why the peer has ended a stream, as a [wire.Problem].
+func closedStream(data []byte) error {
+	p := &wire.Problem{}
+	if err := json.Unmarshal(data, p); err != nil {
+		return err
+	}
+	return p
+}
+
 // follow reads one stream until it breaks, and notes in the query where to go on.
 func (l Lists) follow(ctx context.Context, q *EventQuery, each func(*wire.Notice) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -95,11 +104,20 @@ func (l Lists) follow(ctx context.Context, q *EventQuery, each func(*wire.Notice
 	defer watch.Stop()
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(make([]byte, 0, 4096), maxFrame)
+	kind := ""
 	for lines.Scan() {
 		watch.Reset(silentLimit)
+		if of, is := bytes.CutPrefix(lines.Bytes(), []byte("event: ")); is {
+			kind = string(of)
+		} else if len(lines.Bytes()) == 0 {
+			kind = "" // the event is over
+		}
 		data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
-		if !is {
+		switch {
+		case !is:
 			continue
+		case kind == wire.EventClosed:
+			return closedStream(data)
 		}
 		e := &wire.Notice{}
 		if err := json.Unmarshal(data, e); err != nil {

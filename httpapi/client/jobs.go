@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -121,8 +122,28 @@ func (c *Client) Logs(ctx context.Context, id string, q LogQuery) (io.ReadCloser
 	if err != nil {
 		return nil, err
 	}
-	return answer.Body, nil
+	return &logBody{answer}, nil
 }
+
+// logBody is a log whose reading fails with the reason where it ends before its time.
+type logBody struct{ answer *http.Response }
+
+// Read returns a *[wire.Problem] in place of io.EOF where the caller may not read on.
+func (b *logBody) Read(data []byte) (int, error) {
+	n, err := b.answer.Body.Read(data)
+	text := b.answer.Trailer.Get(wire.TrailerProblem)
+	if err != io.EOF || text == "" { //nolint:errorlint // readers return it bare
+		return n, err
+	}
+	p := &wire.Problem{}
+	if json.Unmarshal([]byte(text), p) != nil {
+		return n, err
+	}
+	return n, p
+}
+
+// Close ends the request.
+func (b *logBody) Close() error { return b.answer.Body.Close() }
 
 // Statistics counts jobs over the cluster's life.
 func (c *Client) Statistics(ctx context.Context) (*wire.Statistics, error) {

@@ -41,6 +41,10 @@ type NoticeData struct {
 // here: what was built from them is to be read anew.
 const EventReset = "reset"
 
+// EventClosed is the type of the last event of a stream that its follower may not read on;
+// its data is a [Problem].
+const EventClosed = "closed"
+
 // HeaderLastEvent names the last event that a follower has seen.
 const HeaderLastEvent = "Last-Event-ID"
 

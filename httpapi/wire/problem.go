@@ -42,6 +42,10 @@ const (
 	HeaderLeader    = "X-Berth-Leader" // who leads, as the answering peer knows
 	HeaderCode      = "X-Berth-Code"   // of a problem
 	HeaderSource    = "X-Berth-Source" // of a log: "node", or "tail" for the end of it that peers keep
+	// TrailerProblem is a trailer of a followed log that the caller may not read to its end:
+	// a [Problem] on one line. Clients that announce TE: trailers get it in place of a last
+	// line of text.
+	TrailerProblem = "X-Berth-Problem"
 )
 
 // Stable codes that are not those of the state.
