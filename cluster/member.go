@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -138,6 +139,9 @@ func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, 
 	}
 	if s := p.State(); q.Fresh && s.Peers.Has(q.Peer.ID) {
 		return nil, &raftnet.RemoteError{Code: codeForeign, Text: ErrWiped.Error()}
+	}
+	if err := (&command.SetPeer{Peer: q.Peer}).Validate(); err != nil {
+		return nil, &raftnet.RemoteError{Code: codeForeign, Text: err.Error()}
 	}
 	if err := p.take(ctx, q.Peer); err != nil {
 		return nil, err

@@ -3,8 +3,10 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -112,8 +114,36 @@ func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) 
 	return r, index, err
 }
 
+// reachable returns the address under which peers reach a node that registers, of what the
+// node reports: another host than the one that the registration comes from is an error.
+// A node that listens on loopback and registers from elsewhere cannot be reached: its
+// address is empty. One that registers from loopback is on the host of this peer, or behind
+// a proxy there, and may report any.
+func reachable(reported, from string) (string, error) {
+	client, err := netip.ParseAddr(from)
+	at, bad := netip.ParseAddrPort(reported)
+	if err != nil || bad != nil { // there is nothing to compare: the command checks what it is
+		return reported, nil
+	}
+	client = client.Unmap().WithZone("")
+	switch ip := at.Addr().Unmap(); {
+	case client.IsLoopback(), client == ip:
+		return reported, nil
+	case ip.IsLoopback():
+		return "", nil
+	}
+	return "", fmt.Errorf("the node reports the address %s and registers from %s: have the agent listen on the address from which it reaches the peers (agent.listen)",
+		reported, client)
+}
+
 func (a agents) register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, uint64, error) {
 	c := command.Register(*q)
+	address, err := reachable(c.Address, callerOf(ctx).from)
+	if err != nil {
+		s := a.peer.Reader.State()
+		return &agentwire.Registered{Code: model.CodeInvalid, Detail: err.Error(), Index: s.Index}, s.Index, nil
+	}
+	c.Address = address
 	r, index, err := a.have(ctx, q.Node, &c)
 	if err != nil {
 		return nil, 0, err

@@ -46,7 +46,7 @@ func newDay(t *testing.T) *day {
 	s := newSite(t)
 	a := s.agent()
 	s.with(func(c *statetest.Cluster) {
-		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", RaftAddress: "r", APIAddress: "127.0.0.1:9", Level: 1}})
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", RaftAddress: "127.0.0.1:7000", APIAddress: "127.0.0.1:9", Level: 1}})
 	})
 	reg, err := a.Register(t.Context(), registration())
 	if err != nil || reg.Code != model.CodeOK || reg.Epoch == 0 || reg.Incarnation.IsZero() || len(reg.Peers) != 1 || reg.Index == 0 {
@@ -181,7 +181,7 @@ func TestPeersShareWhatIsSoft(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.with(func(c *statetest.Cluster) {
-		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "r", APIAddress: strings.TrimPrefix(other.url, "http://"), Level: 1}})
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "127.0.0.1:7000", APIAddress: strings.TrimPrefix(other.url, "http://"), Level: 1}})
 	})
 	other.with(func(c *statetest.Cluster) { *c = *d.cluster }) // it has applied the same log
 	l := d.leader

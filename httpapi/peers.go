@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -132,7 +133,11 @@ func (a peers) probe(ctx context.Context, peer model.Peer) (index uint64, err er
 
 // newRequest is a request to a peer or an agent.
 func newRequest(ctx context.Context, method, address, target string, body []byte) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+address+target, bytes.NewReader(body))
+	to, err := endpoint.URL(address, target)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", address, err)
 	}

@@ -198,12 +198,19 @@ type SetPeer struct {
 // Kind is KindSetPeer.
 func (*SetPeer) Kind() Kind { return KindSetPeer }
 
-// Validate asks for an id and short addresses.
+// Validate checks the id and the addresses.
 func (b *SetPeer) Validate() error {
 	p := &b.Peer
-	if !model.Name(string(p.ID)) || !model.Text(p.RaftAddress, model.MaxName) ||
-		!model.Text(p.APIAddress, model.MaxName) || !model.Text(p.Version, model.MaxName) {
-		return problem("peer", "an id and addresses of at most 128 bytes")
+	if !model.Name(string(p.ID)) || !model.Text(p.Version, model.MaxName) {
+		return problem("peer", "an id and a version of at most 128 bytes")
+	}
+	for _, v := range []struct{ field, address string }{{"raft address", p.RaftAddress}, {"api address", p.APIAddress}} {
+		if v.address == "" {
+			continue
+		}
+		if err := model.CheckHostPort(v.address); err != nil {
+			return problem("peer's "+v.field, "host:port, at which other peers can reach this one: "+err.Error())
+		}
 	}
 	return nil
 }

@@ -110,6 +110,7 @@ func mend(b Body) {
 	case *SetNodeLabels:
 		b.Changes = "spot-,zone=a"
 	case *Register:
+		b.Address = "10.0.0.7:7070"
 		b.Labels, b.Follows = "ssd,zone=a", 0 // no epoch: the file is older than that field
 		devices(b.Devices)
 		reports(b.Reports)
@@ -150,6 +151,8 @@ func mendLimits(b Body) {
 		}
 	case *SetNotify:
 		b.Notify = model.Notify{Secret: secret, Backlog: 1000, Allow: "*.example.com,10.0.0.0/8"}
+	case *SetPeer:
+		b.Peer.RaftAddress, b.Peer.APIAddress = "10.0.0.1:7000", "p1.example.org:10000"
 	case *SetRetention:
 		b.Retention.Age = time.Hour
 	case *SetTuning:
@@ -191,7 +194,7 @@ func devices(list []model.Device) {
 
 func reports(list []model.Progress) {
 	for i := range list {
-		list[i].Phase = model.RankPhase(int(model.RankRunning) + i)
+		list[i].Phase, list[i].Address = model.RankPhase(int(model.RankRunning)+i), "10.0.0.7"
 	}
 }
 

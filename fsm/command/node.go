@@ -48,8 +48,13 @@ func (b *Register) Validate() error {
 	if !model.Text(b.Features, model.MaxText) {
 		return problem("features", "at most 512 bytes of text on one line")
 	}
-	if !model.Text(b.Hostname, model.MaxName) || !model.Text(b.Address, model.MaxName) || !model.Text(b.Version, model.MaxName) {
-		return problem("hostname, address, version", "at most 128 bytes each")
+	if !model.Text(b.Hostname, model.MaxName) || !model.Text(b.Version, model.MaxName) {
+		return problem("hostname, version", "at most 128 bytes each")
+	}
+	if b.Address != "" {
+		if _, err := model.ParseIPPort(b.Address); err != nil {
+			return problem("address", "IP:port, at which peers can reach this agent: "+err.Error())
+		}
 	}
 	return firstOf(validLabels(b.Labels, false), validDevices(b.Devices), count("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
 		count("cleaned", len(b.Cleaned), 0, 4096))
@@ -86,7 +91,12 @@ func validReports(list []model.Progress) error {
 	}
 	for i := range list {
 		p := &list[i]
-		if p.Phase < model.RankTaken || p.Phase > model.RankNever || !model.Text(p.Address, model.MaxName) ||
+		if p.Address != "" {
+			if _, err := model.ParseIP(p.Address); err != nil {
+				return problem("report's address", "an IP address at which other ranks can reach this one: "+err.Error())
+			}
+		}
+		if p.Phase < model.RankTaken || p.Phase > model.RankNever ||
 			!model.Text(p.Detail, model.MaxText) || p.Saved < 0 || p.Saved > model.MaxRan || !believable(&p.Exit) {
 			return problem("report", "a phase from taken to never_started, with short texts and times within bounds")
 		}

@@ -91,7 +91,7 @@ func drawDefaults(g *gen) model.Defaults {
 func drawSetPeer(g *gen) command.Body {
 	id := pick(g, "p1", "p2", "p3")
 	return &command.SetPeer{Peer: model.Peer{
-		ID: model.PeerID(id), RaftAddress: id + ":7000", APIAddress: id + ":10000", Level: uint32(1 + g.roll(int(command.Level))), Version: "v1",
+		ID: model.PeerID(id), RaftAddress: id + ".example:7000", APIAddress: id + ".example:10000", Level: uint32(1 + g.roll(int(command.Level))), Version: "v1",
 	}}
 }
 

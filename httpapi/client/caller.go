@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -50,8 +52,8 @@ type caller struct {
 
 func newCaller(o Options) (*caller, error) {
 	for _, address := range o.Addresses {
-		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
-			return nil, fmt.Errorf("%q is not host:port, such as 127.0.0.1:10000", address)
+		if _, _, err := model.SplitHostPort(address); err != nil {
+			return nil, err
 		}
 	}
 	dial := o.Dial
@@ -214,7 +216,11 @@ func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Respon
 var errLate = errors.New("no answer in time")
 
 func (c *caller) send(ctx context.Context, peer string, q *request) (*http.Response, error) {
-	to := url.URL{Scheme: "http", Host: peer, Opaque: "//" + peer + q.path, RawQuery: q.query.Encode()}
+	to, err := endpoint.URL(peer, q.path)
+	if err != nil {
+		return nil, fmt.Errorf("address of a peer: %w", err)
+	}
+	to.RawQuery = q.query.Encode()
 	r, err := http.NewRequestWithContext(ctx, q.method, to.String(), bytes.NewReader(q.body))
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", peer, err)

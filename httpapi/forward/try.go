@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -150,9 +151,13 @@ func (t *try) there(until context.Context, leader Leader) (code string) {
 	defer cancel()
 	stop := context.AfterFunc(until, cancel) // a leader that is gone may never answer
 	defer stop()
-	out, err := http.NewRequestWithContext(ctx, t.r.Method, "http://"+leader.Address+t.r.URL.RequestURI(), bytes.NewReader(t.body))
+	to, err := endpoint.URL(leader.Address, t.r.URL.RequestURI())
 	if err != nil {
 		return wire.CodeNoLeader // an address that is none
+	}
+	out, err := http.NewRequestWithContext(ctx, t.r.Method, to.String(), bytes.NewReader(t.body))
+	if err != nil {
+		return wire.CodeNoLeader
 	}
 	copyHeader(out.Header, t.r.Header)
 	out.Header.Set(wire.HeaderForwarded, string(t.f.Self))

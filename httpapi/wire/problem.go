@@ -59,6 +59,7 @@ const (
 	CodeBehind         = "behind"              // 503: this peer cannot answer in time
 	CodeRateLimited    = "rate_limited"        // 429: this caller asks too often
 	CodeMalformed      = "malformed"           // 400
+	CodeMisdirected    = "misdirected"         // 421: the Host header does not name this server
 
 	CodeUnauthenticated = "unauthenticated" // 401
 

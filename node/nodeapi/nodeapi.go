@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -75,7 +76,7 @@ func New(logs Logs, history History, log *slog.Logger) *Server {
 	mux.HandleFunc("GET "+PathLogs, s.serveLogs)
 	mux.HandleFunc("GET "+PathHistory, s.serveHistory)
 	s.http = &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
+		Handler: named(mux), ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	return s
@@ -91,6 +92,19 @@ func (s *Server) Serve(l net.Listener) error {
 
 // Close cuts everybody off.
 func (s *Server) Close() error { return s.http.Close() }
+
+// named answers requests that ask for this node by an address, or as localhost. A page of
+// another site, whose name was made to lead here, asks by that name.
+func named(next http.Handler) http.Handler {
+	hosts := endpoint.NewHosts()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hosts.HasOrIP(r.Host) {
+			refuse(w, http.StatusMisdirectedRequest, wire.CodeMisdirected, "the Host header does not name this node: ask for its IP address")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

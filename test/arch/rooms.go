@@ -60,13 +60,14 @@ func clusterFloor() []Room {
 func apiFloor() []Room {
 	return []Room{
 		{Path: "httpapi/wire", Level: 2, Bare: true},
+		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/auth", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi/forward", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi/client", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire"}},
+		{Path: "httpapi/forward", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
+		{Path: "httpapi/client", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
 		{Path: "httpapi/dashboard", Level: 5},
 		{Path: "httpapi/workload", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/auth", "httpapi/forward",
+		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
 			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/soft", "cluster/archive", "cluster/notify")},
 		{Path: "httpapi/plug", Level: 7, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
 	}
@@ -83,7 +84,7 @@ func nodeFloor() []Room {
 		{Path: "node/runner", Level: 5, May: []string{"fsm/model", "fsm/smallfile"}},
 		{Path: "node/runner/devices", Level: 5, May: []string{"node/runner/isolate"}},
 		{Path: "node/journal", Level: 5, May: []string{"fsm/model", "fsm/smallfile"}},
-		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
 		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 6, May: []string{

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +51,13 @@ type host struct {
 	agent  *agent
 	lag    time.Duration // agents look at answers so long after they came
 	moved  chan struct{} // closed and replaced when the machine goes on after a pause
+}
+
+// ip returns the address that the host's agent reports, which nothing here dials.
+func (h *host) ip() string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(h.name)) // a hash takes everything
+	return netip.AddrFrom4([4]byte{10, 1, byte(sum.Sum32()), 1 + byte(sum.Sum32()>>8)%250}).String()
 }
 
 func newHost(w *World, name string, node model.NodeID, gpus int) *host {

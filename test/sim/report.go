@@ -20,7 +20,7 @@ func (a *agent) register() {
 	phases := map[*unit]model.RankPhase{}
 	body := &agentwire.Register{
 		Node: a.h.id.node, Machine: a.h.id.machine, Boot: a.names.boot, Lineage: a.names.lineage, Session: a.names.session,
-		Hostname: a.h.name, Address: a.h.name + ":9000", Version: "sim", CPUs: 64, MemoryMB: 1 << 20,
+		Hostname: a.h.name, Address: a.h.ip() + ":9000", Version: "sim", CPUs: 64, MemoryMB: 1 << 20,
 		Labels: "zone=" + a.h.id.zone, Follows: a.lease.Follows(),
 	}
 	a.h.mu.Lock()
@@ -59,7 +59,7 @@ func (a *agent) register() {
 // addressed adds where a rank that is ready is reached.
 func (a *agent) addressed(p model.Progress) model.Progress {
 	if p.Phase == model.RankReady {
-		p.Address, p.Port = a.h.name, 20_000
+		p.Address, p.Port = a.h.ip(), 20_000
 	}
 	return p
 }

@@ -61,7 +61,7 @@ func Report(s *state.State, node model.NodeID, reports ...model.Progress) *comma
 func (w *World) Start(a model.AttemptKey) error {
 	var bodies []command.Body
 	for _, r := range w.State.RanksOf(a) {
-		bodies = append(bodies, Report(&w.State, r.Node, model.Progress{Rank: r.Key, Phase: model.RankRunning, Address: "virtual", Port: 1}))
+		bodies = append(bodies, Report(&w.State, r.Node, model.Progress{Rank: r.Key, Phase: model.RankRunning, Address: "10.0.0.1", Port: 1}))
 	}
 	return w.Must(bodies...)
 }

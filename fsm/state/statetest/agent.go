@@ -21,7 +21,7 @@ func (c *Cluster) Node(id model.NodeID, gpus int) *Agent {
 	c.tb.Helper()
 	n := &Agent{ID: id, c: c, Self: command.Register{
 		Node: id, Machine: "machine-" + string(id), Boot: "boot-1", Lineage: "lineage-1", Session: "session-1",
-		Hostname: string(id), Address: string(id) + ":10002", Version: "test", CPUs: 64, MemoryMB: 1 << 20,
+		Hostname: string(id), Address: fmt.Sprintf("10.0.1.%d:10002", 1+c.State.Nodes.Len()%250), Version: "test", CPUs: 64, MemoryMB: 1 << 20,
 	}}
 	for i := range gpus {
 		n.Self.Devices = append(n.Self.Devices, model.Device{

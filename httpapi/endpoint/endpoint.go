@@ -1,0 +1,85 @@
+// Package endpoint forms URLs from the addresses of peers and agents, and checks by
+// which name a server is asked.
+//
+// An address comes from another machine and is not trusted to be one: every request of
+// Berth to a peer or an agent gets its URL from [URL], which takes the address as a host
+// and a port and nothing else.
+package endpoint
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// URL returns the URL of a target, an escaped path with or without a query such as
+// "/node/logs?job=1", at the peer or the agent that listens at address, "host:port".
+// Anything else in place of an address is an error.
+func URL(address, target string) (*url.URL, error) {
+	if _, _, err := model.SplitHostPort(address); err != nil {
+		return nil, err
+	}
+	to, err := url.ParseRequestURI(target)
+	if err != nil || !strings.HasPrefix(target, "/") {
+		return nil, fmt.Errorf("%q is not a path", target)
+	}
+	to.Scheme, to.Host = "http", address
+	return to, nil
+}
+
+// Hosts are the names and addresses by which clients may ask a server, as they stand in
+// the Host header of a request. A page of another site, whose name was made to lead to
+// this server (DNS rebinding), shows the name of that site there.
+type Hosts struct {
+	named map[string]bool
+}
+
+// NewHosts returns the names of a server: each is a host, or "host:port", of which the
+// host counts. Loopback addresses and localhost are always among them.
+func NewHosts(names ...string) *Hosts {
+	h := &Hosts{named: map[string]bool{"localhost": true}}
+	for _, name := range names {
+		if name = hostOf(name); name != "" {
+			h.named[name] = true
+		}
+	}
+	return h
+}
+
+// Has reports whether a Host header names this server: by one of its names, or by a
+// loopback address. A request without the header, which no browser sends, passes.
+func (h *Hosts) Has(header string) bool {
+	host := hostOf(header)
+	if header == "" || h.named[host] {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// HasOrIP reports whether a Host header names this server, or is any IP address: to
+// reach a server by its address no name has to lead there.
+func (h *Hosts) HasOrIP(header string) bool {
+	_, err := netip.ParseAddr(hostOf(header))
+	return err == nil || h.Has(header)
+}
+
+// hostOf returns the host of "host", "host:port", "[address]" or "[address]:port", as
+// names are compared: in small letters and without a dot at the end.
+func hostOf(text string) string {
+	if inner, found := strings.CutPrefix(text, "["); found {
+		inner, rest, found := strings.Cut(inner, "]")
+		if ip, err := netip.ParseAddr(inner); found && err == nil && (rest == "" || strings.HasPrefix(rest, ":")) {
+			return ip.WithZone("").String()
+		}
+		return ""
+	}
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return ip.WithZone("").String()
+	}
+	host, _, _ := strings.Cut(text, ":")
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
