@@ -36,6 +36,10 @@ type Config struct {
 	// says so, they must anyway.
 	Asks  bool
 	Terms Terms // to begin with
+	// Own are the addresses of this peer's API, "host:port", as its settings have them,
+	// and Hosts the other names by which clients may ask it; empty: while callers are
+	// asked who they are, any.
+	Own, Hosts []string
 	// Dial opens connections to other peers and to agents.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now

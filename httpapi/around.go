@@ -44,7 +44,10 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 			w.Header().Set(wire.HeaderLeader, string(leader.ID))
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		entered, f := a.gate.enter(r, rule, known)
+		entered, f := r, a.gate.misdirected(r)
+		if f == nil {
+			entered, f = a.gate.enter(r, rule, known)
+		}
 		if f == nil && a.gate.origins.Check(r) != nil {
 			f = refuse(model.CodeDenied.String(), "a page of another site may not change anything here")
 		}

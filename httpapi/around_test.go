@@ -77,7 +77,7 @@ func TestHalfAHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	_, _ = io.WriteString(conn, "GET /queue HTTP/1.1\r\nHost: x\r\n") // it may be cut off before the end
+	_, _ = io.WriteString(conn, "GET /queue HTTP/1.1\r\nHost: localhost\r\n") // it may be cut off before the end
 	if got, err := io.ReadAll(conn); len(got) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("it is answered %q, %v", got, err)
 	}
@@ -91,12 +91,12 @@ func TestHostileConnections(t *testing.T) {
 	address, end := s.serves()
 	for name, c := range map[string]struct{ send, want string }{
 		"no HTTP":           {"\x16\x03\x01\r\n\r\n", "HTTP/1.1 400"},
-		"a huge header":     {"GET /queue HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "HTTP/1.1 431"},
-		"too long a body":   {"POST /queue/submit HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n{", "HTTP/1.1 413"},
-		"a body cut short":  {"POST /queue/submit HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\r\n", "HTTP/1.1 400"},
-		"two lengths":       {"POST /queue/submit HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 400"},
-		"a path with dots":  {"GET /queue/../metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 301"},
-		"a name of no kind": {"FROB /queue HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 405"},
+		"a huge header":     {"GET /queue HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "HTTP/1.1 431"},
+		"too long a body":   {"POST /queue/submit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n{", "HTTP/1.1 413"},
+		"a body cut short":  {"POST /queue/submit HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\r\n", "HTTP/1.1 400"},
+		"two lengths":       {"POST /queue/submit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 400"},
+		"a path with dots":  {"GET /queue/../metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 301"},
+		"a name of no kind": {"FROB /queue HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 405"},
 	} {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
@@ -161,7 +161,7 @@ func TestPeersAreAsked(t *testing.T) {
 	s := newSite(t)
 	other := newSite(t)
 	s.with(func(c *statetest.Cluster) {
-		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "r", APIAddress: strings.TrimPrefix(other.url, "http://"), Level: 1}})
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "127.0.0.1:7000", APIAddress: strings.TrimPrefix(other.url, "http://"), Level: 1}})
 	})
 	var peers wire.Peers
 	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
@@ -177,7 +177,7 @@ func TestPeersAreAsked(t *testing.T) {
 	}))
 	defer true2.Close()
 	s.with(func(c *statetest.Cluster) {
-		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "r", APIAddress: true2.Listener.Addr().String(), Level: 1}})
+		c.Do(&command.SetPeer{Peer: model.Peer{ID: "p2", RaftAddress: "127.0.0.1:7000", APIAddress: true2.Listener.Addr().String(), Level: 1}})
 	})
 	s.do(http.MethodGet, "/cluster/peers", "").into(&peers)
 	if p := peers.Peers[1]; !p.Reachable || p.AppliedIndex != 17 || p.Role != "follower" || p.RaftAddress != "127.0.0.1:7002" {

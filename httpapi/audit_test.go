@@ -161,7 +161,7 @@ func (r *refusals) Refused(one archive.Refusal) {
 func TestRefusalsAreKept(t *testing.T) {
 	peer := newOne(t)
 	kept := &refusals{}
-	api := New(Config{Self: "p1", Now: peer.now, Peer: Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}})
+	api := New(Config{Self: "p1", Now: peer.now, Peer: Peer{Proposer: peer, Reader: peer, Members: peer, Refusals: kept}, Own: []string{"example.com:80"}})
 	ask := func(method, path, body, from, client string) {
 		r := httptest.NewRequest(method, path, nil)
 		if body != "" {

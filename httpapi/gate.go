@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/endpoint"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -31,6 +34,8 @@ type gate struct {
 	clock     func() time.Time
 	log       *slog.Logger
 	origins   *http.CrossOriginProtection
+	hosts     *endpoint.Hosts // by which names this peer is asked
+	anyHost   bool            // while callers are asked who they are, any name is one
 	callers   *auth.Limiter
 	addresses *auth.Limiter
 }
@@ -39,6 +44,7 @@ func newGate(c *Config) *gate {
 	g := &gate{
 		must: c.Asks, peer: c.Peer.Reader, clock: c.Now, log: c.Log, origins: http.NewCrossOriginProtection(),
 		callers: auth.NewLimiter(0, c.Now), addresses: auth.NewLimiter(0, c.Now),
+		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...), anyHost: len(c.Hosts) == 0,
 	}
 	g.takeOver(c.Terms)
 	g.prover = auth.Prover{Self: c.Self, Header: func() string { return g.terms().Keys.Header }, Now: c.Now, Secret: func() model.Secret {
@@ -51,11 +57,29 @@ func newGate(c *Config) *gate {
 // asks says whether callers must say who they are.
 func (g *gate) asks(s *state.State) bool { return g.must || s.Settings().Auth.On() }
 
+// misdirected refuses a request whose Host header does not name this peer: a page of
+// another site, whose name was made to lead here, could otherwise give orders in the
+// name of whoever looks at it. While callers are asked who they are such a page has no
+// token, and names that are not configured, and addresses, pass.
+func (g *gate) misdirected(r *http.Request) *failure {
+	s := g.peer.State()
+	asks := g.asks(&s)
+	if g.hosts.Has(r.Host) || asks && (g.anyHost || g.hosts.HasOrIP(r.Host)) {
+		return nil
+	}
+	remedy := "ask for localhost, a loopback address or the address in server.http, or add the name to server.hosts"
+	if asks {
+		remedy = "ask for one of the names in server.hosts or for an IP address, or add the name to server.hosts"
+	}
+	return refuse(wire.CodeMisdirected, fmt.Sprintf("the Host header %q does not name this server: %s", model.Clip(r.Host), remedy))
+}
+
 // enter finds out who a request comes from, which is told also of whom it turns away,
 // and whether they may call the route at all.
 func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *failure) {
 	s := g.peer.State()
 	if !g.asks(&s) {
+		r.Header.Del(wire.HeaderClient) // which only a peer may say, and no peer can prove to be one
 		return r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})), nil
 	}
 	caller, f := g.caller(&s, r, rule)
@@ -84,7 +108,13 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		return g.passedOn(s, r)
 	}
 	r.Header.Del(wire.HeaderForwarded) // which only a peer may say
-	secret := auth.Presented(r.Header, g.terms().Keys.Header)
+	secret, err := auth.Presented(r.Header, g.terms().Keys.Header)
+	if err != nil {
+		if f := g.slow(g.addresses, addressOf(r)); f != nil {
+			return &auth.Caller{}, f
+		}
+		return &auth.Caller{}, refuse(wire.CodeMalformed, err.Error())
+	}
 	if secret == "" {
 		if f := g.slow(g.addresses, addressOf(r)); f != nil || rule.Open() {
 			return &auth.Caller{}, f

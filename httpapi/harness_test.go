@@ -178,7 +178,7 @@ func newSite(t testing.TB) *site {
 	began := time.Now()
 	api := New(Config{
 		Self: "p1", Version: "test", Dial: (&net.Dialer{}).DialContext,
-		Now: func() time.Time { return peer.now() }, Settings: switches{},
+		Now: func() time.Time { return peer.now() }, Settings: switches{}, Own: []string{"example.com:80"}, // the host of httptest's requests
 		Peer: Peer{
 			Proposer: peer, Reader: peer, Members: peer, Tails: tails, Beats: peer, Feed: peer.feed,
 			Telemetry: soft.NewBoard(func() time.Duration { return time.Since(began) }),

@@ -13,11 +13,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
 // meter counts what this API does, and reads how the peer stands when asked.
 type meter struct {
 	registry  *prometheus.Registry
+	named     *prometheus.Registry // how the peer stands, with the names of users and services
+	nameless  *prometheus.Registry // the same without
 	requests  *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 	proposals *prometheus.CounterVec
@@ -25,7 +28,7 @@ type meter struct {
 
 func newMeter(a *API) *meter {
 	m := &meter{
-		registry: prometheus.NewRegistry(),
+		registry: prometheus.NewRegistry(), named: prometheus.NewRegistry(), nameless: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gpu_orchestrator_http_requests_total", Help: "Requests answered, by route and status.",
 		}, []string{"route", "code"}),
@@ -37,14 +40,28 @@ func newMeter(a *API) *meter {
 			Name: "berth_proposals_total", Help: "Commands proposed by this API, by kind and outcome.",
 		}, []string{"kind", "outcome"}),
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.proposals, &standings{a},
+	m.named.MustRegister(&standings{API: a, names: true})
+	m.nameless.MustRegister(&standings{API: a})
+	m.registry.MustRegister(m.requests, m.latency, m.proposals,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(a.cfg.Metrics...)
 	return m
 }
 
+// handler serves the metrics. Names of users and services are for callers who may look at
+// the queue; everybody else gets their sums.
 func (m *meter) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
+	of := func(standing *prometheus.Registry) http.Handler {
+		return promhttp.HandlerFor(prometheus.Gatherers{m.registry, standing}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
+	}
+	named, nameless := of(m.named), of(m.nameless)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c := auth.From(r.Context()); c.Kind == auth.Open || c.Role.Covers(model.RoleViewer) {
+			named.ServeHTTP(w, r)
+			return
+		}
+		nameless.ServeHTTP(w, r)
+	})
 }
 
 func (m *meter) proposed(kind command.Kind, outcome string) {
@@ -79,15 +96,19 @@ func (r *routeMeter) done(status int, took time.Duration) {
 }
 
 // standings reads how the peer and its state stand.
-type standings struct{ *API }
+type standings struct {
+	*API
+
+	names bool // of users and services are told
+}
 
 // Describe says nothing: what there is follows from the state.
-func (standings) Describe(chan<- *prometheus.Desc) {}
+func (*standings) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads one state and one standing.
 func (c *standings) Collect(to chan<- prometheus.Metric) {
 	st, s := c.peer.Members.Standing(), c.peer.Reader.State()
-	g := gauges{to: to}
+	g := gauges{to: to, names: c.names}
 	leads := 0.0
 	if st.Role == "leader" {
 		leads = 1
@@ -165,7 +186,10 @@ func (c *standings) gpus(g *gauges, s *state.State) {
 }
 
 // gauges sends values.
-type gauges struct{ to chan<- prometheus.Metric }
+type gauges struct {
+	to    chan<- prometheus.Metric
+	names bool // of users and services are told
+}
 
 // put sends one value with labels, given as names and values in turn.
 func (g *gauges) put(name, help string, v float64, label ...string) {

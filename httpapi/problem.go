@@ -20,6 +20,7 @@ var statuses = map[string]int{
 	wire.CodeMalformed:       http.StatusBadRequest,
 	wire.CodeUnauthenticated: http.StatusUnauthorized,
 	wire.CodeTooSlow:         http.StatusRequestTimeout,
+	wire.CodeMisdirected:     http.StatusMisdirectedRequest,
 	wire.CodeTooLarge:        http.StatusRequestEntityTooLarge,
 	wire.CodeInvalid:         http.StatusUnprocessableEntity,
 	wire.CodeNeverFits:       http.StatusUnprocessableEntity,

@@ -32,7 +32,11 @@ func (g *gauges) allocations(s *state.State) {
 		granted += n.Counts[model.StepGranted]
 		for step, status := range []string{"queued", "allocated", "canceled", "released", "expired", "lost"} {
 			if n.Counts[step] > 0 {
-				counts[[2]string{k.Name, status}] += n.Counts[step]
+				name := k.Name
+				if !g.names {
+					name = model.OtherService
+				}
+				counts[[2]string{name, status}] += n.Counts[step]
 			}
 		}
 	}
@@ -98,11 +102,14 @@ func (g *gauges) users(s *state.State) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b model.Usage) int { return int(b.GPUs+b.Queued) - int(a.GPUs+a.Queued) })
-	other := model.Usage{Scope: model.ScopeKey{Name: model.OtherService}}
-	for _, u := range list[min(len(list), maxUsers):] {
+	other, most := model.Usage{Scope: model.ScopeKey{Name: model.OtherService}}, min(len(list), maxUsers)
+	if !g.names {
+		most = 0
+	}
+	for _, u := range list[most:] {
 		other.GPUs, other.Queued = other.GPUs+u.GPUs, other.Queued+u.Queued
 	}
-	list = slices.DeleteFunc(list[:min(len(list), maxUsers)], func(u model.Usage) bool {
+	list = slices.DeleteFunc(list[:most], func(u model.Usage) bool {
 		if u.Scope.Name != other.Scope.Name {
 			return false
 		}

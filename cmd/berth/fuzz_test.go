@@ -65,7 +65,7 @@ func FuzzKeys(f *testing.F) {
 			if !found || got.Name != owner.Service+owner.User || got.Human != (owner.User != "") || !model.Name(got.Name) || !got.Role.Human() || len(secret) < auth.MinKey {
 				t.Fatalf("a key of %+v stands for %+v (found: %t)", owner, got, found)
 			}
-			if shown := auth.Presented(http.Header{"X-Api-Key": {secret}}, ""); shown != secret || !httpguts.ValidHeaderFieldValue(secret) {
+			if shown, _ := auth.Presented(http.Header{"X-Api-Key": {secret}}, ""); shown != secret || !httpguts.ValidHeaderFieldValue(secret) {
 				t.Fatalf("no request can show the key %q of %+v", secret, owner)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -46,6 +47,7 @@ type parts struct {
 type apiOptions struct {
 	asks  bool
 	terms httpapi.Terms
+	hosts []string // other names of the API
 }
 
 // holding is settings that are held against each other, and what is wrong with them.
@@ -124,7 +126,12 @@ func (h *holding) terms() (o apiOptions) {
 			h.refuse("%s needs %s: without it nobody is asked for a key", h.At(v.name), h.At("auth.enabled"))
 		}
 	}
-	o.asks, o.terms.Rate = s.On, float64(s.Rate)
+	o.asks, o.terms.Rate, o.hosts = s.On, float64(s.Rate), h.Server.Hosts
+	for _, name := range o.hosts {
+		if _, err := netip.ParseAddr(name); err != nil && !model.HostName(name) {
+			h.refuse("%s: %q is not a host name such as berth.example.org: leave out scheme, port and path", h.At("server.hosts"), name)
+		}
+	}
 	h.advice(&o.terms)
 	h.keys(&o.terms)
 	if s.CommandRules != "" {

@@ -95,12 +95,41 @@ func TestPresented(t *testing.T) {
 	} {
 		h := http.Header{}
 		h.Set(v.name, v.value)
-		if got := Presented(h, v.named); got != v.want {
-			t.Errorf("%s: %s shows %q, want %q", v.name, v.value, got, v.want)
+		if got, err := Presented(h, v.named); got != v.want || err != nil {
+			t.Errorf("%s: %s shows %q, %v, want %q", v.name, v.value, got, err, v.want)
 		}
 		strip(h, v.named)
 		if v.want != "" && len(h) != 0 {
 			t.Errorf("%s is not taken out", v.name)
+		}
+	}
+}
+
+// A proxy in front of the API may have checked one credential of a request, and let another
+// pass.
+func TestTwoCredentials(t *testing.T) {
+	for _, v := range []struct {
+		headers http.Header
+		named   string
+		want    string // empty: refused
+	}{
+		{http.Header{"Authorization": {"Bearer a"}, "X-Api-Key": {"b"}}, "", ""},
+		{http.Header{"Authorization": {"Bearer a"}, "X-Auth-Token": {"b"}}, "", ""},
+		{http.Header{"Authorization": {"Bearer a"}, "X-Mine": {"b"}}, "X-Mine", ""},
+		{http.Header{"X-Auth-Token": {"a"}, "X-Api-Key": {"b"}}, "", ""},
+		{http.Header{"X-Api-Key": {"a", "b"}}, "", ""},
+		{http.Header{"X-Mine": {"a", "b"}}, "X-Mine", ""},
+		{http.Header{"Authorization": {"Bearer a", "Bearer b"}}, "", ""},
+		{http.Header{"Authorization": {"Basic a", "Bearer b"}}, "", ""},
+		{http.Header{"Authorization": {"Bearer a", "Bearer a"}}, "", "a"},
+		{http.Header{"Authorization": {"Bearer a"}, "X-Api-Key": {" a "}, "X-Auth-Token": {"a", ""}}, "", "a"},
+		{http.Header{"Authorization": {"Basic dTpw"}, "X-Api-Key": {"a"}}, "", "a"}, // the other one is a proxy's
+		{http.Header{"Authorization": {"a"}}, "Authorization", "a"},
+		{http.Header{"X-Mine": {"b"}, "X-Api-Key": {"a"}}, "", "a"},
+	} {
+		got, err := Presented(v.headers, v.named)
+		if got != v.want || (err == nil) != (v.want != "") {
+			t.Errorf("%v shows %q, %v, want %q", v.headers, got, err, v.want)
 		}
 	}
 }

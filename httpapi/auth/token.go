@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -45,23 +46,44 @@ func HashOf(secret string) model.Hash { return sha256.Sum256([]byte(secret)) }
 // ID names a token to people: the beginning of its hash.
 func ID(h model.Hash) string { return hex.EncodeToString(h[:8]) }
 
-// Presented is the token or key that a request shows; empty: none. The named header, if
-// any, counts before the others.
-func Presented(h http.Header, named string) string {
+// ErrTwoCredentials says that a request shows two tokens or keys that differ. A proxy in
+// front of the API may have checked the other one.
+var ErrTwoCredentials = errors.New("the request shows two different tokens or keys: send one of them, once")
+
+// Presented returns the token or key that a request shows, in Authorization: Bearer, in
+// one of the other headers, or in the one that is named; empty: none. Headers that
+// differ, and one header with two values, are [ErrTwoCredentials].
+func Presented(h http.Header, named string) (secret string, err error) {
+	var all []string
 	for _, name := range []string{named, HeaderToken, HeaderKey} {
-		if name == "" {
-			continue
-		}
-		if secret := h.Get(name); secret != "" {
-			return clean(secret)
+		if name != "" && name != headerAuthorization {
+			all = append(all, h.Values(name)...)
 		}
 	}
-	scheme, secret, found := strings.Cut(h.Get("Authorization"), " ")
-	if !found || !strings.EqualFold(scheme, "Bearer") {
-		return ""
+	list := h.Values(headerAuthorization)
+	for _, value := range list {
+		if value != list[0] {
+			return "", ErrTwoCredentials
+		}
+		if scheme, token, found := strings.Cut(value, " "); found && strings.EqualFold(scheme, "Bearer") {
+			all = append(all, token)
+		} else if named == headerAuthorization {
+			all = append(all, value)
+		}
 	}
-	return clean(secret)
+	for _, one := range all {
+		switch one = clean(one); {
+		case one == "" || one == secret:
+		case secret != "":
+			return "", ErrTwoCredentials
+		default:
+			secret = one
+		}
+	}
+	return secret, nil
 }
+
+const headerAuthorization = "Authorization"
 
 func clean(secret string) string {
 	if secret = strings.TrimSpace(secret); len(secret) > maxSecret {
@@ -72,7 +94,7 @@ func clean(secret string) string {
 
 // strip takes all secrets out of a request.
 func strip(h http.Header, named string) {
-	for _, name := range []string{named, HeaderToken, HeaderKey, "Authorization", "Cookie"} {
+	for _, name := range []string{named, HeaderToken, HeaderKey, headerAuthorization, "Cookie"} {
 		if name != "" {
 			h.Del(name)
 		}

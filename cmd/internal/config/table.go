@@ -37,6 +37,7 @@ type Server struct {
 // Addresses are where a peer listens; Advertise may be empty.
 type Addresses struct {
 	Listen, Advertise, HTTP string
+	Hosts                   []string // other names of the API
 }
 
 // Auth says whom the API lets in, and what jobs may run.
@@ -119,6 +120,12 @@ func (s *Server) settings() []Setting {
 		{
 			Name: "server.http", For: OfServer, Flag: "http",
 			Means: "`address` of the HTTP API", Value: Text(&s.HTTP, "address"),
+		},
+		{
+			Name: "server.hosts", For: OfServer, Flag: "hosts",
+			Means: "`name,...` by which clients may ask the API, beside --http and loopback addresses: requests with another name in their " +
+				"Host header are refused (default: while callers are asked who they are any, else none)",
+			Value: List(&s.Hosts, "names"),
 		},
 		{
 			Name: "server.listen", For: OfServer, Flag: "listen",
