@@ -49,8 +49,8 @@ func (w *World) local() (out []netip.Addr) {
 }
 
 // rules say where a webhook may go. Link-local addresses, those of clouds' metadata and
-// the cluster's own ports are forbidden always; of the rest what the allow-list names,
-// if there is one.
+// the cluster's own ports are forbidden always; of the rest, what the allow-list names;
+// without one, what is public.
 type rules struct {
 	allow []string
 	ports map[uint16][]string // Berth's own, and the hosts that have them
@@ -120,10 +120,26 @@ func CheckURL(text string) error {
 	case u.Fragment != "":
 		return errors.New("must have no # part")
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+	host := u.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil {
 		return forbidden(ip.Unmap())
 	}
+	if !model.HostName(host) || numeric(host) {
+		return fmt.Errorf("%q is neither a host name nor an IP address in its usual form, such as 93.184.215.14 or [2606:2800::1]", model.Clip(host))
+	}
 	return nil
+}
+
+// numeric reports whether a resolver may take a host for a number that stands for an
+// IPv4 address, such as 127.1, 2130706433 or 0x7f.1: its last label begins with a digit
+// and holds nothing but a number (WHATWG URL, "ends in a number").
+func numeric(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if digits, found := strings.CutPrefix(last, "0x"); found {
+		return strings.Trim(digits, "0123456789abcdef") == ""
+	}
+	return strings.Trim(last, "0123456789") == ""
 }
 
 // CheckTarget is CheckURL by a cluster's rules too: its own ports, and where webhooks may
@@ -144,6 +160,9 @@ func CheckTarget(s *state.State, text string) error {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return r.permit(host, ip, uint16(number), nil)
 	}
+	if local(host) { // RFC 6761, 6.3
+		return r.permit(host, netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(number), nil)
+	}
 	named := func(rule string) bool {
 		return strings.Contains(rule, "/") || validIP(rule) || matches(rule, host, netip.Addr{})
 	}
@@ -153,72 +172,110 @@ func CheckTarget(s *state.State, text string) error {
 	return nil
 }
 
-// metadata are addresses at which clouds tell machines their secrets, beside those that
-// are link-local.
-func metadata() []netip.Addr {
-	return []netip.Addr{
-		netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"),
-		netip.MustParseAddr("168.63.129.16"),
-	}
+// local reports whether a name is that of the machine itself.
+func local(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // forbidden is for addresses where no receiver may be, whatever is allowed.
 func forbidden(ip netip.Addr) error {
-	switch inner, wrapped := unwrap(ip); {
-	case wrapped:
-		return forbidden(inner)
-	case ip.IsLinkLocalUnicast(), ip.IsLinkLocalMulticast(), ip.IsInterfaceLocalMulticast():
-		return fmt.Errorf("%s is link-local: no webhook goes there", ip)
-	case slices.Contains(metadata(), ip.WithZone("")):
-		return fmt.Errorf("%s is a cloud's metadata service: no webhook goes there", ip)
-	case ip.IsUnspecified(), ip.IsMulticast(), ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return fmt.Errorf("%s is no address of one machine", ip)
+	if err := model.CheckIP(ip); err != nil {
+		return fmt.Errorf("%w: no webhook goes there", err)
 	}
 	return nil
 }
 
-// unwrap finds an IPv4 address within an IPv6 one that leads to it: mapped, of NAT64,
-// or of 6to4.
-func unwrap(ip netip.Addr) (netip.Addr, bool) {
-	if ip.Is4In6() {
-		return ip.Unmap(), true
+// block is a range of addresses that are not public.
+type block struct {
+	netip.Prefix
+
+	name string
+}
+
+// blocks returns the ranges that the IANA registries of special-purpose addresses (RFC
+// 6890) do not have as globally reachable, and those that lead to IPv4 addresses by ways
+// of which the outcome is not known here.
+func blocks() []block {
+	of := func(name string, prefixes ...string) (out []block) {
+		for _, p := range prefixes {
+			out = append(out, block{netip.MustParsePrefix(p), name})
+		}
+		return out
 	}
-	if !ip.Is6() {
-		return ip, false
+	return slices.Concat(
+		of("a loopback", "127.0.0.0/8", "::1/128"),
+		of("a private", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
+		of("a carrier's private", "100.64.0.0/10"),
+		of("a reserved", "0.0.0.0/8", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+			"::/96", "100::/64", "2001:db8::/32", "3fff::/20", "5f00::/16"),
+		of("a local translation", "64:ff9b:1::/48"),
+		of("a tunnel", "2001::/32", "2002::/16"),
+	)
+}
+
+// notPublic returns the range of addresses that are not public in which ip lies.
+func notPublic(ip netip.Addr) (block, bool) {
+	for _, b := range blocks() {
+		if b.Contains(ip.WithZone("")) {
+			return b, true
+		}
 	}
-	b := ip.As16()
-	switch {
-	case netip.MustParsePrefix("64:ff9b::/96").Contains(ip.WithZone("")):
-		return netip.AddrFrom4([4]byte(b[12:16])), true
-	case netip.MustParsePrefix("2002::/16").Contains(ip.WithZone("")):
-		return netip.AddrFrom4([4]byte(b[2:6])), true
-	}
-	return ip, false
+	return block{}, false
 }
 
 // permit says why a receiver at this address, found under this host's name, may not be
-// reached; nil: it may.
-func (r *rules) permit(host string, ip netip.Addr, port uint16, local []netip.Addr) error {
+// reached; nil: it may. An IPv6 address that leads to an IPv4 one is judged as both.
+func (r *rules) permit(host string, ip netip.Addr, port uint16, here []netip.Addr) error {
 	ip = ip.Unmap()
 	if err := forbidden(ip); err != nil {
 		return err
 	}
-	if inner, wrapped := unwrap(ip); wrapped {
-		ip = inner
-	}
-	if hosts, own := r.ports[port]; own {
-		here := ip.IsLoopback() || slices.Contains(local, ip)
-		for _, h := range hosts {
-			at, err := netip.ParseAddr(h)
-			if here || err != nil || at.Unmap() == ip || at.IsUnspecified() {
-				return fmt.Errorf("%s is a port of this cluster: no webhook goes there", netip.AddrPortFrom(ip, port))
-			}
+	all := append(model.EmbeddedIPv4(ip), ip)
+	for _, at := range all {
+		if r.own(at, port, here) {
+			return fmt.Errorf("%s is a port of this cluster: no webhook goes there", netip.AddrPortFrom(at, port))
 		}
 	}
-	if len(r.allow) > 0 && !slices.ContainsFunc(r.allow, func(rule string) bool { return matches(rule, host, ip) }) {
+	listed := func(rule string) bool {
+		return slices.ContainsFunc(all, func(at netip.Addr) bool { return matches(rule, host, at) })
+	}
+	if len(r.allow) > 0 && !slices.ContainsFunc(r.allow, listed) {
 		return fmt.Errorf("%s (%s) is not among where webhooks may go (berth webhook settings)", host, ip)
 	}
+	for _, at := range all {
+		b, inside := notPublic(at)
+		if inside && !slices.ContainsFunc(r.allow, func(rule string) bool { return opens(rule, host, at, b) }) {
+			return fmt.Errorf("%s is %s address: webhooks go there only if an admin allows it (berth webhook settings --allow %s)", at, b.name, at)
+		}
+	}
 	return nil
+}
+
+// own reports whether an address is that of a peer or an agent.
+func (r *rules) own(ip netip.Addr, port uint16, here []netip.Addr) bool {
+	self := ip.IsLoopback() || slices.Contains(here, ip)
+	return slices.ContainsFunc(r.ports[port], func(host string) bool {
+		at, err := netip.ParseAddr(host)
+		return self || err != nil || at.Unmap() == ip || at.IsUnspecified()
+	})
+}
+
+// opens reports whether an entry of the allow-list lets webhooks go to an address that is
+// not public: the address itself, a network within its range (0.0.0.0/0 is none), or the
+// full name of the host. A *.domain does not, since others may give out its names; nor
+// does a name open a loopback address, unless the name is local.
+func opens(rule, host string, ip netip.Addr, of block) bool {
+	switch {
+	case strings.Contains(rule, "/"):
+		p, err := netip.ParsePrefix(rule)
+		return err == nil && p.Contains(ip) && of.Contains(p.Addr()) && p.Bits() >= of.Bits()
+	case strings.HasPrefix(rule, "*"):
+		return false
+	case validIP(rule):
+		return matches(rule, "", ip)
+	}
+	return matches(rule, host, ip) && (!ip.IsLoopback() || local(host))
 }
 
 // matches says that one entry of an allow-list names a host or its address.
@@ -232,7 +289,7 @@ func matches(rule, host string, ip netip.Addr) bool {
 		return strings.HasSuffix(host, domain)
 	}
 	at, err := netip.ParseAddr(rule)
-	return rule == host || err == nil && at == ip
+	return rule == host || err == nil && at.Unmap() == ip
 }
 
 // dial reaches a receiver. It resolves the name itself and dials the very address that
@@ -250,9 +307,9 @@ func (w *World) dial(ctx context.Context, r *rules, network, address string) (ne
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be resolved", host)
 	}
-	local := w.local()
+	here := w.local()
 	for _, ip := range list {
-		if refusal := r.permit(host, ip, uint16(port), local); refusal != nil { // one bad address spoils a name
+		if refusal := r.permit(host, ip, uint16(port), here); refusal != nil { // one bad address spoils a name
 			return nil, &ForbiddenError{refusal}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 func ruled(t *testing.T, allow string) *rules {
 	t.Helper()
 	c := statetest.New(t)
-	c.Node("n1", 1) // at n1:10002
+	c.Node("n1", 1) // at 10.0.1.1:10002
 	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", RaftAddress: "10.0.0.1:7000", APIAddress: "10.0.0.1:10000", Level: 1}})
 	c.Do(&command.SetNotify{Notify: model.Notify{Allow: allow}})
 	return rulesOf(&c.State)
@@ -31,9 +31,29 @@ func TestForbiddenAddresses(t *testing.T) {
 		want bool
 	}{
 		{"93.184.215.14", 443, true},
-		{"10.1.2.3", 8080, true}, // private and loopback are allowed
-		{"127.0.0.1", 8080, true},
-		{"::1", 8080, true},
+		{"2606:2800:21f::1", 443, true},
+		{"64:ff9b::93.184.215.14", 443, true}, // NAT64 of a public address
+		{"10.1.2.3", 8080, false},
+		{"172.16.0.1", 8080, false},
+		{"192.168.9.9", 8080, false},
+		{"100.64.0.1", 8080, false},
+		{"127.0.0.1", 8080, false},
+		{"127.8.8.8", 8080, false},
+		{"::1", 8080, false},
+		{"::ffff:127.0.0.1", 8080, false},
+		{"::7f00:1", 8080, false},
+		{"fd00::1", 8080, false},
+		{"fec0::1", 8080, false},
+		{"64:ff9b::10.1.2.3", 8080, false},
+		{"64:ff9b:1::93.184.215.14", 8080, false},
+		{"64:ff9b:1::10.1.2.3", 8080, false},
+		{"2002:a01:203::1", 8080, false},
+		{"2002:5db8:d70e::1", 8080, false},
+		{"2001:0:5db8:d70e::1", 8080, false},
+		{"198.18.0.1", 8080, false},
+		{"203.0.113.7", 8080, false},
+		{"240.0.0.1", 8080, false},
+		{"2001:db8::1", 8080, false},
 		{"169.254.169.254", 80, false},
 		{"169.254.1.1", 80, false},
 		{"fe80::1", 80, false},
@@ -53,12 +73,72 @@ func TestForbiddenAddresses(t *testing.T) {
 		{"::ffff:10.0.0.1", 10000, false},
 		{"127.0.0.1", 10000, false},
 		{"192.168.1.5", 7000, false},
-		{"10.0.0.9", 10000, true},
-		{"10.9.9.9", 10002, false}, // the node's host is a name: it may be any
+		{"10.0.1.1", 10002, false},
 	} {
 		err := open.permit("example.com", netip.MustParseAddr(v.ip), v.port, local)
 		if (err == nil) != v.want {
 			t.Errorf("%s port %d: %v", v.ip, v.port, err)
+		}
+	}
+}
+
+// What is listed opens what it lists, and never the cluster's own ports or metadata.
+func TestPrivateReceivers(t *testing.T) {
+	t.Parallel()
+	local := []netip.Addr{netip.MustParseAddr("10.0.0.1")}
+	for _, v := range []struct {
+		allow, host, ip string
+		port            uint16
+		want            bool
+	}{
+		{"10.0.0.0/8", "x", "10.2.3.4", 80, true},
+		{"10.0.0.0/8", "x", "::ffff:10.2.3.4", 80, true},
+		{"10.0.0.0/8", "x", "64:ff9b::10.2.3.4", 80, true},
+		{"10.0.0.0/8", "x", "192.168.0.1", 80, false},
+		{"10.0.0.0/8", "x", "93.184.215.14", 80, false},
+		{"0.0.0.0/0,::/0", "x", "93.184.215.14", 80, true},
+		{"0.0.0.0/0,::/0", "x", "10.2.3.4", 80, false}, // all is not what is private
+		{"0.0.0.0/0,::/0", "x", "fd00::1", 80, false},
+		{"0.0.0.0/0,10.0.0.0/8", "x", "10.2.3.4", 80, true},
+		{"10.0.0.0/7", "x", "10.2.3.4", 80, false},
+		{"127.0.0.0/8", "127.0.0.1", "127.0.0.1", 8080, true},
+		{"127.0.0.0/8", "127.0.0.1", "127.0.0.1", 10000, false},
+		{"127.0.0.1", "localhost", "127.0.0.1", 8080, true},
+		{"localhost", "localhost", "127.0.0.1", 8080, true},
+		{"hook.corp", "hook.corp", "10.2.3.4", 80, true},
+		{"hook.corp", "hook.corp", "127.0.0.1", 80, false},
+		{"hook.corp", "hook.corp", "169.254.169.254", 80, false},
+		{"*.corp", "hook.corp", "10.2.3.4", 80, false},
+		{"*.corp,10.0.0.0/8", "hook.corp", "10.2.3.4", 80, true},
+		{"10.0.0.0/8", "x", "10.0.0.1", 7000, false},
+		{"169.254.0.0/16", "x", "169.254.169.254", 80, false},
+		{"2002::/16", "x", "2002:5db8:d70e::1", 80, true},
+		{"2002::/16", "x", "2002:a9fe:a9fe::1", 80, false},
+		{"fc00::/7", "x", "fd00:ec2::254", 80, false},
+	} {
+		if err := ruled(t, v.allow).permit(v.host, netip.MustParseAddr(v.ip), v.port, local); (err == nil) != v.want {
+			t.Errorf("allowed %s: %s at %s port %d: %v", v.allow, v.host, v.ip, v.port, err)
+		}
+	}
+}
+
+// What can be known when a webhook is set is refused then.
+func TestCheckTarget(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	for text, want := range map[string]bool{
+		"https://example.com/hook": true, "http://hook.corp:8080": true,
+		"http://localhost:8080": false, "http://LOCALHOST.:8080": false, "http://a.localhost": false, "http://127.0.0.1": false,
+		"http://[::1]/": false, "http://10.0.0.7/": false, "http://[::ffff:10.0.0.7]/": false, "http://[fd00::1]/": false,
+	} {
+		if err := CheckTarget(&c.State, text); (err == nil) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	c.Do(&command.SetNotify{Notify: model.Notify{Allow: "localhost,10.0.0.0/8"}})
+	for text, want := range map[string]bool{"http://localhost:8080": true, "http://10.0.0.7/": true, "http://127.0.0.1": false, "http://a.localhost": false} {
+		if err := CheckTarget(&c.State, text); (err == nil) != want {
+			t.Errorf("with a list: %s: %v", text, err)
 		}
 	}
 }
@@ -105,7 +185,7 @@ func TestCheckURL(t *testing.T) {
 	for _, text := range []string{
 		"", "example.com", "ftp://example.com", "http://", "http:///x", "https://u:p@example.com", "http://example.com/#x", "http://169.254.169.254/latest",
 		"http://[fe80::1]/", "http://0.0.0.0/", "http://exa mple.com", "javascript:alert(1)", "http://example.com/\x00", "https://" + strings.Repeat("a", 3000),
-		"http://%zz", "file:///etc/passwd",
+		"http://%zz", "file:///etc/passwd", "http://127.1/", "http://2130706433/", "http://0x7f.1/", "http://0177.0.0.1/", "http://0x7f000001", "http://1.2.3.4.5/", "http://a:b@c/", "http://a..b/",
 	} {
 		if CheckURL(text) == nil {
 			t.Errorf("%.60q is taken", text)

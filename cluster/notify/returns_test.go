@@ -8,12 +8,12 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -143,6 +143,7 @@ func (d *dispatch) delivery() (newest model.Delivery) {
 func TestAReceiverDiesAndReturns(t *testing.T) {
 	d, m := &dispatch{fake: newFake(t)}, &mortal{t: t, body: map[string]bool{}}
 	m.live()
+	d.with(func(c *statetest.Cluster) { c.Do(&command.SetNotify{Notify: model.Notify{Allow: "127.0.0.0/8"}}) })
 	d.with(func(c *statetest.Cluster) { c.Do(hook("a", "http://"+m.at)) })
 	d.run(t)
 	d.with(func(c *statetest.Cluster) { c.Submit(1) })
@@ -152,7 +153,7 @@ func TestAReceiverDiesAndReturns(t *testing.T) {
 	d.with(func(c *statetest.Cluster) { c.Submit(1) })
 	for try := uint32(1); try <= 3; try++ {
 		until(t, "another try", func() bool { return d.delivery().Tries == try })
-		if row := d.delivery(); row.Status != 0 || !strings.Contains(row.Error, "refused") || row.State != model.DeliveryPending {
+		if row := d.delivery(); row.Status != 0 || row.Error != "unreachable" || row.State != model.DeliveryPending {
 			t.Errorf("try %d: %+v", try, row)
 		}
 		d.later()

@@ -158,7 +158,10 @@ func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, hos
 		if m.Next == 0 {
 			m.Next = d.Again(r.now(s), r.Random())
 		}
-		r.Log.Debug("a delivery did not arrive", "delivery", MessageID(d), "try", m.Tries, "err", err)
+		if gone, is := errors.AsType[*UnreachableError](err); is {
+			err, m.Took = gone.Unwrap(), 0 // how long it took would give the cause away
+		}
+		r.Log.Info("a delivery did not arrive", "delivery", MessageID(d), "try", m.Tries, "err", err)
 	}
 	r.mu.Lock()
 	r.hosts[host]--

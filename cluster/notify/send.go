@@ -30,6 +30,7 @@ type Message struct {
 	URL    string
 	Secret string // empty: unsigned
 	Body   []byte
+	JSON   bool // the body is JSON; else it is text
 	rules  *rules
 }
 
@@ -58,6 +59,7 @@ func compose(s *state.State, d *model.Delivery) (*Message, error) {
 	}
 	t, err := ParseTemplate(w.Template)
 	if err == nil {
+		m.JSON = t.JSON()
 		m.Body, err = t.Render(EventOf(&d.Notice))
 	}
 	if err != nil {
@@ -68,6 +70,7 @@ func compose(s *state.State, d *model.Delivery) (*Message, error) {
 
 // encode makes the body of a delivery without a template.
 func (m *Message) encode(d *model.Delivery) (err error) {
+	m.JSON = true
 	if d.Notice.Allocation != "" && d.Key.Outlet == d.Notice.Allocation.Outlet() {
 		m.Body, err = json.Marshal(grantedOf(&d.Notice))
 	} else {
@@ -87,7 +90,7 @@ func (w *World) Send(ctx context.Context, m *Message) (int, error) {
 	}
 	r.Header.Set("User-Agent", "berth-webhook")
 	r.Header.Set("Content-Type", "text/plain; charset=utf-8")
-	if json.Valid(m.Body) {
+	if m.JSON {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	sign(r.Header, m.Secret, m.ID, time.Now(), m.Body)
@@ -102,7 +105,7 @@ func (w *World) Send(ctx context.Context, m *Message) (int, error) {
 	defer road.CloseIdleConnections()
 	answer, err := road.RoundTrip(r)
 	if err != nil {
-		return 0, plain(ctx, err)
+		return 0, &UnreachableError{failing(ctx, err)}
 	}
 	defer func() { _ = answer.Body.Close() }()
 	_, err = io.CopyN(io.Discard, answer.Body, answerLimit)
@@ -117,8 +120,19 @@ func (w *World) Send(ctx context.Context, m *Message) (int, error) {
 	return answer.StatusCode, nil
 }
 
-// plain is what went wrong, without the address, which may hold a secret.
-func plain(ctx context.Context, err error) error {
+// UnreachableError says that a receiver gave no answer. It has one text for all that can
+// be wrong, since it is told to users: by which of names, ports and addresses are refused,
+// silent or forbidden, they could explore the leader's network. The cause is for the log.
+type UnreachableError struct{ cause error }
+
+// Error returns the one text.
+func (e *UnreachableError) Error() string { return "unreachable" }
+
+// Unwrap returns what went wrong.
+func (e *UnreachableError) Unwrap() error { return e.cause }
+
+// failing is what went wrong, without the address, which may hold a secret.
+func failing(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("no answer within %s", tryLimit)
 	}

@@ -2,10 +2,12 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +27,7 @@ func waiting(t *testing.T, url string, change func(*model.Webhook)) (*statetest.
 		ID: "one", Scope: model.ScopeKey{Kind: model.ScopeCluster}, URL: url, Events: model.AllNotices(), Secret: model.NewHookSecret([32]byte{7}),
 	}
 	change(&w)
+	c.Do(&command.SetNotify{Notify: model.Notify{Allow: "example.com,127.0.0.0/8"}})
 	c.Do(&command.SetWebhook{Webhook: w})
 	c.Submit(1)
 	list, _ := due(&c.State, c.Now, 10, func(model.DeliveryKey) bool { return true })
@@ -111,8 +114,8 @@ func TestReceiversThatDoNot(t *testing.T) {
 		"/metadata": {302, "redirects"},
 		"/inner":    {307, "redirects"},
 		"/long":     {200, ""},
-		"/hang":     {0, "no answer within"},
-		"/cut":      {0, "EOF"},
+		"/hang":     {0, "unreachable"},
+		"/cut":      {0, "unreachable"},
 	} {
 		c, d := waiting(t, server.URL+path+"?secret=1", func(*model.Webhook) {})
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -139,6 +142,31 @@ func TestReceiversThatDoNot(t *testing.T) {
 	}
 }
 
+// A user who looks at deliveries does not learn which ports and hosts of the leader's
+// network are there: whatever is wrong with the way to a receiver has one text.
+func TestOneTextForAllThatIsUnreachable(t *testing.T) {
+	t.Parallel()
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	w := outside()
+	w.Resolve = func(_ context.Context, host string) ([]netip.Addr, error) {
+		switch host {
+		case "inner.example":
+			return []netip.Addr{netip.MustParseAddr("10.9.9.9")}, nil
+		case "metadata.example":
+			return []netip.Addr{netip.MustParseAddr("169.254.169.254")}, nil
+		}
+		return nil, errors.New("no such host")
+	}
+	for _, url := range []string{dead.URL, "http://inner.example/", "http://metadata.example/", "http://none.example/"} {
+		c, d := waiting(t, url, func(*model.Webhook) {})
+		c.Do(&command.SetNotify{Notify: model.Notify{Allow: "*.example,127.0.0.0/8"}})
+		if _, err := w.Send(t.Context(), sent(t, &c.State, d)); err == nil || err.Error() != "unreachable" || errors.Unwrap(err) == nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
 // The cluster's own ports are no receivers, even on loopback.
 func TestOwnPortsAreNoReceivers(t *testing.T) {
 	var reached atomic.Int32
@@ -146,7 +174,7 @@ func TestOwnPortsAreNoReceivers(t *testing.T) {
 	defer server.Close()
 	c, d := waiting(t, server.URL, func(*model.Webhook) {})
 	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", APIAddress: strings.TrimPrefix(server.URL, "http://"), Level: 1}})
-	if _, err := outside().Send(t.Context(), sent(t, &c.State, d)); err == nil || !strings.Contains(err.Error(), "port of this cluster") {
+	if _, err := outside().Send(t.Context(), sent(t, &c.State, d)); err == nil || !strings.Contains(errors.Unwrap(err).Error(), "port of this cluster") {
 		t.Errorf("it says %v", err)
 	}
 	if reached.Load() != 0 {

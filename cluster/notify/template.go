@@ -21,13 +21,21 @@ const maxRendered = 64 << 10
 // Template makes a request's body of an event. Its language is that of text/template,
 // without anything that loops, calls other templates, or could make much of little:
 // fields, if and else, with, and the functions below. So its time and its output are
-// bounded by its length.
-type Template struct{ t *template.Template }
+// bounded by its length. One that makes JSON escapes every value by itself, so that a job's
+// name cannot add a field to the body; the function raw writes a value as it is.
+type Template struct {
+	t    *template.Template
+	json bool
+}
+
+// JSON reports whether the body is JSON; else it is text.
+func (t *Template) JSON() bool { return t.json }
 
 // functions are all that a template may call, beside the comparisons below.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"json":    inJSON,
+		"raw":     text,
 		"upper":   strings.ToUpper,
 		"lower":   strings.ToLower,
 		"default": func(none string, v any) string { return or(text(v), none) },
@@ -73,7 +81,7 @@ func clip(n int, v any) string {
 // ParseTemplate reads a template and tries it on an event. Its error says what is not
 // allowed.
 func ParseTemplate(source string) (*Template, error) {
-	t, err := template.New("template").Option("missingkey=zero").Funcs(functions()).Parse(source)
+	t, err := template.New("template").Option("missingkey=zero").Funcs(functions()).Funcs(template.FuncMap{asValue: inJSON, asText: jsonText}).Parse(source)
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: "))
 	}
@@ -86,10 +94,18 @@ func ParseTemplate(source string) (*Template, error) {
 	if err := allowed(t.Root); err != nil {
 		return nil, err
 	}
-	tried := &Template{t}
-	_, err = tried.Render(EventOf(&model.Notice{
+	tried := &Template{t: t, json: isJSON(t.Root.Nodes)}
+	if tried.json {
+		if err := escape(t.Root.Nodes); err != nil {
+			return nil, err
+		}
+	}
+	body, err := tried.Render(EventOf(&model.Notice{
 		Life: 1, Index: 1, Ordinal: 1, Kind: model.NoticeJobCompleted, At: 1, Job: 1, Name: "trial", User: "trial",
 	}))
+	if err == nil && tried.json && !json.Valid(body) {
+		err = fmt.Errorf("it begins as JSON, and the body that it makes is none: %.200s", body)
+	}
 	return tried, err
 }
 
@@ -152,7 +168,7 @@ func allowedArg(n parse.Node) error {
 		return allowedArg(n.Node)
 	case *parse.IdentifierNode:
 		if _, own := functions()[n.Ident]; !own && !slices.Contains(builtin(), n.Ident) {
-			return fmt.Errorf("the function %s is not allowed; json, upper, lower, default, clip, time, %s are", n.Ident,
+			return fmt.Errorf("the function %s is not allowed; json, raw, upper, lower, default, clip, time, %s are", n.Ident,
 				strings.Join(builtin(), ", "))
 		}
 	case *parse.VariableNode:

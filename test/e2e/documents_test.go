@@ -236,6 +236,7 @@ func TestTheServiceAgainstAFollower(t *testing.T) {
 			fields("gpu_count", "priority", "reasoning"),
 		},
 	)
+	walk(t, base, request{http.MethodPut, "/webhooks/settings", `{"allow": "127.0.0.0/8"}`, nil})
 	got := walk(t, base, request{
 		http.MethodPost, "/gpu/allocate", `{"service_name": "training", "workload_type": "training", "webhook_url": "` + receiver.URL +
 			`/gpu-allocated", "workload_data": {"model_size": "large"}, "gpu_count": 2}`,
