@@ -72,6 +72,9 @@ func (c *connection) resolve() ([]string, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
+	if err := settings.Skipped(); err != nil {
+		fmt.Fprintf(os.Stderr, "berth: %v\n", err)
+	}
 	return splitList(strings.Join(settings.Client.Address, ",")), nil
 }
 

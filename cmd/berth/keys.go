@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,7 +83,7 @@ func (h *holding) keys(out *httpapi.Terms) {
 
 // readKeys reads a file of keys. Its errors name the file and what is wrong.
 func readKeys(path string) (keys auth.Keys, err error) {
-	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
+	data, err := config.ReadPrivate(path)
 	if err != nil {
 		return keys, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -31,7 +32,7 @@ func tokenOfEnvironment() string {
 
 // readTokenFile reads a token from a file that holds nothing else.
 func readTokenFile(path string) (string, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
+	data, err := config.ReadPrivate(path)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the token: %w", err)
 	}

@@ -74,7 +74,7 @@ func TestTheExampleIsRight(t *testing.T) {
 func loadText(t testing.TB, text string, environ ...string) (*Loaded, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "berth.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return Load(Source{Program: OfServer, File: path, Environ: environ})

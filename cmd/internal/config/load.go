@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Layer is where a value comes from. A later one wins.
@@ -39,6 +40,15 @@ type Source struct {
 	Optional bool   // the file need not be there
 	Environ  []string
 	Flags    map[string][]string // what was given, by flag
+	UID      func() int          // of the user that files must belong to; nil: this process's
+}
+
+// account returns the id of the user that files must belong to.
+func (s *Source) account() uint32 {
+	if s.UID != nil {
+		return uint32(s.UID()) //nolint:gosec // ids are not negative
+	}
+	return uint32(os.Geteuid()) //nolint:gosec // the same
 }
 
 // Loaded is a configuration and where each of its values comes from.
@@ -50,6 +60,7 @@ type Loaded struct {
 	Notes []string
 
 	source   Source
+	skipped  error // why the user's own file was not read
 	table    *table
 	origins  map[string]Origin
 	unread   map[string]bool              // settings with a wrong value, which is not taken
@@ -77,7 +88,7 @@ func Load(src Source) (*Loaded, error) {
 			flags = append(flags, given{name: row.Name, where: "--" + row.Flag, texts: texts})
 		}
 	}
-	wrong = append(wrong, l.apply(FromFlag, flags), l.apart())
+	wrong = append(wrong, l.apply(FromFlag, flags), l.apart(), l.spare())
 	l.noteContents()
 	return l, errors.Join(wrong...)
 }
@@ -148,11 +159,18 @@ func (l *Loaded) readFile() error {
 	if name == "" {
 		return nil
 	}
-	text, err := os.ReadFile(name) //nolint:gosec // the operator's own file
-	if optional && errors.Is(err, fs.ErrNotExist) {
+	users := optional && l.source.Program == OfClient
+	text, err := l.readAll(name, unnamed, users)
+	switch {
+	case err == nil:
+	case optional && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
 		return nil
-	}
-	if err != nil {
+	case users:
+		l.skipped = fmt.Errorf("the configuration cannot be used: %w", err)
+		return nil
+	case unnamed:
+		return fmt.Errorf("the configuration cannot be used: %w", err)
+	default:
 		return fmt.Errorf("the configuration cannot be read: %w", err)
 	}
 	if l.File = name; unnamed {
@@ -161,6 +179,9 @@ func (l *Loaded) readFile() error {
 	f := readFile(name, text, l.table)
 	for _, name := range f.unread {
 		l.leave(name)
+	}
+	if err := l.secretly(name, f.given); err != nil {
+		f.problems = append(f.problems, err)
 	}
 	return InOrder(append(f.problems, l.apply(FromFile, f.given))...) // what can be read is looked at, whatever cannot
 }

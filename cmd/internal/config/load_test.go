@@ -133,6 +133,7 @@ func TestWhichFile(t *testing.T) {
 	// Where nothing names one, peers and agents read config.yaml where they are started, if
 	// there is one, and say so.
 	t.Chdir(dir)
+	someone := max(os.Geteuid(), 1) // who is not root
 	write := func(text string) {
 		if err := os.WriteFile("config.yaml", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -143,13 +144,14 @@ func TestWhichFile(t *testing.T) {
 		{Program: OfServer}: "here", {Program: OfAgent}: "here", {Program: OfClient}: "", {}: "",
 		{Program: OfServer, Environ: both[1:]}: "c", {Program: OfServer, Environ: []string{"BERTH_CONFIG=" + os.DevNull}}: "",
 	} {
+		src.UID = func() int { return someone }
 		got, err := Load(*src)
 		if err != nil || got.Cluster.Defaults.Name != want || (len(got.Notes) > 0) != (want == "here") {
 			t.Errorf("%+v gives %+v: %v", src, got, err)
 		}
 	}
 	write("cluster: {nam: here}")
-	if _, err := Load(Source{Program: OfServer}); err == nil || !strings.HasPrefix(err.Error(), "config.yaml:1: ") {
+	if _, err := Load(Source{Program: OfServer, UID: func() int { return someone }}); err == nil || !strings.HasPrefix(err.Error(), "config.yaml:1: ") {
 		t.Errorf("it says %v", err)
 	}
 	for _, src := range []Source{

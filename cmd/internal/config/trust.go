@@ -1,0 +1,176 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Who may write a file that a program reads without being told to.
+const (
+	writtenByOthers fs.FileMode = 0o022 // in the folder where the program starts
+	writtenByAll    fs.FileMode = 0o002 // in the home of its user, who may share it with a group
+	readByOthers    fs.FileMode = 0o077
+)
+
+// maxLinks bounds the symbolic links on the way to a file.
+const maxLinks = 40
+
+// errAsRoot refuses the file of the working folder: a folder that root happens to be in
+// may be anybody's.
+var errAsRoot = fmt.Errorf("%s of the folder where the program starts is not read by root: name it with --config %s, or start in another folder",
+	defaultFile, defaultFile)
+
+// trusted reports why somebody else than the user with the id uid, or root, could have
+// written a file: by its owner or mode, or by those of a folder or a symbolic link on the
+// way to it. A folder with the sticky bit, such as /tmp, does not count as writable.
+func trusted(path string, uid uint32, others fs.FileMode) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	for range maxLinks {
+		next, err := trustedStep(path, uid, others)
+		if err != nil || next == "" {
+			return err
+		}
+		path = next
+	}
+	return fmt.Errorf("%s: more than %d symbolic links lead to it", path, maxLinks)
+}
+
+// trustedStep checks a path from the root folder on. At the first symbolic link it returns
+// the path with that link replaced; empty: there was none.
+func trustedStep(path string, uid uint32, others fs.FileMode) (next string, err error) {
+	at := string(filepath.Separator)
+	rest := strings.Split(strings.TrimPrefix(path, at), at)
+	for i, name := range append([]string{""}, rest...) {
+		at = filepath.Join(at, name)
+		info, err := os.Lstat(at)
+		if err != nil {
+			return "", err
+		}
+		if owner, known := ownerOf(info); known && owner != 0 && owner != uid {
+			return "", fmt.Errorf("%s belongs to user id %d, not to this user (%d) or root: chown it", at, owner, uid)
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			to, err := os.Readlink(at)
+			if err != nil {
+				return "", err
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(at), to)
+			}
+			return filepath.Join(append([]string{to}, rest[i:]...)...), nil
+		}
+		if info.Mode().Perm()&others != 0 && info.Mode()&fs.ModeSticky == 0 {
+			return "", fmt.Errorf("%s can be written by other users (mode %04o): chmod go-w %s", at, info.Mode().Perm(), at)
+		}
+	}
+	return "", nil
+}
+
+func ownerOf(info fs.FileInfo) (uid uint32, known bool) {
+	st, is := info.Sys().(*syscall.Stat_t)
+	if !is {
+		return 0, false
+	}
+	return st.Uid, true
+}
+
+// ReadPrivate reads a file that holds secrets. It refuses one that other users may read
+// or write, or that belongs to one of them; pipes pass, which have no mode that counts.
+func ReadPrivate(path string) ([]byte, error) {
+	f, err := os.Open(path) //nolint:gosec // a file that the operator names
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if err := private(f); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+// private reports why a file is not its owner's alone.
+func private(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	if info.Mode().Perm()&readByOthers != 0 {
+		return fmt.Errorf("%s holds secrets and is open to other users (mode %04o): chmod 600 %s", f.Name(), info.Mode().Perm(), f.Name())
+	}
+	if owner, known := ownerOf(info); known && owner != 0 && owner != uint32(os.Geteuid()) { //nolint:gosec // ids are not negative
+		return fmt.Errorf("%s holds secrets and belongs to user id %d, not to this user (%d) or root: chown it", f.Name(), owner, os.Geteuid())
+	}
+	return nil
+}
+
+// readAll reads the file of settings. One that a program reads without being told to must
+// be trusted; one that holds secrets is checked once it is known to hold them.
+func (l *Loaded) readAll(name string, unnamed, users bool) ([]byte, error) {
+	text, err := os.ReadFile(name) //nolint:gosec // the operator's own file
+	if err != nil {
+		return nil, err
+	}
+	uid := l.source.account()
+	switch {
+	case unnamed && uid == 0:
+		err = errAsRoot
+	case unnamed:
+		err = trusted(name, uid, writtenByOthers)
+	case users:
+		err = trusted(name, uid, writtenByAll)
+	}
+	if err != nil && !errors.Is(err, errAsRoot) {
+		err = fmt.Errorf("%s is not trusted: %w", name, err)
+	}
+	return text, err
+}
+
+// secretly refuses a file that holds secrets and is open to others. A file that is only
+// checked (see [Source]) may be.
+func (l *Loaded) secretly(name string, list []given) error {
+	for _, g := range list {
+		row := l.table.row(g.name)
+		if row == nil || !row.Secret || l.source.Program == 0 {
+			continue
+		}
+		f, err := os.Open(name) //nolint:gosec // the operator's own file
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		if err := private(f); err != nil {
+			return fmt.Errorf("%s: %w", g.where, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// spare decides on the user's file that was not read: settings that have an address from
+// elsewhere do without.
+func (l *Loaded) spare() error {
+	if l.skipped == nil {
+		return nil
+	}
+	if l.origins["client.address"].Layer < FromEnvironment {
+		return fmt.Errorf("%w; or name the cluster's peers with --address or BERTH_ADDRESS", l.skipped)
+	}
+	l.Notes = append(l.Notes, l.skipped.Error())
+	return nil
+}
+
+// Skipped returns why the user's own file was not read, although the program could do
+// without; nil: it was, or there is none.
+func (l *Loaded) Skipped() error { return l.skipped }
