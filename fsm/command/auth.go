@@ -39,11 +39,11 @@ func (b *MakeToken) Validate() error {
 	case b.Hash.IsZero():
 		return problem("token", "256 random bits")
 	case !model.Text(b.Name, model.MaxName):
-		return problem("name", "at most 128 bytes of text on one line")
+		return model.WantText("name", b.Name, model.MaxName)
 	case b.Role != model.RoleNone && !b.Role.Valid():
 		return problem("role", "viewer, user, operator, admin or agent")
 	case !model.Name(b.User) && (b.User != "" || !agent):
-		return problem("user", "a name of 1 to 128 bytes without spaces or control characters")
+		return model.WantName("user", b.User)
 	case b.Expires < 0:
 		return problem("expires", "an instant")
 	}
@@ -80,7 +80,7 @@ func (*SetUser) Kind() Kind { return KindSetUser }
 func (b *SetUser) Validate() error {
 	switch {
 	case !model.Name(b.User):
-		return problem("user", "a name of 1 to 128 bytes without spaces or control characters")
+		return model.WantName("user", b.User)
 	case b.Role != model.RoleNone && !b.Role.Human():
 		return problem("role", "viewer, user, operator or admin")
 	}
@@ -90,7 +90,7 @@ func (b *SetUser) Validate() error {
 	for _, list := range [][]string{b.Join, b.Leave} {
 		for _, project := range list {
 			if !model.Name(project) {
-				return problem("projects", "names of 1 to 128 bytes without spaces or control characters")
+				return model.WantName("projects", project)
 			}
 		}
 	}

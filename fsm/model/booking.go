@@ -118,7 +118,7 @@ func (b *Booking) Validate() error {
 		return want("duration", "more than 0 and at most %s", MaxDuration)
 	}
 	if !Text(b.Note, MaxText) {
-		return want("reason", "at most %d bytes of text on one line", MaxText)
+		return WantText("reason", b.Note, MaxText)
 	}
 	ids := b.NodeIDs()
 	if len(ids) > MaxBookedNodes || NodeList(ids) != b.Nodes || slices.ContainsFunc(ids, func(id NodeID) bool { return !Name(string(id)) }) {
@@ -143,7 +143,7 @@ func (b *Booking) validGPUs(nodes int) error {
 	case nodes > 0 && b.GPUs%uint32(nodes) != 0: //nolint:gosec // few
 		return want("gpus", "a multiple of the number of nodes (%d)", nodes)
 	case !Text(b.Model, MaxName):
-		return want("model", "at most %d bytes of text on one line", MaxName)
+		return WantText("model", b.Model, MaxName)
 	}
 	return nil
 }

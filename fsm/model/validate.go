@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -59,17 +58,16 @@ func (s *Spec) Validate() error {
 }
 
 func (s *Spec) validNames() error {
+	if s.Project != "" {
+		if err := WantName("project", s.Project); err != nil {
+			return err
+		}
+	}
+	if err := cmp.Or(WantName("user", s.User), WantText("name", s.Name, MaxName), WantText("run_id", s.RunID, MaxName),
+		WantText("gpu_model", s.GPUModel, MaxName)); err != nil {
+		return err
+	}
 	switch {
-	case !Name(s.User):
-		return want("user", "a name of 1 to %d bytes without spaces or control characters", MaxName)
-	case s.Project != "" && !Name(s.Project):
-		return want("project", "a name of at most %d bytes without spaces or control characters", MaxName)
-	case !Text(s.Name, MaxName):
-		return want("name", "at most %d bytes of text on one line", MaxName)
-	case !Text(s.RunID, MaxName):
-		return want("run_id", "at most %d bytes of text on one line", MaxName)
-	case !Text(s.GPUModel, MaxName):
-		return want("gpu_model", "at most %d bytes of text on one line", MaxName)
 	case len(s.Command) > MaxCommand || !utf8.ValidString(s.Command) || (!s.Argv && strings.ContainsRune(s.Command, 0)):
 		return want("command", "at most %d bytes of UTF-8 without NUL (longer ones go into a script)", MaxCommand)
 	case s.WorkDir != "" && !absolute(s.WorkDir):
@@ -202,19 +200,6 @@ func exitCodes(s string) bool {
 
 const maxExitCodes = 32
 
-// Name says that s can name a user, project, node or the like: 1 to MaxName
-// bytes of printable UTF-8 without spaces.
-func Name(s string) bool {
-	return s != "" && len(s) <= MaxName && utf8.ValidString(s) &&
-		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) })
-}
-
-// Text says that s is at most limit bytes of printable UTF-8 on one line.
-func Text(s string, limit int) bool {
-	return len(s) <= limit && utf8.ValidString(s) &&
-		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) })
-}
-
 // ServiceName says that s can be the name of a service that asks for GPUs: 1 to 100
 // letters, digits, dots, hyphens and underscores, which leaves room for a number and
 // needs no quoting in paths.
@@ -243,7 +228,7 @@ func signalName(s string) bool {
 // does not allow.
 func Clip(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) {
+		if runeFault(r) != "" {
 			return -1
 		}
 		return r

@@ -61,7 +61,7 @@ func (w *Webhook) Validate() error {
 	case len(w.Template) > MaxTemplate || !utf8.ValidString(w.Template):
 		return want("template", "at most %d bytes of UTF-8", MaxTemplate)
 	case !Text(w.Note, MaxText):
-		return want("note", "at most %d bytes of text on one line", MaxText)
+		return WantText("note", w.Note, MaxText)
 	}
 	return nil
 }
