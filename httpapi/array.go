@@ -43,7 +43,7 @@ func (a lists) jobs(ctx context.Context, in *jobsInput) (*answer[wire.Jobs], err
 	if err != nil {
 		return nil, err
 	}
-	v := view{s: &s, now: a.now(&s)}
+	v := a.viewFor(ctx, &s, &s, a.now(&s))
 	out := &wire.Jobs{Jobs: []wire.Job{}}
 	for _, j := range s.Jobs.Back() {
 		if len(out.Jobs) == in.Limit {
@@ -79,7 +79,7 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 	if !found {
 		return nil, noJob()
 	}
-	v := view{s: &s, now: a.now(&s)}
+	v := a.viewFor(ctx, &s, &s, a.now(&s))
 	return &answer[wire.Tasks]{Index: s.Index, Body: v.tasks(&job, uint32(from), in.Limit, states)}, nil
 }
 
@@ -87,6 +87,9 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 func (v *view) tasks(j *model.Job, from uint32, limit int, states []string) *wire.Tasks {
 	out := &wire.Tasks{JobID: j.ID.String(), Tasks: []wire.Task{}}
 	grid := gridOf(&j.Spec)
+	if v.hides(&j.Spec) {
+		grid = nil
+	}
 	for k, t := range v.s.Tasks.From(model.TaskKey{Job: j.ID, Task: from}) {
 		switch {
 		case k.Job != j.ID:

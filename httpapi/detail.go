@@ -65,10 +65,10 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 	}
 	task, found := taskAt(&s, id, n)
 	if !found {
-		return a.recall(&s, id, n)
+		return a.recall(ctx, &s, id, n)
 	}
 	job, _ := s.Jobs.Get(id)
-	v := view{s: &s, now: a.now(&s)}
+	v := a.viewFor(ctx, &s, &s, a.now(&s))
 	out := v.detail(&job, &task)
 	if out.Explanation != nil {
 		out.Explanation.PlannedStart, out.Explanation.Late = startOf(a.places.foresee(&s, v.now), task.Key)
@@ -97,7 +97,7 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 }
 
 // recall is what is kept of a job that has left the state.
-func (a details) recall(now *state.State, id model.JobID, n int64) (*answer[wire.Detail], error) {
+func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n int64) (*answer[wire.Detail], error) {
 	if a.peer.Archive == nil {
 		return nil, noJob()
 	}
@@ -110,7 +110,7 @@ func (a details) recall(now *state.State, id model.JobID, n int64) (*answer[wire
 		return nil, noJob()
 	}
 	job, _ := s.Jobs.Get(id)
-	v := view{s: &s, now: a.now(now)}
+	v := a.viewFor(ctx, &s, now, a.now(now))
 	out := v.detail(&job, &task)
 	out.Archived = true
 	return &answer[wire.Detail]{Index: now.Index, Body: out}, nil
@@ -168,6 +168,9 @@ func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
 	if e, waits := sched.Explain(v.s, v.now, t.Key); waits {
 		out.Explanation = explanation(&e)
 		out.Position, out.PositionExact = e.Position, e.Exact
+	}
+	if v.hides(&j.Spec) {
+		out.WorkDir, out.WebhookURL, out.Params = "", "", nil
 	}
 	return out
 }

@@ -258,6 +258,9 @@ func savedSettings(s *state.State) *wire.Arrangement {
 		out.Defaults = &wire.SavedDefaults{
 			Name: d.Name, Priority: int64(d.Class), IdleStop: wire.Duration(d.IdleStop), Checkpoint: wire.Duration(d.CheckpointInterval),
 		}
+		if d.Commands != model.AudienceProject {
+			out.Defaults.Commands = d.Commands.String()
+		}
 	}
 	for _, u := range s.Users.All() {
 		known := userOf(s, &u, 0)

@@ -20,6 +20,8 @@ const summedUpTo = 1000
 type view struct {
 	s   *state.State
 	now model.Time
+
+	sees func(*model.Spec) bool // what a job runs; nil: of all jobs
 }
 
 // job is a job in a list.
@@ -58,6 +60,7 @@ func (v *view) job(j *model.Job) wire.Job {
 	if !j.Array() && first.State == model.TaskQueued && first.Started > 0 { // again
 		out.WaitSeconds = seconds(max(v.now.Sub(j.Submitted)-v.ran(&first), 0))
 	}
+	v.cover(j, &out)
 	return out
 }
 

@@ -74,6 +74,7 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 	out := &wire.History{ArchiveStanding: standingOf(&stand), Jobs: []wire.EndedJob{}}
 	since, until, seen := timeOf(in.Since), timeOf(in.Until), 0
 	var last archive.HistoryKey
+	sees := a.sees(ctx, &s)
 	err = a.ended(ctx, &s, before, func(e *ended) bool {
 		job := &e.parts[0].Job
 		if job.Ended < since {
@@ -89,7 +90,7 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 			in.Name != "" && spec.Name != in.Name || len(states) > 0 && !slices.Contains(states, e.state()) {
 			return true
 		}
-		out.Jobs = append(out.Jobs, e.tell())
+		out.Jobs = append(out.Jobs, e.tell(sees))
 		return true
 	})
 	if err != nil {
@@ -180,10 +181,10 @@ func (e *ended) state() model.TaskState {
 }
 
 // tell is the job in the API's words.
-func (e *ended) tell() wire.EndedJob {
+func (e *ended) tell(sees func(*model.Spec) bool) wire.EndedJob {
 	job := &e.parts[0].Job
 	s := state.Recall(e.parts...)
-	v := view{s: &s, now: job.Ended}
+	v := view{s: &s, now: job.Ended, sees: sees}
 	out := wire.EndedJob{Job: v.job(job)}
 	var all gpuTime
 	for i := range e.parts {

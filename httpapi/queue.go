@@ -81,7 +81,7 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	p.s, p.now = &s, a.now(&s)
+	p.view = a.viewFor(ctx, &s, &s, a.now(&s))
 	if s.Queue.Len() > 0 {
 		p.starts, p.bars = startsOf(a.places.foresee(&s, p.now))
 	}

@@ -101,9 +101,15 @@ func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 	if err != nil {
 		return nil, under("defaults", err)
 	}
+	commands, known := model.AudienceProject, true
+	if d.Commands != "" {
+		if commands, known = model.AudienceOf(d.Commands); !known {
+			return nil, under("defaults", invalid("show_commands", "must be project, user or all"))
+		}
+	}
 	c := &command.SetDefaults{Defaults: model.Defaults{
 		Name: d.Name, Class: model.Class(class), //nolint:gosec // at most 4
-		IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint),
+		IdleStop: time.Duration(d.IdleStop), CheckpointInterval: time.Duration(d.Checkpoint), Commands: commands,
 	}}
 	if err := c.Validate(); err != nil {
 		return nil, under("defaults", err)

@@ -33,7 +33,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 	if err != nil {
 		return nil, err
 	}
-	v := view{s: &s, now: a.now(&s)}
+	v := a.viewFor(ctx, &s, &s, a.now(&s))
 	most := 1
 	if in.All {
 		most = maxRuns

@@ -109,6 +109,9 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.line("GPUs", "%s", wants(&d.Job))
 	s.line("Where", "%s", whereOf(&d.Job))
 	s.line("Placement", "%s", d.Placement)
+	if d.CommandHidden {
+		s.line("Command", "not shown: it is another user's (jobs.show_commands)")
+	}
 	s.line("Command", "%s", table.Short(d.Command, 200))
 	s.line("Folder", "%s", d.WorkDir)
 	s.line("Places", "%s", placeOf(d.AllocatedGPUs))

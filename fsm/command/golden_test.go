@@ -68,6 +68,7 @@ func mend(b Body) {
 	case *Bootstrap:
 		b.Retention.Age, b.Tuning, b.Pools.Mode, b.Notify.Secret = time.Hour, model.DefaultTuning(), model.PoolHybrid, secret
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
+		b.Defaults.Commands = model.AudienceAll
 		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitUserGPUs, Value: 8}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
 	case *Submit:
 		b.Env = []string{"A=1", "B=2"}
@@ -164,6 +165,7 @@ func mendLimits(b Body) {
 		b.Limits = []model.LimitValue{{Of: model.LimitLive, Value: 8}}
 	case *SetDefaults:
 		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
+		b.Defaults.Commands = model.AudienceAll
 	case *SetWeight:
 		b.Weight.Scope = model.ScopeKey{Kind: model.ScopeProject, Name: "vision"}
 	case *SetLimit:

@@ -11,6 +11,8 @@ type Job struct {
 	Project string `json:"project,omitempty"`
 	Command string `json:"command,omitempty"`
 
+	CommandHidden bool `json:"command_hidden,omitempty" doc:"what it runs is not for this caller: command, workdir and params are left out"`
+
 	State    string    `json:"state" enum:"queued,scheduled,allocating,running,completed,failed,canceled"`
 	Held     bool      `json:"held,omitempty"`
 	Stopping *Stopping `json:"stopping,omitempty"`

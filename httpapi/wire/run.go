@@ -10,7 +10,7 @@ type Run struct {
 	JobID    string `json:"job_id"`
 	Name     string `json:"name,omitempty"`
 	User     string `json:"user"`
-	Command  string `json:"command,omitempty"`
+	Command  string `json:"command,omitempty" doc:"absent also where it is not for this caller"`
 	State    string `json:"state"`
 	Status   string `json:"status" doc:"another name of state"`
 	ExitCode *int64 `json:"exit_code,omitempty"`

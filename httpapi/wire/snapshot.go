@@ -125,6 +125,7 @@ type SavedDefaults struct {
 	Priority   int64    `json:"priority,omitempty" doc:"1 to 4; absent: 2"`
 	IdleStop   Duration `json:"idle_stop,omitempty" doc:"absent: never"`
 	Checkpoint Duration `json:"checkpoint_interval,omitempty" doc:"of jobs with a checkpoint signal; absent: only before a stop"`
+	Commands   string   `json:"show_commands,omitempty" doc:"who sees what jobs run: project, user or all; absent: project"`
 }
 
 // SavedUser is somebody whom the cluster knows.

@@ -187,6 +187,12 @@ func (c *Cluster) jobSettings() []Setting {
 			Value: Span(&c.Defaults.IdleStop, model.MinIdleStop, model.MaxDuration, true),
 		},
 		{
+			Name: "jobs.show_commands",
+			Means: "who sees what jobs run (command, arguments, work folder, values of a sweep), beside their users and operators, while callers are asked " +
+				"who they are: project (those in the job's project), user (nobody else) or all",
+			Value: audience(&c.Defaults.Commands),
+		},
+		{
 			Name: "jobs.checkpoint_interval", Means: "how often jobs with a checkpoint signal get it that do not say; 0: only before a stop",
 			Value: Span(&c.Defaults.CheckpointInterval, 10*time.Second, model.MaxDuration, true),
 		},
@@ -250,6 +256,17 @@ func poolMode(to *model.PoolMode) Value {
 		err := choice.Set([]string{s})
 		return model.PoolModeOf(word), err
 	}, model.PoolMode.String}
+}
+
+// audience is an audience by name.
+func audience(to *model.Audience) Value {
+	var word string
+	choice := Choice(&word, "project", "user", "all")
+	return scalar[model.Audience]{to, choice.Kind(), func(s string) (model.Audience, error) {
+		err := choice.Set([]string{s})
+		a, _ := model.AudienceOf(word)
+		return a, err
+	}, model.Audience.String}
 }
 
 // ratio is a part of 1, kept in thousandths.

@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// viewFor tells of a state what the caller may know: what other people's jobs run is for
+// operators, and for those whom jobs.show_commands names as it stands in the state now.
+func (a *API) viewFor(ctx context.Context, s, now *state.State, at model.Time) view {
+	return view{s: s, now: at, sees: a.sees(ctx, now)}
+}
+
+// sees returns whether the caller may see what a job runs: its command with its arguments,
+// its folder, and the values of a sweep, any of which may hold a secret.
+func (a *API) sees(ctx context.Context, now *state.State) func(*model.Spec) bool {
+	c := auth.From(ctx)
+	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
+		return func(*model.Spec) bool { return true }
+	}
+	own := func(spec *model.Spec) bool {
+		return (c.Kind == auth.User || c.Kind == auth.Service) && spec.User == c.Name
+	}
+	switch now.Settings().Defaults.Commands {
+	case model.AudienceAll:
+		return func(*model.Spec) bool { return true }
+	case model.AudienceProject:
+		projects := a.gate.projects(now, c)
+		return func(spec *model.Spec) bool {
+			return own(spec) || c.Role.Covers(model.RoleUser) && spec.Project != "" && slices.Contains(projects, spec.Project)
+		}
+	case model.AudienceUser:
+	}
+	return own
+}
+
+// hides reports whether what a job runs is kept from the caller.
+func (v *view) hides(spec *model.Spec) bool { return v.sees != nil && !v.sees(spec) }
+
+// cover takes out of a job what is kept from the caller.
+func (v *view) cover(j *model.Job, out *wire.Job) {
+	if !v.hides(&j.Spec) {
+		return
+	}
+	out.Command, out.CommandHidden = "", true
+	if out.Array != nil {
+		out.Array.Params = nil
+	}
+}
