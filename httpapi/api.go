@@ -60,6 +60,7 @@ type Peer struct {
 	Beats     Beats
 	Archive   Archive  // nil: there is none
 	Refusals  Refusals // nil: they are not kept
+	Reads     Refusals // of other people's data; nil: they are not kept
 	Feed      Feed     // nil: nothing ever happens
 }
 
@@ -77,6 +78,7 @@ type API struct {
 	meter   *meter
 	gate    *gate
 	held    *sessions
+	readers readers
 	life    life
 }
 

@@ -58,13 +58,15 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 			refusing{a}.turnAway(rec, entered, f)
 			return
 		}
+		entered = withCaller(entered)
+		reading{a}.note(entered, rule)
 		if !changes {
 			if rec.held = a.held.hold(entered, rule); rec.held != nil {
 				defer rec.held.release()
 				entered = entered.WithContext(rec.held.ctx)
 			}
 		}
-		next.ServeHTTP(rec, withCaller(entered))
+		next.ServeHTTP(rec, entered)
 	})
 }
 

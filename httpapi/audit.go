@@ -44,7 +44,14 @@ func (a audits) route(doc huma.API) {
 	handle(a.API, doc, o, a.list)
 	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "What the peer that answers has refused before it came to the log; newest first")
 	o.Description = "Each peer keeps what it has refused itself: no other knows of it, and only there next goes on."
-	handle(a.API, doc, o, a.refusals)
+	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
+		return a.requests(ctx, in, a.peer.Refusals)
+	})
+	o = op("audit-reads", http.MethodGet, "/audit/reads", "Who has read other people's data at the peer that answers; newest first")
+	o.Description = "Output and commands of other people's jobs, and snapshots, while callers are asked who they are. Each peer keeps what was read at it."
+	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
+		return a.requests(ctx, in, a.peer.Reads)
+	})
 	o = op("audit-verify", http.MethodGet, "/audit/verify", "Compute the audit trail's hashes anew and compare them with the cluster's state")
 	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
 }
@@ -106,11 +113,11 @@ type refusalsInput struct {
 	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
-func (a audits) refusals(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
-	if a.peer.Refusals == nil {
-		return nil, refuse(wire.CodeNoArchive, "this peer keeps no refusals: ask another")
+func (a audits) requests(ctx context.Context, in *refusalsInput, kept Refusals) (*answer[wire.Refusals], error) {
+	if kept == nil {
+		return nil, refuse(wire.CodeNoArchive, "this peer keeps no such records: ask another")
 	}
-	list, next, err := a.peer.Refusals.Find(ctx, archive.RefusalFilter{
+	list, next, err := kept.Find(ctx, archive.RefusalFilter{
 		Actor: in.Actor, Code: in.Code, Since: in.Since, Until: in.Until, Before: in.Before, Limit: in.Limit,
 	})
 	if err != nil {
@@ -202,6 +209,15 @@ func snake(name string) string {
 	return out.String()
 }
 
+// verdictOf looks at records that this peer keeps; nil: it keeps none.
+func verdictOf(ctx context.Context, kept Refusals) (*wire.RequestsVerdict, error) {
+	if kept == nil {
+		return nil, nil
+	}
+	v, err := kept.Verify(ctx)
+	return &wire.RequestsVerdict{OK: v.Bad == 0, Records: v.Records, FirstBad: v.Bad, What: v.What}, err
+}
+
 func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) {
 	s, _, err := archived(ctx, a.API, lastRecord)
 	if err != nil {
@@ -220,6 +236,12 @@ func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) 
 	}
 	if out.What == "" && v.Missing > 0 {
 		out.What = "what is here is as it was written, but some of the trail is not here"
+	}
+	if out.Refusals, err = verdictOf(ctx, a.peer.Refusals); err != nil {
+		return nil, archiveFault(err)
+	}
+	if out.Reads, err = verdictOf(ctx, a.peer.Reads); err != nil {
+		return nil, archiveFault(err)
 	}
 	return &answer[wire.AuditVerdict]{Index: s.Index, Body: out}, nil
 }

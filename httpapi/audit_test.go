@@ -142,6 +142,8 @@ type refusals struct {
 	list  []archive.Refusal
 	asked archive.RefusalFilter
 	fail  error
+	bad   uint64 // what Verify finds
+	what  string
 }
 
 func (r *refusals) Find(_ context.Context, f archive.RefusalFilter) ([]archive.Refusal, uint64, error) {
@@ -149,6 +151,10 @@ func (r *refusals) Find(_ context.Context, f archive.RefusalFilter) ([]archive.R
 	defer r.mu.Unlock()
 	r.asked = f
 	return r.list, 12, r.fail
+}
+
+func (r *refusals) Verify(context.Context) (archive.RefusalsVerdict, error) {
+	return archive.RefusalsVerdict{Records: uint64(len(r.list)), Bad: r.bad, What: r.what}, r.fail
 }
 
 func (r *refusals) Refused(one archive.Refusal) {

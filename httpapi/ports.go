@@ -82,12 +82,15 @@ type Archive interface {
 	Standing() archive.Standing
 }
 
-// Refusals keeps what was refused before it came to the log.
+// Refusals keeps what was refused before it came to the log, or what was read of other
+// people's data.
 type Refusals interface {
 	// Refused notes one. It must not block.
 	Refused(one archive.Refusal)
 	// Find lists them, newest first; next is the Before of older ones, 0 if there are none.
 	Find(ctx context.Context, f archive.RefusalFilter) (list []archive.Refusal, next uint64, err error)
+	// Verify says whether what is kept is as it was written.
+	Verify(ctx context.Context) (archive.RefusalsVerdict, error)
 }
 
 // Feed keeps what the log has made known of late.

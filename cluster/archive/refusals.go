@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Refusal is a request that this peer has turned away before it came to the log.
+// Refusal is a request that this peer has turned away before it came to the log, or in the
+// files of reads one by which somebody has read what is another's.
 type Refusal struct {
 	Time    time.Time `json:"time"`
 	From    string    `json:"from,omitempty"`
@@ -19,7 +20,9 @@ type Refusal struct {
 	Request string    `json:"request_id,omitempty"`
 	Status  int       `json:"status"`
 	Code    string    `json:"code"`
-	Dropped uint64    `json:"dropped_before,omitempty"` // refusals that came too fast to be written, before this one
+	Dropped uint64    `json:"dropped_before,omitempty"` // requests that came too fast to be written, before this one
+	Seq     uint64    `json:"seq,omitempty"`            // number of the line
+	Hash    string    `json:"chain_hash,omitempty"`     // of this line and all before it
 }
 
 // maxRefusals is how many refusals wait to be written; a flood beyond is counted only.
@@ -35,12 +38,19 @@ type Refusals struct {
 	end     chan struct{}
 	turning sync.Mutex // files are written and named anew, or are being opened to be read
 	file    *rotating
+	last    link // of the newest line; only who writes looks at it
+	resumed bool // last is what the files say
 }
 
-// OpenRefusals begins to write. Files that cannot be written are tried again with
+// OpenRefusals begins to write refusals. Files that cannot be written are tried again with
 // every refusal, and logged once.
-func OpenRefusals(to Rotation, log *slog.Logger) *Refusals {
-	r := &Refusals{in: make(chan Refusal, maxRefusals), end: make(chan struct{}), file: newRotating(to, "refusals")}
+func OpenRefusals(to Rotation, log *slog.Logger) *Refusals { return openRequests(to, "refusals", log) }
+
+// OpenReads begins to write reads of other people's data, likewise.
+func OpenReads(to Rotation, log *slog.Logger) *Refusals { return openRequests(to, "reads", log) }
+
+func openRequests(to Rotation, name string, log *slog.Logger) *Refusals {
+	r := &Refusals{in: make(chan Refusal, maxRefusals), end: make(chan struct{}), file: newRotating(to, name)}
 	r.work.Go(func() { r.run(log) })
 	return r
 }
@@ -67,38 +77,66 @@ func (r *Refusals) run(log *slog.Logger) {
 	defer r.file.close()
 	failing := false
 	for open := true; open; {
-		var data bytes.Buffer
+		var list []Refusal
 		select {
 		case one := <-r.in:
-			r.encode(&data, one)
+			list = append(list, one)
 		case <-r.end:
 			open = false
 		}
 		for more := true; more; {
 			select {
 			case one := <-r.in:
-				r.encode(&data, one)
+				list = append(list, one)
 			default:
 				more = false
 			}
 		}
-		if data.Len() == 0 {
+		if len(list) == 0 {
 			continue
 		}
-		r.turning.Lock()
-		err := r.file.append(data.Bytes())
-		r.turning.Unlock()
+		err := r.write(list)
+		if err != nil {
+			r.resumed = false // what of it is there, the files know
+			r.dropped.Add(uint64(len(list)))
+		}
 		if err != nil && !failing {
-			log.Error("refusals are not written at the moment", "err", err)
+			log.Error(r.file.name+" are not written at the moment", "err", err)
 		}
 		failing = err != nil
 	}
 }
 
-// encode adds a line. A refusal is plain, so that it has one.
-func (r *Refusals) encode(out *bytes.Buffer, one Refusal) {
-	one.Dropped = r.dropped.Swap(0)
-	e := json.NewEncoder(out)
+// write adds lines, each chained to the one before.
+func (r *Refusals) write(list []Refusal) error {
+	if !r.resumed {
+		if err := r.resume(); err != nil {
+			return err
+		}
+	}
+	var data bytes.Buffer
+	last, dropped := r.last, r.dropped.Swap(0)
+	e := json.NewEncoder(&data)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(one)
+	for i, one := range list {
+		if one.Dropped = 0; i == 0 {
+			one.Dropped = dropped
+		}
+		var err error
+		if last, one, err = last.next(one); err == nil {
+			err = e.Encode(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.turning.Lock()
+	err := r.file.append(data.Bytes())
+	r.turning.Unlock()
+	if err != nil {
+		r.dropped.Add(dropped)
+		return err
+	}
+	r.last = last
+	return r.keepHead()
 }

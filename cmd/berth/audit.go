@@ -21,7 +21,8 @@ peer compute all of them anew, and names the first record that is not the one th
 written. With --address each peer's copy can be looked at.
 
 What a peer refuses before it comes to the log is in no trail: --refusals shows what the
-peer that answers has refused so, with --actor, --result CODE, --since and --until.`
+peer that answers has refused so, with --actor, --result CODE, --since and --until. --reads shows likewise who has read
+other people's data there: output and commands of jobs, and snapshots.`
 
 // auditFlags are the flags of audit.
 type auditFlags struct {
@@ -30,6 +31,7 @@ type auditFlags struct {
 	query    client.AuditQuery
 	verify   bool
 	refusals bool
+	reads    bool
 }
 
 func newAudit() *cobra.Command {
@@ -51,6 +53,11 @@ func newAudit() *cobra.Command {
 	f.bindLimit(cmd)
 	to.BoolVar(&f.verify, "verify", false, "have the peer compute the whole trail's hashes anew")
 	to.BoolVar(&f.refusals, "refusals", false, "show what the peer that answers has refused before it came to the log")
+	to.BoolVar(&f.reads, "reads", false, "show who has read other people's data at the peer that answers")
+	cmd.MarkFlagsMutuallyExclusive("reads", "refusals")
+	for _, other := range []string{"verify", "target", "action"} {
+		cmd.MarkFlagsMutuallyExclusive("reads", other)
+	}
 	cmd.MarkFlagsMutuallyExclusive("refusals", "verify")
 	cmd.MarkFlagsMutuallyExclusive("refusals", "target")
 	cmd.MarkFlagsMutuallyExclusive("refusals", "action")
@@ -66,7 +73,10 @@ func (f *auditFlags) run(cmd *cobra.Command) (err error) {
 		return f.check(cmd, api)
 	}
 	if f.refusals {
-		return f.refused(cmd, api)
+		return f.requests(cmd, api.Operator().Refusals)
+	}
+	if f.reads {
+		return f.requests(cmd, api.Operator().Reads)
 	}
 	all := &wire.Audit{Records: []wire.AuditRecord{}}
 	err = f.pages(func(most int) (int, bool, error) {
@@ -128,7 +138,8 @@ func (f *auditFlags) check(cmd *cobra.Command, api *client.Client) error {
 	if f.output == "csv" {
 		return usage("--verify prints no csv")
 	}
-	if err := f.print(cmd.OutOrStdout(), v, func(w io.Writer) error { return show(w, v) }); err != nil || v.OK {
+	whole := v.OK && (v.Refusals == nil || v.Refusals.OK) && (v.Reads == nil || v.Reads.OK)
+	if err := f.print(cmd.OutOrStdout(), v, func(w io.Writer) error { return show(w, v) }); err != nil || whole {
 		return err
 	}
 	return exitError(exitFailure)
@@ -146,6 +157,18 @@ func showVerdict(w io.Writer, v *wire.AuditVerdict) error {
 		s.line("Verdict", "record %d differs: %s", v.FirstBad, v.What)
 	default:
 		s.line("Verdict", "%s", v.What)
+	}
+	for _, kept := range []struct {
+		name string
+		v    *wire.RequestsVerdict
+	}{{"Refusals", v.Refusals}, {"Reads", v.Reads}} {
+		switch {
+		case kept.v == nil:
+		case kept.v.OK:
+			s.line(kept.name, "%d, as they were written", kept.v.Records)
+		default:
+			s.line(kept.name, "record %d: %s", kept.v.FirstBad, kept.v.What)
+		}
 	}
 	_, err := io.WriteString(w, s.String())
 	return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,8 +14,9 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// refused shows what a peer has refused before it came to the log.
-func (f *auditFlags) refused(cmd *cobra.Command, api *client.Client) error {
+// requests shows what a peer has refused before it came to the log, or what of other
+// people's data was read at it.
+func (f *auditFlags) requests(cmd *cobra.Command, ask func(context.Context, client.AuditQuery) (*wire.Refusals, error)) error {
 	q := f.query
 	if q.Result == "refused" { // which all of them are
 		q.Result = ""
@@ -22,12 +24,12 @@ func (f *auditFlags) refused(cmd *cobra.Command, api *client.Client) error {
 	all := &wire.Refusals{Refusals: []wire.Refusal{}}
 	err := f.pages(func(most int) (int, bool, error) {
 		q.Limit = most
-		page, err := api.Operator().Refusals(cmd.Context(), q)
+		page, err := ask(cmd.Context(), q)
 		if err != nil {
 			return 0, false, err
 		}
 		if q.Before > 0 && page.Peer != all.Peer {
-			return 0, false, fmt.Errorf("peer %s answers no more, and peer %s has refusals of its own: ask again", all.Peer, page.Peer)
+			return 0, false, fmt.Errorf("peer %s answers no more, and peer %s has records of its own: ask again", all.Peer, page.Peer)
 		}
 		page.Refusals = append(all.Refusals, page.Refusals...)
 		all, q.Before = page, page.Next
@@ -41,7 +43,7 @@ func (f *auditFlags) refused(cmd *cobra.Command, api *client.Client) error {
 
 func showRefusals(w io.Writer, all *wire.Refusals) error {
 	if len(all.Refusals) == 0 {
-		_, err := fmt.Fprintf(w, "Peer %s has refused nothing of this kind; each peer keeps its own refusals.\n", all.Peer)
+		_, err := fmt.Fprintf(w, "Peer %s has no record of this kind; each peer keeps its own.\n", all.Peer)
 		return err
 	}
 	t := table.New("TIME", "ACTOR", "FROM", "REQUEST", "RESULT")

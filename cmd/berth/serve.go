@@ -172,6 +172,7 @@ func (s *service) shutdown() error {
 		}
 		<-drained
 		s.web.refused.Close()
+		s.web.reads.Close()
 		s.peer.Kill()
 		done <- s.store.Close()
 	}()

@@ -28,6 +28,7 @@ type web struct {
 	stop     context.CancelFunc
 	failed   chan error
 	refused  *archive.Refusals
+	reads    *archive.Refusals
 }
 
 // listen takes the address, before anything else is started.
@@ -49,14 +50,15 @@ func (w *web) serve(s *service) error {
 		return errors.Join(err, w.listener.Close())
 	}
 	w.refused = archive.OpenRefusals(archive.Rotation{Dir: filepath.Join(s.o.data, "refusals"), Size: 16 << 20, Keep: 8}, s.log)
+	w.reads = archive.OpenReads(archive.Rotation{Dir: filepath.Join(s.o.data, "reads"), Size: 16 << 20, Keep: 8}, s.log)
 	joint := plug.New(plug.Config{Peer: s.peer, Log: s.log})
 	effect := &shadow{state: joint.State, log: s.log}
 	api := httpapi.New(httpapi.Config{
 		Self: s.o.id, Version: build.Version(), Dial: network{}.DialContext, Log: s.log, Settings: shared{},
-		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms,
+		Metrics: []prometheus.Collector{effect}, Asks: s.o.api.asks, Terms: s.o.api.terms, Own: []string{s.o.http}, Hosts: s.o.api.hosts,
 		Peer: httpapi.Peer{
 			Proposer: joint, Reader: joint, Members: joint, Telemetry: s.peer.Soft().Board, Tails: tails, Beats: joint,
-			Archive: s.peer.Archive(), Refusals: w.refused,
+			Archive: s.peer.Archive(), Refusals: w.refused, Reads: w.reads,
 			Feed: s.peer.Soft().Feed,
 		},
 	})
@@ -65,6 +67,7 @@ func (w *web) serve(s *service) error {
 	go joint.Watch(ctx)
 	go effect.run(ctx)
 	go httpapi.FoundAccess(ctx, api, s.tellFirst)
+	go api.CheckRecords(ctx)
 	go func() {
 		if err := api.Serve(w.listener); err != nil {
 			w.failed <- fmt.Errorf("%s: the API has stopped: %w", s.o.http, err)

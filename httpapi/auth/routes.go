@@ -98,7 +98,7 @@ func operatorRules() []Rule {
 		rules(http.MethodPut, model.RoleOperator, "/nodes/{node_id}/mode", "/gpus/{uuid}/mode"),
 		rules(http.MethodPatch, model.RoleOperator, "/nodes/{node_id}/labels"),
 		rules(http.MethodPost, model.RoleOperator, "/nodes/{node_id}/confirm-dead", "/orchestrator/start", "/orchestrator/stop"),
-		rules(http.MethodGet, model.RoleOperator, "/audit", "/audit/refusals", "/audit/verify"),
+		rules(http.MethodGet, model.RoleOperator, "/audit", "/audit/refusals", "/audit/reads", "/audit/verify"),
 		rules(http.MethodDelete, model.RoleOperator, "/nodes/{node_id}"))
 }
 

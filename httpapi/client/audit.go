@@ -50,6 +50,16 @@ func (c Operator) VerifyAudit(ctx context.Context) (*wire.AuditVerdict, error) {
 // first. Of q it goes by Actor, Result, which is a code, the span, Before and the limit. The
 // next page is another's if another peer answers.
 func (c Operator) Refusals(ctx context.Context, q AuditQuery) (*wire.Refusals, error) {
+	return c.requests(ctx, "/audit/refusals", q)
+}
+
+// Reads are who has read other people's data at the peer that answers, newest first, chosen
+// like refusals.
+func (c Operator) Reads(ctx context.Context, q AuditQuery) (*wire.Refusals, error) {
+	return c.requests(ctx, "/audit/reads", q)
+}
+
+func (c Operator) requests(ctx context.Context, path string, q AuditQuery) (*wire.Refusals, error) {
 	v := url.Values{}
 	text(v, "actor", q.Actor)
 	text(v, "code", q.Result)
@@ -57,6 +67,6 @@ func (c Operator) Refusals(ctx context.Context, q AuditQuery) (*wire.Refusals, e
 	before(v, q.Before)
 	number(v, "limit", int64(q.Limit))
 	out := &wire.Refusals{}
-	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/audit/refusals", query: v}, out)
+	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: path, query: v}, out)
 	return out, err
 }

@@ -29,14 +29,16 @@ type AuditRecord struct {
 	ByPeer   string         `json:"by_peer,omitempty" doc:"that wrote it to the log"`
 }
 
-// Refusals are what one peer has refused before it came to the log, newest first.
+// Refusals are what one peer has refused before it came to the log, newest first; or what
+// of other people's data was read at it.
 type Refusals struct {
-	Peer     string    `json:"peer" doc:"that has refused them"`
+	Peer     string    `json:"peer" doc:"that has refused or answered them"`
 	Refusals []Refusal `json:"refusals" nullable:"false"`
 	Next     uint64    `json:"next,omitempty" doc:"before of the next page, at the same peer; absent: there are no older ones"`
 }
 
-// Refusal is a request that a peer has turned away by itself.
+// Refusal is a request that a peer has turned away by itself, or by which somebody has read
+// what is another's.
 type Refusal struct {
 	Time    time.Time `json:"time" doc:"by the peer's clock"`
 	From    string    `json:"from,omitempty" doc:"the client's address as the peer saw it that took the request"`
@@ -46,7 +48,9 @@ type Refusal struct {
 	Request string    `json:"request_id,omitempty"`
 	Status  int       `json:"status"`
 	Code    string    `json:"code"`
-	Dropped uint64    `json:"dropped_before,omitempty" doc:"refusals that came too fast to be written, before this one"`
+	Dropped uint64    `json:"dropped_before,omitempty" doc:"requests that came too fast to be written, before this one"`
+	Seq     uint64    `json:"seq,omitempty" doc:"numbers the records of the peer without gaps"`
+	Hash    string    `json:"chain_hash,omitempty" doc:"of this record and all before it"`
 }
 
 // AuditVerdict is what a look at the whole audit trail has found.
@@ -58,6 +62,17 @@ type AuditVerdict struct {
 	FirstBad uint64    `json:"first_bad,omitempty" doc:"number of the first record that differs"`
 	What     string    `json:"what,omitempty"`
 	Head     AuditHead `json:"head"`
+
+	Refusals *RequestsVerdict `json:"refusals,omitempty" doc:"of the peer itself"`
+	Reads    *RequestsVerdict `json:"reads,omitempty" doc:"of other people's data, at the peer itself"`
+}
+
+// RequestsVerdict is what a look at records that one peer keeps has found.
+type RequestsVerdict struct {
+	OK       bool   `json:"ok" doc:"every record that is still kept is there, and is the one that was written"`
+	Records  uint64 `json:"records" doc:"that were looked at"`
+	FirstBad uint64 `json:"first_bad,omitempty" doc:"number of the first record that differs or is missing"`
+	What     string `json:"what,omitempty"`
 }
 
 // AuditHead is where the trail stands by the cluster's state.

@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/berth-gpu/berth/cluster/archive"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
+)
+
+// codeRead is what stands in a record of a read in the place of a refusal's code.
+const codeRead = "read"
+
+// Bounds of what is remembered of reads, so that who looks at the same thing every second
+// makes one record a minute.
+const (
+	readAgain = time.Minute
+	maxReads  = 4096 // remembered
+)
+
+// readers remembers who has read what of late.
+type readers struct {
+	mu   sync.Mutex
+	seen map[string]time.Time
+}
+
+// first reports whether a read is not one that was noted a moment ago.
+func (r *readers) first(key string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at, known := r.seen[key]; known && now.Sub(at) < readAgain && !now.Before(at) {
+		return false
+	}
+	if len(r.seen) >= maxReads || r.seen == nil {
+		r.seen = map[string]time.Time{} // what is forgotten is noted once more
+	}
+	r.seen[key] = now
+	return true
+}
+
+// reading keeps who reads other people's data. Reads change nothing and do not come to the
+// log: the peer that answers keeps them.
+type reading struct{ *API }
+
+// note keeps a request that reads what is another's, before it is answered: the output of
+// a job, all about a job with what it runs, or the whole state.
+func (a reading) note(r *http.Request, rule auth.Rule) {
+	c := auth.From(r.Context())
+	if a.peer.Reads == nil || rule.Method != http.MethodGet || c.Credential.IsZero() || !a.others(r, rule, c) {
+		return
+	}
+	now := a.cfg.Now().UTC()
+	path := r.URL.Path
+	path = path[:min(len(path), maxNotedPath)]
+	if !a.readers.first(c.Actor()+"\n"+path, now) {
+		return
+	}
+	a.peer.Reads.Refused(archive.Refusal{
+		Time: now, From: callerOf(r.Context()).from, Actor: c.Actor(), Method: r.Method, Path: path, Status: http.StatusOK, Code: codeRead,
+	})
+}
+
+// others reports whether a request reads what is another's and not shown to everybody.
+func (a reading) others(r *http.Request, rule auth.Rule, c *auth.Caller) bool {
+	switch rule.Path {
+	case "/snapshot":
+		return true
+	case "/jobs/{job_id}", "/jobs/{job_id}/tasks", "/jobs/{job_id}/logs":
+	default:
+		return false
+	}
+	id, err := jobID(mux.Vars(r)["job_id"])
+	if err != nil {
+		return false
+	}
+	s := a.peer.Reader.State()
+	job, found := s.Jobs.Get(id)
+	if !found { // it may be in the archive, and anybody's
+		return c.Role.Covers(model.RoleOperator)
+	}
+	if job.Spec.User == c.Name && (c.Kind == auth.User || c.Kind == auth.Service) {
+		return false
+	}
+	return rule.Path == "/jobs/{job_id}/logs" || a.sees(r.Context(), &s)(&job.Spec)
+}
+
+// CheckRecords looks once whether the records that this peer keeps are as they were
+// written, and logs an error for each kind that is not. It returns when it has, or when
+// the context ends.
+func (a *API) CheckRecords(ctx context.Context) {
+	for _, kept := range []struct {
+		name string
+		of   Refusals
+	}{{"refusals", a.peer.Refusals}, {"reads", a.peer.Reads}} {
+		if v, err := verdictOf(ctx, kept.of); err != nil {
+			a.log.Warn("records cannot be checked", "records", kept.name, "err", err)
+		} else if v != nil && !v.OK {
+			a.log.Error("records are not as they were written", "records", kept.name, "first_bad", v.FirstBad, "what", v.What)
+		}
+	}
+	for ctx.Err() == nil && a.peer.Archive != nil {
+		if s := a.peer.Reader.State(); !s.Settings().Incarnation.IsZero() {
+			v, err := audits{a}.verify(ctx)
+			switch {
+			case ctx.Err() != nil:
+			case err != nil:
+				a.log.Warn("the audit trail cannot be checked", "err", err)
+			case v.Body.FirstBad > 0 || v.Body.What != "" && v.Body.Missing == 0:
+				a.log.Error("the audit trail is not as it was written", "first_bad", v.Body.FirstBad, "what", v.Body.What)
+			default:
+				a.log.Info("the audit trail was checked", "records", v.Body.Records, "missing", v.Body.Missing)
+			}
+			return
+		}
+		select {
+		case <-a.wakes.changed(topics(model.TopicSettings), 0):
+		case <-time.After(foundAgain):
+		case <-ctx.Done():
+		}
+	}
+}
