@@ -54,7 +54,7 @@ func raftAddress(machine string) string { return machine + ":7000" }
 func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	d := &door{joint: newJoint(p, run), out: &http.Transport{DialContext: dialer(net)}, keys: map[string]bool{}}
 	api := httpapi.New(httpapi.Config{
-		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name),
+		Self: model.PeerID(p.name), Version: "sim", Dial: dialer(net), Now: p.clock.Wall, Log: p.w.logger(p.name), Own: []string{apiAddress(p.name)},
 		Peer: httpapi.Peer{Proposer: d, Reader: d, Members: d, Telemetry: soft.NewBoard(p.clock.Boot)}, // ranks here have no output
 	})
 	listener, err := net.Listen(apiAddress(p.name))
