@@ -23,7 +23,7 @@ func TestShowRefusals(t *testing.T) {
 		want []string
 	}{
 		{all, []string{"ACTOR", "user:ann", "POST /orchestrator/stop", "denied", "There are older ones"}},
-		{&wire.Refusals{Peer: "p2"}, []string{"Peer p2 has refused nothing of this kind"}},
+		{&wire.Refusals{Peer: "p2"}, []string{"Peer p2 has no record of this kind"}},
 	} {
 		var out strings.Builder
 		if err := showRefusals(&out, v.all); err != nil {

@@ -35,7 +35,7 @@ func (k *Keys) Add(secret string, as Key) error {
 	case clean(secret) != secret || strings.ContainsFunc(secret, unicode.IsControl):
 		return fmt.Errorf("the key of %q has spaces around it or control characters in it, which no request can show: take them out", as.Name)
 	case !model.Name(as.Name):
-		return fmt.Errorf("a key is of nobody: name its service or user: %w", model.WantName("name", as.Name))
+		return fmt.Errorf("a key has no name: name its service or user: %w", model.WantName("name", as.Name))
 	case !as.Role.Human():
 		return fmt.Errorf("the key of %q has no such role: give it viewer, user, operator or admin", as.Name)
 	case twice:

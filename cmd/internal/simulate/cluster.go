@@ -24,7 +24,7 @@ func newCluster(o *Options) (*virtual.World, error) {
 	for n, host := range o.hosts() {
 		id := host.id(n)
 		b := &command.Register{
-			Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id, Hostname: id, Address: id + ":1",
+			Node: model.NodeID(id), Machine: id, Boot: id, Lineage: id, Session: id, Hostname: id,
 			Labels: host.Labels,
 		}
 		for i := range host.GPUs {
