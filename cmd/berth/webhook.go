@@ -273,7 +273,7 @@ func newWebhookSettings() *cobra.Command {
 	}
 	c.bindReading(cmd)
 	f := cmd.Flags()
-	f.StringVar(&allow, "allow", "", "`hosts`, *.domain and networks where webhooks may go, with commas; empty: anywhere")
+	f.StringVar(&allow, "allow", "", "`hosts`, *.domain and networks where webhooks may go, with commas; empty: public addresses")
 	f.Int64Var(&backlog, "backlog", 0, "tell of a backlog from so `many` waiting tasks on; 0: never")
 	f.StringVar(&secret, "secret", "", "what deliveries to the addresses of jobs and services are signed with: `new`, none, or one of your own")
 	return cmd
@@ -288,6 +288,6 @@ func showWebhookSettings(w io.Writer, v *wire.Webhooks) error {
 	if v.Settings.Backlog > 0 {
 		backlog = fmt.Sprintf("told from %d waiting tasks on", v.Settings.Backlog)
 	}
-	_, err := fmt.Fprintf(w, "allow    %s\nbacklog  %s\njobs     their own webhooks are %s\n", cmp.Or(v.Settings.Allow, "anywhere but link-local, metadata and this cluster's own ports"), backlog, signed)
+	_, err := fmt.Fprintf(w, "allow    %s\nbacklog  %s\njobs     their own webhooks are %s\n", cmp.Or(v.Settings.Allow, "public addresses"), backlog, signed)
 	return err
 }

@@ -116,14 +116,14 @@ type WebhookMade struct {
 type WebhookSettings struct {
 	Signed  bool   `json:"signed" doc:"deliveries to the addresses of jobs and allocations are signed"`
 	Backlog int64  `json:"backlog,omitempty" doc:"tasks that wait from which on queue.backlog is told; absent: never"`
-	Allow   string `json:"allow,omitempty" doc:"where webhooks may go; absent: anywhere but what is always forbidden"`
+	Allow   string `json:"allow,omitempty" doc:"where webhooks may go; absent: to public addresses"`
 }
 
 // SetWebhookSettings is the body of PUT /webhooks/settings: what is left out stays.
 type SetWebhookSettings struct {
 	Secret  *string `json:"secret,omitempty" doc:"signs deliveries to the addresses of jobs and allocations; new: one is drawn; none: they are not signed"`
 	Backlog *int64  `json:"backlog,omitempty" doc:"tasks that wait from which on queue.backlog is told; 0: never"`
-	Allow   *string `json:"allow,omitempty" doc:"hosts, *.domain and networks such as 10.0.0.0/8, separated by commas; empty: anywhere"`
+	Allow   *string `json:"allow,omitempty" doc:"hosts, *.domain and networks such as 10.0.0.0/8, separated by commas; empty: public addresses"`
 }
 
 // Deliveries is the answer to GET /webhooks/{webhook_id}/deliveries and GET /deliveries.

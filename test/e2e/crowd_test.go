@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // crowd is how many clients ask at once.
@@ -139,10 +140,16 @@ func TestACrowdWhileLeadersDie(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	defects := make(chan error, crowd)
+	here := "127.0.0.0/8" // where the receiver of webhooks is
 	for i := range crowd {
 		api, err := client.New(client.Options{Addresses: rotate(c.addresses(), i)})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := api.Operator().Webhooks().Set(ctx, &wire.SetWebhookSettings{Allow: &here}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		work.Go(func() {
 			defer api.Close()
