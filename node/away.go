@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/runner"
 )
 
 const (
@@ -21,9 +22,12 @@ type away struct {
 	heard   time.Time // when a renewal was last accepted
 	next    time.Time // when to ask again
 	said    bool
+	pass    func(runner.Lease) // gives the supervisors an instant at which no peer led
 }
 
-func newAway(c *core) *away { return &away{core: c, heard: time.Now()} }
+func newAway(c *core, pass func(runner.Lease)) *away {
+	return &away{core: c, heard: time.Now(), pass: pass}
+}
 
 // renewed notes that somebody leads, and who votes.
 func (a *away) renewed(voters []model.PeerID) {
@@ -66,7 +70,5 @@ func (a *away) learn(answer fence.Answer) {
 		a.said = true
 		a.Log.Warn("no peer leads, by the word of most of them: what runs here runs on, and nothing new begins")
 	}
-	if err := a.Run.SetAway(time.Duration(at)); err != nil {
-		a.Log.Error("the supervisors cannot be told that nobody leads", "folder", a.Run.Path, "err", err)
-	}
+	a.pass(runner.Lease{Away: time.Duration(at)})
 }

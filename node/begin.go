@@ -56,7 +56,7 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 // record is a new folder's, as far as it is the same for all.
 func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
 	return &runner.Record{
-		Rank: r, Incarnation: runner.Incarnation(i), Boot: h.Self.Boot, Nonce: journal.Random(), Run: h.Run.Path,
+		Rank: r, Incarnation: runner.Incarnation(i), Boot: h.Self.Boot, Nonce: runner.NoncePrefix(h.Journal.Dir()) + journal.Random(), Run: h.Run.Path,
 	}
 }
 
@@ -119,13 +119,12 @@ func (h *hands) unmade(u *unit, err error) {
 // started in it.
 func (h *hands) recover(name string) {
 	h.beside(func() func() {
-		path, _ := h.Journal.Path(name)
-		u, err := h.book.load(path)
+		path, found := h.Journal.Path(name)
+		if !found { // it has just been removed, or cannot be seen
+			return func() {}
+		}
+		u := h.book.reload(path)
 		return func() {
-			if err != nil {
-				h.Log.Error("a rank's folder cannot be read", "folder", name, "err", err)
-				return
-			}
 			if h.book.units[name] == nil {
 				h.book.put(u)
 			}
@@ -147,9 +146,12 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 		return
 	}
 	u.life.busy = true
-	record := u.record
+	record, status, alone := u.record, u.status, !fresh && !u.life.alive
 	h.beside(func() func() {
 		latch, alive, err := h.tombstone(u.name, record, fresh)
+		if err == nil && latch == runner.LatchNever && alone {
+			err = h.Runner.Bury(record, status) // if its latch was lost it may have started after all
+		}
 		return func() { h.refused(u, latch, alive, err, fresh) }
 	})
 }
@@ -163,7 +165,7 @@ func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch stri
 	}
 	err = h.book.folder(name, func(f *runner.Folder) error {
 		if latch, _, err = f.Latch(runner.LatchNever); err == nil && latch != runner.LatchNever {
-			_, alive = h.Runner.Adopt(f, r) // a supervisor that nobody knew of may be at work
+			_, alive = h.Runner.Adopt(name, r) // a supervisor that was not known may be at work
 		}
 		return err
 	})
@@ -177,7 +179,7 @@ func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool
 		return
 	}
 	if err != nil {
-		h.Log.Error("a rank cannot be refused", "rank", u.record.Rank, "err", err)
+		u.complain(h.Log, "a rank cannot be refused", err)
 		return
 	}
 	u.order(func(o *runner.Orders) { o.Refuse = true })

@@ -88,6 +88,18 @@ func (b *book) locals() []fence.Local {
 	return out
 }
 
+// leases lists the nonces of the ranks that have not ended, for each run folder in which
+// one of their supervisors reads its lease.
+func (b *book) leases() map[string][]string {
+	out := map[string][]string{b.Run.Path: nil}
+	for _, u := range b.units {
+		if !u.phase.Ended() && u.record.Nonce != "" {
+			out[u.record.Run] = append(out[u.record.Run], u.record.Nonce)
+		}
+	}
+	return out
+}
+
 // frozen says that a rank stands still.
 func (b *book) frozen() bool {
 	for _, u := range b.units {
@@ -149,14 +161,12 @@ func (b *book) reread(u *unit) {
 	u.life.reads++
 	name, record := u.name, u.record
 	b.beside(func() func() {
-		phase, exit, err := b.phase(name, record)
 		status, statusErr := runner.RunFolder{Path: record.Run, Boot: b.Run.Boot}.Status(name)
+		phase, exit, err := b.phase(name, record, &status)
 		return func() {
 			u.life.reads--
-			if err != nil {
-				b.Log.Error("a rank's folder cannot be read", "folder", u.name, "err", err)
-				u.retry = later(time.Second)
-				return
+			if err != nil { // its processes can do anything to it
+				u.complain(b.Log, "a rank's folder cannot be read", err)
 			}
 			if statusErr == nil && status.Nonce == u.record.Nonce {
 				u.status = status
@@ -178,15 +188,23 @@ func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
 	}
 }
 
-// phase reads a rank's phase from its folder, and judges its end.
-func (b *book) phase(name string, r *runner.Record) (model.RankPhase, model.Exit, error) {
+// phase reads a rank's phase from its folder, and judges its end. An end that is not
+// there, or in a folder that cannot be read, may be in the status. Of a folder that
+// cannot be read the phase is running: what the rank has left must be ended first.
+func (b *book) phase(name string, r *runner.Record, s *runner.Status) (model.RankPhase, model.Exit, error) {
 	var phase model.RankPhase
 	var exit model.Exit
 	err := b.folder(name, func(f *runner.Folder) (err error) {
 		phase, exit, err = f.Phase()
 		return err
 	})
-	if err == nil && phase == model.RankExited {
+	if err != nil {
+		phase = model.RankRunning
+	}
+	if !phase.Ended() && s.Exit != nil && s.Nonce == r.Nonce {
+		phase, exit = model.RankExited, *s.Exit
+	}
+	if phase == model.RankExited {
 		exit.GPUFault = b.faulty(r, exit)
 	}
 	return phase, exit, err

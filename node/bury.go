@@ -12,13 +12,19 @@ type burial struct {
 	*core
 	book *book
 	said time.Time // when it was last said what a rank has left
+
+	swept    bool // nothing is left of ranks that are not known
+	sweeping bool
+	next     time.Time // when to look for strays again
 }
 
 // bury ends what is left of ranks whose supervisors are gone, and writes down that
 // they were killed.
 func (b *burial) bury() {
+	b.sweep()
 	for _, u := range b.book.units {
-		if u.phase == model.RankRunning && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
+		known := u.record.Nonce != "" || b.swept // else its processes are among the strays
+		if u.phase == model.RankRunning && known && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
 			u.life.busy = true
 			record, status := u.record, u.status
 			exit := model.Exit{Signal: 9, Fenced: u.desk.Kill, Delivered: status.Delivered}
@@ -28,10 +34,31 @@ func (b *burial) bury() {
 			}
 			b.beside(func() func() {
 				left, err := b.inter(u.name, record, status, exit)
-				return func() { b.buried(u, left, err) }
+				return func() { b.buried(u, exit, left, err) }
 			})
 		}
 	}
+}
+
+// sweep ends what agents before this one have started and left no record of.
+func (b *burial) sweep() {
+	if b.swept || b.sweeping || !due(b.next) {
+		return
+	}
+	b.sweeping = true
+	known := map[string]bool{}
+	for _, u := range b.book.units {
+		known[u.record.Nonce] = true
+	}
+	b.beside(func() func() {
+		count := b.Runner.Strays(func(nonce string) bool { return known[nonce] })
+		return func() {
+			b.sweeping, b.swept, b.next = false, count == 0, later(againSoon)
+			if count > 0 {
+				b.Log.Warn("processes of ranks without a record are ended", "count", count)
+			}
+		}
+	})
 }
 
 // inter kills what is left of a rank, and writes its end down once nothing is; left is why
@@ -61,18 +88,23 @@ func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit mode
 	})
 }
 
-func (b *burial) buried(u *unit, left, err error) {
+// buried takes what was found of a unit: what is left, or that nothing is. An end that
+// cannot be written down is told all the same: an agent after this one comes to the same
+// end.
+func (b *burial) buried(u *unit, exit model.Exit, left, err error) {
 	u.life.busy, u.retry = false, later(againSoon)
-	switch {
-	case err != nil:
-		b.Log.Error("the end of a rank cannot be written down", "rank", u.record.Rank, "err", err)
-	case left != nil:
+	if left != nil {
 		if time.Since(b.said) > 2*againLater {
 			b.said = time.Now()
 			b.Log.Warn("a rank's supervisor was killed, and the rank has not ended yet: its GPUs stay its own", "rank", u.record.Rank, "why", left)
 		}
-	default:
-		b.Log.Warn("a rank's supervisor was killed; what it had left was ended", "rank", u.record.Rank)
-		b.book.reread(u)
+		return
 	}
+	b.Log.Warn("a rank's supervisor was killed; what it had left was ended", "rank", u.record.Rank)
+	if err != nil {
+		u.complain(b.Log, "the end of a rank cannot be written down", err)
+		b.book.found(u, model.RankExited, exit)
+		return
+	}
+	b.book.reread(u)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/journal"
+	"github.com/berth-gpu/berth/node/runner"
 )
 
 const (
@@ -48,7 +49,8 @@ type grant struct {
 }
 
 func newContact(c *core, b *book) *contact {
-	k := &contact{core: c, book: b, session: journal.Random(), peers: c.Peers, away: newAway(c)}
+	k := &contact{core: c, book: b, session: journal.Random(), peers: c.Peers}
+	k.away = newAway(c, k.pass)
 	var mark fence.Mark
 	if c.Journal.Get(markFile, &mark) == nil {
 		k.lease = fence.Restore(mark, c.Self.Boot)
@@ -128,6 +130,7 @@ func (k *contact) registered(answer *agentwire.Registered, told map[*unit]model.
 		k.grants = nil
 		k.book.recall()
 	}
+	k.book.identify(answer.Incarnation)
 	k.known = answer.Incarnation
 	k.hurry()
 	k.Log.Info("registered", "node", k.Self.Node, "epoch", answer.Epoch)
@@ -199,8 +202,17 @@ func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
 	}
 	k.urgent = false
 	k.grants = append(k.grants[max(0, len(k.grants)-keepGrants):], grant{answer.Index, k.lease.Start()})
-	if err := k.Run.SetLease(time.Duration(k.lease.Start())); err != nil {
-		k.Log.Error("the lease cannot be passed on to the supervisors", "folder", k.Run.Path, "err", err)
+	k.pass(runner.Lease{Start: time.Duration(k.lease.Start())})
+}
+
+// pass gives a lease to the supervisors of the ranks that the agent knows. A rank that
+// it does not know is not extended: it comes to its fence before the cluster gives it up.
+func (k *contact) pass(l runner.Lease) {
+	for path, ranks := range k.book.leases() {
+		l.Ranks = ranks
+		if err := (runner.RunFolder{Path: path, Boot: k.Run.Boot}).SetLease(l); err != nil {
+			k.Log.Error("the lease cannot be passed on to the supervisors", "folder", path, "err", err)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ const runFile = "run"
 // can be made below dir it lies in the data folder, and the warning says what that
 // costs.
 func OpenRun(j *journal.Journal, boot, dir string) (run runner.RunFolder, warning string, err error) {
-	var had runner.RunFolder
+	var had runner.RunFolder // a damaged file counts as missing: the default is the same folder
 	if j.Get(runFile, &had) == nil && had.Boot == boot && own(had.Path) == nil {
 		return had, "", nil
 	}
@@ -43,19 +43,18 @@ func OpenRun(j *journal.Journal, boot, dir string) (run runner.RunFolder, warnin
 	return run, warning, j.Put(runFile, run)
 }
 
-// CloseRun removes a run folder that nobody needs any more: no supervisor is left
-// that a later agent could adopt. What cannot be removed goes with the kernel.
-func CloseRun(run runner.RunFolder) {
-	statuses, err := filepath.Glob(filepath.Join(run.Path, "*.status"))
-	for _, path := range statuses {
-		s, readErr := run.Status(strings.TrimSuffix(filepath.Base(path), ".status"))
-		if readErr != nil || s.PID > 0 {
+// CloseRun removes a run folder that is of no more use: no supervisor is left that a
+// later agent could adopt. What cannot be removed goes with the kernel.
+func CloseRun(run runner.RunFolder, living int) {
+	if living > 0 {
+		return
+	}
+	for _, name := range run.Names() {
+		if s, err := run.Status(name); err != nil || s.PID > 0 {
 			return
 		}
 	}
-	if err == nil {
-		_ = os.RemoveAll(run.Path)
-	}
+	_ = os.RemoveAll(run.Path)
 }
 
 func makeOwn(path string) error {

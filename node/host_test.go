@@ -34,16 +34,16 @@ func TestOpenRun(t *testing.T) {
 	if err != nil || warning != "" || filepath.Dir(run.Path) != dir || !strings.Contains(run.Path, j.Lineage()) {
 		t.Fatal(run, warning, err)
 	}
-	if err := run.SetLease(7); err != nil {
+	if err := run.SetLease(runner.Lease{Start: 7}); err != nil {
 		t.Fatal(err)
 	}
 	again, _, err := OpenRun(j, "boot-1", other)
-	if err != nil || again != run || again.Lease() != 7 {
-		t.Errorf("in the same life: %+v with lease %d, %v", again, again.Lease(), err)
+	if err != nil || again != run || again.Lease().Start != 7 {
+		t.Errorf("in the same life: %+v with lease %d, %v", again, again.Lease().Start, err)
 	}
 	next, _, err := OpenRun(j, "boot-2", dir)
-	if err != nil || next.Lease() != 0 {
-		t.Errorf("in the next life: lease %d, %v", next.Lease(), err)
+	if err != nil || next.Lease().Start != 0 {
+		t.Errorf("in the next life: lease %d, %v", next.Lease().Start, err)
 	}
 	if moved, _, err := OpenRun(j, "boot-3", other); err != nil || filepath.Dir(moved.Path) != other {
 		t.Errorf("elsewhere: %+v, %v", moved, err)
@@ -70,17 +70,17 @@ func TestOpenRunElsewhere(t *testing.T) {
 func TestLeaseFile(t *testing.T) {
 	run := runner.RunFolder{Path: t.TempDir(), Boot: "boot-1"}
 	for _, start := range []int64{5, 9, 3} {
-		if err := run.SetLease(time.Duration(start)); err != nil {
+		if err := run.SetLease(runner.Lease{Start: time.Duration(start), Ranks: []string{"x"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := run.Lease(); got != 9 {
+	if got := run.LeaseOf("x"); got != 9 || run.LeaseOf("y") != 0 {
 		t.Errorf("lease %d", got)
 	}
 	if err := os.WriteFile(filepath.Join(run.Path, "lease"), []byte(`{"Boot":"boot-1","Sta`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := run.Lease(); got != 0 {
+	if got := run.LeaseOf("x"); got != 0 {
 		t.Errorf("lease %d of a torn file", got)
 	}
 }
@@ -94,14 +94,18 @@ func TestCloseRun(t *testing.T) {
 	if err := run.SetStatus("a", runner.Status{PID: 1}); err != nil {
 		t.Fatal(err)
 	}
-	CloseRun(run)
+	CloseRun(run, 0)
 	if _, err := run.Status("a"); err != nil {
 		t.Errorf("a folder in use was removed: %v", err)
 	}
 	if err := run.SetStatus("a", runner.Status{}); err != nil {
 		t.Fatal(err)
 	}
-	CloseRun(run)
+	CloseRun(run, 1)
+	if _, err := os.Stat(run.Path); err != nil {
+		t.Errorf("a folder was removed beside a living supervisor: %v", err)
+	}
+	CloseRun(run, 0)
 	if _, err := os.Stat(run.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is still there: %v", err)
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"log/slog"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -23,6 +24,9 @@ type unit struct {
 	since  time.Time // when the agent took it
 	retry  time.Time // when what failed is tried again
 	use    use
+
+	said     string // the newest error about its files that was logged
+	nameless bool   // its record is lost: only its name and its processes are known
 }
 
 // life is what may still happen to a unit.
@@ -47,6 +51,15 @@ type told struct {
 	saved time.Duration // the checkpoint
 	index uint64
 	again time.Time // when a further checkpoint may be told
+}
+
+// complain logs an error about the unit's files, but the same one once only: what is
+// wrong with a folder stays wrong at every look.
+func (u *unit) complain(log *slog.Logger, what string, err error) {
+	if text := what + ": " + err.Error(); u.said != text {
+		u.said = text
+		log.Error(what, "rank", u.record.Rank, "folder", u.name, "err", err)
+	}
 }
 
 // news says that a report holds something that the cluster has not confirmed.

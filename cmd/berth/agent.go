@@ -124,20 +124,23 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	}, out)
 	defer reload()
 	process.Spare()
-	j, err := journal.Open(a.DataDir)
+	j, err := journal.OpenWith(a.DataDir, journal.Options{Lineage: process.Lineage})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
+	if restored := j.Restored(); restored != "" {
+		log.Warn("a file of the data folder was lost and is there again", "file", restored)
+	}
 	boot, err := process.BootID()
 	if err != nil {
 		return fmt.Errorf("this kernel does not say its boot id: %w", err)
 	}
-	machine, err := a.gpus.machine(j)
+	gpus, err := a.gpus.open(j.Dir(), boot, log)
 	if err != nil {
 		return err
 	}
-	gpus, err := a.gpus.open(j.Dir(), boot, log)
+	machine, err := a.gpus.machine(gpus)
 	if err != nil {
 		return err
 	}
@@ -153,13 +156,16 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		return explainListen(a.Listen, err)
 	}
 	rules := rankRules(&a.Ranks, j.Dir(), run.Path)
-	ranks, err := openRanks(ctx, process.Options{Run: run, Rules: rules, Devices: a.gpus.guard()}, log)
+	ranks, err := openRanks(ctx, process.Options{
+		Run: run, Rules: rules, Devices: a.gpus.guard(), Home: process.Home{Dir: j.Dir(), Lineage: j.Lineage()},
+	}, log)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	defer func() {
+		living := len(ranks.Survivors())
 		ranks.Close()
-		node.CloseRun(run)
+		node.CloseRun(run, living)
 	}()
 	self := a.self(l.Addr().String(), machine, boot)
 	self.Features = ranks.Host().String()

@@ -16,7 +16,6 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 	"github.com/berth-gpu/berth/node/gpu/nvml"
 	"github.com/berth-gpu/berth/node/gpu/simgpu"
-	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner/devices"
 	"github.com/berth-gpu/berth/node/runner/process"
 )
@@ -111,11 +110,11 @@ func present(p *nvml.Probe) error {
 	return nil
 }
 
-// machine is what names the hardware. That of simulated GPUs is their data folder:
-// several of them may be on one host.
-func (g *gpuSource) machine(j *journal.Journal) (string, error) {
-	if g.simulate > 0 {
-		return "simulated-" + j.Lineage(), nil
+// machine names the hardware. That of simulated GPUs is the first of them: several
+// nodes may be on one host.
+func (g *gpuSource) machine(gpus *gpu.Monitor) (string, error) {
+	if list := gpus.Inventory(); g.simulate > 0 && len(list) > 0 {
+		return "simulated-" + string(list[0].ID), nil
 	}
 	return node.MachineID()
 }

@@ -149,7 +149,8 @@ func replace(path string, v any, durable bool) error {
 		return err
 	}
 	next := path + ".new"
-	f, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // the caller's own file
+	_ = os.Remove(next)                                                   // the rest of a write that broke off
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // the caller's own file
 	if err != nil {
 		return err
 	}

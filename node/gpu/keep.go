@@ -1,13 +1,12 @@
 package gpu
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
@@ -35,35 +34,16 @@ func (k *kept) find(id model.GPUID) judge.Fault {
 	return judge.Fault{}
 }
 
-// load reads what was kept; nothing, if nothing was.
-func load(path string) (kept, error) {
-	var k kept
-	data, err := os.ReadFile(path) //nolint:gosec // in the operator's data folder
+// load reads what was kept; nothing, if nothing was. The file has a second copy, since a
+// GPU whose fault is forgotten would be given out again. restored says what was lost of
+// the two.
+func load(path string) (k kept, restored string, err error) {
+	restored, err = smallfile.ReadTwin(path, &k)
 	if errors.Is(err, fs.ErrNotExist) {
-		return k, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &k)
+		return kept{}, "", nil
 	}
 	if err != nil {
-		return kept{}, fmt.Errorf("what is known of GPUs from before: %s: %w", path, err)
+		return kept{}, "", fmt.Errorf("what is known of GPUs from before: %w", err)
 	}
-	return k, nil
-}
-
-// Store writes a value as JSON in place of a file: nobody ever reads half of it.
-func Store(path string, value any) error {
-	data, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // likewise
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return k, restored, nil
 }

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
@@ -151,10 +151,10 @@ func TestKeep(t *testing.T) {
 	if got := healths(m); got != "a healthy" {
 		t.Error(got)
 	}
-	data, err := os.ReadFile(file)
 	var k kept
-	if err != nil || json.Unmarshal(data, &k) != nil || k.Boot != "1" || len(k.GPUs) != 1 || k.GPUs[0].Device.ID != "a" {
-		t.Errorf("%s, %v", data, err)
+	err = smallfile.Read(file, &k)
+	if err != nil || k.Boot != "1" || len(k.GPUs) != 1 || k.GPUs[0].Device.ID != "a" {
+		t.Errorf("%+v, %v", k, err)
 	}
 	if _, err := NewMonitor(Options{Probe: newDriver(), Judge: judge.Config{Settle: 1}}); err == nil {
 		t.Error("a configuration that makes no sense")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
@@ -110,7 +111,7 @@ func (m *Monitor) keep() {
 		k.GPUs = append(k.GPUs, keptGPU{c.device, c.record.Fault()})
 	}
 	m.mu.Unlock()
-	if err := Store(m.File, k); err != nil {
+	if err := smallfile.WriteTwin(m.File, k); err != nil {
 		m.Log.Error("the faults of GPUs cannot be kept: an agent that starts again does not know them", "file", m.File, "err", err)
 	}
 }

@@ -73,7 +73,10 @@ func remember(o Options) (k kept, cards []*card) {
 	if o.File == "" {
 		return k, nil
 	}
-	k, err := load(o.File)
+	k, restored, err := load(o.File)
+	if restored != "" {
+		o.Log.Warn("a file of the data folder was lost and is there again", "file", restored)
+	}
 	if err != nil {
 		o.Log.Error("faults of GPUs that were known before are forgotten", "err", err)
 	}

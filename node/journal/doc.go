@@ -1,7 +1,7 @@
 // Package journal is what an agent must not forget: its data folder.
 //
-//	lock       held while an agent uses the folder; names its process
-//	lineage    random and durable: which memory this is
+//	lock       names the process that uses the folder; the folder itself is locked
+//	lineage    random and durable: which memory this is; lineage.copy holds it again
 //	mark       how the agent's lease stood, for the agent after it
 //	run        where the node's run folder is in this life of the kernel
 //	attempts/  a folder for each rank that the cluster has not yet heard the end of

@@ -27,7 +27,7 @@ func (j *Journal) Create(name string, fill func(dir string) error) (string, erro
 	}
 	path := filepath.Join(j.dir, attemptsDir, name)
 	making := filepath.Join(j.dir, attemptsDir, newPrefix+name)
-	if err := os.Mkdir(making, 0o700); err != nil {
+	if err := makeFolder(making); err != nil {
 		return "", err
 	}
 	err := fill(making)
@@ -41,6 +41,17 @@ func (j *Journal) Create(name string, fill func(dir string) error) (string, erro
 	defer j.mu.Unlock()
 	j.remember(name)
 	return path, nil
+}
+
+// makeFolder makes a folder, and the one that it is in if that was removed.
+func makeFolder(path string) error {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			err = os.Mkdir(path, 0o700)
+		}
+	}
+	return err
 }
 
 // Has says that a folder of that name is there.
@@ -101,10 +112,17 @@ func (j *Journal) Find(r model.RankKey) (string, bool) {
 	return "", false
 }
 
-// Confirm puts a folder among those whose end the cluster has.
+// Confirm puts a folder among those whose end the cluster has. One that was removed
+// needs nothing more; its name stays taken.
 func (j *Journal) Confirm(name string) error {
-	to := filepath.Join(j.dir, endedDir, name)
-	if err := os.Rename(filepath.Join(j.dir, attemptsDir, name), to); err != nil {
+	from, to := filepath.Join(j.dir, attemptsDir, name), filepath.Join(j.dir, endedDir, name)
+	if err := os.Mkdir(filepath.Dir(to), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.Rename(from, to); err != nil {
 		return err
 	}
 	now := time.Now()

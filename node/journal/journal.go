@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 // How much of what has ended is kept.
@@ -28,6 +28,7 @@ const (
 const (
 	attemptsDir = "attempts"
 	endedDir    = "ended"
+	lineageFile = "lineage"
 	newPrefix   = ".new-"
 )
 
@@ -35,8 +36,10 @@ const (
 // called from any goroutine.
 type Journal struct {
 	dir     string
-	lock    *os.File
+	lock    *folderLock
 	lineage string
+
+	restored string
 
 	mu    sync.Mutex
 	names map[model.RankKey][]string // all folders of a rank, in both places
@@ -45,9 +48,19 @@ type Journal struct {
 	weights weights // of those
 }
 
+// Options are what a journal may go by beside its files.
+type Options struct {
+	// Lineage returns the lineage that living supervisors of the data folder at that path
+	// carry, or "". It is asked when the file is lost; nil: there is nothing to ask.
+	Lineage func(dir string) string
+}
+
 // Open takes the data folder, making it if there is none. Its errors are one line
 // for the operator.
-func Open(dir string) (*Journal, error) {
+func Open(dir string) (*Journal, error) { return OpenWith(dir, Options{}) }
+
+// OpenWith is Open with options.
+func OpenWith(dir string, o Options) (*Journal, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -62,11 +75,18 @@ func Open(dir string) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{dir: dir, lock: lock, names: map[model.RankKey][]string{}}
-	if err := j.load(); err != nil {
-		return nil, errors.Join(unusable(dir, err), lock.Close())
+	if err := j.load(o); err != nil {
+		if !smallfile.IsDamaged(err) {
+			err = unusable(dir, err)
+		}
+		return nil, errors.Join(err, lock.Close())
 	}
 	return j, nil
 }
+
+// Restored says which of the folder's files were lost or damaged and are made again, for
+// the log; it is empty when none was.
+func (j *Journal) Restored() string { return j.restored }
 
 // Close gives the data folder back.
 func (j *Journal) Close() error { return j.lock.Close() }
@@ -82,8 +102,8 @@ func unusable(dir string, err error) error {
 		"mounted writable and owned by the user who runs berth", dir, err)
 }
 
-func (j *Journal) load() error {
-	if err := j.loadLineage(); err != nil {
+func (j *Journal) load(o Options) error {
+	if err := j.loadLineage(o); err != nil {
 		return err
 	}
 	names, err := list(filepath.Join(j.dir, attemptsDir))
@@ -109,17 +129,37 @@ func (j *Journal) load() error {
 	return nil
 }
 
-func (j *Journal) loadLineage() error {
-	path := filepath.Join(j.dir, "lineage")
-	data, err := os.ReadFile(path) //nolint:gosec // the operator's data folder
-	if j.lineage = strings.TrimSpace(string(data)); err == nil && model.Name(j.lineage) {
+// loadLineage reads the lineage, which is kept twice. If both files are lost, living
+// supervisors may still carry it: with another lineage their ranks would be given up.
+func (j *Journal) loadLineage(o Options) error {
+	path := filepath.Join(j.dir, lineageFile)
+	restored, err := smallfile.ReadTwin(path, &j.lineage)
+	if err == nil && !model.Name(j.lineage) {
+		err = &smallfile.DamagedError{Path: path, Why: "its value is no lineage"}
+	}
+	if err == nil {
+		j.restored = restored
 		return nil
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	damaged := smallfile.IsDamaged(err)
+	if !damaged && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	j.lineage = Random()
-	return writeDurable(path, []byte(j.lineage+"\n"))
+	j.lineage = ""
+	if o.Lineage != nil {
+		j.lineage = o.Lineage(j.dir)
+	}
+	switch {
+	case j.lineage != "":
+		j.restored = fmt.Sprintf("%s was lost (%v) and is restored from supervisors that live", path, err)
+	case damaged:
+		return fmt.Errorf("%w, and so is its copy; this is the same machine, but the memory of what the node ran cannot be "+
+			"trusted: remove %[2]s and %[2]s.copy and start the agent again; ranks whose records are intact are taken over, "+
+			"and the cluster gives up the others once their lease is over", err, path)
+	default:
+		j.lineage = Random()
+	}
+	return smallfile.WriteTwin(path, j.lineage)
 }
 
 // Random is 128 random bits in hexadecimal.
@@ -129,55 +169,30 @@ func Random() string {
 	return hex.EncodeToString(b[:])
 }
 
-// writeDurable replaces a file so that it outlasts a power cut.
-func writeDurable(path string, data []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // the operator's data folder
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the operator's data folder
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // Put keeps a small value for the agents of this life of the kernel.
 func (j *Journal) Put(name string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(j.dir, name)
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return smallfile.Replace(filepath.Join(j.dir, name), v)
 }
 
-// Get reads a value that Put has kept.
+// Get reads a value that Put has kept. The error is fs.ErrNotExist when there is none,
+// and a smallfile.DamagedError when it is damaged.
 func (j *Journal) Get(name string, v any) error {
-	data, err := os.ReadFile(filepath.Join(j.dir, name)) //nolint:gosec // the operator's data folder
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
+	return smallfile.Read(filepath.Join(j.dir, name), v)
 }
 
 // Name is that of a rank's folder: "8f3a01c2-17-0-1-r0".
 func Name(i model.Incarnation, r model.RankKey) string {
 	return fmt.Sprintf("%x-%d-%d-%d-r%d", i[:4], r.Job, r.Task, r.N, r.Rank)
+}
+
+// RankOf returns the rank that a folder's name tells, and the first bytes of its
+// incarnation; false: it is no name of a rank's folder.
+func RankOf(name string) (r model.RankKey, i model.Incarnation, ok bool) {
+	head, _, _ := strings.Cut(name, "-")
+	b, err := hex.DecodeString(head)
+	copy(i[:], b)
+	r, ok = rankOf(name)
+	return r, i, ok && err == nil && len(b) == 4
 }
 
 // rankOf reads the rank from a folder's name.

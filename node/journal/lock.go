@@ -9,26 +9,37 @@ import (
 	"syscall"
 )
 
-// lockFolder takes the folder for this process; the kernel gives it back when the
-// process ends, however it ends. The file also tells who holds it.
-func lockFolder(dir string) (*os.File, error) {
-	path := filepath.Join(dir, "lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator's data folder
+// folderLock holds a data folder for this process. The folder itself is locked, since
+// the file may be removed while the process lives; the file names the process.
+type folderLock struct{ folder, file *os.File }
+
+// Close gives the folder back. The kernel does so, too, when the process ends, however
+// it ends.
+func (l *folderLock) Close() error { return errors.Join(l.file.Close(), l.folder.Close()) }
+
+func lockFolder(dir string) (*folderLock, error) {
+	folder, err := os.Open(dir) //nolint:gosec // the operator's data folder
 	if err != nil {
 		return nil, unusable(dir, err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a descriptor fits an int
+	path := filepath.Join(dir, "lock")
+	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a descriptor fits an int
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, errors.Join(fmt.Errorf("%s: another agent uses this data folder%s: stop it, or give this one a folder "+
-			"of its own with --data-dir", dir, holder(path)), f.Close())
-	}
-	if err == nil {
-		err = errors.Join(f.Truncate(0), writePID(f))
+			"of its own with --data-dir", dir, holder(path)), folder.Close())
 	}
 	if err != nil {
-		return nil, errors.Join(unusable(dir, err), f.Close())
+		return nil, errors.Join(unusable(dir, err), folder.Close())
 	}
-	return f, nil
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600) //nolint:gosec // the operator's data folder
+	if err != nil {
+		return nil, errors.Join(unusable(dir, err), folder.Close())
+	}
+	l := &folderLock{folder: folder, file: file}
+	if err := errors.Join(file.Truncate(0), writePID(file)); err != nil {
+		return nil, errors.Join(unusable(dir, err), l.Close())
+	}
+	return l, nil
 }
 
 func writePID(f *os.File) error {

@@ -12,11 +12,11 @@
 //	  stdout stderr the output         the supervisor
 //	  prolog epilog their output       the operator's hooks
 //	  tmp/          /tmp of a job that runs under its user's account
-//	  work/         working folder     the job, unless it names another
+//	  work/         the job's own      the job; nothing of Berth's is in it
 //	in the node's run folder, in memory
 //	  NAME.orders   what is wanted     the agent
 //	  NAME.status   how far it is      the supervisor
-//	  lease         start of the lease the agent
+//	  lease         its start, its ranks the agent
 //	  rules         the operator's     the agent
 //	  events        a pipe to the agent, which reads of each new status there
 //
@@ -26,6 +26,11 @@
 // kernel, and the node registers with another boot id, by which the cluster gives
 // up all that ran there before anything new can start. That holds for the latch,
 // too: no attempt that it guards is ever named again after a reboot.
+//
+// Small files have a checksum (package smallfile). A damaged or missing file never makes a
+// rank count as gone. A supervisor holds its record in memory, shows it to agents in
+// memory that no file name leads to, writes its status again when that is lost, and
+// leaves the end of its rank in the status, too, in case the rank's folder cannot be used.
 //
 // The folder in memory is there so that no supervisor has to wait for a disk that
 // hangs before it obeys its fence.

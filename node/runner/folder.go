@@ -1,14 +1,14 @@
 package runner
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 // The names of a rank's files.
@@ -17,7 +17,7 @@ const (
 	exitFile   = "exit.json"
 	latchFile  = "latch"
 	ScriptFile = "script"
-	WorkFolder = "work"
+	WorkFolder = "work" // the job's own; nothing of Berth's is in it
 	StdoutFile = "stdout"
 	StderrFile = "stderr"
 )
@@ -28,9 +28,6 @@ const (
 	LatchNever   = "never"
 )
 
-// maxFile bounds what is read of a small file, in bytes.
-const maxFile = 1 << 20
-
 // Folder is a rank's folder. It stays the same when it is moved.
 type Folder struct {
 	path string
@@ -39,7 +36,7 @@ type Folder struct {
 
 // Fill writes a new folder's first files.
 func Fill(dir string, r *Record, script string) error {
-	data, err := json.Marshal(r)
+	data, err := smallfile.Encode(r)
 	if err != nil {
 		return err
 	}
@@ -51,8 +48,12 @@ func Fill(dir string, r *Record, script string) error {
 	return os.WriteFile(filepath.Join(dir, recordFile), data, 0o600)
 }
 
-// Open opens the folder at a path.
+// Open opens the folder at a path. Anything but a folder there, such as a link to one,
+// is an error.
 func Open(path string) (*Folder, error) {
+	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
+	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
@@ -82,6 +83,16 @@ func (f *Folder) Discard(name string) { _ = f.root.RemoveAll(name) }
 func (f *Folder) Record() (*Record, error) {
 	r := new(Record)
 	return r, f.get(recordFile, r)
+}
+
+// InPlace reports whether the folder is still found at the path where it was opened.
+func (f *Folder) InPlace() bool {
+	here, err := f.root.Stat(".")
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(f.path)
+	return err == nil && os.SameFile(here, there)
 }
 
 // SetRecord replaces the record.
@@ -123,20 +134,26 @@ func (f *Folder) sync(name string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// Phase is how far a rank got that nobody watches any more. Running means that it
-// was started and has left no word of its end; assigned, that its start broke off.
+// Phase returns how far a rank got that no supervisor watches any more. Running means
+// that it was started, or may have been, and that its end is not known; assigned means
+// that its start broke off. A damaged file never makes a rank look less far than it
+// was.
 func (f *Folder) Phase() (model.RankPhase, model.Exit, error) {
 	exit, err := f.Exit()
 	if err == nil {
 		return model.RankExited, exit, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !torn(err) {
+	damaged := smallfile.IsDamaged(err)
+	if !errors.Is(err, fs.ErrNotExist) && !damaged {
 		return 0, model.Exit{}, err
 	}
 	switch latch, err := f.root.Readlink(latchFile); {
 	case errors.Is(err, fs.ErrNotExist):
+		if _, err := f.root.Lstat(StdoutFile); damaged || err == nil {
+			return model.RankRunning, model.Exit{}, nil
+		}
 		return model.RankAssigned, model.Exit{}, nil
-	case err != nil:
+	case err != nil && !errors.Is(err, syscall.EINVAL): // EINVAL: something else is in its place
 		return 0, model.Exit{}, err
 	case latch == LatchNever:
 		return model.RankNever, model.Exit{}, nil
@@ -144,43 +161,31 @@ func (f *Folder) Phase() (model.RankPhase, model.Exit, error) {
 	return model.RankRunning, model.Exit{}, nil
 }
 
-// torn says that a file was cut off, as only a power cut does.
-func torn(err error) bool {
-	var broken *tornError
-	return errors.As(err, &broken)
-}
-
-type tornError struct{ err error }
-
-func (e *tornError) Error() string { return e.err.Error() }
-func (e *tornError) Unwrap() error { return e.err }
-
+// get reads one of the folder's small files.
 func (f *Folder) get(name string, v any) error {
-	data, err := f.root.ReadFile(name)
+	path := filepath.Join(f.path, name)
+	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	return decode(filepath.Join(f.path, name), data, v)
-}
-
-func decode(path string, data []byte, v any) error {
-	if len(data) > maxFile {
-		return fmt.Errorf("%s: %d bytes are too many", path, len(data))
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return &tornError{fmt.Errorf("%s: %w", path, err)}
-	}
-	return nil
+	defer func() { _ = file.Close() }() // it was open to read
+	return smallfile.ReadFrom(file, path, v)
 }
 
 // put replaces a file as a whole.
 func (f *Folder) put(name string, v any) error {
-	data, err := json.Marshal(v)
+	data, err := smallfile.Encode(v)
 	if err != nil {
 		return err
 	}
 	next := name + ".new"
-	if err := f.root.WriteFile(next, data, 0o600); err != nil {
+	_ = f.root.Remove(next) // the rest of a write that broke off
+	file, err := f.root.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	return f.root.Rename(next, name)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"time"
 
@@ -9,6 +10,14 @@ import (
 
 // NonceVariable is in the environment of all processes of a rank: by it they are known.
 const NonceVariable = "BERTH_NONCE"
+
+// NoncePrefix returns how the nonces of all ranks begin that an agent with that data
+// folder starts. By it their processes are known even when nothing is left of the
+// ranks' records.
+func NoncePrefix(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:8]) + "-"
+}
 
 // Record is rank.json: what a rank is to run, fixed when its folder is made. Only
 // the incarnation may change later, when a restored cluster takes the rank over.
@@ -96,6 +105,9 @@ type Status struct {
 	Delivered model.Reason    `json:",omitempty"` // of the strongest stop whose signal reached a process
 
 	Ended *model.Exit `json:",omitempty"` // how the job's first process ended, while others of the rank still run; nil: it has not
+	// Exit is how the rank ended, with phase exited: the agent takes it from here when the
+	// rank's folder cannot be used.
+	Exit *model.Exit `json:",omitempty"`
 
 	Saved time.Duration `json:",omitempty"` // how long the rank had run at the last checkpoint that it announced; 0: none
 	Group string        `json:",omitempty"` // path of its cgroup; empty: it has none

@@ -1,11 +1,14 @@
 package runner
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 // RunFolder is a node's run folder, see the package's comment: one for each data
@@ -15,52 +18,59 @@ type RunFolder struct {
 	Boot string // the kernel's boot id
 }
 
-// leaseMark is the content of the lease's file.
-type leaseMark struct {
+const statusSuffix = ".status"
+
+// Lease is the content of the file by which an agent keeps its ranks running. It names
+// the ranks: an agent extends those only that it knows, so that a rank of which it has
+// lost the memory, and which the cluster therefore gives up, comes to its fence.
+type Lease struct {
 	Boot  string
-	Start time.Duration
-	Away  time.Duration `json:",omitempty"` // an instant at which nobody led
+	Start time.Duration // CLOCK_BOOTTIME at the start of the node's lease; 0: there is none
+	Away  time.Duration `json:",omitempty"` // an instant at which no peer led; nothing may start because of it
+	Ranks []string      `json:",omitempty"` // nonces of the ranks that the agent knows
 }
+
+// covers reports whether the lease extends the rank with that nonce.
+func (l *Lease) covers(nonce string) bool { return slices.Contains(l.Ranks, nonce) }
 
 // Events is the path of the pipe on which supervisors wake the agent.
 func (r RunFolder) Events() string { return filepath.Join(r.Path, "events") }
 
-// Lease is the start of the node's lease, as CLOCK_BOOTTIME; 0: there is none, or
-// none of this life of the kernel.
-func (r RunFolder) Lease() time.Duration { return r.lease().Start }
-
-// Alive is the instant from which what runs may run on: the start of the lease, or a
-// later one at which nobody led. Nothing may start because of the latter.
-func (r RunFolder) Alive() time.Duration {
-	m := r.lease()
-	return max(m.Start, m.Away)
+// LeaseOf returns the start of the node's lease for the rank with that nonce, as
+// CLOCK_BOOTTIME; 0 when there is none, none of this life of the kernel, or none that
+// names the rank.
+func (r RunFolder) LeaseOf(nonce string) time.Duration {
+	if l := r.Lease(); l.covers(nonce) {
+		return l.Start
+	}
+	return 0
 }
 
-func (r RunFolder) lease() (m leaseMark) {
-	if r.get("lease", &m) != nil || m.Boot != r.Boot {
-		return leaseMark{Boot: r.Boot}
+// AliveOf returns the instant from which the rank with that nonce may run on: the start
+// of the lease, or a later one at which no peer led. Nothing may start because of the
+// latter.
+func (r RunFolder) AliveOf(nonce string) time.Duration {
+	if l := r.Lease(); l.covers(nonce) {
+		return max(l.Start, l.Away)
 	}
-	return m
+	return 0
 }
 
-// SetLease moves the start of the lease; it never moves back.
-func (r RunFolder) SetLease(start time.Duration) error {
-	m := r.lease()
-	if start <= m.Start {
-		return nil
+// Lease returns the lease as it was last written; a missing or damaged file is no lease.
+func (r RunFolder) Lease() Lease {
+	var l Lease
+	if r.get("lease", &l) != nil || l.Boot != r.Boot {
+		return Lease{Boot: r.Boot}
 	}
-	m.Start = start
-	return r.put("lease", m)
+	return l
 }
 
-// SetAway notes an instant at which nobody led.
-func (r RunFolder) SetAway(at time.Duration) error {
-	m := r.lease()
-	if at <= m.Away {
-		return nil
-	}
-	m.Away = at
-	return r.put("lease", m)
+// SetLease writes the lease for the ranks that it names. Neither of its instants moves
+// back.
+func (r RunFolder) SetLease(l Lease) error {
+	had := r.Lease()
+	l.Boot, l.Start, l.Away = r.Boot, max(l.Start, had.Start), max(l.Away, had.Away)
+	return r.put("lease", l)
 }
 
 // Orders reads what the agent wants of the rank whose folder has that name.
@@ -75,7 +85,7 @@ func (r RunFolder) SetOrders(name string, o Orders) error { return r.put(name+".
 // Status reads how far the rank's supervisor has got.
 func (r RunFolder) Status(name string) (Status, error) {
 	var s Status
-	if err := r.get(name+".status", &s); err != nil {
+	if err := r.get(name+statusSuffix, &s); err != nil {
 		return s, err
 	}
 	if s.Boot != r.Boot {
@@ -87,33 +97,29 @@ func (r RunFolder) Status(name string) (Status, error) {
 // SetStatus replaces it.
 func (r RunFolder) SetStatus(name string, s Status) error {
 	s.Boot = r.Boot
-	return r.put(name+".status", s)
+	return r.put(name+statusSuffix, s)
 }
 
 // Forget removes a rank's orders and status.
 func (r RunFolder) Forget(name string) {
-	for _, suffix := range []string{".orders", ".status"} {
+	for _, suffix := range []string{".orders", statusSuffix} {
 		_ = os.Remove(filepath.Join(r.Path, name+suffix)) // what stays goes with the kernel
 	}
 }
 
 func (r RunFolder) get(name string, v any) error {
-	path := filepath.Join(r.Path, name)
-	data, err := os.ReadFile(path) //nolint:gosec // a file of the node's own folder
-	if err != nil {
-		return err
-	}
-	return decode(path, data, v)
+	return smallfile.Read(filepath.Join(r.Path, name), v)
 }
 
 func (r RunFolder) put(name string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
+	return smallfile.Replace(filepath.Join(r.Path, name), v)
+}
+
+// Names lists the ranks of which there is a status, damaged or not.
+func (r RunFolder) Names() (out []string) {
+	paths, _ := filepath.Glob(filepath.Join(r.Path, "*"+statusSuffix)) // the pattern is fine
+	for _, path := range paths {
+		out = append(out, strings.TrimSuffix(filepath.Base(path), statusSuffix))
 	}
-	path := filepath.Join(r.Path, name)
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return out
 }

@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,14 +12,18 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
-	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/gpu/simgpu"
 )
 
 // damage replaces what is wrong with a host's GPUs.
 func (h *host) damage(t testing.TB, faults map[string]simgpu.Fault) {
 	t.Helper()
-	if err := gpu.Store(filepath.Join(h.dir, simgpu.FaultsFile), faults); err != nil {
+	data, err := json.Marshal(faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(h.dir, simgpu.FaultsFile)
+	if err := errors.Join(os.WriteFile(at+".new", data, 0o600), os.Rename(at+".new", at)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -2,8 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/fence"
@@ -53,7 +52,7 @@ func (h *host) clear() {
 	paths, _ := filepath.Glob(filepath.Join(h.run, "*", "*.status"))
 	for _, path := range paths {
 		var s runner.Status
-		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &s) == nil && s.PID > 0 {
+		if smallfile.Read(path, &s) == nil && s.PID > 0 {
 			_ = syscall.Kill(s.PID, syscall.SIGKILL)
 			if s.Session > 0 {
 				_ = syscall.Kill(-s.Session, syscall.SIGKILL)
@@ -73,7 +72,7 @@ func (h *host) now() fence.Reading {
 // start runs an agent until the returned function is called.
 func (h *host) start(t testing.TB) (stop func()) {
 	t.Helper()
-	j, err := journal.Open(h.dir)
+	j, err := journal.OpenWith(h.dir, journal.Options{Lineage: process.Lineage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +92,9 @@ func (h *host) start(t testing.TB) (stop func()) {
 	if err != nil || warning != "" {
 		t.Fatal(err, warning)
 	}
-	ranks, err := process.New(process.Options{Run: run, Program: []string{h.program, "supervise"}, Devices: h.devices})
+	ranks, err := process.New(process.Options{
+		Run: run, Program: []string{h.program, "supervise"}, Devices: h.devices, Home: process.Home{Dir: j.Dir(), Lineage: j.Lineage()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,9 +148,8 @@ func (h *host) status(t testing.TB, key model.AttemptKey) runner.Status {
 	if err != nil || len(paths) != 1 {
 		t.Fatal(paths, err)
 	}
-	data, err := os.ReadFile(paths[0])
 	var s runner.Status
-	if err := errors.Join(err, json.Unmarshal(data, &s)); err != nil {
+	if err := smallfile.Read(paths[0], &s); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -3,17 +3,16 @@ package simgpu
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/gpu"
 	"github.com/berth-gpu/berth/node/gpu/judge"
 	"github.com/berth-gpu/berth/node/internal/proc"
@@ -67,18 +66,15 @@ func Find(path string, n int) (*Probe, error) {
 		return nil, fmt.Errorf("%d simulated GPUs: give 1 to %d", n, MaxGPUs)
 	}
 	var ids []model.GPUID
-	data, err := os.ReadFile(path) //nolint:gosec // in the operator's data folder
-	if err == nil {
-		err = json.Unmarshal(data, &ids)
-	}
+	_, err := smallfile.ReadTwin(path, &ids)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the simulated GPUs' UUIDs: %s: %w", path, err)
+		return nil, fmt.Errorf("the simulated GPUs' UUIDs: %w: remove %[2]s and %[2]s.copy to simulate other GPUs", err, path)
 	}
 	if len(ids) < n {
 		for len(ids) < n {
 			ids = append(ids, newID())
 		}
-		if err := gpu.Store(path, ids); err != nil {
+		if err := smallfile.WriteTwin(path, ids); err != nil {
 			return nil, fmt.Errorf("keeping the simulated GPUs' UUIDs: %w", err)
 		}
 	}

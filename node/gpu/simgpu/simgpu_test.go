@@ -2,6 +2,8 @@ package simgpu
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,7 +166,12 @@ func TestSamples(t *testing.T) {
 // damage replaces what is wrong with the GPUs beside a file.
 func damage(t *testing.T, path string, faults any) {
 	t.Helper()
-	if err := gpu.Store(filepath.Join(filepath.Dir(path), FaultsFile), faults); err != nil {
+	data, err := json.Marshal(faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(filepath.Dir(path), FaultsFile)
+	if err := errors.Join(os.WriteFile(at+".new", data, 0o600), os.Rename(at+".new", at)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -198,7 +198,7 @@ func TestAdoptKnowsItsOwn(t *testing.T) {
 	if err := b.run.SetStatus(k.f.Name(), fake); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := b.ranks.Adopt(k.f, k.r); ok {
+	if got, ok := b.ranks.Adopt(k.f.Name(), k.r); ok {
 		t.Errorf("adopted %+v", got)
 	}
 	fake = s
@@ -206,13 +206,13 @@ func TestAdoptKnowsItsOwn(t *testing.T) {
 	if err := b.run.SetStatus(k.f.Name(), fake); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := b.ranks.Adopt(k.f, k.r); ok {
+	if got, ok := b.ranks.Adopt(k.f.Name(), k.r); ok {
 		t.Errorf("adopted %+v", got)
 	}
 	if err := b.run.SetStatus(k.f.Name(), s); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := b.ranks.Adopt(k.f, k.r); !ok {
+	if _, ok := b.ranks.Adopt(k.f.Name(), k.r); !ok {
 		t.Error("not adopted")
 	}
 	k.order(runner.Orders{Run: true, Kill: true})

@@ -19,6 +19,8 @@
 //	spare.go        who goes last when memory runs out
 //	trim.go         less memory for supervisors that stay
 //	runner.go       the agent's side: start, adopt, wake
+//	card.go         how a supervisor is found when its files are lost
+//	conclude.go     how the end of a rank is kept
 //	bury.go         what a killed supervisor has left
 //	orphans.go      the same without cgroups: what the kernel gives to the agent
 //	rules.go        what the operator lays down for all ranks of a node

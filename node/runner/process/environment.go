@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -41,9 +42,13 @@ func (g *begin) environment() []string {
 	return append(env, runner.NonceVariable+"="+g.record.Nonce)
 }
 
+// ownFolder is the path of the folder that is the job's own. What Berth needs of the rank
+// is not in it: a job may remove it.
+func (p *place) ownFolder() string { return filepath.Join(p.folder.Path(), runner.WorkFolder) }
+
 // variables are Berth's own.
 func (g *begin) variables() []string {
-	env := append(identity(g.record), assign("BERTH_FOLDER", g.folder.Path())...)
+	env := append(identity(g.record), assign("BERTH_FOLDER", g.ownFolder())...)
 	env = append(env, array(&g.record.Job.Spec, g.record.Rank.Task)...)
 	env = append(env, devices(g.record.GPUs)...)
 	env = append(env, meeting(g.record, g.gang, g.port)...)

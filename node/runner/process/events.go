@@ -50,7 +50,7 @@ func readEvents(pipe *os.File, pass func(runner.Event)) {
 			return
 		}
 		var e runner.Event
-		if err == nil && json.Unmarshal(line, &e) == nil {
+		if err == nil && json.Unmarshal(line, &e) == nil && !e.Gone { // that is seen, not heard
 			pass(e)
 		}
 	}

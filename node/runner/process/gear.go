@@ -45,6 +45,9 @@ func (g *gear) get(ctx context.Context, p *place) (err error) {
 	if g.store, err = g.openStore(ctx, p); err != nil {
 		return err
 	}
+	if p.rules.Hooks.Prolog != "" {
+		_ = g.own(p.ownFolder(), 0o700) // it is named to the prolog; what is wrong is seen when the job starts
+	}
 	if err = p.hook(ctx, prologFile, p.rules.Hooks.Prolog, (&begin{place: p, gear: g}).hookEnvironment()); err != nil {
 		return err
 	}

@@ -63,9 +63,7 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 	if err := unix.Chmod(v.Tmp, 0o1777); err != nil { // nobody else comes near it
 		return nil, err
 	}
-	if g.record.Job.Spec.WorkDir == "" {
-		v.Keep = append(v.Keep, dir)
-	}
+	v.Keep = append(v.Keep, g.ownFolder())
 	if g.gear.store != nil && g.gear.store.own {
 		v.Keep = append(v.Keep, g.gear.store.base)
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,12 +69,11 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	return pid, nil
 }
 
+// workFolder makes the job's own folder, and returns where the job begins: there, or
+// where its submission says.
 func (g *begin) workFolder() (string, error) {
-	if g.record.Job.Spec.WorkDir != "" {
-		return g.record.Job.Spec.WorkDir, nil
-	}
-	dir := filepath.Join(g.folder.Path(), runner.WorkFolder)
-	return dir, g.gear.own(dir, 0o700)
+	own := g.ownFolder()
+	return cmp.Or(g.record.Job.Spec.WorkDir, own), g.gear.own(own, 0o700)
 }
 
 // arguments is the command line, its first part a program.

@@ -1,8 +1,6 @@
 package process
 
 import (
-	"errors"
-	"io/fs"
 	"sync"
 	"time"
 
@@ -62,11 +60,9 @@ func (s *supervisor) watch() model.Exit {
 			s.listen()
 			timer.Reset(watchEvery)
 		}
-		if s.untold {
-			_ = s.tell(s.status.Phase) // a full disk in memory: the next look tries again
-		}
+		s.retell()
 		now := s.look()
-		s.guard.Extend(now.Boot, fence.Boot(s.run.Alive()))
+		s.guard.Extend(now.Boot, fence.Boot(s.run.AliveOf(s.record.Nonce)))
 		s.obey(now.Boot)
 		s.alarm.set(s.next(now.Boot))
 	}
@@ -181,13 +177,7 @@ func (s *supervisor) finish(exit model.Exit) error {
 	drained := drain(&s.output)
 	s.undo(exit)
 	s.gear.store.forget(len(s.orders.Gang) <= 1)
-	for err := s.folder.SetExit(exit); err != nil; err = s.folder.SetExit(exit) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return err // the folder was removed: there is nobody to tell
-		}
-		s.pause() // a full disk: the end is not to be lost
-	}
-	err := errors.Join(s.tell(model.RankExited), s.folder.SyncExit())
+	err := s.conclude(exit)
 	s.folder.Discard(tmpFolder)
 	s.ending.clean = drained && err == nil
 	return err

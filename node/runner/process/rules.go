@@ -2,13 +2,13 @@ package process
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 	"github.com/berth-gpu/berth/node/runner/isolate"
@@ -57,25 +57,25 @@ const rulesFile = "rules"
 
 // lay writes the rules down for supervisors that start from now on.
 func lay(run runner.RunFolder, l *laid) error {
-	data, err := json.Marshal(l)
-	if err != nil {
+	return smallfile.Replace(filepath.Join(run.Path, rulesFile), l)
+}
+
+// mend makes the run folder and the rules again if they are lost: without them no rank
+// would start until the agent does.
+func (r *Runner) mend() error {
+	if _, err := readRules(r.o.Run); err == nil {
+		return nil
+	}
+	if err := os.Mkdir(r.o.Run.Path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	path := filepath.Join(run.Path, rulesFile)
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return lay(r.o.Run, &r.rules)
 }
 
 // readRules reads them. A rank without rules does not start: it could have more
 // rights than its operator wants.
 func readRules(run runner.RunFolder) (l laid, err error) {
-	data, err := os.ReadFile(filepath.Join(run.Path, rulesFile))
-	if err == nil {
-		err = json.Unmarshal(data, &l)
-	}
-	if err != nil {
+	if err = smallfile.Read(filepath.Join(run.Path, rulesFile), &l); err != nil {
 		return l, fmt.Errorf("this node's rules cannot be read: %w", err)
 	}
 	return l, nil

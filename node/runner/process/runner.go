@@ -21,6 +21,7 @@ type Options struct {
 	Run     runner.RunFolder
 	Program []string // of a supervisor, up to the folder of its rank
 	Rules   Rules
+	Home    Home   // the agent's data folder
 	Kernel  string // folder below which the kernel shows itself; empty: "/"
 	Devices Guard  // keeps ranks' groups from GPUs of others; nil: nothing does
 }
@@ -34,11 +35,13 @@ const (
 // Runner is a runner.Runner of processes.
 type Runner struct {
 	o      Options
+	rules  laid
 	host   runner.Host
 	groups string // cgroup folder for the ranks' groups; empty: they have none
 	pipe   *os.File
 	events chan runner.Event
 	quit   chan struct{}
+	since  uint64 // start time of the oldest process that this Runner may have started
 	work   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -68,14 +71,15 @@ func New(o Options) (*Runner, error) {
 			return nil, fmt.Errorf("taking in what killed supervisors leave: %w", err)
 		}
 	}
-	if err := lay(o.Run, &laid{Rules: o.Rules, Groups: groups, Reaper: reaper, Guarded: o.Devices != nil}); err != nil {
+	rules := laid{Rules: o.Rules, Groups: groups, Reaper: reaper, Guarded: o.Devices != nil}
+	if err := lay(o.Run, &rules); err != nil {
 		return nil, fmt.Errorf("writing this node's rules down: %w", err)
 	}
 	pipe, err := openEvents(o.Run.Events())
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{o: o, host: host, groups: groups, pipe: pipe, events: make(chan runner.Event, 256), quit: make(chan struct{}), watched: map[string]*worker{}}
+	r := &Runner{o: o, rules: rules, host: host, groups: groups, pipe: pipe, events: make(chan runner.Event, 256), quit: make(chan struct{}), since: tickNow(), watched: map[string]*worker{}}
 	r.work.Go(func() { readEvents(pipe, r.pass) })
 	r.work.Go(r.tend)
 	return r, nil
@@ -124,6 +128,9 @@ func (r *Runner) pass(e runner.Event) {
 // a new one. A supervisor has nothing of this process but a few variables: neither
 // its terminal nor its output. It runs on one processor.
 func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
+	if err := r.mend(); err != nil {
+		return err
+	}
 	if err := r.confine(f.Name(), rec); err != nil {
 		return err
 	}
@@ -159,7 +166,7 @@ func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
 }
 
 func (r *Runner) spawn(path string, in *os.File) (*os.Process, error) {
-	env := []string{"GOMAXPROCS=1"}
+	env := []string{"GOMAXPROCS=1", r.o.Home.variable()}
 	for _, name := range kept() {
 		if v, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+v)
@@ -267,30 +274,46 @@ func (r *Runner) follow(w *worker, reap func()) {
 }
 
 // Adopt finds the living supervisor of a rank, by boot, process id, start time and
-// nonce, and watches it from now on unless it does so already.
-func (r *Runner) Adopt(f *runner.Folder, rec *runner.Record) (runner.Status, bool) {
-	s, err := runner.RunFolder{Path: rec.Run, Boot: r.o.Run.Boot}.Status(f.Name())
-	if err != nil || s.Nonce != rec.Nonce || rec.Boot != r.o.Run.Boot {
+// nonce, and watches it from now on unless it does so already. If its status is lost, its
+// process is looked for.
+func (r *Runner) Adopt(name string, rec *runner.Record) (runner.Status, bool) {
+	if rec.Boot != r.o.Run.Boot {
 		return runner.Status{}, false
 	}
+	s, err := runner.RunFolder{Path: rec.Run, Boot: r.o.Run.Boot}.Status(name)
+	if err == nil && s.Nonce == rec.Nonce {
+		if alive := r.adopt(name, rec, s); alive {
+			return s, true
+		}
+	} else {
+		s = runner.Status{}
+	}
+	if shown, found := r.survivor(rec.Nonce); found && r.adopt(name, rec, shown) {
+		return shown, true
+	}
+	return s, false
+}
+
+// adopt watches the supervisor that a status names; false: it does not live.
+func (r *Runner) adopt(name string, rec *runner.Record, s runner.Status) bool {
 	r.mu.Lock()
 	_, known := r.watched[rec.Nonce]
 	r.mu.Unlock()
 	if known {
-		return s, true
+		return true
 	}
 	h, err := openHandle(s.PID)
 	if err != nil {
-		return s, false
+		return false
 	}
 	if e, ok := proc.Look(s.PID); !ok || e.Gone() || e.Born != s.Born { // what the handle holds cannot change any more
 		h.close()
-		return s, false
+		return false
 	}
-	w := &worker{handle: h, name: f.Name(), nonce: rec.Nonce}
+	w := &worker{handle: h, name: name, nonce: rec.Nonce}
 	r.watch(w)
 	r.work.Go(func() { r.follow(w, func() {}) })
-	return s, true
+	return true
 }
 
 // Wake lets a rank's supervisor look at its orders.

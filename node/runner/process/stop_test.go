@@ -219,10 +219,10 @@ func TestAdopt(t *testing.T) {
 	b.events = map[string][]runner.Event{}
 	other := *k.r
 	other.Nonce = "another"
-	if _, ok := b.ranks.Adopt(k.f, &other); ok {
+	if _, ok := b.ranks.Adopt(k.f.Name(), &other); ok {
 		t.Error("adopted by another rank")
 	}
-	s, ok := b.ranks.Adopt(k.f, k.r)
+	s, ok := b.ranks.Adopt(k.f.Name(), k.r)
 	if !ok || s.Phase != model.RankRunning {
 		t.Fatalf("not adopted: %+v", s)
 	}
@@ -232,7 +232,7 @@ func TestAdopt(t *testing.T) {
 	if got := k.exit(); got.Code != 9 {
 		t.Errorf("ended with %+v", got)
 	}
-	if _, ok := b.ranks.Adopt(k.f, k.r); ok {
+	if _, ok := b.ranks.Adopt(k.f.Name(), k.r); ok {
 		t.Error("adopted a supervisor that has ended")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ const (
 	drainLimit  = 5 * time.Second        // for output that somebody outside the rank still holds
 	trimEvery   = time.Minute            // for as long as it stays
 	settleAfter = time.Second            // when a job seems to be one that stays
+	retellEvery = 2 * time.Second        // how often a supervisor sees whether its status is still there
 )
 
 // jobUmask is the mask of file modes of jobs that run under the agent's own account and
@@ -40,8 +42,10 @@ const wakeSignal = unix.SIGWINCH
 type supervisor struct {
 	place
 
+	card   card
 	status runner.Status
-	untold bool // the status could not be written down
+	untold bool      // the status could not be written down
+	check  time.Time // when to see whether it is still there
 	orders runner.Orders
 	guard  fence.Guard
 	alarm  *alarm
@@ -87,8 +91,9 @@ func Supervise(path string) error {
 	}
 	Spare()
 	link := openLink(os.Stdin)
+	shown := newCard()
 	for {
-		s, err := newSupervisor(path)
+		s, err := newSupervisor(path, shown)
 		if err == nil {
 			err = s.live()
 		}
@@ -149,11 +154,12 @@ func (s *supervisor) refuse() error {
 // another.
 func (s *supervisor) leave() error {
 	signal.Stop(s.heard)
+	s.card.clear()
 	s.status.PID = 0
 	return errors.Join(s.run.SetStatus(s.folder.Name(), s.status), s.folder.Close())
 }
 
-func newSupervisor(path string) (*supervisor, error) {
+func newSupervisor(path string, shown card) (*supervisor, error) {
 	p, err := openPlace(path)
 	if err != nil {
 		return nil, err
@@ -164,7 +170,7 @@ func newSupervisor(path string) (*supervisor, error) {
 	}
 	r := p.record
 	s := &supervisor{
-		place: p, orders: r.Orders, guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
+		place: p, card: shown, orders: r.Orders, guard: fence.NewGuard(fence.Boot(r.Start), r.Frozen), before: Now(),
 		heard: make(chan os.Signal, 8), family: family{self: os.Getpid(), ends: make(chan reaped, 1)},
 	}
 	s.status = runner.Status{Boot: r.Boot, PID: os.Getpid(), Born: self.Born, Nonce: r.Nonce, Group: p.rules.groupPath(p.folder.Name())}
@@ -182,12 +188,26 @@ func newSupervisor(path string) (*supervisor, error) {
 // tell writes down how far the supervisor is, and wakes the agent.
 func (s *supervisor) tell(phase model.RankPhase) error {
 	s.status.Phase = phase
+	s.card.show(runner.Survivor{Name: s.folder.Name(), Record: s.record, Status: s.status})
 	err := s.run.SetStatus(s.folder.Name(), s.status)
 	if s.untold = err != nil; s.untold {
 		return err
 	}
 	wakeAgent(s.run.Events(), runner.Event{Name: s.folder.Name(), Status: s.status})
 	return nil
+}
+
+// retell writes the status down again if that failed before, or if it is lost or
+// damaged: agents look for it.
+func (s *supervisor) retell() {
+	if now := time.Now(); now.After(s.check) {
+		s.check = now.Add(retellEvery)
+		had, err := s.run.Status(s.folder.Name())
+		s.untold = s.untold || err != nil || !reflect.DeepEqual(had, s.status)
+	}
+	if s.untold {
+		_ = s.tell(s.status.Phase) // if that fails the next look tries again
+	}
 }
 
 // listen takes the newest orders.
@@ -225,7 +245,8 @@ func (s *supervisor) prepare() bool {
 	for {
 		s.listen()
 		now := s.look()
-		s.guard.Extend(now.Boot, fence.Boot(s.run.Lease()))
+		s.guard.Extend(now.Boot, fence.Boot(s.run.LeaseOf(s.record.Nonce)))
+		s.retell()
 		switch {
 		case s.orders.Refuse || s.ending.cut || s.guard.Verdict(now.Boot) != fence.Run:
 			return false
