@@ -82,7 +82,7 @@ func TestIsolatedView(t *testing.T) {
 	script := `#!/bin/sh
 echo "args $0"
 ls -A /dev/shm /tmp | grep -v "^$(echo "$BERTH_FOLDER" | cut -d/ -f3)$"
-for f in rank.json exit.json latch stdout .; do touch "$BERTH_FOLDER/$f" 2>/dev/null && echo "may write $f"; done
+for f in rank.json exit.json latch stdout .; do touch "$BERTH_FOLDER/../$f" 2>/dev/null && echo "may write $f"; done
 test -r ` + secret.Name() + ` && echo sees the secret
 cd /tmp && echo private > ` + own + ` && cat ` + own + `
 cd /dev/shm && echo shared > ` + own + ` && cat ` + own + `
