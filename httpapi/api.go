@@ -79,6 +79,7 @@ type API struct {
 	gate    *gate
 	held    *sessions
 	readers readers
+	open    *openRequests
 	life    life
 }
 
@@ -103,6 +104,8 @@ func New(c Config) *API {
 	a.samples = newMirror(a.fetchSamples)
 	a.meter = newMeter(a)
 	a.gate = newGate(&c)
+	a.open = newOpenRequests()
+	a.life.conns.proxy = a.gate.trusts
 	a.held = newSessions(a.gate, a.wakes)
 	a.forward = forward.New(forward.Config{
 		Self: c.Self, Members: c.Peer.Members, Transport: a.out, Sign: a.gate.prover.Sign,
@@ -190,6 +193,7 @@ func describe(a *API, doc *huma.OpenAPI) {
 func (a *API) document() huma.API {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Lifetime](), reflect.TypeFor[durationSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Tuning](), reflect.TypeFor[tuningSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[int64]](), reflect.TypeFor[countSchema]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.OrNone[float64]](), reflect.TypeFor[amountSchema]())

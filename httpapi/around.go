@@ -44,16 +44,25 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 			w.Header().Set(wire.HeaderLeader, string(leader.ID))
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		r = a.gate.located(r)
 		entered, f := r, a.gate.misdirected(r)
 		if f == nil {
 			entered, f = a.gate.enter(r, rule, known)
 		}
+		a.gate.warn(w, auth.From(entered.Context()))
 		if f == nil && a.gate.origins.Check(r) != nil {
 			f = refuse(model.CodeDenied.String(), "a page of another site may not change anything here")
 		}
 		if f == nil && method == http.MethodGet {
 			f = a.gate.owns(rule, entered)
 		}
+		if f == nil && r.Header.Get(auth.HeaderProof) == "" { // else the peer that has passed it on counts it
+			var answered func()
+			if answered, f = a.open.begin(auth.From(entered.Context()), addressOf(r)); f == nil {
+				defer answered()
+			}
+		}
+		defer drain(w)
 		if f != nil {
 			refusing{a}.turnAway(rec, entered, f)
 			return
@@ -70,10 +79,20 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 	})
 }
 
+// drainLimit is how long the rest of a body may take that no handler has read.
+const drainLimit = time.Second
+
+// drain bounds how long a client may keep the connection for a body that nothing waits for:
+// the server reads the rest of it after the answer.
+func drain(w http.ResponseWriter) {
+	// A writer without deadlines has no slow client either.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainLimit))
+}
+
 // turnAway refuses a request at the door. Whoever comes too often is not noted, so
 // that a flood drowns nothing.
 func (a refusing) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
-	if f.Code != wire.CodeRateLimited {
+	if f.Code != wire.CodeRateLimited && f.Code != wire.CodeOverloaded {
 		a.noteRefusal(w, withCaller(r), f.Status, f.Code)
 	}
 	f.write(w)

@@ -144,7 +144,7 @@ func TestOtherSitesAreCountedAsTheirCallers(t *testing.T) {
 	s := newGuarded(t)
 	kept := &refusals{}
 	s.api.peer.Refusals = kept
-	s.api.gate.addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
+	s.api.gate.callers = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
 	headers := append(as(ann), "Origin", "https://example.org")
 	for range 2 {
 		s.do(http.MethodPost, "/queue/submit", `{"command":"x"}`, headers...).problem(http.StatusForbidden, "denied")

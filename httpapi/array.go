@@ -87,7 +87,7 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 func (v *view) tasks(j *model.Job, from uint32, limit int, states []string) *wire.Tasks {
 	out := &wire.Tasks{JobID: j.ID.String(), Tasks: []wire.Task{}}
 	grid := gridOf(&j.Spec)
-	if v.hides(&j.Spec) {
+	if v.hides(j) {
 		grid = nil
 	}
 	for k, t := range v.s.Tasks.From(model.TaskKey{Job: j.ID, Task: from}) {

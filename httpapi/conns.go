@@ -18,6 +18,7 @@ const (
 // connections keeps count of a server's connections.
 type connections struct {
 	most, ofEach int
+	proxy        func(address string) bool // all of whose clients share its address; nil: none is
 
 	mu      sync.Mutex
 	all     map[net.Conn]*connection
@@ -85,7 +86,7 @@ func (c *connections) turn(conn net.Conn, state http.ConnState) (spare net.Conn)
 func (c *connections) room(k *connection, o *origin) net.Conn {
 	var longest *linked.Element
 	switch {
-	case o.open > c.ofEach:
+	case o.open > c.ofEach && (c.proxy == nil || !c.proxy(k.from)):
 		longest = o.waiting.Front()
 	case len(c.all) > c.most:
 		longest = c.waiting.Front()

@@ -169,7 +169,7 @@ func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
 		out.Explanation = explanation(&e)
 		out.Position, out.PositionExact = e.Position, e.Exact
 	}
-	if v.hides(&j.Spec) {
+	if v.hides(j) {
 		out.WorkDir, out.WebhookURL, out.Params = "", "", nil
 	}
 	return out

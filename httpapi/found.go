@@ -6,31 +6,39 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
 // foundAgain is how soon a peer looks again whether it is to begin to ask.
 const foundAgain = time.Second
 
-// FoundAccess has the cluster ask who callers are, if [Access] wants it and the state
-// does not say so yet: the peer that leads draws the secret of the peers and the first
-// token, which announce is given once. It returns when the state says so, or the context
-// ends. A peer that dies in between takes the token with it; a key from the
-// configuration is then the way in.
+// FoundAccess has the cluster require authentication, if [Config.Asks] says so and the
+// state does not yet: the peer that leads draws the secret of the peers and the first token,
+// which announce is given once. The first token is good for an hour. If it expires unused,
+// and no token is good for the role admin, a peer that is started later draws another. Where
+// an admin has a key of the configuration no first token is made.
+//
+// It returns when the state says that all is done, or the context ends.
 func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 	var token string
 	for a.gate.must && ctx.Err() == nil {
 		s := a.peer.Reader.State()
-		if s.Settings().Auth.On() {
-			if token != "" && s.Tokens.Has(auth.HashOf(token)) { // though its proposal got no answer
-				announce(token)
-			}
+		if token != "" && s.Tokens.Has(auth.HashOf(token)) { // though its proposal got no answer
+			announce(token)
+			return
+		}
+		if s.Settings().Auth.On() && !a.gate.firstLost(&s) {
 			return
 		}
 		leader, until := a.peer.Members.Leader()
 		if leader.Self && !s.Settings().Incarnation.IsZero() {
-			token = auth.NewToken()
-			found(ctx, a, token)
+			body := &command.FoundAuth{Secret: auth.NewSecret()}
+			if keys := a.gate.terms().Keys; !keys.Admin() {
+				token = auth.NewToken()
+				body.Token = auth.HashOf(token)
+			}
+			found(ctx, a, body)
 		}
 		select {
 		case <-until.Done():
@@ -41,12 +49,26 @@ func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 	}
 }
 
+// firstLost reports whether the first token has expired before an admin had a token or a key.
+func (g *gate) firstLost(s *state.State) bool {
+	now, lost := max(model.TimeOf(g.clock()), s.Settings().Clock), false
+	for _, t := range s.Tokens.All() {
+		name, human := t.Of()
+		user, _ := s.Users.Get(model.UserName(name))
+		if human && t.Good(now) && t.Allows(user.Role) == model.RoleAdmin {
+			return false
+		}
+		lost = lost || t.First && !t.Good(s.Settings().Clock) // by which the state judges
+	}
+	keys := g.terms().Keys
+	return lost && !keys.Admin()
+}
+
 // found proposes it. Whether that was carried out the state tells.
-func found(ctx context.Context, a *API, token string) {
+func found(ctx context.Context, a *API, body *command.FoundAuth) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	body := &command.FoundAuth{Secret: auth.NewSecret(), Token: auth.HashOf(token)}
 	if _, _, err := a.proposeAs(ctx, "peer:"+string(a.cfg.Self), "", body); err != nil {
-		a.log.Warn("the cluster does not ask yet who callers are", "err", err)
+		a.log.Warn("auth_not_founded", "err", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -20,9 +21,9 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// addressFactor is how many callers' worth of requests one address may make: behind
-// one there may be several people.
-const addressFactor = 4
+// agentFactor is how many callers' worth of requests one node's agent may make: it renews
+// leases and reports of all jobs of its node.
+const agentFactor = 4
 
 // gate finds out who a request comes from, and whether they may.
 type gate struct {
@@ -36,14 +37,15 @@ type gate struct {
 	origins   *http.CrossOriginProtection
 	hosts     *endpoint.Hosts // by which names this peer is asked
 	anyHost   bool            // while callers are asked who they are, any name is one
-	callers   *auth.Limiter
-	addresses *auth.Limiter
+	callers   *auth.Limiter   // of users and services, by what they have shown
+	agents    *auth.Limiter   // of agents, the same
+	addresses *auth.Limiter   // of those that have shown nothing, or nothing that is known, by network
 }
 
 func newGate(c *Config) *gate {
 	g := &gate{
 		must: c.Asks, peer: c.Peer.Reader, clock: c.Now, log: c.Log, origins: http.NewCrossOriginProtection(),
-		callers: auth.NewLimiter(0, c.Now), addresses: auth.NewLimiter(0, c.Now),
+		callers: auth.NewLimiter(0, c.Now), agents: auth.NewLimiter(0, c.Now), addresses: auth.NewLimiter(0, c.Now),
 		hosts: endpoint.NewHosts(slices.Concat(c.Own, c.Hosts)...), anyHost: len(c.Hosts) == 0,
 	}
 	g.takeOver(c.Terms)
@@ -108,36 +110,39 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		return g.passedOn(s, r)
 	}
 	r.Header.Del(wire.HeaderForwarded) // which only a peer may say
+	peers := s.Peers.Len()
 	secret, err := auth.Presented(r.Header, g.terms().Keys.Header)
 	if err != nil {
-		if f := g.slow(g.addresses, addressOf(r)); f != nil {
+		if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
 			return &auth.Caller{}, f
 		}
 		return &auth.Caller{}, refuse(wire.CodeMalformed, err.Error())
 	}
 	if secret == "" {
-		if f := g.slow(g.addresses, addressOf(r)); f != nil || rule.Open() {
+		if rule.Open() { // probes neither pay for others nor wait for them
+			return &auth.Caller{}, nil
+		}
+		if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
 			return &auth.Caller{}, f
 		}
-		return &auth.Caller{}, refuse(wire.CodeUnauthenticated, "say who you are: send a token as Authorization: Bearer, "+
+		return &auth.Caller{}, refuse(wire.CodeUnauthenticated, "authentication is required: send a token as Authorization: Bearer, "+
 			auth.HeaderToken+" or "+auth.HeaderKey+" (for the command line: BERTH_TOKEN)")
 	}
 	caller := g.identify(s, auth.HashOf(secret))
-	if caller.Kind == auth.Node {
+	switch {
+	case caller.Kind == auth.Node:
+		return caller, g.slow(g.agents, string(caller.Credential[:]), peers)
+	case caller.Kind != auth.Nobody: // who is known uses up nothing of their neighbors'
+		return caller, g.slow(g.callers, string(caller.Credential[:]), peers)
+	case rule.Open():
 		return caller, nil
 	}
-	if caller.Kind != auth.Nobody { // first the caller: one who asks too often uses nothing up of their neighbours'
-		if f := g.slow(g.callers, string(caller.Credential[:])); f != nil {
-			return caller, f
-		}
-		return caller, g.slow(g.addresses, addressOf(r))
-	}
-	if f := g.slow(g.addresses, addressOf(r)); f != nil {
+	if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
 		return caller, f
 	}
 	caller, f := g.newer(r.Context(), Default, auth.HashOf(secret))
 	switch {
-	case caller.Kind != auth.Nobody || rule.Open():
+	case caller.Kind != auth.Nobody:
 		return caller, nil
 	case f != nil:
 		return caller, f
@@ -177,7 +182,7 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure
 	switch {
 	case err != nil:
 		r.Header.Del(wire.HeaderForwarded) // which only a peer may say
-		if f := g.slow(g.addresses, addressOf(r)); f != nil {
+		if f := g.slow(g.addresses, networkOf(r), s.Peers.Len()); f != nil {
 			return &auth.Caller{}, f
 		}
 		return &auth.Caller{}, refuse(wire.CodeUnauthenticated, err.Error())
@@ -219,7 +224,9 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 	default:
 		user, _ := s.Users.Get(model.UserName(token.User))
 		c.Kind, c.Name, c.Role = auth.User, token.User, token.Allows(user.Role)
+		c.Since, c.Founded = user.Made, s.Settings().Auth.Since
 	}
+	c.Expires = token.Expires
 	return c
 }
 
@@ -241,11 +248,21 @@ func allowed(rule auth.Rule, c *auth.Caller) *failure {
 	return denied("this needs the role " + rule.Least.String() + "; you have " + c.Role.String())
 }
 
+// expiresSoon is how long before its end a token's caller is warned.
+const expiresSoon = 7 * 24 * time.Hour
+
+// warn names the end of a token that is near in the answer.
+func (g *gate) warn(w http.ResponseWriter, c *auth.Caller) {
+	if c.Expires > 0 && c.Kind != auth.Once && c.Expires < model.TimeOf(g.clock()).Add(expiresSoon) {
+		w.Header().Set(wire.HeaderExpires, c.Expires.Time().UTC().Format(time.RFC3339))
+	}
+}
+
 func denied(detail string) *failure { return refuse(model.CodeDenied.String(), detail) }
 
-// slow refuses who asks too often.
-func (g *gate) slow(l *auth.Limiter, who string) *failure {
-	wait := l.Take(who)
+// slow refuses a request that comes too soon after others.
+func (g *gate) slow(l *auth.Limiter, who string, peers int) *failure {
+	wait := l.Take(who, peers)
 	if wait == 0 {
 		return nil
 	}
@@ -254,12 +271,34 @@ func (g *gate) slow(l *auth.Limiter, who string) *failure {
 	return f
 }
 
+// networkOf returns what requests without a known caller are counted by.
+func networkOf(r *http.Request) string { return auth.Network(addressOf(r)) }
+
+// addressOf returns the address that a request comes from, see [gate.located].
 func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
 	return host
+}
+
+// trusts reports whether an address is that of a trusted proxy.
+func (g *gate) trusts(address string) bool {
+	a, err := netip.ParseAddr(address)
+	return err == nil && g.terms().Proxies.Has(a.Unmap())
+}
+
+// located returns the request with the address of its client in place of that of a trusted
+// proxy, for limits, logs and the audit trail.
+func (g *gate) located(r *http.Request) *http.Request {
+	proxies := g.terms().Proxies
+	if len(proxies) == 0 {
+		return r
+	}
+	at := *r
+	at.RemoteAddr = net.JoinHostPort(proxies.Client(r), "0")
+	return &at
 }
 
 // confirm is around what changes something, where it is changed: it looks again, at
@@ -326,7 +365,7 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *failure {
 // ownJob returns why a caller who is not an operator may not do to a job what only its
 // user may; nil: the job is the caller's own.
 func ownJob(job *model.Job, c *auth.Caller) *failure {
-	if job.Spec.User == c.Name {
+	if c.Owns(job.Spec.User, job.Submitted) {
 		return nil
 	}
 	return denied("job " + job.ID.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())

@@ -192,8 +192,7 @@ func (one *session) review(s *state.State) (expires model.Time) {
 		return 0
 	}
 	auth.Renew(one.ctx, is)
-	token, _ := s.Tokens.Get(is.Credential)
-	return token.Expires
+	return is.Expires
 }
 
 // still identifies a caller again, and returns why the request may go on no longer; nil: it may.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/berth-gpu/berth/fsm/model"
@@ -62,7 +63,7 @@ func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
 		w, found := s.Webhooks.Get(id)
 		return found && ownHook(ctx, &w)
 	}
-	return d.Notice.User == auth.From(ctx).Name
+	return auth.From(ctx).Owns(d.Notice.User, cmp.Or(d.Notice.Since, d.Notice.At))
 }
 
 // hideAddresses leaves of the addresses of services that are not the caller's only the

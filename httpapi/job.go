@@ -21,7 +21,7 @@ type view struct {
 	s   *state.State
 	now model.Time
 
-	sees func(*model.Spec) bool // what a job runs; nil: of all jobs
+	sees func(*model.Job) bool // what a job runs; nil: of all jobs
 }
 
 // job is a job in a list.

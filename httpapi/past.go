@@ -181,7 +181,7 @@ func (e *ended) state() model.TaskState {
 }
 
 // tell is the job in the API's words.
-func (e *ended) tell(sees func(*model.Spec) bool) wire.EndedJob {
+func (e *ended) tell(sees func(*model.Job) bool) wire.EndedJob {
 	job := &e.parts[0].Job
 	s := state.Recall(e.parts...)
 	v := view{s: &s, now: job.Ended, sees: sees}

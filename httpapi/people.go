@@ -69,13 +69,14 @@ func (a people) route(doc huma.API) {
 			}
 			return a.set(ctx, in, body)
 		})
-	handle(a.API, doc, op("remove-user", http.MethodDelete, "/users/{user}", "Forget a user, with their tokens; their jobs stay"), a.remove)
+	handle(a.API, doc, op("remove-user", http.MethodDelete, "/users/{user}", "Forget a user, with their tokens, webhooks and reservations; their jobs stay"), a.remove)
 }
 
 func (a people) whoami(ctx context.Context, _ *struct{}) (*answer[wire.Whoami], error) {
 	s := a.peer.Reader.State()
 	c := auth.From(ctx)
 	out := &wire.Whoami{Authentication: a.gate.asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(), Projects: []string{}}
+	out.ExpiresAt = c.Expires.Time()
 	if c.Name != "" {
 		out.Projects = append(out.Projects, a.gate.projects(&s, c)...)
 	}
@@ -123,6 +124,11 @@ func roleOf(name string) (model.Role, error) {
 	return role, nil
 }
 
+// tokenLife is how long a token is good that is made without a word about that. A node's has
+// no end by default, since with it the node's jobs would end: it is good for one node's agent
+// and nothing else.
+const tokenLife = wire.Lifetime(90 * 24 * time.Hour)
+
 // make makes a token. It is drawn where it is proposed, so that a second try under the
 // same key would draw another: it is refused, since the first cannot be told again.
 func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*answer[wire.MadeToken], error) {
@@ -134,14 +140,21 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	switch agent := c.Role == model.RoleAgent; {
 	case agent && body.User != "":
 		return nil, invalid("user", "must be left out: a token of the role agent is a node's")
+	case agent && body.Node == "":
+		return nil, invalid("node", "must be given with the role agent: a token speaks for one node only")
 	case agent:
 		c.User = body.Node
 	case body.Node != "":
 		return nil, invalid("node", "must be left out but with the role agent")
 	}
-	if in := time.Duration(or(body.ExpiresIn, 0)); body.ExpiresIn != nil {
+	life := tokenLife
+	if c.Role == model.RoleAgent {
+		life = 0
+	}
+	if life = or(body.ExpiresIn, life); life != 0 {
+		in := time.Duration(life)
 		if in < time.Minute || in > 10*model.MaxDuration {
-			return nil, invalid("expires_in", "must be a minute to 10 years")
+			return nil, invalid("expires_in", "must be a minute to 10 years, or never")
 		}
 		c.Expires = model.TimeOf(a.cfg.Now()).Add(in)
 	}
@@ -243,5 +256,5 @@ func (a people) remove(ctx context.Context, in *userInput) (*answer[wire.Gone], 
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: in.User + " is not known any more; their jobs stay"}}, nil
+	return &answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: in.User + " is not known any more, and their tokens, webhooks and reservations are gone; their jobs go on, and operators can cancel them"}}, nil
 }

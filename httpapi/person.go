@@ -101,7 +101,7 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	switch {
 	case !found:
 		return noAllocation()
-	case one.User == c.Name:
+	case c.Owns(one.User, one.Asked):
 		return nil
 	}
 	return denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
@@ -109,7 +109,7 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 
 // forNode says whether the caller may speak for a node.
 func forNode(ctx context.Context, node model.NodeID) error {
-	if c := auth.From(ctx); c.Kind == auth.Node && c.Name != "" && c.Name != string(node) {
+	if c := auth.From(ctx); c.Kind == auth.Node && c.Name != string(node) {
 		return denied("this token speaks for the node " + c.Name + " only")
 	}
 	return nil

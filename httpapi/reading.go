@@ -83,10 +83,10 @@ func (a reading) others(r *http.Request, rule auth.Rule, c *auth.Caller) bool {
 	if !found { // it may be in the archive, and anybody's
 		return c.Role.Covers(model.RoleOperator)
 	}
-	if job.Spec.User == c.Name && (c.Kind == auth.User || c.Kind == auth.Service) {
+	if c.Owns(job.Spec.User, job.Submitted) && (c.Kind == auth.User || c.Kind == auth.Service) {
 		return false
 	}
-	return rule.Path == "/jobs/{job_id}/logs" || a.sees(r.Context(), &s)(&job.Spec)
+	return rule.Path == "/jobs/{job_id}/logs" || a.sees(r.Context(), &s)(&job)
 }
 
 // CheckRecords looks once whether the records that this peer keeps are as they were

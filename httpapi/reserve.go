@@ -171,7 +171,7 @@ func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) erro
 		}
 		b, found = s.Bookings.Get(id)
 	}
-	if !found || c.Role.Covers(model.RoleOperator) || b.By == c.Actor() {
+	if !found || c.Role.Covers(model.RoleOperator) || b.By == c.Actor() && c.Owns(c.Name, b.Made) {
 		return nil // of one that is not there the state says so
 	}
 	return denied("another has made this reservation: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())

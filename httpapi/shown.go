@@ -18,21 +18,21 @@ func (a *API) viewFor(ctx context.Context, s, now *state.State, at model.Time) v
 
 // sees returns whether the caller may see what a job runs: its command with its arguments,
 // its folder, and the values of a sweep, any of which may hold a secret.
-func (a *API) sees(ctx context.Context, now *state.State) func(*model.Spec) bool {
+func (a *API) sees(ctx context.Context, now *state.State) func(*model.Job) bool {
 	c := auth.From(ctx)
 	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
-		return func(*model.Spec) bool { return true }
+		return func(*model.Job) bool { return true }
 	}
-	own := func(spec *model.Spec) bool {
-		return (c.Kind == auth.User || c.Kind == auth.Service) && spec.User == c.Name
+	own := func(j *model.Job) bool {
+		return (c.Kind == auth.User || c.Kind == auth.Service) && c.Owns(j.Spec.User, j.Submitted)
 	}
 	switch now.Settings().Defaults.Commands {
 	case model.AudienceAll:
-		return func(*model.Spec) bool { return true }
+		return func(*model.Job) bool { return true }
 	case model.AudienceProject:
 		projects := a.gate.projects(now, c)
-		return func(spec *model.Spec) bool {
-			return own(spec) || c.Role.Covers(model.RoleUser) && spec.Project != "" && slices.Contains(projects, spec.Project)
+		return func(j *model.Job) bool {
+			return own(j) || c.Role.Covers(model.RoleUser) && j.Spec.Project != "" && slices.Contains(projects, j.Spec.Project)
 		}
 	case model.AudienceUser:
 	}
@@ -40,11 +40,11 @@ func (a *API) sees(ctx context.Context, now *state.State) func(*model.Spec) bool
 }
 
 // hides reports whether what a job runs is kept from the caller.
-func (v *view) hides(spec *model.Spec) bool { return v.sees != nil && !v.sees(spec) }
+func (v *view) hides(j *model.Job) bool { return v.sees != nil && !v.sees(j) }
 
 // cover takes out of a job what is kept from the caller.
 func (v *view) cover(j *model.Job, out *wire.Job) {
-	if !v.hides(&j.Spec) {
+	if !v.hides(j) {
 		return
 	}
 	out.Command, out.CommandHidden = "", true

@@ -11,10 +11,15 @@ import (
 type Terms struct {
 	// Keys are known beside tokens.
 	Keys auth.Keys
-	// Rate is how many requests a caller may make a second, and twice that at once;
-	// 0: any. Agents, other peers and whoever is not asked are not counted.
-	Rate  float64
-	Rules CommandRules
+	// Rate is how many requests a caller may make a second, and twice that at once, over
+	// all peers together: each peer allows its part. A node's agent may make four times as
+	// many. Requests that show nothing that is known are counted by the address that they
+	// come from. 0: any. Other peers, open routes and callers without authentication are
+	// not counted.
+	Rate float64
+	// Proxies may name the address that a request comes from.
+	Proxies auth.Proxies
+	Rules   CommandRules
 	// Workloads are what is taken for workloads of which nothing is known; nil: the
 	// standard ones.
 	Workloads workload.Defaults
@@ -48,7 +53,8 @@ func (g *gate) takeOver(t Terms) {
 	}
 	g.current.Store(next)
 	g.callers.Allow(t.Rate)
-	g.addresses.Allow(addressFactor * t.Rate)
+	g.agents.Allow(agentFactor * t.Rate)
+	g.addresses.Allow(t.Rate)
 }
 
 // terms are what the API goes by now.

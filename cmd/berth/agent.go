@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -231,7 +232,10 @@ func nodeLabels(list []string) (model.Labels, error) {
 
 // live runs agent and server side by side.
 func (a *agent) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
-	calls, err := client.NewAgent(client.Options{Addresses: a.Peers, Token: a.token, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
+	calls, err := client.NewAgent(client.Options{
+		Addresses: a.Peers, Token: a.token, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version(),
+		Expiring: func(at time.Time) { c.Log.Warn("token_expires", "at", at) },
+	})
 	if err != nil {
 		return errors.Join(usage("%s: %w", a.settings.At("agent.peers"), err), l.Close())
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,11 +26,12 @@ type connection struct {
 	flags    *config.Flags
 	output   string
 	repeated bool // answers follow each other, in JSON each on a line
+	cmd      *cobra.Command
 }
 
 // bind adds the flags of every command that speaks to a cluster.
 func (c *connection) bind(cmd *cobra.Command) {
-	c.flags = config.Bind(config.OfClient, cmd.Flags())
+	c.flags, c.cmd = config.Bind(config.OfClient, cmd.Flags()), cmd
 }
 
 // bindReading adds the flags of a command that reads.
@@ -41,7 +43,7 @@ func (c *connection) bindReading(cmd *cobra.Command) {
 // connectionOf is the connection of a command whose flags are bound already.
 func connectionOf(cmd *cobra.Command) (*connection, error) {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	c := &connection{flags: config.Bind(config.OfClient, own)}
+	c := &connection{flags: config.Bind(config.OfClient, own), cmd: cmd}
 	if f := cmd.Flag("address"); f != nil && f.Changed {
 		return c, own.Set(f.Name, f.Value.String())
 	}
@@ -54,11 +56,18 @@ func (c *connection) dial() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.New(client.Options{Addresses: addresses, Token: tokenOfEnvironment(), Dial: network{}.DialContext, UserAgent: "berth/" + build.Version()})
+	api, err := client.New(client.Options{
+		Addresses: addresses, Token: tokenOfEnvironment(), Dial: network{}.DialContext, UserAgent: "berth/" + build.Version(), Expiring: c.expiring,
+	})
 	if err != nil {
 		return nil, usage("--address: %w", err)
 	}
 	return api, nil
+}
+
+// expiring warns of the end of the token that is shown.
+func (c *connection) expiring(at time.Time) {
+	fmt.Fprintf(c.cmd.ErrOrStderr(), "berth: warning: your token expires on %s: ask an admin for another (berth token create)\n", at.Local().Format(time.DateTime))
 }
 
 // resolve lists the addresses of peers: those of the flag, of the environment, of

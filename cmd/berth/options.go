@@ -17,6 +17,7 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi"
+	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
 // options are what a server runs with.
@@ -108,7 +109,7 @@ func (h *holding) peer() options {
 
 // termsNames are the settings that the API's terms are read from.
 var termsNames = []string{
-	"auth.keys_file", "auth.api_keys", "auth.header_name", "auth.rate_limit", "auth.command_rules",
+	"auth.keys_file", "auth.api_keys", "auth.header_name", "auth.rate_limit", "auth.command_rules", "server.trusted_proxies",
 	"workloads.defaults_file", "workloads.defaults", "services.deepagents_url", "services.graph_service_url",
 }
 
@@ -132,6 +133,11 @@ func (h *holding) terms() (o apiOptions) {
 			h.refuse("%s: %q is not a host name such as berth.example.org: leave out scheme, port and path", h.At("server.hosts"), name)
 		}
 	}
+	proxies, wrong := auth.ParseProxies(h.Server.Proxies)
+	if wrong != "" {
+		h.refuse("%s: %q is neither an address nor a network such as 10.0.0.0/8", h.At("server.trusted_proxies"), wrong)
+	}
+	o.terms.Proxies = proxies
 	h.advice(&o.terms)
 	h.keys(&o.terms)
 	if s.CommandRules != "" {

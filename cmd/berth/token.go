@@ -47,7 +47,7 @@ func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke tokens",
-		Example: "  berth token create --user alice --role user --expires 90d\n  berth token create --role agent --node gpu1\n" +
+		Example: "  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n  berth token create --role agent --node gpu1\n" +
 			"  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -60,17 +60,20 @@ func newTokenCreate() *cobra.Command {
 	c := &connection{}
 	body, expires := &wire.MakeToken{}, ""
 	cmd := &cobra.Command{
-		Use:   "create (--user NAME | --role agent)",
+		Use:   "create (--user NAME | --role agent --node NODE)",
 		Short: "Make a token and print it, once",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if body.User == "" && body.Role != "agent" {
+			switch {
+			case body.User == "" && body.Role != "agent":
 				return usage("--user is missing: say whose token it is, or --role agent for a node's")
+			case body.Node == "" && body.Role == "agent":
+				return usage("--node is missing: a token of the role agent speaks for one node")
 			}
-			if expires != "" {
-				var in wire.Duration
+			if cmd.Flags().Changed("expires") {
+				var in wire.Lifetime
 				if err := in.UnmarshalJSON([]byte(strconv.Quote(expires))); err != nil {
-					return usage("--expires must be a time such as 90d or 12h, not %q", expires)
+					return usage("--expires must be a time such as 90d or 12h, or never, not %q", expires)
 				}
 				body.ExpiresIn = &in
 			}
@@ -79,7 +82,11 @@ func newTokenCreate() *cobra.Command {
 			}
 			errs := cmd.ErrOrStderr()
 			return reading(c, draw, func(w io.Writer, v *wire.MadeToken) error {
-				fmt.Fprintf(errs, "This is the only time that the token is told (id %s, role %s):\n", v.ID, v.Role)
+				until := wire.Never
+				if !v.ExpiresAt.IsZero() {
+					until = v.ExpiresAt.Local().Format(time.DateTime)
+				}
+				fmt.Fprintf(errs, "This is the only time that the token is shown (id %s, role %s, expires: %s):\n", v.ID, v.Role, until)
 				_, err := fmt.Fprintln(w, v.Secret)
 				return err
 			})(cmd, nil)
@@ -89,9 +96,9 @@ func newTokenCreate() *cobra.Command {
 	to := cmd.Flags()
 	to.StringVar(&body.User, "user", "", "whose it is; `NAME` becomes known with --role if nobody of that name is")
 	to.StringVar(&body.Role, "role", "", "at most viewer, user, operator or admin (default: what its user may), or agent for nodes")
-	to.StringVar(&body.Node, "node", "", "with --role agent: the only `NODE` that it speaks for (default: any)")
+	to.StringVar(&body.Node, "node", "", "with --role agent, and needed there: the one `NODE` that it speaks for")
 	to.StringVar(&body.Name, "name", "", "`text` to know it by")
-	to.StringVar(&expires, "expires", "", "how `long` it is good, such as 90d (default: for ever)")
+	to.StringVar(&expires, "expires", "", "how `long` it is good, such as 12h or 365d; never for a service's account (default: 90d; of a node's: never)")
 	return cmd
 }
 

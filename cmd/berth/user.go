@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +74,7 @@ func newUserSet() *cobra.Command {
 func newUserRemove() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
-		Use: "remove NAME", Short: "Forget a user, with their tokens; their jobs stay",
+		Use: "remove NAME", Short: "Forget a user, with their tokens, webhooks and reservations; their jobs stay",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("%s takes one user's name", cmd.CommandPath())
@@ -104,6 +105,9 @@ func newWhoami() *cobra.Command {
 				return err
 			}
 			text := v.Actor + ", role " + v.Role
+			if !v.ExpiresAt.IsZero() {
+				text += ", token expires " + v.ExpiresAt.Local().Format(time.DateTime)
+			}
 			if len(v.Projects) > 0 {
 				text += ", projects: " + strings.Join(v.Projects, ", ")
 			}

@@ -78,7 +78,7 @@ func (w *web) serve(s *service) error {
 
 // tellFirst prints the first token, past the log: logs are kept and read by others.
 func (s *service) tellFirst(token string) {
-	fmt.Fprintf(s.first, "berth: this cluster now asks callers who they are. The first token, good for making one other:\n\n  %s\n\n"+
+	fmt.Fprintf(s.first, "berth: this cluster requires authentication now. The first token, good for one hour and for making one other:\n\n  %s\n\n"+
 		"  BERTH_TOKEN=%s berth token create --user NAME --role admin --address %s\n\n", token, token, s.o.http)
 }
 

@@ -2,19 +2,20 @@ package command
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// FoundAuth has the cluster ask from now on who somebody is. It is carried out once.
+// FoundAuth has the cluster require authentication from now on. Carried out again it only
+// replaces a first token that has expired, while no token is good for the role admin.
 type FoundAuth struct {
 	Secret model.Secret `cbor:"1,keyasint,omitempty"` // by which peers know each other
-	Token  model.Hash   `cbor:"2,keyasint,omitempty"` // of the first token
+	Token  model.Hash   `cbor:"2,keyasint,omitempty"` // of the first token; zero: none is made
 }
 
 // Kind is KindFoundAuth.
 func (*FoundAuth) Kind() Kind { return KindFoundAuth }
 
-// Validate asks for a secret and a token.
+// Validate checks that there is a secret.
 func (b *FoundAuth) Validate() error {
-	if b.Secret.IsZero() || b.Token.IsZero() {
-		return problem("secret", "256 random bits, and a token beside it")
+	if b.Secret.IsZero() {
+		return problem("secret", "256 random bits")
 	}
 	return nil
 }
@@ -23,7 +24,7 @@ func (b *FoundAuth) Validate() error {
 type MakeToken struct {
 	Hash    model.Hash `cbor:"1,keyasint,omitempty"`
 	Name    string     `cbor:"2,keyasint,omitempty"`
-	User    string     `cbor:"3,keyasint,omitempty"` // of an agent's its node, or empty for any
+	User    string     `cbor:"3,keyasint,omitempty"` // of an agent's its node
 	Role    model.Role `cbor:"4,keyasint,omitempty"` // RoleNone: as its user, who then must be known
 	Expires model.Time `cbor:"5,keyasint,omitempty"` // 0: never
 	Spend   model.Hash `cbor:"6,keyasint,omitempty"` // the first token, which is given for it
@@ -42,7 +43,9 @@ func (b *MakeToken) Validate() error {
 		return model.WantText("name", b.Name, model.MaxName)
 	case b.Role != model.RoleNone && !b.Role.Valid():
 		return problem("role", "viewer, user, operator, admin or agent")
-	case !model.Name(b.User) && (b.User != "" || !agent):
+	case !model.Name(b.User) && agent:
+		return model.WantName("node", b.User)
+	case !model.Name(b.User):
 		return model.WantName("user", b.User)
 	case b.Expires < 0:
 		return problem("expires", "an instant")
@@ -97,8 +100,9 @@ func (b *SetUser) Validate() error {
 	return nil
 }
 
-// RemoveUser forgets a user, with their tokens and their places in projects. Their jobs
-// stay.
+// RemoveUser forgets a user, with their tokens, webhooks, reservations and places in
+// projects. Their jobs and allocations stay, for operators to end: a user who is made later
+// under the same name does not own them.
 type RemoveUser struct {
 	User string `cbor:"1,keyasint,omitempty"`
 }

@@ -16,6 +16,9 @@ const (
 // is made after that.
 const KeepExpired = 30 * 24 * time.Hour
 
+// FirstTokenLife is how long the first token is good.
+const FirstTokenLife = time.Hour
+
 // Secret is 256 random bits by which peers know each other. It prints as nothing.
 type Secret [32]byte
 
@@ -44,7 +47,7 @@ func (a Auth) On() bool { return a.Since > 0 }
 type Token struct {
 	Hash    Hash   `cbor:"1,keyasint,omitempty"` // SHA-256 of the token
 	Name    string `cbor:"2,keyasint,omitempty"` // for people
-	User    string `cbor:"3,keyasint,omitempty"` // whose it is; of an agent its node, or empty for any
+	User    string `cbor:"3,keyasint,omitempty"` // whose it is; of an agent its node
 	Role    Role   `cbor:"4,keyasint,omitempty"` // what it allows at most; RoleNone: all that its user may
 	Made    Time   `cbor:"5,keyasint,omitempty"`
 	By      string `cbor:"6,keyasint,omitempty"` // actor
@@ -74,7 +77,7 @@ func (t *Token) Allows(user Role) Role {
 type User struct {
 	Name string `cbor:"1,keyasint,omitempty"`
 	Role Role   `cbor:"2,keyasint,omitempty"`
-	Made Time   `cbor:"3,keyasint,omitempty"`
+	Made Time   `cbor:"3,keyasint,omitempty"` // what is older belongs to a former user of the name
 	By   string `cbor:"4,keyasint,omitempty"` // actor
 }
 

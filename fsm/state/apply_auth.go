@@ -8,18 +8,35 @@ import (
 )
 
 func applyFoundAuth(t *tx, b *command.FoundAuth) command.Result {
-	if t.settings.Auth.On() || t.tokens.has(b.Token) || t.tokens.size() >= model.MaxTokens {
-		return refuse(model.CodeConflict, "the cluster asks already who somebody is, or has no room for a token")
+	lost := keysWhere(t.tokens.now().All(), func(v *model.Token) bool { return v.First && !v.Good(t.clock) })
+	switch {
+	case t.settings.Auth.On() && (b.Token.IsZero() || len(lost) == 0 || someAdmin(t)):
+		return refuse(model.CodeConflict, "the cluster requires authentication already")
+	case t.tokens.has(b.Token) || t.tokens.size()-len(lost) >= model.MaxTokens:
+		return refuse(model.CodeConflict, "there is no room for another token: revoke some")
 	}
-	t.settings.Auth = model.Auth{Secret: b.Secret, Since: max(t.clock, 1)}
-	t.tokens.put(model.Token{Hash: b.Token, Name: "first", Made: t.clock, By: t.actor, First: true})
+	if !t.settings.Auth.On() {
+		t.settings.Auth = model.Auth{Secret: b.Secret, Since: max(t.clock, 1)}
+	}
+	dropAll(t, lost)
+	if !b.Token.IsZero() {
+		t.tokens.put(model.Token{
+			Hash: b.Token, Name: "first", Made: t.clock, By: t.actor, Expires: t.clock.Add(model.FirstTokenLife), First: true,
+		})
+	}
 	return ok()
+}
+
+func dropAll(t *tx, tokens []model.Hash) {
+	for _, hash := range tokens {
+		t.tokens.delete(hash)
+	}
 }
 
 func applyMakeToken(t *tx, b *command.MakeToken) command.Result {
 	if !b.Spend.IsZero() {
-		if first, found := t.tokens.get(b.Spend); !found || !first.First {
-			return refuse(model.CodeDenied, "the first token was used already: ask whoever has used it")
+		if first, found := t.tokens.get(b.Spend); !found || !first.First || !first.Good(t.clock) {
+			return refuse(model.CodeDenied, "the first token was used already or has expired: ask an admin for a token")
 		}
 	}
 	old := keysWhere(t.tokens.now().All(), func(v *model.Token) bool { return !v.Good(t.clock.Add(-model.KeepExpired)) })
@@ -34,14 +51,17 @@ func applyMakeToken(t *tx, b *command.MakeToken) command.Result {
 			return r
 		}
 	}
-	if !b.Spend.IsZero() {
-		t.tokens.delete(b.Spend)
-	}
-	for _, hash := range old {
-		t.tokens.delete(hash)
-	}
+	dropAll(t, old)
 	t.tokens.put(model.Token{Hash: b.Hash, Name: b.Name, User: b.User, Role: b.Role, Made: t.clock, By: t.actor, Expires: b.Expires})
+	spendFirst(t)
 	return ok()
+}
+
+// spendFirst drops the first token as soon as an admin has one.
+func spendFirst(t *tx) {
+	if someAdmin(t) {
+		dropAll(t, keysWhere(t.tokens.now().All(), func(v *model.Token) bool { return v.First }))
+	}
 }
 
 // userOfToken makes known whom a token is for.
@@ -76,7 +96,11 @@ func applyDropTokens(t *tx, b *command.DropTokens) command.Result {
 	return command.Result{Number: dropped}
 }
 
-func applySetUser(t *tx, b *command.SetUser) command.Result { return setUser(t, b) }
+func applySetUser(t *tx, b *command.SetUser) command.Result {
+	r := setUser(t, b)
+	spendFirst(t)
+	return r
+}
 
 func setUser(t *tx, b *command.SetUser) command.Result {
 	u, found := t.users.get(model.UserName(b.User))
@@ -143,6 +167,15 @@ func applyRemoveUser(t *tx, b *command.RemoveUser) command.Result {
 	for _, k := range membersOf(t, b.User) {
 		t.members.delete(k)
 	}
+	scope := model.ScopeKey{Kind: model.ScopeUser, Name: b.User}
+	for _, id := range keysWhere(t.webhooks.now().All(), func(w *model.Webhook) bool { return w.Scope == scope }) {
+		dropWebhook(t, id)
+	}
+	for _, id := range keysWhere(t.bookings.now().All(), func(v *model.Booking) bool { return v.Owner == scope }) {
+		if booking, found := t.bookings.get(id); found {
+			endBooking(t, &booking)
+		}
+	}
 	t.users.delete(name)
 	return command.Result{Number: uint64(len(theirs))}
 }
@@ -170,6 +203,9 @@ func locksOut(t *tx, without func(*model.Token) bool) bool {
 	}
 	return some
 }
+
+// someAdmin reports whether a token is good for the role admin.
+func someAdmin(t *tx) bool { return locksOut(t, func(*model.Token) bool { return true }) }
 
 func refuseLockout() command.Result {
 	return refuse(model.CodeConflict, "nobody would be left who has a token for the role admin: make another first, with "+

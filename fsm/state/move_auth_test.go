@@ -76,7 +76,7 @@ func TestOldTokensAreForgotten(t *testing.T) {
 	c.Wait(2 * time.Hour)
 	wantCode(t, c.Try(&command.MakeToken{Hash: hashOf(3), User: "ann"}), model.CodeConflict)
 	c.Do(&command.MakeToken{Hash: hashOf(4), User: "ann"})
-	if c.State.Tokens.Has(hashOf(2)) || c.State.Tokens.Len() != 3 {
+	if c.State.Tokens.Has(hashOf(2)) || c.State.Tokens.Len() != 2 { // nor is the first there
 		t.Errorf("%d tokens are there", c.State.Tokens.Len())
 	}
 }
@@ -105,6 +105,67 @@ func TestTokensAndUsers(t *testing.T) {
 		t.Errorf("left are tokens %v and %d places in projects", left, c.State.Members.Len())
 	}
 	c.Do(&command.DropTokens{Tokens: []model.Hash{hashOf(4), hashOf(9)}})
+}
+
+// The first token is good for an hour, and only while no admin has another. It can be
+// replaced once it has expired, as long as nobody could make a token otherwise.
+func TestTheFirstTokenExpires(t *testing.T) {
+	t.Parallel()
+	again := &command.FoundAuth{Secret: model.Secret{8}, Token: hashOf(2)}
+	c := guarded(t)
+	wantCode(t, c.Try(again), model.CodeConflict)
+	c.Wait(model.FirstTokenLife)
+	wantCode(t, c.Try(&command.MakeToken{Hash: hashOf(3), User: "ann", Role: model.RoleAdmin, Spend: hashOf(1)}), model.CodeDenied)
+	wantCode(t, c.Try(&command.FoundAuth{Secret: model.Secret{8}}), model.CodeConflict)
+	c.Do(again)
+	if c.State.Settings().Auth.Secret != (model.Secret{7}) || c.State.Tokens.Len() != 1 || !c.State.Tokens.Has(hashOf(2)) {
+		t.Errorf("%d tokens, secret changed: %t", c.State.Tokens.Len(), c.State.Settings().Auth.Secret != model.Secret{7})
+	}
+	c.Do(&command.SetUser{User: "ann", Role: model.RoleUser})
+	c.Do(&command.MakeToken{Hash: hashOf(3), User: "ann"})
+	if !c.State.Tokens.Has(hashOf(2)) {
+		t.Error("a user's token has spent it")
+	}
+	c.Do(&command.SetUser{User: "ann", Role: model.RoleAdmin})
+	if c.State.Tokens.Has(hashOf(2)) {
+		t.Error("it is there beside an admin's token")
+	}
+	wantCode(t, c.Try(&command.FoundAuth{Secret: model.Secret{8}, Token: hashOf(4)}), model.CodeConflict)
+}
+
+// A cluster whose admins have keys needs no first token.
+func TestAuthWithoutAFirstToken(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	c.Do(&command.FoundAuth{Secret: model.Secret{7}})
+	if !c.State.Settings().Auth.On() || c.State.Tokens.Len() != 0 {
+		t.Errorf("%d tokens are there", c.State.Tokens.Len())
+	}
+}
+
+// What acts in a user's name by itself goes with the user: another user of the name would
+// own it, or it would own what is theirs.
+func TestARemovedUserLeavesNoWebhooksAndReservations(t *testing.T) {
+	t.Parallel()
+	c := guarded(t)
+	c.Node("n1", 8)
+	for i, user := range []string{"ann", "bob"} {
+		scope := model.ScopeKey{Kind: model.ScopeUser, Name: user}
+		c.Do(&command.SetUser{User: user, Role: model.RoleUser})
+		c.Do(hook(model.WebhookID(user), scope, model.NoticeJobQueued))
+		c.Do(&command.Book{Booking: model.Booking{
+			Kind: model.BookGPUs, Owner: scope, GPUs: 1, Nodes: "n1", Start: c.Now.Add(time.Duration(i+1) * 2 * time.Hour),
+			End: c.Now.Add(time.Duration(i+1)*2*time.Hour + time.Hour),
+		}})
+		c.Submit(1, func(b *command.Submit) { b.Spec.User = user })
+	}
+	deliveries := c.State.Deliveries.Len()
+	c.Do(&command.RemoveUser{User: "ann"})
+	if c.State.Webhooks.Has("ann") || !c.State.Webhooks.Has("bob") || c.State.Bookings.Len() != 1 || c.State.Jobs.Len() != 2 ||
+		deliveries != 2 || c.State.Deliveries.Len() != 1 {
+		t.Errorf("left are %d webhooks, %d reservations, %d jobs, %d of %d deliveries", c.State.Webhooks.Len(), c.State.Bookings.Len(), c.State.Jobs.Len(),
+			c.State.Deliveries.Len(), deliveries)
+	}
 }
 
 func TestAUserIsInSoManyProjects(t *testing.T) {

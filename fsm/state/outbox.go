@@ -90,15 +90,20 @@ func applyDropWebhook(t *tx, b *command.DropWebhook) command.Result {
 	if !t.webhooks.has(b.ID) {
 		return refuse(model.CodeNotFound, "there is no webhook %s", b.ID)
 	}
-	outlet := b.ID.Outlet()
+	dropWebhook(t, b.ID)
+	return ok()
+}
+
+// dropWebhook forgets a webhook and what was to be delivered to it.
+func dropWebhook(t *tx, id model.WebhookID) {
+	outlet := id.Outlet()
 	for _, k := range keysOf(t.deliveries.now().All(), func(model.DeliveryKey) bool { return true }) {
 		if k.Outlet == outlet {
 			t.deliveries.delete(k)
 		}
 	}
 	t.outlets.delete(outlet)
-	t.webhooks.delete(b.ID)
-	return ok()
+	t.webhooks.delete(id)
 }
 
 func applyTestWebhook(t *tx, b *command.TestWebhook) command.Result {

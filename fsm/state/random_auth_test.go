@@ -26,7 +26,7 @@ func drawFoundAuth(g *gen) command.Body {
 func drawMakeToken(g *gen) command.Body {
 	b := &command.MakeToken{Hash: drawHash(g), Name: pick(g, "", "laptop"), User: anybody(g), Role: model.Role(g.roll(6))}
 	if b.Role == model.RoleAgent {
-		b.User = pick(g, "", string(anyNode(g)))
+		b.User = string(anyNode(g))
 	}
 	if g.roll(3) == 0 {
 		b.Expires = g.at

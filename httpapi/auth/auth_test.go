@@ -166,17 +166,37 @@ func TestManyCallers(t *testing.T) {
 	now := time.Unix(1, 0)
 	l := NewLimiter(1, func() time.Time { return now })
 	for i := range 3 * maxBuckets {
-		l.Take(fmt.Sprint("caller", i))
+		l.Take(fmt.Sprint("caller", i), 1)
 	}
 	if len(l.buckets) > maxBuckets+1 {
 		t.Errorf("%d buckets", len(l.buckets))
 	}
-	if l.Take("another") == 0 {
+	if l.Take("another", 1) == 0 {
 		t.Error("the shared bucket is not empty")
 	}
 	now = now.Add(time.Minute)
-	if l.Take("another") != 0 || len(l.buckets) > 2 {
+	if l.Take("another", 1) != 0 || len(l.buckets) > 2 {
 		t.Errorf("full buckets are kept: %d", len(l.buckets))
+	}
+}
+
+// Peers that count by themselves allow together what one would.
+func TestPeersShareARate(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1, 0)
+	taken := 0
+	for range 3 {
+		l := NewLimiter(9, func() time.Time { return now })
+		for l.Take("ann", 3) == 0 {
+			taken++
+		}
+		now = now.Add(time.Second)
+		for l.Take("ann", 3) == 0 {
+			taken++
+		}
+	}
+	if taken != 18+9 {
+		t.Errorf("took %d over three peers at once and in one second", taken)
 	}
 }
 
@@ -184,29 +204,29 @@ func TestALimiterFills(t *testing.T) {
 	now := time.Unix(1, 0)
 	l := NewLimiter(10, func() time.Time { return now })
 	taken := 0
-	for l.Take("ann") == 0 {
+	for l.Take("ann", 1) == 0 {
 		taken++
 	}
-	if wait := l.Take("ann"); taken != 20 || wait != 100*time.Millisecond {
+	if wait := l.Take("ann", 1); taken != 20 || wait != 100*time.Millisecond {
 		t.Errorf("took %d at once, then waits %s", taken, wait)
 	}
 	now = now.Add(100 * time.Millisecond)
-	if l.Take("ann") != 0 || l.Take("ann") == 0 {
+	if l.Take("ann", 1) != 0 || l.Take("ann", 1) == 0 {
 		t.Error("a tenth of a second is not one request")
 	}
 	now = now.Add(-time.Hour) // a clock that goes back gives nothing
-	if l.Take("ann") == 0 {
+	if l.Take("ann", 1) == 0 {
 		t.Error("a clock that went back filled the bucket")
 	}
 	l.Allow(0)
-	if wait := l.Take("ann"); wait != 0 {
+	if wait := l.Take("ann", 1); wait != 0 {
 		t.Errorf("without a limit it says to wait %s", wait)
 	}
 	l.Allow(1)
-	if first, second, third := l.Take("bea"), l.Take("bea"), l.Take("bea"); first != 0 || second != 0 || third == 0 {
+	if first, second, third := l.Take("bea", 1), l.Take("bea", 1), l.Take("bea", 1); first != 0 || second != 0 || third == 0 {
 		t.Error("another limit is not held")
 	}
-	if free := NewLimiter(0, time.Now); free.Take("ann") != 0 || len(free.buckets) != 0 {
+	if free := NewLimiter(0, time.Now); free.Take("ann", 1) != 0 || len(free.buckets) != 0 {
 		t.Error("no limit limits")
 	}
 }

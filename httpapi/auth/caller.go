@@ -12,11 +12,25 @@ const Anonymous = "anonymous"
 
 // Caller is who a request comes from.
 type Caller struct {
-	Name string // of the user, the service or the node; empty: any node
+	Name string // of the user, the service or the node
 	Kind Kind
 	Role model.Role
 	// Credential is the SHA-256 of what they have shown; zero: nothing was asked for.
 	Credential model.Hash
+	// Since is when the user was made, and Founded when the cluster began to require
+	// authentication, by the state's clock; both 0 where a name alone says whose something
+	// is, as for services. See [Caller.Owns].
+	Since   model.Time
+	Founded model.Time
+	// Expires is when what the caller has shown expires; 0: never.
+	Expires model.Time
+}
+
+// Owns reports whether something in a user's name, made at an instant, is the caller's own:
+// it is not where it is older than the caller, since then it was made by a former user of
+// the same name, who was removed. What is older than authentication goes by the name.
+func (c *Caller) Owns(user string, made model.Time) bool {
+	return user == c.Name && (made >= c.Since || made < c.Founded)
 }
 
 // Kind says what a caller is.

@@ -54,5 +54,15 @@ func (k *Keys) Find(hash model.Hash) (Key, bool) {
 	return key, found
 }
 
+// Admin reports whether a key has the role admin.
+func (k *Keys) Admin() bool {
+	for _, key := range k.known { // order-free: any of them
+		if key.Role == model.RoleAdmin {
+			return true
+		}
+	}
+	return false
+}
+
 // Len is how many keys there are.
 func (k *Keys) Len() int { return len(k.known) }

@@ -42,14 +42,17 @@ func (l *Limiter) Allow(rate float64) {
 // others is whom all share who cannot be told apart.
 const others = ""
 
-// Take takes one request from somebody's bucket. If that is empty it says how long to
-// wait for the next.
-func (l *Limiter) Take(who string) (wait time.Duration) {
+// Take takes one request from a bucket. If the bucket is empty it returns how long to wait
+// for the next. The rate is shared by so many peers, each of which counts by itself: a
+// bucket here fills at that part of the rate.
+func (l *Limiter) Take(who string, peers int) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rate <= 0 {
 		return 0
 	}
+	part := 1 / float64(max(peers, 1))
+	rate, burst := l.rate*part, max(1, l.burst*part)
 	now := l.now()
 	b, known := l.buckets[who]
 	if !known && len(l.buckets) >= maxBuckets {
@@ -59,12 +62,12 @@ func (l *Limiter) Take(who string) (wait time.Duration) {
 		}
 	}
 	if !known {
-		b = bucket{left: l.burst, at: now}
+		b = bucket{left: burst, at: now}
 	}
-	b.left = min(l.burst, b.left+l.rate*max(0, now.Sub(b.at).Seconds()))
+	b.left = min(burst, b.left+rate*max(0, now.Sub(b.at).Seconds()))
 	b.at = now
 	if b.left < 1 {
-		wait = time.Duration((1 - b.left) / l.rate * float64(time.Second))
+		wait = time.Duration((1 - b.left) / rate * float64(time.Second))
 	} else {
 		b.left--
 	}
@@ -72,7 +75,8 @@ func (l *Limiter) Take(who string) (wait time.Duration) {
 	return wait
 }
 
-// sweep forgets full buckets, at most once a second: it looks at all of them.
+// sweep forgets buckets that are full, or would be with one peer, at most once a second: it
+// reads all of them.
 func (l *Limiter) sweep(now time.Time) {
 	if now.Sub(l.swept) < time.Second {
 		return

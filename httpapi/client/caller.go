@@ -44,6 +44,8 @@ type caller struct {
 	token    string
 	limit    time.Duration // for one answer
 	patience time.Duration
+	expiring func(time.Time)
+	warned   sync.Once
 
 	mu    sync.Mutex
 	peers []string
@@ -60,7 +62,7 @@ func newCaller(o Options) (*caller, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialLimit}).DialContext
 	}
-	c := &caller{agent: o.UserAgent, token: o.Token, limit: callLimit, patience: o.Patience, turns: map[string]int{}}
+	c := &caller{agent: o.UserAgent, token: o.Token, limit: callLimit, patience: o.Patience, expiring: o.Expiring, turns: map[string]int{}}
 	if c.agent == "" {
 		c.agent = "berth"
 	}
@@ -202,6 +204,7 @@ func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Respon
 		}
 		return nil, err
 	}
+	c.warn(answer.Header)
 	if q.stream {
 		limit.Stop()
 	}
@@ -211,6 +214,13 @@ func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Respon
 	}
 	defer func() { _ = answer.Body.Close() }()
 	return nil, readProblem(answer)
+}
+
+// warn passes on that the token expires soon, once.
+func (c *caller) warn(h http.Header) {
+	if at, err := time.Parse(time.RFC3339, h.Get(wire.HeaderExpires)); err == nil && c.expiring != nil {
+		c.warned.Do(func() { c.expiring(at) })
+	}
 }
 
 var errLate = errors.New("no answer in time")

@@ -40,6 +40,9 @@ type Options struct {
 	// Patience is how long a change is tried for when peers answer that they
 	// cannot carry it out just now; 0: 10 s.
 	Patience time.Duration
+	// Expiring is called once, with the first answer that says that the token expires within
+	// a week; nil: nothing is. It may be called from any goroutine.
+	Expiring func(at time.Time)
 }
 
 // Client talks to a cluster as a user does. Its methods may be called from any

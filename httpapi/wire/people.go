@@ -1,24 +1,64 @@
 package wire
 
-import "time"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
 
 // Whoami is the answer to GET /whoami: who the caller is, and what they may.
 type Whoami struct {
-	Authentication bool     `json:"authentication" doc:"callers are asked who they are"`
-	Name           string   `json:"name,omitempty"`
-	Kind           string   `json:"kind" doc:"anonymous, user, service, agent, or first (the first token)"`
-	Role           string   `json:"role" doc:"viewer, user, operator, admin or agent"`
-	Actor          string   `json:"actor" doc:"as timelines name the caller"`
-	Projects       []string `json:"projects" nullable:"false" doc:"that the caller may submit jobs in; an operator may in any"`
+	Authentication bool   `json:"authentication" doc:"callers are asked who they are"`
+	Name           string `json:"name,omitempty"`
+	Kind           string `json:"kind" doc:"anonymous, user, service, agent, or first (the first token)"`
+	Role           string `json:"role" doc:"viewer, user, operator, admin or agent"`
+	Actor          string `json:"actor" doc:"as timelines name the caller"`
+	// ExpiresAt is of the token; a key of the configuration has no end.
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when the token that was shown expires; absent: never"`
+	Projects  []string  `json:"projects" nullable:"false" doc:"that the caller may submit jobs in; an operator may in any"`
 }
 
 // MakeToken is the body of POST /tokens.
 type MakeToken struct {
 	User      string    `json:"user,omitempty" doc:"whose it is; one who is not known yet becomes so, with the token's role"`
-	Node      string    `json:"node,omitempty" doc:"of an agent's token: the only node that it speaks for; any by default"`
+	Node      string    `json:"node,omitempty" doc:"of an agent's token, and needed there: the one node that it speaks for"`
 	Role      string    `json:"role,omitempty" doc:"at most: viewer, user, operator or admin (as its user by default), or agent"`
 	Name      string    `json:"name,omitempty" doc:"for people"`
-	ExpiresIn *Duration `json:"expires_in,omitempty" doc:"how long it is good; for ever by default"`
+	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"how long it is good, or never for no end; by default 90d, and never for the role agent"`
+}
+
+// Never is the [Lifetime] of a token that does not expire.
+const Never = "never"
+
+// Lifetime is how long a token is good: a [Duration], or the text never, which is 0.
+type Lifetime Duration
+
+// UnmarshalJSON reads either; the error says what is wanted.
+func (l *Lifetime) UnmarshalJSON(data []byte) error {
+	if bytes.Equal(bytes.TrimSpace(data), []byte(strconv.Quote(Never))) {
+		*l = 0
+		return nil
+	}
+	var d Duration
+	if err := json.Unmarshal(data, &d); err != nil {
+		return fmt.Errorf("%w, or never", err)
+	}
+	if d <= 0 {
+		return errors.New("must be more than 0, or never")
+	}
+	*l = Lifetime(d)
+	return nil
+}
+
+// MarshalJSON writes the duration, or never.
+func (l Lifetime) MarshalJSON() ([]byte, error) {
+	if l == 0 {
+		return json.Marshal(Never)
+	}
+	return json.Marshal(Duration(l))
 }
 
 // MadeToken is the answer to POST /tokens.

@@ -39,9 +39,10 @@ const (
 	HeaderForwarded = "X-Berth-Forwarded" // by which peer a request was passed on
 	HeaderClient    = "X-Berth-Client"    // with it: the client's address as that peer saw it
 	HeaderRequestID = "Idempotency-Key"
-	HeaderLeader    = "X-Berth-Leader" // who leads, as the answering peer knows
-	HeaderCode      = "X-Berth-Code"   // of a problem
-	HeaderSource    = "X-Berth-Source" // of a log: "node", or "tail" for the end of it that peers keep
+	HeaderLeader    = "X-Berth-Leader"        // who leads, as the answering peer knows
+	HeaderCode      = "X-Berth-Code"          // of a problem
+	HeaderExpires   = "X-Berth-Token-Expires" // when the token that was shown expires, if that is within a week
+	HeaderSource    = "X-Berth-Source"        // of a log: "node", or "tail" for the end of it that peers keep
 	// TrailerProblem is a trailer of a followed log that the caller may not read to its end:
 	// a [Problem] on one line. Clients that announce TE: trailers get it in place of a last
 	// line of text.

@@ -26,9 +26,10 @@ type Server struct {
 
 	ID, DataDir     string
 	Bootstrap, Join []string
-	ClusterID       string // empty: what the data folder or the join says
-	Timeouts        string // "lan" or "wan"
-	MinFree         uint64 // MiB; 0: the store's default
+	Proxies         []string // networks
+	ClusterID       string   // empty: what the data folder or the join says
+	Timeouts        string   // "lan" or "wan"
+	MinFree         uint64   // MiB; 0: the store's default
 	Auth            Auth
 	Audit           Audit
 	Advice          Advice
@@ -68,7 +69,7 @@ type Client struct{ Address []string }
 // New is a configuration as it is when nobody says anything.
 func New() *Config {
 	return &Config{
-		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 100}, Audit: Audit{MiB: 64, Keep: 16}},
+		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}},
 		Agent: Agent{
 			Listen: "127.0.0.1:0", RunDir: node.DefaultRunDir,
 			GPUs:  GPUs{From: "auto", Hot: judge.Defaults().Hot},
@@ -144,6 +145,10 @@ func (s *Server) settings() []Setting {
 			Means: "enter the cluster of the peers at these `address,...`", Value: List(&s.Join, "addresses"),
 		},
 		{
+			Name: "server.trusted_proxies", For: OfServer, Flag: "trusted-proxies", Reload: true,
+			Means: "`networks` of proxies whose X-Forwarded-For or Forwarded names the client: 10.1.2.3,10.0.0.0/8,...", Value: List(&s.Proxies, "networks"),
+		},
+		{
 			Name: "server.cluster_id", For: OfServer, Flag: "cluster",
 			Means: "the cluster's `id` (default: derived from the founders, or learnt by joining)", Value: Text(&s.ClusterID, "id"),
 		},
@@ -180,7 +185,7 @@ func (a *Auth) settings() []Setting {
 		},
 		{
 			Name: "auth.rate_limit", For: OfServer, Flag: "rate-limit", Reload: true,
-			Means: "with --auth: `requests` that a caller may make a second, and an address four times as many; 0: any",
+			Means: "with --auth: `requests` that a caller may make a second over all peers together, each of which allows its part; a node's agent may make four times as many; 0: any",
 			Value: Number(&a.Rate, "requests", 0, 1_000_000),
 		},
 		{

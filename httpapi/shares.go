@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// Bounds of the requests that are answered at once: long polls, streams and followed logs
+// are answered for as long as they last. Each holds one connection.
+const (
+	maxOpenOf      = 512                    // of a user or a service
+	maxOpenOfAgent = 64                     // of a node's agent
+	maxOpenFrom    = maxConnsOfEach * 3 / 4 // of all users and services at one address
+	maxOpen        = maxConns * 3 / 4       // of all users and services; operators and agents have the rest
+)
+
+// openRequests counts the requests of known callers that are being answered.
+type openRequests struct {
+	each, agent, from, all int
+
+	mu     sync.Mutex
+	ofEach map[string]int // by actor
+	ofFrom map[string]int // of users and services, by address
+	users  int            // of users and services
+}
+
+func newOpenRequests() *openRequests {
+	return &openRequests{
+		each: maxOpenOf, agent: maxOpenOfAgent, from: maxOpenFrom, all: maxOpen, ofEach: map[string]int{}, ofFrom: map[string]int{},
+	}
+}
+
+// begin counts a request that comes from an address, and returns a function that must be
+// called when it has been answered; or why it must wait until others have been. Where
+// authentication is off and for other peers there is no bound.
+func (o *openRequests) begin(c *auth.Caller, address string) (done func(), f *failure) {
+	if c.Kind != auth.User && c.Kind != auth.Service && c.Kind != auth.Node {
+		return func() {}, nil
+	}
+	actor, shares := c.Actor(), c.Kind != auth.Node && !c.Role.Covers(model.RoleOperator)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	most := o.each
+	if c.Kind == auth.Node {
+		most = o.agent
+	}
+	switch {
+	case o.ofEach[actor] >= most:
+		return nil, tooMany(fmt.Sprintf("%d requests of %s are being answered, at most are %d: end some, or use one stream for several things",
+			o.ofEach[actor], actor, most))
+	case shares && o.ofFrom[address] >= o.from:
+		return nil, tooMany(fmt.Sprintf("%d requests from this address are being answered, at most are %d: end some", o.ofFrom[address], o.from))
+	case shares && o.users >= o.all:
+		return nil, tooMany(fmt.Sprintf("this peer answers %d requests of users, at most are %d: try again later, or another peer", o.users, o.all))
+	}
+	o.count(actor, address, shares, 1)
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.count(actor, address, shares, -1)
+	}, nil
+}
+
+func (o *openRequests) count(actor, address string, shares bool, by int) {
+	tally(o.ofEach, actor, by)
+	if shares {
+		tally(o.ofFrom, address, by)
+		o.users += by
+	}
+}
+
+func tally(to map[string]int, name string, by int) {
+	if to[name] += by; to[name] == 0 {
+		delete(to, name)
+	}
+}
+
+// tooMany returns the problem of a request beyond a share.
+func tooMany(detail string) *failure {
+	f := refuse(wire.CodeOverloaded, detail)
+	f.after = 5
+	return f
+}

@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/httpapi/auth"
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// One who opens as many streams and long polls as possible keeps no one else from anything.
+func TestAShareOfOpenRequests(t *testing.T) {
+	t.Parallel()
+	s := newGuarded(t)
+	s.api.open.each = 3
+	for _, path := range []string{"/events", "/events?types=failed", "/queue?wait=1m&index=999999999"} {
+		s.open(path, ann)
+	}
+	s.settled(3)
+	r := s.do(http.MethodGet, "/queue", "", as(ann)...)
+	r.problem(http.StatusTooManyRequests, wire.CodeOverloaded)
+	if r.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	s.do(http.MethodGet, "/queue", "", as(bob)...).into(new(wire.Queue))
+	s.do(http.MethodPut, "/users/ann", `{"role":"viewer"}`, as(admin)...).into(new(wire.User))
+	if got := s.do(http.MethodPost, "/agent/silence", "\xa0", as(agent)...); got.status != http.StatusOK {
+		t.Errorf("the agent is answered %d %s", got.status, got.body)
+	}
+	s.do(http.MethodDelete, "/users/ann", "", as(admin)...).into(new(wire.Gone)) // which ends them all
+	for s.api.held.count() > 0 {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("they go on")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// Each bound of requests that are answered at once, filled by users: operators and agents
+// find room, and all comes back.
+func TestBoundsOfOpenRequests(t *testing.T) {
+	t.Parallel()
+	user := func(name string) *auth.Caller { return &auth.Caller{Name: name, Kind: auth.User, Role: model.RoleUser} }
+	operator := &auth.Caller{Name: "otto", Kind: auth.User, Role: model.RoleOperator}
+	node := &auth.Caller{Name: "n1", Kind: auth.Node, Role: model.RoleAgent}
+	for name, c := range map[string]struct {
+		each, from, all int
+		next            *auth.Caller // who comes too late
+		address         string
+	}{
+		"of one user":    {2, 9, 9, user("ann"), "b"},
+		"of one address": {9, 2, 9, user("bob"), "a"},
+		"in all":         {9, 9, 2, user("bob"), "b"},
+	} {
+		o := newOpenRequests()
+		o.each, o.from, o.all, o.agent = c.each, c.from, c.all, 1
+		var ends []func()
+		begin := func(who *auth.Caller, address string) *failure {
+			done, f := o.begin(who, address)
+			if f == nil {
+				ends = append(ends, done)
+			}
+			return f
+		}
+		for range 2 {
+			if f := begin(user("ann"), "a"); f != nil {
+				t.Errorf("%s: %v", name, f)
+			}
+		}
+		if begin(c.next, c.address) == nil {
+			t.Errorf("%s: there is no bound", name)
+		}
+		for _, who := range []*auth.Caller{operator, node, {Kind: auth.Peer}, {Kind: auth.Open}} {
+			if f := begin(who, "a"); f != nil {
+				t.Errorf("%s: %s finds no room: %v", name, who.Actor(), f)
+			}
+		}
+		if begin(node, "c") == nil {
+			t.Errorf("%s: an agent has no bound", name)
+		}
+		for _, end := range ends {
+			end()
+		}
+		if len(o.ofEach) != 0 || len(o.ofFrom) != 0 || o.users != 0 {
+			t.Errorf("%s: %v, %v, %d are left", name, o.ofEach, o.ofFrom, o.users)
+		}
+	}
+}
+
+// A client that is refused and keeps its body to itself does not keep its connection, and
+// so no place of others.
+func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	s, at := flooded(t, 40, 20)
+	s.with(guard)
+	conn := dialFrom(t, "127.0.0.2", at)
+	if _, err := io.WriteString(conn, "POST /queue/submit HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, conn); err != nil { // it returns once the peer has closed the connection
+		t.Log(err)
+	}
+}
+
+// All clients of a trusted proxy have its address, which has no bound of its own then.
+func TestConnectionsOfAProxy(t *testing.T) {
+	t.Parallel()
+	s, at := flooded(t, 40, 2)
+	proxies, _ := auth.ParseProxies([]string{"127.0.0.3"})
+	s.api.TakeOver(Terms{Proxies: proxies})
+	for range 4 {
+		asks(t, dialFrom(t, "127.0.0.3", at))
+	}
+	if n := s.api.life.conns.open(); n != 4 {
+		t.Errorf("%d connections are open", n)
+	}
+}
