@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -103,8 +104,14 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 		Epoch: int64(n.Epoch), Features: n.Features, //nolint:gosec // small
 		Registered: n.Registered.Time(), LastSeen: lease.At.Time(), GPUs: []wire.GPU{}, Health: "ok",
 	}
-	if n.Status == model.NodeUp && n.Mode != model.ModeOpen {
+	switch {
+	case n.Status == model.NodeUp && n.Mode != model.ModeOpen:
 		out.State = n.Mode.String()
+	case n.Degraded():
+		out.State = "degraded"
+	}
+	if n.Trouble != "" {
+		out.Reason = strings.Join(append(nonEmpty(n.ModeReason), n.Trouble), "; ")
 	}
 	for _, l := range n.Is() {
 		if out.Labels == nil {
@@ -129,7 +136,18 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 	if sick > 0 {
 		out.Health = strconv.Itoa(sick) + " of " + strconv.Itoa(len(out.GPUs)) + " GPUs out of service"
 	}
+	if n.Trouble != "" {
+		out.Health = "cannot start jobs"
+	}
 	return out
+}
+
+// nonEmpty returns the text in a list, or an empty list for an empty text.
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
 }
 
 func gpuOf(s *state.State, g *model.GPU, measured map[model.GPUID]agentwire.Reading) wire.GPU {

@@ -154,12 +154,17 @@ func (c *standings) leader(g *gauges, s *state.State) {
 	if l, _ := c.peer.Members.Leader(); l.ID != "" {
 		g.put("berth_leader_info", "1 for the peer that leads, as this one knows.", 1, "leader", string(l.ID))
 	}
-	silent := 0
-	for _, n := range s.Nodes.All() {
+	silent, degraded := 0, 0
+	for id, n := range s.Nodes.All() {
 		if n.Status != model.NodeUp {
 			silent++
 		}
+		if n.Degraded() {
+			degraded++
+		}
+		g.put("berth_node_degraded", "1 while a GPU host is in contact and its agent cannot start jobs.", number(n.Degraded()), "node", string(id))
 	}
+	g.put("berth_nodes_degraded", "GPU hosts that are in contact and whose agents cannot start jobs.", float64(degraded))
 	g.put("berth_nodes_silent", "GPU hosts that are not in contact.", float64(silent))
 	g.put("berth_placements_running", "1 while jobs are started.", number(s.Settings().Running && !s.Settings().Standstill))
 }

@@ -21,6 +21,7 @@ type Agent struct {
 	hands   *hands
 	teller  *teller
 	owner   *gpuOwner
+	room    *room
 	watcher watcher
 	before  fence.Reading
 }
@@ -39,7 +40,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.contact = newContact(a.core, a.book)
 	a.puller = newPuller(a.core, a.contact)
 	a.teller = newTeller(a.core, a.contact, a.book)
+	a.room = newRoom(a.core, a.teller.changed)
+	a.contact.room, a.teller.room = a.room, a.room
 	a.hands = newHands(a.core, a.contact, a.puller, a.book, a.teller)
+	a.hands.room = a.room
 	if err := a.book.open(); err != nil {
 		return err
 	}
@@ -87,6 +91,7 @@ func (a *Agent) step() {
 	a.book.refresh()
 	a.owner.note(a.book, a.puller.set)
 	a.watcher.note(a.book)
+	a.room.watch()
 	a.hands.burial.bury()
 	a.hands.dispatch()
 	if _, ok := a.contact.lease.Registration(); !ok {

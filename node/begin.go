@@ -99,8 +99,20 @@ func (h *hands) begun(u *unit, placed *runner.Record, err error) {
 	}
 }
 
+// giveBack has a rank never start here that this node's disk keeps from starting, though the disk
+// does not take that either. It is enough that this agent remembers until the cluster knows: an agent
+// that starts in its place registers, and acts on no set of desired ranks that is older than that.
+func (h *hands) giveBack(u *unit, err error) {
+	u.phase, u.life.alive, u.life.held, u.why = model.RankNever, false, true, h.room.why(err)
+	h.Log.Warn("a rank is given back", "rank", u.record.Rank, "why", u.why)
+}
+
 // unmade takes back a unit whose folder could not be made.
 func (h *hands) unmade(u *unit, err error) {
+	if h.room.failed(err) {
+		h.giveBack(u, err)
+		return
+	}
 	h.book.drop(u)
 	_, again := h.later[u.record.Rank]
 	h.later[u.record.Rank] = later(againSoon)
@@ -159,15 +171,20 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 // tombstone leaves the word never in a rank's latch, unless it has another.
 func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch string, alive bool, err error) {
 	if fresh {
-		if _, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, r, "") }); err != nil {
+		if err := h.Journal.Insist(func() error {
+			_, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, r, "") })
+			return err
+		}); err != nil {
 			return "", false, err
 		}
 	}
-	err = h.book.folder(name, func(f *runner.Folder) error {
-		if latch, _, err = f.Latch(runner.LatchNever); err == nil && latch != runner.LatchNever {
-			_, alive = h.Runner.Adopt(name, r) // a supervisor that was not known may be at work
-		}
-		return err
+	err = h.Journal.Insist(func() error {
+		return h.book.folder(name, func(f *runner.Folder) error {
+			if latch, _, err = f.Latch(runner.LatchNever); err == nil && latch != runner.LatchNever {
+				_, alive = h.Runner.Adopt(name, r) // a supervisor that was not known may be at work
+			}
+			return err
+		})
 	})
 	return latch, alive, err
 }
@@ -176,6 +193,10 @@ func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool
 	u.life.busy, u.retry = false, later(againSoon)
 	if err != nil && fresh {
 		h.unmade(u, err)
+		return
+	}
+	if err != nil && h.room.failed(err) && !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
+		h.giveBack(u, err)
 		return
 	}
 	if err != nil {
@@ -187,6 +208,9 @@ func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool
 	case u.phase.Ended():
 	case latch == runner.LatchNever:
 		u.phase = model.RankNever
+		if u.why == "" && h.room.trouble != "" {
+			u.why = "this node cannot start jobs: " + h.room.trouble
+		}
 		if u.why == "" {
 			u.why = "it was no longer wanted before it had started"
 		}

@@ -81,7 +81,8 @@ func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit mode
 		if _, err := f.Exit(); err == nil {
 			return nil // its supervisor was faster
 		}
-		if err := f.SetExit(exit); err != nil {
+		f.Discard(runner.TmpFolder) // first, for it may be what has filled the disk
+		if err := b.Journal.Insist(func() error { return f.SetExit(exit) }); err != nil {
 			return err
 		}
 		return f.SyncExit()

@@ -53,7 +53,7 @@ type Self struct {
 	Labels   string // as model.Labels writes them
 }
 
-// Config is what an agent is given. All of it is needed, but for Peers and Keep.
+// Config is what an agent is given. All of it is needed, but for Peers, Keep and Disks.
 type Config struct {
 	Self    Self
 	Journal *journal.Journal
@@ -63,6 +63,7 @@ type Config struct {
 	Cluster Cluster
 	Peers   []string // addresses that are asked whatever the cluster says
 	Keep    Keep
+	Disks   []string             // further folders on this node that ranks write to, as far as they are there
 	Clock   func() fence.Reading // the host's clocks
 	Log     *slog.Logger
 }

@@ -29,6 +29,7 @@ const (
 type contact struct {
 	*core
 	book    *book
+	room    *room
 	lease   fence.Lease
 	session string
 	grants  []grant           // the newest of them
@@ -94,7 +95,7 @@ func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 	body := &agentwire.Register{
 		Node: s.Node, Machine: s.Machine, Boot: s.Boot, Lineage: k.Journal.Lineage(), Session: k.session,
 		Hostname: s.Hostname, Address: s.Address, Version: s.Version, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
-		Features: s.Features, Labels: s.Labels, Follows: k.lease.Follows(),
+		Features: s.Features, Labels: s.Labels, Follows: k.lease.Follows(), Trouble: model.Clip(k.room.trouble),
 	}
 	told := map[*unit]model.Progress{}
 	units := k.book.sorted()

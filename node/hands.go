@@ -15,6 +15,7 @@ type hands struct {
 	contact *contact
 	puller  *puller
 	book    *book
+	room    *room
 	blobs   *blobs
 	cleaner *cleaner
 	burial  *burial
@@ -117,7 +118,9 @@ func (h *hands) adopt(u *unit, i model.Incarnation) {
 	record := *u.record
 	record.Incarnation = runner.Incarnation(i)
 	h.beside(func() func() {
-		err := h.book.folder(u.name, func(f *runner.Folder) error { return f.SetRecord(&record) })
+		err := h.Journal.Insist(func() error {
+			return h.book.folder(u.name, func(f *runner.Folder) error { return f.SetRecord(&record) })
+		})
 		return func() {
 			u.life.busy, u.retry = false, later(againSoon)
 			if err != nil {
@@ -174,6 +177,12 @@ func (h *hands) tidy() {
 }
 
 func (h *hands) release(u *unit) {
+	if u.life.held {
+		if _, made := h.Journal.Path(u.name); !made {
+			h.book.drop(u)
+			return
+		}
+	}
 	u.life.busy = true
 	prune := time.Since(h.pruned) > time.Minute
 	if prune {
@@ -182,6 +191,7 @@ func (h *hands) release(u *unit) {
 	rank := u.record.Rank
 	h.beside(func() func() {
 		if path, ok := h.Journal.Path(u.name); ok {
+			discardTmp(path)
 			if err := h.Keep.copyOut(path, rank); err != nil {
 				h.Log.Error("a rank's output cannot be copied; it stays on this node", "rank", rank, "to", h.Keep.Dir, "err", err)
 			}
@@ -200,6 +210,15 @@ func (h *hands) release(u *unit) {
 			h.book.drop(u)
 		}
 	})
+}
+
+// discardTmp removes what a rank that has ended has left in its /tmp: its supervisor may have been
+// killed before it did.
+func discardTmp(path string) {
+	if f, err := runner.Open(path); err == nil {
+		f.Discard(runner.TmpFolder)
+		_ = f.Close() // nothing was written through it
+	}
 }
 
 func (h *hands) prune() {

@@ -21,7 +21,7 @@ type Keep struct {
 
 // heavy are the parts of a folder that do not tell how its rank ended.
 func heavy() []string {
-	return []string{runner.StdoutFile, runner.StderrFile, runner.WorkFolder, runner.ScriptFile}
+	return []string{runner.StdoutFile, runner.StderrFile, runner.WorkFolder, runner.TmpFolder, runner.ScriptFile}
 }
 
 // copyOut copies a rank's output to where the operator wants it, whole or not at all:

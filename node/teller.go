@@ -22,6 +22,7 @@ type teller struct {
 	*core
 	contact *contact
 	book    *book
+	room    *room
 	clean   map[model.Cleaned]uint64 // shown clean; the index of a state that has it, 0 while none is known
 	busy    bool                     // a report is under way
 	retry   time.Time
@@ -32,6 +33,7 @@ type teller struct {
 // inventory is what was told of the GPUs, and when.
 type inventory struct {
 	told []model.Device
+	said string    // of the node's trouble
 	at   time.Time // when it was told
 	look time.Time // when to look again
 	busy bool
@@ -142,8 +144,8 @@ func (t *teller) inventory() {
 		t.list.reg, t.list.told, t.list.at = reg, nil, time.Now()
 	}
 	t.list.busy = true
-	held := t.held()
-	told, old := t.list.told, time.Since(t.list.at) > inventoryEvery
+	held, trouble := t.held(), model.Clip(t.room.trouble)
+	told, old := t.list.told, time.Since(t.list.at) > inventoryEvery || trouble != t.list.said
 	t.beside(func() func() {
 		devices := t.GPUs.Inventory()
 		for i := range devices {
@@ -154,7 +156,7 @@ func (t *teller) inventory() {
 		}
 		ctx, cancel := context.WithTimeout(t.ctx, 3*patience)
 		defer cancel()
-		body := &agentwire.Inventory{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices}
+		body := &agentwire.Inventory{Node: reg.Node, Incarnation: reg.Incarnation, Epoch: reg.Epoch, Devices: devices, Trouble: trouble}
 		answer, err := t.Cluster.Inventory(ctx, body)
 		return func() {
 			t.list.busy = false
@@ -164,7 +166,7 @@ func (t *teller) inventory() {
 			case answer.Code != model.CodeOK:
 				t.refused(reg, answer)
 			default:
-				t.list.told, t.list.at = devices, time.Now()
+				t.list.told, t.list.said, t.list.at = devices, trouble, time.Now()
 			}
 		}
 	})

@@ -34,6 +34,7 @@ type life struct {
 	alive bool // its supervisor
 	busy  bool // something is being done to its folder
 	past  bool // of an earlier boot: nothing is told of it
+	held  bool // in memory only: the disk did not take that it never starts
 	reads int  // looks at its folder that are under way
 }
 

@@ -254,6 +254,9 @@ func exitText(r wire.Rank) string {
 	if r.Stopped != "" {
 		text += ", stopped (" + r.Stopped + ")"
 	}
+	if r.Disk != "" {
+		text += ", " + r.Disk
+	}
 	return text
 }
 

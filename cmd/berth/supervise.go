@@ -55,7 +55,7 @@ func (h *holding) ranks() {
 func rankRules(r *config.Ranks, data, run string) process.Rules {
 	u := &r.Users
 	return process.Rules{
-		PIDs: r.PIDs, Checkpoints: cmp.Or(r.Checkpoints, filepath.Join(data, "checkpoints")),
+		PIDs: r.PIDs, Scratch: process.Scratch(r.Scratch), Checkpoints: cmp.Or(r.Checkpoints, filepath.Join(data, "checkpoints")),
 		Hooks:   process.Hooks{Prolog: r.Prolog, Epilog: r.Epilog, Limit: r.HookLimit},
 		Isolate: isolate.Rules{On: u.On, Map: u.Accounts, Only: u.Mapped, Root: u.Root, Umask: &u.Umask, MaxOpen: u.MaxOpen, Hide: []string{data, run}},
 	}

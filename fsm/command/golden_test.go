@@ -111,8 +111,7 @@ func mend(b Body) {
 	case *SetNodeLabels:
 		b.Changes = "spot-,zone=a"
 	case *Register:
-		b.Address = "10.0.0.7:7070"
-		b.Labels, b.Follows = "ssd,zone=a", 0 // no epoch: the file is older than that field
+		b.Address, b.Labels = "10.0.0.7:7070", "ssd,zone=a"
 		devices(b.Devices)
 		reports(b.Reports)
 	case *Inventory:
@@ -197,6 +196,7 @@ func devices(list []model.Device) {
 func reports(list []model.Progress) {
 	for i := range list {
 		list[i].Phase, list[i].Address = model.RankPhase(int(model.RankRunning)+i), "10.0.0.7"
+		list[i].Exit.Idle, list[i].Exit.Watched = 1, 2
 	}
 }
 

@@ -33,6 +33,7 @@ type Register struct {
 	Features string           `cbor:"15,keyasint,omitempty"`
 	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
 	Follows  uint64           `cbor:"17,keyasint,omitempty"` // the epoch before this registration, as far as the agent knows
+	Trouble  string           `cbor:"18,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
 }
 
 // Kind is KindRegister.
@@ -56,7 +57,7 @@ func (b *Register) Validate() error {
 			return problem("address", "IP:port, at which peers can reach this agent: "+err.Error())
 		}
 	}
-	return firstOf(validLabels(b.Labels, false), validDevices(b.Devices), count("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
+	return firstOf(validLabels(b.Labels, false), validTrouble(b.Trouble), validDevices(b.Devices), count("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
 		count("cleaned", len(b.Cleaned), 0, 4096))
 }
 
@@ -106,6 +107,7 @@ func validReports(list []model.Progress) error {
 
 func believable(e *model.Exit) bool {
 	return e.Ran >= 0 && e.Ran <= model.MaxRan && e.Saved >= 0 && e.Saved <= model.MaxRan && e.PeakMB <= model.MaxPeakMB &&
+		e.DiskMB <= model.MaxDiskMB && e.DiskMaxMB <= model.MaxDiskMB &&
 		e.Watched <= model.MaxWatched && e.Idle <= e.Watched && (e.Delivered == model.ReasonNone || e.Delivered.Stops())
 }
 
@@ -151,13 +153,23 @@ type Inventory struct {
 	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
 	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
 	Devices     []model.Device    `cbor:"4,keyasint,omitempty"`
+	Trouble     string            `cbor:"5,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
 }
 
 // Kind is KindInventory.
 func (*Inventory) Kind() Kind { return KindInventory }
 
-// Validate checks the devices.
-func (b *Inventory) Validate() error { return validDevices(b.Devices) }
+// Validate checks the devices and the text.
+func (b *Inventory) Validate() error {
+	return firstOf(validDevices(b.Devices), validTrouble(b.Trouble))
+}
+
+func validTrouble(text string) error {
+	if !model.Text(text, model.MaxText) {
+		return problem("trouble", "at most 512 bytes of text on one line")
+	}
+	return nil
+}
 
 // SetNodeMode opens, cordons or drains a node.
 type SetNodeMode struct {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -148,6 +149,8 @@ type Exit struct {
 	PeakMB    uint32        `cbor:"9,keyasint,omitempty"`  // the most memory that was seen in use on any of its GPUs, in MiB; 0: not known
 	Idle      uint64        `cbor:"10,keyasint,omitempty"` // GPU-seconds of Watched in which its GPUs did nothing
 	Watched   uint64        `cbor:"11,keyasint,omitempty"` // GPU-seconds in which it was measured what they do
+	DiskMB    uint64        `cbor:"12,keyasint,omitempty"` // of the node's disk that it took when it was stopped for that, in MiB; 0: it was not
+	DiskMaxMB uint64        `cbor:"13,keyasint,omitempty"` // what it might have taken, in MiB
 }
 
 // ShellCode is the exit code as shells tell it: 128 plus the signal's number for a
@@ -162,6 +165,17 @@ func (e Exit) ShellCode() int {
 // Clean says that the process exited 0 by itself or after a delivered stop.
 func (e Exit) Clean() bool { return e.Code == 0 && e.Signal == 0 && !e.OOM }
 
+// DiskText describes how a rank exceeded its share of its node's disk; "" if it was not stopped for that.
+func (e Exit) DiskText() string {
+	if e.DiskMB == 0 {
+		return ""
+	}
+	if e.DiskMB < 10<<10 {
+		return fmt.Sprintf("used %d of %d MiB of temporary space", e.DiskMB, e.DiskMaxMB)
+	}
+	return fmt.Sprintf("used %d of %d GiB of temporary space", e.DiskMB>>10, e.DiskMaxMB>>10)
+}
+
 // MaxPeakMB bounds what is believed of the memory in use on a GPU, in MiB.
 const MaxPeakMB = 1 << 24
 
@@ -169,6 +183,7 @@ const MaxPeakMB = 1 << 24
 const (
 	MaxRan     = 10 * MaxDuration
 	MaxWatched = 1 << 40 // GPU-seconds that were measured
+	MaxDiskMB  = 1 << 40 // of a disk, in MiB
 )
 
 // MaxRanks bounds an attempt's ranks, and so its nodes.

@@ -86,24 +86,28 @@ const (
 	ReasonGPUFault      Reason = 12 // a GPU of it has a fault; as a stop it ranks between requeue and gang_broken
 	ReasonDependency    Reason = 13 // a job that it waited for has not ended as it should
 	ReasonDeadline      Reason = 14 // its deadline came; as a stop it ranks between time_limit and canceled
+	ReasonDiskLimit     Reason = 15 // it took more of a node's disk than it may; as a stop it ranks between gang_broken and time_limit
 )
 
 // Stops says that r can be asked for, and its signal be delivered.
 func (r Reason) Stops() bool {
-	return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault || r == ReasonDeadline
+	return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault || r == ReasonDeadline || r == ReasonDiskLimit
 }
 
 // Outranks says that a stop for r replaces one for o.
 func (r Reason) Outranks(o Reason) bool { return r.force() > o.force() }
 
 func (r Reason) force() int {
-	if r == ReasonGPUFault {
+	switch r {
+	case ReasonGPUFault:
 		return 2*int(ReasonRequeue) + 1
-	}
-	if r == ReasonDeadline {
+	case ReasonDiskLimit:
+		return 2*int(ReasonGangBroken) + 1
+	case ReasonDeadline:
 		return 2*int(ReasonTimeLimit) + 1
+	default:
+		return 2 * int(r)
 	}
-	return 2 * int(r)
 }
 
 // Gone says that r is the end of an attempt of which a node went silent or died.
@@ -112,7 +116,7 @@ func (r Reason) Gone() bool { return r >= ReasonLost && r <= ReasonConfirmedDead
 // String is the reason's name.
 func (r Reason) String() string {
 	return name(r, "", "start_deadline", "preempted", "drained", "requeued", "gang_broken", "time_limit",
-		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault", "dependency", "deadline")
+		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault", "dependency", "deadline", "disk_limit")
 }
 
 // OnLost is what becomes of a job when a node of it falls silent.

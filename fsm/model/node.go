@@ -34,10 +34,18 @@ type Node struct {
 
 	Labels string `cbor:"20,keyasint,omitempty"` // that its agent reports, as [Labels] writes them
 	Marks  string `cbor:"21,keyasint,omitempty"` // what an operator has said of its labels; it goes before Labels
+
+	Trouble string `cbor:"22,keyasint,omitempty"` // why its agent cannot start jobs, such as a full disk; empty: it can
 }
 
-// Schedulable says that new work may go to the node.
-func (n *Node) Schedulable() bool { return n.Status == NodeUp && n.Mode == ModeOpen }
+// Schedulable reports whether new work may go to the node: it is in contact, no operator
+// has closed it, and its agent can start jobs.
+func (n *Node) Schedulable() bool {
+	return n.Status == NodeUp && n.Mode == ModeOpen && n.Trouble == ""
+}
+
+// Degraded reports whether the node is in contact and its agent cannot start jobs.
+func (n *Node) Degraded() bool { return n.Status == NodeUp && n.Trouble != "" }
 
 // Lease is the cluster's record of a node's contact. Renewals come every two
 // seconds from every node, so it is a table of its own that wakes only liveness.

@@ -32,6 +32,8 @@ const (
 	NoticeNodeOpened     NoticeKind = 23
 	NoticeNodeDead       NoticeKind = 24
 	NoticeNodeRetired    NoticeKind = 25
+	NoticeNodeDegraded   NoticeKind = 26 // its agent cannot start jobs, such as on a full disk
+	NoticeNodeRecovered  NoticeKind = 27 // it can again
 
 	NoticeGPUHealth      NoticeKind = 32
 	NoticeGPUQuarantined NoticeKind = 33
@@ -59,7 +61,7 @@ var noticeNames = [64]string{
 	NoticeNodeRegistered: "node.registered", NoticeNodeSuspect: "node.suspect", NoticeNodeSilent: "node.silent",
 	NoticeNodeBack: "node.back", NoticeNodeDraining: "node.draining", NoticeNodeDrained: "node.drained",
 	NoticeNodeCordoned: "node.cordoned", NoticeNodeOpened: "node.opened", NoticeNodeDead: "node.dead",
-	NoticeNodeRetired: "node.retired",
+	NoticeNodeRetired: "node.retired", NoticeNodeDegraded: "node.degraded", NoticeNodeRecovered: "node.recovered",
 
 	NoticeGPUHealth: "gpu.health", NoticeGPUQuarantined: "gpu.quarantined", NoticeGPUBack: "gpu.back",
 

@@ -98,7 +98,7 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 	case node.Epoch != p.Epoch:
 		return refuse(model.CodeConflict, "node %s has registered since", p.Node)
 	case !node.Schedulable():
-		return refuse(model.CodeUnavailable, "node %s takes no work: it is %s and %s", p.Node, node.Status, node.Mode)
+		return refuse(model.CodeUnavailable, "node %s takes no work: it is %s and %s%s", p.Node, node.Status, node.Mode, inTrouble(&node))
 	case !spec.Where().Sites().Has(&node):
 		return refuse(model.CodeConflict, "node %s is not what is asked for: %s", p.Node, spec.Where())
 	}
@@ -121,6 +121,14 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 		}
 	}
 	return ok()
+}
+
+// inTrouble is " and degraded (disk full)" for a node whose agent cannot start jobs.
+func inTrouble(n *model.Node) string {
+	if n.Trouble == "" {
+		return ""
+	}
+	return " and degraded (" + n.Trouble + ")"
 }
 
 func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {

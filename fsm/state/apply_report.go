@@ -211,8 +211,13 @@ func freeSlot(t *tx, slot model.Slot) {
 }
 
 func applyInventory(t *tx, b *command.Inventory) command.Result {
-	if _, r := speaker(t, b.Node, b.Incarnation, b.Epoch); !r.OK() {
+	n, r := speaker(t, b.Node, b.Incarnation, b.Epoch)
+	if !r.OK() {
 		return r
+	}
+	if n.Trouble != b.Trouble {
+		n.Trouble = b.Trouble
+		t.nodes.put(n)
 	}
 	return devices(t, b.Node, b.Devices)
 }

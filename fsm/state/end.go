@@ -85,7 +85,7 @@ func broke(r *model.Rank, asked model.Reason) bool {
 	case model.RankNever:
 		return asked == model.ReasonNone
 	case model.RankExited:
-		return r.Exit.Fenced || (r.Exit.Delivered == model.ReasonNone && !r.Exit.Clean())
+		return r.Exit.Fenced || r.Exit.Delivered == model.ReasonDiskLimit || (r.Exit.Delivered == model.ReasonNone && !r.Exit.Clean())
 	case model.RankAssigned, model.RankTaken, model.RankReady, model.RankRunning:
 	}
 	return false
@@ -201,8 +201,8 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 	case model.ReasonCancel:
 		e.What = model.EventCanceled
 		endTask(t, task, model.TaskCanceled, e)
-	case model.ReasonTimeLimit, model.ReasonDeadline:
-		e.What = model.EventFailed
+	case model.ReasonTimeLimit, model.ReasonDeadline, model.ReasonDiskLimit:
+		e.What, e.Detail = model.EventFailed, diskDetail(t, &a)
 		endTask(t, task, model.TaskFailed, e)
 	case model.ReasonPreempt, model.ReasonDrain:
 		task.Preempted++
@@ -219,6 +219,16 @@ func settle(t *tx, a model.Attempt, ran time.Duration) {
 		model.ReasonConfirmedDead, model.ReasonDependency:
 		settleLost(t, task, a, e)
 	}
+}
+
+// diskDetail describes which ranks of an attempt exceeded their share of a node's disk; "" if none did.
+func diskDetail(t *tx, a *model.Attempt) string {
+	for _, r := range ranksOf(t, a.Key) {
+		if text := r.Exit.DiskText(); text != "" {
+			return model.Clip("node " + string(r.Node) + ": " + text)
+		}
+	}
+	return ""
 }
 
 func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model.Event) {

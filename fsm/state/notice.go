@@ -120,6 +120,8 @@ func announceNode(t *tx, old, next *model.Node) {
 		{old.Status == model.NodeUp && next.Status == model.NodeUp && old.Epoch != next.Epoch, model.NoticeNodeRegistered, next.Version},
 		{old.Status == model.NodeUp && next.Status == model.NodeSuspect, model.NoticeNodeSuspect, ""},
 		{old.Status != model.NodeDead && next.Status == model.NodeDead, model.NoticeNodeDead, ""},
+		{!old.Degraded() && next.Degraded(), model.NoticeNodeDegraded, next.Trouble},
+		{old.Degraded() && next.Status == model.NodeUp && next.Trouble == "", model.NoticeNodeRecovered, ""},
 		{old.Mode != next.Mode && next.Mode == model.ModeDraining, model.NoticeNodeDraining, next.ModeReason},
 		{old.Mode != next.Mode && next.Mode == model.ModeCordoned, model.NoticeNodeCordoned, next.ModeReason},
 		{old.Mode != next.Mode && next.Mode == model.ModeOpen, model.NoticeNodeOpened, next.ModeReason},

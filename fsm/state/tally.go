@@ -66,7 +66,7 @@ func endName(a *model.Attempt) string {
 		return "preempted"
 	case a.End == model.ReasonCancel:
 		return "canceled"
-	case a.End == model.ReasonExit, a.End == model.ReasonTimeLimit, a.End == model.ReasonDeadline:
+	case a.End == model.ReasonExit, a.End == model.ReasonTimeLimit, a.End == model.ReasonDeadline, a.End == model.ReasonDiskLimit:
 		return "failed"
 	}
 	return "lost"

@@ -57,6 +57,7 @@ type Register struct {
 	Features string           `cbor:"15,keyasint,omitempty"` // what the host lets its agent do for isolation
 	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
 	Follows  uint64           `cbor:"17,keyasint,omitempty"` // the epoch that the agent takes the node to be in; a guess is 1
+	Trouble  string           `cbor:"18,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
 }
 
 // Registered is the answer.
@@ -115,12 +116,13 @@ type Report struct {
 	Cleaned     []model.Cleaned   `cbor:"5,keyasint,omitempty"`
 }
 
-// Inventory carries a node's GPUs as they are now.
+// Inventory carries a node's GPUs as they are now, and whether its agent can start jobs.
 type Inventory struct {
 	Node        model.NodeID      `cbor:"1,keyasint"`
 	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
 	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
 	Devices     []model.Device    `cbor:"4,keyasint,omitempty"`
+	Trouble     string            `cbor:"5,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
 }
 
 // Reported is the answer to a Report or an Inventory.

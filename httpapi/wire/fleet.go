@@ -27,8 +27,8 @@ type Nodes struct {
 type Node struct {
 	ID         string    `json:"node_id"`
 	Hostname   string    `json:"hostname"`
-	State      string    `json:"state" enum:"up,suspect,dead,cordoned,draining"`
-	Reason     string    `json:"reason,omitempty"`
+	State      string    `json:"state" enum:"up,suspect,dead,cordoned,draining,degraded" doc:"degraded: its agent cannot start jobs, and reason says why"`
+	Reason     string    `json:"reason,omitempty" doc:"why an operator has closed it, and why its agent cannot start jobs"`
 	Version    string    `json:"version,omitempty"`
 	CPUs       int64     `json:"cpus"`
 	MemoryGB   float64   `json:"memory_gb"`
@@ -36,7 +36,7 @@ type Node struct {
 	FreeGPUs   int64     `json:"free_gpus"`
 	GPUType    string    `json:"gpu_type,omitempty"`
 	Jobs       int64     `json:"jobs" doc:"ranks that run there or are about to"`
-	Health     string    `json:"health" doc:"ok, or how many GPUs are not"`
+	Health     string    `json:"health" doc:"ok, or how many GPUs are not, or that its agent cannot start jobs"`
 	Epoch      int64     `json:"epoch" doc:"counts its registrations"`
 	Features   string    `json:"features,omitempty" doc:"what the host lets its agent do for isolation"`
 	Labels     Labels    `json:"labels,omitempty" doc:"that its agent reports or an operator has given it"`

@@ -197,6 +197,7 @@ type Rank struct {
 	Stopped    string    `json:"stopped_for,omitempty" doc:"the stop whose signal it got before its end"`
 	GPUFault   bool      `json:"gpu_fault,omitempty" doc:"a GPU of it had a fault"`
 	Fenced     bool      `json:"fenced,omitempty" doc:"ended by its supervisor, as its node was out of contact"`
+	Disk       string    `json:"disk,omitempty" doc:"how it exceeded its share of the node's disk, if it was stopped for that"`
 	SavedAt    float64   `json:"checkpoint_at_seconds,omitempty" doc:"run time at the last checkpoint that the job announced"`
 	GPUs       []GPURef  `json:"gpus" nullable:"false"`
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/node/disk"
 )
 
 // How much of what has ended is kept.
@@ -171,7 +172,17 @@ func Random() string {
 
 // Put keeps a small value for the agents of this life of the kernel.
 func (j *Journal) Put(name string, v any) error {
-	return smallfile.Replace(filepath.Join(j.dir, name), v)
+	return j.Insist(func() error { return smallfile.Replace(filepath.Join(j.dir, name), v) })
+}
+
+// Insist writes something that must be written: on a full disk it tries again in the room of the
+// ballast.
+func (j *Journal) Insist(write func() error) error {
+	err := write()
+	if disk.Fault(err) && disk.Release(j.dir) {
+		err = write()
+	}
+	return err
 }
 
 // Get reads a value that Put has kept. The error is fs.ErrNotExist when there is none,

@@ -35,6 +35,26 @@ func (j *Journal) Slim(most int64, heavy []string) (slimmed []string, err error)
 	return slimmed, err
 }
 
+// Shed removes parts, which are named, from ended folders, the oldest first, until there is
+// enough room. It returns the names of those that lost something.
+func (j *Journal) Shed(parts []string, enough func() bool) (shed []string, err error) {
+	j.mu.Lock()
+	names := slices.Clone(j.ended)
+	j.mu.Unlock()
+	for _, name := range names {
+		if enough() {
+			break
+		}
+		removed, failed := lighten(filepath.Join(j.dir, endedDir, name), parts)
+		if removed {
+			shed = append(shed, name)
+			j.weights.forget(name)
+		}
+		err = errors.Join(err, failed)
+	}
+	return shed, err
+}
+
 // weights are what ended folders take, found out once.
 type weights struct {
 	mu    sync.Mutex

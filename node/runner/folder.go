@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/smallfile"
+	"github.com/berth-gpu/berth/node/disk"
 )
 
 // The names of a rank's files.
@@ -16,8 +17,10 @@ const (
 	recordFile = "rank.json"
 	exitFile   = "exit.json"
 	latchFile  = "latch"
+	roomFile   = "exit.room" // becomes exit.json: its block is there before the job starts
 	ScriptFile = "script"
 	WorkFolder = "work" // the job's own; nothing of Berth's is in it
+	TmpFolder  = "tmp"  // what an isolated job writes to /tmp
 	StdoutFile = "stdout"
 	StderrFile = "stderr"
 )
@@ -27,6 +30,9 @@ const (
 	LatchStarted = "started"
 	LatchNever   = "never"
 )
+
+// exitRoom is what is reserved for the end of a rank, in bytes: more than any end takes.
+const exitRoom = 4096
 
 // Folder is a rank's folder. It stays the same when it is moved.
 type Folder struct {
@@ -44,6 +50,9 @@ func Fill(dir string, r *Record, script string) error {
 		if err := os.WriteFile(filepath.Join(dir, ScriptFile), []byte(script), 0o700); err != nil { //nolint:gosec // it is to be executed
 			return err
 		}
+	}
+	if err := disk.Allocate(filepath.Join(dir, roomFile), exitRoom); err != nil {
+		return err
 	}
 	return os.WriteFile(filepath.Join(dir, recordFile), data, 0o600)
 }
@@ -119,7 +128,24 @@ func (f *Folder) Exit() (model.Exit, error) {
 
 // SetExit writes down how the rank ended. Who reads it from now on sees it; what a
 // power cut spares is decided by SyncExit.
-func (f *Folder) SetExit(e model.Exit) error { return f.put(exitFile, &e) }
+//
+// It goes into the room that was reserved when the folder was made, so that the end of a job that
+// has filled the disk can be told.
+func (f *Folder) SetExit(e model.Exit) error {
+	data, err := smallfile.Encode(&e)
+	if err != nil {
+		return err
+	}
+	room, err := f.root.OpenFile(roomFile, os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return f.put(exitFile, &e) // another end was written before, or a job has put something else there
+	}
+	_, err = room.WriteAt(data, 0)
+	if err := errors.Join(err, room.Truncate(int64(len(data))), room.Close()); err != nil {
+		return err
+	}
+	return f.root.Rename(roomFile, exitFile)
+}
 
 // SyncExit makes the end outlast a power cut.
 func (f *Folder) SyncExit() error {

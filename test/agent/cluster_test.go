@@ -88,7 +88,7 @@ func (c *cluster) Register(ctx context.Context, q *agentwire.Register) (*agentwi
 	r, index := c.do(&command.Register{
 		Node: q.Node, Machine: q.Machine, Boot: q.Boot, Lineage: q.Lineage, Session: q.Session, Hostname: q.Hostname,
 		Address: q.Address, Version: q.Version, CPUs: q.CPUs, MemoryMB: q.MemoryMB, Devices: q.Devices, Folders: q.Folders,
-		Reports: q.Reports, Cleaned: q.Cleaned, Follows: q.Follows,
+		Reports: q.Reports, Cleaned: q.Cleaned, Follows: q.Follows, Trouble: q.Trouble,
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *cluster) Inventory(ctx context.Context, q *agentwire.Inventory) (*agent
 	if err := c.reached(ctx); err != nil {
 		return nil, err
 	}
-	r, index := c.do(&command.Inventory{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Devices: q.Devices})
+	r, index := c.do(&command.Inventory{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Devices: q.Devices, Trouble: q.Trouble})
 	return &agentwire.Reported{Code: r.Code, Detail: r.Detail, Index: index}, nil
 }
 

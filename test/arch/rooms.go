@@ -77,22 +77,23 @@ func nodeFloor() []Room {
 	return []Room{
 		{Path: "node/fence", Level: 5, May: []string{"fsm/model"}},
 		{Path: "node/internal/proc", Level: 4},
+		{Path: "node/disk", Level: 4},
 		{Path: "node/gpu/judge", Level: 4, May: []string{"fsm/model"}},
 		{Path: "node/gpu", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "node/gpu/judge"}},
 		{Path: "node/runner/cgroup", Level: 4},
 		{Path: "node/runner/isolate", Level: 4},
-		{Path: "node/runner", Level: 5, May: []string{"fsm/model", "fsm/smallfile"}},
+		{Path: "node/runner", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
 		{Path: "node/runner/devices", Level: 5, May: []string{"node/runner/isolate"}},
-		{Path: "node/journal", Level: 5, May: []string{"fsm/model", "fsm/smallfile"}},
+		{Path: "node/journal", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
 		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
 		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 6, May: []string{
-			"fsm/model", "fsm/smallfile", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
+			"fsm/model", "fsm/smallfile", "node/disk", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
 		}},
 		{Path: "node", Level: 6, May: []string{
 			"fsm/model", "fsm/smallfile", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
-			"node/fence", "node/gpu", "node/runner", "node/journal", "node/nodeapi", "node/internal/proc",
+			"node/disk", "node/fence", "node/gpu", "node/runner", "node/runner/isolate", "node/journal", "node/nodeapi", "node/internal/proc",
 		}},
 	}
 }

@@ -30,10 +30,17 @@ type GPUs struct {
 // Ranks say how ranks run on a node.
 type Ranks struct {
 	PIDs           uint32
+	Scratch        Scratch
 	Checkpoints    string
 	Prolog, Epilog string
 	HookLimit      time.Duration
 	Users          Users
+}
+
+// Scratch is how much of a node's disk a rank may take. The zero Scratch sets no limit.
+type Scratch struct {
+	Bytes   int64
+	Percent int // of the file system; with it Bytes is 0
 }
 
 // Users say as whom ranks run.
@@ -53,7 +60,7 @@ type Keep struct {
 }
 
 func defaultRanks() Ranks {
-	return Ranks{PIDs: 65536, HookLimit: time.Minute, Users: Users{Umask: 0o77}}
+	return Ranks{PIDs: 65536, Scratch: Scratch{Percent: 50}, HookLimit: time.Minute, Users: Users{Umask: 0o77}}
 }
 
 func (a *Agent) settings() []Setting {
@@ -137,6 +144,12 @@ func (r *Ranks) settings() []Setting {
 			Value: Number(&r.PIDs, "processes", 0, 1<<22),
 		},
 		{
+			Name: "agent.scratch", Flag: "scratch",
+			Means: "`GB`, or percent, of the data folder's disk that one job may take with its /tmp, its working folder and its checkpoints " +
+				"here; one that takes more is stopped; 0: any amount",
+			Value: scratch(&r.Scratch),
+		},
+		{
 			Name: "agent.checkpoint_dir", Flag: "checkpoint-dir",
 			Means: "absolute `folder` for checkpoints of jobs that name none (default: checkpoints, in the data folder)",
 			Value: Text(&r.Checkpoints, "folder"),
@@ -196,4 +209,24 @@ func mask(to *uint32) Value {
 		}
 		return uint32(n), nil
 	}, func(n uint32) string { return fmt.Sprintf("%03o", n) }}
+}
+
+// scratch is a share of a disk: "50%", or a size as [Bytes] reads it.
+func scratch(to *Scratch) Value {
+	return scalar[Scratch]{to, "GB or percent", func(s string) (v Scratch, err error) {
+		if part, is := strings.CutSuffix(s, "%"); is {
+			n, err := strconv.Atoi(part)
+			if err != nil || n < 1 || n > 100 {
+				return v, fmt.Errorf("must be 1%% to 100%%, or a number of GB such as 500G, not %q", s)
+			}
+			return Scratch{Percent: n}, nil
+		}
+		err = Bytes(&v.Bytes).Set([]string{s})
+		return v, err
+	}, func(v Scratch) string {
+		if v.Percent > 0 {
+			return strconv.Itoa(v.Percent) + "%"
+		}
+		return Bytes(&v.Bytes).Text()
+	}}
 }

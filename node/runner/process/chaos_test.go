@@ -228,28 +228,53 @@ func full(t *testing.T, b *bench, size int) {
 	t.Cleanup(func() { _ = unix.Unmount(b.dir, unix.MNT_DETACH) })
 }
 
-// A full disk stops no job and loses no end: it is written down once there is room.
+// A full disk stops no job, and its end is written down at once: there is room for that from the
+// beginning. What it has put into its private /tmp is gone by then.
 func TestFullDisk(t *testing.T) {
 	b := newBench(t)
 	full(t, b, 256<<10)
-	k := b.rank("cat go > /dev/null; head -c 1000000 /dev/zero; exit 3", plain)
-	if err := errors.Join(os.Mkdir(filepath.Join(k.f.Path(), runner.WorkFolder), 0o700), unix.Mkfifo(filepath.Join(k.f.Path(), runner.WorkFolder, "go"), 0o600)); err != nil {
+	k := b.rank("head -c 1000000 /dev/zero; exit 3", plain)
+	tmp := filepath.Join(k.f.Path(), runner.TmpFolder)
+	if err := errors.Join(os.Mkdir(tmp, 0o700), os.WriteFile(filepath.Join(tmp, "x"), []byte("x"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	s := k.start().phase(model.RankRunning)
-	if err := os.WriteFile(filepath.Join(k.f.Path(), runner.WorkFolder, "go"), []byte("go"), 0o600); err != nil {
-		t.Fatal(err)
+	for i := range 64 { // what /tmp gives back is not what the end needs
+		if os.WriteFile(filepath.Join(b.dir, "more"), make([]byte, (64-i)<<12), 0o600) == nil {
+			break
+		}
 	}
-	waitFor(t, "the job's end", func() bool { return !lively(s.Session) })
-	waitFor(t, "the end of a try", func() bool { return exists(t, filepath.Join(k.f.Path(), "exit.json.new")) })
-	if _, err := k.f.Exit(); err == nil {
-		t.Fatal("there was room: the test shows nothing")
-	}
-	if err := os.Truncate(filepath.Join(k.f.Path(), runner.StdoutFile), 0); err != nil {
-		t.Fatal(err)
-	}
-	if got := k.exit(); got.Code != 3 {
+	if got := k.start().exit(); got.Code != 3 {
 		t.Errorf("ended with %+v", got)
+	}
+	if exists(t, tmp) {
+		t.Error("its end is told before its /tmp is gone")
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "probe"), make([]byte, 16<<10), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("there was room, so that the test shows nothing: %v", err)
+	}
+}
+
+// A job that takes more of the disk than it may is stopped with a reason, also if it has deleted
+// what it goes on writing to.
+func TestDiskLimit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.ranks.Close()
+	b.rules.Scratch = Scratch{Bytes: 1 << 20}
+	b.open()
+	for name, command := range map[string]string{
+		"a file":         "head -c 8000000 /dev/zero > x; sleep 600",
+		"a deleted file": "exec 3> x; rm x; head -c 8000000 /dev/zero >&3; sleep 600",
+		"a deep folder":  "for i in 1 2 3 4 5 6 7 8 9 10; do mkdir d; cd d; done; head -c 8000000 /dev/zero > x; sleep 600",
+	} {
+		k := b.rank(command, plain).start()
+		got := k.exit()
+		if got.Delivered != model.ReasonDiskLimit || got.DiskMB < 7 || got.DiskMaxMB != 1 {
+			t.Errorf("%s: ended with %+v", name, got)
+		}
+		if said := k.output(runner.StderrFile); !strings.HasSuffix(said, "berth: the job was stopped: it used 7 of 1 MiB of temporary space\n") {
+			t.Errorf("%s: said %q", name, said)
+		}
 	}
 }
 

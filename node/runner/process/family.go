@@ -21,6 +21,14 @@ type family struct {
 
 func (f family) tree() []proc.Stat { return below(all(), map[int]bool{f.self: true}) }
 
+// pids returns the ids of all its processes.
+func (f family) pids() (out []int) {
+	for _, e := range f.tree() {
+		out = append(out, e.PID)
+	}
+	return out
+}
+
 // tell sends the signal of that name to every process that has a handler for it (any
 // other would die of it), and reports whether there was one.
 func (f family) tell(name string) (sent bool) {

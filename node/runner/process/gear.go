@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/berth-gpu/berth/node/disk"
+	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
@@ -42,6 +44,9 @@ func (g *gear) get(ctx context.Context, p *place) (err error) {
 			return &deniedError{err}
 		}
 	}
+	if err = g.furnish(p); err != nil {
+		return err
+	}
 	if g.store, err = g.openStore(ctx, p); err != nil {
 		return err
 	}
@@ -52,6 +57,30 @@ func (g *gear) get(ctx context.Context, p *place) (err error) {
 		return err
 	}
 	g.undo = true
+	return nil
+}
+
+// furnish makes the files and folders without which the job could not start, while the rank may
+// still be given back uncharged. Of what goes wrong only the fault of a disk counts: the rest is
+// told when the job is started.
+func (g *gear) furnish(p *place) error {
+	err := error(nil)
+	if p.record.Job.Spec.WorkDir == "" {
+		err = g.own(filepath.Join(p.folder.Path(), runner.WorkFolder), 0o700)
+	}
+	if g.account != nil {
+		err = errors.Join(err, makeTmp(filepath.Join(p.folder.Path(), runner.TmpFolder)))
+	}
+	for _, name := range []string{runner.StdoutFile, runner.StderrFile} {
+		file, createErr := p.folder.Create(name)
+		if createErr == nil {
+			createErr = file.Close()
+		}
+		err = errors.Join(err, createErr)
+	}
+	if disk.Fault(err) {
+		return fmt.Errorf("the disk of this node: %w", err)
+	}
 	return nil
 }
 

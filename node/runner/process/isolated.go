@@ -12,9 +12,6 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// tmpFolder holds what an isolated job writes to /tmp.
-const tmpFolder = "tmp"
-
 // defaultUmask is that of isolated jobs.
 const defaultUmask = 0o077
 
@@ -56,11 +53,8 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 		p.Umask = *rules.Umask
 	}
 	v := &p.View
-	v.Hide, v.Tmp = rules.Hide, filepath.Join(g.folder.Path(), tmpFolder)
-	if err := os.Mkdir(v.Tmp, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, err
-	}
-	if err := unix.Chmod(v.Tmp, 0o1777); err != nil { // nobody else comes near it
+	v.Hide, v.Tmp = rules.Hide, filepath.Join(g.folder.Path(), runner.TmpFolder)
+	if err := makeTmp(v.Tmp); err != nil {
 		return nil, err
 	}
 	v.Keep = append(v.Keep, g.ownFolder())
@@ -82,4 +76,12 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 	v.Script = filepath.Join(g.folder.Path(), runner.ScriptFile)
 	v.Text, err = os.ReadFile(v.Script) //nolint:gosec // in the rank's own folder
 	return p, err
+}
+
+// makeTmp makes the folder that is /tmp for an isolated job, unless it is there.
+func makeTmp(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return unix.Chmod(path, 0o1777) // no other user can reach it
 }

@@ -107,7 +107,7 @@ exit 0
 			t.Errorf("%s is outside, too", path)
 		}
 	}
-	waitFor(t, "the removal of its /tmp", func() bool { return !exists(t, filepath.Join(k.f.Path(), tmpFolder)) })
+	waitFor(t, "the removal of its /tmp", func() bool { return !exists(t, filepath.Join(k.f.Path(), runner.TmpFolder)) })
 }
 
 // A user without an account, or with root's, runs nothing, and reads why.

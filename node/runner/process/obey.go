@@ -7,6 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/internal/proc"
+	"github.com/berth-gpu/berth/node/runner"
 )
 
 // ending is how a rank comes to its end.
@@ -93,6 +94,10 @@ func (s *supervisor) obey(now fence.Boot) {
 	if limit > 0 && now.Sub(e.began) >= limit && model.ReasonTimeLimit.Outranks(stop) {
 		stop = model.ReasonTimeLimit
 	}
+	over, far := s.scratch.over()
+	if over && model.ReasonDiskLimit.Outranks(stop) {
+		stop = model.ReasonDiskLimit
+	}
 	e.exit.Fenced = e.exit.Fenced || verdict != fence.Run && !e.own
 	if verdict != fence.Run || stop != model.ReasonNone || e.over {
 		s.stop(now, stop)
@@ -101,7 +106,7 @@ func (s *supervisor) obey(now fence.Boot) {
 			s.family.tell(name)
 		}
 	}
-	if s.orders.Kill || verdict == fence.Kill || e.killAt > 0 && now >= e.killAt {
+	if s.orders.Kill || verdict == fence.Kill || far || e.killAt > 0 && now >= e.killAt {
 		e.exit.Fenced = e.exit.Fenced || s.orders.Kill && !e.own
 		s.family.kill()
 	}
@@ -174,11 +179,15 @@ func (s *supervisor) finish(exit model.Exit) error {
 		exit.OOM = s.family.starved(exit)
 		s.family.end()
 	}
+	s.scratch.end(&exit)
 	drained := drain(&s.output)
+	if text := exit.DiskText(); text != "" {
+		s.say("the job was stopped: it " + text)
+	}
 	s.undo(exit)
 	s.gear.store.forget(len(s.orders.Gang) <= 1)
+	s.folder.Discard(runner.TmpFolder) // first, for it may be what has filled the disk
 	err := s.conclude(exit)
-	s.folder.Discard(tmpFolder)
 	s.ending.clean = drained && err == nil
 	return err
 }

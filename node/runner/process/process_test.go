@@ -341,7 +341,7 @@ func TestTheLatchHolds(t *testing.T) {
 		if _, err := k.f.Exit(); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: there is an end: %v", word, err)
 		}
-		if _, err := os.Stat(filepath.Join(k.f.Path(), runner.StdoutFile)); !errors.Is(err, fs.ErrNotExist) {
+		if out := k.output(runner.StdoutFile); out != "" {
 			t.Errorf("%s: the rank ran", word)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 type Rules struct {
 	PIDs        uint32 // most processes and threads of a rank, where cgroups can limit them; 0: any number
 	Checkpoints string // absolute path of the node's own place for checkpoints of jobs that name none; empty: it has none
+	Scratch     Scratch
 	Hooks       Hooks
 	Isolate     isolate.Rules
 }

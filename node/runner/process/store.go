@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-gpu/berth/node/disk"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
@@ -79,10 +80,13 @@ func (s *store) open(ctx context.Context, account *isolate.Account) error {
 	}, func(err error) { made <- err })
 	select {
 	case err := <-made:
-		if err != nil {
-			return &deniedError{fmt.Errorf("its checkpoints' folder: %w", err)}
+		switch {
+		case err == nil:
+			return nil
+		case s.own && disk.Fault(err): // of the node, and not of the job
+			return fmt.Errorf("the folder for checkpoints: %w", err)
 		}
-		return nil
+		return &deniedError{fmt.Errorf("its checkpoints' folder: %w", err)}
 	case <-ctx.Done():
 		return ctx.Err()
 	}

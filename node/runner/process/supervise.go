@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -55,7 +56,9 @@ type supervisor struct {
 	gear   gear
 	ending ending
 	family family
-	output sync.WaitGroup
+
+	scratch scratch
+	output  sync.WaitGroup
 }
 
 // place is what a supervisor reads once: where and what its rank is.
@@ -90,6 +93,7 @@ func Supervise(path string) error {
 		return err
 	}
 	Spare()
+	noCores()
 	link := openLink(os.Stdin)
 	shown := newCard()
 	for {
@@ -107,6 +111,16 @@ func Supervise(path string) error {
 			_ = unix.Rmdir(s.rules.Groups) // as long as another rank has its group there, it stays
 			return nil
 		}
+	}
+}
+
+// noCores has jobs write no core files, which can be as large as their memory, unless they ask for
+// them. If the limit cannot be set it stays as it is.
+func noCores() {
+	var has unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_CORE, &has) == nil {
+		has.Cur = 0
+		_ = unix.Setrlimit(unix.RLIMIT_CORE, &has)
 	}
 }
 
@@ -296,7 +310,10 @@ func (s *supervisor) start() (bool, error) {
 	}
 	if err := s.spawn(); err != nil {
 		s.ending.exit = model.Exit{Code: int32(isolate.Code(err))} //nolint:gosec // one of two
-		s.say(err)
+		s.output.Wait()
+		s.say(fmt.Sprintf("the job cannot be started: %v", err))
+	} else {
+		s.scratch.begin(&s.place, s.gear.store, s.family.pids)
 	}
 	_ = s.tell(model.RankRunning) // if that fails it is said again
 	return true, nil
@@ -332,11 +349,12 @@ func (s *supervisor) spawn() error {
 	return nil
 }
 
-// say leaves a line of Berth's own in the job's standard error.
-func (s *supervisor) say(err error) {
-	s.output.Wait()
+// say leaves a line of Berth's own in the job's standard error, to which the job writes no more.
+func (s *supervisor) say(text string) {
 	if f, openErr := s.folder.Create(runner.StderrFile); openErr == nil {
-		_, _ = fmt.Fprintf(f, "berth: the job cannot be started: %v\n", err)
+		if end, err := f.Seek(0, io.SeekEnd); err == nil && end >= 0 {
+			_, _ = fmt.Fprintf(f, "berth: %s\n", text)
+		}
 		_ = f.Close()
 	}
 }

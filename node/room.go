@@ -1,0 +1,164 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/berth-gpu/berth/node/disk"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// Pace of looking at the node's disks.
+const (
+	roomEvery = 5 * time.Second
+	roomSoon  = time.Second      // while something is wrong
+	roomHangs = 10 * time.Second // a look that takes longer
+)
+
+// runRoom is what the run folder needs at most, in bytes.
+const runRoom = 16 << 20
+
+// room watches whether the node's disks let jobs start. While they do not, the cluster is told
+// why and gives the node no new work; ranks that wait to start are given back.
+type room struct {
+	*core
+	trouble string          // why no job can start; "": jobs can
+	lacking map[string]bool // folders whose disks were short at the last look
+	begun   time.Time       // of the look under way; zero: there is none
+	next    time.Time
+	changed func() // the trouble has changed
+}
+
+func newRoom(c *core, changed func()) *room { return &room{core: c, changed: changed} }
+
+// watch looks at the disks when it is time.
+func (r *room) watch() {
+	if !r.begun.IsZero() {
+		if time.Since(r.begun) > roomHangs {
+			r.set("the disk of " + r.Journal.Dir() + " does not answer")
+		}
+		return
+	}
+	if !due(r.next) {
+		return
+	}
+	r.begun = time.Now()
+	lacking := r.lacking
+	r.beside(func() func() {
+		trouble, lacking := r.look(lacking)
+		return func() {
+			r.begun, r.lacking, r.next = time.Time{}, lacking, later(roomEvery)
+			if trouble != "" {
+				r.next = later(roomSoon)
+			}
+			r.set(trouble)
+		}
+	})
+}
+
+// set takes what is wrong.
+func (r *room) set(trouble string) {
+	if trouble == r.trouble {
+		return
+	}
+	r.trouble = trouble
+	if trouble == "" {
+		r.Log.Info("jobs can start on this node again")
+	} else {
+		r.Log.Error("no job can start on this node", "why", trouble)
+	}
+	r.changed()
+}
+
+// failed takes an error of a write to the data folder, and reports whether its disk is to blame.
+func (r *room) failed(err error) bool {
+	if !disk.Fault(err) {
+		return false
+	}
+	if r.trouble == "" {
+		r.set(fmt.Sprintf("the disk of %s cannot be written: %s", r.Journal.Dir(), cause(err)))
+	}
+	return true
+}
+
+// why returns the trouble for those who submitted what cannot start because of it.
+func (r *room) why(err error) string {
+	if r.trouble != "" {
+		return "this node cannot start jobs: " + r.trouble
+	}
+	return "this node cannot start jobs: " + cause(err)
+}
+
+// cause returns the system's word of an error, without paths.
+func cause(err error) string {
+	if errno, is := errors.AsType[syscall.Errno](err); is {
+		return errno.Error()
+	}
+	return err.Error()
+}
+
+// look returns what is wrong with the disks, and which folders' disks are short of room. Of the
+// data folder's disk it makes room as far as it may.
+func (r *room) look(before map[string]bool) (trouble string, lacking map[string]bool) {
+	dir := r.Journal.Dir()
+	lacking = map[string]bool{}
+	note := func(format string, args ...any) {
+		if trouble == "" {
+			trouble = fmt.Sprintf(format, args...)
+		}
+	}
+	for _, path := range append([]string{dir}, r.Disks...) {
+		at, err := disk.RoomOf(path)
+		if errors.Is(err, os.ErrNotExist) && path != dir {
+			continue // nothing has been written there yet
+		}
+		if err == nil && path == dir && at.Short(before[path]) != "" {
+			at = r.shed(at)
+		}
+		switch lack := at.Short(before[path]); {
+		case err != nil:
+			note("the disk of %s cannot be looked at: %s", path, cause(err))
+		case lack != "":
+			lacking[path] = true
+			note("the disk of %s %s", path, lack)
+		case path == dir:
+			if err := errors.Join(disk.Probe(dir), disk.Load(dir, at)); err != nil {
+				note("the disk of %s cannot be written: %s", dir, cause(err))
+			}
+		}
+	}
+	if memory, err := disk.RoomOf(r.Run.Path); err != nil {
+		note("the run folder %s cannot be looked at: %s", r.Run.Path, cause(err))
+	} else if need := min(memory.Total/20, runRoom); memory.Free < need || before[r.Run.Path] && memory.Free < 2*need {
+		lacking[r.Run.Path] = true
+		note("the file system of the run folder %s is full", r.Run.Path)
+	}
+	return trouble, lacking
+}
+
+// shed removes what ranks that have ended have left, the oldest first, until there is enough room:
+// first their working folders, then their output.
+func (r *room) shed(at disk.Room) disk.Room {
+	dir := r.Journal.Dir()
+	enough := func() bool {
+		now, err := disk.RoomOf(dir)
+		if err == nil {
+			at = now
+		}
+		return err != nil || at.Short(true) == ""
+	}
+	var count int
+	for _, parts := range [][]string{{runner.TmpFolder, runner.WorkFolder}, heavy()} {
+		names, err := r.Journal.Shed(parts, enough)
+		if count += len(names); err != nil {
+			r.Log.Error("what ended ranks have left cannot be removed", "err", err)
+		}
+	}
+	if count > 0 {
+		r.Log.Warn("the disk was full: what ended ranks had left was removed", "ranks", count)
+	}
+	return at
+}

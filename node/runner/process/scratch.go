@@ -1,0 +1,123 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/disk"
+	"github.com/berth-gpu/berth/node/runner"
+)
+
+// Pace of measuring what a rank takes of its node's disk: often, but for no more than a
+// twentieth of the time.
+const (
+	measureEvery = 2 * time.Second
+	measureShare = 20
+)
+
+// Scratch is how much of its node's disk a rank may take, with its private /tmp, its working
+// folder, its checkpoints in the node's own place and what it has deleted and keeps open.
+// The zero Scratch sets no limit.
+type Scratch struct {
+	Bytes   int64 // 0: Percent says how much
+	Percent int   // of the file system of the agent's data folder; 0: any amount
+}
+
+// limit returns the bound in bytes for a rank's folder; 0: there is none.
+func (l Scratch) limit(folder string) int64 {
+	if l.Bytes > 0 || l.Percent == 0 {
+		return l.Bytes
+	}
+	room, err := disk.RoomOf(folder)
+	if err != nil {
+		return 0
+	}
+	return int64(room.Total / 100 * uint64(l.Percent)) //nolint:gosec // below the size of a file system
+}
+
+// scratch measures what a rank takes. The zero scratch measures nothing.
+type scratch struct {
+	limit   int64        // bytes; 0: there is none
+	used    atomic.Int64 // at the last measurement
+	cancel  context.CancelFunc
+	folders []string
+}
+
+// begin measures from now on until end is called. Descriptors are looked at of the processes
+// that list returns.
+func (c *scratch) begin(p *place, store *store, list func() []int) {
+	dir := p.folder.Path()
+	if c.limit = p.rules.Scratch.limit(dir); c.limit == 0 {
+		return
+	}
+	c.folders = []string{filepath.Join(dir, runner.TmpFolder), filepath.Join(dir, runner.WorkFolder)}
+	if store != nil && store.own {
+		c.folders = append(c.folders, store.base)
+	}
+	var ctx context.Context
+	ctx, c.cancel = context.WithCancel(context.Background())
+	go func() {
+		for pause := measureEvery; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pause):
+			}
+			begun := time.Now()
+			c.measure(list())
+			pause = max(measureEvery, measureShare*time.Since(begun))
+		}
+	}()
+}
+
+// measure adds up what lies in the rank's folders, and what its processes keep open without a name.
+func (c *scratch) measure(pids []int) {
+	var use disk.Use
+	for _, dir := range c.folders {
+		use.Folder(dir)
+	}
+	var on unix.Stat_t
+	if unix.Stat(filepath.Dir(c.folders[0]), &on) == nil {
+		for _, pid := range pids {
+			unnamed(&use, pid, on.Dev)
+		}
+	}
+	c.used.Store(use.Bytes())
+}
+
+// unnamed adds the deleted files of a device that a process has open.
+func unnamed(use *disk.Use, pid int, device uint64) {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, _ := os.ReadDir(dir) // a process that is gone has none
+	for _, e := range entries {
+		var stat unix.Stat_t
+		if unix.Stat(filepath.Join(dir, e.Name()), &stat) == nil && stat.Nlink == 0 && stat.Dev == device && stat.Mode&unix.S_IFMT == unix.S_IFREG {
+			use.File(&stat)
+		}
+	}
+}
+
+// over reports whether the rank takes more than it may, and far, whether it takes twice as much:
+// then it is given no grace.
+func (c *scratch) over() (over, far bool) {
+	used := c.used.Load()
+	return c.limit > 0 && used > c.limit, c.limit > 0 && used/2 > c.limit
+}
+
+// end stops measuring, and writes into a rank's end what it has taken if it was stopped for that.
+func (c *scratch) end(e *model.Exit) {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	if e.Delivered == model.ReasonDiskLimit {
+		const mib = 1 << 20
+		e.DiskMB, e.DiskMaxMB = uint64(max(c.used.Load()/mib, 1)), uint64(c.limit/mib) //nolint:gosec // not negative
+	}
+}
