@@ -53,7 +53,19 @@ func resources(s *state.State) (r wire.Resources) {
 		r.AllocatedGPUs += int64(u.Owned)
 		r.UnhealthyGPUs += int64(u.Unhealthy)
 	}
+	for id, g := range s.GPUs.All() {
+		if away(s, id, &g) {
+			r.TotalGPUs--
+			r.UnhealthyGPUs--
+		}
+	}
 	return r
+}
+
+// away reports whether a GPU is missing and has no owner: it counts no more.
+func away(s *state.State, id model.GPUID, g *model.GPU) bool {
+	slot, _ := s.Slots.Get(model.SlotKey{GPU: id})
+	return g.Health == model.HealthMissing && slot.Owner == model.OwnerNone
 }
 
 func clusterStatus(s *state.State) wire.ClusterStatus {
@@ -130,6 +142,9 @@ func nodeOf(s *state.State, n *model.Node, measured map[model.GPUID]agentwire.Re
 		}
 		if out.GPUType == "" {
 			out.GPUType = g.Model
+		}
+		if away(s, k.GPU, &g) {
+			out.GPUCount--
 		}
 		out.GPUs = append(out.GPUs, gpuOf(s, &g, measured))
 	}

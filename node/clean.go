@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/fence"
+	"github.com/berth-gpu/berth/node/runner"
 )
 
 // cleaner shows that nothing of their last owners is left on GPUs.
@@ -39,12 +40,17 @@ func (c *cleaner) show(steps []fence.Action, index uint64) {
 	if len(words) == 0 {
 		return
 	}
+	left := c.left(words)
 	c.beside(func() func() {
 		verdicts := c.GPUs.Check(gpus)
+		let := make([]bool, len(words))
+		for i, v := range verdicts {
+			let[i] = v.Clean() || v.Gone && len(v.Processes) == 0 && c.buried(left[i])
+		}
 		return func() {
 			for i, v := range verdicts {
 				delete(c.busy, words[i])
-				if v.Clean() {
+				if let[i] {
 					c.teller.say(words[i])
 					continue
 				}
@@ -57,6 +63,37 @@ func (c *cleaner) show(steps []fence.Action, index uint64) {
 			}
 		}
 	})
+}
+
+// remains are what is known of a rank of which nothing should be left.
+type remains struct {
+	record *runner.Record
+	status runner.Status
+	alive  bool // its supervisor
+}
+
+// left returns what is known of the owners of slots that are to be shown clean; nothing for services.
+func (c *cleaner) left(words []model.Cleaned) [][]remains {
+	out := make([][]remains, len(words))
+	for i, w := range words {
+		for _, u := range c.book.units {
+			if u.record.Rank == w.Rank {
+				out[i] = append(out[i], remains{u.record, u.status, u.life.alive})
+			}
+		}
+	}
+	return out
+}
+
+// buried reports whether no process of an owner is left. Of a GPU that is gone the driver cannot tell
+// that; but a process that is no more is on no GPU, and a GPU that the driver does not know has none.
+func (c *cleaner) buried(left []remains) bool {
+	for _, r := range left {
+		if r.alive || c.Runner.Bury(r.record, r.status) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // sweep kills what a rank that has ended has left all the same.

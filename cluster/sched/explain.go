@@ -205,7 +205,7 @@ func (p *pool) shortage(w *want) (out []Blocker) {
 			Asked: Asked{Model: w.model, Found: several(p.state, w.model), MemoryMB: w.memory, Where: w.sites.text(), Least: int64(w.least)},
 		})
 	}
-	if p.state.Nodes.Len() > 0 && !w.holds(w.sizes(known)) {
+	if p.state.Nodes.Len() > 0 && !w.holds(w.sizes(listed)) {
 		note(CodeNever, 0)
 	}
 	free, best := p.suiting(w)

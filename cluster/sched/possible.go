@@ -11,7 +11,7 @@ import (
 )
 
 // Possible says whether a job could ever run on the nodes that the cluster has,
-// whatever is free, healthy or open there now; if not, why says what it lacks. On
+// whatever is free, healthy or open there now, but not on GPUs that are gone; if not, why says what it lacks. On
 // a cluster without any node everything is possible, and why says that the job
 // waits for one.
 func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
@@ -19,7 +19,7 @@ func Possible(s *state.State, spec *model.Spec) (ok bool, why string) {
 	switch {
 	case s.Nodes.Len() == 0:
 		return true, "the cluster has no nodes yet: the job waits until one registers"
-	case w.holds(w.sizes(known)):
+	case w.holds(w.sizes(listed)):
 		return true, ""
 	}
 	return false, w.lacks()
@@ -62,13 +62,14 @@ func sum(sizes []uint32) (n uint64) {
 // largestOf is the most memory that a GPU of the cluster has.
 func largestOf(s *state.State) (mb uint32) {
 	for _, g := range s.GPUs.All() {
-		mb = max(mb, g.MemoryMB)
+		if listed(&g) {
+			mb = max(mb, g.MemoryMB)
+		}
 	}
 	return mb
 }
 
-// known takes every GPU into account, listed those that their nodes still list.
-func known(*model.GPU) bool    { return true }
+// listed takes those GPUs into account that their nodes still list.
 func listed(g *model.GPU) bool { return g.Health != model.HealthMissing }
 
 // sizes yields for each node that has GPUs how many of them suit, whoever owns
@@ -100,7 +101,7 @@ func (w *want) lacks() string {
 	w = &few
 	var all []uint32
 	nodes := 0
-	for n := range w.sizes(known) {
+	for n := range w.sizes(listed) {
 		if all = append(all, n); n >= w.need {
 			nodes++
 		}

@@ -48,17 +48,21 @@ func TestPossible(t *testing.T) {
 	}
 }
 
-// What is broken or gone for now can come back: it does not make a job impossible.
+// What is broken can come back and does not make a job impossible; a GPU that its node does not list
+// any more does.
 func TestPossibleCountsWhatIsBroken(t *testing.T) {
 	c := newCluster(t, "fcfs")
 	c.node("n1", 2, "H200", func(d *model.Device) { d.Health = model.HealthQuarantined })
+	two := spec("amy", 2, 1)
+	if ok, why := sched.Possible(&c.s, &two); !ok {
+		t.Errorf("refused: %s", why)
+	}
 	node, _ := c.s.Nodes.Get("n1")
 	c.must(&command.Inventory{Node: "n1", Incarnation: model.Incarnation{1}, Epoch: node.Epoch})
 	if got, _ := c.s.GPUs.Get("n1-g0"); got.Health != model.HealthMissing {
 		t.Fatalf("the GPU is %s", got.Health)
 	}
-	two := spec("amy", 2, 1)
-	if ok, why := sched.Possible(&c.s, &two); !ok {
-		t.Errorf("refused: %s", why)
+	if ok, _ := sched.Possible(&c.s, &two); ok {
+		t.Error("a job is taken for GPUs that are gone")
 	}
 }

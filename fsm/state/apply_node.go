@@ -191,23 +191,33 @@ func applyRetireNode(t *tx, b *command.RetireNode) command.Result {
 	for _, k := range gpus {
 		slot, _ := t.slots.get(model.SlotKey{GPU: k.GPU})
 		if slot.Owner != model.OwnerNone && n.Status != model.NodeDead {
-			return refuse(model.CodeConflict, "GPU %s of node %s is not free: drain the node, or confirm that it is dead", k.GPU, b.Node)
+			return refuse(model.CodeConflict, "GPU %s of node %s is not free: %s", k.GPU, b.Node, wayFree(&slot))
 		}
 	}
 	if len(liveRanks(t, b.Node)) > 0 {
 		return refuse(model.CodeConflict, "jobs still run on node %s: drain it, or confirm that it is dead", b.Node)
 	}
 	for _, k := range gpus {
-		key := model.SlotKey{GPU: k.GPU}
-		t.claims.delete(key)
-		t.slots.delete(key)
-		t.gpus.delete(k.GPU)
+		forgetGPU(t, k.GPU)
 	}
 	t.settings.Epochs = max(t.settings.Epochs, n.Epoch)
 	t.nodes.delete(b.Node)
 	t.leases.delete(b.Node)
 	t.nodeUse.delete(b.Node)
 	return ok()
+}
+
+// wayFree says what frees a slot that has an owner.
+func wayFree(s *model.Slot) string {
+	const dead = "stop its agent and, once the node is suspect and nothing runs there any more, confirm that it is dead"
+	switch s.Owner {
+	case model.OwnerAttempt:
+		return "drain the node, or " + dead
+	case model.OwnerAllocation:
+		return "release allocation " + string(s.Allocation) + ", or " + dead
+	case model.OwnerCleaning, model.OwnerForeign, model.OwnerNone:
+	}
+	return "its agent has to show that no process of the last owner is left; wait for that, restart the host, or " + dead
 }
 
 func applyKillForeign(t *tx, b *command.KillForeign) command.Result {

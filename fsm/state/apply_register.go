@@ -120,16 +120,19 @@ func loseRank(t *tx, r model.Rank, why model.Reason) {
 }
 
 // freeAfterReboot frees what was being cleaned up or foreign: the processes died
-// with the kernel, and the inventory of the new one shows the GPU idle.
+// with the kernel, and the inventory of the new one shows the GPU idle, or gone.
 func freeAfterReboot(t *tx, b *command.Register) {
+	busy := map[model.GPUID]bool{}
 	for i := range b.Devices {
-		d := &b.Devices[i]
-		gpu, found := t.gpus.get(d.ID)
-		if !found || !d.Idle {
+		busy[b.Devices[i].ID] = !b.Devices[i].Idle
+	}
+	for _, id := range gpusOf(t, b.Node) {
+		gpu, _ := t.gpus.get(id)
+		if busy[id] {
 			continue
 		}
 		for n := range gpu.Slots {
-			slot, _ := t.slots.get(model.SlotKey{GPU: d.ID, Slot: n})
+			slot, _ := t.slots.get(model.SlotKey{GPU: id, Slot: n})
 			if slot.Owner == model.OwnerCleaning || slot.Owner == model.OwnerForeign {
 				freeSlot(t, slot)
 			}

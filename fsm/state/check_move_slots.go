@@ -14,7 +14,8 @@ func moveSlots(m *mover) {
 		a, b, found := d.Before, d.After, d.Is
 		node, there := m.s.Nodes.Get(a.Node)
 		if !found {
-			m.hold(!there || node.RegIndex == m.s.Index, References, "slot %v is gone, its node %s is not", k, a.Node)
+			forgotten := a.Owner == model.OwnerNone || !m.one // its GPU is no more
+			m.hold(!there || node.RegIndex == m.s.Index || forgotten, References, "slot %v is gone with its owner %s, its node %s is not", k, a.Owner, a.Node)
 			continue
 		}
 		m.hold(b.Node == a.Node || !m.one, References, "slot %v moves from node %s to %s", k, a.Node, b.Node)

@@ -33,6 +33,10 @@ func goneGPUs(t *tx, n *model.Node) (out []model.GPUID) {
 
 // missing notes that a node does not list a GPU. It is lost if it was there under
 // this boot, and nothing else is in its place, as when it was divided.
+//
+// One that is no more is forgotten as soon as it has no owner: something else is in its place, or it was
+// missing before and its agent has registered again without it. One that was lost under this boot, or that
+// an operator has closed, stays on record.
 func missing(t *tx, n *model.Node, id model.GPUID, list []model.Device) {
 	g, _ := t.gpus.get(id)
 	there := g.Health != model.HealthMissing && n.RegIndex != t.meta.Index // else it may have been taken out before
@@ -42,9 +46,22 @@ func missing(t *tx, n *model.Node, id model.GPUID, list []model.Device) {
 	if there && !replaced {
 		g.Gone = n.Boot
 	}
+	restarted := g.Health == model.HealthMissing && n.RegIndex == t.meta.Index && n.Boot != g.Gone
+	if slot, _ := t.slots.get(model.SlotKey{GPU: id}); (replaced || restarted) && slot.Owner == model.OwnerNone && g.Mode == model.ModeOpen {
+		forgetGPU(t, id)
+		return
+	}
 	g.Health, g.Why = model.HealthMissing, "the node no longer lists it"
 	t.gpus.put(g)
 	faulty(t, &g)
+}
+
+// forgetGPU drops a GPU without an owner.
+func forgetGPU(t *tx, id model.GPUID) {
+	key := model.SlotKey{GPU: id}
+	t.claims.delete(key)
+	t.slots.delete(key)
+	t.gpus.delete(id)
 }
 
 // cordonByLoss keeps new work off an open node that has just lost one more GPU under

@@ -34,11 +34,16 @@ func (m *Monitor) Inventory() []model.Device {
 func (m *Monitor) Check(ids []model.GPUID) []Verdict {
 	out := make([]Verdict, len(ids))
 	cards, called := m.snapshot(), time.Now()
+	m.mu.Lock()
+	listed := m.searched && m.trouble == ""
+	m.mu.Unlock()
 	var work sync.WaitGroup
 	for i, id := range ids {
 		out[i].GPU = id
 		if at := slices.IndexFunc(cards, func(c *card) bool { return c.id == id }); at >= 0 {
 			work.Go(func() { out[i] = m.check(cards[at], called) })
+		} else {
+			out[i].Gone = listed
 		}
 	}
 	work.Wait()
@@ -52,7 +57,7 @@ func (m *Monitor) check(c *card, called time.Time) Verdict {
 	judged := c.record.Verdict()
 	v := Verdict{
 		GPU: c.id, Index: c.device.Index, Known: l.Trouble == judge.TroubleNone, Busy: l.Leftover,
-		Health: judged.Health, Why: model.Clip(judged.Why),
+		Health: judged.Health, Why: model.Clip(judged.Why), Gone: l.Trouble == judge.TroubleLost && c.record.Gone(),
 	}
 	for _, p := range l.Processes {
 		v.Processes = append(v.Processes, p.Process)

@@ -79,6 +79,7 @@ type Verdict struct {
 	GPU       model.GPUID
 	Index     uint32 // in PCI order
 	Known     bool   // the GPU is there, and answers
+	Gone      bool   // the driver answers, and the GPU is not there any more
 	Busy      bool   // memory is in use that no process accounts for
 	Processes []model.Process
 	Health    model.Health // of a GPU that is there

@@ -38,6 +38,7 @@ func (m *Monitor) listed(devices []model.Device, err error) {
 		trouble = err.Error()
 	} else {
 		changed = m.merge(devices)
+		m.searched = true
 	}
 	news := trouble != m.trouble
 	m.trouble = trouble

@@ -34,12 +34,13 @@ type Monitor struct {
 	changed chan struct{}
 	keeping sync.Mutex // held while what is kept is written
 
-	mu      sync.Mutex
-	owner   Owner
-	cards   []*card // in PCI order
-	listing bool    // a search for GPUs is under way
-	trouble string  // why the last one failed; "": it did not
-	kept    kept    // from before
+	mu       sync.Mutex
+	owner    Owner
+	cards    []*card // in PCI order
+	searched bool    // a search for GPUs has succeeded
+	listing  bool    // a search for GPUs is under way
+	trouble  string  // why the last one failed; "": it did not
+	kept     kept    // from before
 }
 
 var (
