@@ -31,7 +31,7 @@ func (k Keep) copyOut(folder string, rank model.RankKey) error {
 		return nil
 	}
 	dir := filepath.Join(k.Dir, rank.Attempt().TaskKey().String())
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // shared by the operator's wish
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	var errs []error
@@ -57,7 +57,7 @@ func copySparse(from, to string) error {
 		return err
 	}
 	next := to + ".part"
-	out, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o644) //nolint:gosec // shared by the operator's wish
+	out, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o600) //nolint:gosec // below the operator's folder
 	if err != nil {
 		return err
 	}

@@ -76,3 +76,20 @@ func TestCopyOutFails(t *testing.T) {
 		t.Errorf("a pipe is no output: %v", err)
 	}
 }
+
+// What one user's job has written is not for others to read.
+func TestCopiesArePrivate(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(from, runner.StdoutFile), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Keep{Dir: to}).copyOut(from, model.RankKey{Job: 7, N: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{"7": 0o700, "7/attempt-1.rank-0.stdout": 0o600} {
+		if info, err := os.Stat(filepath.Join(to, path)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+}
