@@ -144,11 +144,21 @@ func (f *FSM) Apply(entry *raft.Log) any {
 	if f.cfg.Applied != nil {
 		f.cfg.Applied(old, changes)
 	}
+	f.warn(changes.Notices)
 	f.publish(&next, false)
 	if f.cfg.Told != nil {
 		f.cfg.Told.Put(changes.Notices)
 	}
 	return Outcome{Index: entry.Index, Results: results}
+}
+
+// warn logs what is nearly full.
+func (f *FSM) warn(notices []model.Notice) {
+	for i := range notices {
+		if n := &notices[i]; n.Kind == model.NoticeNearlyFull {
+			f.log.Warn("nearly full", "what", n.Detail, "actor", n.Actor, "index", n.Index)
+		}
+	}
 }
 
 func (f *FSM) publish(s *state.State, replaced bool) {

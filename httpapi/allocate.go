@@ -58,7 +58,7 @@ func (a services) route(doc huma.API) {
 		if err := mayTell(&s, body.Webhook); err != nil {
 			return nil, err
 		}
-		if err := a.size(ctx, &s, b, body, model.RequestKey{Actor: clipActor(submitter(ctx, body.User)), ID: key}); err != nil {
+		if err := a.size(ctx, &s, b, body, clipActor(submitter(ctx, body.User)), key); err != nil {
 			return nil, err
 		}
 		return a.allocate(ctx, key, body)

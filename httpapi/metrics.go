@@ -145,6 +145,18 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.allocations(&s)
 	g.spans(&s)
 	g.users(&s)
+	g.requestIDs(&s)
+}
+
+// requestIDs exposes how many request ids are remembered.
+func (g gauges) requestIDs(s *state.State) {
+	set := s.Settings()
+	g.put("berth_request_ids", "Request ids that are remembered, of all callers.", float64(s.Requests.Len()))
+	g.put("berth_request_ids_limit", "Request ids that can be remembered; beyond that the oldest are forgotten early.", state.MaxRequests)
+	g.put("berth_request_ids_untimed", "Request ids that are remembered and are no UUIDv7 of their time; they cannot be forgotten early.",
+		float64(set.Requests.Untimed))
+	g.put("berth_request_ids_untimed_limit", "Of those, how many can be remembered; more are refused.", state.MaxRequestsUntimed)
+	g.count("berth_request_ids_forgotten_early_total", "Request ids that were forgotten within a day, for want of room.", float64(set.Requests.Early))
 }
 
 func (c *standings) jobs(g *gauges, s *state.State) {

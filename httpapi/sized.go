@@ -19,8 +19,8 @@ import (
 // the workload's type. It gets no more than a node of the cluster has, and whoever tells
 // nothing gets one. A default priority is at most what the caller may ask for. Asked again
 // under its key it is what it was: the cluster and the defaults may be others by then.
-func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c *command.Allocate, key model.RequestKey) error {
-	past, _ := s.Requests.Get(key)
+func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c *command.Allocate, actor, key string) error {
+	past, _ := s.Request(actor, key)
 	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
 	again = again && past.Number > 0
 	usual := a.gate.terms().Workloads[c.Workload].Given()

@@ -202,7 +202,8 @@ func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w,
 	if same.Secret == "" {
 		same.Secret = old.Secret
 	}
-	if !ownHook(ctx, old) || same != *old || !s.Requests.Has(model.RequestKey{Actor: clipActor(auth.From(ctx).Actor()), ID: key}) {
+	_, remembered := s.Request(clipActor(auth.From(ctx).Actor()), key)
+	if !ownHook(ctx, old) || same != *old || !remembered {
 		return nil, refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was made under this Idempotency-Key and is another by now: use another key")
 	}
 	return a.made(s, s.Index, "made before", old, old.Secret), nil

@@ -12,17 +12,16 @@ import (
 
 // When the chores of housekeeping are done.
 const (
-	chorePause     = time.Second     // between two times that one chore is done
-	clockLag       = time.Minute     // of the state's clock behind the peers'
-	clockApart     = 2 * time.Second // of this peer's clock from the agreed time, at most
-	clockRetry     = time.Second     // to ask again while the peers' clocks do not agree
-	requestsKept   = 24 * time.Hour  // as long as a request id may be repeated
-	requestsEvery  = time.Hour       // between two cuts
-	requestsMany   = 900_000         // from so many on, cut at once
-	allocationKept = time.Hour       // as long as Apply keeps an allocation that has ended
-	jobLook        = 2 * time.Second // between two looks whether a job has ended that an allocation ends with
-	maxClaims      = 4096            // of one command
-	maxAllocations = 1000            // of one command
+	chorePause     = time.Second                // between two times that one chore is done
+	clockLag       = time.Minute                // of the state's clock behind the peers'
+	clockApart     = 2 * time.Second            // of this peer's clock from the agreed time, at most
+	clockRetry     = time.Second                // to ask again while the peers' clocks do not agree
+	requestsEvery  = time.Hour                  // between two cuts
+	requestsMany   = state.MaxRequests / 10 * 9 // from so many on, cut at once
+	allocationKept = time.Hour                  // as long as Apply keeps an allocation that has ended
+	jobLook        = 2 * time.Second            // between two looks whether a job has ended that an allocation ends with
+	maxClaims      = 4096                       // of one command
+	maxAllocations = 1000                       // of one command
 )
 
 // outside is what housekeeping needs to know besides the state.
@@ -139,16 +138,15 @@ func (r *round) holdsSlots(id model.AllocationID) bool {
 // cutRequests forgets old request ids, a bounded number at a time until the cut
 // is done.
 func (h *housekeeper) cutRequests(r *round) {
-	oldest := r.now
-	for k := range r.state.Born.All() {
-		oldest = k.Born
-		break
+	oldest, found := r.state.OldestRequest()
+	if !found {
+		oldest = r.now
 	}
 	if h.cutting > 0 && oldest >= h.cutting {
 		h.cutting = 0
 	}
 	if h.cutting == 0 {
-		in := oldest.Add(requestsKept).Sub(r.now) + 1
+		in := oldest.Add(model.RequestKept).Sub(r.now) + 1
 		if r.state.Requests.Len() <= requestsMany {
 			in = max(in, h.nextCut-r.boot)
 		}
@@ -156,7 +154,7 @@ func (h *housekeeper) cutRequests(r *round) {
 			r.wake(in)
 			return
 		}
-		h.cutting = r.now.Add(-requestsKept)
+		h.cutting = r.now.Add(-model.RequestKept)
 		h.nextCut = r.boot + requestsEvery
 	}
 	r.do(&h.requests, &command.CutRequests{Before: h.cutting})

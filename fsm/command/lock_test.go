@@ -79,6 +79,7 @@ func allFields(t *testing.T) map[string]string {
 		model.Claim{},
 		model.Allocation{},
 		model.Request{},
+		model.RequestUse{},
 		model.Sketch{},
 		model.Tally{},
 		model.Desired{},

@@ -41,6 +41,8 @@ type Settings struct {
 
 	Defaults Defaults `cbor:"25,keyasint,omitempty"`
 	Import   Import   `cbor:"24,keyasint,omitempty"`
+
+	Requests Requests `cbor:"26,keyasint,omitempty"`
 }
 
 // Retention says how long ended jobs stay in the state.
@@ -153,33 +155,6 @@ type Usage struct {
 
 // Empty says that the row counts nothing, and need not be kept.
 func (u Usage) Empty() bool { return u.GPUs == 0 && u.Live == 0 && u.Queued == 0 }
-
-// Request remembers the answer to a command that came with a request id.
-//
-//berth:row
-type Request struct {
-	Key  RequestKey `cbor:"1,keyasint,omitempty"`
-	Kind uint16     `cbor:"2,keyasint,omitempty"` // of the command
-	Body [16]byte   `cbor:"3,keyasint,omitempty"` // start of the body's SHA-256
-	Born Time       `cbor:"4,keyasint,omitempty"` // from a UUIDv7, else when it was applied
-
-	Index  uint64 `cbor:"5,keyasint,omitempty"` // of the entry that answered it
-	Code   Code   `cbor:"6,keyasint,omitempty"`
-	Job    JobID  `cbor:"7,keyasint,omitempty"`
-	Number uint64 `cbor:"8,keyasint,omitempty"`
-	Detail string `cbor:"9,keyasint,omitempty"`
-}
-
-// RequestKey is a request id in its actor's own space.
-type RequestKey struct {
-	Actor string `cbor:"1,keyasint,omitempty"`
-	ID    string `cbor:"2,keyasint,omitempty"`
-}
-
-// Compare orders by actor, then id.
-func (k RequestKey) Compare(o RequestKey) int {
-	return compareAll(k.Actor, o.Actor, k.ID, o.ID, 0, 0)
-}
 
 // Allocation is GPUs that a service holds, or waits for, without a job.
 //

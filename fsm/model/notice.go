@@ -48,6 +48,7 @@ const (
 	NoticeLeader        NoticeKind = 48
 	NoticeBacklog       NoticeKind = 49 // as many tasks wait as an operator wants to be told of
 	NoticeBacklogCaught NoticeKind = 50
+	NoticeNearlyFull    NoticeKind = 51 // something that has a bound has reached nine tenths of it
 
 	NoticeTest NoticeKind = 56 // somebody tries a webhook out
 )
@@ -70,7 +71,8 @@ var noticeNames = [64]string{
 	NoticeAllocationLost: "allocation.lost",
 
 	NoticeLeader: "cluster.leader", NoticeBacklog: "queue.backlog", NoticeBacklogCaught: "queue.backlog_over",
-	NoticeTest: "test",
+	NoticeNearlyFull: "cluster.nearly_full",
+	NoticeTest:       "test",
 }
 
 // String is the kind's name, such as "job.started".
@@ -172,7 +174,7 @@ type Notice struct {
 	Reason   Reason `cbor:"20,keyasint,omitempty"`
 	Detail   string `cbor:"21,keyasint,omitempty"` // in words
 	Places   string `cbor:"22,keyasint,omitempty"` // of a granted allocation: the GPUs' indices on Node, separated by spaces
-	Count    uint64 `cbor:"23,keyasint,omitempty"` // tasks that wait, or an attempt's exit code
+	Count    uint64 `cbor:"23,keyasint,omitempty"` // tasks that wait, an attempt's exit code, or how many there are of what is nearly full
 }
 
 // Place orders notices.

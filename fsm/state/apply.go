@@ -141,6 +141,7 @@ func (t *tx) stamp(c *commit, before *model.Settings) {
 	}
 	plain := func(s model.Settings) model.Settings {
 		s.Clock, s.NextJob, s.Services, s.RequestsFrom, s.Totals, s.Topics, s.Audit = 0, 0, 0, 0, model.Totals{}, model.Topics{}, model.AuditHead{}
+		s.Requests = model.Requests{}
 		return s
 	}
 	if plain(after) != plain(*before) {

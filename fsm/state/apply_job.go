@@ -343,6 +343,14 @@ func keysWhere[K, R any](rows iter.Seq2[K, R], is func(*R) bool) (out []K) {
 	return out
 }
 
+// firstKey returns the first key of a run of rows; the zero key if there is none.
+func firstKey[K, V any](rows iter.Seq2[K, V]) (first K) {
+	for k := range rows {
+		return k
+	}
+	return first
+}
+
 // firstOnly stops keysOf after one key.
 func firstOnly[K any]() func(K) bool {
 	n := 0

@@ -48,6 +48,7 @@ func asSubmitted(j model.Job) model.Job {
 
 // moveRequests: an answer that was given is given again until its id is cut off.
 func moveRequests(m *mover) {
+	moveRequestUse(m)
 	cut := m.s.Settings().RequestsFrom
 	for k, d := range table.Diffs(m.was.Requests, m.s.Requests) {
 		a, b := d.Before, d.After
@@ -55,12 +56,22 @@ func moveRequests(m *mover) {
 		case d.Was && d.Is:
 			m.hold(a == b || a.Born < cut, NothingLost, "request %v was answered %+v, then %+v", k, a, b)
 		case d.Was:
-			m.hold(a.Born < cut, NothingLost, "request %v is forgotten before its time", k)
-		case command.Kind(b.Kind) == command.KindSubmit && b.Code == model.CodeOK:
+			use, _ := m.s.RequestUse.Get(model.ActorName(k.Actor))
+			m.hold(a.Born < cut || k.Drawn > 0 && k.Drawn < use.From, NothingLost, "request %v is forgotten before its time", k)
+		case command.Kind(b.Kind) == command.KindSubmit:
 			j, found := m.s.Jobs.Get(b.Job)
 			m.hold(found && j.Index == m.s.Index && b.Index == m.s.Index, NothingLost,
 				"request %v was answered with job %s of entry %d", k, b.Job, j.Index)
 		}
+	}
+}
+
+// moveRequestUse: what an actor's ids were forgotten up to never goes back.
+func moveRequestUse(m *mover) {
+	cut := m.s.Settings().RequestsFrom
+	for name, d := range table.Diffs(m.was.RequestUse, m.s.RequestUse) {
+		m.hold(d.After.From >= d.Before.From || !d.Is && d.Before.From <= cut, OnlyForward, "the request ids of %s are forgotten up to %d, then up to %d",
+			name, d.Before.From, d.After.From)
 	}
 }
 

@@ -50,6 +50,7 @@ func checkPlaces(c *checker) {
 	placed(c, s.Claims, func(r *model.Claim) model.SlotKey { return r.Slot })
 	placed(c, s.Allocations, func(r *model.Allocation) model.AllocationID { return r.ID })
 	placed(c, s.Requests, func(r *model.Request) model.RequestKey { return r.Key })
+	placed(c, s.RequestUse, func(r *model.RequestUse) model.ActorName { return model.ActorName(r.Actor) })
 	placed(c, s.Sketches, func(r *model.Sketch) model.SketchKey { return r.Key })
 	placed(c, s.Bookings, func(r *model.Booking) model.BookingID { return r.ID })
 	placed(c, s.Tokens, func(r *model.Token) model.Hash { return r.Hash })
@@ -191,11 +192,39 @@ func checkRequestRefs(c *checker) {
 	brought := map[model.JobID]bool{}
 	for k, r := range c.s.Requests.All() {
 		c.hold(r.Index <= c.s.Index, References, "request %v was answered at %d, which is to come", k, r.Index)
-		if command.Kind(r.Kind) == command.KindSubmit && r.Code == model.CodeOK {
+		if command.Kind(r.Kind) == command.KindSubmit {
 			c.hold(r.Job > 0 && r.Job < next, NothingLost, "request %v was answered with job %s, which never was", k, r.Job)
 			c.hold(!brought[r.Job], NothingLost, "request %v and another were answered with job %s", k, r.Job)
 			brought[r.Job] = true
 		}
 	}
 	c.hold(c.s.Requests.Len() <= MaxRequests, References, "%d request ids are kept", c.s.Requests.Len())
+	checkRequestUse(c)
+}
+
+// checkRequestUse: the request ids of each actor are counted, and within the actor's share.
+func checkRequestUse(c *checker) {
+	want, untimed := table.Table[model.ActorName, model.RequestUse]{}.Fork(), uint64(0)
+	for k := range c.s.Requests.All() {
+		use, _ := want.Get(model.ActorName(k.Actor))
+		use.Actor = k.Actor
+		if k.Drawn > 0 {
+			use.Timed++
+		} else {
+			use.Untimed++
+			untimed++
+		}
+		want.Put(model.ActorName(k.Actor), use)
+	}
+	for name, use := range c.s.RequestUse.All() {
+		n, found := want.Get(name)
+		n.Actor, n.From = string(name), use.From
+		if found || use.From > c.s.Settings().RequestsFrom {
+			want.Put(name, n)
+		}
+		c.hold(use.Timed+use.Untimed <= MaxRequestsOf, WithinLimits, "%d request ids of %s are kept", use.Timed+use.Untimed, name)
+	}
+	same(c, TotalsAgree, "the count of request ids of", c.s.RequestUse, want.Table())
+	c.hold(untimed == c.s.Settings().Requests.Untimed, TotalsAgree, "%d request ids without a time are kept, %d are counted", untimed,
+		c.s.Settings().Requests.Untimed)
 }

@@ -176,10 +176,6 @@ func onNodeUse(t *tx, old, next *model.NodeUse) {
 	})
 }
 
-func onRequest(t *tx, old, next *model.Request) {
-	reindex(&t.born, old, next, func(r *model.Request) (BornKey, bool) { return BornKey{r.Born, r.Key}, true })
-}
-
 func onSketch(t *tx, old, next *model.Sketch) {
 	reindex(&t.sketchAge, old, next, func(k *model.Sketch) (SketchAgeKey, bool) {
 		return SketchAgeKey{k.Updated, k.Key}, true

@@ -220,6 +220,20 @@ func announceBacklog(t *tx) {
 	announce(t, n)
 }
 
+// nearly is the part of a bound, in percent, at which it counts as nearly reached.
+const nearly = 90
+
+// nearlyFull announces that what is counted has come near its bound: that the count has
+// gone from below nine tenths to nine tenths or more.
+func nearlyFull(t *tx, what string, was, is, bound int) {
+	if mark := (bound*nearly + 99) / 100; was < mark && is >= mark {
+		announce(t, model.Notice{
+			Kind: model.NoticeNearlyFull, Count: uint64(is), //nolint:gosec // a count
+			Detail: fmt.Sprintf("%s: %d of at most %d", what, is, bound),
+		})
+	}
+}
+
 // applyNearLimit tells of attempts whose time limit is near, of each once.
 func applyNearLimit(t *tx, b *command.NearLimit) command.Result {
 	var n uint64

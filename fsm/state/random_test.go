@@ -118,14 +118,14 @@ func TestSameRequestTwice(t *testing.T) {
 	g := newGen(seeded(11))
 	write(t, g, State{}, raceScale(2000), func(before, after State, e logEntry, o outcome) {
 		for i, c := range o.commands {
-			past, found := after.Requests.Get(model.RequestKey{Actor: c.Actor, ID: c.RequestID})
+			past, found := after.Request(c.Actor, c.RequestID)
 			if c.RequestID == "" || !found || past.Body != c.BodyHash() {
 				continue
 			}
 			repeated++
 			again := encode(t, after.Index+1, after.Settings().Clock, []command.Command{c})
 			next, o := again.apply(t, after)
-			want := command.Result{Code: past.Code, Job: past.Job, Number: past.Number, Detail: past.Detail}
+			want := command.Result{Job: past.Job, Number: past.Number}
 			if got := o.results[0]; !sameResult(got, want) {
 				t.Fatalf("entry %d, command %d: answered %+v, remembered is %+v", e.Index, i, got, want)
 			}

@@ -1,62 +1,165 @@
 package state
 
 import (
-	"encoding/hex"
-	"strings"
-
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// MaxRequests is how many request ids a state remembers.
-const MaxRequests = 1_000_000
+// Bounds of the request ids that a state remembers.
+const (
+	MaxRequests        = 400_000 // of all actors
+	MaxRequestsOf      = 20_000  // of one actor; half as many without a time
+	MaxRequestsUntimed = 200_000 // of all actors, ids without a time
+	maxRequestActors   = 50_000  // actors whose ids are counted
+)
 
-// once carries out a command that may come more than once. The first answer is
-// remembered; the same request gets it again, and changes nothing.
+// requestBounds are the bounds above; tests use smaller ones.
+type requestBounds struct{ all, actor, untimed, actors int }
+
+func standardBounds() requestBounds {
+	return requestBounds{MaxRequests, MaxRequestsOf, MaxRequestsUntimed, maxRequestActors}
+}
+
+// once carries out a command that may arrive more than once. When the command arrives
+// again after it was carried out, once returns the first result and changes nothing. A
+// refused command is not remembered, so that it is judged again when it arrives again.
+//
+// Ids never run out for those who use UUIDv7: an actor at its share, or at a time when no
+// more ids fit, makes room by forgetting the oldest id that has a time. Forgetting is safe,
+// since the id's actor is refused older ids from then on. Ids without a time cannot be
+// told from new ones after they are forgotten; they are kept for model.RequestKept, and
+// more of them are refused at the share.
 func (t *tx) once(c *command.Command, apply applier) command.Result {
-	key := model.RequestKey{Actor: c.Actor, ID: c.RequestID}
-	if past, found := t.requests.get(key); found {
+	id := model.ParseRequestID(c.RequestID)
+	if past, found := findRequest(t.requests.get, c.Actor, &id); found {
 		if past.Kind != uint16(c.Kind()) || past.Body != c.BodyHash() {
 			return refuse(model.CodeIdempotency, "request id %q was used for something else: use a new one", c.RequestID)
 		}
 		t.repeat = true
-		return command.Result{Code: past.Code, Job: past.Job, Number: past.Number, Detail: past.Detail}
+		return command.Result{Job: past.Job, Number: past.Number}
 	}
-	born := bornAt(c.RequestID, t.clock)
-	switch {
-	case born < t.settings.RequestsFrom:
-		return refuse(model.CodeRequestExpired, "request id %q is older than what is remembered: look whether it was "+
-			"carried out, then use a new id", c.RequestID)
-	case t.requests.size() >= MaxRequests:
-		return refuse(model.CodeRequestsFull, "%d request ids are remembered, no more fit: retry later", MaxRequests)
+	row := model.Request{
+		Key: model.RequestKey{Actor: c.Actor, ID: id.Hash}, Kind: uint16(c.Kind()), Body: c.BodyHash(), Born: t.clock, Index: t.meta.Index,
+	}
+	if id.Drawn > 0 && id.Drawn.Sub(t.clock) <= maxAhead { // a later time is no time: the row could not be cut until then
+		row.Key.Drawn, row.Born = id.Drawn, id.Drawn
+	}
+	if r := t.admitRequest(&row, c.RequestID); !r.OK() {
+		return r
 	}
 	r := apply(t, c.Body)
-	t.requests.put(model.Request{
-		Key: key, Kind: uint16(c.Kind()), Body: c.BodyHash(), Born: born,
-		Index: t.meta.Index, Code: r.Code, Job: r.Job, Number: r.Number, Detail: r.Detail,
-	})
+	if r.OK() {
+		row.Job, row.Number = r.Job, r.Number
+		t.remember(&row)
+	}
 	return r
 }
 
-// bornAt reads the time in a UUIDv7 (RFC 9562, 48 bits of milliseconds); any
-// other id is born now.
-func bornAt(id string, now model.Time) model.Time {
-	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[14] != '7' || id[18] != '-' || id[23] != '-' {
-		return now
+// Request returns the row of a request id, if the command was carried out and the id is
+// still remembered.
+func (s *State) Request(actor, id string) (model.Request, bool) {
+	parsed := model.ParseRequestID(id)
+	return findRequest(s.Requests.Get, actor, &parsed)
+}
+
+// findRequest looks for an id under its time and, as its time may have been too far ahead,
+// without one.
+func findRequest(get func(model.RequestKey) (model.Request, bool), actor string, id *model.RequestID) (model.Request, bool) {
+	key := model.RequestKey{Actor: actor, Drawn: id.Drawn, ID: id.Hash}
+	past, found := get(key)
+	if !found && key.Drawn != 0 {
+		key.Drawn = 0
+		past, found = get(key)
 	}
-	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
-	if err != nil {
-		return now
+	return past, found
+}
+
+// admitRequest reports whether a new id is recent enough, and whether room for the id can be made.
+func (t *tx) admitRequest(row *model.Request, id string) command.Result {
+	use, known := t.requestUse.get(model.ActorName(row.Key.Actor))
+	timed := row.Key.Drawn > 0
+	switch kept := model.RequestKept; {
+	case timed && row.Born < max(t.settings.RequestsFrom, use.From):
+		return refuse(model.CodeRequestExpired, "request id %q is older than what is remembered of %s: look whether it was "+
+			"carried out, then use a new id", id, row.Key.Actor)
+	case !timed && int(use.Untimed) >= t.bounds.actor/2:
+		return refuse(model.CodeRequestsFull, "%s has %d request ids without a time remembered, as many as one caller may have, and "+
+			"each is kept for %s: send a UUIDv7 of the present time as Idempotency-Key, or none; one more than %s ahead counts as "+
+			"without a time", row.Key.Actor, use.Untimed, kept, maxAhead)
+	case !timed && t.settings.Requests.Untimed >= uint64(t.bounds.untimed): //nolint:gosec // positive
+		return refuse(model.CodeRequestsFull, "%d request ids without a time are remembered, no more fit, and each is kept for %s: send "+
+			"a UUIDv7 of the present time as Idempotency-Key, or none", t.settings.Requests.Untimed, kept)
+	case !known && t.requestUse.size() >= t.bounds.actors:
+		return refuse(model.CodeRequestsFull, "%d callers have request ids remembered, no more fit: retry in some hours", t.bounds.actors)
 	}
-	ms := int64(0)
-	for _, v := range b[:6] {
-		ms = ms<<8 | int64(v)
+	return ok()
+}
+
+// remember adds a row, for which room is made.
+func (t *tx) remember(row *model.Request) {
+	use, _ := t.requestUse.get(model.ActorName(row.Key.Actor))
+	if use.Actor != "" {
+		row.Key.Actor = use.Actor // all rows of an actor share one string
 	}
-	const nsPerMs = 1_000_000
-	if ms > int64(now)/nsPerMs+int64(model.MaxDuration)/nsPerMs {
-		return now // no clock is a year ahead: not a time
+	if int(use.Timed+use.Untimed) >= t.bounds.actor {
+		t.forgetOldest(firstKey(t.requests.now().From(model.RequestKey{Actor: row.Key.Actor, Drawn: 1})))
+	} else if t.requests.size() >= t.bounds.all {
+		t.forgetOldest(firstKey(t.born.now().From(firstTimed)).Request)
 	}
-	return model.Time(ms * nsPerMs)
+	t.requests.put(*row)
+	t.tellRequests(row.Key.Actor, &use)
+}
+
+// forgetOldest forgets an id that has a time, before model.RequestKept is over. Older ids of
+// its actor are refused from then on.
+func (t *tx) forgetOldest(key model.RequestKey) {
+	row, _ := t.requests.get(key)
+	use, _ := t.requestUse.get(model.ActorName(key.Actor))
+	use.From = max(use.From, row.Born+1)
+	t.requestUse.put(use)
+	t.requests.delete(key)
+	t.settings.Requests.Early++
+}
+
+// tellRequests makes known that an actor's share, or the whole, is nearly full.
+func (t *tx) tellRequests(actor string, was *model.RequestUse) {
+	use, _ := t.requestUse.get(model.ActorName(actor))
+	before, now := int(was.Timed+was.Untimed), int(use.Timed+use.Untimed)
+	nearlyFull(t, "request ids of "+actor, before, now, t.bounds.actor)
+	nearlyFull(t, "request ids of "+actor+" without a time", int(was.Untimed), int(use.Untimed), t.bounds.actor/2)
+	all, untimed := t.requests.size(), int(t.settings.Requests.Untimed) //nolint:gosec // bounded
+	nearlyFull(t, "request ids", all-now+before, all, t.bounds.all)
+	nearlyFull(t, "request ids without a time", untimed-int(use.Untimed)+int(was.Untimed), untimed, t.bounds.untimed)
+}
+
+// onRequest keeps the index and the counts of request ids.
+func onRequest(t *tx, old, next *model.Request) {
+	reindex(&t.born, old, next, func(r *model.Request) (BornKey, bool) { return BornKey{r.Born, r.Key}, true })
+	if t.restoring || (old == nil) == (next == nil) {
+		return
+	}
+	row, by := next, uint32(1)
+	if next == nil {
+		row, by = old, ^uint32(0) // wrap-around subtracts
+	}
+	use, _ := t.requestUse.get(model.ActorName(row.Key.Actor))
+	use.Actor = row.Key.Actor
+	if row.Key.Drawn > 0 {
+		use.Timed += by
+	} else {
+		use.Untimed += by
+		t.settings.Requests.Untimed += uint64(int64(int32(by))) //nolint:gosec // wrap-around subtracts
+	}
+	t.putRequestUse(&use)
+}
+
+// putRequestUse keeps the row of an actor as long as it says something.
+func (t *tx) putRequestUse(use *model.RequestUse) {
+	if use.Timed+use.Untimed == 0 && use.From <= t.settings.RequestsFrom {
+		t.requestUse.delete(model.ActorName(use.Actor))
+		return
+	}
+	t.requestUse.put(*use)
 }
 
 func applyCutRequests(t *tx, b *command.CutRequests) command.Result {
@@ -65,14 +168,39 @@ func applyCutRequests(t *tx, b *command.CutRequests) command.Result {
 	}
 	t.settings.RequestsFrom = max(t.settings.RequestsFrom, b.Before)
 	var old []model.RequestKey
-	for k := range t.born.now().All() {
-		if k.Born >= b.Before || len(old) == command.MaxCut {
-			break
+	for _, from := range []BornKey{{}, firstTimed} {
+		for k := range t.born.now().From(from) {
+			if k.Born >= b.Before || len(old) == command.MaxCut || from == (BornKey{}) && k.Request.Drawn > 0 {
+				break
+			}
+			old = append(old, k.Request)
 		}
-		old = append(old, k.Request)
 	}
 	for _, k := range old {
 		t.requests.delete(k)
 	}
+	var idle []model.RequestUse
+	for _, use := range t.requestUse.now().All() {
+		if use.Timed+use.Untimed == 0 {
+			idle = append(idle, use)
+		}
+	}
+	for i := range idle {
+		t.putRequestUse(&idle[i])
+	}
 	return command.Result{Number: uint64(len(old))}
+}
+
+// OldestRequest returns when the oldest request id that is remembered was born; false if there
+// is none.
+func (s *State) OldestRequest() (at model.Time, found bool) {
+	for _, from := range []BornKey{{}, firstTimed} {
+		for k := range s.Born.From(from) {
+			if !found || k.Born < at {
+				at, found = k.Born, true
+			}
+			break
+		}
+	}
+	return at, found
 }

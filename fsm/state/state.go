@@ -46,6 +46,7 @@ type Tables struct {
 	Claims      table.Table[model.SlotKey, model.Claim]
 	Allocations table.Table[model.AllocationID, model.Allocation]
 	Requests    table.Table[model.RequestKey, model.Request]
+	RequestUse  table.Table[model.ActorName, model.RequestUse]
 	Sketches    table.Table[model.SketchKey, model.Sketch]
 	Shares      table.Table[model.ShareKey, model.Share]
 	Weights     table.Table[model.ScopeKey, model.Weight]
@@ -265,15 +266,19 @@ func (k EndedKey) Compare(o EndedKey) int {
 	return cmp.Or(cmp.Compare(k.Index, o.Index), k.Job.Compare(o.Job))
 }
 
-// BornKey orders request ids by age.
+// BornKey orders request ids by age: first those without a time, then the others.
 type BornKey struct {
 	Born    model.Time
 	Request model.RequestKey
 }
 
-// Compare orders by birth, then request.
+// firstTimed is before all keys of ids that have a time, and after all others.
+var firstTimed = BornKey{Request: model.RequestKey{Drawn: 1}}
+
+// Compare orders ids without a time before the others, then by age, then by key.
 func (k BornKey) Compare(o BornKey) int {
-	return cmp.Or(cmp.Compare(k.Born, o.Born), k.Request.Compare(o.Request))
+	timed := func(k BornKey) int { return int(min(k.Request.Drawn, 1)) }
+	return cmp.Or(cmp.Compare(timed(k), timed(o)), cmp.Compare(k.Born, o.Born), k.Request.Compare(o.Request))
 }
 
 // SketchAgeKey orders sketches by their last use.

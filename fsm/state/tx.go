@@ -21,6 +21,7 @@ type tx struct {
 	restoring bool   // rows come from a snapshot: counts are rows among them
 	book      bookkeeper
 	news      news
+	bounds    requestBounds
 	from      *State
 }
 
@@ -57,6 +58,7 @@ type cells struct {
 	claims      cell[model.SlotKey, model.Claim]
 	allocations cell[model.AllocationID, model.Allocation]
 	requests    cell[model.RequestKey, model.Request]
+	requestUse  cell[model.ActorName, model.RequestUse]
 	sketches    cell[model.SketchKey, model.Sketch]
 	shares      cell[model.ShareKey, model.Share]
 	weights     cell[model.ScopeKey, model.Weight]
@@ -107,7 +109,7 @@ func wakes(topics ...model.Topic) (s model.TopicSet) {
 }
 
 func begin(s *State, m Meta) *tx {
-	t := &tx{meta: m, from: s, settings: s.Settings(), book: bookkeeper{base: s.ledger}, counts: counts{fit: s.FitGPUs}}
+	t := &tx{meta: m, from: s, settings: s.Settings(), book: bookkeeper{base: s.ledger}, counts: counts{fit: s.FitGPUs}, bounds: standardBounds()}
 	t.open(&s.Tables)
 	t.indexes = indexes{
 		queue: index[QueueKey, None]{base: s.Queue}, due: index[DueKey, None]{base: s.Due},
@@ -211,6 +213,10 @@ func openFleet(t *tx, s *Tables) {
 		number: 18, name: "requests", base: s.Requests,
 		key: func(r model.Request) model.RequestKey { return r.Key }, hook: bind(t, onRequest),
 	}
+	t.requestUse = cell[model.ActorName, model.RequestUse]{
+		number: 41, name: "request_use", base: s.RequestUse,
+		key: func(r model.RequestUse) model.ActorName { return model.ActorName(r.Actor) },
+	}
 	t.sketches = cell[model.SketchKey, model.Sketch]{
 		number: 19, name: "sketches", base: s.Sketches,
 		key: func(r model.Sketch) model.SketchKey { return r.Key }, hook: bind(t, onSketch),
@@ -275,7 +281,7 @@ func openOutbox(t *tx, s *Tables) {
 	}
 }
 
-const tableCount = 33
+const tableCount = 34
 
 // all lists the cells in the order of snapshots: a row comes after those that
 // its hook looks up. The settings come last, since committing the others stamps
@@ -283,7 +289,7 @@ const tableCount = 33
 func (t *tx) all() [tableCount]anyCell {
 	return [tableCount]anyCell{
 		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.dependencies, &t.tasks, &t.events, &t.attempts,
-		&t.ranks, &t.rankGPUs, &t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requests, &t.sketches,
+		&t.ranks, &t.rankGPUs, &t.nodes, &t.leases, &t.nodeUse, &t.gpus, &t.claims, &t.slots, &t.allocations, &t.requestUse, &t.requests, &t.sketches,
 		&t.shares, &t.weights, &t.accounts,
 		&t.bookings, &t.tallies,
 		&t.users, &t.members, &t.tokens,
@@ -300,7 +306,7 @@ func (t *tx) close(d digest) State {
 			Blobs: t.blobs.now(), Jobs: t.jobs.now(), Dependencies: t.dependencies.now(), Tasks: t.tasks.now(), Events: t.events.now(),
 			Attempts: t.attempts.now(), Ranks: t.ranks.now(), RankGPUs: t.rankGPUs.now(), Nodes: t.nodes.now(), Leases: t.leases.now(),
 			NodeUse: t.nodeUse.now(), GPUs: t.gpus.now(), Slots: t.slots.now(), Claims: t.claims.now(),
-			Allocations: t.allocations.now(), Requests: t.requests.now(), Sketches: t.sketches.now(),
+			Allocations: t.allocations.now(), Requests: t.requests.now(), RequestUse: t.requestUse.now(), Sketches: t.sketches.now(),
 			Shares: t.shares.now(), Weights: t.weights.now(), Accounts: t.accounts.now(),
 			Bookings: t.bookings.now(), Tallies: t.tallies.now(),
 			Tokens: t.tokens.now(), Users: t.users.now(), Members: t.members.now(),

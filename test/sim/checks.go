@@ -213,8 +213,8 @@ func (w *World) checkDeeds() {
 	w.shared.mu.Lock()
 	defer w.shared.mu.Unlock()
 	for _, d := range w.shared.acks {
-		row, found := s.Requests.Get(model.RequestKey{Actor: d.actor, ID: d.request})
-		if !found || row.Code.String() != d.code || d.id != 0 && row.Job != d.id {
+		row, found := s.Request(d.actor, d.request)
+		if found != d.ok() || found && d.id != 0 && row.Job != d.id {
 			w.trace.Break(BreachLost, "%s of %s was answered %s, job %s; the state has %+v", d.kind, d.request, d.code, d.id, row)
 		}
 		if d.job != "" && d.ok() && named[d.job] != 1 {
