@@ -32,7 +32,7 @@ const (
 type endedInput struct {
 	User    string    `query:"user" maxLength:"128" doc:"of this user only"`
 	Project string    `query:"project" maxLength:"128" doc:"of this project only"`
-	Name    string    `query:"name" maxLength:"256" doc:"of this name only"`
+	Name    string    `query:"name" maxLength:"256" doc:"of this name only; the name of a job without one is its run's id, else its command, as lists show it"`
 	State   string    `query:"state" maxLength:"64" doc:"completed, failed or canceled; several are separated by commas"`
 	Since   time.Time `query:"since" doc:"that ended not before this time"`
 	Until   time.Time `query:"until" doc:"that ended not after this time"`
@@ -87,7 +87,7 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 		last, seen = e.key, seen+len(e.parts)
 		spec := &job.Spec
 		if until > 0 && job.Ended > until || in.User != "" && spec.User != in.User || in.Project != "" && spec.Project != in.Project ||
-			in.Name != "" && spec.Name != in.Name || len(states) > 0 && !slices.Contains(states, e.state()) {
+			in.Name != "" && model.Called(spec) != in.Name || len(states) > 0 && !slices.Contains(states, e.state()) {
 			return true
 		}
 		out.Jobs = append(out.Jobs, e.tell(sees))

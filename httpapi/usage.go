@@ -111,7 +111,7 @@ func (b *bill) of(spec *model.Spec) (*row, bool) {
 		case "project":
 			key.project = spec.Project
 		case "name":
-			key.name = spec.Name
+			key.name = model.Called(spec)
 		}
 	}
 	r := b.rows[key]

@@ -2,6 +2,8 @@ package model
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +59,8 @@ type Spec struct {
 	Begin    Time   `cbor:"35,keyasint,omitempty"` // not to start before; 0: at once
 	Deadline Time   `cbor:"36,keyasint,omitempty"` // to have ended by; 0: none
 
+	ScriptSum uint32 `cbor:"51,keyasint,omitempty"` // start of the script's SHA-256; 0: there is no script. Apply sets it
+
 	Constraint string `cbor:"41,keyasint,omitempty"` // of its nodes' labels, as [Constraint] writes it; empty: none
 	Nodelist   string `cbor:"42,keyasint,omitempty"` // only these nodes, as [ParseNodes] lists them; empty: any
 	Exclude    string `cbor:"43,keyasint,omitempty"` // none of these nodes, likewise
@@ -67,10 +71,36 @@ type Spec struct {
 	WebhookURL string    `cbor:"50,keyasint,omitempty"` // the job's own; empty: none
 }
 
-// Called is what lists call a job: its name, else its run's id, else what it runs.
-func Called(s *Spec) string {
-	runs := strings.FieldsFunc(s.Command[:min(len(s.Command), MaxText)], func(r rune) bool { return r == 0 || unicode.IsSpace(r) })
-	return Clip(cmp.Or(s.Name, s.RunID, strings.Join(runs, " ")))
+// Called returns what lists call a job: its name, else its run's id, else what it runs.
+func Called(s *Spec) string { return Clip(cmp.Or(s.Name, s.RunID, s.oneLine(), s.scriptName())) }
+
+// RunName returns the name under which run times are learned and predicted: the job's name, else
+// what it runs, so that runs without a name are not taken for runs of the same thing. The
+// run's id comes last, since many programs draw another for each run. Empty if
+// nothing is known of what the job runs.
+func (s *Spec) RunName() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	name := strings.TrimSpace(s.oneLine() + " " + s.scriptName())
+	if len(s.Command) > MaxText {
+		name += fmt.Sprintf(" #%x", sha256.Sum256([]byte(s.Command)))
+	}
+	return cmp.Or(name, s.RunID)
+}
+
+// oneLine returns the start of the command, at most MaxText bytes, on one line.
+func (s *Spec) oneLine() string {
+	words := strings.FieldsFunc(s.Command[:min(len(s.Command), MaxText)], func(r rune) bool { return r == 0 || unicode.IsSpace(r) })
+	return strings.Join(words, " ")
+}
+
+// scriptName returns a name of the script by its content; empty if there is none.
+func (s *Spec) scriptName() string {
+	if s.ScriptSum == 0 {
+		return ""
+	}
+	return fmt.Sprintf("script %08x", s.ScriptSum)
 }
 
 // Least is how many GPUs the job takes if it cannot have all that it asks for: whole

@@ -2,6 +2,7 @@ package state
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"iter"
 	"strings"
 
@@ -29,6 +30,7 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 // spec does not say so. The note goes with the first line of its timeline.
 func enqueue(t *tx, job *model.Job, after []model.After, held model.Indices, note string) {
 	t.settings.NextJob = job.ID + 1
+	job.Spec.ScriptSum = binary.BigEndian.Uint32(job.Script[:])
 	t.settings.Totals.Submitted += uint64(job.Tasks)
 	bindTo(t, job, after)
 	t.jobs.put(*job)

@@ -6,8 +6,30 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// MaxSketches bounds the scheduler's memory of run times.
-const MaxSketches = 20_000
+// Bounds of the scheduler's memory of run times.
+const (
+	MaxSketches   = 20_000
+	maxSketchesOf = MaxSketches / 10 // of a user, from which on the user's own go when room is needed
+)
+
+// forgetSketch makes room for a sketch of a user: it forgets the user's own that was fed least
+// recently if the user has many, else that of all.
+func forgetSketch(t *tx, user string) {
+	own, oldest := 0, SketchAgeKey{Updated: 1<<64 - 1}
+	for k, s := range t.sketches.now().From(model.SketchKey{User: user}) {
+		if k.User != user {
+			break
+		}
+		own++
+		if s.Updated < oldest.Updated {
+			oldest = SketchAgeKey{s.Updated, k}
+		}
+	}
+	if own < maxSketchesOf {
+		oldest = firstKey(t.sketchAge.now().All())
+	}
+	t.sketches.delete(oldest.Sketch)
+}
 
 // learn feeds the sketch of runs like this one, if it ended by itself.
 func learn(t *tx, job *model.Job, a *model.Attempt, ran time.Duration) {
@@ -17,9 +39,7 @@ func learn(t *tx, job *model.Job, a *model.Attempt, ran time.Duration) {
 	k := pastOf(&job.Spec)
 	s, found := t.sketches.get(k)
 	if !found && t.sketches.size() >= MaxSketches {
-		for _, oldest := range keysOf(t.sketchAge.now().All(), firstOnly[SketchAgeKey]()) {
-			t.sketches.delete(oldest.Sketch)
-		}
+		forgetSketch(t, k.User)
 	}
 	s.Key, s.Updated = k, t.meta.Index
 	s.Count++

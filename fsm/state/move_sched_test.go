@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -144,6 +145,46 @@ func TestExpect(t *testing.T) {
 		if got := state.Expect(spec, &v.past, v.had); got != v.expect {
 			t.Errorf("%s: %s, want %s", v.name, got, v.expect)
 		}
+	}
+}
+
+// Runs without a name are told apart by what they run: short ones say nothing of others, and
+// runs of the same thing predict each other.
+func TestUnnamedRunsAreToldApart(t *testing.T) {
+	t.Parallel()
+	unnamed := func(text, script string) *command.Submit {
+		b := statetest.Job(1)
+		b.Spec.Name, b.Spec.RunID, b.Spec.Command, b.Spec.TimeLimit, b.Spec.Estimate, b.Script = "", "", text, 0, 0, script
+		return b
+	}
+	long := strings.Repeat("x", model.MaxText)
+	for name, v := range map[string]struct {
+		short, next *command.Submit
+		known       bool
+	}{
+		"another command":          {unnamed("true", ""), unnamed("python3 train.py", ""), false},
+		"the same command":         {unnamed("true", ""), unnamed("true", ""), true},
+		"another script":           {unnamed("", "true\n"), unnamed("", "train\n"), false},
+		"the same script":          {unnamed("", "true\n"), unnamed("", "true\n"), true},
+		"a script's arguments":     {unnamed("1", "true\n"), unnamed("2", "true\n"), false},
+		"the end of long commands": {unnamed(long+"1", ""), unnamed(long+"2", ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := statetest.New(t)
+			n := c.Node("n1", 1)
+			for range 4 {
+				a := c.Place(c.Do(v.short).Job)
+				c.Start(a)
+				c.Now = c.Now.Add(2 * time.Second)
+				c.Exit(a, 0)
+				n.Clean()
+			}
+			task, _ := c.State.FirstTask(c.Do(v.next).Job)
+			if got := task.Expected < time.Hour; got != v.known {
+				t.Errorf("it is expected to run %s", task.Expected)
+			}
+		})
 	}
 }
 

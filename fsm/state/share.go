@@ -98,7 +98,7 @@ func Quantile(past *model.Sketch, percent uint32) (time.Duration, bool) {
 
 // pastOf is the key of runs like those of a spec.
 func pastOf(spec *model.Spec) model.SketchKey {
-	return model.SketchKey{User: spec.User, Name: spec.Name, GPUs: spec.GPUs}
+	return model.SketchKey{User: spec.User, Name: spec.RunName(), GPUs: spec.GPUs}
 }
 
 // Eligible is since when a job's tasks could have run, had there been room: since it
