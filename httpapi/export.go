@@ -250,7 +250,7 @@ func savedSettings(s *state.State) *wire.Arrangement {
 		Running: &set.Running, Policy: set.Policy, Parameters: policiesOf(s).Config.Parameters,
 		Allocation: &wire.SetAllocation{Mode: pools.Mode, Ratio: &pools.Ratio},
 		Reservation: &wire.SetReservationLimits{
-			Percent: given(caps.Percent), PerUser: given(caps.PerUser), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
+			Percent: given(caps.Percent), PerUser: given(caps.PerUser), UserPercent: given(caps.UserPercent), Ahead: new(wire.Duration(caps.Ahead)), Longest: new(wire.Duration(caps.Longest)),
 		},
 		Retention: &wire.SavedRetention{Jobs: int64(set.Retention.Jobs), Age: wire.Duration(set.Retention.Age)},
 	}

@@ -72,6 +72,7 @@ func (a reservations) list(s *state.State) *wire.Reservations {
 	caps := s.Settings().Booking.OrDefault()
 	out := &wire.Reservations{Reservations: []wire.Reservation{}, Limits: wire.ReservationLimits{
 		Percent: int64(caps.Percent), Ahead: wire.Duration(caps.Ahead), Longest: wire.Duration(caps.Longest), PerUser: int64(caps.PerUser),
+		UserPercent: int64(caps.UserPercent),
 	}}
 	for _, b := range s.Bookings.All() {
 		out.Reservations = append(out.Reservations, reservationOf(books, &b, now))
@@ -127,7 +128,7 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	if err := a.mayReserve(ctx, &s, b); err != nil {
 		return nil, err
 	}
-	r, index, err := a.propose(ctx, key, &command.Book{Booking: *b})
+	r, index, err := a.propose(ctx, key, &command.Book{Booking: *b, Capped: !auth.From(ctx).Role.Covers(model.RoleOperator)})
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +299,7 @@ func capsOf(s *state.State, body *wire.SetReservationLimits) (*command.SetBookin
 		value *int64
 		most  int64
 		to    *uint32
-	}{{"percent", body.Percent, 100, &caps.Percent}, {"per_user", body.PerUser, model.MaxBookings, &caps.PerUser}} {
+	}{{"percent", body.Percent, 100, &caps.Percent}, {"percent_per_user", body.UserPercent, 100, &caps.UserPercent}, {"per_user", body.PerUser, model.MaxBookings, &caps.PerUser}} {
 		n, err := count(v.field, v.value, 1, v.most, int64(*v.to))
 		if err != nil {
 			return nil, err

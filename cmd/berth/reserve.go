@@ -170,7 +170,7 @@ func newUnreserve() *cobra.Command {
 
 func newReserveLimits() *cobra.Command {
 	c := &connection{}
-	var percent, perUser int64
+	var percent, perUser, userPercent int64
 	var ahead, longest string
 	cmd := &cobra.Command{
 		Use:     "limits",
@@ -184,6 +184,7 @@ func newReserveLimits() *cobra.Command {
 	f.StringVar(&ahead, "ahead", "", "how far ahead a reservation may begin, a `time` such as 90d")
 	f.StringVar(&longest, "longest", "", "how long one may last, a `time` such as 14d")
 	f.Int64Var(&perUser, "per-user", 0, "`number` that a user, or a project, may have")
+	f.Int64Var(&userPercent, "percent-per-user", 0, "`part` of the cluster's GPUs that one user or project may have reserved at once, 1 to 100; operators may reserve more for them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		body := &wire.SetReservationLimits{}
 		for _, v := range []struct {
@@ -204,6 +205,9 @@ func newReserveLimits() *cobra.Command {
 		if f.Changed("per-user") {
 			body.PerUser = &perUser
 		}
+		if f.Changed("percent-per-user") {
+			body.UserPercent = &userPercent
+		}
 		ask := func(ctx context.Context, api *client.Client) (*wire.Reservations, error) {
 			if *body == (wire.SetReservationLimits{}) {
 				return api.Operator().Reservations(ctx)
@@ -221,6 +225,7 @@ func showReserveLimits(w io.Writer, r *wire.Reservations) error {
 	t.Add("ahead", table.Span(time.Duration(r.Limits.Ahead)), "how far ahead a reservation may begin")
 	t.Add("longest", table.Span(time.Duration(r.Limits.Longest)), "how long one may last")
 	t.Add("per-user", strconv.FormatInt(r.Limits.PerUser, 10), "how many a user, or a project, may have")
+	t.Add("percent-per-user", strconv.FormatInt(r.Limits.UserPercent, 10), "percent of the cluster's GPUs that one user or project may have reserved at once")
 	_, err := t.WriteTo(w)
 	return err
 }

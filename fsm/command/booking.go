@@ -7,6 +7,7 @@ import "github.com/berth-gpu/berth/fsm/model"
 // booking's id.
 type Book struct {
 	Booking model.Booking `cbor:"1,keyasint,omitempty"`
+	Capped  bool          `cbor:"2,keyasint,omitempty"` // the caller is no operator: what one user may book is bounded
 }
 
 // Kind is KindBook.

@@ -53,6 +53,7 @@ type Booking struct {
 // Bounds of bookings.
 const (
 	MaxBookings     = 256
+	MaxUserBookings = MaxBookings / 2 // beyond so many only operators book
 	MaxBookedNodes  = 64
 	MaxBooked       = 1_000_000   // GPUs of one
 	BookingMayBegin = time.Minute // how long ago it may begin when it is made: it was on its way
@@ -165,6 +166,8 @@ type BookingCaps struct {
 	Ahead   time.Duration `cbor:"3,keyasint,omitempty"` // how far ahead a booking may begin; 1 h to 366 days
 	Longest time.Duration `cbor:"4,keyasint,omitempty"` // how long it may last; 1 min to 366 days
 	PerUser uint32        `cbor:"5,keyasint,omitempty"` // how many a user, or a project, may have; 1 to 256
+
+	UserPercent uint32 `cbor:"6,keyasint,omitempty"` // of the cluster's GPUs that one user or project may have booked at once, unless an operator books; 1 to 100
 }
 
 // OrDefault fills in what was never set.
@@ -181,6 +184,9 @@ func (c BookingCaps) OrDefault() BookingCaps {
 	if c.PerUser == 0 {
 		c.PerUser = 10
 	}
+	if c.UserPercent == 0 {
+		c.UserPercent = 25
+	}
 	return c
 }
 
@@ -195,6 +201,8 @@ func (c *BookingCaps) Validate() error {
 		return want("longest", "%s to %s", time.Minute, MaxDuration)
 	case c.PerUser < 1 || c.PerUser > MaxBookings:
 		return want("per_user", "1 to %d", MaxBookings)
+	case c.UserPercent > 100:
+		return want("percent_per_user", "1 to 100")
 	}
 	return nil
 }

@@ -20,16 +20,19 @@ func applyBook(t *tx, c *command.Book) command.Result {
 	if r := namesNodes(t, &b); !r.OK() {
 		return r
 	}
-	if t.bookings.size() >= model.MaxBookings {
-		return refuse(model.CodeLimit, "the cluster has %d reservations and maintenances already: cancel one first", model.MaxBookings)
+	if n := t.bookings.size(); n >= model.MaxBookings || c.Capped && n >= model.MaxUserBookings {
+		return refuse(model.CodeLimit, "the cluster has %d reservations and maintenances already, of %d at most, and the last %d are for "+
+			"operators: cancel one first", n, model.MaxBookings, model.MaxBookings-model.MaxUserBookings)
 	}
 	b.By, b.Made = t.actor, t.clock
 	b.ID = t.settings.Booking.Next + 1
-	check := mayMaintain
+	var r command.Result
 	if b.Kind == model.BookGPUs {
-		check = mayBook
+		r = mayBook(t, &b, c.Capped)
+	} else {
+		r = mayMaintain(t, &b)
 	}
-	if r := check(t, &b); !r.OK() {
+	if !r.OK() {
 		return r
 	}
 	t.settings.Booking.Next = b.ID
@@ -123,12 +126,13 @@ func ofModel(name string) string {
 	return " of model " + name
 }
 
-// mayBook says whether GPUs may be booked as far as caps and other bookings go.
-func mayBook(t *tx, b *model.Booking) command.Result {
+// mayBook reports whether GPUs may be booked as far as caps, the owner's limits and other
+// bookings go.
+func mayBook(t *tx, b *model.Booking, capped bool) command.Result {
 	caps := t.settings.Booking.OrDefault()
 	var mine uint32
 	for _, o := range t.bookings.now().All() {
-		if o.Owner == b.Owner && o.End > t.clock {
+		if o.End > t.clock && (o.Owner == b.Owner || capped && o.By == b.By) {
 			mine++
 		}
 	}
@@ -136,6 +140,9 @@ func mayBook(t *tx, b *model.Booking) command.Result {
 		return refuse(model.CodeLimit, "%s has %d reservations already, as many as allowed: cancel one first", b.Owner, mine)
 	}
 	land := newLand(t, b)
+	if r := withinOwner(t, land, capped); !r.OK() {
+		return r
+	}
 	most := land.all * caps.Percent / 100
 	for _, at := range land.moments() {
 		if n := land.booked(at, func(*model.Booking) bool { return true }); n > most {

@@ -33,6 +33,8 @@ type ReservationLimits struct {
 	Ahead   Duration `json:"ahead" doc:"how far ahead a reservation may begin"`
 	Longest Duration `json:"longest" doc:"how long one may last"`
 	PerUser int64    `json:"per_user" doc:"how many a user, or a project, may have"`
+
+	UserPercent int64 `json:"percent_per_user" doc:"part of the cluster's GPUs that one user or project may have reserved at once, unless an operator reserves them"`
 }
 
 // Reserve is the body of POST /reservations. A maintenance takes only nodes, times and
@@ -64,4 +66,6 @@ type SetReservationLimits struct {
 	Ahead   *Duration `json:"ahead,omitempty" doc:"an hour to 366 days"`
 	Longest *Duration `json:"longest,omitempty" doc:"a minute to 366 days"`
 	PerUser *int64    `json:"per_user,omitempty" doc:"1 to 256"`
+
+	UserPercent *int64 `json:"percent_per_user,omitempty" doc:"1 to 100"`
 }

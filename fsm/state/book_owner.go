@@ -1,0 +1,67 @@
+package state
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// withinOwner reports whether a booking keeps within what its owner may use: the GPUs at
+// a time, the GPU time of each period, and, unless an operator books, the part of the
+// cluster that one user or project may have booked. Bookings that the same user has made for
+// others, such as projects, count to that part, too.
+func withinOwner(t *tx, l *land, capped bool) command.Result {
+	b := l.b
+	limit, _ := limitOf(t.limits.get, b.Owner)
+	caps := t.settings.Booking.OrDefault()
+	part := max(l.all*min(caps.UserPercent, caps.Percent)/100, 1)
+	for _, at := range l.moments() {
+		own := l.booked(at, func(o *model.Booking) bool { return o.Owner == b.Owner })
+		if limit.GPUs != model.Unlimited && int64(own) > limit.GPUs {
+			return refuse(model.CodeLimit, "%s may use %d GPUs and would have %d reserved at once: reserve fewer, or have gpus of %s raised",
+				b.Owner, limit.GPUs, own, b.Owner)
+		}
+		if !capped {
+			continue
+		}
+		if own = l.booked(at, func(o *model.Booking) bool { return o.Owner == b.Owner || o.By == b.By }); own > part {
+			return refuse(model.CodeLimit, "%s would have %d GPUs reserved at once: at most %d may be, %d %% of the cluster's %d "+
+				"(percent_per_user): reserve fewer, or ask an operator", b.Owner, own, part, caps.UserPercent, l.all)
+		}
+	}
+	return withinOwnerTime(t, b, &limit)
+}
+
+// withinOwnerTime reports whether what an owner has booked fits into the owner's quota of GPU time, in each
+// period that a booking is in. What was used already counts in the present period.
+func withinOwnerTime(t *tx, b *model.Booking, limit *model.Limit) command.Result {
+	if limit.GPUTime == 0 || limit.Over != model.OverStop {
+		return ok()
+	}
+	own := []model.Booking{*b}
+	for _, o := range t.bookings.now().All() {
+		if o.Owner == b.Owner && o.ID != b.ID && o.End > t.clock {
+			own = append(own, o)
+		}
+	}
+	account, _ := t.accounts.get(b.Owner)
+	most := limit.GPUTime * 1000
+	for at := max(b.Start, t.clock); at < b.End; {
+		began, next := model.PeriodOf(at, limit.Period)
+		var need int64
+		if began <= t.clock {
+			need = account.UsedAt(t.clock, limit.Period)
+		}
+		for i := range own {
+			from, to := max(own[i].Start, began, t.clock), min(own[i].End, next)
+			need += int64(own[i].GPUs) * int64(max(to.Sub(from), 0)/time.Millisecond)
+		}
+		if need > most {
+			return refuse(model.CodeLimit, "%s may use %s GPU-hours in the period from %s, and would have used or reserved %s: reserve fewer "+
+				"GPUs, or for less time, or have gpu_hours of %s raised", b.Owner, Hours(most), began.Time().Format(time.RFC3339), Hours(need), b.Owner)
+		}
+		at = next
+	}
+	return ok()
+}
