@@ -2,10 +2,14 @@ package state
 
 import (
 	"strings"
+	"time"
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
+
+// beginSlack is how long ago a begin may lie: it was now when it was asked for.
+const beginSlack = time.Minute
 
 // inTime checks a job's begin and deadline against the clock.
 func inTime(t *tx, spec *model.Spec) command.Result {
@@ -13,6 +17,8 @@ func inTime(t *tx, spec *model.Spec) command.Result {
 	switch {
 	case spec.Begin > latest:
 		return refuse(model.CodeInvalid, "begin lies more than 366 days ahead")
+	case spec.Begin > 0 && spec.Begin < t.clock.Add(-beginSlack):
+		return refuse(model.CodeInvalid, "begin has passed already: leave it out to start at once")
 	case spec.Deadline > latest:
 		return refuse(model.CodeInvalid, "deadline lies more than 366 days ahead")
 	case spec.Deadline > 0 && spec.Deadline <= t.clock:

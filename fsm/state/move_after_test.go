@@ -203,8 +203,11 @@ func TestBeginIsReleased(t *testing.T) {
 	wantCode(t, c.Try(c.Placement(model.TaskKey{Job: job})), model.CodeConflict)
 	c.Do(release(job))
 	c.Place(job)
-	past := c.Submit(1, func(b *command.Submit) { b.Spec.Begin = c.Now.Add(-time.Hour) })
-	c.Place(past)
+	began := func(ago time.Duration) func(*command.Submit) {
+		return func(b *command.Submit) { b.Spec.Begin = c.Now.Add(-ago) }
+	}
+	c.Place(c.Submit(1, began(10*time.Second))) // now, when it was asked for
+	wantCode(t, c.Try(statetest.Job(1, began(time.Hour))), model.CodeInvalid)
 }
 
 func TestDeadline(t *testing.T) {
