@@ -87,7 +87,7 @@ func inWorld(t *testing.T, n int, change func(*member), test func(*world)) {
 		var founding sync.WaitGroup
 		for _, m := range w.peers {
 			founding.Go(func() {
-				if err := m.Bootstrap(w.founders()); err != nil {
+				if err := m.Bootstrap(t.Context(), w.founders()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -133,7 +133,7 @@ func (w *world) start(m *member) {
 		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + ":7000", APIAddress: m.name + ":10000", Level: 1, Version: "test"},
 		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Archive: m.archive,
 		Logger: slog.New(slog.NewTextHandler(m.log, nil)),
-		Stores: Stores{h.Logs(), h.Stable(), h.Snapshots(), m.space},
+		Stores: Stores{h.Logs(), h.Stable(), h.Snapshots(), m.space, h.Folder()},
 		Halt: func(err error) {
 			select {
 			case m.halted <- err:

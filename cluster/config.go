@@ -49,6 +49,7 @@ type Stores struct {
 	Stable    raft.StableStore
 	Snapshots raft.SnapshotStore
 	Space     func() (raftstore.Space, error) // room on their disk; nil: not watched
+	Folder    Folder                          // which folder they are in
 }
 
 // Server is a peer as Raft's configuration names it.
@@ -59,7 +60,7 @@ type Server struct {
 
 // Config says who a peer is and what its world is made of.
 type Config struct {
-	Self    model.Peer // ID, addresses, version; RaftAddress is what others dial
+	Self    model.Peer // ID, addresses, version; RaftAddress is what others dial; Folder comes from Stores
 	Cluster string     // the cluster's id; empty until the peer has joined one
 	Bind    string     // address to listen on; empty: Self.RaftAddress
 
@@ -110,6 +111,7 @@ type Unguarded struct {
 	NoQuarantine bool   // go on when the digest differs from the majority's
 	NoFloor      bool   // serve a state that lies behind one already served
 	GoOn         bool   // go on after a snapshot could not be restored
+	AnyFolder    bool   // take part whatever folder a peer comes with, and found without asking
 
 	// Apply stands in for state.Apply: a defect to be noticed.
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
@@ -169,6 +171,8 @@ func (c *Config) validate() error {
 		return errors.New("a peer needs an id and an address")
 	case c.Network == nil || c.Clock == nil || c.Halt == nil || c.Stores.Log == nil || c.Stores.Stable == nil || c.Stores.Snapshots == nil:
 		return fmt.Errorf("peer %s lacks a network, stores, a clock or a way to halt", c.Self.ID)
+	case c.Stores.Folder == nil || c.Stores.Folder.FolderID() == "":
+		return fmt.Errorf("peer %s has a data folder without an id", c.Self.ID)
 	}
 	return nil
 }

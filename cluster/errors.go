@@ -24,12 +24,16 @@ var (
 	ErrDiverged = errors.New("the peers' states differ")
 	// ErrClosed says that this peer has been shut down or has halted.
 	ErrClosed = errors.New("this peer has stopped")
-	// ErrWiped says that this peer has been a member before, but its stores are new.
-	ErrWiped = errors.New("the cluster remembers this peer, but its data folder is new: remove the peer from the " +
-		"cluster, then join under another id")
+	// ErrWiped says that the cluster knows this peer with another data folder, or not
+	// at all although it was started to found it.
+	ErrWiped = errors.New("the cluster exists already and does not know this peer with this data folder: " + newID)
 	// ErrBehind says that this peer cannot answer at the wanted index in time.
 	ErrBehind = errors.New("this peer is behind")
 )
+
+// newID is the remedy for a peer whose data folder was lost.
+const newID = "a lost data folder takes the peer's votes with it, so the peer never comes back under its old id; " +
+	"start it with an empty data folder, a new --id and --join"
 
 // NotLeaderError says that nothing was proposed here and who leads.
 type NotLeaderError struct {
@@ -43,7 +47,7 @@ func (e *NotLeaderError) Error() string {
 }
 
 // QuarantineError says that this peer's state differs from that of the majority:
-// its data folder must be wiped and the peer must join again under a new id.
+// another peer must take its place.
 type QuarantineError struct {
 	Index     uint64
 	Own, Most model.Hash
@@ -51,6 +55,6 @@ type QuarantineError struct {
 
 // Error says what differs and what to do.
 func (e *QuarantineError) Error() string {
-	return fmt.Sprintf("the state at index %d has digest %x here and %x on the majority of peers: remove this peer, wipe "+
-		"its data folder and join again", e.Index, e.Own[:6], e.Most[:6])
+	return fmt.Sprintf("the state at index %d has digest %x here and %x on the majority of peers: move this peer's data folder "+
+		"away, and start a new peer with an empty one, a new --id and --join", e.Index, e.Own[:6], e.Most[:6])
 }

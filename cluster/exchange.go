@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/raftnet"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -21,6 +22,7 @@ const (
 	methodReadIndex = 3
 	methodRecords   = 4 // of the audit trail, from an archive
 	methodHistories = 5 // of jobs, likewise
+	methodAsk       = 6 // a founder asks another whether there is a cluster already
 )
 
 // Their error codes.
@@ -28,6 +30,7 @@ const (
 	codeNotLeader = raftnet.FirstOwnCode + iota // the text is the leader's address, or empty
 	codeForeign                                 // of another cluster
 	codeNoArchive                               // the archive cannot answer now
+	codeWiped                                   // the peer is known with another data folder
 )
 
 // exchanger is a peer as it talks with the others.
@@ -36,6 +39,7 @@ type exchanger struct{ *Peer }
 func (p exchanger) handleCalls() {
 	p.wire.server.Handle(methodExchange, p.onExchange)
 	p.wire.server.Handle(methodJoin, membership(p).onJoin)
+	p.wire.server.Handle(methodAsk, membership(p).onAsk)
 	p.wire.server.Handle(methodReadIndex, p.onReadIndex)
 	keeper(p).handleCalls()
 }
@@ -81,6 +85,13 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 			"member", s.ID, "answers", theirs.Peer.ID, "of_cluster", theirs.Cluster)
 		return
 	}
+	if known := p.folders.Of(raft.ServerID(s.ID)); known != "" && known != theirs.Peer.Folder {
+		if p.folders.once("exchange " + theirs.Peer.Folder) {
+			p.log.Error("a member answers with another data folder than the cluster knows, and takes no part", "member", s.ID,
+				"address", s.Address, "folder", theirs.Peer.Folder, "known", known, "remedy", newID)
+		}
+		return
+	}
 	now := p.cfg.Clock.Boot()
 	mid := wall.Add((now - sent) / 2)
 	p.mates.note(theirs, ours.Last, now, theirs.Wall.Time().Sub(mid))
@@ -104,9 +115,7 @@ func (p exchanger) onExchange(_ context.Context, _ string, body []byte) ([]byte,
 	if err := cbor.Unmarshal(body, &theirs); err != nil {
 		return nil, fmt.Errorf("reading an exchange: %w", err)
 	}
-	ours, s := p.hello(), p.State()
-	ours.Known = s.Peers.Has(theirs.Peer.ID)
-	return cbor.Marshal(ours)
+	return cbor.Marshal(p.hello())
 }
 
 func (p exchanger) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte, error) {

@@ -24,7 +24,7 @@ func (p guardian) guardStores(ctx context.Context) Stores {
 	s := p.cfg.Stores
 	if !p.cfg.Tests.NoWatchdog {
 		dog := raftstore.NewWatchdog(string(p.cfg.Self.ID), raftstore.Limits{})
-		s = Stores{dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots), s.Space}
+		s = Stores{dog.Logs(s.Log), dog.Stable(s.Stable), dog.Snapshots(s.Snapshots), s.Space, s.Folder}
 		dog.Arm()
 		p.life.watchd.Go(func() { dog.Watch(ctx, 100*time.Millisecond, p.leads, p.heed) })
 	}

@@ -201,7 +201,7 @@ func TestAPeerThatDiffersLeaves(t *testing.T) {
 				}
 			}
 			if guarded {
-				w.expectHalt(bad, "join again")
+				w.expectHalt(bad, "new --id")
 			}
 		})
 	})

@@ -293,6 +293,11 @@ func (p office) members() []model.Peer {
 			out = append(out, peer)
 		}
 	}
+	for _, peer := range p.mates.expected() {
+		if indexOf(list, peer.ID) < 0 {
+			out = append(out, peer)
+		}
+	}
 	return out
 }
 

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ type mates struct {
 	mu       sync.Mutex
 	name     string // of the cluster, learnt by joining
 	heard    map[model.PeerID]heard
+	joining  map[model.PeerID]model.Peer // being taken in by this peer
 	full     bool
 	diverged bool
 	refused  bool // raft refuses commands because of a transfer
@@ -38,7 +41,6 @@ type hello struct {
 	Last    uint64     `cbor:"5,keyasint,omitempty"` // newest entry in its log
 	Applied uint64     `cbor:"6,keyasint,omitempty"`
 	Marks   []fsm.Mark `cbor:"7,keyasint,omitempty"`
-	Known   bool       `cbor:"8,keyasint,omitempty"` // in an answer: the asker has been a member before
 
 	Archived uint64 `cbor:"9,keyasint,omitempty"` // log index up to which its archive lacks nothing
 }
@@ -47,7 +49,7 @@ type hello struct {
 const fresh = 5 * time.Second
 
 func newMates() *mates {
-	return &mates{heard: map[model.PeerID]heard{}, changed: make(chan struct{}, 1)}
+	return &mates{heard: map[model.PeerID]heard{}, joining: map[model.PeerID]model.Peer{}, changed: make(chan struct{}, 1)}
 }
 
 func (m *mates) poke() {
@@ -124,3 +126,23 @@ func (m *mates) setSplit(on bool) bool { return m.set(&m.diverged, on) }
 func (m *mates) split() bool           { return m.get(&m.diverged) }
 func (m *mates) setRefusing(on bool)   { m.set(&m.refused, on) }
 func (m *mates) refusing() bool        { return m.get(&m.refused) }
+
+// expect has a peer that is being taken in count as a member's description until the
+// returned function is called.
+func (m *mates) expect(peer model.Peer) (done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joining[peer.ID] = peer
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.joining, peer.ID)
+	}
+}
+
+// expected lists the peers that are being taken in.
+func (m *mates) expected() []model.Peer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.joining))
+}

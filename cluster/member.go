@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -16,62 +14,18 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Bootstrap founds a cluster of the given peers. Every founding peer calls it
-// with the same list on new stores; a peer that belongs to a cluster already goes
-// on in it, so that a founding command can stay in a unit file.
-//
-// A peer with new stores that the others remember has lost its memory. Under its
-// old id it could vote twice in one term, and a majority with it could forget what
-// was acknowledged; so it is refused with ErrWiped, if another founder can be
-// asked.
-func (p *Peer) Bootstrap(founders []Server) error {
-	if p.raft.LastIndex() == 0 && (membership{p}).remembered(founders) {
-		return ErrWiped
-	}
-	var c raft.Configuration
-	for _, s := range founders {
-		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(s.ID), Address: raft.ServerAddress(s.Address)})
-	}
-	err := p.raft.BootstrapCluster(c).Error()
-	if err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
-		return fmt.Errorf("founding the cluster: %w", err)
-	}
-	return nil
-}
-
 // membership is a peer as it takes others in, or is taken in.
 type membership struct{ *Peer }
-
-// remembered asks the other founders whether this peer has been a member before.
-func (p membership) remembered(founders []Server) bool {
-	ctx, cancel := context.WithTimeout(p.life.ctx, time.Second)
-	defer cancel()
-	var asking sync.WaitGroup
-	var known atomic.Bool
-	for _, s := range founders {
-		if s.ID == p.cfg.Self.ID {
-			continue
-		}
-		asking.Go(func() {
-			var theirs hello
-			if err := exchanger(p).call(ctx, s.Address, methodExchange, exchanger(p).hello(), &theirs); err == nil && theirs.Known {
-				known.Store(true)
-			}
-		})
-	}
-	asking.Wait()
-	return known.Load()
-}
 
 // joining is what a new peer sends, joined what it learns.
 type joining struct {
 	Cluster string     `cbor:"1,keyasint,omitempty"`
 	Peer    model.Peer `cbor:"2,keyasint"`
-	Fresh   bool       `cbor:"3,keyasint,omitempty"` // its stores are new
 }
 
 type joined struct {
-	Cluster string `cbor:"1,keyasint"`
+	Cluster string            `cbor:"1,keyasint"`
+	Folders map[string]string `cbor:"2,keyasint,omitempty"` // data folders of the cluster's peers, by peer id
 }
 
 // Join asks a peer at one of the addresses to take this one into its cluster, and
@@ -82,17 +36,27 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 		return errNoSeeds
 	}
 	var err error
+	defer p.waiting.Store(nil)
 	for try := 0; ; try++ {
 		if err = (membership{p}).joinAt(ctx, addresses[try%len(addresses)]); err == nil {
 			return nil
 		}
-		if remote, is := errors.AsType[*raftnet.RemoteError](err); is && remote.Code == codeForeign {
+		remote, is := errors.AsType[*raftnet.RemoteError](err)
+		switch {
+		case is && remote.Code == codeWiped:
+			return ErrWiped
+		case is && remote.Code == codeForeign:
 			return err
+		}
+		if why := "this peer is not taken into a cluster yet: " + err.Error(); !p.folders.open.Load() {
+			p.waiting.Store(&why)
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
 			return fmt.Errorf("joining at %v: %w (%w)", addresses, err, context.Cause(ctx))
+		case <-p.life.ctx.Done():
+			return ErrClosed
 		}
 	}
 }
@@ -100,11 +64,11 @@ func (p *Peer) Join(ctx context.Context, addresses []string) error {
 // joinAt asks one peer, and the leader that it names.
 func (p membership) joinAt(ctx context.Context, address string) error {
 	for range 2 {
-		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self, Fresh: p.raft.LastIndex() == 0}
+		q := joining{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
 		var a joined
 		err := exchanger(p).call(ctx, address, methodJoin, q, &a)
 		if err == nil {
-			return p.remember(a.Cluster)
+			return p.entered(a)
 		}
 		remote, is := errors.AsType[*raftnet.RemoteError](err)
 		if !is || remote.Code != codeNotLeader || remote.Text == "" {
@@ -115,13 +79,25 @@ func (p membership) joinAt(ctx context.Context, address string) error {
 	return ErrNoLeader
 }
 
-// remember keeps the cluster's id, so that this folder serves no other cluster.
-func (p membership) remember(cluster string) error {
-	p.mates.setCluster(cluster)
-	if p.cfg.Joined == nil || cluster == "" {
-		return nil
+// entered keeps the cluster's id, so that this folder serves no other cluster, and
+// the folders of its peers; then this peer takes part in Raft.
+func (p membership) entered(a joined) error {
+	p.mates.setCluster(a.Cluster)
+	if p.cfg.Joined != nil && a.Cluster != "" {
+		if err := p.cfg.Joined(a.Cluster); err != nil {
+			return err
+		}
 	}
-	return p.cfg.Joined(cluster)
+	if err := p.folders.learn(a.Folders); err != nil {
+		return err
+	}
+	p.folders.open.Store(true)
+	return nil
+}
+
+func (p membership) foreign(peer model.Peer, cluster string) error {
+	return &raftnet.RemoteError{Code: codeForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
+		"start it on an empty data folder", peer.ID, cluster, p.mates.cluster(p.cfg.Cluster))}
 }
 
 func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, error) {
@@ -129,16 +105,17 @@ func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, 
 	if err := cbor.Unmarshal(body, &q); err != nil {
 		return nil, fmt.Errorf("reading a join: %w", err)
 	}
-	own := p.mates.cluster(p.cfg.Cluster)
 	if !exchanger(p).sameCluster(q.Cluster) {
-		return nil, &raftnet.RemoteError{Code: codeForeign, Text: fmt.Sprintf("peer %s belongs to cluster %s, this is %s: "+
-			"start it on an empty data folder", q.Peer.ID, q.Cluster, own)}
+		return nil, p.foreign(q.Peer, q.Cluster)
 	}
 	if !p.leads() {
 		return nil, exchanger(p).redirect()
 	}
-	if s := p.State(); q.Fresh && s.Peers.Has(q.Peer.ID) {
-		return nil, &raftnet.RemoteError{Code: codeForeign, Text: ErrWiped.Error()}
+	if _, err := p.reads.wait(ctx); err != nil { // an older leader's state may lack the peer
+		return nil, err
+	}
+	if !p.mayEnter(q.Peer) {
+		return nil, &raftnet.RemoteError{Code: codeWiped, Text: ErrWiped.Error()}
 	}
 	if err := (&command.SetPeer{Peer: q.Peer}).Validate(); err != nil {
 		return nil, &raftnet.RemoteError{Code: codeForeign, Text: err.Error()}
@@ -146,11 +123,26 @@ func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, 
 	if err := p.take(ctx, q.Peer); err != nil {
 		return nil, err
 	}
-	return cbor.Marshal(joined{own})
+	return cbor.Marshal(joined{p.mates.cluster(p.cfg.Cluster), p.folders.all()})
+}
+
+// mayEnter reports whether a peer may be a member with its folder: the cluster knows
+// it by that folder, or does not know it at all.
+func (p membership) mayEnter(peer model.Peer) bool {
+	if p.cfg.Tests.AnyFolder {
+		return true
+	}
+	known := p.folders.Of(raft.ServerID(peer.ID))
+	if known == "" {
+		return peer.Folder != "" && indexOf(p.Status().Servers, peer.ID) < 0
+	}
+	return known == peer.Folder
 }
 
 // take makes a peer a member without a vote, or moves one to a new address. A
-// vote before it has caught up could leave the cluster without a majority.
+// vote before it has caught up could leave the cluster without a majority. Its
+// folder's id is in the state first, so that every peer which has it as a member
+// knows it by that folder.
 func (p membership) take(ctx context.Context, peer model.Peer) error {
 	for _, s := range p.Status().Servers {
 		switch {
@@ -159,6 +151,21 @@ func (p membership) take(ctx context.Context, peer model.Peer) error {
 		case s.ID != peer.ID && s.Address == peer.RaftAddress:
 			return fmt.Errorf("peer %s holds the address %s: remove it first", s.ID, s.Address)
 		}
+	}
+	defer p.mates.expect(peer)()
+	c, err := command.New(actor(p.Peer), &command.SetPeer{Peer: peer})
+	if err != nil {
+		return err
+	}
+	results, _, err := p.Propose(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case !results[0].OK():
+		return &raftnet.RemoteError{Code: codeWiped, Text: results[0].Detail}
+	}
+	if err := p.folders.learn(nil); err != nil {
+		return err
 	}
 	timeout := patience(ctx)
 	return translateMember(p.raft.AddNonvoter(raft.ServerID(peer.ID), raft.ServerAddress(peer.RaftAddress), 0, timeout).Error())

@@ -34,6 +34,9 @@ type Peer struct {
 	seen   atomic.Uint64 // greatest index that this peer has answered or forwarded
 	tenure tenure
 	life   life
+
+	folders *folders
+	waiting atomic.Pointer[string] // why this peer takes no part yet; nil: it does
 }
 
 // feedBytes is how much memory the notices take that followers may resume from: some ten
@@ -69,6 +72,7 @@ func Start(cfg Config) (*Peer, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.Self.Folder = cfg.Stores.Folder.FolderID()
 	cfg.Tuning = cfg.Tuning.withDefaults(cfg.Tests)
 	if cfg.Bind == "" {
 		cfg.Bind = cfg.Self.RaftAddress
@@ -84,6 +88,7 @@ func Start(cfg Config) (*Peer, error) {
 		Halt: p.halt, Logger: p.log, Apply: cfg.Tests.Apply, GoOn: cfg.Tests.GoOn,
 		Applied: keeper{p}.applied(), Told: p.tenure.soft.Feed,
 	})
+	p.folders = newFolders(cfg.Stores.Folder, p.fsm)
 	if err := open(p); err != nil {
 		p.fsm.Close()
 		p.life.cancel()
@@ -111,12 +116,14 @@ func open(p *Peer) error {
 		return fmt.Errorf("starting raft of peer %s: %w", p.cfg.Self.ID, err)
 	}
 	p.raft = r
+	p.folders.open.Store(membership{p}.inCluster())
 	p.lanes = newLanes(p.cfg.Tuning.InFlight, proposer{p}.submit, proposer{p}.landed)
 	p.reads = newBarriers(proposer{p}.barrier)
 	p.renew = newGatherer(p.cfg.Tuning, proposer{p}.proposeRenewals)
 	exchanger{p}.handleCalls()
 	for _, run := range []func(context.Context){
 		p.lanes.run, p.reads.run, p.renew.run, exchanger{p}.exchange, guardian{p}.guard, keeper{p}.run,
+		membership{p}.keepFolders,
 	} {
 		p.life.work.Go(func() { run(p.life.ctx) })
 	}
@@ -163,9 +170,11 @@ func openWire(p *Peer) error {
 	}
 	p.wire.mux = mux
 	p.wire.client = raftnet.NewClient(p.cfg.Network, p.cfg.Self.RaftAddress)
-	p.wire.transport = &muffled{Transport: raftnet.NewTransport(mux.Raft(), raftnet.TransportConfig{
-		Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport,
-	})}
+	conf := raftnet.TransportConfig{Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport}
+	if !p.cfg.Tests.AnyFolder {
+		conf.Folders = p.folders
+	}
+	p.wire.transport = &muffled{Transport: raftnet.NewTransport(mux.Raft(), conf)}
 	return nil
 }
 
@@ -242,6 +251,8 @@ type Status struct {
 	Defects Defects
 	Passes  Passes // of the scheduler, while this peer leads
 
+	Waiting string // why this peer takes no part in a cluster yet; empty: it does
+
 	Delivered   uint64 // to webhooks by this process
 	Undelivered uint64 // tries of it that did not arrive
 }
@@ -268,6 +279,9 @@ func (p *Peer) Status() Status {
 		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
 		Applied: p.fsm.State().Index, Defects: Defects{p.fsm.Panics(), p.tenure.wrong.Load()}, Passes: p.tenure.sum(),
 		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(),
+	}
+	if why := p.waiting.Load(); why != nil {
+		s.Waiting = *why
 	}
 	if f := p.raft.GetConfiguration(); f.Error() == nil {
 		list := f.Configuration().Servers

@@ -24,7 +24,7 @@ func TestStartOnAFailingDiskReturns(t *testing.T) {
 		halted := make(chan error, 1)
 		_, err := Start(Config{
 			Self:    model.Peer{ID: "p1", RaftAddress: "p1:7000", Level: 1},
-			Network: net.Host("p1"), Clock: &testClock{}, Stores: Stores{handle.Logs(), handle.Stable(), handle.Snapshots(), nil},
+			Network: net.Host("p1"), Clock: &testClock{}, Stores: Stores{handle.Logs(), handle.Stable(), handle.Snapshots(), nil, handle.Folder()},
 			Halt: func(err error) { halted <- err },
 		})
 		if err == nil {

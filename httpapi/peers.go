@@ -49,6 +49,9 @@ func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], er
 	if a.ending() {
 		return nil, refuse(wire.CodeBehind, "this peer is shutting down")
 	}
+	if why := a.peer.Members.Standing().Waiting; why != "" {
+		return nil, refuse(wire.CodeNoLeader, why)
+	}
 	if h.Leader == "" {
 		return nil, refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
 	}

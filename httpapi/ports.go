@@ -130,6 +130,7 @@ type Standing struct {
 	Silent     time.Duration // for how long this peer surely neither led nor heard a leader; 0: it may
 	Voters     []model.PeerID
 	Servers    []model.Peer  // id and Raft address of every member
+	Waiting    string        // why this peer takes no part in a cluster yet; empty: it does
 	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
 	PassesTook time.Duration // in all
 

@@ -19,6 +19,7 @@ type relay struct {
 	out     chan raft.RPC
 	book    *book
 	limits  relayLimits
+	folders Folders
 	stop    chan struct{}
 	stopped chan struct{}
 	counts  relayCounts
@@ -37,7 +38,8 @@ type relayLimits struct {
 
 type relayCounts struct {
 	inPlace   atomic.Uint64 // heartbeats answered in place of the main goroutine
-	malformed atomic.Uint64 // requests refused
+	malformed atomic.Uint64 // requests refused that no sound peer sends
+	refused   atomic.Uint64 // requests refused for a data folder
 }
 
 type request struct {
@@ -48,7 +50,7 @@ type request struct {
 	answered  bool
 }
 
-func newRelay(in <-chan raft.RPC, book *book, limits relayLimits) *relay {
+func newRelay(in <-chan raft.RPC, book *book, limits relayLimits, folders Folders) *relay {
 	busy := time.NewTimer(time.Hour)
 	busy.Stop()
 	return &relay{
@@ -57,6 +59,7 @@ func newRelay(in <-chan raft.RPC, book *book, limits relayLimits) *relay {
 		out:     make(chan raft.RPC),
 		book:    book,
 		limits:  limits,
+		folders: folders,
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
 		answers: make(chan raft.RPCResponse, 1),
@@ -93,6 +96,11 @@ func (r *relay) run() {
 func (r *relay) receive(rpc raft.RPC) {
 	if err := check(rpc.Command); err != nil {
 		r.counts.malformed.Add(1)
+		refuse(rpc, fmt.Errorf("refused a malformed %T: %w", rpc.Command, err))
+		return
+	}
+	if err := admit(r.folders, rpc.Command); err != nil {
+		r.counts.refused.Add(1)
 		refuse(rpc, err)
 		return
 	}
@@ -115,14 +123,13 @@ func (r *relay) receive(rpc raft.RPC) {
 // refuse answers a request that raft must not see. A snapshot's bytes follow its request on the connection
 // and have to be read away before the next one; the goroutine ends with them or with the connection.
 func refuse(rpc raft.RPC, reason error) {
-	err := fmt.Errorf("refused a malformed %T: %w", rpc.Command, reason)
 	if rpc.Reader == nil {
-		rpc.Respond(nil, err)
+		rpc.Respond(nil, reason)
 		return
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, rpc.Reader)
-		rpc.Respond(nil, err)
+		rpc.Respond(nil, reason)
 	}()
 }
 

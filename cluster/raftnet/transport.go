@@ -25,6 +25,7 @@ type TransportConfig struct {
 	Timeout   time.Duration              // of an exchange, of 256 KiB of a snapshot, of silence within one; 0: two seconds
 	Addresses raft.ServerAddressProvider // where a peer is now, if not at the address in the configuration; may be nil
 	Logger    hclog.Logger               // nil: nothing is logged
+	Folders   Folders                    // of the cluster's peers; nil: messages are taken from every sender
 	Unguarded Unguarded
 }
 
@@ -53,6 +54,7 @@ type Unguarded struct {
 //     place, configurations that cannot be decoded.
 //   - A snapshot whose sender falls silent is given up after Timeout: raft's main goroutine reads it from the
 //     connection and would be held, unable to vote, until the system notices that the sender is gone.
+//   - Messages name the data folders of sender and receiver, and are refused where these are not the known ones.
 //   - Close also closes the connections that were accepted.
 //
 // # Why answering in place is sound
@@ -93,6 +95,7 @@ type Transport struct {
 	book      *book
 	idle      idle
 	unguarded Unguarded
+	folders   Folders
 	once      sync.Once
 }
 
@@ -122,8 +125,14 @@ func NewTransport(layer StreamLayer, config TransportConfig) *Transport {
 		MaxPool:               connsPerPeer,
 		Timeout:               config.Timeout,
 	})
+	if config.Unguarded.FastHeartbeats {
+		config.Folders = nil // what Raft takes off the connection itself must not be stamped
+	}
 	book := &book{}
-	t := &Transport{inner: inner, book: book, relay: newRelay(inner.Consumer(), book, limits), unguarded: config.Unguarded}
+	t := &Transport{
+		inner: inner, book: book, relay: newRelay(inner.Consumer(), book, limits, config.Folders),
+		unguarded: config.Unguarded, folders: config.Folders,
+	}
 	go t.relay.run()
 	return t
 }
@@ -133,6 +142,9 @@ func (t *Transport) BusyAnswers() uint64 { return t.relay.counts.inPlace.Load() 
 
 // Malformed counts the messages of other peers that were refused because no sound peer sends them.
 func (t *Transport) Malformed() uint64 { return t.relay.counts.malformed.Load() }
+
+// Refused counts the messages that were refused for the data folder of their sender or receiver.
+func (t *Transport) Refused() uint64 { return t.relay.counts.refused.Load() }
 
 // Consumer is where raft's main goroutine takes requests from.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.relay.out }
@@ -159,8 +171,10 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	t.book.campaign(args.Term)
 	said, empty := repetitionOf(target, args)
+	q := *args
+	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
 	if !empty || t.unguarded.Chatty {
-		return t.inner.AppendEntries(id, target, args, resp)
+		return t.inner.AppendEntries(id, target, &q, resp)
 	}
 	sent := time.Now()
 	if known, recent := t.idle.answer(id, said, sent); recent {
@@ -168,7 +182,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 		t.idle.saved.Add(1)
 		return nil
 	}
-	if err := t.inner.AppendEntries(id, target, args, resp); err != nil {
+	if err := t.inner.AppendEntries(id, target, &q, resp); err != nil {
 		t.idle.forget(id)
 		return err
 	}
@@ -179,26 +193,34 @@ func (t *Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, a
 // RequestVote asks a peer for its vote.
 func (t *Transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
 	t.book.campaign(args.Term)
-	return t.inner.RequestVote(id, target, args, resp)
+	q := *args
+	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
+	return t.inner.RequestVote(id, target, &q, resp)
 }
 
 // RequestPreVote asks a peer whether it would vote for this one. The term is not taken yet, so it voids
 // nothing that may come later.
 func (t *Transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
 	t.book.campaign(0)
-	return t.inner.RequestPreVote(id, target, args, resp)
+	q := *args
+	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
+	return t.inner.RequestPreVote(id, target, &q, resp)
 }
 
 // InstallSnapshot streams a snapshot to a follower.
 func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	t.book.campaign(args.Term)
-	return t.inner.InstallSnapshot(id, target, args, resp, data)
+	q := *args
+	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
+	return t.inner.InstallSnapshot(id, target, &q, resp, data)
 }
 
 // TimeoutNow tells a follower to stand for election at once.
 func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
 	t.book.campaign(0)
-	return t.inner.TimeoutNow(id, target, args, resp)
+	q := *args
+	q.RPCHeader = stamp(t.folders, q.RPCHeader, id)
+	return t.inner.TimeoutNow(id, target, &q, resp)
 }
 
 // EncodePeer is a peer's address on the wire.

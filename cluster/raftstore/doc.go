@@ -6,7 +6,8 @@
 // where, and what the operator should do. A folder looks like this:
 //
 //	LOCK        held with flock by the process that uses the folder
-//	peer.json   who this peer is and which cluster it belongs to
+//	peer.json   which peer and which folder this is, its cluster, and the folder
+//	            ids of the cluster's peers, with a checksum
 //	raft.db     log entries, term and vote (bbolt, through raft-boltdb)
 //	snapshots/  the two newest snapshots of the state
 //	ballast     64 MiB that an operator may delete when the disk is full
@@ -19,6 +20,8 @@
 // call has been running and never lets a store go on after an error.
 //
 // Nothing here repairs a store. A peer that lost a vote or an acknowledged
-// entry must not take part again under the same name; it is wiped, and the
-// other peers send it their snapshot.
+// entry must not take part again under the same id. A random folder id shows
+// such a loss: the peers know each other by it, and refuse a peer whose id
+// comes back with another folder. It joins under a new id, and the other peers
+// send it their snapshot.
 package raftstore

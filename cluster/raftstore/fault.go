@@ -50,8 +50,8 @@ func (f *Fault) Unwrap() []error {
 }
 
 // rejoin is the cure for every damaged store.
-const rejoin = "never repair it in place: stop this peer, move the folder away, and start it again " +
-	"with an empty one so that it rejoins the others as a new peer, by snapshot"
+const rejoin = "do not repair it in place: stop this peer, move the folder away, and start a new peer " +
+	"with an empty folder, a new --id and --join; a lost folder never comes back under its old id"
 
 // corrupt builds the fault of a damaged file.
 func corrupt(path, what string, err error) *Fault {

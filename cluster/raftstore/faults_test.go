@@ -69,27 +69,38 @@ func identityFaults() []startFault {
 	return []startFault{
 		{"other peer", func(_ *testing.T, o *Options) { o.PeerID = "p2" }, ErrForeign, []string{"peer p1, not to peer p2"}},
 		{"other cluster", func(_ *testing.T, o *Options) { o.ClusterID = "c2" }, ErrForeign, []string{"cluster c1, not to cluster c2"}},
-		{"newer format", put(identityName, `{"format":2,"peer_id":"p1"}`), ErrForeign, []string{"format 2", "newer version"}},
-		{"half an identity", put(identityName, `{"format":1,"pee`), ErrCorrupt, []string{"identity file is not whole", "rejoins"}},
-		{"an empty identity", put(identityName, ``), ErrCorrupt, []string{"identity file is not whole", "rejoins"}},
-		{"an identity of nobody", put(identityName, `{}`), ErrCorrupt, []string{"names no peer"}},
-		{"no identity", remove(identityName), ErrCorrupt, []string{"identity file is missing", "rejoins"}},
+		{"newer format", putIdentity(Identity{Format: 3, PeerID: "p1", FolderID: "f1"}), ErrForeign, []string{"format 3", "newer version"}},
+		{"half an identity", put(identityName, `{"format":1,"pee`), ErrCorrupt, []string{"identity file is damaged", "new --id"}},
+		{"a flipped bit in the identity", func(t *testing.T, o *Options) {
+			path := filepath.Join(o.Dir, identityName)
+			b, err := os.ReadFile(path)
+			check(t, err)
+			check(t, os.WriteFile(path, bytes.Replace(b, []byte("p1"), []byte("p3"), 1), 0o600)) //nolint:gosec // in a folder of the test
+			o.PeerID = "p3"
+		}, ErrCorrupt, []string{"checksum", "new --id"}},
+		{"an empty identity", put(identityName, ``), ErrCorrupt, []string{"identity file is damaged", "new --id"}},
+		{"an identity of nobody", putIdentity(Identity{Format: identityFormat}), ErrCorrupt, []string{"names no peer"}},
+		{"no identity", remove(identityName), ErrCorrupt, []string{"identity file is missing", "new --id"}},
 	}
 }
 
 // damageFaults are what a bad disk or a hand does to the content.
 func damageFaults() []startFault {
 	return []startFault{
-		{"no store", remove(boltName), ErrCorrupt, []string{"raft log is missing", "rejoins"}},
-		{"zero-length store", put(boltName, ``), ErrCorrupt, []string{"raft log is empty", "rejoins"}},
-		{"garbage store", put(boltName, strings.Repeat("x", 1<<16)), ErrCorrupt, []string{"meta pages", "rejoins"}},
+		{"no store", remove(boltName), ErrCorrupt, []string{"raft log is missing", "new --id"}},
+		{"zero-length store", put(boltName, ``), ErrCorrupt, []string{"raft log is empty", "new --id"}},
+		{"garbage store", put(boltName, strings.Repeat("x", 1<<16)), ErrCorrupt, []string{"meta pages", "new --id"}},
 		{"truncated store", func(t *testing.T, o *Options) {
 			check(t, os.Truncate(filepath.Join(o.Dir, boltName), 20<<10))
-		}, ErrCorrupt, []string{"cut off", "rejoins"}},
-		{"corrupt store", tearPage, ErrCorrupt, []string{"raft log is damaged", "page ", "rejoins"}},
-		{"corrupt snapshot meta", inSnapshots("meta.json", "{"), ErrCorrupt, []string{"meta.json", "rejoins"}},
-		{"corrupt snapshot", inSnapshots(snapshotState, "stale"), ErrCorrupt, []string{"snapshot is damaged", "CRC", "rejoins"}},
+		}, ErrCorrupt, []string{"cut off", "new --id"}},
+		{"corrupt store", tearPage, ErrCorrupt, []string{"raft log is damaged", "page ", "new --id"}},
+		{"corrupt snapshot meta", inSnapshots("meta.json", "{"), ErrCorrupt, []string{"meta.json", "new --id"}},
+		{"corrupt snapshot", inSnapshots(snapshotState, "stale"), ErrCorrupt, []string{"snapshot is damaged", "CRC", "new --id"}},
 	}
+}
+
+func putIdentity(id Identity) func(*testing.T, *Options) {
+	return func(t *testing.T, o *Options) { check(t, writeIdentity(o.Dir, id)) }
 }
 
 func put(name, content string) func(*testing.T, *Options) {

@@ -3,27 +3,36 @@ package raftstore
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+
+	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
 const (
 	identityName   = "peer.json"
-	identityFormat = 1
+	identityFormat = 2
 )
 
 // Identity says whose a data folder is.
 type Identity struct {
-	// Format is the version of the folder's layout; this build knows 1.
+	// Format is the version of the folder's layout; this build knows 2.
 	Format int `json:"format"`
 	// PeerID is the peer's name in the cluster. It never changes.
 	PeerID string `json:"peer_id"`
 	// ClusterID names the cluster: 128 random bits in hex, made at bootstrap
 	// or learnt on joining; empty until then. Once written it never changes.
 	ClusterID string `json:"cluster_id,omitempty"`
+	// FolderID names this folder: 128 random bits in hex, drawn when the folder is
+	// made. A peer whose folder was lost and made again has another one, and is
+	// known by that. It never changes.
+	FolderID string `json:"folder_id"`
+	// Peers are the folder ids of the cluster's peers by peer id, this one's
+	// included; empty until this peer has founded or joined a cluster.
+	Peers map[string]string `json:"peers,omitempty"`
 }
 
 // NewID returns 128 random bits in hex, fit for a peer or a cluster.
@@ -37,34 +46,33 @@ func NewID() string {
 // os.ErrNotExist for a folder that has none.
 func readIdentity(dir string) (Identity, error) {
 	path := filepath.Join(dir, identityName)
-	b, err := os.ReadFile(path) //nolint:gosec // the path is the operator's data folder
-	if err != nil {
+	var id Identity
+	if err := smallfile.Read(path, &id); err != nil {
+		if damaged, is := errors.AsType[*smallfile.DamagedError](err); is {
+			return Identity{}, corrupt(path, "the identity file is damaged: "+damaged.Why, nil)
+		}
 		return Identity{}, err
 	}
-	var id Identity
-	if err := json.Unmarshal(b, &id); err != nil {
-		return Identity{}, corrupt(path, "the identity file is not whole JSON", err)
-	}
-	if id.Format > identityFormat {
+	switch {
+	case id.Format > identityFormat:
 		return Identity{}, &Fault{
 			Kind: ErrForeign, Path: path,
 			What: fmt.Sprintf("the folder has format %d, this version knows up to %d", id.Format, identityFormat),
 			Do:   "start it with the newer version that wrote it",
 		}
-	}
-	if id.Format < 1 || id.PeerID == "" {
-		return Identity{}, corrupt(path, "the identity file names no peer", nil)
+	case id.Format < identityFormat || id.PeerID == "" || id.FolderID == "":
+		return Identity{}, corrupt(path, "the identity file names no peer or no folder", nil)
 	}
 	return id, nil
 }
 
 // writeIdentity makes id the folder's identity, durably.
 func writeIdentity(dir string, id Identity) error {
-	b, err := json.MarshalIndent(id, "", "  ")
+	b, err := smallfile.Encode(id)
 	if err != nil {
 		return err
 	}
-	if err := writeDurable(dir, identityName, append(b, '\n')); err != nil {
+	if err := writeDurable(dir, identityName, b); err != nil {
 		return unusable(dir, "cannot write its identity file", err)
 	}
 	return nil
@@ -80,7 +88,7 @@ func claim(dir, peerID, clusterID string) (id Identity, fresh bool, err error) {
 		if peerID == "" {
 			peerID = NewID()
 		}
-		return Identity{Format: identityFormat, PeerID: peerID, ClusterID: clusterID}, true, nil
+		return Identity{Format: identityFormat, PeerID: peerID, ClusterID: clusterID, FolderID: NewID()}, true, nil
 	case err != nil && isFault(err):
 		return Identity{}, false, err
 	case err != nil:
@@ -106,4 +114,23 @@ func foreign(dir, noun, has, wants string) *Fault {
 func isFault(err error) bool {
 	var f *Fault
 	return errors.As(err, &f)
+}
+
+// FolderID returns the id of this data folder.
+func (s *Store) FolderID() string { return s.id.get().FolderID }
+
+// Peers returns the folder ids of the cluster's peers, by peer id, as SetPeers
+// kept them last. The caller must not change the map.
+func (s *Store) Peers() map[string]string { return s.id.get().Peers }
+
+// SetPeers keeps the folder ids of the cluster's peers; they are durable when it
+// returns nil.
+func (s *Store) SetPeers(peers map[string]string) error {
+	return s.id.update(func(was Identity) (Identity, error) {
+		if maps.Equal(was.Peers, peers) {
+			return was, nil
+		}
+		was.Peers = maps.Clone(peers)
+		return was, writeIdentity(s.opts.Dir, was)
+	})
 }

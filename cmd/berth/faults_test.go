@@ -106,10 +106,10 @@ func faultsAtStart() map[string]fault {
 		"a store that is cut off": {prepare: func(t *testing.T, dir string) {
 			usedStore(t, dir, "")
 			overwrite(t, filepath.Join(dir, "raft.db"), func(b []byte) []byte { return b[:len(b)/2] })
-		}, says: []string{"raft.db", "damaged", "rejoins"}},
+		}, says: []string{"raft.db", "damaged", "new --id"}},
 		"a snapshot with a flipped bit": {prepare: func(t *testing.T, dir string) {
 			overwrite(t, snapshotOf(t, dir, "BERTHSNAP and more"), func(b []byte) []byte { b[3] ^= 1; return b })
-		}, says: []string{"snapshots", "damaged", "rejoins"}},
+		}, says: []string{"snapshots", "damaged", "new --id"}},
 		"a whole snapshot of something else": {
 			prepare: func(t *testing.T, dir string) { snapshotOf(t, dir, "no state") },
 			says:    []string{"snapshot cannot be restored", "move the folder away"},

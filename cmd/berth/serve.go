@@ -115,7 +115,7 @@ func (s *service) start() error {
 		},
 		Cluster: s.o.cluster, Bind: s.o.listen,
 		Network: network{},
-		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace},
+		Stores:  cluster.Stores{Log: s.store.Logs(), Stable: s.store.Stable(), Snapshots: s.store.Snapshots(), Space: s.store.FreeSpace, Folder: s.store},
 		Clock:   clock{}, Logger: s.log,
 		Halt: s.halt, Joined: s.store.SetCluster,
 		Tuning: cluster.Tuning{
@@ -137,7 +137,14 @@ func (s *service) start() error {
 // as one while it asks.
 func (s *service) enter(ctx context.Context) error {
 	if len(s.o.founders) > 0 {
-		return s.peer.Bootstrap(s.o.founders)
+		err := s.peer.Bootstrap(ctx, s.o.founders)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return nil
+		case errors.Is(err, cluster.ErrWiped):
+			return fmt.Errorf("%s: peer %s stops: %w", s.o.data, s.o.id, err)
+		}
+		return fmt.Errorf("%s: %w", s.o.data, err)
 	}
 	for len(s.o.seeds) > 0 && ctx.Err() == nil {
 		try, cancel := context.WithTimeout(ctx, joinPatience)
@@ -148,6 +155,8 @@ func (s *service) enter(ctx context.Context) error {
 		case err == nil:
 			s.log.Info("this peer is a member", "peer", s.o.id, "cluster", s.store.Identity().ClusterID)
 			return nil
+		case errors.Is(err, cluster.ErrWiped):
+			return fmt.Errorf("%s: peer %s stops: %w", s.o.data, s.o.id, err)
 		case !late:
 			return fmt.Errorf("%s: cannot join at %v: %w", s.o.data, s.o.seeds, err)
 		}

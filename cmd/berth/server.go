@@ -20,9 +20,12 @@ Another peer enters it by asking any of them:
 
   berth server --data-dir p4 --id p4 --listen 127.0.0.1:7004 --join 127.0.0.1:7001,127.0.0.1:7002
 
-Both flags may stay when a peer is started again. A peer that has lost its data
-folder must come back under a new id with --join, never with --bootstrap: it has
-forgotten whom it voted for and what it has acknowledged.
+Founding waits until every peer of the list has answered; GET /readyz and the log say
+which one is missing. Both flags may stay when a peer is started again.
+
+A peer is known by its id and its data folder. One that has lost its folder has lost
+its votes and what it has acknowledged: under its old id it is refused, whatever is up
+or down and with either flag. Start it with an empty folder, a new --id and --join.
 
 Every flag can also stand in a file (--config) or in the environment; berth config
 explain NAME tells how. What the cluster has one value of, such as --idle-stop, counts

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -70,6 +71,52 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 	fourth := start(4, "--join", address(1)+","+address(2)+","+address(3))
 	fourth.line(t, "this peer is a member")
 	waitAny(t, "a peer has caught up and got a vote", append(rest, back)...)
+}
+
+// A peer whose data folder was lost is refused in one line, whether it founds or joins,
+// and comes back under a new id; meanwhile the others serve.
+func TestAPeerWithoutItsFolderIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	var list []string
+	for i := 1; i <= 3; i++ {
+		list = append(list, fmt.Sprintf("p%d=%s", i, address(i)))
+	}
+	found := []string{"--bootstrap", strings.Join(list, ",")}
+	start := func(i int, way ...string) *child {
+		id := fmt.Sprintf("p%d", i)
+		return spawn(t, append([]string{"server", "--data-dir", filepath.Join(dir, id), "--id", id, "--listen", address(i), "--http", apiAddress(i)}, way...)...)
+	}
+	peers := map[string]*child{"p1": start(1, found...), "p2": start(2, found...)}
+	peers["p1"].line(t, "takes no part yet") // the third founder has not answered
+	if _, err := dial(t, apiAddress(1)).Health(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer yet of p3") {
+		t.Errorf("ready with two of three founders: %v", err)
+	}
+	peers["p3"] = start(3, found...)
+	left := dial(t, apiAddress(1), apiAddress(2), apiAddress(3))
+	job := &wire.Submit{Command: "true", User: "username"}
+	if _, err := left.Submit(t.Context(), job, "one"); err != nil {
+		t.Fatal(err)
+	}
+	waitReachable(t, left, 3)
+	peers["p2"].signal(t, syscall.SIGKILL)
+	for _, way := range [][]string{found, {"--join", address(1) + "," + address(3)}} {
+		peers["p2"].exit(t)
+		if err := os.RemoveAll(filepath.Join(dir, "p2")); err != nil {
+			t.Fatal(err)
+		}
+		peers["p2"] = start(2, way...)
+		if code := peers["p2"].exit(t); code != exitFailure {
+			t.Errorf("%v: exit code %d, want %d", way, code, exitFailure)
+		}
+		said := peers["p2"].said()
+		if last := said[len(said)-1]; !strings.Contains(last, "berth: ") || !strings.Contains(last, "a new --id and --join") {
+			t.Errorf("%v: the last line is %q", way, last)
+		}
+	}
+	if _, err := left.Submit(t.Context(), job, "two"); err != nil {
+		t.Error(err)
+	}
+	start(4, "--join", address(1)+","+address(3)).line(t, "this peer is a member")
 }
 
 // Three peers answer as one: what is submitted through any of them is read from any

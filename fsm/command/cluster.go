@@ -201,8 +201,8 @@ func (*SetPeer) Kind() Kind { return KindSetPeer }
 // Validate checks the id and the addresses.
 func (b *SetPeer) Validate() error {
 	p := &b.Peer
-	if !model.Name(string(p.ID)) || !model.Text(p.Version, model.MaxName) {
-		return problem("peer", "an id and a version of at most 128 bytes")
+	if !model.Name(string(p.ID)) || !model.Text(p.Version, model.MaxName) || !model.Text(p.Folder, model.MaxName) {
+		return problem("peer", "an id, a version and a folder id of at most 128 bytes")
 	}
 	for _, v := range []struct{ field, address string }{{"raft address", p.RaftAddress}, {"api address", p.APIAddress}} {
 		if v.address == "" {

@@ -121,6 +121,7 @@ type Peer struct {
 	APIAddress  string `cbor:"3,keyasint,omitempty"`
 	Level       uint32 `cbor:"4,keyasint,omitempty"` // the highest feature level that its program knows
 	Version     string `cbor:"5,keyasint,omitempty"`
+	Folder      string `cbor:"6,keyasint,omitempty"` // id of its data folder; once known, an id has no other
 }
 
 // ScopeKey names whose limits or use a row is about; the cluster's Name is empty.

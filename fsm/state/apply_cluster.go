@@ -91,7 +91,13 @@ func applySetDefaults(t *tx, b *command.SetDefaults) command.Result {
 	return ok()
 }
 
+// applySetPeer refuses another folder for a known peer: a peer that has lost its
+// folder has lost its votes, and must not be taken for the one that cast them.
 func applySetPeer(t *tx, b *command.SetPeer) command.Result {
+	if old, found := t.peers.get(b.Peer.ID); found && old.Folder != "" && old.Folder != b.Peer.Folder {
+		return refuse(model.CodeConflict, "peer %s has data folder %s, not %s: a peer with a new folder needs a new id",
+			b.Peer.ID, old.Folder, b.Peer.Folder)
+	}
 	t.peers.put(b.Peer)
 	return ok()
 }

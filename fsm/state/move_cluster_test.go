@@ -94,6 +94,21 @@ func TestLevels(t *testing.T) {
 	c.Do(&command.DropPeer{ID: "p1"})
 }
 
+// A peer's id keeps its data folder for as long as the peer is known: addresses change,
+// the folder does not.
+func TestAPeerKeepsItsFolder(t *testing.T) {
+	c := statetest.New(t)
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p9", RaftAddress: "a:1", Folder: "f1"}})
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p9", RaftAddress: "b:1", Folder: "f1"}})
+	wantCode(t, c.Try(&command.SetPeer{Peer: model.Peer{ID: "p9", RaftAddress: "b:1", Folder: "f2"}}), model.CodeConflict)
+	wantCode(t, c.Try(&command.SetPeer{Peer: model.Peer{ID: "p9", RaftAddress: "b:1"}}), model.CodeConflict)
+	if p, _ := c.State.Peers.Get("p9"); p.Folder != "f1" || p.RaftAddress != "b:1" {
+		t.Errorf("the peer is %+v", p)
+	}
+	c.Do(&command.DropPeer{ID: "p9"})
+	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p9", Folder: "f2"}})
+}
+
 // Defaults are set as a whole.
 func TestDefaults(t *testing.T) {
 	c := statetest.New(t)

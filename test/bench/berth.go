@@ -63,11 +63,13 @@ func startBerth(at place) (engine, error) {
 	peer, err := cluster.Start(cluster.Config{
 		Self:    model.Peer{ID: model.PeerID(at.id), RaftAddress: at.address(), Level: command.Level, Version: "bench"},
 		Cluster: "bench", Network: raftnet.TCP{}, Clock: clock{},
-		Stores: cluster.Stores{Log: store.Logs(), Stable: store.Stable(), Snapshots: store.Snapshots()},
+		Stores: cluster.Stores{Log: store.Logs(), Stable: store.Stable(), Snapshots: store.Snapshots(), Folder: store},
 		Halt:   func(reason error) { fmt.Fprintln(os.Stderr, "halt:", reason); os.Exit(1) },
 	})
 	if err == nil {
-		err = peer.Bootstrap(at.peers)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		err = peer.Bootstrap(ctx, at.peers)
+		cancel()
 	}
 	if err != nil {
 		return nil, errors.Join(err, store.Close())

@@ -61,7 +61,7 @@ func (p *peer) start() {
 	}()
 	net := p.w.net.Host(p.name)
 	handle := p.disk.Open()
-	stores := cluster.Stores{Log: handle.Logs(), Stable: handle.Stable(), Snapshots: handle.Snapshots()}
+	stores := cluster.Stores{Log: handle.Logs(), Stable: handle.Stable(), Snapshots: handle.Snapshots(), Folder: handle.Folder()}
 	if p.w.Stores != nil {
 		stores = p.w.Stores(p.name, stores)
 	}

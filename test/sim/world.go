@@ -90,7 +90,9 @@ func NewWorld(s Setup) *World {
 	founders := w.founders()
 	for _, p := range w.peers() {
 		p.start()
-		if err := p.running().Bootstrap(founders); err != nil {
+	}
+	for _, p := range w.peers() {
+		if err := p.running().Bootstrap(w.ctx, founders); err != nil {
 			w.trace.Break(BreachProgress, "%s cannot found the cluster: %v", p.name, err)
 		}
 	}

@@ -64,6 +64,8 @@ func (l Latency) of(o Op) time.Duration {
 type device struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
+	seed    uint64
+	folders int // made on it
 	latency Latency
 	stalled time.Time // no operation ends before
 	lying   bool
@@ -79,6 +81,7 @@ type fault struct {
 
 func newDevice(seed uint64) *device {
 	return &device{
+		seed:   seed,
 		rng:    rand.New(rand.NewPCG(seed, 0x51d15c)), //nolint:gosec // a simulation wants to be repeated
 		faults: map[Op]fault{}, changed: make(chan struct{}),
 	}
@@ -127,6 +130,15 @@ func (d *device) draw(o Op) time.Duration {
 		return 10 * mean
 	}
 	return mean/2 + time.Duration(d.rng.Int64N(int64(mean)))
+}
+
+// newFolder returns the id of a folder that is made on this drive. It draws no number:
+// the latencies of a run do not depend on how many folders there are.
+func (d *device) newFolder() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.folders++
+	return fmt.Sprintf("folder-%016x-%d", d.seed, d.folders)
 }
 
 // stall returns how long the drive still stands still.

@@ -2,6 +2,7 @@ package simdisk
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -81,4 +82,49 @@ func (f Files) List(prefix string) (names []string, err error) {
 		return nil
 	})
 	return names, err
+}
+
+// Folder is a disk's data folder as peers know it: its id, and what it keeps of the
+// others' ids. Another process on the same disk finds the same; a wiped disk has
+// another id.
+type Folder struct {
+	files Files
+	id    string
+	peers map[string]string
+}
+
+const (
+	folderFile = "folder"
+	peersFile  = "peers"
+)
+
+// Folder returns the disk's folder, and gives a new disk its id.
+func (h *Handle) Folder() *Folder {
+	f := &Folder{files: h.Files()}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id, found := h.vol.cache.files[folderFile]
+	if !found {
+		id = []byte(h.dev.newFolder())
+		h.vol.write(fileKey(folderFile), func(m *image) { m.files[folderFile] = id })
+		h.vol.sync(fileKey(folderFile))
+	}
+	f.id = string(id)
+	_ = json.Unmarshal(h.vol.cache.files[peersFile], &f.peers) // none: no file yet
+	return f
+}
+
+// FolderID returns the folder's id.
+func (f *Folder) FolderID() string { return f.id }
+
+// Peers returns what SetPeers kept last, as of the opening.
+func (f *Folder) Peers() map[string]string { return f.peers }
+
+// SetPeers keeps the ids of the peers' folders.
+func (f *Folder) SetPeers(peers map[string]string) error {
+	data, err := json.Marshal(peers)
+	if err != nil {
+		return err
+	}
+	return f.files.Write(peersFile, data)
 }

@@ -1,0 +1,164 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/fsm"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Folder is a peer's data folder as far as the cluster's membership is concerned:
+// its random id, and what it keeps of the others' ids. A raftstore.Store is one.
+type Folder interface {
+	// FolderID returns the random id that the folder got when it was made.
+	FolderID() string
+	// Peers returns the folder ids by peer id that SetPeers kept last.
+	Peers() map[string]string
+	// SetPeers keeps the folder ids by peer id, durably.
+	SetPeers(map[string]string) error
+}
+
+// folders is what a peer knows of the data folders of the cluster's peers. A peer
+// that has lost its folder has lost its votes and the entries that it has
+// acknowledged; it is recognised by its new folder's id, however it comes back.
+//
+// An id is learnt when the cluster is founded, when a peer joins, and from the
+// replicated state, which outranks the others. What is learnt is kept in the folder,
+// since a peer that has just started has no state yet. An id in use never gets
+// another folder.
+type folders struct {
+	folder Folder
+	fsm    *fsm.FSM
+	open   atomic.Bool // Raft's messages are answered
+
+	mu    sync.Mutex
+	known map[string]string // by peer id, as the folder keeps them
+
+	note   sync.Mutex
+	warned map[string]bool // refusals that have been logged
+}
+
+func newFolders(f Folder, state *fsm.FSM) *folders {
+	return &folders{folder: f, fsm: state, known: maps.Clone(f.Peers()), warned: map[string]bool{}}
+}
+
+// Own returns the id of this peer's folder.
+func (f *folders) Own() string { return f.folder.FolderID() }
+
+// Of returns the folder id of a peer; empty if it is not known.
+func (f *folders) Of(id raft.ServerID) string {
+	s := f.fsm.State()
+	if row, found := s.Peers.Get(model.PeerID(id)); found && row.Folder != "" {
+		return row.Folder
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known[string(id)]
+}
+
+var (
+	errNotEntered = errors.New("this peer has not entered a cluster yet")
+	errOtherHere  = errors.New("the sender knows this peer with another data folder: " + newID)
+)
+
+// Admit refuses Raft's messages until this peer has entered a cluster, and those that
+// come from another folder, or are meant for another, than the cluster knows.
+func (f *folders) Admit(sender raft.ServerID, folder, expected string) error {
+	if !f.open.Load() {
+		return errNotEntered
+	}
+	if expected != "" && expected != f.Own() {
+		return errOtherHere
+	}
+	if known := f.Of(sender); known != "" && known != folder {
+		return fmt.Errorf("peer %s is known with data folder %s and comes with %s: %s", sender, known, folder, newID)
+	}
+	return nil
+}
+
+// entered reports whether this folder has taken part in a cluster, or was let into one.
+func (f *folders) entered() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.known) > 0
+}
+
+// all returns the folder ids of the cluster's peers, by peer id.
+func (f *folders) all() map[string]string {
+	f.mu.Lock()
+	out := maps.Clone(f.known)
+	f.mu.Unlock()
+	if out == nil {
+		out = map[string]string{}
+	}
+	for id, row := range f.fsm.State().Peers.All() {
+		if row.Folder != "" {
+			out[string(id)] = row.Folder
+		}
+	}
+	return out
+}
+
+// learn keeps folder ids beside those known so far; the state's outrank them.
+func (f *folders) learn(more map[string]string) error {
+	next := f.all()
+	for id, folder := range more {
+		if f.Of(raft.ServerID(id)) == "" {
+			next[id] = folder
+		}
+	}
+	f.mu.Lock()
+	same := maps.Equal(next, f.known)
+	f.mu.Unlock()
+	if same {
+		return nil
+	}
+	if err := f.folder.SetPeers(next); err != nil {
+		return fmt.Errorf("keeping the folder ids of the cluster's peers: %w", err)
+	}
+	f.mu.Lock()
+	f.known = next
+	f.mu.Unlock()
+	return nil
+}
+
+// once reports whether something is said for the first time.
+func (f *folders) once(what string) bool {
+	f.note.Lock()
+	defer f.note.Unlock()
+	first := !f.warned[what]
+	f.warned[what] = true
+	return first
+}
+
+// keepFolders keeps the folder ids of the state's peers in this peer's own folder.
+func (p membership) keepFolders(ctx context.Context) {
+	for {
+		s := p.State()
+		changed := p.Changed(model.TopicSet(0).With(model.TopicSettings), s.Index)
+		if p.folders.entered() {
+			if err := p.folders.learn(nil); err != nil && ctx.Err() == nil {
+				p.log.Error("the folder ids of the cluster's peers are not kept; trying again", "err", err)
+				changed = nil
+			}
+		}
+		var retry <-chan time.Time
+		if changed == nil {
+			retry = time.After(time.Second)
+		}
+		select {
+		case <-changed:
+		case <-retry:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/hashicorp/raft"
+
+	"github.com/berth-gpu/berth/cluster/raftnet"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// How often a founder asks the others, and says that it waits.
+const (
+	askEvery   = 100 * time.Millisecond
+	askTimeout = time.Second
+	sayEvery   = 10 * time.Second
+)
+
+// Bootstrap founds a cluster of the given peers, or goes on in the one that this
+// peer's folder belongs to, so that a founding command can stay in a unit file.
+// Every founding peer calls it with the same list.
+//
+// A peer whose folder is new does not know whether it is a founder, or a member that
+// has lost its folder: under its old id it could vote twice in one term, and a
+// majority with it could forget what was acknowledged. So it founds only once every
+// other founder has answered that it has no cluster either, or one of them that it
+// knows this very folder as a member; until then it serves no Raft and Bootstrap
+// waits. If one of them knows the peer with another folder, or is in a cluster
+// without it, Bootstrap fails with ErrWiped.
+func (p *Peer) Bootstrap(ctx context.Context, founders []Server) error {
+	m := membership{p}
+	if !m.inCluster() {
+		folders, err := m.askFounders(ctx, founders)
+		if err != nil {
+			return err
+		}
+		if err := p.folders.learn(folders); err != nil {
+			return err
+		}
+	}
+	var c raft.Configuration
+	for _, s := range founders {
+		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(s.ID), Address: raft.ServerAddress(s.Address)})
+	}
+	err := p.raft.BootstrapCluster(c).Error()
+	if err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
+		return fmt.Errorf("founding the cluster: %w", err)
+	}
+	p.folders.open.Store(true)
+	return nil
+}
+
+// inCluster reports whether this folder belongs to a cluster: it has entries, or has
+// been let into one.
+func (p membership) inCluster() bool {
+	return p.raft.LastIndex() != 0 || p.folders.entered() || p.cfg.Tests.AnyFolder
+}
+
+// What a peer is to a founder that it asks.
+const (
+	standingNone   = iota // the asked peer has no cluster
+	standingMember        // a member of its cluster, by this very folder
+	standingOther         // no member of its cluster, or one with another folder
+)
+
+// asking is what a founder asks, and asked the answer.
+type asking struct {
+	Cluster string     `cbor:"1,keyasint,omitempty"`
+	Peer    model.Peer `cbor:"2,keyasint"`
+}
+
+type asked struct {
+	Cluster  string            `cbor:"1,keyasint,omitempty"`
+	Peer     model.Peer        `cbor:"2,keyasint"`
+	Standing int               `cbor:"3,keyasint,omitempty"`
+	Folders  map[string]string `cbor:"4,keyasint,omitempty"` // of its cluster's peers, for a member
+}
+
+func (p membership) onAsk(_ context.Context, _ string, body []byte) ([]byte, error) {
+	var q asking
+	if err := cbor.Unmarshal(body, &q); err != nil {
+		return nil, fmt.Errorf("reading a founder's question: %w", err)
+	}
+	if !exchanger(p).sameCluster(q.Cluster) {
+		return nil, p.foreign(q.Peer, q.Cluster)
+	}
+	a := asked{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
+	switch known := p.folders.Of(raft.ServerID(q.Peer.ID)); {
+	case known != "" && known == q.Peer.Folder:
+		a.Standing, a.Folders = standingMember, p.folders.all()
+	case p.inCluster() || known != "":
+		a.Standing = standingOther
+	}
+	return cbor.Marshal(a)
+}
+
+// askFounders asks the other founders until it is clear what this peer is, and
+// returns the founders' folder ids.
+func (p membership) askFounders(ctx context.Context, founders []Server) (map[string]string, error) {
+	defer p.waiting.Store(nil)
+	say := time.Now().Add(askTimeout) // peers that are started together need a moment
+	for {
+		folders, missing, err := p.askOnce(ctx, founders)
+		if err != nil || len(missing) == 0 {
+			return folders, err
+		}
+		why := fmt.Sprintf("this data folder is new, and founding a cluster needs an answer of every other founder: no answer yet of %s",
+			strings.Join(missing, ", "))
+		p.waiting.Store(&why)
+		if now := time.Now(); !now.Before(say) {
+			p.log.Warn("this peer takes no part yet", "reason", why)
+			say = now.Add(sayEvery)
+		}
+		select {
+		case <-time.After(askEvery):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%s: %w", why, context.Cause(ctx))
+		case <-p.life.ctx.Done():
+			return nil, ErrClosed
+		}
+	}
+}
+
+// askOnce asks each of the other founders once. It returns the folder ids of all
+// founders, or the founders that have given no answer.
+func (p membership) askOnce(ctx context.Context, founders []Server) (folders map[string]string, missing []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answers := make([]*asked, len(founders))
+	var calls sync.WaitGroup
+	for i, s := range founders {
+		if s.ID == p.cfg.Self.ID {
+			answers[i] = &asked{Peer: p.cfg.Self}
+			continue
+		}
+		calls.Go(func() { answers[i] = p.ask(ctx, s) })
+	}
+	calls.Wait()
+	folders = map[string]string{}
+	member := map[string]string{}
+	for i, s := range founders {
+		switch a := answers[i]; {
+		case a == nil:
+			missing = append(missing, string(s.ID))
+		case a.Standing == standingOther:
+			return nil, nil, fmt.Errorf("%w (says peer %s)", ErrWiped, s.ID)
+		case a.Standing == standingMember:
+			maps.Copy(member, a.Folders)
+		default:
+			folders[string(s.ID)] = a.Peer.Folder
+		}
+	}
+	if len(member) > 0 { // the cluster is there already, and this peer belongs to it
+		return member, nil, nil
+	}
+	slices.Sort(missing)
+	return folders, missing, nil
+}
+
+// ask asks one founder; nil: it has given no answer that counts.
+func (p membership) ask(ctx context.Context, s Server) *asked {
+	var a asked
+	q := asking{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
+	err := exchanger(p).call(ctx, s.Address, methodAsk, q, &a)
+	switch remote, is := errors.AsType[*raftnet.RemoteError](err); {
+	case is && p.folders.once("ask "+string(s.ID)):
+		p.log.Error("a founder does not answer the question for a cluster", "founder", s.ID, "address", s.Address, "err", remote)
+	case err == nil && a.Peer.ID == s.ID:
+		return &a
+	case err == nil && p.folders.once("answer "+string(s.ID)+string(a.Peer.ID)):
+		p.log.Error("another peer answers at a founder's address: check --bootstrap and what listens there", "address", s.Address,
+			"founder", s.ID, "answers", a.Peer.ID)
+	}
+	return nil
+}
