@@ -133,7 +133,7 @@ func (w *world) start(m *member) {
 		Self:    model.Peer{ID: model.PeerID(m.name), RaftAddress: m.name + ":7000", APIAddress: m.name + ":10000", Level: 1, Version: "test"},
 		Cluster: m.cluster, Network: m.host, Clock: m.clock, Tuning: m.tuning, Tests: m.tests, Archive: m.archive,
 		Logger: slog.New(slog.NewTextHandler(m.log, nil)),
-		Stores: Stores{h.Logs(), h.Stable(), h.Snapshots(), m.space, h.Folder()},
+		Stores: m.stores(h),
 		Halt: func(err error) {
 			select {
 			case m.halted <- err:
@@ -145,6 +145,15 @@ func (w *world) start(m *member) {
 		w.t.Fatal(err)
 	}
 	m.Peer = p
+}
+
+// stores are a disk's as a peer has them, with checksums unless a test goes without.
+func (m *member) stores(h *simdisk.Handle) Stores {
+	s := Stores{h.Logs(), h.Stable(), h.Snapshots(), m.space, h.Folder()}
+	if !m.tests.NoChecksums {
+		s.Log, s.Stable = raftstore.SealLogs(s.Log, m.name), raftstore.SealStable(s.Stable, m.name)
+	}
+	return s
 }
 
 // crash ends a peer as kill -9 does; its disk keeps what was written.

@@ -111,6 +111,7 @@ type Unguarded struct {
 	NoQuarantine bool   // go on when the digest differs from the majority's
 	NoFloor      bool   // serve a state that lies behind one already served
 	GoOn         bool   // go on after a snapshot could not be restored
+	NoChecksums  bool   // take entries of other peers without a look at their checksums
 	AnyFolder    bool   // take part whatever folder a peer comes with, and found without asking
 
 	// Apply stands in for state.Apply: a defect to be noticed.

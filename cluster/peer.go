@@ -171,6 +171,9 @@ func openWire(p *Peer) error {
 	p.wire.mux = mux
 	p.wire.client = raftnet.NewClient(p.cfg.Network, p.cfg.Self.RaftAddress)
 	conf := raftnet.TransportConfig{Logger: p.wire.raftLog.logger(), Unguarded: p.cfg.Tests.Transport}
+	if !p.cfg.Tests.NoChecksums {
+		conf.CheckEntry = raftstore.CheckSeal
+	}
 	if !p.cfg.Tests.AnyFolder {
 		conf.Folders = p.folders
 	}

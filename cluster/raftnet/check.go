@@ -7,6 +7,29 @@ import (
 	"github.com/hashicorp/raft"
 )
 
+// checks are what messages of other peers are held against.
+type checks struct {
+	folders Folders
+	entry   func(*raft.Log) error
+}
+
+// malformed returns what is wrong with a message, in its form or in one of its entries.
+func (c checks) malformed(command any) error {
+	if err := check(command); err != nil {
+		return err
+	}
+	request, is := command.(*raft.AppendEntriesRequest)
+	if !is || c.entry == nil {
+		return nil
+	}
+	for _, entry := range request.Entries {
+		if err := c.entry(entry); err != nil {
+			return fmt.Errorf("entry %d is damaged: %w", entry.Index, err)
+		}
+	}
+	return nil
+}
+
 // check refuses messages that no leader sends and that raft does not survive: it reads entries and
 // configurations from the wire as if they could not be wrong, and a nil entry or an unreadable configuration
 // would end the process.

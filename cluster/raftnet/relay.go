@@ -19,7 +19,7 @@ type relay struct {
 	out     chan raft.RPC
 	book    *book
 	limits  relayLimits
-	folders Folders
+	checks  checks
 	stop    chan struct{}
 	stopped chan struct{}
 	counts  relayCounts
@@ -50,7 +50,7 @@ type request struct {
 	answered  bool
 }
 
-func newRelay(in <-chan raft.RPC, book *book, limits relayLimits, folders Folders) *relay {
+func newRelay(in <-chan raft.RPC, book *book, limits relayLimits, checks checks) *relay {
 	busy := time.NewTimer(time.Hour)
 	busy.Stop()
 	return &relay{
@@ -59,7 +59,7 @@ func newRelay(in <-chan raft.RPC, book *book, limits relayLimits, folders Folder
 		out:     make(chan raft.RPC),
 		book:    book,
 		limits:  limits,
-		folders: folders,
+		checks:  checks,
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
 		answers: make(chan raft.RPCResponse, 1),
@@ -94,12 +94,12 @@ func (r *relay) run() {
 }
 
 func (r *relay) receive(rpc raft.RPC) {
-	if err := check(rpc.Command); err != nil {
+	if err := r.checks.malformed(rpc.Command); err != nil {
 		r.counts.malformed.Add(1)
 		refuse(rpc, fmt.Errorf("refused a malformed %T: %w", rpc.Command, err))
 		return
 	}
-	if err := admit(r.folders, rpc.Command); err != nil {
+	if err := admit(r.checks.folders, rpc.Command); err != nil {
 		r.counts.refused.Add(1)
 		refuse(rpc, err)
 		return

@@ -24,7 +24,7 @@ func withRelay(t *testing.T, limit time.Duration, f func(t *testing.T, r *rig)) 
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		wire := make(chan raft.RPC)
-		r := &rig{newRelay(wire, &book{}, relayLimits{limit, time.Second}, nil), wire}
+		r := &rig{newRelay(wire, &book{}, relayLimits{limit, time.Second}, checks{}), wire}
 		go r.run()
 		f(t, r)
 		close(r.stop)

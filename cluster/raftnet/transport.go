@@ -27,6 +27,8 @@ type TransportConfig struct {
 	Logger    hclog.Logger               // nil: nothing is logged
 	Folders   Folders                    // of the cluster's peers; nil: messages are taken from every sender
 	Unguarded Unguarded
+
+	CheckEntry func(*raft.Log) error // says what is wrong with an entry that another peer sends; nil: nothing is asked
 }
 
 // Unguarded takes single guards away. It is for tests that show the hazard behind each guard, and for nothing
@@ -130,7 +132,7 @@ func NewTransport(layer StreamLayer, config TransportConfig) *Transport {
 	}
 	book := &book{}
 	t := &Transport{
-		inner: inner, book: book, relay: newRelay(inner.Consumer(), book, limits, config.Folders),
+		inner: inner, book: book, relay: newRelay(inner.Consumer(), book, limits, checks{config.Folders, config.CheckEntry}),
 		unguarded: config.Unguarded, folders: config.Folders,
 	}
 	go t.relay.run()

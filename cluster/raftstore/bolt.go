@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -52,11 +51,6 @@ func openBolt(o Options, fresh bool) (*raftboltdb.BoltStore, error) {
 	// gone after a power cut, and with it a vote.
 	if err := syncDir(o.Dir); err != nil {
 		return nil, errors.Join(unusable(o.Dir, "cannot sync the data folder", err), store.Close())
-	}
-	if o.Deep {
-		if err := checkEntries(path, store); err != nil {
-			return nil, errors.Join(err, store.Close())
-		}
 	}
 	return store, nil
 }
@@ -133,32 +127,6 @@ func checkTree(path string, timeout time.Duration) error {
 	})
 	if err := errors.Join(first, err, db.Close()); err != nil {
 		return corrupt(path, "the raft log fails bbolt's check", err)
-	}
-	return nil
-}
-
-// checkEntries decodes every entry of the open store.
-func checkEntries(path string, store *raftboltdb.BoltStore) error {
-	first, err := store.FirstIndex()
-	if err != nil {
-		return corrupt(path, "its first entry cannot be found", err)
-	}
-	last, err := store.LastIndex()
-	if err != nil {
-		return corrupt(path, "its last entry cannot be found", err)
-	}
-	for i := first; i <= last && last != 0; i++ {
-		var entry raft.Log
-		err := store.GetLog(i, &entry)
-		if errors.Is(err, raft.ErrLogNotFound) {
-			continue // after an installed snapshot a log may have a gap
-		}
-		if err != nil {
-			return corrupt(path, fmt.Sprintf("entry %d cannot be decoded", i), err)
-		}
-		if entry.Index != i {
-			return corrupt(path, fmt.Sprintf("entry %d calls itself %d", i, entry.Index), nil)
-		}
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ type Options struct {
 	// LockTimeout bounds the wait for a raft.db that another process has open;
 	// 0 means one second.
 	LockTimeout time.Duration
-	// Deep makes Open also decode every log entry and run bbolt's own check:
-	// about three times the reading of a plain start.
+	// Deep makes Open also run bbolt's own check of raft.db. Every log entry is
+	// read and checked in any case.
 	Deep bool
 	// Logger receives what Open tidied up; nil drops it.
 	Logger *slog.Logger
@@ -68,6 +68,9 @@ type Store struct {
 	id    identityCell
 	bolt  *raftboltdb.BoltStore
 	snaps *fileSnapshots
+
+	logs   raft.LogStore    // bolt, with checksums
+	stable raft.StableStore // likewise
 }
 
 // Open takes a data folder for this process and opens what is in it. What it
@@ -110,7 +113,13 @@ func (s *Store) open() error {
 	if s.bolt, err = openBolt(s.opts, fresh); err != nil {
 		return err
 	}
+	path := filepath.Join(dir, boltName)
+	s.logs, s.stable = SealLogs(s.bolt, path), SealStable(s.bolt, path)
 	if s.snaps, err = openSnapshots(dir, s.opts.Logger); err != nil {
+		return err
+	}
+	s.snaps.closed = s.raiseFloor
+	if err := s.checkWhole(); err != nil {
 		return err
 	}
 	if fresh {
@@ -145,11 +154,13 @@ func (s *Store) adopt(id Identity) error {
 // Dir returns the data folder's path.
 func (s *Store) Dir() string { return s.opts.Dir }
 
-// Logs returns the raft log, for raft.NewRaft.
-func (s *Store) Logs() raft.LogStore { return s.bolt }
+// Logs returns the raft log, for raft.NewRaft. It keeps a checksum with each entry; see
+// SealLogs.
+func (s *Store) Logs() raft.LogStore { return s.logs }
 
-// Stable returns the store of term and vote, for raft.NewRaft.
-func (s *Store) Stable() raft.StableStore { return s.bolt }
+// Stable returns the store of term and vote, for raft.NewRaft. It keeps a checksum with
+// each value.
+func (s *Store) Stable() raft.StableStore { return s.stable }
 
 // Snapshots returns the snapshot store, for raft.NewRaft. Its sinks have a
 // Sync method, which Pace uses.

@@ -25,7 +25,8 @@ const (
 // synced while they are written.
 type fileSnapshots struct {
 	raft.SnapshotStore
-	dir string
+	dir    string
+	closed func(index uint64) error // called when a snapshot is complete; nil: nothing is
 }
 
 // openSnapshots opens the snapshot store of a folder, drops what a crash left
@@ -43,10 +44,11 @@ func openSnapshots(dir string, log *slog.Logger) (*fileSnapshots, error) {
 	if err != nil {
 		return nil, unusable(path, "cannot tidy the snapshot folder", err)
 	}
-	if err := checkNewest(files, path, names); err != nil {
+	s := &fileSnapshots{SnapshotStore: files, dir: path}
+	if err := checkNewest(s, path, names); err != nil {
 		return nil, err
 	}
-	return &fileSnapshots{SnapshotStore: files, dir: path}, nil
+	return s, nil
 }
 
 // sweep removes unfinished snapshots, which raft never does, and returns the
@@ -96,7 +98,7 @@ func checkNewest(files raft.SnapshotStore, path string, names []string) error {
 	}
 	_, body, err := files.Open(newest.name)
 	if err != nil {
-		return corrupt(where, "the newest snapshot is damaged", err)
+		return err
 	}
 	if err := body.Close(); err != nil {
 		return unusable(where, "cannot close the newest snapshot", err)
@@ -128,7 +130,12 @@ func (s *fileSnapshots) Create(version raft.SnapshotVersion, index, term uint64,
 	if err != nil {
 		return nil, err
 	}
-	return &fileSink{SnapshotSink: sink, state: filepath.Join(s.dir, sink.ID()+snapshotTmp, snapshotState)}, nil
+	if _, err := sink.Write(snapSeal(version, term, index, conf, confIndex)); err != nil {
+		return nil, errors.Join(err, sink.Cancel())
+	}
+	return &fileSink{
+		SnapshotSink: sink, state: filepath.Join(s.dir, sink.ID()+snapshotTmp, snapshotState), index: index, closed: s.closed,
+	}, nil
 }
 
 // size returns the bytes of all snapshots.
@@ -147,7 +154,25 @@ func (s *fileSnapshots) size() (int64, error) {
 // fileSink is raft's file sink, and the path of the file that it writes.
 type fileSink struct {
 	raft.SnapshotSink
-	state string
+	state  string
+	index  uint64
+	closed func(index uint64) error // nil: done, or nothing to do
+}
+
+// Close completes the snapshot, and has it noted that there is one.
+func (s *fileSink) Close() error {
+	err := s.SnapshotSink.Close()
+	if note := s.closed; note != nil && err == nil {
+		s.closed = nil
+		return note(s.index)
+	}
+	return err
+}
+
+// Cancel drops the snapshot.
+func (s *fileSink) Cancel() error {
+	s.closed = nil
+	return s.SnapshotSink.Cancel()
 }
 
 // Sync forces what has been written so far to the disk, so that the fsync at

@@ -132,6 +132,9 @@ func (w *Watchdog) Arm() { w.latch.watch() }
 // Verdict judges the stores now, for a leader or a follower.
 func (w *Watchdog) Verdict(leader bool) Verdict {
 	if err := w.latch.get(); err != nil {
+		if fault, is := errors.AsType[*Fault](err); is { // it says what to do by itself
+			return Verdict{Action: Exit, Err: err, Reason: fault.Error()}
+		}
 		return Verdict{
 			Action: Exit, Err: err,
 			Reason: fmt.Sprintf("%v; this peer stops: after a failed write nobody knows what the disk holds; "+

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"hash/crc64"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
 )
@@ -31,25 +31,21 @@ func usedStore(t *testing.T, dir, cluster string) {
 	}
 }
 
-// snapshotOf writes a snapshot as raft keeps it into a data folder, and returns its
-// file.
+// snapshotOf writes a snapshot into a data folder, and returns the file with its state.
 func snapshotOf(t *testing.T, dir, content string) string {
 	t.Helper()
-	usedStore(t, dir, "")
-	const name = "2-10-1"
-	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
-	_, _ = sum.Write([]byte(content))
-	about, err := json.Marshal(map[string]any{
-		"Version": 1, "ID": name, "Term": 2, "Index": 10, "ConfigurationIndex": 1, "Size": len(content), "CRC": sum.Sum(nil),
-		"Configuration": map[string]any{"Servers": []map[string]any{{"ID": "p1", "Address": address(0)}}},
-	})
-	folder := filepath.Join(dir, "snapshots", name)
-	err = errors.Join(err, os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "meta.json"), about, 0o600),
-		os.WriteFile(filepath.Join(folder, "state.bin"), []byte(content), 0o600))
-	if err != nil {
+	s := openStore(t, dir, "")
+	_, transport := raft.NewInmemTransport("")
+	servers := raft.Configuration{Servers: []raft.Server{{ID: "p1", Address: raft.ServerAddress(address(0))}}}
+	sink, err := s.Snapshots().Create(1, 10, 2, servers, 1, transport)
+	if err == nil {
+		_, err = sink.Write([]byte(content))
+		err = errors.Join(err, sink.Close())
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(folder, "state.bin")
+	return filepath.Join(dir, "snapshots", sink.ID(), "state.bin")
 }
 
 func overwrite(t *testing.T, path string, change func([]byte) []byte) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster"
+	"github.com/berth-gpu/berth/cluster/raftstore"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/test/sim/simdisk"
@@ -61,7 +62,7 @@ func (p *peer) start() {
 	}()
 	net := p.w.net.Host(p.name)
 	handle := p.disk.Open()
-	stores := cluster.Stores{Log: handle.Logs(), Stable: handle.Stable(), Snapshots: handle.Snapshots(), Folder: handle.Folder()}
+	stores := cluster.Stores{Log: raftstore.SealLogs(handle.Logs(), p.name), Stable: raftstore.SealStable(handle.Stable(), p.name), Snapshots: handle.Snapshots(), Folder: handle.Folder()}
 	if p.w.Stores != nil {
 		stores = p.w.Stores(p.name, stores)
 	}

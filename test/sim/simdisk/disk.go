@@ -146,6 +146,22 @@ func (d *Disk) Entry(index uint64) (entry *raft.Log, found bool) {
 	return entry, found
 }
 
+// Rot changes the data of a log entry where it lies, as a flipped bit does, synced or not.
+// It reports whether there was such an entry, and change made a change.
+func (d *Disk) Rot(index uint64, change func(data []byte) bool) (done bool) {
+	d.with(func(v *volume) {
+		for _, m := range []*image{&v.cache, &v.kept} {
+			if at, found := m.find(index); found {
+				copied := cloneLog(m.logs[at])
+				if change(copied.Data) {
+					m.logs[at], done = copied, true
+				}
+			}
+		}
+	})
+	return done
+}
+
 // Forgot reports whether a sync has failed and left something that reads see and
 // that no later sync will keep: what the folder seems to hold is not what it
 // holds, until the machine has been rebooted.
