@@ -44,6 +44,7 @@ type Archive struct {
 	export *exporter
 	stand  atomic.Pointer[Standing]
 	moved  broadcast
+	scan   scan // of the goroutine that writes
 }
 
 // Standing is how an archive stands.
@@ -131,6 +132,9 @@ func (a *Archive) round(ctx context.Context) {
 	err := a.write(&s)
 	if err == nil {
 		err = a.complete(ctx)
+	}
+	if err == nil {
+		err = a.scan.check(a, set.Audit)
 	}
 	now, was := Standing{}, a.Standing()
 	if err == nil {

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -127,7 +128,10 @@ func (p *page) add(l *state.AuditLink) error {
 		have, present := p.at(seq)
 		switch {
 		case present && have.hash == l.Head.Hash:
-			return nil // an entry that was replayed
+			if bytes.Equal(have.data, l.Record) {
+				return nil // an entry that was replayed
+			}
+			return p.put(seq, l.Head.Hash, l.Record) // the one in the file is damaged
 		case !present:
 			return p.plug(l)
 		}
@@ -179,20 +183,8 @@ func (p *page) advance(head model.AuditHead) error {
 // setAside takes whole holes and records out that belong to no past that counts: to one
 // that a restore has undone, or that somebody has changed. They are kept apart.
 func (p *page) setAside(first, last uint64) error {
-	from, to := p.tx.Bucket(bucketRecords), p.tx.Bucket(bucketAside)
 	for seq := first; seq <= last; seq++ {
-		value := from.Get(keyOf(seq))
-		if value == nil {
-			continue
-		}
-		n, err := to.NextSequence()
-		if err != nil {
-			return err
-		}
-		if err := to.Put(append(keyOf(n), keyOf(seq)...), value); err != nil {
-			return err
-		}
-		if err := from.Delete(keyOf(seq)); err != nil {
+		if err := p.moveAside(seq); err != nil {
 			return err
 		}
 	}
@@ -210,4 +202,21 @@ func (p *page) setAside(first, last uint64) error {
 		}
 	}
 	return nil
+}
+
+// moveAside takes one record out and keeps it apart; a missing one stays missing.
+func (p *page) moveAside(seq uint64) error {
+	from, to := p.tx.Bucket(bucketRecords), p.tx.Bucket(bucketAside)
+	value := from.Get(keyOf(seq))
+	if value == nil {
+		return nil
+	}
+	n, err := to.NextSequence()
+	if err != nil {
+		return err
+	}
+	if err := to.Put(append(keyOf(n), keyOf(seq)...), value); err != nil {
+		return err
+	}
+	return from.Delete(keyOf(seq))
 }
