@@ -29,7 +29,7 @@ const (
 // filled in here, before the log.
 func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 	c := &command.Submit{
-		Script: r.Script,
+		Script: r.Script, Stdin: r.Stdin,
 		Spec: model.Spec{
 			Name: r.Name, User: r.User, Project: r.Project, RunID: r.RunID, Command: r.Command, WorkDir: r.WorkDir,
 			CheckpointDir: r.CheckpointDir,
@@ -52,6 +52,9 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 
 // program is what runs: a shell command, or a program with its arguments.
 func program(r *wire.Submit, c *command.Submit) error {
+	if fault := model.ProgramFault(r.Script); fault != "" {
+		return invalid("script", fault)
+	}
 	switch {
 	case r.Args != nil && r.Command != "":
 		return invalid("args", "must not be given together with command")

@@ -159,7 +159,7 @@ func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) 
 	}
 	first := wire.SavedJob{
 		ID: job.ID.String(), SubmittedAt: job.Submitted.Time(), State: w.s.Stand(job).String(),
-		Script: w.script(job.Script), Environment: w.environment(job.Env),
+		Script: w.script(job.Script), Environment: w.environment(job.Env), Stdin: w.script(job.Stdin),
 	}
 	if live {
 		first.State = model.TaskRunning.String()

@@ -75,12 +75,15 @@ func (r *reader) job(raw json.RawMessage) error {
 	if err != nil {
 		return under("request", err)
 	}
-	if request.Script != "" || request.Env != nil {
-		return invalid("request", "must name no script and no env: they stand under scripts and environments")
+	if request.Script != "" || request.Stdin != "" || request.Env != nil {
+		return invalid("request", "must name no script, stdin and env: they stand under scripts and environments")
 	}
 	var known bool
 	if request.Script, known = r.scripts[in.Script]; in.Script != "" && !known {
 		return invalid("script_sha256", "must be one of the file's scripts")
+	}
+	if request.Stdin, known = r.scripts[in.Stdin]; in.Stdin != "" && !known {
+		return invalid("stdin_sha256", "must be one of the file's scripts")
 	}
 	if request.Env, known = r.envs[in.Environment]; in.Environment != "" && !known {
 		return invalid("environment_sha256", "must be one of the file's environments")
@@ -134,7 +137,7 @@ func (r *reader) ask(request *wire.Submit) (*command.Submit, error) {
 
 func (r *reader) imported(id model.JobID, c *command.Submit, at time.Time) command.ImportedJob {
 	j := command.ImportedJob{
-		ID: id, Spec: c.Spec, Tasks: c.Tasks, Throttle: c.Throttle, After: c.After, Script: r.text(c.Script), Env: r.text(strings.Join(c.Env, "\x00")),
+		ID: id, Spec: c.Spec, Tasks: c.Tasks, Throttle: c.Throttle, After: c.After, Script: r.text(c.Script), Env: r.text(strings.Join(c.Env, "\x00")), Stdin: r.text(c.Stdin),
 	}
 	if at.Year() >= 1970 && at.Year() < 2240 {
 		j.Submitted = model.TimeOf(at)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"fmt"
 	"regexp"
 	"strings"
@@ -133,6 +134,7 @@ func (c *CommandRules) withinText(b *command.Submit) error {
 	}{
 		{programField(b), len(b.Spec.Command), c.Bounds.Command, "bytes"},
 		{"script", len(b.Script), c.Bounds.Script, "bytes"},
+		{"stdin", base64.StdEncoding.DecodedLen(len(b.Stdin)), c.Bounds.Script, "bytes"},
 		{"env", len(b.Env), c.Bounds.Env, "variables"},
 	} {
 		if v.bound > 0 && v.size > v.bound {
@@ -184,8 +186,12 @@ func inside(path string, folders []string) bool {
 // matches holds what is to be run against the lists. Arguments are looked at with one
 // space between them, since a program gets them as they are.
 func (c *CommandRules) matches(b *command.Submit) error {
+	input, err := model.Stdin(b.Stdin) // which may be a program, as of python3 -
+	if err != nil {
+		return err
+	}
 	for _, v := range []struct{ field, text string }{
-		{programField(b), strings.ReplaceAll(b.Spec.Command, "\x00", " ")}, {"script", b.Script},
+		{programField(b), strings.ReplaceAll(b.Spec.Command, "\x00", " ")}, {"script", b.Script}, {"stdin", string(input)},
 	} {
 		if v.text == "" {
 			continue
@@ -195,7 +201,7 @@ func (c *CommandRules) matches(b *command.Submit) error {
 				return c.forbidden[i].refusal(v.field)
 			}
 		}
-		if len(c.allowed) > 0 && !c.allows(v.text) {
+		if len(c.allowed) > 0 && v.field != "stdin" && !c.allows(v.text) { // input is mostly data
 			return invalid(v.field, "is none of what may be run here: "+strings.Join(c.names(), ", "))
 		}
 	}

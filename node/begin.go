@@ -29,13 +29,22 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	script, hasScript := h.blobs.get(w.Script)
 	env, hasEnv := h.blobs.get(w.Env)
-	if !hasScript || !hasEnv {
+	stdin, hasStdin := "", true
+	if w.Rank.Rank == 0 {
+		stdin, hasStdin = h.blobs.get(w.Stdin)
+	}
+	if !hasScript || !hasEnv || !hasStdin {
+		return
+	}
+	input, err := model.Stdin(stdin)
+	if err != nil {
+		h.Log.Error("a rank's standard input cannot be read", "rank", w.Rank, "err", err)
 		return
 	}
 	r := h.record(w.Rank, h.puller.set.Incarnation)
 	r.Placed, r.Frozen, r.Start = w.Placed, w.Frozen, time.Duration(start)
 	r.Job = runner.Job{
-		Spec: w.Spec, Script: !w.Script.IsZero(), Env: []byte(env), Node: h.Self.Node, Address: hostOf(h.Self.Address),
+		Spec: w.Spec, Script: !w.Script.IsZero(), Stdin: stdin != "", Env: []byte(env), Node: h.Self.Node, Address: hostOf(h.Self.Address),
 		Preempted: w.Preempted,
 	}
 	r.Orders = runner.Orders{Run: w.Run, Gang: w.Gang}
@@ -48,7 +57,7 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	h.book.put(u)
 	h.beside(func() func() {
-		placed, err := h.start(u.name, r, script)
+		placed, err := h.start(u.name, r, runner.Content{Script: script, Stdin: input})
 		return func() { h.begun(u, placed, err) }
 	})
 }
@@ -61,7 +70,7 @@ func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
 }
 
 // start does what begin has decided. It returns the record with the GPUs' places.
-func (h *hands) start(name string, r *runner.Record, script string) (*runner.Record, error) {
+func (h *hands) start(name string, r *runner.Record, content runner.Content) (*runner.Record, error) {
 	placed := *r // the agent looks at r meanwhile
 	placed.GPUs = nil
 	for _, v := range h.GPUs.Check(r.IDs()) {
@@ -70,7 +79,7 @@ func (h *hands) start(name string, r *runner.Record, script string) (*runner.Rec
 		}
 		placed.GPUs = append(placed.GPUs, runner.GPU{ID: v.GPU, Index: v.Index})
 	}
-	path, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, &placed, script) })
+	path, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, &placed, content) })
 	if err != nil {
 		return r, err
 	}
@@ -172,7 +181,7 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch string, alive bool, err error) {
 	if fresh {
 		if err := h.Journal.Insist(func() error {
-			_, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, r, "") })
+			_, err := h.Journal.Create(name, func(dir string) error { return runner.Fill(dir, r, runner.Content{}) })
 			return err
 		}); err != nil {
 			return "", false, err

@@ -120,7 +120,7 @@ func TestLogsStayInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, err := j.Create(journal.Name(model.Incarnation{1}, rank), func(dir string) error {
-		return errors.Join(runner.Fill(dir, &runner.Record{Rank: rank}, ""), os.Symlink(secret, filepath.Join(dir, "stdout")),
+		return errors.Join(runner.Fill(dir, &runner.Record{Rank: rank}, runner.Content{}), os.Symlink(secret, filepath.Join(dir, "stdout")),
 			os.WriteFile(filepath.Join(dir, "stderr"), []byte("fine"), 0o600))
 	})
 	if err != nil {

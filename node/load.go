@@ -66,7 +66,7 @@ func (b *book) rescue(s *runner.Survivor) {
 // refill writes into a folder what was in it when its supervisor had got as far as it
 // has.
 func refill(dir string, s *runner.Survivor) error {
-	if err := runner.Fill(dir, s.Record, ""); err != nil || s.Status.Phase < model.RankRunning {
+	if err := runner.Fill(dir, s.Record, runner.Content{}); err != nil || s.Status.Phase < model.RankRunning {
 		return err
 	}
 	f, err := runner.Open(dir)

@@ -80,7 +80,7 @@ func mend(b Body) {
 		s.StopSignal, s.CheckpointSignal, s.WarnSignal = "INT", "USR1", "USR2"
 		s.RetryOn, s.CheckpointInterval, s.CheckpointDir = "75,137", time.Hour, "/data/checkpoints"
 		s.WarnBefore, s.Attached, s.IdleStop = 5*time.Minute, time.Minute, 30*time.Minute
-		b.Tasks, s.Array, s.Sweep, s.Begin, s.Deadline = 2, "0-1", "lr=1e-3,1e-4", 1_790_000_000_000_000_000, 1_790_000_100_000_000_000
+		b.Stdin, b.Tasks, s.Array, s.Sweep, s.Begin, s.Deadline = "aGVsbG8=", 2, "0-1", "lr=1e-3,1e-4", 1_790_000_000_000_000_000, 1_790_000_100_000_000_000
 		s.Notify, s.WebhookURL = model.JobNotices(), "https://example.com/hook"
 		b.After = []model.After{{Job: 12, Kind: model.AfterOK}, {Job: 13, Kind: model.AfterNotOK}}
 	case *Cancel:
@@ -130,10 +130,10 @@ func mendImport(b *ImportJobs) {
 	of := &Submit{}
 	(&filler{n: 20}).fill(reflect.ValueOf(of).Elem())
 	mend(of)
-	b.Texts = []string{"#!/bin/sh\n", "A=1\x00B=2"}
+	b.Texts = []string{"#!/bin/sh\n", "A=1\x00B=2", "aGVsbG8="}
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
-		j.ID, j.Spec, j.Script, j.Env, j.Tasks = model.JobID(12+5*i), of.Spec, 1, 2, 2
+		j.ID, j.Spec, j.Script, j.Env, j.Stdin, j.Tasks = model.JobID(12+5*i), of.Spec, 1, 2, 3, 2
 		j.Spec.Held, j.Held, j.After, j.Submitted = false, "1", nil, 1_790_000_000_000_000_000
 	}
 	b.Jobs[1].After = []model.After{{Job: 12, Kind: model.AfterOK}}

@@ -50,6 +50,7 @@ type ImportedJob struct {
 	Submitted model.Time    `cbor:"8,keyasint,omitempty"` // when, at first; 0: now
 	Held      string        `cbor:"9,keyasint,omitempty"` // which tasks of an array are held, as model.Indices writes them; empty: as the spec says
 	Note      string        `cbor:"10,keyasint,omitempty"`
+	Stdin     uint32        `cbor:"11,keyasint,omitempty"` // its place in Texts, as Script; base64
 }
 
 // Kind is KindImportJobs.
@@ -94,7 +95,7 @@ const maxImportedID = 1 << 53
 
 func (b *ImportJobs) validJob(j *ImportedJob) error {
 	switch {
-	case int(j.Script) > len(b.Texts) || int(j.Env) > len(b.Texts):
+	case int(max(j.Script, j.Env, j.Stdin)) > len(b.Texts):
 		return problem("texts", "as many as jobs name")
 	case j.Tasks < 1 || j.Tasks > model.MaxTasks || j.Tasks > 1 && j.Spec.Array == "":
 		return problem("array", "1 to 10000 tasks, with their numbers")
@@ -103,13 +104,19 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 	case j.Submitted < 0 || j.Submitted > model.TimeOf(time.Unix(1<<33, 0)):
 		return problem("submitted_at", "a time from 1970 to 2242")
 	}
+	text := func(n uint32) string {
+		if n == 0 {
+			return ""
+		}
+		return b.Texts[n-1]
+	}
 	for _, a := range j.After {
 		if a.Job >= j.ID {
 			return problem("dependencies", "earlier jobs")
 		}
 	}
 	return firstOf(j.Spec.Validate(), validArray(&j.Spec, j.Tasks), validEnv(j.env(b.Texts)), validAfter(j.After),
-		validHeld(j), validNote(j.Note))
+		validHeld(j), validNote(j.Note), validStdin(text(j.Stdin)))
 }
 
 // env is the environment line by line.

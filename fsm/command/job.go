@@ -18,6 +18,7 @@ type Submit struct {
 	Throttle uint32     `cbor:"5,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
 
 	After []model.After `cbor:"33,keyasint,omitempty"` // jobs that it waits for, in rising order
+	Stdin string        `cbor:"34,keyasint,omitempty"` // standard input of rank 0, as base64; empty: none
 }
 
 // Kind is KindSubmit.
@@ -30,10 +31,15 @@ func (b *Submit) Validate() error {
 		return problem("array", "1 to 10000 tasks")
 	case b.Spec.Command == "" && b.Script == "":
 		return problem("command", "given, or a script")
-	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script):
-		return problem("script", "at most 65536 bytes of UTF-8")
+	case len(b.Script) > model.MaxScript || !utf8.ValidString(b.Script) || strings.ContainsRune(b.Script, 0):
+		return problem("script", "at most 65536 bytes of UTF-8 without NUL")
 	}
-	return firstOf(b.Spec.Validate(), b.validArray(), validEnv(b.Env), validAfter(b.After))
+	return firstOf(b.Spec.Validate(), b.validArray(), validEnv(b.Env), validAfter(b.After), validStdin(b.Stdin))
+}
+
+func validStdin(text string) error {
+	_, err := model.Stdin(text)
+	return err
 }
 
 func (b *Submit) tasks() int { return int(b.Tasks) }

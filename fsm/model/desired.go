@@ -28,6 +28,8 @@ type Assignment struct {
 	Gang   []Mate  `cbor:"10,keyasint,omitempty"` // all ranks of the attempt, once it may run
 
 	Preempted uint32 `cbor:"11,keyasint,omitempty"` // attempts of the task that were preempted or drained before
+
+	Stdin Hash `cbor:"12,keyasint,omitempty"` // base64; rank 0 reads it
 }
 
 // Mate is where a gang reaches one of its ranks.

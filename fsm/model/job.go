@@ -204,6 +204,8 @@ type Job struct {
 	EndIndex uint64 `cbor:"14,keyasint,omitempty"` // the log entry of that end
 
 	Waits uint32 `cbor:"30,keyasint,omitempty"` // dependencies that are not met yet: no task is queued before they are
+
+	Stdin Hash `cbor:"31,keyasint,omitempty"` // base64 in the blobs table, for rank 0 of each attempt; zero: none
 }
 
 // Array says that the job was submitted as an array.

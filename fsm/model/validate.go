@@ -18,6 +18,7 @@ const (
 	MaxCommand   = 4 << 10
 	MaxPath      = 1 << 10
 	MaxScript    = 64 << 10
+	MaxStdin     = 48 << 10 // as base64 as long as a script
 	MaxEnv       = 32 << 10
 	MaxData      = 8 << 10
 	MaxTasks     = 10_000  // of an array

@@ -166,5 +166,6 @@ func forgetJob(t *tx, id model.JobID) {
 	}
 	dropBlob(t, j.Script)
 	dropBlob(t, j.Env)
+	dropBlob(t, j.Stdin)
 	t.jobs.delete(id)
 }

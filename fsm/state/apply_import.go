@@ -118,7 +118,7 @@ func importJob(t *tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 		i.Since = t.clock
 	}
 	job := model.Job{
-		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Script: keepBlob(t, text(j.Script)), Env: keepBlob(t, text(j.Env)),
+		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Script: keepBlob(t, text(j.Script)), Env: keepBlob(t, text(j.Env)), Stdin: keepBlob(t, text(j.Stdin)),
 		Submitted: i.Since, Index: t.meta.Index,
 	}
 	held, _ := model.ParseIndices(j.Held) // none, if the text is empty; the body was validated

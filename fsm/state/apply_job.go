@@ -16,7 +16,7 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 	}
 	job := model.Job{
 		ID: t.settings.NextJob, Spec: b.Spec, Tasks: b.Tasks, Throttle: b.Throttle,
-		Script: keepBlob(t, b.Script), Env: keepBlob(t, strings.Join(b.Env, "\x00")),
+		Script: keepBlob(t, b.Script), Env: keepBlob(t, strings.Join(b.Env, "\x00")), Stdin: keepBlob(t, b.Stdin),
 		Submitted: t.clock, Index: t.meta.Index,
 	}
 	if job.Spec.TimeLimit == 0 {

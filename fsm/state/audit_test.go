@@ -150,7 +150,7 @@ func TestAuditAfterASnapshot(t *testing.T) {
 // What is kept of a job brings back all that the state had of it, also of an array
 // that takes several parts.
 func TestHistories(t *testing.T) {
-	l := running(t, 4, func(b *command.Submit) { b.Script, b.Env = "#!/bin/sh", []string{"A=1"} })
+	l := running(t, 4, func(b *command.Submit) { b.Script, b.Env, b.Stdin = "#!/bin/sh", []string{"A=1"}, "aGVsbG8=" })
 	l.Exit(l.a, 3)
 	many := l.Submit(1, func(b *command.Submit) { b.Tasks = state.HistoryTasks + 1 })
 	for id, want := range map[model.JobID]int{l.job: 1, many: 2, 99: 0} {
@@ -178,7 +178,7 @@ func TestHistories(t *testing.T) {
 	}
 	s := state.Recall(l.State.Histories(l.job)...)
 	if s.Jobs.Len() != 1 || s.Tasks.Len() != 1 || s.Attempts.Len() != 1 || s.Ranks.Len() == 0 || s.RankGPUs.Len() != 4 ||
-		s.Blobs.Len() != 2 || s.Events.Len() == 0 {
+		s.Blobs.Len() != 3 || s.Events.Len() == 0 {
 		t.Errorf("recalled %d events, %d ranks, %d GPUs, %d blobs", s.Events.Len(), s.Ranks.Len(), s.RankGPUs.Len(), s.Blobs.Len())
 	}
 	if _, err := state.DecodeHistory([]byte("no history")); err == nil {

@@ -47,7 +47,7 @@ func (s *State) assignment(k model.RankKey) model.Assignment {
 	job, _ := s.Jobs.Get(k.Job)
 	out := model.Assignment{
 		Rank: k, Placed: a.PlacedIndex, Frozen: a.Frozen, Run: a.Run, Stop: a.Stop,
-		Spec: job.Spec.Granted(a.GPUs, a.Ranks), Script: job.Script, Env: job.Env,
+		Spec: job.Spec.Granted(a.GPUs, a.Ranks), Script: job.Script, Env: job.Env, Stdin: job.Stdin,
 	}
 	task, _ := s.Tasks.Get(k.Attempt().TaskKey())
 	out.Preempted = task.Preempted

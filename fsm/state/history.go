@@ -23,6 +23,7 @@ type History struct {
 	Dependencies []model.Dependency `cbor:"7,keyasint,omitempty"`
 	Script       model.Blob         `cbor:"8,keyasint,omitempty"`
 	Env          model.Blob         `cbor:"9,keyasint,omitempty"`
+	Stdin        model.Blob         `cbor:"10,keyasint,omitempty"`
 }
 
 // Histories are the parts of a job's history, of [HistoryTasks] tasks each, in
@@ -35,6 +36,7 @@ func (s *State) Histories(id model.JobID) (parts []History) {
 	first := History{Job: job, Dependencies: s.DependenciesOf(id)}
 	first.Script, _ = s.Blobs.Get(job.Script)
 	first.Env, _ = s.Blobs.Get(job.Env)
+	first.Stdin, _ = s.Blobs.Get(job.Stdin)
 	parts = append(parts, first)
 	for k, task := range s.Tasks.From(model.TaskKey{Job: id}) {
 		if k.Job != id {
@@ -129,7 +131,7 @@ func Recall(parts ...History) (s State) {
 		fill(&s.Ranks, h.Ranks, func(r model.Rank) model.RankKey { return r.Key })
 		fill(&s.RankGPUs, h.RankGPUs, func(r model.RankGPU) model.RankGPUKey { return r.Key })
 		fill(&s.Dependencies, h.Dependencies, func(r model.Dependency) model.DependencyKey { return r.Key })
-		fill(&s.Blobs, []model.Blob{h.Script, h.Env}, func(r model.Blob) model.Hash { return r.Hash })
+		fill(&s.Blobs, []model.Blob{h.Script, h.Env, h.Stdin}, func(r model.Blob) model.Hash { return r.Hash })
 	}
 	return s
 }

@@ -149,7 +149,7 @@ func TestStoppedOrchestrator(t *testing.T) {
 // A job leaves when it has ended, is in the archive, and its GPUs are clean; all
 // that were named leave, or none.
 func TestRetire(t *testing.T) {
-	l := running(t, 4, func(b *command.Submit) { b.Script, b.Env = "#!/bin/sh", []string{"A=1"} })
+	l := running(t, 4, func(b *command.Submit) { b.Script, b.Env, b.Stdin = "#!/bin/sh", []string{"A=1"}, "aGVsbG8=" })
 	retire := func(to uint64, jobs ...model.JobID) command.Result {
 		return l.Try(&command.Retire{Jobs: jobs, ArchivedTo: to})
 	}

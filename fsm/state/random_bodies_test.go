@@ -159,7 +159,7 @@ func drawSubmit(g *gen) command.Body {
 		b.Spec.Notify, b.Spec.WebhookURL = pick(g, model.JobNotices(), model.NoticeSet(0).With(model.NoticeJobCompleted)), "https://example.com/job"
 	}
 	if g.roll(4) == 0 {
-		b.Script = pick(g, "#!/bin/sh\necho one\n", "#!/bin/sh\necho two\n")
+		b.Script, b.Stdin = pick(g, "#!/bin/sh\necho one\n", "#!/bin/sh\necho two\n"), pick(g, "", "aGVsbG8=")
 		b.Env = pick(g, nil, []string{"A=1", "B=2"}, []string{"LANG=C"})
 	}
 	return b

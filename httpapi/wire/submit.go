@@ -11,6 +11,7 @@ type Submit struct {
 	Command string            `json:"command,omitempty" doc:"a shell command"`
 	Args    []string          `json:"args,omitempty" nullable:"false" doc:"a program and its arguments, run without a shell, in place of command"`
 	Script  string            `json:"script,omitempty" doc:"a script that is run as a file; command then holds its arguments"`
+	Stdin   string            `json:"stdin,omitempty" doc:"standard input of rank 0 of each attempt, as base64 of at most 49152 bytes; none by default"`
 	Env     map[string]string `json:"env,omitempty" doc:"environment variables"`
 	WorkDir string            `json:"workdir,omitempty" doc:"absolute path on the node; by default the attempt's own folder"`
 

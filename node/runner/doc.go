@@ -7,6 +7,7 @@
 //	in the rank's folder, on disk      written by
 //	  rank.json     what is to run     the agent, before the folder has its name
 //	  script        if the job has one the agent
+//	  stdin         if the job has one the agent
 //	  latch         started | never    whoever comes first, once and for ever
 //	  exit.json     how it ended       the supervisor; the agent if that was killed
 //	  stdout stderr the output         the supervisor

@@ -19,6 +19,7 @@ const (
 	latchFile  = "latch"
 	roomFile   = "exit.room" // becomes exit.json: its block is there before the job starts
 	ScriptFile = "script"
+	StdinFile  = "stdin"
 	WorkFolder = "work" // the job's own; nothing of Berth's is in it
 	TmpFolder  = "tmp"  // what an isolated job writes to /tmp
 	StdoutFile = "stdout"
@@ -40,14 +41,25 @@ type Folder struct {
 	root *os.Root
 }
 
+// Content is what a rank finds in its folder when it starts.
+type Content struct {
+	Script string // empty: none
+	Stdin  []byte // what it reads from standard input, if the record says so
+}
+
 // Fill writes a new folder's first files.
-func Fill(dir string, r *Record, script string) error {
+func Fill(dir string, r *Record, c Content) error {
 	data, err := smallfile.Encode(r)
 	if err != nil {
 		return err
 	}
-	if script != "" {
-		if err := os.WriteFile(filepath.Join(dir, ScriptFile), []byte(script), 0o700); err != nil { //nolint:gosec // it is to be executed
+	if c.Script != "" {
+		if err := os.WriteFile(filepath.Join(dir, ScriptFile), []byte(c.Script), 0o700); err != nil { //nolint:gosec // it is to be executed
+			return err
+		}
+	}
+	if r.Job.Stdin {
+		if err := os.WriteFile(filepath.Join(dir, StdinFile), c.Stdin, 0o600); err != nil {
 			return err
 		}
 	}

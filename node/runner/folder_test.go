@@ -16,7 +16,7 @@ import (
 func folder(t *testing.T, r *Record) *Folder {
 	t.Helper()
 	dir := t.TempDir()
-	if err := Fill(dir, r, "#!/bin/sh\n"); err != nil {
+	if err := Fill(dir, r, Content{Script: "#!/bin/sh\n"}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(dir)

@@ -39,6 +39,7 @@ type Record struct {
 type Job struct {
 	Spec    model.Spec
 	Script  bool   // the file "script" is run, with Spec.Command as its arguments
+	Stdin   bool   `json:",omitempty"` // the file "stdin" is its standard input
 	Env     []byte // "NAME=value" texts joined by NUL
 	Node    model.NodeID
 	Address string // where the gang reaches this rank

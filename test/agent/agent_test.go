@@ -45,12 +45,13 @@ func TestAJobRuns(t *testing.T) {
 	c.free(t, 2)
 }
 
-// What a job is made of reaches it: script, environment, arguments.
+// What a job is made of reaches it: script, environment, arguments, standard input.
 func TestScriptAndEnvironment(t *testing.T) {
 	c := newCluster(t)
 	newHost(t, c, "n1", 1).start(t)
 	job := c.submit(t, func(b *command.Submit) {
-		b.Script, b.Spec.Command, b.Spec.Argv = "#!/bin/sh\n[ \"$1 $MINE $WORLD_SIZE\" = \"a b own 1\" ]", "a b", true
+		b.Script, b.Spec.Command, b.Spec.Argv = "#!/bin/sh\n[ \"$1 $MINE $WORLD_SIZE $(cat)\" = \"a b own 1 hello\" ]", "a b", true
+		b.Stdin = "aGVsbG8="
 		b.Env = []string{"MINE=own"}
 	})
 	if task := c.ended(t, job); task.State != model.TaskCompleted {

@@ -120,7 +120,38 @@ func (p *Plan) exec() error {
 	if err != nil {
 		return err
 	}
-	return &fs.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, argv, env)} //nolint:gosec // running what users submit is the purpose
+	dir, _ := os.Getwd()                                   // empty if it is not known
+	return Fault(path, dir, syscall.Exec(path, argv, env)) //nolint:gosec // running what users submit is the purpose
+}
+
+// Fault returns the error of a program that cannot be started in a folder, in words that name what
+// is missing.
+func Fault(path, dir string, err error) error {
+	at := path
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(dir, at)
+	}
+	switch info, missing := os.Stat(at); {
+	case absent(dir):
+		return fmt.Errorf("there is no folder %s on this node: %w", dir, err)
+	case errors.Is(missing, fs.ErrNotExist):
+		return fmt.Errorf("there is no program %s on this node (the job starts in %s): %w", at, dir, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is there, and the interpreter that its first line names is not on this node: %w", at, err)
+	case missing == nil && info.IsDir():
+		return fmt.Errorf("%s is a folder, not a program: %w", at, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s is not executable for the job: chmod +x, or name its interpreter before it: %w", at, err)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%s is no program for this machine, nor a script that begins with #!: %w", at, err)
+	}
+	return fmt.Errorf("%s in %s: %w", path, dir, err)
+}
+
+// absent reports whether there is no such folder.
+func absent(dir string) bool {
+	_, err := os.Stat(dir)
+	return dir != "" && errors.Is(err, fs.ErrNotExist)
 }
 
 // Join packs texts without NUL into one, and Split takes them apart.
@@ -145,7 +176,7 @@ func Find(name string, env []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	return "", fmt.Errorf("there is no program %s in any folder of PATH (%s) on this node: %w", name, last(env, "PATH"), exec.ErrNotFound)
 }
 
 // last is the last value of a variable.

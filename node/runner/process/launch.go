@@ -2,7 +2,6 @@ package process
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,12 +47,12 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 		defer func() { _ = in.Close() }()
 		sys.UseCgroupFD, sys.CgroupFD = true, int(in.Fd()) //nolint:gosec // a descriptor fits an int
 	}
-	null, err := os.Open(os.DevNull)
+	in, err := g.stdin()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = null.Close() }()
-	attr := &syscall.ProcAttr{Dir: dir, Files: []uintptr{null.Fd(), pumps[0].in.Fd(), pumps[1].in.Fd()}, Sys: sys}
+	defer func() { _ = in.Close() }()
+	attr := &syscall.ProcAttr{Dir: dir, Files: []uintptr{in.Fd(), pumps[0].in.Fd(), pumps[1].in.Fd()}, Sys: sys}
 	if g.gear.account != nil {
 		return g.isolated(attr, argv, pumps)
 	}
@@ -64,9 +63,17 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	}
 	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // running what users submit is the purpose
 	if err != nil {
-		return 0, fmt.Errorf("%s in %s: %w", path, dir, err)
+		return 0, isolate.Fault(path, dir, err)
 	}
 	return pid, nil
+}
+
+// stdin opens what the job reads from standard input: what it was submitted with, or nothing.
+func (g *begin) stdin() (*os.File, error) {
+	if g.record.Job.Stdin {
+		return os.Open(filepath.Join(g.folder.Path(), runner.StdinFile))
+	}
+	return os.Open(os.DevNull)
 }
 
 // workFolder makes the job's own folder, and returns where the job begins: there, or

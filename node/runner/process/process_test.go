@@ -14,7 +14,6 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/node/internal/proc"
 	"github.com/berth-gpu/berth/node/runner"
-	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
 // patience bounds each wait; a busy machine is slow.
@@ -100,7 +99,7 @@ func (b *bench) rank(command string, change func(*runner.Record)) *rank {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := runner.Fill(dir, r, ""); err != nil {
+	if err := runner.Fill(dir, r, runner.Content{}); err != nil {
 		b.t.Fatal(err)
 	}
 	f, err := runner.Open(dir)
@@ -251,24 +250,6 @@ func TestExits(t *testing.T) {
 		}
 		if left := leftOf(k.r.Nonce); len(left) > 0 {
 			t.Errorf("%q left %+v", command, left)
-		}
-	}
-}
-
-// A program that cannot be started is an end like that of a shell, and the reason
-// stands in the output.
-func TestWhatCannotBeStarted(t *testing.T) {
-	b := newBench(t)
-	for name, change := range map[string]func(*runner.Record){
-		"no such folder":  func(r *runner.Record) { r.Job.Spec.WorkDir = "/does/not/exist" },
-		"no such program": func(r *runner.Record) { r.Job.Spec.Argv, r.Job.Spec.Command = true, "does-not-exist\x00a" },
-	} {
-		k := b.rank("true", change).start()
-		if got := k.exit(); got.Code != isolate.NotFound || got.Signal != 0 {
-			t.Errorf("%s: ended with %+v", name, got)
-		}
-		if said := k.output(runner.StderrFile); !strings.Contains(said, "cannot be started") {
-			t.Errorf("%s: said %q", name, said)
 		}
 	}
 }
