@@ -89,9 +89,9 @@ func TestPlayOnUnlikeNodes(t *testing.T) {
 		"one,0,2,10,,,,(,,":      "job one of the trace (line 2): ",
 		"one,0,2,10,0,,,,,":      "line 2 of the trace: nodes \"0\" must be 1 to",
 		"one,0,2,10,,,-3,,,":     "line 2 of the trace: gpu_memory_gb \"-3\" must be",
-		"one,0,2,10,,,,,5,":      "line 2 of the trace: priority \"5\" must be 1 to 4",
+		"one,0,2,10,,,,,11,":     "line 2 of the trace: priority \"11\" must be 1 to 10, or low, normal, high or critical",
 		"one,0,3,10,2,,,,,":      "job one of the trace (line 2): ",
-		"one,0,2,10,,,,,normal,": "line 2 of the trace: priority",
+		"one,0,2,10,,,,,urgent,": "line 2 of the trace: priority",
 	} {
 		if _, err := run(trace + "\n"); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v; want %q", trace, err, wrong)

@@ -1,11 +1,11 @@
 package simulate
 
 import (
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -157,7 +157,7 @@ func (r *Run) log(what string, j *live) {
 			line = append(line, fmt.Sprintf("%s:%d", rank.Node, rank.GPUs))
 		}
 	}
-	out := csv.NewWriter(r.options.Log)
-	_ = out.Write(line) // who gave the writer hears of its errors
-	out.Flush()
+	out := table.NewCSV(r.options.Log)
+	out.Write(line...)
+	_ = out.Flush() // the writer's owner sees its errors
 }

@@ -49,7 +49,7 @@ const maxJobs = 2_000_000
 
 // Read reads a trace: comma-separated lines with a header that names at least the
 // columns job_id, submit_s, gpus and duration_s. There may be user, and what else a
-// submission may say: project, priority (1 to 4), nodes, gpu_type, gpu_memory_gb and
+// submission may say: project, priority (1 to 10, or a class by its name), nodes, gpu_type, gpu_memory_gb and
 // constraint; empty is as if it was not said. Times are in seconds. The jobs come back in
 // order of submission, which counts from the first, and the columns beside, which are not
 // read. An error names the line.
@@ -203,7 +203,7 @@ func (j *Job) told(field func(name string) string) error {
 		}
 		return n, nil
 	}
-	class, err := number("priority", uint64(model.ClassCritical))
+	class, err := classOf(field("priority"))
 	if err != nil {
 		return err
 	}
@@ -215,8 +215,25 @@ func (j *Job) told(field func(name string) string) error {
 	if err != nil {
 		return err
 	}
-	t.Class, j.Nodes, t.MemoryMB = model.Class(class), uint32(nodes), uint32(memory*1000) //nolint:gosec // checked
+	t.Class, j.Nodes, t.MemoryMB = class, uint32(nodes), uint32(memory*1000) //nolint:gosec // checked
 	return nil
+}
+
+// classOf reads a priority as a submission has it: a class by its name, or a number; empty: none.
+func classOf(text string) (model.Class, error) {
+	for c := model.ClassLow; c <= model.ClassCritical; c++ {
+		if strings.EqualFold(text, c.String()) {
+			return c, nil
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 8)
+	switch {
+	case text == "":
+		return 0, nil
+	case err != nil || n < 1 || n > model.MaxPriority:
+		return 0, fmt.Errorf("priority %q must be 1 to %d, or low, normal, high or critical, or be left empty", text, model.MaxPriority)
+	}
+	return model.JobClass(uint8(n)), nil
 }
 
 // century bounds the times of submission, and a play.

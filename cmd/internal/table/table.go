@@ -7,11 +7,15 @@ package table
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
 
 // Table collects rows and prints them aligned.
@@ -47,19 +51,94 @@ func (t *Table) Add(cells ...string) {
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// WriteTo prints the table.
+// WriteTo prints the table: to a terminal so that its lines fit, else whole.
 func (t *Table) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, t.String())
+	n, err := io.WriteString(w, t.Fit(terminal.Columns(w)))
 	return int64(n), err
 }
 
 // String is the table as text, with a line break at its end.
-func (t *Table) String() string {
+func (t *Table) String() string { return t.Fit(0) }
+
+// Fit is String with lines of at most so many columns; 0: as long as they are. The widest columns
+// of text are cut first, and show by … that they are.
+func (t *Table) Fit(columns int) string {
+	lines := strings.Split(t.render(t.widths(columns)), "\n")
+	for i := range lines {
+		if lines[i] = strings.TrimRight(lines[i], " "); columns > 0 {
+			lines[i] = Cut(lines[i], columns)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// gap is how many columns lie between two of a table's columns.
+const gap = 2
+
+// leastWidth is how far a column of text is cut at most, if its heading is not wider.
+const leastWidth = 8
+
+// widths returns how wide each column may be so that a line has at most so many columns; nil: as
+// wide as it is.
+func (t *Table) widths(columns int) []int {
+	natural, least := make([]int, len(t.head)), make([]int, len(t.head))
+	total := -gap
+	for i, h := range t.head {
+		natural[i] = Width(h)
+		for _, r := range t.rows {
+			if i < len(r) {
+				natural[i] = max(natural[i], Width(r[i]))
+			}
+		}
+		if least[i] = natural[i]; !t.right[i] {
+			least[i] = min(natural[i], max(Width(h), leastWidth))
+		}
+		total += natural[i] + gap
+	}
+	if columns <= 0 || total <= columns {
+		return nil
+	}
+	for total > columns { // from the widest one that can be cut
+		widest := -1
+		for i := range natural {
+			if natural[i] > least[i] && (widest < 0 || natural[i] > natural[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		natural[widest]--
+		total--
+	}
+	return natural
+}
+
+// Width is how many columns a text takes on a terminal: a wide character takes two.
+func Width(s string) int { return text.StringWidthWithoutEscSequences(s) }
+
+// Cut is a text of at most so many columns; a longer one ends in ….
+func Cut(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	width, end := 0, 0
+	for i, r := range s {
+		if width += text.RuneWidth(r); width > columns-1 {
+			break
+		}
+		end = i + utf8.RuneLen(r)
+	}
+	return s[:end] + "…"
+}
+
+// render is the table with columns of these widths; nil: as wide as they are.
+func (t *Table) render(widths []int) string {
 	p := table.NewWriter()
 	p.SetStyle(plain())
 	p.AppendHeader(row(t.head))
 	for _, r := range t.rows {
-		p.AppendRow(row(r))
+		p.AppendRow(row(cut(r, widths)))
 	}
 	var columns []table.ColumnConfig
 	for i := range t.head {
@@ -68,11 +147,19 @@ func (t *Table) String() string {
 		}
 	}
 	p.SetColumnConfigs(columns)
-	lines := strings.Split(p.Render(), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
+	return p.Render()
+}
+
+// cut is cells of these widths at most; nil: of any.
+func cut(cells []string, widths []int) []string {
+	if widths == nil {
+		return cells
 	}
-	return strings.Join(lines, "\n") + "\n"
+	out := slices.Clone(cells)
+	for i := range out {
+		out[i] = Cut(out[i], widths[i])
+	}
+	return out
 }
 
 func row(cells []string) table.Row {

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -56,5 +57,44 @@ func TestFormats(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
 		}
+	}
+}
+
+// A table fits the columns of a terminal: its widest texts are cut, numbers are not.
+func TestATableFits(t *testing.T) {
+	t.Parallel()
+	p := table.New("ID", ">GPUS", "NAME", "REASON")
+	p.Add("1", "16", "a-rather-long-name", "waits for the GPUs of others")
+	p.Add("12", "2", "訓練訓練訓練訓練訓練", "-")
+	want := "" +
+		"ID  GPUS  NAME            REASON\n" +
+		"1     16  a-rather-long…  waits for the…\n" +
+		"12     2  訓練訓練訓練…   -\n"
+	for columns, want := range map[int]string{0: p.String(), 200: p.String(), 40: want} {
+		if got := p.Fit(columns); got != want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", columns, got, want)
+		}
+	}
+	for columns := 1; columns < 70; columns++ {
+		for line := range strings.Lines(p.Fit(columns)) {
+			if n := table.Width(strings.TrimSuffix(line, "\n")); n > columns {
+				t.Errorf("%d columns: %q takes %d", columns, line, n)
+			}
+		}
+	}
+}
+
+// Spreadsheets take cells for text and numbers, whatever users have named their jobs.
+func TestCSVHoldsNoFormulas(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	err := table.WriteCSV(&out, [][]string{
+		{"=cmd|' /C calc'!A1", "+1+2", "-2+3", "@SUM(1)", "\tx", "\rx", "＝1", " =1", "-x"},
+		{"-1.5", "+17", "1e3", "a=b", "", "name", "a@b", "2026-01-31", "-"},
+	})
+	want := "'=cmd|' /C calc'!A1,'+1+2,'-2+3,'@SUM(1),'\tx,\"'\rx\",'＝1,' =1,'-x\n" +
+		"-1.5,+17,1e3,a=b,,name,a@b,2026-01-31,'-\n"
+	if err != nil || out.String() != want {
+		t.Errorf("%q, want %q (%v)", out.String(), want, err)
 	}
 }

@@ -1,0 +1,81 @@
+// Package terminal writes to terminals. Jobs and users choose much of the text that commands
+// print, and a terminal obeys what stands between the letters: such text could set the window's
+// title, fill the clipboard or rewrite lines above. Everything that a command writes to a terminal
+// goes through one filter, which lets text, line ends, tabs and colours pass.
+//
+//	terminal.go  outputs, and how large a terminal is
+//	filter.go    what passes
+package terminal
+
+import (
+	"io"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+)
+
+// Output is a terminal to which only text is written.
+type Output struct {
+	filter
+
+	file *os.File
+}
+
+// Wrap returns an [Output] if w is a terminal, and w itself if it is none: files and pipes get
+// every byte as it is.
+func Wrap(w io.Writer) io.Writer {
+	f, is := w.(*os.File)
+	if !is {
+		return w
+	}
+	if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil { //nolint:gosec // a descriptor
+		return w
+	}
+	return &Output{filter: filter{to: f}, file: f}
+}
+
+// Raw returns what an Output writes to, for a program's own control sequences; w itself if it is
+// no Output.
+func Raw(w io.Writer) io.Writer {
+	if o, is := w.(*Output); is {
+		return o.file
+	}
+	return w
+}
+
+// Columns returns how many columns a terminal has; 0: w is no terminal, or its size is not known,
+// so that nothing has to be cut.
+func Columns(w io.Writer) int {
+	columns, _ := Size(w)
+	return columns
+}
+
+// Size returns how many columns and lines a terminal has now; zeros as with [Columns].
+func Size(w io.Writer) (columns, lines int) {
+	switch v := w.(type) {
+	case *Output:
+		size, err := unix.IoctlGetWinsize(int(v.file.Fd()), unix.TIOCGWINSZ) //nolint:gosec // a descriptor
+		if err != nil {
+			return 0, 0
+		}
+		return int(size.Col), int(size.Row)
+	case interface{ Size() (columns, lines int) }:
+		return v.Size()
+	}
+	return 0, 0
+}
+
+// Resized returns a channel that is told when the size of the process's terminal has changed, until
+// stop is called.
+func Resized() (resized <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, unix.SIGWINCH)
+	return c, func() { signal.Stop(c) }
+}
+
+// whole is an output of which nothing is cut to a terminal's width.
+type whole struct{ io.Writer }
+
+// Whole returns w without its size: tables that are written to it are as wide as they are.
+func Whole(w io.Writer) io.Writer { return whole{w} }
