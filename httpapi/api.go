@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
@@ -160,14 +161,18 @@ func (a *API) routes() {
 	describe(a, doc.OpenAPI())
 }
 
-// decoded hands on what a path names as it was before it was escaped.
+// decoded hands on what a path names as it was before it was escaped. What is not UTF-8
+// names nothing.
 func decoded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		vars := mux.Vars(r)
 		for name, text := range vars { // order-free: each by itself
-			if plain, err := url.PathUnescape(text); err == nil {
-				vars[name] = plain
+			plain, err := url.PathUnescape(text)
+			if err != nil || !utf8.ValidString(plain) {
+				invalid(name, "must be UTF-8").write(w)
+				return
 			}
+			vars[name] = plain
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -216,7 +221,7 @@ func (a *API) document() huma.API {
 		Transformers:                 []huma.Transformer{retell},
 	}
 	customize := humamux.WithRouteCustomizer(func(op *huma.Operation, route *mux.Route) {
-		h := route.GetHandler()
+		h := strictQuery(route.GetHandler())
 		if op.Method != http.MethodGet && op.Metadata[answeredHere] == nil {
 			if op.RequestBody == nil {
 				h = bodiless(a.log, h)

@@ -25,14 +25,6 @@ type targetInput struct {
 	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
 }
 
-// Resolve refuses an empty task: whoever meant one, and whose variable is empty, does not mean all.
-func (in *targetInput) Resolve(ctx huma.Context) []error {
-	if u := ctx.URL(); in.Task == "" && u.Query().Has("task") {
-		return []error{&huma.ErrorDetail{Location: "query.task", Message: "must name tasks, such as 3 or 3-7,9; leave it out to mean all", Value: ""}}
-	}
-	return nil
-}
-
 // changed is what was done to a job, or to how many of the tasks that were named.
 func (in *targetInput) changed(what string, tasks uint64, others string) string {
 	some, err := model.ParseIndices(in.Task)

@@ -22,7 +22,7 @@ type queues struct{ *API }
 // queueInput is what GET /queue is given.
 type queueInput struct {
 	Watch
-	Limit int    `query:"limit" minimum:"0" maximum:"100000" doc:"at most so many of each list; all by default"`
+	Limit int    `query:"limit" minimum:"1" maximum:"100000" doc:"at most so many of each list; all by default"`
 	After string `query:"after" maxLength:"64" doc:"the next of the page before"`
 	User  string `query:"user" maxLength:"128" doc:"of this user only"`
 	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`

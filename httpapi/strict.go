@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,6 +45,9 @@ func (s strict[T]) decode(body []byte) (*T, error) {
 	}
 	if err := checkNames(body, s.names); err != nil {
 		return nil, err
+	}
+	if at := wire.HalfCharacter(body); at >= 0 {
+		return nil, invalid(clip(nameBefore(body, at)), "must not hold half a character: "+string(body[at:at+6])+" stands for one half of two")
 	}
 	return out, nil
 }
@@ -130,6 +135,15 @@ func checkNames(body []byte, known []string) error {
 	return nil
 }
 
+// nameBefore returns the name in an object that is the last one up to an offset.
+func nameBefore(body []byte, offset int) string {
+	name := "the body"
+	for w := (walk{data: body}); w.next() && w.from <= offset; {
+		name = w.name
+	}
+	return name
+}
+
 // unknownField says what was perhaps meant.
 func unknownField(known []string, name string) wire.FieldDetail {
 	for _, k := range known {
@@ -156,6 +170,7 @@ type walk struct {
 	depth  int
 	object bool // the outermost value is an object
 	name   string
+	from   int // the offset of the name
 	levels []level
 }
 
@@ -180,8 +195,8 @@ func (w *walk) next() bool {
 			w.depth--
 			w.levels = w.levels[:w.depth]
 		case '"':
-			if text := w.text(); w.isName() {
-				w.name = plain(text)
+			if from, text := w.at, w.text(); w.isName() {
+				w.from, w.name = from, plain(text)
 				return true
 			}
 			continue
@@ -245,6 +260,45 @@ func (w *walk) twice() bool {
 	_, had := l.more[w.name]
 	l.more[w.name] = struct{}{}
 	return had
+}
+
+// mayBeEmpty reports whether an empty parameter has a meaning: a note says nothing, and no page was
+// before.
+func mayBeEmpty(name string) bool { return name == "note" || name == "before" || name == "after" }
+
+// strictQuery is around a handler whose parameters stand in the query. It refuses what would
+// otherwise be passed over in silence, so that more is done or shown than was asked for: a
+// parameter without a value, one that is given twice, and what cannot be decoded.
+func strictQuery(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f := checkQuery(r.URL.RawQuery); f != nil {
+			f.write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func checkQuery(raw string) *failure {
+	if raw == "" {
+		return nil
+	}
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return refuse(wire.CodeInvalid, "the query cannot be read: write % as %25, and ; as %3B")
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		values := query[name]
+		switch field := clip(name); {
+		case !utf8.ValidString(name) || !utf8.ValidString(values[0]):
+			return invalid(strings.ToValidUTF8(field, "?"), "must be UTF-8")
+		case len(values) > 1:
+			return invalid(field, "must be given once")
+		case strings.TrimSpace(values[0]) == "" && !mayBeEmpty(name):
+			return invalid(field, "must not be empty: leave it out, or look whether a variable is unset")
+		}
+	}
+	return nil
 }
 
 // bodiless is around a handler of writes that take nothing in their body: a field there

@@ -300,7 +300,7 @@ func (c *caller) json(ctx context.Context, q *request, out any) (index uint64, e
 // change asks for a change with a JSON body, under the key or a new one.
 func (c *caller) change(ctx context.Context, q *request, in, out any) error {
 	if in != nil {
-		data, err := json.Marshal(in)
+		data, err := encode(in)
 		if err != nil {
 			return err
 		}
@@ -315,4 +315,16 @@ func (c *caller) change(ctx context.Context, q *request, in, out any) error {
 	}
 	_, err := c.json(ctx, q, out)
 	return err
+}
+
+// errNotUTF8 is the error of a request that no JSON can carry as it is.
+var errNotUTF8 = errors.New("the request holds text that is not valid UTF-8, which JSON cannot carry: convert it")
+
+// encode returns the JSON of a request.
+func encode(in any) ([]byte, error) {
+	data, err := json.Marshal(in)
+	if err == nil && wire.Replaced(data) {
+		err = errNotUTF8
+	}
+	return data, err
 }

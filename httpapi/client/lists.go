@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -64,7 +63,7 @@ func (l Lists) GPUHistory(ctx context.Context, node string, steps int) (*wire.No
 
 // Analyze says what a workload needs of GPUs, and why. It changes nothing.
 func (l Lists) Analyze(ctx context.Context, w *wire.Workload) (*wire.WorkloadPlan, error) {
-	data, err := json.Marshal(w)
+	data, err := encode(w)
 	if err != nil {
 		return nil, err
 	}
