@@ -37,11 +37,22 @@ type outputs struct{ *API }
 type logInput struct {
 	Job     string `path:"job_id"`
 	Task    string `query:"task" doc:"of an array; the first by default"`
-	Attempt uint32 `query:"attempt" doc:"the newest by default"`
+	Attempt uint32 `query:"attempt" minimum:"1" doc:"the newest by default"`
 	Rank    uint32 `query:"rank" maximum:"1023" doc:"of a gang; 0 by default"`
 	Stream  string `query:"stream" enum:"stdout,stderr" default:"stdout"`
-	Tail    uint32 `query:"tail" doc:"the last so many lines; all by default"`
+	Tail    uint32 `query:"tail" doc:"only the last so many lines; 0: none, and with follow only what is written from now on; all by default"`
 	Follow  bool   `query:"follow" doc:"go on until the rank ends"`
+
+	lines int64 // what Tail says; -1: all
+}
+
+// Resolve tells a tail of 0 from none.
+func (in *logInput) Resolve(ctx huma.Context) []error {
+	in.lines = -1
+	if u := ctx.URL(); u.Query().Has("tail") {
+		in.lines = int64(in.Tail)
+	}
+	return nil
 }
 
 // logOutput writes itself.
@@ -163,7 +174,7 @@ func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logI
 	q := url.Values{
 		"job": {k.Job.String()}, "task": {decimal(k.Task)}, "attempt": {decimal(k.N)}, "rank": {decimal(k.Rank)}, "stream": {in.Stream},
 	}
-	if in.Tail > 0 {
+	if in.lines >= 0 {
 		q.Set("tail", decimal(in.Tail))
 	}
 	if in.Follow {
@@ -245,13 +256,16 @@ func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) 
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set(wire.HeaderSource, sourceTail)
-	_, _ = w.Write(lastLines(data, int(in.Tail))) // a client that has gone needs no answer
+	_, _ = w.Write(lastLines(data, in.lines)) // a client that has gone needs no answer
 }
 
-// lastLines are the last so many lines; 0 means all.
-func lastLines(data []byte, n int) []byte {
-	if n == 0 {
+// lastLines returns the last n lines; all if n is negative.
+func lastLines(data []byte, n int64) []byte {
+	switch {
+	case n < 0:
 		return data
+	case n == 0:
+		return nil
 	}
 	at := len(bytes.TrimSuffix(data, []byte("\n")))
 	for range n {

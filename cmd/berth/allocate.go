@@ -62,7 +62,8 @@ func newAllocate() *cobra.Command {
 			if err != nil || !wait {
 				return out, err
 			}
-			return out, awaitGrant(ctx, api, out)
+			err = awaitGrant(ctx, api, out)
+			return out, goesOn(cmd, "The request "+out.AllocationID, "to end it: berth release "+out.AllocationID, err)
 		}
 		return reading(c, ask, showAllocated)(cmd, nil)
 	}

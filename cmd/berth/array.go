@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -55,7 +56,7 @@ func showShown(w io.Writer, v *shown) error {
 	s.array(d.Array)
 	s.after(d.After)
 	s.head("Tasks")
-	fmt.Fprint(s, taskTable(d.Array, v.tasks.Tasks))
+	fmt.Fprint(s, taskTable(d.Array, v.tasks.Tasks).Fit(terminal.Columns(w)))
 	if more := d.Array.Size - int64(len(v.tasks.Tasks)); more > 0 {
 		fmt.Fprintf(s, "and %d more: berth tasks %s; one of them: berth show %s.%d\n", more, d.ID, d.ID, d.Task)
 	}
@@ -65,7 +66,7 @@ func showShown(w io.Writer, v *shown) error {
 
 func (s *sheet) array(a *wire.Array) {
 	s.line("Array", "%d tasks (%s): %d queued, %d running, %d completed, %d failed, %d canceled",
-		a.Size, table.Short(a.Indices, 40), a.Queued, a.Running, a.Completed, a.Failed, a.Canceled)
+		a.Size, table.Clean(a.Indices), a.Queued, a.Running, a.Completed, a.Failed, a.Canceled)
 	if a.Limit > 0 {
 		s.line("At once", "at most %s", plural(a.Limit, "task"))
 	}
@@ -164,14 +165,14 @@ func taskTable(a *wire.Array, tasks []wire.Task) *table.Table {
 		k := &tasks[i]
 		cells := []string{strconv.FormatInt(k.Index, 10)}
 		for _, name := range names {
-			cells = append(cells, table.Short(k.Params[name], 24))
+			cells = append(cells, k.Params[name])
 		}
 		elapsed := ""
 		if !k.StartedAt.IsZero() {
 			elapsed = table.Seconds(k.RunSeconds)
 		}
 		where := placeOrReason(&wire.Job{AllocatedGPUs: k.AllocatedGPUs, Reason: k.Reason})
-		t.Add(append(cells, k.State, strconv.FormatInt(k.Attempts, 10), elapsed, table.Short(where, 60))...)
+		t.Add(append(cells, k.State, strconv.FormatInt(k.Attempts, 10), elapsed, where)...)
 	}
 	return t
 }

@@ -32,6 +32,7 @@ func newCancel() *cobra.Command {
 	f.StringVar(&c.name, "name", "", "all open jobs of this user with this `name`")
 	f.BoolVar(&c.mine, "all-mine", false, "all open jobs of this user")
 	f.StringVar(&c.reason, "reason", "", "`text` for the job's timeline")
+	allowEmpty(f, "reason")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func (c *connection) bind(cmd *cobra.Command) {
 // bindReading adds the flags of a command that reads.
 func (c *connection) bindReading(cmd *cobra.Command) {
 	c.bind(cmd)
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "json, yaml, or a table if it is not given")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", outputMeans)
 }
 
 // connectionOf is the connection of a command whose flags are bound already.
@@ -158,6 +158,9 @@ func reading[T any](c *connection, ask func(context.Context, *client.Client) (T,
 		if err != nil {
 			return err
 		}
-		return c.print(cmd.OutOrStdout(), answer, func(w io.Writer) error { return show(w, answer) })
+		if err := c.print(cmd.OutOrStdout(), answer, func(w io.Writer) error { return show(w, answer) }); err != nil {
+			return fmt.Errorf("the cluster has done what was asked, and its answer could not be written: %w", err)
+		}
+		return nil
 	}
 }

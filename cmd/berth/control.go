@@ -74,6 +74,7 @@ func newControl(use, short string, call func(*client.Client) func(ctx context.Co
 	}
 	c.bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the job's timeline")
+	allowEmpty(cmd.Flags(), "reason")
 	return cmd
 }
 

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/demo"
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
 
 const demoLong = `Run the main job before your eyes, on this machine, in under a minute: three peers,
@@ -23,22 +22,12 @@ func newDemo() *cobra.Command {
 		Long:  demoLong,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Out = cmd.OutOrStdout()
-			c.Terminal = isTerminalOutput(c.Out)
+			c.Out = terminal.Raw(cmd.OutOrStdout())
+			c.Terminal = terminal.Columns(cmd.OutOrStdout()) > 0 && os.Getenv("TERM") != "dumb"
 			return demo.Run(cmd.Context(), c)
 		},
 	}
 	bindCluster(cmd, &c.Cluster)
 	cmd.Flags().BoolVar(&c.Keep, "keep", false, "leave the cluster up at the end, until Ctrl-C")
 	return cmd
-}
-
-// isTerminalOutput says that w is a terminal.
-func isTerminalOutput(w io.Writer) bool {
-	f, is := w.(*os.File)
-	if !is {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS) //nolint:gosec // a descriptor
-	return err == nil && os.Getenv("TERM") != "dumb"
 }

@@ -150,5 +150,5 @@ func setFlag(cmd *cobra.Command, f *pflag.Flag, value string, given map[string]b
 	if err := cmd.Flags().Set(f.Name, value); err != nil {
 		return fmt.Errorf("--%s: %w", f.Name, err)
 	}
-	return nil
+	return checkFlag(f)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -39,7 +40,7 @@ func newEvents() *cobra.Command {
 	}
 	v.bind(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&v.output, "output", "o", "", "json for a line of JSON each, or a table if it is not given")
+	f.StringVarP(&v.output, "output", "o", "", "json for a line of JSON each, wide for lines that are not cut to the terminal's width, or a table if it is not given")
 	f.StringSliceVar(&v.query.Types, "type", nil, "only these `types`, such as job.started, failed or node.*")
 	f.StringVar(&v.query.Job, "job", "", "only of the job with this `id`")
 	f.StringVarP(&v.query.User, "user", "u", "", "only of this `user`'s jobs and services")
@@ -52,8 +53,10 @@ func newEvents() *cobra.Command {
 }
 
 func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
-	if v.output != "" && v.output != "json" && v.output != "table" {
-		return usage("--output must be table or json, not %q", v.output)
+	switch v.output {
+	case "", "json", "table", "wide":
+	default:
+		return usage("--output must be table, wide or json, not %q", v.output)
 	}
 	if v.query.Last < 0 || v.query.Last > 10_000 {
 		return usage("--last must be 0 to 10000")
@@ -63,15 +66,14 @@ func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
+	if v.output == "wide" {
+		out = terminal.Whole(out)
+	}
 	if v.output != "json" {
 		fmt.Fprintf(out, eventLine, "TIME", "ACTOR", "ACTION", "TARGET", "RESULT")
 	}
 	v.query.Once = !v.follow
-	err = api.Lists().Events(cmd.Context(), v.query, func(e *wire.Notice) error { return v.show(out, e) })
-	if cmd.Context().Err() != nil {
-		return nil // the user has seen enough
-	}
-	return err
+	return api.Lists().Events(cmd.Context(), v.query, func(e *wire.Notice) error { return v.show(out, e) })
 }
 
 // eventLine aligns lines that come one by one, so that no column can be measured first.
@@ -81,8 +83,12 @@ func (v *eventsView) show(w io.Writer, e *wire.Notice) error {
 	if v.output == "json" {
 		return json.NewEncoder(w).Encode(e)
 	}
-	_, err := fmt.Fprintf(w, eventLine, e.Timestamp.Local().Format("2006-01-02 15:04:05"), table.Short(cmp.Or(e.Actor, "-"), 18), e.Type,
+	line := fmt.Sprintf(eventLine, e.Timestamp.Local().Format("2006-01-02 15:04:05"), table.Clean(cmp.Or(e.Actor, "-")), e.Type,
 		table.Clean(e.Target), table.Clean(cmp.Or(resultOf(e), "-")))
+	if columns := terminal.Columns(w); columns > 0 {
+		line = table.Cut(strings.TrimRight(line, "\n"), columns) + "\n"
+	}
+	_, err := io.WriteString(w, line)
 	return err
 }
 

@@ -11,73 +11,115 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
+const logsLong = `Show a job's output; of an array, that of one task.
+
+17.3 is task 3 of the array 17, and @ is the newest job of this user.
+
+On a terminal, escape sequences of the job are left out but for colours, so that its output
+cannot change the terminal's title, clipboard or earlier lines; --raw shows all as it is.
+What is written to a file or a pipe is never changed.`
+
+// logsView is what the flags of logs say.
+type logsView struct {
+	connection
+
+	query               client.LogQuery
+	tail                int
+	stdout, stderr, raw bool
+}
+
 func newLogs() *cobra.Command {
-	c := &connection{}
-	q := client.LogQuery{}
-	var stdout, stderr bool
+	v := &logsView{}
 	cmd := &cobra.Command{
 		Use:   "logs JOB",
 		Short: "Show a job's output",
-		Long:  "Show a job's output; of an array, that of one task" + taskHelp,
+		Long:  logsLong,
 		Args:  oneJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := c.dial()
-			if err != nil {
-				return err
-			}
-			r, err := findOne(cmd.Context(), api, args[0])
-			if err != nil {
-				return err
-			}
-			q.Task = r.tasks
-			switch {
-			case stderr && stdout:
-				return usage("--out and --err together are what logs shows anyway")
-			case stderr:
-				q.Stream = "stderr"
-			case stdout:
-				q.Stream = "stdout"
-			}
-			streams := bothStreams(cmd)
-			if q.Stream != "" {
-				streams = []stream{{name: q.Stream, to: cmd.OutOrStdout()}}
-			}
-			switch oneRank := q.Attempt > 0 || cmd.Flags().Changed("rank"); {
-			case q.Follow && q.Tail > 0:
-				streams = streams[:1] // it cannot be taken up again where it broke
-			case q.Follow && oneRank:
-				for i := range streams {
-					streams[i].rank = q.Rank
-				}
-				f := follower{api: api, id: r.job, task: q.Task}
-				return f.attempt(cmd.Context(), q.Attempt, streams)
-			case q.Follow:
-				return followTask(cmd.Context(), api, r.job, q.Task, streams)
-			}
-			for _, s := range streams {
-				if err := showLog(cmd.Context(), api, r.job, q, s); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		RunE:  v.run,
 	}
-	c.bind(cmd)
-	f := cmd.Flags()
-	bindLogs(f, &q)
-	f.BoolVar(&stdout, "out", false, "only what was written to standard output")
-	f.BoolVar(&stderr, "err", false, "only what was written to standard error")
+	v.connection.bind(cmd)
+	v.bindQuery(cmd.Flags())
 	return cmd
 }
 
-func bindLogs(f *pflag.FlagSet, q *client.LogQuery) {
-	f.BoolVarP(&q.Follow, "follow", "f", false, "go on as output comes, of all ranks and attempts, until the job's end; wait if it has not started")
-	f.IntVarP(&q.Tail, "tail", "n", 0, "only the last `N` lines")
-	f.Int64Var(&q.Rank, "rank", 0, "`number` of the rank of a gang")
-	f.Int64Var(&q.Attempt, "attempt", 0, "`number` of the attempt (default: the newest)")
+func (v *logsView) bindQuery(f *pflag.FlagSet) {
+	f.BoolVarP(&v.query.Follow, "follow", "f", false, "go on as output comes, of all ranks and attempts, until the job's end; wait if it has not started")
+	f.IntVarP(&v.tail, "tail", "n", 0, "only the last `N` lines; 0: none, and with --follow only what comes from now on (default: all)")
+	f.Int64Var(&v.query.Rank, "rank", 0, "`number` of the rank of a gang")
+	f.Int64Var(&v.query.Attempt, "attempt", 0, "`number` of the attempt, from 1 on (default: the newest)")
+	f.BoolVar(&v.stdout, "out", false, "only what was written to standard output")
+	f.BoolVar(&v.stderr, "err", false, "only what was written to standard error")
+	f.BoolVar(&v.raw, "raw", false, "also on a terminal all bytes as the job wrote them")
 }
 
-// showLog shows what a rank has written so far, or with q.Follow writes.
+func (v *logsView) run(cmd *cobra.Command, args []string) error {
+	if err := v.check(cmd); err != nil {
+		return err
+	}
+	api, err := v.dial()
+	if err != nil {
+		return err
+	}
+	r, err := findOne(cmd.Context(), api, args[0])
+	if err != nil {
+		return err
+	}
+	v.query.Task = r.tasks
+	if v.query.Follow {
+		return jobGoesOn(cmd, r.String(), v.follow(cmd, api, r))
+	}
+	for _, s := range v.streams(cmd) {
+		if err := showLog(cmd.Context(), api, r.job, v.query, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *logsView) check(cmd *cobra.Command) error {
+	switch {
+	case v.stderr && v.stdout:
+		return usage("--out and --err together are what logs shows anyway")
+	case v.tail < 0:
+		return usage("--tail must be at least 0, not %d", v.tail)
+	case cmd.Flags().Changed("attempt") && v.query.Attempt < 1:
+		return usage("--attempt must be at least 1, not %d; leave it out for the newest", v.query.Attempt)
+	case v.query.Rank < 0:
+		return usage("--rank must be at least 0, not %d", v.query.Rank)
+	}
+	if cmd.Flags().Changed("tail") {
+		v.query.Tail = &v.tail
+	}
+	return nil
+}
+
+// streams returns the outputs that are to be shown.
+func (v *logsView) streams(cmd *cobra.Command) []stream {
+	both := jobStreams(cmd, v.raw)
+	switch {
+	case v.stderr:
+		both[1].to = both[0].to
+		return both[1:]
+	case v.stdout:
+		return both[:1]
+	}
+	return both
+}
+
+// follow shows output as it comes.
+func (v *logsView) follow(cmd *cobra.Command, api *client.Client, r ref) error {
+	f := follower{api: api, id: r.job, task: v.query.Task, tail: v.query.Tail, say: cmd.ErrOrStderr()}
+	streams := v.streams(cmd)
+	if v.query.Attempt == 0 && !cmd.Flags().Changed("rank") {
+		return f.all(cmd.Context(), streams)
+	}
+	for i := range streams {
+		streams[i].rank = v.query.Rank
+	}
+	return f.attempt(cmd.Context(), v.query.Attempt, streams)
+}
+
+// showLog shows what a rank has written so far.
 func showLog(ctx context.Context, api *client.Client, id string, q client.LogQuery, s stream) error {
 	q.Stream = s.name
 	body, err := api.Logs(ctx, id, q)

@@ -2,6 +2,7 @@
 //
 //	main.go     from the command line to an exit code
 //	version.go  berth version
+//	interrupt.go  how commands end that a signal interrupts
 //	strict.go   what no command takes: too many arguments, empty ones, flags that exclude each other
 //	server.go   berth server: its flags
 //	options.go  what the flags of a server mean, and which of them contradict each other
@@ -30,20 +31,20 @@
 // A failure is one line on standard error that says what, where and what to do.
 // The exit code is 0 after an orderly end, 1 after a failure, 2 when the command
 // line makes no sense, 3 when there is no such thing, 4 when it is not allowed and
-// 5 when no peer can be reached.
+// 5 when no peer can be reached. A command that SIGINT or SIGTERM interrupts ends
+// without an error message, with exit code 130 or 143.
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
 
 // The exit codes.
@@ -60,16 +61,21 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // run carries out a command line and returns the exit code. The first SIGINT or
 // SIGTERM asks for an orderly end; the next one ends the process at once.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	root := newRoot()
 	root.SetArgs(args)
+	stdout, stderr = terminal.Wrap(stdout), terminal.Wrap(stderr)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
+	}
+	if code := signaled(ctx); code != 0 {
+		if err = withoutCancel(err); err == nil {
+			err = code
+		}
 	}
 	if _, silent := errors.AsType[exitError](err); !silent {
 		fmt.Fprintf(stderr, "berth: %s\n", oneLine(advise(err)))

@@ -46,6 +46,7 @@ func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
 	}
 	c.bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that berth nodes shows")
+	allowEmpty(cmd.Flags(), "reason")
 	return cmd
 }
 
@@ -206,6 +207,7 @@ func newConfirmDead() *cobra.Command {
 	}
 	c.bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the record")
+	allowEmpty(cmd.Flags(), "reason")
 	cmd.Flags().BoolVar(&yes, "yes", false, "yes, it is dead")
 	return cmd
 }

@@ -4,16 +4,19 @@ import (
 	"encoding/json"
 	"io"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
+
+// outputMeans says in the help which forms there are.
+const outputMeans = "json, yaml, wide for a table that is not cut to the terminal's width, or a table if it is not given"
 
 // checkOutput refuses a form that is not known before anything is asked.
 func (c *connection) checkOutput() error {
 	switch c.output {
-	case "", "table", "json", "yaml":
+	case "", "table", "wide", "json", "yaml":
 		return nil
 	}
-	return usage("--output must be table, json or yaml, not %q", c.output)
+	return usage("--output must be table, wide, json or yaml, not %q", c.output)
 }
 
 // print writes an answer in the form that was asked for.
@@ -28,34 +31,8 @@ func (c *connection) print(w io.Writer, answer any, asTable func(io.Writer) erro
 		return e.Encode(answer)
 	case "yaml":
 		return printYAML(w, answer)
+	case "wide":
+		w = terminal.Whole(w)
 	}
 	return asTable(w)
-}
-
-// printYAML writes the same names in the same order as JSON has them.
-func printYAML(w io.Writer, answer any) error {
-	data, err := json.Marshal(answer)
-	if err != nil {
-		return err
-	}
-	var tree yaml.Node // JSON is YAML; reading it as such keeps the order of the names
-	if err := yaml.Unmarshal(data, &tree); err != nil {
-		return err
-	}
-	blockStyle(&tree)
-	e := yaml.NewEncoder(w)
-	e.SetIndent(2)
-	if err := e.Encode(&tree); err != nil {
-		return err
-	}
-	return e.Close()
-}
-
-// blockStyle undoes the brackets and quotes that came from JSON, where YAML does
-// not need them.
-func blockStyle(n *yaml.Node) {
-	n.Style = 0
-	for _, child := range n.Content {
-		blockStyle(child)
-	}
 }

@@ -27,11 +27,11 @@ func (p *placing) bindPlacing(cmd *cobra.Command) {
 }
 
 // fillPlacing puts it into a submission.
-func (p *placing) fillPlacing(_ *cobra.Command, r *wire.Submit) error {
+func (p *placing) fillPlacing(cmd *cobra.Command, r *wire.Submit) error {
 	if _, err := model.ParseConstraint(p.constraint); err != nil {
 		return usage("--constraint %w", err)
 	}
-	r.Constraint, r.Placement, r.MinGPUs = p.constraint, p.placement, positive(p.minGPUs)
+	r.Constraint, r.Placement, r.MinGPUs = p.constraint, p.placement, optional(cmd, "min-gpus", &p.minGPUs)
 	for _, v := range []struct {
 		flag, text string
 		to         *[]string

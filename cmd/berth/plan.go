@@ -56,8 +56,8 @@ func showPlan(w io.Writer, p *wire.Plan) error {
 	for _, list := range [][]wire.PlanEntry{p.Running, p.Waiting} {
 		for i := range list {
 			e := &list[i]
-			t.Add(planID(e), table.Short(e.Name, 20), table.Short(e.User, 16), strconv.FormatInt(e.GPUs, 10), positionOf(e),
-				starts(e, p.At), ends(e, p.At), line.bar(e), table.Short(strings.Join(e.Nodes, ","), 30))
+			t.Add(planID(e), e.Name, e.User, strconv.FormatInt(e.GPUs, 10), positionOf(e),
+				starts(e, p.At), ends(e, p.At), line.bar(e), strings.Join(e.Nodes, ","))
 		}
 	}
 	if _, err := t.WriteTo(w); err != nil {

@@ -50,14 +50,14 @@ func newQueue() *cobra.Command {
 
 func (q *queueView) run(cmd *cobra.Command, args []string) error {
 	once := reading(&q.connection, q.ask, showQueue)
+	if cmd.Flags().Changed("limit") && q.limit < 1 {
+		return usage("--limit must be at least 1, not %d; leave it out for all", q.limit)
+	}
 	if !q.watching {
 		return once(cmd, args)
 	}
 	return q.again(cmd, args, 2*time.Second, once)
 }
-
-// clearScreen moves a terminal's cursor home and clears what is below it.
-const clearScreen = "\x1b[H\x1b[J"
 
 func (q *queueView) ask(ctx context.Context, api *client.Client) (*wire.Queue, error) {
 	if q.me {
@@ -101,7 +101,7 @@ func addService(t *table.Table, a *wire.ServiceAllocation) {
 	if a.PlannedStart != nil {
 		start = "~" + table.Clock(a.PlannedStart.Expected, time.Now())
 	}
-	t.Add(a.ID, table.Short(a.Service, 28), table.Short(a.User, 16), serviceClass(a.Priority), a.Status,
+	t.Add(a.ID, a.Service, a.User, serviceClass(a.Priority), a.Status,
 		strconv.FormatInt(a.GPUs, 10), "1", "", strconv.Itoa(a.Position), start, "(service)")
 }
 
@@ -117,8 +117,8 @@ func addJob(t *table.Table, j *wire.Job) {
 			position = "~" + position
 		}
 	}
-	t.Add(j.ID, table.Short(jobName(j), 28), table.Short(j.User, 16), className(j.Priority), state, gpusOf(j),
-		nodesOf(j), elapsed(j), position, startOf(j), table.Short(placeOrReason(j), 60))
+	t.Add(j.ID, jobName(j), j.User, className(j.Priority), state, gpusOf(j),
+		nodesOf(j), elapsed(j), position, startOf(j), placeOrReason(j))
 }
 
 // startOf is when a job started, or is expected to.

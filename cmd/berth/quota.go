@@ -65,8 +65,18 @@ type flagOf[T int64 | float64 | bool | wire.Duration] struct {
 	kind string
 }
 
-func (f flagOf[T]) String() string { return "" }
-func (f flagOf[T]) Type() string   { return f.kind }
+func (f flagOf[T]) Type() string { return f.kind }
+
+// String returns what was given; empty: nothing was.
+func (f flagOf[T]) String() string {
+	switch {
+	case f.at == nil || *f.at == nil:
+		return ""
+	case (*f.at).None:
+		return wire.None
+	}
+	return fmt.Sprint((*f.at).Value)
+}
 
 func (f flagOf[T]) Set(text string) error {
 	v := &wire.OrNone[T]{}

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/csv"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -25,7 +25,7 @@ const pageLimit = 1000
 func (r *report) bind(cmd *cobra.Command) {
 	r.connection.bind(cmd)
 	to := cmd.Flags()
-	to.StringVarP(&r.output, "output", "o", "", "json, yaml, csv, or a table if it is not given")
+	to.StringVarP(&r.output, "output", "o", "", "csv, "+outputMeans)
 	to.StringVarP(&r.since, "since", "S", "", "not before this `time`: 24h for a day ago, or such as 2026-01-31T20:00")
 	to.StringVarP(&r.until, "until", "E", "", "not after this `time`")
 }
@@ -38,7 +38,7 @@ func (r *report) bindLimit(cmd *cobra.Command) {
 // begin checks the flags, fills in the span and connects.
 func (r *report) begin(since, until *time.Time) (_ *client.Client, err error) {
 	if r.output != "csv" && r.checkOutput() != nil {
-		return nil, usage("--output must be table, json, yaml or csv, not %q", r.output)
+		return nil, usage("--output must be table, wide, json, yaml or csv, not %q", r.output)
 	}
 	now := time.Now()
 	if *since, err = ago("--since", r.since, now); err != nil {
@@ -72,7 +72,7 @@ func (r *report) pages(ask func(most int) (have int, more bool, err error)) erro
 // write writes an answer in the form that was asked for.
 func (r *report) write(w io.Writer, answer any, lines func() [][]string, show func(io.Writer) error) error {
 	if r.output == "csv" {
-		return csv.NewWriter(w).WriteAll(lines())
+		return table.WriteCSV(w, lines())
 	}
 	return r.print(w, answer, show)
 }

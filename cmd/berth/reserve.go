@@ -28,6 +28,7 @@ at the start, and opened again at the end.`
 // reservation is the flags of berth reserve.
 type reservation struct {
 	gpus          int64
+	wanted        *int64 // gpus; nil: not given
 	model         string
 	nodes         []string
 	user, project string
@@ -59,6 +60,7 @@ func newReserve() *cobra.Command {
 			}
 			return reading(c, ask, showReservations)(cmd, args)
 		}
+		v.wanted = optional(cmd, "gpus", &v.gpus)
 		body, err := v.body(time.Now())
 		if err != nil {
 			return err
@@ -84,6 +86,7 @@ func (v *reservation) bind(cmd *cobra.Command) {
 	f.StringVarP(&v.duration, "duration", "d", "", "`time` that it lasts, such as 4h or 2d")
 	f.BoolVar(&v.maintenance, "maintenance", false, "the nodes take no work, and are drained at the start")
 	f.StringVar(&v.reason, "reason", "", "`text` that berth reserve and berth nodes show")
+	allowEmpty(f, "reason")
 }
 
 // given says that something is to be reserved.
@@ -101,10 +104,10 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	if err != nil {
 		return nil, usage("--nodes %w", err)
 	}
-	r := &wire.Reserve{GPUs: positive(v.gpus), GPUType: v.model, Nodes: nodes, User: v.user, Project: v.project, Reason: v.reason}
+	r := &wire.Reserve{GPUs: v.wanted, GPUType: v.model, Nodes: nodes, User: v.user, Project: v.project, Reason: v.reason}
 	switch {
-	case v.gpus < 0:
-		return nil, usage("--gpus must be at least 1")
+	case v.wanted != nil && v.gpus < 1:
+		return nil, usage("--gpus must be at least 1, not %d", v.gpus)
 	case v.maintenance && (v.gpus > 0 || v.model != "" || v.user != "" || v.project != ""):
 		return nil, usage("--maintenance takes whole nodes out of service: leave out --gpus, --model, --user and --project")
 	case v.maintenance && len(v.nodes) == 0:
@@ -165,6 +168,7 @@ func newUnreserve() *cobra.Command {
 	}
 	c.bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the record")
+	allowEmpty(cmd.Flags(), "reason")
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,14 +23,16 @@ Ctrl-C cancels the job, and its last output is still shown; a second Ctrl-C leav
 once. If this program is killed or its machine is cut off, the cluster cancels the
 job once it has not heard from it for the time of --linger.
 
+Standard input that is a file or a pipe is read to its end before the job is submitted, and
+passed on to rank 0, at most 48 KiB of it: echo 'print(1)' | berth run -- python3 -. A terminal
+is not read. In a loop over lines of its own standard input a shell wants --no-stdin.
+
 A job starts on its node in an empty folder of its own, not in the current one. What lies
 here it finds with -D "$PWD", if the nodes have that folder.`
 
-// interrupted is the exit code of a program that Ctrl-C has ended, as shells have it.
-const interrupted exitError = 130
-
 func newRun() *cobra.Command {
 	s := &submission{}
+	in := &input{}
 	var linger string
 	cmd := &cobra.Command{
 		Use:   "run [flags] SCRIPT [ARGS...] | -- COMMAND [ARGS...]",
@@ -43,6 +46,11 @@ func newRun() *cobra.Command {
 			if request.Attached, err = timeFlag("--linger", linger); err != nil {
 				return err
 			}
+			if len(args) > 0 && !fromStdin(cmd, args) {
+				if request.Stdin, err = in.read(cmd.Context(), os.Stdin, cmd.ErrOrStderr()); err != nil {
+					return err
+				}
+			}
 			api, err := s.dial()
 			if err != nil {
 				return err
@@ -55,6 +63,7 @@ func newRun() *cobra.Command {
 	}
 	s.bind(cmd)
 	s.bindJob(cmd)
+	in.bind(cmd)
 	cmd.Flags().StringVar(&linger, "linger", "1m", "how long the job outlives this program, as a `time`")
 	return cmd
 }
@@ -63,6 +72,10 @@ func newRun() *cobra.Command {
 func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
 	answer, err := api.Submit(cmd.Context(), request, "")
 	if err != nil {
+		if cmd.Context().Err() != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "It is not known whether the job was submitted; if it was, the cluster cancels it within %s\n",
+				table.Span(time.Duration(*request.Attached)))
+		}
 		return err
 	}
 	warn(cmd, answer)
@@ -74,7 +87,7 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	go keepAttached(ctx, api, id, time.Duration(*request.Attached)/4)
 	stop := context.AfterFunc(cmd.Context(), func() { cancelOnInterrupt(ctx, api, id, say) })
 	defer stop()
-	if err := followJob(ctx, api, id, bothStreams(cmd)); err != nil {
+	if err := followJob(ctx, cmd, api, &answer.Job); err != nil {
 		return err
 	}
 	job, err := awaitEnd(ctx, api, id)
@@ -82,7 +95,7 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	case err != nil:
 		return err
 	case cmd.Context().Err() != nil:
-		return interrupted
+		return signaled(cmd.Context())
 	}
 	return endOf(job)
 }

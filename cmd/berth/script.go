@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,13 +18,17 @@ import (
 // program takes what to run from the arguments: a command after --, or a script.
 func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) error {
 	if len(args) == 0 {
-		return usage("nothing to run: name a script, or a command after --; see berth submit --help")
+		return usage("nothing to run: name a script, - for one on standard input, or a command after --; see %s --help", cmd.CommandPath())
 	}
 	if cmd.ArgsLenAtDash() == 0 {
 		r.Args = args
 		return nil
 	}
-	script, err := readScript(args[0])
+	path := args[0]
+	if fromStdin(cmd, args) {
+		path = "/dev/stdin"
+	}
+	script, err := readScript(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -31,20 +39,50 @@ func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) 
 	r.Script = script
 	r.Command = shellJoin(args[1:])
 	if s.name == "" {
-		s.name = filepath.Base(args[0])
+		s.name = filepath.Base(path)
 	}
 	return nil
 }
 
-func readScript(path string) (string, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the user names it
+// fromStdin reports whether the script is read from standard input.
+func fromStdin(cmd *cobra.Command, args []string) bool {
+	return args[0] == "-" && cmd.ArgsLenAtDash() != 0
+}
+
+func readScript(cmd *cobra.Command, path string) (string, error) {
+	data, err := readInput(cmd.Context(), path, model.MaxScript, cmd.ErrOrStderr())
 	switch {
 	case os.IsNotExist(err):
 		return "", usage("there is no script %s; a command is given after --, as in: berth submit -g 1 -- %s", path, path)
 	case err != nil:
 		return "", fmt.Errorf("cannot read the script: %w", err)
 	case len(data) > model.MaxScript:
-		return "", usage("%s has %d bytes; a script may have %d: call a larger program from it", path, len(data), model.MaxScript)
+		return "", usage("%s is larger than %d bytes, which a script may have: call a larger program from it", path, model.MaxScript)
+	}
+	if fault := model.ProgramFault(string(data)); fault != "" {
+		return "", usage("%s %s", path, fault)
 	}
 	return string(data), nil
+}
+
+// warnOfPlaces says on standard error what this machine lacks of what a job names. Its nodes may
+// have it, so that it is no error.
+func warnOfPlaces(w io.Writer, r *wire.Submit) {
+	first, _, _ := strings.Cut(r.Script, "\n")
+	if line, is := strings.CutPrefix(first, "#!"); is {
+		words := strings.Fields(line)
+		if len(words) > 0 && lacks(words[0]) {
+			fmt.Fprintf(w, "Warning: the script is run by %s, which this machine lacks: it cannot start on a node that lacks it, too\n", words[0])
+		}
+	}
+	if r.WorkDir != "" && lacks(r.WorkDir) && !lacks(filepath.Dir(r.WorkDir)) { // where storage is not shared, its parent is not here
+		fmt.Fprintf(w, "Warning: --workdir %s: there is no such folder in %s on this machine; the job fails unless its node has it\n",
+			r.WorkDir, filepath.Dir(r.WorkDir))
+	}
+}
+
+// lacks reports whether there is nothing at an absolute path.
+func lacks(path string) bool {
+	_, err := os.Stat(path)
+	return filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist)
 }

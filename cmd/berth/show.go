@@ -298,7 +298,7 @@ func (s *sheet) causes(e *wire.Explanation) {
 			if a.Service != "" {
 				class = serviceClass(a.Priority)
 			}
-			t.Add(cmp.Or(a.JobID, a.Service), table.Short(a.Name, 28), a.User, class, strconv.FormatInt(a.Tasks, 10), strconv.FormatInt(a.GPUs, 10))
+			t.Add(cmp.Or(a.JobID, a.Service), a.Name, a.User, class, strconv.FormatInt(a.Tasks, 10), strconv.FormatInt(a.GPUs, 10))
 		}
 		fmt.Fprint(s, t)
 	}

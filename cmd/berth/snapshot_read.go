@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
@@ -46,6 +47,7 @@ func readStateFile(folder, name string) (*stateFile, error) {
 	case len(data) > maxStateFile:
 		return nil, wrongFile(path, 0, "is larger than 1 GiB, which no export is")
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // which editors put before a text in UTF-8
 	out := &stateFile{name: path, data: data}
 	if err := json.Unmarshal(data, &out.members); err != nil {
 		if bad, is := errors.AsType[*json.SyntaxError](err); is {
@@ -55,6 +57,12 @@ func readStateFile(folder, name string) (*stateFile, error) {
 	}
 	if out.members == nil {
 		return nil, wrongFile(path, 1, "must be a JSON object")
+	}
+	if at := model.InvalidByte(string(data)); at >= 0 {
+		return nil, wrongFile(path, lineAt(data, int64(at)), "is not valid UTF-8: a byte is 0x%02x; convert the file, as by iconv -t UTF-8", data[at])
+	}
+	if at := wire.HalfCharacter(data); at >= 0 {
+		return nil, wrongFile(path, lineAt(data, int64(at)), "holds %s, which stands for half a character", data[at:at+6])
 	}
 	return out, out.readSaved()
 }
@@ -253,14 +261,19 @@ func share(b *wire.ImportJobs, e *element, texts *wire.SavedQueue) (weight int) 
 	var job struct {
 		Tasks  int    `json:"tasks"`
 		Script string `json:"script_sha256"`
+		Stdin  string `json:"stdin_sha256"`
 		Env    string `json:"environment_sha256"`
 	}
 	_ = json.Unmarshal(e.raw, &job) // the cluster says what is wrong
 	if b.Scripts == nil {
 		b.Scripts, b.Environments = map[string]string{}, map[string]map[string]string{}
 	}
-	if text, has := texts.Scripts[job.Script]; has && b.Scripts[job.Script] == "" {
-		b.Scripts[job.Script] = text
+	for _, name := range []string{job.Script, job.Stdin} {
+		text, has := texts.Scripts[name]
+		if !has || b.Scripts[name] != "" {
+			continue
+		}
+		b.Scripts[name] = text
 		weight += len(text)
 	}
 	if env, has := texts.Environments[job.Env]; has && b.Environments[job.Env] == nil {

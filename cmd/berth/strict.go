@@ -1,19 +1,31 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // programs marks commands whose arguments are another program's, which may be empty.
 const programs = "arguments of programs"
 
-// strictly has every command of a tree refuse in this program's words what it does not take,
-// so that what makes no sense ends with exit code 2 whoever finds it: arguments that are too
-// many or empty, and flags that do not go together.
+// emptyMeans marks flags for which an empty value has a meaning.
+const emptyMeans = "an empty value has a meaning"
+
+// allowEmpty exempts a flag from the rule that a value is not empty.
+func allowEmpty(f *pflag.FlagSet, name string) {
+	_ = f.SetAnnotation(name, emptyMeans, []string{"true"}) // it fails only for a flag that does not exist
+}
+
+// strictly makes every command of a tree refuse what it does not take, with exit code 2:
+// arguments that are too many or empty, flags without a value, text that is not UTF-8, and
+// flags that do not go together.
 func strictly(cmd *cobra.Command) {
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -24,6 +36,14 @@ func strictly(cmd *cobra.Command) {
 		}
 		if i := slices.IndexFunc(args, blank); i >= 0 && cmd.Annotations[programs] == "" {
 			return usage("%s: argument %d is empty: leave it out, or look whether a shell variable is unset", cmd.CommandPath(), i+1)
+		}
+		for i, text := range args {
+			if err := utf8Text(text); err != nil {
+				return usage("%s: argument %d %w", cmd.CommandPath(), i+1, err)
+			}
+		}
+		if err := checkFlags(cmd.Flags()); err != nil {
+			return usage("%w", err)
 		}
 		if err := cmd.ValidateFlagGroups(); err != nil {
 			return refusedFlags(cmd, err)
@@ -36,6 +56,43 @@ func strictly(cmd *cobra.Command) {
 }
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// checkFlags checks the values of all flags that were given.
+func checkFlags(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil {
+			err = checkFlag(f)
+		}
+	})
+	return err
+}
+
+// checkFlag refuses an empty value, which would widen what is asked for where a shell variable
+// is unset, and text that no request can carry.
+func checkFlag(f *pflag.Flag) error {
+	texts := []string{f.Value.String()}
+	if list, is := f.Value.(interface{ GetSlice() []string }); is {
+		texts = list.GetSlice()
+	}
+	for _, text := range texts {
+		if err := utf8Text(text); err != nil {
+			return fmt.Errorf("--%s %w", f.Name, err)
+		}
+	}
+	if f.Annotations[emptyMeans] == nil && (len(texts) == 0 || slices.ContainsFunc(texts, blank)) {
+		return fmt.Errorf("--%s is empty: leave it out, or look whether a shell variable is unset", f.Name)
+	}
+	return nil
+}
+
+// utf8Text returns an error that names the first byte at which a text is not UTF-8, or nil.
+// Requests are JSON, which can carry no other bytes.
+func utf8Text(text string) error {
+	if at := model.InvalidByte(text); at >= 0 {
+		return fmt.Errorf("is not valid UTF-8: byte %d is 0x%02x, and requests carry UTF-8 only; convert the text, or rename the file", at+1, text[at])
+	}
+	return nil
+}
 
 // refusedArgs names the first argument with which the check fails.
 func refusedArgs(cmd *cobra.Command, check cobra.PositionalArgs, args []string, err error) error {

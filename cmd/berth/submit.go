@@ -23,6 +23,7 @@ const submitLong = `Submit a job: a script, or a command after --.
   berth submit -g 1 -a 0-99%8 sweep.sh
   berth submit -g 1 -a %8 --param lr=1e-3,1e-4 --param seed=1..5 train.sh
   berth submit -g 1 --after @ evaluate.sh
+  generate | berth submit -g 1 -
 
 Lines of a script that begin with #BERTH or #SBATCH are options, as on the command
 line, which overrules them. The script is sent along as it is.
@@ -171,6 +172,9 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	}
 	answer, err := api.Submit(cmd.Context(), request, s.key)
 	if err != nil {
+		if cmd.Context().Err() != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "It is not known whether the job was submitted: berth queue --me lists it if it was")
+		}
 		return err
 	}
 	warn(cmd, answer)
@@ -179,9 +183,9 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		out = cmd.ErrOrStderr()
 	}
 	if err := s.report(out, answer); err != nil {
-		return err
+		return fmt.Errorf("job %s is submitted, so do not submit it again; its number could not be written: %w", answer.JobID, err)
 	}
-	return s.stay(cmd, api, answer.JobID)
+	return s.stay(cmd, api, &answer.Job)
 }
 
 // warn says beside an answer why the job may never start.
@@ -230,10 +234,11 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 }
 
 // stay follows or awaits the job, if that was asked for.
-func (s *submission) stay(cmd *cobra.Command, api *client.Client, id string) error {
+func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wire.Job) error {
+	id := submitted.ID
 	if s.after.follow {
-		if err := followJob(cmd.Context(), api, id, bothStreams(cmd)); err != nil {
-			return err
+		if err := followJob(cmd.Context(), cmd, api, submitted); err != nil {
+			return jobGoesOn(cmd, id, err)
 		}
 	}
 	if !s.after.wait && !s.after.follow {
@@ -241,7 +246,7 @@ func (s *submission) stay(cmd *cobra.Command, api *client.Client, id string) err
 	}
 	job, err := awaitEnd(cmd.Context(), api, id)
 	if err != nil {
-		return err
+		return jobGoesOn(cmd, id, err)
 	}
 	return endOf(job)
 }
@@ -252,20 +257,16 @@ func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, e
 	if err := s.program(cmd, args, r); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"array", "after", "afterok", "afterany", "afternotok", "dependency", "begin"} {
-		if f := cmd.Flags().Lookup(name); f.Changed && strings.Trim(f.Value.String(), "[] ") == "" {
-			return nil, usage("--%s is empty, and without it the job would start at once: leave it out, or look whether a shell variable is unset", name)
-		}
-	}
 	for _, fill := range []func(*cobra.Command, *wire.Submit) error{s.fillSize, s.fillTimes, s.fillRest, s.fillPlacing, s.fillTelling} {
 		if err := fill(cmd, r); err != nil {
 			return nil, err
 		}
 	}
+	warnOfPlaces(cmd.ErrOrStderr(), r)
 	return r, nil
 }
 
-func (s *submission) fillSize(_ *cobra.Command, r *wire.Submit) error {
+func (s *submission) fillSize(cmd *cobra.Command, r *wire.Submit) error {
 	kind, count, found := strings.Cut(s.gpus, ":")
 	if !found {
 		kind, count = "", s.gpus
@@ -278,13 +279,13 @@ func (s *submission) fillSize(_ *cobra.Command, r *wire.Submit) error {
 		return usage("--gpus %q names no model before the colon: write %d for any model, or such as H100:%d", s.gpus, n, n)
 	}
 	r.GPUs, r.GPUType = &n, kind
-	if s.perNode > 0 {
+	if cmd.Flags().Changed("gpus-per-node") {
 		r.GPUsPerNode = &s.perNode
 		if s.gpus == "1" {
 			r.GPUs = nil
 		}
 	}
-	r.Nodes, r.CPUs = positive(s.nodes), positive(s.cpus)
+	r.Nodes, r.CPUs = optional(cmd, "nodes", &s.nodes), optional(cmd, "cpus", &s.cpus)
 	if r.GPUMemory, err = gigabytes("--gpu-mem", s.gpuMemory); err != nil {
 		return err
 	}

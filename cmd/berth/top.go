@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -63,23 +66,73 @@ func topOf(c *connection, nodes, jobs bool) func(*cobra.Command, []string) error
 // topJobs is how many jobs of each list fit on a screen.
 const topJobs = 40
 
-// again shows something over and over, until the user has seen enough: on a terminal's
-// screen, or for programs as one document after the other.
+// again shows something over and over until the command is interrupted: on a terminal's
+// screen, which is drawn anew when its size changes, or for programs as one document after the
+// other.
 func (c *connection) again(cmd *cobra.Command, args []string, every time.Duration, look func(*cobra.Command, []string) error) error {
 	c.repeated = true
-	for {
-		switch c.output {
-		case "json":
-		case "yaml":
-			fmt.Fprintln(cmd.OutOrStdout(), "---")
-		default:
-			fmt.Fprint(cmd.OutOrStdout(), clearScreen)
-		}
+	out := cmd.OutOrStdout()
+	defer cmd.SetOut(out)
+	resized, stop := terminal.Resized()
+	defer stop()
+	next := time.NewTicker(every)
+	defer next.Stop()
+	for first := true; ; first = false {
+		round := &screen{first: first}
+		round.columns, round.lines = terminal.Size(out)
+		cmd.SetOut(round)
 		if err := look(cmd, args); err != nil {
 			return err
 		}
-		if err := devcluster.Pause(cmd.Context(), every); err != nil {
-			return nil //nolint:nilerr // the user has seen enough
+		if _, err := io.WriteString(terminal.Raw(out), round.text(c.output)); err != nil {
+			return err
+		}
+		select {
+		case <-next.C:
+		case <-resized:
+		case <-cmd.Context().Done():
+			return cmd.Context().Err()
 		}
 	}
+}
+
+// screen is what one round shows: on a terminal its whole screen.
+type screen struct {
+	bytes.Buffer
+
+	columns, lines int  // 0: no terminal
+	first          bool // nothing was shown before
+}
+
+// Size returns the size of the terminal.
+func (s *screen) Size() (columns, lines int) { return s.columns, s.lines }
+
+// The control sequences by which a screen is drawn over the one before.
+const (
+	cursorHome = "\x1b[H"
+	clearLine  = "\x1b[K" // from the cursor on
+	clearBelow = "\x1b[J"
+)
+
+// text is what is written.
+func (s *screen) text(form string) string {
+	switch {
+	case form == "json":
+		return s.String()
+	case form == "yaml":
+		return "---\n" + s.String()
+	case s.columns == 0 || s.lines == 0:
+		if s.first {
+			return s.String()
+		}
+		return "\n" + s.String()
+	}
+	lines := strings.Split(strings.TrimRight(terminal.Text(s.String()), "\n"), "\n")
+	if more := len(lines) - s.lines; more > 0 {
+		lines = append(lines[:s.lines-1], fmt.Sprintf("… and %d more lines than the terminal has", more+1))
+	}
+	for i, line := range lines {
+		lines[i] = table.Cut(line, s.columns) + clearLine
+	}
+	return cursorHome + strings.Join(lines, "\r\n") + clearBelow
 }

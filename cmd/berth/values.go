@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
@@ -61,6 +62,9 @@ func (s *submission) fillEnv(r *wire.Submit) error {
 			if value, found = os.LookupEnv(name); !found {
 				return usage("--env %s: this shell has no such variable; give it a value", name)
 			}
+			if err := utf8Text(value); err != nil {
+				return usage("--env %s: this shell's value %w", name, err)
+			}
 		}
 		if r.Env == nil {
 			r.Env = map[string]string{}
@@ -91,11 +95,12 @@ func me(ctx context.Context, api *client.Client) string {
 	return who.Name
 }
 
-func positive(n int64) *int64 {
-	if n == 0 {
+// optional returns the number of a flag if it was given, also if it is 0; nil if it was not.
+func optional(cmd *cobra.Command, flag string, n *int64) *int64 {
+	if !cmd.Flags().Changed(flag) {
 		return nil
 	}
-	return &n
+	return n
 }
 
 // gigabytes reads "80", "80G" or "80GB".

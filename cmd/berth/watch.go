@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
+	"github.com/berth-gpu/berth/cmd/internal/terminal"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -60,8 +61,13 @@ func watchTask(ctx context.Context, api *client.Client, id, task string, done fu
 // come and go meanwhile.
 func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
 	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
-		return isTerminal(d.State) && (d.Array == nil || d.Array.Queued+d.Array.Running == 0), nil
+		return hasEnded(d), nil
 	})
+}
+
+// hasEnded reports whether a job has ended, an array with all its tasks.
+func hasEnded(d *wire.Detail) bool {
+	return isTerminal(d.State) && (d.Array == nil || d.Array.Queued+d.Array.Running == 0)
 }
 
 // passing says that an error may be gone in a moment.
@@ -95,36 +101,29 @@ type stream struct {
 	rank int64
 	to   io.Writer
 	skip int64 // bytes of the present attempt that have been shown
+
+	begun bool // some of the present attempt has been shown
 }
 
-// bothStreams shows a job's outputs as this program's own.
-func bothStreams(cmd *cobra.Command) []stream {
-	return []stream{{name: "stdout", to: cmd.OutOrStdout()}, {name: "stderr", to: cmd.ErrOrStderr()}}
+// jobStreams shows a job's outputs as this program's own; on a terminal without what would do
+// more than show text, unless it is to be raw.
+func jobStreams(cmd *cobra.Command, raw bool) []stream {
+	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if raw {
+		out, errs = terminal.Raw(out), terminal.Raw(errs)
+	}
+	return []stream{{name: "stdout", to: out}, {name: "stderr", to: errs}}
 }
 
-// followJob copies a job's output of each attempt from its start to its end, until
-// the job has ended; that of a gang line by line, each with its rank. Where a stream
-// breaks it goes on behind what was shown.
-func followJob(ctx context.Context, api *client.Client, id string, streams []stream) error {
-	return followTask(ctx, api, id, "", streams)
-}
-
-func followTask(ctx context.Context, api *client.Client, id, task string, streams []stream) error {
-	f := follower{api: api, id: id, task: task}
-	_, err := watchTask(ctx, api, id, task, func(d *wire.Detail) (bool, error) {
-		for n := f.shown + 1; n <= d.Attempts; n++ {
-			ranks, started := ranksOf(d, n)
-			if !started {
-				return isTerminal(d.State), nil
-			}
-			if err := f.attempt(ctx, n, forRanks(streams, ranks)); err != nil {
-				return false, err
-			}
-			f.shown = n
-		}
-		return isTerminal(d.State), nil
-	})
-	return err
+// followJob copies a job's output to this program's until the job has ended; of an array that of
+// all tasks, each line with the task's number.
+func followJob(ctx context.Context, cmd *cobra.Command, api *client.Client, job *wire.Job) error {
+	streams := jobStreams(cmd, false)
+	if job.Array != nil {
+		return followTasks(ctx, api, job.ID, streams, cmd.ErrOrStderr())
+	}
+	f := follower{api: api, id: job.ID, say: cmd.ErrOrStderr()}
+	return f.all(ctx, streams)
 }
 
 // ranksOf is how many ranks an attempt has, and whether it has output, or never
@@ -203,7 +202,32 @@ type follower struct {
 	api   *client.Client
 	id    string
 	task  string
-	shown int64 // attempts that have been shown to their end
+	tail  *int      // only so many of the lines that are there at the beginning; nil: all
+	say   io.Writer // for what is not the job's output
+	shown int64     // attempts that have been shown to their end
+}
+
+// all copies a task's output of each attempt from its start to its end, until the task has ended;
+// that of a gang line by line, each with its rank. Where a stream breaks it goes on behind what
+// was shown.
+func (f *follower) all(ctx context.Context, streams []stream) error {
+	_, err := watchTask(ctx, f.api, f.id, f.task, func(d *wire.Detail) (bool, error) {
+		if f.tail != nil && f.shown == 0 { // the ends of earlier attempts are not asked for
+			f.shown = max(0, d.Attempts-1)
+		}
+		for n := f.shown + 1; n <= d.Attempts; n++ {
+			ranks, started := ranksOf(d, n)
+			if !started {
+				return isTerminal(d.State), nil
+			}
+			if err := f.attempt(ctx, n, forRanks(streams, ranks)); err != nil {
+				return false, err
+			}
+			f.shown, f.tail = n, nil
+		}
+		return isTerminal(d.State), nil
+	})
+	return err
 }
 
 // attempt shows the streams of one attempt side by side.
@@ -246,11 +270,21 @@ func isGone(err error) bool {
 
 // copy shows what comes behind the bytes that were shown.
 func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
-	body, err := f.api.Logs(ctx, f.id, client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Follow: true, Stream: s.name})
+	q := client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Follow: true, Stream: s.name, Tail: f.tail}
+	if f.tail != nil && s.begun { // where it broke off is not known
+		q.Tail = new(0)
+		fmt.Fprintf(f.say, "berth: the connection broke: lines of %s may be missing\n", s.name)
+	}
+	body, err := f.api.Logs(ctx, f.id, q)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = body.Close() }()
+	s.begun = true
+	if f.tail != nil {
+		_, err = io.Copy(s.to, body)
+		return err
+	}
 	if _, err := io.CopyN(io.Discard, body, s.skip); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +35,9 @@ func newWebhook() *cobra.Command {
 	return cmd
 }
 
+// maxTemplate bounds what is read of a template, in bytes; the cluster has a lower bound.
+const maxTemplate = 1 << 20
+
 func newWebhookAdd() *cobra.Command {
 	c := &connection{}
 	body := &wire.SetWebhook{}
@@ -49,9 +51,12 @@ func newWebhookAdd() *cobra.Command {
 			}
 			body.URL = args[0]
 			if template != "" {
-				text, err := os.ReadFile(template) //nolint:gosec // the user names it
+				text, err := readInput(cmd.Context(), template, maxTemplate, cmd.ErrOrStderr())
+				if err == nil {
+					err = utf8Text(string(text))
+				}
 				if err != nil {
-					return fmt.Errorf("cannot read the template: %w", err)
+					return fmt.Errorf("cannot take the template %s: %w", template, err)
 				}
 				body.Template = string(text)
 			}
@@ -72,6 +77,7 @@ func newWebhookAdd() *cobra.Command {
 	f.StringVar(&body.Secret, "secret", "", "sign with this `secret` in place of a new one: whsec_ and base64")
 	f.StringVar(&template, "template", "", "make the body by the template in this `file` (default: the event as JSON)")
 	f.StringVar(&body.Note, "note", "", "a `text` for those who list it")
+	allowEmpty(f, "note")
 	return cmd
 }
 
@@ -100,8 +106,8 @@ func showWebhooks(w io.Writer, v *wire.Webhooks) error {
 		if len(h.Events) == len(v.Events) {
 			list = "*"
 		}
-		t.Add(h.ID, h.URL, of, table.Short(list, 40), strconv.FormatInt(h.Pending, 10), strconv.FormatInt(h.Delivered, 10),
-			strconv.FormatInt(h.Dead, 10), strconv.FormatInt(h.Dropped, 10), table.Short(h.Note, 30))
+		t.Add(h.ID, h.URL, of, list, strconv.FormatInt(h.Pending, 10), strconv.FormatInt(h.Delivered, 10),
+			strconv.FormatInt(h.Dead, 10), strconv.FormatInt(h.Dropped, 10), h.Note)
 	}
 	if t.Len() == 0 {
 		_, err := fmt.Fprintln(w, "There are no webhooks.")
@@ -145,6 +151,9 @@ func newWebhookTest() *cobra.Command {
 				return fmt.Errorf("webhook %s did not take the trial: %s; it is tried again, see berth webhook log %s", id, d.Error, id)
 			}
 			if devcluster.Pause(ctx, 200*time.Millisecond) != nil {
+				if cmd.Context().Err() != nil {
+					return cmd.Context().Err()
+				}
 				return fmt.Errorf("webhook %s was not tried within %s: is there a leader? see berth webhook log %s", id, trialPatience, id)
 			}
 		}
@@ -225,7 +234,7 @@ func showDeliveries(w io.Writer, v *wire.Deliveries) error {
 				next = "in " + table.About(d.NextTry.Sub(now))
 			}
 		}
-		t.Add(table.Clock(d.At, now), d.Type, d.Target, d.To, d.State, strconv.FormatInt(d.Tries, 10), status, next, table.Short(d.Error, 80))
+		t.Add(table.Clock(d.At, now), d.Type, d.Target, d.To, d.State, strconv.FormatInt(d.Tries, 10), status, next, d.Error)
 	}
 	if t.Len() == 0 {
 		_, err := fmt.Fprintln(w, "There are no deliveries.")
@@ -244,6 +253,9 @@ func newWebhookSettings() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			body, changed := &wire.SetWebhookSettings{}, false
 			if changed = cmd.Flags().Changed("allow"); changed {
+				if allow == "public" {
+					allow = ""
+				}
 				body.Allow = &allow
 			}
 			if cmd.Flags().Changed("backlog") {
@@ -273,7 +285,7 @@ func newWebhookSettings() *cobra.Command {
 	}
 	c.bindReading(cmd)
 	f := cmd.Flags()
-	f.StringVar(&allow, "allow", "", "`hosts`, *.domain and networks where webhooks may go, with commas; empty: public addresses")
+	f.StringVar(&allow, "allow", "", "`hosts`, *.domain and networks where webhooks may go, with commas; public: public addresses, as at first")
 	f.Int64Var(&backlog, "backlog", 0, "tell of a backlog from so `many` waiting tasks on; 0: never")
 	f.StringVar(&secret, "secret", "", "what deliveries to the addresses of jobs and services are signed with: `new`, none, or one of your own")
 	return cmd

@@ -297,7 +297,7 @@ func TestALogIsAStream(t *testing.T) {
 	c := connect(t, p.address())
 	c.calls.limit = 10 * time.Second
 	go func() { next <- "a" }()
-	log, err := c.Logs(t.Context(), "1", LogQuery{Task: "1", Attempt: 2, Rank: 3, Stream: "stderr", Tail: 4, Follow: true})
+	log, err := c.Logs(t.Context(), "1", LogQuery{Task: "1", Attempt: 2, Rank: 3, Stream: "stderr", Tail: new(4), Follow: true})
 	if err != nil {
 		t.Fatal(err)
 	}

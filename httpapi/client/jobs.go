@@ -101,7 +101,7 @@ type LogQuery struct {
 	Attempt int64  // 0: the newest
 	Rank    int64  // of a gang
 	Stream  string // "stdout" or "stderr"; empty: stdout
-	Tail    int    // the last so many lines; 0: all
+	Tail    *int   // only the last so many lines, from 0 on; nil: all
 	Follow  bool   // go on until the rank ends
 }
 
@@ -111,7 +111,9 @@ func (c *Client) Logs(ctx context.Context, id string, q LogQuery) (io.ReadCloser
 	text(v, "task", q.Task)
 	number(v, "attempt", q.Attempt)
 	number(v, "rank", q.Rank)
-	number(v, "tail", int64(q.Tail))
+	if q.Tail != nil {
+		v.Set("tail", strconv.Itoa(*q.Tail))
+	}
 	text(v, "stream", q.Stream)
 	if q.Follow {
 		v.Set("follow", "true")

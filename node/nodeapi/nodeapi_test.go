@@ -107,6 +107,7 @@ func TestLogs(t *testing.T) {
 	for query, want := range map[string]string{
 		"job=7&attempt=1":                      "one\ntwo\n\nthree",
 		"job=7&task=0&attempt=1&rank=0&tail=1": "three",
+		"job=7&attempt=1&tail=0":               "",
 		"job=7&attempt=1&tail=2":               "\nthree",
 		"job=7&attempt=1&tail=3":               "two\n\nthree",
 		"job=7&attempt=1&tail=4":               "one\ntwo\n\nthree",

@@ -15,14 +15,14 @@ const maxTail = 1_000_000
 type query struct {
 	rank   model.RankKey
 	stream Stream
-	tail   int // lines; 0: from the beginning
+	tail   int // lines; -1: from the beginning
 	follow bool
 }
 
 // parse reads a query. Job, attempt and rank are needed; unknown names, names that
 // come twice and anything that is no plain number are refused.
 func parse(values url.Values) (query, error) {
-	q := query{stream: Stdout}
+	q := query{stream: Stdout, tail: -1}
 	for name, list := range values {
 		if len(list) != 1 {
 			return q, fmt.Errorf("%s: must be given once", name)

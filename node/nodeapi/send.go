@@ -44,7 +44,7 @@ func (s *Server) send(ctx context.Context, out *sender, f *os.File, q query) err
 	if err := out.piece(nil); err != nil {
 		return err
 	}
-	ended := false
+	ended, late := false, f == nil
 	for f == nil {
 		if ended = s.logs.Ended(q.rank); !wait(ctx) {
 			return nil
@@ -55,6 +55,9 @@ func (s *Server) send(ctx context.Context, out *sender, f *os.File, q query) err
 		}
 	}
 	defer func() { _ = f.Close() }()
+	if late { // all of it has come since it was asked for
+		q.tail = -1
+	}
 	at, err := lastLines(f, q.tail)
 	if err != nil {
 		return err
@@ -116,13 +119,16 @@ func noEOF(err error) error {
 	return err
 }
 
-// lastLines is the offset at which the last n lines of a file begin; 0 for n = 0.
+// lastLines returns the offset at which the last n lines of a file begin; 0 if n is negative.
 func lastLines(f *os.File, n int) (int64, error) {
 	info, err := f.Stat()
-	if err != nil || n == 0 {
+	if err != nil || n < 0 {
 		return 0, err
 	}
 	at := info.Size()
+	if n == 0 {
+		return at, nil
+	}
 	buffer := make([]byte, min(pieceSize, at))
 	for at > 0 {
 		from := max(0, at-int64(len(buffer)))

@@ -60,6 +60,9 @@ func (f *option) String() string {
 	return f.row.Value.Text()
 }
 
+// GetSlice returns every text that was given, in order.
+func (f *option) GetSlice() []string { return f.all.given[f.row.Flag] }
+
 // Set notes what was given; whether it is allowed is said with all the rest.
 func (f *option) Set(text string) error {
 	f.all.given[f.row.Flag] = append(f.all.given[f.row.Flag], text)

@@ -205,6 +205,9 @@ func (d *demo) awaitAll(ctx context.Context) error {
 			return nil
 		}
 		if err := devcluster.Pause(ctx, refresh); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return err
+			}
 			return fmt.Errorf("%d jobs have not ended in %s", open, table.About(endLimit))
 		}
 	}

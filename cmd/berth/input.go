@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// readInput reads a file that a user names, and of a larger one no more than limit+1 bytes. A pipe
+// may keep its reader waiting for as long as it likes: the end of the context ends the wait, and
+// say is told about it after a while.
+func readInput(ctx context.Context, path string, limit int64, say io.Writer) ([]byte, error) {
+	type content struct {
+		data []byte
+		err  error
+	}
+	done := make(chan content, 1) // the reader may outlive the wait
+	go func() {
+		data, err := readStart(path, limit)
+		done <- content{data, err}
+	}()
+	slow := time.NewTimer(waitQuietly)
+	defer slow.Stop()
+	for {
+		select {
+		case c := <-done:
+			return c.data, c.err
+		case <-slow.C:
+			what := "which takes its time"
+			if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+				what = "which is a pipe, until its writer closes it"
+			}
+			fmt.Fprintf(say, "Reading %s, %s\n", path, what)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// readStart reads at most limit+1 bytes of a file.
+func readStart(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path) //nolint:gosec // the user names it
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	return io.ReadAll(io.LimitReader(f, limit+1))
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// signalError is why a context ended that a signal has ended.
+type signalError struct{ signal syscall.Signal }
+
+func (e signalError) Error() string { return "ended by signal " + e.signal.String() }
+
+// untilSignal returns a context that SIGINT or SIGTERM ends. The next such signal ends the
+// process at once, as if it was not caught.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-caught:
+			signal.Stop(caught)
+			if number, is := s.(syscall.Signal); is {
+				cancel(signalError{number})
+			}
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(caught)
+		cancel(nil)
+	}
+}
+
+// signaled returns the exit code of a program that a signal has ended, as shells have it: 130
+// after SIGINT, 143 after SIGTERM; 0: no signal has come.
+func signaled(ctx context.Context) exitError {
+	if e, is := errors.AsType[signalError](context.Cause(ctx)); is {
+		return exitError(128 + int(e.signal))
+	}
+	return 0
+}
+
+// withoutCancel returns what is left of an error, of which parts may be joined, without the
+// parts that only say that the context has ended.
+func withoutCancel(err error) error {
+	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the parts, not one of them
+		var rest []error
+		whole := true
+		for _, part := range joined.Unwrap() {
+			left := withoutCancel(part)
+			whole = whole && left == part //nolint:errorlint // the same one
+			rest = append(rest, left)
+		}
+		if whole {
+			return err
+		}
+		return errors.Join(rest...)
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// goesOn says, where a wait was interrupted, that what was waited for goes on, and how it can be
+// ended.
+func goesOn(cmd *cobra.Command, what, remedy string, err error) error {
+	if err != nil && cmd.Context().Err() != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s goes on; %s\n", what, remedy)
+	}
+	return err
+}
+
+// jobGoesOn is goesOn of a job.
+func jobGoesOn(cmd *cobra.Command, id string, err error) error {
+	return goesOn(cmd, "Job "+id, "to end it: berth cancel "+id, err)
+}

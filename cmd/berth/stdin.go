@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// stdinPatience is how long standard input that is open may say nothing before a job is run
+// without: what starts a program often leaves a pipe open to which nothing is ever written.
+const stdinPatience = 2 * time.Second
+
+// input says which standard input a job gets.
+type input struct{ wait, none bool }
+
+func (i *input) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&i.wait, "stdin", false, "wait for the end of standard input, however long nothing comes")
+	f.BoolVar(&i.none, "no-stdin", false, "leave standard input alone: the job gets none")
+	cmd.MarkFlagsMutuallyExclusive("stdin", "no-stdin")
+}
+
+// read returns what is to be the job's standard input, as base64; empty: nothing. A terminal, a
+// device and what is closed are nothing.
+func (i *input) read(ctx context.Context, from *os.File, say io.Writer) (string, error) {
+	info, err := from.Stat()
+	if i.none || err != nil || info.IsDir() || info.Mode()&os.ModeCharDevice != 0 {
+		return "", nil //nolint:nilerr // it is closed
+	}
+	data, err := i.readAll(ctx, from, say)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot read standard input: %w", err)
+	case len(data) > model.MaxStdin:
+		return "", usage("standard input is larger than the %d bytes that are passed on: put it into a file that the nodes have, "+
+			"as with -D \"$PWD\" -- sh -c 'program < file', or leave it out with --no-stdin", model.MaxStdin)
+	}
+	return base64.StdEncoding.EncodeToString(data), nil
+}
+
+// readAll reads until the end, or one byte more than there may be.
+func (i *input) readAll(ctx context.Context, from io.Reader, say io.Writer) ([]byte, error) {
+	type piece struct {
+		data []byte
+		err  error
+	}
+	pieces := make(chan piece)
+	done := make(chan struct{})
+	defer close(done)
+	go func() { // it may outlive the wait: nobody can end a read of a pipe
+		for {
+			buffer := make([]byte, model.MaxStdin+1)
+			n, err := from.Read(buffer)
+			select {
+			case pieces <- piece{buffer[:n], err}:
+			case <-done:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	silence := time.NewTimer(stdinPatience)
+	defer silence.Stop()
+	var all []byte
+	for {
+		select {
+		case p := <-pieces:
+			if all = append(all, p.data...); len(all) > model.MaxStdin || errors.Is(p.err, io.EOF) {
+				return all, nil
+			}
+			if p.err != nil {
+				return nil, p.err
+			}
+		case <-silence.C:
+			switch {
+			case len(all) > 0:
+			case i.wait:
+				fmt.Fprintln(say, "Waiting for the end of standard input")
+			default:
+				fmt.Fprintln(say, "Nothing comes from standard input, which is open: the job gets none; --stdin waits for it")
+				return nil, nil
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
