@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/node/disk"
 	"github.com/berth-gpu/berth/node/fence"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner"
@@ -170,8 +171,10 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 	record, status, alone := u.record, u.status, !fresh && !u.life.alive
 	h.beside(func() func() {
 		latch, alive, err := h.tombstone(u.name, record, fresh)
-		if err == nil && latch == runner.LatchNever && alone {
-			err = h.Runner.Bury(record, status) // if its latch was lost it may have started after all
+		if alone && (err == nil && latch == runner.LatchNever || disk.Fault(err)) {
+			if left := h.Runner.Bury(record, status); left != nil { // if its latch was lost it may have started after all
+				err = left
+			}
 		}
 		return func() { h.refused(u, latch, alive, err, fresh) }
 	})
