@@ -81,7 +81,6 @@ func TestTargetsOfPeople(t *testing.T) {
 	for want, b := range map[string]Body{
 		"user alice":                        &MakeToken{Hash: hash, User: "alice", Role: model.RoleUser},
 		"node n1":                           &MakeToken{Hash: hash, User: "n1", Role: model.RoleAgent},
-		"any node":                          &MakeToken{Hash: hash, Role: model.RoleAgent},
 		"user bob":                          &SetUser{User: "bob", Role: model.RoleUser},
 		"user eve":                          &RemoveUser{User: "eve"},
 		"import abcd00000000":               &EndImport{ID: hash},

@@ -121,15 +121,12 @@ func (b *RenewAllocation) Target() string { return targetAllocation(b.ID) }
 // Target is the allocation.
 func (b *ReleaseAllocation) Target() string { return targetAllocation(b.ID) }
 
-// Target is whose token it is: a user, a node, or any node.
+// Target is the user or the node that the token is for.
 func (b *MakeToken) Target() string {
-	switch {
-	case b.Role != model.RoleAgent:
-		return targetUser(b.User)
-	case b.User == "":
-		return "any node"
+	if b.Role == model.RoleAgent {
+		return targetNode(model.NodeID(b.User))
 	}
-	return targetNode(model.NodeID(b.User))
+	return targetUser(b.User)
 }
 
 // Target is the first of the tokens, by the id that lists tell, and how many there are.
