@@ -187,8 +187,8 @@ func sound() map[string]string {
 		"/tokens":                  `{"user":"ann","name":"laptop"}`,
 		"/gpus/{uuid}/mode":        `{"mode":"open"}`,
 		"/orchestrator/allocation": `{"mode":"hybrid"}`,
-		"/webhooks":                `{"url":"https://192.0.2.1/told"}`,
-		"/webhooks/{webhook_id}":   `{"url":"https://192.0.2.2/told"}`,
+		"/webhooks":                `{"url":"https://93.184.215.14/told"}`,
+		"/webhooks/{webhook_id}":   `{"url":"https://93.184.215.15/told"}`,
 		"/cluster/settings":        `{"settings":{"retries":"7"}}`,
 		"/nodes/{node_id}/labels":  `{"set":{"rack":"a"}}`,
 	}
@@ -348,7 +348,7 @@ func anyRequests(t *testing.T, random *rand.Rand, n int, reached map[string]bool
 		c.Submit(2)
 		c.Start(c.Place(1))
 	})
-	s.api.peer.Archive, s.api.peer.Refusals = &shelf{}, &refusals{}
+	s.api.peer.Archive, s.api.peer.Refusals, s.api.peer.Reads = &shelf{}, &refusals{}, &refusals{}
 	v := newInventor(t, s, random)
 	var known []model.JobID
 	for i := range n {

@@ -44,7 +44,7 @@ func dialFrom(t *testing.T, from, to string) net.Conn {
 // asks sends a whole request and reads its answer.
 func asks(t *testing.T, conn net.Conn) {
 	t.Helper()
-	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -210,7 +210,7 @@ func paths() []string {
 		"DELETE /users/{user}",
 		"DELETE /webhooks/{webhook_id}",
 		"GET /audit",
-		"GET /audit/refusals", "GET /audit/verify",
+		"GET /audit/reads", "GET /audit/refusals", "GET /audit/verify",
 		"GET /cluster/gpu-status",
 		"GET /cluster/peers",
 		"GET /cluster/settings",

@@ -217,7 +217,7 @@ func TestASlowFollowerIsCutOff(t *testing.T) {
 	if tcp, is := conn.(*net.TCPConn); !is || tcp.SetReadBuffer(16<<10) != nil {
 		t.Fatal("its buffer cannot be made small")
 	}
-	fmt.Fprint(conn, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+	fmt.Fprint(conn, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 		t.Fatalf("it answers %q, %v", line, err)

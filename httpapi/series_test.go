@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"go.yaml.in/yaml/v3"
 
@@ -93,7 +94,7 @@ func asked() []string {
 
 func names(t *testing.T, s *site) []string {
 	t.Helper()
-	all, err := s.api.meter.registry.Gather()
+	all, err := prometheus.Gatherers{s.api.meter.registry, s.api.meter.named}.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestReserveLists(t *testing.T) {
 	if code, _, _ := f.berth(t, "reserve", "cancel", "9"); code != exitNotFound {
 		t.Errorf("exit code %d for what is not there", code)
 	}
-	if code, out, _ := f.berth(t, "reserve", "limits", "--percent", "75", "--longest", "7d"); code != 0 || !strings.Contains(out, "ahead     1d") || !strings.Contains(out, "longest   1h") {
+	if code, out, _ := f.berth(t, "reserve", "limits", "--percent", "75", "--longest", "7d"); code != 0 || !strings.Contains(out, "ahead             1d") || !strings.Contains(out, "longest           1h") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if *f.limits.Percent != 75 || *f.limits.Longest != wire.Duration(7*24*time.Hour) || f.limits.Ahead != nil || f.limits.PerUser != nil {

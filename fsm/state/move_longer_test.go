@@ -46,23 +46,6 @@ func TestExtensionsLengthenNoShortage(t *testing.T) {
 	}
 }
 
-// At the first feature level a shortage that is there already may be lengthened.
-func TestExtensionsAtTheFirstLevel(t *testing.T) {
-	c := statetest.Empty(t)
-	c.Do(&command.Bootstrap{
-		Incarnation: statetest.Incarnation(1), Level: 1, Running: true, Policy: "fcfs",
-		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
-	})
-	c.Do(&command.SetPeer{Peer: model.Peer{ID: "p1", Level: 2}})
-	c.Node("n1", 8)
-	a := c.Place(c.Submit(6, within(2*time.Hour)))
-	c.Start(a)
-	c.Do(booked(c, 4))
-	wantCode(t, c.Try(&command.Extend{Job: a.Job, By: time.Minute}), model.CodeOK)
-	c.Do(&command.RaiseLevel{Level: 2})
-	wantCode(t, c.Try(&command.Extend{Job: a.Job, By: time.Minute}), model.CodeUnavailable)
-}
-
 // A longest run time that was set after a job was submitted bounds it beside bookings.
 func TestBoundedBesideBookings(t *testing.T) {
 	c := two(t)

@@ -17,6 +17,7 @@ const (
 	recordFile = "rank.json"
 	exitFile   = "exit.json"
 	latchFile  = "latch"
+	beganFile  = "began"     // written with a latch that says started, in case the latch is lost
 	roomFile   = "exit.room" // becomes exit.json: its block is there before the job starts
 	ScriptFile = "script"
 	StdinFile  = "stdin"
@@ -125,6 +126,9 @@ func (f *Folder) SetRecord(r *Record) error { return f.put(recordFile, r) }
 // because it is there.
 func (f *Folder) Latch(want string) (word string, now bool, err error) {
 	err = f.root.Symlink(want, latchFile)
+	if err == nil && want == LatchStarted {
+		_ = f.root.Symlink(want, beganFile) // a second record: the latch alone decides
+	}
 	if !errors.Is(err, fs.ErrExist) {
 		return want, err == nil, err
 	}
@@ -187,7 +191,7 @@ func (f *Folder) Phase() (model.RankPhase, model.Exit, error) {
 	}
 	switch latch, err := f.root.Readlink(latchFile); {
 	case errors.Is(err, fs.ErrNotExist):
-		if _, err := f.root.Lstat(StdoutFile); damaged || err == nil {
+		if _, err := f.root.Lstat(beganFile); damaged || err == nil {
 			return model.RankRunning, model.Exit{}, nil
 		}
 		return model.RankAssigned, model.Exit{}, nil

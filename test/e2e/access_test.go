@@ -148,7 +148,7 @@ func TestACallerIsAskedWhoTheyAre(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("no first token was told")
 	}
-	if s := g.berth("", at, "queue"); s.code != 4 || !strings.Contains(s.err, "say who you are") {
+	if s := g.berth("", at, "queue"); s.code != 4 || !strings.Contains(s.err, "authentication is required") {
 		t.Errorf("without a token: exit code %d, %s", s.code, s.err)
 	}
 	if s := g.berth(first, at, "queue"); s.code != 4 {

@@ -111,7 +111,7 @@ func absenceKills(w *World, _ bool) {
 	}
 	w.net.Heal(lags.name, h.name)
 	w.net.Heal(h.name, lags.name)
-	wait(w, 40*time.Second)
+	wait(w, 75*time.Second)
 }
 
 // oldSetNewLease: a node knows of a rank that it could not begin, and is cut off

@@ -85,12 +85,39 @@ func TestInventory(t *testing.T) {
 			t.Errorf("%d GPUs", n)
 		}
 	}
+	cutShort(t, path)
+	if again := open(t, path, 8).Inventory(); again[0].ID != first[0].ID {
+		t.Error("a damaged file was not read from its copy")
+	}
+	for _, copy := range files(t, filepath.Dir(path)) {
+		cutShort(t, copy)
+	}
+	if _, err := Open(path, 1); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("all copies are damaged: %v", err)
+	}
+}
+
+// cutShort makes a file one of which the first bytes only were written.
+func cutShort(t *testing.T, path string) {
+	t.Helper()
 	if err := os.WriteFile(path, []byte("[\"GPU-"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path, 1); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("a damaged file: %v", err)
+}
+
+// files lists the files of a folder.
+func files(t *testing.T, folder string) (paths []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			paths = append(paths, filepath.Join(folder, e.Name()))
+		}
+	}
+	return paths
 }
 
 // on starts a program that has a GPU.

@@ -168,15 +168,15 @@ func TestHostWithout(t *testing.T) {
 	}
 }
 
-// Without the node's rules no rank starts.
-func TestNoRules(t *testing.T) {
+// The node's rules are made again when they are lost: no rank starts without them.
+func TestLostRules(t *testing.T) {
 	b := newBench(t)
-	if err := os.Remove(filepath.Join(b.run.Path, rulesFile)); err != nil {
+	path := filepath.Join(b.run.Path, rulesFile)
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	k := b.rank("echo no", plain).start()
-	k.gone()
-	if phase, _, err := k.f.Phase(); phase != model.RankAssigned || err != nil {
-		t.Errorf("phase %s, %v", phase, err)
+	k := b.rank("exit 3", plain).start()
+	if got := k.exit(); got.Code != 3 || !exists(t, path) {
+		t.Errorf("ended with %+v; the rules are there: %v", got, exists(t, path))
 	}
 }
