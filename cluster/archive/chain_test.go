@@ -56,6 +56,11 @@ func TestRefusalsAreChained(t *testing.T) {
 			t.Errorf("%s, and gone on: %+v, %v", name, got, err)
 		}
 	}
+}
+
+// The chain begins where the oldest file that is kept does, and must end at its head.
+func TestTheChainOfOldFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := &Refusals{file: newRotating(Rotation{Dir: dir, Size: 600, Keep: 2}, "refusals")}
 	for range 40 {

@@ -214,6 +214,16 @@ func sameMeta(a, b []byte) bool {
 	return of(a) == of(b)
 }
 
+// dropSnapshots deletes the snapshots of a data folder whose names match a pattern.
+func dropSnapshots(t *testing.T, dir, names string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, snapshotFolder, names))
+	check(t, err)
+	for _, f := range found {
+		check(t, os.RemoveAll(f))
+	}
+}
+
 // A folder whose snapshots and log do not meet has lost what it acknowledged: it is
 // refused in one line, and one that merely lacks what it does not need is opened.
 func TestSnapshotsAndLogMustMeet(t *testing.T) {
@@ -223,13 +233,6 @@ func TestSnapshotsAndLogMustMeet(t *testing.T) {
 			logs = append(logs, &raft.Log{Index: i, Term: 1, Data: []byte("x")})
 		}
 		return logs
-	}
-	dropSnapshots := func(t *testing.T, dir string, names string) {
-		found, err := filepath.Glob(filepath.Join(dir, snapshotFolder, names))
-		check(t, err)
-		for _, f := range found {
-			check(t, os.RemoveAll(f))
-		}
 	}
 	for _, c := range []struct {
 		name  string

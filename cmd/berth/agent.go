@@ -25,6 +25,7 @@ import (
 	"github.com/berth-gpu/berth/node"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/nodeapi"
+	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/isolate"
 	"github.com/berth-gpu/berth/node/runner/process"
 )
@@ -145,12 +146,9 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	run, warning, err := node.OpenRun(j, boot, a.RunDir)
+	run, err := a.openRun(j, boot, log)
 	if err != nil {
-		return fmt.Errorf("%s: %w", a.settings.At("agent.run_dir"), err)
-	}
-	if warning != "" {
-		log.Warn(warning)
+		return err
 	}
 	l, err := network{}.Listen(a.Listen)
 	if err != nil {
@@ -177,6 +175,18 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
 		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints},
 	}, node.History{Node: self.Node, GPUs: gpus}, l)
+}
+
+// openRun opens the folder that the agent and its supervisors share until the host restarts.
+func (a *agent) openRun(j *journal.Journal, boot string, log *slog.Logger) (runner.RunFolder, error) {
+	run, warning, err := node.OpenRun(j, boot, a.RunDir)
+	if err != nil {
+		return run, fmt.Errorf("%s: %w", a.settings.At("agent.run_dir"), err)
+	}
+	if warning != "" {
+		log.Warn(warning)
+	}
+	return run, nil
 }
 
 // token is what the agent shows: that of its file, or of the environment.

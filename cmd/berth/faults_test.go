@@ -2,13 +2,12 @@ package main
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/raft"
 
 	"github.com/berth-gpu/berth/cluster/raftstore"
 )
@@ -31,13 +30,24 @@ func usedStore(t *testing.T, dir, cluster string) {
 	}
 }
 
+// snapshotSink takes the state of a snapshot.
+type snapshotSink interface {
+	io.WriteCloser
+	ID() string
+}
+
+// beginSnapshot begins a snapshot of version 1 at index 10 and term 2, without servers.
+func beginSnapshot[V ~int, C, T any, S snapshotSink](create func(V, uint64, uint64, C, uint64, T) (S, error)) (S, error) {
+	var servers C
+	var transport T
+	return create(1, 10, 2, servers, 1, transport)
+}
+
 // snapshotOf writes a snapshot into a data folder, and returns the file with its state.
 func snapshotOf(t *testing.T, dir, content string) string {
 	t.Helper()
 	s := openStore(t, dir, "")
-	_, transport := raft.NewInmemTransport("")
-	servers := raft.Configuration{Servers: []raft.Server{{ID: "p1", Address: raft.ServerAddress(address(0))}}}
-	sink, err := s.Snapshots().Create(1, 10, 2, servers, 1, transport)
+	sink, err := beginSnapshot(s.Snapshots().Create)
 	if err == nil {
 		_, err = sink.Write([]byte(content))
 		err = errors.Join(err, sink.Close())

@@ -67,8 +67,7 @@ func mend(b Body) {
 	switch b := b.(type) {
 	case *Bootstrap:
 		b.Retention.Age, b.Tuning, b.Pools.Mode, b.Notify.Secret = time.Hour, model.DefaultTuning(), model.PoolHybrid, secret
-		b.Defaults.IdleStop, b.Defaults.CheckpointInterval = time.Hour, 10*time.Minute
-		b.Defaults.Commands = model.AudienceAll
+		b.Defaults.IdleStop, b.Defaults.CheckpointInterval, b.Defaults.Commands = time.Hour, 10*time.Minute, model.AudienceAll
 		b.Limits = []model.LimitValue{{Of: model.LimitQueued, Value: 1000}, {Of: model.LimitUserGPUs, Value: 8}, {Of: model.LimitRunTime, Value: int64(48 * time.Hour)}}
 	case *Submit:
 		b.Env = []string{"A=1", "B=2"}

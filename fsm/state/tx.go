@@ -209,14 +209,6 @@ func openFleet(t *tx, s *Tables) {
 		wakes: wakes(model.TopicFleet, model.TopicQueue), key: func(r model.Allocation) model.AllocationID { return r.ID },
 		hook: bind(t, onAllocation),
 	}
-	t.requests = cell[model.RequestKey, model.Request]{
-		number: 18, name: "requests", base: s.Requests,
-		key: func(r model.Request) model.RequestKey { return r.Key }, hook: bind(t, onRequest),
-	}
-	t.requestUse = cell[model.ActorName, model.RequestUse]{
-		number: 41, name: "request_use", base: s.RequestUse,
-		key: func(r model.RequestUse) model.ActorName { return model.ActorName(r.Actor) },
-	}
 	t.sketches = cell[model.SketchKey, model.Sketch]{
 		number: 19, name: "sketches", base: s.Sketches,
 		key: func(r model.Sketch) model.SketchKey { return r.Key }, hook: bind(t, onSketch),
@@ -241,7 +233,20 @@ func openFleet(t *tx, s *Tables) {
 		number: 40, name: "tallies", base: s.Tallies,
 		key: func(r model.Tally) model.TallyKey { return r.Key },
 	}
+	openRequests(t, s)
 	openPeople(t, s)
+}
+
+// openRequests is open for the request ids that are remembered.
+func openRequests(t *tx, s *Tables) {
+	t.requests = cell[model.RequestKey, model.Request]{
+		number: 18, name: "requests", base: s.Requests,
+		key: func(r model.Request) model.RequestKey { return r.Key }, hook: bind(t, onRequest),
+	}
+	t.requestUse = cell[model.ActorName, model.RequestUse]{
+		number: 41, name: "request_use", base: s.RequestUse,
+		key: func(r model.RequestUse) model.ActorName { return model.ActorName(r.Actor) },
+	}
 }
 
 // openPeople is open for who is known, and what they may.

@@ -1,14 +1,13 @@
 package agent_test
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 )
 
@@ -19,11 +18,7 @@ func (h *host) mark(t testing.TB) (m struct{ Start, Away time.Duration }) {
 	if err != nil || len(paths) != 1 {
 		t.Fatal(paths, err)
 	}
-	data, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &m); err != nil {
+	if err := smallfile.Read(paths[0], &m); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -135,6 +135,27 @@ func lives(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
+// harms returns functions that remove files of the agent's data folder, or cut them to nothing.
+func (h *host) harms() (remove, empty func(names ...string) func() error) {
+	remove = func(names ...string) func() error {
+		return func() (err error) {
+			for _, name := range names {
+				err = errors.Join(err, os.RemoveAll(filepath.Join(h.dir, name)))
+			}
+			return err
+		}
+	}
+	empty = func(names ...string) func() error {
+		return func() (err error) {
+			for _, name := range names {
+				err = errors.Join(err, os.Truncate(filepath.Join(h.dir, name), 0))
+			}
+			return err
+		}
+	}
+	return remove, empty
+}
+
 // The same for all that the node keeps: one agent after the other takes over the job.
 func TestFilesOfANodeAreLostWhileTheAgentIsDown(t *testing.T) {
 	t.Parallel()
@@ -144,22 +165,7 @@ func TestFilesOfANodeAreLostWhileTheAgentIsDown(t *testing.T) {
 	stop := h.start(t)
 	job := waiter(c, t, dir, 9)
 	pid, _ := h.supervisor(t, c.running(t, job))
-	remove := func(names ...string) func() error {
-		return func() (err error) {
-			for _, name := range names {
-				err = errors.Join(err, os.RemoveAll(filepath.Join(h.dir, name)))
-			}
-			return err
-		}
-	}
-	empty := func(names ...string) func() error {
-		return func() (err error) {
-			for _, name := range names {
-				err = errors.Join(err, os.Truncate(filepath.Join(h.dir, name), 0))
-			}
-			return err
-		}
-	}
+	remove, empty := h.harms()
 	runs := func() error {
 		paths, err := filepath.Glob(filepath.Join(h.run, "*"))
 		for _, path := range paths {

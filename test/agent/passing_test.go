@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/node/gpu/simgpu"
 	"github.com/berth-gpu/berth/node/runner"
@@ -51,7 +51,7 @@ func TestExtendedLimit(t *testing.T) {
 			paths, _ := filepath.Glob(filepath.Join(h.run, "*", "*.orders"))
 			for _, path := range paths {
 				var o runner.Orders
-				if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &o) == nil && o.TimeLimit == limit {
+				if smallfile.Read(path, &o) == nil && o.TimeLimit == limit {
 					return true
 				}
 			}

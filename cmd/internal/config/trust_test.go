@@ -8,13 +8,9 @@ import (
 	"testing"
 )
 
-// A file of the folder where a program happens to start is read only if nobody else could
-// have written it.
-func TestTrusted(t *testing.T) {
-	t.Parallel()
-	uid := uint32(os.Geteuid())
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
+// someFiles makes files and links that others may or may not write.
+func someFiles(t *testing.T, at func(name string) string) {
+	t.Helper()
 	for _, folder := range []string{"own", "open", "sticky"} {
 		if err := os.Mkdir(at(folder), 0o700); err != nil {
 			t.Fatal(err)
@@ -42,6 +38,16 @@ func TestTrusted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A file of the folder where a program happens to start is read only if nobody else could
+// have written it.
+func TestTrusted(t *testing.T) {
+	t.Parallel()
+	uid := uint32(os.Geteuid())
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	someFiles(t, at)
 	for _, v := range []struct {
 		path string
 		mask fs.FileMode

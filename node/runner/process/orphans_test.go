@@ -81,13 +81,8 @@ func TestSuspects(t *testing.T) {
 	b := ungrouped(t)
 	cmd := exec.Command("sleep", "600") // it stands for an orphan of another process than an agent: of this one
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	supervisors.mu.Lock() // it is not to be taken for an orphan of this one's
-	err := cmd.Start()
-	if err == nil {
-		supervisors.pids[cmd.Process.Pid] = true
-	}
-	supervisors.mu.Unlock()
-	if err != nil {
+	begin := func() (*os.Process, error) { err := cmd.Start(); return cmd.Process, err }
+	if _, err := supervisors.start(begin); err != nil { // it is not to be taken for an orphan of this one's
 		t.Fatal(err)
 	}
 	pid := cmd.Process.Pid
