@@ -109,7 +109,7 @@ func TestAFounderDiesWhileItFounds(t *testing.T) {
 			time.Sleep(time.Duration(at) * 5 * time.Millisecond)
 			p2 := w.peers[1]
 			w.down(p2)
-			<-all[1]
+			_ = <-all[1]
 			w.founded(w.found(p2), all[0], all[2])
 			w.mustPropose(w.leader(), 1)
 			w.until("the founder that died has everything", func() bool { s := p2.State(); return s.Jobs.Len() == 1 })
@@ -221,7 +221,7 @@ func TestALostFolderLosesNoAcknowledgedJob(t *testing.T) {
 					w.wipe(w.peers[1])
 					for _, i := range order {
 						done := w.found(w.peers[i])
-						go func() { <-done }()
+						go func() { _ = <-done }()
 						time.Sleep(pause)
 					}
 					time.Sleep(10 * time.Second)
@@ -263,7 +263,7 @@ func TestFoundersAreKnownByTheirIDs(t *testing.T) {
 		w.start(p2)
 		w.start(p3)
 		p1.Kill()
-		<-one
+		_ = <-one
 		w.start(p1)
 		crossed := []Server{{"p1", "p1:7000"}, {"p2", "p3:7000"}, {"p3", "p2:7000"}}
 		if err := p1.Bootstrap(within(5*time.Second), crossed); err == nil || p1.serves() {

@@ -152,7 +152,8 @@ func (p membership) take(ctx context.Context, peer model.Peer) error {
 			return fmt.Errorf("peer %s holds the address %s: remove it first", s.ID, s.Address)
 		}
 	}
-	defer p.mates.expect(peer)()
+	expected := p.mates.expect(peer)
+	defer expected()
 	c, err := command.New(actor(p.Peer), &command.SetPeer{Peer: peer})
 	if err != nil {
 		return err

@@ -101,7 +101,8 @@ func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 	if err != nil {
 		return nil, under("defaults", err)
 	}
-	commands, known := model.AudienceProject, true
+	commands := model.AudienceProject
+	var known bool
 	if d.Commands != "" {
 		if commands, known = model.AudienceOf(d.Commands); !known {
 			return nil, under("defaults", invalid("show_commands", "must be project, user or all"))

@@ -42,7 +42,7 @@ func arrayPeer(t *testing.T) (address string, asked func() []string) {
 		list = append(list, r.URL.RawQuery)
 		mu.Unlock()
 		if q.Get("stream") == "stdout" {
-			fmt.Fprintf(w, "hello from %s\nno end", q.Get("task"))
+			fmt.Fprintf(w, "hello from %s\nno end", q.Get("task")) //nolint:gosec // a test's answer
 		}
 	})
 	s := httptest.NewServer(mux)

@@ -98,7 +98,7 @@ func (r Reason) Stops() bool {
 func (r Reason) Outranks(o Reason) bool { return r.force() > o.force() }
 
 func (r Reason) force() int {
-	switch r {
+	switch r { //nolint:exhaustive // the others have the default
 	case ReasonGPUFault:
 		return 2*int(ReasonRequeue) + 1
 	case ReasonDiskLimit:

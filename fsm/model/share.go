@@ -87,23 +87,3 @@ func lost(d, halfLife time.Duration) (gone uint64) {
 	lose(x - square/2)
 	return gone>>times + ^(math.MaxUint64 >> times)
 }
-
-// halved is 2^(-d/halfLife), times 2^32.
-func halved(d, halfLife time.Duration) uint64 {
-	times, rest := d/halfLife, d%halfLife
-	if times >= 32 {
-		return 0
-	}
-	out := uint64(1) << 32
-	// Bit by bit of the rest: 2^(-1/2), 2^(-1/4), and so on.
-	for _, root := range [...]uint64{
-		3037000500, 3611622603, 3938502376, 4112874773, 4202935003, 4248701965, 4271771996, 4283353945,
-		4289156690, 4292061010, 4293513907, 4294240540, 4294603903, 4294785595, 4294876445, 4294921870,
-	} {
-		if rest *= 2; rest >= halfLife {
-			rest -= halfLife
-			out = out * root >> 32
-		}
-	}
-	return out >> times
-}

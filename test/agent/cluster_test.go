@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -103,6 +104,9 @@ func (c *cluster) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Ren
 	}
 	c.board.Put(q.Node, q.Samples)
 	r, index := c.do(&command.Renew{Renewals: []command.Renewal{{Node: q.Node, Incarnation: q.Incarnation, Epoch: q.Epoch, Seq: q.Seq}}})
+	if len(r.Verdicts) == 0 {
+		return nil, fmt.Errorf("the renewal was refused: %s", r.Detail)
+	}
 	return &agentwire.Renewed{Code: r.Verdicts[0], Index: index, Voters: voters()}, nil
 }
 

@@ -149,7 +149,7 @@ func (l *Loaded) secretly(name string, list []given) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = f.Close() }() // it was only read
+		defer func() { _ = f.Close() }() // it was only read //nolint:revive // at most a few files
 		if err := private(f); err != nil {
 			return fmt.Errorf("%s: %w", g.where, err)
 		}

@@ -64,7 +64,7 @@ func (s *supervisor) keep(exit model.Exit) error {
 func (s *supervisor) folderAgain() (*runner.Folder, error) {
 	path := s.folder.Path()
 	for _, dir := range []string{filepath.Dir(path), path} { // not the data folder: that is an agent's to make
-		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // a folder of the rank that the agent named
 			return nil, err
 		}
 	}

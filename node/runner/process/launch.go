@@ -71,7 +71,7 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 // stdin opens what the job reads from standard input: what it was submitted with, or nothing.
 func (g *begin) stdin() (*os.File, error) {
 	if g.record.Job.Stdin {
-		return os.Open(filepath.Join(g.folder.Path(), runner.StdinFile))
+		return os.Open(filepath.Join(g.folder.Path(), runner.StdinFile)) //nolint:gosec // a file of the rank's folder
 	}
 	return os.Open(os.DevNull)
 }
