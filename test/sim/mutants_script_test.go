@@ -102,6 +102,7 @@ func absenceKills(w *World, _ bool) {
 	w.Until(10*time.Second, func() bool { s := w.oracle.now(); return s.Leases.Len() == w.Nodes })
 	renewed(w, w.hosts[0])
 	renewed(w, w.hosts[1])
+	caughtUp(w, lags) // a peer that has passed on a write later than its state refuses reads, for as long as it lags
 	w.net.Isolate(lags.name)
 	h := place(w, stubborn(1, 0, 2*time.Minute, 0))[0]
 	for _, p := range w.peers() {
@@ -111,7 +112,17 @@ func absenceKills(w *World, _ bool) {
 	}
 	w.net.Heal(lags.name, h.name)
 	w.net.Heal(h.name, lags.name)
-	wait(w, 75*time.Second)
+	wait(w, 40*time.Second)
+}
+
+// caughtUp waits until a peer's state holds all that is committed.
+func caughtUp(w *World, p *peer) {
+	w.Until(10*time.Second, func() bool {
+		s := w.oracle.now()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.run != nil && p.run.State().Index >= s.Index
+	})
 }
 
 // oldSetNewLease: a node knows of a rank that it could not begin, and is cut off

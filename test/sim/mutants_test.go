@@ -47,9 +47,6 @@ func TestMutant(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
 			parallel(t)
-			if m.name == "absence_kills" {
-				t.Skip("since log entries carry checksums the lagging peer of this course answers too late: the course has to be written again")
-			}
 			r := run(t, m.setup, func(w *World) { m.script(w, false) })
 			explain(t, m.setup.Seed, r)
 			broken := m.setup
