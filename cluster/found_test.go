@@ -73,6 +73,9 @@ func (w *world) mustBeWiped(m *member, done <-chan error) {
 	}
 }
 
+// ended waits for the end of a founding, and returns how that went.
+func ended(done <-chan error) error { return <-done }
+
 // Three founders that are started together elect a leader within two seconds; so do
 // they if one is started late, and nothing is founded without it.
 func TestFoundingWaitsForEveryFounder(t *testing.T) {
@@ -109,7 +112,7 @@ func TestAFounderDiesWhileItFounds(t *testing.T) {
 			time.Sleep(time.Duration(at) * 5 * time.Millisecond)
 			p2 := w.peers[1]
 			w.down(p2)
-			_ = <-all[1]
+			_ = ended(all[1]) // the process was killed
 			w.founded(w.found(p2), all[0], all[2])
 			w.mustPropose(w.leader(), 1)
 			w.until("the founder that died has everything", func() bool { s := p2.State(); return s.Jobs.Len() == 1 })
@@ -221,7 +224,7 @@ func TestALostFolderLosesNoAcknowledgedJob(t *testing.T) {
 					w.wipe(w.peers[1])
 					for _, i := range order {
 						done := w.found(w.peers[i])
-						go func() { _ = <-done }()
+						go func() { _ = ended(done) }()
 						time.Sleep(pause)
 					}
 					time.Sleep(10 * time.Second)
@@ -263,7 +266,7 @@ func TestFoundersAreKnownByTheirIDs(t *testing.T) {
 		w.start(p2)
 		w.start(p3)
 		p1.Kill()
-		_ = <-one
+		_ = ended(one) // the process was killed
 		w.start(p1)
 		crossed := []Server{{"p1", "p1:7000"}, {"p2", "p3:7000"}, {"p3", "p2:7000"}}
 		if err := p1.Bootstrap(within(5*time.Second), crossed); err == nil || p1.serves() {

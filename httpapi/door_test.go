@@ -82,7 +82,7 @@ func TestTwoCredentialsAreRefused(t *testing.T) {
 	s.do(http.MethodGet, "/queue", "", append(as(bob), "X-API-Key", bob)...).into(&wire.Queue{})
 }
 
-// While nobody proves to be a peer, a request comes from where it comes from.
+// Unless the sender proves to be a peer, a request comes from where it comes from.
 func TestClientsAddressesWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

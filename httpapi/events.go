@@ -63,7 +63,7 @@ func (a events) route(doc huma.API) {
 	o := op("events", http.MethodGet, "/events", "What happens, as it happens")
 	o.Description = "Server-sent events: data is a notice as JSON, id the same on every peer. Last-Event-ID goes on " +
 		"after an event by way of any peer. An event of type " + wire.EventReset + " says that what was asked to go on after is not " +
-		"kept: read anew what was built from events. An event of type " + wire.EventClosed + " is the last one: its data is a problem " +
+		"kept: read again what was built from events. An event of type " + wire.EventClosed + " is the last one: its data is a problem " +
 		"that says why the caller may not read on, such as a token that has expired."
 	o.Responses = map[string]*huma.Response{
 		"200": {Description: "events, one after the other", Content: map[string]*huma.MediaType{"text/event-stream": {

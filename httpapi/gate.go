@@ -60,8 +60,8 @@ func newGate(c *Config) *gate {
 func (g *gate) asks(s *state.State) bool { return g.must || s.Settings().Auth.On() }
 
 // misdirected refuses a request whose Host header does not name this peer: a page of
-// another site, whose name was made to lead here, could otherwise give orders in the
-// name of whoever looks at it. While callers are asked who they are such a page has no
+// another site, whose name was made to lead here, could otherwise send requests in the
+// name of the person who visits the page. With authentication on such a page has no
 // token, and names that are not configured, and addresses, pass.
 func (g *gate) misdirected(r *http.Request) *failure {
 	s := g.peer.State()
@@ -132,7 +132,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	switch {
 	case caller.Kind == auth.Node:
 		return caller, g.slow(g.agents, string(caller.Credential[:]), peers)
-	case caller.Kind != auth.Nobody: // who is known uses up nothing of their neighbors'
+	case caller.Kind != auth.Nobody: // a known caller pays only from its own bucket
 		return caller, g.slow(g.callers, string(caller.Credential[:]), peers)
 	case rule.Open():
 		return caller, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// viewFor tells of a state what the caller may know: what other people's jobs run is for
-// operators, and for those whom jobs.show_commands names as it stands in the state now.
+// viewFor returns a view of a state that hides what the caller may not see: what other users' jobs
+// run is for operators, and for the callers that jobs.show_commands names in the present state.
 func (a *API) viewFor(ctx context.Context, s, now *state.State, at model.Time) view {
 	return view{s: s, now: at, sees: a.sees(ctx, now)}
 }

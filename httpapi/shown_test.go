@@ -32,7 +32,7 @@ func secretive(project string) func(*statetest.Cluster) {
 	}
 }
 
-// What a job runs is told in no answer to somebody whose it is not.
+// No answer shows what a job runs to a caller that may not see it.
 func TestWhatOthersRun(t *testing.T) {
 	t.Parallel()
 	s := newGuarded(t)

@@ -115,7 +115,7 @@ type RefusalsVerdict struct {
 	What    string // is wrong; empty: nothing
 }
 
-// Verify computes the chain of the lines that are kept anew.
+// Verify recomputes the chain of the lines that are kept.
 func (r *Refusals) Verify(ctx context.Context) (v RefusalsVerdict, err error) {
 	head, err := r.head()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Refusal is a request that this peer has turned away before it came to the log, or in the
-// files of reads one by which somebody has read what is another's.
+// Refusal is a request that this peer has refused before the log, or, in the files of
+// reads, a request that returned data of another user.
 type Refusal struct {
 	Time    time.Time `json:"time"`
 	From    string    `json:"from,omitempty"`

@@ -79,7 +79,7 @@ func identityFaults() []startFault {
 			o.PeerID = "p3"
 		}, ErrCorrupt, []string{"checksum", "new --id"}},
 		{"an empty identity", put(identityName, ``), ErrCorrupt, []string{"identity file is damaged", "new --id"}},
-		{"an identity of nobody", putIdentity(Identity{Format: identityFormat}), ErrCorrupt, []string{"names no peer"}},
+		{"an identity without a peer", putIdentity(Identity{Format: identityFormat}), ErrCorrupt, []string{"names no peer"}},
 		{"no identity", remove(identityName), ErrCorrupt, []string{"identity file is missing", "new --id"}},
 	}
 }

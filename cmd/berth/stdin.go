@@ -55,7 +55,7 @@ func (i *input) readAll(ctx context.Context, from io.Reader, say io.Writer) ([]b
 	pieces := make(chan piece)
 	done := make(chan struct{})
 	defer close(done)
-	go func() { // it may outlive the wait: nobody can end a read of a pipe
+	go func() { // may outlive the wait: a read of a pipe cannot be canceled
 		for {
 			buffer := make([]byte, model.MaxStdin+1)
 			n, err := from.Read(buffer)

@@ -67,7 +67,7 @@ func topOf(c *connection, nodes, jobs bool) func(*cobra.Command, []string) error
 const topJobs = 40
 
 // again shows something over and over until the command is interrupted: on a terminal's
-// screen, which is drawn anew when its size changes, or for programs as one document after the
+// screen, which is redrawn when its size changes, or for programs as one document after the
 // other.
 func (c *connection) again(cmd *cobra.Command, args []string, every time.Duration, look func(*cobra.Command, []string) error) error {
 	c.repeated = true

@@ -19,7 +19,7 @@ type Audience uint8
 // The audiences.
 const (
 	AudienceProject Audience = 0 // the users who are in the job's project
-	AudienceUser    Audience = 1 // nobody
+	AudienceUser    Audience = 1 // only the job's user and operators
 	AudienceAll     Audience = 2 // everybody who may look at the queue
 )
 

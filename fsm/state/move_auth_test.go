@@ -108,7 +108,7 @@ func TestTokensAndUsers(t *testing.T) {
 }
 
 // The first token is good for an hour, and only while no admin has another. It can be
-// replaced once it has expired, as long as nobody could make a token otherwise.
+// replaced once it has expired, as long as no other credential can make a token.
 func TestTheFirstTokenExpires(t *testing.T) {
 	t.Parallel()
 	again := &command.FoundAuth{Secret: model.Secret{8}, Token: hashOf(2)}

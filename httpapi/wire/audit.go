@@ -37,8 +37,8 @@ type Refusals struct {
 	Next     uint64    `json:"next,omitempty" doc:"before of the next page, at the same peer; absent: there are no older ones"`
 }
 
-// Refusal is a request that a peer has turned away by itself, or by which somebody has read
-// what is another's.
+// Refusal is a request that a peer has refused by itself, or, in the list of reads, a
+// request that returned data of another user.
 type Refusal struct {
 	Time    time.Time `json:"time" doc:"by the peer's clock"`
 	From    string    `json:"from,omitempty" doc:"the client's address as the peer saw it that took the request"`

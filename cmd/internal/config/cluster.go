@@ -188,8 +188,8 @@ func (c *Cluster) jobSettings() []Setting {
 		},
 		{
 			Name: "jobs.show_commands",
-			Means: "who sees what jobs run (command, arguments, work folder, values of a sweep), beside their users and operators, while callers are asked " +
-				"who they are: project (those in the job's project), user (nobody else) or all",
+			Means: "which callers see what a job runs (command, arguments, work folder, values of a sweep) while authentication is on: its user and operators (user), " +
+				"the users of its project too (project), or all",
 			Value: audience(&c.Defaults.Commands),
 		},
 		{

@@ -26,7 +26,7 @@ const maxLinks = 40
 var errAsRoot = fmt.Errorf("%s of the folder where the program starts is not read by root: name it with --config %s, or start in another folder",
 	defaultFile, defaultFile)
 
-// trusted reports why somebody else than the user with the id uid, or root, could have
+// trusted returns an error if a user other than the one with the id uid, or root, could have
 // written a file: by its owner or mode, or by those of a folder or a symbolic link on the
 // way to it. A folder with the sticky bit, such as /tmp, does not count as writable.
 func trusted(path string, uid uint32, others fs.FileMode) error {
@@ -145,17 +145,22 @@ func (l *Loaded) secretly(name string, list []given) error {
 		if row == nil || !row.Secret || l.source.Program == 0 {
 			continue
 		}
-		f, err := os.Open(name) //nolint:gosec // the operator's own file
-		if err != nil {
-			return err
-		}
-		defer func() { _ = f.Close() }() // it was only read //nolint:revive // at most a few files
-		if err := private(f); err != nil {
+		if err := privateFile(name); err != nil {
 			return fmt.Errorf("%s: %w", g.where, err)
 		}
 		return nil
 	}
 	return nil
+}
+
+// privateFile returns an error if a file can be read or written by other users.
+func privateFile(name string) error {
+	f, err := os.Open(name) //nolint:gosec // the operator's own file
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // the file was only read
+	return private(f)
 }
 
 // spare decides on the user's file that was not read: settings that have an address from

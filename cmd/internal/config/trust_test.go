@@ -40,7 +40,7 @@ func someFiles(t *testing.T, at func(name string) string) {
 	}
 }
 
-// A file of the folder where a program happens to start is read only if nobody else could
+// A file of the folder where a program happens to start is read only if no other user could
 // have written it.
 func TestTrusted(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestTrusted(t *testing.T) {
 	}
 }
 
-// Root reads no file that nobody has named, and says how to name it.
+// Root reads no file that was not named, and the message says how to name one.
 func TestRootReadsNoFileOfTheFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(defaultFile, []byte("agent: {prolog: /x/evil.sh}\n"), 0o600); err != nil {
