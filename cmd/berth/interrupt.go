@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// signalError is why a context ended that a signal has ended.
+// signalError is why a context ended that a signal has ended. A request that was under way when
+// the signal came returns this error, not context.Canceled.
 type signalError struct{ signal syscall.Signal }
 
 func (e signalError) Error() string { return "ended by signal " + e.signal.String() }
@@ -63,7 +64,7 @@ func withoutCancel(err error) error {
 		}
 		return errors.Join(rest...)
 	}
-	if errors.Is(err, context.Canceled) {
+	if _, is := errors.AsType[signalError](err); is || errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err

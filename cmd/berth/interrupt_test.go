@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -113,6 +114,7 @@ func TestWithoutCancel(t *testing.T) {
 	canceled := fmt.Errorf("waiting: %w", context.Canceled)
 	for _, v := range []struct{ err, want error }{
 		{canceled, nil},
+		{&url.Error{Op: "Get", URL: "http://127.0.0.1/queue", Err: signalError{syscall.SIGTERM}}, nil},
 		{errors.Join(canceled, context.Canceled), nil},
 		{other, other},
 		{errors.Join(canceled, other), other},

@@ -43,11 +43,13 @@ func small(t *testing.T, h *host) (fill func() (filler string)) {
 	}
 }
 
-// pass lets time pass by the state's clock, so that a wait is over.
+// pass lets time pass by the state's clock, so that a wait is over. However often pass is called
+// before the next command, the time is at most d ahead of the clock: a command that is stamped
+// further ahead than a clock may jump is refused, and so is every one after.
 func (c *cluster) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.c.Now = max(c.c.Now, c.c.State.Settings().Clock).Add(d)
+	c.c.Now = max(c.c.Now, c.c.State.Settings().Clock.Add(d))
 }
 
 func (c *cluster) trouble(t *testing.T, what string, want bool) (trouble string) {

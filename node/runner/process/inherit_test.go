@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,6 +80,18 @@ func TestFilesOfTheAgent(t *testing.T) {
 	}
 }
 
+// ownSignals clears the signals 32 and 33 in the masks that /proc shows: they are the C library's own.
+func ownSignals(t *testing.T, text string) string {
+	t.Helper()
+	return regexp.MustCompile(`[0-9a-f]{16}`).ReplaceAllStringFunc(text, func(mask string) string {
+		set, err := strconv.ParseUint(mask, 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%016x", set&^(3<<31))
+	})
+}
+
 // Neither blocked nor ignored signals nor a mask of file modes of whatever started the
 // agent reach jobs and hooks.
 func TestSignalsOfTheStarter(t *testing.T) {
@@ -99,7 +113,7 @@ func TestSignalsOfTheStarter(t *testing.T) {
 	k.exit()
 	const want = "0022\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
 	for _, name := range []string{runner.StdoutFile, prologFile} {
-		if out := k.output(name); out != want {
+		if out := ownSignals(t, k.output(name)); out != want {
 			t.Errorf("%s: %q, want %q", name, out, want)
 		}
 	}
