@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program demo dev test lint aims bench chaos fuzz clean help
+.PHONY: build program demo dev test test-long lint aims bench chaos fuzz clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -19,10 +19,19 @@ ROUNDS    ?= 100
 CUTS      ?= 10s,29s,31s,120s
 FLOOD     ?= 10000
 
+# Packages without goroutines of their own (a test of test/arch): make test runs their tests without
+# the race detector, which makes them five to ten times as slow and has nothing to find there.
+PURE := ./fsm/command ./fsm/model ./fsm/smallfile ./fsm/state ./fsm/state/statetest ./cluster/liveness ./cluster/sched/... \
+	./cmd/internal/config ./cmd/internal/simulate ./cmd/internal/table ./httpapi/agentwire ./httpapi/auth ./httpapi/endpoint \
+	./httpapi/wire ./httpapi/workload ./node/disk ./node/fence ./node/journal ./node/gpu/judge ./test/arch \
+	./test/internal/tally ./test/sim/leasemodel
+
 # Of all tests those that take longest begin first. Some wait most of the time, so
 # there are more at once than cores. A program with the race detector sleeps for a
 # second before it exits unless GORACE says otherwise, and a run starts hundreds.
-FIRST := $(if $(filter ./...,$(PKGS)),./test/sim ./test/e2e)
+FIRST  := ./test/e2e ./test/sim ./test/agent
+GOTEST := GORACE=atexit_sleep_ms=20 go test -vet=off -p 3 -timeout 30m -json
+TALLY  := go build -buildvcs=false -o bin/tally ./test/internal/tally
 
 TOOL := go tool -modfile=tools.mod
 
@@ -42,9 +51,20 @@ demo: program ## run the main job on a built-in cluster: forty jobs, and a leade
 dev: program ## run a cluster of three peers and two nodes with simulated GPUs, until Ctrl-C
 	@bin/berth dev $(DEVFLAGS)
 
-test: ## run every test with the race detector; the last line holds the totals
-	@go build -buildvcs=false -o bin/tally ./test/internal/tally
-	GORACE=atexit_sleep_ms=20 go test -race -vet=off -p 3 -timeout 30m -json $(TESTFLAGS) $(FIRST) $(PKGS) | bin/tally
+# The seeds of the simulator differ from commit to commit, so that many are run in the course of time.
+test: export BERTH_SIM_SEED ?= $(shell git rev-parse --short=6 HEAD 2>/dev/null)
+test: ## run the short tests, with the race detector where there are goroutines; the last line holds the totals
+	@$(TALLY)
+ifeq ($(PKGS),./...)
+	{ $(GOTEST) -short -race $(TESTFLAGS) $(FIRST) $$(go list ./... | grep -vxFf <(go list $(PURE))) || failed=1; \
+	  $(GOTEST) -short $(TESTFLAGS) $(PURE) || failed=1; exit $${failed:-0}; } | bin/tally
+else
+	$(GOTEST) -short -race $(TESTFLAGS) $(PKGS) | bin/tally
+endif
+
+test-long: ## run every test in full length, without the race detector and then with it; half an hour and more
+	@$(TALLY)
+	{ $(GOTEST) $(TESTFLAGS) ./... || failed=1; $(GOTEST) -race $(TESTFLAGS) $(FIRST) ./... || failed=1; exit $${failed:-0}; } | bin/tally
 
 lint: ## check format, module files, go vet and the linters
 	$(TOOL) golangci-lint config verify
@@ -85,4 +105,4 @@ clean: ## remove what was built
 	rm -rf bin dist test/bench/out
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -359,10 +359,13 @@ func anyAllocation(g *gen) model.AllocationID {
 
 func allocationID(n int) model.AllocationID { return model.AllocationID(fmt.Sprintf("alloc-%06d", n)) }
 
-// raceScale makes long tests shorter under the race detector and with -short.
+// raceScale makes long tests shorter under the race detector and, less so, with -short.
 func raceScale(n int) int {
-	if underRace || testing.Short() {
+	switch {
+	case underRace:
 		return n / 10
+	case testing.Short():
+		return n / 3
 	}
 	return n
 }

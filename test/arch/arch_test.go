@@ -1,7 +1,12 @@
 package arch
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -61,5 +66,44 @@ b.go: a file
     do: take bytes`
 	if got != want {
 		t.Errorf("the report is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestNoGoroutinesWithoutRaceDetector checks that the packages of which make test runs the tests
+// without the race detector start no goroutine.
+func TestNoGoroutinesWithoutRaceDetector(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(strings.ReplaceAll(string(makefile), "\\\n", " "), "\nPURE := ")
+	list, _, _ = strings.Cut(list, "\n")
+	if len(strings.Fields(list)) < 10 {
+		t.Fatalf("the list PURE of the Makefile was not found: %q", list)
+	}
+	for dir := range strings.FieldsSeq(list) {
+		dir = strings.TrimSuffix(dir, "/...")
+		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: %d files: %v", dir, len(files), err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				sel, is := n.(*ast.SelectorExpr)
+				_, starts := n.(*ast.GoStmt)
+				if starts || is && sel.Sel.Name == "Go" {
+					t.Errorf("%s starts a goroutine: take %s out of PURE", file, dir)
+				}
+				return true
+			})
+		}
 	}
 }

@@ -69,7 +69,11 @@ func TestALostFolderLosesNothing(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		harm := 0
 		for n, order := range orders {
-			for _, pause := range []time.Duration{0, 300 * time.Millisecond, 5 * time.Second} {
+			pauses := []time.Duration{0, 300 * time.Millisecond, 5 * time.Second}
+			if testing.Short() {
+				pauses = pauses[n%len(pauses):][:1]
+			}
+			for _, pause := range pauses {
 				s := quiet(Setup{Seed: uint64(n + 1), Peers: 3, Nodes: 2, GPUs: 2}) //nolint:gosec // small
 				s.Unguarded.AnyFolder, s.Quarantine = broken, broken
 				r := run(t, s, loseFolder(order, pause))

@@ -2,5 +2,8 @@
 
 package sim
 
-// seedsByDefault is how many clusters a plain go test runs.
-const seedsByDefault = 50
+// seedsByDefault is how many clusters a plain go test runs, shortSeeds how many it runs with -short.
+const (
+	seedsByDefault = 50
+	shortSeeds     = 10
+)

@@ -2,6 +2,9 @@
 
 package sim
 
-// seedsByDefault is how many clusters make test runs: the race detector makes each cost
-// more than ten times as much.
-const seedsByDefault = 12
+// seedsByDefault and shortSeeds are fewer than without the race detector, which makes each cluster
+// cost more than five times as much.
+const (
+	seedsByDefault = 12
+	shortSeeds     = 3
+)

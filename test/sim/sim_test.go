@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,13 +17,33 @@ import (
 
 var (
 	seedFlag    = flag.Uint64("sim.seed", 1, "first seed")
-	seedsFlag   = flag.Int("sim.seeds", seedsByDefault, "how many seeds")
+	seedsFlag   = flag.Int("sim.seeds", 0, "how many seeds; 0: as many as fit the length of the tests")
 	minutesFlag = flag.Int("sim.minutes", 4, "about how many virtual minutes a seed lasts")
 	logFlag     = flag.String("sim.log", "", "file for the peers' own logs")
 )
 
 // settling is about how long a run takes after its faults.
 const settling = 110 * time.Second
+
+// seeds returns the first seed and their number. Short tests run few, that BERTH_SIM_SEED chooses, a
+// hexadecimal number such as the start of a commit's hash.
+func seeds(t *testing.T) (first uint64, n int) {
+	t.Helper()
+	first, n = *seedFlag, *seedsFlag
+	if n > 0 {
+		return first, n
+	}
+	if !testing.Short() {
+		return first, seedsByDefault
+	}
+	if chosen := os.Getenv("BERTH_SIM_SEED"); chosen != "" {
+		var err error
+		if first, err = strconv.ParseUint(chosen, 16, 48); err != nil {
+			t.Fatalf("BERTH_SIM_SEED: %v", err)
+		}
+	}
+	return first, shortSeeds
+}
 
 // setup draws the size of a cluster from its seed.
 func setup(seed uint64, minutes int) Setup {
@@ -61,12 +82,13 @@ func TestSim(t *testing.T) {
 	parallel(t)
 	var virtual atomic.Int64
 	var ruled tally
+	first, n := seeds(t)
 	t.Cleanup(func() {
-		t.Logf("%d seeds, %v of virtual time", *seedsFlag, time.Duration(virtual.Load()).Round(time.Second))
-		ruled.enough(t)
+		t.Logf("%d seeds, %v of virtual time", n, time.Duration(virtual.Load()).Round(time.Second))
+		ruled.enough(t, n)
 	})
-	for i := range *seedsFlag {
-		seed := *seedFlag + uint64(i) //nolint:gosec // small
+	for i := range n {
+		seed := first + uint64(i) //nolint:gosec // small
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			parallel(t)
 			began := time.Now()
@@ -107,12 +129,12 @@ func (c *tally) add(rules map[string]int) {
 }
 
 // enough fails the test if many seeds have never put a rule to the test.
-func (c *tally) enough(t *testing.T) {
+func (c *tally) enough(t *testing.T, seeds int) {
 	t.Helper()
 	for _, v := range unsaids() {
 		t.Logf("%5d placements might have broken the rule against: %s", c.counts[v.breach], v.breach)
-		if c.counts[v.breach] == 0 && *seedsFlag >= 50 && !t.Failed() {
-			t.Errorf("no placement in %d seeds could break the rule against: %s", *seedsFlag, v.breach)
+		if c.counts[v.breach] == 0 && seeds >= 50 && !t.Failed() {
+			t.Errorf("no placement in %d seeds could break the rule against: %s", seeds, v.breach)
 		}
 	}
 }

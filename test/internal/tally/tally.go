@@ -2,9 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +30,7 @@ type tally struct {
 	tests    counts
 	packages counts
 	running  map[string]*pkg
+	took     map[string]float64          // seconds that the tests of a package ran, in all its runs
 	built    map[string]*strings.Builder // a build's output, by import path
 }
 
@@ -37,7 +41,7 @@ type pkg struct {
 }
 
 func newTally() *tally {
-	return &tally{running: make(map[string]*pkg), built: make(map[string]*strings.Builder)}
+	return &tally{running: make(map[string]*pkg), took: make(map[string]float64), built: make(map[string]*strings.Builder)}
 }
 
 // read takes in a whole run and reports each package to w when it ends. A line
@@ -115,6 +119,7 @@ func (t *tally) end(e event, w io.Writer) {
 		}
 	}
 	t.tests.merge(p.tests)
+	t.took[e.Package] += e.Elapsed
 	fmt.Fprintf(w, "%-5s %s  %.1fs  %d tests\n", word, e.Package, e.Elapsed, p.tests.passed+p.tests.failed)
 }
 
@@ -123,9 +128,27 @@ func (t *tally) print(w io.Writer) {
 	for name := range t.running {
 		fmt.Fprintf(w, "FAIL  %s  did not end\n", name)
 	}
+	t.printSlowest(w)
 	fmt.Fprintf(w, "\n%d packages ok, %d failed, %d without tests; %d tests skipped\n",
 		t.packages.passed, t.packages.failed+len(t.running), t.packages.skipped, t.tests.skipped)
 	fmt.Fprintf(w, "%d passed, %d failed\n", t.tests.passed, t.tests.failed+len(t.running))
+}
+
+// slowest is how many packages printSlowest lists.
+const slowest = 10
+
+// printSlowest writes the packages of which the tests took longest, if there are enough to choose from.
+func (t *tally) printSlowest(w io.Writer) {
+	if len(t.took) <= slowest {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(t.took), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.took[b], t.took[a]), cmp.Compare(a, b))
+	})
+	fmt.Fprintln(w, "\nthe slowest packages:")
+	for _, name := range names[:slowest] {
+		fmt.Fprintf(w, "%7.1fs  %s\n", t.took[name], name)
+	}
 }
 
 // good reports whether tests ran and all of them passed.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -77,5 +79,25 @@ func TestReadFails(t *testing.T) {
 	err := newTally().read(iotest.ErrReader(broken), &strings.Builder{})
 	if !errors.Is(err, broken) {
 		t.Errorf("read returned %v, want %v", err, broken)
+	}
+}
+
+// The totals name the packages that took longest, with all their runs.
+func TestSlowest(t *testing.T) {
+	t.Parallel()
+	var events, out strings.Builder
+	for i := range slowest + 1 {
+		fmt.Fprintf(&events, `{"Action":"pass","Package":"p%d","Test":"TestA"}`+"\n", i)
+		fmt.Fprintf(&events, `{"Action":"pass","Package":"p%d","Elapsed":%d}`+"\n", i, i)
+	}
+	events.WriteString(`{"Action":"pass","Package":"p1","Elapsed":90}` + "\n")
+	c := newTally()
+	if err := c.read(strings.NewReader(events.String()), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	c.print(&out)
+	_, list, _ := strings.Cut(out.String(), "the slowest packages:\n")
+	if !strings.HasPrefix(list, "   91.0s  p1\n   10.0s  p10\n    9.0s  p9\n") || strings.Contains(list, "p0\n") {
+		t.Errorf("printed:\n%s", list)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("lease.schedules", usualSchedules, "how many random schedules to play")
+	schedules = flag.Int("lease.schedules", 0, "how many random schedules to play; 0: as many as fit the length of the tests")
 	oneSeed   = flag.Uint64("lease.seed", 0, "play this schedule alone and print it; 0: all")
 )
 
@@ -208,7 +208,14 @@ func TestALostRankRunsNoMore(t *testing.T) {
 		t.Logf("T %s, given up %t, overlap %t\n%s", w.lease, w.lost, w.overlap, strings.Join(w.trace, "\n"))
 		return
 	}
-	got := playAll(production, *schedules, false)
+	n := *schedules
+	if n == 0 {
+		n = usualSchedules
+		if testing.Short() {
+			n /= 5
+		}
+	}
+	got := playAll(production, n, false)
 	t.Logf("%d schedules, half of them with the away rule, which let %d ranks go on; %d ranks given up, %d of them while they may have run",
 		got.played.Load(), got.extended.Load(), got.lost.Load(), got.overlaps.Load())
 	if got.overlaps.Load() > 0 {
