@@ -35,6 +35,7 @@ func Laws() []Law {
 		{"tags", "the nouns have one encoding, the log's; JSON shapes belong to httpapi/wire", checkTags},
 		{"markers", "a marker that marks nothing silences a law, or leaves it blind, unseen", checkMarkers},
 		{"sizes", "a reader holds one file, one function, one type in mind", checkSizes},
+		{"packages", "inside a package everything may use everything: one that is too large cannot be read or replaced in parts", checkPackages},
 		{"globals", "state outside a value is shared by tests, peers and goroutines without anybody saying so", checkGlobals},
 		{"exits", "a panic or exit takes a whole peer down; only the halt helper and main may decide that", checkExits},
 		{"sleeps", "a test that sleeps is slow when it passes and wrong when the machine is busy", checkSleeps},
