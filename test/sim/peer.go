@@ -63,6 +63,9 @@ func (p *peer) start() {
 	net := p.w.net.Host(p.name)
 	handle := p.disk.Open()
 	stores := cluster.Stores{Log: raftstore.SealLogs(handle.Logs(), p.name), Stable: raftstore.SealStable(handle.Stable(), p.name), Snapshots: handle.Snapshots(), Folder: handle.Folder()}
+	if p.w.Unguarded.NoChecksums {
+		stores.Log = handle.Logs()
+	}
 	if p.w.Stores != nil {
 		stores = p.w.Stores(p.name, stores)
 	}
