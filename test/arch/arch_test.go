@@ -27,6 +27,12 @@ func TestTree(t *testing.T) {
 			}
 		})
 	}
+	t.Run("odd words", func(t *testing.T) {
+		law := Law{Name: "odd words", Why: "an international reader must understand each sentence at once"}
+		if found := checkPlainWords(tree, oddWords()); len(found) > 0 {
+			t.Error(law.Report(found))
+		}
+	})
 }
 
 // TestRoomsRunDownwards checks the table itself: a room that may import one of

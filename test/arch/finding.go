@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/token"
 	"slices"
-	"strings"
 )
 
 // Finding is one place that breaks a law.
@@ -14,57 +13,6 @@ type Finding struct {
 	Line int    // 1-based; 0 when the finding is about the whole file or folder
 	What string // what stands there
 	Do   string // what to do about it
-}
-
-// Law is one rule of the repository.
-type Law struct {
-	Name  string // one word, as in the example folder's file names
-	Why   string // what goes wrong without it, for the reader of a failing test
-	Check func(*Tree) []Finding
-}
-
-// Laws lists every law. A new one also needs an example in testdata that breaks it.
-func Laws() []Law {
-	return []Law{
-		{"types", "the laws that need types are blind in a package that does not compile", checkTypes},
-		{"rooms", "a folder without a room may import anything, and anything may import it", checkRooms},
-		{"imports", "imports run downwards only, so that a room can be read, tested and replaced alone", checkImports},
-		{"purity", "peers replay one log: a clock, goroutine or random number makes them disagree", checkPurity},
-		{"maporder", "a map has another order in every process: what is built from it differs between peers", checkMapOrder},
-		{"rows", "a version of the state is shared by all its readers: a row that can be reached can be changed under them", checkRows},
-		{"tags", "the nouns have one encoding, the log's; JSON shapes belong to httpapi/wire", checkTags},
-		{"markers", "a marker that marks nothing silences a law, or leaves it blind, unseen", checkMarkers},
-		{"sizes", "a reader holds one file, one function, one type in mind", checkSizes},
-		{"packages", "inside a package everything may use everything: one that is too large cannot be read or replaced in parts", checkPackages},
-		{"globals", "state outside a value is shared by tests, peers and goroutines without anybody saying so", checkGlobals},
-		{"exits", "a panic or exit takes a whole peer down; only the halt helper and main may decide that", checkExits},
-		{"sleeps", "a test that sleeps is slow when it passes and wrong when the machine is busy", checkSleeps},
-		{"urls", "an address comes from another machine: put into a URL as text it may hold a path, or lead to another host", checkURLs},
-		{"proofs", "a promise is worth the test that shows it: one that is gone, or was never written, shows nothing", checkProofs},
-		{"words", "every word must mean something to a reader who has only this repository", checkWords},
-	}
-}
-
-// Report renders what broke the law, for the log of a failing test: the law,
-// then the places, those with one remedy together.
-func (l Law) Report(found []Finding) string {
-	var remedies []string
-	for _, f := range found {
-		if !slices.Contains(remedies, f.Do) {
-			remedies = append(remedies, f.Do)
-		}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "the law %q is broken: %s", l.Name, l.Why)
-	for _, do := range remedies {
-		for _, f := range found {
-			if f.Do == do {
-				fmt.Fprintf(&b, "\n%s: %s", f.place(), f.What)
-			}
-		}
-		fmt.Fprintf(&b, "\n    do: %s", do)
-	}
-	return b.String()
 }
 
 // place is the finding's file and line, as editors and terminals link them.
