@@ -216,7 +216,16 @@ func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
 		GPUs: value(model.LimitGPUs), Running: value(model.LimitLive), Queued: value(model.LimitQueued),
 		GPUsPerJob: value(model.LimitGPUsPerJob), ReservedGPUs: value(model.LimitReserved), MaxRunTime: secondsOf(l.RunTime),
 		Period: secondsOf(l.Period), GPUsByDefault: l.ByDefault(),
-		Used: wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), Queued: int64(use.Queued)},
+		Used: wire.QuotaUse{GPUs: int64(use.GPUs), Running: int64(use.Live), Queued: int64(use.Queued), Bytes: int64(use.Bytes)}, //nolint:gosec // below MaxJobBytes
+	}
+	switch most := int64(0); scope.Kind {
+	case model.ScopeCluster:
+		most = state.MaxJobBytes
+		out.Bytes = &most
+	case model.ScopeUser:
+		most = state.MaxJobBytesOf
+		out.Bytes = &most
+	case model.ScopeProject:
 	}
 	if l.Yields != model.YieldUnsaid {
 		always := l.Yields == model.YieldAlways

@@ -62,6 +62,7 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if in.DryRun {
 		return a.dryRun(body)
 	}
+	body.Capped = capped(ctx)
 	result, index, err := a.proposeAs(ctx, submitter(ctx, body.Spec.User), in.Key, body)
 	if err != nil {
 		return nil, err
@@ -70,6 +71,9 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	a.foreseen(&s, body, out)
 	return &answer[wire.Submitted]{Index: index, Body: out}, nil
 }
+
+// capped reports whether what is kept for operators is closed to the caller.
+func capped(ctx context.Context) bool { return !auth.From(ctx).Role.Covers(model.RoleOperator) }
 
 // mayAsk says whether the caller may submit a job that has all its defaults, and fills
 // in whose it is.

@@ -17,6 +17,7 @@ const (
 	retainAgain     = time.Second      // between looks at archives that lag behind
 	retainPause     = 10 * time.Second // between two commands, unless there is more than one may hold
 	retainWarn      = 10 * time.Minute // of that, between two lines of the log
+	maxEndedBytes   = 256 << 20        // texts of ended jobs, see model.Job.Bytes
 )
 
 // retention is the decider that has jobs leave the state.
@@ -28,7 +29,7 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 		}
 		now := c.Clock.Boot()
 		archived := c.Archived()
-		body, waits, next := retire(s, model.TimeOf(c.Clock.Wall()), archived)
+		body, waits, next := retire(s, model.TimeOf(c.Clock.Wall()), archived, maxEndedBytes)
 		if waits && (warned == 0 || now-warned >= retainWarn) && s.Ended.Len() > int(s.Settings().Retention.Jobs) {
 			warned = now
 			c.Log.Warn("ended jobs stay in the state: the archives of a majority of the peers are not complete beyond their end",
@@ -45,18 +46,18 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	}
 }
 
-// retire names the oldest of the ended jobs that are too many or too old, as far as
-// they are archived; it says whether some wait for the archives, and when to look
+// retire names the oldest of the ended jobs that are too many or too old, or whose texts take more than most
+// bytes, as far as they are archived; it says whether some wait for the archives, and when to look
 // again.
-func retire(s *state.State, wall model.Time, archived uint64) (b command.Body, waits bool, next time.Duration) {
+func retire(s *state.State, wall model.Time, archived uint64, most int64) (b command.Body, waits bool, next time.Duration) {
 	set := s.Settings()
 	now, next := max(wall, set.Clock), liveness.Never
-	over := s.Ended.Len() - int(set.Retention.Jobs)
+	over, overBytes := s.Ended.Len()-int(set.Retention.Jobs), int64(set.EndedBytes)-most //nolint:gosec // far below 2^63
 	t, looked := turn{most: maxRetired}, 0
 	var to uint64
 	for k := range s.Ended.All() {
 		job, _ := s.Jobs.Get(k.Job)
-		if at := job.Ended.Add(set.Retention.Age); over <= 0 && at > now {
+		if at := job.Ended.Add(set.Retention.Age); over <= 0 && overBytes <= 0 && at > now {
 			next = at.Sub(now)
 			break
 		}
@@ -65,6 +66,7 @@ func retire(s *state.State, wall model.Time, archived uint64) (b command.Body, w
 			break
 		}
 		over--
+		overBytes -= int64(job.Bytes)
 		if needed(s, k.Job) {
 			continue
 		}

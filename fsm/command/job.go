@@ -19,6 +19,8 @@ type Submit struct {
 
 	After []model.After `cbor:"33,keyasint,omitempty"` // jobs that it waits for, in rising order
 	Stdin string        `cbor:"34,keyasint,omitempty"` // standard input of rank 0, as base64; empty: none
+
+	Capped bool `cbor:"35,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
 // Kind is KindSubmit.
@@ -43,6 +45,26 @@ func validStdin(text string) error {
 }
 
 func (b *Submit) tasks() int { return int(b.Tasks) }
+
+// Bytes returns the size of the texts of a submission, with one byte of overhead each: what a peer has to
+// keep in memory because of what the user wrote.
+func (b *Submit) Bytes() uint32 {
+	s := &b.Spec
+	n := 0
+	for _, text := range []string{
+		b.Script, b.Stdin, s.Name, s.User, s.Project, s.RunID, s.Command, s.WorkDir, s.GPUModel, s.StopSignal, s.CheckpointSignal, s.RetryOn,
+		s.WarnSignal, s.CheckpointDir, s.Array, s.Sweep, s.Constraint, s.Nodelist, s.Exclude, s.Placement, s.WebhookURL,
+	} {
+		n += len(text)
+	}
+	for _, kv := range b.Env {
+		n += len(kv) + 1
+	}
+	return uint32(n + afterSize*len(b.After)) //nolint:gosec // an entry has a bound
+}
+
+// afterSize is about what a dependency takes in memory, in bytes.
+const afterSize = 64
 
 func (b *Submit) validArray() error { return validArray(&b.Spec, b.Tasks) }
 

@@ -28,6 +28,8 @@ type Allocate struct {
 	Webhook     string             `cbor:"16,keyasint,omitempty"`
 	For         string             `cbor:"17,keyasint,omitempty"`
 	Job         model.JobID        `cbor:"18,keyasint,omitempty"`
+
+	Capped bool `cbor:"19,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
 // Kind is KindAllocate.

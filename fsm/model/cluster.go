@@ -43,6 +43,8 @@ type Settings struct {
 	Import   Import   `cbor:"24,keyasint,omitempty"`
 
 	Requests Requests `cbor:"26,keyasint,omitempty"`
+
+	EndedBytes uint64 `cbor:"27,keyasint,omitempty"` // sum of Job.Bytes over the ended jobs in the state
 }
 
 // Retention says how long ended jobs stay in the state.
@@ -152,10 +154,15 @@ type Usage struct {
 	Live   uint32   `cbor:"3,keyasint,omitempty"`
 	Queued uint32   `cbor:"4,keyasint,omitempty"`
 	Yields uint32   `cbor:"5,keyasint,omitempty"` // tasks, queued or live, whose jobs may be suspended
+
+	Bytes    uint64 `cbor:"6,keyasint,omitempty"` // sum of Job.Bytes over the jobs that have not ended
+	Services uint32 `cbor:"7,keyasint,omitempty"` // allocations in the state, also those that have ended
 }
 
 // Empty says that the row counts nothing, and need not be kept.
-func (u Usage) Empty() bool { return u.GPUs == 0 && u.Live == 0 && u.Queued == 0 }
+func (u Usage) Empty() bool {
+	return u.GPUs == 0 && u.Live == 0 && u.Queued == 0 && u.Bytes == 0 && u.Services == 0
+}
 
 // Allocation is GPUs that a service holds, or waits for, without a job.
 //

@@ -206,6 +206,8 @@ type Job struct {
 	Waits uint32 `cbor:"30,keyasint,omitempty"` // dependencies that are not met yet: no task is queued before they are
 
 	Stdin Hash `cbor:"31,keyasint,omitempty"` // base64 in the blobs table, for rank 0 of each attempt; zero: none
+
+	Bytes uint32 `cbor:"32,keyasint,omitempty"` // size of its texts: script, environment, standard input, command and the like
 }
 
 // Array says that the job was submitted as an array.

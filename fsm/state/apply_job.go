@@ -17,7 +17,7 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 	job := model.Job{
 		ID: t.settings.NextJob, Spec: b.Spec, Tasks: b.Tasks, Throttle: b.Throttle,
 		Script: keepBlob(t, b.Script), Env: keepBlob(t, strings.Join(b.Env, "\x00")), Stdin: keepBlob(t, b.Stdin),
-		Submitted: t.clock, Index: t.meta.Index,
+		Submitted: t.clock, Index: t.meta.Index, Bytes: b.Bytes(),
 	}
 	if job.Spec.TimeLimit == 0 {
 		job.Spec.TimeLimit, _ = longest(t.limits.get, &job.Spec)
@@ -72,6 +72,9 @@ func admits(t *tx, b *command.Submit) command.Result {
 		return r
 	}
 	if r := mayAwait(t, b.After); !r.OK() {
+		return r
+	}
+	if r := withinShares(t, b); !r.OK() {
 		return r
 	}
 	for _, scope := range scopes(b.Spec.Project, b.Spec.User) {

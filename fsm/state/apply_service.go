@@ -47,9 +47,13 @@ func mayAllocate(t *tx, b *command.Allocate) command.Result {
 	if t.allocations.has(b.ID) {
 		return refuse(model.CodeConflict, "allocation %s exists", b.ID)
 	}
-	if t.allocations.size() >= MaxAllocations {
+	if use, _ := t.usage.get(model.ScopeKey{Kind: model.ScopeUser, Name: b.User}); b.Capped && use.Services >= MaxAllocationsOf {
+		return refuse(model.CodeLimit, "user %s has %d allocations, with those that ended in the last hour, as many as one user may have: "+
+			"release some, or try again later", b.User, use.Services)
+	}
+	if n := t.allocations.size(); n >= MaxAllocations || b.Capped && n >= MaxAllocations-MaxAllocations/operatorPart {
 		return refuse(model.CodeLimit, "there are %d allocations already, with those that ended in the last hour: release some, or try again later",
-			MaxAllocations)
+			t.allocations.size())
 	}
 	if b.For != "" {
 		for k := range t.heldFor.now().From(HeldForKey{For: b.For}) {

@@ -97,6 +97,19 @@ func checkUsage(c *checker) {
 			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Live++ })
 		}
 	}
+	ended := uint64(0)
+	for _, job := range c.s.Jobs.All() {
+		if job.EndIndex > 0 {
+			ended += uint64(job.Bytes)
+		} else if job.Bytes > 0 {
+			use(job.Spec.Project, job.Spec.User, func(u *model.Usage) { u.Bytes += uint64(job.Bytes) })
+		}
+	}
+	settings := c.s.Settings()
+	c.hold(settings.EndedBytes == ended, TotalsAgree, "ended jobs take %d bytes, counted are %d", ended, settings.EndedBytes)
+	for _, a := range c.s.Allocations.All() {
+		use(a.Project, a.User, func(u *model.Usage) { u.Services++ })
+	}
 	for _, slot := range c.s.Slots.All() {
 		switch slot.Owner {
 		case model.OwnerAttempt:

@@ -20,6 +20,7 @@ func onJob(t *tx, old, next *model.Job) {
 	if old != nil && next != nil && (old.Waits > 0 && next.Waits == 0 || old.Spec.TimeLimit != next.Spec.TimeLimit) {
 		lineUp(t, old, next)
 	}
+	countBytes(t, old, next)
 }
 
 func onTask(t *tx, old, next *model.Task) {
@@ -142,7 +143,12 @@ func countJob(t *tx, job *model.Job, was, is stand) {
 
 // use changes the use of the cluster, the project and the user of a spec.
 func use(t *tx, spec *model.Spec, change func(*model.Usage)) {
-	for _, scope := range scopes(spec.Project, spec.User) {
+	useOf(t, spec.Project, spec.User, change)
+}
+
+// useOf changes the use of the cluster, a project and a user.
+func useOf(t *tx, project, user string, change func(*model.Usage)) {
+	for _, scope := range scopes(project, user) {
 		u, _ := t.usage.get(scope)
 		u.Scope = scope
 		change(&u)
@@ -197,6 +203,14 @@ func onAllocation(t *tx, old, next *model.Allocation) {
 	reindex(&t.heldFor, old, next, func(a *model.Allocation) (HeldForKey, bool) {
 		return HeldForKey{a.For, a.ID}, a.For != "" && !a.State.Terminal()
 	})
+	if t.restoring || (old == nil) == (next == nil) {
+		return
+	}
+	by := uint32(1)
+	if next == nil {
+		to, by = from, ^uint32(0) // wrap-around subtracts
+	}
+	useOf(t, to.Project, to.User, func(u *model.Usage) { u.Services += by })
 }
 
 func onGPU(t *tx, old, next *model.GPU) {

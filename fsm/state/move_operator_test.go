@@ -46,6 +46,38 @@ func TestAnAdminWorksWhateverAUserFills(t *testing.T) {
 			l.Unchecked = false
 			return last
 		}, model.CodeLimit},
+		"texts of jobs": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, state.MaxJobBytesOf/model.MaxScript+1, func(n int) command.Body {
+				return submission(func(b *command.Submit) { b.Script = fmt.Sprintf("%*d", model.MaxScript, n) })
+			})
+		}, model.CodeLimit},
+		"waiting tasks": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			limit := model.NoLimit(model.ScopeKey{Kind: model.ScopeCluster})
+			limit.Queued = 2000
+			l.Do(&command.SetLimit{Limit: limit})
+			return fillUp(l, 11, func(int) command.Body { return submission(func(b *command.Submit) { b.Tasks = 100 }) })
+		}, model.CodeLimit},
+		"allocations": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, state.MaxAllocationsOf+1, func(n int) command.Body {
+				return &command.Allocate{
+					ID: model.AllocationID(fmt.Sprint("eve", n)), Service: "web", Workload: model.WorkloadGeneric, User: "eve", Class: model.ClassNormal,
+					Priority: 5, GPUs: 1, Capped: true,
+				}
+			})
+		}, model.CodeLimit},
+		"webhooks": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, state.MaxWebhooksOf+1, func(n int) command.Body {
+				return &command.SetWebhook{Webhook: model.Webhook{
+					ID: model.WebhookID(fmt.Sprint("eve", n)), Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}, URL: "https://192.0.2.1/",
+					Events: model.AllNotices(), Secret: model.NewHookSecret([32]byte{1}),
+				}}
+			})
+		}, model.CodeLimit},
+		"tokens": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, state.MaxTokensOf+1, func(n int) command.Body {
+				return &command.MakeToken{Hash: model.Hash{byte(n), 2}, User: "eve", Role: model.RoleUser}
+			})
+		}, model.CodeLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,6 +95,8 @@ func TestAnAdminWorksWhateverAUserFills(t *testing.T) {
 				&command.SetNodeMode{Node: "n1", Mode: model.ModeDraining, Note: "eve"},
 				&command.DropTokens{Tokens: []model.Hash{hashOf(3)}},
 				&command.SetRunning{},
+				statetest.Job(1),
+				&command.MakeToken{Hash: hashOf(4), User: "root", Role: model.RoleAdmin},
 			} {
 				if r := l.Once(drawn(l.Now, n), b); !r.OK() {
 					t.Errorf("the admin's %s: %+v", b.Kind(), r)
@@ -70,4 +104,25 @@ func TestAnAdminWorksWhateverAUserFills(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fillUp has user eve send n bodies, and returns the result of the last one; those before must succeed.
+func fillUp(l *life, n int, body func(n int) command.Body) (last command.Result) {
+	l.Actor, l.Unchecked = "user:eve", true
+	for k := range n {
+		if !last.OK() {
+			return last
+		}
+		last = l.Try(body(k))
+	}
+	l.Unchecked = false
+	return last
+}
+
+// submission returns a job of user eve, which user eve submits.
+func submission(change func(*command.Submit)) *command.Submit {
+	b := statetest.Job(1)
+	b.Spec.User, b.Capped = "eve", true
+	change(b)
+	return b
 }

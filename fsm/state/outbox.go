@@ -78,6 +78,12 @@ func applySetWebhook(t *tx, b *command.SetWebhook) command.Result {
 	if !found && t.webhooks.size() >= model.MaxWebhooks {
 		return refuse(model.CodeLimit, "there are %d webhooks already: remove some first", model.MaxWebhooks)
 	}
+	if !found && w.Scope.Kind != model.ScopeCluster {
+		own := keysWhere(t.webhooks.now().All(), func(o *model.Webhook) bool { return o.By == t.actor && o.Scope.Kind != model.ScopeCluster })
+		if len(own) >= MaxWebhooksOf {
+			return refuse(model.CodeLimit, "%s has made %d webhooks, as many as one caller may have: remove some first", t.actor, len(own))
+		}
+	}
 	w.By, w.Made = t.actor, t.clock
 	if found {
 		w.By, w.Made = old.By, old.Made

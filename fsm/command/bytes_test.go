@@ -1,0 +1,37 @@
+package command
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// Every text of a submission counts to its size.
+func TestEveryTextCounts(t *testing.T) {
+	t.Parallel()
+	var b Submit
+	empty := b.Bytes()
+	try := func(of reflect.Value, name string) {
+		of.SetString("12345")
+		if got := b.Bytes(); got != empty+5 {
+			t.Errorf("%s adds %d bytes of 5", name, got-empty)
+		}
+		of.SetString("")
+	}
+	for _, of := range []reflect.Value{reflect.ValueOf(&b).Elem(), reflect.ValueOf(&b.Spec).Elem()} {
+		for i := range of.NumField() {
+			if of.Field(i).Kind() == reflect.String {
+				try(of.Field(i), of.Type().Field(i).Name)
+			}
+		}
+	}
+	b.Env = []string{"A=12"}
+	if got := b.Bytes(); got < empty+4 {
+		t.Errorf("a variable adds %d bytes", got-empty)
+	}
+	b.Env, b.After = nil, make([]model.After, 3)
+	if got := b.Bytes(); got < empty+3 {
+		t.Errorf("three dependencies add %d bytes", got-empty)
+	}
+}
