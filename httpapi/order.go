@@ -94,6 +94,7 @@ func (p *places) of(s *state.State, now model.Time, key model.TaskKey, class mod
 // is remembered for as long as the cluster has the same nodes and GPUs.
 func (p *places) possible(s *state.State, spec *model.Spec) (bool, string) {
 	shape := spec.Shape()
+	shape.Where.User = s.Whose(spec.User)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gpus != any(s.GPUs) || p.nodes != any(s.Nodes) || len(p.verdicts) >= maxVerdicts {

@@ -180,6 +180,16 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 	})
 }
 
+// turnAway gives back a rank of a user whose jobs do not run here. The scheduler places none, but
+// one may have been placed by what an agent before this one had registered.
+func (h *hands) turnAway(step fence.Action, user string) {
+	h.refuse(step, nil)
+	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
+		u.why = model.Clip(fmt.Sprintf("this node runs jobs under the account of its agent, %s, and none of user %s", h.Self.Account, user))
+		h.Log.Warn("a rank is given back", "rank", step.Rank, "why", u.why)
+	}
+}
+
 // tombstone leaves the word never in a rank's latch, unless it has another.
 func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch string, alive bool, err error) {
 	if fresh {

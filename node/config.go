@@ -49,8 +49,16 @@ type Self struct {
 	Version  string
 	CPUs     uint32
 	MemoryMB uint32
-	Features string // what the host lets the agent do for isolation
-	Labels   string // as model.Labels writes them
+	Features string         // what the host lets the agent do for isolation
+	Labels   string         // as model.Labels writes them
+	Accounts model.Accounts // under which jobs run
+	Account  string         // the agent's own
+}
+
+// admits reports whether jobs of a user run here.
+func (s *Self) admits(user string) bool {
+	n := model.Node{Accounts: s.Accounts, Account: s.Account}
+	return n.Admits(user)
 }
 
 // Config is what an agent is given. All of it is needed, but for Peers, Keep and Disks.

@@ -96,6 +96,7 @@ func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 		Node: s.Node, Machine: s.Machine, Boot: s.Boot, Lineage: k.Journal.Lineage(), Session: k.session,
 		Hostname: s.Hostname, Address: s.Address, Version: s.Version, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
 		Features: s.Features, Labels: s.Labels, Follows: k.lease.Follows(), Trouble: model.Clip(k.room.trouble),
+		Accounts: s.Accounts, Account: s.Account,
 	}
 	told := map[*unit]model.Progress{}
 	units := k.book.sorted()

@@ -100,8 +100,13 @@ func (h *hands) act(step fence.Action, set *model.Desired) {
 
 // advance does one step that begins something.
 func (h *hands) advance(step fence.Action, w *model.Assignment, start fence.Boot) {
-	if step.Do != fence.DoRun {
+	switch {
+	case step.Do == fence.DoRun:
+	case h.Self.admits(w.Spec.User):
 		h.begin(w, start)
+		return
+	default:
+		h.turnAway(step, w.Spec.User)
 		return
 	}
 	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil {

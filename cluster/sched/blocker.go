@@ -19,6 +19,7 @@ const (
 	CodeGPUType    Code = "gpu_type"             // Have GPUs of the Model that it needs are free: too few, but others would do
 	CodeGPUMemory  Code = "gpu_memory"           // Have GPUs with MemoryMB are free: too few, but smaller ones would do
 	CodeConstraint Code = "constraint"           // Have GPUs are free on the nodes that it may be on (Where): too few, but others would do
+	CodeAccounts   Code = "accounts"             // Have GPUs are on nodes that run jobs of its user: too few; other nodes (Private) run only those of their agents' accounts
 	CodeAvoid      Code = "gpu_failed"           // Have GPUs are free that have not just failed it: too few
 	CodeNodes      Code = "nodes"                // it needs Nodes nodes, Have take work
 	CodeGPUs       Code = "gpus"                 // it needs Need GPUs on each of Nodes nodes; Have are free, Best on one node
@@ -68,6 +69,7 @@ type Asked struct {
 	Found    string // the models that it finds, if several by one text; else empty
 	MemoryMB uint32 // of each GPU, at least
 	Where    string // on which nodes, in words; empty: on any
+	Private  string // nodes that would suit, and do not run jobs of its user
 	Least    int64  // GPUs in all that it takes if it cannot have all; 0: all or none
 }
 

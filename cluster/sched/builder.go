@@ -335,7 +335,7 @@ func (b *builder) sizeOf(run *state.Run, j *split.Job) (gpus, nodes, least int32
 
 // job is a job, with what follows from its run, which then tells the size that it has.
 func (b *builder) job(run *state.Run, j split.Job) split.Job {
-	shape := b.shape(run.Shape)
+	shape := b.shape(shapeIn(b.pass.state, run))
 	j.Whole = run.Shape.Nodes > 1
 	j.Kinds, j.Spread, j.Site, j.Order = shape.kinds, shape.spread, shape.site, shape.order
 	j.Yields, j.Ends = run.Preemptible && !b.pass.order.tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year

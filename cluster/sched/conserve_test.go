@@ -118,7 +118,7 @@ func idles(t *rapid.T, c *cluster, outlook *sched.Outlook, key model.TaskKey) (t
 				kept += nodes[id]
 			}
 		}
-		if uint32(len(free)) >= each+kept && node.Schedulable() && spec.Where().Sites().Has(&node) {
+		if uint32(len(free)) >= each+kept && node.Schedulable() && (key.IsTurn() || node.Admits(spec.User)) && spec.Where().Sites().Has(&node) {
 			at = append(at, command.Placement{Node: id, Epoch: node.Epoch, Slots: free[:each]})
 		}
 	}

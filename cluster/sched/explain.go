@@ -202,15 +202,21 @@ func (p *pool) shortage(w *want) (out []Blocker) {
 	note := func(c Code, have uint32) {
 		out = append(out, Blocker{
 			Code: c, Need: int64(w.need), Nodes: int64(w.nodes), Have: int64(have),
-			Asked: Asked{Model: w.model, Found: several(p.state, w.model), MemoryMB: w.memory, Where: w.sites.text(), Least: int64(w.least)},
+			Asked: Asked{Model: w.model, Found: several(p.state, w.model), MemoryMB: w.memory, Where: w.sites.text(), Least: int64(w.least), Private: w.sites.private()},
 		})
 	}
-	if p.state.Nodes.Len() > 0 && !w.holds(w.sizes(listed)) {
+	free, best := p.suiting(w)
+	anyType, anySize, anyNode, anyUser := *w, *w, *w, *w
+	anyType.model, anySize.memory = "", 0
+	var says, private bool
+	anyNode.sites, says = w.sites.whatever()
+	anyUser.sites, private = w.sites.ofAnyUser()
+	never := p.state.Nodes.Len() > 0 && !w.holds(w.sizes(listed))
+	if _, fits := p.find(&anyUser); private && (fits || never && anyUser.holds(anyUser.sizes(listed))) {
+		note(CodeAccounts, free)
+	} else if never {
 		note(CodeNever, 0)
 	}
-	free, best := p.suiting(w)
-	anyType, anySize, anyNode := *w, *w, *w
-	anyType.model, anySize.memory, anyNode.sites = "", 0, nil
 	anyGPU := *w
 	anyGPU.avoid = model.RankKey{}
 	if _, fits := p.find(&anyType); fits && w.model != "" {
@@ -219,7 +225,7 @@ func (p *pool) shortage(w *want) (out []Blocker) {
 	if _, fits := p.find(&anySize); fits && w.memory > 0 {
 		note(CodeGPUMemory, free)
 	}
-	if _, fits := p.find(&anyNode); fits && w.sites != nil {
+	if _, fits := p.find(&anyNode); fits && says {
 		note(CodeConstraint, free)
 	}
 	if _, fits := p.find(&anyGPU); fits && w.avoid.Job > 0 {

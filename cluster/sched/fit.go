@@ -42,7 +42,7 @@ type inTurn struct {
 
 func wantOf(s *state.State, spec *model.Spec, who model.TaskKey) want {
 	w := want{need: spec.GPUs, nodes: spec.Nodes, model: spec.GPUModel, memory: spec.GPUMemoryMB, who: who, state: s}
-	w.sites, w.order = sitesOf(s, spec.Where()), strategyOf(s, spec)
+	w.sites, w.order = sitesOf(s, whereOf(s, spec, who.IsTurn())), strategyOf(s, spec)
 	if w.nodes > 1 {
 		w.need /= w.nodes
 	}

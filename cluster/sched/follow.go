@@ -85,7 +85,7 @@ func (f *follow) all() {
 			continue
 		}
 		k := t.key(p.state)
-		h := heirOf(k, p.order.stays(k, f.outlook.strict))
+		h := heirOf(p.state, k, p.order.stays(k, f.outlook.strict))
 		if !f.hopeless(&h) {
 			f.try(&h)
 		}

@@ -89,6 +89,25 @@ func (c *cluster) labeled(id, labels string, gpus int, name string, changes ...f
 	c.must(r)
 }
 
+// private has a node run jobs of one user only.
+func (c *cluster) private(id model.NodeID, user string) {
+	n, _ := c.s.Nodes.Get(id)
+	r := &command.Register{
+		Node: id, Machine: n.Machine, Boot: n.Boot, Lineage: n.Lineage, Session: n.Session, Labels: n.Labels,
+		Accounts: model.AccountsOwn, Account: user,
+	}
+	for k := range c.s.NodeGPUs.From(model.AddressKey{Node: id}) {
+		if k.Node != id {
+			break
+		}
+		g, _ := c.s.GPUs.Get(k.GPU)
+		r.Devices = append(r.Devices, model.Device{
+			ID: g.ID, Index: g.Index, Model: g.Model, MemoryMB: g.MemoryMB, NUMA: g.NUMA, Health: g.Health, Idle: true,
+		})
+	}
+	c.must(r)
+}
+
 func spec(user string, gpus, nodes uint32, changes ...func(*model.Spec)) model.Spec {
 	s := model.Spec{
 		User: user, Class: model.ClassNormal, Command: "true", GPUs: gpus, Nodes: nodes,

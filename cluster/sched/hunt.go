@@ -81,7 +81,7 @@ func (y *prey) yield(k state.QueueKey, t *ticket) bool {
 // after it and stays for as long finds more.
 func (h *hunt) like(spec *model.Spec) hunter {
 	like := hunter{class: h.class, owns: h.owns, shape: spec.Shape()}
-	like.shape.Strategy = ""
+	like.shape.Strategy, like.shape.Where = "", whereOf(h.pass.state, spec, h.who.IsTurn())
 	if h.want.keep != nil {
 		like.user, like.project, like.certain = spec.User, spec.Project, spec.Certain()
 	}

@@ -134,7 +134,7 @@ type asked struct {
 func (q *lines) line(head state.QueueKey) *line {
 	l := &line{lines: q, run: head.Run.Value(), next: head}
 	run := &l.run
-	l.like = q.job(run, split.Job{Shape: q.keeper.alike(*run, q.shape(run.Shape).number)})
+	l.like = q.job(run, split.Job{Shape: q.keeper.alike(*run, q.shape(shapeIn(q.pass.state, run)).number)})
 	l.like.Stay = q.pass.order.stays(head, q.pass.order.strict)
 	if !run.Throttled {
 		l.like.Uses = q.bounds.uses(run, 0, false)

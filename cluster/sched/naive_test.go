@@ -192,7 +192,7 @@ func rooms(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out []roo
 				break
 			}
 			g, _ := c.s.GPUs.Get(k.GPU)
-			suits := suits(c, spec, &g) && !bad[g.ID]
+			suits := suits(c, spec, who, &g) && !bad[g.ID]
 			slot, _ := c.s.Slots.Get(model.SlotKey{GPU: k.GPU})
 			claim, claimed := c.s.Claims.Get(slot.Key)
 			r.whole = r.whole && slot.Owner == model.OwnerNone && !claimed
@@ -216,13 +216,14 @@ func rooms(c *cluster, spec *model.Spec, who model.TaskKey, own bool) (out []roo
 	return out, widest
 }
 
-func suits(c *cluster, spec *model.Spec, g *model.GPU) bool {
+func suits(c *cluster, spec *model.Spec, who model.TaskKey, g *model.GPU) bool {
 	n, _ := c.s.Nodes.Get(g.Node)
 	zone, zoned := n.Is().Get("zone")
 	_, spot := n.Is().Get("spot")
 	among := func(list string) bool { return slices.Contains(strings.Split(list, ","), string(n.ID)) }
 	meets := map[string]bool{"": true, "zone=a": zone == "a", "!zone": !zoned, "zone!=b": zone != "b", "spot": spot}
-	return meets[spec.Constraint] && (spec.Nodelist == "" || among(spec.Nodelist)) && !among(spec.Exclude) &&
+	private := n.Accounts == model.AccountsOwn && n.Account != spec.User && !who.IsTurn()
+	return !private && meets[spec.Constraint] && (spec.Nodelist == "" || among(spec.Nodelist)) && !among(spec.Exclude) &&
 		(spec.GPUModel == "" || strings.Contains(strings.ToUpper(spec.GPUModel), g.Model)) && g.MemoryMB >= spec.GPUMemoryMB
 }
 
@@ -236,7 +237,7 @@ func failing(c *cluster, spec *model.Spec, who model.TaskKey) map[model.GPUID]bo
 	}
 	left := map[model.NodeID]uint32{}
 	for id, g := range c.s.GPUs.All() {
-		if n, _ := c.s.Nodes.Get(g.Node); suits(c, spec, &g) && !bad[id] && g.Usable() && n.Schedulable() {
+		if n, _ := c.s.Nodes.Get(g.Node); suits(c, spec, who, &g) && !bad[id] && g.Usable() && n.Schedulable() {
 			left[g.Node]++
 		}
 	}

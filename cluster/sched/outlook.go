@@ -59,8 +59,9 @@ type heirKind struct {
 	yields bool // it may be suspended later on
 }
 
-func heirOf(k state.QueueKey, stay split.Stay) heir {
-	return heir{key: k, kind: heirKind{k.Run.Value().Shape, stay.Yields}, ends: time.Duration(stay.Ends) * time.Second}
+func heirOf(s *state.State, k state.QueueKey, stay split.Stay) heir {
+	run := k.Run.Value()
+	return heir{key: k, kind: heirKind{shapeIn(s, &run), stay.Yields}, ends: time.Duration(stay.Ends) * time.Second}
 }
 
 // maxHeirs bounds the tasks of one kind that an outlook names.
@@ -145,7 +146,7 @@ func heirsOf(b *builder, problem *split.Problem, best *split.Layout) (out []heir
 		if c.attempt.N > 0 || best.Places[i] != nil && last[lineOf(&c.key)] != i {
 			continue
 		}
-		h := heirOf(c.key, j.Stay)
+		h := heirOf(b.pass.state, c.key, j.Stay)
 		if known[h.kind]++; known[h.kind] <= maxHeirs {
 			h.big = best.Big[i]
 			out = append(out, h)

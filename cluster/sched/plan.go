@@ -206,7 +206,7 @@ func (p *pass) try(r *run) outcome {
 		return outcomeOf(b.Code)
 	}
 	run := r.key.Run.Value()
-	if least, known := p.misfits.least[run.Shape]; known && !r.single && (least == 0 || p.beside.books == nil) && p.times.holds(p.order, t) >= least {
+	if least, known := p.misfits.least[shapeIn(p.state, &run)]; known && !r.single && (least == 0 || p.beside.books == nil) && p.times.holds(p.order, t) >= least {
 		return p.tooLong(&run, least)
 	}
 	w := p.wantOf(t)
@@ -224,7 +224,7 @@ func (p *pass) try(r *run) outcome {
 // freshWant is what a task asks of GPUs, whatever is kept for others.
 func freshWant(p *pass, t *ticket) want {
 	w := wantOf(p.state, &t.job.Spec, t.task.Key)
-	w.sites = p.where.of(p.state, t.job.Spec.Where())
+	w.sites = p.where.of(p.state, whereOf(p.state, &t.job.Spec, t.service != ""))
 	return w
 }
 
@@ -264,11 +264,12 @@ func (p *pass) misplaced(t *ticket, r *run, w *want) outcome {
 		return runOver
 	}
 	run := r.key.Run.Value()
-	p.misfits.least[run.Shape] = 0
+	shape := shapeIn(p.state, &run)
+	p.misfits.least[shape] = 0
 	if w.until > 0 {
 		free.until = 0
 		if _, fits := p.pool.find(&free); fits {
-			p.misfits.least[run.Shape] = w.until.Sub(p.now)
+			p.misfits.least[shape] = w.until.Sub(p.now)
 			return p.tooLong(&run, w.until.Sub(p.now))
 		}
 	}

@@ -98,6 +98,12 @@ func (w *want) sizes(counts func(*model.GPU) bool) iter.Seq[uint32] {
 // lacks says what a cluster that could never hold a job has instead.
 func (w *want) lacks() string {
 	few := w.few()
+	if sites, private := few.sites.ofAnyUser(); private {
+		b := Blocker{Code: CodeAccounts, Asked: Asked{Private: few.sites.private()}}
+		if few.sites = sites; few.holds(few.sizes(listed)) {
+			return b.Message()
+		}
+	}
 	w = &few
 	var all []uint32
 	nodes := 0

@@ -20,6 +20,9 @@ func randomCluster(t *rapid.T) (c *cluster, nodes int) {
 		memory := uint32(rapid.SampledFrom([]int{1000, 2000}).Draw(t, "memory"))
 		c.node(fmt.Sprint("n", i), rapid.IntRange(1, 5).Draw(t, "gpus"), rapid.SampledFrom([]string{"A", "B"}).Draw(t, "model"),
 			func(d *model.Device) { d.MemoryMB, d.NUMA = memory, int32(d.Index/2) })
+		if user := rapid.SampledFrom([]string{"", "", "", "amy", "cat"}).Draw(t, "whose"); user != "" {
+			c.private(model.NodeID(fmt.Sprint("n", i)), user)
+		}
 		if zone := rapid.SampledFrom([]string{"", "zone=a", "zone=b"}).Draw(t, "zone"); zone != "" {
 			c.must(&command.SetNodeLabels{Node: model.NodeID(fmt.Sprint("n", i)), Changes: zone})
 		}

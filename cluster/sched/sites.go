@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -19,6 +21,63 @@ func sitesOf(s *state.State, w model.Where) *sites {
 		return nil
 	}
 	return &sites{where: w, rule: w.Sites(), state: s, known: map[model.NodeID]bool{}}
+}
+
+// whereOf returns on which nodes a job may be, or a service, which runs on no account of a node.
+func whereOf(s *state.State, spec *model.Spec, service bool) model.Where {
+	w := spec.Where()
+	if !service {
+		w.User = s.Whose(spec.User)
+	}
+	return w
+}
+
+// shapeIn returns the shape of a run, with what nodes ask of its user.
+func shapeIn(s *state.State, run *state.Run) model.Shape {
+	shape := run.Shape
+	if !run.Service {
+		shape.Where.User = s.Whose(run.User)
+	}
+	return shape
+}
+
+// ofAnyUser returns the nodes as if all ran jobs of all users, and reports whether that makes a
+// difference.
+func (v *sites) ofAnyUser() (all *sites, differs bool) {
+	if v == nil || v.where.User == "" {
+		return v, false
+	}
+	w := v.where
+	w.User = ""
+	return sitesOf(v.state, w), true
+}
+
+// whatever returns all nodes that run jobs of the user, and reports whether the job says where.
+func (v *sites) whatever() (all *sites, differs bool) {
+	if v == nil {
+		return nil, false
+	}
+	w := model.Where{User: v.where.User}
+	return sitesOf(v.state, w), w != v.where
+}
+
+// private returns the nodes that would be among them if they ran jobs of all users, in words.
+func (v *sites) private() string {
+	all, differs := v.ofAnyUser()
+	if !differs {
+		return ""
+	}
+	var names []string
+	for k := range v.state.Private.All() {
+		if all.has(k.Node) && !v.has(k.Node) {
+			names = append(names, string(k.Node))
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return ""
+	}
+	return someOf(names)
 }
 
 // has says that a node is one of them.

@@ -41,6 +41,9 @@ func (b *Blocker) Message() string {
 			few = fmt.Sprintf("only %d", b.Have)
 		}
 		return fmt.Sprintf("GPUs are free, but %s of them on nodes %s", few, b.Where)
+	case CodeAccounts:
+		return b.Private + " would suit, but jobs run there under the account of the node's agent, and only those of the user of that name: " +
+			"start the agent as root with --run-as-users, or with --shared-account"
 	case CodeAvoid:
 		return "GPUs are free that have just failed it: it waits for others"
 	case CodeNodes:

@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -167,6 +169,10 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		node.CloseRun(run, living)
 	}()
 	self := a.self(l.Addr().String(), machine, boot)
+	if self.Accounts == model.AccountsOwn {
+		log.Warn("jobs of other users do not run here", "account", self.Account,
+			"remedy", "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may")
+	}
 	self.Features = ranks.Host().String()
 	if a.gpus.simulate > 0 {
 		self.Features += ", " + wire.SimulatedGPUs
@@ -221,11 +227,29 @@ func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*proce
 // self is what the node calls itself.
 func (a *agent) self(address, machine, boot string) node.Self {
 	hostname, _ := os.Hostname() // for display
+	how, own := a.accounts()
 	return node.Self{
+		Accounts: how, Account: own,
 		Node: model.NodeID(a.Node), Machine: machine, Boot: boot, Hostname: hostname, Address: address,
 		Version: build.Version(), CPUs: uint32(runtime.NumCPU()), MemoryMB: node.MemoryMB(), //nolint:gosec // a few
 		Labels: a.labels.String(),
 	}
+}
+
+// accounts returns under which accounts this agent runs jobs, and which its own is.
+func (a *agent) accounts() (how model.Accounts, own string) {
+	uid := strconv.Itoa(os.Geteuid())
+	own = "uid " + uid // the name of no user, since these have no spaces
+	if u, err := user.LookupId(uid); err == nil && u.Username != "" {
+		own = u.Username
+	}
+	switch u := &a.Ranks.Users; {
+	case u.On:
+		return model.AccountsUsers, own
+	case a.token == "" || u.Shared:
+		return model.AccountsShared, own
+	}
+	return model.AccountsOwn, own
 }
 
 // nodeLabels reads the labels of a node.

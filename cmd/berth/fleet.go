@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
+	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -47,10 +48,18 @@ func showNodes(w io.Writer, n *wire.Nodes) error {
 	for i := range n.Nodes {
 		v := &n.Nodes[i]
 		t.Add(v.ID, v.State, fmt.Sprintf("%d/%d", v.FreeGPUs, v.GPUCount), v.GPUType, strconv.FormatInt(v.Jobs, 10), v.Health,
-			table.Clock(v.LastSeen, time.Now()), joined(v.Reason, plans(v)))
+			table.Clock(v.LastSeen, time.Now()), joined(v.Reason, whose(v), plans(v)))
 	}
 	_, err := t.WriteTo(w)
 	return err
+}
+
+// whose says of which user alone a node runs jobs; empty: of all.
+func whose(n *wire.Node) string {
+	if n.Accounts != model.AccountsOwn.String() {
+		return ""
+	}
+	return "jobs of user " + n.Account + " only"
 }
 
 // joined is texts, those that are not empty, on one line.

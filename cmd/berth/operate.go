@@ -158,6 +158,7 @@ func showNode(w io.Writer, n *wire.Node) error {
 	s.line("Host", "%s, %d CPUs, %.0f GB", n.Hostname, n.CPUs, n.MemoryGB)
 	s.line("Labels", "%s", labelsOf(n))
 	s.line("Isolation", "%s", n.Features)
+	s.line("Jobs run as", "%s", accountsOf(n))
 	s.line("Version", "%s", n.Version)
 	s.line("Epoch", "%d, registered %s, last seen %s", n.Epoch, table.Clock(n.Registered, time.Now()), table.Clock(n.LastSeen, time.Now()))
 	s.line("GPUs", "%d free of %d, %s", n.FreeGPUs, n.GPUCount, n.Health)
@@ -169,6 +170,17 @@ func showNode(w io.Writer, n *wire.Node) error {
 		return err
 	}
 	return showGPUs(w, &wire.Nodes{Nodes: []wire.Node{*n}})
+}
+
+// accountsOf returns under which accounts a node runs jobs.
+func accountsOf(n *wire.Node) string {
+	switch n.Accounts {
+	case model.AccountsUsers.String():
+		return "their users"
+	case model.AccountsOwn.String():
+		return n.Account + ", " + whose(n) + " (agent.shared_account)"
+	}
+	return strings.TrimSpace(n.Account + ", jobs of all users")
 }
 
 const confirmLong = `Say that a node that is silent is dead, with every process on it.

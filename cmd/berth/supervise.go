@@ -45,6 +45,10 @@ func (h *holding) ranks() {
 			h.refuse("%s must be an absolute path, not %q", h.At(v.name), v.path)
 		}
 	}
+	if u := &r.Users; u.On && u.Shared && !h.Unread("agent.run_as_users") && !h.Unread("agent.shared_account") {
+		h.refuse("--run-as-users and --shared-account exclude each other: jobs run under the accounts of their users, or all under the agent's "+
+			"(%s, %s)", h.At("agent.run_as_users"), h.At("agent.shared_account"))
+	}
 	if u := &r.Users; !u.On && !h.Unread("agent.run_as_users") && (len(u.Accounts) > 0 || u.Mapped || u.Root) {
 		h.refuse("--account, --mapped-only and --allow-root mean something only with --run-as-users (agent.run_as_users)")
 	}

@@ -34,6 +34,8 @@ type Register struct {
 	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
 	Follows  uint64           `cbor:"17,keyasint,omitempty"` // the epoch before this registration, as far as the agent knows
 	Trouble  string           `cbor:"18,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
+	Accounts model.Accounts   `cbor:"19,keyasint,omitempty"` // under which it runs jobs
+	Account  string           `cbor:"20,keyasint,omitempty"` // the agent's own
 }
 
 // Kind is KindRegister.
@@ -56,6 +58,9 @@ func (b *Register) Validate() error {
 		if _, err := model.ParseIPPort(b.Address); err != nil {
 			return problem("address", "IP:port, at which peers can reach this agent: "+err.Error())
 		}
+	}
+	if !b.Accounts.Valid() || !model.Text(b.Account, model.MaxName) || b.Accounts == model.AccountsOwn && b.Account == "" {
+		return problem("accounts", "shared, users or own, with the name of the agent's account in at most 128 bytes")
 	}
 	return firstOf(validLabels(b.Labels, false), validTrouble(b.Trouble), validDevices(b.Devices), count("folders", len(b.Folders), 0, 4096), validReports(b.Reports),
 		count("cleaned", len(b.Cleaned), 0, 4096))

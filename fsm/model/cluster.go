@@ -197,7 +197,9 @@ type Allocation struct {
 }
 
 // Where is on which nodes the allocation may be.
-func (a *Allocation) Where() Where { return Where{a.Constraint, a.Nodelist, a.Exclude} }
+func (a *Allocation) Where() Where {
+	return Where{Constraint: a.Constraint, Nodelist: a.Nodelist, Exclude: a.Exclude}
+}
 
 // Spec is the allocation as a job of one task on one node that would ask for the same.
 // Its time to live is its estimate: it may be renewed, so that nothing says when it ends.

@@ -149,7 +149,9 @@ func (s *Spec) Granted(gpus, nodes uint32) Spec {
 }
 
 // Where is on which nodes the job may run.
-func (s *Spec) Where() Where { return Where{s.Constraint, s.Nodelist, s.Exclude} }
+func (s *Spec) Where() Where {
+	return Where{Constraint: s.Constraint, Nodelist: s.Nodelist, Exclude: s.Exclude}
+}
 
 // Retries says whether an end like this one is tried again, as far as RetryOn goes.
 // A signal counts as 128 plus its number, as in shells.

@@ -36,6 +36,9 @@ type Node struct {
 	Marks  string `cbor:"21,keyasint,omitempty"` // what an operator has said of its labels; it goes before Labels
 
 	Trouble string `cbor:"22,keyasint,omitempty"` // why its agent cannot start jobs, such as a full disk; empty: it can
+
+	Accounts Accounts `cbor:"23,keyasint,omitempty"` // under which it runs jobs
+	Account  string   `cbor:"24,keyasint,omitempty"` // the agent's
 }
 
 // Schedulable reports whether new work may go to the node: it is in contact, no operator

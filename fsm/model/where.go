@@ -14,11 +14,13 @@ type Where struct {
 	Constraint string // labels that they have or have not, as [Constraint] writes them
 	Nodelist   string // only these, as [ParseNodes] lists them
 	Exclude    string // none of these, likewise
+	User       string // nodes that run jobs of this user, or all if empty; the scheduler fills it in
 }
 
-// Compare orders by the three texts.
+// Compare orders by the four texts.
 func (w Where) Compare(o Where) int {
-	return cmp.Or(cmp.Compare(w.Constraint, o.Constraint), cmp.Compare(w.Nodelist, o.Nodelist), cmp.Compare(w.Exclude, o.Exclude))
+	return cmp.Or(cmp.Compare(w.Constraint, o.Constraint), cmp.Compare(w.Nodelist, o.Nodelist), cmp.Compare(w.Exclude, o.Exclude),
+		cmp.Compare(w.User, o.User))
 }
 
 // Constraint is terms that a node's labels meet, all of them, in rising order.
@@ -237,6 +239,7 @@ func (w Where) String() string {
 type Sites struct {
 	meets     Constraint
 	only, but []string
+	user      string
 }
 
 // Sites is nil if any node will do.
@@ -244,7 +247,7 @@ func (w Where) Sites() *Sites {
 	if w == (Where{}) {
 		return nil
 	}
-	s := &Sites{}
+	s := &Sites{user: w.User}
 	s.meets, _ = ParseConstraint(w.Constraint) // all were checked when they came
 	s.only, _ = ParseNodes(w.Nodelist)
 	s.but, _ = ParseNodes(w.Exclude)
@@ -256,7 +259,7 @@ func (s *Sites) Has(n *Node) bool {
 	if s == nil {
 		return true
 	}
-	if len(s.only) > 0 && !slices.Contains(s.only, string(n.ID)) || slices.Contains(s.but, string(n.ID)) {
+	if !n.Admits(s.user) || len(s.only) > 0 && !slices.Contains(s.only, string(n.ID)) || slices.Contains(s.but, string(n.ID)) {
 		return false
 	}
 	return len(s.meets) == 0 || s.meets.Meets(n.Is())

@@ -99,6 +99,8 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 		return refuse(model.CodeConflict, "node %s has registered since", p.Node)
 	case !node.Schedulable():
 		return refuse(model.CodeUnavailable, "node %s takes no work: it is %s and %s%s", p.Node, node.Status, node.Mode, inTrouble(&node))
+	case !who.IsTurn() && !node.Admits(spec.User):
+		return refuse(model.CodeUnavailable, "node %s runs jobs of user %s only", p.Node, node.Account)
 	case !spec.Where().Sites().Has(&node):
 		return refuse(model.CodeConflict, "node %s is not what is asked for: %s", p.Node, spec.Where())
 	}

@@ -26,7 +26,7 @@ func applyRegister(t *tx, b *command.Register) command.Result {
 	node.ID, node.Machine, node.Boot, node.Lineage, node.Session = b.Node, b.Machine, b.Boot, b.Lineage, b.Session
 	node.Hostname, node.Address, node.Version = b.Hostname, b.Address, b.Version
 	node.CPUs, node.MemoryMB, node.Features, node.Status = b.CPUs, b.MemoryMB, b.Features, model.NodeUp
-	node.Labels, node.Trouble = b.Labels, b.Trouble
+	node.Labels, node.Trouble, node.Accounts, node.Account = b.Labels, b.Trouble, b.Accounts, b.Account
 	node.Epoch, node.Registered, node.RegIndex = max(old.Epoch, t.settings.Epochs)+1, t.clock, t.meta.Index
 	t.nodes.put(node)
 	t.leases.put(model.Lease{Node: b.Node, Epoch: node.Epoch, Index: t.meta.Index, At: t.clock})

@@ -42,10 +42,15 @@ func checkTaskIndexes(c *checker) {
 func checkFleetIndexes(c *checker) {
 	free, ranks := table.Table[FreeKey, None]{}.Fork(), table.Table[NodeRankKey, None]{}.Fork()
 	gpus, owners := table.Table[model.AddressKey, None]{}.Fork(), table.Table[OwnerKey, None]{}.Fork()
-	claims := table.Table[ClaimKey, None]{}.Fork()
+	claims, private := table.Table[ClaimKey, None]{}.Fork(), table.Table[PrivateKey, None]{}.Fork()
 	for id, u := range c.s.NodeUse.All() {
 		if u.Free > 0 {
 			free.Put(FreeKey{u.Free, u.All == u.Free+u.Unhealthy, id}, None{})
+		}
+	}
+	for id, n := range c.s.Nodes.All() {
+		if n.Accounts == model.AccountsOwn {
+			private.Put(PrivateKey{n.Account, id}, None{})
 		}
 	}
 	for k, r := range c.s.Ranks.All() {
@@ -65,6 +70,7 @@ func checkFleetIndexes(c *checker) {
 		claims.Put(ClaimKey{v.Beneficiary, k}, None{})
 	}
 	same(c, SameOnReplay, "index ByFree at", c.s.ByFree, free.Table())
+	same(c, SameOnReplay, "index Private at", c.s.Private, private.Table())
 	same(c, SameOnReplay, "index NodeRanks at", c.s.NodeRanks, ranks.Table())
 	same(c, SameOnReplay, "index NodeGPUs at", c.s.NodeGPUs, gpus.Table())
 	same(c, SameOnReplay, "index Owners at", c.s.Owners, owners.Table())

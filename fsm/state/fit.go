@@ -16,6 +16,9 @@ func fitSlots(t *tx, g *model.GPU) int64 {
 // onNode counts a node's GPUs in or out.
 func onNode(t *tx, old, next *model.Node) {
 	announceNode(t, old, next)
+	reindex(&t.private, old, next, func(n *model.Node) (PrivateKey, bool) {
+		return PrivateKey{n.Account, n.ID}, n.Accounts == model.AccountsOwn
+	})
 	none := &model.Node{}
 	if old == nil {
 		old = none

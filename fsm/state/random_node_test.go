@@ -40,7 +40,8 @@ func drawRegister(g *gen) command.Body {
 		Node: id, Machine: n.Machine, Boot: n.Boot, Lineage: n.Lineage, Session: fmt.Sprintf("s%d", g.roll(1000)),
 		Hostname: string(id) + ".example", Address: fmt.Sprintf("10.0.0.%d:7070", 1+len(id)+int(id[len(id)-1])%100), Version: "v1", CPUs: 64, MemoryMB: 512_000,
 		Devices: inventory(g, id), Labels: pick(g, "", "rack=1,zone=a", "zone=b"),
-		Trouble: pick(g, "", "", "", "", "", "the disk is full"),
+		Trouble: pick(g, "", "", "", "", "", "the disk is full"), Account: pick(g, "alice", "root"),
+		Accounts: pick(g, model.AccountsShared, model.AccountsShared, model.AccountsUsers, model.AccountsOwn),
 	}
 	if g.roll(4) > 0 { // else an agent of an older program
 		b.Follows = n.Epoch + uint64(g.roll(8)/7)

@@ -71,6 +71,7 @@ type Indexes struct {
 	Due        table.Table[DueKey, None]                      // of those, the ones not to be tried before an instant, by it
 	LiveTasks  table.Table[model.TaskKey, None]               // tasks with a live attempt
 	ByFree     table.Table[FreeKey, None]                     // nodes, most free slots first
+	Private    table.Table[PrivateKey, None]                  // nodes that run jobs of one user only, by that user
 	NodeRanks  table.Table[NodeRankKey, None]                 // ranks that have not ended, by node
 	NodeGPUs   table.Table[model.AddressKey, None]            // GPUs by node and place
 	Owners     table.Table[OwnerKey, None]                    // slots that are not free, by owner
@@ -219,6 +220,32 @@ type FreeKey struct {
 // Compare orders by free slots (most first), nodes that hold something first, then node.
 func (k FreeKey) Compare(o FreeKey) int {
 	return cmp.Or(cmp.Compare(o.Free, k.Free), model.CompareBools(k.Whole, o.Whole), k.Node.Compare(o.Node))
+}
+
+// PrivateKey orders nodes by the user whose jobs alone they run.
+type PrivateKey struct {
+	User string
+	Node model.NodeID
+}
+
+// Compare orders by user, then node.
+func (k PrivateKey) Compare(o PrivateKey) int {
+	return cmp.Or(cmp.Compare(k.User, o.User), k.Node.Compare(o.Node))
+}
+
+// Whose returns the name by which nodes are asked whether they run a user's jobs: empty if all
+// nodes do, and the same for all users after whom no node's account is named.
+func (s *State) Whose(user string) string {
+	if s.Private.Len() == 0 {
+		return ""
+	}
+	for k := range s.Private.From(PrivateKey{User: user}) {
+		if k.User == user {
+			return user
+		}
+		break
+	}
+	return model.Stranger
 }
 
 // NodeRankKey orders ranks by their node.

@@ -83,6 +83,7 @@ type indexes struct {
 	due        index[DueKey, None]
 	liveTasks  index[model.TaskKey, None]
 	byFree     index[FreeKey, None]
+	private    index[PrivateKey, None]
 	nodeRanks  index[NodeRankKey, None]
 	nodeGPUs   index[model.AddressKey, None]
 	owners     index[OwnerKey, None]
@@ -114,6 +115,7 @@ func begin(s *State, m Meta) *tx {
 	t.indexes = indexes{
 		queue: index[QueueKey, None]{base: s.Queue}, due: index[DueKey, None]{base: s.Due},
 		liveTasks: index[model.TaskKey, None]{base: s.LiveTasks}, byFree: index[FreeKey, None]{base: s.ByFree},
+		private:   index[PrivateKey, None]{base: s.Private},
 		nodeRanks: index[NodeRankKey, None]{base: s.NodeRanks}, nodeGPUs: index[model.AddressKey, None]{base: s.NodeGPUs},
 		owners: index[OwnerKey, None]{base: s.Owners}, claimedFor: index[ClaimKey, None]{base: s.ClaimedFor},
 		ended: index[EndedKey, None]{base: s.Ended}, attached: index[model.JobID, None]{base: s.Attached}, born: index[BornKey, None]{base: s.Born},
@@ -318,7 +320,7 @@ func (t *tx) close(d digest) State {
 			Webhooks: t.webhooks.now(), Outlets: t.outlets.now(), Deliveries: t.deliveries.now(), Warned: t.warned.now(),
 		},
 		Indexes: Indexes{
-			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(),
+			Queue: t.queue.now(), Due: t.due.now(), LiveTasks: t.liveTasks.now(), ByFree: t.byFree.now(), Private: t.private.now(),
 			NodeRanks: t.nodeRanks.now(), NodeGPUs: t.nodeGPUs.now(), Owners: t.owners.now(),
 			ClaimedFor: t.claimedFor.now(), Ended: t.ended.now(), Attached: t.attached.now(),
 			Awaited: t.awaited.now(), Settling: t.settling.now(), Deadlines: t.deadlines.now(), Born: t.born.now(), SketchAge: t.sketchAge.now(),

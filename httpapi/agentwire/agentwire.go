@@ -58,6 +58,8 @@ type Register struct {
 	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
 	Follows  uint64           `cbor:"17,keyasint,omitempty"` // the epoch that the agent takes the node to be in; a guess is 1
 	Trouble  string           `cbor:"18,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
+	Accounts model.Accounts   `cbor:"19,keyasint,omitempty"` // under which it runs jobs
+	Account  string           `cbor:"20,keyasint,omitempty"` // the agent's own
 }
 
 // Registered is the answer.

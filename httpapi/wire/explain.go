@@ -30,7 +30,7 @@ type Factor struct {
 
 // Blocker is one thing that keeps a job from starting.
 type Blocker struct {
-	Code        string    `json:"code" doc:"stable: orchestrator_stopped, standstill, dependency, begin, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, gpu_failed, nodes, reserved, barred, suspending, ahead, never, max_run_time, gpu_hours, pool, reservation, maintenance"`
+	Code        string    `json:"code" doc:"stable: orchestrator_stopped, standstill, dependency, begin, held, backoff, throttle, limit, gpus, gpu_type, gpu_memory, gpu_failed, accounts, nodes, reserved, barred, suspending, ahead, never, max_run_time, gpu_hours, pool, reservation, maintenance"`
 	Message     string    `json:"message"`
 	Scope       string    `json:"scope,omitempty" doc:"of a limit"`
 	JobID       string    `json:"job_id,omitempty" doc:"of a dependency the job that is waited for; else the one for which GPUs are kept"`

@@ -39,6 +39,8 @@ type Node struct {
 	Health     string    `json:"health" doc:"ok, or how many GPUs are not, or that its agent cannot start jobs"`
 	Epoch      int64     `json:"epoch" doc:"counts its registrations"`
 	Features   string    `json:"features,omitempty" doc:"what the host lets its agent do for isolation"`
+	Accounts   string    `json:"accounts" enum:"shared,users,own" doc:"under which unix accounts jobs run there: all under the one of its agent, each under that of its user, or under the one of its agent only those of the user of the same name"`
+	Account    string    `json:"account,omitempty" doc:"the unix account of its agent"`
 	Labels     Labels    `json:"labels,omitempty" doc:"that its agent reports or an operator has given it"`
 	Registered time.Time `json:"registered_at"`
 	LastSeen   time.Time `json:"last_seen_at" doc:"by the cluster's clock"`

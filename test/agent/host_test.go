@@ -32,6 +32,7 @@ type host struct {
 	gpus     int
 	c        *cluster
 	ahead    atomic.Int64  // of the wall clock, in nanoseconds
+	account  string        // of its agents, if they run jobs of the user of that name only
 	program  string        // of its agents' supervisors
 	devices  process.Guard // of its agents
 	can      string        // what its last agent found out about it
@@ -99,8 +100,12 @@ func (h *host) start(t testing.TB) (stop func()) {
 		t.Fatal(err)
 	}
 	h.can = ranks.Host().String()
+	self := node.Self{Node: h.name, Machine: "m-" + string(h.name), Boot: boot, Address: "127.0.0.1:9", Version: "test", Account: h.account}
+	if h.account != "" {
+		self.Accounts = model.AccountsOwn
+	}
 	a := node.New(node.Config{
-		Self:    node.Self{Node: h.name, Machine: "m-" + string(h.name), Boot: boot, Address: "127.0.0.1:9", Version: "test"},
+		Self:    self,
 		Journal: j, Run: run, Runner: ranks, GPUs: gpus, Cluster: h.c, Clock: h.now, Peers: []string{"p1", "p2", "p3"},
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

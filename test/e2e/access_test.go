@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +140,27 @@ func (g *guarded) token(admin, at, name string) (id string) {
 	return id
 }
 
+// private starts a node whose agent runs jobs under its own account and is not said to share it: it
+// runs those of the user of that name, and no others.
+func private(g *guarded, at, admin, other string) {
+	g.t.Helper()
+	file := filepath.Join(g.dir, "token2")
+	if err := os.WriteFile(file, []byte(g.ok(admin, at, "token", "create", "--role", "agent", "--node", "n2")), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	g.run("n2", "agent", "--node", "n2", "--data-dir", filepath.Join(g.dir, "n2"), "--gpus", "sim:2", "--peers", at, "--token-file", file)
+	waitFor(g.t, "n2 is there", func() bool { return strings.Contains(g.berth(admin, at, "nodes").out, "jobs of user ") })
+	if s := g.berth(other, at, "submit", "-g", "1", "-w", "n2", "--", "true"); s.code == 0 || !strings.Contains(s.err, "--shared-account") {
+		g.t.Errorf("a job for n2: exit code %d, %s%s", s.code, s.out, s.err)
+	}
+	self, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	own := g.ok(admin, at, "token", "create", "--user", self.Username, "--role", "user")
+	g.ok(own, at, "run", "-g", "1", "-w", "n2", "--", "true")
+}
+
 // A cluster that asks who callers are, from its first token on, by way of a follower.
 func TestACallerIsAskedWhoTheyAre(t *testing.T) {
 	g := startGuarded(t)
@@ -165,9 +188,11 @@ func TestACallerIsAskedWhoTheyAre(t *testing.T) {
 	if err := os.WriteFile(file, []byte(agent+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g.run("n1", "agent", "--node", "n1", "--data-dir", filepath.Join(g.dir, "n1"), "--gpus", "sim:2", "--peers", at, "--token-file", file)
+	g.run("n1", "agent", "--node", "n1", "--data-dir", filepath.Join(g.dir, "n1"), "--gpus", "sim:2", "--peers", at, "--token-file", file, "--shared-account")
 
-	id := g.ok(ann, at, "submit", "--parsable", "-g", "1", "--", "sleep", "600")
+	private(g, at, admin, ann)
+
+	id := g.ok(ann, at, "submit", "-w", "n1", "--parsable", "-g", "1", "--", "sleep", "600")
 	api, err := client.New(client.Options{Addresses: g.apis, Token: ann})
 	if err != nil {
 		t.Fatal(err)

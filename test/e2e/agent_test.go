@@ -92,7 +92,7 @@ func TestAJobEndsWhileItsAgentIsDown(t *testing.T) {
 func resume(c *cluster, name string) {
 	c.t.Helper()
 	m := c.member(name)
-	spawn(c, "agent", "--node", name, "--data-dir", filepath.Join(c.dir, name), "--listen", m.Address,
+	spawn(c, "agent", "--node", name, "--shared-account", "--data-dir", filepath.Join(c.dir, name), "--listen", m.Address,
 		"--peers", strings.Join(c.addresses(), ","), "--simulate-gpus", "2")
 }
 

@@ -46,6 +46,7 @@ type Scratch struct {
 // Users say as whom ranks run.
 type Users struct {
 	On       bool
+	Shared   bool              // without On: the agent's account is for the jobs of all
 	Accounts map[string]string // by user
 	Mapped   bool              // only those in Accounts
 	Root     bool              // an account may be root's
@@ -175,6 +176,11 @@ func (u *Users) settings() []Setting {
 		{
 			Name: "agent.run_as_users", Flag: "run-as-users",
 			Means: "run each job under the unix account of its user, apart from others; the agent must be root", Value: Switch(&u.On),
+		},
+		{
+			Name: "agent.shared_account", Flag: "shared-account",
+			Means: "without --run-as-users: let jobs of all users run under the agent's account, where they can read its token and each " +
+				"other's files; else an agent that shows a token runs those of the user of its account's name only", Value: Switch(&u.Shared),
 		},
 		{
 			Name: "agent.accounts", Flag: "account",

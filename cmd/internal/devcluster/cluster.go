@@ -122,6 +122,7 @@ func arguments(c Config, m Member, all []Member) []string {
 		return []string{
 			"agent", "--node", m.Name, "--data-dir", folder, "--listen", m.Address,
 			"--peers", strings.Join(apis, ","), "--simulate-gpus", strconv.Itoa(c.GPUs),
+			"--shared-account", // all of it runs under one account
 		}
 	}
 	return append([]string{

@@ -117,7 +117,7 @@ func fill(c *Cluster, who model.TaskKey, spec *model.Spec) (out []command.Placem
 
 // free lists the slots of a node that a task may have.
 func (c *Cluster) free(n *model.Node, who model.TaskKey, spec *model.Spec) (out []model.SlotKey) {
-	if !n.Schedulable() || !spec.Where().Sites().Has(n) {
+	if !n.Schedulable() || !who.IsTurn() && !n.Admits(spec.User) || !spec.Where().Sites().Has(n) {
 		return nil
 	}
 	for k := range c.State.NodeGPUs.From(model.AddressKey{Node: n.ID}) {
