@@ -35,15 +35,8 @@ func (b *Blocker) Message() string {
 		return fmt.Sprintf("only another type of GPU than %s is free", typed(b.Model, b.Found))
 	case CodeGPUMemory:
 		return fmt.Sprintf("only GPUs with less than %s are free", gigabytes(b.MemoryMB))
-	case CodeConstraint:
-		few := "none"
-		if b.Have > 0 {
-			few = fmt.Sprintf("only %d", b.Have)
-		}
-		return fmt.Sprintf("GPUs are free, but %s of them on nodes %s", few, b.Where)
-	case CodeAccounts:
-		return b.Private + " would suit, but jobs run there under the account of the node's agent, and only those of the user of that name: " +
-			"start the agent as root with --run-as-users, or with --shared-account"
+	case CodeConstraint, CodeAccounts:
+		return b.elsewhere()
 	case CodeAvoid:
 		return "GPUs are free that have just failed it: it waits for others"
 	case CodeNodes:
@@ -73,6 +66,19 @@ func (b *Blocker) Message() string {
 		return b.quota()
 	}
 	return string(b.Code)
+}
+
+// elsewhere says why nodes that have GPUs are none for the task.
+func (b *Blocker) elsewhere() string {
+	if b.Code == CodeAccounts {
+		return b.Private + " would suit, but jobs run there under the account of the node's agent, and only those of the user of that name: " +
+			"start the agent as root with --run-as-users, or with --shared-account"
+	}
+	few := "none"
+	if b.Have > 0 {
+		few = fmt.Sprintf("only %d", b.Have)
+	}
+	return fmt.Sprintf("GPUs are free, but %s of them on nodes %s", few, b.Where)
 }
 
 func suspending(b *Blocker) string {
