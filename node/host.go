@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/berth-gpu/berth/fsm/private"
 	"github.com/berth-gpu/berth/node/journal"
 	"github.com/berth-gpu/berth/node/runner"
 )
@@ -64,17 +65,18 @@ func makeOwn(path string) error {
 	return own(path)
 }
 
-// own says that a path is a folder of this user that no other may write to.
+// own makes sure that a path is a folder of this user, and no link, that no other may enter.
 func own(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s is there already and is not a folder of this user alone", path)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is there already and is no folder of this user", path)
 	}
-	return nil
+	_, err = private.Folder(path)
+	return err
 }
 
 // MachineID is what names this hardware: the mainboard's number, which only root

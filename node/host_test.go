@@ -37,7 +37,13 @@ func TestOpenRun(t *testing.T) {
 	if err := run.SetLease(runner.Lease{Start: 7}); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(run.Path, 0o755); err != nil { // supervisors read their lease there: it is closed, and used on
+		t.Fatal(err)
+	}
 	again, _, err := OpenRun(j, "boot-1", other)
+	if info, statErr := os.Stat(run.Path); statErr != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the run folder has mode %v, %v", info.Mode(), statErr)
+	}
 	if err != nil || again != run || again.Lease().Start != 7 {
 		t.Errorf("in the same life: %+v with lease %d, %v", again, again.Lease().Start, err)
 	}

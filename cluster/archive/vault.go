@@ -12,6 +12,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/berth-gpu/berth/fsm/private"
 )
 
 // vault is the file. One that is damaged is set aside, and another begun in its
@@ -58,7 +60,7 @@ func (v *vault) open() (*bolt.DB, error) {
 			return nil, err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(v.path), 0o700); err != nil {
+	if _, err := private.Folder(filepath.Dir(v.path)); err != nil {
 		return nil, fmt.Errorf("no folder for the archive: %w", err)
 	}
 	if v.verify != nil {

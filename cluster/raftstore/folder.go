@@ -2,15 +2,22 @@ package raftstore
 
 import (
 	"errors"
-	"os"
+	"log/slog"
 	"path/filepath"
 	"sync"
+
+	"github.com/berth-gpu/berth/fsm/private"
 )
 
-// prepareFolder makes dir, readable by its owner only.
-func prepareFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return unusable(dir, "cannot create the data folder", err)
+// prepareFolder makes dir, and lets only its owner in, also if it was there: it holds the
+// secret of the cluster and the environments of jobs.
+func prepareFolder(dir string, log *slog.Logger) error {
+	was, err := private.Folder(dir)
+	if err != nil {
+		return unusable(dir, "cannot create the data folder, or close it to other users", err)
+	}
+	if was != 0 {
+		log.Warn("data_folder_closed", "folder", dir, "was", was.String(), "why", "other users could enter it")
 	}
 	return nil
 }

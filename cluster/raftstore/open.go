@@ -75,13 +75,13 @@ type Store struct {
 
 // Open takes a data folder for this process and opens what is in it. What it
 // cannot use it refuses with a *Fault; it changes nothing in a folder that it
-// refuses, but for the lock file.
+// refuses, but for the lock file and for what other users may do with the folder.
 func Open(opts Options) (*Store, error) {
 	if opts.Dir == "" {
 		return nil, errors.New("open the raft store: no data folder was named; set --data-dir")
 	}
 	opts = opts.withDefaults()
-	if err := prepareFolder(opts.Dir); err != nil {
+	if err := prepareFolder(opts.Dir, opts.Logger); err != nil {
 		return nil, err
 	}
 	lock, err := lockFolder(opts.Dir)

@@ -3,6 +3,7 @@ package raftstore
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,30 @@ func TestOpenKeepsWhatItHolds(t *testing.T) {
 	check(t, err)
 	if st.LastIndex != 1 || st.FirstIndex != 1 || st.SnapshotBytes != 5 || st.LogBytes == 0 || st.Space.Free == 0 {
 		t.Errorf("stats %+v", st)
+	}
+}
+
+// A folder that others could enter, with files that they could read, is closed to them and used.
+func TestOpenClosesTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	check(t, os.Mkdir(dir, 0o700))
+	check(t, os.Chmod(dir, 0o755))
+	check(t, os.WriteFile(filepath.Join(dir, "readable"), nil, 0o600))
+	check(t, os.Chmod(filepath.Join(dir, "readable"), 0o644))
+	log := &bytes.Buffer{}
+	o := small(dir)
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	check(t, open(t, o).Close())
+	if st, err := os.Stat(dir); err != nil || st.Mode().Perm() != 0o700 || !strings.Contains(log.String(), "data_folder_closed") {
+		t.Errorf("the folder has mode %v (%v); the log says %s", st.Mode().Perm(), err, log)
+	}
+	check(t, os.Chmod(dir, 0o755))
+	if os.Chown(dir, 12345, 12345) != nil {
+		t.Skip("only root can give folders to others")
+	}
+	var fault *Fault
+	if _, err := Open(small(dir)); !errors.As(err, &fault) || !strings.Contains(err.Error(), "belongs to user id 12345") {
+		t.Errorf("a folder of another user: %v", err)
 	}
 }
 

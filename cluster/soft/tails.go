@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/private"
 )
 
 // MaxTails is how many tails are kept, newest first.
@@ -40,7 +41,7 @@ const (
 
 // OpenTails keeps tails in a folder, which it makes, and finds those of before.
 func OpenTails(dir string) (*Tails, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if _, err := private.Folder(dir); err != nil {
 		return nil, fmt.Errorf("%s: no folder for the ends of output: %w", dir, err)
 	}
 	entries, err := os.ReadDir(dir)

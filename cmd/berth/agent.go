@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/berth-gpu/berth/cmd/internal/build"
 	"github.com/berth-gpu/berth/cmd/internal/config"
@@ -120,6 +121,7 @@ func (h *holding) agent() *agent {
 // serve runs the agent until the context ends.
 func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	isolate.KeepFromChildren()
+	unix.Umask(ownerOnly) // supervisors set that of jobs
 	out := newLineWriter(stderr)
 	defer out.close(flushLimit)
 	log, _, reload := reloading(ctx, a.settings, func(c *config.Loaded) error {
@@ -128,14 +130,11 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	}, out)
 	defer reload()
 	process.Spare()
-	j, err := journal.OpenWith(a.DataDir, journal.Options{Lineage: process.Lineage})
+	j, err := a.openJournal(log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	if restored := j.Restored(); restored != "" {
-		log.Warn("a file of the data folder was lost and is there again", "file", restored)
-	}
 	boot, err := process.BootID()
 	if err != nil {
 		return fmt.Errorf("this kernel does not say its boot id: %w", err)
@@ -169,10 +168,6 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		node.CloseRun(run, living)
 	}()
 	self := a.self(l.Addr().String(), machine, boot)
-	if self.Accounts == model.AccountsOwn {
-		log.Warn("jobs of other users do not run here", "account", self.Account,
-			"remedy", "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may")
-	}
 	self.Features = ranks.Host().String()
 	if a.gpus.simulate > 0 {
 		self.Features += ", " + wire.SimulatedGPUs
@@ -181,6 +176,23 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 		Self: self, Keep: node.Keep{Bytes: a.Keep.Bytes, Dir: a.Keep.Dir}, Journal: j, Run: run, Runner: ranks, GPUs: gpus, Peers: a.Peers,
 		Clock: process.Now, Log: log, Disks: []string{rules.Checkpoints},
 	}, node.History{Node: self.Node, GPUs: gpus}, l)
+}
+
+const ownRemedy = "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may"
+
+// openJournal opens the data folder, and logs what was amiss with it.
+func (a *agent) openJournal(log *slog.Logger) (*journal.Journal, error) {
+	j, err := journal.OpenWith(a.DataDir, journal.Options{Lineage: process.Lineage})
+	if err != nil {
+		return nil, err
+	}
+	if closed := j.Closed(); closed != "" {
+		log.Warn("data_folder_closed", "folders", closed, "why", "other users could enter them")
+	}
+	if restored := j.Restored(); restored != "" {
+		log.Warn("a file of the data folder was lost and is there again", "file", restored)
+	}
+	return j, nil
 }
 
 // openRun opens the folder that the agent and its supervisors share until the host restarts.
@@ -283,6 +295,9 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 		served <- server.Serve(l)
 		cancel()
 	}()
+	if c.Self.Accounts == model.AccountsOwn {
+		c.Log.Warn("jobs of other users do not run here", "account", c.Self.Account, "remedy", ownRemedy)
+	}
 	c.Log.Info("agent started", "node", c.Self.Node, "listen", c.Self.Address, "data", c.Journal.Dir(), "machine", c.Self.Machine,
 		"simulated_gpus", a.gpus.simulate, "peers", a.Peers, "version", c.Self.Version)
 	err = node.New(c).Run(ctx)

@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-gpu/berth/cluster"
 	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/notify"
@@ -21,6 +23,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
+
+// ownerOnly is the mask of file modes of servers and agents: what they write holds secrets and what
+// users run, and libraries make files by modes of their own.
+const ownerOnly = 0o077
 
 // Bounds of the end of a server.
 const (
@@ -56,6 +62,7 @@ func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *s
 // it hands leadership over and ends the peer. Its error is one line for the
 // operator.
 func (s *service) Run(ctx context.Context) error {
+	unix.Umask(ownerOnly)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}

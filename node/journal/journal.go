@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/private"
 	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/disk"
 )
@@ -41,6 +42,7 @@ type Journal struct {
 	lineage string
 
 	restored string
+	closed   string
 
 	mu    sync.Mutex
 	names map[model.RankKey][]string // all folders of a rank, in both places
@@ -66,16 +68,21 @@ func OpenWith(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	var closed []string
 	for _, d := range []string{dir, filepath.Join(dir, attemptsDir), filepath.Join(dir, endedDir)} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+		was, err := private.Folder(d)
+		if err != nil {
 			return nil, unusable(dir, err)
+		}
+		if was != 0 {
+			closed = append(closed, fmt.Sprintf("%s (%s)", d, was))
 		}
 	}
 	lock, err := lockFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{dir: dir, lock: lock, names: map[model.RankKey][]string{}}
+	j := &Journal{dir: dir, lock: lock, closed: strings.Join(closed, ", "), names: map[model.RankKey][]string{}}
 	if err := j.load(o); err != nil {
 		if !smallfile.IsDamaged(err) {
 			err = unusable(dir, err)
@@ -88,6 +95,10 @@ func OpenWith(dir string, o Options) (*Journal, error) {
 // Restored says which of the folder's files were lost or damaged and are made again, for
 // the log; it is empty when none was.
 func (j *Journal) Restored() string { return j.restored }
+
+// Closed returns which folders other users could enter before, with their modes, for the log; it is
+// empty if none.
+func (j *Journal) Closed() string { return j.closed }
 
 // Close gives the data folder back.
 func (j *Journal) Close() error { return j.lock.Close() }

@@ -62,6 +62,29 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// A data folder that others could enter is closed to them, and so are the folders in it.
+func TestOpenClosesTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	ended := filepath.Join(dir, endedDir)
+	if err := os.Mkdir(ended, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, ended} {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j := open(t, dir)
+	if closed := j.Closed(); closed != dir+" (-rwxr-xr-x), "+ended+" (-rwxr-xr-x)" {
+		t.Errorf("closed %q", closed)
+	}
+	for _, path := range []string{dir, ended, filepath.Join(dir, attemptsDir)} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
+		}
+	}
+}
+
 func TestUnusableFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := fill(filepath.Dir(path)); err != nil {

@@ -31,6 +31,7 @@ func stateFloor() []Room {
 	return []Room{
 		{Path: "fsm/model", Level: 0, Bare: true},
 		{Path: "fsm/smallfile", Level: 0, Bare: true},
+		{Path: "fsm/private", Level: 0, Bare: true},
 		{Path: "fsm/command", Level: 1, May: []string{"fsm/model"}},
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state", Level: 2, May: []string{"fsm/model", "fsm/command", "fsm/state/table"}},
@@ -46,12 +47,12 @@ func clusterFloor() []Room {
 		{Path: "cluster/sched/split", Level: 3, Bare: true},
 		{Path: "cluster/liveness", Level: 4, May: stateRooms()},
 		{Path: "cluster/leader", Level: 5, May: stateRooms("cluster/sched", "cluster/liveness")},
-		{Path: "cluster/archive", Level: 5, May: stateRooms()},
+		{Path: "cluster/archive", Level: 5, May: stateRooms("fsm/private")},
 		{Path: "cluster/notify", Level: 5, May: stateRooms("httpapi/wire")},
-		{Path: "cluster/soft", Level: 5, May: stateRooms()},
+		{Path: "cluster/soft", Level: 5, May: stateRooms("fsm/private")},
 		{Path: "cluster/gossip", Level: 5, May: []string{"fsm/model"}},
 		{Path: "cluster/raftnet", Level: 5, May: []string{"fsm/model"}},
-		{Path: "cluster/raftstore", Level: 5, May: []string{"fsm/model", "fsm/smallfile"}},
+		{Path: "cluster/raftstore", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
 		{Path: "cluster", Level: 6, May: stateRooms("fsm", "cluster/sched", "cluster/liveness", "cluster/leader",
 			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
 	}
@@ -84,15 +85,15 @@ func nodeFloor() []Room {
 		{Path: "node/runner/isolate", Level: 4},
 		{Path: "node/runner", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
 		{Path: "node/runner/devices", Level: 5, May: []string{"node/runner/isolate"}},
-		{Path: "node/journal", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
+		{Path: "node/journal", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
 		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
 		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
 		{Path: "node/runner/process", Level: 6, May: []string{
-			"fsm/model", "fsm/smallfile", "node/disk", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
+			"fsm/model", "fsm/smallfile", "fsm/private", "node/disk", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
 		}},
 		{Path: "node", Level: 6, May: []string{
-			"fsm/model", "fsm/smallfile", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
+			"fsm/model", "fsm/smallfile", "fsm/private", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
 			"node/disk", "node/fence", "node/gpu", "node/runner", "node/runner/isolate", "node/journal", "node/nodeapi", "node/internal/proc",
 		}},
 	}

@@ -3,7 +3,6 @@ package cgroup
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +29,7 @@ func (l Layout) Claim(name string) (Tree, error) {
 		return Tree{}, err
 	}
 	t := Tree{Path: filepath.Join(base, name)}
-	if err := os.Mkdir(t.Path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // groups are there to be seen
+	if err := mkdir(t.Path); err != nil {
 		return Tree{}, fmt.Errorf("no group can be made: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(t.Path, "cgroup.kill")); err != nil {
@@ -88,7 +87,7 @@ func (l Layout) handDown(base string) error {
 // vacate moves the processes of a group to its leaf.
 func vacate(base string) error {
 	to := filepath.Join(base, leaf)
-	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // groups are there to be seen
+	if err := mkdir(to); err != nil {
 		return err
 	}
 	for _, pid := range words(filepath.Join(base, "cgroup.procs")) {

@@ -44,10 +44,23 @@ func (l Limits) files() (out [][2]string) {
 // Group is the group of one rank.
 type Group struct{ path string }
 
+// mkdir makes a group, unless it is there, that all may look at, whatever the mask of this process:
+// programs read there how much memory and how many cores they have.
+func mkdir(path string) error {
+	err := os.Mkdir(path, 0o755) //nolint:gosec // groups are there to be seen
+	if err == nil {
+		return os.Chmod(path, 0o755) //nolint:gosec // likewise
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
 // Make makes the group of a rank. Limits whose controller is not there are left out.
 func (t Tree) Make(rank string, l Limits) (*Group, error) {
 	g := &Group{filepath.Join(t.Path, rank)}
-	if err := os.Mkdir(g.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // groups are there to be seen
+	if err := mkdir(g.path); err != nil {
 		return nil, err
 	}
 	for _, f := range l.files() {

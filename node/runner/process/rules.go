@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-gpu/berth/fsm/private"
 	"github.com/berth-gpu/berth/fsm/smallfile"
 	"github.com/berth-gpu/berth/node/runner"
 	"github.com/berth-gpu/berth/node/runner/cgroup"
@@ -39,7 +40,7 @@ func (r *Rules) prepare() error {
 	if r.Checkpoints == "" {
 		return nil
 	}
-	if err := os.MkdirAll(r.Checkpoints, 0o711); err != nil { //nolint:gosec // jobs' users pass through
+	if _, err := private.Limit(r.Checkpoints, 0o711); err != nil { // jobs' users pass through
 		return fmt.Errorf("the folder for checkpoints: %w", err)
 	}
 	return nil

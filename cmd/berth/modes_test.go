@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Servers and agents close a data folder that others could enter, say so, and make files for their
+// own account only.
+func TestDataFoldersAreClosed(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]struct {
+		args  []string
+		ready string
+	}{
+		"server": {[]string{"server", "--id", "p1", "--listen", address(1), "--http", apiAddress(1), "--bootstrap", "p1=" + address(1)}, leads},
+		"agent":  {[]string{"agent", "--node", "n1", "--run-dir", t.TempDir(), "--peers", address(9), "--simulate-gpus", "1"}, "agent started"},
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as it is made by hand
+			t.Fatal(err)
+		}
+		c := spawn(t, append(v.args, "--data-dir", dir)...)
+		waitAny(t, v.ready, c)
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode().Perm() != 0o700 || !strings.Contains(strings.Join(c.said(), "\n"), "data_folder_closed") {
+			t.Errorf("%s: the folder has mode %v, %v; it said %q", name, info.Mode(), err, c.said())
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+		if err != nil || !strings.Contains(string(status), "Umask:\t0077\n") {
+			t.Errorf("%s: files are made by another mask than 0077: %v", name, err)
+		}
+	}
+}
