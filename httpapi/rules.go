@@ -18,8 +18,9 @@ const maxRules = 256
 // CommandRules say what jobs may run, beside what is always refused. The zero value
 // allows everything else.
 type CommandRules struct {
-	forbidden, allowed []pattern
-	Bounds             CommandBounds
+	forbidden, allowed       []pattern
+	forbiddenEnv, allowedEnv []pattern
+	Bounds                   CommandBounds
 }
 
 // CommandBounds bound what one job asks for; 0 or empty: no bound of these.
@@ -49,10 +50,27 @@ func (c *CommandRules) Forbid(name, text, message string) error {
 // Allow has jobs refused that match none of the allowed patterns. A pattern must match
 // the whole of a command, program with arguments, or script.
 func (c *CommandRules) Allow(name, text, message string) error {
+	return addWhole(&c.allowed, name, text, message)
+}
+
+// ForbidEnv refuses jobs that set an environment variable whose whole name a pattern matches.
+func (c *CommandRules) ForbidEnv(name, text, message string) error {
+	return addWhole(&c.forbiddenEnv, name, text, message)
+}
+
+// AllowEnv has jobs refused that set an environment variable whose whole name none of the allowed
+// patterns matches.
+func (c *CommandRules) AllowEnv(name, text, message string) error {
+	return addWhole(&c.allowedEnv, name, text, message)
+}
+
+// addWhole adds a pattern that must match the whole of a text, line breaks included, whatever flags
+// it sets.
+func addWhole(to *[]pattern, name, text, message string) error {
 	if _, err := regexp.Compile(text); err != nil { // half of a group is none when it is wrapped, either
 		return fmt.Errorf("rule %s: %w", name, err)
 	}
-	return add(&c.allowed, name, `\A(?:`+text+`)\z`, message)
+	return add(to, name, `\A(?:`+text+`)\z`, message)
 }
 
 func add(to *[]pattern, name, text, message string) error {
@@ -73,7 +91,7 @@ func add(to *[]pattern, name, text, message string) error {
 
 // check says what of a job is not allowed. No answer repeats what the job runs.
 func (c *CommandRules) check(b *command.Submit) error {
-	for _, check := range []func(*command.Submit) error{written, reserved, c.withinText, c.within, c.matches} {
+	for _, check := range []func(*command.Submit) error{written, reserved, c.withinText, c.within, c.matches, c.variables} {
 		if err := check(b); err != nil {
 			return err
 		}
@@ -196,36 +214,52 @@ func (c *CommandRules) matches(b *command.Submit) error {
 		if v.text == "" {
 			continue
 		}
-		for i := range c.forbidden {
-			if c.forbidden[i].text.MatchString(v.text) {
-				return c.forbidden[i].refusal(v.field)
-			}
+		if rule := matching(c.forbidden, v.text); rule != nil {
+			return rule.refusal(v.field, "")
 		}
-		if len(c.allowed) > 0 && v.field != "stdin" && !c.allows(v.text) { // input is mostly data
-			return invalid(v.field, "is none of what may be run here: "+strings.Join(c.names(), ", "))
+		if len(c.allowed) > 0 && v.field != "stdin" && matching(c.allowed, v.text) == nil { // input is mostly data
+			return invalid(v.field, "is none of what may be run here: "+strings.Join(ruleNames(c.allowed), ", "))
 		}
 	}
 	return nil
 }
 
-func (c *CommandRules) allows(text string) bool {
-	for i := range c.allowed {
-		if c.allowed[i].text.MatchString(text) {
-			return true
+// variables holds the names of a job's environment against the lists: the dynamic linker, shells and
+// interpreters load what variables name.
+func (c *CommandRules) variables(b *command.Submit) error {
+	for _, kv := range b.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		if rule := matching(c.forbiddenEnv, name); rule != nil {
+			return rule.refusal("env", name)
+		}
+		if len(c.allowedEnv) > 0 && matching(c.allowedEnv, name) == nil {
+			return invalid("env", name+" is none of the variables that may be set here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
 		}
 	}
-	return false
+	return nil
 }
 
-func (c *CommandRules) names() (out []string) {
-	for _, p := range c.allowed {
+// matching returns the first pattern that matches a text; nil: none does.
+func matching(list []pattern, text string) *pattern {
+	for i := range list {
+		if list[i].text.MatchString(text) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// ruleNames lists the names of rules.
+func ruleNames(list []pattern) (out []string) {
+	for _, p := range list {
 		out = append(out, p.name)
 	}
 	return out
 }
 
-func (p *pattern) refusal(field string) error {
-	text := "is forbidden by the rule " + p.name
+// refusal says that a rule forbids a field, or what is named in it.
+func (p *pattern) refusal(field, what string) error {
+	text := strings.TrimSpace(what + " is forbidden by the rule " + p.name)
 	if p.message != "" {
 		text += ": " + p.message
 	}

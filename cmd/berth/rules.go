@@ -23,6 +23,9 @@ type ruleFile struct {
 	Forbidden []ruleEntry `yaml:"forbidden"`
 	Allowed   []ruleEntry `yaml:"allowed"`
 
+	ForbiddenEnv []ruleEntry `yaml:"forbidden_env"`
+	AllowedEnv   []ruleEntry `yaml:"allowed_env"`
+
 	Command  int      `yaml:"max_command_bytes"`
 	Script   int      `yaml:"max_script_bytes"`
 	Env      int      `yaml:"max_env_variables"`
@@ -69,14 +72,18 @@ func parseRules(data []byte) (rules httpapi.CommandRules, err error) {
 func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
 	var wrong []error
 	refuse := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	for _, r := range f.Forbidden {
-		if err := rules.Forbid(r.Name, r.Pattern, r.Message); err != nil {
-			refuse("forbidden: %w", err)
-		}
-	}
-	for _, r := range f.Allowed {
-		if err := rules.Allow(r.Name, r.Pattern, r.Message); err != nil {
-			refuse("allowed: %w", err)
+	for _, v := range []struct {
+		name string
+		list []ruleEntry
+		add  func(name, text, message string) error
+	}{
+		{"forbidden", f.Forbidden, rules.Forbid}, {"allowed", f.Allowed, rules.Allow},
+		{"forbidden_env", f.ForbiddenEnv, rules.ForbidEnv}, {"allowed_env", f.AllowedEnv, rules.AllowEnv},
+	} {
+		for _, r := range v.list {
+			if err := v.add(r.Name, r.Pattern, r.Message); err != nil {
+				refuse("%s: %w", v.name, err)
+			}
 		}
 	}
 	for _, dir := range f.WorkDirs {

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/berth-gpu/berth/httpapi/wire"
+)
+
+// documentedRules are those that docs/security.md shows.
+func documentedRules(t *testing.T) (c CommandRules) {
+	t.Helper()
+	doc, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(doc), "```yaml\nforbidden:")
+	text, _, _ = strings.Cut(text, "```")
+	type rule struct{ Name, Pattern, Message string }
+	var lists struct {
+		Forbidden, Allowed []rule
+		ForbiddenEnv       []rule `yaml:"forbidden_env"`
+	}
+	if err := yaml.Unmarshal([]byte("forbidden:"+text), &lists); err != nil || len(lists.ForbiddenEnv) == 0 {
+		t.Fatal(err, text)
+	}
+	for _, v := range []struct {
+		list []rule
+		add  func(name, text, message string) error
+	}{{lists.Forbidden, c.Forbid}, {lists.Allowed, c.Allow}, {lists.ForbiddenEnv, c.ForbidEnv}} {
+		for _, r := range v.list {
+			if err := v.add(r.Name, r.Pattern, r.Message); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return c
+}
+
+// The rules that are documented let no second command pass, and no variable that has another program
+// run.
+func TestDocumentedRules(t *testing.T) {
+	s := newSite(t)
+	s.api.TakeOver(Terms{Rules: documentedRules(t)})
+	quoted := func(v any) string {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, text := range []string{
+		"python3 a.py\nid", "python3 $(id)", "python3 `id`", "python3 a.py; id", "python3 a.py && id", "python3 a.py | sh", "python3 a.py & id",
+		"python3 <(id)", "python3 a.py > /etc/x", "python3 a.py\r\nid", "id\npython3 a.py", "sudo python3 a.py", "python3 $(sudo id)",
+		"python3 /usr/bin/sudo", "python3 ${IFS}x", "python3  'a'", "python3 a.py\n", "perl",
+	} {
+		s.submit(`{"command":` + quoted(text) + `}`).about("command")
+	}
+	for _, name := range []string{
+		"LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "PYTHONSTARTUP", "PYTHONPATH", "BASH_ENV", "ENV", "IFS", "PERL5OPT", "NODE_OPTIONS", "GCONV_PATH",
+	} {
+		r := s.submit(`{"command":"python3 a.py","env":{"` + name + `":"SECRET"}}`)
+		r.about("env")
+		if !strings.Contains(string(r.body), name) || strings.Contains(string(r.body), "SECRET") {
+			t.Errorf("%s is answered %s", name, r.body)
+		}
+	}
+	for _, body := range []string{
+		`{"command":"python3 train.py --lr=1e-3 --out /data/x.pt","env":{"EPOCHS":"3","MY_PATH":"x","OMP_NUM_THREADS":"4"}}`,
+		`{"args":["python3","a.py"]}`,
+	} {
+		s.submit(body).into(new(wire.Submitted))
+	}
+}
+
+// An allowed pattern matches the whole text, whatever flags it sets; so does one for names.
+func TestRulesMatchTheWhole(t *testing.T) {
+	s := newSite(t)
+	var rules CommandRules
+	for _, err := range []error{rules.Allow("lines", `(?m)^python a|^true$`, ""), rules.AllowEnv("few", `(?m)A|B_[0-9]+`, "")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.api.TakeOver(Terms{Rules: rules})
+	for _, body := range []string{`"command":"true\nid"`, `"command":"id\ntrue"`, `"command":"python ab"`} {
+		s.submit("{" + body + "}").about("command")
+	}
+	for _, name := range []string{"AB", "XA", "B_", "B_1x", "C"} {
+		r := s.submit(`{"command":"true","env":{"` + name + `":""}}`)
+		if r.about("env"); !strings.Contains(string(r.body), "may be set here: few") {
+			t.Errorf("%s is answered %s", name, r.body)
+		}
+	}
+	s.submit(`{"command":"true","env":{"A":"","B_12":""}}`).into(new(wire.Submitted))
+}
