@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/berth-gpu/berth/cmd/internal/fewer"
 )
 
 // logLines is how many lines may wait to be written.
@@ -31,9 +33,10 @@ func newLineWriter(to io.Writer) *lineWriter {
 	return w
 }
 
-// newLog is a log of text lines on w.
+// newLog returns a log of text lines on w, in which no cause of warnings and errors has more than a
+// line a minute.
 func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(fewer.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})))
 }
 
 // Write takes one line, or drops it. It never fails.

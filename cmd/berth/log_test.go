@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,18 @@ func TestTheLogNeverWaits(t *testing.T) {
 	<-w.ended
 	if out := to.String(); strings.Count(out, "hello") != logLines+1 || !strings.Contains(out, "7 lines of the log were dropped") {
 		t.Errorf("%d lines were written, and at the end: %q", strings.Count(out, "hello"), out[max(0, len(out)-120):])
+	}
+}
+
+// The log of servers and agents has one line a minute for one cause.
+func TestTheLogRepeatsNothing(t *testing.T) {
+	var to bytes.Buffer
+	log := newLog(&to, slog.LevelInfo)
+	for range 100 {
+		log.Error("a rank's folder cannot be read", "rank", "7.0")
+	}
+	if n := strings.Count(to.String(), "\n"); n != 1 {
+		t.Errorf("%d lines", n)
 	}
 }
 

@@ -77,8 +77,10 @@ func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
 		list []ruleEntry
 		add  func(name, text, message string) error
 	}{
-		{"forbidden", f.Forbidden, rules.Forbid}, {"allowed", f.Allowed, rules.Allow},
-		{"forbidden_env", f.ForbiddenEnv, rules.ForbidEnv}, {"allowed_env", f.AllowedEnv, rules.AllowEnv},
+		{"forbidden", f.Forbidden, rules.Forbid},
+		{"allowed", f.Allowed, rules.Allow},
+		{"forbidden_env", f.ForbiddenEnv, rules.ForbidEnv},
+		{"allowed_env", f.AllowedEnv, rules.AllowEnv},
 	} {
 		for _, r := range v.list {
 			if err := v.add(r.Name, r.Pattern, r.Message); err != nil {
