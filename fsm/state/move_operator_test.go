@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -15,70 +16,7 @@ import (
 // the orchestrator, under request ids as clients send them.
 func TestAnAdminWorksWhateverAUserFills(t *testing.T) {
 	t.Parallel()
-	low := func(job model.JobID) command.Body { return setPriority(job, model.ClassLow) }
-	for name, fill := range map[string]struct {
-		with func(t *testing.T, l *life, job model.JobID) command.Result
-		last model.Code // of the user's last try
-	}{
-		"request ids": {func(t *testing.T, l *life, job model.JobID) command.Result {
-			at := l.Now
-			return spend(t, l, "user:eve", state.MaxRequestsOf+1, func(n int) string { return drawn(at, n) }, low(job))
-		}, model.CodeOK},
-		"request ids without a time": {func(t *testing.T, l *life, job model.JobID) command.Result {
-			return spend(t, l, "user:eve", state.MaxRequestsOf/2+1, func(n int) string { return fmt.Sprint("eve", n) }, low(job))
-		}, model.CodeRequestsFull},
-		"request ids of next year": {func(t *testing.T, l *life, job model.JobID) command.Result {
-			at := l.Now.Add(300 * 24 * time.Hour)
-			return spend(t, l, "user:eve", state.MaxRequestsOf/2+1, func(n int) string { return drawn(at, n) }, low(job))
-		}, model.CodeRequestsFull},
-		"refused commands": {func(t *testing.T, l *life, _ model.JobID) command.Result {
-			return spend(t, l, "user:eve", state.MaxRequestsOf+1, func(n int) string { return fmt.Sprint("eve", n) }, low(999))
-		}, model.CodeNotFound},
-		"reservations": {func(_ *testing.T, l *life, _ model.JobID) (last command.Result) {
-			l.Actor, l.Unchecked = "user:eve", true
-			for n := range model.MaxUserBookings + 1 {
-				b := booked(l.Cluster, 1, func(b *model.Booking) {
-					b.Start, b.End = l.Now.Add(time.Duration(n+1)*time.Minute), l.Now.Add(time.Duration(n+2)*time.Minute)
-				})
-				b.Capped = true
-				last = l.Try(b)
-			}
-			l.Unchecked = false
-			return last
-		}, model.CodeLimit},
-		"texts of jobs": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
-			return fillUp(l, state.MaxJobBytesOf/model.MaxScript+1, func(n int) command.Body {
-				return submission(func(b *command.Submit) { b.Script = fmt.Sprintf("%*d", model.MaxScript, n) })
-			})
-		}, model.CodeLimit},
-		"waiting tasks": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
-			limit := model.NoLimit(model.ScopeKey{Kind: model.ScopeCluster})
-			limit.Queued = 2000
-			l.Do(&command.SetLimit{Limit: limit})
-			return fillUp(l, 11, func(int) command.Body { return submission(func(b *command.Submit) { b.Tasks = 100 }) })
-		}, model.CodeLimit},
-		"allocations": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
-			return fillUp(l, state.MaxAllocationsOf+1, func(n int) command.Body {
-				return &command.Allocate{
-					ID: model.AllocationID(fmt.Sprint("eve", n)), Service: "web", Workload: model.WorkloadGeneric, User: "eve", Class: model.ClassNormal,
-					Priority: 5, GPUs: 1, Capped: true,
-				}
-			})
-		}, model.CodeLimit},
-		"webhooks": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
-			return fillUp(l, state.MaxWebhooksOf+1, func(n int) command.Body {
-				return &command.SetWebhook{Webhook: model.Webhook{
-					ID: model.WebhookID(fmt.Sprint("eve", n)), Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}, URL: "https://192.0.2.1/",
-					Events: model.AllNotices(), Secret: model.NewHookSecret([32]byte{1}),
-				}}
-			})
-		}, model.CodeLimit},
-		"tokens": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
-			return fillUp(l, state.MaxTokensOf+1, func(n int) command.Body {
-				return &command.MakeToken{Hash: model.Hash{byte(n), 2}, User: "eve", Role: model.RoleUser}
-			})
-		}, model.CodeLimit},
-	} {
+	for name, fill := range fillings() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := placed(t, 1)
@@ -125,4 +63,81 @@ func submission(change func(*command.Submit)) *command.Submit {
 	b.Spec.User, b.Capped = "eve", true
 	change(b)
 	return b
+}
+
+// filling is how user eve fills what all share.
+type filling struct {
+	with func(t *testing.T, l *life, job model.JobID) command.Result
+	last model.Code // of the user's last try
+}
+
+func fillings() map[string]filling {
+	low := func(job model.JobID) command.Body { return setPriority(job, model.ClassLow) }
+	out := map[string]filling{
+		"request ids": {func(t *testing.T, l *life, job model.JobID) command.Result {
+			at := l.Now
+			return spend(t, l, "user:eve", state.MaxRequestsOf+1, func(n int) string { return drawn(at, n) }, low(job))
+		}, model.CodeOK},
+		"request ids without a time": {func(t *testing.T, l *life, job model.JobID) command.Result {
+			return spend(t, l, "user:eve", state.MaxRequestsOf/2+1, func(n int) string { return fmt.Sprint("eve", n) }, low(job))
+		}, model.CodeRequestsFull},
+		"request ids of next year": {func(t *testing.T, l *life, job model.JobID) command.Result {
+			at := l.Now.Add(300 * 24 * time.Hour)
+			return spend(t, l, "user:eve", state.MaxRequestsOf/2+1, func(n int) string { return drawn(at, n) }, low(job))
+		}, model.CodeRequestsFull},
+		"refused commands": {func(t *testing.T, l *life, _ model.JobID) command.Result {
+			return spend(t, l, "user:eve", state.MaxRequestsOf+1, func(n int) string { return fmt.Sprint("eve", n) }, low(999))
+		}, model.CodeNotFound},
+		"reservations": {func(_ *testing.T, l *life, _ model.JobID) (last command.Result) {
+			l.Actor, l.Unchecked = "user:eve", true
+			for n := range model.MaxUserBookings + 1 {
+				b := booked(l.Cluster, 1, func(b *model.Booking) {
+					b.Start, b.End = l.Now.Add(time.Duration(n+1)*time.Minute), l.Now.Add(time.Duration(n+2)*time.Minute)
+				})
+				b.Capped = true
+				last = l.Try(b)
+			}
+			l.Unchecked = false
+			return last
+		}, model.CodeLimit},
+	}
+	maps.Copy(out, moreFillings())
+	return out
+}
+
+func moreFillings() map[string]filling {
+	return map[string]filling{
+		"texts of jobs": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, state.MaxJobBytesOf/model.MaxScript+1, func(n int) command.Body {
+				return submission(func(b *command.Submit) { b.Script = fmt.Sprintf("%*d", model.MaxScript, n) })
+			})
+		}, model.CodeLimit},
+		"waiting tasks": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			limit := model.NoLimit(model.ScopeKey{Kind: model.ScopeCluster})
+			limit.Queued = 2000
+			l.Do(&command.SetLimit{Limit: limit})
+			return fillUp(l, 11, func(int) command.Body { return submission(func(b *command.Submit) { b.Tasks = 100 }) })
+		}, model.CodeLimit},
+		"allocations": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, state.MaxAllocationsOf+1, func(n int) command.Body {
+				return &command.Allocate{
+					ID: model.AllocationID(fmt.Sprint("eve", n)), Service: "web", Workload: model.WorkloadGeneric, User: "eve", Class: model.ClassNormal,
+					Priority: 5, GPUs: 1, Capped: true,
+				}
+			})
+		}, model.CodeLimit},
+		"webhooks": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, state.MaxWebhooksOf+1, func(n int) command.Body {
+				return &command.SetWebhook{Webhook: model.Webhook{
+					ID: model.WebhookID(fmt.Sprint("eve", n)), Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}, URL: "https://192.0.2.1/",
+					Events: model.AllNotices(), Secret: model.NewHookSecret([32]byte{1}),
+				}}
+			})
+		}, model.CodeLimit},
+		"tokens": {func(_ *testing.T, l *life, _ model.JobID) command.Result {
+			return fillUp(l, state.MaxTokensOf+1, func(n int) command.Body {
+				return &command.MakeToken{Hash: model.Hash{byte(n), 2}, User: "eve", Role: model.RoleUser}
+			})
+		}, model.CodeLimit},
+	}
 }
