@@ -90,6 +90,18 @@ func (m *mates) of(peers []Server, now time.Duration) (out []heard) {
 	return out
 }
 
+// furthest returns the greatest index of a state that a peer has reported lately.
+func (m *mates) furthest(now time.Duration) (index uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, v := range m.heard { // order-free
+		if now-v.at <= fresh {
+			index = max(index, v.hello.Applied)
+		}
+	}
+	return index
+}
+
 func (m *mates) cluster(configured string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

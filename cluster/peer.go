@@ -35,6 +35,8 @@ type Peer struct {
 	tenure tenure
 	life   life
 
+	settled atomic.Bool // see Lag
+
 	folders *folders
 	waiting atomic.Pointer[string] // why this peer takes no part yet; nil: it does
 }
@@ -123,7 +125,7 @@ func open(p *Peer) error {
 	exchanger{p}.handleCalls()
 	for _, run := range []func(context.Context){
 		p.lanes.run, p.reads.run, p.renew.run, exchanger{p}.exchange, guardian{p}.guard, keeper{p}.run,
-		membership{p}.keepFolders,
+		membership{p}.keepFolders, p.settle,
 	} {
 		p.life.work.Go(func() { run(p.life.ctx) })
 	}
@@ -255,6 +257,7 @@ type Status struct {
 	Passes  Passes // of the scheduler, while this peer leads
 
 	Waiting string // why this peer takes no part in a cluster yet; empty: it does
+	Lag     Lag
 
 	Delivered   uint64 // to webhooks by this process
 	Undelivered uint64 // tries of it that did not arrive
@@ -281,7 +284,7 @@ func (p *Peer) Status() Status {
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
 		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
 		Applied: p.fsm.State().Index, Defects: Defects{p.fsm.Panics(), p.tenure.wrong.Load()}, Passes: p.tenure.sum(),
-		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(),
+		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(), Lag: p.Lag(),
 	}
 	if why := p.waiting.Load(); why != nil {
 		s.Waiting = *why

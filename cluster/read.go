@@ -17,7 +17,8 @@ type Consistency uint8
 // The consistencies.
 const (
 	// Default reads this peer's state, at least as new as anything that this peer
-	// has answered before.
+	// has answered before. While the peer has not caught up, see [Lag.CaughtUp], it is
+	// read as by Linearizable: what the former process answered is not known.
 	Default Consistency = iota
 	// Stale reads this peer's state as it is.
 	Stale
@@ -35,6 +36,13 @@ func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.S
 	case Stale:
 	case Default:
 		atLeast = max(atLeast, p.seen.Load())
+		if lag := p.Lag(); !lag.CaughtUp() && p.folders.open.Load() {
+			index, err := newestIndex(ctx, p)
+			if err != nil {
+				return state.State{}, fmt.Errorf("%w: %s (%w)", ErrBehind, lag.Why(), err)
+			}
+			atLeast = max(atLeast, index)
+		}
 	case Linearizable:
 		index, err := newestIndex(ctx, p)
 		if err != nil {
@@ -49,6 +57,9 @@ func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.S
 	case <-p.fsm.Reached(atLeast):
 		s := p.fsm.State()
 		p.Saw(s.Index)
+		if c == Linearizable {
+			p.settled.Store(true)
+		}
 		return s, nil
 	case <-ctx.Done():
 		return state.State{}, fmt.Errorf("%w: at %d, wanted %d", ErrBehind, p.fsm.State().Index, atLeast)

@@ -104,7 +104,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	kept.fail = errors.New("the file is broken")
-	for _, path := range []string{"/audit", "/audit/verify", "/jobs/77"} {
+	for _, path := range []string{"/audit", "/audit/verify"} {
 		s.do(http.MethodGet, path, "").problem(http.StatusServiceUnavailable, wire.CodeNoArchive)
 	}
 }
@@ -134,6 +134,50 @@ func TestAJobFromTheArchive(t *testing.T) {
 	}
 	s.do(http.MethodGet, "/jobs/2", "").problem(http.StatusNotFound, wire.CodeNotFound)
 	s.do(http.MethodGet, "/jobs/1?task=5", "").problem(http.StatusNotFound, wire.CodeNotFound)
+}
+
+// Of a job that is not there a peer says so only if its archive holds all that has left
+// the queue; a number that no job has had needs no archive.
+func TestAJobThatTheArchiveMayLack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		kept   shelf
+		gone   uint64 // log index up to which jobs have left the state
+		status int
+		code   string
+	}{
+		{"complete", shelf{stand: archive.Standing{CompleteTo: 9}}, 9, http.StatusNotFound, wire.CodeNotFound},
+		{"not opened yet", shelf{fail: archive.ErrUnavailable}, 0, http.StatusServiceUnavailable, wire.CodeBehind},
+		{"incomplete", shelf{stand: archive.Standing{CompleteTo: 8}}, 9, http.StatusServiceUnavailable, wire.CodeBehind},
+		{"broken", shelf{fail: errors.New("damaged")}, 9, http.StatusServiceUnavailable, wire.CodeNoArchive},
+		{
+			"cannot be opened",
+			shelf{fail: archive.ErrUnavailable, stand: archive.Standing{Failure: "no folder"}},
+			0,
+			http.StatusServiceUnavailable, wire.CodeNoArchive,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.submit(`{"command": "x"}`).into(new(wire.Submitted))
+			s.with(func(cl *statetest.Cluster) {
+				cl.State.Jobs, cl.State.Tasks = state.State{}.Jobs, state.State{}.Tasks
+				globals := cl.State.Settings()
+				globals.ArchivedTo = c.gone
+				draft := cl.State.Globals.Fork()
+				draft.Put(state.Only{}, globals)
+				cl.State.Globals = draft.Table()
+			})
+			s.api.peer.Archive = &c.kept
+			s.do(http.MethodGet, "/jobs/1", "").problem(c.status, c.code)
+			s.do(http.MethodGet, "/jobs/2", "").problem(http.StatusNotFound, wire.CodeNotFound)
+			if c.kept.upTo == 0 && c.kept.stand.Failure == "" {
+				t.Error("the archive was not waited for")
+			}
+		})
+	}
 }
 
 // refusals keeps refusals in memory.

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berth-gpu/berth/cluster/archive"
 	"github.com/berth-gpu/berth/cluster/sched"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -98,15 +101,21 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 
 // recall is what is kept of a job that has left the state.
 func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n int64) (*answer[wire.Detail], error) {
-	if a.peer.Archive == nil {
+	if a.peer.Archive == nil || id >= now.Settings().NextJob { // no job has had that number
 		return nil, noJob()
 	}
+	stand := a.complete(ctx, now)
 	s, found, err := a.peer.Archive.Past(id, uint32(max(n, 0))) //nolint:gosec // bounded by taskOf
-	if err != nil {
-		return nil, archiveFault(err)
-	}
 	task, has := taskAt(&s, id, n)
-	if !found || !has {
+	switch {
+	case err == nil && has:
+	case err == nil && found:
+		return nil, noJob()
+	case stand.Failure != "", err != nil && !errors.Is(err, archive.ErrUnavailable):
+		return nil, archiveFault(cmp.Or(err, errors.New(stand.Failure)))
+	case err != nil, stand.CompleteTo < now.Settings().ArchivedTo:
+		return nil, refuse(wire.CodeBehind, "this peer's archive has yet to take in what has left the queue: try again, or another peer")
+	default:
 		return nil, noJob()
 	}
 	job, _ := s.Jobs.Get(id)
@@ -114,6 +123,16 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	out := v.detail(&job, &task)
 	out.Archived = true
 	return &answer[wire.Detail]{Index: now.Index, Body: out}, nil
+}
+
+// complete waits for the archive to hold what has left the state, unless it cannot, and
+// returns how the archive stands then.
+func (a details) complete(ctx context.Context, s *state.State) archive.Standing {
+	if stand := a.peer.Archive.Standing(); stand.Failure != "" {
+		return stand
+	}
+	a.peer.Archive.Reach(ctx, max(s.Settings().ArchivedTo, 1), archivePatience)
+	return a.peer.Archive.Standing()
 }
 
 func noJob() error {

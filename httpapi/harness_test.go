@@ -27,8 +27,9 @@ type one struct {
 	mu      sync.Mutex
 	cluster *statetest.Cluster
 	waiting []waiter
-	fail    error // that proposals fail with
-	behind  error // that reads fail with
+	fail    error  // that proposals fail with
+	behind  error  // that reads fail with
+	lacks   string // why the state has not caught up
 	leader  forward.Leader
 	until   context.Context
 	end     context.CancelFunc
@@ -152,7 +153,10 @@ func (p *one) Standing() Standing {
 	if l.Self {
 		role = "leader"
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return Standing{
+		Behind:     p.lacks,
 		ClockAhead: map[model.PeerID]time.Duration{"p1": 0}, ClocksAgree: true,
 		Passes: 4, PassesTook: time.Millisecond, Silent: 7 * time.Second, Skipped: 1, Undecided: 2, Voters: []model.PeerID{"p1", "p2"},
 		ID: "p1", Cluster: "c", Role: role, Term: 3, Leader: l.ID, Last: s.Index, Committed: s.Index, Applied: s.Index,

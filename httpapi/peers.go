@@ -35,7 +35,7 @@ func (a peers) route(doc huma.API) {
 			h := a.health()
 			return &answer[wire.Health]{Index: a.peer.Members.Standing().Applied, Body: &h}, nil
 		})
-	handle(a.API, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader and is not ending"), a.ready)
+	handle(a.API, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, has caught up with the cluster and is not ending"), a.ready)
 }
 
 func (a peers) health() wire.Health {
@@ -49,11 +49,14 @@ func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], er
 	if a.ending() {
 		return nil, refuse(wire.CodeBehind, "this peer is shutting down")
 	}
-	if why := a.peer.Members.Standing().Waiting; why != "" {
-		return nil, refuse(wire.CodeNoLeader, why)
-	}
-	if h.Leader == "" {
+	st := a.peer.Members.Standing()
+	switch {
+	case st.Waiting != "":
+		return nil, refuse(wire.CodeNoLeader, st.Waiting)
+	case h.Leader == "":
 		return nil, refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
+	case st.Behind != "":
+		return nil, refuse(wire.CodeBehind, st.Behind)
 	}
 	s, err := a.fresh(ctx, Default)
 	if err != nil {

@@ -131,6 +131,7 @@ type Standing struct {
 	Voters     []model.PeerID
 	Servers    []model.Peer  // id and Raft address of every member
 	Waiting    string        // why this peer takes no part in a cluster yet; empty: it does
+	Behind     string        // why this peer's state has not caught up with the cluster's; empty: it has
 	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
 	PassesTook time.Duration // in all
 

@@ -143,6 +143,21 @@ func TestAPeerThatIsBehind(t *testing.T) {
 	}
 }
 
+// A peer that has not caught up serves, and is not ready.
+func TestAPeerThatHasNotCaughtUpIsNotReady(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.do(http.MethodGet, "/readyz", "").into(new(wire.Health))
+	s.mu.Lock()
+	s.lacks = "it lacks 4 entries"
+	s.mu.Unlock()
+	r := s.do(http.MethodGet, "/readyz", "")
+	if p := r.problem(http.StatusServiceUnavailable, wire.CodeBehind); p.Detail != "it lacks 4 entries" || r.header.Get("Retry-After") == "" {
+		t.Errorf("it is not ready: %+v, Retry-After %q", p, r.header.Get("Retry-After"))
+	}
+	s.do(http.MethodGet, "/healthz", "").into(new(wire.Health))
+}
+
 // The index in an answer is that of the state that it tells of.
 func TestAnswersTellTheirIndex(t *testing.T) {
 	s := newSite(t)

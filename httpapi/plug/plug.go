@@ -118,7 +118,7 @@ func (p *Plug) Standing() httpapi.Standing {
 	clocks := p.Peer.Clocks()
 	out.ClockAhead, out.ClocksAgree = clocks.Ahead, clocks.Agree
 	out.Silent, out.Voters = st.Silence.For, st.Silence.Voters
-	out.Waiting = st.Waiting
+	out.Waiting, out.Behind = st.Waiting, st.Lag.Why()
 	for _, s := range st.Servers {
 		out.Servers = append(out.Servers, model.Peer{ID: s.ID, RaftAddress: s.Address})
 	}

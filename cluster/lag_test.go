@@ -1,0 +1,82 @@
+//berth:bubble
+
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A peer that was restarted does not know what its former process answered: it answers
+// default reads only once it is as new as the cluster, and is not caught up until then.
+func TestARestartedPeerIsBehindUntilItHasCaughtUp(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		f := w.other(l)
+		w.crash(f)
+		w.mustPropose(l, 3)
+		w.net.Isolate(f.name)
+		w.start(f)
+		if got := f.Status().Lag; got.CaughtUp() || got.Why() == "" {
+			t.Errorf("a cut-off peer that was restarted has lag %+v", got)
+		}
+		_, err := f.Read(within(time.Second), Default, 0)
+		if !errors.Is(err, ErrBehind) || errors.Is(err, ErrClosed) {
+			t.Errorf("a default read gave %v, want %v", err, ErrBehind)
+		}
+		if _, err := f.Read(within(time.Second), Stale, 0); err != nil {
+			t.Errorf("a stale read gave %v", err)
+		}
+		w.net.HealAll()
+		if s, err := f.Read(within(time.Minute), Default, 0); err != nil || s.Jobs.Len() != 3 {
+			t.Errorf("a default read gave %d jobs, %v; want 3", s.Jobs.Len(), err)
+		}
+		w.until("the restarted peer has caught up", func() bool { return f.Lag().CaughtUp() })
+	})
+}
+
+// A joining peer has not caught up while it lacks many entries, and has when it lacks a few.
+func TestAJoiningPeerCatchesUp(t *testing.T) {
+	inWorld(t, 3, nil, func(w *world) {
+		l := w.leader()
+		for range closeEnough + 100 {
+			w.mustPropose(l, 1)
+		}
+		fourth := w.add("p4")
+		w.start(fourth)
+		joined := make(chan error, 1)
+		go func() { joined <- fourth.Join(within(10*time.Second), []string{l.name + ":7000"}) }()
+		w.until("the joining peer has caught up", func() bool {
+			ls, ours := l.State(), fourth.State()
+			caught := fourth.Lag().CaughtUp()
+			if caught && ours.Index+closeEnough < ls.Index {
+				t.Errorf("it counts as caught up at %d of %d", ours.Index, ls.Index)
+			}
+			return caught
+		})
+		if err := <-joined; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLagSaysWhy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lag    Lag
+		caught bool
+		says   string
+	}{
+		{Lag{}, false, "not yet reached"},
+		{Lag{Entries: 3}, false, "lacks 3 entries"},
+		{Lag{Known: true}, true, ""},
+		{Lag{Known: true, Entries: closeEnough}, true, ""},
+		{Lag{Known: true, Entries: closeEnough + 1}, false, "lacks 501 entries"},
+	} {
+		if got := c.lag.Why(); c.lag.CaughtUp() != c.caught || !strings.Contains(got, c.says) || (got == "") != c.caught {
+			t.Errorf("%+v: caught up %v, %q", c.lag, c.lag.CaughtUp(), got)
+		}
+	}
+}
