@@ -77,7 +77,7 @@ func TestASweepIsShown(t *testing.T) {
 	s := newSite(t)
 	s.spec(`{"command":"x","params":["lr=1e-3,1e-4","seed=1..3"],"array_limit":2}`)
 	d := s.detail("/jobs/1?task=4")
-	if !maps.Equal(d.Params, map[string]string{"lr": "1e-4", "seed": "2"}) || d.Task != 4 || d.Array.Indices != "0-5" || len(d.Array.Params) != 2 {
+	if !maps.Equal(d.Params, map[string]string{"lr": "1e-4", "seed": "2"}) || *d.Task != 4 || d.Array.Indices != "0-5" || len(d.Array.Params) != 2 {
 		t.Errorf("task 4 is %+v of %+v", d.Params, d.Array)
 	}
 	var all, page wire.Tasks
@@ -94,13 +94,61 @@ func TestASweepIsShown(t *testing.T) {
 	s.do(http.MethodGet, "/jobs/1/tasks?after=x", "").about("after")
 }
 
-// Tasks are named by their numbers; without one the first is meant.
+// Without a task the answer is about the array as a whole.
+func TestAnArrayIsDescribedAsAWhole(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
+	s.submit(`{"command":"x","array_indices":"4-7"}`)
+	begin := func(task uint32) (a model.AttemptKey) {
+		s.with(func(c *statetest.Cluster) {
+			c.Wait(time.Second)
+			a = c.PlaceTask(model.TaskKey{Job: 1, Task: task})
+			c.Start(a)
+		})
+		return a
+	}
+	end := func(a model.AttemptKey, code int32) {
+		s.with(func(c *statetest.Cluster) { c.Exit(a, code) })
+	}
+	is := func(state string, queued, running, completed, failed int64) (d *wire.Detail) {
+		t.Helper()
+		d = s.detail("/jobs/1")
+		a := d.Array
+		if d.State != state || a.Queued != queued || a.Running != running || a.Completed != completed || a.Failed != failed ||
+			d.Task != nil || d.ExitCode != nil || len(d.Timeline)+len(d.History) > 0 || !d.EndedAt.IsZero() != (queued+running == 0) {
+			t.Errorf("the array is %s with %+v, task %v, want %s; %+v", d.State, *a, d.Task, state, d)
+		}
+		return d
+	}
+	if d := is("queued", 4, 0, 0, 0); d.Explanation == nil || *d.Explanation.Task != 4 || !d.StartedAt.IsZero() {
+		t.Errorf("an array that waits is explained by %+v", d.Explanation)
+	}
+	second := begin(5)
+	at := s.detail("/jobs/1?task=5").StartedAt
+	end(second, 0)
+	if d := is("queued", 3, 0, 1, 0); !d.StartedAt.Equal(at) || *d.Explanation.Task != 4 {
+		t.Errorf("it started at %v, want %v", d.StartedAt, at)
+	}
+	first := begin(4)
+	is("running", 2, 1, 1, 0)
+	end(first, 3)
+	is("queued", 2, 0, 1, 1)
+	if d := s.detail("/jobs/1?task=4"); d.State != "failed" || d.ExitCode == nil || *d.ExitCode != 3 || len(d.History) != 1 || *d.Task != 4 {
+		t.Errorf("task 4 is %+v", d)
+	}
+	s.do(http.MethodGet, "/jobs/1/logs", "").about("task")
+	end(begin(6), 0)
+	end(begin(7), 0)
+	if d := is("failed", 0, 0, 3, 1); d.Explanation != nil || !d.StartedAt.Equal(at) {
+		t.Errorf("what has ended is explained by %+v, started at %v", d.Explanation, d.StartedAt)
+	}
+}
+
+// Tasks are named by their numbers.
 func TestTasksByNumber(t *testing.T) {
 	s := newSite(t)
 	s.spec(`{"command":"x","array_indices":"3,7,9-12"}`)
-	if d := s.detail("/jobs/1"); d.Task != 3 || d.State != "queued" {
-		t.Errorf("the first task is %d, %s", d.Task, d.State)
-	}
 	s.do(http.MethodGet, "/jobs/1?task=0", "").problem(http.StatusNotFound, wire.CodeNotFound)
 	s.do(http.MethodPost, "/queue/1/hold?task=7-9", "").into(&wire.Done{})
 	var done wire.Done

@@ -82,6 +82,9 @@ func jobID(text string) (model.JobID, error) {
 // firstTask stands for the first task of a job, whatever its number is.
 const firstTask = -1
 
+// wholeJob stands for a job as a whole, of whose tasks the first is looked up.
+const wholeJob = -3
+
 // waitingTask stands for the first task of a job that waits, or if none does the first.
 const waitingTask = -2
 
@@ -100,7 +103,7 @@ func taskOf(text string) (int64, error) {
 // taskAt is a task of a job by its number.
 func taskAt(s *state.State, id model.JobID, n int64) (model.Task, bool) {
 	switch n {
-	case firstTask:
+	case firstTask, wholeJob:
 		return s.FirstTask(id)
 	case waitingTask:
 		return firstWaiting(s, id)

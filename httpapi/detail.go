@@ -25,16 +25,26 @@ type details struct{ *API }
 type jobInput struct {
 	Watch
 	Job  string `path:"job_id"`
-	Task string `query:"task" doc:"of an array; the first by default"`
+	Task string `query:"task" doc:"a task of an array; without it the answer is about the array as a whole"`
+}
+
+// waitInput is what GET /jobs/{job_id}/explain is given.
+type waitInput struct {
+	Watch
+	Job  string `path:"job_id"`
+	Task string `query:"task" doc:"of an array; by default the first that waits"`
 }
 
 func (a details) route(doc huma.API) {
-	handle(a.API, doc, op("job", http.MethodGet, "/jobs/{job_id}", "All about a job, or one task of an array"), a.detail)
+	o := op("job", http.MethodGet, "/jobs/{job_id}", "All about a job, an array as a whole, or one task of it")
+	o.Description = "Without task the state, the times and the counts of an array are of all its tasks together, see array; " +
+		"exit_code, timeline and attempt_history are of single tasks: ask for one, or GET /jobs/{job_id}/tasks."
+	handle(a.API, doc, o, a.detail)
 	handle(a.API, doc, op("job-explanation", http.MethodGet, "/jobs/{job_id}/explain", "Why a job waits, and what would let it start"), a.explain)
 }
 
-func (a details) explain(ctx context.Context, in *jobInput) (*answer[wire.Explanation], error) {
-	d, err := a.about(ctx, in, waitingTask)
+func (a details) explain(ctx context.Context, in *waitInput) (*answer[wire.Explanation], error) {
+	d, err := a.about(ctx, &jobInput{in.Watch, in.Job, in.Task}, waitingTask)
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +55,10 @@ func (a details) explain(ctx context.Context, in *jobInput) (*answer[wire.Explan
 }
 
 func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail], error) {
-	return a.about(ctx, in, firstTask)
+	return a.about(ctx, in, wholeJob)
 }
 
-// about is all about the task that is named, or the one that is meant where none is.
+// about is all about the task that is named, or what is meant where none is.
 func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[wire.Detail], error) {
 	id, err := jobID(in.Job)
 	if err != nil {
@@ -72,13 +82,13 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 	}
 	job, _ := s.Jobs.Get(id)
 	v := a.viewFor(ctx, &s, &s, a.now(&s))
-	out := v.detail(&job, &task)
+	out := v.about(&job, &task, n)
 	if out.Explanation != nil {
+		if job.Array() && n == wholeJob {
+			task, _ = firstWaiting(&s, id)
+		}
 		out.Explanation.PlannedStart, out.Explanation.Late = startOf(a.places.foresee(&s, v.now), task.Key)
 		out.PlannedStart = out.Explanation.PlannedStart
-		if job.Array() {
-			out.Explanation.Task = &out.Task
-		}
 	}
 	out.Warnings = a.warnings(ctx, out.AllocatedGPUs)
 	return &answer[wire.Detail]{Index: s.Index, Body: out}, nil
@@ -120,7 +130,7 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	}
 	job, _ := s.Jobs.Get(id)
 	v := a.viewFor(ctx, &s, now, a.now(now))
-	out := v.detail(&job, &task)
+	out := v.about(&job, &task, n)
 	out.Archived = true
 	return &answer[wire.Detail]{Index: now.Index, Body: out}, nil
 }
@@ -142,6 +152,7 @@ func noJob() error {
 // trace is what of a job a reader who waits for its changes would notice.
 type trace struct {
 	job     model.Job
+	stand   model.TaskState
 	task    model.Task
 	attempt model.Attempt
 	saved   time.Duration // of its first rank
@@ -149,6 +160,7 @@ type trace struct {
 
 func traceOf(s *state.State, id model.JobID, task int64) (t trace) {
 	t.job, _ = s.Jobs.Get(id)
+	t.stand = s.Stand(&t.job)
 	t.task, _ = taskAt(s, id, task)
 	t.attempt, _ = s.Attempts.Get(t.task.Newest())
 	first, _ := s.Ranks.Get(t.task.Newest().Rank(0))
@@ -156,19 +168,48 @@ func traceOf(s *state.State, id model.JobID, task int64) (t trace) {
 	return t
 }
 
-// detail is all about a task.
-func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
+// about is all about a job: an array as a whole if n is [wholeJob], else one task.
+func (v *view) about(j *model.Job, t *model.Task, n int64) *wire.Detail {
 	out := &wire.Detail{
-		Job: v.job(j), Task: int64(t.Key.Task), WorkDir: j.Spec.WorkDir, OnLost: j.Spec.OnLost.String(),
-		Timeline: []wire.Event{}, History: []wire.Attempt{}, Folded: int64(t.Folded),
+		Job: v.job(j), WorkDir: j.Spec.WorkDir, OnLost: j.Spec.OnLost.String(), Timeline: []wire.Event{}, History: []wire.Attempt{},
 	}
 	out.After, out.Similar = v.dependencies(j), v.similar(&j.Spec)
 	notifyOf(out, j)
+	if whole := j.Array() && n == wholeJob; whole {
+		v.addSums(j, &out.Job, model.MaxTasks)
+		waits, _ := firstWaiting(v.s, j.ID)
+		v.explain(&waits, out)
+	} else {
+		v.addDetail(j, t, out)
+	}
+	if v.hides(j) {
+		out.WorkDir, out.WebhookURL, out.Params = "", "", nil
+	}
+	return out
+}
+
+// explain adds why a task waits, if it does.
+func (v *view) explain(t *model.Task, out *wire.Detail) {
+	e, waits := sched.Explain(v.s, v.now, t.Key)
+	if !waits {
+		return
+	}
+	out.Explanation = explanation(&e)
+	out.Position, out.PositionExact = e.Position, e.Exact
+	if out.Array != nil {
+		out.Explanation.Task = new(int64(t.Key.Task))
+	}
+}
+
+// addDetail adds what is known of a task alone.
+func (v *view) addDetail(j *model.Job, t *model.Task, out *wire.Detail) {
+	out.Task, out.Folded = new(int64(t.Key.Task)), int64(t.Folded)
 	if j.Array() {
 		out.Params = paramsOf(gridOf(&j.Spec), t.Key.Task)
 		out.State, out.Stopping = t.State.String(), v.stopping(t)
 		out.StartedAt, out.EndedAt = t.Started.Time(), t.Ended.Time()
 		v.addTask(t, &out.Job)
+		v.addWait(j, t, &out.Job)
 	}
 	for k, e := range v.s.Events.From(model.EventKey{Job: t.Key.Job, Task: t.Key.Task}) {
 		if k.Job != t.Key.Job || k.Task != t.Key.Task {
@@ -184,14 +225,7 @@ func (v *view) detail(j *model.Job, t *model.Task) *wire.Detail {
 		}
 		out.History = append(out.History, v.attempt(&a))
 	}
-	if e, waits := sched.Explain(v.s, v.now, t.Key); waits {
-		out.Explanation = explanation(&e)
-		out.Position, out.PositionExact = e.Position, e.Exact
-	}
-	if v.hides(j) {
-		out.WorkDir, out.WebhookURL, out.Params = "", "", nil
-	}
-	return out
+	v.explain(t, out)
 }
 
 // rankRan is for how long the process of a rank has run.

@@ -40,28 +40,34 @@ func (v *view) job(j *model.Job) wire.Job {
 		out.Eligible = at.Time()
 	}
 	out.State, out.Stopping = v.stand(j)
-	first, _ := v.s.FirstTask(j.ID)
-	out.StartedAt = first.Started.Time()
 	if j.Array() {
 		v.addArray(j, &out)
+		v.addSums(j, &out, summedUpTo)
 	} else {
+		first, _ := v.s.FirstTask(j.ID)
+		out.StartedAt = first.Started.Time()
 		v.addTask(&first, &out)
+		v.addWait(j, &first, &out)
 	}
 	if why := v.awaits(j); why != "" {
 		out.Reason = why
 	}
-	until := v.now
-	if first.Started > 0 {
-		until = first.Started
-	} else if j.Ended > 0 {
-		until = j.Ended
-	}
-	out.WaitSeconds = seconds(until.Sub(j.Submitted))
-	if !j.Array() && first.State == model.TaskQueued && first.Started > 0 { // again
-		out.WaitSeconds = seconds(max(v.now.Sub(j.Submitted)-v.ran(&first), 0))
-	}
 	v.cover(j, &out)
 	return out
+}
+
+// addWait adds for how long a task has waited.
+func (v *view) addWait(j *model.Job, t *model.Task, out *wire.Job) {
+	switch {
+	case t.State == model.TaskQueued && t.Started > 0: // again
+		out.WaitSeconds = seconds(v.now.Sub(j.Submitted) - v.ran(t))
+	case t.Started > 0:
+		out.WaitSeconds = seconds(t.Started.Sub(j.Submitted))
+	case t.Ended > 0:
+		out.WaitSeconds = seconds(t.Ended.Sub(j.Submitted))
+	default:
+		out.WaitSeconds = seconds(v.now.Sub(j.Submitted))
+	}
 }
 
 // addTask adds what a job of one task, or one task of an array, has of its own.
@@ -87,7 +93,7 @@ func (v *view) addTask(t *model.Task, out *wire.Job) {
 	}
 }
 
-// addArray adds up the tasks of an array.
+// addArray adds how many tasks of an array are in which state.
 func (v *view) addArray(j *model.Job, out *wire.Job) {
 	out.Array = &wire.Array{
 		Size: int64(j.Tasks), Limit: int64(j.Throttle), Queued: int64(j.Open - j.Live), Running: int64(j.Live),
@@ -97,13 +103,22 @@ func (v *view) addArray(j *model.Job, out *wire.Job) {
 	if j.Spec.Sweep != "" {
 		out.Array.Params = strings.Split(j.Spec.Sweep, "\n")
 	}
+}
+
+// addSums adds up the first so many tasks of an array.
+func (v *view) addSums(j *model.Job, out *wire.Job, most int) {
 	var ran time.Duration
+	var started model.Time // the first
 	held, seen := 0, 0
+	out.Attempts, out.Retries = 0, 0
 	for k, t := range v.s.Tasks.From(model.TaskKey{Job: j.ID}) {
-		if k.Job != j.ID || seen == summedUpTo {
+		if k.Job != j.ID || seen == most {
 			break
 		}
 		seen++
+		if t.Started > 0 && (started == 0 || t.Started < started) {
+			started = t.Started
+		}
 		ran += v.ran(&t)
 		out.Attempts += int64(t.Attempts)
 		out.Retries += int64(t.Retries)
@@ -112,6 +127,15 @@ func (v *view) addArray(j *model.Job, out *wire.Job) {
 		}
 	}
 	out.RunSeconds, out.Held = seconds(ran), held > 0 && held == int(j.Open)
+	out.StartedAt = started.Time()
+	until := v.now
+	switch {
+	case started > 0:
+		until = started
+	case j.Ended > 0:
+		until = j.Ended
+	}
+	out.WaitSeconds = seconds(until.Sub(j.Submitted))
 }
 
 // stand is the state that a job is in, and whether it is being stopped. Of an array

@@ -36,7 +36,7 @@ type outputs struct{ *API }
 // logInput is what GET /jobs/{job_id}/logs is given.
 type logInput struct {
 	Job     string `path:"job_id"`
-	Task    string `query:"task" doc:"of an array; the first by default"`
+	Task    string `query:"task" doc:"of an array: which one; an array as a whole has no output"`
 	Attempt uint32 `query:"attempt" minimum:"1" doc:"the newest by default"`
 	Rank    uint32 `query:"rank" maximum:"1023" doc:"of a gang; 0 by default"`
 	Stream  string `query:"stream" enum:"stdout,stderr" default:"stdout"`
@@ -95,6 +95,10 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 	task, found := taskAt(&s, id, n)
 	if !found {
 		return k, "", noJob()
+	}
+	if job, _ := s.Jobs.Get(id); job.Array() && n == firstTask {
+		return k, "", invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with output of its own: name one of them, such as %d",
+			id, job.Tasks, task.Key.Task))
 	}
 	if task.Attempts == 0 {
 		return k, "", refuse(wire.CodeNotFound, "the job has not been started yet, so it has no output")

@@ -169,15 +169,10 @@ func (a pasts) ended(ctx context.Context, s *state.State, before archive.History
 	return err
 }
 
-// state is how the job ended as a whole.
+// state returns how the job ended as a whole.
 func (e *ended) state() model.TaskState {
-	switch job := &e.parts[0].Job; {
-	case job.Failed > 0:
-		return model.TaskFailed
-	case job.Canceled > 0:
-		return model.TaskCanceled
-	}
-	return model.TaskCompleted
+	var s state.State // no task of it is live
+	return s.Stand(&e.parts[0].Job)
 }
 
 // tell is the job in the API's words.

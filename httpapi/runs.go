@@ -60,7 +60,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 // runOf is a job in the words of a run.
 func runOf(v *view, j *model.Job, p *places) wire.Run {
 	job := v.job(j)
-	task, _ := v.s.FirstTask(j.ID)
+	task, _ := firstWaiting(v.s, j.ID)
 	a, _ := v.s.Attempts.Get(task.Newest())
 	out := wire.Run{
 		ID: job.RunID, RunID: job.RunID, JobID: job.ID, Name: job.Name, User: job.User, Command: job.Command, State: job.State, Status: job.State,

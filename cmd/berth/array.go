@@ -47,6 +47,7 @@ func showShown(w io.Writer, v *shown) error {
 	}
 	d, s := v.Detail, &sheet{}
 	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
+	s.line("State", "%s", stateLine(d))
 	s.line("User", "%s", d.User)
 	s.line("Project", "%s", d.Project)
 	s.line("Priority", "%s", className(d.Priority))
@@ -57,9 +58,10 @@ func showShown(w io.Writer, v *shown) error {
 	s.after(d.After)
 	s.head("Tasks")
 	fmt.Fprint(s, taskTable(d.Array, v.tasks.Tasks).Fit(terminal.Columns(w)))
-	if more := d.Array.Size - int64(len(v.tasks.Tasks)); more > 0 {
-		fmt.Fprintf(s, "and %d more: berth tasks %s; one of them: berth show %s.%d\n", more, d.ID, d.ID, d.Task)
+	if more := d.Array.Size - int64(len(v.tasks.Tasks)); more > 0 && len(v.tasks.Tasks) > 0 {
+		fmt.Fprintf(s, "and %d more: berth tasks %s; one of them: berth show %s.%d\n", more, d.ID, d.ID, v.tasks.Tasks[0].Index)
 	}
+	s.why(d)
 	_, err := io.WriteString(w, s.String())
 	return err
 }

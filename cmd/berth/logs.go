@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/berth-gpu/berth/httpapi/client"
+	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const logsLong = `Show a job's output; of an array, that of one task.
+const logsLong = `Show a job's output; of an array, that of one task, or with --follow that of all tasks, each line with the
+number of its task.
 
 17.3 is task 3 of the array 17, and @ is the newest job of this user.
 
@@ -110,13 +113,31 @@ func (v *logsView) streams(cmd *cobra.Command) []stream {
 func (v *logsView) follow(cmd *cobra.Command, api *client.Client, r ref) error {
 	f := follower{api: api, id: r.job, task: v.query.Task, tail: v.query.Tail, say: cmd.ErrOrStderr()}
 	streams := v.streams(cmd)
-	if v.query.Attempt == 0 && !cmd.Flags().Changed("rank") {
+	whole := v.query.Attempt == 0 && !cmd.Flags().Changed("rank")
+	if r.tasks == "" {
+		d, err := askRef(cmd.Context(), api, r)
+		switch {
+		case err != nil:
+			return err
+		case d.Array == nil:
+		case !whole:
+			return usage("job %s is an array: --attempt and --rank are of one task, such as %s.%s", r.job, r.job, firstIndex(d.Array))
+		default:
+			return followTasks(cmd.Context(), api, r.job, streams, v.query.Tail, cmd.ErrOrStderr())
+		}
+	}
+	if whole {
 		return f.all(cmd.Context(), streams)
 	}
 	for i := range streams {
 		streams[i].rank = v.query.Rank
 	}
 	return f.attempt(cmd.Context(), v.query.Attempt, streams)
+}
+
+// firstIndex returns the number of an array's first task.
+func firstIndex(a *wire.Array) string {
+	return a.Indices[:len(a.Indices)-len(strings.TrimLeft(a.Indices, "0123456789"))]
 }
 
 // showLog shows what a rank has written so far.

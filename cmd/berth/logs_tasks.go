@@ -16,8 +16,9 @@ import (
 
 // followTasks shows the output of all tasks of an array, each line with the number of its task,
 // until all have ended.
-func followTasks(ctx context.Context, api *client.Client, id string, streams []stream, say io.Writer) error {
-	a := &arrayFollower{api: api, id: id, streams: streams, say: say, begun: map[int64]bool{}, places: make(chan struct{}, tasksAtOnce)}
+// Of each only so many lines that are there at the beginning are shown; nil: all.
+func followTasks(ctx context.Context, api *client.Client, id string, streams []stream, tail *int, say io.Writer) error {
+	a := &arrayFollower{api: api, id: id, streams: streams, tail: tail, say: say, begun: map[int64]bool{}, places: make(chan struct{}, tasksAtOnce)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := a.watch(ctx)
@@ -37,6 +38,7 @@ type arrayFollower struct {
 	api     *client.Client
 	id      string
 	streams []stream
+	tail    *int
 	say     io.Writer
 	begun   map[int64]bool // tasks that are followed, or were
 	places  chan struct{}
@@ -63,7 +65,7 @@ func (a *arrayFollower) watch(ctx context.Context) error {
 				a.work.Go(func() { a.task(ctx, t.Index) })
 			}
 		}
-		if hasEnded(d) {
+		if isTerminal(d.State) {
 			return true, nil
 		}
 		return false, devcluster.Pause(ctx, taskListEvery)
@@ -87,7 +89,7 @@ func (a *arrayFollower) task(ctx context.Context, index int64) {
 		s.to = &lined{to: s.to, head: fmt.Sprintf("[%d] ", index), turns: &a.lines}
 		streams[i] = s
 	}
-	f := follower{api: a.api, id: a.id, task: strconv.FormatInt(index, 10), say: a.say}
+	f := follower{api: a.api, id: a.id, task: strconv.FormatInt(index, 10), tail: a.tail, say: a.say}
 	err := f.all(ctx, streams)
 	for i := range streams {
 		if line, is := streams[i].to.(*lined); is {

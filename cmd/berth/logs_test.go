@@ -70,6 +70,23 @@ func TestOutputOfAllTasks(t *testing.T) {
 	}
 }
 
+// logs -f of an array is that of all tasks, and of one where an attempt or a rank is named.
+func TestLogsOfAnArray(t *testing.T) {
+	t.Parallel()
+	address, asked := arrayPeer(t)
+	code, out, errs := called("logs", "-f", "--out", "--address", address, "17")
+	if code != 0 || !strings.Contains(out, "[3] hello from 3\n") || !strings.Contains(out, "[7] hello from 7\n") {
+		t.Errorf("exit code %d, %q, %s", code, out, errs)
+	}
+	before := len(asked())
+	if code, _, errs = called("logs", "-f", "--rank", "0", "--address", address, "17"); code != exitUsage || !strings.Contains(errs, "such as 17.3") {
+		t.Errorf("a rank of an array: exit code %d, %s", code, errs)
+	}
+	if len(asked()) != before {
+		t.Error("output was asked for")
+	}
+}
+
 // An explicit 0 is asked for as such.
 func TestTailOfZero(t *testing.T) {
 	t.Parallel()

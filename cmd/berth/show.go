@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-gpu/berth/cmd/internal/table"
-	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/client"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -55,23 +54,13 @@ func oneJob(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// askWaiting asks about a job, and of an array of which no task is named about the first
-// that waits.
+// askWaiting asks about a job; the answer about an array explains the first task that waits.
 func askWaiting(name string) func(context.Context, *client.Client) (*wire.Detail, error) {
 	return func(ctx context.Context, api *client.Client) (*wire.Detail, error) {
 		r, err := findOne(ctx, api, name)
 		if err != nil {
 			return nil, err
 		}
-		d, err := askRef(ctx, api, r)
-		if err != nil || r.tasks != "" || d.Array == nil || d.Array.Queued == 0 || d.Explanation != nil {
-			return d, err
-		}
-		list, err := api.Lists().Tasks(ctx, r.job, client.TasksQuery{State: model.TaskQueued.String(), Limit: 1})
-		if err != nil || len(list.Tasks) == 0 {
-			return d, err
-		}
-		r.tasks = strconv.FormatInt(list.Tasks[0].Index, 10)
 		return askRef(ctx, api, r)
 	}
 }
@@ -129,8 +118,10 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.line("Times", "waited %s, ran %s", table.Seconds(d.WaitSeconds), table.Seconds(d.RunSeconds))
 	s.line("Retries", "%d of %d", d.Retries, d.MaxRetries)
 	if d.Array != nil {
-		s.line("Task", "%d", d.Task)
-		s.line("Params", "%s", paramsLine(d.Array, d.Params))
+		if d.Task != nil {
+			s.line("Task", "%d", *d.Task)
+			s.line("Params", "%s", paramsLine(d.Array, d.Params))
+		}
 		s.array(d.Array)
 	}
 	s.after(d.After)
@@ -141,15 +132,22 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.list("Warnings", texts(d.Warnings, local))
 	s.timeline(d)
 	s.attempts(d)
-	if e := d.Explanation; e != nil {
-		r := ref{job: d.ID}
-		if d.Array != nil {
-			r.tasks = strconv.FormatInt(d.Task, 10)
-		}
-		s.head(local(table.Clean(e.Summary)) + "  (more: berth explain " + r.String() + ")")
-	}
+	s.why(d)
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+// why says why a job, or a task of an array, waits.
+func (s *sheet) why(d *wire.Detail) {
+	e := d.Explanation
+	if e == nil {
+		return
+	}
+	r := ref{job: d.ID}
+	if e.Task != nil {
+		r.tasks = strconv.FormatInt(*e.Task, 10)
+	}
+	s.head(local(table.Clean(e.Summary)) + "  (more: berth explain " + r.String() + ")")
 }
 
 func stateLine(d *wire.Detail) string {

@@ -11,14 +11,24 @@ import (
 
 // A task of an array points to its own explanation, and has no table without lines.
 func TestShowATask(t *testing.T) {
-	d := &wire.Detail{Task: 9, Job: wire.Job{ID: "8", State: "queued", Array: &wire.Array{Size: 10}}}
-	d.Explanation = &wire.Explanation{Summary: "It waits."}
+	d := &wire.Detail{Task: new(int64(9)), Job: wire.Job{ID: "8", State: "queued", Array: &wire.Array{Size: 10}}}
+	d.Explanation = &wire.Explanation{Summary: "It waits.", Task: d.Task}
 	var out strings.Builder
 	err := showJob(&out, d)
 	if text := out.String(); err != nil || !strings.Contains(text, "It waits.  (more: berth explain 8.9)") || strings.Contains(text, "Timeline") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	out.Reset()
+	out.Reset()
+	whole := *d
+	whole.Task = nil
+	err = showShown(&out, &shown{&whole, &wire.Tasks{Tasks: []wire.Task{{Index: 7}}}})
+	if text := out.String(); err != nil || !strings.Contains(text, "State        queued") || !strings.Contains(text, "berth show 8.7") ||
+		!strings.Contains(text, "berth explain 8.9") {
+		t.Errorf("the whole array: %v\n%s", err, text)
+	}
+	out.Reset()
+	d.Explanation.Task = nil
 	d.Array, d.Timeline = nil, []wire.Event{{Event: "submitted"}}
 	err = showJob(&out, d)
 	if text := out.String(); err != nil || !strings.Contains(text, "berth explain 8)") || !strings.Contains(text, "\nTimeline\nTIME") {

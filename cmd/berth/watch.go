@@ -61,13 +61,8 @@ func watchTask(ctx context.Context, api *client.Client, id, task string, done fu
 // come and go meanwhile.
 func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
 	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
-		return hasEnded(d), nil
+		return isTerminal(d.State), nil
 	})
-}
-
-// hasEnded reports whether a job has ended, an array with all its tasks.
-func hasEnded(d *wire.Detail) bool {
-	return isTerminal(d.State) && (d.Array == nil || d.Array.Queued+d.Array.Running == 0)
 }
 
 // passing says that an error may be gone in a moment.
@@ -120,7 +115,7 @@ func jobStreams(cmd *cobra.Command, raw bool) []stream {
 func followJob(ctx context.Context, cmd *cobra.Command, api *client.Client, job *wire.Job) error {
 	streams := jobStreams(cmd, false)
 	if job.Array != nil {
-		return followTasks(ctx, api, job.ID, streams, cmd.ErrOrStderr())
+		return followTasks(ctx, api, job.ID, streams, nil, cmd.ErrOrStderr())
 	}
 	f := follower{api: api, id: job.ID, say: cmd.ErrOrStderr()}
 	return f.all(ctx, streams)

@@ -2,8 +2,10 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// Stand is where a job is as a whole: where its most advanced task is as long as one
-// is open, and when all have ended, what went wrong.
+// Stand returns where a job is as a whole; every answer about a whole array goes by it.
+// As long as tasks are live it is where the one that is furthest on is (scheduled,
+// allocating or running), else queued while some wait, else failed if any failed, canceled
+// if any was canceled, and completed if all completed.
 func (s *State) Stand(j *model.Job) model.TaskState {
 	switch {
 	case j.Live > 0:

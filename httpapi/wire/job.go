@@ -13,7 +13,7 @@ type Job struct {
 
 	CommandHidden bool `json:"command_hidden,omitempty" doc:"what it runs is not for this caller: command, workdir and params are left out"`
 
-	State    string    `json:"state" enum:"queued,scheduled,allocating,running,completed,failed,canceled"`
+	State    string    `json:"state" enum:"queued,scheduled,allocating,running,completed,failed,canceled" doc:"of an array: that of the task that is furthest on as long as some have GPUs; else queued while some wait; else failed if any failed, canceled if any was canceled, completed if all completed"`
 	Held     bool      `json:"held,omitempty"`
 	Stopping *Stopping `json:"stopping,omitempty"`
 	Reason   string    `json:"reason,omitempty" doc:"why it waits or how it ended, in a few words"`
@@ -37,7 +37,7 @@ type Job struct {
 	PlannedStart *Range `json:"planned_start,omitempty" doc:"when it is expected to start"`
 
 	SubmittedAt time.Time `json:"submitted_at"`
-	StartedAt   time.Time `json:"started_at,omitzero" doc:"for the first time"`
+	StartedAt   time.Time `json:"started_at,omitzero" doc:"for the first time; of an array, of its first task that started"`
 	RunsSince   time.Time `json:"runs_since,omitzero" doc:"the start of the attempt that runs, where that is not the first"`
 	EndedAt     time.Time `json:"ended_at,omitzero"`
 	WaitSeconds float64   `json:"wait_seconds" doc:"from the submission to the first start, or until now; of a job that waits again all time in which it has not run"`
@@ -53,7 +53,7 @@ type Job struct {
 	Retries    int64  `json:"retry_count"`
 	MaxRetries int64  `json:"max_retries"`
 	Yields     bool   `json:"preemptible,omitempty" doc:"it may be suspended for others"`
-	ExitCode   *int64 `json:"exit_code,omitempty" doc:"once it has ended"`
+	ExitCode   *int64 `json:"exit_code,omitempty" doc:"once it has ended; an array as a whole has none, its tasks have"`
 	Signal     int64  `json:"exit_signal,omitempty"`
 
 	BeginAt  time.Time `json:"begin,omitzero" doc:"not to start before"`
@@ -80,10 +80,10 @@ type GPURef struct {
 
 // Array counts the tasks of an array.
 type Array struct {
-	Size      int64 `json:"size"`
-	Limit     int64 `json:"limit,omitempty"`
-	Queued    int64 `json:"queued"`
-	Running   int64 `json:"running"`
+	Size      int64 `json:"size" doc:"queued, running, completed, failed and canceled together"`
+	Limit     int64 `json:"limit,omitempty" doc:"at most so many run at once"`
+	Queued    int64 `json:"queued" doc:"that wait, held ones included"`
+	Running   int64 `json:"running" doc:"that have GPUs: scheduled, allocating and running"`
 	Completed int64 `json:"completed"`
 	Failed    int64 `json:"failed"`
 	Canceled  int64 `json:"canceled"`
@@ -130,21 +130,21 @@ type Dependency struct {
 	JobState string `json:"job_state,omitempty" doc:"where that job is, as long as it is known"`
 }
 
-// Detail is the answer to GET /jobs/{job_id}: of an array, one task (?task=).
+// Detail is the answer to GET /jobs/{job_id}: of an array as a whole, or of one task (?task=).
 type Detail struct {
 	Job
-	Task        int64             `json:"task"`
-	Params      map[string]string `json:"params,omitempty" doc:"of a sweep: this task's values"`
+	Task        *int64            `json:"task,omitempty" doc:"the task that this is about; an array as a whole has none"`
+	Params      map[string]string `json:"params,omitempty" doc:"of a task of a sweep: its values"`
 	After       []Dependency      `json:"dependencies,omitempty" nullable:"false" doc:"jobs that it waits or has waited for"`
 	WorkDir     string            `json:"workdir,omitempty"`
 	OnLost      string            `json:"on_lost"`
 	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a job that runs: what its GPUs make of it"`
 	Notify      []string          `json:"notify,omitempty" nullable:"false" doc:"what webhook_url is told of"`
 	WebhookURL  string            `json:"webhook_url,omitempty" doc:"without its path and query"`
-	Timeline    []Event           `json:"timeline" nullable:"false"`
+	Timeline    []Event           `json:"timeline" nullable:"false" doc:"of a task; empty for an array as a whole"`
 	Folded      int64             `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
-	History     []Attempt         `json:"attempt_history" nullable:"false"`
-	Explanation *Explanation      `json:"explanation,omitempty" doc:"of a job that waits"`
+	History     []Attempt         `json:"attempt_history" nullable:"false" doc:"of a task; empty for an array as a whole"`
+	Explanation *Explanation      `json:"explanation,omitempty" doc:"of a job that waits; of an array as a whole that of its first task that waits"`
 	Archived    bool              `json:"archived,omitempty" doc:"it has left the cluster's state; this is from the archive"`
 	Similar     *Similar          `json:"similar_runs,omitempty" doc:"what its user's runs of the same name and size have taken, if there were three"`
 }
