@@ -35,12 +35,16 @@ func (a exports) route(doc huma.API) {
 	})
 }
 
-// all is a state in the words of the API's other answers, and what a restore needs beside.
+// all is a state in the words of the API's other answers, and what a restore needs as well.
+// All times in it go by the state's clock, and nothing by what this peer has counted or
+// foreseen for others, so that any peer writes the same of the same state. What is not in
+// the state is as the answering peer hears of it: measurements of GPUs and the passes of the
+// leader's scheduler.
 func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error) {
 	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()} //nolint:gosec // an index of a log
-	p := page{view: view{s: s, now: a.now(s)}}
+	p, places := page{view: view{s: s, now: s.Settings().Clock}}, newPlaces()
 	if s.Queue.Len() > 0 {
-		p.starts, _ = startsOf(a.places.foresee(s, p.now))
+		p.starts, _ = startsOf(places.foresee(s, p.now))
 	}
 	queued, _, _ := p.queued()
 	jobs, err := savedJobs(s)
@@ -50,13 +54,13 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 	jobs.Saved = saved
 	out := &wire.Snapshot{
 		ClusterState: wire.ClusterStateFile{ClusterState: *clusterStates(a).state(ctx, s), Saved: saved},
-		JobQueue:     wire.JobQueueFile{QueuedJobs: p.brief(queued), Statistics: queues(a).statistics(s), Saved: *jobs},
+		JobQueue:     wire.JobQueueFile{QueuedJobs: p.brief(queued), Statistics: queues(a).statistics(s, places), Saved: *jobs},
 		Orchestrator: wire.OrchestratorStateFile{
 			Orchestrator: *queues(a).orchestrator(ctx, s), Policies: *policiesOf(s),
 			Saved: wire.SavedSettings{Saved: saved, Arrangement: *savedSettings(s)},
 		},
 		Allocation: wire.GPUAllocationFile{
-			Runs: a.holding(&p.view), Allocations: p.waiting(), Saved: wire.SavedServices{Saved: saved, Services: savedServices(&p.view)},
+			Runs: holding(&p.view, places), Allocations: p.waiting(), Saved: wire.SavedServices{Saved: saved, Services: savedServices(&p.view)},
 		},
 	}
 	for _, one := range s.Allocations.All() {
@@ -68,7 +72,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 }
 
 // holding lists the jobs that have GPUs.
-func (a exports) holding(v *view) []wire.Run {
+func holding(v *view, places *places) []wire.Run {
 	out := []wire.Run{}
 	last := model.JobID(0)
 	for k := range v.s.LiveTasks.All() {
@@ -77,7 +81,7 @@ func (a exports) holding(v *view) []wire.Run {
 		}
 		last = k.Job
 		job, _ := v.s.Jobs.Get(k.Job)
-		out = append(out, runOf(v, &job, a.places))
+		out = append(out, runOf(v, &job, places))
 	}
 	return out
 }

@@ -160,7 +160,7 @@ func (g gauges) requestIDs(s *state.State) {
 }
 
 func (c *standings) jobs(g *gauges, s *state.State) {
-	n := queues{c.API}.statistics(s)
+	n := queues{c.API}.statistics(s, c.places)
 	const help = "Tasks by state; those that have ended over the cluster's life."
 	for _, v := range []struct {
 		state string

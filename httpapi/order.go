@@ -109,11 +109,13 @@ func (p *places) possible(s *state.State, spec *model.Spec) (bool, string) {
 	return v.fits, v.why
 }
 
-// rate is how many tasks of jobs that the state still holds have ended in the last
-// hour. It is counted at most once a second.
-func (p *places) rate(s *state.State, now model.Time) float64 {
+// rate returns how many tasks of jobs that the state still holds have ended in the last
+// hour of the state's clock, which lags behind by a minute at most. It is counted at most
+// once a second of that clock.
+func (p *places) rate(s *state.State) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := s.Settings().Clock
 	if age := now.Sub(p.ended.at); age >= 0 && age < rememberFor {
 		return p.ended.rate
 	}

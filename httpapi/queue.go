@@ -42,7 +42,7 @@ func (a queues) route(doc huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			out := a.statistics(&s)
+			out := a.statistics(&s, a.places)
 			return &answer[wire.Statistics]{Index: s.Index, Body: &out}, nil
 		})
 	handle(a.API, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and what came of them"),
@@ -85,7 +85,7 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	if s.Queue.Len() > 0 {
 		p.starts, p.bars = startsOf(a.places.foresee(&s, p.now))
 	}
-	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: a.statistics(&s), Policy: s.Settings().Policy}
+	out := &wire.Queue{Running: []wire.Job{}, Services: []wire.ServiceAllocation{}, Statistics: a.statistics(&s, a.places), Policy: s.Settings().Policy}
 	out.Queued, out.Services, out.Next = p.queued()
 	hideAddresses(ctx, out.Services)
 	if p.skip == 0 {
@@ -271,14 +271,15 @@ func (p *page) ended(most int) (list []wire.Job) {
 	return list
 }
 
-func (a queues) statistics(s *state.State) wire.Statistics {
+// statistics counts what the cluster has done; places remembers the rate, new ones none.
+func (a queues) statistics(s *state.State, places *places) wire.Statistics {
 	n := s.Settings().Totals
 	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
 	wait := 0.0
 	if n.Started > 0 {
 		wait = seconds(n.Waited / time.Duration(n.Started)) //nolint:gosec // far below
 	}
-	rate := a.places.rate(s, a.now(s))
+	rate := places.rate(s)
 	out := wire.Statistics{
 		Queued: int64(use.Queued), Running: int64(use.Live),
 		AverageWaitTime: wait, AverageWaitSeconds: wait, QueueThroughput: rate, JobsPerHour: rate,
@@ -294,7 +295,7 @@ func (a queues) statistics(s *state.State) wire.Statistics {
 }
 
 func (a queues) orchestrator(ctx context.Context, s *state.State) *wire.Orchestrator {
-	set, n, known := s.Settings(), a.statistics(s), a.samples.get(ctx)
+	set, n, known := s.Settings(), a.statistics(s, a.places), a.samples.get(ctx)
 	leader, _ := a.peer.Members.Leader()
 	out := &wire.Orchestrator{
 		Running: set.Running && !set.Standstill, Policy: set.Policy, Leader: string(leader.ID),

@@ -41,7 +41,7 @@ type Job struct {
 	RunsSince   time.Time `json:"runs_since,omitzero" doc:"the start of the attempt that runs, where that is not the first"`
 	EndedAt     time.Time `json:"ended_at,omitzero"`
 	WaitSeconds float64   `json:"wait_seconds" doc:"from the submission to the first start, or until now; of a job that waits again all time in which it has not run"`
-	RunSeconds  float64   `json:"run_seconds" doc:"of all attempts"`
+	RunSeconds  float64   `json:"run_seconds" doc:"of all attempts; of one that runs, until now by the clock of the peer that answers, in a snapshot by the cluster's"`
 
 	LostGPUHours float64 `json:"lost_gpu_hours,omitempty" doc:"GPU time of attempts that did not complete, after their last checkpoint"`
 

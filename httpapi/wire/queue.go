@@ -29,7 +29,7 @@ type Statistics struct {
 	AverageWaitTime    float64 `json:"averageWaitTime" doc:"seconds from submission to first start"`
 	QueueThroughput    float64 `json:"queueThroughput" doc:"jobs ended in the last hour"`
 	AverageWaitSeconds float64 `json:"average_wait_seconds"`
-	JobsPerHour        float64 `json:"jobs_per_hour"`
+	JobsPerHour        float64 `json:"jobs_per_hour" doc:"tasks that have ended in the last hour of the cluster's clock"`
 	Attempts           int64   `json:"attempts"`
 	LostAttempts       int64   `json:"lost_attempts"`
 	Preempted          int64   `json:"preempted"`
