@@ -301,9 +301,10 @@ func handleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must b
 	o.RequestBody = &huma.RequestBody{}
 	handle(a, doc, o, do)
 	o.RequestBody.Required = must // which the library takes to be so wherever there is a body
-	o.RequestBody.Content = map[string]*huma.MediaType{
-		"application/json": {Schema: doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[B](), true, "")},
-	}
+	schemas := doc.OpenAPI().Components.Schemas
+	ref := schemas.Schema(reflect.TypeFor[B](), true, "")
+	newStrict[B]().describe(schemas.SchemaFromRef(ref.Ref))
+	o.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: ref}}
 }
 
 // writeJSON writes an answer. Text is left as it is: answers are not pages.

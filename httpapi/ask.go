@@ -148,6 +148,9 @@ func memory(r *wire.Submit, c *command.Submit) (err error) {
 	if c.Spec.GPUMemoryMB, err = megabytes("gpu_memory_gb", both); err != nil {
 		return err
 	}
+	if r.HostMemory != nil && *r.HostMemory == 0 {
+		return invalid("host_memory_gb", "must be more than 0; leave it out for no limit")
+	}
 	c.Spec.MemoryMB, err = megabytes("host_memory_gb", r.HostMemory)
 	return err
 }

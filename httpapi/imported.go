@@ -178,12 +178,12 @@ func (r *reader) take(j *command.ImportedJob, stood, was string) error {
 
 // plainJob is a job in a file without the member berth: under one of two names each.
 type plainJob struct {
-	ID       string         `json:"id"`
-	JobID    string         `json:"job_id"`
-	RunID    string         `json:"runId"`
-	RunID2   string         `json:"run_id"`
-	User     string         `json:"user"`
-	Command  string         `json:"command"`
+	ID       string         `json:"id" empty:"text"`
+	JobID    string         `json:"job_id" empty:"text"`
+	RunID    string         `json:"runId" empty:"text"`
+	RunID2   string         `json:"run_id" empty:"text"`
+	User     string         `json:"user" empty:"text"`
+	Command  string         `json:"command" empty:"text"`
 	Priority *int64         `json:"priority"`
 	GPUs     *int64         `json:"requestedGpus"`
 	GPUs2    *int64         `json:"gpu_count"`
@@ -194,8 +194,8 @@ type plainJob struct {
 	Wait     *float64       `json:"estimatedWaitTime"`
 	Takes    *wire.Duration `json:"estimated_duration"`
 	Takes2   *float64       `json:"estimated_duration_seconds"`
-	State    string         `json:"state"`
-	Status   string         `json:"status"`
+	State    string         `json:"state" empty:"text"`
+	Status   string         `json:"status" empty:"text"`
 }
 
 // plain reads one that somebody else wrote.

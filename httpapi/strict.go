@@ -14,19 +14,36 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
 // strict reads JSON objects into structs of one type, to the letter: every name is
-// one of the struct's, written exactly so and given once.
-type strict[T any] struct{ names []string }
+// one of the struct's, written exactly so and given once, and no value is empty that would
+// then count as not given, see [newStrict].
+type strict[T any] struct {
+	names []string
+	empty map[string]string // what may be empty, by name; see tagEmpty
+}
 
+// tagEmpty is the tag of fields that may be empty: "text" says so of a text, and "items" of
+// the items of a list; "never" says that a list must have items.
+const tagEmpty = "empty"
+
+// newStrict makes a reader of one type. A text that is there and blank, and a blank item of a
+// list, is refused unless the field's tag allows it, since the answer would be about more than
+// was asked for where a variable of the client is unset. An empty list says that there are
+// none, and null that nothing is given.
 func newStrict[T any]() strict[T] {
 	t := reflect.TypeFor[T]()
-	s := strict[T]{names: make([]string, 0, t.NumField())}
+	s := strict[T]{names: make([]string, 0, t.NumField()), empty: map[string]string{}}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		s.names = append(s.names, name)
+		if tag, given := f.Tag.Lookup(tagEmpty); given {
+			s.empty[name] = tag
+		}
 	}
 	return s
 }
@@ -46,10 +63,70 @@ func (s strict[T]) decode(body []byte) (*T, error) {
 	if err := checkNames(body, s.names); err != nil {
 		return nil, err
 	}
+	if err := s.checkEmpty(body); err != nil {
+		return nil, err
+	}
 	if at := wire.HalfCharacter(body); at >= 0 {
 		return nil, invalid(clip(nameBefore(body, at)), "must not hold half a character: "+string(body[at:at+6])+" stands for one half of two")
 	}
 	return out, nil
+}
+
+// checkEmpty refuses texts, and lists with items, that are blank and may not be.
+func (s strict[T]) checkEmpty(body []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return refuse(wire.CodeMalformed, "the body must be a JSON object")
+	}
+	for _, name := range s.names {
+		var text *string
+		var list []json.RawMessage
+		raw, tag := fields[name], s.empty[name]
+		switch {
+		case len(raw) == 0:
+		case json.Unmarshal(raw, &text) == nil:
+			if text != nil && tag != "text" && strings.TrimSpace(*text) == "" {
+				return invalid(name, "must not be empty: leave it out, or look whether a variable is unset")
+			}
+		case json.Unmarshal(raw, &list) == nil:
+			if len(list) == 0 && tag == "never" {
+				return invalid(name, "must not be an empty list: leave it out, or look whether a variable is unset")
+			}
+			if tag != "items" && slices.ContainsFunc(list, isBlank) {
+				return invalid(name, "must not hold an empty text: leave it out, or look whether a variable is unset")
+			}
+		}
+	}
+	return nil
+}
+
+// describe adds to a description of the type what may not be empty.
+func (s strict[T]) describe(to *huma.Schema) {
+	if to == nil {
+		return
+	}
+	one := 1
+	for _, name := range s.names {
+		p, tag := to.Properties[name], s.empty[name]
+		switch {
+		case p == nil:
+		case p.Type == huma.TypeString && p.Format == "" && tag != "text":
+			p.MinLength = &one
+		case p.Type == huma.TypeArray && p.Items != nil:
+			if tag == "never" {
+				p.MinItems = &one
+			}
+			if p.Items.Type == huma.TypeString && tag != "items" {
+				p.Items.MinLength = &one
+			}
+		}
+	}
+}
+
+// isBlank reports whether a JSON value is a blank text.
+func isBlank(raw json.RawMessage) bool {
+	var text *string
+	return json.Unmarshal(raw, &text) == nil && text != nil && strings.TrimSpace(*text) == ""
 }
 
 // blame says what of a body cannot be read. It reads field by field to find the

@@ -38,6 +38,55 @@ func TestTextThatCannotBeKeptIsRefused(t *testing.T) {
 	}
 }
 
+// An empty value would count as not given, and so widen what is asked for: it is refused in
+// every body, wherever nothing says that it has a meaning.
+func TestEmptyValuesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.with(func(c *statetest.Cluster) { c.Node("n1", 2) })
+	for body, field := range map[string]string{
+		`"user":""`: "user", `"project":" "`: "project", `"constraint":""`: "constraint", `"gpu_type":"\u0020"`: "gpu_type",
+		`"nodelist":""`: "nodelist", `"nodelist":[""]`: "nodelist", `"nodelist":[]`: "nodelist", `"nodelist":["n1",""]`: "nodelist",
+		`"exclude":[""]`: "exclude", `"placement":""`: "placement", `"begin":""`: "begin", `"deadline":""`: "deadline",
+		`"time_limit":""`: "time_limit", `"attached":""`: "attached", `"on_lost":""`: "on_lost", `"stop_signal":""`: "stop_signal",
+		`"array_indices":""`: "array_indices", `"params":[]`: "params", `"dependencies":[""]`: "dependencies", `"name":""`: "name",
+		`"run_id":""`: "run_id", `"webhook_url":""`: "webhook_url", `"notify":[]`: "notify", `"retry_on":[]`: "retry_on",
+		`"workdir":""`: "workdir", `"env":{"":"x"}`: "env", `"checkpoint_dir":""`: "checkpoint_dir", `"min_gpus":0`: "min_gpus",
+		`"nodes":0`: "nodes", `"cpus":0`: "cpus", `"gpu_count":0`: "gpu_count",
+		`"array_size":0`: "array_size", `"array_limit":0`: "array_limit", `"host_memory_gb":0`: "host_memory_gb", `"gpus_per_node":0`: "gpus_per_node",
+		`"time_limit":0`: "time_limit", `"priority":0`: "priority",
+	} {
+		r := s.submit(`{"command":"x",` + body + `}`)
+		if r.about(field); t.Failed() {
+			t.Fatalf("%s: %s", body, r.body)
+		}
+	}
+	for _, body := range []string{
+		`"args":["ls",""]`, `"command":"x","stdin":""`, `"command":"x","env":{"A":""}`, `"command":"x","exclude":[],"dependencies":[]`,
+		`"command":"x","user":null,"nodelist":null`, `"command":"x","max_retries":0,"idle_stop":0`,
+	} {
+		s.submit(`{` + body + `}`).into(new(wire.Submitted))
+	}
+	for _, c := range []struct{ method, path, body, field string }{
+		{http.MethodPost, "/gpu/allocate", `{"service_name":"x","user":""}`, "user"},
+		{http.MethodPost, "/gpu/allocate", `{"service_name":"x","nodelist":[]}`, "nodelist"},
+		{http.MethodPost, "/reservations", `{"gpu_count":1,"user":"","start":"now","duration":"1h"}`, "user"},
+		{http.MethodPost, "/webhooks", `{"url":"http://example.com","user":""}`, "user"},
+		{http.MethodPost, "/webhooks", `{"url":"http://example.com","events":[]}`, "events"},
+		{http.MethodPost, "/tokens", `{"user":"ann","role":""}`, "role"},
+		{http.MethodPut, "/users/ann", `{"role":"","join":["x"]}`, "role"},
+		{http.MethodPut, "/nodes/n1/mode", `{"mode":""}`, "mode"},
+		{http.MethodPut, "/quotas/user/ann", `{"over_quota":"","gpus":1}`, "over_quota"},
+	} {
+		if r := s.do(c.method, c.path, c.body); r.status != http.StatusNotFound || t.Failed() {
+			r.about(c.field)
+		} else {
+			t.Errorf("%s %s: %s", c.method, c.path, r.body)
+		}
+	}
+	s.do(http.MethodPut, "/nodes/n1/mode", `{"mode":"cordoned","reason":""}`).into(new(wire.NodeDone))
+}
+
 // A parameter that is empty, given twice or cannot be read is refused: without it the answer
 // would be about more than was asked for.
 func TestParametersAreReadStrictly(t *testing.T) {

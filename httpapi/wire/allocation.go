@@ -27,7 +27,7 @@ type Allocate struct {
 
 	WebhookURL string   `json:"webhook_url,omitempty" doc:"an http or https URL that is told when GPUs are given, and when they are lost"`
 	Constraint string   `json:"constraint,omitempty" doc:"of its node's labels: zone=a, zone!=a, ssd or !spot, joined by commas"`
-	Nodelist   []string `json:"nodelist,omitempty" nullable:"false" doc:"on one of these nodes only"`
+	Nodelist   []string `json:"nodelist,omitempty" empty:"never" nullable:"false" doc:"on one of these nodes only"`
 	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"on none of these nodes"`
 }
 

@@ -95,12 +95,12 @@ type Webhook struct {
 // SetWebhook is the body of POST /webhooks and of PUT /webhooks/{webhook_id}.
 type SetWebhook struct {
 	URL      string   `json:"url"`
-	Events   []string `json:"events,omitempty" doc:"such as job.completed, failed, node.*, or * for all, which is the default"`
+	Events   []string `json:"events,omitempty" empty:"never" doc:"such as job.completed, failed, node.*, or * for all, which is the default"`
 	User     string   `json:"user,omitempty" doc:"only what belongs to this user; or"`
 	Project  string   `json:"project,omitempty" doc:"to this project"`
 	Secret   string   `json:"secret,omitempty" doc:"whsec_ and 24 to 64 bytes in base64; by default one is drawn"`
 	Template string   `json:"template,omitempty" doc:"of the body"`
-	Note     string   `json:"note,omitempty"`
+	Note     string   `json:"note,omitempty" empty:"text"`
 }
 
 // WebhookMade is the answer to a change of a webhook.
@@ -123,7 +123,7 @@ type WebhookSettings struct {
 type SetWebhookSettings struct {
 	Secret  *string `json:"secret,omitempty" doc:"signs deliveries to the addresses of jobs and allocations; new: one is drawn; none: they are not signed"`
 	Backlog *int64  `json:"backlog,omitempty" doc:"tasks that wait from which on queue.backlog is told; 0: never"`
-	Allow   *string `json:"allow,omitempty" doc:"hosts, *.domain and networks such as 10.0.0.0/8, separated by commas; empty: public addresses"`
+	Allow   *string `json:"allow,omitempty" empty:"text" doc:"hosts, *.domain and networks such as 10.0.0.0/8, separated by commas; empty: public addresses"`
 }
 
 // Deliveries is the answer to GET /webhooks/{webhook_id}/deliveries and GET /deliveries.

@@ -42,14 +42,14 @@ type ReservationLimits struct {
 type Reserve struct {
 	GPUs        *int64    `json:"gpu_count,omitempty" minimum:"1" maximum:"1000000" doc:"in all; with nodes: the same number on each, by default all of theirs"`
 	GPUType     string    `json:"gpu_type,omitempty"`
-	Nodes       []string  `json:"nodes,omitempty" doc:"gpu[01-04] stands for four"`
+	Nodes       []string  `json:"nodes,omitempty" empty:"never" doc:"gpu[01-04] stands for four"`
 	User        string    `json:"user,omitempty" doc:"whose it is; or a project"`
 	Project     string    `json:"project,omitempty"`
 	Start       string    `json:"start,omitempty" doc:"RFC 3339, or +2h from now; now by default"`
 	End         string    `json:"end,omitempty" doc:"likewise; or duration"`
 	Duration    *Duration `json:"duration,omitempty"`
 	Maintenance *bool     `json:"maintenance,omitempty" doc:"the nodes take no work, and are drained at the start"`
-	Reason      string    `json:"reason,omitempty"`
+	Reason      string    `json:"reason,omitempty" empty:"text"`
 }
 
 // Reserved is the answer to a change of reservations.

@@ -9,9 +9,9 @@ type Submit struct {
 	Project string `json:"project,omitempty"`
 
 	Command string            `json:"command,omitempty" doc:"a shell command"`
-	Args    []string          `json:"args,omitempty" nullable:"false" doc:"a program and its arguments, run without a shell, in place of command"`
+	Args    []string          `json:"args,omitempty" empty:"items" nullable:"false" doc:"a program and its arguments, run without a shell, in place of command"`
 	Script  string            `json:"script,omitempty" doc:"a script that is run as a file; command then holds its arguments"`
-	Stdin   string            `json:"stdin,omitempty" doc:"standard input of rank 0 of each attempt, as base64 of at most 49152 bytes; none by default"`
+	Stdin   string            `json:"stdin,omitempty" empty:"text" doc:"standard input of rank 0 of each attempt, as base64 of at most 49152 bytes; none by default"`
 	Env     map[string]string `json:"env,omitempty" doc:"environment variables"`
 	WorkDir string            `json:"workdir,omitempty" doc:"absolute path on the node; by default the attempt's own folder"`
 
@@ -26,7 +26,7 @@ type Submit struct {
 	HostMemory  *float64 `json:"host_memory_gb,omitempty" doc:"limit of main memory on each node"`
 
 	Constraint string   `json:"constraint,omitempty" doc:"of its nodes' labels: zone=a, zone!=a, ssd or !spot, joined by commas"`
-	Nodelist   []string `json:"nodelist,omitempty" nullable:"false" doc:"on these nodes only; gpu[01-04] stands for four"`
+	Nodelist   []string `json:"nodelist,omitempty" empty:"never" nullable:"false" doc:"on these nodes only; gpu[01-04] stands for four"`
 	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"on none of these nodes"`
 	Placement  string   `json:"placement,omitempty" doc:"which of the nodes that hold it: best_fit, spread, round_robin or least_loaded; by default as the cluster is tuned"`
 
@@ -36,7 +36,7 @@ type Submit struct {
 	Estimate    *Duration `json:"estimated_duration,omitempty" doc:"the user's guess of the run time"`
 	EstimateS   *float64  `json:"estimated_duration_seconds,omitempty" doc:"another name of estimated_duration"`
 	MaxRetries  *int64    `json:"max_retries,omitempty" minimum:"0" maximum:"1000" doc:"further attempts after a failure of the job's own; by default as the cluster is tuned, which is 0 at first"`
-	RetryOn     []int64   `json:"retry_on,omitempty" nullable:"false" doc:"exit codes that are tried again, a signal being 128 plus its number; any failure by default"`
+	RetryOn     []int64   `json:"retry_on,omitempty" empty:"never" nullable:"false" doc:"exit codes that are tried again, a signal being 128 plus its number; any failure by default"`
 	Preemptible *bool     `json:"preemptible,omitempty" doc:"it may be suspended for others; unless it says so, as its user's, project's or the cluster's quota says, else if it has a checkpoint_signal"`
 	Hold        *bool     `json:"hold,omitempty" doc:"wait for a release before the first start"`
 
@@ -59,14 +59,14 @@ type Submit struct {
 	MaxRunning *int64 `json:"array_limit,omitempty" minimum:"1" maximum:"10000" doc:"at most so many of them at once"`
 
 	Indices string   `json:"array_indices,omitempty" doc:"the tasks' numbers, in place of array_size: 0-99:10 or 3,7,9-12"`
-	Params  []string `json:"params,omitempty" nullable:"false" doc:"a sweep: an array over the grid of lines such as lr=1e-3,1e-4 and seed=1..5"`
+	Params  []string `json:"params,omitempty" empty:"never" nullable:"false" doc:"a sweep: an array over the grid of lines such as lr=1e-3,1e-4 and seed=1..5"`
 
 	Dependencies []string `json:"dependencies,omitempty" nullable:"false" doc:"earlier jobs that it waits for: afterok:12:13, afterany:14 or afternotok:15"`
 	Begin        string   `json:"begin,omitempty" doc:"not to start before: an RFC 3339 time, or +2h"`
 	Deadline     string   `json:"deadline,omitempty" doc:"failed if it has not ended by then: an RFC 3339 time, or +2h"`
 
 	WebhookURL string   `json:"webhook_url,omitempty" doc:"told of the job's events"`
-	Notify     []string `json:"notify,omitempty" nullable:"false" doc:"which: queued, scheduled, started, completed, failed, canceled, preempted, requeued, lost, near_limit; by default its end"`
+	Notify     []string `json:"notify,omitempty" empty:"never" nullable:"false" doc:"which: queued, scheduled, started, completed, failed, canceled, preempted, requeued, lost, near_limit; by default its end"`
 }
 
 // Submitted is the answer to a submission.
@@ -99,7 +99,7 @@ type Extend struct {
 // SetMode is the body of PUT /nodes/{node_id}/mode and PUT /gpus/{uuid}/mode.
 type SetMode struct {
 	Mode   string `json:"mode" enum:"open,cordoned,draining" doc:"cordoned takes no new work; draining also stops what runs and sends it back"`
-	Reason string `json:"reason,omitempty" maxLength:"512"`
+	Reason string `json:"reason,omitempty" empty:"text" maxLength:"512"`
 }
 
 // SetLabels is the body of PATCH /nodes/{node_id}/labels. What it does not name stays.
@@ -111,7 +111,7 @@ type SetLabels struct {
 // ConfirmDead is the body of POST /nodes/{node_id}/confirm-dead.
 type ConfirmDead struct {
 	Epoch  *int64 `json:"epoch" doc:"the node's epoch as GET /nodes tells it: should it have come back since, nothing is done"`
-	Reason string `json:"reason,omitempty" maxLength:"512"`
+	Reason string `json:"reason,omitempty" empty:"text" maxLength:"512"`
 }
 
 // NodeDone is the answer to a change of a node or a GPU.

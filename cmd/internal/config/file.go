@@ -98,8 +98,28 @@ func (f *file) leaf(name string, at, value *yaml.Node) {
 			f.unread = append(f.unread, name)
 			return
 		}
+		if f.blank(name, value, form, g.texts) {
+			f.report(value, "%s is empty: give it a value, or leave the line out", name)
+			f.unread = append(f.unread, name)
+			return
+		}
 	}
 	f.given = append(f.given, g)
+}
+
+// blank reports whether a value holds nothing where something is needed: an item of a list, a
+// name of a pair, or a text that is not empty by default.
+func (f *file) blank(name string, value *yaml.Node, form shape, texts []string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool {
+		switch {
+		case form == isPairs && value.Kind == yaml.MappingNode:
+			return strings.HasPrefix(strings.TrimSpace(text), "=")
+		case value.Kind == yaml.SequenceNode:
+			return strings.TrimSpace(text) == ""
+		}
+		row := f.table.row(name)
+		return strings.TrimSpace(text) == "" && row != nil && row.Value.Text() != ""
+	})
 }
 
 // textsOf is a value of a file as texts.

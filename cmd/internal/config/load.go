@@ -79,7 +79,7 @@ const (
 func Load(src Source) (*Loaded, error) {
 	c := New()
 	l := &Loaded{Config: c, source: src, table: newTable(c.Settings()), origins: map[string]Origin{}, unread: map[string]bool{}}
-	wrong := []error{l.readFile(), l.apply(FromEnvironment, l.environment())}
+	wrong := []error{l.readFile(), l.apply(FromEnvironment, l.environment()), l.blankVariables()}
 	l.noteStrangers()
 	var flags []given
 	for i := range l.table.rows {
@@ -134,12 +134,18 @@ func (l *Loaded) Within(err error) error {
 
 // lookup finds a variable; one that is empty is as good as none.
 func (l *Loaded) lookup(name string) string {
+	value, _ := l.find(name)
+	return value
+}
+
+// find returns the value of a variable, and whether it is there.
+func (l *Loaded) find(name string) (string, bool) {
 	for _, v := range slices.Backward(l.source.Environ) {
-		if rest, found := strings.CutPrefix(v, name+"="); found {
-			return rest
+		if value, found := strings.CutPrefix(v, name+"="); found {
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // readFile reads the file that the command line, the environment or the program names.
@@ -204,7 +210,7 @@ func (l *Loaded) Unread(name string) bool { return l.unread[name] }
 // named PORT says nothing to a command that asks a cluster.
 func (l *Loaded) environment() (out []given) {
 	note := func(name, variable string) {
-		if text := l.lookup(variable); text != "" {
+		if text := l.lookup(variable); strings.TrimSpace(text) != "" { // see blankVariables
 			out = append(out, given{name: name, where: variable, texts: []string{text}})
 		}
 	}
@@ -224,6 +230,21 @@ func (l *Loaded) environment() (out []given) {
 		}
 	}
 	return out
+}
+
+// blankVariables refuses variables of settings that are there and blank: whoever set them
+// meant something, and without them the file or the default would count. Variables of other
+// programs' names are as good as none if they are empty.
+func (l *Loaded) blankVariables() error {
+	var wrong []error
+	for i := range l.table.rows {
+		row := &l.table.rows[i]
+		if value, given := l.find(row.Variable()); given && row.For&l.source.Program != 0 && strings.TrimSpace(value) == "" {
+			wrong = append(wrong, fmt.Errorf("%s is empty: unset it, or look whether a variable that it is made of is unset", row.Variable()))
+			l.leave(row.Name)
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // noteStrangers notes variables that look like settings and are none. They are no

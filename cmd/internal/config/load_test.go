@@ -66,7 +66,7 @@ func TestLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Load(given.Source([]string{
-		"BERTH_CONFIG=/not/there", "BERTH_SERVER_HTTP=127.0.0.1:3", "BERTH_SERVER_LISTEN=127.0.0.1:3", "BERTH_SERVER_DATA_DIR=",
+		"BERTH_CONFIG=/not/there", "BERTH_SERVER_HTTP=127.0.0.1:3", "BERTH_SERVER_LISTEN=127.0.0.1:3", "PORT=",
 		"BERTH_LOG_LEVEL=warn", "BERTH_ADDRESS=nobody", "BERTH_JOB_ID=5",
 	}))
 	if err != nil {
@@ -90,6 +90,25 @@ func TestLayers(t *testing.T) {
 	}
 	if got.Level != slog.LevelWarn || got.Server.HTTP != "127.0.0.1:3" || len(got.Server.Bootstrap) != 3 {
 		t.Errorf("the program reads %+v", got.Config)
+	}
+}
+
+// A variable of a setting that is empty is refused, since without it another value would count;
+// those of other programs, and of settings that another program has, are as good as none.
+func TestEmptyVariables(t *testing.T) {
+	t.Parallel()
+	for _, v := range []string{"BERTH_SERVER_DATA_DIR=", "BERTH_AUTH_ENABLED= ", "BERTH_LOG_LEVEL="} {
+		name, _, _ := strings.Cut(v, "=")
+		_, err := Load(Source{Program: OfServer, Environ: []string{name + "=x", v}})
+		if err == nil || !strings.HasPrefix(err.Error(), name+" is empty: unset it") {
+			t.Errorf("%s gave %v", v, err)
+		}
+	}
+	if _, err := Load(Source{Program: OfServer, Environ: []string{"PORT=", "BERTH_CONFIG=", "BERTH_AGENT_DATA_DIR=", "BERTH_TOKEN="}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := loadText(t, "cluster:\n  name: \"\"\nagent:\n  peers: []\n"); err != nil {
+		t.Errorf("what is empty by default may be empty: %v", err)
 	}
 }
 
@@ -203,6 +222,10 @@ func TestWrongFiles(t *testing.T) {
 		"auth:\n  enabled: perhaps":                                        "berth.yaml:2: auth.enabled must be true or false",
 		"server:\n  read_timeout: 15":                                      "berth.yaml:2: server.read_timeout must be a time with its unit",
 		"cluster:\n  name: \"a\\0b\"":                                      "berth.yaml:2: cluster.name must be name without NUL bytes",
+		"server:\n  http: \"\"":                                            "berth.yaml:2: server.http is empty: give it a value",
+		"server:\n  http: \"  \"":                                          "berth.yaml:2: server.http is empty",
+		"agent:\n  peers: [\"a:1\", \"\"]":                                 "berth.yaml:2: agent.peers is empty",
+		"agent:\n  accounts: {\"\": x}":                                    "berth.yaml:2: agent.accounts is empty",
 		"a: &x {b: 1}\nserver: *x":                                         "anchors are not followed",
 		"server:\n  <<: {http: a:1}":                                       "berth.yaml:2: <<: anchors are not followed",
 		"server: {id: a}\n---\nserver: {id: b}":                            "a second document",
