@@ -356,7 +356,7 @@ func TestConfigCommands(t *testing.T) {
 		{[]string{"config", "explain", "CONFIG_PATH"}, 0, "names the file with settings"},
 		{[]string{"config", "explain", "RESEARCH_AGENT_USER_AUTH_TOKEN"}, 0, "token"},
 		{[]string{"config", "explain", "server.htp"}, exitNotFound, "did you mean server.http?"},
-		{[]string{"config", "example"}, 0, "#http: 127.0.0.1:10000"},
+		{[]string{"config", "example"}, 0, "#http: \"127.0.0.1:10000\""},
 		{[]string{"config", "set"}, exitUsage, "at least one"},
 		{[]string{"config", "set", "x"}, exitUsage, "NAME=VALUE"},
 	} {

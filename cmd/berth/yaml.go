@@ -3,10 +3,10 @@ package main
 import (
 	"encoding/json"
 	"io"
-	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/berth-gpu/berth/cmd/internal/config"
 )
 
 // printYAML writes the same names in the same order as JSON has them.
@@ -32,23 +32,10 @@ func printYAML(w io.Writer, answer any) error {
 // not need them.
 func blockStyle(n *yaml.Node) {
 	n.Style = 0
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && notOnlyText(n.Value) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && config.NeedsQuotes(n.Value) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, child := range n.Content {
 		blockStyle(child)
 	}
-}
-
-// notOnlyText reports whether a reader of YAML 1.1 or 1.2 may take a text without quotes for
-// something else: a truth value (no, on, y), nothing (~), a merge (<<), a number (0o17, 1_000, 1:30,
-// .inf) or a date. What begins as a number does is quoted even where it is none.
-func notOnlyText(text string) bool {
-	words := []string{"", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=", "<<"}
-	if slices.Contains(words, strings.ToLower(text)) {
-		return true
-	}
-	digits := strings.TrimLeft(text, "+-.")
-	return digits == "" || digits[0] >= '0' && digits[0] <= '9' ||
-		len(digits) < len(text) && slices.Contains([]string{"inf", "nan"}, strings.ToLower(digits))
 }

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 var update = flag.Bool("update", false, "write what is made of the table of settings")
@@ -78,4 +80,33 @@ func loadText(t testing.TB, text string, environ ...string) (*Loaded, error) {
 		t.Fatal(err)
 	}
 	return Load(Source{Program: OfServer, File: path, Environ: environ})
+}
+
+// A value that a reader of YAML 1.1 takes for something else than text stands in quotes, also in
+// lists and pairs; numbers, switches and times stand as they are.
+func TestWrittenIsTextToReadersOfYAML11(t *testing.T) {
+	t.Parallel()
+	text, list, pairs, on, span := "", []string{}, map[string]string{}, true, 90*time.Second
+	for _, v := range []string{"no", "on", "1:30", "0x1f", "1_000", "2026-01-31", "~", "12", "null", ""} {
+		text = v
+		if got := Written(Text(&text, "name")); got != strconv.Quote(v) {
+			t.Errorf("%q is written as %s", v, got)
+		}
+		if v == "" {
+			continue
+		}
+		list, pairs = []string{"a", v}, map[string]string{v: v}
+		if got := Written(List(&list, "names")); got != `[a, "`+v+`"]` {
+			t.Errorf("a list with %q is written as %s", v, got)
+		}
+		if got := Written(Pairs(&pairs, "pairs")); got != `{"`+v+`": "`+v+`"}` {
+			t.Errorf("a pair of %q is written as %s", v, got)
+		}
+	}
+	text = "lab"
+	for want, v := range map[string]Value{"lab": Text(&text, "name"), "true": Switch(&on), "1m30s": Span(&span, 0, time.Hour, true)} {
+		if got := Written(v); got != want {
+			t.Errorf("%q is written as %s", want, got)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -68,6 +69,9 @@ func Written(v Value) string {
 		return text
 	case isScalar:
 		n = *scalarNode(text)
+		if _, is := v.(scalar[string]); !is { // a number, a switch, a time
+			n.Style = 0
+		}
 	}
 	if n.Kind != yaml.ScalarNode {
 		n.Style = yaml.FlowStyle
@@ -81,10 +85,23 @@ func Written(v Value) string {
 
 func scalarNode(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	if text == "" {
+	if NeedsQuotes(text) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
+}
+
+// NeedsQuotes reports whether a reader of YAML 1.1 or 1.2 may take a text without quotes for
+// something else: a truth value (no, on, y), nothing (~), a merge (<<), a number (0o17, 1_000, 1:30,
+// .inf) or a date. What begins as a number does is quoted even where it is none.
+func NeedsQuotes(text string) bool {
+	words := []string{"", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=", "<<"}
+	if slices.Contains(words, strings.ToLower(text)) {
+		return true
+	}
+	digits := strings.TrimLeft(text, "+-.")
+	return digits == "" || digits[0] >= '0' && digits[0] <= '9' ||
+		len(digits) < len(text) && slices.Contains([]string{"inf", "nan"}, strings.ToLower(digits))
 }
 
 // Reference is the table as pages show it.
