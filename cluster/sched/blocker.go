@@ -28,6 +28,7 @@ const (
 	CodeBarred     Code = "barred"               // it would fit, but Task waits for Have of these nodes, from Until on, and it neither ends before nor may be stopped
 	CodeBooked     Code = "reservation"          // it would fit, but Booking keeps GPUs for its owner
 	CodeClosed     Code = "maintenance"          // it would fit, but Booking has taken nodes out of service (Shut), or does before it certainly ends
+	CodeDegraded   Code = "degraded"             // Have of the nodes that it may be on are degraded (Trouble): their agents can start nothing
 	CodeAhead      Code = "ahead"                // it would fit, but Have tasks before it are placed first
 	CodeRunTime    Code = "max_run_time"         // Scope lets a job run for Limit seconds, its time limit is Need
 	CodeGPUHours   Code = "gpu_hours"            // Scope may use Limit GPU-milliseconds in a period and has used Used; the next begins at Until
@@ -59,6 +60,8 @@ type Blocker struct {
 	Used  int64          // of the limit, what this plan gives to tasks before it included
 	Of    string         // what the limit is of, such as LimitGPUs; of a pool the mode
 	Scope model.ScopeKey // whose limit
+
+	Trouble string // of nodes that are degraded: why each is, in words
 
 	Default bool // it is that of every user without one of their own
 }

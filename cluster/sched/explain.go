@@ -157,7 +157,7 @@ func (v *verdict) all() []Blocker {
 		return v.bars // which are why a search has not placed it: GPUs are free, and nobody goes first
 	}
 	if misfit[len(misfit)-1].Code == CodeGPUs {
-		misfit = append(misfit, v.shut()...)
+		misfit = append(append(misfit, v.shut()...), v.degraded()...)
 	}
 	return append(v.bars, misfit...)
 }

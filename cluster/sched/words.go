@@ -57,6 +57,11 @@ func (b *Blocker) Message() string {
 		return "it would fit, but GPUs are kept for " + b.Booking.Title() + beforehand(b)
 	case CodeClosed:
 		return b.closed()
+	case CodeDegraded:
+		if b.Have == 1 {
+			return "1 node is degraded: " + b.Trouble
+		}
+		return fmt.Sprintf("%d nodes are degraded: %s", b.Have, b.Trouble)
 	case CodeAhead:
 		if b.Have == 0 {
 			return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"

@@ -1,0 +1,35 @@
+package sched
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// degraded names the nodes that a task may be on and that would take work if their agents
+// could start jobs, by what is wrong with them.
+func (v *verdict) degraded() []Blocker {
+	nodes, all := map[string][]string{}, int64(0)
+	for id, n := range v.pass.state.Nodes.All() {
+		if n.Degraded() && n.Mode == model.ModeOpen && v.want.sites.has(id) {
+			nodes[n.Trouble] = append(nodes[n.Trouble], string(id))
+			all++
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	why := make([]string, 0, len(nodes))
+	for _, trouble := range slices.Sorted(maps.Keys(nodes)) {
+		why = append(why, fmt.Sprintf("%s (%s)", trouble, someOf(nodes[trouble])))
+	}
+	if more := len(why) - maxBars; more > 0 {
+		why = append(why[:maxBars], fmt.Sprintf("%d other troubles", more))
+	}
+	return []Blocker{{
+		Code: CodeDegraded, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Have: all, Trouble: strings.Join(why, "; "),
+	}}
+}
