@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,14 @@ func TestAJoiningPeerCatchesUp(t *testing.T) {
 		if err := <-joined; err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// settled waits until all peers have caught up, for which each takes a log entry once.
+func (w *world) settled() {
+	w.t.Helper()
+	w.until("all peers have caught up", func() bool {
+		return !slices.ContainsFunc(w.peers, func(m *member) bool { return !m.Lag().CaughtUp() })
 	})
 }
 

@@ -186,6 +186,7 @@ func TestRenewalsAreGathered(t *testing.T) {
 		s := l.State()
 		inc := s.Settings().Incarnation
 		w.register(l, "n1")
+		w.settled()
 		s = l.State()
 		before := s.Index
 		var calls sync.WaitGroup

@@ -33,3 +33,10 @@ func (v *verdict) degraded() []Blocker {
 		Code: CodeDegraded, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Have: all, Trouble: strings.Join(why, "; "),
 	}}
 }
+
+func (b *Blocker) degraded() string {
+	if b.Have == 1 {
+		return "1 node is degraded: " + b.Trouble
+	}
+	return fmt.Sprintf("%d nodes are degraded: %s", b.Have, b.Trouble)
+}

@@ -58,15 +58,9 @@ func (b *Blocker) Message() string {
 	case CodeClosed:
 		return b.closed()
 	case CodeDegraded:
-		if b.Have == 1 {
-			return "1 node is degraded: " + b.Trouble
-		}
-		return fmt.Sprintf("%d nodes are degraded: %s", b.Have, b.Trouble)
+		return b.degraded()
 	case CodeAhead:
-		if b.Have == 0 {
-			return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
-		}
-		return fmt.Sprintf("it would fit, but the GPUs go to %s before it", count(b.Have, "other"))
+		return b.ahead()
 	case CodeRunTime, CodeGPUHours, CodePool:
 		return b.quota()
 	}
@@ -84,6 +78,13 @@ func (b *Blocker) elsewhere() string {
 		few = fmt.Sprintf("only %d", b.Have)
 	}
 	return fmt.Sprintf("GPUs are free, but %s of them on nodes %s", few, b.Where)
+}
+
+func (b *Blocker) ahead() string {
+	if b.Have == 0 {
+		return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
+	}
+	return fmt.Sprintf("it would fit, but the GPUs go to %s before it", count(b.Have, "other"))
 }
 
 func suspending(b *Blocker) string {
