@@ -17,7 +17,6 @@ const (
 	retainAgain     = time.Second      // between looks at archives that lag behind
 	retainPause     = 10 * time.Second // between two commands, unless there is more than one may hold
 	retainWarn      = 10 * time.Minute // of that, between two lines of the log
-	maxEndedBytes   = 256 << 20        // texts of ended jobs, see model.Job.Bytes
 )
 
 // retention is the decider that has jobs leave the state.
@@ -29,7 +28,7 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 		}
 		now := c.Clock.Boot()
 		archived := c.Archived()
-		body, waits, next := retire(s, model.TimeOf(c.Clock.Wall()), archived, maxEndedBytes)
+		body, waits, next := retire(s, model.TimeOf(c.Clock.Wall()), archived, state.MaxEndedBytes)
 		if waits && (warned == 0 || now-warned >= retainWarn) && s.Ended.Len() > int(s.Settings().Retention.Jobs) {
 			warned = now
 			c.Log.Warn("ended jobs stay in the state: the archives of a majority of the peers are not complete beyond their end",
@@ -46,8 +45,8 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	}
 }
 
-// retire names the oldest of the ended jobs that are too many or too old, or whose texts take more than most
-// bytes, as far as they are archived; it says whether some wait for the archives, and when to look
+// retire names the oldest of the ended jobs that are too many or too old, or that take more than most
+// bytes of memory, as far as they are archived; it says whether some wait for the archives, and when to look
 // again.
 func retire(s *state.State, wall model.Time, archived uint64, most int64) (b command.Body, waits bool, next time.Duration) {
 	set := s.Settings()

@@ -162,7 +162,8 @@ func (t *trial) lift(b *Blocker) {
 		t.unbook(b)
 	case CodeBarred:
 		t.pass(b)
-	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeConstraint, CodeAccounts, CodeNodes, CodeGPUs, CodeAhead, CodeReserved, CodeSuspending:
+	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeConstraint, CodeAccounts, CodeNodes, CodeGPUs, CodeDegraded, CodeAhead, CodeReserved,
+		CodeSuspending:
 	}
 }
 

@@ -220,7 +220,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 		t.Add(who, "preemptible", strconv.FormatBool(*q.Preemptible), "its jobs that do not say so themselves")
 	}
 	if q.Bytes != nil && q.Used.Bytes >= *q.Bytes/10 {
-		t.Add(who, "bytes", table.Bytes(float64(q.Used.Bytes))+"/"+table.Bytes(float64(*q.Bytes)), "of scripts, environments and commands of jobs that have not ended")
+		t.Add(who, "bytes", table.Bytes(float64(q.Used.Bytes))+"/"+table.Bytes(float64(*q.Bytes)), "memory of jobs that have not ended: scripts, environments, tasks")
 	}
 	if t.Len() == lines && (q.Scope != "cluster" || q.Used != (wire.QuotaUse{})) {
 		t.Add(who, "gpus", fmt.Sprintf("%d/none", q.Used.GPUs), fmt.Sprintf("%d running, %d queued", q.Used.Running, q.Used.Queued))

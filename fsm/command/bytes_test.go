@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Every text of a submission counts to its size.
+// Every text of a submission counts to its size, and so do its tasks and dependencies.
 func TestEveryTextCounts(t *testing.T) {
 	t.Parallel()
 	var b Submit
@@ -30,7 +30,11 @@ func TestEveryTextCounts(t *testing.T) {
 	if got := b.Bytes(); got < empty+4 {
 		t.Errorf("a variable adds %d bytes", got-empty)
 	}
-	b.Env, b.After = nil, make([]model.After, 3)
+	b.Env, b.Tasks = nil, 1000
+	if got := b.Bytes(); got < empty+100*1000 {
+		t.Errorf("1,000 tasks add %d bytes", got-empty)
+	}
+	b.Tasks, b.After = 0, make([]model.After, 3)
 	if got := b.Bytes(); got < empty+3 {
 		t.Errorf("three dependencies add %d bytes", got-empty)
 	}

@@ -46,8 +46,8 @@ func validStdin(text string) error {
 
 func (b *Submit) tasks() int { return int(b.Tasks) }
 
-// Bytes returns the size of the texts of a submission, with one byte of overhead each: what a peer has to
-// keep in memory because of what the user wrote.
+// Bytes returns about how much memory a job takes at each peer, in bytes: the texts that its user gave, and
+// the rows of its tasks and dependencies.
 func (b *Submit) Bytes() uint32 {
 	s := &b.Spec
 	n := 0
@@ -60,11 +60,16 @@ func (b *Submit) Bytes() uint32 {
 	for _, kv := range b.Env {
 		n += len(kv) + 1
 	}
-	return uint32(n + afterSize*len(b.After)) //nolint:gosec // an entry has a bound
+	return uint32(n + jobSize + taskSize*int(b.Tasks) + afterSize*len(b.After)) //nolint:gosec // an entry has a bound
 }
 
-// afterSize is about what a dependency takes in memory, in bytes.
-const afterSize = 64
+// About what rows take in memory, in bytes, with the keys of their indexes and, of a task, the first line of
+// its timeline.
+const (
+	jobSize   = 1024
+	taskSize  = 512
+	afterSize = 64
+)
 
 func (b *Submit) validArray() error { return validArray(&b.Spec, b.Tasks) }
 

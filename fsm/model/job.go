@@ -209,7 +209,7 @@ type Job struct {
 
 	Stdin Hash `cbor:"31,keyasint,omitempty"` // base64 in the blobs table, for rank 0 of each attempt; zero: none
 
-	Bytes uint32 `cbor:"32,keyasint,omitempty"` // size of its texts: script, environment, standard input, command and the like
+	Bytes uint32 `cbor:"32,keyasint,omitempty"` // about the memory that it takes: its texts, such as script and environment, and its rows
 }
 
 // Array says that the job was submitted as an array.

@@ -121,7 +121,7 @@ func importJob(t *tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 		ID: j.ID, Spec: j.Spec, Tasks: j.Tasks, Throttle: j.Throttle, Script: keepBlob(t, text(j.Script)), Env: keepBlob(t, text(j.Env)), Stdin: keepBlob(t, text(j.Stdin)),
 		Submitted: i.Since, Index: t.meta.Index,
 	}
-	job.Bytes = (&command.Submit{Spec: j.Spec, Script: text(j.Script), Env: []string{text(j.Env)}, Stdin: text(j.Stdin), After: after}).Bytes()
+	job.Bytes = (&command.Submit{Spec: j.Spec, Script: text(j.Script), Env: []string{text(j.Env)}, Stdin: text(j.Stdin), After: after, Tasks: j.Tasks}).Bytes()
 	held, _ := model.ParseIndices(j.Held) // none, if the text is empty; the body was validated
 	enqueue(t, &job, after, held, j.Note)
 	return true

@@ -35,12 +35,12 @@ func onDelivery(t *tx, old, next *model.Delivery) {
 func post(t *tx, n *model.Notice) {
 	for id, w := range t.webhooks.now().All() {
 		if w.Wants(n) {
-			send(t, n, id.Outlet(), "")
+			send(t, n, id.Outlet(), "", mostPending(&w))
 		}
 	}
 	if n.Kind == model.NoticeAllocationGranted || n.Kind == model.NoticeAllocationLost {
 		if a, _ := t.allocations.get(n.Allocation); a.Webhook != "" {
-			send(t, n, a.ID.Outlet(), a.Webhook)
+			send(t, n, a.ID.Outlet(), a.Webhook, model.MaxPending-MaxPendingKept)
 		}
 		return
 	}
@@ -48,17 +48,24 @@ func post(t *tx, n *model.Notice) {
 		return
 	}
 	if job, _ := t.jobs.get(n.Job); job.Spec.Notify.Has(n.Kind) {
-		send(t, n, job.ID.Outlet(), job.Spec.WebhookURL)
+		send(t, n, job.ID.Outlet(), job.Spec.WebhookURL, model.MaxPending-MaxPendingKept)
 	}
 }
 
-// send has a notice wait for its delivery to one outlet. What an outlet or the outbox
-// has no room for is dropped and counted: a receiver that is away must not fill the
-// state.
-func send(t *tx, n *model.Notice, to model.OutletID, url string) {
+// mostPending returns how many deliveries may wait, of all webhooks, when another one is added for w.
+func mostPending(w *model.Webhook) int {
+	if w.Scope.Kind == model.ScopeCluster {
+		return model.MaxPending
+	}
+	return model.MaxPending - MaxPendingKept
+}
+
+// send adds a delivery of a notice to one outlet, if less than most deliveries wait. What an outlet or the
+// outbox has no room for is dropped and counted: a receiver that does not answer must not fill the state.
+func send(t *tx, n *model.Notice, to model.OutletID, url string, most int) {
 	out, _ := t.outlets.get(to)
 	out.ID, out.URL = to, url
-	if out.Pending >= model.MaxPendingOf || t.outgoing.now().Len() >= model.MaxPending {
+	if out.Pending >= model.MaxPendingOf || t.outgoing.now().Len() >= most {
 		out.Dropped++
 		if url == "" || out.Pending > 0 {
 			t.outlets.put(out)
@@ -117,7 +124,7 @@ func applyTestWebhook(t *tx, b *command.TestWebhook) command.Result {
 	if !found {
 		return refuse(model.CodeNotFound, "there is no webhook %s", b.ID)
 	}
-	if out, _ := t.outlets.get(b.ID.Outlet()); out.Pending >= model.MaxPendingOf || t.outgoing.now().Len() >= model.MaxPending {
+	if out, _ := t.outlets.get(b.ID.Outlet()); out.Pending >= model.MaxPendingOf || t.outgoing.now().Len() >= mostPending(&w) {
 		return refuse(model.CodeLimit, "%d deliveries wait for webhook %s already: look at why they do not arrive", out.Pending, b.ID)
 	}
 	n := model.Notice{Kind: model.NoticeTest, Detail: "somebody tries this webhook out", Name: string(w.ID)}
@@ -126,7 +133,7 @@ func applyTestWebhook(t *tx, b *command.TestWebhook) command.Result {
 	}
 	announce(t, n)
 	n = t.news.list[len(t.news.list)-1]
-	send(t, &n, b.ID.Outlet(), "")
+	send(t, &n, b.ID.Outlet(), "", mostPending(&w))
 	return command.Result{Number: t.meta.Index}
 }
 

@@ -8,11 +8,13 @@ import (
 // Bounds of what one user may take of what all share. A tenth of each bound of the whole is kept for
 // operators, so that an operator can work whatever users have filled.
 const (
-	MaxJobBytes      = 512 << 20 // texts of the jobs that have not ended, of all users; see command.Submit.Bytes
+	MaxJobBytes      = 512 << 20 // of the jobs that have not ended, of all users; see command.Submit.Bytes
 	MaxJobBytesOf    = 64 << 20  // of one user
+	MaxEndedBytes    = 256 << 20 // of the jobs that have ended: more leave the state as soon as they are archived
 	MaxAllocationsOf = MaxAllocations / 10
-	MaxWebhooksOf    = 32  // that one caller made for users and projects
-	MaxTokensOf      = 100 // valid tokens of one user
+	MaxWebhooksOf    = 32   // that one caller made for users and projects
+	MaxTokensOf      = 100  // valid tokens of one user
+	MaxPendingKept   = 2000 // deliveries that may wait for webhooks of the whole cluster only, which operators make
 	operatorPart     = 10
 	sharedQueue      = 1000 // a queue of so many tasks or more is shared: half of it for one user at most
 )
@@ -37,19 +39,25 @@ func withinShares(t *tx, b *command.Submit) command.Result {
 	}
 	switch {
 	case own.Bytes+size > MaxJobBytesOf:
-		return refuse(model.CodeLimit, "the scripts, environments and commands of the jobs of user %s that have not ended take %d bytes, this adds %d, "+
-			"and one user may have %d: wait until some have ended, or put large texts into files", b.Spec.User, own.Bytes, size, MaxJobBytesOf)
+		return refuse(model.CodeLimit, "the jobs of user %s that have not ended take %d bytes of memory, with their scripts and environments, this adds "+
+			"%d, and one user may have %d: wait until some have ended, or put large texts into files", b.Spec.User, own.Bytes, size, MaxJobBytesOf)
 	case all.Bytes+size > most:
-		return refuse(model.CodeLimit, "the scripts, environments and commands of all jobs that have not ended take %d bytes, this adds %d, and there "+
-			"may be %d: wait until some have ended", all.Bytes, size, most)
+		return refuse(model.CodeLimit, "all jobs that have not ended take %d bytes of memory, with their scripts and environments, this adds %d, and "+
+			"there may be %d: wait until some have ended", all.Bytes, size, most)
+	case b.Capped && t.settings.EndedBytes+size > 2*MaxEndedBytes:
+		return refuse(model.CodeLimit, "the ended jobs that are not in the archives of a majority of the peers yet take %d bytes of memory, and there "+
+			"may be %d: try again in some seconds, and have an operator look at the archives if this lasts", t.settings.EndedBytes, 2*MaxEndedBytes)
 	}
 	limit, found := t.limits.get(whole)
-	if !found || !b.Capped {
+	if !found {
 		return ok()
 	}
 	mayHave, mayAll := queueShare(limit.Queued)
+	if !b.Capped {
+		mayAll = model.Unlimited // checked with the other limits
+	}
 	if mine, found := t.limits.get(user); found && mine.Queued != model.Unlimited {
-		mayHave = model.Unlimited // checked with the other limits
+		mayHave = model.Unlimited
 	}
 	switch {
 	case over(mayHave, own.Queued, b.Tasks):

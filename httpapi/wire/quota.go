@@ -32,7 +32,7 @@ type Quota struct {
 	GPUsByDefault bool     `json:"gpus_by_default,omitempty" doc:"of a user: gpus are the cluster's gpus_per_user"`
 	Preemptible   *bool    `json:"preemptible,omitempty" doc:"whether its jobs may be suspended for others that do not say so themselves"`
 	MaxQueueSize  *int64   `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
-	Bytes         *int64   `json:"bytes,omitempty" doc:"of the cluster and of a user: how many bytes the texts of the jobs may take that have not ended; it cannot be set"`
+	Bytes         *int64   `json:"bytes,omitempty" doc:"of the cluster and of a user: how many bytes of memory the jobs may take that have not ended; it cannot be set"`
 	MaxConcurrent *int64   `json:"max_concurrent_jobs,omitempty" doc:"of the cluster: another name of running"`
 
 	Used QuotaUse `json:"used"`
@@ -43,7 +43,7 @@ type QuotaUse struct {
 	GPUs       int64     `json:"gpus"`
 	Running    int64     `json:"running"`
 	Queued     int64     `json:"queued"`
-	Bytes      int64     `json:"bytes" doc:"of the scripts, environments, commands and other texts of the jobs that have not ended"`
+	Bytes      int64     `json:"bytes" doc:"about the memory that the jobs take that have not ended, with scripts, environments and tasks"`
 	GPUHours   *float64  `json:"gpu_hours,omitempty" doc:"in the present period, if there is a quota; what runs counts as it runs"`
 	PeriodEnds time.Time `json:"period_ends,omitzero" doc:"when the next period begins"`
 	Reserved   *int64    `json:"reserved_gpus,omitempty" doc:"of an owner: GPUs held by what draws on its guarantee, which may be more than it owns"`

@@ -71,7 +71,7 @@ func (c *cluster) checkAll(acks *acknowledged, marks string) {
 		}
 		seen[id] = key
 		if d := c.ended(id); d.State != "completed" || d.Attempts != 1 {
-			c.t.Errorf("job %s is %s after %d attempts: %s", id, d.State, d.Attempts, d.Reason)
+			c.t.Errorf("job %s is %s after %d attempts: %s; %+v", id, d.State, d.Attempts, d.Reason, d.Timeline)
 		}
 	}
 	all := readMarks(c.t, marks)

@@ -1,0 +1,60 @@
+package state
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/berth-gpu/berth/fsm/command"
+	"github.com/berth-gpu/berth/fsm/model"
+)
+
+// While ended jobs fill the memory that they may take, because the archives do not follow, users cannot
+// submit and operators can.
+func TestEndedJobsKeepUsersFromSubmitting(t *testing.T) {
+	t.Parallel()
+	for _, v := range []struct {
+		ended  uint64
+		capped bool
+		want   model.Code
+	}{
+		{MaxEndedBytes, true, model.CodeOK},
+		{2 * MaxEndedBytes, true, model.CodeLimit},
+		{2 * MaxEndedBytes, false, model.CodeOK},
+	} {
+		x := begin(&State{}, Meta{Index: 1, Term: 1, At: 1})
+		x.settings.EndedBytes = v.ended
+		b := &command.Submit{Spec: model.Spec{User: "eve", Command: "true"}, Tasks: 1, Capped: v.capped}
+		if r := withinShares(x, b); r.Code != v.want {
+			t.Errorf("with %d bytes of ended jobs, capped %t: %+v, want %s", v.ended, v.capped, r, v.want)
+		}
+	}
+}
+
+// A small queue is not divided; of a large one a user may have half, and operators have a tenth for themselves.
+func TestQueueShare(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int64][2]int64{
+		model.Unlimited: {model.Unlimited, model.Unlimited}, 0: {0, 0}, 999: {999, 999}, 1000: {500, 900}, 100_000: {50_000, 90_000},
+	} {
+		if user, all := queueShare(limit); user != want[0] || all != want[1] {
+			t.Errorf("of %d a user may have %d and all %d, want %v", limit, user, all, want)
+		}
+	}
+}
+
+// Deliveries to receivers of jobs and users leave room for webhooks of the whole cluster.
+func TestDeliveriesLeaveRoomForOperators(t *testing.T) {
+	t.Parallel()
+	x := begin(&State{}, Meta{Index: 1, Term: 1, At: 1})
+	own, all := &model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeUser, Name: "eve"}}, &model.Webhook{Scope: model.ScopeKey{Kind: model.ScopeCluster}}
+	for i := range model.MaxPending {
+		send(x, &model.Notice{Index: 1, Ordinal: uint32(i)}, model.OutletID(fmt.Sprint("job:", i)), "https://192.0.2.1/", mostPending(own)) //nolint:gosec // few
+	}
+	if n := x.outgoing.now().Len(); n != model.MaxPending-MaxPendingKept {
+		t.Errorf("%d deliveries wait, want %d", n, model.MaxPending-MaxPendingKept)
+	}
+	send(x, &model.Notice{Index: 2}, model.WebhookID("all").Outlet(), "", mostPending(all))
+	if out, _ := x.outlets.get(model.WebhookID("all").Outlet()); out.Pending != 1 {
+		t.Errorf("the webhook of the cluster: %+v", out)
+	}
+}
