@@ -103,6 +103,9 @@ func (b *book) load(path string, living *runner.Survivor, mark fence.Mark) *unit
 		b.Log.Warn("a rank's folder cannot be read", "folder", path, "err", err)
 	}
 	b.settle(u, exit)
+	if !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
+		u.why = "the agent ended while it prepared the rank"
+	}
 	return u
 }
 

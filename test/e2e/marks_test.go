@@ -65,7 +65,7 @@ func readMarks(t *testing.T, path string) map[string]map[int]life {
 	return out
 }
 
-// mustRunOnce insists that a job ran in one attempt, once, from start to end.
+// mustRunOnce insists that a job ran once, from start to end, in its first attempt.
 func mustRunOnce(t *testing.T, marks map[string]map[int]life, id string) {
 	t.Helper()
 	if got := marks[id]; len(got) != 1 || got[1] != (life{1, 1}) {
