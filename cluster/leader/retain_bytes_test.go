@@ -18,7 +18,9 @@ func TestRetentionByBytes(t *testing.T) {
 		c.Do(&command.Cancel{Job: id, Task: command.AllTasks})
 	}
 	c.Submit(1, func(b *command.Submit) { b.Script = strings.Repeat("x", 5000) }) // has not ended
-	for most, want := range map[int64]int{5000: 0, 3500: 1, 2500: 2, 0: 4} {
+	job, _ := c.State.Jobs.Get(1)
+	each := int64(job.Bytes)
+	for most, want := range map[int64]int{4 * each: 0, 3 * each: 1, 2*each + 1: 2, 0: 4} {
 		b, _, _ := retire(&c.State, c.Now, 1<<60, most)
 		var jobs []model.JobID
 		if r, is := b.(*command.Retire); is {
