@@ -30,12 +30,12 @@ func packageLimit() packageSize {
 func oversized() map[string]packageSize {
 	return map[string]packageSize{
 		"cluster":             {cycle: 3050},
-		"cluster/sched":       {files: 58, lines: 9800, names: 430, cycle: 9500},
+		"cluster/sched":       {files: 58, lines: 9900, names: 436, cycle: 9650},
 		"cmd/berth":           {files: 79, lines: 11200, names: 530, cycle: 10800},
 		"fsm/command":         {names: 235, cycle: 2450},
 		"fsm/model":           {files: 40, lines: 5500, names: 590, cycle: 3950},
-		"fsm/state":           {files: 60, lines: 9900, names: 545, cycle: 9400},
-		"httpapi":             {files: 73, lines: 12600, names: 535, cycle: 12000},
+		"fsm/state":           {files: 60, lines: 9900, names: 550, cycle: 9450},
+		"httpapi":             {files: 73, lines: 12650, names: 541, cycle: 12200},
 		"httpapi/wire":        {names: 215},
 		"node":                {cycle: 2600},
 		"node/runner/process": {files: 33, cycle: 3000},
