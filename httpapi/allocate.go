@@ -172,7 +172,7 @@ func (a services) allocate(ctx context.Context, key string, c *command.Allocate)
 	if fits, why := a.places.possible(&s, placed(c)); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
-	c.Capped = capped(ctx)
+	c.Capped = !isOperator(ctx)
 	r, index, err := a.proposeAs(ctx, submitter(ctx, c.User), key, c)
 	if err != nil {
 		return nil, err

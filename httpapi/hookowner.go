@@ -10,12 +10,6 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// everyHook says that the caller sees and changes all webhooks.
-func everyHook(ctx context.Context) bool {
-	c := auth.From(ctx)
-	return c.Kind == auth.Open || c.Role.Covers(model.RoleOperator)
-}
-
 // hookScope is whose notices a webhook that the caller makes is told of: their own,
 // unless they are an operator, who is told of all where nobody is named.
 func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error) {
@@ -23,9 +17,9 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 	switch {
 	case user != "" && project != "":
 		return model.ScopeKey{}, invalid("project", "must not be given together with user")
-	case !everyHook(ctx) && (project != "" || user != "" && user != name):
+	case !isOperator(ctx) && (project != "" || user != "" && user != name):
 		return model.ScopeKey{}, deniedHook(ctx, "a webhook for a project or another user")
-	case !everyHook(ctx):
+	case !isOperator(ctx):
 		return model.ScopeKey{Kind: model.ScopeUser, Name: name}, nil
 	case user != "":
 		return model.ScopeKey{Kind: model.ScopeUser, Name: user}, nil
@@ -38,7 +32,7 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 // ownHook says whether the caller may see and change a webhook: their own, or as an
 // operator any.
 func ownHook(ctx context.Context, w *model.Webhook) bool {
-	return everyHook(ctx) || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
+	return isOperator(ctx) || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
 }
 
 // findHook is a webhook that the caller may see and change.
@@ -56,7 +50,7 @@ func findHook(ctx context.Context, s *state.State, id model.WebhookID) (model.We
 // ownDelivery says whether the caller may see what became of a delivery: to their own
 // webhooks, and to the addresses of their own jobs and allocations.
 func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
-	if everyHook(ctx) {
+	if isOperator(ctx) {
 		return true
 	}
 	if id, is := d.Key.Outlet.Webhook(); is {
@@ -70,7 +64,7 @@ func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
 // hosts.
 func hideAddresses(ctx context.Context, list []wire.ServiceAllocation) {
 	for i := range list {
-		if w := &list[i]; w.WebhookURL != "" && !everyHook(ctx) && w.User != auth.From(ctx).Name {
+		if w := &list[i]; w.WebhookURL != "" && !isOperator(ctx) && w.User != auth.From(ctx).Name {
 			w.WebhookURL = shortURL(w.WebhookURL)
 		}
 	}

@@ -243,9 +243,9 @@ func (v *inventor) request(t testing.TB, d *described) *http.Request {
 			path = strings.ReplaceAll(path, "{scope}", url.PathEscape(pick(v, text, "project", "user", "user")))
 		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(v.known(p.Name, pick(v, text, "1", "2", "3", "99", "n1", "n3", "ann", "n1-1"))))
-		case p.Name == "wait": // nobody waits here for long
+		case p.Name == "wait": // the test waits for moments only
 			query.Set(p.Name, pick(v, "1ms", "1ns", "-1s", "x"))
-		case p.Name == "once": // nor follows what happens
+		case p.Name == "once": // and does not follow what happens
 			query.Set(p.Name, pick(v, "true", "true", "x"))
 		case v.one(2):
 		case p.Name == "follow":

@@ -128,7 +128,7 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	if err := a.mayReserve(ctx, &s, b); err != nil {
 		return nil, err
 	}
-	r, index, err := a.propose(ctx, key, &command.Book{Booking: *b, Capped: !auth.From(ctx).Role.Covers(model.RoleOperator)})
+	r, index, err := a.propose(ctx, key, &command.Book{Booking: *b, Capped: !isOperator(ctx)})
 	if err != nil {
 		return nil, err
 	}

@@ -59,10 +59,10 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	if fits, why := a.places.possible(&s, &body.Spec); !fits {
 		return nil, refuse(wire.CodeNeverFits, why)
 	}
+	body.Capped = !isOperator(ctx)
 	if in.DryRun {
 		return a.dryRun(body)
 	}
-	body.Capped = capped(ctx)
 	result, index, err := a.proposeAs(ctx, submitter(ctx, body.Spec.User), in.Key, body)
 	if err != nil {
 		return nil, err
@@ -72,11 +72,10 @@ func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput
 	return &answer[wire.Submitted]{Index: index, Body: out}, nil
 }
 
-// capped reports whether what is kept for operators is closed to the caller. Without authentication every
-// caller is an operator.
-func capped(ctx context.Context) bool {
+// isOperator reports whether the caller is an operator or more. Without authentication every caller is.
+func isOperator(ctx context.Context) bool {
 	c := auth.From(ctx)
-	return c.Kind != auth.Open && !c.Role.Covers(model.RoleOperator)
+	return c.Kind == auth.Open || c.Role.Covers(model.RoleOperator)
 }
 
 // mayAsk says whether the caller may submit a job that has all its defaults, and fills

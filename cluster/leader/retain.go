@@ -29,10 +29,12 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 		now := c.Clock.Boot()
 		archived := c.Archived()
 		body, waits, next := retire(s, model.TimeOf(c.Clock.Wall()), archived, state.MaxEndedBytes)
-		if waits && (warned == 0 || now-warned >= retainWarn) && s.Ended.Len() > int(s.Settings().Retention.Jobs) {
+		set := s.Settings()
+		over := s.Ended.Len() > int(set.Retention.Jobs) || set.EndedBytes > state.MaxEndedBytes
+		if waits && over && (warned == 0 || now-warned >= retainWarn) {
 			warned = now
 			c.Log.Warn("ended jobs stay in the state: the archives of a majority of the peers are not complete beyond their end",
-				"ended", s.Ended.Len(), "archived_to", archived)
+				"ended", s.Ended.Len(), "bytes", set.EndedBytes, "archived_to", archived)
 		}
 		switch {
 		case body == nil:

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/fewer"
+	"github.com/berth-gpu/berth/cmd/internal/loglimit"
 )
 
 // logLines is how many lines may wait to be written.
@@ -36,7 +36,7 @@ func newLineWriter(to io.Writer) *lineWriter {
 // newLog returns a log of text lines on w, in which no cause of warnings and errors has more than a
 // line a minute.
 func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
-	return slog.New(fewer.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})))
+	return slog.New(loglimit.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})))
 }
 
 // Write takes one line, or drops it. It never fails.

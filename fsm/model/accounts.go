@@ -16,7 +16,7 @@ func (a Accounts) Valid() bool { return a <= AccountsOwn }
 // String returns the name of the way in the API.
 func (a Accounts) String() string { return name(a, "shared", "users", "own") }
 
-// Stranger stands for all users after whom no agent's account is named. No user has this name.
+// Stranger stands for all users without an agent's account of the same name. No user has this name.
 const Stranger = " "
 
 // Admits reports whether the node runs jobs of a user; of the user "" it runs any.

@@ -53,7 +53,7 @@ func mayAllocate(t *tx, b *command.Allocate) command.Result {
 	}
 	if n := t.allocations.size(); n >= MaxAllocations || b.Capped && n >= MaxAllocations-MaxAllocations/operatorPart {
 		return refuse(model.CodeLimit, "there are %d allocations already, with those that ended in the last hour: release some, or try again later",
-			t.allocations.size())
+			n)
 	}
 	if b.For != "" {
 		for k := range t.heldFor.now().From(HeldForKey{For: b.For}) {

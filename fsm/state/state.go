@@ -234,7 +234,7 @@ func (k PrivateKey) Compare(o PrivateKey) int {
 }
 
 // Whose returns the name by which nodes are asked whether they run a user's jobs: empty if all
-// nodes do, and the same for all users after whom no node's account is named.
+// nodes do, and the same for all users without a node's account of the same name.
 func (s *State) Whose(user string) string {
 	if s.Private.Len() == 0 {
 		return ""

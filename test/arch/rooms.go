@@ -104,7 +104,7 @@ func cmdFloor() []Room {
 		{Path: "cmd/internal/config", Level: 7, Any: true},
 		{Path: "cmd/internal/build", Level: 7},
 		{Path: "cmd/internal/terminal", Level: 5},
-		{Path: "cmd/internal/fewer", Level: 5},
+		{Path: "cmd/internal/loglimit", Level: 5},
 		{Path: "cmd/internal/table", Level: 6, Any: true},
 		{Path: "cmd/internal/simulate", Level: 7, Any: true},
 		{Path: "cmd/internal/devcluster", Level: 8, Any: true},

@@ -232,8 +232,8 @@ func (l *Loaded) environment() (out []given) {
 	return out
 }
 
-// blankVariables refuses variables of settings that are there and blank: whoever set them
-// meant something, and without them the file or the default would count. Variables of other
+// blankVariables refuses variables of settings that are there and blank: they were set for a
+// purpose, and without them the file or the default would count. Variables of other
 // programs' names are as good as none if they are empty.
 func (l *Loaded) blankVariables() error {
 	var wrong []error

@@ -1,4 +1,4 @@
-package fewer_test
+package loglimit_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/berth-gpu/berth/cmd/internal/fewer"
+	"github.com/berth-gpu/berth/cmd/internal/loglimit"
 )
 
 // logged runs what logs in a bubble, and returns the lines without their times.
@@ -18,7 +18,7 @@ func logged(t *testing.T, run func(log *slog.Logger)) (lines []string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		out := &bytes.Buffer{}
-		run(slog.New(fewer.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		run(slog.New(loglimit.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 			if len(groups) == 0 && a.Key == slog.TimeKey {
 				return slog.Attr{}
 			}

@@ -1,6 +1,6 @@
-// Package fewer keeps a log from being flooded by one cause: a warning or an error that is the same as one
+// Package loglimit keeps a log from being flooded by one cause: a warning or an error that is the same as one
 // of the last minute is counted instead of written.
-package fewer
+package loglimit
 
 import (
 	"container/list"
