@@ -30,6 +30,28 @@ func TestEndedJobsKeepUsersFromSubmitting(t *testing.T) {
 	}
 }
 
+// The last tenth of the memory of all jobs, and of the queue, is for operators.
+func TestATenthIsKeptForOperators(t *testing.T) {
+	t.Parallel()
+	whole := model.ScopeKey{Kind: model.ScopeCluster}
+	limit := model.NoLimit(whole)
+	limit.Queued = 1000
+	for what, use := range map[string]model.Usage{
+		"memory": {Scope: whole, Bytes: MaxJobBytes - MaxJobBytes/operatorPart},
+		"queue":  {Scope: whole, Queued: 900},
+	} {
+		x := begin(&State{}, Meta{Index: 1, Term: 1, At: 1})
+		x.usage.put(use)
+		x.limits.put(limit)
+		for capped, want := range map[bool]model.Code{true: model.CodeLimit, false: model.CodeOK} {
+			b := &command.Submit{Spec: model.Spec{User: "eve", Command: "true"}, Tasks: 1, Capped: capped}
+			if r := withinShares(x, b); r.Code != want {
+				t.Errorf("%s, capped %t: %+v, want %s", what, capped, r, want)
+			}
+		}
+	}
+}
+
 // A small queue is not divided; of a large one a user may have half, and operators have a tenth for themselves.
 func TestQueueShare(t *testing.T) {
 	t.Parallel()
