@@ -148,6 +148,14 @@ func TestAnAgentReports(t *testing.T) {
 	if got, err := d.a.Inventory(t.Context(), inventory); err != nil || got.Code != model.CodeOK {
 		t.Errorf("inventory: %+v: %v", got, err)
 	}
+	before := d.State().Index
+	if got, err := d.a.Inventory(t.Context(), inventory); err != nil || got.Code != model.CodeOK || d.State().Index != before {
+		t.Errorf("an inventory without news: %+v: %v, and the log moved from %d to %d", got, err, before, d.State().Index)
+	}
+	inventory.Trouble = "the disk is full"
+	if got, err := d.a.Inventory(t.Context(), inventory); err != nil || got.Code != model.CodeOK || d.State().Index == before {
+		t.Errorf("an inventory with news: %+v: %v, and the log stayed at %d", got, err, before)
+	}
 }
 
 // The end of a rank's output is kept, and served while its node is away.

@@ -210,6 +210,29 @@ func freeSlot(t *tx, slot model.Slot) {
 	touchNode(t, slot.Node)
 }
 
+// Redundant reports whether an inventory would be accepted and change no row: its
+// agent is answered without a log entry then. An inventory whose application panics
+// is not redundant.
+func (s *State) Redundant(b *command.Inventory) (redundant bool) {
+	defer func() {
+		if recover() != nil {
+			redundant = false
+		}
+	}()
+	clock := s.Settings().Clock
+	t := begin(s, Meta{Index: s.Index, Term: s.Term, At: clock})
+	t.clock = clock
+	if r := applyInventory(t, b); !r.OK() {
+		return false
+	}
+	for _, c := range t.all() {
+		if c.touched() {
+			return false
+		}
+	}
+	return t.settings == s.Settings() && len(t.news.list) == 0
+}
+
 func applyInventory(t *tx, b *command.Inventory) command.Result {
 	n, r := speaker(t, b.Node, b.Incarnation, b.Epoch)
 	if !r.OK() {

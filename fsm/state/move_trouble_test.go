@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/berth-gpu/berth/fsm/command"
@@ -46,5 +47,41 @@ func TestANodeInTroubleGetsNoWork(t *testing.T) {
 	wants(t, told, "node.recovered")
 	if c.Placement(model.TaskKey{Job: next}) == nil || c.State.FitGPUs != 2 {
 		t.Errorf("a node that has recovered has %d GPUs for work", c.State.FitGPUs)
+	}
+}
+
+// An agent repeats its inventory each minute. One that would change nothing needs no log
+// entry; one that would change anything, or be refused, needs one.
+func TestAnUnchangedInventoryIsRedundant(t *testing.T) {
+	t.Parallel()
+	c := statetest.New(t)
+	n := c.Node("n1", 2)
+	c.Start(c.Place(c.Submit(1)))
+	list := func(change func(*command.Inventory)) *command.Inventory {
+		b := &command.Inventory{Node: "n1", Incarnation: statetest.Incarnation(1), Epoch: n.Epoch(), Devices: slices.Clone(n.Body().Devices)}
+		change(b)
+		return b
+	}
+	same := list(func(*command.Inventory) {})
+	if !c.State.Redundant(same) {
+		t.Error("an inventory that repeats the registration's is not redundant")
+	}
+	for name, b := range map[string]*command.Inventory{
+		"trouble":         list(func(b *command.Inventory) { b.Trouble = "the disk is full" }),
+		"a worse verdict": list(func(b *command.Inventory) { b.Devices[1].Health, b.Devices[1].Why = model.HealthDegraded, "XID 63" }),
+		"in use":          list(func(b *command.Inventory) { b.Devices[1].Idle = false }),
+		"a GPU less":      list(func(b *command.Inventory) { b.Devices = b.Devices[:1] }),
+		"another epoch":   list(func(b *command.Inventory) { b.Epoch++ }),
+		"another cluster": list(func(b *command.Inventory) { b.Incarnation = statetest.Incarnation(2) }),
+		"another node":    list(func(b *command.Inventory) { b.Node = "n2" }),
+	} {
+		if c.State.Redundant(b) {
+			t.Errorf("%s: an inventory with news is redundant", name)
+		}
+	}
+	worse := list(func(b *command.Inventory) { b.Devices[1].Health, b.Devices[1].Why = model.HealthDegraded, "XID 63" })
+	c.Do(worse)
+	if !c.State.Redundant(worse) || c.State.Redundant(same) {
+		t.Error("after a change of an inventory the former one is redundant, or the present one is not")
 	}
 }

@@ -14,6 +14,13 @@ import (
 // verify checks the state after an entry and the move to it.
 func verify(t tester, before, after State, e logEntry, o outcome) {
 	t.Helper()
+	if b, is := o.commands[0].Body.(*command.Inventory); is && len(o.commands) == 1 && before.Redundant(b) && o.results[0].OK() {
+		was, is := before.digest.sums, after.digest.sums
+		was[1], is[1] = sum{}, sum{} // the settings hold the clock
+		if was != is {
+			t.Fatalf("entry %d: an inventory that was called redundant changed a table: %+v", e.Index, b)
+		}
+	}
 	if err := cmp.Or(Check(&after), CheckMove(&before, &after)); err != nil {
 		for i := range o.commands {
 			t.Logf("command %d of entry %d: %s %+v -> %s %s", i, e.Index, o.commands[i].Kind(), o.commands[i].Body,
