@@ -81,7 +81,7 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 		return // silence is news enough
 	}
 	if theirs.Peer.ID != s.ID || !p.sameCluster(theirs.Cluster) {
-		p.log.Error("another peer answers at a member's address: check who listens there", "address", s.Address,
+		p.log.Error("another peer answers at a member's address: check which process listens there", "address", s.Address,
 			"member", s.ID, "answers", theirs.Peer.ID, "of_cluster", theirs.Cluster)
 		return
 	}

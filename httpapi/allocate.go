@@ -70,7 +70,7 @@ func (a services) route(doc huma.API) {
 			}
 			return a.release(ctx, key, model.AllocationID(b.AllocationID))
 		})
-	change(a, doc, op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that somebody else runs"), a.allocateFor)
+	change(a, doc, op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
 	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Give the GPUs of a job back that were asked for it"), a.releaseFor)
 	renew := newStrict[wire.RenewAllocation]()
 	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Hold an allocation for its time again, from now on")

@@ -31,7 +31,7 @@ func signals(r *wire.Submit, c *command.Submit) (err error) {
 			return err
 		}
 		if !v.ends && (*v.to == "KILL" || *v.to == "STOP") {
-			return invalid(v.field, "must be a signal that the job can catch, such as USR1: nobody can catch "+*v.to)
+			return invalid(v.field, "must be a signal that the job can catch, such as USR1: no process can catch "+*v.to)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ const (
 
 // auditInput is what GET /audit is given.
 type auditInput struct {
-	Actor  string    `query:"actor" maxLength:"256" doc:"who asked: user:alice or alice, node:gpu1, peer:p2"`
+	Actor  string    `query:"actor" maxLength:"256" doc:"the actor: user:alice or alice, node:gpu1, peer:p2"`
 	Target string    `query:"target" maxLength:"256" doc:"what it was about: 'job 17', with its tasks; 'node gpu1', 'user alice'"`
 	Action string    `query:"action" maxLength:"64" doc:"a command's name, such as submit, cancel or set_policy"`
 	Result string    `query:"result" maxLength:"64" doc:"ok, refused, or the code of a refusal"`
@@ -39,7 +39,7 @@ type auditInput struct {
 }
 
 func (a audits) route(doc huma.API) {
-	o := op("audit", http.MethodGet, "/audit", "What was asked for, by whom, and what came of it; newest first")
+	o := op("audit", http.MethodGet, "/audit", "The record of all changes: actor, action, target, result; newest first")
 	o.Description = "From the archive of the peer that answers; complete_to says how far that is complete."
 	handle(a.API, doc, o, a.list)
 	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "What the peer that answers has refused before it came to the log; newest first")
@@ -47,12 +47,12 @@ func (a audits) route(doc huma.API) {
 	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
 		return a.requests(ctx, in, a.peer.Refusals)
 	})
-	o = op("audit-reads", http.MethodGet, "/audit/reads", "Who has read other people's data at the peer that answers; newest first")
-	o.Description = "Output and commands of other people's jobs, and snapshots, while callers are asked who they are. Each peer keeps what was read at it."
+	o = op("audit-reads", http.MethodGet, "/audit/reads", "Reads of other users' data at the peer that answers; newest first")
+	o.Description = "Output and commands of other users' jobs, and snapshots, with authentication. Each peer keeps the reads that it answered."
 	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
 		return a.requests(ctx, in, a.peer.Reads)
 	})
-	o = op("audit-verify", http.MethodGet, "/audit/verify", "Compute the audit trail's hashes anew and compare them with the cluster's state")
+	o = op("audit-verify", http.MethodGet, "/audit/verify", "Recompute the hashes of the audit trail and compare them with the cluster's state")
 	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
 }
 
@@ -105,7 +105,7 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 
 // refusalsInput is what GET /audit/refusals is given.
 type refusalsInput struct {
-	Actor  string    `query:"actor" maxLength:"256" doc:"who asked: user:alice or alice"`
+	Actor  string    `query:"actor" maxLength:"256" doc:"the reader: user:alice or alice"`
 	Code   string    `query:"code" maxLength:"64" doc:"of the refusal, such as denied or invalid"`
 	Since  time.Time `query:"since" doc:"not before this time"`
 	Until  time.Time `query:"until" doc:"not after this time"`

@@ -251,7 +251,7 @@ func closedFrame(f *failure) []byte {
 
 func resetFrame(id string, at time.Time) string {
 	data, err := json.Marshal(wire.Notice{
-		ID: id, Type: wire.EventReset, Timestamp: at.UTC(), Target: "events", Result: "events before this one are not kept here: read anew what was built from them",
+		ID: id, Type: wire.EventReset, Timestamp: at.UTC(), Target: "events", Result: "events before this one are not kept here: read again what was built from them",
 	})
 	if err != nil {
 		return ""

@@ -22,7 +22,7 @@ type fleet struct{ *API }
 func (a fleet) route(doc huma.API) {
 	set := topics(model.TopicFleet, model.TopicNode, model.TopicSettings)
 	for id, path := range map[string]string{"gpu-status": "/gpu/status", "cluster-gpu-status": "/cluster/gpu-status"} {
-		handle(a.API, doc, op(id, http.MethodGet, path, "Every GPU, who has it and what it measures"),
+		handle(a.API, doc, op(id, http.MethodGet, path, "Every GPU with its holder and telemetry"),
 			func(ctx context.Context, in *watchInput) (*answer[wire.GPUStatus], error) {
 				s, err := a.read(ctx, &in.Watch, set, nil)
 				if err != nil {

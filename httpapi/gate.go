@@ -88,7 +88,7 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 	switch {
 	case f != nil:
 	case !known:
-		f = denied("nobody may call this")
+		f = denied("no role may call this")
 	default:
 		f = allowed(rule, caller)
 	}

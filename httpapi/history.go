@@ -28,7 +28,7 @@ type historyInput struct {
 
 func (a histories) route(doc huma.API) {
 	o := op("gpu-history", http.MethodGet, "/nodes/{node_id}/gpus/history", "What a node's GPUs measured in the last quarter of an hour")
-	o.Description = "The node itself answers, by way of any peer; its memory begins anew with its agent."
+	o.Description = "The node itself answers, by way of any peer; its memory is empty after a start of its agent."
 	handle(a.API, doc, o, func(ctx context.Context, in *historyInput) (*answer[wire.NodeHistory], error) {
 		s, err := a.fresh(ctx, Default)
 		if err != nil {

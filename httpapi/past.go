@@ -44,7 +44,7 @@ func (a pasts) route(doc huma.API) {
 	o := op("history", http.MethodGet, "/history", "Jobs that have ended, the last one first")
 	o.Description = "From the archive of the peer that answers, which keeps them after they have left the queue."
 	handle(a.API, doc, o, a.history)
-	o = op("usage", http.MethodGet, "/usage", "Who has used how many GPUs, for how long")
+	o = op("usage", http.MethodGet, "/usage", "GPU-hours of users, projects or jobs")
 	o.Description = "GPU time of jobs within a span of time, from the archive of the peer that answers and from what runs. " +
 		"GPUs that services hold without a job do not count."
 	handle(a.API, doc, o, a.usage)

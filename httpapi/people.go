@@ -46,7 +46,7 @@ type userBodyInput struct {
 }
 
 func (a people) route(doc huma.API) {
-	handle(a.API, doc, op("whoami", http.MethodGet, "/whoami", "Who the caller is, and what they may"), a.whoami)
+	handle(a.API, doc, op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
 	handle(a.API, doc, op("tokens", http.MethodGet, "/tokens", "Every token, without what it is"), a.tokens)
 	making := newStrict[wire.MakeToken]()
 	o := op("make-token", http.MethodPost, "/tokens", "Make a token")
@@ -59,7 +59,7 @@ func (a people) route(doc huma.API) {
 		return a.make(ctx, in.Key, body)
 	})
 	handle(a.API, doc, op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
-	handle(a.API, doc, op("users", http.MethodGet, "/users", "Everybody whom the cluster knows"), a.users)
+	handle(a.API, doc, op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
 	setting := newStrict[wire.SetUser]()
 	handleBody[wire.SetUser](a.API, doc, op("set-user", http.MethodPut, "/users/{user}", "Make a user known, or change what they may"),
 		func(ctx context.Context, in *userBodyInput) (*answer[wire.User], error) {

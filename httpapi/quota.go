@@ -108,7 +108,7 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	}
 	s := a.peer.Reader.State()
 	if q := s.QuotaOf(scope, a.now(&s)); b.OverQuota != "" && b.GPUHours == nil && q.Limit <= 0 {
-		return nil, invalid("over_quota", "says what becomes of who has used up gpu_hours: give these, too")
+		return nil, invalid("over_quota", "applies to used-up gpu_hours: give these, too")
 	}
 	_, index, err := a.propose(ctx, key, &command.AdjustLimit{Scope: scope, Set: list})
 	if err != nil {
@@ -258,7 +258,7 @@ func secondsOf(d time.Duration) *float64 {
 func hoursOf(ms int64) float64 { return math.Round(float64(ms)/100) / 36_000 }
 
 func (a quotas) routeShares(doc huma.API) {
-	handle(a.API, doc, op("shares", http.MethodGet, "/shares", "What projects and users have used lately, beside what is fair"),
+	handle(a.API, doc, op("shares", http.MethodGet, "/shares", "Recent use of projects and users, and their fair share"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Shares], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
 			if err != nil {
@@ -274,7 +274,7 @@ func (a quotas) routeShares(doc huma.API) {
 			return &answer[wire.Shares]{Index: s.Index, Body: out}, nil
 		})
 	body := newStrict[wire.SetShares]()
-	handleBody[wire.SetShares](a.API, doc, op("set-shares", http.MethodPut, "/shares/{scope}/{name}", "Say how much a project or user should get beside others"),
+	handleBody[wire.SetShares](a.API, doc, op("set-shares", http.MethodPut, "/shares/{scope}/{name}", "Set the share of a project or user"),
 		func(ctx context.Context, in *scopeInput) (*answer[wire.Weight], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {

@@ -216,7 +216,7 @@ func fitting(r *wire.Reserve, kind model.BookingKind) error {
 	}{{"user", r.User, r.User != ""}, {"project", r.Project, r.Project != ""}, {"gpu_count", "", r.GPUs != nil}, {"gpu_type", "", r.GPUType != ""}} {
 		switch {
 		case kind == model.BookMaintenance && v.given:
-			return invalid(v.field, "must be left out: a maintenance is of whole nodes, for nobody")
+			return invalid(v.field, "must be left out: a maintenance takes whole nodes, for no user")
 		case v.name != "" && !model.Name(v.name):
 			return invalid(v.field, "must be a name, as users and projects have; this is none: "+strconv.Quote(clip(v.name)))
 		}

@@ -56,7 +56,7 @@ func (g *gauges) allocations(s *state.State) {
 	g.put("gpu_allocator_gpus_allocated_total", "GPUs that are allocated now.", float64(r.AllocatedGPUs))
 	g.put("gpu_orchestrator_queue_depth", "Tasks of jobs and allocations that wait for GPUs.", float64(int(use.Queued)+s.Waiting.Len()))
 	g.put("gpu_orchestrator_gpus_total", "GPUs of the cluster.", float64(r.TotalGPUs))
-	g.put("gpu_orchestrator_gpus_available", "GPUs that are free, healthy, and kept for nobody.", float64(r.AvailableGPUs))
+	g.put("gpu_orchestrator_gpus_available", "GPUs that are free, healthy and not reserved.", float64(r.AvailableGPUs))
 	const scheduled = "Attempts and allocations that were given GPUs (scheduled), and tasks by how they ended."
 	for _, v := range []struct {
 		status string
@@ -117,7 +117,7 @@ func (g *gauges) users(s *state.State) {
 		return true
 	})
 	for _, u := range append(list, other) {
-		g.put("berth_user_gpus", "GPUs that a user holds; who holds less than the first 50 counts as other.", float64(u.GPUs), "user", u.Scope.Name)
+		g.put("berth_user_gpus", "GPUs that a user holds; users after the 50 with the most count as other.", float64(u.GPUs), "user", u.Scope.Name)
 		g.put("berth_user_queued_tasks", "Tasks of a user that wait.", float64(u.Queued), "user", u.Scope.Name)
 	}
 }

@@ -39,7 +39,7 @@ type webhookTarget struct {
 func noticeType() reflect.Type { return reflect.TypeFor[wire.Notice]() }
 
 func (a webhooks) route(doc huma.API) {
-	handle(a.API, doc, op("webhooks", http.MethodGet, "/webhooks", "Who is told of what"),
+	handle(a.API, doc, op("webhooks", http.MethodGet, "/webhooks", "The webhooks and their settings"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Webhooks], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicJob), nil)
 			if err != nil {
@@ -76,7 +76,7 @@ func (a webhooks) route(doc huma.API) {
 		})
 	handle(a.API, doc, op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
 		a.remove)
-	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Have a webhook told that somebody tries it out")
+	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test notice to a webhook")
 	o.Description = "The delivery log says what came of it."
 	handle(a.API, doc, o, a.test)
 	deliveries(a).route(doc)

@@ -150,7 +150,7 @@ func (w *walk) step(p *page) error {
 		if w.done = w.next > w.head.Seq; w.done {
 			if w.hash != w.head.Hash {
 				w.verdict.What = "every record fits the one before it, but the last is not the one that the cluster's state names: " +
-					"the file was written anew as a whole"
+					"the whole file was rewritten"
 			}
 			return nil
 		}

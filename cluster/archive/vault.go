@@ -114,7 +114,7 @@ func (v *vault) setAside(why error) error {
 		if err := os.Rename(v.path, to); err != nil {
 			return fmt.Errorf("setting the damaged archive %s aside: %w", v.path, err)
 		}
-		v.log.Error("the archive is damaged: it was set aside and is built anew from other peers", "file", v.path, "aside", to, "err", why)
+		v.log.Error("the archive is damaged: it was set aside and is rebuilt from other peers", "file", v.path, "aside", to, "err", why)
 		return nil
 	}
 }

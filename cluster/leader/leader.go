@@ -213,7 +213,7 @@ func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duratio
 		now, stalled := p.beat()
 		if stalled > seen {
 			seen = stalled
-			c.Log.Warn("this peer stood still: it counts every node's silence anew")
+			c.Log.Warn("this peer stood still: the silence of every node is counted from now")
 			book.Stalled(now)
 		}
 		bodies, next := book.Decide(now, s)

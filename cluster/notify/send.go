@@ -44,7 +44,7 @@ func compose(s *state.State, d *model.Delivery) (*Message, error) {
 	if !is {
 		out, found := s.Outlets.Get(d.Key.Outlet)
 		if !found {
-			return nil, errors.New("nobody is to be told any more")
+			return nil, errors.New("the webhook was removed")
 		}
 		m.URL, m.Secret = out.URL, s.Settings().Notify.Secret
 		return m, m.encode(d)

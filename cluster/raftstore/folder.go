@@ -36,7 +36,7 @@ func probeWrite(dir string) error {
 func unusable(dir, what string, err error) *Fault {
 	return &Fault{
 		Kind: ErrUnusable, Path: dir, What: what, Err: err,
-		Do: "check that it is a folder on a healthy disk, mounted writable and owned by the user who runs berth",
+		Do: "check that it is a folder on a healthy disk, mounted writable and owned by the user that runs berth",
 	}
 }
 

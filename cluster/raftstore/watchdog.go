@@ -137,7 +137,7 @@ func (w *Watchdog) Verdict(leader bool) Verdict {
 		}
 		return Verdict{
 			Action: Exit, Err: err,
-			Reason: fmt.Sprintf("%v; this peer stops: after a failed write nobody knows what the disk holds; "+
+			Reason: fmt.Sprintf("%v; this peer stops: after a failed write the content of the disk is unknown; "+
 				"check the disk (dmesg, df), then start the peer again", err),
 		}
 	}

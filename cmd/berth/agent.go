@@ -81,7 +81,7 @@ func resolveAgent(c *config.Loaded) (*agent, error) {
 	a.token = h.token()
 	for _, p := range a.Peers {
 		if err := onLoopback(p); err != nil && a.token == "" {
-			h.refuse("%s: %w; or show who this is, with --token-file", h.At("agent.peers"), err)
+			h.refuse("%s: %w; or authenticate, with --token-file", h.At("agent.peers"), err)
 		}
 	}
 	return a, errors.Join(h.wrong...)

@@ -38,7 +38,7 @@ func newAudit() *cobra.Command {
 	f := &auditFlags{}
 	cmd := &cobra.Command{
 		Use:     "audit",
-		Short:   "Show who asked for what, and what came of it",
+		Short:   "Show the record of all changes: actor, action, target, result",
 		Long:    auditLong,
 		Example: "  berth audit --target \"job 17\"\n  berth audit --actor alice --result refused --since 24h\n  berth audit --verify\n  berth audit --refusals --result denied",
 		Args:    noArgs,
@@ -51,9 +51,9 @@ func newAudit() *cobra.Command {
 	to.StringVar(&f.query.Action, "action", "", "only this `action`, such as submit, cancel or set_policy")
 	to.StringVar(&f.query.Result, "result", "", "only this `result`: ok, refused, or a code")
 	f.bindLimit(cmd)
-	to.BoolVar(&f.verify, "verify", false, "have the peer compute the whole trail's hashes anew")
+	to.BoolVar(&f.verify, "verify", false, "have the peer recompute the hashes of the whole trail")
 	to.BoolVar(&f.refusals, "refusals", false, "show what the peer that answers has refused before it came to the log")
-	to.BoolVar(&f.reads, "reads", false, "show who has read other people's data at the peer that answers")
+	to.BoolVar(&f.reads, "reads", false, "show reads of other users' data at the peer that answers")
 	cmd.MarkFlagsMutuallyExclusive("reads", "refusals")
 	for _, other := range []string{"verify", "target", "action"} {
 		cmd.MarkFlagsMutuallyExclusive("reads", other)

@@ -92,7 +92,7 @@ func newPeers() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "peers",
-		Short: "List the peers and who leads",
+		Short: "List the peers and the leader",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(ctx context.Context, api *client.Client) (*wire.Peers, error) { return api.Peers(ctx) }

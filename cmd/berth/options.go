@@ -122,9 +122,9 @@ func (h *holding) terms() (o apiOptions) {
 		switch said := h.Origin("auth.enabled").Layer != config.FromDefault; {
 		case v.given == "" || s.On || h.Unread("auth.enabled"):
 		case said:
-			h.Notes = append(h.Notes, h.At(v.name)+" counts only while callers are asked who they are, and "+h.At("auth.enabled")+" is false")
+			h.Notes = append(h.Notes, h.At(v.name)+" counts only with authentication, and "+h.At("auth.enabled")+" is false")
 		default:
-			h.refuse("%s needs %s: without it nobody is asked for a key", h.At(v.name), h.At("auth.enabled"))
+			h.refuse("%s needs %s: without authentication no key is asked for", h.At(v.name), h.At("auth.enabled"))
 		}
 	}
 	o.asks, o.terms.Rate, o.hosts = s.On, float64(s.Rate), h.Server.Hosts
@@ -174,7 +174,7 @@ func (h *holding) addresses(o *options) {
 	if _, _, bad := net.SplitHostPort(o.http); bad != nil {
 		h.refuse("%s: %q is not host:port, such as %s", h.At("server.http"), o.http, config.DefaultHTTP)
 	} else if err := onLoopback(o.http); err != nil && !o.api.asks && !h.Unread("auth.enabled") {
-		h.refuse("%s: %w; or have callers asked who they are, with --auth", h.At("server.http"), err)
+		h.refuse("%s: %w; or turn authentication on, with --auth", h.At("server.http"), err)
 	}
 	if o.http == o.listen {
 		h.refuse("%s and %s are the same address: give the API another, such as %s", h.At("server.http"), h.At("server.listen"),

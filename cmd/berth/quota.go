@@ -133,7 +133,7 @@ func newQuotaSet() *cobra.Command {
 		{flagOf[wire.Duration]{&body.MaxRunTime, "time"}, "max-run-time", "the longest time limit of a job"},
 		{flagOf[float64]{&body.GPUHours, "hours"}, "gpu-hours", "GPU-hours of each period"},
 		{flagOf[int64]{&body.ReservedGPUs, "count"}, "reserved-gpus", "GPUs that it owns"},
-		{flagOf[int64]{&body.GPUsPerUser, "count"}, "gpus-per-user", "of the cluster: GPUs in use of each user for whom none are set"},
+		{flagOf[int64]{&body.GPUsPerUser, "count"}, "gpus-per-user", "of the cluster: GPUs in use by each user without an own limit"},
 		{flagOf[int64]{&body.MaxQueueSize, "count"}, "max-queue-size", "of the cluster: as --queued"},
 		{flagOf[int64]{&body.MaxConcurrent, "count"}, "max-concurrent-jobs", "of the cluster: as --running"},
 	} {
@@ -163,7 +163,7 @@ func showQuotas(w io.Writer, q *wire.Quotas) error {
 		addQuota(t, &q.Quotas[i])
 	}
 	if t.Len() == 0 {
-		_, err := fmt.Fprintln(w, "Nobody has limits. Set some with, for example, berth quota set user alice --gpus 8.")
+		_, err := fmt.Fprintln(w, "No limits are set. Set some with, for example, berth quota set user alice --gpus 8.")
 		return err
 	}
 	_, err := t.WriteTo(w)
@@ -198,7 +198,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 	count(running, "running", q.Used.Running, q.Running, "nothing more starts until one ends")
 	count(queued, "queued", q.Used.Queued, q.Queued, "nothing more is taken in until one starts")
 	if q.GPUsPerUser != nil {
-		t.Add(who, "gpus_per_user", fmt.Sprintf("-/%d", *q.GPUsPerUser), "of each user for whom no gpus are set")
+		t.Add(who, "gpus_per_user", fmt.Sprintf("-/%d", *q.GPUsPerUser), "of each user without an own limit of gpus")
 	}
 	if q.GPUsPerJob != nil {
 		t.Add(who, "gpus_per_job", fmt.Sprintf("-/%d", *q.GPUsPerJob), "")

@@ -61,7 +61,7 @@ func TestQuotaCommands(t *testing.T) {
 		"quota set user ann --preemptible":       {`PUT /quotas/user/ann {"preemptible":true}`, ""},
 		"quota set user ann --preemptible=false": {`PUT /quotas/user/ann {"preemptible":false}`, ""},
 		"quota set cluster --preemptible=none":   {`PUT /quotas/cluster {"preemptible":"none"}`, "cluster  preemptible           true  its jobs that do not say so themselves"},
-		"quota set cluster --gpus-per-user 2":    {`PUT /quotas/cluster {"gpus_per_user":2}`, "cluster  gpus_per_user          -/2  of each user for whom no gpus are set"},
+		"quota set cluster --gpus-per-user 2":    {`PUT /quotas/cluster {"gpus_per_user":2}`, "cluster  gpus_per_user          -/2  of each user without an own limit of gpus"},
 		"quota set user bob --gpus none":         {`PUT /quotas/user/bob {"gpus":"none"}`, "user bob  gpus         1/2  the default of users"},
 		"quota set user zed --gpus 0":            {`PUT /quotas/user/zed {"gpus":0}`, "user zed  gpus         0/0  nothing more starts; berth quota set user zed --gpus N raises it"},
 		"quota set user dan --over-quota stop":   {`PUT /quotas/user/dan {"over_quota":"stop"}`, "; once they are used up nothing more starts"},

@@ -184,7 +184,7 @@ func (s *service) shutdown() error {
 		defer cancel()
 		drained := s.web.drain()
 		if err := s.handOver(ctx); err != nil {
-			s.log.Warn("nobody took leadership over before this peer ended", "peer", s.o.id, "err", err)
+			s.log.Warn("no other peer took over leadership before this peer ended", "peer", s.o.id, "err", err)
 		}
 		<-drained
 		s.web.refused.Close()

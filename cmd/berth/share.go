@@ -45,7 +45,7 @@ func newShareSet() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "set (project | user) NAME SHARES",
-		Short: "Say how much a project or user should get beside others; everybody has 100",
+		Short: "Set the share of a project or user, relative to the 100 of every other",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope, name, err := scopeArgs(cmd, args, false)
 			if err != nil {
@@ -73,7 +73,7 @@ func newShareSet() *cobra.Command {
 
 func showShares(w io.Writer, s *wire.Shares) error {
 	if len(s.Shares) == 0 {
-		_, err := fmt.Fprintln(w, "Nobody has used a GPU yet.")
+		_, err := fmt.Fprintln(w, "No GPU has been used yet.")
 		return err
 	}
 	t := table.New("PROJECT", "USER", ">SHARES", ">GPU-HOURS", ">OF FAIR", ">LEAD", ">GPUS NOW")

@@ -197,7 +197,7 @@ func readSnapshot(folder, command string) (*importPlan, error) {
 			continue
 		}
 		if f.saved != nil && index != "" && index != string(f.saved["index"]) {
-			return nil, wrongFile(f.name, 0, "is of another export than the files beside it (index %s, not %s): export again", f.saved["index"], index)
+			return nil, wrongFile(f.name, 0, "is of another export than the other files of the folder (index %s, not %s): export again", f.saved["index"], index)
 		}
 		if f.saved != nil {
 			index = string(f.saved["index"])

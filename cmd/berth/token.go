@@ -94,7 +94,7 @@ func newTokenCreate() *cobra.Command {
 	}
 	c.bindReading(cmd)
 	to := cmd.Flags()
-	to.StringVar(&body.User, "user", "", "whose it is; `NAME` becomes known with --role if nobody of that name is")
+	to.StringVar(&body.User, "user", "", "the token's user; a `NAME` that is not known becomes a user with the role of --role")
 	to.StringVar(&body.Role, "role", "", "at most viewer, user, operator or admin (default: what its user may), or agent for nodes")
 	to.StringVar(&body.Node, "node", "", "with --role agent, and needed there: the one `NODE` that it speaks for")
 	to.StringVar(&body.Name, "name", "", "`text` to know it by")

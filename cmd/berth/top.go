@@ -23,7 +23,7 @@ func newTop() *cobra.Command {
 	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Watch the GPUs: what they measure, who has them, how they are",
+		Short: "Watch the GPUs: telemetry, holders, health",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if nodes && jobs {

@@ -32,7 +32,7 @@ func newUsage() *cobra.Command {
 	f := &usageFlags{}
 	cmd := &cobra.Command{
 		Use:     "usage",
-		Short:   "Show who has used how many GPUs, for how long",
+		Short:   "Show the GPU-hours of users, projects or jobs",
 		Long:    usageLong,
 		Example: "  berth usage --since 7d\n  berth usage --by project,user -S 2026-01-01 -E 2026-02-01 -o csv",
 		Args:    noArgs,
@@ -73,7 +73,7 @@ func payers(by []string) []func(*wire.UsageRow) string {
 
 func showUsage(w io.Writer, u *wire.Usage) error {
 	if len(u.Rows) == 0 {
-		_, err := fmt.Fprintln(w, "Nobody has used a GPU in this time.")
+		_, err := fmt.Fprintln(w, "No GPU was used in this time.")
 		return err
 	}
 	var heads []string

@@ -33,7 +33,7 @@ func newUserList() *cobra.Command {
 		return client.PeopleOf(api).Users(ctx)
 	}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List everybody whom the cluster knows", Args: noArgs,
+		Use: "list", Short: "List the users and their roles", Args: noArgs,
 		RunE: reading(c, list, func(w io.Writer, v *wire.Users) error { return showUsers(w, v.Users) }),
 	}
 	c.bindReading(cmd)
@@ -98,10 +98,10 @@ func newWhoami() *cobra.Command {
 		return client.PeopleOf(api).Whoami(ctx)
 	}
 	cmd := &cobra.Command{
-		Use: "whoami", Short: "Show whom the cluster takes you for, and what you may", Args: noArgs,
+		Use: "whoami", Short: "Show the user and the role of your token", Args: noArgs,
 		RunE: reading(c, ask, func(w io.Writer, v *wire.Whoami) error {
 			if !v.Authentication {
-				_, err := fmt.Fprintln(w, "This cluster asks nobody who they are: everybody may do everything.")
+				_, err := fmt.Fprintln(w, "Authentication is off: every caller may do everything.")
 				return err
 			}
 			text := v.Actor + ", role " + v.Role

@@ -76,7 +76,7 @@ func newWebhookAdd() *cobra.Command {
 	f.StringVarP(&body.Project, "project", "A", "", "only of this `project`'s")
 	f.StringVar(&body.Secret, "secret", "", "sign with this `secret` in place of a new one: whsec_ and base64")
 	f.StringVar(&template, "template", "", "make the body by the template in this `file` (default: the event as JSON)")
-	f.StringVar(&body.Note, "note", "", "a `text` for those who list it")
+	f.StringVar(&body.Note, "note", "", "a `text` that is shown in lists")
 	allowEmpty(f, "note")
 	return cmd
 }

@@ -50,7 +50,7 @@ const (
 	NoticeBacklogCaught NoticeKind = 50
 	NoticeNearlyFull    NoticeKind = 51 // something that has a bound has reached nine tenths of it
 
-	NoticeTest NoticeKind = 56 // somebody tries a webhook out
+	NoticeTest NoticeKind = 56 // a test of a webhook
 )
 
 var noticeNames = [64]string{

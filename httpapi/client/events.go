@@ -40,7 +40,7 @@ const (
 // Events gives events to a function, in order, until the context or the function ends
 // it, or with Once until there are no more. Where a stream breaks it goes on after the
 // last event, by way of any peer. An event of type [wire.EventReset] says that some were
-// missed: read anew what was built from events.
+// missed: read again what was built from events.
 func (l Lists) Events(ctx context.Context, q EventQuery, each func(*wire.Notice) error) error {
 	for {
 		err := l.follow(ctx, &q, each)

@@ -3,7 +3,7 @@
 // does.
 //
 // A write has one hop: a peer that got it from another peer does not pass it on.
-// While nobody leads, or the leader does not answer, the peer that took the
+// While there is no leader, or the leader does not answer, the peer that took the
 // request keeps it and tries again under the same Idempotency-Key, for a few
 // seconds in all; it is woken when the leadership changes and so loses no time of
 // a failover. A request that must not be repeated is tried once.

@@ -10,7 +10,7 @@ type Notice struct {
 	ID        string     `json:"id" doc:"the same on every peer; Last-Event-ID to go on after it"`
 	Type      string     `json:"type" doc:"such as job.started"`
 	Timestamp time.Time  `json:"timestamp" doc:"by the cluster's clock"`
-	Actor     string     `json:"actor,omitempty" doc:"who did it, such as user:alice or node:n1"`
+	Actor     string     `json:"actor,omitempty" doc:"the cause, such as user:alice or node:n1"`
 	Target    string     `json:"target" doc:"what it is about, such as job 17"`
 	Result    string     `json:"result,omitempty" doc:"what came of it, in words"`
 	Data      NoticeData `json:"data"`

@@ -11,7 +11,7 @@ import (
 
 // Whoami is the answer to GET /whoami: who the caller is, and what they may.
 type Whoami struct {
-	Authentication bool   `json:"authentication" doc:"callers are asked who they are"`
+	Authentication bool   `json:"authentication" doc:"callers must authenticate"`
 	Name           string `json:"name,omitempty"`
 	Kind           string `json:"kind" doc:"anonymous, user, service, agent, or first (the first token)"`
 	Role           string `json:"role" doc:"viewer, user, operator, admin or agent"`
@@ -23,7 +23,7 @@ type Whoami struct {
 
 // MakeToken is the body of POST /tokens.
 type MakeToken struct {
-	User      string    `json:"user,omitempty" doc:"whose it is; one who is not known yet becomes so, with the token's role"`
+	User      string    `json:"user,omitempty" doc:"the token's user; a name that is not known becomes a user with the token's role"`
 	Node      string    `json:"node,omitempty" doc:"of an agent's token, and needed there: the one node that it speaks for"`
 	Role      string    `json:"role,omitempty" doc:"at most: viewer, user, operator or admin (as its user by default), or agent"`
 	Name      string    `json:"name,omitempty" doc:"for people"`
@@ -88,7 +88,7 @@ type Token struct {
 
 // SetUser is the body of PUT /users/{user}: what is left out stays as it is.
 type SetUser struct {
-	Role  string   `json:"role,omitempty" doc:"viewer, user, operator or admin; must be given for somebody who is not known yet"`
+	Role  string   `json:"role,omitempty" doc:"viewer, user, operator or admin; must be given for a new user"`
 	Join  []string `json:"join,omitempty" nullable:"false" doc:"projects"`
 	Leave []string `json:"leave,omitempty" nullable:"false" doc:"projects"`
 }

@@ -28,7 +28,7 @@ type Quota struct {
 	Period        *float64 `json:"period_seconds,omitempty"`
 	OverQuota     string   `json:"over_quota,omitempty" doc:"once gpu_hours are used up: stop (nothing more starts) or lower (its jobs go last)"`
 	ReservedGPUs  *int64   `json:"reserved_gpus,omitempty" doc:"GPUs that it owns"`
-	GPUsPerUser   *int64   `json:"gpus_per_user,omitempty" doc:"of the cluster: the gpus of each user for whom none are set"`
+	GPUsPerUser   *int64   `json:"gpus_per_user,omitempty" doc:"of the cluster: the gpus of each user without an own limit"`
 	GPUsByDefault bool     `json:"gpus_by_default,omitempty" doc:"of a user: gpus are the cluster's gpus_per_user"`
 	Preemptible   *bool    `json:"preemptible,omitempty" doc:"whether its jobs may be suspended for others that do not say so themselves"`
 	MaxQueueSize  *int64   `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
@@ -61,7 +61,7 @@ type SetQuota struct {
 	Period        *Duration         `json:"period,omitempty" doc:"an hour to 366 days"`
 	OverQuota     string            `json:"over_quota,omitempty" doc:"stop or lower"`
 	ReservedGPUs  *OrNone[int64]    `json:"reserved_gpus,omitempty" doc:"of a project or user"`
-	GPUsPerUser   *OrNone[int64]    `json:"gpus_per_user,omitempty" doc:"of the cluster: the gpus of each user for whom none are set"`
+	GPUsPerUser   *OrNone[int64]    `json:"gpus_per_user,omitempty" doc:"of the cluster: the gpus of each user without an own limit"`
 	Preemptible   *OrNone[bool]     `json:"preemptible,omitempty" doc:"for jobs that do not say so themselves: a user's counts before a project's, and that before the cluster's"`
 	MaxQueueSize  *OrNone[int64]    `json:"max_queue_size,omitempty" doc:"of the cluster: another name of queued"`
 	MaxConcurrent *OrNone[int64]    `json:"max_concurrent_jobs,omitempty" doc:"of the cluster: another name of running"`
@@ -134,9 +134,9 @@ type Shares struct {
 type Share struct {
 	Project  string  `json:"project" doc:"empty: jobs without a project"`
 	User     string  `json:"user,omitempty" doc:"left out: the project as a whole"`
-	Shares   int64   `json:"shares" doc:"how much it should get beside others of its kind; 100 unless set"`
+	Shares   int64   `json:"shares" doc:"the share relative to others of its kind; 100 unless set"`
 	GPUHours float64 `json:"gpu_hours" doc:"used lately: each hour loses half its weight every half-life"`
-	OfFair   float64 `json:"percent_of_fair" doc:"of what would be fair, where those who want no more leave the rest to the others: above 100 it has had more, and its jobs stand back"`
+	OfFair   float64 `json:"percent_of_fair" doc:"use in percent of the fair share (max-min: what some do not use goes to the others); above 100 its jobs are moved back"`
 	Lead     float64 `json:"lead,omitempty" doc:"of a user: above 1, jobs are worth so many times as much under fair_share, since the user waits and has had less than is fair; below 1 they are worth so much less, since others do"`
 	GPUs     int64   `json:"gpus" doc:"in use now"`
 }

@@ -126,7 +126,7 @@ type SavedDefaults struct {
 	Priority   int64    `json:"priority,omitempty" doc:"1 to 4; absent: 2"`
 	IdleStop   Duration `json:"idle_stop,omitempty" doc:"absent: never"`
 	Checkpoint Duration `json:"checkpoint_interval,omitempty" doc:"of jobs with a checkpoint signal; absent: only before a stop"`
-	Commands   string   `json:"show_commands,omitempty" doc:"who sees what jobs run: project, user or all; absent: project"`
+	Commands   string   `json:"show_commands,omitempty" doc:"which callers see what jobs run: project, user or all; absent: project"`
 }
 
 // SavedUser is somebody whom the cluster knows.
@@ -179,7 +179,7 @@ type ImportSettings struct {
 // EndImport is the body of POST /snapshot/import/end.
 type EndImport struct {
 	ImportID string `json:"import_id,omitempty" doc:"may be left out with short: the one that is open"`
-	Short    *bool  `json:"short,omitempty" doc:"end it although parts are missing, as nobody has them any more"`
+	Short    *bool  `json:"short,omitempty" doc:"end the import although parts are missing, since they no longer exist"`
 }
 
 // Imported is the answer to a step of an import.

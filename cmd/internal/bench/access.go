@@ -48,7 +48,7 @@ func guarded(dir string) (c devcluster.Config, err error) {
 // machine does falls on both.
 func (r *runner) access(ctx context.Context) (*table, error) {
 	out := &table{
-		title: fmt.Sprintf("Submissions to a cluster that asks callers, beside one that does not: medians of %d runs of %s", r.Runs, r.Time),
+		title: fmt.Sprintf("Submissions to a cluster with authentication, and to one without: medians of %d runs of %s", r.Runs, r.Time),
 		head: []string{
 			"clients", "open, a second", "asking", "least to most of the ratios", "ratio", "open, p50", "asking", "open, CPU each", "asking", "refused",
 		},

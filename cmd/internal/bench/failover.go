@@ -44,7 +44,7 @@ func (r *runner) failoverOnce(ctx context.Context, c *devcluster.Cluster) (time.
 	}
 	leader := c.Leader(limited)
 	if leader == "" {
-		return 0, errors.New("nobody leads")
+		return 0, errors.New("there is no leader")
 	}
 	var survivors []string
 	for _, m := range c.Members() {
@@ -69,7 +69,7 @@ func (r *runner) failoverOnce(ctx context.Context, c *devcluster.Cluster) (time.
 			return time.Since(died), nil
 		}
 		if limited.Err() != nil {
-			return 0, fmt.Errorf("nobody took over: %w", limited.Err())
+			return 0, fmt.Errorf("no peer took over: %w", limited.Err())
 		}
 	}
 }

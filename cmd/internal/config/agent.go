@@ -84,7 +84,7 @@ func (a *Agent) settings() []Setting {
 		},
 		{
 			Name: "agent.token_file", Flag: "token-file", File: true,
-			Means: "`file` with the token that this agent shows to peers that ask who it is (default: $BERTH_TOKEN)",
+			Means: "`file` with the token by which this agent authenticates to peers (default: $BERTH_TOKEN)",
 			Value: Text(&a.TokenFile, "file"),
 		},
 		{
@@ -188,7 +188,7 @@ func (u *Users) settings() []Setting {
 		},
 		{
 			Name: "agent.mapped_only", Flag: "mapped-only",
-			Means: "with --run-as-users: refuse users whom --account does not name", Value: Switch(&u.Mapped),
+			Means: "with --run-as-users: refuse users that --account does not name", Value: Switch(&u.Mapped),
 		},
 		{
 			Name: "agent.allow_root", Flag: "allow-root",

@@ -143,7 +143,7 @@ func (c *Cluster) Settings() []Setting {
 			Name: "allocation.reserved_ratio", Means: "part of the GPUs that hybrid keeps for their owners", Value: ratio(&c.Pools.Part),
 		},
 		{
-			Name: "allocation.max_gpus_per_user", Means: "GPUs that each user may use at once for whom none are set by berth quota; none: any number",
+			Name: "allocation.max_gpus_per_user", Means: "GPUs that each user without an own limit (berth quota) may use at once; none: any number",
 			Value: orNone(&c.UserGPUs, 1, 1<<31),
 		},
 		{

@@ -36,7 +36,7 @@ func otherServer() []Other {
 		{Name: "monitoring.alert_thresholds.utilization", Read: anyNumber, Why: "a GPU that is used fully is no fault"},
 		{Name: "monitoring.alert_thresholds.memory", Read: anyNumber, Why: "memory that is used fully is no fault"},
 		{Name: "monitoring.interval_seconds", Read: anyNumber, Why: "every GPU is looked at each second"},
-		{Name: "monitoring.metrics_retention_days", Read: anyNumber, Why: "whoever scrapes /metrics keeps them; agents keep 15 minutes"},
+		{Name: "monitoring.metrics_retention_days", Read: anyNumber, Why: "the scraper of /metrics keeps them; agents keep 15 minutes"},
 		{Env: "RESEARCH_AGENT_RAY_HEAD_NODE", Why: "agents start jobs themselves, without Ray"},
 		{Name: "address", To: "client.address", Why: "the same"},
 	}

@@ -146,8 +146,8 @@ func besides() map[string]string {
 	return map[string]string{
 		fileVariable:                     "names the file with settings, for every program, where --config does not",
 		otherVariable:                    "names the file with settings, for peers and agents, where neither --config nor " + fileVariable + " does (default: " + defaultFile + " in the folder where they are started, if it is there)",
-		"BERTH_TOKEN":                    "is the token that commands show to a cluster that asks who they are, and agents that have no agent.token_file",
-		"RESEARCH_AGENT_USER_AUTH_TOKEN": "is the token that commands show to a cluster that asks who they are, where BERTH_TOKEN is empty",
+		"BERTH_TOKEN":                    "is the token that commands send to a cluster with authentication, and agents without agent.token_file",
+		"RESEARCH_AGENT_USER_AUTH_TOKEN": "is the token that commands send to a cluster with authentication, if BERTH_TOKEN is empty",
 	}
 }
 

@@ -124,8 +124,8 @@ func (s *Server) settings() []Setting {
 		},
 		{
 			Name: "server.hosts", For: OfServer, Flag: "hosts",
-			Means: "`name,...` by which clients may ask the API, beside --http and loopback addresses: requests with another name in their " +
-				"Host header are refused (default: while callers are asked who they are any, else none)",
+			Means: "`name,...` under which clients may reach the API, in addition to --http and loopback addresses: requests with another name in their " +
+				"Host header are refused (default: any with authentication, none without)",
 			Value: List(&s.Hosts, "names"),
 		},
 		{
@@ -167,11 +167,11 @@ func (a *Auth) settings() []Setting {
 	return []Setting{
 		{
 			Name: "auth.enabled", For: OfServer, Flag: "auth",
-			Means: "ask callers of the API who they are, from now on and for ever; the same at all peers", Value: Switch(&a.On),
+			Means: "require authentication at the API, from now on and for ever; the same at all peers", Value: Switch(&a.On),
 		},
 		{
 			Name: "auth.keys_file", For: OfServer, Flag: "auth-keys", Reload: true, File: true,
-			Means: "`file` of keys that are known beside tokens (YAML: header_name, api_keys); the same at all peers",
+			Means: "`file` of API keys that are accepted in addition to tokens (YAML: header_name, api_keys); the same at all peers",
 			Value: Text(&a.Keys, "file"),
 		},
 		{
@@ -181,7 +181,7 @@ func (a *Auth) settings() []Setting {
 		},
 		{
 			Name: "auth.header_name", For: OfServer, Reload: true,
-			Means: "header that may hold such a key, beside X-API-Key, X-Auth-Token and Authorization", Value: Text(&a.Header, "header"),
+			Means: "header that may hold such a key, in addition to X-API-Key, X-Auth-Token and Authorization", Value: Text(&a.Header, "header"),
 		},
 		{
 			Name: "auth.rate_limit", For: OfServer, Flag: "rate-limit", Reload: true,

@@ -181,7 +181,7 @@ func (v *verdict) print(w io.Writer) {
 	t := table.New("RESULT", ">", "")
 	add := func(name, value, note string) { t.Add(name, value, note) }
 	count := func(name string, n int, note string) { add(name, fmt.Sprint(n), note) }
-	count("jobs submitted", v.ends.submitted, fmt.Sprintf("%d of them while nobody led", v.failover.meanwhile))
+	count("jobs submitted", v.ends.submitted, fmt.Sprintf("%d of them while there was no leader", v.failover.meanwhile))
 	count("completed", v.ends.completed, "")
 	count("failed as meant", v.ends.failed, "exit code 7, no retry allowed")
 	count("canceled as meant", v.ends.canceled, "by its user, while it ran")

@@ -43,7 +43,7 @@ func Load(dir string) ([]Member, error) {
 	}
 	var members []Member
 	if err := json.Unmarshal(data, &members); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w; move the folder away to start anew", path, err)
+		return nil, fmt.Errorf("%s cannot be read: %w; move the folder away to start with an empty one", path, err)
 	}
 	return members, nil
 }
