@@ -35,7 +35,7 @@ func (a *away) renewed(voters []model.PeerID) {
 	a.inquiry.Renewed(voters)
 	if a.said {
 		a.said = false
-		a.Log.Info("somebody leads again")
+		a.Log.Info("the cluster has a leader again")
 	}
 }
 

@@ -111,7 +111,7 @@ func (j *Journal) Lineage() string { return j.lineage }
 
 func unusable(dir string, err error) error {
 	return fmt.Errorf("%s: the data folder cannot be used: %w; check that it is on a healthy local disk, "+
-		"mounted writable and owned by the user who runs berth", dir, err)
+		"mounted writable and owned by the user that runs berth", dir, err)
 }
 
 func (j *Journal) load(o Options) error {

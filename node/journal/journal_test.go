@@ -42,6 +42,54 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// A lineage whose file and copy are both damaged is not replaced by a new one: the ranks of living
+// supervisors would be given up. The refusal names both files and the way on, and supervisors that
+// still carry the lineage restore it.
+func TestADamagedLineage(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineage := j.Lineage()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, lineageFile)
+	damage := func(path string) {
+		t.Helper()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[len(data)/2] ^= 1
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage(path)
+	one := open(t, dir)
+	if one.Lineage() != lineage || !strings.Contains(one.Restored(), path) {
+		t.Errorf("with one damaged file the lineage is %q of %q, restored: %q", one.Lineage(), lineage, one.Restored())
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damage(path)
+	damage(path + ".copy")
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "remove "+path+" and "+path+".copy") {
+		t.Errorf("with both files damaged: %v", err)
+	}
+	both, err := OpenWith(dir, Options{Lineage: func(string) string { return lineage }})
+	if err != nil || both.Lineage() != lineage {
+		t.Fatalf("with both files damaged and a living supervisor: %v", err)
+	}
+	_ = both.Close()
+	if again := open(t, dir); again.Lineage() != lineage {
+		t.Errorf("the restored lineage is not kept: %q of %q", again.Lineage(), lineage)
+	}
+}
+
 // The second one to use a folder is refused in one line that says what to do.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()

@@ -64,7 +64,7 @@ func Reachable(path string) error {
 			return err
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("%s is closed to jobs' users, who must pass through it to %s: let them by chmod o+x", dir, path)
+			return fmt.Errorf("%s is closed to the users of jobs, which must pass through it to %s: allow this by chmod o+x", dir, path)
 		}
 	}
 	return nil

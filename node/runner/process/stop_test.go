@@ -110,6 +110,35 @@ func TestFence(t *testing.T) {
 	held.exit()
 }
 
+// A lease extends only the ranks that it names: one that the agent no longer knows comes to its
+// fence while the agent renews the lease of the others.
+func TestALeaseThatOmitsARank(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for fifteen seconds")
+	}
+	t.Parallel()
+	b := newBench(t)
+	omitted := b.rank("sleep 600", short(model.OnLostRequeue)).start()
+	named := b.rank("sleep 600", short(model.OnLostRequeue)).start()
+	named.phase(model.RankRunning)
+	omitted.phase(model.RankRunning)
+	waitFor(t, "the end of the omitted rank", func() bool {
+		if err := b.run.SetLease(runner.Lease{Start: time.Duration(Now().Boot), Ranks: []string{named.r.Nonce}}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := b.run.Status(omitted.f.Name())
+		return err == nil && s.Phase == model.RankExited
+	})
+	if got := omitted.exit(); !got.Fenced || got.Signal != 15 {
+		t.Errorf("the omitted rank ended with %+v", got)
+	}
+	if s, err := b.run.Status(named.f.Name()); err != nil || s.Phase != model.RankRunning {
+		t.Errorf("the named rank: %+v, %v", s, err)
+	}
+	named.order(runner.Orders{Run: true, Kill: true})
+	named.exit()
+}
+
 // A rank that stands still goes on when it may. The job starts no processes: a shell
 // whose child is stopped before it has become another program waits for it in a
 // state that is not "stopped".
