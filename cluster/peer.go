@@ -267,6 +267,7 @@ type Status struct {
 type Defects struct {
 	Commands  uint64 // skipped, on every peer alike
 	Decisions uint64 // of this peer as it led that came to nothing, and were taken again
+	States    uint64 // restored from snapshots that break invariants
 }
 
 // Leader is the peer that leads as far as this one knows, empty while none is known,
@@ -283,7 +284,7 @@ func (p *Peer) Status() Status {
 	s := Status{
 		ID: p.cfg.Self.ID, Cluster: p.mates.cluster(p.cfg.Cluster), Role: roleOf(p.raft.State()), Term: p.raft.CurrentTerm(),
 		Leader: Server{model.PeerID(id), string(address)}, Last: p.raft.LastIndex(), Committed: p.raft.CommitIndex(),
-		Applied: p.fsm.State().Index, Defects: Defects{p.fsm.Panics(), p.tenure.wrong.Load()}, Passes: p.tenure.sum(),
+		Applied: p.fsm.State().Index, Defects: Defects{p.fsm.Panics(), p.tenure.wrong.Load(), p.fsm.Broken()}, Passes: p.tenure.sum(),
 		Delivered: p.tenure.told.Delivered.Load(), Undelivered: p.tenure.told.Failed.Load(), Lag: p.Lag(),
 	}
 	if why := p.waiting.Load(); why != nil {

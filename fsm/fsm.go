@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -42,6 +43,9 @@ type Config struct {
 	// Both are for tests that show what the comparison of digests and the halt are for.
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 	GoOn  bool
+
+	// Check returns the invariants that a restored state breaks; nil: state.Check.
+	Check func(*state.State) error
 }
 
 // Told is told what entries make known, in the order of the log, by the goroutine that
@@ -64,6 +68,9 @@ type FSM struct {
 	marks  marks
 	wakes  *wakes
 	panics atomic.Uint64
+
+	broken atomic.Uint64
+	checks sync.WaitGroup // of restored states
 }
 
 // New makes an FSM with an empty state.
@@ -74,13 +81,21 @@ func New(cfg Config) *FSM {
 	if cfg.Apply == nil {
 		cfg.Apply = state.Apply
 	}
+	if cfg.Check == nil {
+		cfg.Check = state.Check
+	}
 	f := &FSM{cfg: cfg, log: cfg.Logger, wakes: newWakes()}
 	f.now.Store(&state.State{})
 	return f
 }
 
 // Close ends the goroutine that wakes waiting readers; raft must be shut down.
-func (f *FSM) Close() { f.wakes.close() }
+//
+// Close returns once the check of the last restored state has ended, too.
+func (f *FSM) Close() {
+	f.wakes.close()
+	f.checks.Wait()
+}
 
 // State is the newest state that this peer has applied.
 func (f *FSM) State() state.State { return *f.now.Load() }
@@ -109,6 +124,20 @@ func (f *FSM) Halted() bool { return f.halted.Load() }
 
 // Panics counts commands that a defect made panic, and that were skipped.
 func (f *FSM) Panics() uint64 { return f.panics.Load() }
+
+// Broken returns how many restored states broke an invariant.
+func (f *FSM) Broken() uint64 { return f.broken.Load() }
+
+// check looks for broken invariants of a restored state. The peer does not wait for the result: a
+// check takes about as long as the restore, and peers that applied the same log share the state.
+func (f *FSM) check(s state.State) {
+	f.checks.Go(func() {
+		if err := f.cfg.Check(&s); err != nil {
+			f.broken.Add(1)
+			f.log.Error("the restored state breaks invariants: report this defect", "index", s.Index, "err", err)
+		}
+	})
+}
 
 func (f *FSM) stop(err error) {
 	if f.halted.CompareAndSwap(false, true) {
@@ -196,6 +225,7 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	}
 	f.log.Info("state restored from a snapshot", "index", s.Index, "had", f.State().Index)
 	f.publish(&s, true)
+	f.check(s)
 	if f.cfg.Told != nil {
 		f.cfg.Told.Reset(s.Index)
 	}

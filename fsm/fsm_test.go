@@ -162,6 +162,37 @@ func TestRestoreReplacesAndWakes(t *testing.T) {
 	})
 }
 
+// A restored state is checked: one that breaks an invariant is counted, and served all the same.
+func TestARestoredStateIsChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leader := start(t, Config{})
+		leader.apply(statetest.Job(1))
+		var checked []uint64
+		d := start(t, Config{Check: func(s *state.State) error {
+			checked = append(checked, s.Index)
+			return errors.New("whole gang: rank 1 is missing")
+		}})
+		for range 2 {
+			if err := d.f.Restore(reader(leader.snapshot())); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		index := leader.f.State().Index
+		if !slices.Equal(checked, []uint64{index, index}) || d.f.Broken() != 2 || d.f.State().Index != index {
+			t.Errorf("checked at %v, %d broken, at index %d of %d", checked, d.f.Broken(), d.f.State().Index, index)
+		}
+		sound := start(t, Config{})
+		if err := sound.f.Restore(reader(leader.snapshot())); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if sound.f.Broken() != 0 {
+			t.Errorf("%d sound states are counted as broken", sound.f.Broken())
+		}
+	})
+}
+
 // Waiting for a topic ends with its change and with no other; waiting for an
 // index ends when the state has reached it.
 func TestWaitingEndsWithTheChange(t *testing.T) {

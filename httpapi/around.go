@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -47,6 +48,9 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 		r = a.gate.located(r)
 		entered, f := r, a.gate.misdirected(r)
 		if f == nil {
+			f = checkKey(r)
+		}
+		if f == nil {
 			entered, f = a.gate.enter(r, rule, known)
 		}
 		a.gate.warn(w, auth.From(entered.Context()))
@@ -78,6 +82,24 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 		next.ServeHTTP(rec, entered)
 	})
 }
+
+// checkKey refuses an Idempotency-Key that is blank or given twice: the request would be carried out
+// again whenever it is repeated, which its sender meant to prevent.
+func checkKey(r *http.Request) *failure {
+	keys, given := r.Header[idempotencyKey]
+	switch {
+	case !given:
+		return nil
+	case len(keys) > 1:
+		return refuse(wire.CodeMalformed, fmt.Sprintf("there are %d "+idempotencyKey+" headers: send one", len(keys)))
+	case strings.TrimSpace(keys[0]) == "":
+		return refuse(wire.CodeMalformed, "the "+idempotencyKey+" header is empty: send a new UUIDv7 for each request, or leave the header out")
+	}
+	return nil
+}
+
+// idempotencyKey is the header that names a request, so that the request is carried out once.
+const idempotencyKey = "Idempotency-Key"
 
 // drainLimit is how long the rest of a body may take that no handler has read.
 const drainLimit = time.Second

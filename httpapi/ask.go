@@ -168,6 +168,9 @@ func times(r *wire.Submit, c *command.Submit) error {
 	if err != nil {
 		return err
 	}
+	if guess != nil && *guess == 0 {
+		return invalid("estimated_duration", "must be longer than 0; leave it out if the run time is not known")
+	}
 	c.Spec.TimeLimit, c.Spec.Estimate = or(limit, 0), or(guess, 0)
 	return nil
 }

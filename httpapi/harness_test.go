@@ -158,7 +158,7 @@ func (p *one) Standing() Standing {
 	return Standing{
 		Behind:     p.lacks,
 		ClockAhead: map[model.PeerID]time.Duration{"p1": 0}, ClocksAgree: true,
-		Passes: 4, PassesTook: time.Millisecond, Silent: 7 * time.Second, Skipped: 1, Undecided: 2, Voters: []model.PeerID{"p1", "p2"},
+		Passes: 4, PassesTook: time.Millisecond, Silent: 7 * time.Second, Skipped: 1, Undecided: 2, Broken: 3, Voters: []model.PeerID{"p1", "p2"},
 		ID: "p1", Cluster: "c", Role: role, Term: 3, Leader: l.ID, Last: s.Index, Committed: s.Index, Applied: s.Index,
 		Servers: []model.Peer{{ID: "p1", RaftAddress: "127.0.0.1:7001"}, {ID: "p2", RaftAddress: "127.0.0.1:7002"}},
 	}

@@ -134,9 +134,10 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	const tries = "Tries of this process to deliver to webhooks, by how they went."
 	g.count("berth_webhook_deliveries_total", tries, float64(st.Delivered), "result", "delivered")
 	g.count("berth_webhook_deliveries_total", tries, float64(st.Undelivered), "result", "failed")
-	const defects = "Commands that were skipped, and decisions that came to nothing, for a defect of this program, in this process."
+	const defects = "Commands that were skipped, decisions that came to nothing, and restored states that break invariants, for a defect of this program, in this process."
 	g.count("berth_defects_total", defects, float64(st.Skipped), "of", "command")
 	g.count("berth_defects_total", defects, float64(st.Undecided), "of", "decision")
+	g.count("berth_defects_total", defects, float64(st.Broken), "of", "state")
 	c.waiting(&g, &s)
 	c.jobs(&g, &s)
 	c.gpus(&g, &s)

@@ -77,6 +77,9 @@ func (a people) whoami(ctx context.Context, _ *struct{}) (*answer[wire.Whoami], 
 	c := auth.From(ctx)
 	out := &wire.Whoami{Authentication: a.gate.asks(&s), Name: c.Name, Kind: c.Kind.String(), Role: c.Role.String(), Actor: c.Actor(), Projects: []string{}}
 	out.ExpiresAt = c.Expires.Time()
+	if c.Since > 0 && c.Since >= c.Founded {
+		out.Since = c.Since.Time()
+	}
 	if c.Name != "" {
 		out.Projects = append(out.Projects, a.gate.projects(&s, c)...)
 	}

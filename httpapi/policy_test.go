@@ -60,6 +60,23 @@ func TestPoliciesAreAdjustedAtATime(t *testing.T) {
 	}
 }
 
+// A request id that is empty, or given twice, is refused: the request would be carried out again
+// whenever it is sent again.
+func TestAnEmptyIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for name, keys := range map[string][]string{"empty": {""}, "blank": {"  "}, "twice": {"a", "b"}} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/queue/submit", strings.NewReader(`{"command": "true", "gpu_count": 1}`))
+		r.Host = "localhost"
+		r.Header["Idempotency-Key"] = keys
+		w := httptest.NewRecorder()
+		s.api.ServeHTTP(w, r)
+		if now := s.State(); w.Code != http.StatusBadRequest || now.Jobs.Len() != 0 {
+			t.Errorf("%s: status %d, %d jobs: %s", name, w.Code, now.Jobs.Len(), w.Body)
+		}
+	}
+}
+
 // A change of order, limits and retries is one step of the log, carried out once under its key.
 func TestAPolicyIsChangedInOneStep(t *testing.T) {
 	const change = `{"policy": "sjf", "parameters": {"depth": "7"}, "max_concurrent_jobs": 9, "enable_auto_retry": true}`

@@ -144,6 +144,7 @@ type Standing struct {
 	Undelivered uint64 // tries that did not arrive
 	Skipped     uint64 // commands, for a defect
 	Undecided   uint64 // decisions that came to nothing for a defect
+	Broken      uint64 // restored states that break invariants
 }
 
 // Fault is why a peer did not do what it was asked for: a code of the API, and

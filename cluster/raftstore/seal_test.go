@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -181,11 +182,26 @@ func TestAFlippedBitInASnapshot(t *testing.T) {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s with bit %d flipped, %q: %+v, %v", name, bit, bad, snaps, err)
 			}
+			if _, _, _, err := OpenSnapshot(o.Dir); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s with bit %d flipped is opened for reading: %v", name, bit, err)
+			}
 		}
 		check(t, os.WriteFile(path, healthy, 0o600)) //nolint:gosec // in a folder of the test
 	}
 	s = open(t, o)
 	defer func() { check(t, s.Close()) }()
+	for _, path := range []string{o.Dir, filepath.Join(o.Dir, snapshotFolder), filepath.Join(o.Dir, snapshotFolder, sink.ID())} {
+		index, folder, body, err := OpenSnapshot(path) // while the store is open
+		check(t, err)
+		text, err := io.ReadAll(body)
+		check(t, errors.Join(err, body.Close()))
+		if string(text) != "state" || index != 12 || filepath.Base(folder) != sink.ID() {
+			t.Errorf("%s: read %q at index %d of %s", path, text, index, folder)
+		}
+	}
+	if _, _, _, err := OpenSnapshot(t.TempDir()); !errors.Is(err, ErrUnusable) {
+		t.Errorf("a folder without a snapshot: %v", err)
+	}
 	meta, body, err := s.Snapshots().Open(sink.ID())
 	check(t, err)
 	var text bytes.Buffer

@@ -70,7 +70,9 @@ func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
 		out = terminal.Whole(out)
 	}
 	if v.output != "json" {
-		fmt.Fprintf(out, eventLine, "TIME", "ACTOR", "ACTION", "TARGET", "RESULT")
+		if err := writeCut(out, fmt.Sprintf(eventLine, "TIME", "ACTOR", "ACTION", "TARGET", "RESULT")); err != nil {
+			return err
+		}
 	}
 	v.query.Once = !v.follow
 	return api.Lists().Events(cmd.Context(), v.query, func(e *wire.Notice) error { return v.show(out, e) })
@@ -85,6 +87,11 @@ func (v *eventsView) show(w io.Writer, e *wire.Notice) error {
 	}
 	line := fmt.Sprintf(eventLine, e.Timestamp.Local().Format("2006-01-02 15:04:05"), table.Clean(cmp.Or(e.Actor, "-")), e.Type,
 		table.Clean(e.Target), table.Clean(cmp.Or(resultOf(e), "-")))
+	return writeCut(w, line)
+}
+
+// writeCut writes a line, cut to the width of a terminal.
+func writeCut(w io.Writer, line string) error {
 	if columns := terminal.Columns(w); columns > 0 {
 		line = table.Cut(strings.TrimRight(line, "\n"), columns) + "\n"
 	}

@@ -22,12 +22,12 @@ not carried over.`
 
 func newSnapshot() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "snapshot", Short: "Export the cluster to state files, and import such files into an empty one", Long: snapshotLong,
+		Use: "snapshot", Short: "Export the cluster to state files, import such files into an empty one, verify a peer's snapshot", Long: snapshotLong,
 		Example: "  berth snapshot export --json backup\n  berth snapshot import --json backup --dry-run\n  berth snapshot import --json backup",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSnapshotExport(), newSnapshotImport())
+	cmd.AddCommand(newSnapshotExport(), newSnapshotImport(), newSnapshotVerify())
 	return cmd
 }
 

@@ -65,12 +65,34 @@ func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail,
 	})
 }
 
-// passing says that an error may be gone in a moment.
+// passing reports whether an error may be gone in a moment. An error of writing to this program's own
+// output is not: no try that follows writes any better.
 func passing(err error) bool {
+	if _, is := errors.AsType[*outputError](err); is {
+		return false
+	}
 	if p, is := errors.AsType[*wire.Problem](err); is {
 		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 	}
 	return true
+}
+
+// outputError is an error of writing to this program's own output, such as a full disk.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "writing the output of the job: " + e.err.Error() }
+
+func (e *outputError) Unwrap() error { return e.err }
+
+// output marks errors of the writer that it wraps.
+type output struct{ to io.Writer }
+
+func (o output) Write(b []byte) (int, error) {
+	n, err := o.to.Write(b)
+	if err != nil {
+		err = &outputError{err}
+	}
+	return n, err
 }
 
 // endOf turns a job's end into this program's.
@@ -277,13 +299,13 @@ func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
 	defer func() { _ = body.Close() }()
 	s.begun = true
 	if f.tail != nil {
-		_, err = io.Copy(s.to, body)
+		_, err = io.Copy(output{s.to}, body)
 		return err
 	}
 	if _, err := io.CopyN(io.Discard, body, s.skip); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	n, err := io.Copy(s.to, body)
+	n, err := io.Copy(output{s.to}, body)
 	s.skip += n
 	return err
 }

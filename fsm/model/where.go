@@ -145,9 +145,9 @@ func ParseNodes(text string) ([]string, error) {
 	}
 	var all []string
 	size := 0
-	for rest := text; rest != ""; {
+	for rest, more := text, true; more; {
 		var part string
-		part, rest = cutName(rest)
+		part, rest, more = cutName(rest)
 		names, ok := expand(part)
 		if !ok || len(all)+len(names) > maxNodes {
 			return nil, fmt.Errorf("%w; not %q", ErrNodes, Clip(part))
@@ -163,8 +163,8 @@ func ParseNodes(text string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// cutName cuts a list at its first comma outside of brackets.
-func cutName(text string) (part, rest string) {
+// cutName cuts a list at its first comma outside of brackets, and reports whether there is one.
+func cutName(text string) (part, rest string, found bool) {
 	inside := false
 	for i, r := range text {
 		switch {
@@ -173,10 +173,10 @@ func cutName(text string) (part, rest string) {
 		case r == ']':
 			inside = false
 		case r == ',' && !inside:
-			return text[:i], text[i+1:]
+			return text[:i], text[i+1:], true
 		}
 	}
-	return text, ""
+	return text, "", false
 }
 
 // expand is n1, n2 and n7 of "n[1-2,7]".

@@ -44,7 +44,7 @@ func applyMakeToken(t *tx, b *command.MakeToken) command.Result {
 	case t.tokens.has(b.Hash):
 		return refuse(model.CodeConflict, "there is such a token already")
 	case b.Spend.IsZero() && t.tokens.size()-len(old) >= model.MaxTokens:
-		return refuse(model.CodeLimit, "there are %d tokens, no more fit: revoke some that nobody uses", model.MaxTokens)
+		return refuse(model.CodeLimit, "there are %d tokens, no more fit: revoke some that are not in use", model.MaxTokens)
 	}
 	if b.Role != model.RoleAgent {
 		own := keysWhere(t.tokens.now().All(), func(v *model.Token) bool { return v.User == b.User && v.Good(t.clock) })
@@ -180,6 +180,7 @@ func applyRemoveUser(t *tx, b *command.RemoveUser) command.Result {
 			endBooking(t, &booking)
 		}
 	}
+	t.forgetRequests("user:" + b.User)
 	t.users.delete(name)
 	return command.Result{Number: uint64(len(theirs))}
 }
@@ -212,6 +213,6 @@ func locksOut(t *tx, without func(*model.Token) bool) bool {
 func someAdmin(t *tx) bool { return locksOut(t, func(*model.Token) bool { return true }) }
 
 func refuseLockout() command.Result {
-	return refuse(model.CodeConflict, "nobody would be left who has a token for the role admin: make another first, with "+
+	return refuse(model.CodeConflict, "no token for the role admin would be left: create another first, with "+
 		"berth token create --user NAME --role admin")
 }

@@ -57,8 +57,8 @@ func inhabited(t *tx) string {
 		{"quotas", quotas > 0},
 		{"shares", t.weights.size() > 0},
 		{"projects", t.members.size() > 0},
-		{"more users than the one who imports", t.users.size() > allowed},
-		{"more tokens than that of the one who imports", people > allowed},
+		{"more users than the importing one", t.users.size() > allowed},
+		{"more tokens than that of the importing user", people > allowed},
 	} {
 		if v.some {
 			return v.name

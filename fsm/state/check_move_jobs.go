@@ -1,6 +1,8 @@
 package state
 
 import (
+	"strings"
+
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/table"
@@ -57,13 +59,23 @@ func moveRequests(m *mover) {
 			m.hold(a == b || a.Born < cut, NothingLost, "request %v was answered %+v, then %+v", k, a, b)
 		case d.Was:
 			use, _ := m.s.RequestUse.Get(model.ActorName(k.Actor))
-			m.hold(a.Born < cut || k.Drawn > 0 && k.Drawn < use.From, NothingLost, "request %v is forgotten before its time", k)
+			m.hold(a.Born < cut || k.Drawn > 0 && k.Drawn < use.From || wasRemoved(m, k.Actor), NothingLost, "request %v is forgotten before its time", k)
 		case command.Kind(b.Kind) == command.KindSubmit:
 			j, found := m.s.Jobs.Get(b.Job)
 			m.hold(found && j.Index == m.s.Index && b.Index == m.s.Index, NothingLost,
 				"request %v was answered with job %s of entry %d", k, b.Job, j.Index)
 		}
 	}
+}
+
+// wasRemoved reports whether an actor is a user that the move may have removed: it is gone, or was
+// created by the move.
+func wasRemoved(m *mover, actor string) bool {
+	name, human := strings.CutPrefix(actor, "user:")
+	old, _ := m.was.Users.Get(model.UserName(name))
+	user, found := m.s.Users.Get(model.UserName(name))
+	set := m.s.Settings()
+	return human && set.Auth.On() && (!found || user.Made != old.Made || user.Made == set.Clock)
 }
 
 // moveRequestUse: what an actor's ids were forgotten up to never goes back.

@@ -107,6 +107,37 @@ func TestTokensAndUsers(t *testing.T) {
 	c.Do(&command.DropTokens{Tokens: []model.Hash{hashOf(4), hashOf(9)}})
 }
 
+// A user that is created again under a removed user's name is not answered with what the former one
+// did under the same request id.
+func TestRequestIDsEndWithTheirUser(t *testing.T) {
+	t.Parallel()
+	c := guarded(t)
+	submit := func() (model.JobID, bool) {
+		t.Helper()
+		b := c.Command(statetest.Job(1))
+		b.Actor, b.RequestID = "user:ann", "nightly"
+		r := c.Entry(b)[0]
+		if !r.OK() {
+			t.Fatalf("refused: %s: %s", r.Code, r.Detail)
+		}
+		_, known := c.State.Request("user:ann", "nightly")
+		return r.Job, known
+	}
+	c.Do(&command.SetUser{User: "ann", Role: model.RoleUser})
+	first, known := submit()
+	if again, _ := submit(); again != first || !known {
+		t.Fatalf("sent twice, the request is answered with jobs %s and %s", first, again)
+	}
+	c.Do(&command.RemoveUser{User: "ann"})
+	if _, known := c.State.Request("user:ann", "nightly"); known || c.State.Settings().Requests.Untimed != 0 {
+		t.Errorf("after the removal the id is known: %v; %d ids are counted", known, c.State.Settings().Requests.Untimed)
+	}
+	c.Do(&command.SetUser{User: "ann", Role: model.RoleUser})
+	if second, _ := submit(); second == first {
+		t.Errorf("the new user is answered with job %s of the former one", second)
+	}
+}
+
 // The first token is good for an hour, and only while no admin has another. It can be
 // replaced once it has expired, as long as no other credential can make a token.
 func TestTheFirstTokenExpires(t *testing.T) {

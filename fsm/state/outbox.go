@@ -127,7 +127,7 @@ func applyTestWebhook(t *tx, b *command.TestWebhook) command.Result {
 	if out, _ := t.outlets.get(b.ID.Outlet()); out.Pending >= model.MaxPendingOf || t.outgoing.now().Len() >= mostPending(&w) {
 		return refuse(model.CodeLimit, "%d deliveries wait for webhook %s already: look at why they do not arrive", out.Pending, b.ID)
 	}
-	n := model.Notice{Kind: model.NoticeTest, Detail: "somebody tries this webhook out", Name: string(w.ID)}
+	n := model.Notice{Kind: model.NoticeTest, Detail: "a test of this webhook", Name: string(w.ID)}
 	if w.Scope.Kind == model.ScopeUser {
 		n.User = w.Scope.Name
 	}

@@ -121,6 +121,14 @@ func (t *tx) forgetOldest(key model.RequestKey) {
 	t.settings.Requests.Early++
 }
 
+// forgetRequests forgets all ids of an actor that is removed: a later user of the name must not
+// be answered with what the former one did. No caller can repeat these requests: the tokens are gone.
+func (t *tx) forgetRequests(actor string) {
+	for _, k := range keysOf(t.requests.now().From(model.RequestKey{Actor: actor}), func(k model.RequestKey) bool { return k.Actor == actor }) {
+		t.requests.delete(k)
+	}
+}
+
 // tellRequests makes known that an actor's share, or the whole, is nearly full.
 func (t *tx) tellRequests(actor string, was *model.RequestUse) {
 	use, _ := t.requestUse.get(model.ActorName(actor))

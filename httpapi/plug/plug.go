@@ -113,7 +113,7 @@ func (p *Plug) Standing() httpapi.Standing {
 	out := httpapi.Standing{
 		ID: st.ID, Cluster: st.Cluster, Role: string(st.Role), Term: st.Term, Leader: st.Leader.ID, Last: st.Last,
 		Committed: st.Committed, Applied: st.Applied, Leaderless: st.Leaderless, Passes: st.Passes.Count, PassesTook: st.Passes.Took,
-		Delivered: st.Delivered, Undelivered: st.Undelivered, Skipped: st.Defects.Commands, Undecided: st.Defects.Decisions,
+		Delivered: st.Delivered, Undelivered: st.Undelivered, Skipped: st.Defects.Commands, Undecided: st.Defects.Decisions, Broken: st.Defects.States,
 	}
 	clocks := p.Peer.Clocks()
 	out.ClockAhead, out.ClocksAgree = clocks.Ahead, clocks.Agree

@@ -19,6 +19,8 @@ type Whoami struct {
 	// ExpiresAt is of the token; a key of the configuration has no end.
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when the token that was shown expires; absent: never"`
 	Projects  []string  `json:"projects" nullable:"false" doc:"that the caller may submit jobs in; an operator may in any"`
+	// Since is of a user: jobs of the name from before belong to a former user.
+	Since time.Time `json:"since,omitzero" doc:"when the user was created"`
 }
 
 // MakeToken is the body of POST /tokens.

@@ -146,8 +146,8 @@ func (r *Ranks) settings() []Setting {
 		},
 		{
 			Name: "agent.scratch", Flag: "scratch",
-			Means: "`GB`, or percent, of the data folder's disk that one job may take with its /tmp, its working folder and its checkpoints " +
-				"here; one that takes more is stopped; 0: any amount",
+			Means: "`GB`, or percent, of the data folder's disk that one job may take with its output, its /tmp, its working folder and " +
+				"its checkpoints here; one that takes more is stopped; 0: any amount",
 			Value: scratch(&r.Scratch),
 		},
 		{

@@ -265,6 +265,8 @@ func TestDiskLimit(t *testing.T) {
 	for name, command := range map[string]string{
 		"a file":         "head -c 8000000 /dev/zero > x; sleep 600",
 		"a deleted file": "exec 3> x; rm x; head -c 8000000 /dev/zero >&3; sleep 600",
+		"output":         "head -c 8000000 /dev/zero; sleep 600",
+		"errors":         "head -c 8000000 /dev/zero >&2; sleep 600",
 		"a deep folder":  "for i in 1 2 3 4 5 6 7 8 9 10; do mkdir d; cd d; done; head -c 8000000 /dev/zero > x; sleep 600",
 	} {
 		k := b.rank(command, plain).start()

@@ -22,7 +22,7 @@ const (
 	measureShare = 20
 )
 
-// Scratch is how much of its node's disk a rank may take, with its private /tmp, its working
+// Scratch is how much of its node's disk a rank may take, with its output, its private /tmp, its working
 // folder, its checkpoints in the node's own place and what it has deleted and keeps open.
 // The zero Scratch sets no limit.
 type Scratch struct {
@@ -48,6 +48,7 @@ type scratch struct {
 	used    atomic.Int64 // at the last measurement
 	cancel  context.CancelFunc
 	folders []string
+	files   []string // of the rank's output
 }
 
 // begin measures from now on until end is called. Descriptors are looked at of the processes
@@ -58,6 +59,7 @@ func (c *scratch) begin(p *place, store *store, list func() []int) {
 		return
 	}
 	c.folders = []string{filepath.Join(dir, runner.TmpFolder), filepath.Join(dir, runner.WorkFolder)}
+	c.files = []string{filepath.Join(dir, runner.StdoutFile), filepath.Join(dir, runner.StderrFile)}
 	if store != nil && store.own {
 		c.folders = append(c.folders, store.base)
 	}
@@ -77,11 +79,17 @@ func (c *scratch) begin(p *place, store *store, list func() []int) {
 	}()
 }
 
-// measure adds up what lies in the rank's folders, and what its processes keep open without a name.
+// measure adds up what lies in the rank's folders and its output, and what its processes keep open without a name.
 func (c *scratch) measure(pids []int) {
 	var use disk.Use
 	for _, dir := range c.folders {
 		use.Folder(dir)
+	}
+	for _, path := range c.files {
+		var stat unix.Stat_t
+		if unix.Lstat(path, &stat) == nil {
+			use.File(&stat)
+		}
 	}
 	var on unix.Stat_t
 	if unix.Stat(filepath.Dir(c.folders[0]), &on) == nil {
