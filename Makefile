@@ -3,7 +3,7 @@
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: build program demo dev test test-long lint aims bench chaos fuzz clean help
+.PHONY: build program demo dev test test-long lint aims bench chaos fuzz notices clean help
 
 # How long and how much; each can be set on the command line: make fuzz FUZZTIME=5m
 PKGS      ?= ./...
@@ -100,6 +100,11 @@ fuzz: ## fuzz every fuzz target for FUZZTIME=10s
 		done; \
 	done; \
 	echo "$$found fuzz targets, nothing found"
+
+notices: ## write the licences of all that is linked into the programs to dist/THIRD_PARTY_NOTICES
+	@mkdir -p dist
+	@go run ./test/internal/notices ./cmd/berth ./cmd/berth-supervisor > dist/THIRD_PARTY_NOTICES.new
+	@mv dist/THIRD_PARTY_NOTICES.new dist/THIRD_PARTY_NOTICES && echo "wrote dist/THIRD_PARTY_NOTICES"
 
 clean: ## remove what was built
 	rm -rf bin dist test/bench/out
