@@ -14,8 +14,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// snapshotOf writes the snapshot of a cluster with a job and a node into a new data folder of a peer.
-func snapshotOf(t *testing.T) (dir string, index uint64) {
+// snapshotFolder writes the snapshot of a cluster with a job and a node into a new data folder of a peer.
+func snapshotFolder(t *testing.T) (dir string, index uint64) {
 	t.Helper()
 	c := statetest.New(t)
 	c.Node("n1", 2)
@@ -41,7 +41,7 @@ func snapshotOf(t *testing.T) (dir string, index uint64) {
 // A snapshot is checked from its file alone, and a damaged one is named.
 func TestSnapshotVerify(t *testing.T) {
 	t.Parallel()
-	dir, index := snapshotOf(t)
+	dir, index := snapshotFolder(t)
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		cmd := newSnapshotVerify()

@@ -4,23 +4,22 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"syscall"
 	"testing"
 
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// full is an output that takes nothing more.
-type full struct{}
+// fullDisk is an output that takes nothing more.
+type fullDisk struct{}
 
-var errFull = errors.New("no space left on device")
-
-func (full) Write([]byte) (int, error) { return 0, errFull }
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 // A broken connection is tried again; an output that cannot be written is not.
 func TestWhatIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	_, err := io.WriteString(output{full{}}, "x")
-	if !errors.Is(err, errFull) || passing(err) {
+	_, err := io.WriteString(output{fullDisk{}}, "x")
+	if !errors.Is(err, syscall.ENOSPC) || passing(err) {
 		t.Errorf("after %v the program tries on", err)
 	}
 	if joined := errors.Join(io.ErrUnexpectedEOF, err); passing(joined) {

@@ -225,12 +225,11 @@ func (s *State) Redundant(b *command.Inventory) (redundant bool) {
 	if r := applyInventory(t, b); !r.OK() {
 		return false
 	}
-	for _, c := range t.all() {
-		if c.touched() {
-			return false
-		}
+	c := newCommit(s.digest, model.Hash{})
+	for _, cell := range t.all() {
+		cell.commit(c)
 	}
-	return t.settings == s.Settings() && len(t.news.list) == 0
+	return c.digest.sums == s.digest.sums && t.settings == s.Settings() && len(t.news.list) == 0
 }
 
 func applyInventory(t *tx, b *command.Inventory) command.Result {

@@ -37,7 +37,6 @@ type anyCell interface {
 	load(c *commit, decode func(any) error) error // one row, by a decoder; rows come in order
 	commit(c *commit)
 	size() int
-	touched() bool // whether the transaction has written to the table
 }
 
 func (c *cell[K, R]) get(k K) (row R, ok bool) {
@@ -52,8 +51,6 @@ func (c *cell[K, R]) get(k K) (row R, ok bool) {
 	}
 	return *c.changes[i].next, true
 }
-
-func (c *cell[K, R]) touched() bool { return len(c.changes) > 0 }
 
 func (c *cell[K, R]) has(k K) bool { return c.now().Has(k) }
 
