@@ -147,7 +147,7 @@ func (w *world) start(m *member) {
 	m.Peer = p
 }
 
-// stores are a disk's as a peer has them, with checksums unless a test goes without.
+// stores returns a disk's as a peer has them, with checksums unless a test goes without.
 func (m *member) stores(h *simdisk.Handle) Stores {
 	s := Stores{h.Logs(), h.Stable(), h.Snapshots(), m.space, h.Folder()}
 	if !m.tests.NoChecksums {

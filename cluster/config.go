@@ -118,7 +118,7 @@ type Unguarded struct {
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 }
 
-// notices is the room for leadership notices that nobody has taken yet.
+// notices returns the room for leadership notices that nobody has taken yet.
 func (u *Unguarded) notices() int {
 	if u.NoNoticeRoom {
 		return 0

@@ -53,7 +53,7 @@ type QuarantineError struct {
 	Own, Most model.Hash
 }
 
-// Error says what differs and what to do.
+// Error returns what differs and what to do.
 func (e *QuarantineError) Error() string {
 	return fmt.Sprintf("the state at index %d has digest %x here and %x on the majority of peers: move this peer's data folder "+
 		"away, and start a new peer with an empty one, a new --id and --join", e.Index, e.Own[:6], e.Most[:6])

@@ -161,7 +161,7 @@ func (p exchanger) call(ctx context.Context, address string, method uint8, quest
 // agreeWithin is how close clocks must be to agree.
 const agreeWithin = 2 * time.Second
 
-// agreed is the time on which a majority of the peers' clocks agree, and how far
+// agreed returns the time on which a majority of the peers' clocks agree, and how far
 // this peer's own is ahead of it.
 func (p exchanger) agreed() (at model.Time, ahead time.Duration, ok bool) {
 	members := p.Status().Servers

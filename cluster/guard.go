@@ -40,7 +40,7 @@ func (p guardian) guardStores(ctx context.Context) Stores {
 // not; from bbolt that is a third of an idle leader's processor time.
 const recentEntries = 32
 
-// leads says whether raft has told this peer that it leads.
+// leads reports whether raft has told this peer that it leads.
 func (p *Peer) leads() bool { return p.tenure.leads.Load() }
 
 // heed does what the watchdog says. While the disk hangs, raft's main goroutine

@@ -35,7 +35,7 @@ func newHclogSink(to *slog.Logger) *hclogSink {
 	return s
 }
 
-// logger is what raft logs to.
+// logger returns what raft logs to.
 func (s *hclogSink) logger() hclog.Logger {
 	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Info, Output: io.Discard})
 	l.RegisterSink(s)

@@ -20,7 +20,7 @@ type keeper struct{ *Peer }
 // archiveLimit bounds a question to another peer's archive.
 const archiveLimit = 5 * time.Second
 
-// applied is what the FSM tells the archive; nil without one.
+// applied returns what the FSM tells the archive; nil without one.
 func (p keeper) applied() func(state.State, state.Changes) {
 	if p.cfg.Archive == nil {
 		return nil
@@ -35,7 +35,7 @@ func (p keeper) run(ctx context.Context) {
 	p.cfg.Archive.Run(ctx, archive.World{State: p.State, Mates: p.others, Records: p.askRecords, Histories: p.askHistories})
 }
 
-// others are the other members; they are known once this peer is one.
+// others returns the other members; they are known once this peer is one.
 func (p keeper) others() (out []model.PeerID, known bool) {
 	for _, s := range p.Status().Servers {
 		if s.ID == p.cfg.Self.ID {
@@ -92,7 +92,7 @@ func askArchive[A any](ctx context.Context, p keeper, of model.PeerID, method ui
 	return a, err
 }
 
-// archived is how far this peer's archive is complete.
+// archived returns how far this peer's archive is complete.
 func (p keeper) archived() uint64 {
 	if p.cfg.Archive == nil {
 		return 0
@@ -100,7 +100,7 @@ func (p keeper) archived() uint64 {
 	return p.cfg.Archive.Standing().CompleteTo
 }
 
-// archivedByMost is how far the archives of a majority of the members are complete,
+// archivedByMost returns how far the archives of a majority of the members are complete,
 // by what they have said lately.
 func (p keeper) archivedByMost() uint64 {
 	members := p.Status().Servers
@@ -116,5 +116,5 @@ func (p keeper) archivedByMost() uint64 {
 	return all[len(all)-(len(all)/2+1)]
 }
 
-// Archive is this peer's archive; nil if it keeps none.
+// Archive returns this peer's archive; nil if it keeps none.
 func (p *Peer) Archive() *archive.Archive { return p.cfg.Archive }

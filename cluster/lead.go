@@ -41,7 +41,7 @@ type Passes struct {
 	Took    time.Duration // to make the plans, in all
 }
 
-// lately is how long ago this peer led; 0: it does.
+// lately returns how long ago this peer led; 0: it does.
 func (t *tenure) lately(now time.Duration) time.Duration {
 	if t.leads.Load() {
 		return 0
@@ -64,7 +64,7 @@ func (t *tenure) passed(one leader.Pass) {
 	t.passes.Took += one.Took
 }
 
-// sum is zero while the peer does not lead.
+// sum returns zero while the peer does not lead.
 func (t *tenure) sum() Passes {
 	if !t.leads.Load() {
 		return Passes{}
@@ -211,7 +211,7 @@ type Soft struct {
 	Feed  *soft.Feed  // what the log has made known, at every peer alike
 }
 
-// Soft is what this peer is told.
+// Soft returns what this peer is told.
 func (p *Peer) Soft() Soft { return p.tenure.soft }
 
 // begin waits until this leader's state holds everything committed before its
@@ -239,7 +239,7 @@ func (p office) begin(ctx context.Context) error {
 	return err
 }
 
-// founding is the command that founds a cluster. It alone brings all that the founders
+// founding returns the command that founds a cluster. It alone brings all that the founders
 // are configured with: what came in another could come after somebody's job. What is
 // drawn is drawn here, the secret too that notices of jobs are signed with.
 func founding(b command.Bootstrap) (*command.Bootstrap, error) {
@@ -274,7 +274,7 @@ func (p office) leaderConfig() leader.Config {
 	}
 }
 
-// members are the peers of the configuration as they last described themselves:
+// members returns the peers of the configuration as they last described themselves:
 // just now, or in the state if they are silent.
 func (p office) members() []model.Peer {
 	list := p.Status().Servers

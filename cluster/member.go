@@ -249,7 +249,7 @@ func translateMember(err error) error {
 	return translate(err)
 }
 
-// patience is what is left of a context's time, at most ten seconds.
+// patience returns what is left of a context's time, at most ten seconds.
 func patience(ctx context.Context) time.Duration {
 	const most = 10 * time.Second
 	if at, bounded := ctx.Deadline(); bounded {

@@ -217,7 +217,7 @@ func (p *Peer) halt(reason error) {
 	p.cfg.Halt(reason)
 }
 
-// State is the newest state that this peer has applied; it may lie behind the
+// State returns the newest state that this peer has applied; it may lie behind the
 // cluster's.
 func (p *Peer) State() state.State { return p.fsm.State() }
 
@@ -269,7 +269,7 @@ type Defects struct {
 	Decisions uint64 // of this peer as it led that came to nothing, and were taken again
 }
 
-// Leader is the peer that leads as far as this one knows, empty while none is known,
+// Leader returns the peer that leads as far as this one knows, empty while none is known,
 // and says whether this one does. It may be asked all the time: it costs next to
 // nothing, where Status gathers much.
 func (p *Peer) Leader() (id model.PeerID, self bool) {

@@ -89,7 +89,7 @@ func newestIndex(ctx context.Context, p *Peer) (uint64, error) {
 	}
 }
 
-// readIndex is an index at which the state holds everything acknowledged before
+// readIndex returns an index at which the state holds everything acknowledged before
 // the call: the leader commits a barrier, a follower asks the leader.
 func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	if p.raft.State() == raft.Leader {

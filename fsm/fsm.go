@@ -82,10 +82,10 @@ func New(cfg Config) *FSM {
 // Close ends the goroutine that wakes waiting readers; raft must be shut down.
 func (f *FSM) Close() { f.wakes.close() }
 
-// State is the newest state that this peer has applied.
+// State returns the newest state that this peer has applied.
 func (f *FSM) State() state.State { return *f.now.Load() }
 
-// Floor is the greatest index that this peer has ever published. After raft has
+// Floor returns the greatest index that this peer has ever published. After raft has
 // installed a snapshot that lies behind it, the state is older than what readers
 // have seen, and must not be served until it has caught up.
 func (f *FSM) Floor() uint64 { return f.floor.Load() }
@@ -104,7 +104,7 @@ func (f *FSM) Reached(index uint64) <-chan struct{} {
 	return f.wakes.reach(index, func() uint64 { return f.now.Load().Index })
 }
 
-// Halted says that the FSM applies nothing any more.
+// Halted reports whether the FSM applies nothing any more.
 func (f *FSM) Halted() bool { return f.halted.Load() }
 
 // Panics counts commands that a defect made panic, and that were skipped.

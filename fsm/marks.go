@@ -42,7 +42,7 @@ func (m *marks) before(index uint64, s *state.State) {
 	}
 }
 
-// Marks are the newest marks, oldest first.
+// Marks returns the newest marks, oldest first.
 func (f *FSM) Marks() []Mark {
 	f.marks.mu.Lock()
 	defer f.marks.mu.Unlock()

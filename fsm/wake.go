@@ -29,7 +29,7 @@ type topicWaiter struct {
 	ch     chan struct{}
 }
 
-// due says whether one of the topics has changed.
+// due reports whether one of the topics has changed.
 func (v *topicWaiter) due() bool {
 	last := v.now()
 	for t := range model.Topic(model.TopicCount) {

@@ -79,7 +79,7 @@ func (a *Archive) Note(before state.State, changes state.Changes) {
 	}
 }
 
-// Standing is how the archive stands.
+// Standing returns how the archive stands.
 func (a *Archive) Standing() Standing { return *a.stand.Load() }
 
 // When the archive's goroutine works.

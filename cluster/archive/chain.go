@@ -38,7 +38,7 @@ func (l link) next(one Refusal) (link, Refusal, error) {
 	return link{one.Seq, one.Hash}, one, nil
 }
 
-// headPath is the file of the newest link.
+// headPath returns the file of the newest link.
 func (r *Refusals) headPath() string { return filepath.Join(r.file.Dir, r.file.name+".head") }
 
 // head returns the newest link as its file has it; the zero link: there is no file.

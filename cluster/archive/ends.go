@@ -41,7 +41,7 @@ func (a *Archive) Ends(ctx context.Context, before HistoryKey, look func(Ended) 
 	}
 }
 
-// ends are the newest parts before a key.
+// ends returns the newest parts before a key.
 func (v *vault) ends(before HistoryKey) (list []Ended, err error) {
 	err = v.view(func(p *page) error {
 		c := p.tx.Bucket(bucketHistories).Cursor()

@@ -91,7 +91,7 @@ func (p shelf) keepOlder(s *state.State, after, to uint64) error {
 	return nil
 }
 
-// isUpTo says that the archive lacks nothing of what a state would add.
+// isUpTo reports whether the archive lacks nothing of what a state would add.
 func (p shelf) isUpTo(s *state.State) bool {
 	set, ended := s.Settings(), p.number(metaEnded)
 	for range s.Ended.From(state.EndedKey{Index: ended + 1}) {
@@ -199,7 +199,7 @@ func (p shelf) history(id model.JobID, part uint32) (h state.History, found bool
 	return h, err == nil, err
 }
 
-// Past is a state that holds what the archive has of a job: all of it, or for a large
+// Past returns a state that holds what the archive has of a job: all of it, or for a large
 // array its first tasks and those around the one that is asked for.
 func (a *Archive) Past(id model.JobID, task uint32) (s state.State, found bool, err error) {
 	err = a.vault.view(func(p *page) error {
@@ -221,7 +221,7 @@ func (a *Archive) Past(id model.JobID, task uint32) (s state.State, found bool, 
 	return s, found, err
 }
 
-// holds says that a task is in a part, or would be.
+// holds reports whether a task is in a part, or would be.
 func holds(h *state.History, task uint32) bool {
 	return len(h.Tasks) == 0 || h.Tasks[len(h.Tasks)-1].Key.Task >= task
 }

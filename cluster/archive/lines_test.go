@@ -27,7 +27,7 @@ func linesOf(t *testing.T, path string) (out []string) {
 	return out
 }
 
-// exporting is a rig of one peer whose archive writes lines to a folder.
+// exporting returns a rig of one peer whose archive writes lines to a folder.
 func exporting(t *testing.T, dir string) *rig {
 	r := newRig(t, "p1")
 	a := r.archives["p1"]

@@ -67,7 +67,7 @@ func (a *Archive) Records(q RecordsWanted) (given RecordsGiven, err error) {
 	return given, err
 }
 
-// hashAt is the chain's hash with a record, if it is known.
+// hashAt returns the chain's hash with a record, if it is known.
 func (p *page) hashAt(seq uint64) (model.Hash, bool) {
 	if seq == 0 {
 		return model.Hash{}, true
@@ -121,7 +121,7 @@ func (a *Archive) Histories(q HistoriesWanted) (given HistoriesGiven, err error)
 	return given, err
 }
 
-// others is how the other peers are asked; before Run none is known.
+// others returns how the other peers are asked; before Run none is known.
 func (a *Archive) others() World {
 	if w := a.world.Load(); w != nil {
 		return *w
@@ -158,7 +158,7 @@ func (a *Archive) complete(ctx context.Context) (err error) {
 	return err
 }
 
-// newestHole is the newest that begins before a record and is not lost.
+// newestHole returns the newest that begins before a record and is not lost.
 func (p *page) newestHole(under uint64) (newest hole, found bool) {
 	for _, h := range p.holes() {
 		if h.first < under && !h.lost {

@@ -91,7 +91,7 @@ func (p *page) setHole(h hole) error {
 
 func (p *page) dropHole(h hole) error { return p.tx.Bucket(bucketHoles).Delete(keyOf(h.first)) }
 
-// top is the newest record that is known of, present or missing.
+// top returns the newest record that is known of, present or missing.
 func (p *page) top() (seq uint64, hash model.Hash) {
 	if k, v := p.tx.Bucket(bucketRecords).Cursor().Last(); k != nil {
 		if e, err := entryOf(k, v); err == nil {

@@ -90,14 +90,14 @@ func (f *Filter) takes(r *model.AuditRecord) bool {
 		(f.Until == 0 || r.At <= f.Until)
 }
 
-// ByActor says that an actor is the one that is asked for, with the kind ("user:alice") or
+// ByActor reports whether an actor is the one that is asked for, with the kind ("user:alice") or
 // without; everybody is if nobody is asked for.
 func ByActor(asked, actor string) bool {
 	_, name, _ := strings.Cut(actor, ":")
 	return asked == "" || asked == actor || asked == name
 }
 
-// OfTarget says that a target is the one that is asked for, or a part of it ("job 17" and
+// OfTarget reports whether a target is the one that is asked for, or a part of it ("job 17" and
 // its tasks); everything is if nothing is asked for.
 func OfTarget(asked, target string) bool {
 	return asked == "" || asked == target || strings.HasPrefix(target, asked+" ")

@@ -41,7 +41,7 @@ type queue struct {
 	size int
 }
 
-// add says whether what had waited was given up: the archive finds that it is missing
+// add reports whether what had waited was given up: the archive finds that it is missing
 // and takes it from elsewhere.
 func (q *queue) add(n noted) (lost bool) {
 	q.mu.Lock()

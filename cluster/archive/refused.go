@@ -72,7 +72,7 @@ type kept struct {
 	number uint64
 }
 
-// place is that of the line that begins at an offset. A file is smaller than 2^32 bytes.
+// place returns that of the line that begins at an offset. A file is smaller than 2^32 bytes.
 func (k *kept) place(offset int) uint64 { return k.number<<32 | uint64(offset) } //nolint:gosec // of a file
 
 // before reads the lines at places before one; 0: all.

@@ -98,7 +98,7 @@ func (v *vault) set(db *bolt.DB) {
 	v.db, v.damaged = db, false
 }
 
-// unopened says that nothing could be seen of the file, which may be sound.
+// unopened reports whether nothing could be seen of the file, which may be sound.
 func unopened(err error) bool {
 	var failed *fs.PathError
 	return errors.As(err, &failed) && failed.Op == "open"

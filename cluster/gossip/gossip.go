@@ -106,7 +106,7 @@ func (g *Gossip) open(cfg Config) error {
 	return nil
 }
 
-// Addr is the address at which the other members reach this one.
+// Addr returns the address at which the other members reach this one.
 func (g *Gossip) Addr() netip.AddrPort { return g.roster.own().Addr }
 
 // Members lists everybody known, this member included, sorted by name. Silent

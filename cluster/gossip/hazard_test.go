@@ -98,7 +98,7 @@ var scenarios = map[string]func() error{
 	},
 }
 
-// unguarded is what Start would give to memberlist, for a scenario to spoil.
+// unguarded returns what Start would give to memberlist, for a scenario to spoil.
 func unguarded(s *self) (*memberlist.Config, error) {
 	cfg := testConfig("victim")
 	if s.record.Load() == nil {

@@ -28,7 +28,7 @@ const (
 	KindNode Kind = 2
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k Kind) String() string {
 	switch k {
 	case KindUnknown:

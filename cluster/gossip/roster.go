@@ -34,7 +34,7 @@ const (
 	StateLeft
 )
 
-// String is the state's name.
+// String returns the state's name.
 func (s State) String() string {
 	switch s {
 	case StateAlive:
@@ -125,7 +125,7 @@ func (r *roster) put(n *memberlist.Node, state State) {
 	}
 }
 
-// own is this member's own entry.
+// own returns this member's own entry.
 func (r *roster) own() Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +151,7 @@ type self struct {
 	announce chan struct{}          // signalled when record was replaced
 }
 
-// NodeMeta is the record to announce.
+// NodeMeta returns the record to announce.
 func (s *self) NodeMeta(int) []byte { return *s.record.Load() }
 
 // NotifyMsg ignores messages: no release sends any.

@@ -18,7 +18,7 @@ type Beats interface {
 	Keep(job func(model.JobID) bool)
 }
 
-// cancelAbandoned is the decider that cancels attached jobs whose clients are
+// cancelAbandoned returns the decider that cancels attached jobs whose clients are
 // silent. What former leaders heard is not known: silence counts from when this leader
 // first saw the job.
 func cancelAbandoned(c *Config) func(*state.State) ([]command.Body, time.Duration) {
@@ -50,7 +50,7 @@ func cancelAbandoned(c *Config) func(*state.State) ([]command.Body, time.Duratio
 	}
 }
 
-// unstopped says that some task of a job waits, or is not yet being stopped for a
+// unstopped reports whether some task of a job waits, or is not yet being stopped for a
 // reason as strong as that.
 func unstopped(s *state.State, id model.JobID, why model.Reason) bool {
 	for k, task := range s.Tasks.From(model.TaskKey{Job: id}) {

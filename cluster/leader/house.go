@@ -55,7 +55,7 @@ type round struct {
 	next     time.Duration
 }
 
-// decide says what to clean up, and when there may be more.
+// decide returns what to clean up, and when there may be more.
 func (h *housekeeper) decide(s *state.State, o outside) ([]command.Body, time.Duration) {
 	set := s.Settings()
 	if set.Incarnation.IsZero() {
@@ -127,7 +127,7 @@ func (r *round) expireAllocations(c *chore) {
 	}
 }
 
-// holdsSlots says that GPUs of an allocation are still to be shown clean.
+// holdsSlots reports whether GPUs of an allocation are still to be shown clean.
 func (r *round) holdsSlots(id model.AllocationID) bool {
 	for k := range r.state.Owners.From(state.OwnerKey{Allocation: id}) {
 		return k.Allocation == id && k.Rank == model.RankKey{}

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// slow is a cluster with a job of one GPU whose attempt has been placed, but does not
+// slow returns a cluster with a job of one GPU whose attempt has been placed, but does not
 // start, and what is booked; the job would have its GPU back so long before the booking's
 // start if it had started at once.
 func slow(t *testing.T, spare time.Duration, book func(b *model.Booking)) (c *statetest.Cluster, a model.AttemptKey) {

@@ -203,7 +203,7 @@ func deciders(c *Config, p *pulse) []decider {
 	}
 }
 
-// judge is the liveness decider with a book of its own. Renewals wake it every few
+// judge returns the liveness decider with a book of its own. Renewals wake it every few
 // seconds.
 func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duration) {
 	book := liveness.New(c.Liveness)

@@ -12,7 +12,7 @@ import (
 // limitsPause is how often attempts are looked at for time limits that are near.
 const limitsPause = 5 * time.Second
 
-// nearLimit is how much of its time limit an attempt has used when that is told.
+// nearLimit returns how much of its time limit an attempt has used when that is told.
 func nearLimit(limit time.Duration) time.Duration { return limit / 5 * 4 }
 
 // warnOfLimits has told, once of each, which attempts have used most of their time

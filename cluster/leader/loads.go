@@ -12,7 +12,7 @@ import (
 // of them may be older than that, and few programs use them from the first moment on.
 const settling = 30 * time.Second
 
-// loads is how busy nodes are, if a plan asks for it. A GPU whose job has not started
+// loads returns how busy nodes are, if a plan asks for it. A GPU whose job has not started
 // or has only just counts as busy: it has nothing to measure so far. A node of which a GPU
 // in service measures nothing is left out.
 func loads(s *state.State, now model.Time, c *Config) sched.Loads {
@@ -30,7 +30,7 @@ func loads(s *state.State, now model.Time, c *Config) sched.Loads {
 	return out
 }
 
-// load is the mean utilisation of a node's GPUs in service.
+// load returns the mean utilisation of a node's GPUs in service.
 func load(s *state.State, now model.Time, c *Config, id model.NodeID) (percent uint32, known bool) {
 	var sum, gpus uint32
 	for k := range s.NodeGPUs.From(model.AddressKey{Node: id}) {

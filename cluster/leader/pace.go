@@ -26,7 +26,7 @@ type pace struct {
 	until   time.Duration  // as long as it rests, by the boot clock
 }
 
-// plan says what to start and suspend on a state.
+// plan returns what to start and suspend on a state.
 func (p *pace) plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
 	now := max(model.TimeOf(c.Clock.Wall()), s.Settings().Clock)
 	begun := c.Clock.Boot()
@@ -45,7 +45,7 @@ func (p *pace) plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
 	return bodies, next.Sub(now)
 }
 
-// between is what to do while the last search rests; false if it does not.
+// between returns what to do while the last search rests; false if it does not.
 func (p *pace) between(s *state.State, now model.Time, boot time.Duration) ([]command.Body, bool) {
 	if p.outlook == nil || boot >= p.until {
 		return nil, false

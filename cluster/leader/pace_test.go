@@ -47,7 +47,7 @@ func crowd(t *testing.T, f *fake, nodes int) {
 	f.user(t, b)
 }
 
-// first is the first task that runs.
+// first returns the first task that runs.
 func (f *fake) first() (key model.TaskKey) {
 	for key = range f.view().LiveTasks.All() {
 		break

@@ -30,7 +30,7 @@ type pulse struct {
 
 func newPulse(c Clock) *pulse { return &pulse{clock: c, last: c.Boot()} }
 
-// beat is the reading of now, and when the last stall was noticed.
+// beat returns the reading of now, and when the last stall was noticed.
 func (p *pulse) beat() (now, stalled time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	retainWarn      = 10 * time.Minute // of that, between two lines of the log
 )
 
-// retention is the decider that has jobs leave the state.
+// retention returns the decider that has jobs leave the state.
 func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	var warned, pause time.Duration
 	return func(s *state.State) ([]command.Body, time.Duration) {
@@ -83,7 +83,7 @@ func retire(s *state.State, wall model.Time, archived uint64, most int64) (b com
 	return &command.Retire{Jobs: t.jobs, ArchivedTo: to}, waits, next
 }
 
-// needed says that a job that has ended must stay: GPUs that it had are to be shown
+// needed reports whether a job that has ended must stay: GPUs that it had are to be shown
 // clean, or others wait for it.
 func needed(s *state.State, id model.JobID) bool {
 	for k := range s.Owners.From(state.OwnerKey{Rank: model.RankKey{Job: id}}) {

@@ -38,7 +38,7 @@ type turn struct {
 	most  int // jobs
 }
 
-// add says whether there was room.
+// add reports whether there was room.
 func (t *turn) add(s *state.State, id model.JobID) bool {
 	job, _ := s.Jobs.Get(id)
 	t.tasks += int(job.Tasks)

@@ -62,7 +62,7 @@ type contact struct {
 	asDoubt  time.Duration // when the suspicion may next be proposed
 }
 
-// New is the book of a leader that is about to be elected.
+// New returns the book of a leader that is about to be elected.
 func New(c Config) *Book {
 	b := &Book{config: c.withDefaults()}
 	b.Elected(0)
@@ -80,7 +80,7 @@ func (b *Book) Elected(now time.Duration) {
 // sent meanwhile may still be on its way.
 func (b *Book) Stalled(now time.Duration) { b.began = max(b.began, now) }
 
-// own is how much of the time since then counts.
+// own returns how much of the time since then counts.
 func (b *Book) own(now, since time.Duration) time.Duration {
 	return max(0, now-max(since, b.began))
 }
@@ -103,7 +103,7 @@ func (b *Book) Observe(now time.Duration, s *state.State) {
 	b.read, b.begun = topics, true
 }
 
-// contact is the book's entry for a lease, begun anew if that has been renewed.
+// contact returns the book's entry for a lease, begun anew if that has been renewed.
 func (b *Book) contact(now time.Duration, l *model.Lease) *contact {
 	c, found := b.nodes[l.Node]
 	if found && c.epoch == l.Epoch && c.seq == l.Seq {
@@ -162,7 +162,7 @@ func (b *Book) Starting() iter.Seq[model.AttemptKey] {
 	}
 }
 
-// overdue says that an attempt would be, if its time were over.
+// overdue reports whether an attempt would be, if its time were over.
 func overdue(a *model.Attempt) bool {
 	return a.Live() && a.Begun < a.Ranks && a.Stop == model.ReasonNone
 }

@@ -28,7 +28,7 @@ func due(s *state.State, now model.Time, most int, take func(model.DeliveryKey) 
 	return list, never
 }
 
-// addressOf is where what goes to an outlet goes; empty: nowhere any more.
+// addressOf returns where what goes to an outlet goes; empty: nowhere any more.
 func addressOf(s *state.State, id model.OutletID) string {
 	if hook, is := id.Webhook(); is {
 		w, _ := s.Webhooks.Get(hook)

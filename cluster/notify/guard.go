@@ -84,7 +84,7 @@ func SplitAllow(text string) (out []string) {
 	return out
 }
 
-// CheckAllow says what of an allow-list cannot be read.
+// CheckAllow returns what of an allow-list cannot be read.
 func CheckAllow(text string) error {
 	for _, part := range SplitAllow(text) {
 		if strings.Contains(part, "/") {
@@ -105,7 +105,7 @@ func validIP(text string) bool {
 	return err == nil
 }
 
-// CheckURL says what of a receiver's address cannot be right, before anything is known
+// CheckURL returns what of a receiver's address cannot be right, before anything is known
 // of what it resolves to.
 func CheckURL(text string) error {
 	if !model.WebURL(text) {
@@ -224,7 +224,7 @@ func notPublic(ip netip.Addr) (block, bool) {
 	return block{}, false
 }
 
-// permit says why a receiver at this address, found under this host's name, may not be
+// permit returns why a receiver at this address, found under this host's name, may not be
 // reached; nil: it may. An IPv6 address that leads to an IPv4 one is judged as both.
 func (r *rules) permit(host string, ip netip.Addr, port uint16, here []netip.Addr) error {
 	ip = ip.Unmap()
@@ -278,7 +278,7 @@ func opens(rule, host string, ip netip.Addr, of block) bool {
 	return matches(rule, host, ip) && (!ip.IsLoopback() || local(host))
 }
 
-// matches says that one entry of an allow-list names a host or its address.
+// matches reports whether one entry of an allow-list names a host or its address.
 func matches(rule, host string, ip netip.Addr) bool {
 	if strings.Contains(rule, "/") {
 		p, err := netip.ParsePrefix(rule)

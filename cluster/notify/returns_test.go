@@ -128,7 +128,7 @@ func (d *dispatch) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); work.Wait() })
 }
 
-// delivery is the one of the newest notice.
+// delivery returns the one of the newest notice.
 func (d *dispatch) delivery() (newest model.Delivery) {
 	s := d.State()
 	for _, row := range s.Deliveries.All() {

@@ -134,7 +134,7 @@ func (r *runner) start(ctx context.Context, work *sync.WaitGroup) (next time.Dur
 	return next, last(s)
 }
 
-// now is the time that deliveries are judged by.
+// now returns the time that deliveries are judged by.
 func (r *runner) now(s *state.State) model.Time {
 	return max(model.TimeOf(r.Wall()), s.Settings().Clock)
 }
@@ -212,7 +212,7 @@ func (r *runner) note(ctx context.Context) {
 	}
 }
 
-// take is what is to be noted, which stays until it is.
+// take returns what is to be noted, which stays until it is.
 func (r *runner) take() []command.Mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()

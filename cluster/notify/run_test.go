@@ -34,7 +34,7 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-// wall is the time of day, which goes on from where the cluster's clock began.
+// wall returns the time of day, which goes on from where the cluster's clock began.
 func (f *fake) wall() time.Time { return statetest.Start.Time().Add(time.Since(f.zero)) }
 
 func (f *fake) with(change func(*statetest.Cluster)) {

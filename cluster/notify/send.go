@@ -34,7 +34,7 @@ type Message struct {
 	rules  *rules
 }
 
-// MessageID is the webhook-id of a delivery.
+// MessageID returns the webhook-id of a delivery.
 func MessageID(d *model.Delivery) string { return ID(&d.Notice) + "." + string(d.Key.Outlet) }
 
 // compose makes the message of a delivery. An error says that it can never be sent.
@@ -142,7 +142,7 @@ func failing(ctx context.Context, err error) error {
 	return err
 }
 
-// hostOf is whom an address leads to, for counting what is under way there.
+// hostOf returns whom an address leads to, for counting what is under way there.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

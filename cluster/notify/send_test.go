@@ -19,7 +19,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// waiting is a cluster with one webhook, and one delivery that waits for it.
+// waiting returns a cluster with one webhook, and one delivery that waits for it.
 func waiting(t *testing.T, url string, change func(*model.Webhook)) (*statetest.Cluster, *model.Delivery) {
 	t.Helper()
 	c := statetest.New(t)

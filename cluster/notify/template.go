@@ -31,7 +31,7 @@ type Template struct {
 // JSON reports whether the body is JSON; else it is text.
 func (t *Template) JSON() bool { return t.json }
 
-// functions are all that a template may call, beside the comparisons below.
+// functions returns all that a template may call, beside the comparisons below.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"json":    inJSON,
@@ -44,7 +44,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// builtin are the language's own functions that are left in.
+// builtin returns the language's own functions that are left in.
 func builtin() []string { return []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge"} }
 
 func inJSON(v any) (string, error) {
@@ -192,7 +192,7 @@ func (t *Template) Render(e *wire.Notice) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// fieldsOf are an event's fields by the names that they have in JSON: texts, numbers and
+// fieldsOf returns an event's fields by the names that they have in JSON: texts, numbers and
 // maps of them, which have no methods.
 func fieldsOf(e *wire.Notice) (map[string]any, error) {
 	data, err := json.Marshal(e)

@@ -38,7 +38,7 @@ type RemoteError struct {
 	Text string
 }
 
-// Error is the other peer's text with the code.
+// Error returns the other peer's text with the code.
 func (e *RemoteError) Error() string {
 	return fmt.Sprintf("other peer: %s (code %d)", e.Text, e.Code)
 }

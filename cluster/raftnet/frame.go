@@ -115,7 +115,7 @@ func parseResponse(payload []byte) (callResponse, error) {
 	}, nil
 }
 
-// hello is a caller's first frame: the protocol's version and the name by which it wants to be known.
+// hello returns a caller's first frame: the protocol's version and the name by which it wants to be known.
 func hello(name string) []byte {
 	return seal(append(append(make([]byte, frameHeader), protocol), name...))
 }

@@ -26,6 +26,6 @@ func (h *heard) since() time.Duration {
 	return time.Since(h.born) - time.Duration(h.last.Load())
 }
 
-// Heard is how long ago a leader's message last came in, of whatever term and whatever
+// Heard returns how long ago a leader's message last came in, of whatever term and whatever
 // came of it; counted from the start while none has.
 func (t *Transport) Heard() time.Duration { return t.relay.heard.since() }

@@ -77,10 +77,10 @@ func Listen(config MuxConfig) (*Mux, error) {
 	return m, nil
 }
 
-// Addr is the address under which other peers reach this one.
+// Addr returns the address under which other peers reach this one.
 func (m *Mux) Addr() net.Addr { return m.address }
 
-// Raft is the stream layer of Raft's connections. NewTransport closes it with the transport; the Mux and the
+// Raft returns the stream layer of Raft's connections. NewTransport closes it with the transport; the Mux and the
 // calls go on without it.
 func (m *Mux) Raft() StreamLayer { return m.raft }
 

@@ -176,7 +176,7 @@ func (r *relay) rearm() {
 	}
 }
 
-// earliest is when the longest waiting heartbeat will have waited for long enough; zero: none waits.
+// earliest returns when the longest waiting heartbeat will have waited for long enough; zero: none waits.
 func (r *relay) earliest() time.Time {
 	if r.serving != nil && r.serving.heartbeat != nil {
 		return r.serving.due

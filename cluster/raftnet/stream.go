@@ -70,7 +70,7 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	return s.conns.adopt(conn)
 }
 
-// Addr is the advertised address: Raft names this peer by it.
+// Addr returns the advertised address: Raft names this peer by it.
 func (s *stream) Addr() net.Addr { return s.address }
 
 // Close closes all of Raft's connections and takes no more.

@@ -148,10 +148,10 @@ func (t *Transport) Malformed() uint64 { return t.relay.counts.malformed.Load() 
 // Refused counts the messages that were refused for the data folder of their sender or receiver.
 func (t *Transport) Refused() uint64 { return t.relay.counts.refused.Load() }
 
-// Consumer is where raft's main goroutine takes requests from.
+// Consumer returns where raft's main goroutine takes requests from.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.relay.out }
 
-// LocalAddr is the advertised address of this peer.
+// LocalAddr returns the advertised address of this peer.
 func (t *Transport) LocalAddr() raft.ServerAddress { return t.inner.LocalAddr() }
 
 // SetHeartbeatHandler does nothing: heartbeats take the way of all requests.
@@ -161,7 +161,7 @@ func (t *Transport) SetHeartbeatHandler(handle func(raft.RPC)) {
 	}
 }
 
-// AppendEntriesPipeline says that there is no pipeline; raft then replicates by AppendEntries.
+// AppendEntriesPipeline reports whether there is no pipeline; raft then replicates by AppendEntries.
 func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	if t.unguarded.Pipelining {
 		return t.inner.AppendEntriesPipeline(id, target)
@@ -225,12 +225,12 @@ func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args
 	return t.inner.TimeoutNow(id, target, &q, resp)
 }
 
-// EncodePeer is a peer's address on the wire.
+// EncodePeer returns a peer's address on the wire.
 func (t *Transport) EncodePeer(id raft.ServerID, address raft.ServerAddress) []byte {
 	return t.inner.EncodePeer(id, address)
 }
 
-// DecodePeer is the inverse of EncodePeer.
+// DecodePeer returns the inverse of EncodePeer.
 func (t *Transport) DecodePeer(encoded []byte) raft.ServerAddress { return t.inner.DecodePeer(encoded) }
 
 // Close ends all traffic and closes every connection of Raft's. It may be called more than once; raft does so

@@ -18,7 +18,7 @@ type startFault struct {
 	says  []string
 }
 
-// startFaults are the faults that an operator may meet at a start.
+// startFaults returns the faults that an operator may meet at a start.
 func startFaults() []startFault {
 	return slices.Concat(useFaults(), identityFaults(), damageFaults())
 }
@@ -84,7 +84,7 @@ func identityFaults() []startFault {
 	}
 }
 
-// damageFaults are what a bad disk or a hand does to the content.
+// damageFaults returns what a bad disk or a hand does to the content.
 func damageFaults() []startFault {
 	return []startFault{
 		{"no store", remove(boltName), ErrCorrupt, []string{"raft log is missing", "new --id"}},

@@ -32,7 +32,7 @@ type peer struct {
 	verdict atomic.Pointer[Verdict]
 }
 
-// action is what the watchdog told this peer last.
+// action returns what the watchdog told this peer last.
 func (p *peer) action() Action {
 	if v := p.verdict.Load(); v != nil {
 		return v.Action

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// VerifyBolt says what is broken in a bbolt file that nobody has open; nil if nothing
+// VerifyBolt returns what is broken in a bbolt file that nobody has open; nil if nothing
 // is, or if there is no file or an empty one. bbolt itself would end the process.
 func VerifyBolt(path string) (err error) {
 	f, err := os.Open(path) //nolint:gosec // the path is the operator's data folder

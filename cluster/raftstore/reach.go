@@ -92,7 +92,7 @@ func (s *Store) checkEntries(path string, first, last, newest, term uint64) erro
 	return nil
 }
 
-// unreached is the fault of a folder whose snapshots and log do not meet.
+// unreached returns the fault of a folder whose snapshots and log do not meet.
 func (s *Store) unreached(newest, from, to uint64) *Fault {
 	has := "no snapshot is there"
 	if newest > 0 {

@@ -64,7 +64,7 @@ func checkSpace(o Options) error {
 	}
 }
 
-// missingBallast says how many bytes the ballast file lacks.
+// missingBallast returns how many bytes the ballast file lacks.
 func missingBallast(dir string, size int64) int64 {
 	st, err := os.Stat(filepath.Join(dir, ballastName))
 	if err != nil {

@@ -128,7 +128,7 @@ func readMeta(f io.ReaderAt, at, size int64) (meta, bool) {
 	return m, ok
 }
 
-// fnv64a is the checksum of a meta page.
+// fnv64a returns the checksum of a meta page.
 func fnv64a(b []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range b {

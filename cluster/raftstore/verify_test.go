@@ -159,7 +159,7 @@ func FuzzVerifyTree(f *testing.F) {
 	})
 }
 
-// fuzzBase is a small file with a valid meta page and a leaf.
+// fuzzBase returns a small file with a valid meta page and a leaf.
 func fuzzBase() []byte {
 	const size = boltMinPage
 	b := make([]byte, 4*size)

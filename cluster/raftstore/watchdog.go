@@ -154,7 +154,7 @@ func (w *Watchdog) Verdict(leader bool) Verdict {
 	return Verdict{Age: max(log.age, snap.age)}
 }
 
-// hangs is the verdict over a call that takes too long.
+// hangs returns the verdict over a call that takes too long.
 func (w *Watchdog) hangs(a Action, c oldest, limit time.Duration) Verdict {
 	do := "another peer should lead until the disk answers"
 	if a == Exit {

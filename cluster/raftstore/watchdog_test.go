@@ -69,7 +69,7 @@ func (f *flakyStore) stores() int {
 	return f.stored
 }
 
-// next says what the next log write is to do.
+// next returns what the next log write is to do.
 func (f *flakyStore) next() (hung chan struct{}, fail error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -29,7 +29,7 @@ func (b *Beats) Hear(job model.JobID) {
 	b.last[job] = now
 }
 
-// Last is when a job's client was last heard; 0: never here.
+// Last returns when a job's client was last heard; 0: never here.
 func (b *Beats) Last(job model.JobID) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -81,7 +81,7 @@ func (b *Board) Unused(node model.NodeID, gpu model.GPUID) time.Duration {
 	return 0
 }
 
-// Busy is what a GPU of a node measures of its utilisation, in percent; false if it
+// Busy returns what a GPU of a node measures of its utilisation, in percent; false if it
 // measures none, as a part of a GPU (MIG), or the node has not said so just now.
 func (b *Board) Busy(node model.NodeID, gpu model.GPUID) (percent uint32, known bool) {
 	now := b.boot()

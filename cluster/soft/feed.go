@@ -35,7 +35,7 @@ type Item struct {
 	frame []byte
 }
 
-// Frame is the notice as it is sent, made once however many follow.
+// Frame returns the notice as it is sent, made once however many follow.
 func (i *Item) Frame(encode func(*model.Notice) []byte) []byte {
 	i.once.Do(func() { i.frame = encode(&i.Notice) })
 	return i.frame
@@ -68,7 +68,7 @@ func (f *Feed) Put(list []model.Notice) {
 	f.soon()
 }
 
-// weigh is about how much memory a notice takes, with its frame.
+// weigh returns about how much memory a notice takes, with its frame.
 func weigh(n *model.Notice) int {
 	const fixed = 768
 	text := len(n.Actor) + len(n.Node) + len(n.GPU) + len(n.Allocation) + len(n.Name) + len(n.User) + len(n.Project) + len(n.Detail) + len(n.Places)
@@ -112,14 +112,14 @@ func (f *Feed) After(p model.NoticePlace, most int) (list []*Item, gone bool) {
 	return slices.Clone(f.items[at:min(at+most, len(f.items))]), false
 }
 
-// Last is the place of the newest notice.
+// Last returns the place of the newest notice.
 func (f *Feed) Last() model.NoticePlace {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.last
 }
 
-// Before is the place after which the newest notices that are picked follow, so many of
+// Before returns the place after which the newest notices that are picked follow, so many of
 // them or as many as are here.
 func (f *Feed) Before(many int, pick func(*model.Notice) bool) model.NoticePlace {
 	f.mu.RLock()

@@ -15,7 +15,7 @@ type Settle struct {
 	Jobs []model.JobID `cbor:"1,keyasint,omitempty"` // that wait
 }
 
-// Kind is KindSettle.
+// Kind returns KindSettle.
 func (*Settle) Kind() Kind { return KindSettle }
 
 // Validate bounds the list.
@@ -27,7 +27,7 @@ type DropDependencies struct {
 	Note string      `cbor:"2,keyasint,omitempty"`
 }
 
-// Kind is KindDropDependencies.
+// Kind returns KindDropDependencies.
 func (*DropDependencies) Kind() Kind { return KindDropDependencies }
 
 // Validate checks the target.
@@ -41,7 +41,7 @@ type Overdue struct {
 	Jobs []model.JobID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindOverdue.
+// Kind returns KindOverdue.
 func (*Overdue) Kind() Kind { return KindOverdue }
 
 // Validate bounds the list.

@@ -15,14 +15,14 @@ const MaxFrom = 64
 // maxShown bounds the body that the audit trail keeps, in bytes.
 const maxShown = 1024
 
-// Audited says that commands of the kind stand in the audit trail. All do but
+// Audited reports whether commands of the kind stand in the audit trail. All do but
 // those by which machines tell of themselves: beats and reports of nodes, which
 // jobs' timelines hold, the clock, how deliveries went, and what the scheduler remembers.
 func (k Kind) Audited() bool {
 	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit}, k)
 }
 
-// shown says that bodies of the kind hold neither secrets nor what users run, so
+// shown reports whether bodies of the kind hold neither secrets nor what users run, so
 // that the audit trail may repeat them to all who may read it.
 func (k Kind) shown() bool {
 	return slices.Contains([]Kind{
@@ -33,7 +33,7 @@ func (k Kind) shown() bool {
 	}, k)
 }
 
-// Shown is the encoded body, if the audit trail may show it and it is short; else
+// Shown returns the encoded body, if the audit trail may show it and it is short; else
 // nil. It must not be changed.
 func (c *Command) Shown() []byte {
 	if c.Err != nil || !c.kind.shown() || len(c.raw) > maxShown {
@@ -54,7 +54,7 @@ func ShownBody(k Kind, raw []byte) (Body, error) {
 	return b, nil
 }
 
-// FromClient is the command as one that a client at an address sent; what is no
+// FromClient returns the command as one that a client at an address sent; what is no
 // address is left out. Only commands of users' requests carry one: it costs bytes
 // in the log.
 func (c Command) FromClient(address string) Command {
@@ -68,7 +68,7 @@ func (c Command) FromClient(address string) Command {
 // trail's chain, so that for a given body it must never change.
 type targeted interface{ Target() string }
 
-// Target is what a command is about, such as "job 17"; empty if its kind says it
+// Target returns what a command is about, such as "job 17"; empty if its kind says it
 // all. A submission's job is known by its result only.
 func (c *Command) Target() string {
 	if t, has := c.Body.(targeted); has && c.Err == nil {

@@ -9,7 +9,7 @@ type FoundAuth struct {
 	Token  model.Hash   `cbor:"2,keyasint,omitempty"` // of the first token; zero: none is made
 }
 
-// Kind is KindFoundAuth.
+// Kind returns KindFoundAuth.
 func (*FoundAuth) Kind() Kind { return KindFoundAuth }
 
 // Validate checks that there is a secret.
@@ -30,7 +30,7 @@ type MakeToken struct {
 	Spend   model.Hash `cbor:"6,keyasint,omitempty"` // the first token, which is given for it
 }
 
-// Kind is KindMakeToken.
+// Kind returns KindMakeToken.
 func (*MakeToken) Kind() Kind { return KindMakeToken }
 
 // Validate checks names and role.
@@ -62,7 +62,7 @@ type DropTokens struct {
 // MaxDropped bounds the tokens of one command.
 const MaxDropped = 1000
 
-// Kind is KindDropTokens.
+// Kind returns KindDropTokens.
 func (*DropTokens) Kind() Kind { return KindDropTokens }
 
 // Validate bounds the list.
@@ -76,7 +76,7 @@ type SetUser struct {
 	Leave []string   `cbor:"4,keyasint,omitempty"`
 }
 
-// Kind is KindSetUser.
+// Kind returns KindSetUser.
 func (*SetUser) Kind() Kind { return KindSetUser }
 
 // Validate checks names and role.
@@ -107,7 +107,7 @@ type RemoveUser struct {
 	User string `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindRemoveUser.
+// Kind returns KindRemoveUser.
 func (*RemoveUser) Kind() Kind { return KindRemoveUser }
 
 // Validate asks for a name.

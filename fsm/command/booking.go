@@ -10,7 +10,7 @@ type Book struct {
 	Capped  bool          `cbor:"2,keyasint,omitempty"` // the caller is no operator: what one user may book is bounded
 }
 
-// Kind is KindBook.
+// Kind returns KindBook.
 func (*Book) Kind() Kind { return KindBook }
 
 // Validate checks what can be checked without the cluster.
@@ -27,7 +27,7 @@ type CancelBooking struct {
 	Note string          `cbor:"2,keyasint,omitempty"`
 }
 
-// Kind is KindCancelBooking.
+// Kind returns KindCancelBooking.
 func (*CancelBooking) Kind() Kind { return KindCancelBooking }
 
 // Validate asks for an id.
@@ -44,7 +44,7 @@ type TurnBookings struct {
 	IDs []model.BookingID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindTurnBookings.
+// Kind returns KindTurnBookings.
 func (*TurnBookings) Kind() Kind { return KindTurnBookings }
 
 // Validate bounds the list.
@@ -56,7 +56,7 @@ type SetBookingCaps struct {
 	Caps model.BookingCaps `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetBookingCaps.
+// Kind returns KindSetBookingCaps.
 func (*SetBookingCaps) Kind() Kind { return KindSetBookingCaps }
 
 // Validate checks the ranges.

@@ -23,7 +23,7 @@ type Bootstrap struct {
 	Notify   model.Notify       `cbor:"10,keyasint,omitempty"`
 }
 
-// Kind is KindBootstrap.
+// Kind returns KindBootstrap.
 func (*Bootstrap) Kind() Kind { return KindBootstrap }
 
 // Validate asks for an incarnation, a level and a policy, and checks the bounds.
@@ -49,7 +49,7 @@ type Restored struct {
 	Incarnation model.Incarnation `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindRestored.
+// Kind returns KindRestored.
 func (*Restored) Kind() Kind { return KindRestored }
 
 // Validate asks for an incarnation.
@@ -63,7 +63,7 @@ func (b *Restored) Validate() error {
 // Resume ends the standstill after a restore.
 type Resume struct{}
 
-// Kind is KindResume.
+// Kind returns KindResume.
 func (*Resume) Kind() Kind { return KindResume }
 
 // Validate allows it.
@@ -73,7 +73,7 @@ func (*Resume) Validate() error { return nil }
 // It is proposed only when a majority of the peers' clocks agree on that time.
 type AdvanceClock struct{}
 
-// Kind is KindAdvanceClock.
+// Kind returns KindAdvanceClock.
 func (*AdvanceClock) Kind() Kind { return KindAdvanceClock }
 
 // Validate allows it.
@@ -84,7 +84,7 @@ type RaiseLevel struct {
 	Level uint32 `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindRaiseLevel.
+// Kind returns KindRaiseLevel.
 func (*RaiseLevel) Kind() Kind { return KindRaiseLevel }
 
 // Validate asks for a level.
@@ -100,7 +100,7 @@ type SetRunning struct {
 	Running bool `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetRunning.
+// Kind returns KindSetRunning.
 func (*SetRunning) Kind() Kind { return KindSetRunning }
 
 // Validate allows it.
@@ -111,7 +111,7 @@ type SetPolicy struct {
 	Policy string `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetPolicy.
+// Kind returns KindSetPolicy.
 func (*SetPolicy) Kind() Kind { return KindSetPolicy }
 
 // Validate asks for a policy's name.
@@ -122,7 +122,7 @@ type SetRetention struct {
 	Retention model.Retention `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetRetention.
+// Kind returns KindSetRetention.
 func (*SetRetention) Kind() Kind { return KindSetRetention }
 
 // Validate checks the bounds.
@@ -133,7 +133,7 @@ type SetLimit struct {
 	Limit model.Limit `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetLimit.
+// Kind returns KindSetLimit.
 func (*SetLimit) Kind() Kind { return KindSetLimit }
 
 // Validate checks scope and bounds.
@@ -150,7 +150,7 @@ type AdjustLimit struct {
 	Set   []model.LimitValue `cbor:"2,keyasint,omitempty"`
 }
 
-// Kind is KindAdjustLimit.
+// Kind returns KindAdjustLimit.
 func (*AdjustLimit) Kind() Kind { return KindAdjustLimit }
 
 // Validate checks scope and bounds, and that no value is given twice.
@@ -195,7 +195,7 @@ type SetPeer struct {
 	Peer model.Peer `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetPeer.
+// Kind returns KindSetPeer.
 func (*SetPeer) Kind() Kind { return KindSetPeer }
 
 // Validate checks the id and the addresses.
@@ -220,7 +220,7 @@ type DropPeer struct {
 	ID model.PeerID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindDropPeer.
+// Kind returns KindDropPeer.
 func (*DropPeer) Kind() Kind { return KindDropPeer }
 
 // Validate asks for an id.
@@ -240,7 +240,7 @@ type CutRequests struct {
 // MaxCut bounds what one command removes, so that no entry takes long to apply.
 const MaxCut = 10_000
 
-// Kind is KindCutRequests.
+// Kind returns KindCutRequests.
 func (*CutRequests) Kind() Kind { return KindCutRequests }
 
 // Validate asks for an instant.
@@ -257,7 +257,7 @@ type Retire struct {
 	ArchivedTo uint64        `cbor:"2,keyasint,omitempty"` // log index that a majority's archives have reached
 }
 
-// Kind is KindRetire.
+// Kind returns KindRetire.
 func (*Retire) Kind() Kind { return KindRetire }
 
 // Validate bounds the list.

@@ -105,7 +105,7 @@ func New(actor string, b Body) (Command, error) {
 	return Command{}, fmt.Errorf("%s of %d bytes: %w (at most %d)", b.Kind(), len(raw), ErrTooLarge, limit(b.Kind()))
 }
 
-// WithRequest is the command under a request id, 1 to 128 bytes of text.
+// WithRequest returns the command under a request id, 1 to 128 bytes of text.
 func (c Command) WithRequest(id string) (Command, error) {
 	if id == "" || !model.Text(id, model.MaxRequestID) {
 		return Command{}, &model.Problem{Field: "request id", Want: "1 to 128 bytes of text on one line"}
@@ -114,10 +114,10 @@ func (c Command) WithRequest(id string) (Command, error) {
 	return c, nil
 }
 
-// Kind is the command's kind, also when its body could not be read.
+// Kind returns the command's kind, also when its body could not be read.
 func (c *Command) Kind() Kind { return c.kind }
 
-// Size is what the command takes of the room in an entry: at most its bytes, and
+// Size returns what the command takes of the room in an entry: at most its bytes, and
 // for an array something for each task, so that few bytes cannot make the
 // applying of one entry long.
 func (c *Command) Size() int {
@@ -128,7 +128,7 @@ func (c *Command) Size() int {
 	return size
 }
 
-// BodyHash is the start of the SHA-256 of the encoded body: what a repeated
+// BodyHash returns the start of the SHA-256 of the encoded body: what a repeated
 // request is compared by.
 func (c *Command) BodyHash() [16]byte {
 	sum := sha256.Sum256(c.raw)

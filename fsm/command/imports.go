@@ -17,7 +17,7 @@ type BeginImport struct {
 	Parts uint32     `cbor:"2,keyasint,omitempty"` // how many commands bring its jobs; 0 to model.MaxImportParts
 }
 
-// Kind is KindBeginImport.
+// Kind returns KindBeginImport.
 func (*BeginImport) Kind() Kind { return KindBeginImport }
 
 // Validate asks for an id and bounds the parts.
@@ -53,7 +53,7 @@ type ImportedJob struct {
 	Stdin     uint32        `cbor:"11,keyasint,omitempty"` // its place in Texts, as Script; base64
 }
 
-// Kind is KindImportJobs.
+// Kind returns KindImportJobs.
 func (*ImportJobs) Kind() Kind { return KindImportJobs }
 
 func (b *ImportJobs) tasks() (n int) {
@@ -119,7 +119,7 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 		validHeld(j), validNote(j.Note), validStdin(text(j.Stdin)))
 }
 
-// env is the environment line by line.
+// env returns the environment line by line.
 func (j *ImportedJob) env(texts []string) []string {
 	if j.Env == 0 {
 		return nil
@@ -152,7 +152,7 @@ type EndImport struct {
 	Short bool `cbor:"2,keyasint,omitempty"`
 }
 
-// Kind is KindEndImport.
+// Kind returns KindEndImport.
 func (*EndImport) Kind() Kind { return KindEndImport }
 
 // Validate asks for an id.
@@ -165,13 +165,13 @@ func validImport(id model.Hash) error {
 	return nil
 }
 
-// Target is the import.
+// Target returns the import.
 func (b *BeginImport) Target() string { return targetImport(b.ID) }
 
-// Target is the import.
+// Target returns the import.
 func (b *ImportJobs) Target() string { return targetImport(b.ID) }
 
-// Target is the import.
+// Target returns the import.
 func (b *EndImport) Target() string { return targetImport(b.ID) }
 
 func targetImport(id model.Hash) string { return "import " + hex.EncodeToString(id[:6]) }

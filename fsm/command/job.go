@@ -23,7 +23,7 @@ type Submit struct {
 	Capped bool `cbor:"35,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
-// Kind is KindSubmit.
+// Kind returns KindSubmit.
 func (*Submit) Kind() Kind { return KindSubmit }
 
 // Validate checks the spec, the script, the environment and the array.
@@ -112,7 +112,7 @@ type Cancel struct {
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
-// Kind is KindCancel.
+// Kind returns KindCancel.
 func (*Cancel) Kind() Kind { return KindCancel }
 
 // Validate checks the target.
@@ -127,7 +127,7 @@ type SetPriority struct {
 	Priority uint8       `cbor:"3,keyasint,omitempty"` // as given, 1 to 10
 }
 
-// Kind is KindSetPriority.
+// Kind returns KindSetPriority.
 func (*SetPriority) Kind() Kind { return KindSetPriority }
 
 // Validate checks the class.
@@ -147,7 +147,7 @@ type Hold struct {
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
-// Kind is KindHold.
+// Kind returns KindHold.
 func (*Hold) Kind() Kind { return KindHold }
 
 // Validate checks the target.
@@ -164,7 +164,7 @@ type Release struct {
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
-// Kind is KindRelease.
+// Kind returns KindRelease.
 func (*Release) Kind() Kind { return KindRelease }
 
 // Validate checks the target.
@@ -181,7 +181,7 @@ type Requeue struct {
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
-// Kind is KindRequeue.
+// Kind returns KindRequeue.
 func (*Requeue) Kind() Kind { return KindRequeue }
 
 // Validate checks the target.
@@ -196,7 +196,7 @@ type Extend struct {
 	By        time.Duration `cbor:"3,keyasint,omitempty"` // so much more than it is
 }
 
-// Kind is KindExtend.
+// Kind returns KindExtend.
 func (*Extend) Kind() Kind { return KindExtend }
 
 // Validate checks that one of the two is given.
@@ -222,7 +222,7 @@ type Placement struct {
 	Slots []model.SlotKey `cbor:"3,keyasint,omitempty"` // in order of place
 }
 
-// Kind is KindPlace.
+// Kind returns KindPlace.
 func (*Place) Kind() Kind { return KindPlace }
 
 // Validate checks the sizes and that no node and no slot comes twice.
@@ -269,7 +269,7 @@ type Preempt struct {
 	Decided uint64          `cbor:"5,keyasint,omitempty"` // log index of the state it was decided on
 }
 
-// Kind is KindPreempt.
+// Kind returns KindPreempt.
 func (*Preempt) Kind() Kind { return KindPreempt }
 
 // Validate bounds the lists, which are not both empty.
@@ -293,7 +293,7 @@ type ExpireClaims struct {
 	Slots []model.SlotKey `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindExpireClaims.
+// Kind returns KindExpireClaims.
 func (*ExpireClaims) Kind() Kind { return KindExpireClaims }
 
 // Validate bounds the list.
@@ -304,7 +304,7 @@ type StartOverdue struct {
 	Attempt model.AttemptKey `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindStartOverdue.
+// Kind returns KindStartOverdue.
 func (*StartOverdue) Kind() Kind { return KindStartOverdue }
 
 // Validate asks for an attempt.

@@ -219,16 +219,16 @@ var kinds = map[Kind]kindInfo{
 // Kinds lists every kind that this program knows, by number.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }
 
-// Known says that this program knows the kind.
+// Known reports whether this program knows the kind.
 func (k Kind) Known() bool { _, ok := kinds[k]; return ok }
 
-// Level is the feature level from which on the kind may be proposed.
+// Level returns the feature level from which on the kind may be proposed.
 func (k Kind) Level() uint32 { return kinds[k].level }
 
-// Lane is the kind's way into the log.
+// Lane returns the kind's way into the log.
 func (k Kind) Lane() Lane { return kinds[k].lane }
 
-// Fresh is an empty body of the kind, to decode into; nil for an unknown kind.
+// Fresh returns an empty body of the kind, to decode into; nil for an unknown kind.
 func (k Kind) Fresh() Body {
 	if info, ok := kinds[k]; ok {
 		return info.fresh()
@@ -236,7 +236,7 @@ func (k Kind) Fresh() Body {
 	return nil
 }
 
-// String is the kind's name in logs and the audit trail.
+// String returns the kind's name in logs and the audit trail.
 func (k Kind) String() string {
 	if info, ok := kinds[k]; ok {
 		return info.name
@@ -267,5 +267,5 @@ type Result struct {
 	Verdicts []model.Code `cbor:"5,keyasint,omitempty"` // one for each renewal or report
 }
 
-// OK says that the command was carried out.
+// OK reports whether the command was carried out.
 func (r *Result) OK() bool { return r.Code == model.CodeOK }

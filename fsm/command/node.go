@@ -38,7 +38,7 @@ type Register struct {
 	Account  string           `cbor:"20,keyasint,omitempty"` // the agent's own
 }
 
-// Kind is KindRegister.
+// Kind returns KindRegister.
 func (*Register) Kind() Kind { return KindRegister }
 
 // Validate checks identity and inventory.
@@ -129,7 +129,7 @@ type Renewal struct {
 	Seq         uint64            `cbor:"4,keyasint,omitempty"`
 }
 
-// Kind is KindRenew.
+// Kind returns KindRenew.
 func (*Renew) Kind() Kind { return KindRenew }
 
 // Validate bounds the batch.
@@ -144,7 +144,7 @@ type Report struct {
 	Cleaned     []model.Cleaned   `cbor:"5,keyasint,omitempty"`
 }
 
-// Kind is KindReport.
+// Kind returns KindReport.
 func (*Report) Kind() Kind { return KindReport }
 
 // Validate bounds the lists.
@@ -161,7 +161,7 @@ type Inventory struct {
 	Trouble     string            `cbor:"5,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
 }
 
-// Kind is KindInventory.
+// Kind returns KindInventory.
 func (*Inventory) Kind() Kind { return KindInventory }
 
 // Validate checks the devices and the text.
@@ -183,7 +183,7 @@ type SetNodeMode struct {
 	Note string         `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindSetNodeMode.
+// Kind returns KindSetNodeMode.
 func (*SetNodeMode) Kind() Kind { return KindSetNodeMode }
 
 // Validate checks the mode.
@@ -195,7 +195,7 @@ type SetNodeLabels struct {
 	Changes string       `cbor:"2,keyasint,omitempty"` // as model.Labels writes them: "zone=a", or "zone-" to take it away
 }
 
-// Kind is KindSetNodeLabels.
+// Kind returns KindSetNodeLabels.
 func (*SetNodeLabels) Kind() Kind { return KindSetNodeLabels }
 
 // Validate checks the labels.
@@ -223,7 +223,7 @@ type ConfirmDead struct {
 	Note  string       `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindConfirmDead.
+// Kind returns KindConfirmDead.
 func (*ConfirmDead) Kind() Kind { return KindConfirmDead }
 
 // Validate checks the note.
@@ -234,7 +234,7 @@ type RetireNode struct {
 	Node model.NodeID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindRetireNode.
+// Kind returns KindRetireNode.
 func (*RetireNode) Kind() Kind { return KindRetireNode }
 
 // Validate allows it.
@@ -246,7 +246,7 @@ type KillForeign struct {
 	Slot model.SlotKey `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindKillForeign.
+// Kind returns KindKillForeign.
 func (*KillForeign) Kind() Kind { return KindKillForeign }
 
 // Validate allows it.
@@ -259,7 +259,7 @@ type SetGPUMode struct {
 	Note string         `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindSetGPUMode.
+// Kind returns KindSetGPUMode.
 func (*SetGPUMode) Kind() Kind { return KindSetGPUMode }
 
 // Validate checks the mode.
@@ -279,7 +279,7 @@ type Suspect struct {
 	Seq   uint64       `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindSuspect.
+// Kind returns KindSuspect.
 func (*Suspect) Kind() Kind { return KindSuspect }
 
 // Validate allows it.
@@ -294,7 +294,7 @@ type Silent struct {
 	Elapsed time.Duration `cbor:"4,keyasint,omitempty"`
 }
 
-// Kind is KindSilent.
+// Kind returns KindSilent.
 func (*Silent) Kind() Kind { return KindSilent }
 
 // Validate bounds the time.
@@ -313,7 +313,7 @@ type RankLost struct {
 	Orphan uint64        `cbor:"4,keyasint,omitempty"` // for a rank whose agent forgot it: since this index
 }
 
-// Kind is KindRankLost.
+// Kind returns KindRankLost.
 func (*RankLost) Kind() Kind { return KindRankLost }
 
 // Validate allows it.
@@ -328,7 +328,7 @@ type AllocationLost struct {
 	Seq   uint64             `cbor:"4,keyasint,omitempty"`
 }
 
-// Kind is KindAllocationLost.
+// Kind returns KindAllocationLost.
 func (*AllocationLost) Kind() Kind { return KindAllocationLost }
 
 // Validate allows it.

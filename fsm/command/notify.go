@@ -16,7 +16,7 @@ type SetWebhook struct {
 	Webhook model.Webhook `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetWebhook.
+// Kind returns KindSetWebhook.
 func (*SetWebhook) Kind() Kind { return KindSetWebhook }
 
 // Validate checks the webhook by itself.
@@ -32,7 +32,7 @@ type DropWebhook struct {
 	ID model.WebhookID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindDropWebhook.
+// Kind returns KindDropWebhook.
 func (*DropWebhook) Kind() Kind { return KindDropWebhook }
 
 // Validate asks for an id.
@@ -44,7 +44,7 @@ type TestWebhook struct {
 	ID model.WebhookID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindTestWebhook.
+// Kind returns KindTestWebhook.
 func (*TestWebhook) Kind() Kind { return KindTestWebhook }
 
 // Validate asks for an id.
@@ -73,7 +73,7 @@ type Mark struct {
 	Took   time.Duration     `cbor:"7,keyasint,omitempty"`
 }
 
-// Kind is KindMarkDeliveries.
+// Kind returns KindMarkDeliveries.
 func (*MarkDeliveries) Kind() Kind { return KindMarkDeliveries }
 
 // Validate bounds the list and its texts.
@@ -94,7 +94,7 @@ type SetNotify struct {
 	Notify model.Notify `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetNotify.
+// Kind returns KindSetNotify.
 func (*SetNotify) Kind() Kind { return KindSetNotify }
 
 // Validate checks the values.
@@ -106,7 +106,7 @@ type NearLimit struct {
 	Attempts []model.AttemptKey `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindNearLimit.
+// Kind returns KindNearLimit.
 func (*NearLimit) Kind() Kind { return KindNearLimit }
 
 // Validate bounds the list.

@@ -11,7 +11,7 @@ type SetTuning struct {
 	Tuning model.Tuning `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetTuning.
+// Kind returns KindSetTuning.
 func (*SetTuning) Kind() Kind { return KindSetTuning }
 
 // Validate checks the ranges.
@@ -25,7 +25,7 @@ type AdjustPolicy struct {
 	Limits []model.LimitValue  `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindAdjustPolicy.
+// Kind returns KindAdjustPolicy.
 func (*AdjustPolicy) Kind() Kind { return KindAdjustPolicy }
 
 // Validate asks for something to change, checks names and bounds, and that no value is
@@ -57,7 +57,7 @@ type SetWeight struct {
 	Weight model.Weight `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetWeight.
+// Kind returns KindSetWeight.
 func (*SetWeight) Kind() Kind { return KindSetWeight }
 
 // Validate asks for a user or project and its shares.
@@ -78,7 +78,7 @@ type SetPools struct {
 	Part uint32         `cbor:"2,keyasint,omitempty"` // in thousandths; 1 to 1,000
 }
 
-// Kind is KindSetPools.
+// Kind returns KindSetPools.
 func (*SetPools) Kind() Kind { return KindSetPools }
 
 // Validate asks for a mode or a part.
@@ -105,7 +105,7 @@ type Steer struct {
 	Steer model.Steer `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSteer.
+// Kind returns KindSteer.
 func (*Steer) Kind() Kind { return KindSteer }
 
 // Validate allows it: a wrong memory costs good plans, not their safety.
@@ -118,7 +118,7 @@ type Suspend struct {
 	Decided  uint64             `cbor:"2,keyasint,omitempty"` // log index of the state it was decided on
 }
 
-// Kind is KindSuspend.
+// Kind returns KindSuspend.
 func (*Suspend) Kind() Kind { return KindSuspend }
 
 // Validate bounds the list.

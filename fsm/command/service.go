@@ -32,7 +32,7 @@ type Allocate struct {
 	Capped bool `cbor:"19,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
-// Kind is KindAllocate.
+// Kind returns KindAllocate.
 func (*Allocate) Kind() Kind { return KindAllocate }
 
 // Validate checks names and sizes.
@@ -60,7 +60,7 @@ func (b *Allocate) Validate() error {
 	return firstOf(validTTL(b.TTL), b.Where().Validate())
 }
 
-// Where is on which nodes the allocation may be.
+// Where returns on which nodes the allocation may be.
 func (b *Allocate) Where() model.Where {
 	return model.Where{Constraint: b.Constraint, Nodelist: b.Nodelist, Exclude: b.Exclude}
 }
@@ -72,7 +72,7 @@ type Grant struct {
 	Placement Placement          `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindGrant.
+// Kind returns KindGrant.
 func (*Grant) Kind() Kind { return KindGrant }
 
 // Validate checks the slots.
@@ -84,7 +84,7 @@ type RenewAllocation struct {
 	TTL time.Duration      `cbor:"2,keyasint,omitempty"` // 0: as before
 }
 
-// Kind is KindRenewAllocation.
+// Kind returns KindRenewAllocation.
 func (*RenewAllocation) Kind() Kind { return KindRenewAllocation }
 
 // Validate checks the TTL.
@@ -96,7 +96,7 @@ type ReleaseAllocation struct {
 	ID model.AllocationID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindReleaseAllocation.
+// Kind returns KindReleaseAllocation.
 func (*ReleaseAllocation) Kind() Kind { return KindReleaseAllocation }
 
 // Validate allows it.
@@ -108,7 +108,7 @@ type ExpireAllocations struct {
 	IDs []model.AllocationID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindExpireAllocations.
+// Kind returns KindExpireAllocations.
 func (*ExpireAllocations) Kind() Kind { return KindExpireAllocations }
 
 // Validate bounds the list.

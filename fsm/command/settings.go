@@ -8,7 +8,7 @@ type SetDefaults struct {
 	Defaults model.Defaults `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetDefaults.
+// Kind returns KindSetDefaults.
 func (*SetDefaults) Kind() Kind { return KindSetDefaults }
 
 // Validate checks the ranges.

@@ -21,17 +21,17 @@ type Account struct {
 	Borrowed uint32 `cbor:"8,keyasint,omitempty"` // the cluster's: GPUs held beyond all guarantees
 }
 
-// Empty says that the row tells nothing, and need not be kept.
+// Empty reports whether the row tells nothing, and need not be kept.
 func (a Account) Empty() bool { return a.Began == 0 && a.Own == 0 && a.Reserved == 0 }
 
-// UsedAt is the GPU time, in GPU-milliseconds, that has been used by an instant at or
+// UsedAt returns the GPU time, in GPU-milliseconds, that has been used by an instant at or
 // after At in the period that it is in. What is held counts as it runs.
 func (a Account) UsedAt(now Time, period time.Duration) int64 {
 	used, from := a.since(now, period)
 	return used + int64(a.GPUs)*int64(max(now.Sub(from), 0)/time.Millisecond)
 }
 
-// since is what was used of an instant's period before a second instant, from which on
+// since returns what was used of an instant's period before a second instant, from which on
 // what is held counts.
 func (a Account) since(now Time, period time.Duration) (used int64, from Time) {
 	if began, _ := PeriodOf(now, period); began > a.Began {
@@ -58,7 +58,7 @@ type Pools struct {
 // DefaultPart is the part of the cluster that hybrid keeps for owners, in thousandths.
 const DefaultPart = 300
 
-// Kept is how many of all GPUs are kept for owners within their guarantees although
+// Kept returns how many of all GPUs are kept for owners within their guarantees although
 // they are idle, when so many are owned.
 func (p Pools) Kept(all, owned int64) int64 {
 	switch p.Mode {
@@ -86,13 +86,13 @@ const (
 	PoolHybrid  PoolMode = 3 // a part is kept for owners within their guarantees, the rest is for all
 )
 
-// Valid says that m is one of the modes that can be chosen.
+// Valid reports whether m is one of the modes that can be chosen.
 func (m PoolMode) Valid() bool { return m >= PoolDynamic && m <= PoolHybrid }
 
-// String is the mode's name.
+// String returns the mode's name.
 func (m PoolMode) String() string { return name(m, "dynamic", "dynamic", "static", "hybrid") }
 
-// PoolModeOf is the mode of a name; PoolDefault for another text.
+// PoolModeOf returns the mode of a name; PoolDefault for another text.
 func PoolModeOf(text string) PoolMode {
 	for m := PoolDynamic; m <= PoolHybrid; m++ {
 		if m.String() == text {

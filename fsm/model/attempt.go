@@ -45,7 +45,7 @@ type Attempt struct {
 	Watched uint64 `cbor:"26,keyasint,omitempty"` // GPU-seconds in which it was measured what they do
 }
 
-// Live says that the attempt may still have processes that the cluster counts on.
+// Live reports whether the attempt may still have processes that the cluster counts on.
 func (a *Attempt) Live() bool { return !a.State.Terminal() }
 
 // Frozen holds what governs an attempt's lease and its end, fixed at placement
@@ -83,13 +83,13 @@ func (s *Spec) Freeze() Frozen {
 	}
 }
 
-// FenceLead is how long before the lease's end a supervisor begins to stop its
+// FenceLead returns how long before the lease's end a supervisor begins to stop its
 // rank: long enough for the checkpoint, the grace and the kill.
 func (f *Frozen) FenceLead() time.Duration {
 	return max(f.Kill, f.CheckpointGrace+f.Grace+fenceSlack)
 }
 
-// LostAfter is how long the leader waits after the last sign of life before it
+// LostAfter returns how long the leader waits after the last sign of life before it
 // calls a rank lost: T, stretched by four times the clocks' rate error (two
 // clocks, each over a span that the other measured), plus the margin.
 func (f *Frozen) LostAfter() time.Duration {
@@ -153,7 +153,7 @@ type Exit struct {
 	DiskMaxMB uint64        `cbor:"13,keyasint,omitempty"` // what it might have taken, in MiB
 }
 
-// ShellCode is the exit code as shells tell it: 128 plus the signal's number for a
+// ShellCode returns the exit code as shells tell it: 128 plus the signal's number for a
 // process that a signal ended.
 func (e Exit) ShellCode() int {
 	if e.Signal != 0 {
@@ -162,7 +162,7 @@ func (e Exit) ShellCode() int {
 	return int(e.Code)
 }
 
-// Clean says that the process exited 0 by itself or after a delivered stop.
+// Clean reports whether the process exited 0 by itself or after a delivered stop.
 func (e Exit) Clean() bool { return e.Code == 0 && e.Signal == 0 && !e.OOM }
 
 // DiskText describes how a rank exceeded its share of its node's disk; "" if it was not stopped for that.

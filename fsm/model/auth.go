@@ -22,7 +22,7 @@ const FirstTokenLife = time.Hour
 // Secret is 256 random bits by which peers know each other. It prints as nothing.
 type Secret [32]byte
 
-// IsZero says that there is none.
+// IsZero reports whether there is none.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
 // String hides the secret.
@@ -37,7 +37,7 @@ type Auth struct {
 	Since  Time   `cbor:"2,keyasint,omitempty"` // 0: it does not
 }
 
-// On says that the cluster asks who somebody is.
+// On reports whether the cluster asks who somebody is.
 func (a Auth) On() bool { return a.Since > 0 }
 
 // Token is what somebody shows to be known. The token itself is 256 random bits and is
@@ -55,15 +55,15 @@ type Token struct {
 	First   bool   `cbor:"8,keyasint,omitempty"` // made by the cluster, good for making one other
 }
 
-// Of says whether the token speaks for a user, and not for a node or for nobody.
+// Of reports whether the token speaks for a user, and not for a node or for nobody.
 func (t *Token) Of() (user string, human bool) {
 	return t.User, t.Role != RoleAgent && !t.First
 }
 
-// Good says that the token has not expired.
+// Good reports whether the token has not expired.
 func (t *Token) Good(now Time) bool { return t.Expires == 0 || now < t.Expires }
 
-// Allows is what the token allows whose user has the given role.
+// Allows returns what the token allows whose user has the given role.
 func (t *Token) Allows(user Role) Role {
 	if t.Role == RoleNone || t.Role.Human() && user < t.Role {
 		return user

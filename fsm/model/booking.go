@@ -16,7 +16,7 @@ type BookingID uint64
 // Compare orders bookings as they were made.
 func (id BookingID) Compare(o BookingID) int { return cmp.Compare(id, o) }
 
-// String is the number in decimal.
+// String returns the number in decimal.
 func (id BookingID) String() string { return strconv.FormatUint(uint64(id), 10) }
 
 // BookingKind says what a booking is for.
@@ -28,7 +28,7 @@ const (
 	BookMaintenance BookingKind = 2 // nodes take no work and are drained
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k BookingKind) String() string { return name(k, "", "reservation", "maintenance") }
 
 // Booking is what is kept from others for a span of time: GPUs for a user or a
@@ -80,7 +80,7 @@ func NodeList(ids []NodeID) string {
 	return b.String()
 }
 
-// Title says which booking it is: "reservation 3 of user alice (8 GPUs from
+// Title returns which booking it is: "reservation 3 of user alice (8 GPUs from
 // 2026-12-01T09:00:00Z to 2026-12-01T13:00:00Z)".
 func (b *Booking) Title() string {
 	text := b.Kind.String() + " " + b.ID.String()
@@ -95,13 +95,13 @@ func (b *Booking) Title() string {
 	return text + " of " + b.Owner.String() + " (" + strconv.FormatUint(uint64(b.GPUs), 10) + gpus + span + ")"
 }
 
-// Overlaps says that two bookings have an instant in common.
+// Overlaps reports whether two bookings have an instant in common.
 func (b *Booking) Overlaps(o *Booking) bool { return b.Start < o.End && o.Start < b.End }
 
-// Holds says that it holds at an instant.
+// Holds reports whether it holds at an instant.
 func (b *Booking) Holds(at Time) bool { return b.Start <= at && at < b.End }
 
-// For says that it is for the jobs of a user within a project.
+// For reports whether it is for the jobs of a user within a project.
 func (b *Booking) For(user, project string) bool {
 	switch b.Owner.Kind {
 	case ScopeUser:
@@ -113,7 +113,7 @@ func (b *Booking) For(user, project string) bool {
 	return false
 }
 
-// Validate says what of a new booking is not allowed by itself.
+// Validate returns what of a new booking is not allowed by itself.
 func (b *Booking) Validate() error {
 	if b.Start <= 0 || b.End <= b.Start || b.End.Sub(b.Start) > MaxDuration {
 		return want("duration", "more than 0 and at most %s", MaxDuration)
@@ -217,7 +217,7 @@ const (
 // Never is later than all that happens.
 const Never = Time(1<<63 - 1)
 
-// Certain is how long an attempt holds its GPUs from its placement at most; 0:
+// Certain returns how long an attempt holds its GPUs from its placement at most; 0:
 // nobody knows, for it has no time limit.
 func (f *Frozen) Certain() time.Duration {
 	if f.TimeLimit == 0 {
@@ -227,14 +227,14 @@ func (f *Frozen) Certain() time.Duration {
 	return startWithin + f.TimeLimit + drift + f.CheckpointGrace + f.Grace + f.Kill + cleanWithin
 }
 
-// Certain is how long an attempt of the spec would hold its GPUs at most; 0: nobody
+// Certain returns how long an attempt of the spec would hold its GPUs at most; 0: nobody
 // knows.
 func (s *Spec) Certain() time.Duration {
 	f := s.Freeze()
 	return f.Certain()
 }
 
-// LimitWithin is the longest time limit, in whole minutes, with which an attempt of
+// LimitWithin returns the longest time limit, in whole minutes, with which an attempt of
 // the spec certainly gives its GPUs back within a span of time; 0: there is none.
 func (s *Spec) LimitWithin(span time.Duration) time.Duration {
 	with := *s
@@ -248,7 +248,7 @@ func (s *Spec) LimitWithin(span time.Duration) time.Duration {
 	return 0
 }
 
-// CertainEnd is when an attempt of the spec that is placed at an instant has
+// CertainEnd returns when an attempt of the spec that is placed at an instant has
 // certainly given its GPUs back; [Never] if nobody knows.
 func (s *Spec) CertainEnd(placed Time) Time {
 	if long := s.Certain(); long > 0 {
@@ -260,12 +260,12 @@ func (s *Spec) CertainEnd(placed Time) Time {
 // Magnitude tells times apart to a factor of two; 0 is that of none.
 type Magnitude uint8
 
-// MagnitudeOf is the magnitude of a time.
+// MagnitudeOf returns the magnitude of a time.
 func MagnitudeOf(d time.Duration) Magnitude {
 	return Magnitude(bits.Len64(uint64(max(d, 0) / time.Second))) //nolint:gosec // at most 64
 }
 
-// Least is the shortest time of a magnitude; 0: none.
+// Least returns the shortest time of a magnitude; 0: none.
 func (m Magnitude) Least() time.Duration {
 	if m == 0 {
 		return 0
@@ -280,11 +280,11 @@ func (a *Attempt) CertainEndIf(started Time) Time {
 	return v.CertainEnd()
 }
 
-// StartBy is the latest start with which an attempt has certainly given its GPUs back at
+// StartBy returns the latest start with which an attempt has certainly given its GPUs back at
 // an instant; its job must have a time limit.
 func (a *Attempt) StartBy(end Time) Time { return end.Add(startWithin - a.Frozen.Certain()) }
 
-// CertainEnd is when an attempt's GPUs are certainly free; [Never] if nobody knows.
+// CertainEnd returns when an attempt's GPUs are certainly free; [Never] if nobody knows.
 // One that is being stopped is on its way out: 0.
 func (a *Attempt) CertainEnd() Time {
 	long := a.Frozen.Certain()

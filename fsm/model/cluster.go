@@ -97,7 +97,7 @@ const (
 	TopicCount = 6
 )
 
-// String is the topic's name.
+// String returns the topic's name.
 func (t Topic) String() string {
 	return name(t, "node", "job", "queue", "fleet", "settings", "lease")
 }
@@ -108,10 +108,10 @@ type Topics [TopicCount]uint64
 // TopicSet is a set of topics.
 type TopicSet uint8
 
-// Has says that t is in the set.
+// Has reports whether t is in the set.
 func (s TopicSet) Has(t Topic) bool { return s&(1<<t) != 0 }
 
-// With is the set with t in it.
+// With returns the set with t in it.
 func (s TopicSet) With(t Topic) TopicSet { return s | 1<<t }
 
 // Peer is a member of the cluster as users and agents reach it.
@@ -159,7 +159,7 @@ type Usage struct {
 	Services uint32 `cbor:"7,keyasint,omitempty"` // allocations in the state, also those that have ended
 }
 
-// Empty says that the row counts nothing, and need not be kept.
+// Empty reports whether the row counts nothing, and need not be kept.
 func (u Usage) Empty() bool {
 	return u.GPUs == 0 && u.Live == 0 && u.Queued == 0 && u.Bytes == 0 && u.Services == 0
 }
@@ -196,12 +196,12 @@ type Allocation struct {
 	Turn        TaskKey         `cbor:"26,keyasint,omitempty"` // its place among what waits, as of [TurnOf]
 }
 
-// Where is on which nodes the allocation may be.
+// Where returns on which nodes the allocation may be.
 func (a *Allocation) Where() Where {
 	return Where{Constraint: a.Constraint, Nodelist: a.Nodelist, Exclude: a.Exclude}
 }
 
-// Spec is the allocation as a job of one task on one node that would ask for the same.
+// Spec returns the allocation as a job of one task on one node that would ask for the same.
 // Its time to live is its estimate: it may be renewed, so that nothing says when it ends.
 func (a *Allocation) Spec() Spec {
 	return Spec{

@@ -50,7 +50,7 @@ var codeNames = map[Code]string{
 	CodeLevel: "feature_level", CodePanic: "internal",
 }
 
-// String is the code's stable name.
+// String returns the code's stable name.
 func (c Code) String() string {
 	if s, ok := codeNames[c]; ok {
 		return s

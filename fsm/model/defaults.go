@@ -26,7 +26,7 @@ const (
 // Valid reports whether the audience is one of the three.
 func (a Audience) Valid() bool { return a <= AudienceAll }
 
-// String is the audience's name.
+// String returns the audience's name.
 func (a Audience) String() string { return name(a+1, "", "project", "user", "all") }
 
 // AudienceOf returns the audience of a name.
@@ -39,7 +39,7 @@ func AudienceOf(name string) (Audience, bool) {
 	return 0, false
 }
 
-// Validate says which value is not allowed, and what is; nil when all are.
+// Validate returns which value is not allowed, and what is; nil when all are.
 func (d *Defaults) Validate() error {
 	switch {
 	case d.Name != "" && !Name(d.Name):

@@ -38,16 +38,16 @@ const (
 	AfterNotOK DependencyKind = 3 // every task ends, and at least one failed or was canceled
 )
 
-// Valid says that k is one of the kinds.
+// Valid reports whether k is one of the kinds.
 func (k DependencyKind) Valid() bool { return k >= AfterOK && k <= AfterNotOK }
 
-// String is the kind's name in API and command line.
+// String returns the kind's name in API and command line.
 func (k DependencyKind) String() string { return name(k, "", "afterok", "afterany", "afternotok") }
 
-// Wish is the end that is waited for, in a word.
+// Wish returns the end that is waited for, in a word.
 func (k DependencyKind) Wish() string { return name(k, "", "completed", "ended", "failed") }
 
-// Judge says what an awaited job's state makes of a dependency.
+// Judge returns what an awaited job's state makes of a dependency.
 func (k DependencyKind) Judge(on *Job) DependencyState {
 	failed := on.Failed+on.Canceled > 0
 	switch {
@@ -70,8 +70,8 @@ const (
 	DependencyDropped DependencyState = 4 // nobody waits any more
 )
 
-// Valid says that s is one of the states.
+// Valid reports whether s is one of the states.
 func (s DependencyState) Valid() bool { return s >= DependencyWaits && s <= DependencyDropped }
 
-// String is the state's name.
+// String returns the state's name.
 func (s DependencyState) String() string { return name(s, "", "waiting", "met", "never", "dropped") }

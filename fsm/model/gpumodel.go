@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// OfModel says that a GPU's model is one that is asked for; none asked for: any is.
+// OfModel reports whether a GPU's model is one that is asked for; none asked for: any is.
 // What is asked for is one text, or several that | separates. A text finds a model
 // by its words, which are runs of letters and digits: each of them is a word of the
 // model, whatever the case and the order, so that "h100 80gb" finds
@@ -47,7 +47,7 @@ func hasWord(text, word string) bool {
 	return false
 }
 
-// cutWord is the first word of a text, and what follows; empty: there is none.
+// cutWord returns the first word of a text, and what follows; empty: there is none.
 func cutWord(text string) (word, rest string) {
 	i := 0
 	for i < len(text) && !inWord(text[i]) {

@@ -16,7 +16,7 @@ type Indices []uint32
 var ErrIndices = errors.New("must be numbers and ranges such as 0-99, 0-99:10 or 3,7,9-12, at most " +
 	strconv.Itoa(MaxTasks) + " of them up to " + strconv.Itoa(MaxIndex))
 
-// FirstIndices are the first n: 0 to n-1. n must be 0 to MaxTasks.
+// FirstIndices returns the first n: 0 to n-1. n must be 0 to MaxTasks.
 func FirstIndices(n uint32) Indices {
 	x := make(Indices, min(n, MaxTasks))
 	for i := range x {
@@ -74,7 +74,7 @@ func parseIndex(text string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// Has says that n is one of them.
+// Has reports whether n is one of them.
 func (x Indices) Has(n uint32) bool {
 	_, found := slices.BinarySearch(x, n)
 	return found
@@ -101,7 +101,7 @@ func (x Indices) String() string {
 	return b.String()
 }
 
-// run is how many numbers from the i-th on have one distance and are worth a range.
+// run returns how many numbers from the i-th on have one distance and are worth a range.
 func (x Indices) run(i int) int {
 	n := 1
 	for i+n < len(x) && x[i+n]-x[i+n-1] == x[i+1]-x[i] {

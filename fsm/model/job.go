@@ -103,7 +103,7 @@ func (s *Spec) scriptName() string {
 	return fmt.Sprintf("script %08x", s.ScriptSum)
 }
 
-// Least is how many GPUs the job takes if it cannot have all that it asks for: whole
+// Least returns how many GPUs the job takes if it cannot have all that it asks for: whole
 // nodes, if it says on how many it runs.
 func (s *Spec) Least() uint32 {
 	switch each := max(s.GPUs/max(s.Nodes, 1), 1); {
@@ -123,7 +123,7 @@ func (s *Spec) Fewer() uint32 {
 	return 0
 }
 
-// Takes says that the job takes so many GPUs on so many nodes, evenly if it says on
+// Takes reports whether the job takes so many GPUs on so many nodes, evenly if it says on
 // how many nodes it runs.
 func (s *Spec) Takes(gpus, nodes uint32) bool {
 	if gpus < s.Least() || gpus > s.GPUs || nodes == 0 {
@@ -138,7 +138,7 @@ func (s *Spec) Takes(gpus, nodes uint32) bool {
 	return true
 }
 
-// Granted is the spec of a job as it runs with so many GPUs on so many nodes.
+// Granted returns the spec of a job as it runs with so many GPUs on so many nodes.
 func (s *Spec) Granted(gpus, nodes uint32) Spec {
 	out := *s
 	out.GPUs, out.MinGPUs = gpus, 0
@@ -148,12 +148,12 @@ func (s *Spec) Granted(gpus, nodes uint32) Spec {
 	return out
 }
 
-// Where is on which nodes the job may run.
+// Where returns on which nodes the job may run.
 func (s *Spec) Where() Where {
 	return Where{Constraint: s.Constraint, Nodelist: s.Nodelist, Exclude: s.Exclude}
 }
 
-// Retries says whether an end like this one is tried again, as far as RetryOn goes.
+// Retries reports whether an end like this one is tried again, as far as RetryOn goes.
 // A signal counts as 128 plus its number, as in shells.
 func (s *Spec) Retries(e Exit) bool {
 	if s.RetryOn == "" {
@@ -180,7 +180,7 @@ type Shape struct {
 	MinGPUs  uint32 // it takes so many if it must; 0: all or none
 }
 
-// Shape is the spec's shape.
+// Shape returns the spec's shape.
 func (s *Spec) Shape() Shape {
 	return Shape{GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel, Where: s.Where(), Strategy: s.Placement, MinGPUs: s.Fewer()}
 }
@@ -212,7 +212,7 @@ type Job struct {
 	Bytes uint32 `cbor:"32,keyasint,omitempty"` // about the memory that it takes: its texts, such as script and environment, and its rows
 }
 
-// Array says that the job was submitted as an array.
+// Array reports whether the job was submitted as an array.
 func (j *Job) Array() bool { return j.Tasks > 1 || j.Spec.Array != "" }
 
 // Task is one unit of a job that waits, runs and ends.
@@ -246,7 +246,7 @@ type Task struct {
 	Expected time.Duration `cbor:"20,keyasint,omitempty"` // run time that it was thought to need yet when it last began to wait, or was placed
 }
 
-// Newest is the key of the newest attempt; its N is 0 when there is none.
+// Newest returns the key of the newest attempt; its N is 0 when there is none.
 func (t *Task) Newest() AttemptKey { return t.Key.Attempt(t.Attempts) }
 
 // Event is one line of a task's timeline.
@@ -300,7 +300,7 @@ const (
 	EventNearLimit  EventKind = 21 // an attempt has used most of its time limit
 )
 
-// String is the event's name.
+// String returns the event's name.
 func (k EventKind) String() string {
 	return name(k, "", "submitted", "scheduled", "allocating", "running", "stopping", "rank_lost", "requeued",
 		"completed", "failed", "canceled", "priority", "held", "released", "late_exit", "refused",

@@ -59,7 +59,7 @@ func ParseLabels(text string) (Labels, error) {
 	return all, nil
 }
 
-// With is the labels with one more, in place of that of the same key.
+// With returns the labels with one more, in place of that of the same key.
 func (l Labels) With(v Label) Labels {
 	i, found := l.find(v.Key)
 	out := slices.Clone(l)
@@ -70,12 +70,12 @@ func (l Labels) With(v Label) Labels {
 	return slices.Insert(out, i, v)
 }
 
-// Without is the labels but for that of a key.
+// Without returns the labels but for that of a key.
 func (l Labels) Without(key string) Labels {
 	return slices.DeleteFunc(slices.Clone(l), func(v Label) bool { return v.Key == key })
 }
 
-// Get is the value of a key; false if there is no such label, or it is gone.
+// Get returns the value of a key; false if there is no such label, or it is gone.
 func (l Labels) Get(key string) (string, bool) {
 	i, found := l.find(key)
 	if !found || l[i].Gone {
@@ -88,7 +88,7 @@ func (l Labels) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(l, key, func(v Label, key string) int { return cmp.Compare(v.Key, key) })
 }
 
-// String is the label as it is written.
+// String returns the label as it is written.
 func (v Label) String() string {
 	switch {
 	case v.Gone:
@@ -108,7 +108,7 @@ func (l Labels) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Is are the labels that a node has: those of its agent, but where an operator has
+// Is returns the labels that a node has: those of its agent, but where an operator has
 // said otherwise.
 func (n *Node) Is() Labels {
 	all, _ := ParseLabels(n.Labels) // both were checked when they came

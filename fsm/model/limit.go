@@ -30,12 +30,12 @@ type Limit struct {
 	UserGPUs int64 `cbor:"12,keyasint,omitempty"` // of the cluster alone: GPUs of each user who has no GPUs of their own set
 }
 
-// NoLimit is the limit of a scope that has none.
+// NoLimit returns the limit of a scope that has none.
 func NoLimit(scope ScopeKey) Limit {
 	return Limit{Scope: scope, GPUs: Unlimited, Live: Unlimited, Queued: Unlimited, GPUsPerJob: Unlimited}
 }
 
-// OrDefault is what a user is bound by who has this limit of their own, under the
+// OrDefault returns what a user is bound by who has this limit of their own, under the
 // cluster's: its default of GPUs stands in for the GPUs that are not set, and is kept
 // in UserGPUs, so that who is refused can be told of it.
 func (l Limit) OrDefault(cluster *Limit) Limit {
@@ -45,7 +45,7 @@ func (l Limit) OrDefault(cluster *Limit) Limit {
 	return l
 }
 
-// ByDefault says that the GPUs are those of every user without a limit of their own.
+// ByDefault reports whether the GPUs are those of every user without a limit of their own.
 func (l *Limit) ByDefault() bool { return l.Scope.Kind == ScopeUser && l.UserGPUs > 0 }
 
 // OverQuota is what follows when a scope has used up the GPU time of a period.
@@ -57,7 +57,7 @@ const (
 	OverLower OverQuota = 1 // its jobs go after those of all who are within theirs
 )
 
-// String is the way's name.
+// String returns the way's name.
 func (o OverQuota) String() string { return name(o, "stop", "lower") }
 
 // Yield says whether jobs may be suspended for others.
@@ -88,7 +88,7 @@ const (
 	LimitUserGPUs   LimitField = 11
 )
 
-// String is the value's name.
+// String returns the value's name.
 func (f LimitField) String() string {
 	return name(f, "", "gpus", "running", "queued", "gpus_per_job", "max_run_time", "gpu_hours", "period", "over_quota",
 		"reserved_gpus", "preemptible", "gpus_per_user")
@@ -103,7 +103,7 @@ const (
 	MinRunTime = time.Second
 )
 
-// allows says which values a field may have, Unlimited aside.
+// allows returns which values a field may have, Unlimited aside.
 func (f LimitField) allows() (least, most int64, words string) {
 	switch f {
 	case LimitGPUs, LimitLive, LimitQueued, LimitGPUsPerJob:
@@ -137,7 +137,7 @@ func (f LimitField) Check(v int64) error {
 	return nil
 }
 
-// Get is a value of a limit; Unlimited if it has none.
+// Get returns a value of a limit; Unlimited if it has none.
 func (l *Limit) Get(f LimitField) int64 {
 	set := func(v int64) int64 {
 		if v == 0 {
@@ -204,7 +204,7 @@ func (l *Limit) Set(f LimitField, v int64) {
 	}
 }
 
-// Validate says which value is not allowed, and what is; nil when all are.
+// Validate returns which value is not allowed, and what is; nil when all are.
 func (l *Limit) Validate() error {
 	for f := LimitGPUs; f <= LimitUserGPUs; f++ {
 		v := l.Get(f)
@@ -237,7 +237,7 @@ type LimitValue struct {
 // anchor is from when periods are counted: Monday, 5 January 1970, 00:00 UTC.
 const anchor = Time(4 * 24 * time.Hour)
 
-// PeriodOf is when the period that an instant is in began, and when the next does.
+// PeriodOf returns when the period that an instant is in began, and when the next does.
 // Periods follow each other from Monday, 5 January 1970, 00:00 UTC on: those of an hour
 // begin on the hour, those of a day at midnight, those of a week on Mondays.
 func PeriodOf(at Time, period time.Duration) (began, next Time) {

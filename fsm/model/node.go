@@ -85,7 +85,7 @@ type GPU struct {
 	Gone string `cbor:"14,keyasint,omitempty"` // boot of its node under which it was lost; empty: it is there, or was taken out between boots
 }
 
-// Usable says that work may be placed there.
+// Usable reports whether work may be placed there.
 func (g *GPU) Usable() bool { return g.Health.Usable() && g.Mode == ModeOpen }
 
 // Slot is what is owned of a GPU.

@@ -75,7 +75,7 @@ var noticeNames = [64]string{
 	NoticeTest:       "test",
 }
 
-// String is the kind's name, such as "job.started".
+// String returns the kind's name, such as "job.started".
 func (k NoticeKind) String() string {
 	if int(k) < len(noticeNames) && noticeNames[k] != "" {
 		return noticeNames[k]
@@ -86,7 +86,7 @@ func (k NoticeKind) String() string {
 // NoticeSet is a set of kinds of notices, one bit each.
 type NoticeSet uint64
 
-// AllNotices are the kinds that a webhook may ask for: all but trials, which it gets
+// AllNotices returns the kinds that a webhook may ask for: all but trials, which it gets
 // unasked.
 func AllNotices() (s NoticeSet) {
 	for _, k := range NoticeKinds() {
@@ -97,7 +97,7 @@ func AllNotices() (s NoticeSet) {
 	return s
 }
 
-// JobNotices are the kinds that a job's own webhook may ask for.
+// JobNotices returns the kinds that a job's own webhook may ask for.
 func JobNotices() (s NoticeSet) {
 	for k := NoticeJobQueued; k <= NoticeJobNearLimit; k++ {
 		s = s.With(k)
@@ -105,13 +105,13 @@ func JobNotices() (s NoticeSet) {
 	return s
 }
 
-// Has says that k is in the set.
+// Has reports whether k is in the set.
 func (s NoticeSet) Has(k NoticeKind) bool { return k < 64 && s&(1<<k) != 0 }
 
-// With is the set with k in it.
+// With returns the set with k in it.
 func (s NoticeSet) With(k NoticeKind) NoticeSet { return s | 1<<k }
 
-// Within says that every kind of s is in o.
+// Within reports whether every kind of s is in o.
 func (s NoticeSet) Within(o NoticeSet) bool { return s&^o == 0 }
 
 // Names lists the kinds in the set by name, in the order of their numbers.
@@ -192,7 +192,7 @@ func (p NoticePlace) Compare(o NoticePlace) int {
 	return cmp.Or(cmp.Compare(p.Index, o.Index), cmp.Compare(p.Ordinal, o.Ordinal))
 }
 
-// LifeOf is the part of an incarnation that stands in notices.
+// LifeOf returns the part of an incarnation that stands in notices.
 func LifeOf(i Incarnation) uint32 {
 	return uint32(i[0])<<24 | uint32(i[1])<<16 | uint32(i[2])<<8 | uint32(i[3])
 }

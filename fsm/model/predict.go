@@ -8,7 +8,7 @@ import (
 // ErrorSteps is how many steps of a prediction's error are a factor of two.
 const ErrorSteps = 64
 
-// PredictionError is how far off a prediction of a run time was: by which factor it
+// PredictionError returns how far off a prediction of a run time was: by which factor it
 // was too long or too short, as steps of which [ErrorSteps] are a factor of two. What
 // is shorter than a second counts as one. near: by a factor of two at most.
 func PredictionError(predicted, took time.Duration) (steps uint64, near bool) {
@@ -16,7 +16,7 @@ func PredictionError(predicted, took time.Duration) (steps uint64, near bool) {
 	return log2(long) - log2(short), long/2 <= short
 }
 
-// log2 is the logarithm of a time in milliseconds to the base 2, in steps. Squaring a
+// log2 returns the logarithm of a time in milliseconds to the base 2, in steps. Squaring a
 // number from 1 to 2 doubles its logarithm, and shows that one's next digit.
 func log2(d time.Duration) uint64 {
 	v := uint64(d / time.Millisecond) //nolint:gosec // a second at least

@@ -27,13 +27,13 @@ func RoleNamed(name string) (Role, bool) {
 	return RoleNone, false
 }
 
-// Valid says that r is one of [Roles].
+// Valid reports whether r is one of [Roles].
 func (r Role) Valid() bool { return r >= RoleViewer && r <= RoleAgent }
 
-// Human says that r is a role of users and services, not of agents.
+// Human reports whether r is a role of users and services, not of agents.
 func (r Role) Human() bool { return r >= RoleViewer && r <= RoleAdmin }
 
-// Covers says that whoever has the role may do what asks for least.
+// Covers reports whether whoever has the role may do what asks for least.
 func (r Role) Covers(least Role) bool {
 	if !r.Human() || !least.Human() {
 		return r == least && r.Valid()
@@ -41,7 +41,7 @@ func (r Role) Covers(least Role) bool {
 	return r >= least
 }
 
-// String is the role's name; that of RoleNone is "none".
+// String returns the role's name; that of RoleNone is "none".
 func (r Role) String() string {
 	return name(r, "none", "viewer", "user", "operator", "admin", "agent")
 }

@@ -61,7 +61,7 @@ type Tuning struct {
 	Retries uint32 `cbor:"21,keyasint,omitempty"`
 }
 
-// DefaultTuning is what a new cluster begins with.
+// DefaultTuning returns what a new cluster begins with.
 func DefaultTuning() Tuning {
 	return Tuning{
 		HalfLife: 7 * 24 * time.Hour, ShareWeight: 100, Aging: 24 * time.Hour, WaitBound: 200 * time.Hour,
@@ -81,7 +81,7 @@ const (
 	PreemptsNobody   Preempts = 2
 )
 
-// String is the choice's name.
+// String returns the choice's name.
 func (p Preempts) String() string { return name(p, "lower", "preemptible", "nobody") }
 
 // Strategy says which of several nodes that hold a job it gets.
@@ -95,7 +95,7 @@ const (
 	StrategyLeastLoaded Strategy = 3 // least utilisation of its GPUs, as far as it is known
 )
 
-// String is the strategy's name.
+// String returns the strategy's name.
 func (s Strategy) String() string {
 	return name(s, "best_fit", "spread", "round_robin", "least_loaded")
 }
@@ -105,7 +105,7 @@ func Strategies() []Strategy {
 	return []Strategy{StrategyBestFit, StrategySpread, StrategyRoundRobin, StrategyLeastLoaded}
 }
 
-// StrategyNamed is the strategy of a name; false if there is none.
+// StrategyNamed returns the strategy of a name; false if there is none.
 func StrategyNamed(text string) (Strategy, bool) {
 	for _, s := range Strategies() {
 		if s.String() == text {
@@ -125,12 +125,12 @@ const (
 	BackfillSkip    Backfill = 3 // whatever fits
 )
 
-// String is the mode's name.
+// String returns the mode's name.
 func (b Backfill) String() string {
 	return name(b, "", "reserve", "none", "skip")
 }
 
-// Valid says that b is one of the modes.
+// Valid reports whether b is one of the modes.
 func (b Backfill) Valid() bool { return b >= BackfillReserve && b <= BackfillSkip }
 
 // Steer is what the scheduler remembers from pass to pass.
@@ -177,10 +177,10 @@ const MaxStep Step = 63
 // shortest is the run time of step 0, in seconds: shorter ones are alike.
 const shortest = 300
 
-// fourths are 2^(0/4) to 2^(3/4), times 2^16.
+// fourths returns 2^(0/4) to 2^(3/4), times 2^16.
 func fourths() [4]uint64 { return [4]uint64{65536, 77936, 92682, 110218} }
 
-// StepOf is the step of a run time.
+// StepOf returns the step of a run time.
 func StepOf(d time.Duration) Step {
 	s := uint64(max(d/time.Second, shortest)) << 16 / shortest //nolint:gosec // not negative; 292 years << 16 fits
 	whole := bits.Len64(s) - 17
@@ -191,7 +191,7 @@ func StepOf(d time.Duration) Step {
 	return Step(min(step, int(MaxStep))) //nolint:gosec // 0 to 63
 }
 
-// Least is the shortest run time of a step.
+// Least returns the shortest run time of a step.
 func (s Step) Least() time.Duration {
 	if s == 0 {
 		return 0
@@ -199,7 +199,7 @@ func (s Step) Least() time.Duration {
 	return time.Duration(shortest*fourths()[s%4]<<(s/4)>>16) * time.Second //nolint:gosec // below 2^32 s
 }
 
-// Seconds is the run time that a step stands for: the middle of its range.
+// Seconds returns the run time that a step stands for: the middle of its range.
 func (s Step) Seconds() uint64 {
 	f := fourths()
 	return shortest * (f[s%4] + f[s%4]/11) << (s / 4) >> 16

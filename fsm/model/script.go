@@ -32,7 +32,7 @@ func faulty(field, fault string) error {
 	return &Problem{Field: field, Want: fault}
 }
 
-// textFault says what a text must be that s is not; empty: nothing.
+// textFault returns what a text must be that s is not; empty: nothing.
 func textFault(s string, limit int) string {
 	want := fmt.Sprintf("at most %d bytes of text on one line", limit)
 	switch {
@@ -49,7 +49,7 @@ func textFault(s string, limit int) string {
 	return ""
 }
 
-// nameFault says what a name must be that s is not; empty: nothing.
+// nameFault returns what a name must be that s is not; empty: nothing.
 func nameFault(s string) string {
 	want := fmt.Sprintf("a name of 1 to %d bytes without spaces or control characters", MaxName)
 	switch {
@@ -77,7 +77,7 @@ func nameFault(s string) string {
 	return ""
 }
 
-// runeFault says why a character may stand in no text; empty: it may.
+// runeFault returns why a character may stand in no text; empty: it may.
 func runeFault(r rune) string {
 	switch {
 	case r == '\n' || r == '\r':
@@ -117,7 +117,7 @@ func codeOf(r rune) string {
 	return fmt.Sprintf("U+%04X", r)
 }
 
-// scriptFault says why a name that is not ASCII could be taken for another; empty: it
+// scriptFault returns why a name that is not ASCII could be taken for another; empty: it
 // cannot. Its letters must be of one script, or of those that Japanese, Korean and Chinese
 // write together (UTS 39, 5.2), in their usual forms.
 func scriptFault(s string) string {

@@ -6,7 +6,7 @@ const (
 	DefaultPriority = 5
 )
 
-// ServiceClass is the class of a service's priority from 1 to 10: 1 and 2 are low, 3 to
+// ServiceClass returns the class of a service's priority from 1 to 10: 1 and 2 are low, 3 to
 // 5 normal, 6 to 8 high, 9 and 10 critical.
 func ServiceClass(priority uint8) Class {
 	switch {
@@ -20,7 +20,7 @@ func ServiceClass(priority uint8) Class {
 	return ClassCritical
 }
 
-// JobClass is the class of a job's priority from 1 to 10: up to 4 it is the class
+// JobClass returns the class of a job's priority from 1 to 10: up to 4 it is the class
 // itself, above it is as of services.
 func JobClass(priority uint8) Class {
 	if priority <= uint8(ClassCritical) {

@@ -24,11 +24,11 @@ type Share struct {
 // mostUsed is the most GPU-seconds that a share counts.
 const mostUsed = 1 << 62
 
-// UsedAt is what has been used, decayed to a later instant, in GPU-seconds: each
+// UsedAt returns what has been used, decayed to a later instant, in GPU-seconds: each
 // second of a GPU counts 2^(-age/halfLife).
 func (s Share) UsedAt(now Time, halfLife time.Duration) int64 { return s.Aged(now, halfLife).Used }
 
-// Aged is the share with what was used counted and decayed to a later instant. It is the same, but for some
+// Aged returns the share with what was used counted and decayed to a later instant. It is the same, but for some
 // 2^-32 of a GPU-second, however often it is brought up to date on the way.
 func (s Share) Aged(now Time, halfLife time.Duration) Share {
 	if now <= s.At {
@@ -59,7 +59,7 @@ const (
 	ln2    = 12786308645202655660
 )
 
-// lost is what decays within a time that is more than 0: 1-2^(-d/halfLife), times 2^64, to some units.
+// lost returns what decays within a time that is more than 0: 1-2^(-d/halfLife), times 2^64, to some units.
 func lost(d, halfLife time.Duration) (gone uint64) {
 	times, rest := d/halfLife, d%halfLife
 	if times >= 64 {

@@ -119,7 +119,7 @@ func unescape(text string) string {
 	return b.String()
 }
 
-// Len is the number of combinations, at most MaxTasks.
+// Len returns the number of combinations, at most MaxTasks.
 func (s Sweep) Len() uint32 {
 	n := uint32(1)
 	for i := range s {
@@ -128,7 +128,7 @@ func (s Sweep) Len() uint32 {
 	return n
 }
 
-// At is the n-th combination, from 0: the last parameter's values change fastest.
+// At returns the n-th combination, from 0: the last parameter's values change fastest.
 // It is nil if there are not so many.
 func (s Sweep) At(n uint32) []Param {
 	if n >= s.Len() {
@@ -157,7 +157,7 @@ func (a *Axis) at(n uint32) string {
 	return ""
 }
 
-// Params are the parameters of one task of a sweep; nil if the job is none.
+// Params returns the parameters of one task of a sweep; nil if the job is none.
 func (s *Spec) Params(task uint32) []Param {
 	if s.Sweep == "" {
 		return nil
@@ -169,10 +169,10 @@ func (s *Spec) Params(task uint32) []Param {
 	return grid.At(task)
 }
 
-// String is "name=value".
+// String returns "name=value".
 func (p Param) String() string { return p.Name + "=" + p.Value }
 
-// EnvName says that s can name an environment variable: letters, digits and _,
+// EnvName reports whether s can name an environment variable: letters, digits and _,
 // with no digit first.
 func EnvName(s string) bool {
 	return s != "" && (s[0] < '0' || s[0] > '9') && !strings.ContainsFunc(s, func(r rune) bool {
@@ -218,7 +218,7 @@ func (s *Spec) validDates() error {
 	return nil
 }
 
-// Count is how many tasks the spec's array has; 0 if it does not say.
+// Count returns how many tasks the spec's array has; 0 if it does not say.
 func (s *Spec) Count() int {
 	if s.Array == "" {
 		return 0
@@ -230,7 +230,7 @@ func (s *Spec) Count() int {
 	return len(x)
 }
 
-// CheckSweep says what of a sweep that can be read was hardly meant: a range that is none,
+// CheckSweep returns what of a sweep that can be read was hardly meant: a range that is none,
 // and so would be one value, an empty value, or one that is there twice. It is for new
 // sweeps: older ones are read as they were.
 func CheckSweep(text string) error {

@@ -36,7 +36,7 @@ const (
 	TallyRun     TallyKind = 3 // run times of attempts that ended as Name says: completed, failed, canceled, preempted or lost
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k TallyKind) String() string { return name(k, "", "service", "wait", "run") }
 
 // TallyStep is what becomes of an allocation.
@@ -62,7 +62,7 @@ const (
 	OtherService = "other"
 )
 
-// Spans are the upper bounds of the spans of time that tallies tell apart, ascending;
+// Spans returns the upper bounds of the spans of time that tallies tell apart, ascending;
 // the last count of a tally is of longer ones.
 func Spans() [TallyWidth - 1]time.Duration {
 	return [TallyWidth - 1]time.Duration{
@@ -85,7 +85,7 @@ func (t *Tally) Span(d time.Duration) {
 	t.Sum = min(t.Sum, 1<<62) + min(d, MaxDuration)
 }
 
-// Total is how much was counted in all.
+// Total returns how much was counted in all.
 func (t *Tally) Total() (sum uint64) {
 	for _, n := range t.Counts {
 		sum += n

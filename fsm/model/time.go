@@ -22,8 +22,8 @@ func (t Time) Time() time.Time {
 	return time.Unix(0, int64(t)).UTC()
 }
 
-// Add is t later by d.
+// Add returns t later by d.
 func (t Time) Add(d time.Duration) Time { return t + Time(d) }
 
-// Sub is the time from o to t.
+// Sub returns the time from o to t.
 func (t Time) Sub(o Time) time.Duration { return time.Duration(t - o) }

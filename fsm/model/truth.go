@@ -37,7 +37,7 @@ func (t *Truth) runs() (n int) {
 // nine in ten less than Most.
 type Span struct{ Least, Usual, Most time.Duration }
 
-// Left is how much longer a run takes of which so long was said, and that has run for so long, by the runs
+// Left returns how much longer a run takes of which so long was said, and that has run for so long, by the runs
 // known that took longer than that beside what was said of them. False if there were too few to tell.
 func (t *Truth) Left(said, ran time.Duration) (left Span, known bool) {
 	if t.runs() < truthFew {
@@ -62,7 +62,7 @@ func (t *Truth) Left(said, ran time.Duration) (left Span, known bool) {
 	return Span{low, usual, high}, true
 }
 
-// truthRank is the bucket with the run of a rank.
+// truthRank returns the bucket with the run of a rank.
 func truthRank(runs *[len(Truth{})]uint64, rank uint64) (last int) {
 	for i, n := range runs {
 		if n > 0 {
@@ -75,7 +75,7 @@ func truthRank(runs *[len(Truth{})]uint64, rank uint64) (last int) {
 	return last
 }
 
-// truthBucket is how much longer the runs of a bucket take that have run for so many milliseconds, at least, usually and
+// truthBucket returns how much longer the runs of a bucket take that have run for so many milliseconds, at least, usually and
 // at most.
 func truthBucket(said time.Duration, at uint64, i int) (low, usual, high time.Duration) {
 	from, middle, to := max(truthEdge(said, i), at), scaled(said, i-truthExact, 0), truthEdge(said, i+1)
@@ -85,17 +85,17 @@ func truthBucket(said time.Duration, at uint64, i int) (low, usual, high time.Du
 	return duration(from - at), duration(middle - at), duration(to - at)
 }
 
-// truthEdge is where a bucket begins, in milliseconds.
+// truthEdge returns where a bucket begins, in milliseconds.
 func truthEdge(said time.Duration, i int) uint64 { return scaled(said, i-truthExact-1, 1) }
 
-// scaled is a time by 2^(quarters/4 + eighths/8), in milliseconds.
+// scaled returns a time by 2^(quarters/4 + eighths/8), in milliseconds.
 func scaled(d time.Duration, quarters, eighths int) uint64 {
 	roots := [8]uint64{65536, 71468, 77936, 84990, 92682, 101070, 110218, 120194} // 2^(i/8), times 2^16
 	n := 2*quarters + eighths + 8*8                                               // not negative
 	return millis(d) * roots[n%8] >> 16 << (n / 8) >> 8
 }
 
-// millis is a time of a second at least, in milliseconds.
+// millis returns a time of a second at least, in milliseconds.
 func millis(d time.Duration) uint64 { return uint64(max(d, time.Second) / time.Millisecond) } //nolint:gosec // positive
 
 func duration(millis uint64) time.Duration { return time.Duration(millis) * time.Millisecond } //nolint:gosec // below 2^45

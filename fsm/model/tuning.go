@@ -25,7 +25,7 @@ type TuningValue struct {
 	Value string `cbor:"2,keyasint,omitempty"`
 }
 
-// Values are those of a tuning by these names, as they are written.
+// Values returns those of a tuning by these names, as they are written.
 func (t *Tuning) Values(names ...string) (out []TuningValue) {
 	for _, p := range Parameters() {
 		if slices.Contains(names, p.Name) {
@@ -45,7 +45,7 @@ func (t *Tuning) Differs(other *Tuning) (names []string) {
 	return names
 }
 
-// Value is the parameter's value in a tuning, as text that Set understands.
+// Value returns the parameter's value in a tuning, as text that Set understands.
 func (p *Parameter) Value(t *Tuning) string { return p.value(t).text() }
 
 // Parameters lists what can be tuned.
@@ -101,7 +101,7 @@ func (t *Tuning) Set(name, value string) error {
 	return want("parameter", "one of those that berth policy lists, not %q", name)
 }
 
-// Validate says which value is not allowed, and what is; nil when all are.
+// Validate returns which value is not allowed, and what is; nil when all are.
 func (t *Tuning) Validate() error {
 	for _, p := range Parameters() {
 		if p.value(t).wrong() {
@@ -142,7 +142,7 @@ func timespan(name, what string, least, most time.Duration, at func(*Tuning) *ti
 	}}
 }
 
-// brief is a time in the largest unit that it is whole in: 90s, 30m, 2d; 0 is 0.
+// brief returns a time in the largest unit that it is whole in: 90s, 30m, 2d; 0 is 0.
 func brief(d time.Duration) string {
 	for _, u := range []struct {
 		of   time.Duration

@@ -40,14 +40,14 @@ type Problem struct {
 	Want  string // "1 to 8192"
 }
 
-// Error is "field: must be want".
+// Error returns "field: must be want".
 func (p *Problem) Error() string { return p.Field + ": must be " + p.Want }
 
 func want(field, format string, args ...any) error {
 	return &Problem{Field: field, Want: fmt.Sprintf(format, args...)}
 }
 
-// Validate says what of the spec is not allowed by itself, whatever the cluster
+// Validate returns what of the spec is not allowed by itself, whatever the cluster
 // is; nil when all is.
 func (s *Spec) Validate() error {
 	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces} {
@@ -182,7 +182,7 @@ func absolute(path string) bool {
 	return strings.HasPrefix(path, "/") && len(path) <= MaxPath && !strings.ContainsRune(path, 0) && utf8.ValidString(path)
 }
 
-// exitCodes says that s lists exit codes in rising order, or none.
+// exitCodes reports whether s lists exit codes in rising order, or none.
 func exitCodes(s string) bool {
 	if s == "" {
 		return true
@@ -201,7 +201,7 @@ func exitCodes(s string) bool {
 
 const maxExitCodes = 32
 
-// ServiceName says that s can be the name of a service that asks for GPUs: 1 to 100
+// ServiceName reports whether s can be the name of a service that asks for GPUs: 1 to 100
 // letters, digits, dots, hyphens and underscores, which leaves room for a number and
 // needs no quoting in paths.
 func ServiceName(s string) bool {
@@ -210,7 +210,7 @@ func ServiceName(s string) bool {
 	})
 }
 
-// WebURL says that s is an http or https URL with a host and without credentials.
+// WebURL reports whether s is an http or https URL with a host and without credentials.
 func WebURL(s string) bool {
 	if len(s) > MaxURL || !Text(s, MaxURL) {
 		return false

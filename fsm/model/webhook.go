@@ -43,7 +43,7 @@ type Webhook struct {
 	Made     Time      `cbor:"9,keyasint,omitempty"`
 }
 
-// Validate says what is not allowed, whatever the cluster is. By and Made are left
+// Validate returns what is not allowed, whatever the cluster is. By and Made are left
 // out: Apply gives them.
 func (w *Webhook) Validate() error {
 	switch {
@@ -66,7 +66,7 @@ func (w *Webhook) Validate() error {
 	return nil
 }
 
-// Wants says that a notice is sent to the webhook.
+// Wants reports whether a notice is sent to the webhook.
 func (w *Webhook) Wants(n *Notice) bool {
 	if n.Part || !w.Events.Has(n.Kind) {
 		return false
@@ -83,13 +83,13 @@ func (w *Webhook) Wants(n *Notice) bool {
 
 const secretPrefix = "whsec_"
 
-// HookSecret says that text is a secret to sign with.
+// HookSecret reports whether text is a secret to sign with.
 func HookSecret(text string) bool {
 	key := HookKey(text)
 	return len(key) >= 24 && len(key) <= 64
 }
 
-// HookKey is what a secret stands for; nil if it is none.
+// HookKey returns what a secret stands for; nil if it is none.
 func HookKey(secret string) []byte {
 	text, found := strings.CutPrefix(secret, secretPrefix)
 	key, err := base64.StdEncoding.DecodeString(text)
@@ -99,7 +99,7 @@ func HookKey(secret string) []byte {
 	return key
 }
 
-// NewHookSecret is a secret of random bytes.
+// NewHookSecret returns a secret of random bytes.
 func NewHookSecret(random [32]byte) string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(random[:])
 }
@@ -108,13 +108,13 @@ func NewHookSecret(random [32]byte) string {
 // allocation.
 type OutletID string
 
-// Outlet is the webhook's.
+// Outlet returns the webhook's.
 func (id WebhookID) Outlet() OutletID { return OutletID(webhookPrefix + string(id)) }
 
-// Outlet is that of the job's own address.
+// Outlet returns that of the job's own address.
 func (id JobID) Outlet() OutletID { return OutletID("job:" + id.String()) }
 
-// Outlet is that of the allocation's own address.
+// Outlet returns that of the allocation's own address.
 func (id AllocationID) Outlet() OutletID { return OutletID("allocation:" + string(id)) }
 
 const webhookPrefix = "webhook:"
@@ -122,7 +122,7 @@ const webhookPrefix = "webhook:"
 // Compare orders ids as bytes.
 func (id OutletID) Compare(o OutletID) int { return strings.Compare(string(id), string(o)) }
 
-// Webhook is the webhook that the outlet is of, if it is one's.
+// Webhook returns the webhook that the outlet is of, if it is one's.
 func (id OutletID) Webhook() (WebhookID, bool) {
 	text, is := strings.CutPrefix(string(id), webhookPrefix)
 	return WebhookID(text), is
@@ -150,7 +150,7 @@ const (
 	DeliveryDead      DeliveryState = 3 // given up
 )
 
-// String is the state's name.
+// String returns the state's name.
 func (s DeliveryState) String() string { return name(s, "", "pending", "delivered", "dead") }
 
 // DeliveryKey orders deliveries as their notices.
@@ -180,7 +180,7 @@ type Delivery struct {
 	Took   time.Duration `cbor:"9,keyasint,omitempty"` // the newest try
 }
 
-// Again is when a delivery is tried next after another failure at now: later and later,
+// Again returns when a delivery is tried next after another failure at now: later and later,
 // spread by a random number from 0 to 1,000, and for the last time when its span is
 // over. Never says that it is given up.
 func (d *Delivery) Again(now Time, random uint32) Time {

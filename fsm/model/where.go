@@ -83,7 +83,7 @@ func parseTerm(text string) (t Term, ok bool) {
 
 func (t Term) compare(o Term) int { return cmp.Compare(t.String(), o.String()) }
 
-// String is the term as it is written.
+// String returns the term as it is written.
 func (t Term) String() string {
 	switch {
 	case t.Valued && t.Not:
@@ -105,7 +105,7 @@ func (c Constraint) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Meets says that labels meet every term.
+// Meets reports whether labels meet every term.
 func (c Constraint) Meets(l Labels) bool {
 	for _, t := range c {
 		value, found := l.Get(t.Key)
@@ -119,7 +119,7 @@ func (c Constraint) Meets(l Labels) bool {
 	return true
 }
 
-// Least are the fewest labels that meet the terms, if any do.
+// Least returns the fewest labels that meet the terms, if any do.
 func (c Constraint) Least() (l Labels) {
 	for _, t := range c {
 		if _, has := l.Get(t.Key); !t.Not && (t.Valued || !has) {
@@ -179,7 +179,7 @@ func cutName(text string) (part, rest string) {
 	return text, ""
 }
 
-// expand is n1, n2 and n7 of "n[1-2,7]".
+// expand returns n1, n2 and n7 of "n[1-2,7]".
 func expand(part string) (names []string, ok bool) {
 	part = strings.TrimSpace(part)
 	before, rest, ranged := strings.Cut(part, "[")
@@ -207,7 +207,7 @@ func expand(part string) (names []string, ok bool) {
 	return names, !slices.ContainsFunc(names, func(n string) bool { return !Name(n) })
 }
 
-// Validate says what of it is not as this package writes it.
+// Validate returns what of it is not as this package writes it.
 func (w Where) Validate() error {
 	if c, err := ParseConstraint(w.Constraint); err != nil || c.String() != w.Constraint {
 		return want("constraint", "terms such as zone=a, zone!=a, ssd or !spot, sorted, each once")
@@ -220,7 +220,7 @@ func (w Where) Validate() error {
 	return nil
 }
 
-// String is what it asks for in words, such as "with zone=a, other than n3"; empty: nothing.
+// String returns what it asks for in words, such as "with zone=a, other than n3"; empty: nothing.
 func (w Where) String() string {
 	var parts []string
 	if w.Constraint != "" {
@@ -242,7 +242,7 @@ type Sites struct {
 	user      string
 }
 
-// Sites is nil if any node will do.
+// Sites returns nil if any node will do.
 func (w Where) Sites() *Sites {
 	if w == (Where{}) {
 		return nil
@@ -254,7 +254,7 @@ func (w Where) Sites() *Sites {
 	return s
 }
 
-// Has says that a node is one of them.
+// Has reports whether a node is one of them.
 func (s *Sites) Has(n *Node) bool {
 	if s == nil {
 		return true

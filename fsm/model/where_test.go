@@ -239,7 +239,7 @@ func FuzzWhere(f *testing.F) {
 
 func long(r rune, n int) string { return strings.Repeat(string(r), n) }
 
-// sequence is n texts with their numbers.
+// sequence returns n texts with their numbers.
 func sequence(n int, format, between string) string {
 	parts := make([]string, n)
 	for i := range parts {

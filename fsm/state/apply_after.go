@@ -27,7 +27,7 @@ func inTime(t *tx, spec *model.Spec) command.Result {
 	return ok()
 }
 
-// mayAwait says whether a new job can wait for these: they were submitted before it,
+// mayAwait reports whether a new job can wait for these: they were submitted before it,
 // and none has ended in a way that lets it wait for ever.
 func mayAwait(t *tx, after []model.After) command.Result {
 	for _, a := range after {
@@ -44,7 +44,7 @@ func mayAwait(t *tx, after []model.After) command.Result {
 	return ok()
 }
 
-// fate is how a job has ended, in words.
+// fate returns how a job has ended, in words.
 func fate(j *model.Job) string {
 	switch {
 	case j.Failed > 0:

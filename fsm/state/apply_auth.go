@@ -192,7 +192,7 @@ func tokenOf(user string) func(*model.Token) bool {
 	}
 }
 
-// locksOut says that somebody has a token for the role admin, and nobody would without
+// locksOut reports whether somebody has a token for the role admin, and nobody would without
 // some tokens: that cannot be undone by anybody.
 func locksOut(t *tx, without func(*model.Token) bool) bool {
 	some := false

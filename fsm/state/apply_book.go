@@ -40,7 +40,7 @@ func applyBook(t *tx, c *command.Book) command.Result {
 	return command.Result{Number: uint64(b.ID)}
 }
 
-// whenAllowed says whether a booking may begin and end when it asks to.
+// whenAllowed reports whether a booking may begin and end when it asks to.
 func whenAllowed(t *tx, b *model.Booking) command.Result {
 	caps := t.settings.Booking.OrDefault()
 	switch {
@@ -155,7 +155,7 @@ func mayBook(t *tx, b *model.Booking, capped bool) command.Result {
 	return ok()
 }
 
-// mayMaintain says whether nodes may be maintained beside all that is booked.
+// mayMaintain reports whether nodes may be maintained beside all that is booked.
 func mayMaintain(t *tx, b *model.Booking) command.Result {
 	for _, id := range b.NodeIDs() {
 		for _, o := range t.bookings.now().All() {
@@ -203,7 +203,7 @@ func newLand(t *tx, b *model.Booking) *land {
 	return l
 }
 
-// moments are the instants at which most may be booked beside it: when it begins, and
+// moments returns the instants at which most may be booked beside it: when it begins, and
 // when others do.
 func (l *land) moments() []model.Time {
 	out := []model.Time{l.b.Start}
@@ -248,14 +248,14 @@ func (l *land) hasOn(id model.NodeID, name string) (n uint32) {
 	return n
 }
 
-// shut says that a node has a maintenance in the booking's time.
+// shut reports whether a node has a maintenance in the booking's time.
 func (l *land) shut(id model.NodeID) bool {
 	return slices.ContainsFunc(l.others, func(o model.Booking) bool {
 		return o.Kind == model.BookMaintenance && slices.Contains(o.NodeIDs(), id)
 	})
 }
 
-// lacks says what there is too little of for all that is booked at an instant; empty
+// lacks returns what there is too little of for all that is booked at an instant; empty
 // if nothing is.
 func (l *land) lacks(at model.Time) string {
 	need := l.booked(at, func(*model.Booking) bool { return true })
@@ -319,7 +319,7 @@ func applySetBookingCaps(t *tx, c *command.SetBookingCaps) command.Result {
 	return ok()
 }
 
-// reasonOf is what nodes say that are closed for a maintenance, by which it knows
+// reasonOf returns what nodes say that are closed for a maintenance, by which it knows
 // them again.
 func reasonOf(b *model.Booking) string {
 	text := "maintenance " + b.ID.String()

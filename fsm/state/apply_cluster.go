@@ -135,7 +135,7 @@ func applyRetire(t *tx, b *command.Retire) command.Result {
 	return command.Result{Number: uint64(len(b.Jobs))}
 }
 
-// ownsSlots says whether any attempt of the job still holds a slot, if only to be
+// ownsSlots reports whether any attempt of the job still holds a slot, if only to be
 // cleaned up.
 func ownsSlots(t *tx, id model.JobID) bool {
 	for k := range t.owners.now().From(OwnerKey{Rank: model.RankKey{Job: id}}) {

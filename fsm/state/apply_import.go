@@ -26,7 +26,7 @@ func applyBeginImport(t *tx, b *command.BeginImport) command.Result {
 	return ok()
 }
 
-// inhabited says what somebody has brought to the cluster already; empty: nothing.
+// inhabited returns what somebody has brought to the cluster already; empty: nothing.
 // Nodes come with their agents and count for nothing, nor do agents' tokens; and if
 // the cluster asks who somebody is, there must be one who asks for the import.
 func inhabited(t *tx) string {

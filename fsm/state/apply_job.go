@@ -50,7 +50,7 @@ func enqueue(t *tx, job *model.Job, after []model.After, held model.Indices, not
 	}
 }
 
-// numbers are those of the tasks.
+// numbers returns those of the tasks.
 func numbers(job *model.Job) model.Indices {
 	if job.Spec.Array == "" {
 		return model.FirstIndices(job.Tasks)
@@ -95,7 +95,7 @@ func admits(t *tx, b *command.Submit) command.Result {
 	return withinTime(t, &b.Spec, b.Spec.TimeLimit)
 }
 
-// over says that adding to what is used would exceed a limit.
+// over reports whether adding to what is used would exceed a limit.
 func over(limit int64, used, add uint32) bool {
 	return limit != model.Unlimited && int64(used)+int64(add) > limit
 }
@@ -159,7 +159,7 @@ type choice struct {
 	some string // of all: only these; empty: all
 }
 
-// first is the first task that may be meant.
+// first returns the first task that may be meant.
 func (c *choice) first() model.TaskKey {
 	return model.TaskKey{Job: c.job, Task: uint32(max(c.task, 0))} //nolint:gosec // bounded by the command
 }

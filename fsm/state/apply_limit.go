@@ -71,7 +71,7 @@ func applySetPools(t *tx, b *command.SetPools) command.Result {
 	return ok()
 }
 
-// withinLimits says whether live tasks and GPUs may be added to what is used.
+// withinLimits reports whether live tasks and GPUs may be added to what is used.
 func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
 	for _, scope := range scopes(spec.Project, spec.User) {
 		limit, found := limitOf(t.limits.get, scope)
@@ -101,7 +101,7 @@ func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
 	return withinPool(t, spec, gpus)
 }
 
-// withinPool says whether GPUs may be added to what is held within guarantees, or
+// withinPool reports whether GPUs may be added to what is held within guarantees, or
 // beyond them.
 func withinPool(t *tx, spec *model.Spec, gpus uint32) command.Result {
 	b := t.books()
@@ -113,7 +113,7 @@ func withinPool(t *tx, spec *model.Spec, gpus uint32) command.Result {
 	return refuse(model.CodeLimit, "%s", p.Refusal(int64(gpus)))
 }
 
-// longest is the longest time limit that a job may have, and who bounds it; 0: any.
+// longest returns the longest time limit that a job may have, and who bounds it; 0: any.
 func longest(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) (most time.Duration, scope model.ScopeKey) {
 	for _, k := range scopes(spec.Project, spec.User) {
 		if l, _ := get(k); l.RunTime > 0 && (most == 0 || l.RunTime < most) {
@@ -131,7 +131,7 @@ func limitTime(t *tx, job *model.Job) {
 	}
 }
 
-// AsPlaced is a spec as bookings reckon with it once it is placed: what asks for no time
+// AsPlaced returns a spec as bookings reckon with it once it is placed: what asks for no time
 // limit is given the longest that it may have.
 func AsPlaced(s *State, spec *model.Spec) *model.Spec {
 	return bounded(s.Limits.Get, spec)
@@ -147,7 +147,7 @@ func bounded(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) *mo
 	return &with
 }
 
-// withinTime says whether a job may ask for so much time.
+// withinTime reports whether a job may ask for so much time.
 func withinTime(t *tx, spec *model.Spec, asked time.Duration) command.Result {
 	if most, scope := longest(t.limits.get, spec); most > 0 && asked > most {
 		return refuse(model.CodeLimit, "%s may run a job for %s at most, this asks for %s: ask for less, save checkpoints and "+

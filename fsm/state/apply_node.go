@@ -207,7 +207,7 @@ func applyRetireNode(t *tx, b *command.RetireNode) command.Result {
 	return ok()
 }
 
-// wayFree says what frees a slot that has an owner.
+// wayFree returns what frees a slot that has an owner.
 func wayFree(s *model.Slot) string {
 	const dead = "stop its agent and, once the node is suspect and nothing runs there any more, confirm that it is dead"
 	switch s.Owner {

@@ -38,7 +38,7 @@ func applyPlace(t *tx, b *command.Place) command.Result {
 	return command.Result{Job: job.ID, Number: uint64(b.Attempt.N)}
 }
 
-// mayPlace says whether placements are made at all.
+// mayPlace reports whether placements are made at all.
 func mayPlace(t *tx, decided uint64) command.Result {
 	switch {
 	case !t.settings.Running:
@@ -88,7 +88,7 @@ func placeable(t *tx, b *command.Place) (task model.Task, job model.Job, r comma
 	return task, job, r
 }
 
-// fits says whether one rank's slots are on one schedulable node, free, healthy,
+// fits reports whether one rank's slots are on one schedulable node, free, healthy,
 // of the wanted kind, and not kept for someone else.
 func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) command.Result {
 	node, found := t.nodes.get(p.Node)
@@ -125,7 +125,7 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 	return ok()
 }
 
-// inTrouble is " and degraded (disk full)" for a node whose agent cannot start jobs.
+// inTrouble returns " and degraded (disk full)" for a node whose agent cannot start jobs.
 func inTrouble(n *model.Node) string {
 	if n.Trouble == "" {
 		return ""
@@ -245,7 +245,7 @@ func applyPreempt(t *tx, b *command.Preempt) command.Result {
 	return ok()
 }
 
-// awaitsGPUs says that a task or a service stands in the queue.
+// awaitsGPUs reports whether a task or a service stands in the queue.
 func awaitsGPUs(t *tx, who model.TaskKey) bool {
 	if who.IsTurn() {
 		return t.waiting.now().Has(who)
@@ -255,7 +255,7 @@ func awaitsGPUs(t *tx, who model.TaskKey) bool {
 	return found && InLine(&job, &task)
 }
 
-// called is what users call a task or a service that waits.
+// called returns what users call a task or a service that waits.
 func called(t *tx, who model.TaskKey) string {
 	if id, found := t.waiting.now().Get(who); found {
 		return "allocation " + string(id)
@@ -263,7 +263,7 @@ func called(t *tx, who model.TaskKey) string {
 	return "job " + who.String()
 }
 
-// claimable says whether a slot may be kept for a task: it is kept for nobody, and
+// claimable reports whether a slot may be kept for a task: it is kept for nobody, and
 // free, or will be because its owner is stopped or has ended.
 func claimable(t *tx, key model.SlotKey, b *command.Preempt) command.Result {
 	slot, found := t.slots.get(key)

@@ -71,7 +71,7 @@ func identity(t *tx, b *command.Register, old *model.Node, known bool) command.R
 	return ok()
 }
 
-// overtaken says why a registration of a known node proves nothing; "" if it does.
+// overtaken returns why a registration of a known node proves nothing; "" if it does.
 func overtaken(b *command.Register, old *model.Node) string {
 	back := b.Boot == old.LastBoot || b.Lineage == old.LastLineage
 	switch {

@@ -42,7 +42,7 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 	return command.Result{Number: number}
 }
 
-// mayAllocate says whether there may be one allocation more, and this one.
+// mayAllocate reports whether there may be one allocation more, and this one.
 func mayAllocate(t *tx, b *command.Allocate) command.Result {
 	if t.allocations.has(b.ID) {
 		return refuse(model.CodeConflict, "allocation %s exists", b.ID)
@@ -73,7 +73,7 @@ func mayAllocate(t *tx, b *command.Allocate) command.Result {
 // for allocations.
 const numberedPerEntry = 100_000
 
-// numbered is a service's next allocation. Log indexes only grow, so no number comes
+// numbered returns a service's next allocation. Log indexes only grow, so no number comes
 // back.
 func numbered(t *tx, service string) (number uint64, id model.AllocationID) {
 	number = t.meta.Index*numberedPerEntry + t.numbered
@@ -81,7 +81,7 @@ func numbered(t *tx, service string) (number uint64, id model.AllocationID) {
 	return number, model.AllocationOf(service, number)
 }
 
-// jobOver says that a job has ended, or is no longer known.
+// jobOver reports whether a job has ended, or is no longer known.
 func jobOver(t *tx, id model.JobID) bool {
 	job, found := t.jobs.get(id)
 	return !found || job.EndIndex > 0

@@ -22,7 +22,7 @@ type AuditLink struct {
 	Record []byte
 }
 
-// ChainAudit is the hash of a trail after a further record: SHA-256 over the hash
+// ChainAudit returns the hash of a trail after a further record: SHA-256 over the hash
 // before and the record's bytes.
 func ChainAudit(before model.Hash, record []byte) model.Hash {
 	h := sha256.New()

@@ -31,7 +31,7 @@ type Lot struct {
 	GPUs  uint32
 }
 
-// StakeOf is what an attempt of a state holds of GPUs that others could be given.
+// StakeOf returns what an attempt of a state holds of GPUs that others could be given.
 func StakeOf(s *State, a *model.Attempt) Stake {
 	job, _ := s.Jobs.Get(a.Key.Job)
 	out := Stake{User: job.Spec.User, Project: job.Spec.Project, Ends: a.CertainEnd()}
@@ -46,7 +46,7 @@ func StakeOf(s *State, a *model.Attempt) Stake {
 	return out
 }
 
-// OpenBooks is what may be placed on a state at the time now; nil if nothing is booked. A
+// OpenBooks returns what may be placed on a state at the time now; nil if nothing is booked. A
 // maintenance keeps its nodes until an entry has ended it, though Apply would not insist: only from
 // then on their GPUs count for reservations, which would else miss what is given away in between.
 func OpenBooks(s *State, now model.Time) *Books {
@@ -64,7 +64,7 @@ func newBooks(l *ledger, now model.Time) *Books {
 	return b
 }
 
-// Fresh is the same books as if they were opened now.
+// Fresh returns the same books as if they were opened now.
 func (b *Books) Fresh() *Books {
 	fresh := *b
 	fresh.Reopen()
@@ -76,7 +76,7 @@ func (b *Books) Reopen() {
 	b.floor = b.lacks()
 }
 
-// lacks is what is lacking at each moment.
+// lacks returns what is lacking at each moment.
 func (b *Books) lacks() []lack {
 	out := make([]lack, len(b.ledger.moments))
 	for i := range out {
@@ -93,7 +93,7 @@ func (b *Books) lackAt(i int) lack {
 	return b.ledger.moments[i].lacks(b.needs[i])
 }
 
-// Copy is a copy that goes another way.
+// Copy returns a copy that goes another way.
 func (b *Books) Copy() *Books {
 	if b == nil {
 		return nil
@@ -142,7 +142,7 @@ func (b *Books) tentative(s *Stake, by int32, do func()) {
 	b.needs = needs
 }
 
-// Allows says that free GPUs may be given to somebody: no booking that is not over
+// Allows reports whether free GPUs may be given to somebody: no booking that is not over
 // lacks more then than it did when the Books were opened. If not, by is the first
 // that would.
 func (b *Books) Allows(s *Stake) (by model.Booking, ok bool) {
@@ -155,7 +155,7 @@ func (b *Books) Allows(s *Stake) (by model.Booking, ok bool) {
 	return b.try(s, b.asBefore)
 }
 
-// MayProlong says whether somebody may hold GPUs for longer than was reckoned with:
+// MayProlong reports whether somebody may hold GPUs for longer than was reckoned with:
 // no booking lacks more for it, and no maintenance comes in between that did not
 // before. If not, by is the first that is in the way. Nothing is counted anew.
 func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
@@ -171,7 +171,7 @@ func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
 	return by, ok
 }
 
-// hinders says that a booking lacks GPUs at its start, or now, that somebody holds then,
+// hinders reports whether a booking lacks GPUs at its start, or now, that somebody holds then,
 // and still would at an instant; if so, by is the first such. What is lacking at the
 // start is taken to be lacking from then on, though others may be gone sooner.
 func (b *Books) hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) {
@@ -185,10 +185,10 @@ func (b *Books) hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) 
 	return by, false
 }
 
-// asBefore says that no more is lacking at a moment than when the Books were opened.
+// asBefore reports whether no more is lacking at a moment than when the Books were opened.
 func (b *Books) asBefore(k *lack, i int, m *moment) bool { return !k.exceeds(&b.floor[i], m) }
 
-// Free says that giving free GPUs to somebody costs no booking anything: they are
+// Free reports whether giving free GPUs to somebody costs no booking anything: they are
 // booked for them, or free again in time.
 func (b *Books) Free(s *Stake) bool {
 	was := b.lacks()
@@ -207,7 +207,7 @@ func noneAbove(a, b []int32) bool {
 	return true
 }
 
-// try says whether each booking that a stake concerns would be fine with it, and if
+// try reports whether each booking that a stake concerns would be fine with it, and if
 // not, which is the first that would not.
 func (b *Books) try(s *Stake, fine func(*lack, int, *moment) bool) (by model.Booking, ok bool) {
 	ok = true
@@ -226,7 +226,7 @@ func (b *Books) try(s *Stake, fine func(*lack, int, *moment) bool) (by model.Boo
 	return by, ok
 }
 
-// Closed says that a node has a maintenance before a stake on it certainly ends, and
+// Closed reports whether a node has a maintenance before a stake on it certainly ends, and
 // which.
 func (b *Books) Closed(s *Stake) (by model.Booking, closed bool) {
 	if b == nil {
@@ -243,7 +243,7 @@ func (b *Books) Closed(s *Stake) (by model.Booking, closed bool) {
 	return by, false
 }
 
-// Place is a node and a model as far as bookings tell them from others: what is
+// Place returns a node and a model as far as bookings tell them from others: what is
 // alike in both is alike to [Books.Allows].
 func (b *Books) Place(node model.NodeID, name string) (model.NodeID, string) {
 	id, kind := b.ledger.place(node, name)
@@ -253,7 +253,7 @@ func (b *Books) Place(node model.NodeID, name string) (model.NodeID, string) {
 	return id, kind
 }
 
-// Short is how many GPUs a booking lacks, at its start or now if it has begun: others
+// Short returns how many GPUs a booking lacks, at its start or now if it has begun: others
 // hold too many that are not certainly free by then.
 func (b *Books) Short(id model.BookingID) uint32 {
 	if b == nil {

@@ -57,7 +57,7 @@ func (c *cell[K, R]) touched() bool { return len(c.changes) > 0 }
 
 func (c *cell[K, R]) has(k K) bool { return c.now().Has(k) }
 
-// now is the table as it stands in the transaction. It must not be ranged over
+// now returns the table as it stands in the transaction. It must not be ranged over
 // while the cell is written to.
 func (c *cell[K, R]) now() table.Table[K, R] {
 	if c.draft != nil {

@@ -47,7 +47,7 @@ var invariantNames = [...]string{
 	SameOnReplay: "same on replay", References: "references", OnlyForward: "only forward", InTurn: "in turn",
 }
 
-// String is the invariant's name.
+// String returns the invariant's name.
 func (i Invariant) String() string {
 	if int(i) < len(invariantNames) {
 		return invariantNames[i]
@@ -61,7 +61,7 @@ type Violation struct {
 	What      string
 }
 
-// Error is "invariant: what".
+// Error returns "invariant: what".
 func (v *Violation) Error() string { return v.Invariant.String() + ": " + v.What }
 
 // Check says in which ways a state breaks the invariants: nil, or a joined error

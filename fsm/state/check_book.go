@@ -61,7 +61,7 @@ func moveBookings(m *mover) {
 	}
 }
 
-// gives says that free slots are somebody's now.
+// gives reports whether free slots are somebody's now.
 func gives(m *mover) bool {
 	for _, d := range table.Diffs(m.was.Slots, m.s.Slots) {
 		if d.Was && d.Is && d.Before.Owner == model.OwnerNone && (d.After.Owner == model.OwnerAttempt || d.After.Owner == model.OwnerAllocation) {

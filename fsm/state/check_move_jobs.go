@@ -39,7 +39,7 @@ func moveJobs(m *mover) {
 		to.Totals.Submitted-from.Totals.Submitted)
 }
 
-// asSubmitted is what nobody changes of a job.
+// asSubmitted returns what nobody changes of a job.
 func asSubmitted(j model.Job) model.Job {
 	j.Spec.Class, j.Spec.Priority, j.Spec.TimeLimit = 0, 0, 0
 	j.Open, j.Live, j.Failed, j.Canceled, j.Ended, j.EndIndex, j.Waits = 0, 0, 0, 0, 0, 0, 0

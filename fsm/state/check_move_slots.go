@@ -53,7 +53,7 @@ func moveOffRank(m *mover, a, b *model.Slot, held bool) {
 		"slot %v goes from rank %s, %s, to %s without the node's word", a.Key, a.Rank, r.Phase, b.Owner)
 }
 
-// hasRebooted says that the node has registered with another boot.
+// hasRebooted reports whether the node has registered with another boot.
 func hasRebooted(m *mover, id model.NodeID) bool {
 	a, _ := m.was.Nodes.Get(id)
 	b, found := m.s.Nodes.Get(id)

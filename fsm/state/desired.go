@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Desired is what should be on a node: every rank that has not ended, every slot that
+// Desired returns what should be on a node: every rank that has not ended, every slot that
 // waits to be shown clean, and the GPUs that services have. An unknown node has an empty set of epoch 0,
 // which no agent acts on.
 func (s *State) Desired(id model.NodeID) model.Desired {
@@ -36,7 +36,7 @@ func (s *State) Desired(id model.NodeID) model.Desired {
 	return d
 }
 
-// DesiredIndex is the log index at which what should be on a node last changed.
+// DesiredIndex returns the log index at which what should be on a node last changed.
 func (s *State) DesiredIndex(id model.NodeID) uint64 {
 	u, _ := s.NodeUse.Get(id)
 	return u.Desired

@@ -76,7 +76,7 @@ func countGPUTime(t *tx, r *model.Rank) {
 	t.settings.Totals.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs) //nolint:gosec // never negative
 }
 
-// broke says that a rank's end is one that its gang does not survive. A rank that
+// broke reports whether a rank's end is one that its gang does not survive. A rank that
 // did not start after a stop was asked for has only done as it was told.
 func broke(r *model.Rank, asked model.Reason) bool {
 	switch r.Phase {
@@ -152,7 +152,7 @@ func sumUp(t *tx, a *model.Attempt, ranks []model.Rank) {
 	}
 }
 
-// wasted is the GPU time of an attempt that did not complete, from the last
+// wasted returns the GPU time of an attempt that did not complete, from the last
 // checkpoint on that any rank of it announced. A rank that was given up counts until
 // then. Thousands of GPUs for some weeks are more than the longest Duration, which it is
 // then.
@@ -247,7 +247,7 @@ func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model
 	}
 }
 
-// firstEnd is the end of the rank that failed first.
+// firstEnd returns the end of the rank that failed first.
 func firstEnd(t *tx, a *model.Attempt) model.Exit {
 	r, _ := t.ranks.get(a.Key.Rank(max(a.FirstRank, 1) - 1))
 	return r.Exit

@@ -2,7 +2,7 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// fitSlots is how many slots of a GPU are fit for work; a nil has none.
+// fitSlots returns how many slots of a GPU are fit for work; a nil has none.
 func fitSlots(t *tx, g *model.GPU) int64 {
 	if g == nil || !g.Usable() {
 		return 0

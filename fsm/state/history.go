@@ -26,7 +26,7 @@ type History struct {
 	Stdin        model.Blob         `cbor:"10,keyasint,omitempty"`
 }
 
-// Histories are the parts of a job's history, of [HistoryTasks] tasks each, in
+// Histories returns the parts of a job's history, of [HistoryTasks] tasks each, in
 // order; none if there is no such job.
 func (s *State) Histories(id model.JobID) (parts []History) {
 	job, found := s.Jobs.Get(id)
@@ -81,7 +81,7 @@ func addTask(s *State, h *History, k model.TaskKey) {
 	}
 }
 
-// Encode is the history as bytes, alike for alike ones.
+// Encode returns the history as bytes, alike for alike ones.
 func (h *History) Encode() ([]byte, error) {
 	data, err := rows.plain.Marshal(h)
 	if err != nil {
@@ -119,7 +119,7 @@ func DecodeOutline(data []byte) (History, error) {
 	return History{Job: o.Job, Tasks: o.Tasks, Attempts: o.Attempts}, nil
 }
 
-// Recall is a state that holds nothing but parts of one job's history, so that it
+// Recall returns a state that holds nothing but parts of one job's history, so that it
 // can be looked at as it was. It is not for applying commands to.
 func Recall(parts ...History) (s State) {
 	for i := range parts {

@@ -51,7 +51,7 @@ func taskOf(old, next *model.Task) *model.Task {
 	return old
 }
 
-// InLine says that a task waits for nothing but its turn and an instant: it stands in the queue.
+// InLine reports whether a task waits for nothing but its turn and an instant: it stands in the queue.
 func InLine(job *model.Job, k *model.Task) bool {
 	return k.State == model.TaskQueued && !k.Held && job.Waits == 0
 }

@@ -12,7 +12,7 @@ type bookkeeper struct {
 	stale bool    // bookings have changed: it is to be made anew
 }
 
-// idle says that no row needs to be counted: nothing is booked, or all will be
+// idle reports whether no row needs to be counted: nothing is booked, or all will be
 // counted later.
 func (k *bookkeeper) idle(t *tx) bool {
 	return t.restoring || k.stale || k.base == nil && k.draft == nil
@@ -26,7 +26,7 @@ func (k *bookkeeper) count(h *hold, by int32) {
 	k.draft.add(h, by)
 }
 
-// now is the ledger as it stands; it must not be changed.
+// now returns the ledger as it stands; it must not be changed.
 func (k *bookkeeper) now(t *tx) *ledger {
 	if k.stale {
 		k.stale, k.draft = false, groundOf(t).ledger()
@@ -46,7 +46,7 @@ func (k *bookkeeper) close(t *tx) *ledger {
 	return k.now(t)
 }
 
-// openBooks is what may be placed now, beside the bookings; nil: nothing is booked.
+// openBooks returns what may be placed now, beside the bookings; nil: nothing is booked.
 func (t *tx) openBooks() *Books {
 	l := t.book.now(t)
 	if l == nil {
@@ -91,7 +91,7 @@ func (g ground) ledger() *ledger {
 	return l
 }
 
-// hold is a slot as bookings look at it, with the rows that it names.
+// hold returns a slot as bookings look at it, with the rows that it names.
 func (g ground) hold(s *model.Slot, gpu *model.GPU, node *model.Node, a *model.Attempt) *hold {
 	h := &hold{node: s.Node, model: gpu.Model, open: gpu.Usable() && node.Schedulable()}
 	switch s.Owner {

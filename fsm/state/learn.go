@@ -69,7 +69,7 @@ func weigh(s *model.Sketch, peak uint32) {
 	}
 }
 
-// peakOf is the most memory that an attempt used on any of its GPUs, in MiB; 0 if it is
+// peakOf returns the most memory that an attempt used on any of its GPUs, in MiB; 0 if it is
 // not known of every rank.
 func peakOf(ranks []model.Rank) (most uint32) {
 	for i := range ranks {

@@ -83,7 +83,7 @@ type class struct {
 	model         string
 }
 
-// shared says that it may count to bookings of a user and of a project.
+// shared reports whether it may count to bookings of a user and of a project.
 func (c *class) shared() bool { return c.user != "" && c.project != "" }
 
 // hold is one GPU as bookings look at it.
@@ -138,7 +138,7 @@ func (m *moment) compare(o *moment) int {
 	return cmp.Or(cmp.Compare(rank(m), rank(o)), -cmp.Compare(m.Owner.Kind, o.Owner.Kind))
 }
 
-// clone is a ledger that may be changed.
+// clone returns a ledger that may be changed.
 func (l *ledger) clone() *ledger {
 	c := *l
 	c.classes = slices.Clone(l.classes)
@@ -150,7 +150,7 @@ func (l *ledger) clone() *ledger {
 	return &c
 }
 
-// frees says that a GPU is certainly free at a moment.
+// frees reports whether a GPU is certainly free at a moment.
 func (m *moment) frees(h *hold) bool { return h.ends == 0 || !m.Begun && h.ends <= m.Start }
 
 // add counts a GPU, or with -1 takes it out, and says whether its holder has a booking.
@@ -181,12 +181,12 @@ func (l *ledger) add(h *hold, by int32) (owned bool) {
 	return owned
 }
 
-// closes says that a node has a maintenance in the time of a booking.
+// closes reports whether a node has a maintenance in the time of a booking.
 func (l *ledger) closes(id model.NodeID, b *model.Booking) bool {
 	return slices.ContainsFunc(l.closed, func(c shut) bool { return c.Overlaps(b) && c.nodes.has(id) })
 }
 
-// classOf is the class of a GPU that is held; beyond the last: it is nobody's who
+// classOf returns the class of a GPU that is held; beyond the last: it is nobody's who
 // has a booking.
 func (l *ledger) classOf(h *hold) int {
 	c := class{}
@@ -229,7 +229,7 @@ func (m *moment) own(at int, classes []class) {
 	m.owned = slices.Insert(slices.Clip(m.owned), i, owned{at, node})
 }
 
-// place is a node and a model as far as bookings name them.
+// place returns a node and a model as far as bookings name them.
 func (l *ledger) place(id model.NodeID, name string) (node model.NodeID, kind string) {
 	for i := range l.moments {
 		m := &l.moments[i]
@@ -251,13 +251,13 @@ type lack struct {
 	named     []int32
 }
 
-// lackAt is what bookings that are not over lack at a moment.
+// lackAt returns what bookings that are not over lack at a moment.
 func (l *ledger) lackAt(i int, now model.Time) lack {
 	need := l.needAt(i, now)
 	return l.moments[i].lacks(&need)
 }
 
-// lacks is what is needed at a moment less what is free.
+// lacks returns what is needed at a moment less what is free.
 func (m *moment) lacks(need *lack) lack {
 	out := lack{need.all - m.all, need.kind - m.kind, slices.Clone(need.named)}
 	for i := range out.named {
@@ -308,7 +308,7 @@ func (m *moment) count(used, on []int32) []int32 {
 	return got
 }
 
-// total is how much is lacking of what a booking is made of: what one of its nodes lacks is
+// total returns how much is lacking of what a booking is made of: what one of its nodes lacks is
 // not to be had on another.
 func (k *lack) total(m *moment) (n int32) {
 	for _, v := range k.named {
@@ -321,7 +321,7 @@ func (k *lack) total(m *moment) (n int32) {
 	return n
 }
 
-// exceeds says that more is lacking than another time, of what a booking is made of.
+// exceeds reports whether more is lacking than another time, of what a booking is made of.
 func (k *lack) exceeds(o *lack, m *moment) bool {
 	over := func(a, b int32) bool { return a > max(b, 0) }
 	if over(k.all, o.all) || m.Model != "" && over(k.kind, o.kind) {

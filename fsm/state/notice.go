@@ -24,7 +24,7 @@ func announce(t *tx, n model.Notice) {
 	post(t, &n)
 }
 
-// kindOf is what a line of a timeline is to those outside, if it is anything.
+// kindOf returns what a line of a timeline is to those outside, if it is anything.
 func kindOf(e *model.Event) (k model.NoticeKind, known bool) {
 	switch e.What {
 	case model.EventSubmitted:

@@ -24,7 +24,7 @@ func (t *tx) books() books {
 	return books{t.settings.Pools, t.fit, t.limits.get, t.accounts.get}
 }
 
-// owner is whose guarantee work of a user within a project draws on: the project's if
+// owner returns whose guarantee work of a user within a project draws on: the project's if
 // it owns GPUs, else the user's; the cluster stands for nobody.
 func (b *books) owner(project, user string) (scope model.ScopeKey, reserved int64) {
 	if project != "" {
@@ -52,7 +52,7 @@ type Pool struct {
 	Owned    int64          // all guarantees together; 0: nobody owns anything, and nothing is bounded
 }
 
-// PoolOf is the pool of a user's work within a project; the project may be empty.
+// PoolOf returns the pool of a user's work within a project; the project may be empty.
 func (s *State) PoolOf(project, user string) Pool {
 	b := s.books()
 	return b.pool(project, user)
@@ -68,7 +68,7 @@ func (b *books) pool(project, user string) Pool {
 	return p
 }
 
-// Bounds says which limit so many GPUs more are under, how much of it is used and how
+// Bounds returns which limit so many GPUs more are under, how much of it is used and how
 // much they need of it: nothing as long as they are within a guarantee. The limit is
 // Unlimited where there is none.
 func (p *Pool) Bounds(gpus int64) (limit, used, need int64) {
@@ -85,7 +85,7 @@ func (p *Pool) Bounds(gpus int64) (limit, used, need int64) {
 	return model.Unlimited, 0, 0
 }
 
-// Beyond is how many of so many GPUs more would be held beyond the guarantee.
+// Beyond returns how many of so many GPUs more would be held beyond the guarantee.
 func (p *Pool) Beyond(gpus int64) int64 { return max(p.Own+gpus-max(p.Reserved, p.Own), 0) }
 
 // Refusal says in words why so many GPUs more are not to be had, and what to do.
@@ -104,7 +104,7 @@ func (p *Pool) Refusal(gpus int64) string {
 		"for their owners, so wait until some are given back, or have reserved_gpus raised", limit, used, need)
 }
 
-// Within says that so many GPUs more are within the guarantee that the work of a user
+// Within reports whether so many GPUs more are within the guarantee that the work of a user
 // within a project draws on: they belong to its owner.
 func (s *State) Within(project, user string, gpus uint32) bool {
 	p := s.PoolOf(project, user)
@@ -159,7 +159,7 @@ func draw(t *tx, project, user string, by int32) {
 	t.accounts.put(all)
 }
 
-// borrowed is how many of an owner's GPUs are beyond its guarantee.
+// borrowed returns how many of an owner's GPUs are beyond its guarantee.
 func borrowed(own uint32, reserved int64) uint32 {
 	return uint32(max(int64(own)-reserved, 0)) //nolint:gosec // not negative
 }

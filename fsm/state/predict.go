@@ -33,7 +33,7 @@ func compare(t *tx, task *model.Task, spec *model.Spec, a *model.Attempt, execut
 	}
 }
 
-// Told is how much longer a task takes, of whose run time its user has told something and
+// Told returns how much longer a task takes, of whose run time its user has told something and
 // that has executed for so long, as far as such estimates have been right: of the user's earlier
 // runs, else of everybody's. False if too few are known.
 func Told(s *State, spec *model.Spec, executed time.Duration) (left model.Span, known bool) {

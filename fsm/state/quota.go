@@ -8,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// LimitOf is what bounds a scope: its own limit, and of a user without a number of GPUs
+// LimitOf returns what bounds a scope: its own limit, and of a user without a number of GPUs
 // the cluster's default of that; false if nothing does.
 func LimitOf(s *State, scope model.ScopeKey) (limit model.Limit, found bool) {
 	return limitOf(s.Limits.Get, scope)
@@ -32,7 +32,7 @@ type Quota struct {
 	Next  model.Time // when the next period begins
 }
 
-// QuotaOf is a scope's quota of GPU time at an instant.
+// QuotaOf returns a scope's quota of GPU time at an instant.
 func (s *State) QuotaOf(scope model.ScopeKey, now model.Time) Quota {
 	limit, _ := s.Limits.Get(scope)
 	account, _ := s.Accounts.Get(scope)
@@ -47,10 +47,10 @@ func quotaOf(l *model.Limit, a *model.Account, now model.Time) Quota {
 	return Quota{Scope: l.Scope, Over: l.Over, Limit: l.GPUTime * 1000, Used: a.UsedAt(now, l.Period), Next: next}
 }
 
-// Exceeded says that the quota is used up.
+// Exceeded reports whether the quota is used up.
 func (q *Quota) Exceeded() bool { return q.Limit > 0 && q.Used >= q.Limit }
 
-// Stops says that nothing more may start before the next period.
+// Stops reports whether nothing more may start before the next period.
 func (q *Quota) Stops() bool { return q.Exceeded() && q.Over == model.OverStop }
 
 // String says the quota, its use and what to do.

@@ -34,7 +34,7 @@ func forgetShare(t *tx) {
 	}
 }
 
-// Expect is how much longer a task of a spec is thought to run that has executed
+// Expect returns how much longer a task of a spec is thought to run that has executed
 // for so long: by its user's estimate, else by what runs like it have taken, else,
 // knowing nothing, as long again, an hour at least. A time limit bounds it.
 func Expect(spec *model.Spec, past *model.Sketch, executed time.Duration) time.Duration {
@@ -53,7 +53,7 @@ func Expect(spec *model.Spec, past *model.Sketch, executed time.Duration) time.D
 // fewRuns is how many runs it takes to predict the next.
 const fewRuns = 3
 
-// Typical is the median of runs, to a factor of the square root of two; false if
+// Typical returns the median of runs, to a factor of the square root of two; false if
 // there were too few.
 func Typical(past *model.Sketch) (time.Duration, bool) {
 	var all uint32
@@ -72,7 +72,7 @@ func Typical(past *model.Sketch) (time.Duration, bool) {
 	return 0, false
 }
 
-// Quantile is how long runs took of which that percentage, 0 to 100, took no longer;
+// Quantile returns how long runs took of which that percentage, 0 to 100, took no longer;
 // false if there were too few to tell. Between powers of two seconds it takes them as
 // evenly spread.
 func Quantile(past *model.Sketch, percent uint32) (time.Duration, bool) {
@@ -96,12 +96,12 @@ func Quantile(past *model.Sketch, percent uint32) (time.Duration, bool) {
 	return 0, false
 }
 
-// pastOf is the key of runs like those of a spec.
+// pastOf returns the key of runs like those of a spec.
 func pastOf(spec *model.Spec) model.SketchKey {
 	return model.SketchKey{User: spec.User, Name: spec.RunName(), GPUs: spec.GPUs}
 }
 
-// Eligible is since when a job's tasks could have run, had there been room: since it
+// Eligible returns since when a job's tasks could have run, had there been room: since it
 // was submitted, since its begin, or since what it waited for had ended, whichever was
 // last.
 func (s *State) Eligible(j *model.Job) model.Time {
@@ -120,13 +120,13 @@ func (s *State) Eligible(j *model.Job) model.Time {
 	return at
 }
 
-// Past is what runs like those of a spec have taken.
+// Past returns what runs like those of a spec have taken.
 func (s *State) Past(spec *model.Spec) model.Sketch {
 	past, _ := s.Sketches.Get(pastOf(spec))
 	return past
 }
 
-// Expect is how much longer a task is thought to run that has executed for so
+// Expect returns how much longer a task is thought to run that has executed for so
 // long, as [Expect] has it.
 func (s *State) Expect(spec *model.Spec, executed time.Duration) time.Duration {
 	past := s.Past(spec)

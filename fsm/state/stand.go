@@ -32,7 +32,7 @@ func mostAdvanced(s *State, id model.JobID) model.TaskState {
 	return at
 }
 
-// FirstTask is the task of a job with the smallest number; false if there is no such
+// FirstTask returns the task of a job with the smallest number; false if there is no such
 // job.
 func (s *State) FirstTask(id model.JobID) (model.Task, bool) {
 	for k, task := range s.Tasks.From(model.TaskKey{Job: id}) {

@@ -89,7 +89,7 @@ type Indexes struct {
 	Delivered  table.Table[model.DeliveryKey, None]           // deliveries that have ended, oldest notice first
 }
 
-// Settings is the cluster's one row of settings; zero before bootstrap.
+// Settings returns the cluster's one row of settings; zero before bootstrap.
 func (s *State) Settings() model.Settings {
 	g, _ := s.Globals.Get(Only{})
 	return g
@@ -130,7 +130,7 @@ type Run struct {
 	Service     bool            // they are services, which may be renewed for ever
 }
 
-// KeyOf is the key that a task has, or would have, in the queue.
+// KeyOf returns the key that a task has, or would have, in the queue.
 func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	run := Run{
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
@@ -143,7 +143,7 @@ func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	return QueueKey{Class: task.Class, Run: unique.Make(run), Task: task.Key, Since: job.Submitted}
 }
 
-// KeyOfService is the key that a service has, or would have, in the queue.
+// KeyOfService returns the key that a service has, or would have, in the queue.
 func KeyOfService(a *model.Allocation) QueueKey {
 	spec := a.Spec()
 	run := Run{

@@ -29,7 +29,7 @@ func tallyStep(t *tx, service string, step model.TallyStep) {
 	t.tallies.put(n)
 }
 
-// services is how many services are counted by themselves.
+// services returns how many services are counted by themselves.
 func services(t *tx) (n int) {
 	for k := range t.tallies.now().From(model.TallyKey{Kind: model.TallyService}) {
 		if k.Kind != model.TallyService {
@@ -42,7 +42,7 @@ func services(t *tx) (n int) {
 	return n
 }
 
-// ended is the step by which an allocation ends.
+// ended returns the step by which an allocation ends.
 func ended(was, as model.AllocationState) model.TallyStep {
 	switch as {
 	case model.AllocationExpired:
@@ -57,7 +57,7 @@ func ended(was, as model.AllocationState) model.TallyStep {
 	return model.StepReleased
 }
 
-// endName is the name under which the run time of an attempt that has ended counts.
+// endName returns the name under which the run time of an attempt that has ended counts.
 func endName(a *model.Attempt) string {
 	switch {
 	case a.State == model.TaskCompleted:

@@ -101,7 +101,7 @@ type indexes struct {
 	delivered  index[model.DeliveryKey, None]
 }
 
-// wakes is a set of topics.
+// wakes returns a set of topics.
 func wakes(topics ...model.Topic) (s model.TopicSet) {
 	for _, t := range topics {
 		s = s.With(t)

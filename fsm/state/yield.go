@@ -2,7 +2,7 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// Yields says whether a job that does not say so itself may be suspended for others:
+// Yields reports whether a job that does not say so itself may be suspended for others:
 // what is said of its user counts, else what of its project, else what of the cluster;
 // else jobs may that are told to save their work by a checkpoint signal.
 func Yields(s *State, spec *model.Spec) bool {

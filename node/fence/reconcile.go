@@ -10,14 +10,13 @@ import (
 // must have passed [Sets.Accept]. The result is sorted, and empty when nothing is left to do; after some or
 // all of the actions are done, Reconcile is called again.
 //
-//   - A rank starts at most once, ever: only one whose name no folder carries is
-// prepared or started. A folder is evidence of a start that may have got anywhere.
-//   - A folder that the set does not name is ended if it was itself desired under
-// the set's incarnation, and the set is not older than its placement. A folder unknown to this incarnation
-// was placed by the cluster before a restore; it runs on until the set requests its end by a cleaning with
-// Kill.
-//   - A slot counts as clean only after every folder of its owner has ended. An
-// owner without a folder gets a tombstone first: its assignment may still be on its way.
+//   - A rank starts at most once, ever: only one whose name no folder carries is prepared or started. A
+//     folder is evidence of a start that may have got anywhere.
+//   - A folder that the set does not name is ended if it was itself desired under the set's incarnation, and
+//     the set is not older than its placement. A folder unknown to this incarnation was placed by the cluster
+//     before a restore; it runs on until the set requests its end by a cleaning with Kill.
+//   - A slot counts as clean only after every folder of its owner has ended. An owner without a folder gets a
+//     tombstone first: its assignment may still be on its way.
 //
 // Names of attempts can come again after a restore, for other jobs. A folder of an earlier incarnation is
 // taken for the rank that the set names only if it was placed by the same log entry; otherwise that rank is

@@ -33,7 +33,7 @@ func (c *Cluster) Node(id model.NodeID, gpus int) *Agent {
 	return n
 }
 
-// Body is a registration of the node as it is: with a folder of every rank that
+// Body returns a registration of the node as it is: with a folder of every rank that
 // it has been given and that has not ended, and with the devices of free slots
 // idle.
 func (n *Agent) Body(changes ...func(*command.Register)) *command.Register {
@@ -82,19 +82,19 @@ func (n *Agent) Reboot(changes ...func(*command.Register)) {
 	}}, changes...)...)
 }
 
-// Epoch is the node's present epoch.
+// Epoch returns the node's present epoch.
 func (n *Agent) Epoch() uint64 {
 	row, _ := n.c.State.Nodes.Get(n.ID)
 	return row.Epoch
 }
 
-// Seq is the number of the node's newest renewal.
+// Seq returns the number of the node's newest renewal.
 func (n *Agent) Seq() uint64 {
 	lease, _ := n.c.State.Leases.Get(n.ID)
 	return lease.Seq
 }
 
-// Renewal is the node's next renewal.
+// Renewal returns the node's next renewal.
 func (n *Agent) Renewal() command.Renewal {
 	return command.Renewal{Node: n.ID, Incarnation: n.c.State.Settings().Incarnation, Epoch: n.Epoch(), Seq: n.Seq() + 1}
 }
@@ -121,7 +121,7 @@ func (n *Agent) Lose(r model.RankKey) {
 	n.c.Do(&command.RankLost{Rank: r, Epoch: n.Epoch(), Seq: n.Seq()})
 }
 
-// Report is a report of the node's present agent.
+// Report returns a report of the node's present agent.
 func (n *Agent) Report(reports ...model.Progress) *command.Report {
 	return &command.Report{
 		Node: n.ID, Incarnation: n.c.State.Settings().Incarnation, Epoch: n.Epoch(), Reports: reports,

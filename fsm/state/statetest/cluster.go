@@ -48,7 +48,7 @@ type Cluster struct {
 // Start is the clock of a new Cluster.
 const Start = model.Time(1_800_000_000_000_000_000)
 
-// New is a bootstrapped cluster without nodes, whose orchestrator runs.
+// New returns a bootstrapped cluster without nodes, whose orchestrator runs.
 func New(tb TB) *Cluster {
 	tb.Helper()
 	c := Empty(tb)
@@ -59,12 +59,12 @@ func New(tb TB) *Cluster {
 	return c
 }
 
-// Empty is a cluster before its first command.
+// Empty returns a cluster before its first command.
 func Empty(tb TB) *Cluster {
 	return &Cluster{Now: Start, Actor: "user:alice", tb: tb}
 }
 
-// Incarnation is the n-th of some different incarnations.
+// Incarnation returns the n-th of some different incarnations.
 func Incarnation(n byte) model.Incarnation { return model.Incarnation{0: 0xbe, 15: n} }
 
 // Try carries out one command and returns its result.

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Spec is that of an ordinary job: user alice, normal class, requeued when lost.
+// Spec returns that of an ordinary job: user alice, normal class, requeued when lost.
 func Spec(gpus uint32) model.Spec {
 	return model.Spec{
 		Name: "train", User: "alice", Class: model.ClassNormal, Command: "true", GPUs: gpus, Preemptible: true,
@@ -15,7 +15,7 @@ func Spec(gpus uint32) model.Spec {
 	}
 }
 
-// Job is the submission of an ordinary job, as changed.
+// Job returns the submission of an ordinary job, as changed.
 func Job(gpus uint32, changes ...func(*command.Submit)) *command.Submit {
 	b := &command.Submit{Spec: Spec(gpus), Tasks: 1}
 	for _, change := range changes {
@@ -48,7 +48,7 @@ func (c *Cluster) PlaceTask(key model.TaskKey) model.AttemptKey {
 	return b.Attempt
 }
 
-// Placement is a placement of a task's next attempt by first fit, in order of
+// Placement returns a placement of a task's next attempt by first fit, in order of
 // node ids: on one node if one has room, else over several. It is nil if the task
 // does not exist or fits nowhere.
 func (c *Cluster) Placement(key model.TaskKey) *command.Place {

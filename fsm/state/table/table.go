@@ -48,7 +48,7 @@ func fresh[K Key[K], R any]() *btree.BTreeG[*item[K, R]] {
 		btree.Options{NoLocks: true, Degree: degree})
 }
 
-// Get is the row of a key.
+// Get returns the row of a key.
 func (t Table[K, R]) Get(k K) (row R, ok bool) {
 	if t.tree == nil {
 		return row, false
@@ -60,7 +60,7 @@ func (t Table[K, R]) Get(k K) (row R, ok bool) {
 	return *it.row, true
 }
 
-// Has says whether there is a row of that key.
+// Has reports whether there is a row of that key.
 func (t Table[K, R]) Has(k K) bool {
 	if t.tree == nil {
 		return false
@@ -79,7 +79,7 @@ type Reader[K Key[K], R any] struct {
 	near btree.PathHint
 }
 
-// Get is the row of a key.
+// Get returns the row of a key.
 func (r *Reader[K, R]) Get(k K) (row R, ok bool) {
 	if r.tree == nil {
 		return row, false
@@ -92,7 +92,7 @@ func (r *Reader[K, R]) Get(k K) (row R, ok bool) {
 	return *it.row, true
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t Table[K, R]) Len() int {
 	if t.tree == nil {
 		return 0
@@ -145,7 +145,7 @@ type Draft[K Key[K], R any] struct {
 // Table publishes the draft, which must not be changed after.
 func (d *Draft[K, R]) Table() Table[K, R] { return Table[K, R]{d.tree} }
 
-// Get is the row of a key.
+// Get returns the row of a key.
 func (d *Draft[K, R]) Get(k K) (row R, ok bool) {
 	d.want.key = k
 	it, ok := d.tree.Get(&d.want)
