@@ -13,9 +13,9 @@ const (
 	scanEvery = 24 * time.Hour // between two checks of the whole trail
 )
 
-// scan checks the records of the file from the newest down, each by the hash that the
-// one above it, or for the newest the state, demands. What does not match is kept
-// apart and becomes a hole, which is filled from other peers like any other.
+// scan checks the records of the file from the newest down, each by the hash in the one above it, or for the
+// newest that in the state. A mismatch is stored elsewhere and becomes a hole, which is filled from other
+// peers like any other.
 type scan struct {
 	next    uint64     // record to check next; 0: the trail has been checked
 	want    model.Hash // of the chain with that record
@@ -23,7 +23,7 @@ type scan struct {
 	damaged map[uint64]bool
 }
 
-// check goes on with the check of the trail, for some records.
+// check continues the check of the trail, for some records.
 func (s *scan) check(a *Archive, head model.AuditHead) error {
 	for seq := range s.damaged {
 		if a.has(seq) {
@@ -79,7 +79,7 @@ type finding struct {
 	repair []byte     // data of the record, which is sound; nil: it is not
 }
 
-// mend corrects a hash, or makes a hole in place of a record, which is kept apart.
+// mend corrects a hash, or makes a hole in place of a record, which is stored elsewhere.
 func (f finding) mend(p *page) error {
 	if f.repair != nil {
 		return p.put(f.seq, f.hash, f.repair)
@@ -87,7 +87,7 @@ func (f finding) mend(p *page) error {
 	return errors.Join(p.moveAside(f.seq), p.setHole(hole{first: f.seq, last: f.seq, hash: f.hash}))
 }
 
-// step checks some records and returns what is damaged.
+// step checks some records and returns the damaged ones.
 func (s *scan) step(p *page) (bad []finding) {
 	holes := p.holes()
 	for range scanStep {
