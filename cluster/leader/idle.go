@@ -9,12 +9,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// idlePause is between two looks at what all running jobs make of their GPUs.
+// idlePause is the interval between two checks of all running jobs' use of their GPUs.
 const idlePause = 15 * time.Second
 
-// cancelIdle returns the decider that cancels jobs that hold all of their GPUs at 0 % for as
-// long as they have said that they should not. Nodes say since when they do: nothing
-// is remembered here.
+// cancelIdle returns the decider that cancels jobs that hold all of their GPUs at 0 % for as long as they
+// allow. Nodes report since when they do: this decider remembers nothing.
 func cancelIdle(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	var again time.Duration // when to look again, by the boot clock
 	return func(s *state.State) (out []command.Body, next time.Duration) {

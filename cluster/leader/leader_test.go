@@ -348,7 +348,7 @@ func TestEachPassIsTold(t *testing.T) {
 	})
 }
 
-// A defect in a decision ends neither this peer nor, after it, each of those that come to lead: it is told, and the
+// A defect in a decision ends neither this peer nor, after it, each later leader: the defect is logged, and the
 // decision is taken again.
 func TestADefectIsSurvived(t *testing.T) {
 	var log bytes.Buffer

@@ -15,8 +15,8 @@ import (
 const (
 	pauseFirst = 50 * time.Millisecond
 	pauseMost  = 2 * time.Second
-	// atLeast keeps a time that never quite comes, by a clock that was set back,
-	// from turning a wait into a busy loop.
+	// atLeast keeps a time that never quite comes, by a clock that was set back, from turning a wait into a
+	// busy loop.
 	atLeast = 20 * time.Millisecond
 )
 
@@ -55,9 +55,8 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// tried decides, and says whether that went well. A defect that a state brings to light would
-// otherwise end every peer that comes to lead, one after the other; so it costs one kind of decision, and what runs
-// runs on.
+// tried runs the decider, and reports whether that succeeded. A defect triggered by a state would otherwise end
+// every peer that comes to lead, one after the other; so it costs one kind of decision, and running jobs go on.
 func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration, sound bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -72,9 +71,9 @@ func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration,
 	return bodies, next, true
 }
 
-// propose reports whether everything was carried out. Commands of one lane share an entry;
-// control commands come first, since others may be refused until they are carried out (an
-// entry that is stamped ahead of the state's clock, before advance_clock).
+// propose reports whether all commands were carried out. Commands of one lane share an entry; control
+// commands come first, since others may be refused until they are carried out (an entry that is stamped ahead
+// of the state's clock, before advance_clock).
 func (l *loop) propose(ctx context.Context, bodies []command.Body) bool {
 	var lanes [command.LaneCount][]command.Body
 	for _, b := range bodies {
@@ -89,7 +88,7 @@ func (l *loop) propose(ctx context.Context, bodies []command.Body) bool {
 	return whole
 }
 
-// proposeLane proposes commands of one lane, and reports whether everything was carried out.
+// proposeLane proposes commands of one lane, and reports whether all were carried out.
 func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 	whole := true
 	commands := make([]command.Command, 0, len(bodies))
@@ -122,8 +121,8 @@ func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 	return whole
 }
 
-// wait returns true after that long or when one of at most three channels has something,
-// and false when ctx ends.
+// wait returns true after that long or when one of at most three channels has something, and false when ctx
+// ends.
 func wait(ctx context.Context, long time.Duration, on ...<-chan struct{}) bool {
 	var channels [3]<-chan struct{} // a nil channel is never ready
 	copy(channels[:], on)
