@@ -261,8 +261,8 @@ func TestDeadDeliveries(t *testing.T) {
 	})
 }
 
-// A leader that ends between a delivery and its note leaves it to the next, which sends
-// it again under the same id: at least once, and told apart.
+// A leader that ends between a delivery and its note leaves it to the next, which sends it again under the
+// same id: at least once, and recognizable.
 func TestAnotherLeaderGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, r := newFake(t), newReceivers()

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// late is a peer whose answers are old when they come: others go on meanwhile.
+// late is a peer whose answers are old when they come: others proceed meanwhile.
 type late struct{ *fake }
 
 // State returns how things stood before others went on.
