@@ -32,7 +32,7 @@ type relay struct {
 }
 
 type relayLimits struct {
-	inPlace  time.Duration // how long after raft's last word heartbeats are answered; 0: never
+	inPlace  time.Duration // how long after raft's last own answer heartbeats are answered; 0: never
 	patience time.Duration // how long a snapshot's sender may be silent
 }
 
