@@ -47,8 +47,8 @@ func openBolt(o Options, fresh bool) (*raftboltdb.BoltStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	// bbolt does not sync the folder: without this, raft.db as a whole could be
-	// gone after a power cut, and with it a vote.
+	// bbolt does not sync the folder: without this, raft.db as a whole could be gone after a power cut, and
+	// with it a vote.
 	if err := syncDir(o.Dir); err != nil {
 		return nil, errors.Join(unusable(o.Dir, "cannot sync the data folder", err), store.Close())
 	}
@@ -100,7 +100,7 @@ func cannotOpen(path string, err error) *Fault {
 	}
 }
 
-// busy returns the fault of a bbolt file that somebody else has open.
+// busy returns the fault of a bbolt file that another process has open.
 func busy(path string) *Fault {
 	return &Fault{
 		Kind: ErrLocked, Path: path, What: "another process has the raft log open",

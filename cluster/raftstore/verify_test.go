@@ -60,8 +60,8 @@ func TestBoltDiesOnCorruptPages(t *testing.T) {
 	}
 }
 
-// TestVerifiedFilesNeverKillBolt damages single bytes of the tree's pages. What
-// the check lets pass must open, or at least fail without ending this process.
+// TestVerifiedFilesNeverKillBolt damages single bytes of the tree's pages. A file that passes the check must
+// open, or at least fail without ending this process.
 func TestVerifiedFilesNeverKillBolt(t *testing.T) {
 	healthy := healthyBolt(t)
 	rng := rand.New(rand.NewPCG(1, 2))
