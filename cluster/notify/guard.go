@@ -191,9 +191,8 @@ type block struct {
 	name string
 }
 
-// blocks returns the ranges that the IANA registries of special-purpose addresses (RFC
-// 6890) do not have as globally reachable, and those that lead to IPv4 addresses by ways
-// of which the outcome is not known here.
+// blocks returns the ranges that the IANA registries of special-purpose addresses (RFC 6890) do not list as
+// globally reachable, and those that lead to IPv4 addresses by ways whose outcome is unknown here.
 func blocks() []block {
 	of := func(name string, prefixes ...string) (out []block) {
 		for _, p := range prefixes {
