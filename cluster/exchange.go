@@ -80,13 +80,13 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 		return // silence is news enough
 	}
 	if theirs.Peer.ID != s.ID || !p.sameCluster(theirs.Cluster) {
-		p.log.Error("another peer answers at a member's address: check who listens there", "address", s.Address,
+		p.log.Error("wrong peer at a member's address: check the listener there", "address", s.Address,
 			"member", s.ID, "answers", theirs.Peer.ID, "of_cluster", theirs.Cluster)
 		return
 	}
 	if known := p.folders.Of(raft.ServerID(s.ID)); known != "" && known != theirs.Peer.Folder {
 		if p.folders.once("exchange " + theirs.Peer.Folder) {
-			p.log.Error("a member answers with another data folder than the cluster knows, and takes no part", "member", s.ID,
+			p.log.Error("member has an unknown data folder and is ignored", "member", s.ID,
 				"address", s.Address, "folder", theirs.Peer.Folder, "known", known, "remedy", newID)
 		}
 		return
@@ -238,7 +238,7 @@ func (p exchanger) checkDigest() {
 		}
 	}
 	if p.mates.setSplit(split) && split {
-		p.log.Error("the peers' states differ and no majority agrees: user commands are refused until a peer is replaced")
+		p.log.Error("states differ without a majority: user commands are refused until a peer is replaced")
 	}
 }
 
@@ -265,9 +265,9 @@ func (p exchanger) checkProgress(ctx context.Context) {
 	now := p.cfg.Clock.Boot()
 	for _, v := range p.mates.of(p.Status().Servers, now) {
 		if v.isStuck(now) && v.hello.Term == p.raft.CurrentTerm() {
-			p.log.Error("a follower answers but its log stands still", "follower", v.hello.Peer.ID, "at", v.hello.Last,
+			p.log.Error("follower answers without log progress", "follower", v.hello.Peer.ID, "at", v.hello.Last,
 				"leader_at", p.raft.LastIndex())
-			guardian(p).handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" stands still")
+			guardian(p).handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" makes no progress")
 			return
 		}
 	}

@@ -144,7 +144,7 @@ func (p membership) keepFolders(ctx context.Context) {
 		changed := p.Changed(model.TopicSet(0).With(model.TopicSettings), s.Index)
 		if p.folders.entered() {
 			if err := p.folders.learn(nil); err != nil && ctx.Err() == nil {
-				p.log.Error("the folder ids of the cluster's peers are not kept; trying again", "err", err)
+				p.log.Error("cannot store the peers' folder ids, retrying", "err", err)
 				changed = nil
 			}
 		}

@@ -112,7 +112,7 @@ func (p membership) askFounders(ctx context.Context, founders []Server) (map[str
 			strings.Join(missing, ", "))
 		p.waiting.Store(&why)
 		if now := time.Now(); !now.Before(say) {
-			p.log.Warn("this peer takes no part yet", "reason", why)
+			p.log.Warn("waiting for the other founders", "reason", why)
 			say = now.Add(sayEvery)
 		}
 		select {
@@ -168,11 +168,11 @@ func (p membership) ask(ctx context.Context, s Server) *asked {
 	err := exchanger(p).call(ctx, s.Address, methodAsk, q, &a)
 	switch remote, is := errors.AsType[*raftnet.RemoteError](err); {
 	case is && p.folders.once("ask "+string(s.ID)):
-		p.log.Error("a founder does not answer the question for a cluster", "founder", s.ID, "address", s.Address, "err", remote)
+		p.log.Error("founder returned an error", "founder", s.ID, "address", s.Address, "err", remote)
 	case err == nil && a.Peer.ID == s.ID:
 		return &a
 	case err == nil && p.folders.once("answer "+string(s.ID)+string(a.Peer.ID)):
-		p.log.Error("another peer answers at a founder's address: check --bootstrap and what listens there", "address", s.Address,
+		p.log.Error("wrong peer at a founder's address: check --bootstrap and the listener there", "address", s.Address,
 			"founder", s.ID, "answers", a.Peer.ID)
 	}
 	return nil

@@ -49,7 +49,7 @@ func (p guardian) heed(v raftstore.Verdict) {
 	case raftstore.Calm:
 		p.wire.transport.silence(false)
 	case raftstore.HandOver:
-		p.log.Warn("this peer falls silent so that another leads", "reason", v.Reason)
+		p.log.Warn("silencing this peer so that another leads", "reason", v.Reason)
 		p.wire.transport.silence(true)
 	case raftstore.Exit:
 		p.wire.transport.silence(true)
@@ -90,7 +90,7 @@ func (p guardian) checkSpace(ctx context.Context, gave time.Time) time.Time {
 	space, err := p.cfg.Stores.Space()
 	low := err == nil && space.Low()
 	if p.mates.setLow(low) && low {
-		p.log.Error("the disk is nearly full: free some space; user commands are refused meanwhile", "free_bytes", space.Free)
+		p.log.Error("disk nearly full: user commands are refused", "free_bytes", space.Free)
 	}
 	if low && p.leads() && time.Since(gave) >= spaceAgain {
 		p.handOver(ctx, "the disk is nearly full")
@@ -122,7 +122,7 @@ func (p guardian) handOver(ctx context.Context, why string) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if err := p.Transfer(ctx, ""); err != nil {
-		p.log.Warn("leadership was not handed over", "err", err)
+		p.log.Warn("cannot hand leadership over", "err", err)
 	}
 }
 

@@ -138,10 +138,10 @@ func (p office) followNotices(n *notice) {
 		stop()
 		stop = func() {}
 		if !n.get() {
-			p.log.Info("this peer leads no more")
+			p.log.Info("lost leadership")
 			continue
 		}
-		p.log.Info("this peer leads", "term", p.raft.CurrentTerm())
+		p.log.Info("gained leadership", "term", p.raft.CurrentTerm())
 		p.tenure.begin()
 		ctx, cancel := context.WithCancel(p.life.ctx)
 		var work sync.WaitGroup
@@ -164,7 +164,7 @@ func (p office) leadUntil(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		p.log.Warn("the leader's work begins again", "err", err)
+		p.log.Warn("leader's work failed, restarting it", "err", err)
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():

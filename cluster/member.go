@@ -186,9 +186,9 @@ func (p membership) promote() {
 				continue
 			}
 			if err := p.raft.AddVoter(s.ID, s.Address, 0, time.Second).Error(); err != nil {
-				p.log.Warn("a peer that has caught up got no vote yet", "of", s.ID, "err", err)
+				p.log.Warn("cannot promote a peer that has caught up, retrying", "of", s.ID, "err", err)
 			} else {
-				p.log.Info("a peer has caught up and got a vote", "of", s.ID)
+				p.log.Info("promoted a peer to voter", "of", s.ID)
 			}
 		}
 	}

@@ -184,7 +184,7 @@ func openWire(p *Peer) error {
 func closeWire(p *Peer) {
 	for _, part := range []interface{ Close() error }{p.wire.transport, p.wire.client, p.wire.mux, p.wire.server} {
 		if err := part.Close(); err != nil {
-			p.log.Debug("closing the wire", "err", err)
+			p.log.Debug("cannot close the connections", "err", err)
 		}
 	}
 	p.wire.raftLog.close()
@@ -339,7 +339,7 @@ func (p *Peer) Kill() {
 		p.life.watch() // first: this releases raft's calls to a store that has failed
 		p.life.watchd.Wait()
 		if err := p.raft.Shutdown().Error(); err != nil {
-			p.log.Debug("shutting raft down", "err", err)
+			p.log.Debug("cannot shut raft down", "err", err)
 		}
 		closeWire(p)
 		p.fsm.Close()

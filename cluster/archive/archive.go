@@ -75,7 +75,7 @@ func (a *Archive) Note(before state.State, changes state.Changes) {
 		return
 	}
 	if lost := a.queue.add(noted{links: changes.Audit, retired: changes.Retired, before: before}); lost {
-		a.log.Error("the archive's disk is too slow or broken: records were put off and will be taken from other peers")
+		a.log.Error("archive queue overflow (disk slow or broken?): records will be fetched from other peers")
 	}
 }
 
@@ -113,7 +113,7 @@ func (a *Archive) Run(ctx context.Context, w World) {
 func end(a *Archive) {
 	if s := a.world.Load().State(); !s.Settings().Incarnation.IsZero() {
 		if err := a.write(&s); err != nil {
-			a.log.Warn("the newest records were not archived; they are replayed at the next start", "err", err)
+			a.log.Warn("newest records not archived: the next start replays them", "err", err)
 		}
 	}
 	a.vault.close()
@@ -143,10 +143,10 @@ func (a *Archive) round(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		now = was
 		if now.Failure = err.Error(); was.Failure == "" {
-			a.log.Error("nothing is archived at the moment; jobs go on, and none leaves the state meanwhile", "file", a.cfg.Path, "err", err)
+			a.log.Error("cannot write the archive: jobs continue, and none leaves the state", "file", a.cfg.Path, "err", err)
 		}
 	} else if was.Failure != "" {
-		a.log.Info("the archive is written again", "file", a.cfg.Path)
+		a.log.Info("archive is writable again", "file", a.cfg.Path)
 	}
 	a.stand.Store(&now)
 	a.moved.send()

@@ -51,7 +51,7 @@ type exporter struct {
 func (x *exporter) run(v *vault) {
 	err := x.write(v)
 	if err != nil && !x.failing {
-		x.log.Error("records of the audit trail are not written out at the moment; the archive keeps them", "folder", x.file.Dir, "err", err)
+		x.log.Error("cannot export audit records: the archive has them", "folder", x.file.Dir, "err", err)
 	}
 	x.failing = err != nil
 }

@@ -190,7 +190,7 @@ func (a *Archive) fill(ctx context.Context, mates []model.PeerID, h hole) error 
 	if silent {
 		return nil // another time
 	}
-	a.log.Error("records of the audit trail are in no peer's archive", "first", h.first, "last", h.last)
+	a.log.Error("audit records lost: no peer's archive has them", "first", h.first, "last", h.last)
 	h.lost = true
 	return a.vault.update(func(p *page) error { return p.setHole(h) })
 }
@@ -209,7 +209,7 @@ func (a *Archive) accept(h hole, given RecordsGiven) (rest hole, err error) {
 		for i, data := range given.Records {
 			r, err := state.DecodeAudit(data)
 			if err != nil || r.Seq != rest.last || state.ChainAudit(given.Before[i], data) != rest.hash {
-				a.log.Error("another peer's archive holds a record that is not the trail's; it was not taken", "record", rest.last)
+				a.log.Error("wrong audit record from another peer, dropped", "record", rest.last)
 				break
 			}
 			if err := p.put(rest.last, rest.hash, data); err != nil {
@@ -232,7 +232,7 @@ func join(p *page, filled hole, log *slog.Logger) error {
 	if hash, known := p.hashAt(below); known && hash == filled.hash {
 		return nil
 	}
-	log.Error("the archive's older records are not the trail's: they were set aside and are taken from other peers", "up_to", below)
+	log.Error("wrong older audit records: set aside, fetching them from other peers", "up_to", below)
 	return errors.Join(p.setAside(1, below), p.setHole(hole{first: 1, last: below, hash: filled.hash}))
 }
 
@@ -244,7 +244,7 @@ func (a *Archive) fetch(ctx context.Context, mates []model.PeerID, m span) error
 		whole, err := a.fetchFrom(ctx, mate, m)
 		if err != nil {
 			silent = true
-			a.log.Debug("a peer's archive does not answer", "of", mate, "err", err)
+			a.log.Debug("no answer from a peer's archive", "of", mate, "err", err)
 			continue
 		}
 		if whole {
@@ -254,7 +254,7 @@ func (a *Archive) fetch(ctx context.Context, mates []model.PeerID, m span) error
 	if silent {
 		return nil
 	}
-	a.log.Error("histories of jobs are in no peer's archive", "ended_after", m.after, "ended_to", m.to)
+	a.log.Error("job histories lost: no peer's archive has them", "ended_after", m.after, "ended_to", m.to)
 	m.lost = true
 	return a.vault.update(func(p *page) error { return shelf{p}.setMissing(m) })
 }

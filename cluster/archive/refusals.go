@@ -101,7 +101,7 @@ func (r *Refusals) run(log *slog.Logger) {
 			r.dropped.Add(uint64(len(list)))
 		}
 		if err != nil && !failing {
-			log.Error(r.file.name+" are not written at the moment", "err", err)
+			log.Error(r.file.name+" cannot be written, retrying", "err", err)
 		}
 		failing = err != nil
 	}

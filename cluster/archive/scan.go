@@ -28,7 +28,7 @@ func (s *scan) check(a *Archive, head model.AuditHead) error {
 	for seq := range s.damaged {
 		if a.has(seq) {
 			delete(s.damaged, seq)
-			a.log.Info("a damaged record of the archive was replaced from another peer", "record", seq, "file", a.cfg.Path)
+			a.log.Info("replaced a damaged archive record from another peer", "record", seq, "file", a.cfg.Path)
 		}
 	}
 	if s.next == 0 {
@@ -44,9 +44,9 @@ func (s *scan) check(a *Archive, head model.AuditHead) error {
 	for _, f := range bad {
 		if f.repair == nil {
 			s.note(f.seq)
-			a.log.Error("the archive holds a damaged record: another is taken from other peers", "record", f.seq, "file", a.cfg.Path)
+			a.log.Error("damaged archive record: fetching it from other peers", "record", f.seq, "file", a.cfg.Path)
 		} else {
-			a.log.Error("the archive holds a damaged hash: it is corrected by the record above it", "record", f.seq, "file", a.cfg.Path)
+			a.log.Error("damaged archive hash: corrected from the next record", "record", f.seq, "file", a.cfg.Path)
 		}
 	}
 	return a.vault.update(func(p *page) error {

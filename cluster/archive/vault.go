@@ -113,7 +113,7 @@ func (v *vault) setAside(why error) error {
 		if err := os.Rename(v.path, to); err != nil {
 			return fmt.Errorf("setting the damaged archive %s aside: %w", v.path, err)
 		}
-		v.log.Error("the archive is damaged: it was set aside and is built anew from other peers", "file", v.path, "aside", to, "err", why)
+		v.log.Error("archive damaged: set aside, rebuilding it from other peers", "file", v.path, "aside", to, "err", why)
 		return nil
 	}
 }
@@ -166,6 +166,6 @@ func (v *vault) close() {
 	}
 	v.set(nil)
 	if err := db.Close(); err != nil {
-		v.log.Warn("closing the archive", "file", v.path, "err", err)
+		v.log.Warn("cannot close the archive", "file", v.path, "err", err)
 	}
 }

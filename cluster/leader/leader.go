@@ -125,7 +125,7 @@ func awaitBarrier(ctx context.Context, c *Config) bool {
 		if err == nil {
 			return true
 		}
-		c.Log.Warn("this peer leads but its log has not caught up: nothing is placed and no node judged yet", "error", err)
+		c.Log.Warn("leader's log has not caught up: no placement and no liveness decisions yet", "error", err)
 		if !wait(ctx, pause.next()) {
 			return false
 		}
@@ -208,7 +208,7 @@ func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duratio
 		now, stalled := p.beat()
 		if stalled > seen {
 			seen = stalled
-			c.Log.Warn("this peer stood still: it counts every node's silence anew")
+			c.Log.Warn("clock gap (process stopped?): every node's silence is counted again from now")
 			book.Stalled(now)
 		}
 		bodies, next := book.Decide(now, s)

@@ -60,7 +60,7 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration, sound bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			l.log.Error("a decision came to nothing and will be taken again; this is a defect", "panic", reason, "stack", string(debug.Stack()))
+			l.log.Error("decision panicked, retrying (defect)", "panic", reason, "stack", string(debug.Stack()))
 			if l.defect != nil {
 				l.defect()
 			}
@@ -95,7 +95,7 @@ func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 	for _, b := range bodies {
 		c, err := command.New(l.actor, b)
 		if err != nil {
-			l.log.Error("a decision cannot be proposed; this is a defect", "kind", b.Kind(), "error", err)
+			l.log.Error("invalid decision (defect)", "kind", b.Kind(), "error", err)
 			whole = false
 			continue
 		}
@@ -107,14 +107,14 @@ func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 	results, err := l.peer.Propose(ctx, commands...)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.log.Warn("a decision was not committed and will be taken again", "commands", len(commands), "error", err)
+			l.log.Warn("decision not committed, retrying", "commands", len(commands), "error", err)
 		}
 		return false
 	}
 	for i := range results {
 		if r := &results[i]; !r.OK() {
 			whole = false
-			l.log.Info("a decision was refused and will be taken again", "kind", commands[i].Kind(), "code", r.Code,
+			l.log.Info("decision refused, retrying", "kind", commands[i].Kind(), "code", r.Code,
 				"detail", r.Detail)
 		}
 	}

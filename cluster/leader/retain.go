@@ -33,7 +33,7 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 		over := s.Ended.Len() > int(set.Retention.Jobs) || set.EndedBytes > state.MaxEndedBytes
 		if waits && over && (warned == 0 || now-warned >= retainWarn) {
 			warned = now
-			c.Log.Warn("ended jobs stay in the state: the archives of a majority of the peers are not complete beyond their end",
+			c.Log.Warn("ended jobs stay in the state: too few complete archives",
 				"ended", s.Ended.Len(), "bytes", set.EndedBytes, "archived_to", archived)
 		}
 		switch {

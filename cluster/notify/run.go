@@ -161,7 +161,7 @@ func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, hos
 		if gone, is := errors.AsType[*UnreachableError](err); is {
 			err, m.Took = gone.Unwrap(), 0 // how long it took would give the cause away
 		}
-		r.Log.Info("a delivery did not arrive", "delivery", MessageID(d), "try", m.Tries, "err", err)
+		r.Log.Info("delivery failed", "delivery", MessageID(d), "try", m.Tries, "err", err)
 	}
 	r.mu.Lock()
 	r.hosts[host]--
@@ -197,7 +197,7 @@ func (r *runner) note(ctx context.Context) {
 		pause := pace
 		for marks := r.take(); len(marks) > 0; marks = r.take() {
 			if err := r.propose(ctx, marks); err != nil {
-				r.Log.Warn("how deliveries went is not noted yet", "deliveries", len(marks), "err", err)
+				r.Log.Warn("cannot note delivery outcomes, retrying", "deliveries", len(marks), "err", err)
 				signal(r.told)
 				pause = markAgain
 				break

@@ -113,7 +113,7 @@ func (m *Mux) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		m.log.Error("cannot accept connections of peers; trying again", "address", m.address, "in", delay, "error", err)
+		m.log.Error("cannot accept peer connections, retrying", "address", m.address, "in", delay, "error", err)
 		select {
 		case <-m.stop:
 			return
@@ -127,7 +127,7 @@ func (m *Mux) accept() {
 func (m *Mux) greet(conn net.Conn) {
 	guest, err := m.greeting.adopt(conn)
 	if err != nil {
-		m.log.Warn("turned a connection away", "from", conn.RemoteAddr(), "reason", err)
+		m.log.Warn("connection refused", "from", conn.RemoteAddr(), "reason", err)
 		return
 	}
 	kind, err := readKind(guest)
@@ -142,7 +142,7 @@ func (m *Mux) greet(conn net.Conn) {
 		}
 	}
 	if err != nil {
-		m.log.Warn("turned a connection away", "from", conn.RemoteAddr(), "reason", err)
+		m.log.Warn("connection refused", "from", conn.RemoteAddr(), "reason", err)
 	}
 }
 

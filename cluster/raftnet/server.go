@@ -75,7 +75,7 @@ func (s *Server) admit(conn net.Conn) error {
 	return s.conns.start(c, func() {
 		defer func() { _ = c.Close() }()
 		if err := s.serve(c); !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-			s.log.Debug("a caller's connection ended", "from", c.RemoteAddr(), "reason", err)
+			s.log.Debug("caller's connection ended", "from", c.RemoteAddr(), "reason", err)
 		}
 	})
 }

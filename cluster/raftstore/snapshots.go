@@ -63,7 +63,7 @@ func sweep(path string, log *slog.Logger) ([]string, error) {
 		switch {
 		case !e.IsDir():
 		case strings.HasSuffix(e.Name(), snapshotTmp):
-			log.Info("removing an unfinished snapshot", "path", filepath.Join(path, e.Name()))
+			log.Info("removed an unfinished snapshot", "path", filepath.Join(path, e.Name()))
 			if err := os.RemoveAll(filepath.Join(path, e.Name())); err != nil {
 				return nil, err
 			}
