@@ -7,8 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// What each kind is about, for the audit trail. Kinds without a target of their own
-// are about the cluster.
+// The target of each kind, for the audit trail. Kinds without a target of their own concern the cluster.
 
 // Target returns the scope.
 func (b *SetLimit) Target() string { return b.Limit.Scope.String() }
@@ -129,7 +128,7 @@ func (b *MakeToken) Target() string {
 	return targetUser(b.User)
 }
 
-// Target returns the first of the tokens, by the id that lists tell, and how many there are.
+// Target returns the first of the tokens, by the id in lists, and their number.
 func (b *DropTokens) Target() string {
 	switch len(b.Tokens) {
 	case 0:
@@ -146,7 +145,7 @@ func (b *SetUser) Target() string { return targetUser(b.User) }
 // Target returns the user.
 func (b *RemoveUser) Target() string { return targetUser(b.User) }
 
-// tokenID returns how lists name a token: by as much of its hash as tells it from others.
+// tokenID returns a token's name in lists: enough of its hash to be unique.
 func tokenID(h model.Hash) string { return h.String()[:16] }
 
 func targetUser(name string) string { return "user " + name }
