@@ -8,10 +8,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Agent is a node as its agent would speak for it.
+// Agent is a node with the commands of its agent.
 type Agent struct {
 	ID   model.NodeID
-	Self command.Register // what it registers with, besides folders, reports and cleaned slots
+	Self command.Register // the registration, in addition to folders, reports and cleaned slots
 
 	c *Cluster
 }
@@ -33,9 +33,8 @@ func (c *Cluster) Node(id model.NodeID, gpus int) *Agent {
 	return n
 }
 
-// Body returns a registration of the node as it is: with a folder of every rank that
-// it has been given and that has not ended, and with the devices of free slots
-// idle.
+// Body returns a registration of the node in its current state: with a folder of every rank that it was given
+// and that has not ended, and with the devices of free slots idle.
 func (n *Agent) Body(changes ...func(*command.Register)) *command.Register {
 	b := n.Self
 	b.Follows = n.Epoch()
@@ -68,7 +67,7 @@ func (n *Agent) Register(changes ...func(*command.Register)) {
 	n.Self.Folders, n.Self.Reports, n.Self.Cleaned = nil, nil, nil
 }
 
-// Reboot registers the node after a reboot: nothing runs there any more.
+// Reboot registers the node after a reboot: no rank runs there any longer.
 func (n *Agent) Reboot(changes ...func(*command.Register)) {
 	n.c.tb.Helper()
 	n.Register(append([]func(*command.Register){func(b *command.Register) {
@@ -128,7 +127,7 @@ func (n *Agent) Report(reports ...model.Progress) *command.Report {
 	}
 }
 
-// Clean reports every slot clean that the node is asked to show clean.
+// Clean reports every slot clean that the node has to verify as clean.
 func (n *Agent) Clean() {
 	n.c.tb.Helper()
 	b := n.Report()
