@@ -1,7 +1,6 @@
 package model
 
-// Class is a job's priority class. A higher class goes first under the policies
-// that look at it.
+// Class is a job's priority class. A higher class goes first under the policies that use it.
 type Class uint8
 
 // The priority classes.
@@ -18,7 +17,7 @@ func (c Class) Valid() bool { return c >= ClassLow && c <= ClassCritical }
 // String returns the class's name.
 func (c Class) String() string { return name(c, "", "low", "normal", "high", "critical") }
 
-// TaskState is where a task stands in its life.
+// TaskState is the state of a task.
 type TaskState uint8
 
 // The states of a task, in the order of a life that goes well.
@@ -35,7 +34,7 @@ const (
 // Live reports whether the task has an attempt that holds GPUs.
 func (s TaskState) Live() bool { return s >= TaskScheduled && s <= TaskRunning }
 
-// Terminal reports whether nothing will move the task again.
+// Terminal reports whether the state is final.
 func (s TaskState) Terminal() bool { return s >= TaskCompleted }
 
 // String returns the state's name in API and command line.
@@ -43,21 +42,21 @@ func (s TaskState) String() string {
 	return name(s, "", "queued", "scheduled", "allocating", "running", "completed", "failed", "canceled")
 }
 
-// RankPhase is where a rank stands on its node.
+// RankPhase is the phase of a rank on its node.
 type RankPhase uint8
 
 // The phases of a rank.
 const (
-	RankAssigned RankPhase = 1 // placed; no agent has spoken of it
+	RankAssigned RankPhase = 1 // placed; not reported by an agent yet
 	RankTaken    RankPhase = 2 // the agent has it and prepares
 	RankReady    RankPhase = 3 // folders made, GPUs clean, address known: waits for its gang
 	RankRunning  RankPhase = 4 // its process has started
-	RankExited   RankPhase = 5 // its process has ended, and the node has said how
-	RankNever    RankPhase = 6 // the node has said that it did not and will never start
-	RankLost     RankPhase = 7 // given up: fenced by time, or its host rebooted, or an operator's word
+	RankExited   RankPhase = 5 // its process has ended, and the node has reported how
+	RankNever    RankPhase = 6 // the node has reported that it did not and will never start
+	RankLost     RankPhase = 7 // given up: fenced by time, or its host rebooted, or an operator's confirmation
 )
 
-// Ended reports whether the rank runs no more, as far as the cluster may rely on it.
+// Ended reports whether the rank has ended, as far as the cluster may rely on it.
 func (p RankPhase) Ended() bool { return p >= RankExited }
 
 // String returns the phase's name.
@@ -65,7 +64,7 @@ func (p RankPhase) String() string {
 	return name(p, "", "assigned", "taken", "ready", "running", "exited", "never_started", "lost")
 }
 
-// Reason says why an attempt is being stopped or why it ended.
+// Reason is why an attempt is being stopped or why it ended.
 type Reason uint8
 
 // The reasons. From ReasonStartDeadline to ReasonCancel a later one overrules an
@@ -89,7 +88,7 @@ const (
 	ReasonDiskLimit     Reason = 15 // it took more of a node's disk than it may; as a stop it ranks between gang_broken and time_limit
 )
 
-// Stops reports whether r can be asked for, and its signal be delivered.
+// Stops reports whether r can be the reason of a stop, and its signal be delivered.
 func (r Reason) Stops() bool {
 	return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault || r == ReasonDeadline || r == ReasonDiskLimit
 }
@@ -119,13 +118,13 @@ func (r Reason) String() string {
 		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault", "dependency", "deadline", "disk_limit")
 }
 
-// OnLost is what becomes of a job when a node of it falls silent.
+// OnLost is the treatment of a job when a node of it falls silent.
 type OnLost uint8
 
-// What a job may ask for.
+// The choices of a job.
 const (
 	OnLostRequeue OnLost = 1 // fence it by time, then start another attempt
-	OnLostHold    OnLost = 2 // never fence it by time: wait for the node's or the operator's word
+	OnLostHold    OnLost = 2 // never fence it by time: wait for the node or an operator
 	OnLostFail    OnLost = 3 // fence it by time, then fail it
 )
 
@@ -135,7 +134,7 @@ func (o OnLost) Valid() bool { return o >= OnLostRequeue && o <= OnLostFail }
 // String returns the name in API and command line.
 func (o OnLost) String() string { return name(o, "", "requeue", "hold", "fail") }
 
-// NodeStatus is what the cluster believes of a node's contact.
+// NodeStatus is a node's contact with the cluster.
 type NodeStatus uint8
 
 // The statuses of a node.
@@ -148,7 +147,7 @@ const (
 // String returns the status's name.
 func (s NodeStatus) String() string { return name(s, "", "up", "suspect", "dead") }
 
-// NodeMode is what an operator wants of a node.
+// NodeMode is an operator's setting for a node.
 type NodeMode uint8
 
 // The modes of a node.
@@ -185,7 +184,7 @@ func (h Health) String() string {
 	return name(h, "", "healthy", "degraded", "quarantined", "unmanaged", "dirty", "missing")
 }
 
-// Owner says what kind of owner holds a slot.
+// Owner is the kind of a slot's owner.
 type Owner uint8
 
 // The kinds of owner.
@@ -202,7 +201,7 @@ func (o Owner) String() string {
 	return name(o, "free", "attempt", "allocation", "cleaning", "foreign")
 }
 
-// AllocationState is where an allocation stands.
+// AllocationState is the state of an allocation.
 type AllocationState uint8
 
 // The states of an allocation.
@@ -222,7 +221,7 @@ func (s AllocationState) String() string {
 	return name(s, "", "queued", "active", "released", "expired", "lost")
 }
 
-// ScopeKind says whose limits or use a row counts.
+// ScopeKind is the kind of scope of a limit or of use.
 type ScopeKind uint8
 
 // The scopes.

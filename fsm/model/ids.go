@@ -66,11 +66,11 @@ func (k TaskKey) String() string {
 	return k.Job.String() + "." + strconv.FormatUint(uint64(k.Task), 10)
 }
 
-// IsTurn reports whether the key is no task's but that of a service that waits, see [TurnOf].
+// IsTurn reports whether the key is that of a waiting service instead of a task's, see [TurnOf].
 func (k TaskKey) IsTurn() bool { return k.Task > MaxIndex }
 
-// TurnOf returns the place of a cluster's nth service, from 0, among the tasks that wait: after
-// those of the job that was submitted last before it.
+// TurnOf returns the place of a cluster's nth service, from 0, among the waiting tasks: after those of the
+// job that was submitted last before it.
 func TurnOf(last JobID, n uint32) TaskKey { return TaskKey{last, MaxIndex + 1 + n} }
 
 // Attempt names the task's attempt number n.
@@ -120,8 +120,8 @@ func (k RankKey) String() string {
 // Attempt returns the attempt that the rank belongs to.
 func (k RankKey) Attempt() AttemptKey { return AttemptKey{k.Job, k.Task, k.N} }
 
-// SlotKey names what can be owned: a share of a GPU. Today each GPU has one
-// slot, number 0; shares by declared memory will have more.
+// SlotKey names the unit of ownership: a share of a GPU. Today each GPU has one slot, number 0; shares by
+// declared memory will have more.
 type SlotKey struct {
 	GPU  GPUID `cbor:"1,keyasint,omitempty"`
 	Slot uint8 `cbor:"2,keyasint,omitempty"`
@@ -132,9 +132,8 @@ func (k SlotKey) Compare(o SlotKey) int {
 	return cmp.Or(k.GPU.Compare(o.GPU), cmp.Compare(k.Slot, o.Slot))
 }
 
-// Incarnation is 128 random bits that name one life of a cluster's state: new at
-// bootstrap, at a restore and at a recovery. What carries another incarnation
-// speaks of another past.
+// Incarnation is 128 random bits that name one life of a cluster's state: new at bootstrap, at a restore and
+// at a recovery. Data with another incarnation belongs to another past.
 type Incarnation [16]byte
 
 // IsZero reports whether the cluster has not been bootstrapped.
@@ -149,5 +148,5 @@ func (h Hash) Compare(o Hash) int { return strings.Compare(string(h[:]), string(
 // String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// IsZero reports whether there is no content.
+// IsZero reports whether the hash is unset.
 func (h Hash) IsZero() bool { return h == Hash{} }

@@ -12,7 +12,7 @@ import (
 // MaxTasks different numbers up to MaxIndex, in rising order.
 type Indices []uint32
 
-// ErrIndices says how indices are written.
+// ErrIndices describes how indices are written.
 var ErrIndices = errors.New("must be numbers and ranges such as 0-99, 0-99:10 or 3,7,9-12, at most " +
 	strconv.Itoa(MaxTasks) + " of them up to " + strconv.Itoa(MaxIndex))
 
@@ -25,8 +25,8 @@ func FirstIndices(n uint32) Indices {
 	return x
 }
 
-// ParseIndices reads numbers and ranges, which may have a step and overlap:
-// "0-99", "0-99:10", "3,7,9-12". Its error is [ErrIndices], or wraps it.
+// ParseIndices parses numbers and ranges, which may have a step and overlap: "0-99", "0-99:10", "3,7,9-12".
+// Its error is [ErrIndices], or wraps it.
 func ParseIndices(text string) (Indices, error) {
 	if len(text) > MaxIndices {
 		return nil, fmt.Errorf("%w; this is longer than %d bytes", ErrIndices, MaxIndices)
@@ -74,14 +74,14 @@ func parseIndex(text string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// Has reports whether n is one of them.
+// Has reports whether n is one of the numbers.
 func (x Indices) Has(n uint32) bool {
 	_, found := slices.BinarySearch(x, n)
 	return found
 }
 
-// String writes them in the one way that [ParseIndices] reads back as the same
-// numbers: "0-99:10,200". It is empty if there are none.
+// String formats the numbers in the one way that [ParseIndices] reads back as the same: "0-99:10,200"; empty
+// without numbers.
 func (x Indices) String() string {
 	var b strings.Builder
 	for i := 0; i < len(x); {

@@ -43,7 +43,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// What an operator says goes before what the agent reports.
+// An operator's labels override the agent's.
 func TestLabelsOfANode(t *testing.T) {
 	n := model.Node{Labels: "rack=1,spot,zone=a", Marks: "gen=h,spot-,zone=b"}
 	if got := n.Is().String(); got != "gen=h,rack=1,zone=b" {
