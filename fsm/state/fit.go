@@ -13,7 +13,7 @@ func fitSlots(t *tx, g *model.GPU) int64 {
 	return int64(g.Slots)
 }
 
-// onNode counts a node's GPUs in or out.
+// onNode adds or subtracts a node's GPUs.
 func onNode(t *tx, old, next *model.Node) {
 	announceNode(t, old, next)
 	reindex(&t.private, old, next, func(n *model.Node) (PrivateKey, bool) {

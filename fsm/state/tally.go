@@ -15,8 +15,7 @@ func tallySpan(t *tx, kind model.TallyKind, name string, d time.Duration) {
 	t.tallies.put(n)
 }
 
-// tallyStep counts what became of a service's allocation, under the name that the
-// service is counted under.
+// tallyStep counts a step of a service's allocation, under the name that the service is counted under.
 func tallyStep(t *tx, service string, step model.TallyStep) {
 	key := model.TallyKey{Kind: model.TallyService, Name: service}
 	n, found := t.tallies.get(key)
@@ -72,8 +71,8 @@ func endName(a *model.Attempt) string {
 	return "lost"
 }
 
-// checkTallies: what was counted of waits is what has started, and every allocation
-// that has not ended was counted as asked for.
+// checkTallies: the counted waits are those that have started, and every allocation that has not ended was
+// counted as requested.
 func checkTallies(c *checker) {
 	var open, asked, granted, over, waits uint64
 	tallied := 0

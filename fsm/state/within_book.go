@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// withinBookings reports whether GPUs may be given to somebody as far as bookings go.
+// withinBookings reports whether GPUs may be given to a holder as far as bookings go.
 func withinBookings(t *tx, spec *model.Spec, ends model.Time, ranks []command.Placement) command.Result {
 	books := t.openBooks()
 	if books == nil {
@@ -62,7 +62,7 @@ func mayExtend(t *tx, job *model.Job, tasks []model.Task, limit time.Duration) c
 	return ok()
 }
 
-// lots lists the GPUs of an attempt that could be given to others.
+// lots returns the GPUs of an attempt that could be given to others.
 func lots(t *tx, key model.AttemptKey) []Lot {
 	s := Stake{}
 	for _, slot := range slotsOf(t, key) {
