@@ -39,7 +39,7 @@ type member struct {
 	log    *testLog
 	halted chan error
 
-	cluster string // "c1" unless a test says otherwise
+	cluster string // "c1" by default
 	space   func() (raftstore.Space, error)
 	archive *archive.Archive
 	tests   Unguarded
@@ -69,7 +69,7 @@ type testClock struct{ ahead atomic.Int64 } // nanoseconds
 func (c *testClock) Wall() time.Time     { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *testClock) Boot() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
-// inWorld runs a test in a bubble with n founding peers, of whom one leads.
+// inWorld runs a test in a bubble with n founding peers, one of which leads.
 func inWorld(t *testing.T, n int, change func(*member), test func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func (w *world) start(m *member) {
 	m.Peer = p
 }
 
-// stores are a disk's as a peer has them, with checksums unless a test goes without.
+// stores returns a disk's as a peer has them, with checksums unless a test goes without.
 func (m *member) stores(h *simdisk.Handle) Stores {
 	s := Stores{h.Logs(), h.Stable(), h.Snapshots(), m.space, h.Folder()}
 	if !m.tests.NoChecksums {
@@ -258,7 +258,7 @@ func TestAFoundedClusterSignsItsNotices(t *testing.T) {
 	}
 }
 
-// A follower says who leads.
+// A follower names the leader.
 func TestAFollowerNamesTheLeader(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()
@@ -284,7 +284,7 @@ func TestAFollowerNamesTheLeader(t *testing.T) {
 	})
 }
 
-// Who leads counts the scheduler's passes; who follows has none.
+// A leader counts the scheduler's passes; a follower has none.
 func TestTheLeaderCountsItsPasses(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()

@@ -20,30 +20,30 @@ import (
 
 // Clock reads the machine's two clocks.
 type Clock interface {
-	// Wall is the time of day, which may jump.
+	// Wall returns the time of day, which may jump.
 	Wall() time.Time
-	// Boot is CLOCK_BOOTTIME: it never jumps and counts suspended time.
+	// Boot returns CLOCK_BOOTTIME, which never jumps and counts suspended time.
 	Boot() time.Duration
 }
 
-// Timeouts are Raft's. A failover takes about twice the heartbeat's.
+// Timeouts are Raft's. A failover takes about twice the heartbeat timeout.
 type Timeouts struct {
-	Heartbeat time.Duration // a follower without word from its leader stands for election
+	Heartbeat time.Duration // a follower that hears no leader for this long starts an election
 	Election  time.Duration // a candidate without a majority tries again
 	Lease     time.Duration // a leader without a majority steps down
 }
 
 // LAN are the timeouts for peers a few milliseconds apart, WAN for others.
 //
-// A leader's lease is as long as a heartbeat's patience, the most that raft allows:
-// nothing is decided by it, since reads go through the log, so a shorter one would
-// only have a leader step down sooner that a busy machine has kept waiting.
+// A leader's lease is as long as the heartbeat timeout, the most that raft allows: the lease decides nothing,
+// since reads go through the log, so a shorter one would only make a leader on a busy machine step down
+// sooner.
 var (
 	LAN = Timeouts{250 * time.Millisecond, 250 * time.Millisecond, 250 * time.Millisecond}
 	WAN = Timeouts{time.Second, time.Second, time.Second}
 )
 
-// Stores are where raft keeps what must not be forgotten.
+// Stores are raft's durable stores.
 type Stores struct {
 	Log       raft.LogStore
 	Stable    raft.StableStore
@@ -58,7 +58,7 @@ type Server struct {
 	Address string // of Raft and of the calls between peers
 }
 
-// Config says who a peer is and what its world is made of.
+// Config is the identity of a peer and its environment.
 type Config struct {
 	Self    model.Peer // ID, addresses, version; RaftAddress is what others dial; Folder comes from Stores
 	Cluster string     // the cluster's id; empty until the peer has joined one
@@ -70,17 +70,17 @@ type Config struct {
 	Archive *archive.Archive // audit trail and histories; nil: none are kept, and no job leaves the state
 	Logger  *slog.Logger
 
-	// Halt ends the process: this peer must not go on. It may return, the peer
-	// is of no use after it all the same.
+	// Halt ends the process: this peer must not go on. Halt may return; the peer is of no use afterwards in
+	// either case.
 	Halt func(reason error)
-	// Joined is told the cluster's id when a join has succeeded; nil: nobody is.
+	// Joined is called with the cluster's id when a join has succeeded; nil: not called.
 	Joined func(cluster string) error
 
 	Tuning Tuning
 	Tests  Unguarded
 }
 
-// Tuning holds what few change; zero fields take the defaults.
+// Tuning holds settings that are rarely changed; zero fields take the defaults.
 type Tuning struct {
 	Timeouts          Timeouts
 	SnapshotThreshold uint64        // entries between snapshots, before ±25 % by peer; 8192
@@ -94,14 +94,14 @@ type Tuning struct {
 	StartDeadline     time.Duration // of attempts; 10 min
 	Webhooks          *notify.World // how their receivers are reached while this peer leads; nil: it delivers nothing
 
-	// Founding is what a new cluster's state begins with if this peer leads first; its
-	// incarnation and level are set then, and the secret of notices if it has none.
-	// Without a policy it is that of a cluster that runs and has the default one.
+	// Founding is the initial state of a new cluster if this peer leads first; the first leader sets the
+	// incarnation, the level and, if it is missing, the secret of notices. Without a policy a cluster runs
+	// with the default one.
 	Founding command.Bootstrap
 }
 
-// Unguarded takes single guards away. It is for tests that show the hazard behind
-// each guard, and for nothing else.
+// Unguarded disables single guards. It is for tests that show the hazard behind each guard, and for nothing
+// else.
 type Unguarded struct {
 	Transport    raftnet.Unguarded
 	NoWatchdog   bool   // leave a hung or failing store alone
@@ -114,11 +114,11 @@ type Unguarded struct {
 	NoChecksums  bool   // take entries of other peers without a look at their checksums
 	AnyFolder    bool   // take part whatever folder a peer comes with, and found without asking
 
-	// Apply stands in for state.Apply: a defect to be noticed.
+	// Apply replaces state.Apply, to simulate a defect.
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 }
 
-// notices is the room for leadership notices that nobody has taken yet.
+// notices returns the capacity for leadership notices that are not received yet.
 func (u *Unguarded) notices() int {
 	if u.NoNoticeRoom {
 		return 0
@@ -126,9 +126,8 @@ func (u *Unguarded) notices() int {
 	return 64
 }
 
-// minTrailingLogs keeps followers that lag a little from needing a snapshot: with
-// few trailing logs raft was seen to install snapshots in a loop, each older than
-// what the follower had (hashicorp/raft#697).
+// minTrailingLogs keeps followers that lag a little from needing a snapshot: with few trailing logs raft was
+// seen to install snapshots in a loop, each older than the follower's log (hashicorp/raft#697).
 const minTrailingLogs = 10_240
 
 func (t Tuning) withDefaults(unguarded Unguarded) Tuning {

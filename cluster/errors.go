@@ -7,27 +7,26 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// What can keep a proposal or a read from succeeding.
+// The reasons for which a proposal or a read fails.
 var (
-	// ErrNoLeader says that nothing was proposed, since nobody leads: try again.
+	// ErrNoLeader means that nothing was proposed, since there is no leader: try again.
 	ErrNoLeader = errors.New("no peer leads at the moment")
-	// ErrOutcomeUnknown says that the command may or may not have been carried
-	// out: try again with the same request id.
+	// ErrOutcomeUnknown means that the command may or may not have been carried out: try again with the same
+	// request id.
 	ErrOutcomeUnknown = errors.New("the outcome is unknown")
-	// ErrOverloaded says that too much waits to be proposed: try again later.
+	// ErrOverloaded means that too many commands wait to be proposed: try again later.
 	ErrOverloaded = errors.New("too many commands wait")
-	// ErrNoSpace says that the leader's disk is nearly full and takes no user
-	// commands.
+	// ErrNoSpace means that the leader's disk is nearly full and takes no user commands.
 	ErrNoSpace = errors.New("the leader's disk is nearly full")
-	// ErrDiverged says that peers' states differ and no majority agrees: no user
-	// command is taken until an operator has looked.
+	// ErrDiverged means that the peers' states differ and no majority agrees: user commands are refused until
+	// an operator has resolved the difference.
 	ErrDiverged = errors.New("the peers' states differ")
-	// ErrClosed says that this peer has been shut down or has halted.
+	// ErrClosed means that this peer has been shut down or has halted.
 	ErrClosed = errors.New("this peer has stopped")
-	// ErrWiped says that the cluster knows this peer with another data folder, or not
-	// at all although it was started to found it.
+	// ErrWiped means that the cluster knows this peer with another data folder, or not at all although the
+	// peer was started to found the cluster.
 	ErrWiped = errors.New("the cluster exists already and does not know this peer with this data folder: " + newID)
-	// ErrBehind says that this peer cannot answer at the wanted index in time.
+	// ErrBehind means that this peer could not reach the requested index in time.
 	ErrBehind = errors.New("this peer is behind")
 )
 
@@ -35,25 +34,25 @@ var (
 const newID = "a lost data folder takes the peer's votes with it, so the peer never comes back under its old id; " +
 	"start it with an empty data folder, a new --id and --join"
 
-// NotLeaderError says that nothing was proposed here and who leads.
+// NotLeaderError means that nothing was proposed here; it names the leader.
 type NotLeaderError struct {
 	Leader  model.PeerID
 	Address string // of Raft
 }
 
-// Error names the leader.
+// Error returns a text that names the leader.
 func (e *NotLeaderError) Error() string {
 	return fmt.Sprintf("peer %s at %s leads", e.Leader, e.Address)
 }
 
-// QuarantineError says that this peer's state differs from that of the majority:
-// another peer must take its place.
+// QuarantineError means that this peer's state differs from that of the majority: another peer must take its
+// place.
 type QuarantineError struct {
 	Index     uint64
 	Own, Most model.Hash
 }
 
-// Error says what differs and what to do.
+// Error returns the difference and the remedy.
 func (e *QuarantineError) Error() string {
 	return fmt.Sprintf("the state at index %d has digest %x here and %x on the majority of peers: move this peer's data folder "+
 		"away, and start a new peer with an empty one, a new --id and --join", e.Index, e.Own[:6], e.Most[:6])

@@ -22,7 +22,7 @@ const (
 	methodReadIndex = 3
 	methodRecords   = 4 // of the audit trail, from an archive
 	methodHistories = 5 // of jobs, likewise
-	methodAsk       = 6 // a founder asks another whether there is a cluster already
+	methodAsk       = 6 // a founder asks another founder for an existing cluster
 )
 
 // Their error codes.
@@ -33,7 +33,7 @@ const (
 	codeWiped                                   // the peer is known with another data folder
 )
 
-// exchanger is a peer as it talks with the others.
+// exchanger is a peer as it exchanges reports with the others.
 type exchanger struct{ *Peer }
 
 func (p exchanger) handleCalls() {
@@ -44,8 +44,7 @@ func (p exchanger) handleCalls() {
 	keeper(p).handleCalls()
 }
 
-// exchange tells every other peer once a second how this one stands, and hears
-// the same of it.
+// exchange reports this peer's status to every other peer once a second, and receives theirs.
 func (p exchanger) exchange(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -81,13 +80,13 @@ func (p exchanger) exchangeWith(ctx context.Context, s Server) {
 		return // silence is news enough
 	}
 	if theirs.Peer.ID != s.ID || !p.sameCluster(theirs.Cluster) {
-		p.log.Error("another peer answers at a member's address: check which process listens there", "address", s.Address,
+		p.log.Error("wrong peer at a member's address: check the listener there", "address", s.Address,
 			"member", s.ID, "answers", theirs.Peer.ID, "of_cluster", theirs.Cluster)
 		return
 	}
 	if known := p.folders.Of(raft.ServerID(s.ID)); known != "" && known != theirs.Peer.Folder {
 		if p.folders.once("exchange " + theirs.Peer.Folder) {
-			p.log.Error("a member answers with another data folder than the cluster knows, and takes no part", "member", s.ID,
+			p.log.Error("member has an unknown data folder and is ignored", "member", s.ID,
 				"address", s.Address, "folder", theirs.Peer.Folder, "known", known, "remedy", newID)
 		}
 		return
@@ -129,7 +128,7 @@ func (p exchanger) onReadIndex(ctx context.Context, _ string, _ []byte) ([]byte,
 	return cbor.Marshal(index)
 }
 
-// redirect tells a caller where the leader is.
+// redirect returns an error that names the leader.
 func (p exchanger) redirect() error {
 	address, _ := p.raft.LeaderWithID()
 	return &raftnet.RemoteError{Code: codeNotLeader, Text: string(address)}
@@ -158,11 +157,11 @@ func (p exchanger) call(ctx context.Context, address string, method uint8, quest
 	return nil
 }
 
-// agreeWithin is how close clocks must be to agree.
+// agreeWithin is the largest difference at which two clocks agree.
 const agreeWithin = 2 * time.Second
 
-// agreed is the time on which a majority of the peers' clocks agree, and how far
-// this peer's own is ahead of it.
+// agreed returns the time on which a majority of the peers' clocks agree, and how far this peer's own is
+// ahead of it.
 func (p exchanger) agreed() (at model.Time, ahead time.Duration, ok bool) {
 	members := p.Status().Servers
 	offsets := []time.Duration{0}
@@ -180,15 +179,15 @@ func (p exchanger) agreed() (at model.Time, ahead time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// Clocks is how the wall clocks of the peers compare.
+// Clocks is a comparison of the peers' wall clocks.
 type Clocks struct {
-	Ahead map[model.PeerID]time.Duration // of this peer's, by peer; only those heard within 5 s
+	Ahead map[model.PeerID]time.Duration // of this peer's, by peer; only those that reported within 5 s
 	Agree bool                           // those of a majority of the members show the same time within 2 s
 }
 
-// Clocks compares the wall clocks of the members with this peer's, by the exchanges of the
-// last seconds. While those of no majority agree, the time of day cannot be told: entries
-// stamped more than 5 minutes ahead of the state's clock are refused.
+// Clocks compares the wall clocks of the members with this peer's, by the exchanges of the last seconds.
+// While no majority agrees, the time of day is unknown: entries stamped more than 5 minutes ahead of the
+// state's clock are refused.
 func (p *Peer) Clocks() Clocks {
 	out := Clocks{Ahead: map[model.PeerID]time.Duration{p.cfg.Self.ID: 0}}
 	for _, v := range p.mates.of(p.Status().Servers, p.cfg.Clock.Boot()) {
@@ -198,7 +197,7 @@ func (p *Peer) Clocks() Clocks {
 	return out
 }
 
-// checkClock lets another peer lead if this one's clock is off.
+// checkClock hands leadership over if this peer's clock is wrong.
 func (p exchanger) checkClock(ctx context.Context) {
 	if !p.leads() {
 		return
@@ -208,9 +207,8 @@ func (p exchanger) checkClock(ctx context.Context) {
 	}
 }
 
-// checkDigest compares this peer's state with the others'. One that differs from
-// a majority leaves; without a majority nobody can tell who is right, and user
-// commands stop.
+// checkDigest compares this peer's state with the others'. A peer that differs from a majority leaves;
+// without a majority the correct state is unknown, and user commands stop.
 func (p exchanger) checkDigest() {
 	members := p.Status().Servers
 	need := len(members)/2 + 1
@@ -240,7 +238,7 @@ func (p exchanger) checkDigest() {
 		}
 	}
 	if p.mates.setSplit(split) && split {
-		p.log.Error("the peers' states differ and no majority agrees: user commands are refused until a peer is replaced")
+		p.log.Error("states differ without a majority: user commands are refused until a peer is replaced")
 	}
 }
 
@@ -253,13 +251,13 @@ func majority(votes map[model.Hash]int, need int) (model.Hash, bool) {
 	return model.Hash{}, false
 }
 
-// stuckFor is how long a follower that answers may get no entries while it lacks
-// some. A log that has stood still because nobody wrote is no sign of anything.
+// stuckFor is how long a follower that answers may get no entries while it lacks some. An idle log is normal:
+// there is nothing to replicate.
 const stuckFor = 10 * time.Second
 
 func (v heard) isStuck(now time.Duration) bool { return v.stuck > 0 && now-v.stuck > stuckFor }
 
-// checkProgress hands over when a follower answers and yet gets nothing.
+// checkProgress hands leadership over when a follower answers without making progress.
 func (p exchanger) checkProgress(ctx context.Context) {
 	if !p.leads() {
 		return
@@ -267,9 +265,9 @@ func (p exchanger) checkProgress(ctx context.Context) {
 	now := p.cfg.Clock.Boot()
 	for _, v := range p.mates.of(p.Status().Servers, now) {
 		if v.isStuck(now) && v.hello.Term == p.raft.CurrentTerm() {
-			p.log.Error("a follower answers but its log stands still", "follower", v.hello.Peer.ID, "at", v.hello.Last,
+			p.log.Error("follower answers without log progress", "follower", v.hello.Peer.ID, "at", v.hello.Last,
 				"leader_at", p.raft.LastIndex())
-			guardian(p).handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" stands still")
+			guardian(p).handOver(ctx, "replication to "+string(v.hello.Peer.ID)+" makes no progress")
 			return
 		}
 	}

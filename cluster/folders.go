@@ -15,25 +15,23 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Folder is a peer's data folder as far as the cluster's membership is concerned:
-// its random id, and what it keeps of the others' ids. A raftstore.Store is one.
+// Folder is a peer's data folder as far as the cluster's membership is concerned: its random id, and the
+// stored ids of the other peers' folders. A raftstore.Store is one.
 type Folder interface {
 	// FolderID returns the random id that the folder got when it was made.
 	FolderID() string
-	// Peers returns the folder ids by peer id that SetPeers kept last.
+	// Peers returns the folder ids by peer id, as last stored by SetPeers.
 	Peers() map[string]string
-	// SetPeers keeps the folder ids by peer id, durably.
+	// SetPeers stores the folder ids by peer id, durably.
 	SetPeers(map[string]string) error
 }
 
-// folders is what a peer knows of the data folders of the cluster's peers. A peer
-// that has lost its folder has lost its votes and the entries that it has
-// acknowledged; it is recognised by its new folder's id, however it comes back.
+// folders tracks the data folders of the cluster's peers. A peer that has lost its folder has lost its votes
+// and the entries that it has acknowledged; it is recognised by its new folder's id, however it comes back.
 //
-// An id is learnt when the cluster is founded, when a peer joins, and from the
-// replicated state, which outranks the others. What is learnt is kept in the folder,
-// since a peer that has just started has no state yet. An id in use never gets
-// another folder.
+// An id is learnt when the cluster is founded, when a peer joins, and from the replicated state, which
+// outranks the other sources. Learnt ids are stored in the folder, since a peer that has just started has no
+// state yet. An id in use never gets another folder.
 type folders struct {
 	folder Folder
 	fsm    *fsm.FSM
@@ -53,7 +51,7 @@ func newFolders(f Folder, state *fsm.FSM) *folders {
 // Own returns the id of this peer's folder.
 func (f *folders) Own() string { return f.folder.FolderID() }
 
-// Of returns the folder id of a peer; empty if it is not known.
+// Of returns the folder id of a peer; empty if unknown.
 func (f *folders) Of(id raft.ServerID) string {
 	s := f.fsm.State()
 	if row, found := s.Peers.Get(model.PeerID(id)); found && row.Folder != "" {
@@ -69,8 +67,8 @@ var (
 	errOtherHere  = errors.New("the sender knows this peer with another data folder: " + newID)
 )
 
-// Admit refuses Raft's messages until this peer has entered a cluster, and those that
-// come from another folder, or are meant for another, than the cluster knows.
+// Admit refuses Raft's messages until this peer has entered a cluster, and those whose sender or receiver
+// folder differs from the one that the cluster knows.
 func (f *folders) Admit(sender raft.ServerID, folder, expected string) error {
 	if !f.open.Load() {
 		return errNotEntered
@@ -84,7 +82,7 @@ func (f *folders) Admit(sender raft.ServerID, folder, expected string) error {
 	return nil
 }
 
-// entered reports whether this folder has taken part in a cluster, or was let into one.
+// entered reports whether this folder has taken part in a cluster, or was admitted to one.
 func (f *folders) entered() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +105,7 @@ func (f *folders) all() map[string]string {
 	return out
 }
 
-// learn keeps folder ids beside those known so far; the state's outrank them.
+// learn adds folder ids to the known ones; the state's outrank them.
 func (f *folders) learn(more map[string]string) error {
 	next := f.all()
 	for id, folder := range more {
@@ -130,7 +128,7 @@ func (f *folders) learn(more map[string]string) error {
 	return nil
 }
 
-// once reports whether something is said for the first time.
+// once reports whether a message is logged for the first time.
 func (f *folders) once(what string) bool {
 	f.note.Lock()
 	defer f.note.Unlock()
@@ -139,14 +137,14 @@ func (f *folders) once(what string) bool {
 	return first
 }
 
-// keepFolders keeps the folder ids of the state's peers in this peer's own folder.
+// keepFolders stores the folder ids of the state's peers in this peer's own folder.
 func (p membership) keepFolders(ctx context.Context) {
 	for {
 		s := p.State()
 		changed := p.Changed(model.TopicSet(0).With(model.TopicSettings), s.Index)
 		if p.folders.entered() {
 			if err := p.folders.learn(nil); err != nil && ctx.Err() == nil {
-				p.log.Error("the folder ids of the cluster's peers are not kept; trying again", "err", err)
+				p.log.Error("cannot store the peers' folder ids, retrying", "err", err)
 				changed = nil
 			}
 		}

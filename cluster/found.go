@@ -17,24 +17,21 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// How often a founder asks the others, and says that it waits.
+// How often a founder asks the others, and logs that it waits.
 const (
 	askEvery   = 100 * time.Millisecond
 	askTimeout = time.Second
 	sayEvery   = 10 * time.Second
 )
 
-// Bootstrap founds a cluster of the given peers, or goes on in the one that this
-// peer's folder belongs to, so that a founding command can stay in a unit file.
-// Every founding peer calls it with the same list.
+// Bootstrap founds a cluster of the given peers, or continues in the one that this peer's folder belongs to,
+// so that a founding command can stay in a unit file. Every founding peer calls it with the same list.
 //
-// A peer whose folder is new does not know whether it is a founder, or a member that
-// has lost its folder: under its old id it could vote twice in one term, and a
-// majority with it could forget what was acknowledged. So it founds only once every
-// other founder has answered that it has no cluster either, or one of them that it
-// knows this very folder as a member; until then it serves no Raft and Bootstrap
-// waits. If one of them knows the peer with another folder, or is in a cluster
-// without it, Bootstrap fails with ErrWiped.
+// A peer with a new folder may be a founder, or a member that has lost its folder: under its old id it could
+// vote twice in one term, and a majority with it could forget acknowledged entries. So it founds only once
+// every other founder has answered that it has no cluster either, or one of them that this very folder is a
+// member; until then it serves no Raft and Bootstrap waits. If one of them knows the peer with another
+// folder, or is in a cluster without it, Bootstrap fails with ErrWiped.
 func (p *Peer) Bootstrap(ctx context.Context, founders []Server) error {
 	m := membership{p}
 	if !m.inCluster() {
@@ -58,20 +55,19 @@ func (p *Peer) Bootstrap(ctx context.Context, founders []Server) error {
 	return nil
 }
 
-// inCluster reports whether this folder belongs to a cluster: it has entries, or has
-// been let into one.
+// inCluster reports whether this folder belongs to a cluster: it has entries, or was admitted to one.
 func (p membership) inCluster() bool {
 	return p.raft.LastIndex() != 0 || p.folders.entered() || p.cfg.Tests.AnyFolder
 }
 
 // What a peer is to a founder that it asks.
 const (
-	standingNone   = iota // the asked peer has no cluster
+	standingNone   = iota // the asked founder has no cluster
 	standingMember        // a member of its cluster, by this very folder
 	standingOther         // no member of its cluster, or one with another folder
 )
 
-// asking is what a founder asks, and asked the answer.
+// asking is a founder's question, and asked the answer.
 type asking struct {
 	Cluster string     `cbor:"1,keyasint,omitempty"`
 	Peer    model.Peer `cbor:"2,keyasint"`
@@ -102,8 +98,8 @@ func (p membership) onAsk(_ context.Context, _ string, body []byte) ([]byte, err
 	return cbor.Marshal(a)
 }
 
-// askFounders asks the other founders until it is clear what this peer is, and
-// returns the founders' folder ids.
+// askFounders asks the other founders until this peer's standing is clear, and returns the founders' folder
+// ids.
 func (p membership) askFounders(ctx context.Context, founders []Server) (map[string]string, error) {
 	defer p.waiting.Store(nil)
 	say := time.Now().Add(askTimeout) // peers that are started together need a moment
@@ -116,7 +112,7 @@ func (p membership) askFounders(ctx context.Context, founders []Server) (map[str
 			strings.Join(missing, ", "))
 		p.waiting.Store(&why)
 		if now := time.Now(); !now.Before(say) {
-			p.log.Warn("this peer takes no part yet", "reason", why)
+			p.log.Warn("waiting for the other founders", "reason", why)
 			say = now.Add(sayEvery)
 		}
 		select {
@@ -129,8 +125,8 @@ func (p membership) askFounders(ctx context.Context, founders []Server) (map[str
 	}
 }
 
-// askOnce asks each of the other founders once. It returns the folder ids of all
-// founders, or the founders that have given no answer.
+// askOnce asks each of the other founders once. It returns the folder ids of all founders, or the founders
+// without an answer.
 func (p membership) askOnce(ctx context.Context, founders []Server) (folders map[string]string, missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -165,18 +161,18 @@ func (p membership) askOnce(ctx context.Context, founders []Server) (folders map
 	return folders, missing, nil
 }
 
-// ask asks one founder; nil: it has given no answer that counts.
+// ask asks one founder; nil: there was no valid answer.
 func (p membership) ask(ctx context.Context, s Server) *asked {
 	var a asked
 	q := asking{Cluster: p.mates.cluster(p.cfg.Cluster), Peer: p.cfg.Self}
 	err := exchanger(p).call(ctx, s.Address, methodAsk, q, &a)
 	switch remote, is := errors.AsType[*raftnet.RemoteError](err); {
 	case is && p.folders.once("ask "+string(s.ID)):
-		p.log.Error("a founder does not answer the question for a cluster", "founder", s.ID, "address", s.Address, "err", remote)
+		p.log.Error("founder returned an error", "founder", s.ID, "address", s.Address, "err", remote)
 	case err == nil && a.Peer.ID == s.ID:
 		return &a
 	case err == nil && p.folders.once("answer "+string(s.ID)+string(a.Peer.ID)):
-		p.log.Error("another peer answers at a founder's address: check --bootstrap and what listens there", "address", s.Address,
+		p.log.Error("wrong peer at a founder's address: check --bootstrap and the listener there", "address", s.Address,
 			"founder", s.ID, "answers", a.Peer.ID)
 	}
 	return nil

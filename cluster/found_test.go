@@ -100,8 +100,7 @@ func TestFoundingWaitsForEveryFounder(t *testing.T) {
 	})
 }
 
-// A founder that dies after it has asked, and before or after it has founded, goes on
-// when it is back.
+// A founder that dies after it has asked, and before or after it has founded, continues when it is back.
 func TestAFounderDiesWhileItFounds(t *testing.T) {
 	for at := range 12 {
 		beforeFounding(t, nil, func(w *world) {
@@ -138,8 +137,8 @@ func TestAWipedFounderIsRefused(t *testing.T) {
 	})
 }
 
-// So it is before any founder has applied anything: what the cluster knows of a
-// peer's folder does not wait for its state.
+// That also holds before any founder has applied anything: the knowledge of a peer's folder does not depend
+// on the state.
 func TestAWipedFounderIsRefusedBeforeAnythingIsApplied(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		w.mustPropose(w.leader(), 1)
@@ -147,7 +146,7 @@ func TestAWipedFounderIsRefusedBeforeAnythingIsApplied(t *testing.T) {
 		w.down(p1)
 		w.down(p3)
 		w.wipe(p2)
-		w.start(p3) // knows of no leader, so it applies nothing
+		w.start(p3) // without a leader it applies nothing
 		if s := p3.State(); s.Peers.Len() > 0 {
 			t.Fatal("the founder has applied something already")
 		}
@@ -185,8 +184,7 @@ func TestAWipedJoinerIsRefused(t *testing.T) {
 	})
 }
 
-// A peer that was taken in and dies before it has a single entry is known when it is
-// back.
+// A peer that was admitted and dies before it has a single entry is recognised when it is back.
 func TestAJoinerDiesBeforeItsFirstEntry(t *testing.T) {
 	for at := range 10 {
 		inWorld(t, 3, nil, func(w *world) {
@@ -261,7 +259,7 @@ func TestALostFolderLosesNoAcknowledgedJob(t *testing.T) {
 	}
 }
 
-// A peer at whose address another peer's id answers founds nothing with it.
+// A peer does not found a cluster with an address at which another peer's id answers.
 func TestFoundersAreKnownByTheirIDs(t *testing.T) {
 	beforeFounding(t, nil, func(w *world) {
 		p1, p2, p3 := w.peers[0], w.peers[1], w.peers[2]

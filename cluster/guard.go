@@ -14,12 +14,11 @@ import (
 	"github.com/berth-gpu/berth/cluster/raftstore"
 )
 
-// guardian is a peer as it watches itself.
+// guardian is a peer as it guards its own health.
 type guardian struct{ *Peer }
 
-// guardStores puts a watchdog between raft and the disk. A leader whose disk
-// hangs would lead for ever (hashicorp/raft#503), and after a failed sync raft
-// would go on with a file whose content nobody knows.
+// guardStores puts a watchdog between raft and the disk. A leader whose disk hangs would lead for ever
+// (hashicorp/raft#503), and after a failed sync raft would go on with a file whose content is unknown.
 func (p guardian) guardStores(ctx context.Context) Stores {
 	s := p.cfg.Stores
 	if !p.cfg.Tests.NoWatchdog {
@@ -35,22 +34,22 @@ func (p guardian) guardStores(ctx context.Context) Stores {
 	return s
 }
 
-// recentEntries is how many of the newest log entries a peer keeps in memory. A leader
-// reads the last entry for each follower after every CommitTimeout (5 ms), entries or
-// not; from bbolt that is a third of an idle leader's processor time.
+// recentEntries is how many of the newest log entries a peer keeps in memory. A leader reads the last entry
+// for each follower after every CommitTimeout (5 ms), entries or not; from bbolt that is a third of an idle
+// leader's processor time.
 const recentEntries = 32
 
-// leads says whether raft has told this peer that it leads.
+// leads reports whether raft has notified this peer that it leads.
 func (p *Peer) leads() bool { return p.tenure.leads.Load() }
 
-// heed does what the watchdog says. While the disk hangs, raft's main goroutine
-// does too, so leadership is given up by falling silent: the others elect.
+// heed acts on the watchdog's verdict. While the disk hangs, raft's main goroutine does too, so the peer
+// gives up leadership by silence: the others elect.
 func (p guardian) heed(v raftstore.Verdict) {
 	switch v.Action {
 	case raftstore.Calm:
 		p.wire.transport.silence(false)
 	case raftstore.HandOver:
-		p.log.Warn("this peer falls silent so that another leads", "reason", v.Reason)
+		p.log.Warn("silencing this peer so that another leads", "reason", v.Reason)
 		p.wire.transport.silence(true)
 	case raftstore.Exit:
 		p.wire.transport.silence(true)
@@ -58,7 +57,7 @@ func (p guardian) heed(v raftstore.Verdict) {
 	}
 }
 
-// guard looks each second for what the library does not notice itself.
+// guard looks each second for problems that the library does not detect itself.
 func (p guardian) guard(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -78,12 +77,12 @@ func (p guardian) guard(ctx context.Context) {
 	}
 }
 
-// spaceAgain is how long a peer that gave leadership away for want of space leads on
-// if it comes back: where all disks are nearly full it must not go round.
+// spaceAgain is how long a peer that gave leadership away for lack of space keeps it if leadership comes
+// back: where all disks are nearly full, leadership must not go round.
 const spaceAgain = time.Minute
 
-// checkSpace turns user commands away before the disk is full, and lets a peer
-// with more room lead. It takes and returns when this peer last gave leadership away.
+// checkSpace refuses user commands before the disk is full, and hands leadership to a peer with more space.
+// It takes and returns when this peer last gave leadership away.
 func (p guardian) checkSpace(ctx context.Context, gave time.Time) time.Time {
 	if p.cfg.Stores.Space == nil {
 		return gave
@@ -91,7 +90,7 @@ func (p guardian) checkSpace(ctx context.Context, gave time.Time) time.Time {
 	space, err := p.cfg.Stores.Space()
 	low := err == nil && space.Low()
 	if p.mates.setLow(low) && low {
-		p.log.Error("the disk is nearly full: free some space; user commands are refused meanwhile", "free_bytes", space.Free)
+		p.log.Error("disk nearly full: user commands are refused", "free_bytes", space.Free)
 	}
 	if low && p.leads() && time.Since(gave) >= spaceAgain {
 		p.handOver(ctx, "the disk is nearly full")
@@ -100,9 +99,8 @@ func (p guardian) checkSpace(ctx context.Context, gave time.Time) time.Time {
 	return gave
 }
 
-// stuckTransfer is how many seconds a leader may refuse everything because of a
-// leadership transfer; one that was interrupted can leave it so for ever
-// (hashicorp/raft#696).
+// stuckTransfer is how many seconds a leader may refuse everything because of a leadership transfer; an
+// interrupted one can leave it so for ever (hashicorp/raft#696).
 const stuckTransfer = 5
 
 func (p guardian) checkTransfer(stuck int) int {
@@ -115,7 +113,7 @@ func (p guardian) checkTransfer(stuck int) int {
 	return stuck
 }
 
-// handOver gives leadership to another peer, if there is one to take it.
+// handOver hands leadership to another peer, if one can take it.
 func (p guardian) handOver(ctx context.Context, why string) {
 	if len(p.Status().Servers) < 2 {
 		return
@@ -124,13 +122,13 @@ func (p guardian) handOver(ctx context.Context, why string) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if err := p.Transfer(ctx, ""); err != nil {
-		p.log.Warn("leadership was not handed over", "err", err)
+		p.log.Warn("cannot hand leadership over", "err", err)
 	}
 }
 
 var errMuffled = errors.New("this peer keeps silent: its disk hangs, or it is ending")
 
-// muffled is raft's transport with a way to fall silent.
+// muffled is raft's transport with a switch for silence.
 type muffled struct {
 	*raftnet.Transport
 	quiet atomic.Bool

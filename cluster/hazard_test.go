@@ -29,8 +29,8 @@ func bothWays(t *testing.T, test func(t *testing.T, guarded bool)) {
 	t.Run("unguarded", func(t *testing.T) { test(t, false) })
 }
 
-// A leader whose disk hangs would lead for ever (hashicorp/raft#503); with the
-// watchdog another leads within seconds.
+// A leader whose disk hangs would lead for ever (hashicorp/raft#503); with the watchdog another peer leads
+// within seconds.
 func TestAHungDiskCostsTheLeadership(t *testing.T) {
 	bothWays(t, func(t *testing.T, guarded bool) {
 		change := func(m *member) { m.tests.NoWatchdog = !guarded }
@@ -53,8 +53,7 @@ func TestAHungDiskCostsTheLeadership(t *testing.T) {
 	})
 }
 
-// A peer whose disk fails a write ends itself, rather than go on with a file whose
-// content nobody knows.
+// A peer whose disk fails a write ends itself, rather than go on with a file whose content is unknown.
 func TestAFailedSyncEndsThePeer(t *testing.T) {
 	bothWays(t, func(t *testing.T, guarded bool) {
 		change := func(m *member) { m.tests.NoWatchdog = !guarded }
@@ -214,8 +213,7 @@ func dropsEveryTenth(s state.State, m state.Meta, c []command.Command) (state.St
 	return state.Apply(s, m, c)
 }
 
-// A leader whose clock is off hands over; one whose clock is minutes ahead cannot
-// move the state's clock.
+// A leader whose clock is wrong hands over; one whose clock is minutes ahead cannot move the state's clock.
 func TestALeaderWithAWrongClockHandsOver(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()
@@ -269,7 +267,7 @@ func (w *world) expectHalt(m *member, says string) {
 	}
 }
 
-// write has one submission acknowledged by whoever leads.
+// write submits one job to the current leader and requires the acknowledgement.
 func (w *world) write() {
 	w.t.Helper()
 	if took := w.timeToWrite(w.peers, time.Minute); took >= time.Minute {
@@ -309,9 +307,9 @@ func (w *world) mustPropose(m *member, n int) {
 	}
 }
 
-// A follower is stuck when it lacks entries for long. One whose log stood still for
-// as long because nobody wrote lacks the newest entry for a moment only: a cluster
-// that is idle between two entries must not change its leader at each of them.
+// A follower is stuck when it lacks entries for long. One whose idle log stood still for as long lacks the
+// newest entry for a moment only: a cluster that is idle between two entries must not change its leader at
+// each of them.
 func TestAnIdleFollowerIsNotStuck(t *testing.T) {
 	m := newMates()
 	hear := func(at time.Duration, theirs, ours uint64) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// hclogSink passes raft's log lines on to slog without ever making raft wait: a
-// blocked stderr must not stop elections. Lines that do not fit are counted.
+// hclogSink passes raft's log lines on to slog without ever blocking raft: a blocked stderr must not stop
+// elections. Lines that do not fit are counted.
 type hclogSink struct {
 	to      *slog.Logger
 	lines   chan line
@@ -35,14 +35,14 @@ func newHclogSink(to *slog.Logger) *hclogSink {
 	return s
 }
 
-// logger is what raft logs to.
+// logger returns the logger for raft.
 func (s *hclogSink) logger() hclog.Logger {
 	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Info, Output: io.Discard})
 	l.RegisterSink(s)
 	return l
 }
 
-// Accept takes one line; hclog calls it.
+// Accept takes one line from hclog.
 func (s *hclogSink) Accept(_ string, level hclog.Level, text string, args ...any) {
 	out := line{text: text, args: make([]any, len(args))}
 	for i, a := range args {
@@ -86,8 +86,8 @@ func (s *hclogSink) run() {
 	}
 }
 
-// hush has what raft says from now on count as detail: a peer that ends closes
-// connections under raft's hands, and what raft makes of that is no news.
+// hush lowers the level of raft's further lines to debug: a peer that ends closes connections in use by raft,
+// and the resulting errors are expected.
 func (s *hclogSink) hush() { s.ending.Store(true) }
 
 func (s *hclogSink) close() {

@@ -14,13 +14,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// keeper is a peer as it keeps what leaves the state.
+// keeper is a peer as it archives what leaves the state.
 type keeper struct{ *Peer }
 
-// archiveLimit bounds a question to another peer's archive.
+// archiveLimit bounds a query to another peer's archive.
 const archiveLimit = 5 * time.Second
 
-// applied is what the FSM tells the archive; nil without one.
+// applied returns the archive's hook for the FSM; nil without an archive.
 func (p keeper) applied() func(state.State, state.Changes) {
 	if p.cfg.Archive == nil {
 		return nil
@@ -35,7 +35,7 @@ func (p keeper) run(ctx context.Context) {
 	p.cfg.Archive.Run(ctx, archive.World{State: p.State, Mates: p.others, Records: p.askRecords, Histories: p.askHistories})
 }
 
-// others are the other members; they are known once this peer is one.
+// others returns the other members; they are known once this peer is a member.
 func (p keeper) others() (out []model.PeerID, known bool) {
 	for _, s := range p.Status().Servers {
 		if s.ID == p.cfg.Self.ID {
@@ -56,7 +56,7 @@ func (p keeper) handleCalls() {
 	})
 }
 
-// answerFrom answers another peer's question to the archive.
+// answerFrom answers another peer's query to the archive.
 func answerFrom[Q, A any](a *archive.Archive, body []byte, look func(*archive.Archive, Q) (A, error)) ([]byte, error) {
 	var q Q
 	if err := cbor.Unmarshal(body, &q); err != nil {
@@ -92,7 +92,7 @@ func askArchive[A any](ctx context.Context, p keeper, of model.PeerID, method ui
 	return a, err
 }
 
-// archived is how far this peer's archive is complete.
+// archived returns the index up to which this peer's archive is complete.
 func (p keeper) archived() uint64 {
 	if p.cfg.Archive == nil {
 		return 0
@@ -100,21 +100,21 @@ func (p keeper) archived() uint64 {
 	return p.cfg.Archive.Standing().CompleteTo
 }
 
-// archivedByMost is how far the archives of a majority of the members are complete,
-// by what they have said lately.
+// archivedByMost returns the index up to which the archives of a majority of the members are complete, by
+// their last reports.
 func (p keeper) archivedByMost() uint64 {
 	members := p.Status().Servers
-	all := make([]uint64, len(members)) // who says nothing has archived nothing
+	all := make([]uint64, len(members)) // a peer without a report has archived nothing
 	for i, v := range p.mates.of(members, p.cfg.Clock.Boot()) {
 		all[i] = v.hello.Archived
 	}
 	if len(all) == 0 {
 		return 0
 	}
-	all[len(all)-1] = p.archived() // there is always room: this peer has no word of itself
+	all[len(all)-1] = p.archived() // there is always room: this peer has no report of itself
 	slices.Sort(all)
 	return all[len(all)-(len(all)/2+1)]
 }
 
-// Archive is this peer's archive; nil if it keeps none.
+// Archive returns this peer's archive; nil without one.
 func (p *Peer) Archive() *archive.Archive { return p.cfg.Archive }

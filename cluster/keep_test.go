@@ -59,8 +59,8 @@ func (w *world) keeps(m *member) {
 	})
 }
 
-// All peers keep the same trail; one that was down, or joins anew, gets what it lacks,
-// and the histories of jobs that left the state meanwhile.
+// All peers keep the same trail; one that was down, or joins again, gets what it lacks, and the histories of
+// jobs that left the state meanwhile.
 func TestPeersKeepOneTrail(t *testing.T) {
 	dir := t.TempDir()
 	retained := Tuning{SnapshotThreshold: 64, SnapshotInterval: time.Second, TrailingLogs: 16}

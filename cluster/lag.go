@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// Lag is how far a peer's state lies behind what the cluster has committed.
+// Lag is how far a peer's state is behind what the cluster has committed.
 type Lag struct {
-	// Known reports whether the state has reached, since the process began, an index at
-	// which it held everything that was acknowledged before: a restarted or joining peer
-	// knows only then how far the cluster is.
+	// Known reports whether the state has reached, since the process began, an index at which it held
+	// everything that was acknowledged before: only then does a restarted or joining peer know the cluster's
+	// index.
 	Known   bool
 	Entries uint64 // that the state lacks, by what the other peers reported in the last 5 s
 }
 
-// CaughtUp is the one criterion of whether a peer answers for the cluster: the peer has
-// been as new as the cluster once since its process began, and lacks at most
-// [closeEnough] entries now. A peer that has not caught up is not ready (GET /readyz),
-// and its default reads wait as linearizable ones do and fail with [ErrBehind]: so no
-// peer answers "not found" for what it has yet to learn of.
+// CaughtUp reports whether a peer may answer for the cluster, by the only criterion for that: the peer has
+// been as new as the cluster once since its process began, and lacks at most [closeEnough] entries now. A
+// peer that has not caught up is not ready (GET /readyz), and its default reads wait as linearizable ones do
+// and fail with [ErrBehind]: so no peer answers "not found" for an entry that it still lacks.
 func (l Lag) CaughtUp() bool { return l.Known && l.Entries <= closeEnough }
 
 // Why returns why a peer has not caught up; empty if it has.
@@ -33,14 +32,14 @@ func (l Lag) Why() string {
 	return "this peer has not yet reached the state that the cluster had when the peer started: it answers once it has"
 }
 
-// Lag returns how far this peer's state lies behind the cluster's.
+// Lag returns how far this peer's state is behind the cluster's.
 func (p *Peer) Lag() Lag {
 	l := Lag{Known: p.settled.Load()}
 	if committed, applied := p.raft.CommitIndex(), p.raft.AppliedIndex(); committed > applied {
 		l.Entries = committed - applied
 	}
-	// The index of a state is that of a command and so comparable with another state's
-	// only: entries of Raft's own change no state.
+	// The index of a state is that of a command and so comparable with another state's only: entries of
+	// Raft's own change no state.
 	if theirs, ours := p.mates.furthest(p.cfg.Clock.Boot()), p.fsm.State().Index; theirs > ours {
 		l.Entries = max(l.Entries, theirs-ours)
 	}
@@ -50,7 +49,7 @@ func (p *Peer) Lag() Lag {
 // settlePause is how long settle waits before it asks again.
 const settlePause = 20 * time.Millisecond
 
-// settle has this peer reach an index of the leader's once, see [Lag].
+// settle waits until this peer has reached an index of the leader's once, see [Lag].
 func (p *Peer) settle(ctx context.Context) {
 	for !p.settled.Load() {
 		if p.folders.open.Load() {

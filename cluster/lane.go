@@ -10,13 +10,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/command"
 )
 
-// What may wait in the user lane before callers are turned away.
+// Bounds of the user lane's queue, beyond which callers are refused.
 const (
 	maxWaiting      = 4096
 	maxWaitingBytes = 8 << 20
 )
 
-// bundle is what one caller proposes: commands that stay together in one entry.
+// bundle is one caller's proposal: commands that stay together in one entry.
 type bundle struct {
 	commands []command.Command
 	size     int
@@ -29,13 +29,12 @@ type answer struct {
 	err     error
 }
 
-// lanes pack waiting commands into log entries (group commit). Control commands
-// go first, in entries of their own. One entry is under way at a time unless tuned
-// otherwise: with more, fewer commands wait to share the next (1.9 against 1.0
-// times bare raft's throughput at 64 callers with 1 and with 4).
+// lanes pack waiting commands into log entries (group commit). Control commands go first, in entries of their
+// own. One entry is under way at a time unless tuned otherwise: with more, fewer commands wait to share the
+// next (1.9 against 1.0 times bare raft's throughput at 64 callers with 1 and with 4).
 type lanes struct {
 	submit func(bundles []*bundle) (raft.ApplyFuture, error)
-	landed func(error) // told raft's word on each entry
+	landed func(error) // called with raft's result for each entry
 	slots  chan struct{}
 	wake   chan struct{}
 
@@ -72,7 +71,7 @@ func (l *lanes) add(lane command.Lane, b *bundle) error {
 	return nil
 }
 
-// close turns further callers away and answers those that wait.
+// close refuses further callers and answers those that wait.
 func (l *lanes) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +84,7 @@ func (l *lanes) close() {
 	}
 }
 
-// run packs and proposes until the context ends; then it waits for what is under
-// way.
+// run packs and proposes until the context ends; then it waits for entries under way.
 func (l *lanes) run(ctx context.Context) {
 	flights := make(chan flight, cap(l.slots))
 	var landing sync.WaitGroup
@@ -112,7 +110,7 @@ func (l *lanes) run(ctx context.Context) {
 	}
 }
 
-// drain proposes until nothing waits; it says whether to go on.
+// drain proposes until the queues are empty, and reports whether to go on.
 func (l *lanes) drain(ctx context.Context, flights chan<- flight) bool {
 	for l.waiting() {
 		select {
@@ -175,14 +173,13 @@ func (l *lanes) pack() []*bundle {
 	return out
 }
 
-// flight is an entry on its way.
+// flight is an entry that is being committed.
 type flight struct {
 	future  raft.ApplyFuture
 	bundles []*bundle
 }
 
-// land waits for the entry, gives each caller its share of the results, and
-// returns raft's word on it.
+// land waits for the entry, gives each caller its share of the results, and returns raft's error.
 func (f *flight) land() error {
 	index, results, err := outcome(f.future)
 	if err == nil && len(results) != f.count() {

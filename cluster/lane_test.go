@@ -148,7 +148,7 @@ func TestEntriesStayWithinTheirBounds(t *testing.T) {
 	}
 }
 
-// Callers that wait when the peer ends are told so.
+// Callers that wait when the peer ends get ErrClosed.
 func TestWaitingCallersAreToldOfTheEnd(t *testing.T) {
 	inLanes(t, 1, func(l *lanes, _ *slowLog) {
 		l.close()
@@ -165,7 +165,7 @@ func TestWaitingCallersAreToldOfTheEnd(t *testing.T) {
 	}
 }
 
-// Raft's errors are told apart by whether something was proposed.
+// Raft's errors are translated by whether something was proposed.
 func TestErrorsSayWhetherSomethingWasProposed(t *testing.T) {
 	for err, want := range map[error]error{
 		raft.ErrNotLeader: ErrNoLeader, raft.ErrEnqueueTimeout: ErrNoLeader,

@@ -41,7 +41,7 @@ type Passes struct {
 	Took    time.Duration // to make the plans, in all
 }
 
-// lately is how long ago this peer led; 0: it does.
+// lately returns how long ago this peer led; 0 while it leads.
 func (t *tenure) lately(now time.Duration) time.Duration {
 	if t.leads.Load() {
 		return 0
@@ -49,7 +49,7 @@ func (t *tenure) lately(now time.Duration) time.Duration {
 	return now - time.Duration(t.until.Load())
 }
 
-// begin counts anew: another leadership.
+// begin resets the counts for another leadership.
 func (t *tenure) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +64,7 @@ func (t *tenure) passed(one leader.Pass) {
 	t.passes.Took += one.Took
 }
 
-// sum is zero while the peer does not lead.
+// sum returns the counts; zero while the peer does not lead.
 func (t *tenure) sum() Passes {
 	if !t.leads.Load() {
 		return Passes{}
@@ -74,13 +74,11 @@ func (t *tenure) sum() Passes {
 	return t.passes
 }
 
-// lead reads raft's notices of leadership and runs the leader's work while this
-// peer leads.
+// lead reads raft's notices of leadership and runs the leader's work while this peer leads.
 //
-// Raft's main goroutine waits until a notice is taken; a reader that is slow
-// stops it, which deadlocked others (hashicorp/nomad#6977) and opens the window of
-// hashicorp/raft#695. So one goroutine does nothing but take notices, and another
-// acts on the newest.
+// Raft's main goroutine waits until a notice is received; a slow reader stops it, which deadlocked others
+// (hashicorp/nomad#6977) and opens the window of hashicorp/raft#695. So one goroutine does nothing but
+// receive notices, and another acts on the newest.
 func (p office) lead(notices <-chan bool) {
 	n := &notice{poke: make(chan struct{}, 1)}
 	p.life.work.Go(func() {
@@ -102,8 +100,8 @@ func (p office) lead(notices <-chan bool) {
 	p.life.work.Go(func() { p.followNotices(n) })
 }
 
-// notice holds the newest notice and how many there have been: a leadership that
-// was lost and won again is another leadership.
+// notice holds the newest notice and the number of notices: a leadership that was lost and won again is
+// another one.
 type notice struct {
 	mu    sync.Mutex
 	leads bool
@@ -126,8 +124,8 @@ func (n *notice) get() bool {
 	return n.leads
 }
 
-// followNotices starts the leader's work when leadership is won and ends it when
-// anything changes; one ends before the next starts.
+// followNotices starts the leader's work when leadership is won and ends it at any change; one leadership's
+// work ends before the next starts.
 func (p office) followNotices(n *notice) {
 	stop := func() {}
 	defer func() { stop() }()
@@ -140,10 +138,10 @@ func (p office) followNotices(n *notice) {
 		stop()
 		stop = func() {}
 		if !n.get() {
-			p.log.Info("this peer leads no more")
+			p.log.Info("lost leadership")
 			continue
 		}
-		p.log.Info("this peer leads", "term", p.raft.CurrentTerm())
+		p.log.Info("gained leadership", "term", p.raft.CurrentTerm())
 		p.tenure.begin()
 		ctx, cancel := context.WithCancel(p.life.ctx)
 		var work sync.WaitGroup
@@ -152,8 +150,8 @@ func (p office) followNotices(n *notice) {
 	}
 }
 
-// leadUntil does a leader's work until the context ends. If some of it fails while
-// this peer still leads, it begins again.
+// leadUntil does a leader's work until the context ends. If part of it fails while this peer still leads, it
+// starts again.
 func (p office) leadUntil(ctx context.Context) {
 	var work sync.WaitGroup
 	work.Go(func() { p.promoteUntil(ctx) })
@@ -166,7 +164,7 @@ func (p office) leadUntil(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		p.log.Warn("the leader's work begins again", "err", err)
+		p.log.Warn("leader's work failed, restarting it", "err", err)
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
@@ -174,7 +172,7 @@ func (p office) leadUntil(ctx context.Context) {
 	}
 }
 
-// decide runs the deciders, and delivers what is to be told, until the context ends.
+// decide runs the deciders, and delivers notifications, until the context ends.
 func (p office) decide(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -204,18 +202,18 @@ func (p office) promoteUntil(ctx context.Context) {
 	}
 }
 
-// Soft is what a peer is told that no log holds. Only what the leader is told counts.
+// Soft is data that a peer receives outside the log. Only what the leader receives counts.
 type Soft struct {
-	Beats *soft.Beats // when the clients of attached jobs were heard
+	Beats *soft.Beats // when the clients of attached jobs last sent a sign of life
 	Board *soft.Board // what GPUs measure
-	Feed  *soft.Feed  // what the log has made known, at every peer alike
+	Feed  *soft.Feed  // notices from the log, the same at every peer
 }
 
-// Soft is what this peer is told.
+// Soft returns this peer's data outside the log.
 func (p *Peer) Soft() Soft { return p.tenure.soft }
 
-// begin waits until this leader's state holds everything committed before its
-// term, and founds the state of a new cluster.
+// begin waits until this leader's state holds everything committed before its term, and founds the state of a
+// new cluster.
 func (p office) begin(ctx context.Context) error {
 	if _, err := p.reads.wait(ctx); err != nil {
 		return err
@@ -239,9 +237,9 @@ func (p office) begin(ctx context.Context) error {
 	return err
 }
 
-// founding is the command that founds a cluster. It alone brings all that the founders
-// are configured with: what came in another could come after somebody's job. What is
-// drawn is drawn here, the secret too that notices of jobs are signed with.
+// founding returns the command that founds a cluster. It contains all of the founders' configuration:
+// settings in a later command could come after a user's job. All random values are drawn here, including the
+// secret that signs notices of jobs.
 func founding(b command.Bootstrap) (*command.Bootstrap, error) {
 	b.Level = command.Level
 	if _, err := rand.Read(b.Incarnation[:]); err != nil {
@@ -274,8 +272,8 @@ func (p office) leaderConfig() leader.Config {
 	}
 }
 
-// members are the peers of the configuration as they last described themselves:
-// just now, or in the state if they are silent.
+// members returns the peers of the configuration as they last described themselves: in the last exchange, or
+// in the state if they are silent.
 func (p office) members() []model.Peer {
 	list := p.Status().Servers
 	known := map[model.PeerID]model.Peer{p.cfg.Self.ID: p.cfg.Self}
@@ -301,7 +299,7 @@ func (p office) members() []model.Peer {
 	return out
 }
 
-// leading is what the leader's work sees of its peer.
+// leading is the leader's work's view of its peer.
 type leading struct{ p *Peer }
 
 func (l leading) Barrier(ctx context.Context) error {

@@ -10,10 +10,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// mates is what this peer knows of the others from the last exchanges, and the
-// alarms that follow from it.
+// mates holds the other peers' last reports, and the alarms that follow from them.
 type mates struct {
-	changed chan struct{} // receives after a member has come, gone or described itself anew
+	changed chan struct{} // receives after a member has come, gone or changed its description
 
 	mu       sync.Mutex
 	name     string // of the cluster, learnt by joining
@@ -24,7 +23,7 @@ type mates struct {
 	refused  bool // raft refuses commands because of a transfer
 }
 
-// heard is one peer's last word.
+// heard is one peer's last report.
 type heard struct {
 	hello hello
 	at    time.Duration // by this peer's CLOCK_BOOTTIME
@@ -32,7 +31,7 @@ type heard struct {
 	stuck time.Duration // since when it has lacked entries and got none, by the same clock; 0: it does not
 }
 
-// hello is what two peers tell each other in an exchange.
+// hello is the report that two peers send each other in an exchange.
 type hello struct {
 	Cluster string     `cbor:"1,keyasint,omitempty"`
 	Peer    model.Peer `cbor:"2,keyasint"`
@@ -45,7 +44,7 @@ type hello struct {
 	Archived uint64 `cbor:"9,keyasint,omitempty"` // log index up to which its archive lacks nothing
 }
 
-// fresh is how long a peer's word counts.
+// fresh is how long a peer's report counts.
 const fresh = 5 * time.Second
 
 func newMates() *mates {
@@ -59,8 +58,7 @@ func (m *mates) poke() {
 	}
 }
 
-// note keeps a peer's word. ours is the newest entry that this peer had when it
-// asked.
+// note stores a peer's report. ours is the newest entry that this peer had when it asked.
 func (m *mates) note(h hello, ours uint64, now, ahead time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +76,7 @@ func (m *mates) note(h hello, ours uint64, now, ahead time.Duration) {
 	m.heard[h.Peer.ID] = v
 }
 
-// of lists the fresh words of the given peers.
+// of returns the fresh reports of the given peers.
 func (m *mates) of(peers []Server, now time.Duration) (out []heard) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +115,7 @@ func (m *mates) setCluster(name string) {
 	m.name = name
 }
 
-// set changes an alarm and says whether that made a difference.
+// set changes an alarm and reports whether that made a difference.
 func (m *mates) set(alarm *bool, on bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,8 +137,8 @@ func (m *mates) split() bool           { return m.get(&m.diverged) }
 func (m *mates) setRefusing(on bool)   { m.set(&m.refused, on) }
 func (m *mates) refusing() bool        { return m.get(&m.refused) }
 
-// expect has a peer that is being taken in count as a member's description until the
-// returned function is called.
+// expect makes a peer that is being admitted count as a member's description until the returned function is
+// called.
 func (m *mates) expect(peer model.Peer) (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,7 +150,7 @@ func (m *mates) expect(peer model.Peer) (done func()) {
 	}
 }
 
-// expected lists the peers that are being taken in.
+// expected returns the peers that are being admitted.
 func (m *mates) expected() []model.Peer {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// membership is a peer as it takes others in, or is taken in.
+// membership is a peer as it admits others, or is admitted.
 type membership struct{ *Peer }
 
-// joining is what a new peer sends, joined what it learns.
+// joining is a new peer's request, joined the answer.
 type joining struct {
 	Cluster string     `cbor:"1,keyasint,omitempty"`
 	Peer    model.Peer `cbor:"2,keyasint"`
@@ -28,9 +28,8 @@ type joined struct {
 	Folders map[string]string `cbor:"2,keyasint,omitempty"` // data folders of the cluster's peers, by peer id
 }
 
-// Join asks a peer at one of the addresses to take this one into its cluster, and
-// tries on until the context ends. It returns once the leader has taken it; the
-// peer gets a vote when it has caught up.
+// Join asks a peer at one of the addresses to admit this one to its cluster, and retries until the context
+// ends. It returns once the leader has admitted the peer, which gets a vote when it has caught up.
 func (p *Peer) Join(ctx context.Context, addresses []string) error {
 	if len(addresses) == 0 {
 		return errNoSeeds
@@ -79,8 +78,8 @@ func (p membership) joinAt(ctx context.Context, address string) error {
 	return ErrNoLeader
 }
 
-// entered keeps the cluster's id, so that this folder serves no other cluster, and
-// the folders of its peers; then this peer takes part in Raft.
+// entered stores the cluster's id, so that this folder serves no other cluster, and the folders of its peers;
+// then this peer takes part in Raft.
 func (p membership) entered(a joined) error {
 	p.mates.setCluster(a.Cluster)
 	if p.cfg.Joined != nil && a.Cluster != "" {
@@ -126,8 +125,8 @@ func (p membership) onJoin(ctx context.Context, _ string, body []byte) ([]byte, 
 	return cbor.Marshal(joined{p.mates.cluster(p.cfg.Cluster), p.folders.all()})
 }
 
-// mayEnter reports whether a peer may be a member with its folder: the cluster knows
-// it by that folder, or does not know it at all.
+// mayEnter reports whether a peer may be a member with its folder: the cluster knows the peer by that folder,
+// or not at all.
 func (p membership) mayEnter(peer model.Peer) bool {
 	if p.cfg.Tests.AnyFolder {
 		return true
@@ -139,10 +138,9 @@ func (p membership) mayEnter(peer model.Peer) bool {
 	return known == peer.Folder
 }
 
-// take makes a peer a member without a vote, or moves one to a new address. A
-// vote before it has caught up could leave the cluster without a majority. Its
-// folder's id is in the state first, so that every peer which has it as a member
-// knows it by that folder.
+// take makes a peer a member without a vote, or moves one to a new address. A vote before the peer has caught
+// up could leave the cluster without a majority. Its folder's id goes into the state first, so that every
+// peer which has it as a member knows it by that folder.
 func (p membership) take(ctx context.Context, peer model.Peer) error {
 	for _, s := range p.Status().Servers {
 		switch {
@@ -188,9 +186,9 @@ func (p membership) promote() {
 				continue
 			}
 			if err := p.raft.AddVoter(s.ID, s.Address, 0, time.Second).Error(); err != nil {
-				p.log.Warn("a peer that has caught up got no vote yet", "of", s.ID, "err", err)
+				p.log.Warn("cannot promote a peer that has caught up, retrying", "of", s.ID, "err", err)
 			} else {
-				p.log.Info("a peer has caught up and got a vote", "of", s.ID)
+				p.log.Info("promoted a peer to voter", "of", s.ID)
 			}
 		}
 	}
@@ -199,8 +197,8 @@ func (p membership) promote() {
 // closeEnough is how many entries a member may lack and still count as caught up.
 const closeEnough = 500
 
-// Remove takes a peer out of the cluster; it must be asked of the leader. A leader
-// that removes itself steps down afterwards.
+// Remove removes a peer from the cluster; only the leader accepts the call. A leader that removes itself
+// steps down afterwards.
 func (p *Peer) Remove(ctx context.Context, id model.PeerID) error {
 	if !p.leads() {
 		return notLeader(p)
@@ -249,7 +247,7 @@ func translateMember(err error) error {
 	return translate(err)
 }
 
-// patience is what is left of a context's time, at most ten seconds.
+// patience returns the remaining time of a context, at most ten seconds.
 func patience(ctx context.Context) time.Duration {
 	const most = 10 * time.Second
 	if at, bounded := ctx.Deadline(); bounded {

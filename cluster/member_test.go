@@ -7,8 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// A new peer joins through any peer, gets a vote once it has caught up, and every
-// peer learns everybody's addresses.
+// A new peer joins through any peer, gets a vote once it has caught up, and every peer learns all addresses.
 func TestAPeerJoinsAndIsPromoted(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()
@@ -34,7 +33,7 @@ func TestAPeerJoinsAndIsPromoted(t *testing.T) {
 	})
 }
 
-// A peer of another cluster is told so and not taken in.
+// A peer of another cluster is refused with that reason.
 func TestAPeerOfAnotherClusterIsRefused(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		stranger := w.add("p9")

@@ -19,8 +19,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Peer is a running member of a cluster, or one that waits to be one. Its methods
-// may be called from any goroutine.
+// Peer is a running member of a cluster, or one that waits to be one. Its methods may be called from any
+// goroutine.
 type Peer struct {
 	cfg    Config
 	log    *slog.Logger
@@ -41,11 +41,11 @@ type Peer struct {
 	waiting atomic.Pointer[string] // why this peer takes no part yet; nil: it does
 }
 
-// feedBytes is how much memory the notices take that followers may resume from: some ten
-// thousand of them.
+// feedBytes bounds the memory of the notices from which followers of a feed may resume: some ten thousand
+// notices.
 const feedBytes = 8 << 20
 
-// wire is how a peer speaks with others.
+// wire is a peer's connection to the others.
 type wire struct {
 	mux       *raftnet.Mux
 	transport *muffled
@@ -68,8 +68,8 @@ type life struct {
 	doomed chan struct{}
 }
 
-// Start starts a peer over its stores. A peer whose stores are new belongs to no
-// cluster: call Bootstrap or Join.
+// Start starts a peer over its stores. A peer whose stores are new belongs to no cluster: call Bootstrap or
+// Join.
 func Start(cfg Config) (*Peer, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -99,8 +99,7 @@ func Start(cfg Config) (*Peer, error) {
 	return p, nil
 }
 
-// open starts the parts from the bottom up: wire, disk watch, raft, and what uses
-// raft.
+// open starts the parts from the bottom up: wire, disk watchdog, raft, and the users of raft.
 func open(p *Peer) error {
 	if err := openWire(p); err != nil {
 		return err
@@ -133,9 +132,8 @@ func open(p *Peer) error {
 	return nil
 }
 
-// newRaft starts raft. Its stores are under watch by then, and a call that has
-// failed is held back for the peer to end; so when the peer halts, the wait for
-// raft ends, too.
+// newRaft starts raft. Its stores are under watch by then, and a call that has failed is held back until the
+// peer ends; so when the peer halts, the wait for raft ends, too.
 func newRaft(p *Peer, conf *raft.Config, s Stores) (*raft.Raft, error) {
 	var r *raft.Raft
 	var err error
@@ -186,7 +184,7 @@ func openWire(p *Peer) error {
 func closeWire(p *Peer) {
 	for _, part := range []interface{ Close() error }{p.wire.transport, p.wire.client, p.wire.mux, p.wire.server} {
 		if err := part.Close(); err != nil {
-			p.log.Debug("closing the wire", "err", err)
+			p.log.Debug("cannot close the connections", "err", err)
 		}
 	}
 	p.wire.raftLog.close()
@@ -217,17 +215,16 @@ func (p *Peer) halt(reason error) {
 	p.cfg.Halt(reason)
 }
 
-// State is the newest state that this peer has applied; it may lie behind the
-// cluster's.
+// State returns the newest state that this peer has applied; it may be behind the cluster's.
 func (p *Peer) State() state.State { return p.fsm.State() }
 
-// Changed returns a channel that is closed once one of the topics has changed
-// after the index, as far as this peer knows.
+// Changed returns a channel that is closed once one of the topics has changed after the index, as far as this
+// peer knows.
 func (p *Peer) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
 	return p.fsm.Changed(topics, after)
 }
 
-// Role is what a peer is to Raft.
+// Role is a peer's role in Raft.
 type Role string
 
 // The roles.
@@ -238,7 +235,7 @@ const (
 	RoleStopped   Role = "stopped"
 )
 
-// Status is what a peer knows of itself and its cluster.
+// Status describes a peer and its view of the cluster.
 type Status struct {
 	ID      model.PeerID
 	Cluster string
@@ -250,7 +247,7 @@ type Status struct {
 	Last       uint64 // index of the newest entry in this peer's log
 	Committed  uint64
 	Applied    uint64        // index of the newest command in the state
-	Leaderless time.Duration // for how long no leader was heard of; 0 while one is
+	Leaderless time.Duration // for how long no leader was heard; 0 while there is one
 	Silence    Silence       // what may be relied on of that
 
 	Defects Defects
@@ -263,22 +260,21 @@ type Status struct {
 	Undelivered uint64 // tries of it that did not arrive
 }
 
-// Defects counts what a defect has cost since this process began.
+// Defects counts the effects of defects since this process began.
 type Defects struct {
 	Commands  uint64 // skipped, on every peer alike
 	Decisions uint64 // of this peer as it led that came to nothing, and were taken again
 	States    uint64 // restored from snapshots that break invariants
 }
 
-// Leader is the peer that leads as far as this one knows, empty while none is known,
-// and says whether this one does. It may be asked all the time: it costs next to
-// nothing, where Status gathers much.
+// Leader returns the leader as far as this peer knows, empty while none is known, and whether that is this
+// peer. It may be called often: it costs next to nothing, where Status gathers much.
 func (p *Peer) Leader() (id model.PeerID, self bool) {
 	_, leader := p.raft.LeaderWithID()
 	return model.PeerID(leader), roleOf(p.raft.State()) == RoleLeader
 }
 
-// Status reads the peer's standing.
+// Status returns the peer's status.
 func (p *Peer) Status() Status {
 	address, id := p.raft.LeaderWithID()
 	s := Status{
@@ -322,8 +318,8 @@ func servers(list []raft.Server) (out []Server) {
 	return out
 }
 
-// Shutdown leaves gracefully: it takes no more proposals, hands leadership over
-// if it has it, and ends. The context bounds the handing over.
+// Shutdown leaves gracefully: the peer refuses further proposals, hands leadership over if it has it, and
+// ends. The context bounds the hand-over.
 func (p *Peer) Shutdown(ctx context.Context) error {
 	var err error
 	if p.raft.State() == raft.Leader {
@@ -333,7 +329,7 @@ func (p *Peer) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Kill ends the peer at once, as far as others can tell, and all its goroutines.
+// Kill ends the peer at once, as far as others can observe, and all its goroutines.
 func (p *Peer) Kill() {
 	p.life.end.Do(func() {
 		p.lanes.close()
@@ -341,10 +337,10 @@ func (p *Peer) Kill() {
 		p.wire.transport.silence(true)
 		p.life.cancel()
 		p.life.work.Wait()
-		p.life.watch() // first: it lets go of raft's calls to a store that has failed
+		p.life.watch() // first: this releases raft's calls to a store that has failed
 		p.life.watchd.Wait()
 		if err := p.raft.Shutdown().Error(); err != nil {
-			p.log.Debug("shutting raft down", "err", err)
+			p.log.Debug("cannot shut raft down", "err", err)
 		}
 		closeWire(p)
 		p.fsm.Close()

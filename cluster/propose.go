@@ -16,13 +16,12 @@ import (
 // enqueueTimeout bounds the wait for raft's main goroutine to take an entry.
 const enqueueTimeout = 2 * time.Second
 
-// Propose has commands carried out by the leader, in one log entry and in order,
-// and returns their results and the entry's index. They must be of one lane.
+// Propose lets the leader carry out commands, in one log entry and in order, and returns their results and
+// the entry's index. The commands must be of one lane.
 //
-// A *NotLeaderError, ErrNoLeader, ErrOverloaded, ErrNoSpace, ErrDiverged and
-// ErrClosed mean that nothing was proposed. ErrOutcomeUnknown means that the
-// entry may have been committed: try again with the same request id. The
-// context's end also leaves the outcome unknown.
+// A *NotLeaderError, ErrNoLeader, ErrOverloaded, ErrNoSpace, ErrDiverged and ErrClosed mean that nothing was
+// proposed. ErrOutcomeUnknown means that the entry may have been committed: try again with the same request
+// id. The context's end also leaves the outcome unknown.
 func (p *Peer) Propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error) {
 	if len(commands) == 0 {
 		return nil, p.State().Index, nil
@@ -78,10 +77,10 @@ func notLeader(p *Peer) error {
 	return &NotLeaderError{Leader: model.PeerID(id), Address: string(address)}
 }
 
-// proposer is a peer as it brings entries to raft.
+// proposer is a peer as it proposes entries to raft.
 type proposer struct{ *Peer }
 
-// submit hands one entry to raft.
+// submit passes one entry to raft.
 func (p proposer) submit(bundles []*bundle) (raft.ApplyFuture, error) {
 	n := 0
 	for _, b := range bundles {
@@ -98,7 +97,7 @@ func (p proposer) submit(bundles []*bundle) (raft.ApplyFuture, error) {
 	return p.raft.Apply(data, enqueueTimeout), nil
 }
 
-// landed notes whether raft refuses everything for the sake of a transfer.
+// landed notes whether raft refuses everything because of a transfer.
 func (p proposer) landed(err error) {
 	p.mates.setRefusing(errors.Is(err, raft.ErrLeadershipTransferInProgress))
 }
@@ -115,8 +114,8 @@ func outcome(future raft.ApplyFuture) (uint64, []command.Result, error) {
 	return out.Index, out.Results, nil
 }
 
-// translate says whether something was proposed. A raft that shuts down gives the
-// same answer to what it has not taken and to what it has committed.
+// translate translates raft's error by whether something was proposed. A raft that shuts down gives the same
+// error for entries that it has not taken and for those that it has committed.
 func translate(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
@@ -126,9 +125,8 @@ func translate(err error) error {
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// Saw notes that this peer has answered, or forwarded and seen answered, with a
-// state of that index: reads of default consistency are at least as new from now
-// on.
+// Saw notes that this peer has answered, or forwarded and seen answered, with a state of that index: reads of
+// default consistency are at least as new from now on.
 func (p *Peer) Saw(index uint64) {
 	for {
 		old := p.seen.Load()

@@ -11,26 +11,24 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Consistency says how new a read must be.
+// Consistency is how new a read must be.
 type Consistency uint8
 
 // The consistencies.
 const (
-	// Default reads this peer's state, at least as new as anything that this peer
-	// has answered before. While the peer has not caught up, see [Lag.CaughtUp], it is
-	// read as by Linearizable: what the former process answered is not known.
+	// Default reads this peer's state, at least as new as anything that this peer has answered before. While
+	// the peer has not caught up, see [Lag.CaughtUp], the read is like Linearizable: the answers of the
+	// former process are unknown.
 	Default Consistency = iota
-	// Stale reads this peer's state as it is.
+	// Stale reads this peer's current state.
 	Stale
-	// Linearizable reads a state that holds everything acknowledged anywhere
-	// before the read began. It costs the leader a log entry, which many reads share,
-	// and waits for a leader where none is known.
+	// Linearizable reads a state that holds everything acknowledged anywhere before the read began. It costs
+	// the leader a log entry, which many reads share, and waits for a leader where none is known.
 	Linearizable
 )
 
-// Read returns a state that is as new as asked for and at least at the given
-// index. It waits for this peer to catch up until the context ends, then fails
-// with ErrBehind; with ErrNoLeader if it has waited for a leader.
+// Read returns a state of the given consistency and at least the given index. It waits for this peer to catch
+// up until the context ends, then fails with ErrBehind; with ErrNoLeader if it has waited for a leader.
 func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.State, error) {
 	switch c {
 	case Stale:
@@ -71,8 +69,8 @@ func (p *Peer) Read(ctx context.Context, c Consistency, atLeast uint64) (state.S
 // leaderPause is how long a read waits before it looks for a leader again.
 const leaderPause = 20 * time.Millisecond
 
-// newestIndex asks for a readIndex until there is one or the context ends. A read may be tried again
-// whatever has become of its barrier.
+// newestIndex retries readIndex until it succeeds or the context ends. A read may be tried again whatever the
+// outcome of its barrier.
 func newestIndex(ctx context.Context, p *Peer) (uint64, error) {
 	for {
 		index, err := p.readIndex(ctx)
@@ -89,8 +87,8 @@ func newestIndex(ctx context.Context, p *Peer) (uint64, error) {
 	}
 }
 
-// readIndex is an index at which the state holds everything acknowledged before
-// the call: the leader commits a barrier, a follower asks the leader.
+// readIndex returns an index at which the state holds everything acknowledged before the call: the leader
+// commits a barrier, a follower asks the leader.
 func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	if p.raft.State() == raft.Leader {
 		return p.reads.wait(ctx)
@@ -102,10 +100,9 @@ func (p *Peer) readIndex(ctx context.Context) (uint64, error) {
 	return exchanger{p}.askReadIndex(ctx, string(address))
 }
 
-// barrier commits an entry that does nothing. When it has been applied here, so
-// has everything before it. raft's VerifyLeader would be cheaper, but counts
-// acknowledgements that were sent before the read began, and so lets a deposed
-// leader whose timers stood still read the past.
+// barrier commits an entry that does nothing. When it has been applied here, so has everything before it.
+// raft's VerifyLeader would be cheaper, but counts acknowledgements that were sent before the read began, and
+// so lets a deposed leader whose timers stood still read the past.
 func (p proposer) barrier() (uint64, error) {
 	if err := p.raft.Barrier(enqueueTimeout).Error(); err != nil {
 		return 0, translate(err)

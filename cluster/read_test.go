@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A leader that is cut off answers no linearizable read, however sure of itself it
-// is; it still gives its own past when that is asked for.
+// A leader that is cut off answers no linearizable read, even if it still believes to lead; it still serves
+// stale reads.
 func TestACutOffLeaderAnswersNoLinearizableRead(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()
@@ -66,7 +66,7 @@ func TestReadsShareABarrier(t *testing.T) {
 	})
 }
 
-// A follower that cannot reach the leader says so rather than answer with the past.
+// A follower that cannot reach the leader fails rather than answer with an old state.
 func TestACutOffFollowerAnswersNoLinearizableRead(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		f := w.other(w.leader())

@@ -8,12 +8,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Renew renews a node's lease through the log and answers once the renewal has been
-// applied: model.CodeOK, or why not. It shares a log entry with all renewals of up to
-// [Tuning].RenewRest, since an entry costs each peer tens of kilobytes on its disk; one
-// that is urgent (something on the node waits for the answer) closes the entry after
-// [Tuning].RenewWindow. The errors are those of Propose. A renewal must never be
-// repeated: the next try is another renewal with another number.
+// Renew renews a node's lease through the log and answers once the renewal has been applied: model.CodeOK, or
+// the reason of the refusal. It shares a log entry with all renewals of up to [Tuning].RenewRest, since an
+// entry costs each peer tens of kilobytes on its disk; an urgent one (something on the node waits for the
+// answer) closes the entry after [Tuning].RenewWindow. The errors are those of Propose. A renewal must never
+// be repeated: the next try is another renewal with another number.
 func (p *Peer) Renew(ctx context.Context, r command.Renewal, urgent bool) (model.Code, error) {
 	if err := p.mayPropose(command.LaneControl); err != nil {
 		return 0, err
@@ -112,8 +111,7 @@ func (g *gatherer) send(ctx context.Context, batch []renewing) {
 	}
 }
 
-// proposeRenewals bounds its wait, so that one lost entry does not hold up the
-// renewals behind it.
+// proposeRenewals bounds its wait, so that one lost entry does not hold up the renewals behind it.
 func (p proposer) proposeRenewals(ctx context.Context, renewals []command.Renewal) ([]model.Code, error) {
 	c, err := command.New(actor(p.Peer), &command.Renew{Renewals: renewals})
 	if err != nil {

@@ -9,16 +9,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Silence is what a peer knows of whether anybody leads.
+// Silence is a peer's knowledge of whether there is a leader.
 type Silence struct {
-	// For is how long this peer has neither led nor heard a leader; 0 while it leads. It
-	// is rather too short than too long: what was heard counts from when it came in,
-	// and it counts from the start of the process.
+	// For is how long this peer has neither led nor heard a leader; 0 while it leads. It is rather too short
+	// than too long: a message counts from when it came in, and the start of the process counts like one.
 	For    time.Duration
 	Voters []model.PeerID // of the newest configuration that this peer has, sorted
 }
 
-// silence says whether anybody leads, as far as a peer can tell.
+// silence returns a peer's knowledge of whether there is a leader.
 func silence(p *Peer, servers []raft.Server) Silence {
 	var s Silence
 	for _, v := range servers {

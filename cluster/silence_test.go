@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Peers are silent when nobody leads: not the leader, not those whom it reaches, also
-// while their disks hang; and a former leader counts from the end of its office.
+// Peers are silent without a leader: not the leader, and not those that it reaches, also while their disks
+// hang; and a former leader counts from the end of its leadership.
 func TestSilence(t *testing.T) {
 	inWorld(t, 3, nil, func(w *world) {
 		l := w.leader()

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/test/sim/simnet"
 )
 
-// A peer whose disk fails while raft starts says so; it does not hang.
+// A peer whose disk fails while raft starts returns an error; it does not hang.
 func TestStartOnAFailingDiskReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(1)

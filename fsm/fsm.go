@@ -16,31 +16,29 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Outcome is what raft hands to the proposer of an entry.
+// Outcome is raft's response to the proposer of an entry.
 type Outcome struct {
 	Index   uint64 // of the entry
 	Results []command.Result
 }
 
-// ErrHalted says that this peer applies nothing any more.
+// ErrHalted means that this peer no longer applies entries.
 var ErrHalted = errors.New("this peer has halted")
 
-// Config says what an FSM is made of.
+// Config is the configuration of an FSM.
 type Config struct {
-	// Halt is called at most once, with the reason, when the peer must not go on:
-	// an entry or a snapshot of a newer program, or a snapshot that cannot be
-	// read. It should end the process; if it returns, the FSM keeps its state and
-	// refuses everything from then on.
+	// Halt is called at most once, with the reason, when the peer must not go on: an entry or a snapshot of a
+	// newer program, or a snapshot that cannot be read. It should end the process; if it returns, the FSM
+	// keeps its state and refuses everything from then on.
 	Halt   func(error)
 	Logger *slog.Logger // nil: nothing is logged
-	// Applied is told of each entry, in the log's order, before its state is
-	// published: the state before it, and what it changed. It must not block. nil:
-	// nobody is told.
+	// Applied is called for each entry, in the log's order, before its state is published, with the state
+	// before it and its changes. It must not block. nil: not called.
 	Applied func(before state.State, changes state.Changes)
-	Told    Told // who is told what entries make known; nil: nobody
+	Told    Told // receives the notices of entries; nil: not called
 
-	// Apply stands in for state.Apply, and GoOn goes on after a restore has failed.
-	// Both are for tests that show what the comparison of digests and the halt are for.
+	// Apply replaces state.Apply, and GoOn continues after a failed restore. Both are for tests that show the
+	// purpose of the comparison of digests and of the halt.
 	Apply func(state.State, state.Meta, []command.Command) (state.State, []command.Result, state.Changes)
 	GoOn  bool
 
@@ -48,17 +46,16 @@ type Config struct {
 	Check func(*state.State) error
 }
 
-// Told is told what entries make known, in the order of the log, by the goroutine that
-// applies them: it must not block.
+// Told receives the notices of entries, in the order of the log, from the goroutine that applies them: it
+// must not block.
 type Told interface {
 	Put(list []model.Notice)
-	// Reset says that the state came from a snapshot as of an index: what was made known
-	// up to there is not told.
+	// Reset reports that the state came from a snapshot as of an index: notices up to there are skipped.
 	Reset(index uint64)
 }
 
-// FSM is raft.FSM over state.State. Raft calls it from one goroutine; readers may
-// call State, Changed and the rest from any.
+// FSM is raft.FSM over state.State. Raft calls it from one goroutine; readers may call State, Changed and the
+// rest from any.
 type FSM struct {
 	cfg    Config
 	log    *slog.Logger
@@ -73,7 +70,7 @@ type FSM struct {
 	checks sync.WaitGroup // of restored states
 }
 
-// New makes an FSM with an empty state.
+// New returns an FSM with an empty state.
 func New(cfg Config) *FSM {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -97,12 +94,12 @@ func (f *FSM) Close() {
 	f.checks.Wait()
 }
 
-// State is the newest state that this peer has applied.
+// State returns the newest state that this peer has applied.
 func (f *FSM) State() state.State { return *f.now.Load() }
 
-// Floor is the greatest index that this peer has ever published. After raft has
-// installed a snapshot that lies behind it, the state is older than what readers
-// have seen, and must not be served until it has caught up.
+// Floor returns the greatest index that this peer has ever published. After raft has installed a snapshot
+// from before that index, the state is older than what readers have seen, and must not be served until it has
+// caught up.
 func (f *FSM) Floor() uint64 { return f.floor.Load() }
 
 // Changed returns a channel that is closed once one of the topics has changed
@@ -119,10 +116,10 @@ func (f *FSM) Reached(index uint64) <-chan struct{} {
 	return f.wakes.reach(index, func() uint64 { return f.now.Load().Index })
 }
 
-// Halted says that the FSM applies nothing any more.
+// Halted reports whether the FSM no longer applies entries.
 func (f *FSM) Halted() bool { return f.halted.Load() }
 
-// Panics counts commands that a defect made panic, and that were skipped.
+// Panics returns the number of commands that a defect made panic, and that were skipped.
 func (f *FSM) Panics() uint64 { return f.panics.Load() }
 
 // Broken returns how many restored states broke an invariant.
@@ -181,7 +178,7 @@ func (f *FSM) Apply(entry *raft.Log) any {
 	return Outcome{Index: entry.Index, Results: results}
 }
 
-// warn logs what is nearly full.
+// warn logs resources that are nearly full.
 func (f *FSM) warn(notices []model.Notice) {
 	for i := range notices {
 		if n := &notices[i]; n.Kind == model.NoticeNearlyFull {
@@ -207,9 +204,9 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshot{s}, nil
 }
 
-// Restore replaces the state by a snapshot's. The new state is built aside and
-// checked first. If it cannot be read the old one stays and the peer halts: raft
-// would go on with it as if it were the new one.
+// Restore replaces the state by a snapshot's. The new state is built separately and checked first. If it
+// cannot be read the old one stays and the peer halts: raft would go on with the old one as if it were the
+// new one.
 func (f *FSM) Restore(r io.ReadCloser) error {
 	defer func() { _ = r.Close() }()
 	if f.halted.Load() {
@@ -232,7 +229,7 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	return nil
 }
 
-// snapshot is a state on its way to disk.
+// snapshot is a state to be written to disk.
 type snapshot struct{ state state.State }
 
 // Persist writes the state to raft's sink.
@@ -243,5 +240,5 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	return sink.Close()
 }
 
-// Release has nothing to give back: the state is a value.
+// Release does nothing: the state is a value.
 func (*snapshot) Release() {}

@@ -145,7 +145,7 @@ func TestAFailedRestoreKeepsTheStateAndHalts(t *testing.T) {
 	}
 }
 
-// A restore replaces the state and wakes all who wait.
+// A restore replaces the state and wakes all waiters.
 func TestRestoreReplacesAndWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leader := start(t, Config{})

@@ -25,7 +25,7 @@ type marks struct {
 	list []Mark // newest last
 }
 
-// before notes the mark that the entry at index leaves behind.
+// before notes the mark that an entry at index completes.
 func (m *marks) before(index uint64, s *state.State) {
 	at := (index - 1) / MarkEvery * MarkEvery
 	if at == 0 || s.Index == 0 || s.Index > at {
@@ -42,7 +42,7 @@ func (m *marks) before(index uint64, s *state.State) {
 	}
 }
 
-// Marks are the newest marks, oldest first.
+// Marks returns the newest marks, oldest first.
 func (f *FSM) Marks() []Mark {
 	f.marks.mu.Lock()
 	defer f.marks.mu.Unlock()

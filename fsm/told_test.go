@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// ear notes what it is told.
+// ear records the calls of Told.
 type ear struct{ heard []string }
 
 func (e *ear) Put(list []model.Notice) {
@@ -20,7 +20,7 @@ func (e *ear) Put(list []model.Notice) {
 
 func (e *ear) Reset(index uint64) { e.heard = append(e.heard, fmt.Sprint("from ", index)) }
 
-// Who follows is told the same by every peer, and from where a snapshot has begun.
+// A follower of notices gets the same ones from every peer, and is notified of the start of a snapshot.
 func TestTold(t *testing.T) {
 	one, other := &ear{}, &ear{}
 	a, b := start(t, Config{Told: one}), start(t, Config{Told: other})

@@ -7,15 +7,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// wakes tells waiting readers of changes. Apply only pokes a goroutine, so that a
-// thousand waiting agents cost the log nothing; pokes that come together wake
-// once.
+// wakes wakes waiting readers after changes. Apply only pokes a goroutine, so that a thousand waiting agents
+// cost the log nothing; pokes that come together wake once.
 type wakes struct {
 	mu      sync.Mutex
 	topics  []topicWaiter
 	indexes []indexWaiter
 
-	replaced bool // by a restore: everybody is woken
+	replaced bool // by a restore: all waiters are woken
 	poke     chan struct{}
 	quit     chan struct{}
 	ended    chan struct{}
@@ -29,7 +28,7 @@ type topicWaiter struct {
 	ch     chan struct{}
 }
 
-// due says whether one of the topics has changed.
+// due reports whether one of the topics has changed.
 func (v *topicWaiter) due() bool {
 	last := v.now()
 	for t := range model.Topic(model.TopicCount) {
@@ -57,8 +56,7 @@ func (w *wakes) close() {
 	<-w.ended
 }
 
-// changed tells of a new state; replaced, of one that does not follow from the
-// one before.
+// changed announces a new state; replaced means that it does not follow from the one before.
 func (w *wakes) changed(replaced bool) {
 	if replaced {
 		w.mu.Lock()
@@ -104,8 +102,7 @@ func (w *wakes) wake() {
 	})
 }
 
-// wait registers first and looks at the state then, so that no change between the
-// two is missed.
+// wait registers first and reads the state then, so that no change between the two is missed.
 func (w *wakes) wait(topics model.TopicSet, after uint64, now func() model.Topics) <-chan struct{} {
 	v := topicWaiter{topics, after, now, make(chan struct{})}
 	w.mu.Lock()

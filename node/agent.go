@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// tick is how often an agent looks at its clocks when nothing happens.
+// tick is the interval at which an idle agent reads its clocks.
 const tick = 250 * time.Millisecond
 
 // Agent is a node's agent.
@@ -26,11 +26,11 @@ type Agent struct {
 	before  fence.Reading
 }
 
-// New makes an agent. Nothing happens before Run.
+// New returns an agent that does nothing before Run.
 func New(c Config) *Agent { return &Agent{core: &core{Config: c}} }
 
-// Run is the agent's life: until the context ends, or the data folder turns out to
-// be unusable. Ranks and their supervisors go on.
+// Run runs the agent until the context ends or the data folder becomes unusable. Ranks and their supervisors
+// continue to run.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	a.core.desk = newDesk(ctx)
@@ -70,7 +70,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 }
 
-// drain takes what else has happened, so that one step answers all of it.
+// drain runs all pending results, so that one step covers them.
 func (a *Agent) drain() {
 	for {
 		select {
@@ -84,7 +84,7 @@ func (a *Agent) drain() {
 	}
 }
 
-// step does what is due.
+// step performs the work that is due.
 func (a *Agent) step() {
 	now := a.Clock()
 	a.watch(now)
@@ -107,13 +107,13 @@ func (a *Agent) step() {
 	a.hands.tidy()
 }
 
-// watch freezes what runs if this host seems to have stood still, and lets it go on
-// once the cluster has spoken.
+// watch freezes the running ranks after a clock gap (host suspended?), and thaws them once the cluster has
+// confirmed the lease.
 func (a *Agent) watch(now fence.Reading) {
 	must := fence.MustFreeze(a.before, now, a.book.shortest())
 	a.before = now
 	if must {
-		a.Log.Warn("this host seems to have stood still: its ranks are frozen until the cluster has spoken")
+		a.Log.Warn("clock gap (host suspended?): ranks frozen until the lease is confirmed")
 		a.contact.away.inquiry.Forget()
 		a.contact.hurry()
 		a.puller.hurry()
@@ -132,13 +132,13 @@ func (a *Agent) watch(now fence.Reading) {
 	}
 }
 
-// later is so much later than now.
+// later returns the instant d from now.
 func later(d time.Duration) time.Time { return time.Now().Add(d) }
 
-// due says that an instant has come.
+// due reports whether an instant has come.
 func due(t time.Time) bool { return !time.Now().Before(t) }
 
-// outdated says that a code tells the agent to register again.
+// outdated reports whether a code requires the agent to register again.
 func outdated(code model.Code) bool {
 	return code == model.CodeStaleEpoch || code == model.CodeStaleIncarnation
 }

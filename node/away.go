@@ -11,35 +11,35 @@ import (
 
 const (
 	askEvery = time.Second
-	askAfter = 3 * renewEvery // without an accepted renewal, peers are asked whether anybody leads
+	askAfter = 3 * renewEvery // without an accepted renewal, peers are asked whether there is a leader
 )
 
-// away finds out whether the whole control plane is: then what runs here may run on.
-// A node that is cut off from it is another matter, so the peers are asked themselves.
+// away detects that the whole control plane is unavailable; the node's ranks may then run on. A node that is
+// cut off from a working control plane must not conclude the same, so the agent asks each peer directly.
 type away struct {
 	*core
 	inquiry fence.Inquiry
 	heard   time.Time // when a renewal was last accepted
 	next    time.Time // when to ask again
 	said    bool
-	pass    func(runner.Lease) // gives the supervisors an instant at which no peer led
+	pass    func(runner.Lease) // passes the supervisors an instant at which no peer led
 }
 
 func newAway(c *core, pass func(runner.Lease)) *away {
 	return &away{core: c, heard: time.Now(), pass: pass}
 }
 
-// renewed notes that somebody leads, and who votes.
+// renewed notes that there is a leader, and the voters.
 func (a *away) renewed(voters []model.PeerID) {
 	a.heard = time.Now()
 	a.inquiry.Renewed(voters)
 	if a.said {
 		a.said = false
-		a.Log.Info("the cluster has a leader again")
+		a.Log.Info("cluster has a leader again")
 	}
 }
 
-// ask asks every peer, when nobody has renewed the lease for a while.
+// ask asks every peer for its silence if no renewal was accepted for a while.
 func (a *away) ask(addresses []string) {
 	if !a.inquiry.Ready() || time.Since(a.heard) < askAfter || !due(a.next) {
 		return
@@ -68,7 +68,7 @@ func (a *away) learn(answer fence.Answer) {
 	}
 	if !a.said {
 		a.said = true
-		a.Log.Warn("no peer leads, by the word of most of them: what runs here runs on, and nothing new begins")
+		a.Log.Warn("no leader, confirmed by a majority of peers: running ranks continue, no rank starts")
 	}
 	a.pass(runner.Lease{Away: time.Duration(at)})
 }

@@ -16,14 +16,14 @@ import (
 
 var errNotClean = errors.New("a GPU of it is in use or gone")
 
-// startError says that a rank's folder was made and its supervisor was not.
+// startError is the error of a rank whose folder was made and whose supervisor was not started.
 type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// begin makes a rank's folder and starts its supervisor, as soon as what it is to
-// run is at hand.
+// begin makes a rank's folder and starts its supervisor, as soon as the script and the environment are
+// available.
 func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	if t, waits := h.later[w.Rank]; waits && !due(t) {
 		return
@@ -39,7 +39,7 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	}
 	input, err := model.Stdin(stdin)
 	if err != nil {
-		h.Log.Error("a rank's standard input cannot be read", "rank", w.Rank, "err", err)
+		h.Log.Error("cannot read a rank's standard input", "rank", w.Rank, "err", err)
 		return
 	}
 	r := h.record(w.Rank, h.puller.set.Incarnation)
@@ -63,16 +63,16 @@ func (h *hands) begin(w *model.Assignment, start fence.Boot) {
 	})
 }
 
-// record is a new folder's, as far as it is the same for all.
+// record returns a new folder's record, as far as all ranks share it.
 func (h *hands) record(r model.RankKey, i model.Incarnation) *runner.Record {
 	return &runner.Record{
 		Rank: r, Incarnation: runner.Incarnation(i), Boot: h.Self.Boot, Nonce: runner.NoncePrefix(h.Journal.Dir()) + journal.Random(), Run: h.Run.Path,
 	}
 }
 
-// start does what begin has decided. It returns the record with the GPUs' places.
+// start carries out what begin has decided, and returns the record with the GPUs' places.
 func (h *hands) start(name string, r *runner.Record, content runner.Content) (*runner.Record, error) {
-	placed := *r // the agent looks at r meanwhile
+	placed := *r // the agent reads r meanwhile
 	placed.GPUs = nil
 	for _, v := range h.GPUs.Check(r.IDs()) {
 		if !v.Clean() {
@@ -103,21 +103,22 @@ func (h *hands) begun(u *unit, placed *runner.Record, err error) {
 		delete(h.later, u.record.Rank)
 	case made:
 		u.phase, u.life.alive, u.why = model.RankAssigned, false, err.Error()
-		h.Log.Error("a rank's supervisor cannot be started", "rank", u.record.Rank, "err", err)
+		h.Log.Error("cannot start a rank's supervisor", "rank", u.record.Rank, "err", err)
 	default:
 		h.unmade(u, err)
 	}
 }
 
-// giveBack has a rank never start here that this node's disk keeps from starting, though the disk
-// does not take that either. It is enough that this agent remembers until the cluster knows: an agent
-// that starts in its place registers, and acts on no set of desired ranks that is older than that.
+// giveBack marks a rank as never started because this node's disk keeps it from starting, even if the disk
+// does not accept that mark either. It is enough that this agent remembers the rank until the cluster knows:
+// an agent that starts in its place registers, and ignores sets of desired ranks from before its
+// registration.
 func (h *hands) giveBack(u *unit, err error) {
 	u.phase, u.life.alive, u.life.held, u.why = model.RankNever, false, true, h.room.why(err)
-	h.Log.Warn("a rank is given back", "rank", u.record.Rank, "why", u.why)
+	h.Log.Warn("rank returned to the queue", "rank", u.record.Rank, "why", u.why)
 }
 
-// unmade takes back a unit whose folder could not be made.
+// unmade drops a unit whose folder could not be made.
 func (h *hands) unmade(u *unit, err error) {
 	if h.room.failed(err) {
 		h.giveBack(u, err)
@@ -129,20 +130,19 @@ func (h *hands) unmade(u *unit, err error) {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		h.recover(u.name)
-	case again: // said before
+	case again: // logged before
 	case errors.Is(err, errNotClean):
-		h.Log.Warn("a rank waits for its GPUs", "rank", u.record.Rank, "why", err)
+		h.Log.Warn("rank waits for its GPUs", "rank", u.record.Rank, "why", err)
 	default:
-		h.Log.Error("a rank's folder cannot be made", "rank", u.record.Rank, "err", err)
+		h.Log.Error("cannot make a rank's folder", "rank", u.record.Rank, "err", err)
 	}
 }
 
-// recover takes a folder that is there, whatever the book knew: no rank is ever
-// started in it.
+// recover loads an existing folder, whatever the book contained: a rank never starts in such a folder.
 func (h *hands) recover(name string) {
 	h.beside(func() func() {
 		path, found := h.Journal.Path(name)
-		if !found { // it has just been removed, or cannot be seen
+		if !found { // just removed, or not readable
 			return func() {}
 		}
 		u := h.book.reload(path)
@@ -154,7 +154,7 @@ func (h *hands) recover(name string) {
 	})
 }
 
-// refuse makes sure that a rank never starts here.
+// refuse ensures that a rank never starts here.
 func (h *hands) refuse(step fence.Action, u *unit) {
 	fresh := u == nil
 	if fresh {
@@ -172,7 +172,7 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 	h.beside(func() func() {
 		latch, alive, err := h.tombstone(u.name, record, fresh)
 		if alone && (err == nil && latch == runner.LatchNever || disk.Fault(err)) {
-			if left := h.Runner.Bury(record, status); left != nil { // if its latch was lost it may have started after all
+			if left := h.Runner.Bury(record, status); left != nil { // without a latch the rank may have started after all
 				err = left
 			}
 		}
@@ -180,17 +180,17 @@ func (h *hands) refuse(step fence.Action, u *unit) {
 	})
 }
 
-// turnAway gives back a rank of a user whose jobs do not run here. The scheduler places none, but
-// one may have been placed by what an agent before this one had registered.
+// turnAway refuses a rank of a user whose jobs do not run on this node. The scheduler places none, but an
+// earlier placement may follow from what a previous agent had registered.
 func (h *hands) turnAway(step fence.Action, user string) {
 	h.refuse(step, nil)
 	if u := h.book.index[key{step.Rank, step.Incarnation}]; u != nil && u.why == "" {
 		u.why = model.Clip(fmt.Sprintf("this node runs jobs under the account of its agent, %s, and none of user %s", h.Self.Account, user))
-		h.Log.Warn("a rank is given back", "rank", step.Rank, "why", u.why)
+		h.Log.Warn("rank returned to the queue", "rank", step.Rank, "why", u.why)
 	}
 }
 
-// tombstone leaves the word never in a rank's latch, unless it has another.
+// tombstone writes "never" into a rank's latch, unless the latch is set already.
 func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch string, alive bool, err error) {
 	if fresh {
 		if err := h.Journal.Insist(func() error {
@@ -203,7 +203,7 @@ func (h *hands) tombstone(name string, r *runner.Record, fresh bool) (latch stri
 	err = h.Journal.Insist(func() error {
 		return h.book.folder(name, func(f *runner.Folder) error {
 			if latch, _, err = f.Latch(runner.LatchNever); err == nil && latch != runner.LatchNever {
-				_, alive = h.Runner.Adopt(name, r) // a supervisor that was not known may be at work
+				_, alive = h.Runner.Adopt(name, r) // an unknown supervisor may be at work
 			}
 			return err
 		})
@@ -222,7 +222,7 @@ func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool
 		return
 	}
 	if err != nil {
-		u.complain(h.Log, "a rank cannot be refused", err)
+		u.complain(h.Log, "cannot refuse a rank", err)
 		return
 	}
 	u.order(func(o *runner.Orders) { o.Refuse = true })
@@ -240,11 +240,11 @@ func (h *hands) refused(u *unit, latch string, alive bool, err error, fresh bool
 		u.life.alive = true
 		u.phase = model.RankRunning
 	case !u.life.alive:
-		h.book.reread(u) // it was started, and nobody watches it: or it has even ended
+		h.book.reread(u) // it was started and has no watcher, or has even ended
 	}
 }
 
-// hostOf is the host of an address.
+// hostOf returns the host of an address.
 func hostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// maxBlobs bounds how many scripts and environments are kept: jobs of one kind come
-// in groups.
+// maxBlobs bounds the number of cached scripts and environments: jobs of one kind come in groups.
 const maxBlobs = 256
 
 // blobs fetches scripts and environments.
@@ -24,7 +23,7 @@ func newBlobs(c *core) *blobs {
 	return &blobs{core: c, kept: map[model.Hash]string{}, waiting: map[model.Hash]bool{}}
 }
 
-// get is a content if it is at hand; else it is fetched, for the next time.
+// get returns a cached content; a missing content is fetched for the next call.
 func (b *blobs) get(h model.Hash) (string, bool) {
 	if h.IsZero() {
 		return "", true
@@ -46,7 +45,7 @@ func (b *blobs) fetch(h model.Hash) {
 			delete(b.waiting, h)
 			if err != nil {
 				b.retry = later(againSoon)
-				b.Log.Warn("a script or an environment cannot be fetched", "err", err)
+				b.Log.Warn("cannot fetch a script or an environment", "err", err)
 				return
 			}
 			b.keep(h, text)

@@ -9,26 +9,26 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// book holds a node's units: all whose end the cluster has not confirmed, and while
-// a restored cluster is being told, those that have ended before.
+// book holds a node's units: all whose end the cluster has not confirmed and, while they are reported to a
+// restored cluster, those that ended before.
 type book struct {
 	*core
 	units   map[string]*unit // by the folder's name
 	index   map[key]*unit
-	loading bool // ended ranks are being read: nothing may begin
+	loading bool // ended ranks are being read: no rank may begin
 	ended   func(*unit)
-	next    time.Time // when to look at what supervisors have written
+	next    time.Time // when to read the supervisors' files
 }
 
-// lookAgain is how often the agent looks for news that did not reach it: the pipe
-// of events takes no more when it is full.
+// lookAgain is the interval at which the agent reads the supervisors' files for events that it missed: a full
+// pipe of events drops them.
 const lookAgain = 5 * time.Second
 
 func newBook(c *core) *book {
 	return &book{core: c, units: map[string]*unit{}, index: map[key]*unit{}, ended: func(*unit) {}, next: later(lookAgain)}
 }
 
-// refresh looks at what living supervisors have written.
+// refresh reads what living supervisors have written.
 func (b *book) refresh() {
 	if !due(b.next) {
 		return
@@ -62,7 +62,7 @@ func (b *book) drop(u *unit) {
 	}
 }
 
-// sorted lists the units: those that have not ended first, then in order of rank.
+// sorted returns the units in order of rank, those that have not ended first.
 func (b *book) sorted() []*unit {
 	out := make([]*unit, 0, len(b.units))
 	for _, u := range b.units {
@@ -88,8 +88,8 @@ func (b *book) locals() []fence.Local {
 	return out
 }
 
-// leases lists the nonces of the ranks that have not ended, for each run folder in which
-// one of their supervisors reads its lease.
+// leases returns the nonces of the ranks that have not ended, by the run folder in which their supervisors
+// read the lease.
 func (b *book) leases() map[string][]string {
 	out := map[string][]string{b.Run.Path: nil}
 	for _, u := range b.units {
@@ -100,7 +100,7 @@ func (b *book) leases() map[string][]string {
 	return out
 }
 
-// frozen says that a rank stands still.
+// frozen reports whether a rank is frozen.
 func (b *book) frozen() bool {
 	for _, u := range b.units {
 		if !u.phase.Ended() && (u.status.Frozen != 0 || u.desk.Freeze > u.desk.Thaw) {
@@ -110,7 +110,7 @@ func (b *book) frozen() bool {
 	return false
 }
 
-// shortest is the shortest T of the ranks that have not ended; 0: there is none.
+// shortest returns the shortest T of the ranks that have not ended, 0 without any.
 func (b *book) shortest() (t time.Duration) {
 	for _, u := range b.units {
 		if f := u.record.Frozen.T; !u.phase.Ended() && f > 0 && (t == 0 || f < t) {
@@ -120,7 +120,7 @@ func (b *book) shortest() (t time.Duration) {
 	return t
 }
 
-// confirm notes what the cluster has been told.
+// confirm notes the progress that the cluster has confirmed.
 func (b *book) confirm(told map[*unit]model.Progress, index uint64) {
 	for u, p := range told {
 		if p.Saved > u.told.saved {
@@ -131,10 +131,10 @@ func (b *book) confirm(told map[*unit]model.Progress, index uint64) {
 	}
 }
 
-// savedPause is the least between two checkpoints of a rank that are told.
+// savedPause is the shortest interval between two reported checkpoints of a rank.
 const savedPause = 10 * time.Second
 
-// news takes what a supervisor has to say.
+// news handles an event of a supervisor.
 func (b *book) news(e runner.Event) {
 	u := b.units[e.Name]
 	switch {
@@ -153,7 +153,7 @@ func (b *book) news(e runner.Event) {
 	}
 }
 
-// reread looks on the disk how far a unit has got.
+// reread reads a unit's progress from the disk.
 func (b *book) reread(u *unit) {
 	if u.phase.Ended() {
 		return
@@ -165,8 +165,8 @@ func (b *book) reread(u *unit) {
 		phase, exit, err := b.phase(name, record, &status)
 		return func() {
 			u.life.reads--
-			if err != nil { // its processes can do anything to it
-				u.complain(b.Log, "a rank's folder cannot be read", err)
+			if err != nil { // its processes can do anything to the folder
+				u.complain(b.Log, "cannot read a rank's folder", err)
 			}
 			if statusErr == nil && status.Nonce == u.record.Nonce {
 				u.status = status
@@ -176,7 +176,7 @@ func (b *book) reread(u *unit) {
 	})
 }
 
-// found takes what the disk says of a unit.
+// found applies a unit's progress as read from the disk.
 func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
 	if u.phase.Ended() || !phase.Ended() && u.life.alive {
 		return
@@ -188,9 +188,9 @@ func (b *book) found(u *unit, phase model.RankPhase, exit model.Exit) {
 	}
 }
 
-// phase reads a rank's phase from its folder, and judges its end. An end that is not
-// there, or in a folder that cannot be read, may be in the status. Of a folder that
-// cannot be read the phase is running: what the rank has left must be ended first.
+// phase returns a rank's phase from its folder, and classifies its end. If the folder has no end or cannot be
+// read, the end may be in the status. The phase of an unreadable folder is running: the rest of the rank must
+// be ended first.
 func (b *book) phase(name string, r *runner.Record, s *runner.Status) (model.RankPhase, model.Exit, error) {
 	var phase model.RankPhase
 	var exit model.Exit
@@ -210,8 +210,8 @@ func (b *book) phase(name string, r *runner.Record, s *runner.Status) (model.Ran
 	return phase, exit, err
 }
 
-// faulty says whether one of a rank's GPUs may be to blame for its end. A driver
-// tells of a fault before the process that was on the GPU has died of it.
+// faulty reports whether one of a rank's GPUs may have caused the rank's end. A driver reports a fault before
+// the process on the GPU dies of the fault.
 func (b *book) faulty(r *runner.Record, e model.Exit) bool {
 	if e.Clean() || e.OOM || e.Fenced || e.Delivered != model.ReasonNone {
 		return false
@@ -224,7 +224,7 @@ func (b *book) faulty(r *runner.Record, e model.Exit) bool {
 	return false
 }
 
-// folder opens a unit's folder for as long as use lasts.
+// folder opens a unit's folder for the duration of use.
 func (b *book) folder(name string, use func(*runner.Folder) error) error {
 	path, ok := b.Journal.Path(name)
 	if !ok {
@@ -235,6 +235,6 @@ func (b *book) folder(name string, use func(*runner.Folder) error) error {
 		return err
 	}
 	err = use(f)
-	_ = f.Close() // it was open to find files, not to write
+	_ = f.Close() // opened to find files, not to write
 	return err
 }

@@ -7,23 +7,22 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// burial ends ranks whose supervisors are gone.
+// burial ends ranks whose supervisors have died.
 type burial struct {
 	*core
 	book *book
-	said time.Time // when it was last said what a rank has left
+	said time.Time // when the rest of a rank was last logged
 
-	swept    bool // nothing is left of ranks that are not known
+	swept    bool // nothing is left of unknown ranks
 	sweeping bool
-	next     time.Time // when to look for strays again
+	next     time.Time // when to search for strays again
 }
 
-// bury ends what is left of ranks whose supervisors are gone, and writes down that
-// they were killed.
+// bury kills what is left of ranks whose supervisors have died, and records their end as killed.
 func (b *burial) bury() {
 	b.sweep()
 	for _, u := range b.book.units {
-		known := u.record.Nonce != "" || b.swept // else its processes are among the strays
+		known := u.record.Nonce != "" || b.swept // otherwise its processes are among the strays
 		if u.phase == model.RankRunning && known && !u.life.alive && !u.life.busy && u.life.reads == 0 && due(u.retry) {
 			u.life.busy = true
 			record, status := u.record, u.status
@@ -40,7 +39,7 @@ func (b *burial) bury() {
 	}
 }
 
-// sweep ends what agents before this one have started and left no record of.
+// sweep ends processes that previous agents started and that have no record.
 func (b *burial) sweep() {
 	if b.swept || b.sweeping || !due(b.next) {
 		return
@@ -55,14 +54,14 @@ func (b *burial) sweep() {
 		return func() {
 			b.sweeping, b.swept, b.next = false, count == 0, later(againSoon)
 			if count > 0 {
-				b.Log.Warn("processes of ranks without a record are ended", "count", count)
+				b.Log.Warn("killed processes of unknown ranks", "count", count)
 			}
 		}
 	})
 }
 
-// inter kills what is left of a rank, and writes its end down once nothing is; left is why
-// that is not shown yet.
+// inter kills what is left of a rank and, once nothing is left, records the end; left is the reason why that
+// is not proven yet.
 func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit model.Exit) (left, err error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		if left = b.Runner.Bury(r, s); left == nil {
@@ -81,7 +80,7 @@ func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit mode
 		if _, err := f.Exit(); err == nil {
 			return nil // its supervisor was faster
 		}
-		f.Discard(runner.TmpFolder) // first, for it may be what has filled the disk
+		f.Discard(runner.TmpFolder) // first, since it may have filled the disk
 		if err := b.Journal.Insist(func() error { return f.SetExit(exit) }); err != nil {
 			return err
 		}
@@ -89,21 +88,20 @@ func (b *burial) inter(name string, r *runner.Record, s runner.Status, exit mode
 	})
 }
 
-// buried takes what was found of a unit: what is left, or that nothing is. An end that
-// cannot be written down is told all the same: an agent after this one comes to the same
-// end.
+// buried takes the result of inter for a unit. An end that cannot be written is reported nevertheless: a
+// later agent derives the same end.
 func (b *burial) buried(u *unit, exit model.Exit, left, err error) {
 	u.life.busy, u.retry = false, later(againSoon)
 	if left != nil {
 		if time.Since(b.said) > 2*againLater {
 			b.said = time.Now()
-			b.Log.Warn("a rank's supervisor was killed, and the rank has not ended yet: its GPUs stay its own", "rank", u.record.Rank, "why", left)
+			b.Log.Warn("supervisor killed: rank not proven gone yet, its GPUs stay allocated", "rank", u.record.Rank, "why", left)
 		}
 		return
 	}
-	b.Log.Warn("a rank's supervisor was killed; what it had left was ended", "rank", u.record.Rank)
+	b.Log.Warn("supervisor killed: rank ended", "rank", u.record.Rank)
 	if err != nil {
-		u.complain(b.Log, "the end of a rank cannot be written down", err)
+		u.complain(b.Log, "cannot write the end of a rank", err)
 		b.book.found(u, model.RankExited, exit)
 		return
 	}

@@ -8,22 +8,22 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// cleaner shows that nothing of their last owners is left on GPUs.
+// cleaner verifies that nothing of their last owners is left on GPUs.
 type cleaner struct {
 	*core
 	book   *book
 	teller *teller
-	busy   map[model.Cleaned]bool // are being looked at
+	busy   map[model.Cleaned]bool // slots that are being verified
 	retry  time.Time
-	said   time.Time // when it was last said that a GPU is not clean
+	said   time.Time // when a GPU was last logged as not clean
 }
 
 func newCleaner(c *core, b *book, t *teller) *cleaner {
 	return &cleaner{core: c, book: b, teller: t, busy: map[model.Cleaned]bool{}}
 }
 
-// show looks at all slots that a plan asks for in one go. Those that the set asks
-// for only because it is older than what was told are left out.
+// show verifies all slots that a plan names, in one go. Slots that the set names only because it is older
+// than the report about them are left out.
 func (c *cleaner) show(steps []fence.Action, index uint64) {
 	c.teller.forget(index)
 	if !due(c.retry) {
@@ -58,21 +58,21 @@ func (c *cleaner) show(steps []fence.Action, index uint64) {
 				c.sweep(words[i].Rank)
 				if time.Since(c.said) > 2*againLater {
 					c.said = time.Now()
-					c.Log.Warn("a GPU is not clean yet", "gpu", v.GPU, "rank", words[i].Rank, "processes", len(v.Processes))
+					c.Log.Warn("GPU not clean yet", "gpu", v.GPU, "rank", words[i].Rank, "processes", len(v.Processes))
 				}
 			}
 		}
 	})
 }
 
-// remains are what is known of a rank of which nothing should be left.
+// remains is what is known of a rank of which nothing should be left.
 type remains struct {
 	record *runner.Record
 	status runner.Status
 	alive  bool // its supervisor
 }
 
-// left returns what is known of the owners of slots that are to be shown clean; nothing for services.
+// left returns what is known of the owners of slots to be verified; nothing for services.
 func (c *cleaner) left(words []model.Cleaned) [][]remains {
 	out := make([][]remains, len(words))
 	for i, w := range words {
@@ -85,8 +85,8 @@ func (c *cleaner) left(words []model.Cleaned) [][]remains {
 	return out
 }
 
-// buried reports whether no process of an owner is left. Of a GPU that is gone the driver cannot tell
-// that; but a process that is no more is on no GPU, and a GPU that the driver does not know has none.
+// buried reports whether no process of an owner is left. The driver has no answer for a GPU that is gone; but
+// an ended process occupies no GPU, and a GPU unknown to the driver has no process.
 func (c *cleaner) buried(left []remains) bool {
 	for _, r := range left {
 		if r.alive || c.Runner.Bury(r.record, r.status) != nil {
@@ -96,13 +96,13 @@ func (c *cleaner) buried(left []remains) bool {
 	return true
 }
 
-// sweep kills what a rank that has ended has left all the same.
+// sweep kills what an ended rank has nevertheless left.
 func (c *cleaner) sweep(rank model.RankKey) {
 	for _, u := range c.book.units {
 		if u.record.Rank == rank && u.phase.Ended() && !u.life.alive {
 			record, status := u.record, u.status
 			c.beside(func() func() {
-				_ = c.Runner.Bury(record, status) // the next look at the GPU shows what became of it
+				_ = c.Runner.Bury(record, status) // the next look at the GPU shows the result
 				return func() {}
 			})
 		}

@@ -12,18 +12,18 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// Membership is how an agent keeps its node in the cluster. An error is an answer
-// that did not come; a refusal is an answer.
+// Membership registers an agent's node and renews its lease. An error means a missing answer; a refusal is an
+// answer.
 type Membership interface {
 	Register(context.Context, *agentwire.Register) (*agentwire.Registered, error)
 	Renew(context.Context, *agentwire.Renew) (*agentwire.Renewed, error)
-	// Silence asks the peer at an address, and no other, whether anybody leads.
+	// Silence asks only the peer at an address whether there is a leader.
 	Silence(ctx context.Context, address string) (*agentwire.Silence, error)
-	// SetPeers says which addresses may be asked from now on.
+	// SetPeers sets the addresses for further calls.
 	SetPeers(addresses []string)
 }
 
-// Work is how it learns what to do and says what was done.
+// Work fetches the desired set and reports results.
 type Work interface {
 	Desired(context.Context, *agentwire.Poll) (*model.Desired, error)
 	Report(context.Context, *agentwire.Report) (*agentwire.Reported, error)
@@ -32,26 +32,25 @@ type Work interface {
 	Tail(context.Context, *agentwire.Tail) error
 }
 
-// Cluster is the peers as an agent sees them. Its methods may be called from any
-// goroutine.
+// Cluster is the API of the peers for an agent. Its methods may be called from any goroutine.
 type Cluster interface {
 	Membership
 	Work
 }
 
-// Self is what a node calls itself.
+// Self describes a node to the cluster.
 type Self struct {
 	Node     model.NodeID
-	Machine  string // which hardware
-	Boot     string // which life of the kernel
+	Machine  string // identifies the hardware
+	Boot     string // identifies the boot of the kernel
 	Hostname string
-	Address  string // host and port where the agent listens
+	Address  string // host and port on which the agent listens
 	Version  string
 	CPUs     uint32
 	MemoryMB uint32
-	Features string         // what the host lets the agent do for isolation
+	Features string         // the isolation that the host allows
 	Labels   string         // as model.Labels writes them
-	Accounts model.Accounts // under which jobs run
+	Accounts model.Accounts // accounts under which jobs run
 	Account  string         // the agent's own
 }
 
@@ -61,7 +60,7 @@ func (s *Self) admits(user string) bool {
 	return n.Admits(user)
 }
 
-// Config is what an agent is given. All of it is needed, but for Peers, Keep and Disks.
+// Config is the configuration of an agent. All fields but Peers, Keep and Disks are required.
 type Config struct {
 	Self    Self
 	Journal *journal.Journal
@@ -69,9 +68,9 @@ type Config struct {
 	Runner  runner.Runner
 	GPUs    gpu.Source
 	Cluster Cluster
-	Peers   []string // addresses that are asked whatever the cluster says
+	Peers   []string // addresses that are used in addition to those from the cluster
 	Keep    Keep
-	Disks   []string             // further folders on this node that ranks write to, as far as they are there
+	Disks   []string             // further folders on this node that ranks write to; missing ones are skipped
 	Clock   func() fence.Reading // the host's clocks
 	Log     *slog.Logger
 }

@@ -14,13 +14,13 @@ import (
 
 const (
 	renewEvery = 2 * time.Second
-	// overdueAfter is the age of a lease from which on its renewal is urgent: more than
-	// two steps of renewals that share a log entry.
+	// overdueAfter is the age from which the renewal of a lease is urgent: more than two steps of renewals
+	// that share a log entry.
 	overdueAfter = 3 * renewEvery
 	patience     = 3 * time.Second // of a call
 	againSoon    = 200 * time.Millisecond
-	againLater   = 5 * time.Second // after a refusal that only a person can change
-	maxFolders   = 2000            // in a registration; further ends are reported after it
+	againLater   = 5 * time.Second // after a refusal that only an operator can resolve
+	maxFolders   = 2000            // in a registration; further ends are reported after the registration
 	keepGrants   = 20
 	markFile     = "mark"
 )
@@ -33,12 +33,12 @@ type contact struct {
 	lease   fence.Lease
 	session string
 	grants  []grant           // the newest of them
-	known   model.Incarnation // that the node was last registered in
+	known   model.Incarnation // of the node's last registration
 	busy    bool              // a registration is under way
 	nextReg time.Time
-	next    time.Time // renewal
-	urgent  bool      // no renewal has been accepted since a registration or a standstill
-	refused string    // why the last registration was
+	next    time.Time // of a renewal
+	urgent  bool      // no renewal was accepted since a registration or a clock gap
+	refused string    // reason of the last registration's refusal
 	peers   []string  // addresses of all peers
 	away    *away
 }
@@ -60,7 +60,7 @@ func newContact(c *core, b *book) *contact {
 	return k
 }
 
-// register makes the agent known with everything that its folder knows.
+// register registers the node with the state of the data folder.
 func (k *contact) register() {
 	if k.busy || !due(k.nextReg) {
 		return
@@ -89,7 +89,7 @@ func (k *contact) register() {
 	})
 }
 
-// card is what the agent registers with, and what the cluster knows after that.
+// card returns the request for a registration, and the progress of units that it contains.
 func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 	s := k.Self
 	body := &agentwire.Register{
@@ -112,10 +112,10 @@ func (k *contact) card() (*agentwire.Register, map[*unit]model.Progress) {
 	return body, told
 }
 
-// complain says once why the cluster does not take the node.
+// complain logs once why a registration failed.
 func (k *contact) complain(why string) {
 	if why != k.refused {
-		k.Log.Warn("the node is not registered and goes on asking", "node", k.Self.Node, "why", why)
+		k.Log.Warn("node registration failed, retrying", "node", k.Self.Node, "why", why)
 		k.refused = why
 	}
 }
@@ -141,13 +141,13 @@ func (k *contact) registered(answer *agentwire.Registered, told map[*unit]model.
 		err := k.Journal.Put(markFile, mark)
 		return func() {
 			if err != nil {
-				k.Log.Warn("the mark of the lease cannot be saved", "err", err)
+				k.Log.Warn("cannot save the lease mark", "err", err)
 			}
 		}
 	})
 }
 
-// heard takes the peers' addresses as an answer tells them.
+// heard takes the peers' addresses from an answer.
 func (k *contact) heard(peers []string) {
 	if len(peers) == 0 {
 		return
@@ -161,7 +161,7 @@ func (k *contact) heard(peers []string) {
 	k.Cluster.SetPeers(peers)
 }
 
-// hurry has the next renewal sent at once, and answered without waiting for other nodes' renewals.
+// hurry requests an immediate renewal that does not wait for other nodes' renewals.
 func (k *contact) hurry() { k.next, k.urgent = time.Time{}, true }
 
 // renew sends a renewal every two seconds, answered or not.
@@ -185,7 +185,7 @@ func (k *contact) renew(now fence.Boot) {
 			if err == nil {
 				k.renewed(r, answer)
 			} else {
-				k.Log.Debug("a renewal had no answer", "err", err)
+				k.Log.Debug("renewal failed", "err", err)
 			}
 		}
 	})
@@ -195,7 +195,7 @@ func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
 	k.heard(answer.Peers)
 	if answer.Code != model.CodeOK {
 		k.lease.Refused(r, answer.Code, answer.Newest)
-		k.Log.Debug("a renewal was refused", "code", answer.Code)
+		k.Log.Debug("renewal refused", "code", answer.Code)
 		return
 	}
 	k.away.renewed(answer.Voters)
@@ -207,26 +207,26 @@ func (k *contact) renewed(r fence.Renewal, answer *agentwire.Renewed) {
 	k.pass(runner.Lease{Start: time.Duration(k.lease.Start())})
 }
 
-// pass gives a lease to the supervisors of the ranks that the agent knows. A rank that
-// it does not know is not extended: it comes to its fence before the cluster gives it up.
+// pass passes a lease to the supervisors of the known ranks. The lease of an unknown rank is not extended:
+// that rank reaches its fence before the cluster gives it up.
 func (k *contact) pass(l runner.Lease) {
 	for path, ranks := range k.book.leases() {
 		l.Ranks = ranks
 		if err := (runner.RunFolder{Path: path, Boot: k.Run.Boot}).SetLease(l); err != nil {
-			k.Log.Error("the lease cannot be passed on to the supervisors", "folder", path, "err", err)
+			k.Log.Error("cannot pass the lease to the supervisors", "folder", path, "err", err)
 		}
 	}
 }
 
-// refuse takes a code that may say that the agent must register again.
+// refuse handles a code that may require a new registration.
 func (k *contact) refuse(reg fence.Registration, code model.Code) {
 	k.lease.Refused(fence.Renewal{Registration: reg}, code, 0)
 }
 
-// startFor is the start of the lease as far as it may begin what a set of that
-// index names: by a renewal that the set's state holds. A newer one may have been
-// accepted after what the set names was given up, since the lease is the node's;
-// what runs already is safe from that by its guard, which has begun by then.
+// startFor returns the start of the lease as far as it may begin ranks of a set with that index: that of a
+// renewal which the set's state contains. A newer renewal may have been accepted after ranks of the set were
+// given up, since the lease belongs to the node; running ranks are protected by their guard, which has begun
+// by then.
 func (k *contact) startFor(index uint64) (start fence.Boot) {
 	for _, g := range k.grants {
 		if g.index <= index {

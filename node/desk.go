@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// desk is where an agent's goroutine takes what was done beside it.
+// desk collects the results of work that runs outside the agent's goroutine.
 type desk struct {
 	ctx   context.Context
 	inbox chan func()
@@ -14,7 +14,7 @@ type desk struct {
 
 func newDesk(ctx context.Context) *desk { return &desk{ctx: ctx, inbox: make(chan func(), 256)} }
 
-// beside runs work on a goroutine of its own. What it returns runs on the agent's.
+// beside runs work in a goroutine of its own, and the function that work returns in the agent's.
 func (d *desk) beside(work func() func()) {
 	d.work.Go(func() {
 		then := work()
@@ -25,7 +25,7 @@ func (d *desk) beside(work func() func()) {
 	})
 }
 
-// core is what all parts of an agent share.
+// core is shared by all parts of an agent.
 type core struct {
 	Config
 	*desk

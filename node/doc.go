@@ -1,40 +1,38 @@
-// Package node is the agent of a GPU host: it pulls what is desired on its node,
-// brings it about, and reports what became of it.
+// Package node is the agent of a GPU host: it fetches the ranks desired on its node, starts and stops them,
+// and reports their progress.
 //
-// One goroutine owns everything; calls to the cluster and work on disks and
-// processes run beside it and hand their results back to it. Whenever something has
-// happened, and four times a second, it takes one step:
+// One goroutine owns all state; calls to the cluster and work on disks and processes run in goroutines of
+// their own and pass their results back to it. On every event, and four times a second, it takes one step:
 //
-//	watch      a host that seems to have stood still freezes its ranks (fence.MustFreeze)
-//	bury       ranks whose supervisor is gone are ended and their end is written down
-//	register   if the cluster must be told (again) who this is; else:
+//	watch      freezes the ranks after a clock gap (fence.MustFreeze)
+//	bury       ends ranks whose supervisor has died, and records their end
+//	register   registers the node, if the cluster requires it; otherwise:
 //	renew      every two seconds; a renewal is never sent twice
-//	poll       for the newest desired set, as soon as it changes
-//	reconcile  fence.Reconcile says what to do; hands.go does it
-//	report     what the cluster does not know yet, as one call at a time
-//	tidy       what it does know, and wants no more, leaves memory
+//	poll       waits for the newest desired set
+//	reconcile  fence.Reconcile plans the steps; hands.go carries them out
+//	report     reports progress, one call at a time
+//	tidy       forgets ranks whose end the cluster has confirmed
 //
-//	config.go   what an agent is given
+//	config.go   the configuration of an agent
 //	agent.go    the loop and its step
-//	desk.go     work beside the loop
+//	desk.go     work outside the loop
 //	contact.go  registration and lease
 //	puller.go   desired sets
-//	unit.go     a rank as the agent knows it
-//	book.go     all of them
+//	unit.go     a rank as the agent sees it
+//	book.go     all ranks
 //	load.go     ranks from the disk
 //	hands.go    the steps of a plan
 //	bury.go     ranks without a supervisor
-//	host.go     what the host says of itself, and the run folder
+//	host.go     properties of the host, and the run folder
 //	begin.go    starting and refusing ranks
-//	clean.go    showing GPUs clean
-//	away.go     what runs on while no peer leads at all
-//	gpu_owner.go whose the processes on GPUs are
+//	clean.go    verifying that GPUs are clean
+//	away.go     what continues to run without any leader
+//	gpu_owner.go the owners of processes on GPUs
 //	blobs.go    scripts and environments
 //	teller.go   reports and inventory
 //	tail.go     the end of a rank's output
-//	keep.go     all of it: where else it goes, and how much stays
-//	logs.go     output for those who ask the node
+//	keep.go     copies and retention of the output
+//	logs.go     output for callers of the node's API
 //
-// The rules of the lease are those of package fence; package runner says what is on
-// disk.
+// Package fence holds the rules of the lease; package runner describes the files on disk.
 package node

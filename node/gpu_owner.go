@@ -10,8 +10,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// gpuOwner tells whose the processes on GPUs are, by what the agent's goroutine has
-// noted last.
+// gpuOwner maps processes on GPUs to their owners, by the last state that the agent's goroutine has noted.
 type gpuOwner struct {
 	noted atomic.Pointer[gpuRanks]
 	next  time.Time // when to note again
@@ -25,10 +24,10 @@ type gpuRanks struct {
 	nonces      map[string]bool
 	holders     map[model.GPUID]string
 	lent        map[model.GPUID]bool // to services
-	told        bool                 // the cluster has said which those are
+	told        bool                 // the services' GPUs are known
 }
 
-// note writes down which ranks there are, a few times a second.
+// note stores the current ranks, a few times a second.
 func (o *gpuOwner) note(b *book, set *model.Desired) {
 	if !due(o.next) {
 		return
@@ -56,9 +55,9 @@ func (o *gpuOwner) note(b *book, set *model.Desired) {
 	o.noted.Store(r)
 }
 
-// Mine says that a process descends from a rank's supervisor, or was started by one
-// that is no more, or that a service has the GPU. Before the cluster has said what
-// services have, any process may be a service's.
+// Mine reports whether a process belongs to Berth: a descendant of a rank's supervisor, a process with the
+// nonce of a rank, or any process on a GPU of a service. Before the services' GPUs are known, any process may
+// be a service's.
 func (o *gpuOwner) Mine(pid int, on model.GPUID) bool {
 	r := o.noted.Load()
 	if !r.told || r.lent[on] {
@@ -67,10 +66,10 @@ func (o *gpuOwner) Mine(pid int, on model.GPUID) bool {
 	if proc.Below(pid, func(pid int) bool { return r.supervisors[pid] }) {
 		return true
 	}
-	env, _ := proc.Environ(pid) // in the middle of an exec it holds no GPU
+	env, _ := proc.Environ(pid) // a process in the middle of an exec holds no GPU
 	nonce := proc.Variable(env, runner.NonceVariable)
 	return nonce != "" && r.nonces[nonce]
 }
 
-// Holder is the nonce of the rank that was given the GPU and has not ended.
+// Holder returns the nonce of the rank that was given the GPU and has not ended.
 func (o *gpuOwner) Holder(id model.GPUID) string { return o.noted.Load().holders[id] }

@@ -19,7 +19,7 @@ type hands struct {
 	blobs   *blobs
 	cleaner *cleaner
 	burial  *burial
-	later   map[model.RankKey]time.Time // starts that could not be made are tried again then
+	later   map[model.RankKey]time.Time // when to retry starts that failed
 	pruned  time.Time
 }
 
@@ -31,8 +31,7 @@ func newHands(c *core, k *contact, p *puller, b *book, t *teller) *hands {
 	}
 }
 
-// reconcile carries out the plan that follows from what is desired and what is
-// there.
+// reconcile carries out the plan that follows from the desired set and the existing units.
 func (h *hands) reconcile(now fence.Boot) {
 	set := h.puller.set
 	if set == nil || h.book.loading {
@@ -54,14 +53,14 @@ func (h *hands) reconcile(now fence.Boot) {
 		case w != nil && fence.MayStart(now, start, w.Frozen):
 			h.advance(step, w, start)
 		case w != nil && fence.MayStart(now, h.contact.lease.Start(), w.Frozen):
-			h.puller.renew() // the lease would do, and the set is too old to know of it
+			h.puller.renew() // the lease is recent enough, and the set too old to contain its renewal
 		}
 	}
 	h.cleaner.show(clean, set.Index)
 	h.extend(set)
 }
 
-// extend passes on time limits that were raised.
+// extend passes raised time limits to the supervisors.
 func (h *hands) extend(set *model.Desired) {
 	for i := range set.Ranks {
 		w := &set.Ranks[i]
@@ -72,8 +71,7 @@ func (h *hands) extend(set *model.Desired) {
 	}
 }
 
-// act does one step of a plan that begins nothing. What fails comes again with the
-// next plan.
+// act does one step of a plan that begins nothing. A failed step comes again with the next plan.
 func (h *hands) act(step fence.Action, set *model.Desired) {
 	u := h.book.index[key{step.Rank, step.Incarnation}]
 	if step.Do == fence.DoRefuse {
@@ -89,7 +87,7 @@ func (h *hands) act(step fence.Action, set *model.Desired) {
 	case fence.DoStop:
 		u.order(func(o *runner.Orders) { o.Stop = step.Reason })
 	case fence.DoReport:
-		if u.told.index <= set.Index { // else the set is older than what was told
+		if u.told.index <= set.Index { // otherwise the set is older than the report
 			u.told.phase = min(u.told.phase, model.RankRunning)
 		}
 	case fence.DoAdopt:
@@ -114,7 +112,7 @@ func (h *hands) advance(step fence.Action, w *model.Assignment, start fence.Boot
 	}
 }
 
-// adopt writes down that a rank is desired under another incarnation.
+// adopt records that a rank is desired under another incarnation.
 func (h *hands) adopt(u *unit, i model.Incarnation) {
 	if u.life.busy || !due(u.retry) {
 		return
@@ -129,7 +127,7 @@ func (h *hands) adopt(u *unit, i model.Incarnation) {
 		return func() {
 			u.life.busy, u.retry = false, later(againSoon)
 			if err != nil {
-				h.Log.Error("a rank's record cannot be written", "folder", u.name, "err", err)
+				h.Log.Error("cannot write a rank's record", "folder", u.name, "err", err)
 				return
 			}
 			h.book.drop(u)
@@ -139,7 +137,7 @@ func (h *hands) adopt(u *unit, i model.Incarnation) {
 	})
 }
 
-// dispatch tells supervisors what has changed for them.
+// dispatch writes changed orders for the supervisors.
 func (h *hands) dispatch() {
 	for _, u := range h.book.units {
 		if u.life.alive && u.desk.version != u.desk.sent && !u.desk.sending && due(u.retry) {
@@ -154,13 +152,13 @@ func (h *hands) send(u *unit) {
 	h.beside(func() func() {
 		err := runner.RunFolder{Path: record.Run, Boot: h.Run.Boot}.SetOrders(u.name, orders)
 		if err == nil {
-			_ = h.Runner.Wake(record) // one that is not there yet, or no more, reads them or needs none
+			_ = h.Runner.Wake(record) // a supervisor that has not started reads them later, one that has ended needs none
 		}
 		return func() {
 			u.desk.sending = false
 			if err != nil {
 				u.retry = later(againSoon)
-				h.Log.Error("a supervisor cannot be told what to do", "rank", record.Rank, "err", err)
+				h.Log.Error("cannot pass orders to a supervisor", "rank", record.Rank, "err", err)
 				return
 			}
 			u.desk.sent = version
@@ -168,8 +166,7 @@ func (h *hands) send(u *unit) {
 	})
 }
 
-// tidy lets go of ranks that have ended, once the cluster knows and wants no more
-// of them.
+// tidy drops ranks that have ended, once the cluster has confirmed the end and no longer names them.
 func (h *hands) tidy() {
 	for _, u := range h.book.units {
 		known := u.life.past || u.told.phase >= u.phase && u.told.index <= h.puller.index()
@@ -198,7 +195,7 @@ func (h *hands) release(u *unit) {
 		if path, ok := h.Journal.Path(u.name); ok {
 			discardTmp(path)
 			if err := h.Keep.copyOut(path, rank); err != nil {
-				h.Log.Error("a rank's output cannot be copied; it stays on this node", "rank", rank, "to", h.Keep.Dir, "err", err)
+				h.Log.Error("cannot copy a rank's output off the node", "rank", rank, "to", h.Keep.Dir, "err", err)
 			}
 		}
 		err := h.Journal.Confirm(u.name)
@@ -209,7 +206,7 @@ func (h *hands) release(u *unit) {
 		return func() {
 			u.life.busy, u.retry = false, later(againSoon)
 			if err != nil {
-				h.Log.Error("an ended rank's folder cannot be put away", "folder", u.name, "err", err)
+				h.Log.Error("cannot archive an ended rank's folder", "folder", u.name, "err", err)
 				return
 			}
 			h.book.drop(u)
@@ -217,8 +214,7 @@ func (h *hands) release(u *unit) {
 	})
 }
 
-// discardTmp removes what a rank that has ended has left in its /tmp: its supervisor may have been
-// killed before it did.
+// discardTmp removes the private /tmp of an ended rank: its supervisor may have been killed before it did.
 func discardTmp(path string) {
 	if f, err := runner.Open(path); err == nil {
 		f.Discard(runner.TmpFolder)
@@ -228,7 +224,7 @@ func discardTmp(path string) {
 
 func (h *hands) prune() {
 	if gone, err := h.Journal.Prune(time.Now()); err != nil {
-		h.Log.Error("old ranks' folders cannot be removed", "err", err)
+		h.Log.Error("cannot remove old ranks' folders", "err", err)
 	} else if len(gone) > 0 {
 		h.Log.Info("removed old ranks' folders", "count", len(gone))
 	}
@@ -236,7 +232,7 @@ func (h *hands) prune() {
 		return
 	}
 	if slim, err := h.Journal.Slim(h.Keep.Bytes, heavy()); err != nil {
-		h.Log.Error("old ranks' output cannot be removed", "err", err)
+		h.Log.Error("cannot remove old ranks' output", "err", err)
 	} else if len(slim) > 0 {
 		h.Log.Info("removed old ranks' output", "count", len(slim))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/node/nodeapi"
 )
 
-// History tells what a node's GPUs have measured, for package nodeapi.
+// History serves the measurements of a node's GPUs, for package nodeapi.
 type History struct {
 	Node model.NodeID
 	GPUs gpu.History
@@ -18,7 +18,7 @@ type History struct {
 
 var _ nodeapi.History = History{}
 
-// Past is what the GPUs have measured in the time up to now, in so many steps.
+// Past returns the measurements of the GPUs from back ago to now, in that number of steps.
 func (h History) Past(back time.Duration, steps int) *wire.NodeHistory {
 	from, step := time.Now().Add(-back), back/time.Duration(steps)
 	out := &wire.NodeHistory{Node: string(h.Node), From: from, StepSeconds: step.Seconds(), Steps: int64(steps), GPUs: []wire.GPUHistory{}}
@@ -30,8 +30,8 @@ func (h History) Past(back time.Duration, steps int) *wire.NodeHistory {
 	return out
 }
 
-// thin makes one point of all that were measured in a step. What a clock that was
-// set back has put outside all steps is left out.
+// thin merges all measurements of a step into one point. Measurements outside all steps, after a clock was
+// set back, are left out.
 func thin(points []gpu.Point, from time.Time, step time.Duration, steps int) []wire.GPUPoint {
 	sums := make([]sum, steps)
 	for _, p := range points {
@@ -49,9 +49,9 @@ func thin(points []gpu.Point, from time.Time, step time.Duration, steps int) []w
 	return out
 }
 
-// sum is what was measured in a step.
+// sum is the sum of a step's measurements.
 type sum struct {
-	count, measured    int // points; those that know their utilization
+	count, measured    int // points; those with a known utilization
 	utilization, power uint64
 	memoryMB           uint32
 	temperature        int16

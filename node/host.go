@@ -16,17 +16,15 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// DefaultRunDir is where run folders are unless somebody says otherwise: in memory
-// on every Linux, and gone with the kernel.
+// DefaultRunDir is the default parent of run folders: in memory on every Linux, and gone with the kernel.
 const DefaultRunDir = "/dev/shm"
 
-// runFile remembers where the run folder of this life of the kernel is.
+// runFile stores the path of the run folder of this boot.
 const runFile = "run"
 
-// OpenRun makes the run folder of a data folder, in memory below dir. Supervisors
-// of an agent before this one may be using another: then that is used on. If none
-// can be made below dir it lies in the data folder, and the warning says what that
-// costs.
+// OpenRun makes the run folder of a data folder, in memory below dir. A run folder that supervisors of a
+// previous agent may use is kept. If none can be made below dir, the run folder is in the data folder, and
+// the warning describes the consequences.
 func OpenRun(j *journal.Journal, boot, dir string) (run runner.RunFolder, warning string, err error) {
 	var had runner.RunFolder // a damaged file counts as missing: the default is the same folder
 	if j.Get(runFile, &had) == nil && had.Boot == boot && own(had.Path) == nil {
@@ -44,8 +42,8 @@ func OpenRun(j *journal.Journal, boot, dir string) (run runner.RunFolder, warnin
 	return run, warning, j.Put(runFile, run)
 }
 
-// CloseRun removes a run folder that is of no more use: no supervisor is left that a
-// later agent could adopt. What cannot be removed goes with the kernel.
+// CloseRun removes a run folder that is no longer needed because no supervisor is left for a later agent to
+// adopt. What cannot be removed disappears with the kernel.
 func CloseRun(run runner.RunFolder, living int) {
 	if living > 0 {
 		return
@@ -65,7 +63,7 @@ func makeOwn(path string) error {
 	return own(path)
 }
 
-// own makes sure that a path is a folder of this user, and no link, that no other may enter.
+// own ensures that a path is a folder of this user, not a link, and closed to other users.
 func own(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -79,8 +77,8 @@ func own(path string) error {
 	return err
 }
 
-// MachineID is what names this hardware: the mainboard's number, which only root
-// can read, or else that of the installed system.
+// MachineID returns the identity of this hardware: the mainboard's number, which only root can read, or
+// otherwise that of the installed system.
 func MachineID() (string, error) {
 	for _, path := range []string{"/sys/class/dmi/id/product_uuid", "/etc/machine-id"} {
 		data, err := os.ReadFile(path) //nolint:gosec // one of two
@@ -91,7 +89,7 @@ func MachineID() (string, error) {
 	return "", errors.New("this machine has neither a product uuid nor /etc/machine-id: run systemd-machine-id-setup")
 }
 
-// MemoryMB is how much memory this host has; 0 if it does not say.
+// MemoryMB returns the memory of this host in MiB; 0 if unknown.
 func MemoryMB() uint32 {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -25,8 +25,8 @@ func openJournal(t *testing.T) *journal.Journal {
 	return j
 }
 
-// The run folder stays where it is as long as the kernel lives, and another one has
-// a folder of its own.
+// The run folder is the same for as long as the kernel runs, and another data folder has a run folder of its
+// own.
 func TestOpenRun(t *testing.T) {
 	j := openJournal(t)
 	dir, other := t.TempDir(), t.TempDir()
@@ -56,7 +56,7 @@ func TestOpenRun(t *testing.T) {
 	}
 }
 
-// A folder that is not this user's own is not used, and that costs a warning.
+// A folder of another user is not used, and a warning says so.
 func TestOpenRunElsewhere(t *testing.T) {
 	j := openJournal(t)
 	dir := t.TempDir()

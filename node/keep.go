@@ -13,18 +13,18 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// Keep says what becomes of the output of ranks that have ended.
+// Keep is the policy for the output of ended ranks.
 type Keep struct {
-	Bytes int64  // ended ranks' folders take no more of the disk than this; 0: no limit
-	Dir   string // the output is copied below this folder, too; empty: nowhere
+	Bytes int64  // the limit for ended ranks' folders together; 0: no limit
+	Dir   string // the output is also copied below this folder; empty: nowhere
 }
 
-// heavy are the parts of a folder that do not tell how its rank ended.
+// heavy returns the parts of a folder that are not needed to know how its rank ended.
 func heavy() []string {
 	return []string{runner.StdoutFile, runner.StderrFile, runner.WorkFolder, runner.TmpFolder, runner.ScriptFile}
 }
 
-// copyOut copies a rank's output to where the operator wants it, whole or not at all:
+// copyOut copies a rank's output to the operator's folder, whole or not at all:
 // DIR/<job>/attempt-<n>.rank-<r>.stdout.
 func (k Keep) copyOut(folder string, rank model.RankKey) error {
 	if k.Dir == "" {
@@ -42,7 +42,7 @@ func (k Keep) copyOut(folder string, rank model.RankKey) error {
 	return errors.Join(errs...)
 }
 
-// copySparse copies a file but for its holes; what is not there is not copied.
+// copySparse copies a file without its holes; a missing file is skipped.
 func copySparse(from, to string) error {
 	in, err := openRegular(from)
 	if errors.Is(err, os.ErrNotExist) {
@@ -66,7 +66,7 @@ func copySparse(from, to string) error {
 		err = os.Rename(next, to)
 	}
 	if err != nil {
-		_ = os.Remove(next) // it is of no use; the error says why
+		_ = os.Remove(next) // the error has the reason
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func TestCopyOutFails(t *testing.T) {
 	}
 }
 
-// What one user's job has written is not for others to read.
+// The output of one user's job is not readable for other users.
 func TestCopiesArePrivate(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()

@@ -15,15 +15,14 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// maxEnded bounds how many ended ranks are told to a restored cluster: all that the
-// journal keeps.
+// maxEnded bounds how many ended ranks are reported to a restored cluster: all that the journal keeps.
 const maxEnded = 10_000
 
 var errNoFolder = errors.New("the rank's folder is gone")
 
-// open takes the ranks whose end the cluster has not confirmed: those that have a
-// folder, whatever is left in it, and those of which a supervisor lives, with or without
-// a folder. So no rank is left out that could still have a process.
+// open loads the ranks whose end the cluster has not confirmed: those with a folder, whatever is left in the
+// folder, and those with a living supervisor, with or without a folder. So each rank that could still have a
+// process is loaded.
 func (b *book) open() error {
 	paths, err := b.Journal.Open()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -31,7 +30,7 @@ func (b *book) open() error {
 	}
 	var mark fence.Mark
 	if err := b.Journal.Get(markFile, &mark); smallfile.IsDamaged(err) {
-		b.Log.Warn("the mark of the lease is damaged and counts as missing", "err", err)
+		b.Log.Warn("lease mark damaged: treated as missing", "err", err)
 	}
 	living := map[string]*runner.Survivor{}
 	for _, s := range b.Runner.Survivors() {
@@ -48,13 +47,12 @@ func (b *book) open() error {
 	return nil
 }
 
-// rescue takes a rank that has lost its folder and has a supervisor, and makes the
-// folder again.
+// rescue loads a rank that has a supervisor and has lost its folder, and makes the folder again.
 func (b *book) rescue(s *runner.Survivor) {
-	b.Log.Warn("a rank without a folder still runs and is taken over", "rank", s.Record.Rank, "folder", s.Name, "pid", s.Status.PID)
+	b.Log.Warn("adopted a rank without a folder", "rank", s.Record.Rank, "folder", s.Name, "pid", s.Status.PID)
 	_, err := b.Journal.Create(s.Name, func(dir string) error { return refill(dir, s) })
 	if err != nil {
-		b.Log.Warn("a rank's folder cannot be made again", "folder", s.Name, "err", err) // its end comes by the run folder
+		b.Log.Warn("cannot restore a rank's folder", "folder", s.Name, "err", err) // its end comes through the run folder
 	}
 	u := &unit{name: s.Name, record: s.Record, desk: orders{Orders: s.Record.Orders}}
 	u.status, u.life.alive = b.Runner.Adopt(u.name, u.record)
@@ -63,8 +61,7 @@ func (b *book) rescue(s *runner.Survivor) {
 	b.put(u)
 }
 
-// refill writes into a folder what was in it when its supervisor had got as far as it
-// has.
+// refill writes a folder's former files again, as of the supervisor's progress.
 func refill(dir string, s *runner.Survivor) error {
 	if err := runner.Fill(dir, s.Record, runner.Content{}); err != nil || s.Status.Phase < model.RankRunning {
 		return err
@@ -77,19 +74,18 @@ func refill(dir string, s *runner.Survivor) error {
 	return errors.Join(err, f.Close())
 }
 
-// load reads a unit from its folder, and finds out what watches it. What the folder does
-// not say is taken from the rank's supervisor, if one lives. Without one the rank counts
-// as far as it may have got: nothing is told of it before its processes are shown to be
-// gone.
+// load reads a unit from its folder, and finds its supervisor. What the folder does not contain comes from
+// the rank's supervisor, if one is alive. Without one, the rank counts as far as it may have got: its end is
+// not reported before all of its processes are proven to be gone.
 func (b *book) load(path string, living *runner.Survivor, mark fence.Mark) *unit {
 	name := filepath.Base(path)
 	r, phase, exit, err := readFolder(path)
 	switch {
 	case living != nil && (r == nil || r.Nonce != living.Record.Nonce):
 		r = living.Record
-		b.Log.Warn("a rank's record is damaged; the rank still runs and is taken over", "folder", path, "pid", living.Status.PID, "err", err)
+		b.Log.Warn("adopted a rank with a damaged record", "folder", path, "pid", living.Status.PID, "err", err)
 		if err := setRecord(path, r); err != nil {
-			b.Log.Warn("a rank's record cannot be written again", "folder", path, "err", err)
+			b.Log.Warn("cannot rewrite a rank's record", "folder", path, "err", err)
 		}
 	case r == nil:
 		return b.unreadable(name, phase, exit, mark, err)
@@ -100,7 +96,7 @@ func (b *book) load(path string, living *runner.Survivor, mark fence.Mark) *unit
 	}
 	u.status, u.life.alive = b.Runner.Adopt(name, r)
 	if _, u.phase, exit, err = readFolder(path); err != nil { // again: what ends from now on is news
-		b.Log.Warn("a rank's folder cannot be read", "folder", path, "err", err)
+		b.Log.Warn("cannot read a rank's folder", "folder", path, "err", err)
 	}
 	b.settle(u, exit)
 	if !u.life.alive && !u.phase.Ended() && u.phase != model.RankRunning {
@@ -118,12 +114,11 @@ func (b *book) reload(path string) *unit {
 		}
 	}
 	var mark fence.Mark
-	_ = b.Journal.Get(markFile, &mark) // without it less is known
+	_ = b.Journal.Get(markFile, &mark) // without the mark less is known
 	return b.load(path, living, mark)
 }
 
-// settle judges how far a unit has got, by what its folder, its supervisor and the life
-// of the kernel say.
+// settle determines a unit's progress from its folder, its supervisor and the boot.
 func (b *book) settle(u *unit, exit model.Exit) {
 	if e := u.status.Exit; e != nil && !u.phase.Ended() {
 		u.phase, exit = model.RankExited, *e
@@ -135,15 +130,15 @@ func (b *book) settle(u *unit, exit model.Exit) {
 	case u.life.alive && !u.phase.Ended():
 		u.phase = max(u.phase, u.status.Phase)
 		if u.phase == model.RankExited {
-			u.phase = model.RankRunning // it is about to be written
+			u.phase = model.RankRunning // about to be written
 		}
 	case u.phase == model.RankRunning && u.record.Boot != b.Self.Boot:
-		u.phase, u.life.past = model.RankExited, true // the kernel that ran it is gone: nothing is known of its end
+		u.phase, u.life.past = model.RankExited, true // the kernel that ran it is gone: its end is not known
 	}
 }
 
-// readFolder reads what a rank's folder says. Without a record that can be trusted r is
-// nil. A phase that cannot be read is running: the rank may have started.
+// readFolder reads a rank's folder. r is nil without a trustworthy record. A phase that cannot be read is
+// running: the rank may have started.
 func readFolder(path string) (r *runner.Record, phase model.RankPhase, exit model.Exit, err error) {
 	f, err := runner.Open(path)
 	if err != nil {
@@ -173,11 +168,10 @@ func setRecord(path string, r *runner.Record) error {
 	return errors.Join(f.SetRecord(r), f.Close())
 }
 
-// unreadable makes a unit of a folder whose record is lost and that no supervisor has.
-// The folder's name tells its rank, and the run folder may tell how its processes are
-// known. If nothing shows that it is of this life of the kernel a power cut may have
-// damaged it: then nothing is told of it, and the cluster judges by the boot or by the
-// lease.
+// unreadable makes a unit of a folder whose record is lost and that has no supervisor. The folder's name
+// gives the rank, and the run folder may have what identifies the rank's processes. If nothing proves that
+// the folder is from this boot, a power cut may have damaged it: the rank's end is then not reported, and the
+// cluster judges by the boot or by the lease.
 func (b *book) unreadable(name string, phase model.RankPhase, exit model.Exit, mark fence.Mark, why error) *unit {
 	rank, incarnation, _ := journal.RankOf(name)
 	if seen := mark.Registration.Incarnation; strings.HasPrefix(name, hex.EncodeToString(seen[:4])+"-") {
@@ -192,13 +186,13 @@ func (b *book) unreadable(name string, phase model.RankPhase, exit model.Exit, m
 	if err != nil && mark.BootID != b.Self.Boot && !phase.Ended() {
 		u.phase, u.life.past = model.RankExited, true
 	}
-	b.Log.Error("a rank's record is damaged and no supervisor has it: what is left of the rank is ended", "folder", name, "rank", rank, "err", why)
+	b.Log.Error("rank record damaged and no supervisor alive: ending the rank", "folder", name, "rank", rank, "err", why)
 	b.settle(u, exit)
 	return u
 }
 
-// identify gives units whose record is lost the incarnation that the cluster has now, if
-// their folders' names begin like it.
+// identify gives units with a lost record the cluster's current incarnation, if their folders' names begin
+// like that incarnation.
 func (b *book) identify(i model.Incarnation) {
 	for _, u := range b.units {
 		if u.nameless && u.key().incarnation != i && strings.HasPrefix(u.name, hex.EncodeToString(i[:4])+"-") {
@@ -211,8 +205,8 @@ func (b *book) identify(i model.Incarnation) {
 	}
 }
 
-// recall reads the ranks that ended before, for a cluster that may have forgotten
-// them; nothing begins until that is done.
+// recall loads the ranks that ended before, for a cluster that may have forgotten them; no rank begins until
+// recall is done.
 func (b *book) recall() {
 	b.loading = true
 	b.beside(func() func() {

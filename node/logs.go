@@ -14,12 +14,12 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// Logs finds what ranks of a node have written, for package nodeapi.
+// Logs finds the output of a node's ranks, for package nodeapi.
 type Logs struct{ Journal *journal.Journal }
 
 var _ nodeapi.Logs = Logs{}
 
-// Open opens a stream of a rank's output, fs.ErrNotExist if the node has none.
+// Open opens a stream of a rank's output; fs.ErrNotExist: the node has none.
 func (l Logs) Open(rank model.RankKey, stream nodeapi.Stream) (*os.File, error) {
 	path, ok := l.Journal.Find(rank)
 	if !ok {
@@ -32,7 +32,7 @@ func (l Logs) Open(rank model.RankKey, stream nodeapi.Stream) (*os.File, error) 
 	return openRegular(filepath.Join(path, name))
 }
 
-// Ended says that a rank writes no more.
+// Ended reports whether a rank no longer writes.
 func (l Logs) Ended(rank model.RankKey) bool {
 	path, ok := l.Journal.Find(rank)
 	if !ok {
@@ -47,7 +47,7 @@ func (l Logs) Ended(rank model.RankKey) bool {
 	return err == nil && phase.Ended()
 }
 
-// openRegular opens a file that a job could have replaced: no link, pipe or device.
+// openRegular opens a file that a job could have replaced: links, pipes and devices are refused.
 func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) //nolint:gosec // in a rank's own folder
 	if err != nil {

@@ -22,17 +22,17 @@ type puller struct {
 	contact *contact
 	sets    fence.Sets
 	set     *model.Desired
-	asked   fence.Boot // when the set was asked for
+	asked   fence.Boot // when the set was requested
 	named   map[model.RankKey]bool
-	cancel  context.CancelFunc // of the poll under way; nil: there is none
+	cancel  context.CancelFunc // of the poll under way; nil: none
 	prompt  bool               // that poll is answered at once
-	old     bool               // the set is too old to begin anything by, though nothing in it has changed
+	old     bool               // the set is too old to begin anything by, though its content is unchanged
 	next    time.Time
 }
 
 func newPuller(c *core, k *contact) *puller { return &puller{core: c, contact: k} }
 
-// index is that of the newest set; 0: there is none.
+// index returns the index of the newest set; 0: none.
 func (p *puller) index() uint64 {
 	if p.set == nil {
 		return 0
@@ -40,7 +40,7 @@ func (p *puller) index() uint64 {
 	return p.set.Index
 }
 
-// hurry has the next poll sent at once, in place of the one under way.
+// hurry requests an immediate poll in place of the one under way.
 func (p *puller) hurry() {
 	p.next = time.Time{}
 	if p.cancel != nil && !p.prompt {
@@ -48,7 +48,7 @@ func (p *puller) hurry() {
 	}
 }
 
-// renew asks for the set again, changed or not.
+// renew requests the set again, changed or not.
 func (p *puller) renew() {
 	if p.old || p.prompt && p.cancel != nil {
 		return
@@ -57,17 +57,16 @@ func (p *puller) renew() {
 	p.hurry()
 }
 
-// wants says that a set that was asked for after an instant names the unit.
+// wants reports whether a set that was requested after an instant names the unit.
 func (p *puller) wants(u *unit, after fence.Boot) bool {
 	return p.set != nil && p.asked > after && p.set.Incarnation == model.Incarnation(u.record.Incarnation) &&
 		slices.ContainsFunc(p.set.Ranks, func(r model.Assignment) bool { return r.Rank == u.record.Rank })
 }
 
-// names says that the newest set has something to say of a rank.
+// names reports whether the newest set names a rank.
 func (p *puller) names(r model.RankKey) bool { return p.named[r] }
 
-// poll waits for what is desired to change. With fresh it asks for all that was
-// ever acknowledged, at once.
+// poll waits for a change of the desired set. With fresh it requests everything ever acknowledged, at once.
 func (p *puller) poll(now fence.Boot, fresh bool) {
 	if p.cancel != nil {
 		return
@@ -91,7 +90,7 @@ func (p *puller) poll(now fence.Boot, fresh bool) {
 				p.take(d, now)
 			case !hurried:
 				p.next = later(againSoon)
-				p.Log.Debug("what is desired is not known", "err", err)
+				p.Log.Debug("poll failed", "err", err)
 			}
 		}
 	})

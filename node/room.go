@@ -11,30 +11,30 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// Pace of looking at the node's disks.
+// Intervals of looking at the node's disks.
 const (
 	roomEvery = 5 * time.Second
 	roomSoon  = time.Second      // while something is wrong
 	roomHangs = 10 * time.Second // a look that takes longer
 )
 
-// runRoom is what the run folder needs at most, in bytes.
+// runRoom is the least space that the run folder needs, in bytes.
 const runRoom = 16 << 20
 
-// room watches whether the node's disks let jobs start. While they do not, the cluster is told
-// why and gives the node no new work; ranks that wait to start are given back.
+// room watches whether the node's disks let jobs start. While they do not, the node reports the reason and
+// gets no new work; ranks that wait to start are returned to the queue.
 type room struct {
 	*core
 	trouble string          // why no job can start; "": jobs can
 	lacking map[string]bool // folders whose disks were short at the last look
-	begun   time.Time       // of the look under way; zero: there is none
+	begun   time.Time       // of the look under way; zero: none
 	next    time.Time
 	changed func() // the trouble has changed
 }
 
 func newRoom(c *core, changed func()) *room { return &room{core: c, changed: changed} }
 
-// watch looks at the disks when it is time.
+// watch looks at the disks when that is due.
 func (r *room) watch() {
 	if !r.begun.IsZero() {
 		if time.Since(r.begun) > roomHangs {
@@ -59,7 +59,7 @@ func (r *room) watch() {
 	})
 }
 
-// set takes what is wrong.
+// set sets the trouble; "": none.
 func (r *room) set(trouble string) {
 	if trouble == r.trouble {
 		return
@@ -84,7 +84,7 @@ func (r *room) failed(err error) bool {
 	return true
 }
 
-// why returns the trouble for those who submitted what cannot start because of it.
+// why returns the reason for the users whose jobs cannot start because of the trouble.
 func (r *room) why(err error) string {
 	if r.trouble != "" {
 		return "this node cannot start jobs: " + r.trouble
@@ -92,7 +92,7 @@ func (r *room) why(err error) string {
 	return "this node cannot start jobs: " + cause(err)
 }
 
-// cause returns the system's word of an error, without paths.
+// cause returns the system's text of an error, without paths.
 func cause(err error) string {
 	if errno, is := errors.AsType[syscall.Errno](err); is {
 		return errno.Error()
@@ -100,8 +100,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// look returns what is wrong with the disks, and which folders' disks are short of room. Of the
-// data folder's disk it makes room as far as it may.
+// look returns the trouble with the disks, and the folders whose disks are short of space. It frees space on
+// the data folder's disk as far as allowed.
 func (r *room) look(before map[string]bool) (trouble string, lacking map[string]bool) {
 	dir := r.Journal.Dir()
 	lacking = map[string]bool{}
@@ -139,8 +139,8 @@ func (r *room) look(before map[string]bool) (trouble string, lacking map[string]
 	return trouble, lacking
 }
 
-// shed removes what ranks that have ended have left, the oldest first, until there is enough room:
-// first their working folders, then their output.
+// shed removes the remains of ended ranks, the oldest first, until there is enough space: first their working
+// folders, then their output.
 func (r *room) shed(at disk.Room) disk.Room {
 	dir := r.Journal.Dir()
 	enough := func() bool {
@@ -154,11 +154,11 @@ func (r *room) shed(at disk.Room) disk.Room {
 	for _, parts := range [][]string{{runner.TmpFolder, runner.WorkFolder}, heavy()} {
 		names, err := r.Journal.Shed(parts, enough)
 		if count += len(names); err != nil {
-			r.Log.Error("what ended ranks have left cannot be removed", "err", err)
+			r.Log.Error("cannot remove the folders of ended ranks", "err", err)
 		}
 	}
 	if count > 0 {
-		r.Log.Warn("the disk was full: what ended ranks had left was removed", "ranks", count)
+		r.Log.Warn("disk full: removed the folders of ended ranks", "ranks", count)
 	}
 	return at
 }

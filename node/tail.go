@@ -15,8 +15,8 @@ const (
 	tailTries = 3
 )
 
-// tail leaves the end of an ended rank's output with the peers, for when this node
-// is away. It is tried a few times and then given up: the node has all of it.
+// tail sends the end of an ended rank's output to the peers, for times when this node is unreachable. After a
+// few failures it gives up: the node has all of the output.
 func (t *teller) tail(u *unit) {
 	select {
 	case t.tails <- struct{}{}:
@@ -53,7 +53,7 @@ func (t *teller) sendTail(body *agentwire.Tail) {
 	}
 }
 
-// endOf is the end of a file; nothing if it cannot be read.
+// endOf returns the end of a file; nothing if the file cannot be read.
 func endOf(path string) []byte {
 	f, err := openRegular(path)
 	if err != nil {

@@ -17,24 +17,24 @@ const (
 	lookEvery      = 5 * time.Second // whether the inventory has changed
 )
 
-// teller tells the cluster what it does not know yet.
+// teller reports progress, cleaned slots and the inventory to the cluster.
 type teller struct {
 	*core
 	contact *contact
 	book    *book
 	room    *room
-	clean   map[model.Cleaned]uint64 // shown clean; the index of a state that has it, 0 while none is known
+	clean   map[model.Cleaned]uint64 // verified as clean; the index of a state that has it, 0 while none is known
 	busy    bool                     // a report is under way
 	retry   time.Time
 	list    inventory
 	tails   chan struct{} // one for each tail under way
 }
 
-// inventory is what was told of the GPUs, and when.
+// inventory is the last reported inventory of the GPUs.
 type inventory struct {
 	told []model.Device
 	said string    // of the node's trouble
-	at   time.Time // when it was told
+	at   time.Time // when it was reported
 	look time.Time // when to look again
 	busy bool
 	reg  fence.Registration
@@ -44,16 +44,16 @@ func newTeller(c *core, k *contact, b *book) *teller {
 	return &teller{core: c, contact: k, book: b, clean: map[model.Cleaned]uint64{}, tails: make(chan struct{}, maxTails)}
 }
 
-// say remembers to tell that a slot is clean.
+// say queues the report that a slot is clean.
 func (t *teller) say(c model.Cleaned) { t.clean[c] = 0 }
 
-// said says that it is about to be told, or was.
+// said reports whether a slot's cleanness is queued or reported.
 func (t *teller) said(c model.Cleaned) bool {
 	_, is := t.clean[c]
 	return is
 }
 
-// forget drops what a set of that index takes into account.
+// forget drops what a set of that index contains already.
 func (t *teller) forget(index uint64) {
 	for c, at := range t.clean {
 		if at > 0 && at <= index {
@@ -62,8 +62,8 @@ func (t *teller) forget(index uint64) {
 	}
 }
 
-// report tells what has changed, until the cluster has confirmed it. What comes
-// while a report is under way goes with the next one.
+// report reports changes until the cluster has confirmed them. Changes while a report is under way go with
+// the next one.
 func (t *teller) report() {
 	reg, ok := t.contact.lease.Registration()
 	if t.busy || !ok || !due(t.retry) {
@@ -84,7 +84,7 @@ func (t *teller) report() {
 			switch {
 			case err != nil:
 				t.retry = later(againSoon)
-				t.Log.Debug("a report had no answer", "err", err)
+				t.Log.Debug("report failed", "err", err)
 			case answer.Code != model.CodeOK:
 				t.refused(reg, answer)
 			default:
@@ -95,7 +95,7 @@ func (t *teller) report() {
 	})
 }
 
-// fill collects what is to be told, and what of the units the cluster knows after that.
+// fill collects the changes to report, and returns the progress of units that the report contains.
 func (t *teller) fill(body *agentwire.Report) map[*unit]model.Progress {
 	told := map[*unit]model.Progress{}
 	for _, u := range t.book.units {
@@ -126,14 +126,14 @@ func (t *teller) refused(reg fence.Registration, answer *agentwire.Reported) {
 	t.contact.refuse(reg, answer.Code)
 	if !outdated(answer.Code) {
 		t.retry = later(againLater)
-		t.Log.Error("the cluster refuses a report", "code", answer.Code, "detail", answer.Detail)
+		t.Log.Error("report refused", "code", answer.Code, "detail", answer.Detail)
 	}
 }
 
-// changed has the inventory looked at soon.
+// changed makes the inventory be checked soon.
 func (t *teller) changed() { t.list.look = time.Time{} }
 
-// inventory tells what the GPUs look like, when that has changed and every minute.
+// inventory reports the inventory of the GPUs on each change, and every minute.
 func (t *teller) inventory() {
 	reg, ok := t.contact.lease.Registration()
 	if !ok || t.list.busy || !due(t.list.look) {
@@ -162,7 +162,7 @@ func (t *teller) inventory() {
 			t.list.busy = false
 			switch {
 			case err != nil:
-				t.Log.Debug("an inventory had no answer", "err", err)
+				t.Log.Debug("inventory report failed", "err", err)
 			case answer.Code != model.CodeOK:
 				t.refused(reg, answer)
 			default:
@@ -172,9 +172,8 @@ func (t *teller) inventory() {
 	})
 }
 
-// held are the GPUs that ranks of this node are on or have just left. The cluster
-// may free such a GPU while the inventory is on its way, and must not take the rank
-// for a stranger then.
+// held returns the GPUs that ranks of this node hold or have just left. The cluster may free such a GPU while
+// the inventory is on its way, and must not take the rank for a foreign process then.
 func (t *teller) held() map[model.GPUID]bool {
 	out := map[model.GPUID]bool{}
 	for _, u := range t.book.units {

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// unit is a rank as the agent knows it: its folder, and who watches it.
+// unit is a rank as the agent sees it: its folder and its supervisor.
 type unit struct {
 	name   string // of the folder
 	record *runner.Record
@@ -29,16 +29,16 @@ type unit struct {
 	nameless bool   // its record is lost: only its name and its processes are known
 }
 
-// life is what may still happen to a unit.
+// life is the part of a unit's state that changes when it ends.
 type life struct {
 	alive bool // its supervisor
 	busy  bool // something is being done to its folder
-	past  bool // of an earlier boot: nothing is told of it
+	past  bool // of an earlier boot: its end is not reported
 	held  bool // in memory only: the disk did not take that it never starts
 	reads int  // looks at its folder that are under way
 }
 
-// orders are what the agent wants of a supervisor.
+// orders are the agent's orders for a supervisor.
 type orders struct {
 	runner.Orders
 
@@ -46,16 +46,16 @@ type orders struct {
 	sending       bool
 }
 
-// told is what the cluster has confirmed, and the index of a state that holds it.
+// told is what the cluster has confirmed, and the index of a state that contains it.
 type told struct {
 	phase model.RankPhase
 	saved time.Duration // the checkpoint
 	index uint64
-	again time.Time // when a further checkpoint may be told
+	again time.Time // when a further checkpoint may be reported
 }
 
-// complain logs an error about the unit's files, but the same one once only: what is
-// wrong with a folder stays wrong at every look.
+// complain logs an error about the unit's files, but each error only once: the same error would come back on
+// every look.
 func (u *unit) complain(log *slog.Logger, what string, err error) {
 	if text := what + ": " + err.Error(); u.said != text {
 		u.said = text
@@ -63,12 +63,12 @@ func (u *unit) complain(log *slog.Logger, what string, err error) {
 	}
 }
 
-// news says that a report holds something that the cluster has not confirmed.
+// news reports whether a report contains something that the cluster has not confirmed.
 func (t *told) news(p *model.Progress) bool {
 	return p.Phase > t.phase || p.Phase == t.phase && p.Saved > t.saved && due(t.again)
 }
 
-// key names a folder among those of the node.
+// key identifies a folder among those of the node.
 type key struct {
 	rank        model.RankKey
 	incarnation model.Incarnation
@@ -76,7 +76,7 @@ type key struct {
 
 func (u *unit) key() key { return key{u.record.Rank, model.Incarnation(u.record.Incarnation)} }
 
-// local is the unit as plans see it.
+// local returns the unit as plans see it.
 func (u *unit) local() fence.Local {
 	l := fence.Local{
 		Rank: u.record.Rank, Incarnation: model.Incarnation(u.record.Incarnation), Placed: u.record.Placed,
@@ -88,7 +88,7 @@ func (u *unit) local() fence.Local {
 	return l
 }
 
-// order changes what the agent wants of the unit's supervisor.
+// order changes the orders for the unit's supervisor.
 func (u *unit) order(change func(*runner.Orders)) {
 	before := u.desk.Orders
 	change(&u.desk.Orders)
@@ -99,7 +99,7 @@ func (u *unit) order(change func(*runner.Orders)) {
 	}
 }
 
-// progress is the report of where the unit stands; false: there is none to make.
+// progress returns the report of the unit's phase; false: there is none to make.
 func (u *unit) progress(host string) (model.Progress, bool) {
 	p := u.local().Progress()
 	if u.life.past || p.Phase < model.RankTaken {

@@ -6,29 +6,29 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Bounds of looking at what ranks do with their GPUs.
+// Bounds of measuring how ranks use their GPUs.
 const (
 	watchEvery = time.Second
 	watchLong  = 5 * time.Second // more than this between two looks was not looked at
 )
 
-// use is what a rank was seen to do with its GPUs. What happens between two looks is not
-// seen, nor is what happens while no agent runs.
+// use is how a rank used its GPUs, as far as measured. What happens between two measurements, or while no
+// agent runs, is missing.
 type use struct {
 	peak          uint32        // the most memory in use on any of them, in MiB
 	watched, idle time.Duration // GPU time that was looked at, and that of it at 0 %
 }
 
-// onto writes it into a rank's end.
+// onto writes the use into a rank's end.
 func (u *use) onto(e *model.Exit) {
 	e.PeakMB = u.peak
 	e.Watched, e.Idle = uint64(u.watched/time.Second), uint64(u.idle/time.Second) //nolint:gosec // never negative
 }
 
-// watcher looks at what ranks do with their GPUs.
+// watcher records how ranks use their GPUs.
 type watcher struct{ last time.Time }
 
-// note looks at what the GPUs measured last.
+// note records the GPUs' last measurements.
 func (w *watcher) note(b *book) {
 	if !due(w.last.Add(watchEvery)) {
 		return

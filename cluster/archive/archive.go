@@ -11,25 +11,25 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// ErrUnavailable says that the archive cannot be read at the moment.
+// ErrUnavailable means that the archive cannot be read at the moment.
 var ErrUnavailable = errors.New("this peer's archive is not available")
 
-// Config says where an archive is.
+// Config is the configuration of an archive.
 type Config struct {
 	Path string       // of the file
 	Log  *slog.Logger // nil: nothing is logged
-	// Verify looks whether a file is sound before it is opened; nil: none is looked at.
+	// Verify checks a file before it is opened; nil: no check.
 	Verify func(path string) error
-	// Export is a folder that gets every record as a line of JSON; empty: none does.
+	// Export is a folder that gets every record as a line of JSON; empty: none.
 	Export Rotation
 }
 
-// World is what an archive sees of its peer and of the others'.
+// World is an archive's access to its peer and the other peers' archives.
 type World struct {
 	State func() state.State
-	// Mates are the other members of the cluster, if it is known who they are.
+	// Mates returns the other members of the cluster, if they are known.
 	Mates func() (list []model.PeerID, known bool)
-	// Records and Histories ask another peer's archive.
+	// Records and Histories query another peer's archive.
 	Records   func(ctx context.Context, of model.PeerID, q RecordsWanted) (RecordsGiven, error)
 	Histories func(ctx context.Context, of model.PeerID, q HistoriesWanted) (HistoriesGiven, error)
 }
@@ -47,7 +47,7 @@ type Archive struct {
 	scan   scan // of the goroutine that writes
 }
 
-// Standing is how an archive stands.
+// Standing is the status of an archive.
 type Standing struct {
 	CompleteTo uint64 // log index up to which it lacks nothing but what is lost; 0: to none
 	Seq        uint64 // of the newest record
@@ -56,7 +56,7 @@ type Standing struct {
 	Failure    string // why nothing is written at the moment; empty: it is
 }
 
-// New makes an archive; nothing is read or written before Run.
+// New returns an archive that reads and writes nothing before Run.
 func New(c Config) *Archive {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -69,20 +69,20 @@ func New(c Config) *Archive {
 	return a
 }
 
-// Note takes in what an entry adds, in the log's order. It does not wait for a disk.
+// Note adds an entry's records and changes, in the log's order. It does not wait for a disk.
 func (a *Archive) Note(before state.State, changes state.Changes) {
 	if len(changes.Audit) == 0 && len(changes.Retired) == 0 {
 		return
 	}
 	if lost := a.queue.add(noted{links: changes.Audit, retired: changes.Retired, before: before}); lost {
-		a.log.Error("the archive's disk is too slow or broken: records were put off and will be taken from other peers")
+		a.log.Error("archive queue overflow (disk slow or broken?): records will be fetched from other peers")
 	}
 }
 
-// Standing is how the archive stands.
+// Standing returns the archive's status.
 func (a *Archive) Standing() Standing { return *a.stand.Load() }
 
-// When the archive's goroutine works.
+// Intervals of the archive's goroutine.
 const (
 	gather = 200 * time.Millisecond // records are gathered for so long, so that they share a sync
 	again  = 2 * time.Second        // between two looks although nothing was noted, and after a failure
@@ -109,11 +109,11 @@ func (a *Archive) Run(ctx context.Context, w World) {
 	}
 }
 
-// end writes what was noted last.
+// end writes the last noted records.
 func end(a *Archive) {
 	if s := a.world.Load().State(); !s.Settings().Incarnation.IsZero() {
 		if err := a.write(&s); err != nil {
-			a.log.Warn("the newest records were not archived; they are replayed at the next start", "err", err)
+			a.log.Warn("newest records not archived: the next start replays them", "err", err)
 		}
 	}
 	a.vault.close()
@@ -122,7 +122,7 @@ func end(a *Archive) {
 	}
 }
 
-// round brings the archive up to the state, as far as that can be done now.
+// round updates the archive to the state, as far as that is possible now.
 func (a *Archive) round(ctx context.Context) {
 	s := a.world.Load().State() // before the queue is emptied: all that led to it is there
 	set := s.Settings()
@@ -143,10 +143,10 @@ func (a *Archive) round(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		now = was
 		if now.Failure = err.Error(); was.Failure == "" {
-			a.log.Error("nothing is archived at the moment; jobs go on, and none leaves the state meanwhile", "file", a.cfg.Path, "err", err)
+			a.log.Error("cannot write the archive: jobs continue, and none leaves the state", "file", a.cfg.Path, "err", err)
 		}
 	} else if was.Failure != "" {
-		a.log.Info("the archive is written again", "file", a.cfg.Path)
+		a.log.Info("archive is writable again", "file", a.cfg.Path)
 	}
 	a.stand.Store(&now)
 	a.moved.send()
@@ -155,8 +155,8 @@ func (a *Archive) round(ctx context.Context) {
 	}
 }
 
-// write adds what was noted, and the histories of jobs that have ended by the state.
-// Where there is nothing new it costs no sync.
+// write writes the noted records, and the histories of jobs that have ended in the state. Without news it
+// costs no sync.
 func (a *Archive) write(s *state.State) error {
 	batch := a.queue.take()
 	idle := false
@@ -188,8 +188,7 @@ func (a *Archive) write(s *state.State) error {
 	return err
 }
 
-// Reach waits until the archive is complete to a log index, at most for a while; it
-// says whether it is.
+// Reach waits until the archive is complete to a log index, at most for a while, and reports whether it is.
 func (a *Archive) Reach(ctx context.Context, index uint64, atMost time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()

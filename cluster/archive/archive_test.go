@@ -71,7 +71,7 @@ func TestGapsAreFilledFromOthers(t *testing.T) {
 	r := newRig(t, "p1", "p2", "p3")
 	r.end()
 	for range 20 {
-		r.end("p1") // p1 does not hear of these, as after a snapshot was installed
+		r.end("p1") // p1 misses these, as after the installation of a snapshot
 	}
 	if s := r.settle("p1"); s.CompleteTo != 0 || s.Missing != 40 || s.Seq != r.s.Settings().Audit.Seq {
 		t.Errorf("with others that have written nothing p1 stands at %+v", s)
@@ -109,8 +109,8 @@ func TestTamperingIsNamed(t *testing.T) {
 	}
 }
 
-// A disk that takes nothing loses nothing: records wait, the archive says that it
-// fails, and is complete again afterwards.
+// A disk that takes nothing loses nothing: records wait, the archive reports the failure, and is complete
+// again afterwards.
 func TestAFullDisk(t *testing.T) {
 	r := newRig(t, "p1")
 	r.end()
@@ -147,7 +147,7 @@ func TestAQueueThatIsFull(t *testing.T) {
 	r.whole("p1")
 }
 
-// A file that was cut off or scribbled over is set aside, and built anew from others.
+// A truncated or corrupted file is set aside, and rebuilt from other peers.
 func TestADamagedFile(t *testing.T) {
 	for name, damage := range map[string]func(string) error{
 		"cut off": func(path string) error { return os.Truncate(path, 5000) },
@@ -208,7 +208,7 @@ func TestHistoriesAreKept(t *testing.T) {
 	}
 }
 
-// Records and histories that no peer has are lost: that is said, and holds nothing up.
+// Records and histories that no peer has are lost: the archive reports that, and goes on.
 func TestWhatNobodyHasIsLost(t *testing.T) {
 	r := newRig(t, "p1", "p2")
 	gone := r.end()

@@ -15,10 +15,10 @@ import (
 	"path/filepath"
 )
 
-// link is the place of a line in the chain of its files: its number, and the SHA-256 over
-// the hash of the line before and the line itself without its hash. So a line that was
-// changed, taken out or put in breaks the chain. The newest link stands in a file of its
-// own beside the lines, so that the end cannot be cut off without a trace either.
+// link is the place of a line in the chain of its files: its number, and the SHA-256 over the hash of the
+// line before and the line itself without its hash. So a line that was changed, removed or inserted breaks
+// the chain. The newest link is stored in a file of its own next to the lines, so that the end cannot be cut
+// off without a trace either.
 type link struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"chain_hash"`
@@ -38,10 +38,10 @@ func (l link) next(one Refusal) (link, Refusal, error) {
 	return link{one.Seq, one.Hash}, one, nil
 }
 
-// headPath is the file of the newest link.
+// headPath returns the path of the file with the newest link.
 func (r *Refusals) headPath() string { return filepath.Join(r.file.Dir, r.file.name+".head") }
 
-// head returns the newest link as its file has it; the zero link: there is no file.
+// head returns the newest link in its file; the zero link: there is no file.
 func (r *Refusals) head() (l link, err error) {
 	text, err := os.ReadFile(r.headPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,8 +79,8 @@ func (r *Refusals) resume() error {
 	return err
 }
 
-// walk visits the lines that are kept, oldest first, until visit returns false. A line
-// that a crash has cut off is passed over.
+// walk visits the lines that are kept, oldest first, until visit returns false. A line that a crash has cut
+// off is skipped.
 func (r *Refusals) walk(ctx context.Context, visit func(*Refusal) bool) error {
 	files, err := r.files()
 	defer func() {
@@ -108,7 +108,7 @@ func (r *Refusals) walk(ctx context.Context, visit func(*Refusal) bool) error {
 	return err
 }
 
-// RefusalsVerdict says whether the lines are those that were written.
+// RefusalsVerdict is the result of a check whether the lines are those that were written.
 type RefusalsVerdict struct {
 	Records uint64 // lines that were looked at
 	Bad     uint64 // number of the first one that is not as it was written, or is missing; 0: none

@@ -7,19 +7,17 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// endsStep is how many parts of histories are looked at within one transaction.
+// endsStep is how many parts of histories are read within one transaction.
 const endsStep = 500
 
-// Ended is a part of the history of a job that has ended, without its events, ranks and
-// texts.
+// Ended is a part of the history of a job that has ended, without its events, ranks and texts.
 type Ended struct {
 	Key     HistoryKey
 	Outline state.History
 }
 
-// Ends shows what has ended before a key, newest first, until look wants no more or the
-// context ends, whose error it returns then. The parts of one job follow on each other,
-// the last one first.
+// Ends passes what has ended before a key to look, newest first, until look returns false or the context
+// ends, whose error it returns then. The parts of one job follow on each other, the last one first.
 func (a *Archive) Ends(ctx context.Context, before HistoryKey, look func(Ended) (more bool)) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -41,7 +39,7 @@ func (a *Archive) Ends(ctx context.Context, before HistoryKey, look func(Ended) 
 	}
 }
 
-// ends are the newest parts before a key.
+// ends returns the newest parts before a key.
 func (v *vault) ends(before HistoryKey) (list []Ended, err error) {
 	err = v.view(func(p *page) error {
 		c := p.tx.Bucket(bucketHistories).Cursor()

@@ -11,8 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// What has ended is shown newest first, over several transactions, from any place on,
-// until no more is wanted.
+// Ended jobs are listed newest first, over several transactions, from any place on, until the caller stops.
 func TestEnds(t *testing.T) {
 	r := newRig(t, "p1")
 	a := r.archives["p1"]

@@ -37,7 +37,7 @@ func lineOf(r *model.AuditRecord, hash model.Hash) Line {
 	}
 }
 
-// maxExport is how many records one look writes out.
+// maxExport is how many records one round writes out.
 const maxExport = 5000
 
 // exporter writes records as lines of JSON, each at least once and in order.
@@ -47,12 +47,11 @@ type exporter struct {
 	failing bool
 }
 
-// run writes out what is new. If that fails it is tried again the next time: the
-// archive has it all.
+// run writes out new records. A failure is retried the next time: the archive has all records.
 func (x *exporter) run(v *vault) {
 	err := x.write(v)
 	if err != nil && !x.failing {
-		x.log.Error("records of the audit trail are not written out at the moment; the archive keeps them", "folder", x.file.Dir, "err", err)
+		x.log.Error("cannot export audit records: the archive has them", "folder", x.file.Dir, "err", err)
 	}
 	x.failing = err != nil
 }
@@ -78,8 +77,7 @@ func (x *exporter) write(v *vault) error {
 	}
 }
 
-// lines writes the records after one, up to the first that is still to be had from
-// another peer, and returns the last.
+// lines writes the records after one, up to the first that is still missing here, and returns the last.
 func (p *page) lines(out *bytes.Buffer, after uint64) (last uint64, err error) {
 	top, _ := p.top()
 	holes, encode := p.holes(), json.NewEncoder(out)

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// verifyMagic looks as far as the file's two first pages, in which a bolt file says that
-// it is one and how long it is. The peer's own check, of cluster/raftstore, reads all.
+// verifyMagic checks only the file's two first pages, with the magic number and the length of a bolt file.
+// The peer's own check, of cluster/raftstore, reads all.
 func verifyMagic(path string) error {
 	data, err := os.ReadFile(path)
 	switch {
@@ -30,13 +30,13 @@ func verifyMagic(path string) error {
 	return nil
 }
 
-// rig is a log applied to one state, and archives that are told of it.
+// rig is a log applied to one state, and archives that note its entries.
 type rig struct {
 	t        *testing.T
 	s        state.State
 	archives map[model.PeerID]*Archive
 	dead     map[model.PeerID]bool // do not answer
-	alone    bool                  // nobody knows the members
+	alone    bool                  // the members are unknown
 }
 
 func newRig(t *testing.T, peers ...model.PeerID) *rig {
@@ -84,7 +84,7 @@ func (r *rig) open(id model.PeerID, path string) *Archive {
 	return a
 }
 
-// do applies one entry and tells all archives but those of the given peers.
+// do applies one entry, which all archives note but those of the given peers.
 func (r *rig) do(body command.Body, but ...model.PeerID) command.Result {
 	r.t.Helper()
 	c, err := command.New("user:ann", body)
@@ -108,7 +108,7 @@ func (r *rig) end(but ...model.PeerID) model.JobID {
 	return id
 }
 
-// settle has an archive work, and says how it stands.
+// settle runs a round of archives, and returns the status.
 func (r *rig) settle(ids ...model.PeerID) (s Standing) {
 	for _, id := range ids {
 		r.archives[id].round(r.t.Context())
@@ -131,7 +131,7 @@ func (r *rig) whole(id model.PeerID) {
 	}
 }
 
-// change puts bytes in place of a record, as somebody would who has the file.
+// change replaces the bytes of a record, as an attacker with access to the file would.
 func (r *rig) change(id model.PeerID, seq uint64, edit func(data []byte) []byte, rehash bool) {
 	r.t.Helper()
 	err := r.archives[id].vault.update(func(p *page) error {

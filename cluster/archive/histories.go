@@ -8,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxKept is about how many jobs' histories one transaction keeps.
+// maxKept is about how many jobs' histories one transaction stores.
 const maxKept = 200
 
 // Keys of the bucket meta.
@@ -29,16 +29,16 @@ func (p *page) setNumber(key []byte, n uint64) error {
 	return p.tx.Bucket(bucketMeta).Put(key, keyOf(n))
 }
 
-// shelf is the file as it holds histories.
+// shelf is the part of the file with histories.
 type shelf struct{ *page }
 
-// rewind has the ends of jobs after a log index looked at again.
+// rewind makes the ends of jobs after a log index be read again.
 func (p shelf) rewind(index uint64) error {
 	return p.setNumber(metaEnded, min(index, p.number(metaEnded)))
 }
 
-// span is histories that are missing: of jobs that ended after one log index and up
-// to another, and have left the state.
+// span is histories that are missing: of jobs that ended after one log index and up to another, and have left
+// the state.
 type span struct {
 	after, to uint64
 	lost      bool // no peer has all of them
@@ -78,7 +78,7 @@ func (p shelf) miss(s *state.State) error {
 	return errors.Join(p.setMissing(m), p.setNumber(metaEnded, gone), p.keepOlder(s, ended, gone))
 }
 
-// keepOlder keeps those jobs of a span that are still in the state.
+// keepOlder stores those jobs of a span that are still in the state.
 func (p shelf) keepOlder(s *state.State, after, to uint64) error {
 	for k := range s.Ended.From(state.EndedKey{Index: after + 1}) {
 		if k.Index > to {
@@ -91,7 +91,7 @@ func (p shelf) keepOlder(s *state.State, after, to uint64) error {
 	return nil
 }
 
-// isUpTo says that the archive lacks nothing of what a state would add.
+// isUpTo reports whether the archive is complete for a state.
 func (p shelf) isUpTo(s *state.State) bool {
 	set, ended := s.Settings(), p.number(metaEnded)
 	for range s.Ended.From(state.EndedKey{Index: ended + 1}) {
@@ -101,8 +101,8 @@ func (p shelf) isUpTo(s *state.State) bool {
 	return set.Audit.Seq <= top && set.ArchivedTo <= ended
 }
 
-// keepEnded keeps the histories of jobs that have ended since it was called last; it
-// says whether there are more.
+// keepEnded stores the histories of jobs that have ended since its last call, and reports whether there are
+// more.
 func (p shelf) keepEnded(s *state.State) (more bool, err error) {
 	ended := p.number(metaEnded)
 	n, last := 0, ended
@@ -144,7 +144,7 @@ func historyKeyOf(b []byte) (k HistoryKey, ok bool) {
 	}, true
 }
 
-// keep keeps the history of a job of a state, in place of what was kept of it.
+// keep stores the history of a job of a state, in place of the stored one.
 func (p shelf) keep(s *state.State, id model.JobID) error {
 	parts := s.Histories(id)
 	if len(parts) == 0 || parts[0].Job.EndIndex == 0 {
@@ -170,7 +170,7 @@ func (p shelf) putHistory(k HistoryKey, data []byte) error {
 	return errors.Join(p.tx.Bucket(bucketJobs).Put(keyOf(uint64(k.Job)), keyOf(k.Index)), p.tx.Bucket(bucketHistories).Put(k.bytes(), data))
 }
 
-// forget drops what is kept of a job: it was sent back, and has ended once more.
+// forget drops the stored history of a job: the job was requeued, and has ended once more.
 func (p shelf) forget(id model.JobID) error {
 	at := p.tx.Bucket(bucketJobs).Get(keyOf(uint64(id)))
 	if len(at) != 8 {
@@ -199,8 +199,8 @@ func (p shelf) history(id model.JobID, part uint32) (h state.History, found bool
 	return h, err == nil, err
 }
 
-// Past is a state that holds what the archive has of a job: all of it, or for a large
-// array its first tasks and those around the one that is asked for.
+// Past returns a state that holds a job's archived history: all of it, or for a large array its first tasks
+// and those around the given one.
 func (a *Archive) Past(id model.JobID, task uint32) (s state.State, found bool, err error) {
 	err = a.vault.view(func(p *page) error {
 		first, have, err := shelf{p}.history(id, 0)
@@ -221,7 +221,7 @@ func (a *Archive) Past(id model.JobID, task uint32) (s state.State, found bool, 
 	return s, found, err
 }
 
-// holds says that a task is in a part, or would be.
+// holds reports whether a task is in a part, or would be.
 func holds(h *state.History, task uint32) bool {
 	return len(h.Tasks) == 0 || h.Tasks[len(h.Tasks)-1].Key.Task >= task
 }

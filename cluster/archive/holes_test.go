@@ -67,7 +67,7 @@ func TestHolesOfAnotherPast(t *testing.T) {
 	r.whole("p1")
 }
 
-// A hole that reaches beyond the head that is asked for is no sign of tampering.
+// A hole that reaches beyond the requested head is no sign of tampering.
 func TestVerifyUpToWithinAHole(t *testing.T) {
 	r := newRig(t, "p1")
 	r.end()

@@ -27,7 +27,7 @@ func linesOf(t *testing.T, path string) (out []string) {
 	return out
 }
 
-// exporting is a rig of one peer whose archive writes lines to a folder.
+// exporting returns a rig of one peer whose archive writes lines to a folder.
 func exporting(t *testing.T, dir string) *rig {
 	r := newRig(t, "p1")
 	a := r.archives["p1"]
@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 	none.Close()
 }
 
-// refuse writes a refusal to small files. They are opened anew, so that none waits to be
+// refuse writes a refusal to small files. The files are opened for each, so that no refusal waits to be
 // written.
 func refuse(dir string, one Refusal) {
 	r := OpenRefusals(Rotation{Dir: dir, Size: 300, Keep: 9}, slog.New(slog.DiscardHandler))
@@ -159,8 +159,7 @@ func refuse(dir string, one Refusal) {
 	r.Close()
 }
 
-// Refusals are found newest first across files, by what is asked, also past a line that
-// a crash has cut off.
+// Refusals are found newest first across files, by filter, also past a line that a crash has cut off.
 func TestRefusalsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	begin := time.Unix(1000, 0).UTC()

@@ -16,27 +16,26 @@ const (
 	maxHistory = 256 << 20 // bytes of one part of a history that are believed
 )
 
-// RecordsWanted asks for records: from the last one down, as far as they fit.
+// RecordsWanted is a request for records: from the last one down, as far as they fit.
 type RecordsWanted struct {
 	First uint64 `cbor:"1,keyasint"`
 	Last  uint64 `cbor:"2,keyasint"`
 }
 
-// RecordsGiven is what is there of them: with each record the hash before it.
+// RecordsGiven is the answer: each record with the hash before it.
 type RecordsGiven struct {
 	Before  []model.Hash `cbor:"1,keyasint,omitempty"`
 	Records [][]byte     `cbor:"2,keyasint,omitempty"`
 }
 
-// HistoriesWanted asks for the histories of jobs that ended after a key and up to a
-// log index.
+// HistoriesWanted is a request for the histories of jobs that ended after a key and up to a log index.
 type HistoriesWanted struct {
 	After HistoryKey `cbor:"1,keyasint"`
 	To    uint64     `cbor:"2,keyasint"`
 	Have  uint64     `cbor:"3,keyasint,omitempty"` // bytes of the first one that were given before
 }
 
-// HistoriesGiven is what is there of them, in order.
+// HistoriesGiven is the answer, in order.
 type HistoriesGiven struct {
 	Keys  []HistoryKey `cbor:"1,keyasint,omitempty"`
 	Data  [][]byte     `cbor:"2,keyasint,omitempty"`
@@ -45,8 +44,8 @@ type HistoriesGiven struct {
 	Rest  uint64       `cbor:"5,keyasint,omitempty"` // bytes of the last one that did not fit
 }
 
-// Records answers another peer. It gives none only if this archive lacks the last of
-// them; what is still to be written is an error.
+// Records answers another peer's request. The answer is empty only if this archive lacks the last of the
+// records; records that are still to be written are an error.
 func (a *Archive) Records(q RecordsWanted) (given RecordsGiven, err error) {
 	err = a.vault.view(func(p *page) error {
 		if top, _ := p.top(); q.Last > top {
@@ -67,7 +66,7 @@ func (a *Archive) Records(q RecordsWanted) (given RecordsGiven, err error) {
 	return given, err
 }
 
-// hashAt is the chain's hash with a record, if it is known.
+// hashAt returns the chain's hash with a record, if it is known.
 func (p *page) hashAt(seq uint64) (model.Hash, bool) {
 	if seq == 0 {
 		return model.Hash{}, true
@@ -83,7 +82,7 @@ func (p *page) hashAt(seq uint64) (model.Hash, bool) {
 	return model.Hash{}, false
 }
 
-// Histories answers another peer. They are not whole if some are missing here, too.
+// Histories answers another peer's request. The answer is marked incomplete if some are missing here, too.
 func (a *Archive) Histories(q HistoriesWanted) (given HistoriesGiven, err error) {
 	err = a.vault.view(func(p *page) error {
 		m := shelf{p}.missing()
@@ -121,7 +120,7 @@ func (a *Archive) Histories(q HistoriesWanted) (given HistoriesGiven, err error)
 	return given, err
 }
 
-// others is how the other peers are asked; before Run none is known.
+// others returns the access to the other peers; before Run there is none.
 func (a *Archive) others() World {
 	if w := a.world.Load(); w != nil {
 		return *w
@@ -129,7 +128,7 @@ func (a *Archive) others() World {
 	return World{Mates: func() ([]model.PeerID, bool) { return nil, false }}
 }
 
-// complete takes from other peers what is missing here, once they are known.
+// complete takes missing records and histories from other peers, once these are known.
 func (a *Archive) complete(ctx context.Context) (err error) {
 	mates, known := a.others().Mates()
 	if !known {
@@ -138,7 +137,7 @@ func (a *Archive) complete(ctx context.Context) (err error) {
 	for under, more := ^uint64(0), true; more && ctx.Err() == nil; {
 		var h hole
 		look := a.vault.view(func(p *page) error {
-			h, more = p.newestHole(under) // each time anew: to fill one may be to find that those below are none
+			h, more = p.newestHole(under) // again each time: filling one hole may show that those below are none
 			return nil
 		})
 		if look != nil {
@@ -158,7 +157,7 @@ func (a *Archive) complete(ctx context.Context) (err error) {
 	return err
 }
 
-// newestHole is the newest that begins before a record and is not lost.
+// newestHole returns the newest hole that begins before a record and is not lost.
 func (p *page) newestHole(under uint64) (newest hole, found bool) {
 	for _, h := range p.holes() {
 		if h.first < under && !h.lost {
@@ -168,8 +167,7 @@ func (p *page) newestHole(under uint64) (newest hole, found bool) {
 	return newest, found
 }
 
-// fill asks the others for the records of a hole. If all have answered and none has
-// any, they are lost.
+// fill requests the records of a hole from the others. If all have answered and none has any, they are lost.
 func (a *Archive) fill(ctx context.Context, mates []model.PeerID, h hole) error {
 	silent := false
 	for _, mate := range mates {
@@ -192,13 +190,12 @@ func (a *Archive) fill(ctx context.Context, mates []model.PeerID, h hole) error 
 	if silent {
 		return nil // another time
 	}
-	a.log.Error("records of the audit trail are in no peer's archive", "first", h.first, "last", h.last)
+	a.log.Error("audit records lost: no peer's archive has them", "first", h.first, "last", h.last)
 	h.lost = true
 	return a.vault.update(func(p *page) error { return p.setHole(h) })
 }
 
-// accept puts records into a hole, as far as they are the chain's, and returns what
-// is left of it.
+// accept puts records into a hole, as far as they belong to the chain, and returns the rest of the hole.
 func (a *Archive) accept(h hole, given RecordsGiven) (rest hole, err error) {
 	rest = h
 	if len(given.Records) == 0 || len(given.Records) != len(given.Before) {
@@ -212,7 +209,7 @@ func (a *Archive) accept(h hole, given RecordsGiven) (rest hole, err error) {
 		for i, data := range given.Records {
 			r, err := state.DecodeAudit(data)
 			if err != nil || r.Seq != rest.last || state.ChainAudit(given.Before[i], data) != rest.hash {
-				a.log.Error("another peer's archive holds a record that is not the trail's; it was not taken", "record", rest.last)
+				a.log.Error("wrong audit record from another peer, dropped", "record", rest.last)
 				break
 			}
 			if err := p.put(rest.last, rest.hash, data); err != nil {
@@ -228,26 +225,26 @@ func (a *Archive) accept(h hole, given RecordsGiven) (rest hole, err error) {
 	return rest, err
 }
 
-// join compares the hash before a hole that has been filled with what lies below it.
-// If they differ, what lies below is of no past that counts.
+// join compares the hash before a filled hole with the records below. If they differ, the records below
+// belong to no valid past.
 func join(p *page, filled hole, log *slog.Logger) error {
 	below := filled.first - 1
 	if hash, known := p.hashAt(below); known && hash == filled.hash {
 		return nil
 	}
-	log.Error("the archive's older records are not the trail's: they were set aside and are taken from other peers", "up_to", below)
+	log.Error("wrong older audit records: set aside, fetching them from other peers", "up_to", below)
 	return errors.Join(p.setAside(1, below), p.setHole(hole{first: 1, last: below, hash: filled.hash}))
 }
 
-// fetch asks the others for histories. One that has all of them gives them all; if
-// all have answered and none has, what there is was taken and the rest is lost.
+// fetch requests histories from the others. One that has all of them sends them all; if all have answered and
+// none has all, the available ones were taken and the rest is lost.
 func (a *Archive) fetch(ctx context.Context, mates []model.PeerID, m span) error {
 	silent := false
 	for _, mate := range mates {
 		whole, err := a.fetchFrom(ctx, mate, m)
 		if err != nil {
 			silent = true
-			a.log.Debug("a peer's archive does not answer", "of", mate, "err", err)
+			a.log.Debug("no answer from a peer's archive", "of", mate, "err", err)
 			continue
 		}
 		if whole {
@@ -257,7 +254,7 @@ func (a *Archive) fetch(ctx context.Context, mates []model.PeerID, m span) error
 	if silent {
 		return nil
 	}
-	a.log.Error("histories of jobs are in no peer's archive", "ended_after", m.after, "ended_to", m.to)
+	a.log.Error("job histories lost: no peer's archive has them", "ended_after", m.after, "ended_to", m.to)
 	m.lost = true
 	return a.vault.update(func(p *page) error { return shelf{p}.setMissing(m) })
 }
@@ -292,7 +289,7 @@ func (a *Archive) fetchFrom(ctx context.Context, mate model.PeerID, m span) (who
 	}
 }
 
-// shelve keeps histories that a peer has given.
+// shelve stores histories from a peer.
 func (v *vault) shelve(mate model.PeerID, keys []HistoryKey, data [][]byte) error {
 	if len(keys) == 0 {
 		return nil
@@ -311,7 +308,7 @@ func (v *vault) shelve(mate model.PeerID, keys []HistoryKey, data [][]byte) erro
 	})
 }
 
-// standing sums the file up; index is the log index of a state that it is up to.
+// standing sums the file up; index is the log index of a state for which the file is complete.
 func (v *vault) standing(index uint64) (s Standing, err error) {
 	err = v.view(func(p *page) error {
 		s.Seq, _ = p.top()

@@ -17,7 +17,7 @@ type page struct{ tx *bolt.Tx }
 
 func keyOf(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// entry is a record as the file has it.
+// entry is a record as stored in the file.
 type entry struct {
 	seq  uint64
 	hash model.Hash // with it
@@ -75,7 +75,7 @@ func cursor(b *bolt.Bucket) (c *bolt.Cursor, k, v []byte) {
 	return c, k, v
 }
 
-// setHole keeps a hole; one without records is none.
+// setHole stores a hole; one without records is dropped.
 func (p *page) setHole(h hole) error {
 	if h.first > h.last {
 		return nil
@@ -91,7 +91,7 @@ func (p *page) setHole(h hole) error {
 
 func (p *page) dropHole(h hole) error { return p.tx.Bucket(bucketHoles).Delete(keyOf(h.first)) }
 
-// top is the newest record that is known of, present or missing.
+// top returns the newest known record, present or missing.
 func (p *page) top() (seq uint64, hash model.Hash) {
 	if k, v := p.tx.Bucket(bucketRecords).Cursor().Last(); k != nil {
 		if e, err := entryOf(k, v); err == nil {
@@ -104,7 +104,7 @@ func (p *page) top() (seq uint64, hash model.Hash) {
 	return seq, hash
 }
 
-// note adds what one log entry brings.
+// note adds the records of one log entry.
 func (p *page) note(n *noted) error {
 	for i := range n.links {
 		if err := p.add(&n.links[i]); err != nil {
@@ -119,8 +119,8 @@ func (p *page) note(n *noted) error {
 	return nil
 }
 
-// add adds a record that this peer itself has made by applying the log, and which
-// therefore counts whatever the file holds.
+// add adds a record that this peer itself has made by applying the log, and which therefore counts whatever
+// the file holds.
 func (p *page) add(l *state.AuditLink) error {
 	seq := l.Head.Seq
 	top, hash := p.top()
@@ -173,15 +173,14 @@ func (p *page) plug(l *state.AuditLink) error {
 	return p.put(seq, l.Head.Hash, l.Record)
 }
 
-// advance notes that the trail has come to a head, though its last records may never
-// have been seen here.
+// advance notes that the trail has reached a head, even if its last records were never seen here.
 func (p *page) advance(head model.AuditHead) error {
 	top, _ := p.top()
 	return p.setHole(hole{first: top + 1, last: head.Seq, hash: head.Hash})
 }
 
-// setAside takes whole holes and records out that belong to no past that counts: to one
-// that a restore has undone, or that somebody has changed. They are kept apart.
+// setAside removes whole holes and records that belong to no valid past: to one that a restore has undone, or
+// that was tampered with. They are stored elsewhere.
 func (p *page) setAside(first, last uint64) error {
 	for seq := first; seq <= last; seq++ {
 		if err := p.moveAside(seq); err != nil {
@@ -204,7 +203,7 @@ func (p *page) setAside(first, last uint64) error {
 	return nil
 }
 
-// moveAside takes one record out and keeps it apart; a missing one stays missing.
+// moveAside removes one record and stores it elsewhere; a missing one stays missing.
 func (p *page) moveAside(seq uint64) error {
 	from, to := p.tx.Bucket(bucketRecords), p.tx.Bucket(bucketAside)
 	value := from.Get(keyOf(seq))

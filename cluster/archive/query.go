@@ -10,10 +10,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxScan bounds the records that one query looks at.
+// maxScan bounds the records that one query reads.
 const maxScan = 50_000
 
-// Filter says which records are wanted; empty fields take all.
+// Filter selects records; empty fields match all.
 type Filter struct {
 	Actor  string // "user:alice", or "alice"
 	Target string // "job 17", also of its tasks
@@ -26,14 +26,14 @@ type Filter struct {
 	Limit  int    // at most so many; at least 1
 }
 
-// Found is what a query gives, newest first.
+// Found is the result of a query, newest first.
 type Found struct {
 	Records []model.AuditRecord
-	Next    uint64 // the Before of the next query; 0: there are no more
+	Next    uint64 // the Before of the next query; 0: no further ones
 	Holes   uint64 // records that were to be looked at and are missing here
 }
 
-// Find looks records up.
+// Find returns records that match a filter.
 func (a *Archive) Find(f Filter) (out Found, err error) {
 	err = a.vault.view(func(p *page) error {
 		seq, _ := p.top()
@@ -90,20 +90,20 @@ func (f *Filter) takes(r *model.AuditRecord) bool {
 		(f.Until == 0 || r.At <= f.Until)
 }
 
-// ByActor says that an actor is the one that is asked for, with the kind ("user:alice") or
-// without; everybody is if nobody is asked for.
+// ByActor reports whether an actor matches a filter with or without the kind ("user:alice"); an empty filter
+// matches every actor.
 func ByActor(asked, actor string) bool {
 	_, name, _ := strings.Cut(actor, ":")
 	return asked == "" || asked == actor || asked == name
 }
 
-// OfTarget says that a target is the one that is asked for, or a part of it ("job 17" and
-// its tasks); everything is if nothing is asked for.
+// OfTarget reports whether a target matches a filter, or is a part of that ("job 17" and its tasks); an empty
+// filter matches every target.
 func OfTarget(asked, target string) bool {
 	return asked == "" || asked == target || strings.HasPrefix(target, asked+" ")
 }
 
-// Verdict is what a look at the whole trail has found.
+// Verdict is the result of a check of the whole trail.
 type Verdict struct {
 	Records uint64 // that were looked at
 	Missing uint64 // that are not here
@@ -111,12 +111,12 @@ type Verdict struct {
 	What    string // how
 }
 
-// verifyStep is how many records are looked at within one transaction: whoever reads
-// long keeps the file from growing, and so all others waiting.
+// verifyStep is how many records are read within one transaction: a long read keeps the file from growing,
+// and so all writers waiting.
 const verifyStep = 5000
 
-// Verify computes the trail's hashes anew from its first record to a head, which is
-// the state's. It ends with the context.
+// Verify recomputes the trail's hashes from its first record to a head, which is the state's. It ends with
+// the context.
 func (a *Archive) Verify(ctx context.Context, head model.AuditHead) (v Verdict, err error) {
 	w := walk{head: head, next: 1}
 	for !w.done {
@@ -133,7 +133,7 @@ func (a *Archive) Verify(ctx context.Context, head model.AuditHead) (v Verdict, 
 	return v, nil
 }
 
-// walk is a look at the trail, record by record.
+// walk is a check of the trail, record by record.
 type walk struct {
 	head    model.AuditHead
 	next    uint64
@@ -142,7 +142,7 @@ type walk struct {
 	done    bool
 }
 
-// step goes on for some records.
+// step checks the next records.
 func (w *walk) step(p *page) error {
 	holes := p.holes()
 	top, _ := p.top()
@@ -172,7 +172,7 @@ func (w *walk) step(p *page) error {
 	return nil
 }
 
-// look looks at the next record.
+// look checks the next record.
 func (w *walk) look(p *page) {
 	e, present := p.at(w.next)
 	if !present {
@@ -193,8 +193,8 @@ func (w *walk) look(p *page) {
 
 func (w *walk) bad(what string) { w.verdict.Bad, w.verdict.What, w.done = w.next, what, true }
 
-// differs finds the first record that differs from another peer's, whose chain must
-// lead to the head; 0 if no peer helps.
+// differs returns the first record that differs from another peer's, whose chain must lead to the head; 0 if
+// no peer helps.
 func (a *Archive) differs(ctx context.Context, head model.AuditHead) uint64 {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

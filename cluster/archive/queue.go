@@ -7,14 +7,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxQueued bounds what waits to be written, in bytes: some hundred thousand records.
+// maxQueued bounds the queue, in bytes: some hundred thousand records.
 const maxQueued = 64 << 20
 
-// maxHeld bounds the old states that wait, each of which keeps in memory what has left
-// the state since. Without one a job's history stays as it was kept at the job's end.
+// maxHeld bounds the old states in the queue, each of which keeps in memory what has left the state since.
+// Without one a job's history stays as it was stored at the job's end.
 const maxHeld = 64
 
-// notedEach is what an entry in the queue counts for besides its records.
+// notedEach is the size of an entry in the queue in addition to its records.
 const notedEach = 256
 
 // noted is what one log entry adds.
@@ -32,7 +32,7 @@ func (n *noted) size() int {
 	return size
 }
 
-// queue is what waits to be written.
+// queue holds what waits to be written.
 type queue struct {
 	wake chan struct{}
 
@@ -41,8 +41,8 @@ type queue struct {
 	size int
 }
 
-// add says whether what had waited was given up: the archive finds that it is missing
-// and takes it from elsewhere.
+// add reports whether the queue was dropped: the archive then finds the records missing and takes them from
+// other peers.
 func (q *queue) add(n noted) (lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,7 +60,7 @@ func (q *queue) add(n noted) (lost bool) {
 	return lost
 }
 
-// held counts the old states that wait.
+// held returns the number of old states that wait.
 func (q *queue) held() (n int) {
 	for i := range q.list {
 		if len(q.list[i].retired) > 0 {
@@ -79,7 +79,7 @@ func (q *queue) take() []noted {
 	return list
 }
 
-// back puts what could not be written before what has come since, if both fit.
+// back puts unwritten records before those that have come since, if both fit.
 func (q *queue) back(list []noted) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,7 +92,7 @@ func (q *queue) back(list []noted) {
 	}
 }
 
-// broadcast wakes all who wait.
+// broadcast wakes all waiters.
 type broadcast struct {
 	mu sync.Mutex
 	ch chan struct{}

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Refusal is a request that this peer has refused before the log, or, in the files of
-// reads, a request that returned data of another user.
+// Refusal is a request that this peer has refused before the log, or, in the files of reads, a request that
+// returned data of another user.
 type Refusal struct {
 	Time    time.Time `json:"time"`
 	From    string    `json:"from,omitempty"`
-	Actor   string    `json:"actor,omitempty"` // as far as it is known
+	Actor   string    `json:"actor,omitempty"` // as far as known
 	Method  string    `json:"method"`
 	Path    string    `json:"path"`
 	Request string    `json:"request_id,omitempty"`
@@ -25,7 +25,7 @@ type Refusal struct {
 	Hash    string    `json:"chain_hash,omitempty"`     // of this line and all before it
 }
 
-// maxRefusals is how many refusals wait to be written; a flood beyond is counted only.
+// maxRefusals is how many refusals wait to be written; those beyond are only counted.
 const maxRefusals = 1024
 
 // Refusals writes refusals to files of this peer. Its methods may be called from any
@@ -36,17 +36,17 @@ type Refusals struct {
 	work    sync.WaitGroup
 	once    sync.Once
 	end     chan struct{}
-	turning sync.Mutex // files are written and named anew, or are being opened to be read
+	turning sync.Mutex // files are written and renamed, or are being opened to be read
 	file    *rotating
-	last    link // of the newest line; only who writes looks at it
-	resumed bool // last is what the files say
+	last    link // of the newest line; used by the writer only
+	resumed bool // last has been read from the files
 }
 
-// OpenRefusals begins to write refusals. Files that cannot be written are tried again with
-// every refusal, and logged once.
+// OpenRefusals starts to write refusals. Files that cannot be written are retried with every refusal, and
+// logged once.
 func OpenRefusals(to Rotation, log *slog.Logger) *Refusals { return openRequests(to, "refusals", log) }
 
-// OpenReads begins to write reads of other people's data, likewise.
+// OpenReads starts to write reads of other users' data, likewise.
 func OpenReads(to Rotation, log *slog.Logger) *Refusals { return openRequests(to, "reads", log) }
 
 func openRequests(to Rotation, name string, log *slog.Logger) *Refusals {
@@ -64,7 +64,7 @@ func (r *Refusals) Refused(one Refusal) {
 	}
 }
 
-// Close writes what is left. Of nil it does nothing.
+// Close writes the rest. On nil it does nothing.
 func (r *Refusals) Close() {
 	if r == nil {
 		return
@@ -101,7 +101,7 @@ func (r *Refusals) run(log *slog.Logger) {
 			r.dropped.Add(uint64(len(list)))
 		}
 		if err != nil && !failing {
-			log.Error(r.file.name+" are not written at the moment", "err", err)
+			log.Error(r.file.name+" cannot be written, retrying", "err", err)
 		}
 		failing = err != nil
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// RefusalFilter says which refusals are wanted; empty fields take all.
+// RefusalFilter selects refusals; empty fields match all.
 type RefusalFilter struct {
 	Actor string // "user:alice", or "alice"
 	Code  string
@@ -28,8 +28,8 @@ func (f *RefusalFilter) takes(r *Refusal) bool {
 		!r.Time.Before(f.Since) && (f.Until.IsZero() || !r.Time.After(f.Until))
 }
 
-// Find lists refusals that are still kept, newest first; next is the Before of the next
-// query, 0 if there are no older ones. A line that a crash has cut off is passed over.
+// Find returns stored refusals, newest first; next is the Before of the next query, 0 if there are no older
+// ones. A line that a crash has cut off is skipped.
 func (r *Refusals) Find(ctx context.Context, f RefusalFilter) (list []Refusal, next uint64, err error) {
 	files, err := r.files()
 	defer func() {
@@ -64,15 +64,15 @@ func (r *Refusals) Find(ctx context.Context, f RefusalFilter) (list []Refusal, n
 	return list, 0, err
 }
 
-// kept is a file of refusals that is being read. Its number is the one that it has once
-// it is set aside: a place in it stays what it is when that happens.
+// kept is a file of refusals that is being read. Its number is the one that it has once it is set aside, so
+// that places in it stay the same then.
 type kept struct {
 	*os.File
 
 	number uint64
 }
 
-// place is that of the line that begins at an offset. A file is smaller than 2^32 bytes.
+// place returns the place of the line that begins at an offset. A file is smaller than 2^32 bytes.
 func (k *kept) place(offset int) uint64 { return k.number<<32 | uint64(offset) } //nolint:gosec // of a file
 
 // before reads the lines at places before one; 0: all.
@@ -86,8 +86,7 @@ func (k *kept) before(place uint64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(k, int64(place&(1<<32-1)))) //nolint:gosec // 32 bits
 }
 
-// files opens what there is, the newest first. Open files stay what they are when the
-// writer gives them other names.
+// files opens the existing files, the newest first. Open files stay the same when the writer renames them.
 func (r *Refusals) files() (list []*kept, err error) {
 	r.turning.Lock()
 	defer r.turning.Unlock()

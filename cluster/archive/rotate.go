@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// Rotation says how files of lines are kept: one that is written and older ones, all
-// of bounded size.
+// Rotation is the policy for files of lines: one that is written and older ones, all of bounded size.
 type Rotation struct {
 	Dir  string
 	Size int64 // bytes of a file at most, but for what is written at once; 0: 64 MiB
-	Keep int   // files besides the one that is written; 0: 16
+	Keep int   // files in addition to the one that is written; 0: 16
 }
 
 // rotating is such files: NAME.jsonl is written, NAME-1.jsonl was first.
@@ -39,7 +38,7 @@ func newRotating(r Rotation, name string) *rotating {
 	return &rotating{Rotation: r, name: name}
 }
 
-// append writes whole lines, and makes sure that they are on disk.
+// append writes whole lines, and syncs them.
 func (r *rotating) append(data []byte) error {
 	if r.file != nil && r.size+int64(len(data)) > r.Size && r.size > 0 {
 		if err := r.turn(); err != nil {
@@ -63,7 +62,7 @@ func (r *rotating) append(data []byte) error {
 
 func (r *rotating) path() string { return filepath.Join(r.Dir, r.name+lines) }
 
-// open goes on with the file. A line that was cut off by a crash is ended.
+// open opens the current file. A line that was cut off by a crash is terminated.
 func (r *rotating) open() error {
 	if r.file != nil {
 		return nil
@@ -121,7 +120,7 @@ func (r *rotating) numbered(n int64) string {
 	return filepath.Join(r.Dir, r.name+"-"+strconv.FormatInt(n, 10)+lines)
 }
 
-// old lists the numbers of the files that were set aside, oldest first.
+// old returns the numbers of the files that were set aside, oldest first.
 func (r *rotating) old() (list []int64, err error) {
 	entries, err := os.ReadDir(r.Dir)
 	if err != nil {

@@ -13,9 +13,9 @@ const (
 	scanEvery = 24 * time.Hour // between two checks of the whole trail
 )
 
-// scan checks the records of the file from the newest down, each by the hash that the
-// one above it, or for the newest the state, demands. What does not match is kept
-// apart and becomes a hole, which is filled from other peers like any other.
+// scan checks the records of the file from the newest down, each by the hash in the one above it, or for the
+// newest that in the state. A mismatch is stored elsewhere and becomes a hole, which is filled from other
+// peers like any other.
 type scan struct {
 	next    uint64     // record to check next; 0: the trail has been checked
 	want    model.Hash // of the chain with that record
@@ -23,12 +23,12 @@ type scan struct {
 	damaged map[uint64]bool
 }
 
-// check goes on with the check of the trail, for some records.
+// check continues the check of the trail, for some records.
 func (s *scan) check(a *Archive, head model.AuditHead) error {
 	for seq := range s.damaged {
 		if a.has(seq) {
 			delete(s.damaged, seq)
-			a.log.Info("a damaged record of the archive was replaced from another peer", "record", seq, "file", a.cfg.Path)
+			a.log.Info("replaced a damaged archive record from another peer", "record", seq, "file", a.cfg.Path)
 		}
 	}
 	if s.next == 0 {
@@ -44,9 +44,9 @@ func (s *scan) check(a *Archive, head model.AuditHead) error {
 	for _, f := range bad {
 		if f.repair == nil {
 			s.note(f.seq)
-			a.log.Error("the archive holds a damaged record: another is taken from other peers", "record", f.seq, "file", a.cfg.Path)
+			a.log.Error("damaged archive record: fetching it from other peers", "record", f.seq, "file", a.cfg.Path)
 		} else {
-			a.log.Error("the archive holds a damaged hash: it is corrected by the record above it", "record", f.seq, "file", a.cfg.Path)
+			a.log.Error("damaged archive hash: corrected from the next record", "record", f.seq, "file", a.cfg.Path)
 		}
 	}
 	return a.vault.update(func(p *page) error {
@@ -79,7 +79,7 @@ type finding struct {
 	repair []byte     // data of the record, which is sound; nil: it is not
 }
 
-// mend corrects a hash, or makes a hole in place of a record, which is kept apart.
+// mend corrects a hash, or makes a hole in place of a record, which is stored elsewhere.
 func (f finding) mend(p *page) error {
 	if f.repair != nil {
 		return p.put(f.seq, f.hash, f.repair)
@@ -87,7 +87,7 @@ func (f finding) mend(p *page) error {
 	return errors.Join(p.moveAside(f.seq), p.setHole(hole{first: f.seq, last: f.seq, hash: f.hash}))
 }
 
-// step checks some records and returns what is damaged.
+// step checks some records and returns the damaged ones.
 func (s *scan) step(p *page) (bad []finding) {
 	holes := p.holes()
 	for range scanStep {

@@ -56,7 +56,7 @@ func TestADamagedRecordIsReplaced(t *testing.T) {
 	}
 }
 
-// A peer that is alone keeps what it cannot replace, apart, and says that it is lost.
+// A peer that is alone stores a damaged record elsewhere, and reports that it is lost.
 func TestADamagedRecordThatNoPeerHas(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "p1")

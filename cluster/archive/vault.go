@@ -16,8 +16,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/private"
 )
 
-// vault is the file. One that is damaged is set aside, and another begun in its
-// place.
+// vault is the file. A damaged one is set aside and replaced by a new one.
 type vault struct {
 	path   string
 	verify func(path string) error
@@ -42,8 +41,8 @@ var (
 // lockPatience is how long to wait for another process that has the file open.
 const lockPatience = time.Second
 
-// open opens the file if it is not. It is one goroutine's; readers, who find no file
-// meanwhile, do not wait for it.
+// open opens the file if it is not open. It is for one goroutine; readers, who find no file meanwhile, do not
+// wait for it.
 func (v *vault) open() (*bolt.DB, error) {
 	v.mu.RLock()
 	db, damaged := v.db, v.damaged
@@ -91,20 +90,20 @@ func (v *vault) open() (*bolt.DB, error) {
 	return db, nil
 }
 
-// set has the file read from now on; nil: none is.
+// set sets the file for readers; nil: none.
 func (v *vault) set(db *bolt.DB) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.db, v.damaged = db, false
 }
 
-// unopened says that nothing could be seen of the file, which may be sound.
+// unopened reports whether the file could not be read at all, and may be sound.
 func unopened(err error) bool {
 	var failed *fs.PathError
 	return errors.As(err, &failed) && failed.Op == "open"
 }
 
-// setAside renames the file. What it held is taken from other peers again.
+// setAside renames the file. Its content is taken from other peers again.
 func (v *vault) setAside(why error) error {
 	for n := 1; ; n++ {
 		to := fmt.Sprintf("%s.damaged-%d", v.path, n)
@@ -114,7 +113,7 @@ func (v *vault) setAside(why error) error {
 		if err := os.Rename(v.path, to); err != nil {
 			return fmt.Errorf("setting the damaged archive %s aside: %w", v.path, err)
 		}
-		v.log.Error("the archive is damaged: it was set aside and is rebuilt from other peers", "file", v.path, "aside", to, "err", why)
+		v.log.Error("archive damaged: set aside, rebuilding it from other peers", "file", v.path, "aside", to, "err", why)
 		return nil
 	}
 }
@@ -148,7 +147,7 @@ func (v *vault) view(look func(*page) error) (err error) {
 	return err
 }
 
-// rescue makes an error of a panic, which is how the library tells of damage.
+// rescue turns a panic into an error: the library panics on damage.
 func (v *vault) rescue(err *error) {
 	if reason := recover(); reason != nil { //nolint:revive // it is deferred itself
 		v.mu.Lock()
@@ -167,6 +166,6 @@ func (v *vault) close() {
 	}
 	v.set(nil)
 	if err := db.Close(); err != nil {
-		v.log.Warn("closing the archive", "file", v.path, "err", err)
+		v.log.Warn("cannot close the archive", "file", v.path, "err", err)
 	}
 }

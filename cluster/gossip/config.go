@@ -20,19 +20,18 @@ const (
 	maxLabel = 64
 	// packetSize, in bytes, passes through every common network unfragmented.
 	packetSize = 1400
-	// retransmits scales how often news is passed on. At memberlist's 4, one
-	// update in a hundred missed one of five members, as simulated, until the next
-	// full exchange, half a minute later; at 6 hardly any does.
+	// retransmits scales how often news is passed on. At memberlist's 4, one update in a hundred missed one
+	// of five members, as simulated, until the next full exchange, half a minute later; at 6 hardly any does.
 	retransmits = 6
 	// reclaimAfter is how long a name stays with a holder that went silent
 	// before another address may take it over.
 	reclaimAfter = 30 * time.Second
-	// delegateVersion numbers what this package puts into memberlist's hands;
-	// members with another number do not merge.
+	// delegateVersion numbers this package's data in memberlist's messages; members with another number do
+	// not merge.
 	delegateVersion = 1
 )
 
-// Config says who this member is and whom it trusts.
+// Config is this member's identity and its trusted keys.
 type Config struct {
 	// Name is this member's name, unique in the cluster, 1 to 128 bytes. When
 	// two claim one name the first holder keeps it.
@@ -50,8 +49,8 @@ type Config struct {
 	// Bind is the address to listen on, for UDP and TCP. Port 0 picks a free
 	// port. It is ignored when Transport is set.
 	Bind netip.AddrPort
-	// Advertise is the address told to the others; Bind if zero. It is
-	// required when Bind is 0.0.0.0 or [::].
+	// Advertise is the address announced to the others; Bind if zero. It is required when Bind is 0.0.0.0 or
+	// [::].
 	Advertise netip.AddrPort
 	// Seeds are addresses ("host:port") of members to join, also again later
 	// while this member is alone or some of them are missing. The own address
@@ -62,12 +61,11 @@ type Config struct {
 	AllowedNets []netip.Prefix
 	// Transport replaces real sockets, in simulations.
 	Transport memberlist.Transport
-	// Logger receives what happens; nil discards it. It may block or be slow:
-	// lines are then dropped and counted.
+	// Logger logs events; nil discards them. It may block or be slow: lines are then dropped and counted.
 	Logger *slog.Logger
 }
 
-// validate reports the first thing that keeps cfg from being started.
+// validate returns the first reason why cfg cannot be started.
 func (cfg *Config) validate() error {
 	switch {
 	case cfg.Name == "" || len(cfg.Name) > maxName:

@@ -1,23 +1,17 @@
-// Package gossip tells who is alive on the wire.
+// Package gossip finds the members of a cluster and detects which of them still answer on the network.
 //
-// Every peer and every node of a Berth cluster runs one [Gossip]. They find
-// one another from a few seed addresses, spread a small record about
-// themselves ([Meta]: what they are and where they listen) and notice quickly
-// when somebody stops answering. The protocol is SWIM, by
-// hashicorp/memberlist.
+// Every peer and every node of a Berth cluster runs one [Gossip]. They find one another from a few seed
+// addresses, spread a small record about themselves ([Meta]: what they are and where they listen) and notice
+// quickly when one stops answering. The protocol is SWIM, by hashicorp/memberlist.
 //
-// What this package says is a hint and never a verdict. A member shown as
-// silent may be running jobs on the far side of a cut cable; only the leader,
-// through the log, declares anything lost. Hints are good for finding the
-// other peers, for telling an operator early, and for not placing new work on
-// a host that may be gone.
+// The result is a hint and never a verdict. A member shown as silent may be running jobs on the far side of a
+// cut cable; only the leader, through the log, declares anything lost. Hints are good for finding the other
+// peers, for an early warning to operators, and for not placing new work on a host that may be gone.
 //
-// Three properties of memberlist shape the package. Before v0.7.0 one
-// unauthenticated message makes it panic, so traffic is always encrypted and a
-// cluster without a key does not start. It panics when a member's own record
-// outgrows 512 bytes, so records are measured before it sees them. And it runs
-// callbacks and logging under its lock, so nothing here blocks on a reader, on
-// a lock held for long, or on a log.
+// Three properties of memberlist shape the package. Before v0.7.0 one unauthenticated message makes it panic,
+// so traffic is always encrypted and a cluster without a key does not start. It panics when a member's own
+// record outgrows 512 bytes, so records are measured before it sees them. And it runs callbacks and logging
+// under its lock, so nothing here blocks on a reader, on a lock held for long, or on a log.
 package gossip
 
 import (
@@ -36,14 +30,13 @@ import (
 // ErrStopped is returned by calls on a Gossip that has left or was closed.
 var ErrStopped = errors.New("gossip: has left the cluster or was closed")
 
-// announceWait bounds how long memberlist is watched while it queues an update
-// of our own record. The update is on its way whether or not anybody waits;
-// the wait only keeps updates in a burst from overtaking each other's packets.
+// announceWait bounds how long memberlist is watched while it queues an update of our own record. The update
+// is on its way with or without the wait, which only keeps updates in a burst from overtaking each other's
+// packets.
 const announceWait = 10 * time.Millisecond
 
-// goodbyeSpreads is how long the others get to pass a goodbye on, five rounds of
-// gossip. The departure proper comes after it and would displace what is still
-// queued about this member.
+// goodbyeSpreads is how long the others get to pass a goodbye on, five rounds of gossip. The departure proper
+// comes after it and would displace what is still queued about this member.
 const goodbyeSpreads = time.Second
 
 // Gossip is one member's view of the cluster and its own place in it. Its
@@ -61,10 +54,9 @@ type Gossip struct {
 	turn  chan struct{} // held by the one Leave or Close that is under way
 }
 
-// Start opens the member's sockets (or takes cfg.Transport), announces cfg.Meta
-// and, in the background, joins cfg.Seeds until somebody answers. It fails
-// when cfg is invalid or the address cannot be listened on. The caller ends it
-// with Close.
+// Start opens the member's sockets (or takes cfg.Transport), announces cfg.Meta and, in the background, joins
+// cfg.Seeds until one answers. It fails when cfg is invalid or the address cannot be listened on. The caller
+// ends it with Close.
 func Start(cfg Config) (*Gossip, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -93,7 +85,7 @@ func Start(cfg Config) (*Gossip, error) {
 	return g, nil
 }
 
-// open hands cfg to memberlist, which listens from then on.
+// open starts memberlist with cfg, which listens from then on.
 func (g *Gossip) open(cfg Config) error {
 	mc, err := cfg.memberlist(g.self, g.roster, g.notes)
 	if err != nil {
@@ -106,23 +98,20 @@ func (g *Gossip) open(cfg Config) error {
 	return nil
 }
 
-// Addr is the address at which the other members reach this one.
+// Addr returns the address at which the other members reach this one.
 func (g *Gossip) Addr() netip.AddrPort { return g.roster.own().Addr }
 
-// Members lists everybody known, this member included, sorted by name. Silent
-// members stay listed for a day and departed ones for an hour.
+// Members returns all known members, this one included, sorted by name. Silent members stay listed for a day
+// and departed ones for an hour.
 func (g *Gossip) Members() []Member { return g.roster.list() }
 
-// Changed receives a value after Members has changed. Changes that nobody has
-// received yet are folded into one, so there should be one receiver, which
-// reads Members again.
+// Changed receives a value after Members has changed. Changes without a receive in between are merged into
+// one, so there should be one receiver, which reads Members again.
 func (g *Gossip) Changed() <-chan struct{} { return g.roster.changed }
 
-// Join asks the given addresses ("host:port"; a host alone means our own port)
-// for their members and tells them ours, all at the same time. It returns how
-// many answered, and an error when none did. When ctx ends first it returns at
-// once; attempts under way then end by themselves within ten seconds and may
-// still succeed.
+// Join exchanges the lists of members with the given addresses ("host:port"; a host alone means our own
+// port), all at the same time. It returns how many answered, and an error when none did. When ctx ends first
+// it returns at once; attempts under way then end by themselves within ten seconds and may still succeed.
 func (g *Gossip) Join(ctx context.Context, seeds []string) (int, error) {
 	if g.ctx.Err() != nil {
 		return 0, ErrStopped
@@ -171,10 +160,9 @@ func (g *Gossip) SetMeta(m Meta) error {
 	return nil
 }
 
-// Leave says goodbye, so that the others show this member as departed rather
-// than silent, and waits until that is sent: two to four seconds in company, and
-// at most timeout. Only Close may follow. Without Leave the others notice the
-// absence by themselves.
+// Leave announces the departure, so that the others show this member as departed rather than silent, and
+// waits until that is sent: two to four seconds with other members, and at most timeout. Only Close may
+// follow. Without Leave the others notice the absence by themselves.
 func (g *Gossip) Leave(timeout time.Duration) error {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
@@ -185,9 +173,8 @@ func (g *Gossip) Leave(timeout time.Duration) error {
 	record := markLeaving(*g.self.record.Load())
 	g.self.record.Store(&record)
 	part := max(timeout/3, time.Millisecond) // to memberlist zero means for ever
-	// The goodbye in the record tells a departure from a failure, which
-	// memberlist knows but does not pass on. If it does not get through the
-	// others show us as silent: a hint less, no harm.
+	// The goodbye in the record separates a departure from a failure, which memberlist knows but does not
+	// pass on. If it does not get through, the others show us as silent: a hint less, no harm.
 	_ = g.list.UpdateNode(part)
 	if g.list.NumMembers() > 1 {
 		time.Sleep(min(part, goodbyeSpreads))
@@ -220,7 +207,7 @@ func (g *Gossip) halt() {
 	g.loops.Wait()
 }
 
-// announceLoop spreads our own record each time that it was replaced.
+// announceLoop spreads our own record each time it was replaced.
 func (g *Gossip) announceLoop() {
 	for {
 		select {
@@ -232,8 +219,7 @@ func (g *Gossip) announceLoop() {
 	}
 }
 
-// signal wakes the reader of a channel of capacity one, or does nothing when
-// it has been woken already.
+// signal wakes the reader of a channel of capacity one, or does nothing when it has been woken already.
 func signal(ch chan<- struct{}) {
 	select {
 	case ch <- struct{}{}:

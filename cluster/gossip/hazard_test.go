@@ -17,8 +17,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// The hazards here end the process, so each runs in a child: this test binary
-// again, told by scenarioEnv which scenario to play.
+// The hazards here end the process, so each runs in a child: this test binary again, with the scenario in
+// scenarioEnv.
 const (
 	scenarioEnv = "BERTH_GOSSIP_SCENARIO"
 	survived    = "the process lives"
@@ -98,7 +98,7 @@ var scenarios = map[string]func() error{
 	},
 }
 
-// unguarded is what Start would give to memberlist, for a scenario to spoil.
+// unguarded returns what Start would give to memberlist, for a scenario to spoil.
 func unguarded(s *self) (*memberlist.Config, error) {
 	cfg := testConfig("victim")
 	if s.record.Load() == nil {
@@ -112,9 +112,8 @@ func unguarded(s *self) (*memberlist.Config, error) {
 	return mc, err
 }
 
-// sendCrafted sends one message that anybody can make: the right label, which
-// travels in the clear, and a compressed payload of nothing. It returns when
-// the receiver has dealt with it.
+// sendCrafted sends one message that any sender can make: the right label, which travels in the clear, and a
+// compressed payload of nothing. It returns when the receiver has dealt with it.
 func sendCrafted(addr string) error {
 	const compressed = 9 // memberlist's message type
 	var nothing bytes.Buffer

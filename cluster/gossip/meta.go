@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxMeta is the largest encoded record, in bytes. memberlist allows 512 and
-// ends the process beyond; the distance leaves room for fields to come.
+// MaxMeta is the largest encoded record, in bytes. memberlist allows 512 and ends the process beyond; the
+// distance leaves space for future fields.
 const MaxMeta = 400
 
 // Kind is what a member is.
@@ -28,7 +28,7 @@ const (
 	KindNode Kind = 2
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k Kind) String() string {
 	switch k {
 	case KindUnknown:
@@ -42,8 +42,8 @@ func (k Kind) String() string {
 	}
 }
 
-// Meta is what a member tells about itself. All fields together must encode
-// to at most [MaxMeta] bytes; inventories do not belong here.
+// Meta is what a member announces about itself. All fields together must encode to at most [MaxMeta] bytes;
+// inventories do not belong here.
 type Meta struct {
 	// Kind is KindPeer or KindNode.
 	Kind Kind
@@ -53,16 +53,15 @@ type Meta struct {
 	RaftAddr string
 	// APIAddr is where the member serves HTTP ("host:port").
 	APIAddr string
-	// Level is the highest feature level that the member understands.
+	// Level is the highest feature level that the member supports.
 	Level uint32
 	// Version is the release that the member runs, for people to read.
 	Version string
 }
 
-// A record is: format, flags, kind, level as a uvarint, then the texts, each a
-// uvarint of its length and its bytes. A later release may append to it, and
-// readers ignore what follows the fields that they know; a change of any other
-// sort needs a new format number.
+// A record is: format, flags, kind, level as a uvarint, then the texts, each a uvarint of its length and its
+// bytes. A later release may append to it, and readers ignore what follows the fields that they know; a
+// change of any other sort needs a new format number.
 const (
 	metaFormat  = 1
 	flagsAt     = 1 // index of the flags byte
@@ -71,13 +70,13 @@ const (
 
 var errMetaShort = errors.New("gossip: record ends too early")
 
-// texts lists the record's texts in the order of the encoding.
+// texts returns the record's texts in the order of the encoding.
 func (m *Meta) texts() [4]*string {
 	return [...]*string{&m.ID, &m.RaftAddr, &m.APIAddr, &m.Version}
 }
 
-// encodeMeta returns m as a record, or an error when others could not read it
-// or memberlist would not survive it.
+// encodeMeta returns m as a record, or an error when others could not read it or memberlist would not survive
+// it.
 func encodeMeta(m Meta) ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -94,8 +93,7 @@ func encodeMeta(m Meta) ([]byte, error) {
 	return b, nil
 }
 
-// decodeMeta reads a record that anybody may have written. It also tells
-// whether the sender is departing.
+// decodeMeta decodes a record from any sender. It also returns whether the sender is departing.
 func decodeMeta(b []byte) (m Meta, leaving bool, err error) {
 	if len(b) < 3 {
 		return Meta{}, false, errMetaShort
@@ -124,7 +122,7 @@ func decodeMeta(b []byte) (m Meta, leaving bool, err error) {
 	return m, leaving, nil
 }
 
-// check holds for a record that is fit to be shown and relied on.
+// check returns an error unless the record may be shown and relied on.
 func (m *Meta) check() error {
 	if m.Kind != KindPeer && m.Kind != KindNode {
 		return fmt.Errorf("gossip: record has %s; it must be peer or node", m.Kind)
@@ -140,7 +138,7 @@ func (m *Meta) check() error {
 	return nil
 }
 
-// markLeaving returns a copy of a record that says that its sender departs.
+// markLeaving returns a copy of a record that marks its sender as departing.
 func markLeaving(record []byte) []byte {
 	record = bytes.Clone(record)
 	record[flagsAt] |= flagLeaving

@@ -16,10 +16,9 @@ const (
 	notesFlush  = time.Second      // for what is queued at the end
 )
 
-// notes carries lines to the logger from places that must not wait: memberlist
-// logs, and calls us back, while it holds its lock, and a logger can block for
-// as long as nobody reads the other end of stderr. Lines that find no room, or
-// are too many, are counted and dropped.
+// notes carries lines to the logger from places that must not wait: memberlist logs, and calls us back, while
+// it holds its lock, and a logger can block for as long as the other end of stderr is not read. Lines beyond
+// the queue or the rate are counted and dropped.
 type notes struct {
 	out     *slog.Logger
 	queue   chan note
@@ -85,7 +84,7 @@ func parseLine(line string) (slog.Level, string) {
 	return level, strings.TrimPrefix(text, "memberlist: ")
 }
 
-// run hands queued lines to the logger until it is stopped and none is left.
+// run passes queued lines to the logger until it is stopped and none is left.
 func (n *notes) run() {
 	defer close(n.done)
 	var w window

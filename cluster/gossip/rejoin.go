@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Between two attempts to find missing members pass these times, give or take
-// a quarter.
+// Pauses between two attempts to find missing members, plus or minus a quarter.
 const (
 	rejoinAlone   = 3 * time.Second
 	rejoinUsually = 15 * time.Second
 )
 
-// rejoinLoop looks for missing members: memberlist forgets a silent member
-// after half a minute and would never again look across a healed cut.
+// rejoinLoop looks for missing members: memberlist forgets a silent member after half a minute and would
+// never again look across a healed cut.
 func (g *Gossip) rejoinLoop() {
 	failed := false
 	for {
@@ -33,9 +32,8 @@ func (g *Gossip) rejoinLoop() {
 	}
 }
 
-// targets picks whom to call. Alone: everybody who may be there. Otherwise one
-// of the missing, so rarely that the cluster together makes about one attempt
-// for each missing member a round, however large it is.
+// targets returns the members to call. Alone: all that may be there. Otherwise one of the missing, so rarely
+// that the cluster together makes about one attempt for each missing member a round, however large it is.
 func (g *Gossip) targets() (addrs []string, alone bool) {
 	here := make(map[string]bool)
 	var missing []string

@@ -14,27 +14,27 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Absent members are listed for a while, so that people see who is missing and
-// so that both halves of a healed network find each other again.
+// Absent members are listed for a while, so that operators see which are missing and both halves of a healed
+// network find each other again.
 const (
 	forgetSilent = 24 * time.Hour
 	forgetLeft   = time.Hour
 )
 
-// State is what the wire suggests about a member. It is a hint.
+// State is what the network suggests about a member. It is a hint.
 type State uint8
 
 const (
-	// StateAlive is a member that answers, as far as anybody has noticed.
+	// StateAlive is a member that answers, as far as the others have noticed.
 	StateAlive State = iota + 1
 	// StateSilent is a member that does not answer others' probes: it is
 	// down, cut off or overloaded. It may well be at work.
 	StateSilent
-	// StateLeft is a member that said goodbye.
+	// StateLeft is a member that announced its departure.
 	StateLeft
 )
 
-// String is the state's name.
+// String returns the state's name.
 func (s State) String() string {
 	switch s {
 	case StateAlive:
@@ -48,7 +48,7 @@ func (s State) String() string {
 	}
 }
 
-// Member is one member as last heard of.
+// Member is one member's last known record.
 type Member struct {
 	Name  string
 	Addr  netip.AddrPort // of gossip
@@ -57,11 +57,10 @@ type Member struct {
 	Since time.Time // when State began, by this member's clock
 }
 
-// roster is the table of members, kept from memberlist's events.
+// roster is the table of members, updated by memberlist's events.
 //
-// memberlist can list members too, but hands out pointers into its own table,
-// which it goes on writing to, and omits those that are gone. Its events come
-// under its lock, so everything here is short.
+// memberlist can list members too, but returns pointers into its own table, which it goes on writing to, and
+// omits those that are gone. Its events come under its lock, so everything here is short.
 type roster struct {
 	self    string
 	notes   *notes
@@ -81,7 +80,7 @@ func (r *roster) NotifyJoin(n *memberlist.Node) { r.put(n, StateAlive) }
 // NotifyUpdate records a member's new record.
 func (r *roster) NotifyUpdate(n *memberlist.Node) { r.put(n, StateAlive) }
 
-// NotifyLeave records a member that is gone, by its word or without one.
+// NotifyLeave records a member that is gone, announced or not.
 func (r *roster) NotifyLeave(n *memberlist.Node) { r.put(n, StateSilent) }
 
 // NotifyConflict reports two holders of a name. memberlist keeps the first.
@@ -90,8 +89,8 @@ func (r *roster) NotifyConflict(existing, other *memberlist.Node) {
 		slog.String("member", existing.Name), slog.String("first", existing.Address()), slog.String("second", other.Address()))
 }
 
-// put records n in the given state, or as departed if its record says so, keeps
-// the time at which that state began, and tells the reader.
+// put records n in the given state, or as departed if its record says so, keeps the time at which that state
+// began, and notifies the reader.
 func (r *roster) put(n *memberlist.Node, state State) {
 	meta, leaving, err := decodeMeta(n.Meta)
 	if err != nil {
@@ -125,7 +124,7 @@ func (r *roster) put(n *memberlist.Node, state State) {
 	}
 }
 
-// own is this member's own entry.
+// own returns this member's own entry.
 func (r *roster) own() Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,14 +143,13 @@ func (r *roster) list() []Member {
 	return slices.SortedFunc(maps.Values(r.members), func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// self answers memberlist's questions about this member. It sends no messages
-// of its own.
+// self answers memberlist's queries about this member. It sends no messages of its own.
 type self struct {
 	record   atomic.Pointer[[]byte] // at most MaxMeta bytes
 	announce chan struct{}          // signalled when record was replaced
 }
 
-// NodeMeta is the record to announce.
+// NodeMeta returns the record to announce.
 func (s *self) NodeMeta(int) []byte { return *s.record.Load() }
 
 // NotifyMsg ignores messages: no release sends any.

@@ -10,17 +10,16 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Beats is when the clients of attached jobs were last heard by this peer.
+// Beats is when this peer last heard the clients of attached jobs.
 type Beats interface {
-	// Last is when, by the boot clock; 0: never.
+	// Last returns that instant, by the boot clock; 0: never.
 	Last(job model.JobID) time.Duration
-	// Keep forgets the jobs that are not to be kept.
+	// Keep drops the jobs for which job returns false.
 	Keep(job func(model.JobID) bool)
 }
 
-// cancelAbandoned is the decider that cancels attached jobs whose clients are
-// silent. What former leaders heard is not known: silence counts from when this leader
-// first saw the job.
+// cancelAbandoned returns the decider that cancels attached jobs whose clients are silent. What former
+// leaders heard is unknown: silence counts from when this leader first saw the job.
 func cancelAbandoned(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	met := map[model.JobID]time.Duration{}
 	return func(s *state.State) (out []command.Body, next time.Duration) {
@@ -50,8 +49,8 @@ func cancelAbandoned(c *Config) func(*state.State) ([]command.Body, time.Duratio
 	}
 }
 
-// unstopped says that some task of a job waits, or is not yet being stopped for a
-// reason as strong as that.
+// unstopped reports whether some task of a job waits, or is not yet being stopped for a reason that is at
+// least as strong.
 func unstopped(s *state.State, id model.JobID, why model.Reason) bool {
 	for k, task := range s.Tasks.From(model.TaskKey{Job: id}) {
 		if k.Job != id {

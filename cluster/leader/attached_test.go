@@ -46,8 +46,8 @@ func attached(long time.Duration) *command.Submit {
 	return b
 }
 
-// A job is canceled once its client is silent for as long as it asked for, counted
-// from when this leader first saw the job; one whose client is heard goes on.
+// A job is canceled once its client is silent for as long as the job allows, counted from when this leader
+// first saw the job; a job with a live client goes on.
 func TestAbandonedJobs(t *testing.T) {
 	beats := &beats{}
 	lead(t, func(_ *fake, c *leader.Config) {

@@ -9,12 +9,12 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// turnAgain is when bookings are looked at again that were named: by the state's clock
-// nothing may be due yet.
+// turnAgain is the pause before named bookings are checked again: by the state's clock they may not be due
+// yet.
 const turnAgain = time.Second
 
-// turnBookings names the bookings whose start or end has come, and says when the next
-// will.
+// turnBookings returns the commands for bookings whose start or end has come, and the time until the next
+// one.
 func turnBookings(s *state.State, wall model.Time) (out []command.Body, next time.Duration) {
 	now := max(wall, s.Settings().Clock)
 	next = liveness.Never

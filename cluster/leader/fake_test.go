@@ -25,7 +25,7 @@ type fake struct {
 	counts
 }
 
-// counts is what a fake has been asked for.
+// counts is the number of calls of a fake.
 type counts struct {
 	states, proposals int
 	flying, most      map[command.Kind]int
@@ -55,7 +55,7 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-// user applies what somebody else has proposed.
+// user applies another client's proposal.
 func (f *fake) user(t *testing.T, b command.Body) command.Result {
 	t.Helper()
 	c, err := command.New("user:alice", b)

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// When the chores of housekeeping are done.
+// Intervals of the chores of housekeeping.
 const (
 	chorePause     = time.Second                // between two times that one chore is done
 	clockLag       = time.Minute                // of the state's clock behind the peers'
@@ -24,7 +24,7 @@ const (
 	maxAllocations = 1000                       // of one command
 )
 
-// outside is what housekeeping needs to know besides the state.
+// outside is what housekeeping needs to know in addition to the state.
 type outside struct {
 	boot    time.Duration
 	wall    model.Time
@@ -33,8 +33,7 @@ type outside struct {
 	members []model.Peer
 }
 
-// housekeeper remembers when it did which chore, so that one that comes to
-// nothing is not done over and over.
+// housekeeper remembers when it did which chore, so that one without effect is not done over and over.
 type housekeeper struct {
 	claims, allocations, clock, peers chore
 	requests                          chore
@@ -55,7 +54,7 @@ type round struct {
 	next     time.Duration
 }
 
-// decide says what to clean up, and when there may be more.
+// decide returns the cleanup commands, and the time until there may be more.
 func (h *housekeeper) decide(s *state.State, o outside) ([]command.Body, time.Duration) {
 	set := s.Settings()
 	if set.Incarnation.IsZero() {
@@ -72,7 +71,7 @@ func (h *housekeeper) decide(s *state.State, o outside) ([]command.Body, time.Du
 
 func (r *round) wake(in time.Duration) { r.next = min(r.next, max(in, 0)) }
 
-// do has commands proposed, unless the chore was done a moment ago.
+// do adds commands, unless the chore was done a moment ago.
 func (r *round) do(c *chore, bodies ...command.Body) {
 	if len(bodies) == 0 {
 		return
@@ -127,7 +126,7 @@ func (r *round) expireAllocations(c *chore) {
 	}
 }
 
-// holdsSlots says that GPUs of an allocation are still to be shown clean.
+// holdsSlots reports whether GPUs of an allocation still have to be verified as clean.
 func (r *round) holdsSlots(id model.AllocationID) bool {
 	for k := range r.state.Owners.From(state.OwnerKey{Allocation: id}) {
 		return k.Allocation == id && k.Rank == model.RankKey{}
@@ -135,8 +134,7 @@ func (r *round) holdsSlots(id model.AllocationID) bool {
 	return false
 }
 
-// cutRequests forgets old request ids, a bounded number at a time until the cut
-// is done.
+// cutRequests drops old request ids, a bounded number at a time until the cut is done.
 func (h *housekeeper) cutRequests(r *round) {
 	oldest, found := r.state.OldestRequest()
 	if !found {
@@ -160,10 +158,9 @@ func (h *housekeeper) cutRequests(r *round) {
 	r.do(&h.requests, &command.CutRequests{Before: h.cutting})
 }
 
-// advanceClock keeps the state's clock near the peers' clocks when nothing else
-// moves it: an entry stamped far ahead of it would be refused. The peers' clocks may
-// jump together (virtual machines that were paused, a laptop that slept): the pulse
-// notices that and has the chore looked at again at once.
+// advanceClock keeps the state's clock near the peers' clocks when nothing else moves it: an entry stamped
+// far ahead of it would be refused. The peers' clocks may jump together (virtual machines that were paused, a
+// laptop that slept): the pulse detects that and triggers the chore at once.
 func (r *round) advanceClock(c *chore, clock model.Time) {
 	now := r.wall
 	if r.agree {
@@ -180,7 +177,7 @@ func (r *round) advanceClock(c *chore, clock model.Time) {
 	}
 }
 
-// settlePeers brings the state's list of peers in line with the members.
+// settlePeers updates the state's list of peers to the members.
 func (r *round) settlePeers(c *chore) {
 	if len(r.members) == 0 {
 		return
@@ -209,8 +206,8 @@ func (r *round) settlePeers(c *chore) {
 	r.do(c, bodies...)
 }
 
-// raiseLevel has the cluster go on at the newest feature level that every peer's program knows: from
-// then on no peer may go back to an older program.
+// raiseLevel raises the cluster to the newest feature level that every peer's program supports: from then on
+// no peer may go back to an older program.
 func (r *round) raiseLevel() []command.Body {
 	to := command.Level
 	for _, p := range r.state.Peers.All() {

@@ -10,10 +10,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// hurry ends attempts that have not started and, did they start now, might hold GPUs that
-// a booking counts on. Who is placed before a booking has a minute to start; who needs
-// longer may have as long as nobody else has to wait for it. starting are the attempts to
-// look at. It also says when the first of them may have to be ended.
+// hurry ends attempts that have not started and, did they start now, might hold GPUs that a booking counts
+// on. An attempt that is placed before a booking has a minute to start; it may take longer as long as no
+// other job has to wait for it. starting are the attempts to check. hurry also returns when the first of them
+// may have to be ended.
 func hurry(s *state.State, wall model.Time, starting iter.Seq[model.AttemptKey]) (out []command.Body, next time.Duration) {
 	now := max(wall, s.Settings().Clock)
 	next = liveness.Never

@@ -11,9 +11,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// slow is a cluster with a job of one GPU whose attempt has been placed, but does not
-// start, and what is booked; the job would have its GPU back so long before the booking's
-// start if it had started at once.
+// slow returns a cluster with a job of one GPU whose attempt has been placed, but does not start, and a
+// booking; the job would return its GPU that long before the booking's start if it had started at once.
 func slow(t *testing.T, spare time.Duration, book func(b *model.Booking)) (c *statetest.Cluster, a model.AttemptKey) {
 	t.Helper()
 	c = statetest.New(t)
@@ -32,9 +31,8 @@ func slow(t *testing.T, spare time.Duration, book func(b *model.Booking)) (c *st
 	return c, c.Place(job)
 }
 
-// One that is placed because it certainly ends before a reservation or a maintenance is
-// ended the moment that it could no longer, had it started then: not sooner, and not at
-// all if it is in nobody's way.
+// An attempt that is placed because it certainly ends before a reservation or a maintenance is ended at the
+// moment from which a start would be too late: not sooner, and not at all if it blocks no other job.
 func TestWhoStartsTooLateForABookingIsEnded(t *testing.T) {
 	both := func(b *model.Booking) { b.GPUs = 2 }
 	maintained := func(on string) func(*model.Booking) {
@@ -85,8 +83,8 @@ func TestWhoStartsTooLateForABookingIsEnded(t *testing.T) {
 	}
 }
 
-// One that has started in time is left alone, and so is one that nobody could say of when
-// it ends: it was there before the reservation.
+// An attempt that has started in time is left alone, and so is one without a known end: it was there before
+// the reservation.
 func TestWhoHasStartedIsLeftAlone(t *testing.T) {
 	c, a := slow(t, time.Minute, func(b *model.Booking) { b.GPUs = 2 })
 	c.Start(a)

@@ -9,12 +9,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// idlePause is between two looks at what all running jobs make of their GPUs.
+// idlePause is the interval between two checks of all running jobs' use of their GPUs.
 const idlePause = 15 * time.Second
 
-// cancelIdle is the decider that cancels jobs that hold all of their GPUs at 0 % for as
-// long as they have said that they should not. Nodes say since when they do: nothing
-// is remembered here.
+// cancelIdle returns the decider that cancels jobs that hold all of their GPUs at 0 % for as long as they
+// allow. Nodes report since when they do: this decider remembers nothing.
 func cancelIdle(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	var again time.Duration // when to look again, by the boot clock
 	return func(s *state.State) (out []command.Body, next time.Duration) {
@@ -46,7 +45,7 @@ func cancelIdle(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	}
 }
 
-// idles says that an attempt runs, and has left each of its GPUs at 0 % for so long.
+// idles reports whether an attempt runs, and has left each of its GPUs at 0 % for so long.
 func idles(c *Config, s *state.State, a *model.Attempt, long time.Duration) bool {
 	if a.State != model.TaskRunning || a.Stop != model.ReasonNone {
 		return false

@@ -64,8 +64,8 @@ func runsOn(t *testing.T, f *fake, gpus uint32, idle time.Duration) (leave func(
 	}
 }
 
-// A job is canceled once all of its GPUs were at 0 % for as long as it has said, and
-// not while one of them works.
+// A job is canceled once all of its GPUs were at 0 % for as long as it allows, and not while one of them
+// works.
 func TestIdleJobs(t *testing.T) {
 	m := &meter{unused: map[model.GPUID]time.Duration{}}
 	lead(t, func(_ *fake, c *leader.Config) { c.Unused = m.get }, func(f *fake, _ *clock) {
@@ -83,7 +83,7 @@ func TestIdleJobs(t *testing.T) {
 	})
 }
 
-// A job that has not said so may do nothing for as long as it likes, and nobody looks.
+// A job without that limit may idle for as long as it likes, and is not checked.
 func TestIdleJobsThatMayBe(t *testing.T) {
 	m := &meter{unused: map[model.GPUID]time.Duration{"g1": 100 * time.Hour, "g2": 100 * time.Hour}}
 	lead(t, func(_ *fake, c *leader.Config) { c.Unused = m.get }, func(f *fake, _ *clock) {

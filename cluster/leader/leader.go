@@ -13,18 +13,18 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Peer is what the deciders need of the peer that they run in.
+// Peer is the deciders' access to the peer that they run in.
 type Peer interface {
-	// Barrier returns once the state holds everything that was committed before
-	// this peer's present term; an error if that cannot be reached.
+	// Barrier returns once the state holds everything that was committed before this peer's present term; an
+	// error if that cannot be reached.
 	Barrier(ctx context.Context) error
-	// Propose has commands committed and returns their results, in order, once
-	// this peer's own state holds them. After an error their fate is unknown.
+	// Propose commits commands and returns their results, in order, once this peer's own state holds them.
+	// After an error their fate is unknown.
 	Propose(ctx context.Context, commands ...command.Command) ([]command.Result, error)
-	// State is this peer's newest state.
+	// State returns this peer's newest state.
 	State() state.State
-	// Changed returns a channel that is closed when the last index of any of the
-	// topics exceeds after. It may be closed already.
+	// Changed returns a channel that is closed when the last index of any of the topics exceeds after. It may
+	// be closed already.
 	Changed(topics model.TopicSet, after uint64) <-chan struct{}
 }
 
@@ -34,13 +34,14 @@ type Clock interface {
 	Wall() time.Time
 }
 
-// Pass is one pass of the scheduler over what waits.
+// Pass is one pass of the scheduler over the queue.
 type Pass struct {
 	Decided int           // placements and grants in its plan
 	Took    time.Duration // to make the plan, by the boot clock
 }
 
-// Config is what Run needs. All but Log, Liveness, Wake, Archived, Beats, Use and Report must be given.
+// Config is the configuration of Run. All fields but Log, Liveness, Wake, Archived, Beats, Use and Report are
+// required.
 type Config struct {
 	ID       model.PeerID
 	Peer     Peer
@@ -48,38 +49,34 @@ type Config struct {
 	Log      *slog.Logger // nil: none
 	Liveness liveness.Config
 
-	// Clocks is the time on which a majority of the peers' clocks agree within two
-	// seconds; false while they do not.
+	// Clocks returns the time on which a majority of the peers' clocks agree within two seconds; false while
+	// they do not.
 	Clocks func() (agreed model.Time, ok bool)
-	// Members is the cluster's peers as they are known to be; empty while they are
-	// not known.
+	// Members returns the cluster's peers; empty while they are unknown.
 	Members func() []model.Peer
-	// Wake receives when Members may have changed. Without it a change is seen
-	// within about a minute.
+	// Wake receives when Members may have changed. Without it a change is noticed within about a minute.
 	Wake <-chan struct{}
-	// Archived is the log index up to which the archives of a majority of the peers lack
-	// nothing; nil: no job leaves the state.
+	// Archived returns the log index up to which the archives of a majority of the peers are complete; nil:
+	// no job leaves the state.
 	Archived func() uint64
-	// Beats is when the clients of attached jobs were heard; nil: such jobs are left
-	// alone.
+	// Beats is when the clients of attached jobs were last heard; nil: such jobs are left alone.
 	Beats Beats
 	Use
 	Report
 }
 
-// Report is who is told of this work; nil: nobody is. Neither may block.
+// Report receives reports of this work; nil functions are skipped. Neither may block.
 type Report struct {
 	Passed  func(Pass) // of each pass of the scheduler, one after the other
 	Defects func()     // of each decision that came to nothing for a defect; at any time, by several at once
 }
 
-// Use is what GPUs tell of their use.
+// Use is what nodes report of their GPUs' use.
 type Use struct {
-	// Unused is for how long, up to now, the job that holds a GPU of a node has left it
-	// at 0 %; nil: nobody knows.
+	// Unused returns for how long, up to now, the job that holds a GPU of a node has left it at 0 %; nil:
+	// unknown.
 	Unused func(node model.NodeID, gpu model.GPUID) time.Duration
-	// Busy is what a GPU of a node measures of its utilisation, in percent, if it does;
-	// nil: nobody knows.
+	// Busy returns a GPU's measured utilisation, in percent, if the GPU measures it; nil: unknown.
 	Busy func(node model.NodeID, gpu model.GPUID) (percent uint32, known bool)
 }
 
@@ -90,9 +87,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Run decides until ctx ends, which must be when this peer leads no more, and
-// returns when all that it started has stopped. Its only error is an incomplete
-// Config.
+// Run decides until ctx ends, which must be when this peer loses leadership, and returns when all that it
+// started has stopped. Its only error is an incomplete Config.
 func Run(ctx context.Context, c Config) error {
 	if err := c.check(); err != nil {
 		return err
@@ -117,8 +113,8 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// awaitBarrier tries until it has one, or until ctx ends: without it an old state
-// would be acted on.
+// awaitBarrier retries until a barrier is committed, or until ctx ends: without one, decisions could be based
+// on an old state.
 func awaitBarrier(ctx context.Context, c *Config) bool {
 	var pause backoff
 	for {
@@ -129,7 +125,7 @@ func awaitBarrier(ctx context.Context, c *Config) bool {
 		if err == nil {
 			return true
 		}
-		c.Log.Warn("this peer leads but its log has not caught up: nothing is placed and no node judged yet", "error", err)
+		c.Log.Warn("leader's log has not caught up: no placement and no liveness decisions yet", "error", err)
 		if !wait(ctx, pause.next()) {
 			return false
 		}
@@ -141,8 +137,8 @@ type decider struct {
 	name   string
 	topics model.TopicSet // what it looks at
 	wake   <-chan struct{}
-	// decide says what to propose on a state, and after how long to decide again
-	// although nothing has changed.
+	// decide returns what to propose on a state, and after how long to decide again although nothing has
+	// changed.
 	decide func(*state.State) ([]command.Body, time.Duration)
 }
 
@@ -203,8 +199,7 @@ func deciders(c *Config, p *pulse) []decider {
 	}
 }
 
-// judge is the liveness decider with a book of its own. Renewals wake it every few
-// seconds.
+// judge returns the liveness decider with a book of its own. Renewals wake it every few seconds.
 func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duration) {
 	book := liveness.New(c.Liveness)
 	book.Elected(c.Clock.Boot())
@@ -213,7 +208,7 @@ func judge(c *Config, p *pulse) func(*state.State) ([]command.Body, time.Duratio
 		now, stalled := p.beat()
 		if stalled > seen {
 			seen = stalled
-			c.Log.Warn("this peer stood still: the silence of every node is counted from now")
+			c.Log.Warn("clock gap (process stopped?): every node's silence is counted again from now")
 			book.Stalled(now)
 		}
 		bodies, next := book.Decide(now, s)

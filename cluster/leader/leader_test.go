@@ -78,7 +78,7 @@ func (f *fake) count(k command.Kind) int {
 	return f.kinds[k]
 }
 
-// view is the newest state.
+// view returns the newest state.
 func (f *fake) view() *state.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +86,7 @@ func (f *fake) view() *state.State {
 	return &s
 }
 
-// decisions is how often a decider has looked at the state.
+// decisions returns how often a decider has looked at the state.
 func (f *fake) decisions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -348,7 +348,7 @@ func TestEachPassIsTold(t *testing.T) {
 	})
 }
 
-// A defect in a decision ends neither this peer nor, after it, each of those that come to lead: it is told, and the
+// A defect in a decision ends neither this peer nor, after it, each later leader: the defect is logged, and the
 // decision is taken again.
 func TestADefectIsSurvived(t *testing.T) {
 	var log bytes.Buffer

@@ -9,14 +9,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// limitsPause is how often attempts are looked at for time limits that are near.
+// limitsPause is how often attempts are checked for time limits that are near.
 const limitsPause = 5 * time.Second
 
-// nearLimit is how much of its time limit an attempt has used when that is told.
+// nearLimit returns how much of its time limit an attempt has used when it is warned of.
 func nearLimit(limit time.Duration) time.Duration { return limit / 5 * 4 }
 
-// warnOfLimits has told, once of each, which attempts have used most of their time
-// limit. It is news and no more: their supervisors end them.
+// warnOfLimits returns the decider that announces, once for each, attempts that have used most of their time
+// limit. That is only a notification: supervisors end the attempts.
 func warnOfLimits(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	var again time.Duration // when to look again, by the boot clock
 	return func(s *state.State) ([]command.Body, time.Duration) {
@@ -33,8 +33,8 @@ func warnOfLimits(c *Config) func(*state.State) ([]command.Body, time.Duration) 
 	}
 }
 
-// nearLimits lists attempts that have not been told of yet, as many as fit into a
-// command, and says when the next is due.
+// nearLimits returns attempts without a warning, as many as fit into a command, and the time until the next
+// is due.
 func nearLimits(s *state.State, now model.Time) (list []model.AttemptKey, next time.Duration) {
 	next = liveness.Never
 	for k := range s.LiveTasks.All() {

@@ -8,13 +8,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// settling is for how long the GPUs of a job count as busy from its start on: what was measured
-// of them may be older than that, and few programs use them from the first moment on.
+// settling is for how long the GPUs of a job count as busy from its start on: their measurements may be older
+// than that, and few programs use GPUs from the first moment on.
 const settling = 30 * time.Second
 
-// loads is how busy nodes are, if a plan asks for it. A GPU whose job has not started
-// or has only just counts as busy: it has nothing to measure so far. A node of which a GPU
-// in service measures nothing is left out.
+// loads returns how busy nodes are, if a plan needs that. A GPU whose job has not started or has only just
+// started counts as busy: it has no measurements so far. A node with an unmeasured GPU in service is left
+// out.
 func loads(s *state.State, now model.Time, c *Config) sched.Loads {
 	if c.Busy == nil || !sched.Weighs(s) {
 		return nil
@@ -30,7 +30,7 @@ func loads(s *state.State, now model.Time, c *Config) sched.Loads {
 	return out
 }
 
-// load is the mean utilisation of a node's GPUs in service.
+// load returns the mean utilisation of a node's GPUs in service.
 func load(s *state.State, now model.Time, c *Config, id model.NodeID) (percent uint32, known bool) {
 	var sum, gpus uint32
 	for k := range s.NodeGPUs.From(model.AddressKey{Node: id}) {

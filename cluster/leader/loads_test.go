@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// Loads are asked for only where a plan looks at them; a node of which a GPU measures
-// nothing is unknown, and what has just been given to a job counts as busy.
+// Loads are computed only where a plan uses them; a node with an unmeasured GPU is unknown, and a GPU that
+// has just been given to a job counts as busy.
 func TestLoads(t *testing.T) {
 	c := statetest.New(t)
 	for _, id := range []model.NodeID{"n1", "n2", "n3", "n4"} {

@@ -15,8 +15,8 @@ import (
 const (
 	pauseFirst = 50 * time.Millisecond
 	pauseMost  = 2 * time.Second
-	// atLeast keeps a time that never quite comes, by a clock that was set back,
-	// from turning a wait into a busy loop.
+	// atLeast keeps a time that never quite comes, by a clock that was set back, from turning a wait into a
+	// busy loop.
 	atLeast = 20 * time.Millisecond
 )
 
@@ -55,13 +55,12 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// tried decides, and says whether that went well. A defect that a state brings to light would
-// otherwise end every peer that comes to lead, one after the other; so it costs one kind of decision, and what runs
-// runs on.
+// tried runs the decider, and reports whether that succeeded. A defect triggered by a state would otherwise end
+// every peer that comes to lead, one after the other; so it costs one kind of decision, and running jobs go on.
 func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration, sound bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			l.log.Error("a decision came to nothing and will be taken again; this is a defect", "panic", reason, "stack", string(debug.Stack()))
+			l.log.Error("decision panicked, retrying (defect)", "panic", reason, "stack", string(debug.Stack()))
 			if l.defect != nil {
 				l.defect()
 			}
@@ -72,9 +71,9 @@ func (l *loop) tried(s *state.State) (bodies []command.Body, next time.Duration,
 	return bodies, next, true
 }
 
-// propose reports whether everything was carried out. Commands of one lane share an entry;
-// control commands come first, since others may be refused until they are carried out (an
-// entry that is stamped ahead of the state's clock, before advance_clock).
+// propose reports whether all commands were carried out. Commands of one lane share an entry; control
+// commands come first, since others may be refused until they are carried out (an entry that is stamped ahead
+// of the state's clock, before advance_clock).
 func (l *loop) propose(ctx context.Context, bodies []command.Body) bool {
 	var lanes [command.LaneCount][]command.Body
 	for _, b := range bodies {
@@ -89,14 +88,14 @@ func (l *loop) propose(ctx context.Context, bodies []command.Body) bool {
 	return whole
 }
 
-// proposeLane proposes commands of one lane, and reports whether everything was carried out.
+// proposeLane proposes commands of one lane, and reports whether all were carried out.
 func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 	whole := true
 	commands := make([]command.Command, 0, len(bodies))
 	for _, b := range bodies {
 		c, err := command.New(l.actor, b)
 		if err != nil {
-			l.log.Error("a decision cannot be proposed; this is a defect", "kind", b.Kind(), "error", err)
+			l.log.Error("invalid decision (defect)", "kind", b.Kind(), "error", err)
 			whole = false
 			continue
 		}
@@ -108,22 +107,22 @@ func (l *loop) proposeLane(ctx context.Context, bodies []command.Body) bool {
 	results, err := l.peer.Propose(ctx, commands...)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.log.Warn("a decision was not committed and will be taken again", "commands", len(commands), "error", err)
+			l.log.Warn("decision not committed, retrying", "commands", len(commands), "error", err)
 		}
 		return false
 	}
 	for i := range results {
 		if r := &results[i]; !r.OK() {
 			whole = false
-			l.log.Info("a decision was refused and will be taken again", "kind", commands[i].Kind(), "code", r.Code,
+			l.log.Info("decision refused, retrying", "kind", commands[i].Kind(), "code", r.Code,
 				"detail", r.Detail)
 		}
 	}
 	return whole
 }
 
-// wait returns true after that long or when one of at most three channels has something,
-// and false when ctx ends.
+// wait returns true after that long or when one of at most three channels has something, and false when ctx
+// ends.
 func wait(ctx context.Context, long time.Duration, on ...<-chan struct{}) bool {
 	var channels [3]<-chan struct{} // a nil channel is never ready
 	copy(channels[:], on)

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// A search over many jobs that takes long is not made again before it has rested for
-// many times as long: else a large cluster, on which something happens all the time,
-// would search all the time. What happens meanwhile is dealt with in its sense.
+// Bounds of the pauses between searches. A long search over many jobs is repeated only after a pause of many
+// times its duration: otherwise a large cluster with constant changes would search all the time. Changes
+// during the pause are handled without a search.
 const (
 	searchCheap = 5 * time.Millisecond // takes no rest
 	searchSmall = 256                  // GPUs and jobs: takes no rest however long a busy machine needs
@@ -26,7 +26,7 @@ type pace struct {
 	until   time.Duration  // as long as it rests, by the boot clock
 }
 
-// plan says what to start and suspend on a state.
+// plan returns what to start and suspend on a state.
 func (p *pace) plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
 	now := max(model.TimeOf(c.Clock.Wall()), s.Settings().Clock)
 	begun := c.Clock.Boot()
@@ -45,7 +45,7 @@ func (p *pace) plan(s *state.State, c *Config) ([]command.Body, time.Duration) {
 	return bodies, next.Sub(now)
 }
 
-// between is what to do while the last search rests; false if it does not.
+// between returns what to do while the last search rests; false if the rest is over.
 func (p *pace) between(s *state.State, now model.Time, boot time.Duration) ([]command.Body, bool) {
 	if p.outlook == nil || boot >= p.until {
 		return nil, false
@@ -57,7 +57,7 @@ func (p *pace) between(s *state.State, now model.Time, boot time.Duration) ([]co
 	return bodies, ok
 }
 
-// tell tells of a pass, and how long it took.
+// tell reports a pass and its duration.
 func tell(c *Config, bodies []command.Body, begun time.Duration) time.Duration {
 	took := c.Clock.Boot() - begun
 	if c.Passed != nil {

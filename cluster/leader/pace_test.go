@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// slow is a clock by which each search takes so long: each asks how busy GPUs are.
+// slow is a clock by which each search takes so long: each reads how busy GPUs are.
 type slow struct {
 	clock
 
@@ -47,7 +47,7 @@ func crowd(t *testing.T, f *fake, nodes int) {
 	f.user(t, b)
 }
 
-// first is the first task that runs.
+// first returns the first task that runs.
 func (f *fake) first() (key model.TaskKey) {
 	for key = range f.view().LiveTasks.All() {
 		break
@@ -55,7 +55,7 @@ func (f *fake) first() (key model.TaskKey) {
 	return key
 }
 
-// report has a task's processes say how they are; at their end GPUs are shown clean.
+// report makes a task's processes report their phases; at their end GPUs are verified as clean.
 func (f *fake) report(t *testing.T, key model.TaskKey, phases ...model.RankPhase) {
 	t.Helper()
 	for _, phase := range phases {
@@ -76,8 +76,8 @@ func (f *fake) report(t *testing.T, key model.TaskKey, phases ...model.RankPhase
 	synctest.Wait()
 }
 
-// A search that has cost much rests. Who comes next starts at once all the same, and
-// what only a search can do, here to preempt, waits for the rest to be over.
+// A costly search is followed by a rest. A new job starts at once nevertheless, and what only a search can
+// do, here to preempt, waits for the rest to be over.
 func TestCostlySearchesRest(t *testing.T) {
 	for _, cost := range []time.Duration{0, 20 * time.Millisecond} {
 		t.Run(cost.String(), func(t *testing.T) {

@@ -13,12 +13,11 @@ const (
 	pulseJump   = time.Second     // between two beats the wall clock gained or lost that much: it was set
 )
 
-// pulse notices that this process stood still: stopped, starved or asleep with
-// its host. Whoever looks also beats, so that after a stall nobody counts it
-// before the ticker has come round.
+// pulse detects that this process was stopped, starved or asleep with its host. A reader also beats, so that
+// after a stall no decider counts the stall as silence before the ticker has come round.
 //
-// A pulse also notices that the wall clock was set. What is due by the wall clock is
-// awaited with timers that do not see such a jump, so every decider is then woken.
+// A pulse also detects that the wall clock was set. Timers for wall-clock deadlines do not see such a jump,
+// so every decider is then woken.
 type pulse struct {
 	clock  Clock
 	jumped []chan struct{} // one for each loop, with room for one notice
@@ -30,7 +29,7 @@ type pulse struct {
 
 func newPulse(c Clock) *pulse { return &pulse{clock: c, last: c.Boot()} }
 
-// beat is the reading of now, and when the last stall was noticed.
+// beat returns the current reading, and when the last stall was detected.
 func (p *pulse) beat() (now, stalled time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	retainWarn      = 10 * time.Minute // of that, between two lines of the log
 )
 
-// retention is the decider that has jobs leave the state.
+// retention returns the decider that moves ended jobs out of the state.
 func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	var warned, pause time.Duration
 	return func(s *state.State) ([]command.Body, time.Duration) {
@@ -33,7 +33,7 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 		over := s.Ended.Len() > int(set.Retention.Jobs) || set.EndedBytes > state.MaxEndedBytes
 		if waits && over && (warned == 0 || now-warned >= retainWarn) {
 			warned = now
-			c.Log.Warn("ended jobs stay in the state: the archives of a majority of the peers are not complete beyond their end",
+			c.Log.Warn("ended jobs stay in the state: too few complete archives",
 				"ended", s.Ended.Len(), "bytes", set.EndedBytes, "archived_to", archived)
 		}
 		switch {
@@ -47,9 +47,8 @@ func retention(c *Config) func(*state.State) ([]command.Body, time.Duration) {
 	}
 }
 
-// retire names the oldest of the ended jobs that are too many or too old, or that take more than most
-// bytes of memory, as far as they are archived; it says whether some wait for the archives, and when to look
-// again.
+// retire returns the oldest of the ended jobs that are too many or too old, or that take more than most bytes
+// of memory, as far as they are archived; whether some wait for the archives; and when to check again.
 func retire(s *state.State, wall model.Time, archived uint64, most int64) (b command.Body, waits bool, next time.Duration) {
 	set := s.Settings()
 	now, next := max(wall, set.Clock), liveness.Never
@@ -83,8 +82,8 @@ func retire(s *state.State, wall model.Time, archived uint64, most int64) (b com
 	return &command.Retire{Jobs: t.jobs, ArchivedTo: to}, waits, next
 }
 
-// needed says that a job that has ended must stay: GPUs that it had are to be shown
-// clean, or others wait for it.
+// needed reports whether a job that has ended must stay: GPUs that it had still have to be verified as clean,
+// or other jobs wait for it.
 func needed(s *state.State, id model.JobID) bool {
 	for k := range s.Owners.From(state.OwnerKey{Rank: model.RankKey{Job: id}}) {
 		if k.Rank.Job == id {

@@ -9,16 +9,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxTurnTasks bounds the tasks of the jobs that one command moves on, but for the
-// first job.
+// maxTurnTasks bounds the tasks of the jobs that one command handles, except for the first job.
 const maxTurnTasks = 4096
 
-// overdueAgain is when jobs are looked at again that were named and are as they were:
-// by the state's clock their deadline had not come yet.
+// overdueAgain is the pause before named jobs that are unchanged are checked again: by the state's clock
+// their deadline had not come yet.
 const overdueAgain = time.Second
 
-// takeTurns passes the ends of jobs on to those that wait for them, and ends jobs
-// whose deadline has come.
+// takeTurns returns the commands that pass the ends of jobs on to dependent jobs, and end jobs whose deadline
+// has come.
 func takeTurns(s *state.State, wall model.Time) (out []command.Body, next time.Duration) {
 	next = liveness.Never
 	if b := settled(s); b != nil {
@@ -38,7 +37,7 @@ type turn struct {
 	most  int // jobs
 }
 
-// add says whether there was room.
+// add reports whether there was room.
 func (t *turn) add(s *state.State, id model.JobID) bool {
 	job, _ := s.Jobs.Get(id)
 	t.tasks += int(job.Tasks)
@@ -49,7 +48,7 @@ func (t *turn) add(s *state.State, id model.JobID) bool {
 	return true
 }
 
-// settled names jobs that wait for one that has ended.
+// settled returns the command for jobs that wait for one that has ended.
 func settled(s *state.State) command.Body {
 	t := turn{most: command.MaxSettled}
 	seen := map[model.JobID]bool{}
@@ -72,7 +71,7 @@ func settled(s *state.State) command.Body {
 	return &command.Settle{Jobs: t.jobs}
 }
 
-// overdue names jobs whose deadline has come, and says when the next one will.
+// overdue returns the command for jobs whose deadline has come, and the time until the next one.
 func overdue(s *state.State, now model.Time) (b command.Body, next time.Duration) {
 	t := turn{most: command.MaxOverdue}
 	next = liveness.Never

@@ -20,8 +20,7 @@ func (f *fake) where(id model.JobID) (model.TaskState, model.Reason) {
 	return task.State, task.Reason
 }
 
-// The end of a job is passed on to all who wait for it, and their ends in turn, by
-// commands of a bounded size.
+// The end of a job is passed on to all dependent jobs, and their ends in turn, by commands of a bounded size.
 func TestEndsArePassedOn(t *testing.T) {
 	lead(t, nil, func(f *fake, _ *clock) {
 		f.user(t, &command.SetRunning{})
@@ -51,8 +50,8 @@ func TestEndsArePassedOn(t *testing.T) {
 	})
 }
 
-// A job whose deadline comes is failed at that moment: at once if it waits, and when
-// it has been stopped if it runs. Until then nothing is proposed again.
+// A job whose deadline comes is failed at that moment: at once if it waits, and when it has been stopped if
+// it runs. Until then nothing is proposed again.
 func TestDeadlinesCome(t *testing.T) {
 	lead(t, nil, func(f *fake, _ *clock) {
 		for range 2 { // one runs on the only GPU

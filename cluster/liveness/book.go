@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Config says how long is too long. A zero duration means its default.
+// Config sets the time limits. A zero duration means its default.
 type Config struct {
 	Suspect       time.Duration // silence towards this leader after which a node gets no new work; 10 s
 	Renewal       time.Duration // how often agents renew; 2 s
@@ -35,8 +35,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Book is what a leader has witnessed since its election. It belongs to one
-// goroutine.
+// Book is what a leader has witnessed since its election. It belongs to one goroutine.
 type Book struct {
 	config Config
 	began  time.Duration // the later of the election and the last stall
@@ -44,11 +43,11 @@ type Book struct {
 	read   model.Topics  // of the state observed last
 
 	nodes    map[model.NodeID]*contact
-	starting watch[model.AttemptKey] // attempts not all of whose ranks had started
+	starting watch[model.AttemptKey] // attempts with ranks that had not started
 	orphans  watch[model.RankKey]
 }
 
-// contact is what the book has on one node.
+// contact is the book's entry for one node.
 type contact struct {
 	epoch, seq uint64        // of the newest renewal
 	since      time.Duration // when that was first seen
@@ -62,31 +61,29 @@ type contact struct {
 	asDoubt  time.Duration // when the suspicion may next be proposed
 }
 
-// New is the book of a leader that is about to be elected.
+// New returns the book of a leader that is about to be elected.
 func New(c Config) *Book {
 	b := &Book{config: c.withDefaults()}
 	b.Elected(0)
 	return b
 }
 
-// Elected begins the book anew at this leader's own election. Call it, and
-// observe a state for the first time, only when that state holds everything
-// that was committed before the election.
+// Elected restarts the book at this leader's own election. Call it, and observe a state for the first time,
+// only when that state holds everything that was committed before the election.
 func (b *Book) Elected(now time.Duration) {
 	*b = Book{config: b.config, began: now, nodes: map[model.NodeID]*contact{}}
 }
 
-// Stalled starts all counting anew, since this leader stood still: what nodes
-// sent meanwhile may still be on its way.
+// Stalled restarts all counts, since this leader's process was stopped: messages of nodes may still be on
+// their way.
 func (b *Book) Stalled(now time.Duration) { b.began = max(b.began, now) }
 
-// own is how much of the time since then counts.
+// own returns how much of the time since then counts.
 func (b *Book) own(now, since time.Duration) time.Duration {
 	return max(0, now-max(since, b.began))
 }
 
-// Observe notes what has changed since the last state: which node was heard of,
-// which attempts and orphans are there.
+// Observe notes what has changed since the last state: renewals of nodes, attempts and orphans.
 func (b *Book) Observe(now time.Duration, s *state.State) {
 	topics := s.Settings().Topics
 	if b.begun && topics[model.TopicNode] == b.read[model.TopicNode] && topics[model.TopicLease] == b.read[model.TopicLease] {
@@ -103,7 +100,7 @@ func (b *Book) Observe(now time.Duration, s *state.State) {
 	b.read, b.begun = topics, true
 }
 
-// contact is the book's entry for a lease, begun anew if that has been renewed.
+// contact returns the book's entry for a lease, restarted if that has been renewed.
 func (b *Book) contact(now time.Duration, l *model.Lease) *contact {
 	c, found := b.nodes[l.Node]
 	if found && c.epoch == l.Epoch && c.seq == l.Seq {
@@ -127,8 +124,7 @@ func (c *contact) observe(now time.Duration, n *model.Node) {
 	c.suspect = suspect
 }
 
-// observeRanks looks for attempts and orphans on the nodes on which something
-// has changed.
+// observeRanks finds attempts and orphans on the nodes on which something has changed.
 func (b *Book) observeRanks(now time.Duration, s *state.State) {
 	for id, use := range s.NodeUse.All() {
 		c, found := b.nodes[id]
@@ -150,8 +146,8 @@ func (b *Book) observeRanks(now time.Duration, s *state.State) {
 	}
 }
 
-// Starting lists attempts that had not started when they were first seen, the oldest
-// first; some may have since.
+// Starting returns attempts that had not started when they were first seen, the oldest first; some may have
+// since.
 func (b *Book) Starting() iter.Seq[model.AttemptKey] {
 	return func(yield func(model.AttemptKey) bool) {
 		for i := range b.starting.list {
@@ -162,12 +158,12 @@ func (b *Book) Starting() iter.Seq[model.AttemptKey] {
 	}
 }
 
-// overdue says that an attempt would be, if its time were over.
+// overdue reports whether an attempt would be, if its time were over.
 func overdue(a *model.Attempt) bool {
 	return a.Live() && a.Begun < a.Ranks && a.Stop == model.ReasonNone
 }
 
-// watch is a list of what has been seen to begin, oldest first.
+// watch is a list of things that have begun, oldest first.
 type watch[K comparable] struct {
 	seen map[K]bool
 	list []watched[K]
@@ -189,8 +185,8 @@ func (w *watch[K]) add(k K, now time.Duration) {
 	}
 }
 
-// visit calls for each, oldest first: keep says whether to go on watching it,
-// and more whether to go on to the next.
+// visit calls look for each, oldest first: keep is whether to go on watching it, and more whether to go on to
+// the next.
 func (w *watch[K]) visit(look func(*watched[K]) (keep, more bool)) {
 	kept := w.list[:0]
 	for i := range w.list {

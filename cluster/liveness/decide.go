@@ -9,20 +9,17 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Never as the time until something is due: nothing will be before the state
-// changes.
+// Never is the time until something is due if that cannot be before the state changes.
 const Never time.Duration = math.MaxInt64
 
 // maxCommands bounds one decision; the rest follows in the next.
 const maxCommands = 1024
 
-// counts is how many times within a T the leader has its count of a silence
-// committed.
+// counts is how many times within a T the leader commits its count of a silence.
 const counts = 10
 
-// Decide observes the state and says what to propose on it, and after how long
-// to decide again although nothing has changed; 0: at once, there is more. A
-// command that came to nothing is made again after Config.Retry.
+// Decide observes the state and returns what to propose on it, and after how long to decide again although
+// nothing has changed; 0: at once, there is more. A command without effect is made again after Config.Retry.
 func (b *Book) Decide(now time.Duration, s *state.State) ([]command.Body, time.Duration) {
 	b.Observe(now, s)
 	a := &agenda{book: b, state: s, now: now, next: Never}
@@ -45,8 +42,8 @@ type agenda struct {
 	next     time.Duration
 }
 
-// due makes a command whose time comes in that long, but not before the reading
-// asked; it returns when the command may next be made.
+// due makes a command whose time comes in that long, but not before the reading asked; it returns when the
+// command may next be made.
 func (a *agenda) due(in, asked time.Duration, body command.Body) time.Duration {
 	in = max(in, asked-a.now)
 	switch {
@@ -62,7 +59,7 @@ func (a *agenda) due(in, asked time.Duration, body command.Body) time.Duration {
 	return asked
 }
 
-// node decides on what a node's silence means.
+// node decides on a node's silence.
 func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
 	own := a.book.own(a.now, c.since)
 	silence := c.base + own
@@ -99,7 +96,7 @@ func (a *agenda) node(n *model.Node, lease *model.Lease, c *contact) {
 type holdings struct {
 	losses  []loss
 	period  time.Duration // how often to commit the count
-	longest time.Duration // a longer count is of no use to anybody
+	longest time.Duration // a longer count is useless
 }
 
 type loss struct {
@@ -108,7 +105,7 @@ type loss struct {
 	command func(*contact) command.Body
 }
 
-// held lists what lives on a node and does not wait for its word.
+// held returns what lives on a node and is not waiting for its report.
 func (a *agenda) held(id model.NodeID) holdings {
 	var h holdings
 	least := time.Duration(0)
@@ -146,7 +143,7 @@ func (a *agenda) held(id model.NodeID) holdings {
 	return h
 }
 
-// allocations lists those that hold GPUs of a node, each once.
+// allocations returns those that hold GPUs of a node, each once.
 func allocations(s *state.State, id model.NodeID) (out []model.AllocationID) {
 	seen := map[model.AllocationID]bool{}
 	for k := range s.NodeGPUs.From(model.AddressKey{Node: id}) {
@@ -175,8 +172,8 @@ func (a *agenda) orphan(w *watched[model.RankKey]) (keep, more bool) {
 	return true, true
 }
 
-// start decides on an attempt that had not started when it was first seen. As
-// all have the same time for it, none of the later ones is due before the first.
+// start decides on an attempt that had not started when it was first seen. As all have the same time for it,
+// none of the later ones is due before the first.
 func (a *agenda) start(w *watched[model.AttemptKey]) (keep, more bool) {
 	in := a.book.config.StartDeadline - a.book.own(a.now, w.since)
 	if in > 0 {

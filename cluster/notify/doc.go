@@ -1,9 +1,7 @@
-// Package notify tells the world what happened: it makes events of notices, and
-// delivers them to webhooks.
+// Package notify delivers notifications to webhooks: it makes events of notices, and sends them.
 //
-// What is to be delivered stands in the state's outbox, written by the very transaction
-// that made it known. The leader delivers (Run): due says what is to be tried now, a
-// bounded number of goroutines for each receiver try, and how it went is a command. A
-// leader that comes later goes on from the state: what was delivered and not yet noted
-// is delivered again, under the same id.
+// Deliveries are in the state's outbox, written by the same transaction that made their event. The leader
+// delivers (Run): due selects what to try now, a bounded number of goroutines for each receiver tries, and
+// the outcome is a command. A later leader continues from the state: what was delivered and not yet noted is
+// delivered again, under the same id.
 package notify

@@ -10,8 +10,8 @@ import (
 // never is a wait that only a change ends.
 const never = time.Duration(1<<63 - 1)
 
-// due lists what is to be tried now, longest due first, at most so many and of what may
-// be taken; and in how long, without a change, more becomes due.
+// due returns what to try now, longest due first, at most so many and only what take accepts; and the time
+// until more becomes due without a change.
 func due(s *state.State, now model.Time, most int, take func(model.DeliveryKey) bool) (list []model.Delivery, next time.Duration) {
 	for k := range s.Outgoing.All() {
 		if k.Next > now {
@@ -28,7 +28,7 @@ func due(s *state.State, now model.Time, most int, take func(model.DeliveryKey) 
 	return list, never
 }
 
-// addressOf is where what goes to an outlet goes; empty: nowhere any more.
+// addressOf returns the address of an outlet; empty: it has none any longer.
 func addressOf(s *state.State, id model.OutletID) string {
 	if hook, is := id.Webhook(); is {
 		w, _ := s.Webhooks.Get(hook)

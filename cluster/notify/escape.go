@@ -8,13 +8,13 @@ import (
 	"text/template/parse"
 )
 
-// The functions that are put at the end of a pipeline. Templates cannot call them.
+// The functions that are appended to a pipeline. Templates cannot call them.
 const (
 	asValue = "_json_value" // outside of a string
 	asText  = "_json_text"  // inside of one
 )
 
-// jsonText returns a value as it stands within a JSON string, without the quotes.
+// jsonText returns a value as it is written within a JSON string, without the quotes.
 func jsonText(v any) (string, error) {
 	quoted, err := json.Marshal(text(v))
 	if err != nil {
@@ -23,9 +23,8 @@ func jsonText(v any) (string, error) {
 	return string(quoted[1 : len(quoted)-1]), nil
 }
 
-// isJSON reports whether a template makes JSON: the first thing in it that is not a space
-// begins an object, a list or a string, or all of it is one value that the function json
-// writes.
+// isJSON reports whether a template makes JSON: the first thing in it that is not a space begins an object, a
+// list or a string, or all of it is one value that the function json writes.
 func isJSON(nodes []parse.Node) bool {
 	var all []parse.Node
 	for _, n := range nodes {
@@ -75,8 +74,8 @@ func lastCall(p *parse.PipeNode) string {
 	return ""
 }
 
-// escaper goes over a template that makes JSON and has each value written so that it
-// stays one value, whatever it holds: quoted outside of strings, escaped inside.
+// escaper rewrites a template that makes JSON so that each value stays one value, whatever it contains:
+// quoted outside of strings, escaped inside.
 type escaper struct{ inString bool }
 
 func (e *escaper) list(nodes []parse.Node) error {
@@ -117,8 +116,8 @@ func (e *escaper) text(text []byte) error {
 	return nil
 }
 
-// action puts the function that fits at the end of a pipeline, unless raw stands there,
-// or outside of a string json.
+// action appends the fitting function to a pipeline, unless the pipeline ends in raw, or outside of a string
+// in json.
 func (e *escaper) action(n *parse.ActionNode) {
 	name := asValue
 	if e.inString {
@@ -146,7 +145,7 @@ func (e *escaper) branches(b *parse.BranchNode) error {
 	return err
 }
 
-// escape has a template that makes JSON write its values escaped.
+// escape makes a template for JSON write its values escaped.
 func escape(nodes []parse.Node) error {
 	e := &escaper{}
 	if err := e.list(nodes); err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// ID is what a notice is called everywhere: "3fa90c11-1234-2".
+// ID returns a notice's id, such as "3fa90c11-1234-2".
 func ID(n *model.Notice) string { return idOf(n.Life, n.Place()) }
 
 func idOf(life uint32, p model.NoticePlace) string {
 	return fmt.Sprintf("%08x-%d-%d", life, p.Index, p.Ordinal)
 }
 
-// PlaceID is the id of a place in the log's order of one life of the cluster: following
-// on it gives what comes after.
+// PlaceID returns the id of a place in the log's order of one life of the cluster: reading from it continues
+// after that place.
 func PlaceID(i model.Incarnation, p model.NoticePlace) string { return idOf(model.LifeOf(i), p) }
 
-// ParseID reads an id; here says that it is of this life of the cluster.
+// ParseID parses an id; here is whether it is of this life of the cluster.
 func ParseID(text string, i model.Incarnation) (p model.NoticePlace, here, ok bool) {
 	parts := strings.Split(text, "-")
 	if len(parts) != 3 || len(parts[0]) != 8 {
@@ -38,7 +38,7 @@ func ParseID(text string, i model.Incarnation) (p model.NoticePlace, here, ok bo
 	return model.NoticePlace{Index: index, Ordinal: uint32(ordinal)}, uint32(life) == model.LifeOf(i), true //nolint:gosec // 32 bits
 }
 
-// EventOf is a notice as it is told.
+// EventOf returns the event of a notice.
 func EventOf(n *model.Notice) *wire.Notice {
 	e := &wire.Notice{
 		ID: ID(n), Type: n.Kind.String(), Timestamp: n.At.Time(), Actor: n.Actor, Target: Target(n), Result: result(n),
@@ -65,7 +65,7 @@ func EventOf(n *model.Notice) *wire.Notice {
 	return e
 }
 
-// Target is what a notice is about, as events name it.
+// Target returns the target of a notice, as events name it.
 func Target(n *model.Notice) string {
 	switch {
 	case n.Job > 0 && n.Part:
@@ -86,7 +86,7 @@ func Target(n *model.Notice) string {
 	return "queue"
 }
 
-// result is the reason and the detail, as far as there are any.
+// result returns the reason and the detail, as far as there are any.
 func result(n *model.Notice) string {
 	if n.Reason == model.ReasonNone || n.Reason == model.ReasonExit {
 		return n.Detail
@@ -106,8 +106,8 @@ func indices(text string) (out []int64) {
 	return out
 }
 
-// grantedOf is what the webhook of an allocation gets: the owner's published shape. Its
-// GPUs stand in the order in which the API's answers name them.
+// grantedOf returns the webhook's body for an allocation: the owner's published shape. Its GPUs are in the
+// order in which the API's answers name them.
 func grantedOf(n *model.Notice) *wire.Granted {
 	status := "allocated"
 	if n.Kind == model.NoticeAllocationLost {

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// World is how receivers are found and reached.
+// World is how receivers are resolved and reached.
 type World struct {
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the machine's resolver
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
@@ -48,9 +48,8 @@ func (w *World) local() (out []netip.Addr) {
 	return out
 }
 
-// rules say where a webhook may go. Link-local addresses, those of clouds' metadata and
-// the cluster's own ports are forbidden always; of the rest, what the allow-list names;
-// without one, what is public.
+// rules decide where a webhook may go. Link-local addresses, those of clouds' metadata and the cluster's own
+// ports are forbidden always; of the rest, those on the allow-list are allowed; without a list, public ones.
 type rules struct {
 	allow []string
 	ports map[uint16][]string // Berth's own, and the hosts that have them
@@ -74,7 +73,7 @@ func rulesOf(s *state.State) *rules {
 	return r
 }
 
-// SplitAllow reads an allow-list.
+// SplitAllow parses an allow-list.
 func SplitAllow(text string) (out []string) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.ToLower(strings.TrimSpace(part)); part != "" {
@@ -84,7 +83,7 @@ func SplitAllow(text string) (out []string) {
 	return out
 }
 
-// CheckAllow says what of an allow-list cannot be read.
+// CheckAllow returns an error for an entry of an allow-list that cannot be parsed.
 func CheckAllow(text string) error {
 	for _, part := range SplitAllow(text) {
 		if strings.Contains(part, "/") {
@@ -105,8 +104,7 @@ func validIP(text string) bool {
 	return err == nil
 }
 
-// CheckURL says what of a receiver's address cannot be right, before anything is known
-// of what it resolves to.
+// CheckURL returns an error for a receiver's address that cannot be right, before it is resolved.
 func CheckURL(text string) error {
 	if !model.WebURL(text) {
 		return fmt.Errorf("must be http://... or https://... of at most %d bytes", model.MaxURL)
@@ -130,9 +128,9 @@ func CheckURL(text string) error {
 	return nil
 }
 
-// numeric reports whether a resolver may take a host for a number that stands for an
-// IPv4 address, such as 127.1, 2130706433 or 0x7f.1: its last label begins with a digit
-// and holds nothing but a number (WHATWG URL, "ends in a number").
+// numeric reports whether a resolver may take a host for a number that stands for an IPv4 address, such as
+// 127.1, 2130706433 or 0x7f.1: its last label begins with a digit and holds nothing but a number (WHATWG URL,
+// "ends in a number").
 func numeric(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	last := host[strings.LastIndexByte(host, '.')+1:]
@@ -142,8 +140,8 @@ func numeric(host string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-// CheckTarget is CheckURL by a cluster's rules too: its own ports, and where webhooks may
-// go. What a name resolves to is checked when it is dialed.
+// CheckTarget is CheckURL by a cluster's rules too: its own ports, and where webhooks may go. The addresses
+// of a name are checked when it is dialed.
 func CheckTarget(s *state.State, text string) error {
 	if err := CheckURL(text); err != nil {
 		return err
@@ -178,7 +176,7 @@ func local(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// forbidden is for addresses where no receiver may be, whatever is allowed.
+// forbidden returns an error for addresses where no receiver may be, whatever is allowed.
 func forbidden(ip netip.Addr) error {
 	if err := model.CheckIP(ip); err != nil {
 		return fmt.Errorf("%w: no webhook goes there", err)
@@ -193,9 +191,8 @@ type block struct {
 	name string
 }
 
-// blocks returns the ranges that the IANA registries of special-purpose addresses (RFC
-// 6890) do not have as globally reachable, and those that lead to IPv4 addresses by ways
-// of which the outcome is not known here.
+// blocks returns the ranges that the IANA registries of special-purpose addresses (RFC 6890) do not list as
+// globally reachable, and those that lead to IPv4 addresses by ways whose outcome is unknown here.
 func blocks() []block {
 	of := func(name string, prefixes ...string) (out []block) {
 		for _, p := range prefixes {
@@ -224,8 +221,8 @@ func notPublic(ip netip.Addr) (block, bool) {
 	return block{}, false
 }
 
-// permit says why a receiver at this address, found under this host's name, may not be
-// reached; nil: it may. An IPv6 address that leads to an IPv4 one is judged as both.
+// permit returns why a receiver at this address, found under this host's name, may not be reached; nil: it
+// may. An IPv6 address that leads to an IPv4 one is judged as both.
 func (r *rules) permit(host string, ip netip.Addr, port uint16, here []netip.Addr) error {
 	ip = ip.Unmap()
 	if err := forbidden(ip); err != nil {
@@ -261,10 +258,10 @@ func (r *rules) own(ip netip.Addr, port uint16, here []netip.Addr) bool {
 	})
 }
 
-// opens reports whether an entry of the allow-list lets webhooks go to an address that is
-// not public: the address itself, a network within its range (0.0.0.0/0 is none), or the
-// full name of the host. A *.domain does not, since others may give out its names; nor
-// does a name open a loopback address, unless the name is local.
+// opens reports whether an entry of the allow-list lets webhooks go to an address that is not public: the
+// address itself, a network within its range (0.0.0.0/0 is none), or the full name of the host. A *.domain
+// does not, since others may assign its names; nor does a name open a loopback address, unless the name is
+// local.
 func opens(rule, host string, ip netip.Addr, of block) bool {
 	switch {
 	case strings.Contains(rule, "/"):
@@ -278,7 +275,7 @@ func opens(rule, host string, ip netip.Addr, of block) bool {
 	return matches(rule, host, ip) && (!ip.IsLoopback() || local(host))
 }
 
-// matches says that one entry of an allow-list names a host or its address.
+// matches reports whether one entry of an allow-list names a host or its address.
 func matches(rule, host string, ip netip.Addr) bool {
 	if strings.Contains(rule, "/") {
 		p, err := netip.ParsePrefix(rule)
@@ -292,8 +289,8 @@ func matches(rule, host string, ip netip.Addr) bool {
 	return rule == host || err == nil && at.Unmap() == ip
 }
 
-// dial reaches a receiver. It resolves the name itself and dials the very address that
-// was checked, so that a name cannot lead elsewhere in between.
+// dial connects to a receiver. It resolves the name itself and dials the address that was checked, so that a
+// name cannot lead elsewhere in between.
 func (w *World) dial(ctx context.Context, r *rules, network, address string) (net.Conn, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -325,11 +322,11 @@ func (w *World) dial(ctx context.Context, r *rules, network, address string) (ne
 	return nil, err
 }
 
-// ForbiddenError says that no webhook may go to an address.
+// ForbiddenError means that no webhook may go to an address.
 type ForbiddenError struct{ err error }
 
-// Error says which, and why.
+// Error returns the address and the reason.
 func (e *ForbiddenError) Error() string { return e.err.Error() }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *ForbiddenError) Unwrap() error { return e.err }

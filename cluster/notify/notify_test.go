@@ -187,7 +187,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// Whatever is known has a name, and a name is of one kind.
+// Every kind has a name, and a name is of one kind.
 func TestKindsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range model.NoticeKinds() {

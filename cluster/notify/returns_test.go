@@ -128,7 +128,7 @@ func (d *dispatch) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); work.Wait() })
 }
 
-// delivery is the one of the newest notice.
+// delivery returns the one of the newest notice.
 func (d *dispatch) delivery() (newest model.Delivery) {
 	s := d.State()
 	for _, row := range s.Deliveries.All() {
@@ -137,9 +137,8 @@ func (d *dispatch) delivery() (newest model.Delivery) {
 	return newest
 }
 
-// A receiver that dies is asked again and again, under one id and with one try counted
-// each time, and has everything once it is back where it was: also what it had read the
-// moment it died, once more.
+// Tries at a receiver that dies are repeated, under one id and with one try counted each time, and it has
+// everything once it is back: also what it had read the moment it died, once more.
 func TestAReceiverDiesAndReturns(t *testing.T) {
 	d, m := &dispatch{fake: newFake(t)}, &mortal{t: t, body: map[string]bool{}}
 	m.live()

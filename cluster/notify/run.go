@@ -13,7 +13,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Bounds of what is under way.
+// Bounds of deliveries under way.
 const (
 	maxTries   = 256 // at once
 	maxPerHost = 4   // at once, to one receiver
@@ -28,10 +28,10 @@ type Peer interface {
 	Changed(topics model.TopicSet, after uint64) <-chan struct{}
 }
 
-// Config says for whom to deliver, and how.
+// Config is the configuration of deliveries.
 type Config struct {
 	Peer  Peer
-	Actor string // who notes how it went
+	Actor string // the actor that notes outcomes
 	Wall  func() time.Time
 	// Send tries once; [World.Send] does.
 	Send   func(ctx context.Context, m *Message) (status int, err error)
@@ -86,7 +86,7 @@ func last(s *state.State) uint64 {
 	return max(at[model.TopicJob], at[model.TopicSettings])
 }
 
-// runner is deliveries under way.
+// runner is the deliveries under way.
 type runner struct {
 	Config
 
@@ -100,12 +100,12 @@ type runner struct {
 	marks []command.Mark
 }
 
-// start tries what is due and has room, and says when there may be more and what it has seen. A
-// receiver that hangs holds up its own deliveries only.
+// start starts deliveries that are due and have room, and returns when there may be more and the state's
+// index that it has seen. A receiver that hangs holds up its own deliveries only.
 func (r *runner) start(ctx context.Context, work *sync.WaitGroup) (next time.Duration, seen uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Not before: what is no longer busy has been noted, and must not be seen as it was.
+	// Not before: a delivery that is no longer busy has been noted, and must not be seen in its old state.
 	now := r.Peer.State()
 	s := &now
 	hosts := map[model.OutletID]string{}
@@ -134,12 +134,12 @@ func (r *runner) start(ctx context.Context, work *sync.WaitGroup) (next time.Dur
 	return next, last(s)
 }
 
-// now is the time that deliveries are judged by.
+// now returns the time that deliveries are judged by.
 func (r *runner) now(s *state.State) model.Time {
 	return max(model.TimeOf(r.Wall()), s.Settings().Clock)
 }
 
-// try delivers once and has the outcome noted.
+// try delivers once and queues the outcome to be noted.
 func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, host string) {
 	began := r.Wall()
 	m := command.Mark{Key: d.Key, Tries: d.Tries + 1}
@@ -161,7 +161,7 @@ func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, hos
 		if gone, is := errors.AsType[*UnreachableError](err); is {
 			err, m.Took = gone.Unwrap(), 0 // how long it took would give the cause away
 		}
-		r.Log.Info("a delivery did not arrive", "delivery", MessageID(d), "try", m.Tries, "err", err)
+		r.Log.Info("delivery failed", "delivery", MessageID(d), "try", m.Tries, "err", err)
 	}
 	r.mu.Lock()
 	r.hosts[host]--
@@ -169,7 +169,7 @@ func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, hos
 		delete(r.hosts, host)
 	}
 	r.total--
-	if ctx.Err() == nil { // else it was cut off: the next leader tries anew
+	if ctx.Err() == nil { // otherwise it was cut off: the next leader tries again
 		r.marks = append(r.marks, m)
 		r.Counts.count(&m)
 	}
@@ -178,7 +178,7 @@ func (r *runner) try(ctx context.Context, s *state.State, d *model.Delivery, hos
 	signal(r.told)
 }
 
-// signal wakes whoever waits, now or next.
+// signal wakes the receiver, now or at its next wait.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
@@ -186,7 +186,7 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// note has outcomes written to the log, many at a time, until the context ends.
+// note writes outcomes to the log, many at a time, until the context ends.
 func (r *runner) note(ctx context.Context) {
 	for {
 		select {
@@ -197,7 +197,7 @@ func (r *runner) note(ctx context.Context) {
 		pause := pace
 		for marks := r.take(); len(marks) > 0; marks = r.take() {
 			if err := r.propose(ctx, marks); err != nil {
-				r.Log.Warn("how deliveries went is not noted yet", "deliveries", len(marks), "err", err)
+				r.Log.Warn("cannot note delivery outcomes, retrying", "deliveries", len(marks), "err", err)
 				signal(r.told)
 				pause = markAgain
 				break
@@ -212,7 +212,7 @@ func (r *runner) note(ctx context.Context) {
 	}
 }
 
-// take is what is to be noted, which stays until it is.
+// take returns the outcomes to note, which stay queued until they are noted.
 func (r *runner) take() []command.Mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,7 +231,7 @@ func (r *runner) propose(ctx context.Context, marks []command.Mark) error {
 	return err
 }
 
-// noted lets go of what stands in the state.
+// noted drops outcomes that the state contains.
 func (r *runner) noted(marks []command.Mark) {
 	r.mu.Lock()
 	for i := range marks {

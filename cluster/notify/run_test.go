@@ -34,7 +34,7 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-// wall is the time of day, which goes on from where the cluster's clock began.
+// wall returns the time of day, which goes on from where the cluster's clock began.
 func (f *fake) wall() time.Time { return statetest.Start.Time().Add(time.Since(f.zero)) }
 
 func (f *fake) with(change func(*statetest.Cluster)) {
@@ -261,8 +261,8 @@ func TestDeadDeliveries(t *testing.T) {
 	})
 }
 
-// A leader that ends between a delivery and its note leaves it to the next, which sends
-// it again under the same id: at least once, and told apart.
+// A leader that ends between a delivery and its note leaves it to the next, which sends it again under the
+// same id: at least once, and recognizable.
 func TestAnotherLeaderGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, r := newFake(t), newReceivers()

@@ -34,10 +34,10 @@ type Message struct {
 	rules  *rules
 }
 
-// MessageID is the webhook-id of a delivery.
+// MessageID returns the webhook-id of a delivery.
 func MessageID(d *model.Delivery) string { return ID(&d.Notice) + "." + string(d.Key.Outlet) }
 
-// compose makes the message of a delivery. An error says that it can never be sent.
+// compose makes the message of a delivery. An error means that it can never be sent.
 func compose(s *state.State, d *model.Delivery) (*Message, error) {
 	m := &Message{ID: MessageID(d), rules: rulesOf(s)}
 	hook, is := d.Key.Outlet.Webhook()
@@ -79,8 +79,8 @@ func (m *Message) encode(d *model.Delivery) (err error) {
 	return err
 }
 
-// Send tries to deliver a message once. It returns the HTTP status, 0 if none came, and
-// what went wrong in words; nil: the receiver has taken it.
+// Send tries to deliver a message once. It returns the HTTP status, 0 if none came, and the error in words;
+// nil: the receiver has taken it.
 func (w *World) Send(ctx context.Context, m *Message) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
@@ -94,8 +94,7 @@ func (w *World) Send(ctx context.Context, m *Message) (int, error) {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	sign(r.Header, m.Secret, m.ID, time.Now(), m.Body)
-	// A connection serves one try only: one that was kept could outlive the rules that it
-	// was made under.
+	// A connection serves one try only: a reused one could outlive the rules that it was made under.
 	road := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return w.dial(ctx, m.rules, network, address)
@@ -115,23 +114,23 @@ func (w *World) Send(ctx context.Context, m *Message) (int, error) {
 	case code < http.StatusOK || code >= http.StatusMultipleChoices:
 		return code, fmt.Errorf("it answers %d %s", code, http.StatusText(code))
 	case err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil:
-		return code, nil // it has said that it took the message; the rest does not matter
+		return code, nil // the receiver has taken the message; the rest does not matter
 	}
 	return answer.StatusCode, nil
 }
 
-// UnreachableError says that a receiver gave no answer. It has one text for all that can
-// be wrong, since it is told to users: by which of names, ports and addresses are refused,
-// silent or forbidden, they could explore the leader's network. The cause is for the log.
+// UnreachableError means that a receiver gave no answer. It has one text for every cause, since users see it:
+// by which of names, ports and addresses are refused, silent or forbidden, they could explore the leader's
+// network. The cause is for the log.
 type UnreachableError struct{ cause error }
 
 // Error returns the one text.
 func (e *UnreachableError) Error() string { return "unreachable" }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.cause }
 
-// failing is what went wrong, without the address, which may hold a secret.
+// failing returns the cause without the address, which may hold a secret.
 func failing(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("no answer within %s", tryLimit)
@@ -142,7 +141,7 @@ func failing(ctx context.Context, err error) error {
 	return err
 }
 
-// hostOf is whom an address leads to, for counting what is under way there.
+// hostOf returns the host of an address, for counting the deliveries under way to that host.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// waiting is a cluster with one webhook, and one delivery that waits for it.
+// waiting returns a cluster with one webhook, and one delivery that waits for it.
 func waiting(t *testing.T, url string, change func(*model.Webhook)) (*statetest.Cluster, *model.Delivery) {
 	t.Helper()
 	c := statetest.New(t)
@@ -80,8 +80,7 @@ func TestAReceiver(t *testing.T) {
 	}
 }
 
-// What goes wrong is told in words, without the address, and what redirects is not
-// followed.
+// Errors are reported in words, without the address, and redirects are not followed.
 func TestReceiversThatDoNot(t *testing.T) {
 	var reached atomic.Int32
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
@@ -142,8 +141,8 @@ func TestReceiversThatDoNot(t *testing.T) {
 	}
 }
 
-// A user who looks at deliveries does not learn which ports and hosts of the leader's
-// network are there: whatever is wrong with the way to a receiver has one text.
+// A user that looks at deliveries does not learn which ports and hosts of the leader's network exist:
+// whatever is wrong with the way to a receiver has one text.
 func TestOneTextForAllThatIsUnreachable(t *testing.T) {
 	t.Parallel()
 	dead := httptest.NewServer(nil)

@@ -28,7 +28,7 @@ func sign(h http.Header, secret, id string, at time.Time, body []byte) {
 	}
 }
 
-// signature is the HMAC-SHA256 of "id.timestamp.body" in base64.
+// signature returns the HMAC-SHA256 of "id.timestamp.body" in base64.
 func signature(key []byte, id, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + stamp + "."))

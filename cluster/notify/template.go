@@ -18,20 +18,19 @@ import (
 // maxRendered bounds a body, in bytes.
 const maxRendered = 64 << 10
 
-// Template makes a request's body of an event. Its language is that of text/template,
-// without anything that loops, calls other templates, or could make much of little:
-// fields, if and else, with, and the functions below. So its time and its output are
-// bounded by its length. One that makes JSON escapes every value by itself, so that a job's
-// name cannot add a field to the body; the function raw writes a value as it is.
+// Template makes a request's body of an event. Its language is that of text/template, without anything that
+// loops, calls other templates, or could make much of little: fields, if and else, with, and the functions
+// below. So its time and its output are bounded by its length. One that makes JSON escapes every value by
+// itself, so that a job's name cannot add a field to the body; the function raw writes a value as it is.
 type Template struct {
 	t    *template.Template
 	json bool
 }
 
-// JSON reports whether the body is JSON; else it is text.
+// JSON reports whether the body is JSON; otherwise it is text.
 func (t *Template) JSON() bool { return t.json }
 
-// functions are all that a template may call, beside the comparisons below.
+// functions returns all that a template may call, in addition to the comparisons below.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"json":    inJSON,
@@ -44,7 +43,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// builtin are the language's own functions that are left in.
+// builtin returns the language's own functions that are allowed.
 func builtin() []string { return []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge"} }
 
 func inJSON(v any) (string, error) {
@@ -66,7 +65,7 @@ func or(a, b string) string {
 	return a
 }
 
-// clock writes a time, as an event has it, in another layout.
+// clock formats a time, as an event has it, in another layout.
 func clock(layout, v string) (string, error) {
 	at, err := time.Parse(time.RFC3339Nano, v)
 	return at.Format(layout), err
@@ -78,8 +77,7 @@ func clip(n int, v any) string {
 	return string(r[:max(0, min(n, len(r)))])
 }
 
-// ParseTemplate reads a template and tries it on an event. Its error says what is not
-// allowed.
+// ParseTemplate parses a template and tries it on an event. Its error names what is not allowed.
 func ParseTemplate(source string) (*Template, error) {
 	t, err := template.New("template").Option("missingkey=zero").Funcs(functions()).Funcs(template.FuncMap{asValue: inJSON, asText: jsonText}).Parse(source)
 	if err != nil {
@@ -192,8 +190,8 @@ func (t *Template) Render(e *wire.Notice) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// fieldsOf are an event's fields by the names that they have in JSON: texts, numbers and
-// maps of them, which have no methods.
+// fieldsOf returns an event's fields by the names that they have in JSON: texts, numbers and maps of them,
+// which have no methods.
 func fieldsOf(e *wire.Notice) (map[string]any, error) {
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -211,7 +209,7 @@ func fieldsOf(e *wire.Notice) (map[string]any, error) {
 	return out, nil
 }
 
-// bounded is a buffer that takes so much and no more.
+// bounded is a buffer with a maximum size.
 type bounded struct{ bytes.Buffer }
 
 // Write refuses what does not fit.

@@ -10,10 +10,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// late is a peer whose answers are old when they come: others go on meanwhile.
+// late is a peer whose answers are old when they come: others proceed meanwhile.
 type late struct{ *fake }
 
-// State is how things stood before others went on.
+// State returns how things stood before others went on.
 func (l late) State() state.State {
 	s := l.fake.State()
 	for range 1000 {

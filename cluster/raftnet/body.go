@@ -8,8 +8,8 @@ import (
 
 var errSilent = errors.New("the sender of a snapshot fell silent")
 
-// body is the stream of a snapshot as raft's main goroutine reads it, with an end to its patience. Without
-// one a leader that dies while it sends would hold the main goroutine of its follower, vote and all, until
+// body is the stream of a snapshot as raft's main goroutine reads it, with a limit for silence. Without a
+// limit, a leader that dies while it sends would hold the main goroutine of its follower, vote and all, until
 // the system gives the connection up, which takes minutes.
 type body struct {
 	source   io.Reader
@@ -19,7 +19,7 @@ type body struct {
 	read     chan struct{} // closed when nothing reads from source any more; nil until the first Read
 }
 
-// Read fails with errSilent when nothing has come for as long as the patience lasts.
+// Read fails with errSilent when nothing has come within the limit.
 func (b *body) Read(p []byte) (int, error) {
 	if b.read == nil {
 		b.start()

@@ -13,7 +13,7 @@ import (
 type book struct {
 	mu    sync.Mutex
 	last  *acknowledgement // nil: there is nothing to repeat
-	floor uint64           // highest term seen in anything this peer has answered or asked
+	floor uint64           // highest term seen in any answer or request of this peer
 }
 
 type acknowledgement struct {
@@ -29,7 +29,7 @@ func identityOf(header raft.RPCHeader) identity {
 	return identity{string(header.ID), string(header.Addr)}
 }
 
-// observe learns what the main goroutine answered to a request, before the answer leaves.
+// observe notes the main goroutine's answer to a request, before the answer leaves.
 func (b *book) observe(command any, answer raft.RPCResponse, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,7 +48,7 @@ func (b *book) observe(command any, answer raft.RPCResponse, now time.Time) {
 			b.last = nil
 		}
 	case *raft.RequestPreVoteResponse:
-		// The term of a granted pre-vote is the one asked for: nobody holds it yet, so it raises nothing.
+		// The term of a granted pre-vote is the requested one: no peer holds it yet, so it raises nothing.
 		if response.Granted {
 			b.last = nil
 		}
@@ -57,7 +57,7 @@ func (b *book) observe(command any, answer raft.RPCResponse, now time.Time) {
 	}
 }
 
-// campaign learns that this peer asks others for something in a term, before it asks. Followers never do.
+// campaign notes that this peer is about to send a request in a term to others. Followers never do.
 func (b *book) campaign(term uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +72,7 @@ func (b *book) raise(term uint64) {
 }
 
 // repeat answers a heartbeat as the main goroutine last answered its leader in its term, if that was within
-// the limit and still stands.
+// the limit and is still valid.
 func (b *book) repeat(request *raft.AppendEntriesRequest, now time.Time, limit time.Duration) (*raft.AppendEntriesResponse, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

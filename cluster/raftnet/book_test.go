@@ -89,7 +89,7 @@ func TestWhoGetsARepeatedAnswer(t *testing.T) {
 }
 
 // TestOldAcknowledgementsDoNotRevive: an answer of an old term that is noted after a sign of a later one, or
-// an error beside a success, allows nothing.
+// an error together with a success, allows nothing.
 func TestOldAcknowledgementsDoNotRevive(t *testing.T) {
 	b := &book{}
 	b.campaign(6)

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// checks are what messages of other peers are held against.
+// checks are the checks of other peers' messages.
 type checks struct {
 	folders Folders
 	entry   func(*raft.Log) error
@@ -70,7 +70,8 @@ func checkAppend(request *raft.AppendEntriesRequest) error {
 	return nil
 }
 
-// checkConfiguration tells whether raft can decode a configuration; it panics on one that it cannot.
+// checkConfiguration returns an error unless raft can decode a configuration; raft panics on one that it
+// cannot.
 func checkConfiguration(encoded []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -11,7 +11,7 @@ const (
 	dialTimeout = 5 * time.Second
 	maxBudget   = 10 * time.Minute // longest a call may take
 	callTimeout = 30 * time.Second // of a call whose context sets no deadline
-	reuseWithin = time.Minute      // a connection unused for longer is dialled anew; less than idleTimeout
+	reuseWithin = time.Minute      // a connection unused for longer is dialled again; less than idleTimeout
 )
 
 // Client calls other peers, over one connection to each that all calls share. Its methods may be called from
@@ -26,12 +26,13 @@ type Client struct {
 
 // remote is another peer and the connection to it, if there is one.
 type remote struct {
-	turn chan struct{} // whoever has put its token in may look at the rest, and dial
+	turn chan struct{} // a caller that has put its token in may read the rest, and dial
 	link *link
 	used time.Time
 }
 
-// NewClient makes a client that calls itself name: this peer's advertised address, at most 256 bytes.
+// NewClient returns a client that identifies itself as name: this peer's advertised address, at most 256
+// bytes.
 func NewClient(network Network, name string) *Client {
 	return &Client{
 		network: network,
@@ -41,7 +42,7 @@ func NewClient(network Network, name string) *Client {
 	}
 }
 
-// Call asks the peer at address to do method with body, of at most MaxBody bytes, and returns its answer. It
+// Call calls method with body, of at most MaxBody bytes, at the peer at address, and returns its answer. It
 // ends with the context, after 30 s if that has no deadline. Each error is one of ErrNotSent,
 // ErrOutcomeUnknown and *RemoteError.
 func (c *Client) Call(ctx context.Context, address string, method uint8, body []byte) ([]byte, error) {
@@ -75,7 +76,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// link returns the connection to an address, dialling if there is none fit for use.
+// link returns the connection to an address, and dials if no usable one exists.
 func (c *Client) link(ctx context.Context, address string) (*link, error) {
 	c.mu.Lock()
 	r := c.remotes[address]

@@ -1,11 +1,11 @@
-// Package raftnet carries what peers say to each other: Raft's messages and calls between the peers, over
-// one listener.
+// Package raftnet is the network layer between peers: Raft's messages and calls between the peers, over one
+// listener.
 //
 //	Network    how to listen and dial: TCP here, TLS or a simulated network elsewhere
-//	Mux        one listener; the first byte of a connection tells Raft streams from calls
+//	Mux        one listener; the first byte of a connection separates Raft streams from calls
 //	Transport  raft.NetworkTransport with its known hazards held off; what raft.NewRaft is given
 //	Server     answers calls of other peers
-//	Client     makes calls to other peers, and tells "never sent" from "outcome unknown"
+//	Client     makes calls to other peers, and separates "never sent" from "outcome unknown"
 //
 // A peer puts them together so:
 //
@@ -15,6 +15,6 @@
 //	transport := raftnet.NewTransport(mux.Raft(), raftnet.TransportConfig{})
 //	client := raftnet.NewClient(raftnet.TCP{}, mux.Addr().String())
 //
-// It trusts who it speaks with: whoever reaches the listener can take over the log. Outside a trusted
-// machine the Network must admit peers only, by mutual TLS.
+// The package trusts its connections: any program that reaches the listener can take over the log. Outside a
+// trusted machine the Network must admit peers only, by mutual TLS.
 package raftnet

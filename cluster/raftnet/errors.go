@@ -18,11 +18,11 @@ var (
 	ErrBusy = errors.New("too many calls under way")
 )
 
-// Code tells remote errors apart. Codes from FirstOwnCode on are the handlers' own. A number never changes
-// its meaning.
+// Code classifies remote errors. Codes from FirstOwnCode on are the handlers' own. A number never changes its
+// meaning.
 type Code uint16
 
-// The codes that the call server itself gives.
+// The codes of the call server itself.
 const (
 	CodeFailed        Code = 1 // the handler returned an error without a code
 	CodeUnknownMethod Code = 2
@@ -31,25 +31,25 @@ const (
 	FirstOwnCode      Code = 100
 )
 
-// RemoteError is another peer's answer that it could not do what was asked. A handler that returns one sets
-// code and text itself.
+// RemoteError is another peer's answer that a call failed there. A handler that returns one sets code and
+// text itself.
 type RemoteError struct {
 	Code Code
 	Text string
 }
 
-// Error is the other peer's text with the code.
+// Error returns the other peer's text with the code.
 func (e *RemoteError) Error() string {
 	return fmt.Sprintf("other peer: %s (code %d)", e.Text, e.Code)
 }
 
-// Is finds ErrUnknownMethod and ErrBusy.
+// Is matches ErrUnknownMethod and ErrBusy.
 func (e *RemoteError) Is(target error) bool {
 	return (e.Code == CodeUnknownMethod && target == ErrUnknownMethod) ||
 		(e.Code == CodeBusy && target == ErrBusy)
 }
 
-// notSent and unknown say where a call failed and keep the cause.
+// notSent and unknown add where a call failed, and keep the cause.
 func notSent(address string, cause error) error {
 	return fmt.Errorf("%w to %s: %w", ErrNotSent, address, cause)
 }

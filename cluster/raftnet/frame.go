@@ -30,7 +30,7 @@ var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// request and response are what frames carry. Numbers are big-endian.
+// request and response are the content of frames. Numbers are big-endian.
 type callRequest struct {
 	id     uint64
 	method uint8
@@ -44,7 +44,7 @@ type callResponse struct {
 	body []byte
 }
 
-// seal puts length and checksum before a payload that was built behind room for them.
+// seal writes length and checksum before a payload that was built behind space for them.
 func seal(frame []byte) []byte {
 	payload := frame[frameHeader:]
 	binary.BigEndian.PutUint32(frame, uint32(len(payload))) // #nosec G115 -- at most MaxFrame, by MaxBody
@@ -52,7 +52,7 @@ func seal(frame []byte) []byte {
 	return frame
 }
 
-// readFrame reads one payload. It believes a length only as far as data follows it: a frame that claims
+// readFrame reads one payload. It trusts a length only as far as data follows it: a frame that claims
 // megabytes and sends none costs a few kilobytes.
 func readFrame(r io.Reader) ([]byte, error) {
 	var header [frameHeader]byte
@@ -115,7 +115,7 @@ func parseResponse(payload []byte) (callResponse, error) {
 	}, nil
 }
 
-// hello is a caller's first frame: the protocol's version and the name by which it wants to be known.
+// hello returns a caller's first frame: the protocol's version and the caller's name.
 func hello(name string) []byte {
 	return seal(append(append(make([]byte, frameHeader), protocol), name...))
 }

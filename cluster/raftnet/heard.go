@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// heard is when a leader's message last came in. It is noted before anything is done
-// about the message: raft's own time of last contact leaves out what was answered in
-// place of a busy main goroutine, and is set only when that goroutine gets to it.
+// heard is when a leader's message last came in. It is noted before the message is handled: raft's own time
+// of last contact leaves out messages that were answered in place of a busy main goroutine, and is set only
+// when that goroutine gets to it.
 type heard struct {
 	born time.Time
 	last atomic.Int64 // since then
@@ -26,6 +26,6 @@ func (h *heard) since() time.Duration {
 	return time.Since(h.born) - time.Duration(h.last.Load())
 }
 
-// Heard is how long ago a leader's message last came in, of whatever term and whatever
-// came of it; counted from the start while none has.
+// Heard returns how long ago a leader's message last came in, of whatever term and outcome; counted from the
+// start while none has.
 func (t *Transport) Heard() time.Duration { return t.relay.heard.since() }

@@ -8,23 +8,21 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// idleRest is how long a follower's acknowledgement of an empty replication request
-// answers further requests that say the same.
+// idleRest is how long a follower's acknowledgement of an empty replication request answers equal requests.
 const idleRest = 50 * time.Millisecond
 
-// idle keeps empty replication requests off the wire that would say nothing new.
+// idle keeps redundant empty replication requests off the wire.
 //
-// Raft sends a follower without new entries an empty AppendEntries after each
-// CommitTimeout (5 ms), because this is how a follower learns that the commit index has
-// moved: some 130 exchanges a second with each follower of a cluster at rest. A request
-// that repeats the term, the previous entry and the commit index of one that the follower
-// acknowledged less than idleRest ago is answered here with that acknowledgement. A new
+// Raft sends a follower without new entries an empty AppendEntries after each CommitTimeout (5 ms), because
+// this is how a follower learns that the commit index has moved: some 130 exchanges a second with each
+// follower of a cluster at rest. A request that repeats the term, the previous entry and the commit index of
+// one that the follower acknowledged less than idleRest ago is answered here with that acknowledgement. A new
 // commit index, new entries and a new term differ, so they are sent at once.
 //
-// Heartbeats have a goroutine and a rhythm of their own in raft and are always sent, so
-// the follower's patience is untouched. The leader may take a follower for alive for up to
-// idleRest longer than it is; its lease decides nothing (see Transport), and an entry
-// counts as replicated only by an answer to the request that carried it.
+// Heartbeats have a goroutine and a rhythm of their own in raft and are always sent, so the follower's
+// election timeout is untouched. The leader may take a follower for alive for up to idleRest longer than it
+// is; its lease decides nothing (see Transport), and an entry counts as replicated only by an answer to the
+// request that carried it.
 type idle struct {
 	saved atomic.Uint64 // requests that were answered here
 
@@ -39,7 +37,7 @@ type acknowledged struct {
 	until  time.Time
 }
 
-// repetition is what an empty request says. Two that are equal say the same.
+// repetition is the content of an empty request; equal ones are redundant.
 type repetition struct {
 	target    raft.ServerAddress
 	term      uint64
@@ -48,8 +46,8 @@ type repetition struct {
 	committed uint64
 }
 
-// repetitionOf returns what a request says; false if the request carries entries or is a
-// heartbeat, which names no previous entry.
+// repetitionOf returns a request's content; false if the request carries entries or is a heartbeat, which
+// names no previous entry.
 func repetitionOf(target raft.ServerAddress, q *raft.AppendEntriesRequest) (repetition, bool) {
 	if len(q.Entries) > 0 || q.PrevLogEntry == 0 {
 		return repetition{}, false
@@ -68,8 +66,8 @@ func (i *idle) answer(id raft.ServerID, said repetition, now time.Time) (raft.Ap
 	return a.answer, true
 }
 
-// note keeps a follower's answer to a request that was sent at a time; one that refuses
-// anything voids what was kept.
+// note stores a follower's answer to a request that was sent at a time; an answer that refuses anything voids
+// the stored one.
 func (i *idle) note(id raft.ServerID, said repetition, sent time.Time, answer *raft.AppendEntriesResponse) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A follower's acknowledgement answers what says the same for a moment, and nothing else.
+// A follower's acknowledgement answers equal requests for a moment, and no others.
 func TestWhatAFollowerNeedNotHearAgain(t *testing.T) {
 	t.Parallel()
 	const id, at = raft.ServerID("n1"), raft.ServerAddress("n1:7000")

@@ -19,8 +19,8 @@ type link struct {
 	conn    net.Conn
 	address string
 	slots   chan struct{}
-	turn    chan struct{} // whoever has put its token in may write
-	gone    chan struct{} // closed when the connection is of no more use
+	turn    chan struct{} // a caller that has put its token in may write
+	gone    chan struct{} // closed when the connection is broken
 
 	mu    sync.Mutex
 	calls map[uint64]chan callResponse // nil once gone
@@ -123,7 +123,7 @@ func (l *link) leave(id uint64) {
 	delete(l.calls, id)
 }
 
-// read hands answers to their calls until the connection ends. An answer that came too late has no taker.
+// read passes answers to their calls until the connection ends. An answer that came too late is dropped.
 func (l *link) read() {
 	in := bufio.NewReader(l.conn)
 	for {
@@ -157,8 +157,8 @@ func (l *link) hand(response callResponse) error {
 	return nil
 }
 
-// suspect ends a connection on which nothing came since a call that has run out of time: the other peer, or
-// the way to it, may be gone without a word.
+// suspect ends a connection on which nothing came since a call that has timed out: the other peer, or the way
+// to it, may be gone without notice.
 func (l *link) suspect(since time.Time) {
 	l.mu.Lock()
 	silent := !l.heard.After(since)
@@ -182,7 +182,7 @@ func (l *link) end(cause error) {
 	}
 }
 
-// retire ends a connection that no call uses; it reports whether it did.
+// retire ends a connection that no call uses, and reports whether it did.
 func (l *link) retire() bool {
 	l.mu.Lock()
 	idle := len(l.calls) == 0

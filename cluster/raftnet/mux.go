@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// The first byte of a connection says what it is for. The values are part of the protocol.
+// The first byte of a connection is its kind. The values are part of the protocol.
 const (
 	kindRaft byte = 'R'
 	kindCall byte = 'C'
 )
 
 const (
-	greetTimeout = 5 * time.Second // for a new connection to say its kind, a TLS handshake included
-	maxGreeting  = 256             // connections that have not said it yet
+	greetTimeout = 5 * time.Second // for a new connection to send its kind, a TLS handshake included
+	maxGreeting  = 256             // connections that have not sent their kind yet
 )
 
-// MuxConfig says where and how a Mux listens.
+// MuxConfig is the configuration of a Mux.
 type MuxConfig struct {
 	Network   Network
 	Bind      string       // address to listen on
@@ -30,8 +30,8 @@ type MuxConfig struct {
 	Logger    *slog.Logger // nil: nothing is logged
 }
 
-// Mux is a peer's one listener. It reads the first byte of each connection and hands it on to Raft or to the
-// call server; a connection that says nothing within five seconds, or nothing known, is closed.
+// Mux is a peer's one listener. It reads the first byte of each connection and passes it on to Raft or to the
+// call server; a connection that sends nothing within five seconds, or an unknown kind, is closed.
 type Mux struct {
 	listener net.Listener
 	address  net.Addr
@@ -77,14 +77,14 @@ func Listen(config MuxConfig) (*Mux, error) {
 	return m, nil
 }
 
-// Addr is the address under which other peers reach this one.
+// Addr returns the address under which other peers reach this one.
 func (m *Mux) Addr() net.Addr { return m.address }
 
-// Raft is the stream layer of Raft's connections. NewTransport closes it with the transport; the Mux and the
+// Raft returns the stream layer of Raft's connections. NewTransport closes it with the transport; the Mux and the
 // calls go on without it.
 func (m *Mux) Raft() StreamLayer { return m.raft }
 
-// Close ends the listener, Raft's streams and the connections that have not said their kind, and waits for
+// Close ends the listener, Raft's streams and the connections that have not sent their kind, and waits for
 // the goroutines that served them. The call server is its owner's to close.
 func (m *Mux) Close() error {
 	var err error
@@ -113,7 +113,7 @@ func (m *Mux) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		m.log.Error("cannot accept connections of peers; trying again", "address", m.address, "in", delay, "error", err)
+		m.log.Error("cannot accept peer connections, retrying", "address", m.address, "in", delay, "error", err)
 		select {
 		case <-m.stop:
 			return
@@ -123,11 +123,11 @@ func (m *Mux) accept() {
 	}
 }
 
-// greet learns what a connection is for and hands it to its owner.
+// greet reads a connection's kind and passes it to its owner.
 func (m *Mux) greet(conn net.Conn) {
 	guest, err := m.greeting.adopt(conn)
 	if err != nil {
-		m.log.Warn("turned a connection away", "from", conn.RemoteAddr(), "reason", err)
+		m.log.Warn("connection refused", "from", conn.RemoteAddr(), "reason", err)
 		return
 	}
 	kind, err := readKind(guest)
@@ -142,7 +142,7 @@ func (m *Mux) greet(conn net.Conn) {
 		}
 	}
 	if err != nil {
-		m.log.Warn("turned a connection away", "from", conn.RemoteAddr(), "reason", err)
+		m.log.Warn("connection refused", "from", conn.RemoteAddr(), "reason", err)
 	}
 }
 
@@ -157,7 +157,7 @@ func readKind(conn net.Conn) (byte, error) {
 	return first[0], conn.SetReadDeadline(time.Time{})
 }
 
-// dialKind opens a stream that says what it is for.
+// dialKind opens a stream and sends its kind.
 func dialKind(network Network, address string, kind byte, timeout time.Duration) (net.Conn, error) {
 	start := time.Now()
 	conn, err := network.Dial(address, timeout)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Network is how streams between peers come about, and the one place where encryption and a simulated
-// network take TCP's.
+// Network opens streams between peers, and is the one place where encryption and a simulated network replace
+// TCP.
 type Network interface {
 	// Listen accepts streams that others dial to address.
 	Listen(address string) (net.Listener, error)
@@ -14,7 +14,7 @@ type Network interface {
 	Dial(address string, timeout time.Duration) (net.Conn, error)
 }
 
-// TCP is the plain Network of the operating system: no encryption, no proof of who speaks.
+// TCP is the plain Network of the operating system: no encryption, no authentication.
 type TCP struct{}
 
 // Listen binds address, "host:port"; port 0 takes a free one.

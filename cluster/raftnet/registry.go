@@ -10,7 +10,7 @@ import (
 
 var errTooMany = errors.New("too many connections")
 
-// registry knows one owner's open connections, to bound their number and to close them all at its end.
+// registry tracks one owner's open connections, to bound their number and to close them all at its end.
 type registry struct {
 	limit   int
 	serving sync.WaitGroup
@@ -29,7 +29,7 @@ func newRegistry(limit int) *registry {
 	return &registry{limit: limit, open: map[*owned]struct{}{}}
 }
 
-// adopt takes a connection in, or closes it and says why it may not stay.
+// adopt adds a connection, or closes it and returns why it may not stay.
 func (r *registry) adopt(conn net.Conn) (*owned, error) {
 	c := r.wrap(conn)
 	return c, r.start(c, nil)
@@ -38,8 +38,8 @@ func (r *registry) adopt(conn net.Conn) (*owned, error) {
 // wrap makes a connection ready for start.
 func (r *registry) wrap(conn net.Conn) *owned { return &owned{Conn: conn, in: r} }
 
-// start takes a connection in and runs what serves it, if that is not nil, in a goroutine that wait waits for.
-// One that may not stay is closed.
+// start adds a connection and runs serve for it, if that is not nil, in a goroutine that wait waits for. A
+// connection that may not stay is closed.
 func (r *registry) start(c *owned, serve func()) error {
 	err := r.enter(c, serve)
 	if err != nil {
@@ -64,10 +64,10 @@ func (r *registry) enter(c *owned, serve func()) error {
 	return nil
 }
 
-// wait returns, after close, when what served the connections has ended.
+// wait returns, after close, when all serving goroutines have ended.
 func (r *registry) wait() { r.serving.Wait() }
 
-// release lets a connection go without closing it.
+// release removes a connection without closing it.
 func (r *registry) release(c *owned) net.Conn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *registry) release(c *owned) net.Conn {
 	return c.Conn
 }
 
-// close closes every connection and turns away those that still come.
+// close closes every connection and refuses those that still come.
 func (r *registry) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -86,5 +86,5 @@ func (r *registry) close() {
 	}
 }
 
-// Close closes the connection and forgets it.
+// Close closes the connection and removes it.
 func (c *owned) Close() error { return c.in.release(c).Close() }

@@ -32,7 +32,7 @@ type relay struct {
 }
 
 type relayLimits struct {
-	inPlace  time.Duration // how long after raft's last word heartbeats are answered; 0: never
+	inPlace  time.Duration // how long after raft's last own answer heartbeats are answered; 0: never
 	patience time.Duration // how long a snapshot's sender may be silent
 }
 
@@ -176,7 +176,7 @@ func (r *relay) rearm() {
 	}
 }
 
-// earliest is when the longest waiting heartbeat will have waited for long enough; zero: none waits.
+// earliest returns when the longest waiting heartbeat will have waited for long enough; zero: none waits.
 func (r *relay) earliest() time.Time {
 	if r.serving != nil && r.serving.heartbeat != nil {
 		return r.serving.due

@@ -20,9 +20,9 @@ const (
 	maxErrorText = 1 << 10
 )
 
-// Handler answers one call. The context ends with the caller's patience or with the server; from is the
-// advertised address that the caller gives itself, a claim that only a Network with authentication proves.
-// An error that is a *RemoteError goes back as it is, any other with CodeFailed.
+// Handler answers one call. The context ends with the caller's timeout or with the server; from is the
+// advertised address that the caller claims, which only a Network with authentication proves. An error that
+// is a *RemoteError goes back as it is, any other with CodeFailed.
 type Handler func(ctx context.Context, from string, body []byte) ([]byte, error)
 
 // Server answers other peers' calls on the connections that a Mux gives it.
@@ -37,7 +37,7 @@ type Server struct {
 	log      *slog.Logger
 }
 
-// NewServer makes a server without methods. A nil logger logs nothing.
+// NewServer returns a server without methods. A nil logger logs nothing.
 func NewServer(log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -53,7 +53,7 @@ func NewServer(log *slog.Logger) *Server {
 	}
 }
 
-// Handle sets what answers a method, in place of what did before.
+// Handle sets the handler of a method, in place of the former one.
 func (s *Server) Handle(method uint8, handler Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Server) admit(conn net.Conn) error {
 	return s.conns.start(c, func() {
 		defer func() { _ = c.Close() }()
 		if err := s.serve(c); !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-			s.log.Debug("a caller's connection ended", "from", c.RemoteAddr(), "reason", err)
+			s.log.Debug("caller's connection ended", "from", c.RemoteAddr(), "reason", err)
 		}
 	})
 }
@@ -84,10 +84,10 @@ func (s *Server) admit(conn net.Conn) error {
 type caller struct {
 	name string
 	conn net.Conn
-	turn chan struct{} // whoever has put its token in may write
+	turn chan struct{} // a call that has put its token in may write
 }
 
-// serve reads calls until the connection ends, and says why it did.
+// serve reads calls until the connection ends, and returns why it did.
 func (s *Server) serve(conn net.Conn) error {
 	in := bufio.NewReader(conn)
 	payload, err := nextFrame(conn, in, greetTimeout)
@@ -120,7 +120,7 @@ func (s *Server) serve(conn net.Conn) error {
 	}
 }
 
-// nextFrame waits for a frame to begin, and less long for it to be whole.
+// nextFrame waits for a frame to begin, and less long for it to be complete.
 func nextFrame(conn net.Conn, in *bufio.Reader, patience time.Duration) ([]byte, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err

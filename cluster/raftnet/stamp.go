@@ -8,18 +8,17 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Folders knows the data folders of the cluster's peers. Every message of Raft names
-// the folder of its sender and the folder that the sender expects at the receiver, so
-// that a peer which comes back without its folder takes no part: neither its votes nor
-// its acknowledgements count, nor do others vote for it. All methods must return at
-// once, and may be called from any goroutine.
+// Folders identifies the data folders of the cluster's peers. Every message of Raft names the folder of its
+// sender and the folder that the sender expects at the receiver, so that a peer which comes back without its
+// folder takes no part: neither its votes nor its acknowledgements count, nor do others vote for it. All
+// methods must return at once, and may be called from any goroutine.
 type Folders interface {
 	// Own returns the id of this peer's data folder.
 	Own() string
 	// Of returns the folder id of another peer; empty while it is not known.
 	Of(id raft.ServerID) string
-	// Admit returns why a message must not reach Raft, or nil: the sender's id and
-	// folder, and the folder that the sender expects here, empty if it does not know.
+	// Admit returns why a message must not reach Raft, or nil: the sender's id and folder, and the folder
+	// that the sender expects here, empty if unknown.
 	Admit(sender raft.ServerID, folder, expected string) error
 }
 
@@ -38,8 +37,7 @@ func stamp(f Folders, h raft.RPCHeader, to raft.ServerID) raft.RPCHeader {
 	return h
 }
 
-// admit checks the stamp of a message and takes it off, so that Raft finds the
-// address alone.
+// admit checks the stamp of a message and removes it, so that Raft finds the address alone.
 func admit(f Folders, command any) error {
 	h := headerOf(command)
 	if f == nil || h == nil {
@@ -56,7 +54,7 @@ func admit(f Folders, command any) error {
 	return nil
 }
 
-// headerOf returns the header of a request, nil if it is none of Raft's.
+// headerOf returns the header of a request, nil if it is not one of Raft's.
 func headerOf(command any) *raft.RPCHeader {
 	switch q := command.(type) {
 	case *raft.AppendEntriesRequest:

@@ -11,7 +11,7 @@ import (
 // maxRaftConns bounds Raft's open connections, both ways together. A peer keeps a handful to each other.
 const maxRaftConns = 256
 
-// StreamLayer is what raft.NetworkTransport needs of a network; Mux.Raft gives one.
+// StreamLayer is the network as raft.NetworkTransport needs it; Mux.Raft returns one.
 type StreamLayer = raft.StreamLayer
 
 // stream is Raft's share of the Mux. It remembers every connection, accepted or dialled, because
@@ -36,7 +36,7 @@ func newStream(network Network, address net.Addr) *stream {
 	}
 }
 
-// deliver hands a connection to Accept; it waits until someone accepts.
+// deliver passes a connection to Accept, and waits until it is accepted.
 func (s *stream) deliver(conn net.Conn) error {
 	c, err := s.conns.adopt(conn)
 	if err != nil {
@@ -70,10 +70,10 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	return s.conns.adopt(conn)
 }
 
-// Addr is the advertised address: Raft names this peer by it.
+// Addr returns the advertised address: Raft names this peer by it.
 func (s *stream) Addr() net.Addr { return s.address }
 
-// Close closes all of Raft's connections and takes no more.
+// Close closes all of Raft's connections and accepts no more.
 func (s *stream) Close() error {
 	s.once.Do(func() {
 		close(s.stop)

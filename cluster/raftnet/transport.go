@@ -13,14 +13,14 @@ const (
 	// busyAfter is how long a heartbeat waits for raft's main goroutine before it is answered in its place.
 	busyAfter = 20 * time.Millisecond
 	// inPlaceLimit is how long after the main goroutine's last own acknowledgement that goes on. A peer whose
-	// disk hangs for longer is of no use to its leader, who must notice.
+	// disk hangs for longer is of no use to its leader, which must notice.
 	inPlaceLimit = 10 * time.Second
 
 	defaultTimeout = 2 * time.Second
 	connsPerPeer   = 3 // kept open to each peer: heartbeats, replication, votes
 )
 
-// TransportConfig tunes a Transport; its zero value is fit for use.
+// TransportConfig tunes a Transport; its zero value is ready for use.
 type TransportConfig struct {
 	Timeout   time.Duration              // of an exchange, of 256 KiB of a snapshot, of silence within one; 0: two seconds
 	Addresses raft.ServerAddressProvider // where a peer is now, if not at the address in the configuration; may be nil
@@ -28,10 +28,10 @@ type TransportConfig struct {
 	Folders   Folders                    // of the cluster's peers; nil: messages are taken from every sender
 	Unguarded Unguarded
 
-	CheckEntry func(*raft.Log) error // says what is wrong with an entry that another peer sends; nil: nothing is asked
+	CheckEntry func(*raft.Log) error // returns what is wrong with an entry that another peer sends; nil: no check
 }
 
-// Unguarded takes single guards away. It is for tests that show the hazard behind each guard, and for nothing
+// Unguarded disables single guards. It is for tests that show the hazard behind each guard, and for nothing
 // else: with FastHeartbeats committed entries can be lost.
 type Unguarded struct {
 	FastHeartbeats bool // handle heartbeats on the connection's goroutine, as raft.NetworkTransport does
@@ -40,20 +40,20 @@ type Unguarded struct {
 	Chatty         bool // send a follower at rest the same empty request after each CommitTimeout
 }
 
-// Transport carries Raft's messages. It is raft.NetworkTransport but for these points:
+// Transport carries Raft's messages. It is raft.NetworkTransport except for these points:
 //
-//   - Heartbeats go through raft's main goroutine like everything else. raft.NetworkTransport hands them to
-//     raft on the connection's goroutine, where they change term and role behind the main goroutine's back,
-//     and committed entries diverge (hashicorp/raft#695).
-//   - A main goroutine that waits for its disk would then miss heartbeats, and a stall of two followers would
-//     cost the leader its office. So the Transport answers heartbeats in place of one that has been busy for
-//     20 ms, under the conditions below and for ten seconds at most.
-//   - Replication is not pipelined: after a follower refuses entries once, raft's pipeline can wait on itself
-//     for ever while heartbeats go on, and the follower gets nothing until the leader restarts (hashicorp/raft#612).
-//   - An empty replication request that repeats one acknowledged a moment ago is answered without
-//     the network (see idle).
-//   - Messages that would end the process of a peer that reads them are refused: nil entries, entries out of
-//     place, configurations that cannot be decoded.
+//   - Heartbeats go through raft's main goroutine like everything else. raft.NetworkTransport hands them to raft on
+//     the connection's goroutine, where they change term and role behind the main goroutine's back, and committed
+//     entries diverge (hashicorp/raft#695).
+//   - A main goroutine that waits for its disk would then miss heartbeats, and a stall of two followers would cost
+//     the leader its leadership. So the Transport answers heartbeats in place of one that has been busy for 20 ms,
+//     under the conditions below and for ten seconds at most.
+//   - Replication is not pipelined: after a follower refuses entries once, raft's pipeline can wait on itself for
+//     ever while heartbeats go on, and the follower gets nothing until the leader restarts (hashicorp/raft#612).
+//   - An empty replication request that repeats one acknowledged a moment ago is answered without the network (see
+//     idle).
+//   - Messages that would end the process of a peer that reads them are refused: nil entries, entries out of place,
+//     configurations that cannot be decoded.
 //   - A snapshot whose sender falls silent is given up after Timeout: raft's main goroutine reads it from the
 //     connection and would be held, unable to vote, until the system notices that the sender is gone.
 //   - Messages name the data folders of sender and receiver, and are refused where these are not the known ones.
@@ -62,35 +62,36 @@ type Unguarded struct {
 // # Why answering in place is sound
 //
 // The answer to a heartbeat is "I know you as the leader of term T and have not turned to a later one". The
-// Transport repeats it, word for word, only if the main goroutine has itself said so to that very leader (id
-// and address) in that very term, and if since then this peer has neither answered anything with a higher
-// term, granted a vote or pre-vote, been told to stand, nor sent any request (only candidates and leaders
-// send). It changes nothing in raft: not the term, the role, the vote, the log, nor the time of the last contact.
+// Transport repeats it, word for word, only if the main goroutine itself has given that answer to the same leader
+// (id and address) in the same term, and if since then this peer has neither answered anything with a higher term,
+// granted a vote or pre-vote, been asked to stand for election, nor sent any request (only candidates and leaders
+// send). The repetition changes nothing in raft: not the term, the role, the vote, the log, nor the time of the
+// last contact.
 //
-// Election safety and log matching rest on terms, votes and entries, on none of which a repeated answer has
-// any effect; on the leader's side an answered heartbeat only marks contact and counts for VerifyLeader.
+// Election safety and log matching rest on terms, votes and entries, on none of which a repeated answer has any
+// effect; on the leader's side an answered heartbeat only marks contact and counts for VerifyLeader.
 //
 // Leader lease. A leader of T that counts this peer as in contact is right in this sense: when the answer was
-// decided, no vote of this peer for a later term had left it. A vote that the main goroutine is just writing
-// to disk does not count yet: the relay notes it under the same lock before it passes it on, so each repeated
-// answer is ordered before or after the release of each vote, and none after a vote speaks for the old term.
-// A later leader needs a majority of released votes, so at the moment of a repeated answer it was not yet
-// elected with this peer's help. Which is what an answer from the main goroutine would have meant, too, but
-// for one thing: the repeated answer does not renew this peer's own patience, so it may stand for election or
-// vote sooner after it than after one of its own. Two leaders of different terms may then overlap for up to
-// one lease, of whom the older cannot commit. So the lease must not serve reads, nor must VerifyLeader; raft
-// promises neither under pauses. (A sole voter elects itself without asking anyone; it has no heartbeats to
-// answer unless it was a follower before, and the same restriction covers that.)
+// decided, no vote of this peer for a later term had left it. A vote that the main goroutine is just writing to
+// disk does not count yet: the relay notes it under the same lock before it passes it on, so each repeated answer
+// is ordered before or after the release of each vote, and none after a vote confirms the old term. A later leader
+// needs a majority of released votes, so at the moment of a repeated answer it was not yet elected with this peer's
+// help. Which is what an answer from the main goroutine would have meant, too, but for one thing: the repeated
+// answer does not renew this peer's own election timeout, so it may stand for election or vote sooner after it than
+// after one of its own. Two leaders of different terms may then overlap for up to one lease, of which the older
+// cannot commit. So the lease must not serve reads, nor must VerifyLeader; raft promises neither under pauses. (A
+// sole voter elects itself without asking others; it has no heartbeats to answer unless it was a follower before,
+// and the same restriction covers that.)
 //
-// Leadership transfer. A peer told to stand first says that it will (the answer to TimeoutNow), then asks for
-// votes; both end the repeating. A peer asked for its vote in a transfer votes although it knows a leader;
-// granting it ends the repeating, and raises the term below which nothing is repeated again, so an
-// acknowledgement of the old term that is noted late cannot revive it.
+// Leadership transfer. A peer that is asked to stand first answers that it will (the answer to TimeoutNow), then
+// asks for votes; both end the repeating. A peer asked for its vote in a transfer votes although it knows a leader;
+// granting it ends the repeating, and raises the term below which nothing is repeated again, so an acknowledgement
+// of the old term that is noted late cannot revive it.
 //
-// Order. The relay hands the main goroutine one request at a time, so what it notes is what the main goroutine
-// did, in that order. A heartbeat answered in place is dropped if the main goroutine had not taken it, for a
-// late one would count as fresh contact with a leader perhaps long gone; one already taken is finished and
-// its answer discarded.
+// Order. The relay hands the main goroutine one request at a time, so what it notes is what the main goroutine did,
+// in that order. A heartbeat answered in place is dropped if the main goroutine had not taken it, for a late one
+// would count as fresh contact with a leader perhaps long gone; one already taken is finished and its answer
+// discarded.
 type Transport struct {
 	inner     *raft.NetworkTransport
 	relay     *relay
@@ -139,19 +140,19 @@ func NewTransport(layer StreamLayer, config TransportConfig) *Transport {
 	return t
 }
 
-// BusyAnswers counts the heartbeats that were answered in place of a busy main goroutine.
+// BusyAnswers returns the number of heartbeats that were answered in place of a busy main goroutine.
 func (t *Transport) BusyAnswers() uint64 { return t.relay.counts.inPlace.Load() }
 
-// Malformed counts the messages of other peers that were refused because no sound peer sends them.
+// Malformed returns the number of messages of other peers that were refused because no sound peer sends them.
 func (t *Transport) Malformed() uint64 { return t.relay.counts.malformed.Load() }
 
-// Refused counts the messages that were refused for the data folder of their sender or receiver.
+// Refused returns the number of messages that were refused for the data folder of their sender or receiver.
 func (t *Transport) Refused() uint64 { return t.relay.counts.refused.Load() }
 
-// Consumer is where raft's main goroutine takes requests from.
+// Consumer returns the channel from which raft's main goroutine takes requests.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.relay.out }
 
-// LocalAddr is the advertised address of this peer.
+// LocalAddr returns the advertised address of this peer.
 func (t *Transport) LocalAddr() raft.ServerAddress { return t.inner.LocalAddr() }
 
 // SetHeartbeatHandler does nothing: heartbeats take the way of all requests.
@@ -161,7 +162,7 @@ func (t *Transport) SetHeartbeatHandler(handle func(raft.RPC)) {
 	}
 }
 
-// AppendEntriesPipeline says that there is no pipeline; raft then replicates by AppendEntries.
+// AppendEntriesPipeline returns an error, since there is no pipeline; raft then replicates by AppendEntries.
 func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	if t.unguarded.Pipelining {
 		return t.inner.AppendEntriesPipeline(id, target)
@@ -217,7 +218,7 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
 	return t.inner.InstallSnapshot(id, target, &q, resp, data)
 }
 
-// TimeoutNow tells a follower to stand for election at once.
+// TimeoutNow asks a follower to stand for election at once.
 func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
 	t.book.campaign(0)
 	q := *args
@@ -225,7 +226,7 @@ func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args
 	return t.inner.TimeoutNow(id, target, &q, resp)
 }
 
-// EncodePeer is a peer's address on the wire.
+// EncodePeer returns a peer's address on the wire.
 func (t *Transport) EncodePeer(id raft.ServerID, address raft.ServerAddress) []byte {
 	return t.inner.EncodePeer(id, address)
 }

@@ -15,7 +15,7 @@ import (
 
 const boltName = "raft.db"
 
-// boltOptions are bbolt's settings for a raft log.
+// boltOptions returns bbolt's settings for a raft log.
 //
 // A log is appended at one end and cut off at the other, so bbolt's list of
 // free pages is long, and by default it is written whole in each commit
@@ -47,8 +47,8 @@ func openBolt(o Options, fresh bool) (*raftboltdb.BoltStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	// bbolt does not sync the folder: without this, raft.db as a whole could be
-	// gone after a power cut, and with it a vote.
+	// bbolt does not sync the folder: without this, raft.db as a whole could be gone after a power cut, and
+	// with it a vote.
 	if err := syncDir(o.Dir); err != nil {
 		return nil, errors.Join(unusable(o.Dir, "cannot sync the data folder", err), store.Close())
 	}
@@ -88,7 +88,7 @@ func openRecovering(path string, timeout time.Duration) (store *raftboltdb.BoltS
 	return store, nil
 }
 
-// cannotOpen is the fault of a bbolt file that does not open.
+// cannotOpen returns the fault of a bbolt file that does not open.
 func cannotOpen(path string, err error) *Fault {
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
@@ -100,7 +100,7 @@ func cannotOpen(path string, err error) *Fault {
 	}
 }
 
-// busy is the fault of a bbolt file that somebody else has open.
+// busy returns the fault of a bbolt file that another process has open.
 func busy(path string) *Fault {
 	return &Fault{
 		Kind: ErrLocked, Path: path, What: "another process has the raft log open",

@@ -14,7 +14,7 @@ type call struct {
 	forgiven time.Duration // what calls.forgiven was at the start
 }
 
-// oldest is the longest-running call and how long that is.
+// oldest is the longest-running call and its duration.
 type oldest struct {
 	op  string
 	age time.Duration
@@ -42,8 +42,8 @@ func (c *calls) end(id uint64) {
 	delete(c.open, id)
 }
 
-// forgive takes note of a tick that came late. A process that was stopped, or a
-// machine that was suspended, is no disk that hangs.
+// forgive discounts a tick that came late. A process that was stopped, or a machine that was suspended, is
+// not a disk that hangs.
 func (c *calls) forgive(gap, interval time.Duration) {
 	if gap <= 2*interval {
 		return

@@ -8,20 +8,19 @@ import (
 
 // The kinds of a Fault, for errors.Is.
 var (
-	// ErrLocked says that another process uses the folder or a file in it.
+	// ErrLocked means that another process uses the folder or a file in it.
 	ErrLocked = errors.New("in use")
-	// ErrUnusable says that the folder cannot be created, read or written.
+	// ErrUnusable means that the folder cannot be created, read or written.
 	ErrUnusable = errors.New("not usable")
-	// ErrNoSpace says that the file system has too little room left.
+	// ErrNoSpace means that the file system has too little space left.
 	ErrNoSpace = errors.New("too little space")
-	// ErrForeign says that the folder belongs to another peer or cluster.
+	// ErrForeign means that the folder belongs to another peer or cluster.
 	ErrForeign = errors.New("belongs to another")
-	// ErrCorrupt says that what the folder holds is damaged or incomplete.
+	// ErrCorrupt means that the folder's content is damaged or incomplete.
 	ErrCorrupt = errors.New("damaged")
 )
 
-// Fault is a reason why a data folder cannot be used, written for the operator
-// who reads it: always one line.
+// Fault is a reason why a data folder cannot be used, written for the operator: always one line.
 type Fault struct {
 	Kind error  // one of the Err values above
 	Path string // the file or folder concerned
@@ -41,7 +40,7 @@ func (f *Fault) Error() string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// Unwrap gives errors.Is and errors.As the kind and the cause.
+// Unwrap returns the kind and the cause, for errors.Is and errors.As.
 func (f *Fault) Unwrap() []error {
 	if f.Err == nil {
 		return []error{f.Kind}
@@ -49,7 +48,7 @@ func (f *Fault) Unwrap() []error {
 	return []error{f.Kind, f.Err}
 }
 
-// rejoin is the cure for every damaged store.
+// rejoin is the remedy for every damaged store.
 const rejoin = "do not repair it in place: stop this peer, move the folder away, and start a new peer " +
 	"with an empty folder, a new --id and --join; a lost folder never comes back under its old id"
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// startFault is a way to break a healthy folder, and what Open must say then.
+// startFault is a way to break a healthy folder, and the expected fault of Open.
 type startFault struct {
 	name  string
 	spoil func(t *testing.T, o *Options)
@@ -18,7 +18,7 @@ type startFault struct {
 	says  []string
 }
 
-// startFaults are the faults that an operator may meet at a start.
+// startFaults returns the faults that an operator may meet at a start.
 func startFaults() []startFault {
 	return slices.Concat(useFaults(), identityFaults(), damageFaults())
 }
@@ -55,7 +55,7 @@ func useFaults() []startFault {
 	}
 }
 
-// mountedForReading keeps everybody from writing, root as well.
+// mountedForReading makes the folder read-only for every user, root as well.
 func mountedForReading(t *testing.T, o *Options) {
 	if err := syscall.Mount(o.Dir, o.Dir, "", syscall.MS_BIND, ""); err != nil {
 		t.Skipf("no folder can be mounted here: %v", err)
@@ -64,7 +64,7 @@ func mountedForReading(t *testing.T, o *Options) {
 	check(t, syscall.Mount("", o.Dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 }
 
-// identityFaults make it the folder of somebody else.
+// identityFaults make the folder that of another peer or cluster.
 func identityFaults() []startFault {
 	return []startFault{
 		{"other peer", func(_ *testing.T, o *Options) { o.PeerID = "p2" }, ErrForeign, []string{"peer p1, not to peer p2"}},
@@ -84,7 +84,7 @@ func identityFaults() []startFault {
 	}
 }
 
-// damageFaults are what a bad disk or a hand does to the content.
+// damageFaults returns what a bad disk or a hand does to the content.
 func damageFaults() []startFault {
 	return []startFault{
 		{"no store", remove(boltName), ErrCorrupt, []string{"raft log is missing", "new --id"}},

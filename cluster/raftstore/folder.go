@@ -9,8 +9,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/private"
 )
 
-// prepareFolder makes dir, and lets only its owner in, also if it was there: it holds the
-// secret of the cluster and the environments of jobs.
+// prepareFolder makes dir, and closes it to all but its owner, also if it existed: it holds the secret of the
+// cluster and the environments of jobs.
 func prepareFolder(dir string, log *slog.Logger) error {
 	was, err := private.Folder(dir)
 	if err != nil {
@@ -22,7 +22,7 @@ func prepareFolder(dir string, log *slog.Logger) error {
 	return nil
 }
 
-// probeWrite checks by doing that dir can be written and synced.
+// probeWrite checks by a test write that dir can be written and synced.
 func probeWrite(dir string) error {
 	path := filepath.Join(dir, "probe.tmp")
 	err := writeSynced(path, []byte("probe\n"))
@@ -32,7 +32,7 @@ func probeWrite(dir string) error {
 	return nil
 }
 
-// unusable builds the fault of a folder that the system will not let us use.
+// unusable builds the fault of a folder that the system does not let us use.
 func unusable(dir, what string, err error) *Fault {
 	return &Fault{
 		Kind: ErrUnusable, Path: dir, What: what, Err: err,

@@ -14,10 +14,9 @@ const (
 	probeBytes  = 4096
 )
 
-// ProbeFsync measures how long dir's disk takes to keep 4 KiB: the median of
-// 100 writes, each followed by fdatasync. fsType names the file system (ext4,
-// xfs, btrfs, tmpfs, overlay, ...; an unknown one by its number in hex).
-// Benchmarks print both, and refuse tmpfs, where fsync costs and keeps nothing.
+// ProbeFsync measures how long dir's disk takes to store 4 KiB: the median of 100 writes, each followed by
+// fdatasync. fsType names the file system (ext4, xfs, btrfs, tmpfs, overlay, ...; an unknown one by its
+// number in hex). Benchmarks print both, and refuse tmpfs, where fsync costs nothing and stores nothing.
 func ProbeFsync(dir string) (p50 time.Duration, fsType string, err error) {
 	if fsType, err = fileSystem(dir); err != nil {
 		return 0, "", err

@@ -32,7 +32,7 @@ type peer struct {
 	verdict atomic.Pointer[Verdict]
 }
 
-// action is what the watchdog told this peer last.
+// action returns the watchdog's last action for this peer.
 func (p *peer) action() Action {
 	if v := p.verdict.Load(); v != nil {
 		return v.Action
@@ -76,7 +76,7 @@ func (c *trio) connect(p *peer) {
 	}
 }
 
-// silence is what a peer does on HandOver and Exit: nobody hears it any more.
+// silence is a peer's reaction to HandOver and Exit: the other peers no longer hear it.
 func (c *trio) silence(p *peer) {
 	p.trans.DisconnectAll()
 	for _, o := range c.peers {
@@ -120,7 +120,7 @@ func (c *trio) leader(not *peer, limit time.Duration) *peer {
 	return nil
 }
 
-// write applies one command at p and says how that went within limit.
+// write applies one command at p and returns the result within limit.
 func write(p *peer, limit time.Duration) error {
 	done := make(chan error, 1)
 	f := p.raft.Apply([]byte("x"), 0)

@@ -17,25 +17,24 @@ const (
 	identityFormat = 2
 )
 
-// Identity says whose a data folder is.
+// Identity is the owner of a data folder.
 type Identity struct {
-	// Format is the version of the folder's layout; this build knows 2.
+	// Format is the version of the folder's layout; this build supports 2.
 	Format int `json:"format"`
 	// PeerID is the peer's name in the cluster. It never changes.
 	PeerID string `json:"peer_id"`
 	// ClusterID names the cluster: 128 random bits in hex, made at bootstrap
 	// or learnt on joining; empty until then. Once written it never changes.
 	ClusterID string `json:"cluster_id,omitempty"`
-	// FolderID names this folder: 128 random bits in hex, drawn when the folder is
-	// made. A peer whose folder was lost and made again has another one, and is
-	// known by that. It never changes.
+	// FolderID names this folder: 128 random bits in hex, drawn when the folder is made. A peer whose folder
+	// was lost and made again has another one, and is recognized by it. It never changes.
 	FolderID string `json:"folder_id"`
 	// Peers are the folder ids of the cluster's peers by peer id, this one's
 	// included; empty until this peer has founded or joined a cluster.
 	Peers map[string]string `json:"peers,omitempty"`
 }
 
-// NewID returns 128 random bits in hex, fit for a peer or a cluster.
+// NewID returns 128 random bits in hex, for a peer or a cluster.
 func NewID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
@@ -78,9 +77,8 @@ func writeIdentity(dir string, id Identity) error {
 	return nil
 }
 
-// claim returns the identity that the folder has or is to have, and whether it
-// is new. It refuses a folder that belongs to another peer or cluster than the
-// caller asked for; an empty wish accepts what is there.
+// claim returns the folder's present or future identity, and whether it is new. It refuses a folder that
+// belongs to another peer or cluster than the caller asked for; an empty request accepts any.
 func claim(dir, peerID, clusterID string) (id Identity, fresh bool, err error) {
 	id, err = readIdentity(dir)
 	switch {
@@ -110,7 +108,7 @@ func foreign(dir, noun, has, wants string) *Fault {
 	}
 }
 
-// isFault reports whether err already speaks to the operator.
+// isFault reports whether err is already a message for the operator.
 func isFault(err error) bool {
 	var f *Fault
 	return errors.As(err, &f)
@@ -119,12 +117,11 @@ func isFault(err error) bool {
 // FolderID returns the id of this data folder.
 func (s *Store) FolderID() string { return s.id.get().FolderID }
 
-// Peers returns the folder ids of the cluster's peers, by peer id, as SetPeers
-// kept them last. The caller must not change the map.
+// Peers returns the folder ids of the cluster's peers, by peer id, as last stored by SetPeers. The caller
+// must not change the map.
 func (s *Store) Peers() map[string]string { return s.id.get().Peers }
 
-// SetPeers keeps the folder ids of the cluster's peers; they are durable when it
-// returns nil.
+// SetPeers stores the folder ids of the cluster's peers; they are durable when it returns nil.
 func (s *Store) SetPeers(peers map[string]string) error {
 	return s.id.update(func(was Identity) (Identity, error) {
 		if maps.Equal(was.Peers, peers) {

@@ -11,9 +11,8 @@ import (
 
 const lockName = "LOCK"
 
-// lockFolder takes the folder for this process. The kernel gives the lock back
-// when the process ends, however it ends. The file also names the holder's
-// process id, for the message that the second one prints.
+// lockFolder locks the folder for this process. The kernel releases the lock when the process ends, however
+// it ends. The file also names the holder's process id, for the message that a second process prints.
 func lockFolder(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the path is the operator's data folder
@@ -45,7 +44,7 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// holder names the process that wrote the lock file, as far as it can be known.
+// holder names the process that wrote the lock file, as far as known.
 func holder(path string) string {
 	b, err := os.ReadFile(path) //nolint:gosec // the path is the operator's data folder
 	if pid := strings.TrimSpace(string(b)); err == nil && pid != "" {

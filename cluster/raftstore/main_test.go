@@ -73,7 +73,7 @@ func holdInProcess(t *testing.T, dir string) {
 	}
 }
 
-// small is how the tests open a folder: without a 64 MiB ballast, on a disk
+// small returns how the tests open a folder: without a 64 MiB ballast, on a disk
 // that is always large enough.
 func small(dir string) Options {
 	return Options{Dir: dir, Ballast: -1, statfs: func(string) (Space, error) {

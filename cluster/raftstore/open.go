@@ -12,13 +12,13 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
-// Options say which folder to open and for whom. Dir is required; the zero
-// value of everything else is the usual choice.
+// Options select a folder and its owner. Dir is required; the zero value of every other field is the usual
+// choice.
 type Options struct {
 	// Dir is the peer's data folder, made if it does not exist.
 	Dir string
-	// PeerID is who the folder must belong to. Empty takes the folder's own
-	// peer, or makes up an id for a new folder.
+	// PeerID is the peer that the folder must belong to. Empty takes the folder's own peer, or generates an
+	// id for a new folder.
 	PeerID string
 	// ClusterID is the cluster that the folder must belong to. Empty takes any;
 	// see Store.SetCluster.
@@ -35,7 +35,7 @@ type Options struct {
 	// Deep makes Open also run bbolt's own check of raft.db. Every log entry is
 	// read and checked in any case.
 	Deep bool
-	// Logger receives what Open tidied up; nil drops it.
+	// Logger logs what Open cleaned up; nil drops the messages.
 	Logger *slog.Logger
 
 	statfs func(string) (Space, error) // tests put a small disk here
@@ -60,8 +60,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is one peer's open data folder. It is safe for concurrent use, but for
-// Close, which comes after raft has been shut down.
+// Store is one peer's open data folder. It is safe for concurrent use, except for Close, which comes after
+// raft has been shut down.
 type Store struct {
 	opts  Options
 	lock  *os.File
@@ -73,9 +73,9 @@ type Store struct {
 	stable raft.StableStore // likewise
 }
 
-// Open takes a data folder for this process and opens what is in it. What it
-// cannot use it refuses with a *Fault; it changes nothing in a folder that it
-// refuses, but for the lock file and for what other users may do with the folder.
+// Open locks a data folder for this process and opens its content. It refuses an unusable folder with a
+// *Fault, and changes nothing in a folder that it refuses, except for the lock file and other users' access
+// to the folder.
 func Open(opts Options) (*Store, error) {
 	if opts.Dir == "" {
 		return nil, errors.New("open the raft store: no data folder was named; set --data-dir")
@@ -95,9 +95,8 @@ func Open(opts Options) (*Store, error) {
 	return s, nil
 }
 
-// open does what needs the lock. The identity of a new folder is written last:
-// it says that the folder has once been whole, so that a store which is missing
-// later is known to be lost rather than new.
+// open does what needs the lock. The identity of a new folder is written last: it proves that the folder has
+// once been complete, so that a store which is missing later counts as lost rather than new.
 func (s *Store) open() error {
 	dir := s.opts.Dir
 	id, fresh, err := claim(dir, s.opts.PeerID, s.opts.ClusterID)
@@ -136,8 +135,8 @@ func (s *Store) open() error {
 	return ensureBallast(dir, s.opts.Ballast)
 }
 
-// adopt gives a folder without an identity its first one. A store that already
-// holds entries or a term has lost its identity file; whose it is, nobody knows.
+// adopt gives a folder without an identity its first one. A store that already holds entries or a term has
+// lost its identity file, and its owner is unknown.
 func (s *Store) adopt(id Identity) error {
 	last, err := s.bolt.LastIndex()
 	if err != nil {
@@ -154,26 +153,23 @@ func (s *Store) adopt(id Identity) error {
 // Dir returns the data folder's path.
 func (s *Store) Dir() string { return s.opts.Dir }
 
-// Logs returns the raft log, for raft.NewRaft. It keeps a checksum with each entry; see
-// SealLogs.
+// Logs returns the raft log, for raft.NewRaft. It stores a checksum with each entry; see SealLogs.
 func (s *Store) Logs() raft.LogStore { return s.logs }
 
-// Stable returns the store of term and vote, for raft.NewRaft. It keeps a checksum with
-// each value.
+// Stable returns the store of term and vote, for raft.NewRaft. It stores a checksum with each value.
 func (s *Store) Stable() raft.StableStore { return s.stable }
 
 // Snapshots returns the snapshot store, for raft.NewRaft. Its sinks have a
 // Sync method, which Pace uses.
 func (s *Store) Snapshots() raft.SnapshotStore { return s.snaps }
 
-// Identity returns whose folder this is.
+// Identity returns the folder's identity.
 func (s *Store) Identity() Identity { return s.id.get() }
 
-// FreeSpace returns the room left on the folder's file system.
+// FreeSpace returns the free space on the folder's file system.
 func (s *Store) FreeSpace() (Space, error) { return s.opts.statfs(s.opts.Dir) }
 
-// DropBallast deletes the ballast file and so gives its space back; the next
-// Open makes it anew.
+// DropBallast deletes the ballast file and so frees its space; the next Open makes it again.
 func (s *Store) DropBallast() error {
 	if err := removeIfThere(filepath.Join(s.opts.Dir, ballastName)); err != nil {
 		return fmt.Errorf("drop the ballast of %s: %w", s.opts.Dir, err)
@@ -181,8 +177,8 @@ func (s *Store) DropBallast() error {
 	return nil
 }
 
-// SetCluster writes down the cluster that this peer has founded or joined. Once
-// written, another id is refused with a *Fault of kind ErrForeign.
+// SetCluster records the cluster that this peer has founded or joined. Once recorded, another id is refused
+// with a *Fault of kind ErrForeign.
 func (s *Store) SetCluster(id string) error {
 	return s.id.update(func(was Identity) (Identity, error) {
 		switch was.ClusterID {
@@ -197,7 +193,7 @@ func (s *Store) SetCluster(id string) error {
 	})
 }
 
-// Close gives the folder back. Call it after raft has been shut down.
+// Close unlocks the folder. Call it after raft has been shut down.
 func (s *Store) Close() error {
 	var err error
 	if s.bolt != nil {

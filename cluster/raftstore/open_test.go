@@ -86,8 +86,8 @@ func TestSetCluster(t *testing.T) {
 	}
 }
 
-// TestFaultsAtStart breaks a healthy folder in every way that an operator may
-// meet and wants one line that says what, where and what to do.
+// TestFaultsAtStart breaks a healthy folder in every way that an operator may meet and expects one line with
+// the problem, the place and the remedy.
 func TestFaultsAtStart(t *testing.T) {
 	for _, tc := range startFaults() {
 		t.Run(tc.name, func(t *testing.T) {

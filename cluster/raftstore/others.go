@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// VerifyBolt says what is broken in a bbolt file that nobody has open; nil if nothing
-// is, or if there is no file or an empty one. bbolt itself would end the process.
+// VerifyBolt returns the damage of a bbolt file that no process has open; nil if there is none, or if the
+// file is missing or empty. bbolt itself would end the process.
 func VerifyBolt(path string) (err error) {
 	f, err := os.Open(path) //nolint:gosec // the path is the operator's data folder
 	if errors.Is(err, os.ErrNotExist) {

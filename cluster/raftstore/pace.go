@@ -14,10 +14,9 @@ const (
 	paceSync  = 8 << 20   // bytes between two syncs
 )
 
-// JitteredThreshold spreads the peers' snapshots: base, changed by up to 25 %
-// either way as the peer's id has it. Peers that all apply the same log would
-// else write their snapshots at the same moment, and the cluster would be slow
-// just then. It is the value for raft.Config.SnapshotThreshold.
+// JitteredThreshold spreads the peers' snapshots: it returns base, changed by up to 25 % either way depending
+// on the peer's id. Peers that all apply the same log would otherwise write their snapshots at the same
+// moment, and the cluster would be slow just then. It is the value for raft.Config.SnapshotThreshold.
 func JitteredThreshold(peerID string, base uint64) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(peerID)) // a hash takes everything
@@ -80,7 +79,7 @@ func (p *pacedSink) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// wait sleeps until the bytes written before have had their time.
+// wait sleeps until the time of the bytes written before is over.
 func (p *pacedSink) wait() error {
 	ahead := time.Until(p.free)
 	if ahead <= 0 {
@@ -103,8 +102,8 @@ func (p *pacedSink) stopped() error {
 	return nil
 }
 
-// account books n written bytes. Time not used, while the state was being
-// encoded or received, is not saved up for a burst.
+// account adds n written bytes. Time not used, while the state was being encoded or received, is not saved up
+// for a burst.
 func (p *pacedSink) account(n int) error {
 	if now := time.Now(); p.free.Before(now) {
 		p.free = now

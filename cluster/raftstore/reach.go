@@ -18,9 +18,9 @@ var (
 	keySnapshot = []byte("NewestSnapshot")
 )
 
-// checkWhole reads every entry and value of the folder, and checks that together they
-// are all that the peer has acknowledged: each as it was written, and no entry missing
-// between the newest snapshot and the end of the log.
+// checkWhole reads every entry and value of the folder, and checks that together they are all that the peer
+// has acknowledged: each as it was written, and no entry missing between the newest snapshot and the end of
+// the log.
 func (s *Store) checkWhole() error {
 	path := filepath.Join(s.opts.Dir, boltName)
 	term, err := s.checkStable()
@@ -53,7 +53,7 @@ func (s *Store) checkWhole() error {
 	return nil
 }
 
-// checkStable checks what raft must not forget, and returns the term.
+// checkStable checks the values that raft must not forget, and returns the term.
 func (s *Store) checkStable() (term uint64, err error) {
 	for _, key := range [][]byte{keyVoteTerm, keyVote} {
 		if _, err := s.stable.Get(key); err != nil && !isNotFound(err) {
@@ -67,8 +67,8 @@ func (s *Store) checkStable() (term uint64, err error) {
 	return term, nil
 }
 
-// checkEntries checks every entry of the log, and that none is missing behind the
-// newest snapshot. A gap below it is sound: an installed snapshot leaves one.
+// checkEntries checks every entry of the log, and that none is missing behind the newest snapshot. A gap
+// below it is sound: an installed snapshot leaves one.
 func (s *Store) checkEntries(path string, first, last, newest, term uint64) error {
 	if last > newest && first > newest+1 {
 		return s.unreached(newest, newest+1, first-1)
@@ -92,7 +92,7 @@ func (s *Store) checkEntries(path string, first, last, newest, term uint64) erro
 	return nil
 }
 
-// unreached is the fault of a folder whose snapshots and log do not meet.
+// unreached returns the fault of a folder whose snapshots and log do not meet.
 func (s *Store) unreached(newest, from, to uint64) *Fault {
 	has := "no snapshot is there"
 	if newest > 0 {
@@ -111,7 +111,7 @@ func (s *Store) snapshotFloor() (uint64, error) {
 	return floor, err
 }
 
-// raiseFloor notes that there is a snapshot of an index, so that its loss is noticed.
+// raiseFloor records that there is a snapshot of an index, so that its loss is noticed.
 func (s *Store) raiseFloor(index uint64) error {
 	floor, err := s.snapshotFloor()
 	if err != nil || index <= floor {

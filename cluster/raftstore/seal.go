@@ -9,10 +9,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// An entry's seal is kept in its Extensions, which raft stores and replicates with it:
-// a version byte and a CRC-32C (RFC 3720), big-endian, over index, term, type and data.
-// The leader that made the entry seals it, and every peer that stores, reads or sends
-// the entry later checks that one seal. AppendedAt is left out: only metrics use it.
+// An entry's seal is stored in its Extensions, which raft stores and replicates with it: a version byte and a
+// CRC-32C (RFC 3720), big-endian, over index, term, type and data. The leader that made the entry seals it,
+// and every peer that stores, reads or sends the entry later checks that one seal. AppendedAt is left out:
+// only metrics use it.
 const (
 	sealVersion = 1
 	sealSize    = 1 + crc32.Size
@@ -38,8 +38,8 @@ func sealOf(log *raft.Log) [sealSize]byte {
 	return seal
 }
 
-// CheckSeal returns nil if an entry is as the leader made it that proposed it: its
-// index, term, type and data match its checksum.
+// CheckSeal returns nil if an entry is unchanged since the leader that proposed it made it: its index, term,
+// type and data match its checksum.
 func CheckSeal(log *raft.Log) error {
 	if len(log.Extensions) == 0 {
 		return errNoSeal
@@ -62,7 +62,7 @@ type sealedLogs struct {
 	path string
 }
 
-// IsMonotonic reports whether the inner store says that it is.
+// IsMonotonic reports whether the inner store is monotonic.
 func (s *sealedLogs) IsMonotonic() bool {
 	m, ok := s.LogStore.(raft.MonotonicLogStore)
 	return ok && m.IsMonotonic()
@@ -90,8 +90,8 @@ func checkEntry(path string, index uint64, log *raft.Log) error {
 // StoreLog stores one entry as StoreLogs does.
 func (s *sealedLogs) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
-// StoreLogs seals what has no seal, which raft has just made, and refuses what does not
-// match its seal. The entries themselves get the seal: raft keeps them to apply them.
+// StoreLogs seals entries without a seal, which raft has just made, and refuses entries that do not match
+// their seal. The entries themselves get the seal: raft keeps them to apply them.
 func (s *sealedLogs) StoreLogs(logs []*raft.Log) error {
 	for _, log := range logs {
 		if len(log.Extensions) == 0 {
@@ -104,8 +104,8 @@ func (s *sealedLogs) StoreLogs(logs []*raft.Log) error {
 	return s.LogStore.StoreLogs(logs)
 }
 
-// SealStable returns a stable store that keeps a checksum with each value, bound to its
-// key. A value that does not match is a *Fault that names path.
+// SealStable returns a stable store that stores a checksum with each value, bound to its key. A value that
+// does not match is a *Fault that names path.
 func SealStable(inner raft.StableStore, path string) raft.StableStore {
 	return &sealedStable{inner, path}
 }

@@ -154,7 +154,7 @@ func TestAVoteIsBoundToItsKey(t *testing.T) {
 	}
 }
 
-// Every bit of a snapshot counts: of the state, and of what its description says of it.
+// Every bit of a snapshot counts: of the state, and of its description.
 func TestAFlippedBitInASnapshot(t *testing.T) {
 	t.Parallel()
 	o := small(t.TempDir())
@@ -213,7 +213,7 @@ func TestAFlippedBitInASnapshot(t *testing.T) {
 	}
 }
 
-// sameMeta reports whether two descriptions say the same of what raft goes by.
+// sameMeta reports whether two descriptions agree in what raft uses.
 func sameMeta(a, b []byte) bool {
 	of := func(data []byte) string {
 		var m struct {
@@ -240,8 +240,8 @@ func dropSnapshots(t *testing.T, dir, names string) {
 	}
 }
 
-// A folder whose snapshots and log do not meet has lost what it acknowledged: it is
-// refused in one line, and one that merely lacks what it does not need is opened.
+// A folder whose snapshots and log do not meet has lost what it acknowledged: it is refused in one line, and
+// one that merely lacks unneeded entries is opened.
 func TestSnapshotsAndLogMustMeet(t *testing.T) {
 	t.Parallel()
 	entries := func(from, to uint64) (logs []*raft.Log) {

@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A snapshot's state.bin begins with a seal: a magic text and a CRC-32C, big-endian,
-// over what meta.json says of the state: term, index and configuration. raft's own
-// checksum covers the bytes of state.bin, so the two together cover both files.
+// A snapshot's state.bin begins with a seal: a magic text and a CRC-32C, big-endian, over what meta.json
+// contains about the state: term, index and configuration. raft's own checksum covers the bytes of state.bin,
+// so the two together cover both files.
 const (
 	snapMagic    = "BERTHSN1"
 	snapSealSize = len(snapMagic) + crc32.Size
@@ -30,8 +30,8 @@ func snapSeal(version raft.SnapshotVersion, term, index uint64, conf raft.Config
 	return binary.BigEndian.AppendUint32([]byte(snapMagic), crc32.Checksum(head, castagnoli))
 }
 
-// Open opens a snapshot whose state and description are as they were written; another
-// is a *Fault. raft opens a snapshot to restore it, and to send it to another peer.
+// Open opens a snapshot whose state and description are as they were written; any other is a *Fault. raft
+// opens a snapshot to restore it, and to send it to another peer.
 func (s *fileSnapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	meta, body, err := s.SnapshotStore.Open(id)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *fileSnapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 	return meta, body, nil
 }
 
-// List lists the snapshots, newest first, with the size of their states.
+// List returns the snapshots, newest first, with the size of their states.
 func (s *fileSnapshots) List() ([]*raft.SnapshotMeta, error) {
 	list, err := s.SnapshotStore.List()
 	for _, m := range list {

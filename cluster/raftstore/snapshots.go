@@ -63,7 +63,7 @@ func sweep(path string, log *slog.Logger) ([]string, error) {
 		switch {
 		case !e.IsDir():
 		case strings.HasSuffix(e.Name(), snapshotTmp):
-			log.Info("removing an unfinished snapshot", "path", filepath.Join(path, e.Name()))
+			log.Info("removed an unfinished snapshot", "path", filepath.Join(path, e.Name()))
 			if err := os.RemoveAll(filepath.Join(path, e.Name())); err != nil {
 				return nil, err
 			}
@@ -74,9 +74,8 @@ func sweep(path string, log *slog.Logger) ([]string, error) {
 	return names, nil
 }
 
-// checkNewest verifies the newest snapshot. The names tell which one that is,
-// TERM-INDEX-TIME: a snapshot with an unreadable description is left out of
-// raft's list.
+// checkNewest verifies the newest snapshot. The newest is found by the names, TERM-INDEX-TIME: a snapshot
+// with an unreadable description is left out of raft's list.
 func checkNewest(files raft.SnapshotStore, path string, names []string) error {
 	var newest snapshotName
 	for _, name := range names {
@@ -106,7 +105,7 @@ func checkNewest(files raft.SnapshotStore, path string, names []string) error {
 	return nil
 }
 
-// snapshotName is the name of a snapshot's folder, taken apart.
+// snapshotName is the parsed name of a snapshot's folder.
 type snapshotName struct {
 	name              string
 	term, index, made uint64
@@ -159,7 +158,7 @@ type fileSink struct {
 	closed func(index uint64) error // nil: done, or nothing to do
 }
 
-// Close completes the snapshot, and has it noted that there is one.
+// Close completes the snapshot, and records its index.
 func (s *fileSink) Close() error {
 	err := s.SnapshotSink.Close()
 	if note := s.closed; note != nil && err == nil {

@@ -9,34 +9,32 @@ import (
 )
 
 const (
-	// DefaultMinFree is the free space without which a peer does not start and
-	// takes no user writes: 512 MiB.
+	// DefaultMinFree is the free space below which a peer does not start and takes no user writes: 512 MiB.
 	DefaultMinFree = 512 << 20
 	// DefaultBallast is the size of the ballast file: 64 MiB.
 	DefaultBallast = 64 << 20
 
-	// enoughFree takes user writes on a disk of any size: 2 GiB, several times what a
-	// snapshot and the log of the largest state need. 5 % of a disk of 4 TB are 200 GB.
+	// enoughFree allows user writes on a disk of any size: 2 GiB, several times what a snapshot and the log
+	// of the largest state need. 5 % of a disk of 4 TB are 200 GB.
 	enoughFree = 2 << 30
 
 	ballastName = "ballast"
 )
 
-// Space is the room on the file system of a data folder, in bytes.
+// Space is the space on the file system of a data folder, in bytes.
 type Space struct {
 	Free  uint64 // what this process may still write
 	Total uint64 // the whole file system
 }
 
-// Low reports whether user writes should be refused: less than 5 % is free, but
-// never with 2 GiB free and always with less than 512 MiB. bbolt grows its file in
-// large steps, so the last few hundred MiB can go in one write, and a full disk
-// stops the peer.
+// Low reports whether user writes should be refused: less than 5 % is free, but never with 2 GiB free and
+// always with less than 512 MiB. bbolt grows its file in large steps, so the last few hundred MiB can go in
+// one write, and a full disk stops the peer.
 func (s Space) Low() bool {
 	return s.Free < max(DefaultMinFree, min(s.Total/20, enoughFree))
 }
 
-// spaceOf asks the kernel for the room at path.
+// spaceOf reads the space at path from the kernel.
 func spaceOf(path string) (Space, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(path, &st); err != nil {
@@ -46,8 +44,8 @@ func spaceOf(path string) (Space, error) {
 	return Space{Free: st.Bavail * block, Total: st.Blocks * block}, nil
 }
 
-// checkSpace refuses a folder that has less than the minimum besides the
-// ballast that is still to be written.
+// checkSpace refuses a folder that has less than the minimum in addition to the ballast that is still to be
+// written.
 func checkSpace(o Options) error {
 	space, err := o.statfs(o.Dir)
 	if err != nil {
@@ -64,7 +62,7 @@ func checkSpace(o Options) error {
 	}
 }
 
-// missingBallast says how many bytes the ballast file lacks.
+// missingBallast returns how many bytes the ballast file lacks.
 func missingBallast(dir string, size int64) int64 {
 	st, err := os.Stat(filepath.Join(dir, ballastName))
 	if err != nil {

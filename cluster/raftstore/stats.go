@@ -9,16 +9,16 @@ import (
 
 // Stats are figures of a store for metrics and alarms.
 type Stats struct {
-	// LogBytes is the size of raft.db. bbolt never gives space back to the
-	// file system: above 1 GiB the file is worth compacting offline.
+	// LogBytes is the size of raft.db. bbolt never returns space to the file system: above 1 GiB the file is
+	// worth compacting offline.
 	LogBytes int64
-	// FreePages counts the pages of raft.db that hold nothing.
+	// FreePages is the number of unused pages of raft.db.
 	FreePages int
 	// FirstIndex and LastIndex bound the log entries; 0 means none.
 	FirstIndex, LastIndex uint64
-	// SnapshotBytes is the size of the kept snapshots.
+	// SnapshotBytes is the size of the stored snapshots.
 	SnapshotBytes int64
-	// Space is the room on the file system.
+	// Space is the space on the file system.
 	Space Space
 }
 

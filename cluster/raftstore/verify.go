@@ -27,13 +27,12 @@ const (
 	flagBucketLeaf = 0x01
 )
 
-// verifyFile reads the tree of a bbolt file and says what is broken in it.
+// verifyFile reads the tree of a bbolt file and returns its damage.
 //
-// bbolt itself cannot be asked: without a synced freelist its Open walks the
-// tree and reports what it finds by a panic in a goroutine of its own, and in a
-// file that ends too early it dies by SIGBUS; neither can be recovered. This
-// walk checks all that bbolt's relies on, by plain reads that cannot fail so.
-// An absent or empty file is fine here: there is nothing in it to be broken.
+// bbolt's own check cannot be used: without a synced freelist its Open walks the tree and reports damage by a
+// panic in a goroutine of its own, and in a file that ends too early it dies by SIGBUS; neither can be
+// recovered. This walk checks all that bbolt's relies on, by plain reads that cannot fail so. An absent or
+// empty file is fine here: it has nothing to be broken.
 func verifyFile(path string) (err error) {
 	f, err := os.Open(path) //nolint:gosec // the path is the operator's data folder
 	if errors.Is(err, os.ErrNotExist) {
@@ -43,7 +42,7 @@ func verifyFile(path string) (err error) {
 		return unusable(path, "cannot open the raft log", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	// A file that somebody writes to looks broken; bbolt's own lock is the same.
+	// A file that another process writes to looks broken; bbolt's own lock is the same.
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) //nolint:gosec // a descriptor fits an int
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return busy(path)
@@ -128,7 +127,7 @@ func readMeta(f io.ReaderAt, at, size int64) (meta, bool) {
 	return m, ok
 }
 
-// fnv64a is the checksum of a meta page.
+// fnv64a returns the checksum of a meta page.
 func fnv64a(b []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range b {

@@ -60,8 +60,8 @@ func TestBoltDiesOnCorruptPages(t *testing.T) {
 	}
 }
 
-// TestVerifiedFilesNeverKillBolt damages single bytes of the tree's pages. What
-// the check lets pass must open, or at least fail without ending this process.
+// TestVerifiedFilesNeverKillBolt damages single bytes of the tree's pages. A file that passes the check must
+// open, or at least fail without ending this process.
 func TestVerifiedFilesNeverKillBolt(t *testing.T) {
 	healthy := healthyBolt(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -159,7 +159,7 @@ func FuzzVerifyTree(f *testing.F) {
 	})
 }
 
-// fuzzBase is a small file with a valid meta page and a leaf.
+// fuzzBase returns a small file with a valid meta page and a leaf.
 func fuzzBase() []byte {
 	const size = boltMinPage
 	b := make([]byte, 4*size)

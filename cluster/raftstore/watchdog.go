@@ -12,13 +12,11 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Limits say how long a store call may run.
+// Limits bound how long a store call may run.
 type Limits struct {
-	// HandOver is how long a leader's log may hang before somebody else should
-	// lead; 2 s by default.
+	// HandOver is how long a leader's log may hang before another peer should lead; 2 s by default.
 	HandOver time.Duration
-	// Exit is how long anybody's log may hang before the peer ends; 10 s by
-	// default.
+	// Exit is how long the log of any peer may hang before the peer ends; 10 s by default.
 	Exit time.Duration
 	// SnapshotExit is the same for one call to the snapshot store; 60 s by
 	// default. Opening one reads it whole and closing one syncs it, so these
@@ -41,10 +39,9 @@ type Action int
 const (
 	// Calm: nothing.
 	Calm Action = iota
-	// HandOver: let another peer lead, until the verdict is Calm again. raft's
-	// LeadershipTransfer will not do: it waits for the very goroutine that hangs
-	// in the store. Silence this peer's side of the transport instead; the
-	// others then elect.
+	// HandOver: let another peer lead, until the verdict is Calm again. raft's LeadershipTransfer does not
+	// help: it waits for the same goroutine that hangs in the store. Silence this peer's side of the
+	// transport instead; the others then elect.
 	HandOver
 	// Exit: end the process, without waiting for raft to shut down.
 	Exit
@@ -63,7 +60,7 @@ func (a Action) String() string {
 	return fmt.Sprintf("action %d", int(a))
 }
 
-// Verdict is what the watchdog thinks of the disk.
+// Verdict is the watchdog's assessment of the disk.
 type Verdict struct {
 	Action Action
 	Reason string        // one line for the log; empty when calm
@@ -71,14 +68,12 @@ type Verdict struct {
 	Err    error         // the latched error, if there is one
 }
 
-// Watchdog watches the calls that raft makes to its stores: how long each has
-// been running, and whether one has failed. The first error is latched: from
-// then on no call reaches a store again, because what the disk holds is no
-// longer known. That something was not found is no error.
+// Watchdog watches the calls that raft makes to its stores: how long each has been running, and whether one
+// has failed. The first error is latched: from then on no call reaches a store again, because the disk's
+// content is no longer known. "Not found" is not an error.
 //
-// A peer makes one Watchdog, gives raft the stores that Logs, Stable and
-// Snapshots return, and runs Watch before raft is made and until after it has
-// been shut down. It holds no lock while a store works.
+// A peer makes one Watchdog, gives raft the stores that Logs, Stable and Snapshots return, and runs Watch
+// before raft is made and until after it has been shut down. It holds no lock while a store works.
 type Watchdog struct {
 	where  string
 	limits Limits
@@ -86,8 +81,8 @@ type Watchdog struct {
 	latch  latch
 }
 
-// NewWatchdog returns a watchdog for the stores at a path, which is only named
-// in messages. A limit of 0 is the usual one.
+// NewWatchdog returns a watchdog for the stores at a path, which is only named in messages. A limit of 0 is
+// the usual one.
 func NewWatchdog(where string, limits Limits) *Watchdog {
 	return &Watchdog{
 		where: where, limits: limits.withDefaults(),
@@ -96,10 +91,9 @@ func NewWatchdog(where string, limits Limits) *Watchdog {
 	}
 }
 
-// Watch judges the calls in flight every interval (100 ms is fine) and at the
-// first error, and reports each verdict whose action differs from the one
-// before, until ctx ends. leader says whether this peer leads; neither function
-// may wait for anything. Nothing is reported after Exit. Call it once.
+// Watch judges the calls in flight every interval (100 ms is fine) and at the first error, and reports each
+// verdict whose action differs from the one before, until ctx ends. leader reports whether this peer leads;
+// neither function may block. After Exit there are no further reports. Call Watch once.
 func (w *Watchdog) Watch(ctx context.Context, interval time.Duration, leader func() bool, report func(Verdict)) {
 	w.latch.watch()
 	defer w.latch.end()
@@ -125,14 +119,14 @@ func (w *Watchdog) Watch(ctx context.Context, interval time.Duration, leader fun
 	<-ctx.Done()
 }
 
-// Arm says that Watch is about to run, so that calls are held back from now on.
-// Call it before the first use of the stores if Watch runs on another goroutine.
+// Arm announces that Watch is about to run, so that calls are held back from now on. Call it before the first
+// use of the stores if Watch runs on another goroutine.
 func (w *Watchdog) Arm() { w.latch.watch() }
 
 // Verdict judges the stores now, for a leader or a follower.
 func (w *Watchdog) Verdict(leader bool) Verdict {
 	if err := w.latch.get(); err != nil {
-		if fault, is := errors.AsType[*Fault](err); is { // it says what to do by itself
+		if fault, is := errors.AsType[*Fault](err); is { // it contains the remedy itself
 			return Verdict{Action: Exit, Err: err, Reason: fault.Error()}
 		}
 		return Verdict{
@@ -154,7 +148,7 @@ func (w *Watchdog) Verdict(leader bool) Verdict {
 	return Verdict{Age: max(log.age, snap.age)}
 }
 
-// hangs is the verdict over a call that takes too long.
+// hangs returns the verdict on a call that takes too long.
 func (w *Watchdog) hangs(a Action, c oldest, limit time.Duration) Verdict {
 	do := "another peer should lead until the disk answers"
 	if a == Exit {
@@ -181,10 +175,9 @@ func (w *Watchdog) do(op string, snapshot bool, f func() error) error {
 	return w.latch.trip(fmt.Errorf("raft store %s: %s failed: %w", w.where, op, err))
 }
 
-// doOrHold is do for calls whose error raft answers with a panic. A panic would
-// race with the orderly end that Watch brings about, so the caller is held back
-// until Watch has ended, and then its goroutine ends too. Where nobody watches
-// yet, there is nobody to end the peer, and the error is returned.
+// doOrHold is do for calls whose error raft answers with a panic. A panic would race with the orderly end
+// that Watch brings about, so the caller is held back until Watch has ended, and then its goroutine ends too.
+// Before Watch runs, nothing would end the peer, and the error is returned.
 func (w *Watchdog) doOrHold(op string, f func() error) error {
 	err := w.do(op, false, f)
 	if err == nil || w.latch.get() == nil || !w.latch.watched() {
@@ -195,8 +188,8 @@ func (w *Watchdog) doOrHold(op string, f func() error) error {
 	return err
 }
 
-// isNotFound reports whether a store answered that it has no such thing. raft's
-// stores share no error value for it; raft itself compares the text.
+// isNotFound reports whether a store's answer means "not found". raft's stores share no error value for that;
+// raft itself compares the text.
 func isNotFound(err error) bool {
 	return err != nil && (errors.Is(err, raft.ErrLogNotFound) || errors.Is(err, fs.ErrNotExist) || err.Error() == "not found")
 }

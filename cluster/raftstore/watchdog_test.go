@@ -69,7 +69,7 @@ func (f *flakyStore) stores() int {
 	return f.stored
 }
 
-// next says what the next log write is to do.
+// next returns what the next log write is to do.
 func (f *flakyStore) next() (hung chan struct{}, fail error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *flakyStore) StoreLogs(logs []*raft.Log) error {
 
 func always(b bool) func() bool { return func() bool { return b } }
 
-// TestVerdictsByAge hangs a call and reads off when each role is told what.
+// TestVerdictsByAge hangs a call and checks when each role gets which action.
 func TestVerdictsByAge(t *testing.T) {
 	for _, tc := range []struct {
 		leader bool
@@ -223,7 +223,7 @@ func TestFirstErrorIsLatched(t *testing.T) {
 	}
 }
 
-// TestNotFoundIsNoFault: raft asks for what is not there in normal life.
+// TestNotFoundIsNoFault: raft reads missing values in normal operation.
 func TestNotFoundIsNoFault(t *testing.T) {
 	dog := NewWatchdog("/data", Limits{})
 	s := open(t, small(t.TempDir()))

@@ -6,14 +6,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Logs returns inner under watch. Like raft.LogCache it answers IsMonotonic for
-// the inner store, which is the only optional method that raft asks a store for.
+// Logs returns inner under watch. Like raft.LogCache it implements IsMonotonic for the inner store, which is
+// the only optional method that raft calls.
 func (w *Watchdog) Logs(inner raft.LogStore) raft.LogStore { return &watchedLogs{w, inner} }
 
 // Stable returns inner under watch.
 func (w *Watchdog) Stable(inner raft.StableStore) raft.StableStore { return &watchedStable{w, inner} }
 
-// Snapshots returns inner under watch, and so are its sinks.
+// Snapshots returns inner under watch, including its sinks.
 func (w *Watchdog) Snapshots(inner raft.SnapshotStore) raft.SnapshotStore {
 	return &watchedSnapshots{w, inner}
 }
@@ -28,7 +28,7 @@ type watchedLogs struct {
 	inner raft.LogStore
 }
 
-// IsMonotonic reports whether the inner store says that it is.
+// IsMonotonic reports whether the inner store is monotonic.
 func (l *watchedLogs) IsMonotonic() bool {
 	m, ok := l.inner.(raft.MonotonicLogStore)
 	return ok && m.IsMonotonic()
@@ -128,7 +128,7 @@ func (s *watchedSink) Close() error { return s.dog.do("snapshot Close", true, s.
 
 func (s *watchedSink) Cancel() error { return s.dog.do("snapshot Cancel", true, s.inner.Cancel) }
 
-// Sync syncs the inner sink if it can be.
+// Sync syncs the inner sink if it supports that.
 func (s *watchedSink) Sync() error {
 	if y, ok := s.inner.(syncer); ok {
 		return s.dog.do("snapshot Sync", true, y.Sync)

@@ -7,8 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Beats is when the clients of attached jobs were last heard. Its methods may be
-// called from any goroutine.
+// Beats is when the clients of attached jobs were last heard. Its methods may be called from any goroutine.
 type Beats struct {
 	boot func() time.Duration // a clock that never jumps
 
@@ -16,7 +15,7 @@ type Beats struct {
 	last map[model.JobID]time.Duration
 }
 
-// NewBeats makes an empty book over a clock that never jumps.
+// NewBeats returns an empty book over a clock that never jumps.
 func NewBeats(boot func() time.Duration) *Beats {
 	return &Beats{boot: boot, last: map[model.JobID]time.Duration{}}
 }
@@ -29,14 +28,14 @@ func (b *Beats) Hear(job model.JobID) {
 	b.last[job] = now
 }
 
-// Last is when a job's client was last heard; 0: never here.
+// Last returns when a job's client was last heard; 0: never here.
 func (b *Beats) Last(job model.JobID) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.last[job]
 }
 
-// Keep forgets the jobs that are not to be kept.
+// Keep drops the jobs for which job returns false.
 func (b *Beats) Keep(job func(model.JobID) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Kept is how long samples of a node that sends none any more are kept.
+// Kept is how long the last samples of a node are kept.
 const Kept = 2 * time.Minute
 
 // Board is the newest sample of every GPU. Its methods may be called from any
@@ -26,19 +26,18 @@ type entry struct {
 	samples []model.Sample
 }
 
-// Reading is a sample and how old it is.
+// Reading is a sample and its age.
 type Reading struct {
 	Sample model.Sample
 	Age    time.Duration
 }
 
-// NewBoard makes an empty board over a clock that never jumps.
+// NewBoard returns an empty board over a clock that never jumps.
 func NewBoard(boot func() time.Duration) *Board {
 	return &Board{boot: boot, nodes: map[model.NodeID]entry{}}
 }
 
-// Put keeps a node's samples in place of its former ones. The board keeps the
-// slice.
+// Put stores a node's samples in place of its former ones. The board keeps the slice.
 func (b *Board) Put(node model.NodeID, samples []model.Sample) {
 	now := b.boot()
 	b.mu.Lock()
@@ -47,7 +46,7 @@ func (b *Board) Put(node model.NodeID, samples []model.Sample) {
 	b.sweep(now)
 }
 
-// sweep forgets nodes that are long silent.
+// sweep drops nodes that have been silent for long.
 func (b *Board) sweep(now time.Duration) {
 	if now-b.swept < Kept/2 {
 		return
@@ -60,11 +59,11 @@ func (b *Board) sweep(now time.Duration) {
 	}
 }
 
-// fresh is how old a sample may be to say how things are now.
+// fresh is the age up to which a sample counts as current.
 const fresh = 10 * time.Second
 
-// Unused is for how long, up to now, the job that holds a GPU of a node has left it
-// at 0 %; 0: it has not, or the node has not said so just now.
+// Unused returns for how long, up to now, the job that holds a GPU of a node has left it at 0 %; 0: it has
+// not, or the node's last sample is old.
 func (b *Board) Unused(node model.NodeID, gpu model.GPUID) time.Duration {
 	now := b.boot()
 	b.mu.Lock()
@@ -81,8 +80,8 @@ func (b *Board) Unused(node model.NodeID, gpu model.GPUID) time.Duration {
 	return 0
 }
 
-// Busy is what a GPU of a node measures of its utilisation, in percent; false if it
-// measures none, as a part of a GPU (MIG), or the node has not said so just now.
+// Busy returns a GPU's measured utilisation, in percent; false if it measures none, as a part of a GPU (MIG),
+// or the node's last sample is old.
 func (b *Board) Busy(node model.NodeID, gpu model.GPUID) (percent uint32, known bool) {
 	now := b.boot()
 	b.mu.Lock()
@@ -99,7 +98,7 @@ func (b *Board) Busy(node model.NodeID, gpu model.GPUID) (percent uint32, known 
 	return 0, false
 }
 
-// All lists the newest sample of every GPU, in no order.
+// All returns the newest sample of every GPU, in no order.
 func (b *Board) All() []Reading {
 	now := b.boot()
 	b.mu.Lock()

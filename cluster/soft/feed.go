@@ -9,12 +9,12 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// wakeFeed is how often those who follow a feed are woken at most: many of them of a
-// busy cluster cost the log nothing.
+// wakeFeed is the shortest interval at which followers of a feed are woken: many of them in a busy cluster
+// cost the log nothing.
 const wakeFeed = 50 * time.Millisecond
 
-// Feed is the newest notices, in the order of the log, as many as fit into a number of
-// bytes. Its methods may be called from any goroutine.
+// Feed is the newest notices, in the order of the log, as many as fit into a number of bytes. Its methods may
+// be called from any goroutine.
 type Feed struct {
 	most int
 
@@ -23,7 +23,7 @@ type Feed struct {
 	bytes int
 	floor model.NoticePlace // everything after it is here
 	last  model.NoticePlace
-	wake  chan struct{} // closed at the next waking; nil: nobody waits
+	wake  chan struct{} // closed at the next waking; nil: no waiter
 	timer bool          // the next waking is on its way
 }
 
@@ -35,17 +35,16 @@ type Item struct {
 	frame []byte
 }
 
-// Frame is the notice as it is sent, made once however many follow.
+// Frame returns the notice as it is sent, encoded once for all followers.
 func (i *Item) Frame(encode func(*model.Notice) []byte) []byte {
 	i.once.Do(func() { i.frame = encode(&i.Notice) })
 	return i.frame
 }
 
-// NewFeed makes an empty feed of at most so many bytes.
+// NewFeed returns an empty feed of at most so many bytes.
 func NewFeed(most int) *Feed { return &Feed{most: most} }
 
-// Put adds notices, which follow on those that came before. It never waits for who
-// reads.
+// Put adds notices, which continue those that came before. It never waits for readers.
 func (f *Feed) Put(list []model.Notice) {
 	if len(list) == 0 {
 		return
@@ -68,15 +67,15 @@ func (f *Feed) Put(list []model.Notice) {
 	f.soon()
 }
 
-// weigh is about how much memory a notice takes, with its frame.
+// weigh returns about how much memory a notice takes, with its frame.
 func weigh(n *model.Notice) int {
 	const fixed = 768
 	text := len(n.Actor) + len(n.Node) + len(n.GPU) + len(n.Allocation) + len(n.Name) + len(n.User) + len(n.Project) + len(n.Detail) + len(n.Places)
 	return fixed + 2*text
 }
 
-// Reset forgets everything: what comes next follows on the log entry, which came with
-// a snapshot and not one by one.
+// Reset drops everything: the next notices continue the log entry, which came with a snapshot and not one by
+// one.
 func (f *Feed) Reset(index uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +85,7 @@ func (f *Feed) Reset(index uint64) {
 	f.soon()
 }
 
-// soon has those who wait woken.
+// soon schedules the waking of the waiters.
 func (f *Feed) soon() {
 	if f.wake == nil || f.timer {
 		return
@@ -100,8 +99,8 @@ func (f *Feed) soon() {
 	})
 }
 
-// After lists at most so many notices that come after a place; gone says that some of
-// them are not here any more.
+// After returns at most so many notices that come after a place; gone reports that some of them are no longer
+// here.
 func (f *Feed) After(p model.NoticePlace, most int) (list []*Item, gone bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -112,15 +111,15 @@ func (f *Feed) After(p model.NoticePlace, most int) (list []*Item, gone bool) {
 	return slices.Clone(f.items[at:min(at+most, len(f.items))]), false
 }
 
-// Last is the place of the newest notice.
+// Last returns the place of the newest notice.
 func (f *Feed) Last() model.NoticePlace {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.last
 }
 
-// Before is the place after which the newest notices that are picked follow, so many of
-// them or as many as are here.
+// Before returns the place after which the newest notices that are picked follow, so many of them or as many
+// as are here.
 func (f *Feed) Before(many int, pick func(*model.Notice) bool) model.NoticePlace {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -57,7 +57,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// What does not fit is forgotten from the oldest on, and who asks for it is told so.
+// What does not fit is dropped from the oldest on, and a reader that asks for it gets gone.
 func TestFeedIsBounded(t *testing.T) {
 	one := weigh(&told(1, 1)[0])
 	f := NewFeed(10 * one)
@@ -81,7 +81,7 @@ func TestFeedIsBounded(t *testing.T) {
 	}
 }
 
-// A frame is made once, and those who wait are woken together.
+// A frame is made once, and all waiters are woken together.
 func TestFeedWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := NewFeed(1 << 20)

@@ -34,7 +34,7 @@ func TestTheBoardKeepsTheNewest(t *testing.T) {
 	}
 }
 
-// How things are now is what a node has said a moment ago, and nothing older.
+// Only a node's recent samples describe the present.
 func TestUnused(t *testing.T) {
 	now := time.Hour
 	b := NewBoard(func() time.Duration { return now })
@@ -129,7 +129,7 @@ func TestTheOldestTailGoes(t *testing.T) {
 	}
 }
 
-// What a crash or somebody else has left in the folder does no harm.
+// A damaged or foreign file in the folder does no harm.
 func TestBrokenTails(t *testing.T) {
 	dir := t.TempDir()
 	if err := open(t, dir).Put(key(1), Tail{Stdout: []byte("out")}); err != nil {
@@ -159,7 +159,7 @@ func TestBrokenTails(t *testing.T) {
 	}
 }
 
-// A disk that takes nothing is an error that says so, and leaves no rest.
+// A disk that takes nothing causes an error with that text, and leaves no remains.
 func TestATailThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, dir)

@@ -20,11 +20,11 @@ const MaxTails = 2000
 // MaxTail bounds each of a tail's two parts, in bytes.
 const MaxTail = 64 << 10
 
-// Tail is the end of what a rank has written.
+// Tail is the end of a rank's output.
 type Tail struct{ Stdout, Stderr []byte }
 
-// Tails keeps the ends of ranks' output, each in a file of its own. Its methods
-// may be called from any goroutine.
+// Tails stores the ends of ranks' output, each in a file of its own. Its methods may be called from any
+// goroutine.
 type Tails struct {
 	dir  string
 	most int
@@ -33,13 +33,13 @@ type Tails struct {
 	order []model.RankKey // oldest first
 }
 
-// suffix is that of a tail's file. One that is being written has another.
+// Suffixes of the files: of a tail's file, and of one that is being written.
 const (
 	suffix = ".tail"
 	unripe = ".part"
 )
 
-// OpenTails keeps tails in a folder, which it makes, and finds those of before.
+// OpenTails stores tails in a folder, which it makes, and finds the existing ones.
 func OpenTails(dir string) (*Tails, error) {
 	if _, err := private.Folder(dir); err != nil {
 		return nil, fmt.Errorf("%s: no folder for the ends of output: %w", dir, err)
@@ -71,8 +71,7 @@ func OpenTails(dir string) (*Tails, error) {
 	return t, nil
 }
 
-// remove deletes what is in the way. A file that cannot be deleted is tried again
-// at the next start.
+// remove deletes a file that should not be there. A failure is retried at the next start.
 func (t *Tails) remove(name string) {
 	if strings.HasSuffix(name, suffix) || strings.HasSuffix(name, unripe) {
 		_ = os.Remove(filepath.Join(t.dir, name))
@@ -88,8 +87,8 @@ func keyOf(name string) (k model.RankKey, ok bool) {
 	return k, err == nil && n == 4 && nameOf(k) == name
 }
 
-// Put keeps a tail, in place of a former one of the rank; the oldest goes. What is
-// too long loses its beginning.
+// Put stores a tail, in place of a former one of the rank; the oldest is dropped. A long tail loses its
+// beginning.
 func (t *Tails) Put(k model.RankKey, v Tail) error {
 	v.Stdout, v.Stderr = last(v.Stdout), last(v.Stderr)
 	data := binary.BigEndian.AppendUint32(nil, uint32(len(v.Stdout))) //nolint:gosec // at most MaxTail
@@ -121,7 +120,7 @@ func (t *Tails) trim() {
 
 var errBroken = errors.New("the file is damaged")
 
-// Get finds the tail of a rank. A damaged one is none.
+// Get returns the tail of a rank. A damaged one is none.
 func (t *Tails) Get(k model.RankKey) (Tail, bool) {
 	data, err := os.ReadFile(filepath.Join(t.dir, nameOf(k)))
 	if err != nil {

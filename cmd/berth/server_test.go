@@ -14,7 +14,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const leads = "this peer leads"
+const leads = "gained leadership"
 
 // apiAddress is where a test's peer n has its API.
 func apiAddress(n int) string { return strings.TrimSuffix(address(n), "7000") + "10000" }
@@ -70,7 +70,7 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 	back.line(t, "peer started")
 	fourth := start(4, "--join", address(1)+","+address(2)+","+address(3))
 	fourth.line(t, "this peer is a member")
-	waitAny(t, "a peer has caught up and got a vote", append(rest, back)...)
+	waitAny(t, "promoted a peer to voter", append(rest, back)...)
 }
 
 // A peer whose data folder was lost is refused in one line, whether it founds or joins,

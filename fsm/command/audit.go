@@ -15,15 +15,15 @@ const MaxFrom = 64
 // maxShown bounds the body that the audit trail keeps, in bytes.
 const maxShown = 1024
 
-// Audited says that commands of the kind stand in the audit trail. All do but
-// those by which machines tell of themselves: beats and reports of nodes, which
-// jobs' timelines hold, the clock, how deliveries went, and what the scheduler remembers.
+// Audited reports whether commands of the kind are in the audit trail. All are but those by which machines
+// report on themselves: beats and reports of nodes, which jobs' timelines hold, the clock, outcomes of
+// deliveries, and the scheduler's memory.
 func (k Kind) Audited() bool {
 	return !slices.Contains([]Kind{KindRenew, KindSilent, KindReport, KindInventory, KindAdvanceClock, KindSteer, KindMarkDeliveries, KindNearLimit}, k)
 }
 
-// shown says that bodies of the kind hold neither secrets nor what users run, so
-// that the audit trail may repeat them to all who may read it.
+// shown reports whether bodies of the kind hold neither secrets nor what users run, so that the audit trail
+// may repeat them to all of its readers.
 func (k Kind) shown() bool {
 	return slices.Contains([]Kind{
 		KindRaiseLevel, KindSetRunning, KindSetPolicy, KindSetRetention, KindSetLimit, KindAdjustLimit, KindSetTuning, KindSetWeight,
@@ -33,8 +33,8 @@ func (k Kind) shown() bool {
 	}, k)
 }
 
-// Shown is the encoded body, if the audit trail may show it and it is short; else
-// nil. It must not be changed.
+// Shown returns the encoded body, if the audit trail may show it and it is short; otherwise nil. It must not
+// be changed.
 func (c *Command) Shown() []byte {
 	if c.Err != nil || !c.kind.shown() || len(c.raw) > maxShown {
 		return nil
@@ -42,7 +42,7 @@ func (c *Command) Shown() []byte {
 	return c.raw
 }
 
-// ShownBody reads what Shown gave. It fails on bytes that are no body of the kind.
+// ShownBody decodes the result of Shown. It fails on bytes that are not a body of the kind.
 func ShownBody(k Kind, raw []byte) (Body, error) {
 	b := k.Fresh()
 	if b == nil {
@@ -54,9 +54,8 @@ func ShownBody(k Kind, raw []byte) (Body, error) {
 	return b, nil
 }
 
-// FromClient is the command as one that a client at an address sent; what is no
-// address is left out. Only commands of users' requests carry one: it costs bytes
-// in the log.
+// FromClient returns the command as sent by a client at an address; an invalid address is left out. Only
+// commands of users' requests carry one: it costs bytes in the log.
 func (c Command) FromClient(address string) Command {
 	if _, err := netip.ParseAddr(address); err == nil && len(address) <= MaxFrom {
 		c.From = address
@@ -64,12 +63,12 @@ func (c Command) FromClient(address string) Command {
 	return c
 }
 
-// targeted is a body that says what it is about. What it says stands in the audit
-// trail's chain, so that for a given body it must never change.
+// targeted is a body with a target. The target is part of the audit trail's chain, so that for a given body
+// it must never change.
 type targeted interface{ Target() string }
 
-// Target is what a command is about, such as "job 17"; empty if its kind says it
-// all. A submission's job is known by its result only.
+// Target returns the target of a command, such as "job 17"; empty if its kind implies it. A submission's job
+// is known by its result only.
 func (c *Command) Target() string {
 	if t, has := c.Body.(targeted); has && c.Err == nil {
 		return t.Target()
@@ -87,7 +86,7 @@ func targetTask(k model.TaskKey) string {
 	return TargetJob(k.Job) + " task " + strconv.FormatUint(uint64(k.Task), 10)
 }
 
-// targetJobs names the first of several jobs and how many there are.
+// targetJobs names the first of several jobs and their number.
 func targetJobs(list []model.JobID) string {
 	switch len(list) {
 	case 0:

@@ -41,8 +41,7 @@ func TestFromClient(t *testing.T) {
 	}
 }
 
-// Every kind says what it is about, and what is shown of it reads back; none shows a
-// job's command or environment.
+// Every kind has a target, and its shown body decodes again; none shows a job's command or environment.
 func TestAuditOfEveryKind(t *testing.T) {
 	silent := map[Kind]bool{
 		KindRenew: true, KindSilent: true, KindReport: true, KindInventory: true, KindAdvanceClock: true, KindSteer: true,
@@ -75,7 +74,7 @@ func TestAuditOfEveryKind(t *testing.T) {
 	}
 }
 
-// Those who read the trail are told whom it is about.
+// The trail names the users as targets.
 func TestTargetsOfPeople(t *testing.T) {
 	hash := model.Hash{0xab, 0xcd}
 	for want, b := range map[string]Body{

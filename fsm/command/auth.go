@@ -2,14 +2,14 @@ package command
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// FoundAuth has the cluster require authentication from now on. Carried out again it only
-// replaces a first token that has expired, while no token is good for the role admin.
+// FoundAuth makes the cluster require authentication from now on. A repetition only replaces a first token
+// that has expired, while no token is valid for the role admin.
 type FoundAuth struct {
 	Secret model.Secret `cbor:"1,keyasint,omitempty"` // by which peers know each other
 	Token  model.Hash   `cbor:"2,keyasint,omitempty"` // of the first token; zero: none is made
 }
 
-// Kind is KindFoundAuth.
+// Kind returns KindFoundAuth.
 func (*FoundAuth) Kind() Kind { return KindFoundAuth }
 
 // Validate checks that there is a secret.
@@ -20,17 +20,17 @@ func (b *FoundAuth) Validate() error {
 	return nil
 }
 
-// MakeToken makes a token. A user who is not known yet becomes so, with the token's role.
+// MakeToken makes a token. An unknown user is created, with the token's role.
 type MakeToken struct {
 	Hash    model.Hash `cbor:"1,keyasint,omitempty"`
 	Name    string     `cbor:"2,keyasint,omitempty"`
 	User    string     `cbor:"3,keyasint,omitempty"` // of an agent's its node
-	Role    model.Role `cbor:"4,keyasint,omitempty"` // RoleNone: as its user, who then must be known
+	Role    model.Role `cbor:"4,keyasint,omitempty"` // RoleNone: as its user, which must then exist
 	Expires model.Time `cbor:"5,keyasint,omitempty"` // 0: never
 	Spend   model.Hash `cbor:"6,keyasint,omitempty"` // the first token, which is given for it
 }
 
-// Kind is KindMakeToken.
+// Kind returns KindMakeToken.
 func (*MakeToken) Kind() Kind { return KindMakeToken }
 
 // Validate checks names and role.
@@ -53,8 +53,7 @@ func (b *MakeToken) Validate() error {
 	return nil
 }
 
-// DropTokens revokes tokens, or forgets those that have expired. The result's Number
-// is how many were there.
+// DropTokens revokes tokens, or removes those that have expired. The result's Number is how many there were.
 type DropTokens struct {
 	Tokens []model.Hash `cbor:"1,keyasint,omitempty"`
 }
@@ -62,13 +61,13 @@ type DropTokens struct {
 // MaxDropped bounds the tokens of one command.
 const MaxDropped = 1000
 
-// Kind is KindDropTokens.
+// Kind returns KindDropTokens.
 func (*DropTokens) Kind() Kind { return KindDropTokens }
 
 // Validate bounds the list.
 func (b *DropTokens) Validate() error { return count("tokens", len(b.Tokens), 1, MaxDropped) }
 
-// SetUser makes a user known, or changes what they may and which projects they are in.
+// SetUser creates a user, or changes a user's role and projects.
 type SetUser struct {
 	User  string     `cbor:"1,keyasint,omitempty"`
 	Role  model.Role `cbor:"2,keyasint,omitempty"` // RoleNone: as it is
@@ -76,7 +75,7 @@ type SetUser struct {
 	Leave []string   `cbor:"4,keyasint,omitempty"`
 }
 
-// Kind is KindSetUser.
+// Kind returns KindSetUser.
 func (*SetUser) Kind() Kind { return KindSetUser }
 
 // Validate checks names and role.
@@ -100,17 +99,16 @@ func (b *SetUser) Validate() error {
 	return nil
 }
 
-// RemoveUser forgets a user, with their tokens, webhooks, reservations and places in
-// projects. Their jobs and allocations stay, for operators to end: a user who is made later
-// under the same name does not own them.
+// RemoveUser removes a user, including tokens, webhooks, reservations and places in projects. The user's jobs
+// and allocations stay, for operators to end: a user who is made later under the same name does not own them.
 type RemoveUser struct {
 	User string `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindRemoveUser.
+// Kind returns KindRemoveUser.
 func (*RemoveUser) Kind() Kind { return KindRemoveUser }
 
-// Validate asks for a name.
+// Validate requires a name.
 func (b *RemoveUser) Validate() error {
 	if !model.Name(b.User) {
 		return problem("user", "a user's name")

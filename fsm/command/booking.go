@@ -2,15 +2,14 @@ package command
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// Book makes a booking. With Nodes and no GPUs all GPUs of these nodes are booked.
-// What Apply gives (ID, By, Made, Begun) is left out. The result's Number is the
-// booking's id.
+// Book makes a booking. With Nodes and no GPUs all GPUs of these nodes are booked. The fields that Apply sets
+// (ID, By, Made, Begun) are left out. The result's Number is the booking's id.
 type Book struct {
 	Booking model.Booking `cbor:"1,keyasint,omitempty"`
 	Capped  bool          `cbor:"2,keyasint,omitempty"` // the caller is no operator: what one user may book is bounded
 }
 
-// Kind is KindBook.
+// Kind returns KindBook.
 func (*Book) Kind() Kind { return KindBook }
 
 // Validate checks what can be checked without the cluster.
@@ -27,10 +26,10 @@ type CancelBooking struct {
 	Note string          `cbor:"2,keyasint,omitempty"`
 }
 
-// Kind is KindCancelBooking.
+// Kind returns KindCancelBooking.
 func (*CancelBooking) Kind() Kind { return KindCancelBooking }
 
-// Validate asks for an id.
+// Validate requires an id.
 func (b *CancelBooking) Validate() error {
 	if b.ID == 0 {
 		return problem("id", "a reservation's number")
@@ -38,25 +37,24 @@ func (b *CancelBooking) Validate() error {
 	return validNote(b.Note)
 }
 
-// TurnBookings names bookings whose start or end has come: the leader's word, which
-// Apply checks by the state's clock. Those for which nothing is due stay as they are.
+// TurnBookings names bookings whose start or end has come, as proposed by the leader; Apply checks that by
+// the state's clock. Bookings for which nothing is due stay as they are.
 type TurnBookings struct {
 	IDs []model.BookingID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindTurnBookings.
+// Kind returns KindTurnBookings.
 func (*TurnBookings) Kind() Kind { return KindTurnBookings }
 
 // Validate bounds the list.
 func (b *TurnBookings) Validate() error { return count("ids", len(b.IDs), 1, model.MaxBookings) }
 
-// SetBookingCaps bounds what may be booked from now on, as a whole; bookings that are
-// there stay. Caps.Next is not looked at.
+// SetBookingCaps bounds new bookings, as a whole; existing ones stay. Caps.Next is ignored.
 type SetBookingCaps struct {
 	Caps model.BookingCaps `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetBookingCaps.
+// Kind returns KindSetBookingCaps.
 func (*SetBookingCaps) Kind() Kind { return KindSetBookingCaps }
 
 // Validate checks the ranges.

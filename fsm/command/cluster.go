@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Bootstrap begins a cluster's state; it is the first command of every log. It brings
-// all that the founders are configured with, so that nothing comes before that.
+// Bootstrap begins a cluster's state; it is the first command of every log. It contains all of the founders'
+// configuration, so that nothing comes before that.
 type Bootstrap struct {
 	Incarnation model.Incarnation `cbor:"1,keyasint,omitempty"`
 	Level       uint32            `cbor:"2,keyasint,omitempty"`
@@ -23,10 +23,10 @@ type Bootstrap struct {
 	Notify   model.Notify       `cbor:"10,keyasint,omitempty"`
 }
 
-// Kind is KindBootstrap.
+// Kind returns KindBootstrap.
 func (*Bootstrap) Kind() Kind { return KindBootstrap }
 
-// Validate asks for an incarnation, a level and a policy, and checks the bounds.
+// Validate requires an incarnation, a level and a policy, and checks the bounds.
 func (b *Bootstrap) Validate() error {
 	switch {
 	case b.Incarnation.IsZero():
@@ -43,16 +43,16 @@ func (b *Bootstrap) Validate() error {
 		validLimits(b.Limits), b.Notify.Validate())
 }
 
-// Restored begins another incarnation of a state that came from a backup: the
-// scheduler stands still until Resume, and agents must register anew.
+// Restored begins another incarnation of a state that came from a backup: the scheduler is stopped until
+// Resume, and agents must register again.
 type Restored struct {
 	Incarnation model.Incarnation `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindRestored.
+// Kind returns KindRestored.
 func (*Restored) Kind() Kind { return KindRestored }
 
-// Validate asks for an incarnation.
+// Validate requires an incarnation.
 func (b *Restored) Validate() error {
 	if b.Incarnation.IsZero() {
 		return problem("incarnation", "128 random bits")
@@ -60,23 +60,23 @@ func (b *Restored) Validate() error {
 	return nil
 }
 
-// Resume ends the standstill after a restore.
+// Resume starts the scheduler again after a restore.
 type Resume struct{}
 
-// Kind is KindResume.
+// Kind returns KindResume.
 func (*Resume) Kind() Kind { return KindResume }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*Resume) Validate() error { return nil }
 
-// AdvanceClock moves the state's clock to the entry's stamp, however far ahead.
-// It is proposed only when a majority of the peers' clocks agree on that time.
+// AdvanceClock moves the state's clock to the entry's stamp, however far ahead. It is proposed only when a
+// majority of the peers' clocks agree on that time.
 type AdvanceClock struct{}
 
-// Kind is KindAdvanceClock.
+// Kind returns KindAdvanceClock.
 func (*AdvanceClock) Kind() Kind { return KindAdvanceClock }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*AdvanceClock) Validate() error { return nil }
 
 // RaiseLevel raises the cluster's feature level, if every peer has it.
@@ -84,10 +84,10 @@ type RaiseLevel struct {
 	Level uint32 `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindRaiseLevel.
+// Kind returns KindRaiseLevel.
 func (*RaiseLevel) Kind() Kind { return KindRaiseLevel }
 
-// Validate asks for a level.
+// Validate requires a level.
 func (b *RaiseLevel) Validate() error {
 	if b.Level == 0 {
 		return problem("level", "at least 1")
@@ -100,10 +100,10 @@ type SetRunning struct {
 	Running bool `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetRunning.
+// Kind returns KindSetRunning.
 func (*SetRunning) Kind() Kind { return KindSetRunning }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*SetRunning) Validate() error { return nil }
 
 // SetPolicy chooses the order of the queue.
@@ -111,29 +111,29 @@ type SetPolicy struct {
 	Policy string `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetPolicy.
+// Kind returns KindSetPolicy.
 func (*SetPolicy) Kind() Kind { return KindSetPolicy }
 
-// Validate asks for a policy's name.
+// Validate requires a policy's name.
 func (b *SetPolicy) Validate() error { return validPolicy(b.Policy) }
 
-// SetRetention says how long ended jobs stay in the state.
+// SetRetention sets how long ended jobs stay in the state.
 type SetRetention struct {
 	Retention model.Retention `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetRetention.
+// Kind returns KindSetRetention.
 func (*SetRetention) Kind() Kind { return KindSetRetention }
 
 // Validate checks the bounds.
 func (b *SetRetention) Validate() error { return validRetention(b.Retention) }
 
-// SetLimit sets what a scope may use; without any it is removed.
+// SetLimit sets what a scope may use; an empty limit removes it.
 type SetLimit struct {
 	Limit model.Limit `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetLimit.
+// Kind returns KindSetLimit.
 func (*SetLimit) Kind() Kind { return KindSetLimit }
 
 // Validate checks scope and bounds.
@@ -144,13 +144,13 @@ func (b *SetLimit) Validate() error {
 	return b.Limit.Validate()
 }
 
-// AdjustLimit changes some values of what a scope may use, and leaves the others.
+// AdjustLimit changes some values of a scope's limit, and leaves the others.
 type AdjustLimit struct {
 	Scope model.ScopeKey     `cbor:"1,keyasint,omitempty"`
 	Set   []model.LimitValue `cbor:"2,keyasint,omitempty"`
 }
 
-// Kind is KindAdjustLimit.
+// Kind returns KindAdjustLimit.
 func (*AdjustLimit) Kind() Kind { return KindAdjustLimit }
 
 // Validate checks scope and bounds, and that no value is given twice.
@@ -190,12 +190,12 @@ func validScope(k model.ScopeKey) error {
 	return nil
 }
 
-// SetPeer records how a peer is reached and which feature level it has.
+// SetPeer records a peer's addresses and feature level.
 type SetPeer struct {
 	Peer model.Peer `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetPeer.
+// Kind returns KindSetPeer.
 func (*SetPeer) Kind() Kind { return KindSetPeer }
 
 // Validate checks the id and the addresses.
@@ -215,15 +215,15 @@ func (b *SetPeer) Validate() error {
 	return nil
 }
 
-// DropPeer forgets a peer that has left the cluster.
+// DropPeer removes a peer that has left the cluster.
 type DropPeer struct {
 	ID model.PeerID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindDropPeer.
+// Kind returns KindDropPeer.
 func (*DropPeer) Kind() Kind { return KindDropPeer }
 
-// Validate asks for an id.
+// Validate requires an id.
 func (b *DropPeer) Validate() error {
 	if !model.Name(string(b.ID)) {
 		return problem("peer", "an id")
@@ -231,8 +231,8 @@ func (b *DropPeer) Validate() error {
 	return nil
 }
 
-// CutRequests forgets request ids born before an instant, oldest first and at
-// most MaxCut of them; from then on, older ids are answered "expired".
+// CutRequests removes request ids from before an instant, oldest first and at most MaxCut of them; from then
+// on, older ids are answered "expired".
 type CutRequests struct {
 	Before model.Time `cbor:"1,keyasint,omitempty"`
 }
@@ -240,10 +240,10 @@ type CutRequests struct {
 // MaxCut bounds what one command removes, so that no entry takes long to apply.
 const MaxCut = 10_000
 
-// Kind is KindCutRequests.
+// Kind returns KindCutRequests.
 func (*CutRequests) Kind() Kind { return KindCutRequests }
 
-// Validate asks for an instant.
+// Validate requires an instant.
 func (b *CutRequests) Validate() error {
 	if b.Before <= 0 {
 		return problem("before", "an instant")
@@ -257,7 +257,7 @@ type Retire struct {
 	ArchivedTo uint64        `cbor:"2,keyasint,omitempty"` // log index that a majority's archives have reached
 }
 
-// Kind is KindRetire.
+// Kind returns KindRetire.
 func (*Retire) Kind() Kind { return KindRetire }
 
 // Validate bounds the list.

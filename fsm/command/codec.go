@@ -17,18 +17,18 @@ const (
 	MaxControl  = 64 << 10  // bytes of an entry of control commands
 	MaxCommands = 4096      // in an entry
 	maxElements = 4096      // of any list in a body
-	envelopeCap = 64        // bytes around a body, at most, besides actor, request id and address
+	envelopeCap = 64        // bytes around a body, at most, in addition to actor, request id and address
 	taskWeight  = 40        // bytes that a task of an array counts for: what it costs to apply
 )
 
 // version of the entry encoding.
 const version = 1
 
-// Command is one change that someone asks for.
+// Command is one requested change.
 type Command struct {
-	Actor     string // who: "user:alice", "node:gpu1", "peer:p2"
+	Actor     string // such as "user:alice", "node:gpu1", "peer:p2"
 	RequestID string // of a request that may be repeated; empty: none
-	From      string // address of the client that asked, see [Command.FromClient]; empty: none is known
+	From      string // address of the client, see [Command.FromClient]; empty: unknown
 	Body      Body
 	Err       error // the body could not be read; Apply refuses the command as malformed
 
@@ -36,7 +36,7 @@ type Command struct {
 	raw  []byte
 }
 
-// Entry is what one log entry carries.
+// Entry is the content of one log entry.
 type Entry struct {
 	At       model.Time // by the proposer's clock
 	By       string     // the proposing peer
@@ -44,15 +44,15 @@ type Entry struct {
 	Hash     model.Hash // of the entry's bytes
 }
 
-// UnknownError says that an entry was written by a newer program.
+// UnknownError means that an entry was written by a newer program.
 type UnknownError struct{ What string }
 
-// Error names what is unknown and the way out.
+// Error returns what is unknown and the remedy.
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("the log holds %s, which this program does not know: run the version that wrote it", e.What)
 }
 
-// ErrTooLarge says that a command does not fit into a log entry.
+// ErrTooLarge means that a command does not fit into a log entry.
 var ErrTooLarge = errors.New("the command is too large for a log entry")
 
 type envelope struct {
@@ -86,8 +86,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// New makes a command and encodes its body. It fails if the body is not valid by
-// itself or does not fit into an entry.
+// New returns a command with its encoded body. It fails if the body is not valid by itself or does not fit
+// into an entry.
 func New(actor string, b Body) (Command, error) {
 	if err := b.Validate(); err != nil {
 		return Command{}, err
@@ -105,7 +105,7 @@ func New(actor string, b Body) (Command, error) {
 	return Command{}, fmt.Errorf("%s of %d bytes: %w (at most %d)", b.Kind(), len(raw), ErrTooLarge, limit(b.Kind()))
 }
 
-// WithRequest is the command under a request id, 1 to 128 bytes of text.
+// WithRequest returns the command under a request id, 1 to 128 bytes of text.
 func (c Command) WithRequest(id string) (Command, error) {
 	if id == "" || !model.Text(id, model.MaxRequestID) {
 		return Command{}, &model.Problem{Field: "request id", Want: "1 to 128 bytes of text on one line"}
@@ -114,12 +114,11 @@ func (c Command) WithRequest(id string) (Command, error) {
 	return c, nil
 }
 
-// Kind is the command's kind, also when its body could not be read.
+// Kind returns the command's kind, also when its body could not be read.
 func (c *Command) Kind() Kind { return c.kind }
 
-// Size is what the command takes of the room in an entry: at most its bytes, and
-// for an array something for each task, so that few bytes cannot make the
-// applying of one entry long.
+// Size returns the space that the command takes in an entry: at most its bytes, and for an array something
+// for each task, so that few bytes cannot make the applying of one entry long.
 func (c *Command) Size() int {
 	size := len(c.raw) + len(c.Actor) + len(c.RequestID) + len(c.From) + envelopeCap
 	if b, ok := c.Body.(interface{ tasks() int }); ok && c.Err == nil {
@@ -128,8 +127,7 @@ func (c *Command) Size() int {
 	return size
 }
 
-// BodyHash is the start of the SHA-256 of the encoded body: what a repeated
-// request is compared by.
+// BodyHash returns the start of the SHA-256 of the encoded body, by which a repeated request is compared.
 func (c *Command) BodyHash() [16]byte {
 	sum := sha256.Sum256(c.raw)
 	return [16]byte(sum[:16])
@@ -163,9 +161,8 @@ func Encode(at model.Time, by string, commands []Command) ([]byte, error) {
 	return data, nil
 }
 
-// Decode reads the bytes of a log entry. It never panics, whatever they are. An
-// *[UnknownError] tells of a newer program's entry; any other error means that
-// the bytes are no entry at all.
+// Decode decodes the bytes of a log entry. It never panics, whatever they are. An *[UnknownError] means a
+// newer program's entry; any other error means that the bytes are not an entry at all.
 func Decode(data []byte) (Entry, error) {
 	if len(data) > MaxEntry {
 		return Entry{}, fmt.Errorf("an entry of %d bytes: %w", len(data), ErrTooLarge)
@@ -188,9 +185,8 @@ func Decode(data []byte) (Entry, error) {
 	return e, nil
 }
 
-// room is how much commands of each lane may still bring into an entry. It holds
-// when an entry is written and again when it is read: lists of the control lane's
-// commands grow a hundredfold when they are decoded.
+// room is the space that commands of each lane still have in an entry. It applies when an entry is written
+// and again when it is read: lists of the control lane's commands grow a hundredfold when they are decoded.
 type room [LaneCount]int
 
 func newRoom() room { return room{LaneUser: MaxEntry, LaneControl: 2 * MaxControl} }

@@ -91,7 +91,7 @@ func mend(b Body) {
 	case *Requeue:
 		b.Task, b.Tasks = AllTasks, "3,7-9"
 	case *Extend:
-		b.By = 0 // the other way to say it
+		b.By = 0 // the other way to write it
 	case *SetGPUMode:
 		b.Mode = model.ModeDraining
 	case *Book:
@@ -232,8 +232,8 @@ func TestGoldenBodies(t *testing.T) {
 	}
 }
 
-// golden compares with a file, which -update makes if it is not there; one that is
-// there stands for logs on disks and is not changed.
+// golden compares with a file, which -update makes if it is missing; an existing one stands for logs on disks
+// and is not changed.
 func golden(t *testing.T, path string, data []byte) {
 	t.Helper()
 	want, err := os.ReadFile(path) //nolint:gosec // a test's own file

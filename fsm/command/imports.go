@@ -9,18 +9,17 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// BeginImport opens an empty cluster for jobs from state files: until EndImport
-// nothing is placed and nothing else is submitted. One that was begun already goes on
-// where it was.
+// BeginImport opens an empty cluster for jobs from state files: until EndImport nothing is placed and nothing
+// else is submitted. An import that was begun already continues.
 type BeginImport struct {
 	ID    model.Hash `cbor:"1,keyasint,omitempty"` // of what is imported
 	Parts uint32     `cbor:"2,keyasint,omitempty"` // how many commands bring its jobs; 0 to model.MaxImportParts
 }
 
-// Kind is KindBeginImport.
+// Kind returns KindBeginImport.
 func (*BeginImport) Kind() Kind { return KindBeginImport }
 
-// Validate asks for an id and bounds the parts.
+// Validate requires an id and bounds the parts.
 func (b *BeginImport) Validate() error {
 	if b.Parts > model.MaxImportParts {
 		return problem("parts", "at most 1048576")
@@ -28,8 +27,8 @@ func (b *BeginImport) Validate() error {
 	return validImport(b.ID)
 }
 
-// ImportJobs brings one part of an import's jobs, in the order of their numbers; there
-// may be none. A part that came before changes nothing.
+// ImportJobs contains one part of an import's jobs, in the order of their numbers; it may be empty. A
+// repeated part changes nothing.
 type ImportJobs struct {
 	ID    model.Hash    `cbor:"1,keyasint,omitempty"` // of the import
 	Part  uint32        `cbor:"2,keyasint,omitempty"` // from 0
@@ -37,8 +36,8 @@ type ImportJobs struct {
 	Jobs  []ImportedJob `cbor:"4,keyasint,omitempty"`
 }
 
-// ImportedJob is a job as it waited, or ran, on another cluster. It is queued under
-// its own number, without regard to limits: it was taken in once.
+// ImportedJob is a job as it waited, or ran, on another cluster. It is queued under its own number, without
+// regard to limits: it was admitted once.
 type ImportedJob struct {
 	ID        model.JobID   `cbor:"1,keyasint,omitempty"`
 	Spec      model.Spec    `cbor:"2,keyasint,omitempty"`
@@ -48,12 +47,12 @@ type ImportedJob struct {
 	Throttle  uint32        `cbor:"6,keyasint,omitempty"` // at most so many tasks live at once; 0: no limit
 	After     []model.After `cbor:"7,keyasint,omitempty"` // jobs of the same import that it waits for, in rising order
 	Submitted model.Time    `cbor:"8,keyasint,omitempty"` // when, at first; 0: now
-	Held      string        `cbor:"9,keyasint,omitempty"` // which tasks of an array are held, as model.Indices writes them; empty: as the spec says
+	Held      string        `cbor:"9,keyasint,omitempty"` // which tasks of an array are held, as model.Indices writes them; empty: as the spec has it
 	Note      string        `cbor:"10,keyasint,omitempty"`
 	Stdin     uint32        `cbor:"11,keyasint,omitempty"` // its place in Texts, as Script; base64
 }
 
-// Kind is KindImportJobs.
+// Kind returns KindImportJobs.
 func (*ImportJobs) Kind() Kind { return KindImportJobs }
 
 func (b *ImportJobs) tasks() (n int) {
@@ -63,7 +62,7 @@ func (b *ImportJobs) tasks() (n int) {
 	return n
 }
 
-// Validate checks the texts, and each job as a submission is checked.
+// Validate checks the texts, and each job like a submission.
 func (b *ImportJobs) Validate() error {
 	if err := firstOf(validImport(b.ID), count("jobs", len(b.Jobs), 0, model.MaxImportJobs)); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (b *ImportJobs) Validate() error {
 	return nil
 }
 
-// maxImportedID leaves numbers enough for all jobs to come.
+// maxImportedID leaves enough numbers for all future jobs.
 const maxImportedID = 1 << 53
 
 func (b *ImportJobs) validJob(j *ImportedJob) error {
@@ -119,7 +118,7 @@ func (b *ImportJobs) validJob(j *ImportedJob) error {
 		validHeld(j), validNote(j.Note), validStdin(text(j.Stdin)))
 }
 
-// env is the environment line by line.
+// env returns the environment line by line.
 func (j *ImportedJob) env(texts []string) []string {
 	if j.Env == 0 {
 		return nil
@@ -127,7 +126,7 @@ func (j *ImportedJob) env(texts []string) []string {
 	return strings.Split(texts[j.Env-1], "\x00")
 }
 
-// validHeld: held tasks are some of an array's.
+// validHeld checks that held tasks are some of an array's.
 func validHeld(j *ImportedJob) error {
 	if j.Held == "" {
 		return nil
@@ -145,17 +144,17 @@ func validHeld(j *ImportedJob) error {
 	return nil
 }
 
-// EndImport lets what was imported be placed.
+// EndImport allows placements of the imported jobs.
 type EndImport struct {
 	ID model.Hash `cbor:"1,keyasint,omitempty"` // of the import
-	// Short ends an import whose parts have not all come, and which nobody can finish.
+	// Short ends an import whose missing parts will never come.
 	Short bool `cbor:"2,keyasint,omitempty"`
 }
 
-// Kind is KindEndImport.
+// Kind returns KindEndImport.
 func (*EndImport) Kind() Kind { return KindEndImport }
 
-// Validate asks for an id.
+// Validate requires an id.
 func (b *EndImport) Validate() error { return validImport(b.ID) }
 
 func validImport(id model.Hash) error {
@@ -165,13 +164,13 @@ func validImport(id model.Hash) error {
 	return nil
 }
 
-// Target is the import.
+// Target returns the import.
 func (b *BeginImport) Target() string { return targetImport(b.ID) }
 
-// Target is the import.
+// Target returns the import.
 func (b *ImportJobs) Target() string { return targetImport(b.ID) }
 
-// Target is the import.
+// Target returns the import.
 func (b *EndImport) Target() string { return targetImport(b.ID) }
 
 func targetImport(id model.Hash) string { return "import " + hex.EncodeToString(id[:6]) }

@@ -23,7 +23,7 @@ type Submit struct {
 	Capped bool `cbor:"35,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
-// Kind is KindSubmit.
+// Kind returns KindSubmit.
 func (*Submit) Kind() Kind { return KindSubmit }
 
 // Validate checks the spec, the script, the environment and the array.
@@ -46,8 +46,8 @@ func validStdin(text string) error {
 
 func (b *Submit) tasks() int { return int(b.Tasks) }
 
-// Bytes returns about how much memory a job takes at each peer, in bytes: the texts that its user gave, and
-// the rows of its tasks and dependencies.
+// Bytes returns about how much memory a job takes at each peer, in bytes: the texts of its user, and the rows
+// of its tasks and dependencies.
 func (b *Submit) Bytes() uint32 {
 	s := &b.Spec
 	n := 0
@@ -112,7 +112,7 @@ type Cancel struct {
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
-// Kind is KindCancel.
+// Kind returns KindCancel.
 func (*Cancel) Kind() Kind { return KindCancel }
 
 // Validate checks the target.
@@ -127,7 +127,7 @@ type SetPriority struct {
 	Priority uint8       `cbor:"3,keyasint,omitempty"` // as given, 1 to 10
 }
 
-// Kind is KindSetPriority.
+// Kind returns KindSetPriority.
 func (*SetPriority) Kind() Kind { return KindSetPriority }
 
 // Validate checks the class.
@@ -147,7 +147,7 @@ type Hold struct {
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
-// Kind is KindHold.
+// Kind returns KindHold.
 func (*Hold) Kind() Kind { return KindHold }
 
 // Validate checks the target.
@@ -155,8 +155,8 @@ func (b *Hold) Validate() error {
 	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
 }
 
-// Release lets held tasks start again. It ends a retry's backoff and lets it have the
-// GPUs that failed it; of a task that was not held it ends the wait for the begin.
+// Release lets held tasks start again. It ends a retry's backoff and lets the task have the GPUs that failed
+// it; of a task that was not held it ends the wait for the begin.
 type Release struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
@@ -164,7 +164,7 @@ type Release struct {
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
-// Kind is KindRelease.
+// Kind returns KindRelease.
 func (*Release) Kind() Kind { return KindRelease }
 
 // Validate checks the target.
@@ -172,7 +172,7 @@ func (b *Release) Validate() error {
 	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks))
 }
 
-// Requeue stops tasks that run and sends them back to the queue, uncharged.
+// Requeue stops running tasks and moves them back to the queue, uncharged.
 type Requeue struct {
 	Job  model.JobID `cbor:"1,keyasint,omitempty"`
 	Task int64       `cbor:"2,keyasint,omitempty"` // or AllTasks
@@ -181,7 +181,7 @@ type Requeue struct {
 	Tasks string `cbor:"33,keyasint,omitempty"` // with AllTasks: only these, as model.Indices writes them
 }
 
-// Kind is KindRequeue.
+// Kind returns KindRequeue.
 func (*Requeue) Kind() Kind { return KindRequeue }
 
 // Validate checks the target.
@@ -189,14 +189,14 @@ func (b *Requeue) Validate() error {
 	return firstOf(validTarget(b.Job, b.Task), validTasks(b.Task, b.Tasks), validNote(b.Note))
 }
 
-// Extend raises a job's time limit, also for what runs already.
+// Extend raises a job's time limit, also for running tasks.
 type Extend struct {
 	Job       model.JobID   `cbor:"1,keyasint,omitempty"`
 	TimeLimit time.Duration `cbor:"2,keyasint,omitempty"` // the new one, from the start of an attempt; or
 	By        time.Duration `cbor:"3,keyasint,omitempty"` // so much more than it is
 }
 
-// Kind is KindExtend.
+// Kind returns KindExtend.
 func (*Extend) Kind() Kind { return KindExtend }
 
 // Validate checks that one of the two is given.
@@ -207,8 +207,8 @@ func (b *Extend) Validate() error {
 	return validTarget(b.Job, AllTasks)
 }
 
-// Place gives a queued task its GPUs and makes its next attempt. It names the
-// state that it was decided on; Apply checks every part again.
+// Place gives a queued task its GPUs and makes its next attempt. It names the state that it was decided on;
+// Apply checks every part again.
 type Place struct {
 	Attempt model.AttemptKey `cbor:"1,keyasint,omitempty"`
 	Decided uint64           `cbor:"2,keyasint,omitempty"` // log index of the state it was decided on
@@ -222,7 +222,7 @@ type Placement struct {
 	Slots []model.SlotKey `cbor:"3,keyasint,omitempty"` // in order of place
 }
 
-// Kind is KindPlace.
+// Kind returns KindPlace.
 func (*Place) Kind() Kind { return KindPlace }
 
 // Validate checks the sizes and that no node and no slot comes twice.
@@ -258,21 +258,20 @@ func validPlacements(ranks []Placement, limit int) error {
 	return nil
 }
 
-// Preempt keeps GPUs for a task or service that waits, and stops the attempts that hold them.
+// Preempt claims GPUs for a waiting task or service, and stops the attempts that hold them.
 type Preempt struct {
 	Victims     []model.AttemptKey `cbor:"1,keyasint,omitempty"`
 	Beneficiary model.TaskKey      `cbor:"2,keyasint,omitempty"`
 	Until       model.Time         `cbor:"3,keyasint,omitempty"`
-	// Slots are kept: the victims', or others that are free or soon will be. Empty:
-	// all of the victims'.
+	// Slots are claimed: the victims', or others that are free or soon will be. Empty: all of the victims'.
 	Slots   []model.SlotKey `cbor:"4,keyasint,omitempty"`
 	Decided uint64          `cbor:"5,keyasint,omitempty"` // log index of the state it was decided on
 }
 
-// Kind is KindPreempt.
+// Kind returns KindPreempt.
 func (*Preempt) Kind() Kind { return KindPreempt }
 
-// Validate bounds the lists, which are not both empty.
+// Validate bounds the lists, at least one of which must not be empty.
 func (b *Preempt) Validate() error {
 	if b.Beneficiary.Job == 0 && !b.Beneficiary.IsTurn() {
 		return problem("beneficiary", "a task")
@@ -293,7 +292,7 @@ type ExpireClaims struct {
 	Slots []model.SlotKey `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindExpireClaims.
+// Kind returns KindExpireClaims.
 func (*ExpireClaims) Kind() Kind { return KindExpireClaims }
 
 // Validate bounds the list.
@@ -304,10 +303,10 @@ type StartOverdue struct {
 	Attempt model.AttemptKey `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindStartOverdue.
+// Kind returns KindStartOverdue.
 func (*StartOverdue) Kind() Kind { return KindStartOverdue }
 
-// Validate asks for an attempt.
+// Validate requires an attempt.
 func (b *StartOverdue) Validate() error {
 	if b.Attempt.Job == 0 || b.Attempt.N == 0 {
 		return problem("attempt", "a job and an attempt's number")
@@ -325,7 +324,7 @@ func validTarget(job model.JobID, task int64) error {
 	return nil
 }
 
-// validTasks checks some of an array's tasks; empty: none are picked.
+// validTasks checks a selection of an array's tasks; empty: none is selected.
 func validTasks(task int64, some string) error {
 	if some == "" {
 		return nil

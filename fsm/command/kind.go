@@ -7,10 +7,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Kind numbers a command. Numbers are for ever: they stand in logs.
+// Kind is the number of a kind of command. Numbers are for ever: they are in logs.
 type Kind uint16
 
-// The kinds, grouped by who sends them.
+// The kinds, grouped by sender.
 const (
 	// The cluster about itself.
 	KindBootstrap    Kind = 1
@@ -41,7 +41,7 @@ const (
 	KindRequeue     Kind = 25
 	KindExtend      Kind = 26
 
-	// What comes of jobs that wait for others, and of deadlines.
+	// The effects of dependencies and deadlines.
 	KindSettle           Kind = 30
 	KindDropDependencies Kind = 31
 	KindOverdue          Kind = 32
@@ -60,7 +60,7 @@ const (
 	KindTurnBookings   Kind = 48
 	KindSetBookingCaps Kind = 49
 
-	// Agents, and operators about nodes.
+	// Agents, and operators' commands about nodes.
 	KindRegister    Kind = 60
 	KindRenew       Kind = 61
 	KindReport      Kind = 62
@@ -86,20 +86,20 @@ const (
 	KindReleaseAllocation Kind = 103
 	KindExpireAllocations Kind = 104
 
-	// Who somebody is, and what they may.
+	// Users, tokens and roles.
 	KindFoundAuth  Kind = 110
 	KindMakeToken  Kind = 111
 	KindDropTokens Kind = 112
 	KindSetUser    Kind = 113
 	KindRemoveUser Kind = 114
-	// What is told of what happened, and to whom.
+	// Notifications and their receivers.
 	KindSetWebhook     Kind = 120
 	KindDropWebhook    Kind = 121
 	KindTestWebhook    Kind = 122
 	KindMarkDeliveries Kind = 123
 	KindSetNotify      Kind = 124
 	KindNearLimit      Kind = 125
-	// What founders configure, and operators change.
+	// Settings that founders configure, and operators change.
 	KindSetDefaults Kind = 150
 
 	// A cluster's beginning from state files.
@@ -108,13 +108,12 @@ const (
 	KindEndImport   Kind = 132
 )
 
-// Level is the feature level of this program: the greatest level at which it
-// knows the outcome of every command. No level below was ever released, so the outcomes
-// of all of them are those of this one.
+// Level is the feature level of this program: the greatest level whose outcomes of commands it knows. No
+// level below was ever released, so the outcomes of all of them are those of this one.
 const Level uint32 = 4
 
-// Lane is a way into the log. Control commands keep jobs alive, so they travel
-// before user commands, in entries of their own, and are never refused for load.
+// Lane is a way into the log. Control commands keep jobs alive, so they travel before user commands, in
+// entries of their own, and are never refused for load.
 type Lane uint8
 
 // The lanes.
@@ -216,19 +215,19 @@ var kinds = map[Kind]kindInfo{
 	KindEndImport:   {"end_import", 1, LaneUser, body[EndImport]},
 }
 
-// Kinds lists every kind that this program knows, by number.
+// Kinds returns every kind that this program knows, by number.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }
 
-// Known says that this program knows the kind.
+// Known reports whether this program knows the kind.
 func (k Kind) Known() bool { _, ok := kinds[k]; return ok }
 
-// Level is the feature level from which on the kind may be proposed.
+// Level returns the feature level from which on the kind may be proposed.
 func (k Kind) Level() uint32 { return kinds[k].level }
 
-// Lane is the kind's way into the log.
+// Lane returns the kind's way into the log.
 func (k Kind) Lane() Lane { return kinds[k].lane }
 
-// Fresh is an empty body of the kind, to decode into; nil for an unknown kind.
+// Fresh returns an empty body of the kind, to decode into; nil for an unknown kind.
 func (k Kind) Fresh() Body {
 	if info, ok := kinds[k]; ok {
 		return info.fresh()
@@ -236,7 +235,7 @@ func (k Kind) Fresh() Body {
 	return nil
 }
 
-// String is the kind's name in logs and the audit trail.
+// String returns the kind's name in logs and the audit trail.
 func (k Kind) String() string {
 	if info, ok := kinds[k]; ok {
 		return info.name
@@ -251,10 +250,10 @@ func body[T any, P interface {
 	return P(new(T))
 }
 
-// Body is what a command says, by kind.
+// Body is the content of a command, by kind.
 type Body interface {
 	Kind() Kind
-	// Validate says what is not allowed by itself, whatever the state is.
+	// Validate returns what is invalid in the body itself, whatever the state is.
 	Validate() error
 }
 
@@ -262,10 +261,10 @@ type Body interface {
 type Result struct {
 	Code     model.Code   `cbor:"1,keyasint,omitempty"`
 	Job      model.JobID  `cbor:"2,keyasint,omitempty"`
-	Number   uint64       `cbor:"3,keyasint,omitempty"` // an attempt's number or a node's epoch, as the kind says
+	Number   uint64       `cbor:"3,keyasint,omitempty"` // an attempt's number or a node's epoch, depending on the kind
 	Detail   string       `cbor:"4,keyasint,omitempty"` // for a refusal: what, where, what to do
 	Verdicts []model.Code `cbor:"5,keyasint,omitempty"` // one for each renewal or report
 }
 
-// OK says that the command was carried out.
+// OK reports whether the command was carried out.
 func (r *Result) OK() bool { return r.Code == model.CodeOK }

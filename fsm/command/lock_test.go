@@ -14,8 +14,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// lockFile lists every field that stands in logs and snapshots: its number and its
-// type. Lines are added, never changed or removed: see TestFieldLock.
+// lockFile lists every field in logs and snapshots: its number and its type. Lines are added, never changed
+// or removed: see TestFieldLock.
 var lockFile = filepath.Join("testdata", "fields.lock")
 
 // fields walks the struct types that a value is made of and notes "type.field

@@ -7,14 +7,12 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Register brings a node into the cluster, or back: who it is, what it has, and
-// everything it knows of attempts. The ends in it count before anything is
-// concluded from a reboot.
+// Register registers a node, new or known: its identity, its inventory, and everything that it knows of
+// attempts. The ends in it count before anything is concluded from a reboot.
 //
-// It counts only while the node is in the epoch that it follows, so that one which
-// comes late, of a boot or a data folder that is gone, proves nothing. The agent may
-// guess that epoch: the refusal tells it. Needs feature level 2; 0 is an agent's of
-// an older program, which does not tell.
+// A registration counts only while the node is in the epoch that it follows, so that a late one, of a former
+// boot or data folder, proves nothing. The agent may guess that epoch: the refusal contains the right one.
+// Needs feature level 2; 0 is from an agent of an older program, which does not send it.
 type Register struct {
 	Node     model.NodeID     `cbor:"1,keyasint,omitempty"`
 	Machine  string           `cbor:"2,keyasint,omitempty"`
@@ -38,7 +36,7 @@ type Register struct {
 	Account  string           `cbor:"20,keyasint,omitempty"` // the agent's own
 }
 
-// Kind is KindRegister.
+// Kind returns KindRegister.
 func (*Register) Kind() Kind { return KindRegister }
 
 // Validate checks identity and inventory.
@@ -116,12 +114,12 @@ func believable(e *model.Exit) bool {
 		e.Watched <= model.MaxWatched && e.Idle <= e.Watched && (e.Delivered == model.ReasonNone || e.Delivered.Stops())
 }
 
-// Renew carries the renewals that the leader has gathered.
+// Renew contains the renewals that the leader has gathered.
 type Renew struct {
 	Renewals []Renewal `cbor:"1,keyasint,omitempty"`
 }
 
-// Renewal is one node's sign of life. Each sending has its own number.
+// Renewal is one node's renewal of its lease. Each sending has its own number.
 type Renewal struct {
 	Node        model.NodeID      `cbor:"1,keyasint,omitempty"`
 	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
@@ -129,13 +127,13 @@ type Renewal struct {
 	Seq         uint64            `cbor:"4,keyasint,omitempty"`
 }
 
-// Kind is KindRenew.
+// Kind returns KindRenew.
 func (*Renew) Kind() Kind { return KindRenew }
 
 // Validate bounds the batch.
 func (b *Renew) Validate() error { return count("renewals", len(b.Renewals), 1, 4096) }
 
-// Report carries what a node has to say of its ranks and slots.
+// Report contains a node's reports on its ranks and slots.
 type Report struct {
 	Node        model.NodeID      `cbor:"1,keyasint,omitempty"`
 	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
@@ -144,7 +142,7 @@ type Report struct {
 	Cleaned     []model.Cleaned   `cbor:"5,keyasint,omitempty"`
 }
 
-// Kind is KindReport.
+// Kind returns KindReport.
 func (*Report) Kind() Kind { return KindReport }
 
 // Validate bounds the lists.
@@ -152,7 +150,7 @@ func (b *Report) Validate() error {
 	return firstOf(validReports(b.Reports), count("cleaned", len(b.Cleaned), 0, 4096))
 }
 
-// Inventory carries a node's GPUs as they are now.
+// Inventory contains a node's current GPUs.
 type Inventory struct {
 	Node        model.NodeID      `cbor:"1,keyasint,omitempty"`
 	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
@@ -161,7 +159,7 @@ type Inventory struct {
 	Trouble     string            `cbor:"5,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
 }
 
-// Kind is KindInventory.
+// Kind returns KindInventory.
 func (*Inventory) Kind() Kind { return KindInventory }
 
 // Validate checks the devices and the text.
@@ -183,19 +181,19 @@ type SetNodeMode struct {
 	Note string         `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindSetNodeMode.
+// Kind returns KindSetNodeMode.
 func (*SetNodeMode) Kind() Kind { return KindSetNodeMode }
 
 // Validate checks the mode.
 func (b *SetNodeMode) Validate() error { return firstOf(validMode(b.Mode), validNote(b.Note)) }
 
-// SetNodeLabels says which labels a node has or has not, whatever its agent reports.
+// SetNodeLabels sets which labels a node has or lacks, whatever its agent reports.
 type SetNodeLabels struct {
 	Node    model.NodeID `cbor:"1,keyasint,omitempty"`
 	Changes string       `cbor:"2,keyasint,omitempty"` // as model.Labels writes them: "zone=a", or "zone-" to take it away
 }
 
-// Kind is KindSetNodeLabels.
+// Kind returns KindSetNodeLabels.
 func (*SetNodeLabels) Kind() Kind { return KindSetNodeLabels }
 
 // Validate checks the labels.
@@ -206,7 +204,7 @@ func (b *SetNodeLabels) Validate() error {
 	return validLabels(b.Changes, true)
 }
 
-// validLabels checks labels, which only an operator may take away.
+// validLabels checks labels, which only an operator may remove.
 func validLabels(text string, mayGo bool) error {
 	all, err := model.ParseLabels(text)
 	gone := slices.ContainsFunc(all, func(v model.Label) bool { return v.Gone })
@@ -216,28 +214,28 @@ func validLabels(text string, mayGo bool) error {
 	return nil
 }
 
-// ConfirmDead is an operator's word that a node's processes are gone for good.
+// ConfirmDead is an operator's confirmation that a node's processes are gone for good.
 type ConfirmDead struct {
 	Node  model.NodeID `cbor:"1,keyasint,omitempty"`
 	Epoch uint64       `cbor:"2,keyasint,omitempty"` // that the operator saw
 	Note  string       `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindConfirmDead.
+// Kind returns KindConfirmDead.
 func (*ConfirmDead) Kind() Kind { return KindConfirmDead }
 
 // Validate checks the note.
 func (b *ConfirmDead) Validate() error { return validNote(b.Note) }
 
-// RetireNode forgets a node that is dead or empty.
+// RetireNode removes a node that is dead or empty.
 type RetireNode struct {
 	Node model.NodeID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindRetireNode.
+// Kind returns KindRetireNode.
 func (*RetireNode) Kind() Kind { return KindRetireNode }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*RetireNode) Validate() error { return nil }
 
 // KillForeign asks a node to end processes of attempts that the state does not
@@ -246,10 +244,10 @@ type KillForeign struct {
 	Slot model.SlotKey `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindKillForeign.
+// Kind returns KindKillForeign.
 func (*KillForeign) Kind() Kind { return KindKillForeign }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*KillForeign) Validate() error { return nil }
 
 // SetGPUMode opens, cordons or drains one GPU.
@@ -259,7 +257,7 @@ type SetGPUMode struct {
 	Note string         `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindSetGPUMode.
+// Kind returns KindSetGPUMode.
 func (*SetGPUMode) Kind() Kind { return KindSetGPUMode }
 
 // Validate checks the mode.
@@ -272,21 +270,21 @@ func validMode(m model.NodeMode) error {
 	return nil
 }
 
-// Suspect says that a node has been silent for a while: no new work goes there.
+// Suspect marks a node that has been silent for a while: no new work goes there.
 type Suspect struct {
 	Node  model.NodeID `cbor:"1,keyasint,omitempty"`
 	Epoch uint64       `cbor:"2,keyasint,omitempty"`
 	Seq   uint64       `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindSuspect.
+// Kind returns KindSuspect.
 func (*Suspect) Kind() Kind { return KindSuspect }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*Suspect) Validate() error { return nil }
 
-// Silent records how long leaders have witnessed a node's silence, so that the
-// next leader need not wait all over again. Any renewal voids it.
+// Silent records how long leaders have witnessed a node's silence, so that the next leader need not wait all
+// over again. Any renewal voids it.
 type Silent struct {
 	Node    model.NodeID  `cbor:"1,keyasint,omitempty"`
 	Epoch   uint64        `cbor:"2,keyasint,omitempty"`
@@ -294,7 +292,7 @@ type Silent struct {
 	Elapsed time.Duration `cbor:"4,keyasint,omitempty"`
 }
 
-// Kind is KindSilent.
+// Kind returns KindSilent.
 func (*Silent) Kind() Kind { return KindSilent }
 
 // Validate bounds the time.
@@ -313,10 +311,10 @@ type RankLost struct {
 	Orphan uint64        `cbor:"4,keyasint,omitempty"` // for a rank whose agent forgot it: since this index
 }
 
-// Kind is KindRankLost.
+// Kind returns KindRankLost.
 func (*RankLost) Kind() Kind { return KindRankLost }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*RankLost) Validate() error { return nil }
 
 // AllocationLost gives up an allocation whose node has been silent for longer
@@ -328,8 +326,8 @@ type AllocationLost struct {
 	Seq   uint64             `cbor:"4,keyasint,omitempty"`
 }
 
-// Kind is KindAllocationLost.
+// Kind returns KindAllocationLost.
 func (*AllocationLost) Kind() Kind { return KindAllocationLost }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*AllocationLost) Validate() error { return nil }

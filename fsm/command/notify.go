@@ -10,13 +10,13 @@ import (
 // NearLimit.
 const MaxMarks = 256
 
-// SetWebhook makes a webhook, or replaces the one of that id: what waits for it stays.
-// What Apply gives (By, Made) is left out.
+// SetWebhook makes a webhook, or replaces the one of that id, whose pending deliveries stay. The fields that
+// Apply sets (By, Made) are left out.
 type SetWebhook struct {
 	Webhook model.Webhook `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetWebhook.
+// Kind returns KindSetWebhook.
 func (*SetWebhook) Kind() Kind { return KindSetWebhook }
 
 // Validate checks the webhook by itself.
@@ -27,27 +27,27 @@ func (b *SetWebhook) Validate() error {
 	return b.Webhook.Validate()
 }
 
-// DropWebhook removes a webhook, what waits for it, and what is remembered of it.
+// DropWebhook removes a webhook, its pending deliveries, and its history.
 type DropWebhook struct {
 	ID model.WebhookID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindDropWebhook.
+// Kind returns KindDropWebhook.
 func (*DropWebhook) Kind() Kind { return KindDropWebhook }
 
-// Validate asks for an id.
+// Validate requires an id.
 func (b *DropWebhook) Validate() error { return validHook(b.ID) }
 
-// TestWebhook has a webhook told that somebody tries it out. The result's Number is
-// the log index under which the delivery is found.
+// TestWebhook queues a test delivery to a webhook. The result's Number is the log index under which the
+// delivery is found.
 type TestWebhook struct {
 	ID model.WebhookID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindTestWebhook.
+// Kind returns KindTestWebhook.
 func (*TestWebhook) Kind() Kind { return KindTestWebhook }
 
-// Validate asks for an id.
+// Validate requires an id.
 func (b *TestWebhook) Validate() error { return validHook(b.ID) }
 
 func validHook(id model.WebhookID) error {
@@ -57,12 +57,12 @@ func validHook(id model.WebhookID) error {
 	return nil
 }
 
-// MarkDeliveries says how tries to deliver went. The leader proposes it.
+// MarkDeliveries records the outcomes of tries to deliver. The leader proposes it.
 type MarkDeliveries struct {
 	Marks []Mark `cbor:"1,keyasint,omitempty"`
 }
 
-// Mark is how one try went.
+// Mark is the outcome of one try.
 type Mark struct {
 	Key    model.DeliveryKey `cbor:"1,keyasint,omitempty"`
 	Tries  uint32            `cbor:"2,keyasint,omitempty"` // with this one; a mark that comes twice counts once
@@ -73,7 +73,7 @@ type Mark struct {
 	Took   time.Duration     `cbor:"7,keyasint,omitempty"`
 }
 
-// Kind is KindMarkDeliveries.
+// Kind returns KindMarkDeliveries.
 func (*MarkDeliveries) Kind() Kind { return KindMarkDeliveries }
 
 // Validate bounds the list and its texts.
@@ -94,19 +94,19 @@ type SetNotify struct {
 	Notify model.Notify `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetNotify.
+// Kind returns KindSetNotify.
 func (*SetNotify) Kind() Kind { return KindSetNotify }
 
 // Validate checks the values.
 func (b *SetNotify) Validate() error { return b.Notify.Validate() }
 
-// NearLimit names attempts that have used four fifths of their time limit: the leader's
-// word. Of each it is told once.
+// NearLimit names attempts that have used four fifths of their time limit, as proposed by the leader. Each is
+// announced once.
 type NearLimit struct {
 	Attempts []model.AttemptKey `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindNearLimit.
+// Kind returns KindNearLimit.
 func (*NearLimit) Kind() Kind { return KindNearLimit }
 
 // Validate bounds the list.

@@ -6,30 +6,29 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// SetTuning sets how the scheduler orders, keeps back and suspends, as a whole.
+// SetTuning sets how the scheduler orders, reserves and suspends, as a whole.
 type SetTuning struct {
 	Tuning model.Tuning `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetTuning.
+// Kind returns KindSetTuning.
 func (*SetTuning) Kind() Kind { return KindSetTuning }
 
 // Validate checks the ranges.
 func (b *SetTuning) Validate() error { return b.Tuning.Validate() }
 
-// AdjustPolicy changes the order of the queue, values that tune it and limits of the
-// cluster: all that it names or nothing, and what it does not name stays.
+// AdjustPolicy changes the order of the queue, values that tune it and limits of the cluster: all that it
+// names or nothing; other values stay.
 type AdjustPolicy struct {
 	Policy string              `cbor:"1,keyasint,omitempty"` // empty: it stays
 	Tuning []model.TuningValue `cbor:"2,keyasint,omitempty"`
 	Limits []model.LimitValue  `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindAdjustPolicy.
+// Kind returns KindAdjustPolicy.
 func (*AdjustPolicy) Kind() Kind { return KindAdjustPolicy }
 
-// Validate asks for something to change, checks names and bounds, and that no value is
-// given twice.
+// Validate requires something to change, and checks names, bounds, and that no value is given twice.
 func (b *AdjustPolicy) Validate() error {
 	if b.Policy == "" && len(b.Tuning) == 0 && len(b.Limits) == 0 {
 		return problem("policy", "given, or something else to change")
@@ -51,16 +50,15 @@ func (b *AdjustPolicy) Validate() error {
 	return validLimits(b.Limits)
 }
 
-// SetWeight says how much of the cluster a user or project should get, relative
-// to others.
+// SetWeight sets the share of the cluster that a user or project should get, relative to others.
 type SetWeight struct {
 	Weight model.Weight `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetWeight.
+// Kind returns KindSetWeight.
 func (*SetWeight) Kind() Kind { return KindSetWeight }
 
-// Validate asks for a user or project and its shares.
+// Validate requires a user or project and a weight.
 func (b *SetWeight) Validate() error {
 	if b.Weight.Scope.Kind == model.ScopeCluster {
 		return problem("scope", "a user or a project")
@@ -71,17 +69,16 @@ func (b *SetWeight) Validate() error {
 	return validScope(b.Weight.Scope)
 }
 
-// SetPools says how GPUs are divided between those who own some and all others; what
-// is 0 stays as it is.
+// SetPools sets how GPUs are divided between owners and all others; a value of 0 stays as it is.
 type SetPools struct {
 	Mode model.PoolMode `cbor:"1,keyasint,omitempty"`
 	Part uint32         `cbor:"2,keyasint,omitempty"` // in thousandths; 1 to 1,000
 }
 
-// Kind is KindSetPools.
+// Kind returns KindSetPools.
 func (*SetPools) Kind() Kind { return KindSetPools }
 
-// Validate asks for a mode or a part.
+// Validate requires a mode or a part.
 func (b *SetPools) Validate() error {
 	switch {
 	case b.Mode == model.PoolDefault && b.Part == 0:
@@ -100,25 +97,25 @@ func validPools(p model.Pools) error {
 	return nil
 }
 
-// Steer records what the scheduler is to remember for its next passes.
+// Steer records the scheduler's memory for its next passes.
 type Steer struct {
 	Steer model.Steer `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSteer.
+// Kind returns KindSteer.
 func (*Steer) Kind() Kind { return KindSteer }
 
-// Validate allows it: a wrong memory costs good plans, not their safety.
+// Validate accepts every command: a wrong memory costs good plans, not their safety.
 func (*Steer) Validate() error { return nil }
 
-// Suspend stops preemptible attempts so that others may run: they go back to the
-// queue uncharged, in their old place.
+// Suspend stops preemptible attempts so that others may run: they go back to the queue uncharged, in their
+// old place.
 type Suspend struct {
 	Attempts []model.AttemptKey `cbor:"1,keyasint,omitempty"`
 	Decided  uint64             `cbor:"2,keyasint,omitempty"` // log index of the state it was decided on
 }
 
-// Kind is KindSuspend.
+// Kind returns KindSuspend.
 func (*Suspend) Kind() Kind { return KindSuspend }
 
 // Validate bounds the list.

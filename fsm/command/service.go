@@ -6,9 +6,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Allocate asks for GPUs for a service; they are granted when they are free. Without
-// an ID it is numbered: the result's Number is the number that follows the service's
-// name and a hyphen.
+// Allocate requests GPUs for a service; they are granted when they are free. Without an ID it is numbered:
+// the result's Number is the number that follows the service's name and a hyphen.
 type Allocate struct {
 	ID          model.AllocationID `cbor:"1,keyasint,omitempty"`
 	Service     string             `cbor:"2,keyasint,omitempty"`
@@ -32,7 +31,7 @@ type Allocate struct {
 	Capped bool `cbor:"19,keyasint,omitempty"` // the caller is no operator: what is kept for operators is closed to it
 }
 
-// Kind is KindAllocate.
+// Kind returns KindAllocate.
 func (*Allocate) Kind() Kind { return KindAllocate }
 
 // Validate checks names and sizes.
@@ -60,7 +59,7 @@ func (b *Allocate) Validate() error {
 	return firstOf(validTTL(b.TTL), b.Where().Validate())
 }
 
-// Where is on which nodes the allocation may be.
+// Where returns the nodes on which the allocation may be.
 func (b *Allocate) Where() model.Where {
 	return model.Where{Constraint: b.Constraint, Nodelist: b.Nodelist, Exclude: b.Exclude}
 }
@@ -72,7 +71,7 @@ type Grant struct {
 	Placement Placement          `cbor:"3,keyasint,omitempty"`
 }
 
-// Kind is KindGrant.
+// Kind returns KindGrant.
 func (*Grant) Kind() Kind { return KindGrant }
 
 // Validate checks the slots.
@@ -84,31 +83,29 @@ type RenewAllocation struct {
 	TTL time.Duration      `cbor:"2,keyasint,omitempty"` // 0: as before
 }
 
-// Kind is KindRenewAllocation.
+// Kind returns KindRenewAllocation.
 func (*RenewAllocation) Kind() Kind { return KindRenewAllocation }
 
 // Validate checks the TTL.
 func (b *RenewAllocation) Validate() error { return validTTL(b.TTL) }
 
-// ReleaseAllocation gives an allocation back; its GPUs are free once their node
-// shows them clean.
+// ReleaseAllocation releases an allocation; its GPUs are free once their node has verified them as clean.
 type ReleaseAllocation struct {
 	ID model.AllocationID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindReleaseAllocation.
+// Kind returns KindReleaseAllocation.
 func (*ReleaseAllocation) Kind() Kind { return KindReleaseAllocation }
 
-// Validate allows it.
+// Validate accepts every command.
 func (*ReleaseAllocation) Validate() error { return nil }
 
-// ExpireAllocations ends allocations whose life is over, and forgets those that
-// ended long ago.
+// ExpireAllocations ends allocations whose life is over, and removes those that ended long ago.
 type ExpireAllocations struct {
 	IDs []model.AllocationID `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindExpireAllocations.
+// Kind returns KindExpireAllocations.
 func (*ExpireAllocations) Kind() Kind { return KindExpireAllocations }
 
 // Validate bounds the list.

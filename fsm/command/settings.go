@@ -2,13 +2,12 @@ package command
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// SetDefaults sets what the cluster is called and what its jobs get that do not say
-// otherwise, as a whole.
+// SetDefaults sets the cluster's name and the defaults of its jobs, as a whole.
 type SetDefaults struct {
 	Defaults model.Defaults `cbor:"1,keyasint,omitempty"`
 }
 
-// Kind is KindSetDefaults.
+// Kind returns KindSetDefaults.
 func (*SetDefaults) Kind() Kind { return KindSetDefaults }
 
 // Validate checks the ranges.

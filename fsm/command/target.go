@@ -7,104 +7,103 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// What each kind is about, for the audit trail. Kinds without a target of their own
-// are about the cluster.
+// The target of each kind, for the audit trail. Kinds without a target of their own concern the cluster.
 
-// Target is the scope.
+// Target returns the scope.
 func (b *SetLimit) Target() string { return b.Limit.Scope.String() }
 
-// Target is the scope.
+// Target returns the scope.
 func (b *AdjustLimit) Target() string { return b.Scope.String() }
 
-// Target is the scope.
+// Target returns the scope.
 func (b *SetWeight) Target() string { return b.Weight.Scope.String() }
 
-// Target is the peer.
+// Target returns the peer.
 func (b *SetPeer) Target() string { return "peer " + string(b.Peer.ID) }
 
-// Target is the peer.
+// Target returns the peer.
 func (b *DropPeer) Target() string { return "peer " + string(b.ID) }
 
-// Target is the first of the jobs, and how many there are.
+// Target returns the first of the jobs, and how many there are.
 func (b *Retire) Target() string { return targetJobs(b.Jobs) }
 
-// Target is the job, or one task of it.
+// Target returns the job, or one task of it.
 func (b *Cancel) Target() string { return targetSome(b.Job, b.Task) }
 
-// Target is the job.
+// Target returns the job.
 func (b *SetPriority) Target() string { return TargetJob(b.Job) }
 
-// Target is the job, or one task of it.
+// Target returns the job, or one task of it.
 func (b *Hold) Target() string { return targetSome(b.Job, b.Task) }
 
-// Target is the job, or one task of it.
+// Target returns the job, or one task of it.
 func (b *Release) Target() string { return targetSome(b.Job, b.Task) }
 
-// Target is the job, or one task of it.
+// Target returns the job, or one task of it.
 func (b *Requeue) Target() string { return targetSome(b.Job, b.Task) }
 
-// Target is the job.
+// Target returns the job.
 func (b *Extend) Target() string { return TargetJob(b.Job) }
 
-// Target is the first of the jobs, and how many there are.
+// Target returns the first of the jobs, and how many there are.
 func (b *Settle) Target() string { return targetJobs(b.Jobs) }
 
-// Target is the job.
+// Target returns the job.
 func (b *DropDependencies) Target() string { return TargetJob(b.Job) }
 
-// Target is the first of the jobs, and how many there are.
+// Target returns the first of the jobs, and how many there are.
 func (b *Overdue) Target() string { return targetJobs(b.Jobs) }
 
-// Target is the task.
+// Target returns the task.
 func (b *Place) Target() string { return targetTask(b.Attempt.TaskKey()) }
 
-// Target is the first of the victims, and how many there are.
+// Target returns the first of the victims, and how many there are.
 func (b *Preempt) Target() string { return targetAttempts(b.Victims) }
 
-// Target is the task.
+// Target returns the task.
 func (b *StartOverdue) Target() string { return targetTask(b.Attempt.TaskKey()) }
 
-// Target is the first of the jobs, and how many there are.
+// Target returns the first of the jobs, and how many there are.
 func (b *Suspend) Target() string { return targetAttempts(b.Attempts) }
 
-// Target is the reservation.
+// Target returns the reservation.
 func (b *CancelBooking) Target() string {
 	return "reservation " + strconv.FormatUint(uint64(b.ID), 10)
 }
 
-// Target is the node.
+// Target returns the node.
 func (b *Register) Target() string { return targetNode(b.Node) }
 
-// Target is the node.
+// Target returns the node.
 func (b *SetNodeMode) Target() string { return targetNode(b.Node) }
 
-// Target is the node.
+// Target returns the node.
 func (b *SetNodeLabels) Target() string { return targetNode(b.Node) }
 
-// Target is the node.
+// Target returns the node.
 func (b *ConfirmDead) Target() string { return targetNode(b.Node) }
 
-// Target is the node.
+// Target returns the node.
 func (b *RetireNode) Target() string { return targetNode(b.Node) }
 
-// Target is the GPU.
+// Target returns the GPU.
 func (b *KillForeign) Target() string { return "gpu " + string(b.Slot.GPU) }
 
-// Target is the GPU.
+// Target returns the GPU.
 func (b *SetGPUMode) Target() string { return "gpu " + string(b.GPU) }
 
-// Target is the node.
+// Target returns the node.
 func (b *Suspect) Target() string { return targetNode(b.Node) }
 
-// Target is the task.
+// Target returns the task.
 func (b *RankLost) Target() string {
 	return targetTask(b.Rank.Attempt().TaskKey())
 }
 
-// Target is the allocation.
+// Target returns the allocation.
 func (b *AllocationLost) Target() string { return targetAllocation(b.ID) }
 
-// Target is the allocation, or the service where Apply numbers it.
+// Target returns the allocation, or the service where Apply numbers it.
 func (b *Allocate) Target() string {
 	if b.ID == "" {
 		return "service " + b.Service
@@ -112,16 +111,16 @@ func (b *Allocate) Target() string {
 	return targetAllocation(b.ID)
 }
 
-// Target is the allocation.
+// Target returns the allocation.
 func (b *Grant) Target() string { return targetAllocation(b.ID) }
 
-// Target is the allocation.
+// Target returns the allocation.
 func (b *RenewAllocation) Target() string { return targetAllocation(b.ID) }
 
-// Target is the allocation.
+// Target returns the allocation.
 func (b *ReleaseAllocation) Target() string { return targetAllocation(b.ID) }
 
-// Target is the user or the node that the token is for.
+// Target returns the user or the node that the token is for.
 func (b *MakeToken) Target() string {
 	if b.Role == model.RoleAgent {
 		return targetNode(model.NodeID(b.User))
@@ -129,7 +128,7 @@ func (b *MakeToken) Target() string {
 	return targetUser(b.User)
 }
 
-// Target is the first of the tokens, by the id that lists tell, and how many there are.
+// Target returns the first of the tokens, by the id in lists, and their number.
 func (b *DropTokens) Target() string {
 	switch len(b.Tokens) {
 	case 0:
@@ -140,18 +139,18 @@ func (b *DropTokens) Target() string {
 	return fmt.Sprintf("token %s and %d more", tokenID(b.Tokens[0]), len(b.Tokens)-1)
 }
 
-// Target is the user.
+// Target returns the user.
 func (b *SetUser) Target() string { return targetUser(b.User) }
 
-// Target is the user.
+// Target returns the user.
 func (b *RemoveUser) Target() string { return targetUser(b.User) }
 
-// tokenID is how lists name a token: by as much of its hash as tells it from others.
+// tokenID returns a token's name in lists: enough of its hash to be unique.
 func tokenID(h model.Hash) string { return h.String()[:16] }
 
 func targetUser(name string) string { return "user " + name }
 
-// targetSome is a job, or one task of it where one was named.
+// targetSome returns a job, or one task of it where one was named.
 func targetSome(id model.JobID, task int64) string {
 	if task == AllTasks {
 		return TargetJob(id)
@@ -159,13 +158,13 @@ func targetSome(id model.JobID, task int64) string {
 	return TargetJob(id) + " task " + strconv.FormatInt(task, 10)
 }
 
-// Target is the webhook.
+// Target returns the webhook.
 func (b *SetWebhook) Target() string { return targetWebhook(b.Webhook.ID) }
 
-// Target is the webhook.
+// Target returns the webhook.
 func (b *DropWebhook) Target() string { return targetWebhook(b.ID) }
 
-// Target is the webhook.
+// Target returns the webhook.
 func (b *TestWebhook) Target() string { return targetWebhook(b.ID) }
 
 func targetWebhook(id model.WebhookID) string { return "webhook " + string(id) }

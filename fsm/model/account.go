@@ -2,10 +2,10 @@ package model
 
 import "time"
 
-// Account is what a scope has used of what it was given: GPU time of the present
-// period if it has a quota of it, and GPUs if it owns some. What draws on a guarantee
-// is work of a project that owns GPUs, else of a user who does; the account of the
-// cluster tells of work that draws on none, and of all guarantees together.
+// Account is a scope's use of what it was given: GPU time of the present period if it has a quota of it, and
+// GPUs if it owns some. The work of a project that owns GPUs draws on the project's guarantee, otherwise on
+// that of a user who owns GPUs; the account of the cluster holds the work that draws on no guarantee, and the
+// sum of all guarantees.
 //
 //berth:row
 type Account struct {
@@ -21,18 +21,17 @@ type Account struct {
 	Borrowed uint32 `cbor:"8,keyasint,omitempty"` // the cluster's: GPUs held beyond all guarantees
 }
 
-// Empty says that the row tells nothing, and need not be kept.
+// Empty reports whether the row is empty, and need not be stored.
 func (a Account) Empty() bool { return a.Began == 0 && a.Own == 0 && a.Reserved == 0 }
 
-// UsedAt is the GPU time, in GPU-milliseconds, that has been used by an instant at or
-// after At in the period that it is in. What is held counts as it runs.
+// UsedAt returns the GPU time, in GPU-milliseconds, used by an instant at or after At in the instant's
+// period. Held GPUs count as they run.
 func (a Account) UsedAt(now Time, period time.Duration) int64 {
 	used, from := a.since(now, period)
 	return used + int64(a.GPUs)*int64(max(now.Sub(from), 0)/time.Millisecond)
 }
 
-// since is what was used of an instant's period before a second instant, from which on
-// what is held counts.
+// since returns the use within an instant's period before a second instant, from which on held GPUs count.
 func (a Account) since(now Time, period time.Duration) (used int64, from Time) {
 	if began, _ := PeriodOf(now, period); began > a.Began {
 		return 0, max(began, a.At)
@@ -40,7 +39,7 @@ func (a Account) since(now Time, period time.Duration) (used int64, from Time) {
 	return a.Used, a.At
 }
 
-// Hold brings what was used up to date and counts another number of GPUs from then on.
+// Hold updates the use and counts another number of GPUs from then on.
 func (a *Account) Hold(gpus uint32, now Time, period time.Duration) {
 	used := a.UsedAt(now, period)
 	_, from := a.since(now, period)
@@ -49,17 +48,17 @@ func (a *Account) Hold(gpus uint32, now Time, period time.Duration) {
 	a.At = from.Add(max(now.Sub(from), 0).Truncate(time.Millisecond)) // what is left of a millisecond counts later
 }
 
-// Pools says how GPUs are divided between those who own some and all others.
+// Pools sets how GPUs are divided between owners and all others.
 type Pools struct {
 	Mode PoolMode `cbor:"1,keyasint,omitempty"`
 	Part uint32   `cbor:"2,keyasint,omitempty"` // of the cluster, in thousandths, that hybrid keeps for owners; 0: DefaultPart
 }
 
-// DefaultPart is the part of the cluster that hybrid keeps for owners, in thousandths.
+// DefaultPart is the part of the cluster that hybrid reserves for owners, in thousandths.
 const DefaultPart = 300
 
-// Kept is how many of all GPUs are kept for owners within their guarantees although
-// they are idle, when so many are owned.
+// Kept returns how many of all GPUs are reserved for owners within their guarantees although they are idle,
+// when so many are owned.
 func (p Pools) Kept(all, owned int64) int64 {
 	switch p.Mode {
 	case PoolStatic:
@@ -81,18 +80,18 @@ type PoolMode uint8
 // The modes.
 const (
 	PoolDefault PoolMode = 0 // as PoolDynamic
-	PoolDynamic PoolMode = 1 // everybody may use everything
-	PoolStatic  PoolMode = 2 // owners use at most what they own, others what nobody owns
+	PoolDynamic PoolMode = 1 // every user may use all GPUs
+	PoolStatic  PoolMode = 2 // owners use at most what they own, others the GPUs without an owner
 	PoolHybrid  PoolMode = 3 // a part is kept for owners within their guarantees, the rest is for all
 )
 
-// Valid says that m is one of the modes that can be chosen.
+// Valid reports whether m is one of the modes that can be chosen.
 func (m PoolMode) Valid() bool { return m >= PoolDynamic && m <= PoolHybrid }
 
-// String is the mode's name.
+// String returns the mode's name.
 func (m PoolMode) String() string { return name(m, "dynamic", "dynamic", "static", "hybrid") }
 
-// PoolModeOf is the mode of a name; PoolDefault for another text.
+// PoolModeOf returns the mode of a name; PoolDefault for another text.
 func PoolModeOf(text string) PoolMode {
 	for m := PoolDynamic; m <= PoolHybrid; m++ {
 		if m.String() == text {

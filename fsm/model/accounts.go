@@ -1,6 +1,6 @@
 package model
 
-// Accounts is under which unix accounts a node runs jobs.
+// Accounts is the choice of unix accounts under which a node runs jobs.
 type Accounts uint8
 
 // The ways to run jobs.
@@ -19,7 +19,7 @@ func (a Accounts) String() string { return name(a, "shared", "users", "own") }
 // Stranger stands for all users without an agent's account of the same name. No user has this name.
 const Stranger = " "
 
-// Admits reports whether the node runs jobs of a user; of the user "" it runs any.
+// Admits reports whether the node runs jobs of a user; for the user "" it runs any.
 func (n *Node) Admits(user string) bool {
 	return n.Accounts != AccountsOwn || user == "" || n.Account == user
 }

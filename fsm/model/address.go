@@ -116,8 +116,8 @@ func CheckIP(ip netip.Addr) error {
 	return nil
 }
 
-// metadata returns the addresses at which clouds give machines their secrets, beside
-// those that are link-local: of AWS, Alibaba, Oracle and Azure.
+// metadata returns the addresses at which clouds give machines their secrets, in addition to those that are
+// link-local: of AWS, Alibaba, Oracle and Azure.
 func metadata() []netip.Addr {
 	return []netip.Addr{
 		netip.AddrFrom16([16]byte{0: 0xfd, 2: 0x0e, 3: 0xc2, 14: 0x02, 15: 0x54}), // fd00:ec2::254
@@ -170,7 +170,7 @@ func within(b [16]byte, n int, prefix ...byte) bool {
 	return true
 }
 
-// quoted returns what was given as an address, short enough for a message.
+// quoted returns a given address, shortened for a message.
 func quoted(text string) string {
 	const most = 64
 	if len(text) > most {

@@ -25,12 +25,12 @@ type Attempt struct {
 	GPUs  uint32 `cbor:"10,keyasint,omitempty"`
 	Run   bool   `cbor:"11,keyasint,omitempty"` // ranks that are ready may start their processes
 	Ready uint32 `cbor:"21,keyasint,omitempty"` // ranks that are ready, or have been
-	Begun uint32 `cbor:"22,keyasint,omitempty"` // ranks whose process has started, or has even ended
+	Begun uint32 `cbor:"22,keyasint,omitempty"` // ranks whose process has started or even ended
 	Gone  uint32 `cbor:"23,keyasint,omitempty"` // ranks that have ended
 
 	Stop     Reason `cbor:"12,keyasint,omitempty"` // none: not being stopped
-	StopAt   Time   `cbor:"13,keyasint,omitempty"` // when the stop was asked for
-	StopBy   string `cbor:"14,keyasint,omitempty"` // the actor that asked
+	StopAt   Time   `cbor:"13,keyasint,omitempty"` // when the stop was requested
+	StopBy   string `cbor:"14,keyasint,omitempty"` // the actor that requested the stop
 	StopNote string `cbor:"15,keyasint,omitempty"`
 
 	End       Reason `cbor:"16,keyasint,omitempty"` // why it ended; none while live
@@ -45,12 +45,11 @@ type Attempt struct {
 	Watched uint64 `cbor:"26,keyasint,omitempty"` // GPU-seconds in which it was measured what they do
 }
 
-// Live says that the attempt may still have processes that the cluster counts on.
+// Live reports whether the attempt may still have processes.
 func (a *Attempt) Live() bool { return !a.State.Terminal() }
 
-// Frozen holds what governs an attempt's lease and its end, fixed at placement
-// so that a later change of settings cannot make the leader and a supervisor
-// disagree.
+// Frozen holds the parameters of an attempt's lease and its end, fixed at placement so that a later change of
+// settings cannot make the leader and a supervisor disagree.
 type Frozen struct {
 	OnLost          OnLost        `cbor:"1,keyasint,omitempty"`
 	T               time.Duration `cbor:"2,keyasint,omitempty"` // how long the node may be out of contact
@@ -62,8 +61,8 @@ type Frozen struct {
 	TimeLimit       time.Duration `cbor:"8,keyasint,omitempty"` // kept by the supervisor on CLOCK_BOOTTIME; 0: none
 }
 
-// Lease protocol constants. The rate error is what crystals and hypervisors keep
-// with a wide margin; the others follow Slurm's and Kubernetes' habits.
+// Lease protocol constants. The rate error is what crystals and hypervisors keep with a wide margin; the
+// others follow the defaults of Slurm and Kubernetes.
 const (
 	MinDisconnectGrace     = 30 * time.Second
 	MaxDisconnectGrace     = 24 * time.Hour
@@ -83,15 +82,15 @@ func (s *Spec) Freeze() Frozen {
 	}
 }
 
-// FenceLead is how long before the lease's end a supervisor begins to stop its
+// FenceLead returns how long before the lease's end a supervisor begins to stop its
 // rank: long enough for the checkpoint, the grace and the kill.
 func (f *Frozen) FenceLead() time.Duration {
 	return max(f.Kill, f.CheckpointGrace+f.Grace+fenceSlack)
 }
 
-// LostAfter is how long the leader waits after the last sign of life before it
-// calls a rank lost: T, stretched by four times the clocks' rate error (two
-// clocks, each over a span that the other measured), plus the margin.
+// LostAfter returns how long the leader waits after the last renewal before it declares a rank lost: T,
+// stretched by four times the clocks' rate error (two clocks, each over a span that the other measured), plus
+// the margin.
 func (f *Frozen) LostAfter() time.Duration {
 	return f.T + 4*f.T/1_000_000*time.Duration(f.DriftPPM) + f.Margin
 }
@@ -117,7 +116,7 @@ type Rank struct {
 	Saved time.Duration `cbor:"13,keyasint,omitempty"` // run time at the last checkpoint that the job announced; 0: none
 }
 
-// RankGPU is a GPU that a rank was given. It stays on record when the rank has ended.
+// RankGPU is a GPU that a rank was given. The row stays when the rank has ended.
 //
 //berth:row
 type RankGPU struct {
@@ -136,7 +135,7 @@ func (k RankGPUKey) Compare(o RankGPUKey) int {
 	return cmp.Or(k.Rank.Compare(o.Rank), k.GPU.Compare(o.GPU))
 }
 
-// Exit is how a rank's processes ended, as its supervisor saw it.
+// Exit is how a rank's processes ended, as its supervisor observed.
 type Exit struct {
 	Code      int32         `cbor:"1,keyasint,omitempty"`
 	Signal    uint8         `cbor:"2,keyasint,omitempty"`  // that ended the process; 0: it exited by itself
@@ -146,15 +145,15 @@ type Exit struct {
 	Fenced    bool          `cbor:"6,keyasint,omitempty"`  // ended by its supervisor at the lease's end
 	Saved     time.Duration `cbor:"7,keyasint,omitempty"`  // run time at the last checkpoint that the job announced; 0: none
 	GPUFault  bool          `cbor:"8,keyasint,omitempty"`  // a GPU of it had a fault by the node's verdict
-	PeakMB    uint32        `cbor:"9,keyasint,omitempty"`  // the most memory that was seen in use on any of its GPUs, in MiB; 0: not known
+	PeakMB    uint32        `cbor:"9,keyasint,omitempty"`  // the most memory that was in use on any of its GPUs, in MiB; 0: unknown
 	Idle      uint64        `cbor:"10,keyasint,omitempty"` // GPU-seconds of Watched in which its GPUs did nothing
 	Watched   uint64        `cbor:"11,keyasint,omitempty"` // GPU-seconds in which it was measured what they do
 	DiskMB    uint64        `cbor:"12,keyasint,omitempty"` // of the node's disk that it took when it was stopped for that, in MiB; 0: it was not
 	DiskMaxMB uint64        `cbor:"13,keyasint,omitempty"` // what it might have taken, in MiB
 }
 
-// ShellCode is the exit code as shells tell it: 128 plus the signal's number for a
-// process that a signal ended.
+// ShellCode returns the exit code as shells report it: 128 plus the signal's number for a process that a
+// signal ended.
 func (e Exit) ShellCode() int {
 	if e.Signal != 0 {
 		return 128 + int(e.Signal)
@@ -162,7 +161,7 @@ func (e Exit) ShellCode() int {
 	return int(e.Code)
 }
 
-// Clean says that the process exited 0 by itself or after a delivered stop.
+// Clean reports whether the process exited 0 by itself or after a delivered stop.
 func (e Exit) Clean() bool { return e.Code == 0 && e.Signal == 0 && !e.OOM }
 
 // DiskText describes how a rank exceeded its share of its node's disk; "" if it was not stopped for that.
@@ -176,10 +175,10 @@ func (e Exit) DiskText() string {
 	return fmt.Sprintf("used %d of %d GiB of temporary space", e.DiskMB>>10, e.DiskMaxMB>>10)
 }
 
-// MaxPeakMB bounds what is believed of the memory in use on a GPU, in MiB.
+// MaxPeakMB bounds a plausible use of memory on a GPU, in MiB.
 const MaxPeakMB = 1 << 24
 
-// Bounds of what is believed of the time of a rank.
+// Bounds of plausible times of a rank.
 const (
 	MaxRan     = 10 * MaxDuration
 	MaxWatched = 1 << 40 // GPU-seconds that were measured

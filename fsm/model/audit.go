@@ -1,14 +1,13 @@
 package model
 
-// AuditHead is where the audit trail stands: how many records it has, and a hash
-// over all of them.
+// AuditHead is the head of the audit trail: the number of records, and a hash over all of them.
 type AuditHead struct {
 	Seq   uint64 `cbor:"1,keyasint,omitempty"` // of the newest record; the first is 1
 	Index uint64 `cbor:"2,keyasint,omitempty"` // of the log entry that the newest record is about
 	Hash  Hash   `cbor:"3,keyasint,omitempty"`
 }
 
-// AuditRecord is one change that somebody asked for, and what came of it.
+// AuditRecord is one requested change and its outcome.
 type AuditRecord struct {
 	Seq   uint64 `cbor:"1,keyasint,omitempty"` // numbers the records without gaps, from 1
 	Index uint64 `cbor:"2,keyasint,omitempty"` // of the log entry

@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// Bounds of who is known.
+// Bounds of users and tokens.
 const (
 	MaxTokens   = 10_000
 	MaxUsers    = 10_000
 	MaxProjects = 256 // of one user
 )
 
-// KeepExpired is how long a token is listed after its end; it is forgotten when another
-// is made after that.
+// KeepExpired is how long a token is listed after its end; it is removed when another is made after that.
 const KeepExpired = 30 * 24 * time.Hour
 
-// FirstTokenLife is how long the first token is good.
+// FirstTokenLife is how long the first token is valid.
 const FirstTokenLife = time.Hour
 
-// Secret is 256 random bits by which peers know each other. It prints as nothing.
+// Secret is 256 random bits by which peers authenticate each other. It prints as nothing.
 type Secret [32]byte
 
-// IsZero says that there is none.
+// IsZero reports whether the secret is unset.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
 // String hides the secret.
@@ -31,23 +30,22 @@ func (Secret) String() string { return "(secret)" }
 // GoString hides the secret.
 func (Secret) GoString() string { return "model.Secret{}" }
 
-// Auth is whether and since when the cluster asks who somebody is.
+// Auth is whether and since when the cluster authenticates callers.
 type Auth struct {
 	Secret Secret `cbor:"1,keyasint,omitempty"`
 	Since  Time   `cbor:"2,keyasint,omitempty"` // 0: it does not
 }
 
-// On says that the cluster asks who somebody is.
+// On reports whether the cluster authenticates callers.
 func (a Auth) On() bool { return a.Since > 0 }
 
-// Token is what somebody shows to be known. The token itself is 256 random bits and is
-// nowhere kept.
+// Token authenticates a user or an agent. The token itself is 256 random bits and is stored nowhere.
 //
 //berth:row
 type Token struct {
 	Hash    Hash   `cbor:"1,keyasint,omitempty"` // SHA-256 of the token
 	Name    string `cbor:"2,keyasint,omitempty"` // for people
-	User    string `cbor:"3,keyasint,omitempty"` // whose it is; of an agent its node
+	User    string `cbor:"3,keyasint,omitempty"` // the user; of an agent its node
 	Role    Role   `cbor:"4,keyasint,omitempty"` // what it allows at most; RoleNone: all that its user may
 	Made    Time   `cbor:"5,keyasint,omitempty"`
 	By      string `cbor:"6,keyasint,omitempty"` // actor
@@ -55,15 +53,15 @@ type Token struct {
 	First   bool   `cbor:"8,keyasint,omitempty"` // made by the cluster, good for making one other
 }
 
-// Of says whether the token speaks for a user, and not for a node or for nobody.
+// Of returns the user of the token, and whether it is a user's, not an agent's.
 func (t *Token) Of() (user string, human bool) {
 	return t.User, t.Role != RoleAgent && !t.First
 }
 
-// Good says that the token has not expired.
+// Good reports whether the token has not expired.
 func (t *Token) Good(now Time) bool { return t.Expires == 0 || now < t.Expires }
 
-// Allows is what the token allows whose user has the given role.
+// Allows returns the role of a caller with the token whose user has the given role.
 func (t *Token) Allows(user Role) Role {
 	if t.Role == RoleNone || t.Role.Human() && user < t.Role {
 		return user
@@ -71,7 +69,7 @@ func (t *Token) Allows(user Role) Role {
 	return t.Role
 }
 
-// User is somebody whom the cluster knows.
+// User is a user of the cluster.
 //
 //berth:row
 type User struct {
@@ -87,7 +85,7 @@ type UserName string
 // Compare orders by the alphabet.
 func (u UserName) Compare(o UserName) int { return cmp.Compare(u, o) }
 
-// Member is a user's place in a project.
+// Member is a user's membership of a project.
 //
 //berth:row
 type Member struct {
@@ -95,7 +93,7 @@ type Member struct {
 	By  string    `cbor:"2,keyasint,omitempty"` // actor
 }
 
-// MemberKey names a user and a project of theirs.
+// MemberKey names a user and one of the user's projects.
 type MemberKey struct {
 	User    string `cbor:"1,keyasint,omitempty"`
 	Project string `cbor:"2,keyasint,omitempty"`

@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// BookingID numbers bookings densely in the order of the log, from 1. Apply
-// assigns it.
+// BookingID numbers bookings densely in the order of the log, from 1. Apply assigns it.
 type BookingID uint64
 
 // Compare orders bookings as they were made.
 func (id BookingID) Compare(o BookingID) int { return cmp.Compare(id, o) }
 
-// String is the number in decimal.
+// String returns the number in decimal.
 func (id BookingID) String() string { return strconv.FormatUint(uint64(id), 10) }
 
-// BookingKind says what a booking is for.
+// BookingKind is the purpose of a booking.
 type BookingKind uint8
 
 // The kinds of bookings.
@@ -28,11 +27,10 @@ const (
 	BookMaintenance BookingKind = 2 // nodes take no work and are drained
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k BookingKind) String() string { return name(k, "", "reservation", "maintenance") }
 
-// Booking is what is kept from others for a span of time: GPUs for a user or a
-// project, or whole nodes for their maintenance.
+// Booking reserves GPUs for a user or a project, or whole nodes for their maintenance, for a span of time.
 //
 //berth:row
 type Booking struct {
@@ -47,7 +45,7 @@ type Booking struct {
 	Note  string      `cbor:"9,keyasint,omitempty"` // why
 	By    string      `cbor:"10,keyasint,omitempty"`
 	Made  Time        `cbor:"11,keyasint,omitempty"`
-	Begun bool        `cbor:"12,keyasint,omitempty"` // the leader has said that Start has come
+	Begun bool        `cbor:"12,keyasint,omitempty"` // the leader has announced that Start has come
 }
 
 // Bounds of bookings.
@@ -59,7 +57,7 @@ const (
 	BookingMayBegin = time.Minute // how long ago it may begin when it is made: it was on its way
 )
 
-// NodeIDs lists the nodes that are named.
+// NodeIDs returns the named nodes.
 func (b *Booking) NodeIDs() (ids []NodeID) {
 	for id := range strings.FieldsSeq(b.Nodes) {
 		ids = append(ids, NodeID(id))
@@ -67,7 +65,7 @@ func (b *Booking) NodeIDs() (ids []NodeID) {
 	return ids
 }
 
-// NodeList writes nodes as a booking holds them: in order, each once.
+// NodeList formats nodes as a booking holds them: in order, each once.
 func NodeList(ids []NodeID) string {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var b strings.Builder
@@ -80,8 +78,8 @@ func NodeList(ids []NodeID) string {
 	return b.String()
 }
 
-// Title says which booking it is: "reservation 3 of user alice (8 GPUs from
-// 2026-12-01T09:00:00Z to 2026-12-01T13:00:00Z)".
+// Title returns a description of the booking: "reservation 3 of user alice (8 GPUs from 2026-12-01T09:00:00Z
+// to 2026-12-01T13:00:00Z)".
 func (b *Booking) Title() string {
 	text := b.Kind.String() + " " + b.ID.String()
 	span := "from " + b.Start.Time().Format(time.RFC3339) + " to " + b.End.Time().Format(time.RFC3339)
@@ -95,13 +93,13 @@ func (b *Booking) Title() string {
 	return text + " of " + b.Owner.String() + " (" + strconv.FormatUint(uint64(b.GPUs), 10) + gpus + span + ")"
 }
 
-// Overlaps says that two bookings have an instant in common.
+// Overlaps reports whether two bookings have an instant in common.
 func (b *Booking) Overlaps(o *Booking) bool { return b.Start < o.End && o.Start < b.End }
 
-// Holds says that it holds at an instant.
+// Holds reports whether the booking is in force at an instant.
 func (b *Booking) Holds(at Time) bool { return b.Start <= at && at < b.End }
 
-// For says that it is for the jobs of a user within a project.
+// For reports whether the booking is for the jobs of a user within a project.
 func (b *Booking) For(user, project string) bool {
 	switch b.Owner.Kind {
 	case ScopeUser:
@@ -113,7 +111,7 @@ func (b *Booking) For(user, project string) bool {
 	return false
 }
 
-// Validate says what of a new booking is not allowed by itself.
+// Validate returns what is invalid in a new booking itself.
 func (b *Booking) Validate() error {
 	if b.Start <= 0 || b.End <= b.Start || b.End.Sub(b.Start) > MaxDuration {
 		return want("duration", "more than 0 and at most %s", MaxDuration)
@@ -159,7 +157,7 @@ func (b *Booking) validMaintenance(nodes int) error {
 	return nil
 }
 
-// BookingCaps bounds what may be booked, and numbers bookings.
+// BookingCaps bounds bookings, and numbers them.
 type BookingCaps struct {
 	Next    BookingID     `cbor:"1,keyasint,omitempty"` // number of the next booking, less one
 	Percent uint32        `cbor:"2,keyasint,omitempty"` // of the cluster's GPUs that may be booked at once; 1 to 100
@@ -170,7 +168,7 @@ type BookingCaps struct {
 	UserPercent uint32 `cbor:"6,keyasint,omitempty"` // of the cluster's GPUs that one user or project may have booked at once, unless an operator books; 1 to 100
 }
 
-// OrDefault fills in what was never set.
+// OrDefault fills in unset values.
 func (c BookingCaps) OrDefault() BookingCaps {
 	if c.Percent == 0 {
 		c.Percent = 50
@@ -207,18 +205,17 @@ func (c *BookingCaps) Validate() error {
 	return nil
 }
 
-// What is reckoned with beside a time limit and the graces of an attempt, until
-// its GPUs are certainly free.
+// Allowances in addition to a time limit and the graces of an attempt, until its GPUs are certainly free.
 const (
 	startWithin = time.Minute      // from placement to start
 	cleanWithin = 10 * time.Second // from the end to GPUs that are shown clean
 )
 
-// Never is later than all that happens.
+// Never is later than all other instants.
 const Never = Time(1<<63 - 1)
 
-// Certain is how long an attempt holds its GPUs from its placement at most; 0:
-// nobody knows, for it has no time limit.
+// Certain returns the longest time that an attempt holds its GPUs from its placement; 0: unknown, for it has
+// no time limit.
 func (f *Frozen) Certain() time.Duration {
 	if f.TimeLimit == 0 {
 		return 0
@@ -227,15 +224,14 @@ func (f *Frozen) Certain() time.Duration {
 	return startWithin + f.TimeLimit + drift + f.CheckpointGrace + f.Grace + f.Kill + cleanWithin
 }
 
-// Certain is how long an attempt of the spec would hold its GPUs at most; 0: nobody
-// knows.
+// Certain returns the longest time that an attempt of the spec would hold its GPUs; 0: unknown.
 func (s *Spec) Certain() time.Duration {
 	f := s.Freeze()
 	return f.Certain()
 }
 
-// LimitWithin is the longest time limit, in whole minutes, with which an attempt of
-// the spec certainly gives its GPUs back within a span of time; 0: there is none.
+// LimitWithin returns the longest time limit, in whole minutes, with which an attempt of the spec certainly
+// frees its GPUs within a span of time; 0: there is none.
 func (s *Spec) LimitWithin(span time.Duration) time.Duration {
 	with := *s
 	for with.TimeLimit = min(span, MaxDuration).Truncate(time.Minute); with.TimeLimit > 0; {
@@ -248,8 +244,8 @@ func (s *Spec) LimitWithin(span time.Duration) time.Duration {
 	return 0
 }
 
-// CertainEnd is when an attempt of the spec that is placed at an instant has
-// certainly given its GPUs back; [Never] if nobody knows.
+// CertainEnd returns when an attempt of the spec that is placed at an instant has certainly freed its GPUs;
+// [Never] if unknown.
 func (s *Spec) CertainEnd(placed Time) Time {
 	if long := s.Certain(); long > 0 {
 		return placed.Add(long)
@@ -257,15 +253,15 @@ func (s *Spec) CertainEnd(placed Time) Time {
 	return Never
 }
 
-// Magnitude tells times apart to a factor of two; 0 is that of none.
+// Magnitude is a time rounded to a factor of two; 0 is that of none.
 type Magnitude uint8
 
-// MagnitudeOf is the magnitude of a time.
+// MagnitudeOf returns the magnitude of a time.
 func MagnitudeOf(d time.Duration) Magnitude {
 	return Magnitude(bits.Len64(uint64(max(d, 0) / time.Second))) //nolint:gosec // at most 64
 }
 
-// Least is the shortest time of a magnitude; 0: none.
+// Least returns the shortest time of a magnitude; 0: none.
 func (m Magnitude) Least() time.Duration {
 	if m == 0 {
 		return 0
@@ -280,12 +276,12 @@ func (a *Attempt) CertainEndIf(started Time) Time {
 	return v.CertainEnd()
 }
 
-// StartBy is the latest start with which an attempt has certainly given its GPUs back at
-// an instant; its job must have a time limit.
+// StartBy returns the latest start with which an attempt has certainly freed its GPUs at an instant; its job
+// must have a time limit.
 func (a *Attempt) StartBy(end Time) Time { return end.Add(startWithin - a.Frozen.Certain()) }
 
-// CertainEnd is when an attempt's GPUs are certainly free; [Never] if nobody knows.
-// One that is being stopped is on its way out: 0.
+// CertainEnd returns when an attempt's GPUs are certainly free; [Never] if unknown. For an attempt that is
+// being stopped the result is 0.
 func (a *Attempt) CertainEnd() Time {
 	long := a.Frozen.Certain()
 	switch {

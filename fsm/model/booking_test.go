@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What certainly ends does so by its limit, its graces and what is reckoned with
-// beside; a limit that is offered for a span keeps to it, and is no shorter than need be.
+// A certain end follows from the limit, the graces and the allowances; a limit that is offered for a span
+// keeps to it, and is no shorter than necessary.
 func TestCertainEnds(t *testing.T) {
 	s := Spec{DisconnectGrace: DefaultDisconnectGrace, Grace: 30 * time.Second, CheckpointGrace: time.Minute}
 	if s.Certain() != 0 || s.CertainEnd(7) != Never {

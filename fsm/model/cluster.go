@@ -32,12 +32,12 @@ type Settings struct {
 	Booking BookingCaps `cbor:"18,keyasint,omitempty"`
 	Auth    Auth        `cbor:"19,keyasint,omitempty"`
 
-	Audit AuditHead `cbor:"23,keyasint,omitempty"` // of the records of all that was asked for
+	Audit AuditHead `cbor:"23,keyasint,omitempty"` // of the records of all requested changes
 
 	Notify     Notify `cbor:"21,keyasint,omitempty"`
 	Backlogged bool   `cbor:"22,keyasint,omitempty"` // a notice was given that many tasks wait, and none that they do no longer
 
-	Services uint32 `cbor:"20,keyasint,omitempty"` // allocations that were ever asked for
+	Services uint32 `cbor:"20,keyasint,omitempty"` // allocations that were ever requested
 
 	Defaults Defaults `cbor:"25,keyasint,omitempty"`
 	Import   Import   `cbor:"24,keyasint,omitempty"`
@@ -47,7 +47,7 @@ type Settings struct {
 	EndedBytes uint64 `cbor:"27,keyasint,omitempty"` // sum of Job.Bytes over the ended jobs in the state
 }
 
-// Retention says how long ended jobs stay in the state.
+// Retention sets how long ended jobs stay in the state.
 type Retention struct {
 	Jobs uint32        `cbor:"1,keyasint,omitempty"` // at most so many
 	Age  time.Duration `cbor:"2,keyasint,omitempty"` // at most so long
@@ -66,10 +66,9 @@ type Totals struct {
 	Waited     time.Duration `cbor:"9,keyasint,omitempty"` // from submission to first start, summed over started tasks
 	Started    uint64        `cbor:"10,keyasint,omitempty"`
 
-	// How right run times were that attempts were placed with, of those that ended by
-	// themselves: how many, of these how many to a factor of two, and by how much they
-	// were off in all, see [PredictionError]. By their users' estimates, and by earlier
-	// runs; where nothing was known nothing was predicted.
+	// How right the expected run times of placed attempts were, of those that ended by themselves: how many,
+	// of these how many to a factor of two, and by how much they were off in all, see [PredictionError]. By
+	// their users' estimates, and by earlier runs; attempts without known runs have no prediction.
 	Estimates     uint64 `cbor:"11,keyasint,omitempty"`
 	EstimatesNear uint64 `cbor:"12,keyasint,omitempty"`
 	EstimatesOff  uint64 `cbor:"13,keyasint,omitempty"`
@@ -82,10 +81,10 @@ type Totals struct {
 	Wasted uint64 `cbor:"17,keyasint,omitempty"` // GPU-seconds of attempts that did not complete, from their last checkpoints on
 }
 
-// Topic is what a reader may wait for.
+// Topic is a part of the state that readers can wait for.
 type Topic uint8
 
-// The topics. A change of a lease wakes only those who wait for leases.
+// The topics. A change of a lease wakes only readers that wait for leases.
 const (
 	TopicNode     Topic = 0 // nodes and what should run on them
 	TopicJob      Topic = 1 // jobs, tasks, attempts, ranks, timelines
@@ -97,7 +96,7 @@ const (
 	TopicCount = 6
 )
 
-// String is the topic's name.
+// String returns the topic's name.
 func (t Topic) String() string {
 	return name(t, "node", "job", "queue", "fleet", "settings", "lease")
 }
@@ -108,10 +107,10 @@ type Topics [TopicCount]uint64
 // TopicSet is a set of topics.
 type TopicSet uint8
 
-// Has says that t is in the set.
+// Has reports whether t is in the set.
 func (s TopicSet) Has(t Topic) bool { return s&(1<<t) != 0 }
 
-// With is the set with t in it.
+// With returns the set with t in it.
 func (s TopicSet) With(t Topic) TopicSet { return s | 1<<t }
 
 // Peer is a member of the cluster as users and agents reach it.
@@ -121,12 +120,12 @@ type Peer struct {
 	ID          PeerID `cbor:"1,keyasint,omitempty"`
 	RaftAddress string `cbor:"2,keyasint,omitempty"`
 	APIAddress  string `cbor:"3,keyasint,omitempty"`
-	Level       uint32 `cbor:"4,keyasint,omitempty"` // the highest feature level that its program knows
+	Level       uint32 `cbor:"4,keyasint,omitempty"` // the highest feature level of its program
 	Version     string `cbor:"5,keyasint,omitempty"`
-	Folder      string `cbor:"6,keyasint,omitempty"` // id of its data folder; once known, an id has no other
+	Folder      string `cbor:"6,keyasint,omitempty"` // id of its data folder; once known, the peer id has no other
 }
 
-// ScopeKey names whose limits or use a row is about; the cluster's Name is empty.
+// ScopeKey names the scope of a limit or of use; the cluster's Name is empty.
 type ScopeKey struct {
 	Kind ScopeKind `cbor:"1,keyasint,omitempty"`
 	Name string    `cbor:"2,keyasint,omitempty"`
@@ -145,7 +144,7 @@ func (k ScopeKey) String() string {
 	return k.Kind.String() + " " + k.Name
 }
 
-// Usage is what a scope uses.
+// Usage is the use of a scope.
 //
 //berth:row
 type Usage struct {
@@ -159,7 +158,7 @@ type Usage struct {
 	Services uint32 `cbor:"7,keyasint,omitempty"` // allocations in the state, also those that have ended
 }
 
-// Empty says that the row counts nothing, and need not be kept.
+// Empty reports whether the row is empty, and need not be stored.
 func (u Usage) Empty() bool {
 	return u.GPUs == 0 && u.Live == 0 && u.Queued == 0 && u.Bytes == 0 && u.Services == 0
 }
@@ -179,9 +178,9 @@ type Allocation struct {
 	GPUModel    string          `cbor:"9,keyasint,omitempty"`
 	GPUMemoryMB uint32          `cbor:"10,keyasint,omitempty"`
 	TTL         time.Duration   `cbor:"11,keyasint,omitempty"` // 0: none
-	Data        string          `cbor:"12,keyasint,omitempty"` // the service's own words, not looked into
+	Data        string          `cbor:"12,keyasint,omitempty"` // the service's own data, not interpreted
 	State       AllocationState `cbor:"13,keyasint,omitempty"`
-	Index       uint64          `cbor:"14,keyasint,omitempty"` // of the log entry that asked for it
+	Index       uint64          `cbor:"14,keyasint,omitempty"` // of the log entry that requested it
 	Asked       Time            `cbor:"15,keyasint,omitempty"`
 	Granted     Time            `cbor:"16,keyasint,omitempty"`
 	Expires     Time            `cbor:"17,keyasint,omitempty"` // from then on a command may expire it; 0: never
@@ -190,19 +189,19 @@ type Allocation struct {
 	Constraint  string          `cbor:"20,keyasint,omitempty"` // on which node, as of a job
 	Nodelist    string          `cbor:"21,keyasint,omitempty"`
 	Exclude     string          `cbor:"22,keyasint,omitempty"`
-	Webhook     string          `cbor:"23,keyasint,omitempty"` // URL that is told when it is granted and when it is lost; empty: none
-	For         string          `cbor:"24,keyasint,omitempty"` // whose GPUs they are in the asker's words, of which one can be live; empty: the service's
-	Job         JobID           `cbor:"25,keyasint,omitempty"` // the job with whose end it ends; 0: none
+	Webhook     string          `cbor:"23,keyasint,omitempty"` // URL that is notified when it is granted and when it is lost; empty: none
+	For         string          `cbor:"24,keyasint,omitempty"` // the requester's name of the user of the GPUs, which can have one live allocation; empty: the service's
+	Job         JobID           `cbor:"25,keyasint,omitempty"` // the job with which it ends; 0: none
 	Turn        TaskKey         `cbor:"26,keyasint,omitempty"` // its place among what waits, as of [TurnOf]
 }
 
-// Where is on which nodes the allocation may be.
+// Where returns the nodes on which the allocation may be.
 func (a *Allocation) Where() Where {
 	return Where{Constraint: a.Constraint, Nodelist: a.Nodelist, Exclude: a.Exclude}
 }
 
-// Spec is the allocation as a job of one task on one node that would ask for the same.
-// Its time to live is its estimate: it may be renewed, so that nothing says when it ends.
+// Spec returns the allocation as a job of one task on one node with the same requirements. Its time to live
+// is its estimate: it may be renewed, so its end is unknown.
 func (a *Allocation) Spec() Spec {
 	return Spec{
 		Name: a.Service, User: a.User, Project: a.Project, Class: a.Class, Priority: a.Priority, GPUs: a.GPUs, Nodes: 1,

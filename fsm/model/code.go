@@ -1,7 +1,6 @@
 package model
 
-// Code says how a command ended. Its number stands in snapshots, its name in the
-// API; neither changes.
+// Code is the outcome of a command. Its number is in snapshots, its name in the API; neither changes.
 type Code uint16
 
 // The codes.
@@ -22,7 +21,7 @@ const (
 
 	CodeStaleEpoch       Code = 20 // the node has registered since: register again
 	CodeStaleSeq         Code = 21 // a newer renewal was applied: send the next number
-	CodeStaleIncarnation Code = 22 // speaks of another past: register again
+	CodeStaleIncarnation Code = 22 // from another incarnation: register again
 	CodeIdentity         Code = 23 // the identity is held by another
 	CodeNotSuspect       Code = 24
 	CodeOnHold           Code = 25 // a lease does not end this attempt
@@ -50,7 +49,7 @@ var codeNames = map[Code]string{
 	CodeLevel: "feature_level", CodePanic: "internal",
 }
 
-// String is the code's stable name.
+// String returns the code's stable name.
 func (c Code) String() string {
 	if s, ok := codeNames[c]; ok {
 		return s

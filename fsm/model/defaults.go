@@ -2,31 +2,31 @@ package model
 
 import "time"
 
-// Defaults are what the cluster is called, and what its jobs get that do not say
-// otherwise. How often such a job is tried again is a parameter of [Tuning].
+// Defaults are the cluster's name, and the values of jobs that do not set their own. The default number of
+// retries is a parameter of [Tuning].
 type Defaults struct {
 	Name               string        `cbor:"1,keyasint,omitempty"` // for display; may be empty
 	Class              Class         `cbor:"2,keyasint,omitempty"` // 0: normal
 	IdleStop           time.Duration `cbor:"3,keyasint,omitempty"` // 0: never
 	CheckpointInterval time.Duration `cbor:"4,keyasint,omitempty"` // of jobs with a checkpoint signal; 0: only before a stop
-	Commands           Audience      `cbor:"5,keyasint,omitempty"` // who sees what jobs run
+	Commands           Audience      `cbor:"5,keyasint,omitempty"` // audience of the commands that jobs run
 }
 
-// Audience is who sees what a job runs, beside its user and operators. It counts while
-// callers of the API are asked who they are.
+// Audience is the set of callers that see what a job runs, in addition to its user and operators. It counts
+// while callers of the API are authenticated.
 type Audience uint8
 
 // The audiences.
 const (
-	AudienceProject Audience = 0 // the users who are in the job's project
+	AudienceProject Audience = 0 // the users in the job's project
 	AudienceUser    Audience = 1 // only the job's user and operators
-	AudienceAll     Audience = 2 // everybody who may look at the queue
+	AudienceAll     Audience = 2 // every user that may read the queue
 )
 
 // Valid reports whether the audience is one of the three.
 func (a Audience) Valid() bool { return a <= AudienceAll }
 
-// String is the audience's name.
+// String returns the audience's name.
 func (a Audience) String() string { return name(a+1, "", "project", "user", "all") }
 
 // AudienceOf returns the audience of a name.
@@ -39,7 +39,7 @@ func AudienceOf(name string) (Audience, bool) {
 	return 0, false
 }
 
-// Validate says which value is not allowed, and what is; nil when all are.
+// Validate returns the value that is not allowed, and the allowed ones; nil when all are allowed.
 func (d *Defaults) Validate() error {
 	switch {
 	case d.Name != "" && !Name(d.Name):

@@ -2,7 +2,7 @@ package model
 
 import "cmp"
 
-// Dependency says that a job waits for the end of an earlier one.
+// Dependency makes a job wait for the end of an earlier one.
 //
 //berth:row
 type Dependency struct {
@@ -11,13 +11,13 @@ type Dependency struct {
 	State DependencyState `cbor:"3,keyasint,omitempty"`
 }
 
-// DependencyKey orders dependencies by the job that waits.
+// DependencyKey orders dependencies by the waiting job.
 type DependencyKey struct {
 	Job JobID `cbor:"1,keyasint,omitempty"` // that waits
 	On  JobID `cbor:"2,keyasint,omitempty"` // that it waits for: an earlier one, as a whole
 }
 
-// Compare orders by the job that waits, then by the one that it waits for.
+// Compare orders by the waiting job, then by the awaited one.
 func (k DependencyKey) Compare(o DependencyKey) int {
 	return cmp.Or(cmp.Compare(k.Job, o.Job), cmp.Compare(k.On, o.On))
 }
@@ -38,16 +38,16 @@ const (
 	AfterNotOK DependencyKind = 3 // every task ends, and at least one failed or was canceled
 )
 
-// Valid says that k is one of the kinds.
+// Valid reports whether k is one of the kinds.
 func (k DependencyKind) Valid() bool { return k >= AfterOK && k <= AfterNotOK }
 
-// String is the kind's name in API and command line.
+// String returns the kind's name in API and command line.
 func (k DependencyKind) String() string { return name(k, "", "afterok", "afterany", "afternotok") }
 
-// Wish is the end that is waited for, in a word.
+// Wish returns the awaited end, in a word.
 func (k DependencyKind) Wish() string { return name(k, "", "completed", "ended", "failed") }
 
-// Judge says what an awaited job's state makes of a dependency.
+// Judge returns the state of a dependency on a job in its state.
 func (k DependencyKind) Judge(on *Job) DependencyState {
 	failed := on.Failed+on.Canceled > 0
 	switch {
@@ -67,11 +67,11 @@ const (
 	DependencyWaits   DependencyState = 1 // the awaited job goes on
 	DependencyMet     DependencyState = 2 // it has ended as it should
 	DependencyNever   DependencyState = 3 // it has ended otherwise
-	DependencyDropped DependencyState = 4 // nobody waits any more
+	DependencyDropped DependencyState = 4 // removed
 )
 
-// Valid says that s is one of the states.
+// Valid reports whether s is one of the states.
 func (s DependencyState) Valid() bool { return s >= DependencyWaits && s <= DependencyDropped }
 
-// String is the state's name.
+// String returns the state's name.
 func (s DependencyState) String() string { return name(s, "", "waiting", "met", "never", "dropped") }

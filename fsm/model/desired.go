@@ -2,8 +2,8 @@ package model
 
 import "time"
 
-// Desired is what should be on one node, as of a state: the whole of it, so that
-// what a node runs and the set does not name is not wanted.
+// Desired is what should be on one node, as of a state. It is complete: what a node runs and the set does not
+// name should end.
 type Desired struct {
 	Incarnation Incarnation  `cbor:"1,keyasint,omitempty"`
 	Index       uint64       `cbor:"2,keyasint,omitempty"` // of the state that it was read from
@@ -40,16 +40,16 @@ type Mate struct {
 	Port    uint16 `cbor:"4,keyasint,omitempty"`
 }
 
-// Cleaning is a slot that the node is asked to show clean: no process and no
-// memory of the owner that was, and the certainty that it never starts again.
+// Cleaning is a slot that the node has to verify as clean: no process and no memory of the former owner, and
+// the certainty that it never starts again.
 type Cleaning struct {
 	Slot       SlotKey      `cbor:"1,keyasint,omitempty"`
 	Rank       RankKey      `cbor:"2,keyasint,omitempty"`
 	Allocation AllocationID `cbor:"3,keyasint,omitempty"`
-	Kill       bool         `cbor:"4,keyasint,omitempty"` // end its processes first: nobody knows them any more
+	Kill       bool         `cbor:"4,keyasint,omitempty"` // end its processes first: they are no longer known
 }
 
-// Cleaned is the node's word on one Cleaning.
+// Cleaned is the node's confirmation of one Cleaning.
 type Cleaned struct {
 	Slot       SlotKey      `cbor:"1,keyasint,omitempty"`
 	Rank       RankKey      `cbor:"2,keyasint,omitempty"`

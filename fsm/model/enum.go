@@ -1,7 +1,6 @@
 package model
 
-// Class is a job's priority class. A higher class goes first under the policies
-// that look at it.
+// Class is a job's priority class. A higher class goes first under the policies that use it.
 type Class uint8
 
 // The priority classes.
@@ -12,13 +11,13 @@ const (
 	ClassCritical Class = 4
 )
 
-// Valid says that c is one of the four classes.
+// Valid reports whether c is one of the four classes.
 func (c Class) Valid() bool { return c >= ClassLow && c <= ClassCritical }
 
-// String is the class's name.
+// String returns the class's name.
 func (c Class) String() string { return name(c, "", "low", "normal", "high", "critical") }
 
-// TaskState is where a task stands in its life.
+// TaskState is the state of a task.
 type TaskState uint8
 
 // The states of a task, in the order of a life that goes well.
@@ -32,40 +31,40 @@ const (
 	TaskCanceled   TaskState = 7 // a user, an admin or a dependency ended it
 )
 
-// Live says that the task has an attempt that holds GPUs.
+// Live reports whether the task has an attempt that holds GPUs.
 func (s TaskState) Live() bool { return s >= TaskScheduled && s <= TaskRunning }
 
-// Terminal says that nothing will move the task again.
+// Terminal reports whether the state is final.
 func (s TaskState) Terminal() bool { return s >= TaskCompleted }
 
-// String is the state's name in API and command line.
+// String returns the state's name in API and command line.
 func (s TaskState) String() string {
 	return name(s, "", "queued", "scheduled", "allocating", "running", "completed", "failed", "canceled")
 }
 
-// RankPhase is where a rank stands on its node.
+// RankPhase is the phase of a rank on its node.
 type RankPhase uint8
 
 // The phases of a rank.
 const (
-	RankAssigned RankPhase = 1 // placed; no agent has spoken of it
+	RankAssigned RankPhase = 1 // placed; not reported by an agent yet
 	RankTaken    RankPhase = 2 // the agent has it and prepares
 	RankReady    RankPhase = 3 // folders made, GPUs clean, address known: waits for its gang
 	RankRunning  RankPhase = 4 // its process has started
-	RankExited   RankPhase = 5 // its process has ended, and the node has said how
-	RankNever    RankPhase = 6 // the node has said that it did not and will never start
-	RankLost     RankPhase = 7 // given up: fenced by time, or its host rebooted, or an operator's word
+	RankExited   RankPhase = 5 // its process has ended, and the node has reported how
+	RankNever    RankPhase = 6 // the node has reported that it did not and will never start
+	RankLost     RankPhase = 7 // given up: fenced by time, or its host rebooted, or an operator's confirmation
 )
 
-// Ended says that the rank runs no more, as far as the cluster may rely on it.
+// Ended reports whether the rank has ended, as far as the cluster may rely on it.
 func (p RankPhase) Ended() bool { return p >= RankExited }
 
-// String is the phase's name.
+// String returns the phase's name.
 func (p RankPhase) String() string {
 	return name(p, "", "assigned", "taken", "ready", "running", "exited", "never_started", "lost")
 }
 
-// Reason says why an attempt is being stopped or why it ended.
+// Reason is why an attempt is being stopped or why it ended.
 type Reason uint8
 
 // The reasons. From ReasonStartDeadline to ReasonCancel a later one overrules an
@@ -89,12 +88,12 @@ const (
 	ReasonDiskLimit     Reason = 15 // it took more of a node's disk than it may; as a stop it ranks between gang_broken and time_limit
 )
 
-// Stops says that r can be asked for, and its signal be delivered.
+// Stops reports whether r can be the reason of a stop, and its signal be delivered.
 func (r Reason) Stops() bool {
 	return r > ReasonNone && r <= ReasonCancel || r == ReasonGPUFault || r == ReasonDeadline || r == ReasonDiskLimit
 }
 
-// Outranks says that a stop for r replaces one for o.
+// Outranks reports whether a stop for r replaces one for o.
 func (r Reason) Outranks(o Reason) bool { return r.force() > o.force() }
 
 func (r Reason) force() int {
@@ -110,32 +109,32 @@ func (r Reason) force() int {
 	}
 }
 
-// Gone says that r is the end of an attempt of which a node went silent or died.
+// Gone reports whether r is the end of an attempt of which a node went silent or died.
 func (r Reason) Gone() bool { return r >= ReasonLost && r <= ReasonConfirmedDead }
 
-// String is the reason's name.
+// String returns the reason's name.
 func (r Reason) String() string {
 	return name(r, "", "start_deadline", "preempted", "drained", "requeued", "gang_broken", "time_limit",
 		"canceled", "exited", "lost", "rebooted", "confirmed_dead", "gpu_fault", "dependency", "deadline", "disk_limit")
 }
 
-// OnLost is what becomes of a job when a node of it falls silent.
+// OnLost is the treatment of a job when a node of it falls silent.
 type OnLost uint8
 
-// What a job may ask for.
+// The choices of a job.
 const (
 	OnLostRequeue OnLost = 1 // fence it by time, then start another attempt
-	OnLostHold    OnLost = 2 // never fence it by time: wait for the node's or the operator's word
+	OnLostHold    OnLost = 2 // never fence it by time: wait for the node or an operator
 	OnLostFail    OnLost = 3 // fence it by time, then fail it
 )
 
-// Valid says that o is one of the three.
+// Valid reports whether o is one of the three.
 func (o OnLost) Valid() bool { return o >= OnLostRequeue && o <= OnLostFail }
 
-// String is the name in API and command line.
+// String returns the name in API and command line.
 func (o OnLost) String() string { return name(o, "", "requeue", "hold", "fail") }
 
-// NodeStatus is what the cluster believes of a node's contact.
+// NodeStatus is a node's contact with the cluster.
 type NodeStatus uint8
 
 // The statuses of a node.
@@ -145,10 +144,10 @@ const (
 	NodeDead    NodeStatus = 3 // an operator confirmed it dead; it may register again
 )
 
-// String is the status's name.
+// String returns the status's name.
 func (s NodeStatus) String() string { return name(s, "", "up", "suspect", "dead") }
 
-// NodeMode is what an operator wants of a node.
+// NodeMode is an operator's setting for a node.
 type NodeMode uint8
 
 // The modes of a node.
@@ -158,7 +157,7 @@ const (
 	ModeDraining NodeMode = 2 // takes no new work, and what runs there is stopped and sent back
 )
 
-// String is the mode's name.
+// String returns the mode's name.
 func (m NodeMode) String() string { return name(m, "open", "cordoned", "draining") }
 
 // Health is a GPU's verdict.
@@ -174,18 +173,18 @@ const (
 	HealthMissing     Health = 6 // the node no longer lists it
 )
 
-// Usable says that work may be placed there.
+// Usable reports whether work may be placed there.
 func (h Health) Usable() bool { return h == HealthHealthy || h == HealthDegraded }
 
-// Valid says that h is one of the verdicts.
+// Valid reports whether h is one of the verdicts.
 func (h Health) Valid() bool { return h >= HealthHealthy && h <= HealthMissing }
 
-// String is the verdict's name.
+// String returns the verdict's name.
 func (h Health) String() string {
 	return name(h, "", "healthy", "degraded", "quarantined", "unmanaged", "dirty", "missing")
 }
 
-// Owner says what kind of owner holds a slot.
+// Owner is the kind of a slot's owner.
 type Owner uint8
 
 // The kinds of owner.
@@ -197,12 +196,12 @@ const (
 	OwnerForeign    Owner = 4 // a running attempt that this state does not know, after a restore
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (o Owner) String() string {
 	return name(o, "free", "attempt", "allocation", "cleaning", "foreign")
 }
 
-// AllocationState is where an allocation stands.
+// AllocationState is the state of an allocation.
 type AllocationState uint8
 
 // The states of an allocation.
@@ -214,15 +213,15 @@ const (
 	AllocationLost     AllocationState = 5
 )
 
-// Terminal says that the allocation holds nothing and waits for nothing.
+// Terminal reports whether the allocation holds nothing and waits for nothing.
 func (s AllocationState) Terminal() bool { return s >= AllocationReleased }
 
-// String is the state's name.
+// String returns the state's name.
 func (s AllocationState) String() string {
 	return name(s, "", "queued", "active", "released", "expired", "lost")
 }
 
-// ScopeKind says whose limits or use a row counts.
+// ScopeKind is the kind of scope of a limit or of use.
 type ScopeKind uint8
 
 // The scopes.
@@ -232,7 +231,7 @@ const (
 	ScopeUser    ScopeKind = 3
 )
 
-// String is the scope's name.
+// String returns the scope's name.
 func (k ScopeKind) String() string { return name(k, "", "cluster", "project", "user") }
 
 func name[E ~uint8](e E, names ...string) string {

@@ -5,13 +5,11 @@ import (
 	"strings"
 )
 
-// OfModel says that a GPU's model is one that is asked for; none asked for: any is.
-// What is asked for is one text, or several that | separates. A text finds a model
-// by its words, which are runs of letters and digits: each of them is a word of the
-// model, whatever the case and the order, so that "h100 80gb" finds
-// "NVIDIA H100 80GB HBM3", and a10 finds no A100. A part of a GPU, in whose model MIG
-// is a word, is found only if the text has that word, too. A text that is the very
-// model finds it always.
+// OfModel reports whether a GPU's model is one of those asked for; with none asked for, any is. The request
+// is one text, or several separated by |. A text matches a model by its words, which are runs of letters and
+// digits: each of them is a word of the model, whatever the case and the order, so that "h100 80gb" matches
+// "NVIDIA H100 80GB HBM3", and a10 does not match an A100. A part of a GPU, in whose model MIG is a word,
+// matches only if the text has that word, too. A text that equals the model always matches.
 func OfModel(asked, name string) bool {
 	if asked == "" || asked == name {
 		return true
@@ -47,7 +45,7 @@ func hasWord(text, word string) bool {
 	return false
 }
 
-// cutWord is the first word of a text, and what follows; empty: there is none.
+// cutWord returns the first word of a text, and the rest; empty: there is none.
 func cutWord(text string) (word, rest string) {
 	i := 0
 	for i < len(text) && !inWord(text[i]) {
@@ -60,7 +58,7 @@ func cutWord(text string) (word, rest string) {
 	return text[i:j], text[j:]
 }
 
-// inWord takes whatever is not ASCII to be a letter.
+// inWord counts every character that is not ASCII as a letter.
 func inWord(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b >= 0x80
 }

@@ -114,7 +114,7 @@ func TestBadSweeps(t *testing.T) {
 	}
 }
 
-// What can be read but was hardly meant is told, with how it is written if it was.
+// A readable value that was hardly meant is reported, with the way to write it if it was.
 func TestCheckSweep(t *testing.T) {
 	for text, want := range map[string]string{
 		"x=5..2":           `x=5..2 is none; as text it is written 5\..2`,

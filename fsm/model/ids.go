@@ -13,7 +13,7 @@ type JobID uint64
 // Compare orders job ids by number, which is the order of submission.
 func (id JobID) Compare(o JobID) int { return cmp.Compare(id, o) }
 
-// String is the id as users see it: the number in decimal.
+// String returns the id as users see it: the number in decimal.
 func (id JobID) String() string { return strconv.FormatUint(uint64(id), 10) }
 
 // NodeID names a GPU host for as long as its agent's data folder lives.
@@ -36,7 +36,7 @@ func (id AllocationID) Compare(o AllocationID) int {
 	return strings.Compare(string(id), string(o))
 }
 
-// AllocationOf is the id of a service's allocation of a number: "training-17".
+// AllocationOf returns the id of a service's allocation of a number: "training-17".
 func AllocationOf(service string, number uint64) AllocationID {
 	return AllocationID(service + "-" + strconv.FormatUint(number, 10))
 }
@@ -66,11 +66,11 @@ func (k TaskKey) String() string {
 	return k.Job.String() + "." + strconv.FormatUint(uint64(k.Task), 10)
 }
 
-// IsTurn says that the key is no task's but that of a service that waits, see [TurnOf].
+// IsTurn reports whether the key is that of a waiting service instead of a task's, see [TurnOf].
 func (k TaskKey) IsTurn() bool { return k.Task > MaxIndex }
 
-// TurnOf is the place of a cluster's nth service, from 0, among the tasks that wait: after
-// those of the job that was submitted last before it.
+// TurnOf returns the place of a cluster's nth service, from 0, among the waiting tasks: after those of the
+// job that was submitted last before it.
 func TurnOf(last JobID, n uint32) TaskKey { return TaskKey{last, MaxIndex + 1 + n} }
 
 // Attempt names the task's attempt number n.
@@ -93,7 +93,7 @@ func (k AttemptKey) String() string {
 	return k.TaskKey().String() + "#" + strconv.FormatUint(uint64(k.N), 10)
 }
 
-// TaskKey is the task that the attempt belongs to.
+// TaskKey returns the task that the attempt belongs to.
 func (k AttemptKey) TaskKey() TaskKey { return TaskKey{k.Job, k.Task} }
 
 // Rank names the attempt's rank r.
@@ -117,11 +117,11 @@ func (k RankKey) String() string {
 	return k.Attempt().String() + "/" + strconv.FormatUint(uint64(k.Rank), 10)
 }
 
-// Attempt is the attempt that the rank belongs to.
+// Attempt returns the attempt that the rank belongs to.
 func (k RankKey) Attempt() AttemptKey { return AttemptKey{k.Job, k.Task, k.N} }
 
-// SlotKey names what can be owned: a share of a GPU. Today each GPU has one
-// slot, number 0; shares by declared memory will have more.
+// SlotKey names the unit of ownership: a share of a GPU. Today each GPU has one slot, number 0; shares by
+// declared memory will have more.
 type SlotKey struct {
 	GPU  GPUID `cbor:"1,keyasint,omitempty"`
 	Slot uint8 `cbor:"2,keyasint,omitempty"`
@@ -132,12 +132,11 @@ func (k SlotKey) Compare(o SlotKey) int {
 	return cmp.Or(k.GPU.Compare(o.GPU), cmp.Compare(k.Slot, o.Slot))
 }
 
-// Incarnation is 128 random bits that name one life of a cluster's state: new at
-// bootstrap, at a restore and at a recovery. What carries another incarnation
-// speaks of another past.
+// Incarnation is 128 random bits that name one life of a cluster's state: new at bootstrap, at a restore and
+// at a recovery. Data with another incarnation belongs to another past.
 type Incarnation [16]byte
 
-// IsZero says that the cluster has not been bootstrapped.
+// IsZero reports whether the cluster has not been bootstrapped.
 func (i Incarnation) IsZero() bool { return i == Incarnation{} }
 
 // Hash is a SHA-256 sum; as a key it names content.
@@ -146,8 +145,8 @@ type Hash [32]byte
 // Compare orders hashes as bytes.
 func (h Hash) Compare(o Hash) int { return strings.Compare(string(h[:]), string(o[:])) }
 
-// String is the hash in hexadecimal digits.
+// String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// IsZero says that there is no content.
+// IsZero reports whether the hash is unset.
 func (h Hash) IsZero() bool { return h == Hash{} }

@@ -1,7 +1,7 @@
 package model
 
-// Import is a cluster's beginning from state files. There is at most one in a
-// cluster's life, since only an empty cluster takes one.
+// Import is the import of a cluster's jobs from state files. There is at most one in a cluster's life, since
+// only an empty cluster accepts one.
 type Import struct {
 	ID    Hash   `cbor:"1,keyasint,omitempty"` // SHA-256 of what is imported; zero: there was none
 	Open  bool   `cbor:"2,keyasint,omitempty"` // begun and not ended: nothing is placed and nothing else is submitted

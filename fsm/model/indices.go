@@ -12,11 +12,11 @@ import (
 // MaxTasks different numbers up to MaxIndex, in rising order.
 type Indices []uint32
 
-// ErrIndices says how indices are written.
+// ErrIndices describes how indices are written.
 var ErrIndices = errors.New("must be numbers and ranges such as 0-99, 0-99:10 or 3,7,9-12, at most " +
 	strconv.Itoa(MaxTasks) + " of them up to " + strconv.Itoa(MaxIndex))
 
-// FirstIndices are the first n: 0 to n-1. n must be 0 to MaxTasks.
+// FirstIndices returns the first n: 0 to n-1. n must be 0 to MaxTasks.
 func FirstIndices(n uint32) Indices {
 	x := make(Indices, min(n, MaxTasks))
 	for i := range x {
@@ -25,8 +25,8 @@ func FirstIndices(n uint32) Indices {
 	return x
 }
 
-// ParseIndices reads numbers and ranges, which may have a step and overlap:
-// "0-99", "0-99:10", "3,7,9-12". Its error is [ErrIndices], or wraps it.
+// ParseIndices parses numbers and ranges, which may have a step and overlap: "0-99", "0-99:10", "3,7,9-12".
+// Its error is [ErrIndices], or wraps it.
 func ParseIndices(text string) (Indices, error) {
 	if len(text) > MaxIndices {
 		return nil, fmt.Errorf("%w; this is longer than %d bytes", ErrIndices, MaxIndices)
@@ -74,14 +74,14 @@ func parseIndex(text string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// Has says that n is one of them.
+// Has reports whether n is one of the numbers.
 func (x Indices) Has(n uint32) bool {
 	_, found := slices.BinarySearch(x, n)
 	return found
 }
 
-// String writes them in the one way that [ParseIndices] reads back as the same
-// numbers: "0-99:10,200". It is empty if there are none.
+// String formats the numbers in the one way that [ParseIndices] reads back as the same: "0-99:10,200"; empty
+// without numbers.
 func (x Indices) String() string {
 	var b strings.Builder
 	for i := 0; i < len(x); {
@@ -101,7 +101,7 @@ func (x Indices) String() string {
 	return b.String()
 }
 
-// run is how many numbers from the i-th on have one distance and are worth a range.
+// run returns how many numbers from the i-th on have one distance and are worth a range.
 func (x Indices) run(i int) int {
 	n := 1
 	for i+n < len(x) && x[i+n]-x[i+n-1] == x[i+1]-x[i] {

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// Spec is what a user asks for: a command, its GPUs, its limits. It is complete:
-// names are resolved and defaults filled in before it reaches the log.
+// Spec is a user's request: a command, its GPUs, its limits. It is complete: names are resolved and defaults
+// filled in before it reaches the log.
 type Spec struct {
 	Name    string `cbor:"1,keyasint,omitempty"`
 	User    string `cbor:"2,keyasint,omitempty"`
@@ -51,7 +51,7 @@ type Spec struct {
 	WarnBefore         time.Duration `cbor:"29,keyasint,omitempty"`
 	CheckpointInterval time.Duration `cbor:"30,keyasint,omitempty"` // CheckpointSignal is sent this often; 0: only before a stop
 	CheckpointDir      string        `cbor:"31,keyasint,omitempty"` // absolute; empty: the node's own place
-	Attached           time.Duration `cbor:"32,keyasint,omitempty"` // canceled when its client was not heard for so long; 0: it needs none
+	Attached           time.Duration `cbor:"32,keyasint,omitempty"` // canceled after that long without a sign of life of its client; 0: not attached
 	IdleStop           time.Duration `cbor:"40,keyasint,omitempty"` // canceled when all its GPUs were at 0 % for so long; 0: never
 
 	Array    string `cbor:"33,keyasint,omitempty"` // the tasks' numbers as [Indices] write them; empty: 0 and up
@@ -67,17 +67,16 @@ type Spec struct {
 	Placement  string `cbor:"44,keyasint,omitempty"` // name of the [Strategy] that it is placed by; empty: the cluster's
 	MinGPUs    uint32 `cbor:"45,keyasint,omitempty"` // it takes so many where GPUs are not to be had, and whole nodes fewer; 0: all or none
 
-	Notify     NoticeSet `cbor:"49,keyasint,omitempty"` // what WebhookURL is told of
+	Notify     NoticeSet `cbor:"49,keyasint,omitempty"` // the notices for WebhookURL
 	WebhookURL string    `cbor:"50,keyasint,omitempty"` // the job's own; empty: none
 }
 
-// Called returns what lists call a job: its name, else its run's id, else what it runs.
+// Called returns a job's name in lists: its name, otherwise its run's id, otherwise its command.
 func Called(s *Spec) string { return Clip(cmp.Or(s.Name, s.RunID, s.oneLine(), s.scriptName())) }
 
-// RunName returns the name under which run times are learned and predicted: the job's name, else
-// what it runs, so that runs without a name are not taken for runs of the same thing. The
-// run's id comes last, since many programs draw another for each run. Empty if
-// nothing is known of what the job runs.
+// RunName returns the name under which run times are learned and predicted: the job's name, otherwise its
+// command, so that runs without a name are not taken for runs of the same thing. The run's id comes last,
+// since many programs draw another for each run. Empty if nothing is known of what the job runs.
 func (s *Spec) RunName() string {
 	if s.Name != "" {
 		return s.Name
@@ -103,8 +102,8 @@ func (s *Spec) scriptName() string {
 	return fmt.Sprintf("script %08x", s.ScriptSum)
 }
 
-// Least is how many GPUs the job takes if it cannot have all that it asks for: whole
-// nodes, if it says on how many it runs.
+// Least returns how many GPUs the job accepts if it cannot have all that it asks for: whole nodes, if it sets
+// the number of nodes.
 func (s *Spec) Least() uint32 {
 	switch each := max(s.GPUs/max(s.Nodes, 1), 1); {
 	case s.MinGPUs == 0:
@@ -115,7 +114,7 @@ func (s *Spec) Least() uint32 {
 	return s.MinGPUs
 }
 
-// Fewer is Least if that is less than all; else 0.
+// Fewer returns Least if that is less than all; otherwise 0.
 func (s *Spec) Fewer() uint32 {
 	if least := s.Least(); least < s.GPUs {
 		return least
@@ -123,8 +122,7 @@ func (s *Spec) Fewer() uint32 {
 	return 0
 }
 
-// Takes says that the job takes so many GPUs on so many nodes, evenly if it says on
-// how many nodes it runs.
+// Takes reports whether the job accepts so many GPUs on so many nodes, evenly if it sets the number of nodes.
 func (s *Spec) Takes(gpus, nodes uint32) bool {
 	if gpus < s.Least() || gpus > s.GPUs || nodes == 0 {
 		return false
@@ -138,7 +136,7 @@ func (s *Spec) Takes(gpus, nodes uint32) bool {
 	return true
 }
 
-// Granted is the spec of a job as it runs with so many GPUs on so many nodes.
+// Granted returns the spec of a job as it runs with so many GPUs on so many nodes.
 func (s *Spec) Granted(gpus, nodes uint32) Spec {
 	out := *s
 	out.GPUs, out.MinGPUs = gpus, 0
@@ -148,13 +146,13 @@ func (s *Spec) Granted(gpus, nodes uint32) Spec {
 	return out
 }
 
-// Where is on which nodes the job may run.
+// Where returns the nodes on which the job may run.
 func (s *Spec) Where() Where {
 	return Where{Constraint: s.Constraint, Nodelist: s.Nodelist, Exclude: s.Exclude}
 }
 
-// Retries says whether an end like this one is tried again, as far as RetryOn goes.
-// A signal counts as 128 plus its number, as in shells.
+// Retries reports whether an end like this one is retried, as far as RetryOn decides. A signal counts as 128
+// plus its number, as in shells.
 func (s *Spec) Retries(e Exit) bool {
 	if s.RetryOn == "" {
 		return true
@@ -168,8 +166,8 @@ func (s *Spec) Retries(e Exit) bool {
 	return false
 }
 
-// Shape is what jobs that fit in the same places share: two jobs of one shape
-// have one verdict in a scheduling pass.
+// Shape is the common part of jobs that fit in the same places: two jobs of one shape have one verdict in a
+// scheduling pass.
 type Shape struct {
 	GPUs     uint32
 	Nodes    uint32
@@ -180,12 +178,12 @@ type Shape struct {
 	MinGPUs  uint32 // it takes so many if it must; 0: all or none
 }
 
-// Shape is the spec's shape.
+// Shape returns the spec's shape.
 func (s *Spec) Shape() Shape {
 	return Shape{GPUs: s.GPUs, Nodes: s.Nodes, MemoryMB: s.GPUMemoryMB, Model: s.GPUModel, Where: s.Where(), Strategy: s.Placement, MinGPUs: s.Fewer()}
 }
 
-// Job is what was submitted: one task, or an array of them.
+// Job is a submission: one task, or an array of them.
 //
 //berth:row
 type Job struct {
@@ -212,7 +210,7 @@ type Job struct {
 	Bytes uint32 `cbor:"32,keyasint,omitempty"` // about the memory that it takes: its texts, such as script and environment, and its rows
 }
 
-// Array says that the job was submitted as an array.
+// Array reports whether the job was submitted as an array.
 func (j *Job) Array() bool { return j.Tasks > 1 || j.Spec.Array != "" }
 
 // Task is one unit of a job that waits, runs and ends.
@@ -240,13 +238,13 @@ type Task struct {
 	Events uint32 `cbor:"16,keyasint,omitempty"` // how many its timeline has had
 	Folded uint32 `cbor:"17,keyasint,omitempty"` // how many of them were folded away
 
-	Avoid  uint32        `cbor:"18,keyasint,omitempty"` // attempt whose first failing rank's GPUs the next one keeps off; 0: none
+	Avoid  uint32        `cbor:"18,keyasint,omitempty"` // attempt whose first failing rank's GPUs the next one avoids; 0: none
 	Wasted time.Duration `cbor:"19,keyasint,omitempty"` // GPU time of attempts that did not complete, after their last checkpoint
 
 	Expected time.Duration `cbor:"20,keyasint,omitempty"` // run time that it was thought to need yet when it last began to wait, or was placed
 }
 
-// Newest is the key of the newest attempt; its N is 0 when there is none.
+// Newest returns the key of the newest attempt; its N is 0 when there is none.
 func (t *Task) Newest() AttemptKey { return t.Key.Attempt(t.Attempts) }
 
 // Event is one line of a task's timeline.
@@ -274,10 +272,10 @@ func (k EventKey) Compare(o EventKey) int {
 	return AttemptKey{k.Job, k.Task, k.Seq}.Compare(AttemptKey{o.Job, o.Task, o.Seq})
 }
 
-// EventKind says what happened to a task.
+// EventKind is the kind of a task's event.
 type EventKind uint8
 
-// What a timeline tells.
+// The kinds of events of a timeline.
 const (
 	EventSubmitted  EventKind = 1
 	EventScheduled  EventKind = 2
@@ -293,14 +291,14 @@ const (
 	EventHeld       EventKind = 12
 	EventReleased   EventKind = 13
 	EventLateExit   EventKind = 14 // the true end of an attempt that had been given up
-	EventRefused    EventKind = 15 // a node said that it would never start its rank
+	EventRefused    EventKind = 15 // a node reported that it would never start its rank
 	EventExtended   EventKind = 16 // its time limit was raised
 	EventMet        EventKind = 17 // the jobs that it waited for have ended as they should
-	EventUnbound    EventKind = 18 // somebody has let it wait for other jobs no longer
+	EventUnbound    EventKind = 18 // its dependencies on other jobs were removed
 	EventNearLimit  EventKind = 21 // an attempt has used most of its time limit
 )
 
-// String is the event's name.
+// String returns the event's name.
 func (k EventKind) String() string {
 	return name(k, "", "submitted", "scheduled", "allocating", "running", "stopping", "rank_lost", "requeued",
 		"completed", "failed", "canceled", "priority", "held", "released", "late_exit", "refused",
@@ -316,8 +314,8 @@ type Blob struct {
 	Data string `cbor:"3,keyasint,omitempty"`
 }
 
-// Sketch is what a user's runs of one name and size have taken: the scheduler's
-// memory for predicting the next.
+// Sketch is what a user's runs of one name and size have taken: the scheduler's memory for predicting the
+// next.
 //
 //berth:row
 type Sketch struct {
@@ -327,14 +325,13 @@ type Sketch struct {
 	Log2    [24]uint16    `cbor:"4,keyasint,omitempty"` // runs of 2^i to 2^(i+1) seconds; saturates
 	Updated uint64        `cbor:"5,keyasint,omitempty"` // log index of the last run
 
-	// PeakMB is the most memory, in MiB, that runs have used on any one of their GPUs: a
-	// run that uses less lowers it by an eighth of the difference. Peaks counts the runs
-	// of which it is known.
+	// PeakMB is the most memory, in MiB, that runs have used on any one of their GPUs: a run that uses less
+	// lowers it by an eighth of the difference. Peaks counts the runs with a known use.
 	PeakMB uint32 `cbor:"6,keyasint,omitempty"`
 	Peaks  uint32 `cbor:"7,keyasint,omitempty"`
 }
 
-// SketchKey groups runs that are expected to take alike.
+// SketchKey groups runs with similar expected run times.
 type SketchKey struct {
 	User string `cbor:"1,keyasint,omitempty"`
 	Name string `cbor:"2,keyasint,omitempty"`

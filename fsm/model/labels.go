@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Label is a word about a node, such as zone=a. Gone says that the node does not
-// have it, whatever its agent reports.
+// Label is a label of a node, such as zone=a. Gone means that the node lacks it, whatever its agent reports.
 type Label struct {
 	Key, Value string
 	Gone       bool
@@ -26,14 +25,13 @@ const (
 	maxLabelPart  = 63      // bytes of a key, and of a value
 )
 
-// ErrLabels says how labels are written.
+// ErrLabels describes how labels are written.
 var ErrLabels = errors.New("must be labels such as zone=a or ssd, at most " + strconv.Itoa(maxLabels) +
 	": a key of letters, digits and _./- that begins and ends with a letter or digit, and a value of letters, digits and _./:-, each of at most " +
 	strconv.Itoa(maxLabelPart) + " bytes")
 
-// ParseLabels reads labels that commas separate: "zone=a" sets one, "ssd" one without
-// a value, "zone-" takes one away; of one key the last counts. Its error wraps
-// [ErrLabels].
+// ParseLabels parses labels that commas separate: "zone=a" sets one, "ssd" one without a value, "zone-"
+// removes one; of one key the last counts. Its error wraps [ErrLabels].
 func ParseLabels(text string) (Labels, error) {
 	if text == "" {
 		return nil, nil
@@ -59,7 +57,7 @@ func ParseLabels(text string) (Labels, error) {
 	return all, nil
 }
 
-// With is the labels with one more, in place of that of the same key.
+// With returns the labels with one more, in place of that of the same key.
 func (l Labels) With(v Label) Labels {
 	i, found := l.find(v.Key)
 	out := slices.Clone(l)
@@ -70,12 +68,12 @@ func (l Labels) With(v Label) Labels {
 	return slices.Insert(out, i, v)
 }
 
-// Without is the labels but for that of a key.
+// Without returns the labels except for that of a key.
 func (l Labels) Without(key string) Labels {
 	return slices.DeleteFunc(slices.Clone(l), func(v Label) bool { return v.Key == key })
 }
 
-// Get is the value of a key; false if there is no such label, or it is gone.
+// Get returns the value of a key; false if there is no such label, or it is gone.
 func (l Labels) Get(key string) (string, bool) {
 	i, found := l.find(key)
 	if !found || l[i].Gone {
@@ -88,7 +86,7 @@ func (l Labels) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(l, key, func(v Label, key string) int { return cmp.Compare(v.Key, key) })
 }
 
-// String is the label as it is written.
+// String returns the label in the syntax of ParseLabels.
 func (v Label) String() string {
 	switch {
 	case v.Gone:
@@ -99,7 +97,7 @@ func (v Label) String() string {
 	return v.Key + "=" + v.Value
 }
 
-// String writes them in the one way that [ParseLabels] reads back as the same.
+// String formats the labels in the one way that [ParseLabels] reads back as the same.
 func (l Labels) String() string {
 	parts := make([]string, len(l))
 	for i, v := range l {
@@ -108,8 +106,7 @@ func (l Labels) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Is are the labels that a node has: those of its agent, but where an operator has
-// said otherwise.
+// Is returns a node's effective labels: those of its agent, overridden by an operator's.
 func (n *Node) Is() Labels {
 	all, _ := ParseLabels(n.Labels) // both were checked when they came
 	marks, _ := ParseLabels(n.Marks)

@@ -2,12 +2,11 @@ package model
 
 import "time"
 
-// Unlimited is a limit that is none.
+// Unlimited is the value of a missing limit.
 const Unlimited = -1
 
-// Limit bounds what a scope may use, and says what its jobs are unless they say so
-// themselves. Of the first four Unlimited is no bound and 0 allows nothing; of the
-// others 0 is none.
+// Limit bounds the use of a scope, and sets defaults of its jobs. Of the first four Unlimited is no bound and
+// 0 allows nothing; of the others 0 is none.
 //
 //berth:row
 type Limit struct {
@@ -17,7 +16,7 @@ type Limit struct {
 	Queued     int64    `cbor:"4,keyasint,omitempty"` // tasks that wait; counts at submission
 	GPUsPerJob int64    `cbor:"5,keyasint,omitempty"` // of one task
 
-	RunTime time.Duration `cbor:"6,keyasint,omitempty"` // the longest time limit of a job; who asks for none gets it
+	RunTime time.Duration `cbor:"6,keyasint,omitempty"` // the longest time limit of a job; a job without one gets it
 
 	GPUTime int64         `cbor:"7,keyasint,omitempty"` // GPU-seconds that may be used in each period
 	Period  time.Duration `cbor:"8,keyasint,omitempty"` // as [PeriodOf] lays them out
@@ -25,19 +24,18 @@ type Limit struct {
 
 	Reserved int64 `cbor:"10,keyasint,omitempty"` // GPUs that a user or project owns: its guarantee
 
-	Yields Yield `cbor:"11,keyasint,omitempty"` // whether its jobs may be suspended that do not say so
+	Yields Yield `cbor:"11,keyasint,omitempty"` // whether its jobs without a setting of their own may be suspended
 
-	UserGPUs int64 `cbor:"12,keyasint,omitempty"` // of the cluster alone: GPUs of each user who has no GPUs of their own set
+	UserGPUs int64 `cbor:"12,keyasint,omitempty"` // of the cluster alone: GPUs of each user without GPUs of their own set
 }
 
-// NoLimit is the limit of a scope that has none.
+// NoLimit returns the limit of a scope that has none.
 func NoLimit(scope ScopeKey) Limit {
 	return Limit{Scope: scope, GPUs: Unlimited, Live: Unlimited, Queued: Unlimited, GPUsPerJob: Unlimited}
 }
 
-// OrDefault is what a user is bound by who has this limit of their own, under the
-// cluster's: its default of GPUs stands in for the GPUs that are not set, and is kept
-// in UserGPUs, so that who is refused can be told of it.
+// OrDefault returns the effective limit of a user with this limit, under the cluster's: the cluster's default
+// number of GPUs replaces an unset one, and is kept in UserGPUs, so that a refusal can name it.
 func (l Limit) OrDefault(cluster *Limit) Limit {
 	if l.Scope.Kind == ScopeUser && l.GPUs == Unlimited && cluster.UserGPUs > 0 {
 		l.GPUs, l.UserGPUs = cluster.UserGPUs, cluster.UserGPUs
@@ -45,25 +43,25 @@ func (l Limit) OrDefault(cluster *Limit) Limit {
 	return l
 }
 
-// ByDefault says that the GPUs are those of every user without a limit of their own.
+// ByDefault reports whether the GPUs are those of every user without a limit of their own.
 func (l *Limit) ByDefault() bool { return l.Scope.Kind == ScopeUser && l.UserGPUs > 0 }
 
-// OverQuota is what follows when a scope has used up the GPU time of a period.
+// OverQuota is the consequence when a scope has used up the GPU time of a period.
 type OverQuota uint8
 
 // The ways.
 const (
 	OverStop  OverQuota = 0 // nothing more starts before the next period
-	OverLower OverQuota = 1 // its jobs go after those of all who are within theirs
+	OverLower OverQuota = 1 // its jobs go after those of all scopes within theirs
 )
 
-// String is the way's name.
+// String returns the way's name.
 func (o OverQuota) String() string { return name(o, "stop", "lower") }
 
-// Yield says whether jobs may be suspended for others.
+// Yield is whether jobs may be suspended for others.
 type Yield uint8
 
-// What may be said.
+// The choices.
 const (
 	YieldUnsaid Yield = 0
 	YieldNever  Yield = 1
@@ -73,7 +71,7 @@ const (
 // LimitField names one value of a Limit.
 type LimitField uint8
 
-// The values. Their numbers stand in logs, their names in API and command line.
+// The values. Their numbers are in logs, their names in API and command line.
 const (
 	LimitGPUs       LimitField = 1
 	LimitLive       LimitField = 2
@@ -84,11 +82,11 @@ const (
 	LimitPeriod     LimitField = 7 // in nanoseconds
 	LimitOver       LimitField = 8 // an OverQuota
 	LimitReserved   LimitField = 9
-	LimitYields     LimitField = 10 // 0 or 1: whether jobs are preemptible that do not say
+	LimitYields     LimitField = 10 // 0 or 1: whether jobs without a setting of their own are preemptible
 	LimitUserGPUs   LimitField = 11
 )
 
-// String is the value's name.
+// String returns the value's name.
 func (f LimitField) String() string {
 	return name(f, "", "gpus", "running", "queued", "gpus_per_job", "max_run_time", "gpu_hours", "period", "over_quota",
 		"reserved_gpus", "preemptible", "gpus_per_user")
@@ -103,7 +101,7 @@ const (
 	MinRunTime = time.Second
 )
 
-// allows says which values a field may have, Unlimited aside.
+// allows returns the values that a field may have, except for Unlimited.
 func (f LimitField) allows() (least, most int64, words string) {
 	switch f {
 	case LimitGPUs, LimitLive, LimitQueued, LimitGPUsPerJob:
@@ -126,8 +124,8 @@ func (f LimitField) allows() (least, most int64, words string) {
 	return 0, -1, "a limit that there is"
 }
 
-// Check says whether a value is one of the field's; Unlimited is for all but the last two
-// of a quota, which have none.
+// Check returns an error unless a value is allowed for the field; Unlimited is for all but the last two of a
+// quota, which have none.
 func (f LimitField) Check(v int64) error {
 	least, most, words := f.allows()
 	none := v == Unlimited && f != LimitPeriod && f != LimitOver
@@ -137,7 +135,7 @@ func (f LimitField) Check(v int64) error {
 	return nil
 }
 
-// Get is a value of a limit; Unlimited if it has none.
+// Get returns a value of a limit; Unlimited if it has none.
 func (l *Limit) Get(f LimitField) int64 {
 	set := func(v int64) int64 {
 		if v == 0 {
@@ -172,8 +170,8 @@ func (l *Limit) Get(f LimitField) int64 {
 	return Unlimited
 }
 
-// Set changes one value of a limit, which must be one that Check allows. Without a
-// quota of GPU time there is neither a period nor what follows.
+// Set changes one value of a limit, which must be one that Check allows. Without a quota of GPU time there is
+// neither a period nor a consequence.
 func (l *Limit) Set(f LimitField, v int64) {
 	some := max(v, 0)
 	switch f {
@@ -204,7 +202,7 @@ func (l *Limit) Set(f LimitField, v int64) {
 	}
 }
 
-// Validate says which value is not allowed, and what is; nil when all are.
+// Validate returns the value that is not allowed, and the allowed ones; nil when all are allowed.
 func (l *Limit) Validate() error {
 	for f := LimitGPUs; f <= LimitUserGPUs; f++ {
 		v := l.Get(f)
@@ -234,12 +232,12 @@ type LimitValue struct {
 	Value int64      `cbor:"2,keyasint,omitempty"` // Unlimited lifts it
 }
 
-// anchor is from when periods are counted: Monday, 5 January 1970, 00:00 UTC.
+// anchor is the start of the first period: Monday, 5 January 1970, 00:00 UTC.
 const anchor = Time(4 * 24 * time.Hour)
 
-// PeriodOf is when the period that an instant is in began, and when the next does.
-// Periods follow each other from Monday, 5 January 1970, 00:00 UTC on: those of an hour
-// begin on the hour, those of a day at midnight, those of a week on Mondays.
+// PeriodOf returns when the period of an instant began, and when the next does. Periods follow each other
+// from Monday, 5 January 1970, 00:00 UTC on: those of an hour begin on the hour, those of a day at midnight,
+// those of a week on Mondays.
 func PeriodOf(at Time, period time.Duration) (began, next Time) {
 	p := Time(max(period, MinPeriod))
 	n := (at - anchor) / p

@@ -16,7 +16,7 @@ func good() Spec {
 	}
 }
 
-// What a spec may not say is named by its field, with what it may.
+// The error of an invalid spec names the field, with the allowed values.
 func TestASpecSaysWhatIsWrong(t *testing.T) {
 	if s := good(); s.Validate() != nil {
 		t.Fatalf("a good spec is refused: %v", s.Validate())
@@ -83,7 +83,7 @@ func TestFreezeFollowsTheProtocol(t *testing.T) {
 	}
 }
 
-// Rows are comparable values: nobody who reads one can change the state.
+// Rows are comparable values: readers cannot change the state.
 func TestTimesAndKeysAreRowSafe(t *testing.T) {
 	for _, row := range []any{
 		Job{},
@@ -149,8 +149,7 @@ func TestCancelOverrules(t *testing.T) {
 	}
 }
 
-// A gang of more nodes than GPUs is none that anybody can ask for, and can still stand in
-// bytes that are damaged.
+// A gang of more nodes than GPUs cannot be requested, but may occur in damaged bytes.
 func TestFewerGPUsThanNodes(t *testing.T) {
 	s := Spec{GPUs: 1, Nodes: 3, MinGPUs: 1}
 	if got := s.Least(); got != 1 {

@@ -30,10 +30,10 @@ type Node struct {
 	LastBoot    string `cbor:"17,keyasint,omitempty"` // the boot before this one; neither comes back
 	LastLineage string `cbor:"18,keyasint,omitempty"` // the data folder before this one, likewise
 
-	Features string `cbor:"19,keyasint,omitempty"` // what the host lets its agent do for isolation, in the agent's words
+	Features string `cbor:"19,keyasint,omitempty"` // the isolation that the host allows, as the agent describes it
 
 	Labels string `cbor:"20,keyasint,omitempty"` // that its agent reports, as [Labels] writes them
-	Marks  string `cbor:"21,keyasint,omitempty"` // what an operator has said of its labels; it goes before Labels
+	Marks  string `cbor:"21,keyasint,omitempty"` // an operator's labels; they override Labels
 
 	Trouble string `cbor:"22,keyasint,omitempty"` // why its agent cannot start jobs, such as a full disk; empty: it can
 
@@ -74,21 +74,21 @@ type GPU struct {
 	MemoryMB uint32 `cbor:"5,keyasint,omitempty"`
 	PCI      string `cbor:"6,keyasint,omitempty"`
 	NUMA     int32  `cbor:"7,keyasint,omitempty"`
-	Link     string `cbor:"8,keyasint,omitempty"` // GPUs of a node with the same word are joined by NVLink
+	Link     string `cbor:"8,keyasint,omitempty"` // GPUs of a node with the same label are joined by NVLink
 	Slots    uint8  `cbor:"9,keyasint,omitempty"` // how many owners it can have
 	Health   Health `cbor:"10,keyasint,omitempty"`
-	Why      string `cbor:"11,keyasint,omitempty"` // the verdict in words
+	Why      string `cbor:"11,keyasint,omitempty"` // the reason of the verdict
 
-	Mode       NodeMode `cbor:"12,keyasint,omitempty"` // what an operator wants of it
+	Mode       NodeMode `cbor:"12,keyasint,omitempty"` // an operator's setting
 	ModeReason string   `cbor:"13,keyasint,omitempty"`
 
 	Gone string `cbor:"14,keyasint,omitempty"` // boot of its node under which it was lost; empty: it is there, or was taken out between boots
 }
 
-// Usable says that work may be placed there.
+// Usable reports whether work may be placed there.
 func (g *GPU) Usable() bool { return g.Health.Usable() && g.Mode == ModeOpen }
 
-// Slot is what is owned of a GPU.
+// Slot is the unit of ownership of a GPU.
 //
 //berth:row
 type Slot struct {
@@ -98,10 +98,10 @@ type Slot struct {
 	Rank       RankKey      `cbor:"4,keyasint,omitempty"` // of an attempt, live or being cleaned up
 	Allocation AllocationID `cbor:"5,keyasint,omitempty"` // likewise
 	Since      uint64       `cbor:"6,keyasint,omitempty"` // the log entry of the last change
-	Kill       bool         `cbor:"7,keyasint,omitempty"` // a foreign owner that the operator wants gone
+	Kill       bool         `cbor:"7,keyasint,omitempty"` // a foreign owner that an operator has condemned
 }
 
-// Claim keeps a slot for the one for whom its owner is being preempted.
+// Claim reserves a slot for the beneficiary of a preemption.
 //
 //berth:row
 type Claim struct {

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// NoticeKind says what a notice is about.
+// NoticeKind is the kind of a notice.
 type NoticeKind uint8
 
-// The kinds of notices. Numbers are for ever: they stand in the outbox and as bits
-// in what webhooks ask for.
+// The kinds of notices. Numbers are for ever: they are in the outbox and as bits in webhooks' selections.
 const (
 	NoticeJobQueued    NoticeKind = 1
 	NoticeJobScheduled NoticeKind = 2
@@ -46,7 +45,7 @@ const (
 	NoticeAllocationLost     NoticeKind = 44
 
 	NoticeLeader        NoticeKind = 48
-	NoticeBacklog       NoticeKind = 49 // as many tasks wait as an operator wants to be told of
+	NoticeBacklog       NoticeKind = 49 // as many tasks wait as an operator's threshold
 	NoticeBacklogCaught NoticeKind = 50
 	NoticeNearlyFull    NoticeKind = 51 // something that has a bound has reached nine tenths of it
 
@@ -75,7 +74,7 @@ var noticeNames = [64]string{
 	NoticeTest:       "test",
 }
 
-// String is the kind's name, such as "job.started".
+// String returns the kind's name, such as "job.started".
 func (k NoticeKind) String() string {
 	if int(k) < len(noticeNames) && noticeNames[k] != "" {
 		return noticeNames[k]
@@ -86,8 +85,7 @@ func (k NoticeKind) String() string {
 // NoticeSet is a set of kinds of notices, one bit each.
 type NoticeSet uint64
 
-// AllNotices are the kinds that a webhook may ask for: all but trials, which it gets
-// unasked.
+// AllNotices returns the kinds that a webhook may ask for: all but tests, which it always gets.
 func AllNotices() (s NoticeSet) {
 	for _, k := range NoticeKinds() {
 		if k != NoticeTest {
@@ -97,7 +95,7 @@ func AllNotices() (s NoticeSet) {
 	return s
 }
 
-// JobNotices are the kinds that a job's own webhook may ask for.
+// JobNotices returns the kinds that a job's own webhook may ask for.
 func JobNotices() (s NoticeSet) {
 	for k := NoticeJobQueued; k <= NoticeJobNearLimit; k++ {
 		s = s.With(k)
@@ -105,16 +103,16 @@ func JobNotices() (s NoticeSet) {
 	return s
 }
 
-// Has says that k is in the set.
+// Has reports whether k is in the set.
 func (s NoticeSet) Has(k NoticeKind) bool { return k < 64 && s&(1<<k) != 0 }
 
-// With is the set with k in it.
+// With returns the set with k in it.
 func (s NoticeSet) With(k NoticeKind) NoticeSet { return s | 1<<k }
 
-// Within says that every kind of s is in o.
+// Within reports whether every kind of s is in o.
 func (s NoticeSet) Within(o NoticeSet) bool { return s&^o == 0 }
 
-// Names lists the kinds in the set by name, in the order of their numbers.
+// Names returns the names of the kinds in the set, in the order of their numbers.
 func (s NoticeSet) Names() []string {
 	out := []string{}
 	for k := range NoticeKind(64) {
@@ -125,9 +123,8 @@ func (s NoticeSet) Names() []string {
 	return out
 }
 
-// ParseNotices reads kinds by name: "job.started", "started" for those of jobs, "job.*"
-// for all that begin so, "*" for all that are allowed. Its error names what is wrong and
-// lists what may be given.
+// ParseNotices parses names of kinds: "job.started", "started" for those of jobs, "job.*" for all with that
+// prefix, "*" for all that are allowed. Its error names the mistake and lists the allowed names.
 func ParseNotices(list []string, allowed NoticeSet) (s NoticeSet, err error) {
 	for _, text := range list {
 		text = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), "-", "_")
@@ -147,15 +144,15 @@ func ParseNotices(list []string, allowed NoticeSet) (s NoticeSet, err error) {
 	return s, nil
 }
 
-// Notice is one thing that happened, for those who follow events and for webhooks. It
-// follows from a log entry alone, so that it is the same on every peer.
+// Notice is one event, for followers of events and for webhooks. It follows from a log entry alone, so that
+// it is the same on every peer.
 type Notice struct {
 	Life    uint32     `cbor:"1,keyasint,omitempty"` // first 32 bits of the incarnation
 	Index   uint64     `cbor:"2,keyasint,omitempty"` // of the log entry
 	Ordinal uint32     `cbor:"3,keyasint,omitempty"` // from 1, among those of the entry
 	Kind    NoticeKind `cbor:"4,keyasint,omitempty"`
 	At      Time       `cbor:"5,keyasint,omitempty"` // by the state's clock
-	Actor   string     `cbor:"6,keyasint,omitempty"` // who sent the command; empty: the log itself
+	Actor   string     `cbor:"6,keyasint,omitempty"` // the sender of the command; empty: the log itself
 
 	Job        JobID        `cbor:"7,keyasint,omitempty"` // 0: it is about no job
 	Task       uint32       `cbor:"8,keyasint,omitempty"`
@@ -167,21 +164,20 @@ type Notice struct {
 	Peer       string       `cbor:"14,keyasint,omitempty"`
 
 	Name     string `cbor:"15,keyasint,omitempty"` // of the job or the service
-	User     string `cbor:"16,keyasint,omitempty"` // to whom it belongs; empty: to nobody
+	User     string `cbor:"16,keyasint,omitempty"` // its owner; empty: none
 	Project  string `cbor:"17,keyasint,omitempty"`
 	Priority uint8  `cbor:"18,keyasint,omitempty"` // as it was given
-	Since    Time   `cbor:"19,keyasint,omitempty"` // when the job or the allocation was asked for
+	Since    Time   `cbor:"19,keyasint,omitempty"` // when the job or the allocation was requested
 	Reason   Reason `cbor:"20,keyasint,omitempty"`
-	Detail   string `cbor:"21,keyasint,omitempty"` // in words
+	Detail   string `cbor:"21,keyasint,omitempty"` // as text
 	Places   string `cbor:"22,keyasint,omitempty"` // of a granted allocation: the GPUs' indices on Node, separated by spaces
 	Count    uint64 `cbor:"23,keyasint,omitempty"` // tasks that wait, an attempt's exit code, or how many there are of what is nearly full
 }
 
-// Place orders notices.
+// Place returns the notice's place.
 func (n *Notice) Place() NoticePlace { return NoticePlace{n.Index, n.Ordinal} }
 
-// NoticePlace is where in the log's order a notice stands. Ordinal 0 is before all
-// notices of an entry.
+// NoticePlace is the place of a notice in the log's order. Ordinal 0 is before all notices of an entry.
 type NoticePlace struct {
 	Index   uint64
 	Ordinal uint32
@@ -192,12 +188,12 @@ func (p NoticePlace) Compare(o NoticePlace) int {
 	return cmp.Or(cmp.Compare(p.Index, o.Index), cmp.Compare(p.Ordinal, o.Ordinal))
 }
 
-// LifeOf is the part of an incarnation that stands in notices.
+// LifeOf returns the part of an incarnation that is in notices.
 func LifeOf(i Incarnation) uint32 {
 	return uint32(i[0])<<24 | uint32(i[1])<<16 | uint32(i[2])<<8 | uint32(i[3])
 }
 
-// NoticeKinds lists all kinds by number.
+// NoticeKinds returns all kinds by number.
 func NoticeKinds() (out []NoticeKind) {
 	for k, name := range noticeNames {
 		if name != "" {

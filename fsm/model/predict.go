@@ -8,16 +8,16 @@ import (
 // ErrorSteps is how many steps of a prediction's error are a factor of two.
 const ErrorSteps = 64
 
-// PredictionError is how far off a prediction of a run time was: by which factor it
-// was too long or too short, as steps of which [ErrorSteps] are a factor of two. What
-// is shorter than a second counts as one. near: by a factor of two at most.
+// PredictionError returns the error of a prediction of a run time: the factor by which it was too long or too
+// short, as steps of which [ErrorSteps] are a factor of two. Times shorter than a second count as one. near:
+// by a factor of two at most.
 func PredictionError(predicted, took time.Duration) (steps uint64, near bool) {
 	long, short := max(predicted, took, time.Second), max(min(predicted, took), time.Second)
 	return log2(long) - log2(short), long/2 <= short
 }
 
-// log2 is the logarithm of a time in milliseconds to the base 2, in steps. Squaring a
-// number from 1 to 2 doubles its logarithm, and shows that one's next digit.
+// log2 returns the logarithm of a time in milliseconds to the base 2, in steps. Squaring a number from 1 to 2
+// doubles its logarithm, and shows that one's next digit.
 func log2(d time.Duration) uint64 {
 	v := uint64(d / time.Millisecond) //nolint:gosec // a second at least
 	whole := bits.Len64(v) - 1

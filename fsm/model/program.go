@@ -20,8 +20,8 @@ func InvalidByte(text string) int {
 	return -1
 }
 
-// Stdin returns the bytes of a job's standard input, which is kept as base64 text: texts are UTF-8
-// and input may be anything.
+// Stdin returns the bytes of a job's standard input, which is stored as base64 text: texts are UTF-8 and
+// input may be anything.
 func Stdin(text string) ([]byte, error) {
 	data, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil || len(data) > MaxStdin || strings.ContainsAny(text, "\r\n") { // which the decoder passes over
@@ -30,9 +30,8 @@ func Stdin(text string) ([]byte, error) {
 	return data, nil
 }
 
-// ProgramFault returns what keeps a text from being run as a script, such as "has NUL in line 3: it
-// is a program, not a script", or an empty string. A script is UTF-8 text without NUL, whose lines
-// end with LF alone.
+// ProgramFault returns why a text cannot be run as a script, such as "has NUL in line 3: it is a program, not
+// a script", or an empty string. A script is UTF-8 text without NUL, whose lines end with LF alone.
 func ProgramFault(text string) string {
 	line := func(offset int) int { return 1 + strings.Count(text[:offset], "\n") }
 	if strings.HasPrefix(text, "\x7fELF") {

@@ -46,8 +46,8 @@ type RequestID struct {
 	Drawn Time     // by a UUIDv7; 0 for any other text
 }
 
-// ParseRequestID returns what rows hold of a request id. The time of a UUIDv7 is its
-// first 48 bits, in milliseconds since 1970 (RFC 9562, section 5.7).
+// ParseRequestID returns the form of a request id in rows. The time of a UUIDv7 is its first 48 bits, in
+// milliseconds since 1970 (RFC 9562, section 5.7).
 func ParseRequestID(text string) RequestID {
 	sum := sha256.Sum256([]byte(text))
 	id := RequestID{Hash: [16]byte(sum[:16])}
@@ -69,14 +69,14 @@ func ParseRequestID(text string) RequestID {
 	return id
 }
 
-// RequestUse counts the request ids that are remembered of an actor.
+// RequestUse counts the remembered request ids of an actor.
 //
 //berth:row
 type RequestUse struct {
 	Actor   string `cbor:"1,keyasint,omitempty"`
 	Timed   uint32 `cbor:"2,keyasint,omitempty"` // ids whose key has a time
 	Untimed uint32 `cbor:"3,keyasint,omitempty"` // the others
-	From    Time   `cbor:"4,keyasint,omitempty"` // ids drawn earlier may be forgotten; 0: as RequestsFrom of the settings says
+	From    Time   `cbor:"4,keyasint,omitempty"` // ids drawn earlier may be forgotten; 0: RequestsFrom of the settings counts
 }
 
 // ActorName is an actor as a key: "user:alice".

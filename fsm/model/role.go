@@ -1,20 +1,20 @@
 package model
 
-// Role is what somebody may do. Each role may do all that those before it may, but
-// for RoleAgent, which is for nodes' agents alone.
+// Role is a set of rights. Each role has all rights of those before it, except for RoleAgent, which is for
+// nodes' agents alone.
 type Role uint8
 
-// The roles. Numbers stand in snapshots and never change.
+// The roles. Numbers are in snapshots and never change.
 const (
 	RoleNone     Role = 0 // may do nothing
 	RoleViewer   Role = 1 // reads
 	RoleUser     Role = 2 // submits jobs and changes their own
 	RoleOperator Role = 3 // changes all jobs, nodes and GPUs
 	RoleAdmin    Role = 4 // changes quotas, shares, policies, users and tokens
-	RoleAgent    Role = 5 // speaks for a node, and does nothing else
+	RoleAgent    Role = 5 // acts for a node, and has no other rights
 )
 
-// Roles lists those that can be given, the least first.
+// Roles returns the roles that can be given, the least first.
 func Roles() []Role { return []Role{RoleViewer, RoleUser, RoleOperator, RoleAdmin, RoleAgent} }
 
 // RoleNamed finds a role by its name.
@@ -27,13 +27,13 @@ func RoleNamed(name string) (Role, bool) {
 	return RoleNone, false
 }
 
-// Valid says that r is one of [Roles].
+// Valid reports whether r is one of [Roles].
 func (r Role) Valid() bool { return r >= RoleViewer && r <= RoleAgent }
 
-// Human says that r is a role of users and services, not of agents.
+// Human reports whether r is a role of users and services, not of agents.
 func (r Role) Human() bool { return r >= RoleViewer && r <= RoleAdmin }
 
-// Covers says that whoever has the role may do what asks for least.
+// Covers reports whether a caller with the role may use what requires least.
 func (r Role) Covers(least Role) bool {
 	if !r.Human() || !least.Human() {
 		return r == least && r.Valid()
@@ -41,7 +41,7 @@ func (r Role) Covers(least Role) bool {
 	return r >= least
 }
 
-// String is the role's name; that of RoleNone is "none".
+// String returns the role's name; that of RoleNone is "none".
 func (r Role) String() string {
 	return name(r, "none", "viewer", "user", "operator", "admin", "agent")
 }

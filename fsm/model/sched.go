@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Tuning is how the scheduler orders, keeps back and suspends. It belongs to the
-// cluster and is changed as a whole.
+// Tuning is how the scheduler orders, reserves and suspends. It belongs to the cluster and is changed as a
+// whole.
 type Tuning struct {
-	// HalfLife is how long it takes until GPU time that was used counts half, for
-	// fair share. 1 h to 366 days.
+	// HalfLife is how long it takes until used GPU time counts half, for fair share. 1 h to 366 days.
 	HalfLife time.Duration `cbor:"1,keyasint,omitempty"`
 	// ShareWeight is how much past use moves a user's jobs back under fair share,
 	// as a power in percent: 0 not at all, 100 in proportion, 200 by its square, at
@@ -19,11 +18,10 @@ type Tuning struct {
 	// Aging is what one class is worth under the policy priority: a job that came
 	// earlier by more than this for each class between goes first. 1 min to 366 days.
 	Aging time.Duration `cbor:"3,keyasint,omitempty"`
-	// WaitBound is how long a job may wait under fair share, sjf and gang before it
-	// is moved to the front of the line, and under the other policies before nobody
-	// passes it whose end is not known; a sixth less for who needs every GPU, and in
-	// proportion for others. At three times as long its GPUs are drained for it. 1 h
-	// to 366 days.
+	// WaitBound is how long a job may wait under fair share, sjf and gang before it is moved to the front of
+	// the line, and under the other policies before no job without a known end passes it; a sixth less for a
+	// job that needs every GPU, and in proportion for others. At three times as long its GPUs are drained for
+	// it. 1 h to 366 days.
 	WaitBound time.Duration `cbor:"4,keyasint,omitempty"`
 
 	Backfill Backfill `cbor:"5,keyasint,omitempty"`
@@ -40,15 +38,15 @@ type Tuning struct {
 	// Hysteresis is how much more a running job is worth than it would be waiting,
 	// in percent. 100 to 1,000.
 	Hysteresis uint32 `cbor:"11,keyasint,omitempty"`
-	// Patience is added to every wait that an order counts: the longer, the less a
-	// wait matters beside run time and size. 1 min to 366 days.
+	// Patience is added to every wait that an order counts: the longer, the less a wait matters compared with
+	// run time and size. 1 min to 366 days.
 	Patience time.Duration `cbor:"12,keyasint,omitempty"`
-	// GPUTime lets sjf go by GPU time in place of run time.
+	// GPUTime makes sjf order by GPU time in place of run time.
 	GPUTime bool `cbor:"13,keyasint,omitempty"`
-	// Placement is which of the nodes that hold a job it gets, unless it says so itself.
+	// Placement selects one of the nodes that have room for a job, unless the job sets its own strategy.
 	Placement Strategy `cbor:"14,keyasint,omitempty"`
 
-	// Preempt says whom jobs of the classes high and critical may preempt.
+	// Preempt selects the jobs that jobs of the classes high and critical may preempt.
 	Preempt Preempts `cbor:"16,keyasint,omitempty"`
 	// PreemptMinRun is how long an attempt runs before such a job may preempt it, and
 	// PreemptCooldown the same for one that was preempted or suspended before. At
@@ -56,12 +54,11 @@ type Tuning struct {
 	PreemptMinRun   time.Duration `cbor:"17,keyasint,omitempty"`
 	PreemptCooldown time.Duration `cbor:"18,keyasint,omitempty"`
 
-	// Retries is how often a job that does not say so itself is tried again after it
-	// failed. At most MaxRetries.
+	// Retries is how often a job without a setting of its own is retried after a failure. At most MaxRetries.
 	Retries uint32 `cbor:"21,keyasint,omitempty"`
 }
 
-// DefaultTuning is what a new cluster begins with.
+// DefaultTuning returns the tuning of a new cluster.
 func DefaultTuning() Tuning {
 	return Tuning{
 		HalfLife: 7 * 24 * time.Hour, ShareWeight: 100, Aging: 24 * time.Hour, WaitBound: 200 * time.Hour,
@@ -71,7 +68,7 @@ func DefaultTuning() Tuning {
 	}
 }
 
-// Preempts says whom jobs of the classes high and critical may preempt.
+// Preempts selects the jobs that jobs of the classes high and critical may preempt.
 type Preempts uint8
 
 // The choices.
@@ -81,10 +78,10 @@ const (
 	PreemptsNobody   Preempts = 2
 )
 
-// String is the choice's name.
+// String returns the choice's name.
 func (p Preempts) String() string { return name(p, "lower", "preemptible", "nobody") }
 
-// Strategy says which of several nodes that hold a job it gets.
+// Strategy selects one of several nodes that have room for a job.
 type Strategy uint8
 
 // The strategies.
@@ -92,20 +89,20 @@ const (
 	StrategyBestFit     Strategy = 0 // least is left over, and nodes without anything stay so
 	StrategySpread      Strategy = 1 // most free GPUs
 	StrategyRoundRobin  Strategy = 2 // given work longest ago
-	StrategyLeastLoaded Strategy = 3 // least utilisation of its GPUs, as far as it is known
+	StrategyLeastLoaded Strategy = 3 // least utilisation of its GPUs, as far as known
 )
 
-// String is the strategy's name.
+// String returns the strategy's name.
 func (s Strategy) String() string {
 	return name(s, "best_fit", "spread", "round_robin", "least_loaded")
 }
 
-// Strategies lists all strategies.
+// Strategies returns all strategies.
 func Strategies() []Strategy {
 	return []Strategy{StrategyBestFit, StrategySpread, StrategyRoundRobin, StrategyLeastLoaded}
 }
 
-// StrategyNamed is the strategy of a name; false if there is none.
+// StrategyNamed returns the strategy of a name; false if there is none.
 func StrategyNamed(text string) (Strategy, bool) {
 	for _, s := range Strategies() {
 		if s.String() == text {
@@ -115,7 +112,7 @@ func StrategyNamed(text string) (Strategy, bool) {
 	return StrategyBestFit, false
 }
 
-// Backfill says what may start while a job before it finds no GPUs.
+// Backfill selects what may start while a job before it finds no GPUs.
 type Backfill uint8
 
 // The modes.
@@ -125,21 +122,21 @@ const (
 	BackfillSkip    Backfill = 3 // whatever fits
 )
 
-// String is the mode's name.
+// String returns the mode's name.
 func (b Backfill) String() string {
 	return name(b, "", "reserve", "none", "skip")
 }
 
-// Valid says that b is one of the modes.
+// Valid reports whether b is one of the modes.
 func (b Backfill) Valid() bool { return b >= BackfillReserve && b <= BackfillSkip }
 
-// Steer is what the scheduler remembers from pass to pass.
+// Steer is the scheduler's memory between passes.
 type Steer struct {
 	// Gangs is how many nodes the last plan gave to jobs of a node or more.
 	Gangs uint32 `cbor:"1,keyasint,omitempty"`
-	// Credit is the GPU time, in GPU-seconds, that jobs at the wait bound may
-	// still take at At; Rate is how many GPUs they hold since then. It fills by
-	// itself. Spent says that it has run out, until it is nearly full again.
+	// Credit is the GPU time, in GPU-seconds, that jobs at the wait bound may still take at At; Rate is how
+	// many GPUs they hold since then. It fills by itself. Spent means that it has run out, until it is nearly
+	// full again.
 	Credit int64  `cbor:"2,keyasint,omitempty"`
 	At     Time   `cbor:"3,keyasint,omitempty"`
 	Rate   uint32 `cbor:"4,keyasint,omitempty"`
@@ -157,18 +154,18 @@ func (k ShareKey) Compare(o ShareKey) int {
 	return cmp.Or(cmp.Compare(k.Project, o.Project), cmp.Compare(k.User, o.User))
 }
 
-// Weight is how much of the cluster a project, or a user within one, should get,
-// relative to others of its kind; who has no row has DefaultWeight.
+// Weight is how much of the cluster a project, or a user within one, should get, relative to others of its
+// kind; one without a row has DefaultWeight.
 type Weight struct {
 	Scope  ScopeKey `cbor:"1,keyasint,omitempty"`
 	Shares uint32   `cbor:"2,keyasint,omitempty"` // 1 to 10,000
 }
 
-// DefaultWeight is the weight of projects and users that were given none.
+// DefaultWeight is the weight of projects and users without a weight of their own.
 const DefaultWeight = 100
 
-// Step quantises run times: four steps a factor of two, from 5 minutes on.
-// Jobs of one step are expected to take alike.
+// Step quantises run times: four steps a factor of two, from 5 minutes on. Jobs of one step have similar
+// expected run times.
 type Step uint8
 
 // MaxStep is the last step, from 191 days on.
@@ -177,10 +174,10 @@ const MaxStep Step = 63
 // shortest is the run time of step 0, in seconds: shorter ones are alike.
 const shortest = 300
 
-// fourths are 2^(0/4) to 2^(3/4), times 2^16.
+// fourths returns 2^(0/4) to 2^(3/4), times 2^16.
 func fourths() [4]uint64 { return [4]uint64{65536, 77936, 92682, 110218} }
 
-// StepOf is the step of a run time.
+// StepOf returns the step of a run time.
 func StepOf(d time.Duration) Step {
 	s := uint64(max(d/time.Second, shortest)) << 16 / shortest //nolint:gosec // not negative; 292 years << 16 fits
 	whole := bits.Len64(s) - 17
@@ -191,7 +188,7 @@ func StepOf(d time.Duration) Step {
 	return Step(min(step, int(MaxStep))) //nolint:gosec // 0 to 63
 }
 
-// Least is the shortest run time of a step.
+// Least returns the shortest run time of a step.
 func (s Step) Least() time.Duration {
 	if s == 0 {
 		return 0
@@ -199,7 +196,7 @@ func (s Step) Least() time.Duration {
 	return time.Duration(shortest*fourths()[s%4]<<(s/4)>>16) * time.Second //nolint:gosec // below 2^32 s
 }
 
-// Seconds is the run time that a step stands for: the middle of its range.
+// Seconds returns the run time that a step stands for: the middle of its range.
 func (s Step) Seconds() uint64 {
 	f := fourths()
 	return shortest * (f[s%4] + f[s%4]/11) << (s / 4) >> 16

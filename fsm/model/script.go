@@ -8,21 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// Name reports whether s can name a user, project, node or the like: 1 to MaxName bytes
-// of printable UTF-8 without spaces, whose letters are of one script, so that no other
-// name looks like it. Digits, hyphens and the like are of every script.
+// Name reports whether s can name a user, project, node or the like: 1 to MaxName bytes of printable UTF-8
+// without spaces, whose letters are of one script, so that no other name looks like it. Digits, hyphens and
+// the like are of every script.
 func Name(s string) bool { return nameFault(s) == "" }
 
 // Text reports whether s is at most limit bytes of UTF-8 on one line in which every
 // character can be seen.
 func Text(s string, limit int) bool { return textFault(s, limit) == "" }
 
-// WantName returns the problem of a field whose value cannot be a name, which says why;
-// nil if it can.
+// WantName returns the problem of a field whose value cannot be a name, with the reason; nil if it can.
 func WantName(field, s string) error { return faulty(field, nameFault(s)) }
 
-// WantText returns the problem of a field whose value is no text of at most limit bytes
-// on one line, which says why; nil if it is.
+// WantText returns the problem of a field whose value is not a text of at most limit bytes on one line, with
+// the reason; nil if it is.
 func WantText(field, s string, limit int) error { return faulty(field, textFault(s, limit)) }
 
 func faulty(field, fault string) error {
@@ -32,7 +31,7 @@ func faulty(field, fault string) error {
 	return &Problem{Field: field, Want: fault}
 }
 
-// textFault says what a text must be that s is not; empty: nothing.
+// textFault returns the requirement for a text that s does not meet; empty: none.
 func textFault(s string, limit int) string {
 	want := fmt.Sprintf("at most %d bytes of text on one line", limit)
 	switch {
@@ -49,7 +48,7 @@ func textFault(s string, limit int) string {
 	return ""
 }
 
-// nameFault says what a name must be that s is not; empty: nothing.
+// nameFault returns the requirement for a name that s does not meet; empty: none.
 func nameFault(s string) string {
 	want := fmt.Sprintf("a name of 1 to %d bytes without spaces or control characters", MaxName)
 	switch {
@@ -77,7 +76,7 @@ func nameFault(s string) string {
 	return ""
 }
 
-// runeFault says why a character may stand in no text; empty: it may.
+// runeFault returns why a character may not be in a text; empty: it may.
 func runeFault(r rune) string {
 	switch {
 	case r == '\n' || r == '\r':
@@ -94,8 +93,8 @@ func runeFault(r rune) string {
 	return ""
 }
 
-// invisible reports whether a character takes part in a text without being seen: format
-// characters, fillers and variation selectors, but for the one that asks for an emoji.
+// invisible reports whether a character is part of a text without being visible: format characters, fillers
+// and variation selectors, except for the one that selects an emoji.
 func invisible(r rune) bool {
 	const emoji, blankPattern = 0xFE0F, 0x2800
 	return r != emoji && (unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == blankPattern)
@@ -117,9 +116,9 @@ func codeOf(r rune) string {
 	return fmt.Sprintf("U+%04X", r)
 }
 
-// scriptFault says why a name that is not ASCII could be taken for another; empty: it
-// cannot. Its letters must be of one script, or of those that Japanese, Korean and Chinese
-// write together (UTS 39, 5.2), in their usual forms.
+// scriptFault returns why a name that is not ASCII could be taken for another; empty: it cannot. Its letters
+// must be of one script, or of those that Japanese, Korean and Chinese write together (UTS 39, 5.2), in their
+// usual forms.
 func scriptFault(s string) string {
 	families := map[string][]string{
 		"Han": {"Hiragana", "Katakana", "Hangul", "Bopomofo"}, "Hiragana": {"Han", "Katakana"}, "Katakana": {"Han", "Hiragana"},

@@ -9,7 +9,7 @@ import (
 // of it can be seen.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]string{ // to what stands in the fault; empty: none
+	for s, want := range map[string]string{ // to the fault's text; empty: none
 		"alice": "", "a.b-c_9@example.org": "", "berth:gpu/1": "", "Zoë": "", "žluťoučký": "", "андрей": "", "Ελένη": "", "山田太郎": "", "やまだ太郎-2": "",
 		"김철수": "", "नमस्ते": "", "محمد": "", "משה": "", "GPU-3f2a9c0d": "",
 		"":                       "0 bytes",

@@ -1,12 +1,12 @@
 package model
 
-// The priorities of services, and the classes that they stand for.
+// The priorities of services, and their classes.
 const (
 	MaxPriority     = 10
 	DefaultPriority = 5
 )
 
-// ServiceClass is the class of a service's priority from 1 to 10: 1 and 2 are low, 3 to
+// ServiceClass returns the class of a service's priority from 1 to 10: 1 and 2 are low, 3 to
 // 5 normal, 6 to 8 high, 9 and 10 critical.
 func ServiceClass(priority uint8) Class {
 	switch {
@@ -20,8 +20,8 @@ func ServiceClass(priority uint8) Class {
 	return ClassCritical
 }
 
-// JobClass is the class of a job's priority from 1 to 10: up to 4 it is the class
-// itself, above it is as of services.
+// JobClass returns the class of a job's priority from 1 to 10: up to 4 it is the class itself, above it is as
+// of services.
 func JobClass(priority uint8) Class {
 	if priority <= uint8(ClassCritical) {
 		return Class(priority)
@@ -29,7 +29,7 @@ func JobClass(priority uint8) Class {
 	return ServiceClass(priority)
 }
 
-// What services may say of their work.
+// The kinds of work that services may name.
 const (
 	WorkloadTraining  = "training"
 	WorkloadInference = "inference"
@@ -39,7 +39,7 @@ const (
 	WorkloadGeneric   = "generic"
 )
 
-// Workloads lists the kinds of work that a service may ask GPUs for.
+// Workloads returns the kinds of work for which a service may request GPUs.
 func Workloads() []string {
 	return []string{WorkloadTraining, WorkloadInference, WorkloadEmbedding, WorkloadOCR, WorkloadGraph, WorkloadGeneric}
 }

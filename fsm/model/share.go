@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Share is what a user has used of the cluster lately: GPU time that loses half
-// its weight every half-life, with what runs now counted as it runs.
+// Share is a user's recent use of the cluster: GPU time that loses half its weight every half-life, with
+// running work counted as it runs.
 type Share struct {
 	Key  ShareKey `cbor:"1,keyasint,omitempty"`
 	Used int64    `cbor:"2,keyasint,omitempty"` // GPU-seconds, decayed to At
@@ -16,27 +16,27 @@ type Share struct {
 
 	Truth Truth `cbor:"5,keyasint,omitempty"` // of the user's estimates
 
-	// Rest is what Used leaves out of a GPU-second, times 2^32: who begins and ends short jobs at any
-	// rate must not lose what they use in between. From feature level 3 on.
+	// Rest is the part of a GPU-second that Used leaves out, times 2^32: a user that begins and ends short
+	// jobs at any rate must not lose the use in between. From feature level 3 on.
 	Rest uint32 `cbor:"6,keyasint,omitempty"`
 }
 
 // mostUsed is the most GPU-seconds that a share counts.
 const mostUsed = 1 << 62
 
-// UsedAt is what has been used, decayed to a later instant, in GPU-seconds: each
+// UsedAt returns what has been used, decayed to a later instant, in GPU-seconds: each
 // second of a GPU counts 2^(-age/halfLife).
 func (s Share) UsedAt(now Time, halfLife time.Duration) int64 { return s.Aged(now, halfLife).Used }
 
-// Aged is the share with what was used counted and decayed to a later instant. It is the same, but for some
-// 2^-32 of a GPU-second, however often it is brought up to date on the way.
+// Aged returns the share counted and decayed to a later instant. It is the same, but for some 2^-32 of a
+// GPU-second, however often it is updated on the way.
 func (s Share) Aged(now Time, halfLife time.Duration) Share {
 	if now <= s.At {
 		return s
 	}
 	gone := lost(now.Sub(s.At), halfLife)
 	used, rest := uint64(max(s.Used, 0)), uint64(s.Rest)<<32 //nolint:gosec // not negative
-	// What has been used loses that part of it.
+	// The former use loses that part of it.
 	whole, part := bits.Mul64(used, gone)
 	small, _ := bits.Mul64(rest, gone)
 	part, carry := bits.Add64(part, small, 0)
@@ -59,7 +59,7 @@ const (
 	ln2    = 12786308645202655660
 )
 
-// lost is what decays within a time that is more than 0: 1-2^(-d/halfLife), times 2^64, to some units.
+// lost returns what decays within a time that is more than 0: 1-2^(-d/halfLife), times 2^64, to some units.
 func lost(d, halfLife time.Duration) (gone uint64) {
 	times, rest := d/halfLife, d%halfLife
 	if times >= 64 {
@@ -80,7 +80,7 @@ func lost(d, halfLife time.Duration) (gone uint64) {
 			lose(more)
 		}
 	}
-	// What is left is so short that 1-2^(-x) is x ln 2 - (x ln 2)^2/2.
+	// The rest is so short that 1-2^(-x) is x ln 2 - (x ln 2)^2/2.
 	x, _ := bits.Div64(uint64(rest), 0, uint64(halfLife)) //nolint:gosec // not negative
 	x, _ = bits.Mul64(x>>16, ln2)
 	square, _ := bits.Mul64(x, x)

@@ -29,10 +29,9 @@ type Param struct{ Name, Value string }
 
 const maxParamName = 64
 
-// ParseSweep reads a sweep: a line for each parameter, its name and its values as
-// in "lr=1e-3,1e-4". A value "1..5" stands for 1, 2, 3, 4, 5, and "0..10:5" for
-// 0, 5, 10. A backslash takes the meaning from what follows it, for a comma, a
-// point or a backslash within a value. The grid has at most MaxTasks combinations.
+// ParseSweep parses a sweep: a line for each parameter, its name and its values as in "lr=1e-3,1e-4". A value
+// "1..5" stands for 1, 2, 3, 4, 5, and "0..10:5" for 0, 5, 10. A backslash escapes what follows it, for a
+// comma, a point or a backslash within a value. The grid has at most MaxTasks combinations.
 func ParseSweep(text string) (Sweep, error) {
 	if len(text) > MaxSweep {
 		return nil, want("params", "at most %d bytes", MaxSweep)
@@ -88,8 +87,8 @@ func splitValues(list string) (out []string) {
 	return append(out, list[from:])
 }
 
-// parseValues reads a value, or a range such as "1..5" or "0..10:5", whose numbers
-// have at most 32 bits. A range of more than MaxTasks numbers counts as one more.
+// parseValues parses a value, or a range such as "1..5" or "0..10:5", whose numbers have at most 32 bits. A
+// range of more than MaxTasks numbers counts as one more.
 func parseValues(text string) span {
 	first, rest, found := strings.Cut(text, "..")
 	last, by, stepped := strings.Cut(rest, ":")
@@ -119,7 +118,7 @@ func unescape(text string) string {
 	return b.String()
 }
 
-// Len is the number of combinations, at most MaxTasks.
+// Len returns the number of combinations, at most MaxTasks.
 func (s Sweep) Len() uint32 {
 	n := uint32(1)
 	for i := range s {
@@ -128,8 +127,8 @@ func (s Sweep) Len() uint32 {
 	return n
 }
 
-// At is the n-th combination, from 0: the last parameter's values change fastest.
-// It is nil if there are not so many.
+// At returns the n-th combination, from 0: the last parameter's values change fastest; nil if there are not
+// so many.
 func (s Sweep) At(n uint32) []Param {
 	if n >= s.Len() {
 		return nil
@@ -157,7 +156,7 @@ func (a *Axis) at(n uint32) string {
 	return ""
 }
 
-// Params are the parameters of one task of a sweep; nil if the job is none.
+// Params returns the parameters of one task of a sweep; nil if the job is not a sweep.
 func (s *Spec) Params(task uint32) []Param {
 	if s.Sweep == "" {
 		return nil
@@ -169,10 +168,10 @@ func (s *Spec) Params(task uint32) []Param {
 	return grid.At(task)
 }
 
-// String is "name=value".
+// String returns "name=value".
 func (p Param) String() string { return p.Name + "=" + p.Value }
 
-// EnvName says that s can name an environment variable: letters, digits and _,
+// EnvName reports whether s can name an environment variable: letters, digits and _,
 // with no digit first.
 func EnvName(s string) bool {
 	return s != "" && (s[0] < '0' || s[0] > '9') && !strings.ContainsFunc(s, func(r rune) bool {
@@ -218,7 +217,7 @@ func (s *Spec) validDates() error {
 	return nil
 }
 
-// Count is how many tasks the spec's array has; 0 if it does not say.
+// Count returns how many tasks the spec's array has; 0 if unset.
 func (s *Spec) Count() int {
 	if s.Array == "" {
 		return 0
@@ -230,9 +229,8 @@ func (s *Spec) Count() int {
 	return len(x)
 }
 
-// CheckSweep says what of a sweep that can be read was hardly meant: a range that is none,
-// and so would be one value, an empty value, or one that is there twice. It is for new
-// sweeps: older ones are read as they were.
+// CheckSweep returns a part of a valid sweep that was hardly meant: a malformed range that would be one
+// value, an empty value, or a repeated one. It is for new sweeps: older ones are read as they were.
 func CheckSweep(text string) error {
 	for line := range strings.SplitSeq(text, "\n") {
 		a, err := parseAxis(line)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Tally counts over the cluster's life what its metrics tell of services and of how
-// long things took. It only grows, and is the same at every peer.
+// Tally counts over the cluster's life, for its metrics, events of services and durations. It only grows, and
+// is the same at every peer.
 //
 //berth:row
 type Tally struct {
@@ -26,20 +26,20 @@ func (k TallyKey) Compare(o TallyKey) int {
 	return cmp.Or(cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Name, o.Name))
 }
 
-// TallyKind is what a tally is of.
+// TallyKind is the kind of a tally.
 type TallyKind uint8
 
 // The kinds.
 const (
 	TallyService TallyKind = 1 // allocations of a service, by TallyStep
-	TallyWait    TallyKind = 2 // from being asked for to having GPUs, of first starts of tasks and of allocations
+	TallyWait    TallyKind = 2 // from the request to having GPUs, of first starts of tasks and of allocations
 	TallyRun     TallyKind = 3 // run times of attempts that ended as Name says: completed, failed, canceled, preempted or lost
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k TallyKind) String() string { return name(k, "", "service", "wait", "run") }
 
-// TallyStep is what becomes of an allocation.
+// TallyStep is a step of an allocation.
 type TallyStep uint8
 
 // The steps.
@@ -62,8 +62,8 @@ const (
 	OtherService = "other"
 )
 
-// Spans are the upper bounds of the spans of time that tallies tell apart, ascending;
-// the last count of a tally is of longer ones.
+// Spans returns the upper bounds of the spans of time that tallies count separately, ascending; the last
+// count of a tally is of longer ones.
 func Spans() [TallyWidth - 1]time.Duration {
 	return [TallyWidth - 1]time.Duration{
 		time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
@@ -85,7 +85,7 @@ func (t *Tally) Span(d time.Duration) {
 	t.Sum = min(t.Sum, 1<<62) + min(d, MaxDuration)
 }
 
-// Total is how much was counted in all.
+// Total returns the sum of all counts.
 func (t *Tally) Total() (sum uint64) {
 	for _, n := range t.Counts {
 		sum += n

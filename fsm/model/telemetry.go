@@ -2,8 +2,8 @@ package model
 
 import "time"
 
-// Sample is what a GPU measures of itself at one moment. It is soft: it travels
-// beside renewals, is kept in memory only, and never enters the log.
+// Sample is a GPU's measurements at one moment. It is soft: it travels next to renewals, is kept in memory
+// only, and never enters the log.
 type Sample struct {
 	GPU          GPUID     `cbor:"1,keyasint,omitempty"`
 	Utilization  uint8     `cbor:"2,keyasint,omitempty"` // percent of the last moments in which a kernel ran
@@ -15,7 +15,7 @@ type Sample struct {
 
 	Unused time.Duration `cbor:"8,keyasint,omitempty"` // for how long the job that holds it has left it at 0 %
 
-	Unmeasured bool `cbor:"9,keyasint,omitempty"` // its utilization is not known
+	Unmeasured bool `cbor:"9,keyasint,omitempty"` // its utilization is unknown
 }
 
 // Process is a process that uses a GPU.

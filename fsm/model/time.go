@@ -6,7 +6,7 @@ import "time"
 // hold it in place of time.Time, which carries a pointer and a monotonic reading.
 type Time int64
 
-// TimeOf converts; the zero time.Time gives 0.
+// TimeOf converts from time.Time; the zero time.Time gives 0.
 func TimeOf(t time.Time) Time {
 	if t.IsZero() {
 		return 0
@@ -14,7 +14,7 @@ func TimeOf(t time.Time) Time {
 	return Time(t.UnixNano())
 }
 
-// Time converts back, in UTC; 0 gives the zero time.Time.
+// Time converts to time.Time, in UTC; 0 gives the zero time.Time.
 func (t Time) Time() time.Time {
 	if t == 0 {
 		return time.Time{}
@@ -22,8 +22,8 @@ func (t Time) Time() time.Time {
 	return time.Unix(0, int64(t)).UTC()
 }
 
-// Add is t later by d.
+// Add returns t later by d.
 func (t Time) Add(d time.Duration) Time { return t + Time(d) }
 
-// Sub is the time from o to t.
+// Sub returns the time from o to t.
 func (t Time) Sub(o Time) time.Duration { return time.Duration(t - o) }

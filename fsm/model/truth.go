@@ -3,18 +3,18 @@ package model
 import "time"
 
 // Truth is how right estimates of run times were: how many runs took about 2^((i-24)/4) times as long as
-// it had been said, to an eighth of a doubling either way; the first and the last also what is
-// beyond. Once there are many, old ones count less and less.
+// estimated, to an eighth of a doubling either way; the first and the last also what is beyond. Once there
+// are many, old ones count less and less.
 type Truth [32]uint16
 
-// Bounds of what is known of estimates.
+// Bounds of the statistics of estimates.
 const (
-	truthFew   = 8   // runs from which on it tells something
+	truthFew   = 8   // the fewest runs that are significant
 	truthMany  = 512 // at which all are halved
-	truthExact = 24  // the bucket of runs that took as long as was said
+	truthExact = 24  // the bucket of runs that took as long as estimated
 )
 
-// Note takes in a run that took so long, of which it had been said how long.
+// Note adds a run with its estimate and its run time.
 func (t *Truth) Note(said, took time.Duration) {
 	const quarter = ErrorSteps / 4
 	steps := int(log2(max(took, time.Second))) - int(log2(max(said, time.Second))) //nolint:gosec // below 2^13
@@ -33,12 +33,12 @@ func (t *Truth) runs() (n int) {
 	return n
 }
 
-// Span is for how long something may take: a quarter takes less than Least, half less than Usual, and
-// nine in ten less than Most.
+// Span is how long something may take: a quarter takes less than Least, half less than Usual, and nine in ten
+// less than Most.
 type Span struct{ Least, Usual, Most time.Duration }
 
-// Left is how much longer a run takes of which so long was said, and that has run for so long, by the runs
-// known that took longer than that beside what was said of them. False if there were too few to tell.
+// Left returns how much longer a run takes with an estimate of said, and that has run for ran, by the known
+// runs that took longer than that relative to their estimates. False if there were too few.
 func (t *Truth) Left(said, ran time.Duration) (left Span, known bool) {
 	if t.runs() < truthFew {
 		return left, false
@@ -62,7 +62,7 @@ func (t *Truth) Left(said, ran time.Duration) (left Span, known bool) {
 	return Span{low, usual, high}, true
 }
 
-// truthRank is the bucket with the run of a rank.
+// truthRank returns the bucket with the run of a rank.
 func truthRank(runs *[len(Truth{})]uint64, rank uint64) (last int) {
 	for i, n := range runs {
 		if n > 0 {
@@ -75,8 +75,8 @@ func truthRank(runs *[len(Truth{})]uint64, rank uint64) (last int) {
 	return last
 }
 
-// truthBucket is how much longer the runs of a bucket take that have run for so many milliseconds, at least, usually and
-// at most.
+// truthBucket returns how much longer the runs of a bucket take that have run for so many milliseconds, at least,
+// usually and at most.
 func truthBucket(said time.Duration, at uint64, i int) (low, usual, high time.Duration) {
 	from, middle, to := max(truthEdge(said, i), at), scaled(said, i-truthExact, 0), truthEdge(said, i+1)
 	if middle < from {
@@ -85,17 +85,17 @@ func truthBucket(said time.Duration, at uint64, i int) (low, usual, high time.Du
 	return duration(from - at), duration(middle - at), duration(to - at)
 }
 
-// truthEdge is where a bucket begins, in milliseconds.
+// truthEdge returns where a bucket begins, in milliseconds.
 func truthEdge(said time.Duration, i int) uint64 { return scaled(said, i-truthExact-1, 1) }
 
-// scaled is a time by 2^(quarters/4 + eighths/8), in milliseconds.
+// scaled returns a time multiplied by 2^(quarters/4 + eighths/8), in milliseconds.
 func scaled(d time.Duration, quarters, eighths int) uint64 {
 	roots := [8]uint64{65536, 71468, 77936, 84990, 92682, 101070, 110218, 120194} // 2^(i/8), times 2^16
 	n := 2*quarters + eighths + 8*8                                               // not negative
 	return millis(d) * roots[n%8] >> 16 << (n / 8) >> 8
 }
 
-// millis is a time of a second at least, in milliseconds.
+// millis returns a time of a second at least, in milliseconds.
 func millis(d time.Duration) uint64 { return uint64(max(d, time.Second) / time.Millisecond) } //nolint:gosec // positive
 
 func duration(millis uint64) time.Duration { return time.Duration(millis) * time.Millisecond } //nolint:gosec // below 2^45

@@ -9,12 +9,12 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// What users tell is taken for what it has been worth: the truth stays the truth, and who says nine times
-// too much is believed a ninth.
+// Users' estimates are corrected by what they have been worth: a true one stays the same, and a ninefold one
+// counts a ninth.
 func TestTruth(t *testing.T) {
 	const hour, minute = time.Hour, time.Minute
 	for name, v := range map[string]struct {
-		took []time.Duration // of what was said to be an hour
+		took []time.Duration // of runs with an estimate of an hour
 		ran  time.Duration
 		want model.Span // rounded to minutes
 	}{
@@ -43,7 +43,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// It takes some runs to tell, and some that took as long already.
+// A correction takes some runs, and some that have taken as long already.
 func TestTruthIsKnownOfSome(t *testing.T) {
 	var truth model.Truth
 	for range 8 {
@@ -66,7 +66,7 @@ func TestTruthIsKnownOfSome(t *testing.T) {
 	}
 }
 
-// Whatever was said and taken, what is left is in order and never negative.
+// Whatever the estimates and run times, what is left is in order and never negative.
 func TestTruthOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		span := rapid.Custom(func(t *rapid.T) time.Duration {

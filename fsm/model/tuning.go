@@ -18,14 +18,14 @@ type Parameter struct {
 	value func(*Tuning) field
 }
 
-// TuningValue is one value of a Tuning, named and written as in Parameters. Both stand
-// in logs: names are for ever, and what was once read must be read alike.
+// TuningValue is one value of a Tuning, named and written as in Parameters. Both are in logs: names are for
+// ever, and a value that was once read must be read alike.
 type TuningValue struct {
 	Name  string `cbor:"1,keyasint,omitempty"`
 	Value string `cbor:"2,keyasint,omitempty"`
 }
 
-// Values are those of a tuning by these names, as they are written.
+// Values returns the values of a tuning by these names, as they are written.
 func (t *Tuning) Values(names ...string) (out []TuningValue) {
 	for _, p := range Parameters() {
 		if slices.Contains(names, p.Name) {
@@ -35,7 +35,7 @@ func (t *Tuning) Values(names ...string) (out []TuningValue) {
 	return out
 }
 
-// Differs names the parameters that another tuning has otherwise.
+// Differs returns the names of the parameters that differ from another tuning.
 func (t *Tuning) Differs(other *Tuning) (names []string) {
 	for _, p := range Parameters() {
 		if p.Value(t) != p.Value(other) {
@@ -45,10 +45,10 @@ func (t *Tuning) Differs(other *Tuning) (names []string) {
 	return names
 }
 
-// Value is the parameter's value in a tuning, as text that Set understands.
+// Value returns the parameter's value in a tuning, as text for Set.
 func (p *Parameter) Value(t *Tuning) string { return p.value(t).text() }
 
-// Parameters lists what can be tuned.
+// Parameters returns the parameters of a tuning.
 func Parameters() []Parameter {
 	all := []Parameter{
 		timespan("half_life", "how long until GPU time that was used counts half, for fair_share",
@@ -87,8 +87,7 @@ func Parameters() []Parameter {
 	return all
 }
 
-// Set changes one parameter, named and written as in Parameters. The error names
-// what is allowed.
+// Set changes one parameter, named and written as in Parameters. The error names the allowed values.
 func (t *Tuning) Set(name, value string) error {
 	for _, p := range Parameters() {
 		if p.Name == name {
@@ -101,7 +100,7 @@ func (t *Tuning) Set(name, value string) error {
 	return want("parameter", "one of those that berth policy lists, not %q", name)
 }
 
-// Validate says which value is not allowed, and what is; nil when all are.
+// Validate returns the value that is not allowed, and the allowed ones; nil when all are allowed.
 func (t *Tuning) Validate() error {
 	for _, p := range Parameters() {
 		if p.value(t).wrong() {
@@ -142,7 +141,7 @@ func timespan(name, what string, least, most time.Duration, at func(*Tuning) *ti
 	}}
 }
 
-// brief is a time in the largest unit that it is whole in: 90s, 30m, 2d; 0 is 0.
+// brief returns a time in the largest unit that it is whole in: 90s, 30m, 2d; 0 is 0.
 func brief(d time.Duration) string {
 	for _, u := range []struct {
 		of   time.Duration
@@ -168,7 +167,7 @@ func number(name, what string, least, most uint32, at func(*Tuning) *uint32) Par
 	}}
 }
 
-// choice is a value of a few.
+// choice is one of a few values.
 type choice[T comparable] struct {
 	at  *T
 	all map[string]T

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what users and agents may send. They hold before the log and again
-// in Apply, so that no row can grow past what a snapshot and a log entry carry.
+// Bounds of what users and agents may send. They are checked before the log and again in Apply, so that no
+// row can grow past what a snapshot and a log entry carry.
 const (
 	MaxName      = 128 // names of jobs, users, projects, nodes, signals
 	MaxText      = 512 // reasons and details
@@ -34,21 +34,20 @@ const (
 	MaxRequestID = 128
 )
 
-// Problem is a value that is not allowed: which, and what is.
+// Problem is a value that is not allowed: its field, and what is allowed.
 type Problem struct {
 	Field string // as in the API: "gpus"
 	Want  string // "1 to 8192"
 }
 
-// Error is "field: must be want".
+// Error returns "field: must be want".
 func (p *Problem) Error() string { return p.Field + ": must be " + p.Want }
 
 func want(field, format string, args ...any) error {
 	return &Problem{Field: field, Want: fmt.Sprintf(format, args...)}
 }
 
-// Validate says what of the spec is not allowed by itself, whatever the cluster
-// is; nil when all is.
+// Validate returns what is invalid in the spec itself, whatever the cluster is; nil when it is valid.
 func (s *Spec) Validate() error {
 	for _, check := range []func() error{s.validNames, s.validSize, s.validTimes, s.validEnds, s.validDates, s.validPlaces} {
 		if err := check(); err != nil {
@@ -182,7 +181,7 @@ func absolute(path string) bool {
 	return strings.HasPrefix(path, "/") && len(path) <= MaxPath && !strings.ContainsRune(path, 0) && utf8.ValidString(path)
 }
 
-// exitCodes says that s lists exit codes in rising order, or none.
+// exitCodes reports whether s lists exit codes in rising order, or none.
 func exitCodes(s string) bool {
 	if s == "" {
 		return true
@@ -201,16 +200,15 @@ func exitCodes(s string) bool {
 
 const maxExitCodes = 32
 
-// ServiceName says that s can be the name of a service that asks for GPUs: 1 to 100
-// letters, digits, dots, hyphens and underscores, which leaves room for a number and
-// needs no quoting in paths.
+// ServiceName reports whether s can be the name of a service that requests GPUs: 1 to 100 letters, digits,
+// dots, hyphens and underscores, which leaves room for a number and needs no quoting in paths.
 func ServiceName(s string) bool {
 	return s != "" && len(s) <= 100 && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
 	})
 }
 
-// WebURL says that s is an http or https URL with a host and without credentials.
+// WebURL reports whether s is an http or https URL with a host and without credentials.
 func WebURL(s string) bool {
 	if len(s) > MaxURL || !Text(s, MaxURL) {
 		return false
@@ -225,8 +223,7 @@ func signalName(s string) bool {
 	})
 }
 
-// Clip cuts a text to MaxText bytes, between characters, and leaves out what [Text]
-// does not allow.
+// Clip cuts a text to MaxText bytes, between characters, and leaves out what [Text] does not allow.
 func Clip(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if runeFault(r) != "" {

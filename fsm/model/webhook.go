@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of webhooks and of what waits to be delivered.
+// Bounds of webhooks and of pending deliveries.
 const (
 	MaxWebhooks   = 256
 	MaxTemplate   = 8 << 10
@@ -28,12 +28,12 @@ type WebhookID string
 // Compare orders ids as bytes.
 func (id WebhookID) Compare(o WebhookID) int { return strings.Compare(string(id), string(o)) }
 
-// Webhook is where notices are sent to, and which.
+// Webhook is a receiver of notices, and its selection.
 //
 //berth:row
 type Webhook struct {
 	ID       WebhookID `cbor:"1,keyasint,omitempty"`
-	Scope    ScopeKey  `cbor:"2,keyasint,omitempty"` // whose notices: all, or those of a user's or a project's jobs and services
+	Scope    ScopeKey  `cbor:"2,keyasint,omitempty"` // scope of its notices: all, or those of a user's or a project's jobs and services
 	URL      string    `cbor:"3,keyasint,omitempty"`
 	Events   NoticeSet `cbor:"4,keyasint,omitempty"`
 	Secret   string    `cbor:"5,keyasint,omitempty"` // "whsec_" and base64; what deliveries are signed with
@@ -43,8 +43,8 @@ type Webhook struct {
 	Made     Time      `cbor:"9,keyasint,omitempty"`
 }
 
-// Validate says what is not allowed, whatever the cluster is. By and Made are left
-// out: Apply gives them.
+// Validate returns what is invalid in the webhook itself, whatever the cluster is. By and Made are left out:
+// Apply sets them.
 func (w *Webhook) Validate() error {
 	switch {
 	case !Name(string(w.ID)) || strings.Contains(string(w.ID), ":"):
@@ -66,7 +66,7 @@ func (w *Webhook) Validate() error {
 	return nil
 }
 
-// Wants says that a notice is sent to the webhook.
+// Wants reports whether a notice is sent to the webhook.
 func (w *Webhook) Wants(n *Notice) bool {
 	if n.Part || !w.Events.Has(n.Kind) {
 		return false
@@ -83,13 +83,13 @@ func (w *Webhook) Wants(n *Notice) bool {
 
 const secretPrefix = "whsec_"
 
-// HookSecret says that text is a secret to sign with.
+// HookSecret reports whether text is a secret to sign with.
 func HookSecret(text string) bool {
 	key := HookKey(text)
 	return len(key) >= 24 && len(key) <= 64
 }
 
-// HookKey is what a secret stands for; nil if it is none.
+// HookKey returns the key of a secret; nil if it is malformed.
 func HookKey(secret string) []byte {
 	text, found := strings.CutPrefix(secret, secretPrefix)
 	key, err := base64.StdEncoding.DecodeString(text)
@@ -99,22 +99,21 @@ func HookKey(secret string) []byte {
 	return key
 }
 
-// NewHookSecret is a secret of random bytes.
+// NewHookSecret returns a secret of random bytes.
 func NewHookSecret(random [32]byte) string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(random[:])
 }
 
-// OutletID names where deliveries go: a webhook, or the one address of a job or an
-// allocation.
+// OutletID names a destination of deliveries: a webhook, or the one address of a job or an allocation.
 type OutletID string
 
-// Outlet is the webhook's.
+// Outlet returns the webhook's outlet.
 func (id WebhookID) Outlet() OutletID { return OutletID(webhookPrefix + string(id)) }
 
-// Outlet is that of the job's own address.
+// Outlet returns the outlet of the job's own address.
 func (id JobID) Outlet() OutletID { return OutletID("job:" + id.String()) }
 
-// Outlet is that of the allocation's own address.
+// Outlet returns the outlet of the allocation's own address.
 func (id AllocationID) Outlet() OutletID { return OutletID("allocation:" + string(id)) }
 
 const webhookPrefix = "webhook:"
@@ -122,13 +121,13 @@ const webhookPrefix = "webhook:"
 // Compare orders ids as bytes.
 func (id OutletID) Compare(o OutletID) int { return strings.Compare(string(id), string(o)) }
 
-// Webhook is the webhook that the outlet is of, if it is one's.
+// Webhook returns the outlet's webhook; false if the outlet is not a webhook's.
 func (id OutletID) Webhook() (WebhookID, bool) {
 	text, is := strings.CutPrefix(string(id), webhookPrefix)
 	return WebhookID(text), is
 }
 
-// Outlet counts what goes to one place.
+// Outlet counts the deliveries to one destination.
 //
 //berth:row
 type Outlet struct {
@@ -140,7 +139,7 @@ type Outlet struct {
 	Dropped   uint64   `cbor:"6,keyasint,omitempty"` // not taken, since too many waited
 }
 
-// DeliveryState is where a delivery stands.
+// DeliveryState is the state of a delivery.
 type DeliveryState uint8
 
 // The states of a delivery.
@@ -150,10 +149,10 @@ const (
 	DeliveryDead      DeliveryState = 3 // given up
 )
 
-// String is the state's name.
+// String returns the state's name.
 func (s DeliveryState) String() string { return name(s, "", "pending", "delivered", "dead") }
 
-// DeliveryKey orders deliveries as their notices.
+// DeliveryKey orders deliveries like their notices.
 type DeliveryKey struct {
 	Index   uint64   `cbor:"1,keyasint,omitempty"`
 	Ordinal uint32   `cbor:"2,keyasint,omitempty"`
@@ -165,7 +164,7 @@ func (k DeliveryKey) Compare(o DeliveryKey) int {
 	return cmp.Or(NoticePlace{k.Index, k.Ordinal}.Compare(NoticePlace{o.Index, o.Ordinal}), k.Outlet.Compare(o.Outlet))
 }
 
-// Delivery is a notice on its way to one place.
+// Delivery is a notice to be sent to one destination.
 //
 //berth:row
 type Delivery struct {
@@ -180,9 +179,9 @@ type Delivery struct {
 	Took   time.Duration `cbor:"9,keyasint,omitempty"` // the newest try
 }
 
-// Again is when a delivery is tried next after another failure at now: later and later,
-// spread by a random number from 0 to 1,000, and for the last time when its span is
-// over. Never says that it is given up.
+// Again returns when a delivery is tried next after another failure at now: later and later, spread by a
+// random number from 0 to 1,000, and for the last time when its span is over. Never means that it is given
+// up.
 func (d *Delivery) Again(now Time, random uint32) Time {
 	last := d.Notice.At.Add(DeliverySpan)
 	if now >= last {
@@ -193,7 +192,7 @@ func (d *Delivery) Again(now Time, random uint32) Time {
 	return min(now.Add(wait), last)
 }
 
-// Notify is what the cluster's settings say of webhooks.
+// Notify is the cluster's settings of webhooks.
 type Notify struct {
 	Secret  string `cbor:"1,keyasint,omitempty"` // signs deliveries to the addresses of jobs and allocations; empty: unsigned
 	Backlog uint32 `cbor:"2,keyasint,omitempty"` // tasks that wait from which on a notice is given; 0: none is
@@ -213,7 +212,7 @@ func (n *Notify) Validate() error {
 	return nil
 }
 
-// Warned is a live attempt of which was told that its time limit is near.
+// Warned is a live attempt whose near time limit was announced.
 //
 //berth:row
 type Warned struct {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Where says on which nodes something may run; the zero Where: on any.
+// Where restricts the nodes on which something may run; the zero Where allows any.
 type Where struct {
 	Constraint string // labels that they have or have not, as [Constraint] writes them
 	Nodelist   string // only these, as [ParseNodes] lists them
@@ -23,11 +23,11 @@ func (w Where) Compare(o Where) int {
 		cmp.Compare(w.User, o.User))
 }
 
-// Constraint is terms that a node's labels meet, all of them, in rising order.
+// Constraint is terms that a node's labels must meet, all of them, in rising order.
 type Constraint []Term
 
-// Term is one of four: zone=a, zone!=a, zone (it has such a label), !zone. A node
-// without the label is as good as one with another value.
+// Term is one of four: zone=a, zone!=a, zone (it has such a label), !zone. A node without the label counts
+// like one with another value.
 type Term struct {
 	Key    string
 	Not    bool
@@ -43,12 +43,11 @@ const (
 	maxNodesText  = 8 << 10 // bytes
 )
 
-// ErrConstraint says how constraints are written.
+// ErrConstraint describes how constraints are written.
 var ErrConstraint = errors.New("must be terms such as zone=a, zone!=a, ssd or !spot, joined by commas, at most " +
 	strconv.Itoa(maxTerms) + " of them")
 
-// ParseConstraint reads terms that commas, or & as for Slurm, join. Its error wraps
-// [ErrConstraint].
+// ParseConstraint parses terms that commas, or & as for Slurm, join. Its error wraps [ErrConstraint].
 func ParseConstraint(text string) (Constraint, error) {
 	if text == "" {
 		return nil, nil
@@ -83,7 +82,7 @@ func parseTerm(text string) (t Term, ok bool) {
 
 func (t Term) compare(o Term) int { return cmp.Compare(t.String(), o.String()) }
 
-// String is the term as it is written.
+// String returns the term in the syntax of ParseConstraint.
 func (t Term) String() string {
 	switch {
 	case t.Valued && t.Not:
@@ -96,7 +95,7 @@ func (t Term) String() string {
 	return t.Key
 }
 
-// String writes them in the one way that [ParseConstraint] reads back as the same.
+// String formats the terms in the one way that [ParseConstraint] reads back as the same.
 func (c Constraint) String() string {
 	parts := make([]string, len(c))
 	for i, t := range c {
@@ -105,7 +104,7 @@ func (c Constraint) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Meets says that labels meet every term.
+// Meets reports whether labels meet every term.
 func (c Constraint) Meets(l Labels) bool {
 	for _, t := range c {
 		value, found := l.Get(t.Key)
@@ -119,7 +118,7 @@ func (c Constraint) Meets(l Labels) bool {
 	return true
 }
 
-// Least are the fewest labels that meet the terms, if any do.
+// Least returns the fewest labels that meet the terms, if any do.
 func (c Constraint) Least() (l Labels) {
 	for _, t := range c {
 		if _, has := l.Get(t.Key); !t.Not && (t.Valued || !has) {
@@ -129,13 +128,12 @@ func (c Constraint) Least() (l Labels) {
 	return l
 }
 
-// ErrNodes says how nodes are listed.
+// ErrNodes describes how nodes are listed.
 var ErrNodes = errors.New("must be names of nodes, joined by commas, such as n1,n2 or n[1-4,7], at most " +
 	strconv.Itoa(maxNodes) + " of them")
 
-// ParseNodes reads names of nodes that commas join, with ranges of numbers in
-// brackets as Slurm writes them, and lists them in rising order. Its error wraps
-// [ErrNodes].
+// ParseNodes parses names of nodes that commas join, with ranges of numbers in brackets as Slurm writes them,
+// and returns them in rising order. Its error wraps [ErrNodes].
 func ParseNodes(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -179,7 +177,7 @@ func cutName(text string) (part, rest string, found bool) {
 	return text, "", false
 }
 
-// expand is n1, n2 and n7 of "n[1-2,7]".
+// expand returns n1, n2 and n7 of "n[1-2,7]".
 func expand(part string) (names []string, ok bool) {
 	part = strings.TrimSpace(part)
 	before, rest, ranged := strings.Cut(part, "[")
@@ -207,7 +205,7 @@ func expand(part string) (names []string, ok bool) {
 	return names, !slices.ContainsFunc(names, func(n string) bool { return !Name(n) })
 }
 
-// Validate says what of it is not as this package writes it.
+// Validate returns a part that is not as this package writes it.
 func (w Where) Validate() error {
 	if c, err := ParseConstraint(w.Constraint); err != nil || c.String() != w.Constraint {
 		return want("constraint", "terms such as zone=a, zone!=a, ssd or !spot, sorted, each once")
@@ -220,7 +218,7 @@ func (w Where) Validate() error {
 	return nil
 }
 
-// String is what it asks for in words, such as "with zone=a, other than n3"; empty: nothing.
+// String returns the restriction in words, such as "with zone=a, other than n3"; empty: none.
 func (w Where) String() string {
 	var parts []string
 	if w.Constraint != "" {
@@ -235,14 +233,14 @@ func (w Where) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Sites is a Where that is ready to be asked about many nodes. A nil Sites has all.
+// Sites is a Where prepared for testing many nodes. A nil Sites has all.
 type Sites struct {
 	meets     Constraint
 	only, but []string
 	user      string
 }
 
-// Sites is nil if any node will do.
+// Sites returns nil if any node will do.
 func (w Where) Sites() *Sites {
 	if w == (Where{}) {
 		return nil
@@ -254,7 +252,7 @@ func (w Where) Sites() *Sites {
 	return s
 }
 
-// Has says that a node is one of them.
+// Has reports whether a node is one of the allowed ones.
 func (s *Sites) Has(n *Node) bool {
 	if s == nil {
 		return true

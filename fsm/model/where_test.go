@@ -43,7 +43,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// What an operator says goes before what the agent reports.
+// An operator's labels override the agent's.
 func TestLabelsOfANode(t *testing.T) {
 	n := model.Node{Labels: "rack=1,spot,zone=a", Marks: "gen=h,spot-,zone=b"}
 	if got := n.Is().String(); got != "gen=h,rack=1,zone=b" {
@@ -242,7 +242,7 @@ func FuzzWhere(f *testing.F) {
 
 func long(r rune, n int) string { return strings.Repeat(string(r), n) }
 
-// sequence is n texts with their numbers.
+// sequence returns n texts with their numbers.
 func sequence(n int, format, between string) string {
 	parts := make([]string, n)
 	for i := range parts {

@@ -9,13 +9,12 @@ import (
 	"syscall"
 )
 
-// Folder makes a folder with all its parents, unless it is there, and lets no other user into it.
-// It returns the mode that the folder had if others could enter it. A folder or a link to one that
-// belongs to another user is refused, since that user could open it again or replace it; a link of
-// root's is followed.
+// Folder makes a folder with all its parents, unless it exists, and closes it to other users. It returns the
+// mode that the folder had if others could enter it. A folder or a link to one that belongs to another user
+// is refused, since that user could open it again or replace it; a link of root's is followed.
 func Folder(path string) (was fs.FileMode, err error) { return Limit(path, 0o700) }
 
-// Limit is like Folder, and leaves others what is in mode.
+// Limit is like Folder, and leaves other users the rights in mode.
 func Limit(path string, mode fs.FileMode) (was fs.FileMode, err error) {
 	if err := os.MkdirAll(path, mode); err != nil {
 		return 0, err
@@ -35,7 +34,7 @@ func Limit(path string, mode fs.FileMode) (was fs.FileMode, err error) {
 	return was, errors.Join(err, dir.Close())
 }
 
-// limit takes from an open folder what others may, beyond mode.
+// limit removes other users' rights beyond mode from an open folder.
 func limit(dir *os.File, path string, mode fs.FileMode) (was fs.FileMode, err error) {
 	info, err := dir.Stat()
 	if err != nil {
@@ -52,7 +51,7 @@ func limit(dir *os.File, path string, mode fs.FileMode) (was fs.FileMode, err er
 	return has, dir.Chmod(has &^ (0o077 &^ mode))
 }
 
-// owner returns to which user a file belongs, and whether that is the one of this process.
+// owner returns the user that owns a file, and whether that is the user of this process.
 func owner(info fs.FileInfo) (uid int, own bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -1,22 +1,21 @@
-// Package smallfile stores small values in files of their own, one value a file, so
-// that a damaged file is recognized and told from a missing one.
+// Package smallfile stores small values in files of their own, one value a file, so that a damaged file is
+// recognized and distinguished from a missing one.
 //
 // A file is one line of JSON:
 //
 //	{"crc32c":"5a0c11d2","value":{...}}
 //
-// The checksum (CRC-32C, RFC 3720) is that of the bytes of the value. It is written
-// as 8 hexadecimal digits. A file is replaced as a whole, by a rename, so a reader
-// never sees half of a new value. Everything that is not such a line is damaged: an
-// empty or shortened file, a flipped bit anywhere in the line, another kind of file.
+// The checksum (CRC-32C, RFC 3720) is that of the bytes of the value. It is written as 8 hexadecimal digits.
+// A file is replaced as a whole, by a rename, so a reader never sees half of a new value. Everything that is
+// not such a line is damaged: an empty or shortened file, a flipped bit anywhere in the line, another kind of
+// file.
 //
-// [Replace] does not wait for the disk. It is for files that do not outlive the kernel,
-// or for which an older value is as good. [Write] returns after the value is on the
-// disk. [WriteTwin] and [ReadTwin] keep a second copy, for values that cannot be found
-// out again.
+// [Replace] does not wait for the disk. It is for files that do not outlive the kernel, or for which an older
+// value is as good. [Write] returns after the value is on the disk. [WriteTwin] and [ReadTwin] keep a second
+// copy, for values that cannot be recovered otherwise.
 //
-// A file is damaged in the sense of [DamagedError], or missing (fs.ErrNotExist), or
-// could not be read (any other error). These three need different answers.
+// A file is damaged in the sense of [DamagedError], or missing (fs.ErrNotExist), or could not be read (any
+// other error). These three need different answers.
 package smallfile
 
 import (
@@ -30,7 +29,7 @@ import (
 	"syscall"
 )
 
-// MaxSize bounds what is read of a file, in bytes.
+// MaxSize bounds the size of a file that is read, in bytes.
 const MaxSize = 1 << 20
 
 // The parts of a file around the checksum and the value.
@@ -41,7 +40,7 @@ const (
 	digits = 8 // of the checksum
 )
 
-// DamagedError says that a file does not hold what was written to it.
+// DamagedError means that a file does not contain what was written to it.
 type DamagedError struct {
 	Path string
 	Why  string // one short clause
@@ -49,7 +48,7 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string { return fmt.Sprintf("%s is damaged: %s", e.Path, e.Why) }
 
-// IsDamaged reports whether an error says that a file is damaged.
+// IsDamaged reports whether an error means that a file is damaged.
 func IsDamaged(err error) bool {
 	var damaged *DamagedError
 	return errors.As(err, &damaged)
@@ -135,12 +134,11 @@ func ReadFrom(f *os.File, path string, v any) error {
 	return Decode(path, data, v)
 }
 
-// Replace writes v to the file at path, in place of what was there. It does not wait
-// for the disk.
+// Replace writes v to the file at path, in place of its former content. It does not wait for the disk.
 func Replace(path string, v any) error { return replace(path, v, false) }
 
-// Write writes v to the file at path, in place of what was there, and returns after the
-// value and the name are on the disk.
+// Write writes v to the file at path, in place of its former content, and returns after the value and the
+// name are on the disk.
 func Write(path string, v any) error { return replace(path, v, true) }
 
 func replace(path string, v any, durable bool) error {
@@ -181,17 +179,16 @@ func syncFolder(dir string) error {
 // copySuffix is in the name of the second copy of a file.
 const copySuffix = ".copy"
 
-// WriteTwin writes v to the file at path and to a second copy beside it, PATH.copy, and
-// returns after both are on the disk.
+// WriteTwin writes v to the file at path and to a second copy, PATH.copy, and returns after both are on the
+// disk.
 func WriteTwin(path string, v any) error {
 	return errors.Join(Write(path, v), Write(path+copySuffix, v))
 }
 
-// ReadTwin reads v from the file at path, or from its second copy when the file is
-// missing or damaged. What is missing or damaged of the two is then written again from
-// the other; restored says which file that was and why, and is empty when nothing had to
-// be. The error is fs.ErrNotExist when both are missing, and a [DamagedError] when at
-// least one is damaged and neither can be read.
+// ReadTwin reads v from the file at path, or from its second copy when the file is missing or damaged. A
+// missing or damaged one of the two is then written again from the other; restored names that file and the
+// reason, and is empty when both were sound. The error is fs.ErrNotExist when both are missing, and a
+// [DamagedError] when at least one is damaged and neither can be read.
 func ReadTwin(path string, v any) (restored string, err error) {
 	first, second := Read(path, v), Read(path+copySuffix, new(json.RawMessage))
 	if first == nil && second == nil {

@@ -63,7 +63,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// What stands in the place of a file is damage, and is not waited for.
+// Anything else in the place of a file is damage, and is not waited for.
 func TestNoRegularFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

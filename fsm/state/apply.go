@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Meta is what an entry brings besides its commands.
+// Meta is the content of an entry in addition to its commands.
 type Meta struct {
 	Index uint64     // in the log
 	Term  uint64     // of the leader that appended it
@@ -16,22 +16,22 @@ type Meta struct {
 	Hash  model.Hash // of the entry's bytes
 }
 
-// Changes says what an entry has changed, for those who wait.
+// Changes is what an entry has changed, for waiting readers.
 type Changes struct {
 	Topics model.TopicSet
 	Panics []int // commands that panicked and were skipped: each is a defect to report
 
 	Audit   []AuditLink    // what the entry adds to the audit trail, in order
 	Retired []model.JobID  // jobs that left the state
-	Notices []model.Notice // what it makes known, in order
+	Notices []model.Notice // the notices of the entry, in order
 }
 
-// maxAhead is how far an entry's stamp may lie ahead of the state's clock.
+// maxAhead is how far an entry's stamp may be ahead of the state's clock.
 const maxAhead = 5 * time.Minute
 
-// Apply makes the next state from one log entry: all its commands in order, each
-// with its own result. It never panics: a command that does is skipped alone, on
-// every peer alike, and the entry is applied again without it.
+// Apply returns the next state after one log entry: all its commands in order, each with its own result. It
+// never panics: a command that does is skipped alone, on every peer alike, and the entry is applied again
+// without it.
 func Apply(s State, m Meta, commands []command.Command) (State, []command.Result, Changes) {
 	return appliers.apply(&s, m, commands)
 }
@@ -57,7 +57,7 @@ func (r rules) apply(s *State, m Meta, commands []command.Command) (State, []com
 	}
 }
 
-// runAll carries out the commands until one panics; it returns which, or -1.
+// runAll carries out the commands until one panics; it returns that one, or -1.
 func (r rules) runAll(t *tx, commands []command.Command, results []command.Result, skip []bool) (at int) {
 	defer func() {
 		if at >= 0 && recover() == nil {
@@ -95,7 +95,7 @@ func (t *tx) tick(commands []command.Command) {
 	announceLeader(t)
 }
 
-// run carries out one command, or answers it as it was answered before.
+// run carries out one command, or repeats the answer that it got before.
 func (r rules) run(t *tx, c *command.Command) command.Result {
 	t.actor, t.repeat = c.Actor, false
 	s := &t.settings
@@ -158,10 +158,10 @@ func (t *tx) stamp(c *commit, before *model.Settings) {
 // applier carries out the body of one command.
 type applier func(*tx, command.Body) command.Result
 
-// rules says how each kind of command is carried out.
+// rules is how each kind of command is carried out.
 type rules map[command.Kind]applier
 
-// on makes an applier of a method for one kind of body.
+// on returns an applier that calls a method for one kind of body.
 func on[B any, P interface {
 	*B
 	command.Body

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// beginSlack is how long ago a begin may lie: it was now when it was asked for.
+// beginSlack is how long ago a begin may lie: it was in the present when it was requested.
 const beginSlack = time.Minute
 
 // inTime checks a job's begin and deadline against the clock.
@@ -27,8 +27,8 @@ func inTime(t *tx, spec *model.Spec) command.Result {
 	return ok()
 }
 
-// mayAwait says whether a new job can wait for these: they were submitted before it,
-// and none has ended in a way that lets it wait for ever.
+// mayAwait reports whether a new job can wait for these: they were submitted before it, and none has ended in
+// a way that lets it wait for ever.
 func mayAwait(t *tx, after []model.After) command.Result {
 	for _, a := range after {
 		on, found := t.jobs.get(a.Job)
@@ -44,7 +44,7 @@ func mayAwait(t *tx, after []model.After) command.Result {
 	return ok()
 }
 
-// fate is how a job has ended, in words.
+// fate returns how a job has ended, in words.
 func fate(j *model.Job) string {
 	switch {
 	case j.Failed > 0:
@@ -67,7 +67,7 @@ func bindTo(t *tx, job *model.Job, after []model.After) {
 	}
 }
 
-// unbind drops what a job still waits for; the caller puts the job.
+// unbind drops a job's open dependencies; the caller puts the job.
 func unbind(t *tx, job *model.Job) {
 	if job.Waits == 0 {
 		return
@@ -81,7 +81,7 @@ func unbind(t *tx, job *model.Job) {
 	job.Waits = 0
 }
 
-// dependenciesOf lists what a job waits or has waited for.
+// dependenciesOf returns what a job waits or has waited for.
 func dependenciesOf(t *tx, id model.JobID) (out []model.Dependency) {
 	for k, d := range t.dependencies.now().From(model.DependencyKey{Job: id}) {
 		if k.Job != id {
@@ -102,7 +102,7 @@ func applySettle(t *tx, b *command.Settle) command.Result {
 	return command.Result{Number: n}
 }
 
-// settleJob judges what a job waits for, and says whether anything came of it.
+// settleJob judges what a job waits for, and reports whether that had any effect.
 func settleJob(t *tx, id model.JobID) bool {
 	job, _ := t.jobs.get(id)
 	var met, never []string
@@ -136,7 +136,7 @@ func settleJob(t *tx, id model.JobID) bool {
 	return true
 }
 
-// endQueued ends the tasks of a job that wait.
+// endQueued ends the waiting tasks of a job.
 func endQueued(t *tx, id model.JobID, as model.TaskState, e model.Event) {
 	tasks, _ := targets(t, choice{id, command.AllTasks, ""})
 	for _, task := range tasks {

@@ -68,7 +68,7 @@ func spendFirst(t *tx) {
 	}
 }
 
-// userOfToken makes known whom a token is for.
+// userOfToken creates the user of a token.
 func userOfToken(t *tx, b *command.MakeToken) command.Result {
 	u, found := t.users.get(model.UserName(b.User))
 	switch {
@@ -151,7 +151,7 @@ func setUser(t *tx, b *command.SetUser) command.Result {
 	return ok()
 }
 
-// membersOf lists the projects that a user is in.
+// membersOf returns the projects of a user.
 func membersOf(t *tx, user string) []model.MemberKey {
 	return keysOf(t.members.now().From(model.MemberKey{User: user}), func(k model.MemberKey) bool { return k.User == user })
 }
@@ -185,7 +185,7 @@ func applyRemoveUser(t *tx, b *command.RemoveUser) command.Result {
 	return command.Result{Number: uint64(len(theirs))}
 }
 
-// tokenOf says of a token whether it is a user's.
+// tokenOf reports whether a token is a user's.
 func tokenOf(user string) func(*model.Token) bool {
 	return func(v *model.Token) bool {
 		name, human := v.Of()
@@ -193,8 +193,8 @@ func tokenOf(user string) func(*model.Token) bool {
 	}
 }
 
-// locksOut says that somebody has a token for the role admin, and nobody would without
-// some tokens: that cannot be undone by anybody.
+// locksOut reports whether there is a token for the role admin, and none would be left without some tokens:
+// that could never be undone.
 func locksOut(t *tx, without func(*model.Token) bool) bool {
 	some := false
 	for _, v := range t.tokens.now().All() {
@@ -209,7 +209,7 @@ func locksOut(t *tx, without func(*model.Token) bool) bool {
 	return some
 }
 
-// someAdmin reports whether a token is good for the role admin.
+// someAdmin reports whether a token is valid for the role admin.
 func someAdmin(t *tx) bool { return locksOut(t, func(*model.Token) bool { return true }) }
 
 func refuseLockout() command.Result {

@@ -40,7 +40,7 @@ func applyBook(t *tx, c *command.Book) command.Result {
 	return command.Result{Number: uint64(b.ID)}
 }
 
-// whenAllowed says whether a booking may begin and end when it asks to.
+// whenAllowed reports whether a booking may have its start and end.
 func whenAllowed(t *tx, b *model.Booking) command.Result {
 	caps := t.settings.Booking.OrDefault()
 	switch {
@@ -56,7 +56,7 @@ func whenAllowed(t *tx, b *model.Booking) command.Result {
 	return ok()
 }
 
-// namesModel makes the very model of what finds one: bookings are counted by model.
+// namesModel replaces a pattern of a model by the model itself: bookings are counted by model.
 func namesModel(t *tx, b *model.Booking) command.Result {
 	if b.Model == "" {
 		return ok()
@@ -74,7 +74,7 @@ func namesModel(t *tx, b *model.Booking) command.Result {
 	slices.Sort(kinds)
 	switch len(kinds) {
 	case 0:
-		return ok() // it will be refused for want of GPUs
+		return ok() // it will be refused for lack of GPUs
 	case 1:
 		b.Model = kinds[0]
 		return ok()
@@ -82,8 +82,8 @@ func namesModel(t *tx, b *model.Booking) command.Result {
 	return refuse(model.CodeInvalid, "%s finds GPUs of several models: name one of %q", b.Model, kinds)
 }
 
-// namesNodes fills in what follows from the nodes that a booking names: their type of
-// GPU and, if no number is given, all of their GPUs.
+// namesNodes fills in what follows from the nodes that a booking names: their type of GPU and, if no number
+// is given, all of their GPUs.
 func namesNodes(t *tx, b *model.Booking) command.Result {
 	ids := b.NodeIDs()
 	var each uint32
@@ -126,8 +126,7 @@ func ofModel(name string) string {
 	return " of model " + name
 }
 
-// mayBook reports whether GPUs may be booked as far as caps, the owner's limits and other
-// bookings go.
+// mayBook reports whether GPUs may be booked under the caps, the owner's limits and other bookings.
 func mayBook(t *tx, b *model.Booking, capped bool) command.Result {
 	caps := t.settings.Booking.OrDefault()
 	var mine uint32
@@ -155,7 +154,7 @@ func mayBook(t *tx, b *model.Booking, capped bool) command.Result {
 	return ok()
 }
 
-// mayMaintain says whether nodes may be maintained beside all that is booked.
+// mayMaintain reports whether nodes may be maintained in addition to all other bookings.
 func mayMaintain(t *tx, b *model.Booking) command.Result {
 	for _, id := range b.NodeIDs() {
 		for _, o := range t.bookings.now().All() {
@@ -179,8 +178,7 @@ func mayMaintain(t *tx, b *model.Booking) command.Result {
 	return ok()
 }
 
-// land is what a booking asks for, and what the cluster has for it: all GPUs that are
-// listed, whoever has them now.
+// land is a booking's demand and the cluster's supply: all listed GPUs, whatever their owner now.
 type land struct {
 	t      *tx
 	b      *model.Booking
@@ -203,8 +201,8 @@ func newLand(t *tx, b *model.Booking) *land {
 	return l
 }
 
-// moments are the instants at which most may be booked beside it: when it begins, and
-// when others do.
+// moments returns the instants at which most may be booked at the same time: its own start, and those of
+// others.
 func (l *land) moments() []model.Time {
 	out := []model.Time{l.b.Start}
 	for i := range l.others {
@@ -215,7 +213,7 @@ func (l *land) moments() []model.Time {
 	return out
 }
 
-// booked adds up the GPUs of bookings at an instant.
+// booked returns the sum of the GPUs of bookings at an instant.
 func (l *land) booked(at model.Time, counts func(*model.Booking) bool) (n uint32) {
 	for _, o := range append([]model.Booking{*l.b}, l.others...) {
 		if o.Kind == model.BookGPUs && o.Holds(at) && counts(&o) {
@@ -225,7 +223,7 @@ func (l *land) booked(at model.Time, counts func(*model.Booking) bool) (n uint32
 	return n
 }
 
-// has counts the GPUs that are there and have no maintenance in the booking's time.
+// has returns the number of GPUs that exist and have no maintenance in the booking's time.
 func (l *land) has(suits func(*model.GPU) bool) (n uint32) {
 	for _, g := range l.t.gpus.now().All() {
 		if g.Health != model.HealthMissing && !l.shut(g.Node) && suits(&g) {
@@ -248,15 +246,14 @@ func (l *land) hasOn(id model.NodeID, name string) (n uint32) {
 	return n
 }
 
-// shut says that a node has a maintenance in the booking's time.
+// shut reports whether a node has a maintenance in the booking's time.
 func (l *land) shut(id model.NodeID) bool {
 	return slices.ContainsFunc(l.others, func(o model.Booking) bool {
 		return o.Kind == model.BookMaintenance && slices.Contains(o.NodeIDs(), id)
 	})
 }
 
-// lacks says what there is too little of for all that is booked at an instant; empty
-// if nothing is.
+// lacks returns what is too scarce for all bookings at an instant; empty if nothing is.
 func (l *land) lacks(at model.Time) string {
 	need := l.booked(at, func(*model.Booking) bool { return true })
 	if has := l.has(func(*model.GPU) bool { return true }); need > has {
@@ -319,8 +316,7 @@ func applySetBookingCaps(t *tx, c *command.SetBookingCaps) command.Result {
 	return ok()
 }
 
-// reasonOf is what nodes say that are closed for a maintenance, by which it knows
-// them again.
+// reasonOf returns the reason on nodes that are closed for a maintenance, by which it recognizes them.
 func reasonOf(b *model.Booking) string {
 	text := "maintenance " + b.ID.String()
 	if b.Note != "" {
@@ -329,8 +325,8 @@ func reasonOf(b *model.Booking) string {
 	return model.Clip(text)
 }
 
-// beginBooking notes that a booking holds; nodes under maintenance are drained. One
-// that an operator has closed before stays closed by that.
+// beginBooking notes that a booking is in force; nodes under maintenance are drained. One that an operator
+// has closed before stays closed by that.
 func beginBooking(t *tx, b *model.Booking) {
 	b.Begun = true
 	t.bookings.put(*b)
@@ -352,8 +348,7 @@ func beginBooking(t *tx, b *model.Booking) {
 	}
 }
 
-// endBooking ends a booking; nodes that it has closed, and nobody else since, are
-// opened.
+// endBooking ends a booking; nodes that only the booking has closed are opened.
 func endBooking(t *tx, b *model.Booking) {
 	t.bookings.delete(b.ID)
 	if b.Kind != model.BookMaintenance || !b.Begun {

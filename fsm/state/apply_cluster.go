@@ -5,8 +5,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// jumpAfterRestore keeps numbers that the lost past may have given out from being
-// given out again.
+// jumpAfterRestore keeps numbers that the lost past may have assigned from being assigned again.
 const jumpAfterRestore = 1000
 
 func applyBootstrap(t *tx, b *command.Bootstrap) command.Result {
@@ -91,8 +90,8 @@ func applySetDefaults(t *tx, b *command.SetDefaults) command.Result {
 	return ok()
 }
 
-// applySetPeer refuses another folder for a known peer: a peer that has lost its
-// folder has lost its votes, and must not be taken for the one that cast them.
+// applySetPeer refuses another folder for a known peer: a peer that has lost its folder has lost its votes,
+// and must not be taken for the one that cast them.
 func applySetPeer(t *tx, b *command.SetPeer) command.Result {
 	if old, found := t.peers.get(b.Peer.ID); found && old.Folder != "" && old.Folder != b.Peer.Folder {
 		return refuse(model.CodeConflict, "peer %s has data folder %s, not %s: a peer with a new folder needs a new id",
@@ -135,8 +134,7 @@ func applyRetire(t *tx, b *command.Retire) command.Result {
 	return command.Result{Number: uint64(len(b.Jobs))}
 }
 
-// ownsSlots says whether any attempt of the job still holds a slot, if only to be
-// cleaned up.
+// ownsSlots reports whether any attempt of the job still holds a slot, even if only until it is clean.
 func ownsSlots(t *tx, id model.JobID) bool {
 	for k := range t.owners.now().From(OwnerKey{Rank: model.RankKey{Job: id}}) {
 		return k.Rank.Job == id

@@ -5,8 +5,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// applyBeginImport opens the cluster for an import, or tells where one stands that was
-// begun before: the result's number is the part that comes next.
+// applyBeginImport opens the cluster for an import, or resumes one that was begun before: the result's number
+// is the part that comes next.
 func applyBeginImport(t *tx, b *command.BeginImport) command.Result {
 	i := &t.settings.Import
 	switch what := inhabited(t); {
@@ -26,9 +26,9 @@ func applyBeginImport(t *tx, b *command.BeginImport) command.Result {
 	return ok()
 }
 
-// inhabited says what somebody has brought to the cluster already; empty: nothing.
-// Nodes come with their agents and count for nothing, nor do agents' tokens; and if
-// the cluster asks who somebody is, there must be one who asks for the import.
+// inhabited returns what users have already added to the cluster; empty: nothing. Nodes come with their
+// agents and do not count, nor do agents' tokens; and if the cluster authenticates callers, there must be a
+// user for the import.
 func inhabited(t *tx) string {
 	people := 0
 	for _, token := range t.tokens.now().All() {
@@ -93,8 +93,8 @@ func applyImportJobs(t *tx, b *command.ImportJobs) command.Result {
 	return command.Result{Number: uint64(i.Next)}
 }
 
-// importJob queues one job, unless it could never run: its deadline has passed, or it
-// waits for the success of one that was left out.
+// importJob queues one job, unless it could never run: its deadline has passed, or it waits for the success
+// of one that was left out.
 func importJob(t *tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 	if r := inTime(t, &j.Spec); !r.OK() {
 		return false
@@ -127,8 +127,7 @@ func importJob(t *tx, b *command.ImportJobs, j *command.ImportedJob) bool {
 	return true
 }
 
-// applyEndImport lets what was imported be placed. An end that came before changes
-// nothing.
+// applyEndImport allows placements of the imported jobs. A repeated end changes nothing.
 func applyEndImport(t *tx, b *command.EndImport) command.Result {
 	i := &t.settings.Import
 	switch {

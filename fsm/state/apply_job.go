@@ -26,8 +26,8 @@ func applySubmit(t *tx, b *command.Submit) command.Result {
 	return command.Result{Job: job.ID}
 }
 
-// enqueue adds a new job, all of whose tasks wait; some of them are held although the
-// spec does not say so. The note goes with the first line of its timeline.
+// enqueue adds a new job, all of whose tasks wait; the given ones are held in addition to the spec's. The
+// note goes with the first line of its timeline.
 func enqueue(t *tx, job *model.Job, after []model.After, held model.Indices, note string) {
 	t.settings.NextJob = job.ID + 1
 	job.Spec.ScriptSum = binary.BigEndian.Uint32(job.Script[:])
@@ -50,7 +50,7 @@ func enqueue(t *tx, job *model.Job, after []model.After, held model.Indices, not
 	}
 }
 
-// numbers are those of the tasks.
+// numbers returns the numbers of the tasks.
 func numbers(job *model.Job) model.Indices {
 	if job.Spec.Array == "" {
 		return model.FirstIndices(job.Tasks)
@@ -62,8 +62,7 @@ func numbers(job *model.Job) model.Indices {
 	return x
 }
 
-// admits checks the dates, the jobs that are waited for, and the limits that count
-// at submission.
+// admits checks the dates, the awaited jobs, and the limits that count at submission.
 func admits(t *tx, b *command.Submit) command.Result {
 	if t.settings.Import.Open {
 		return refuse(model.CodeStandstill, "state files are being imported: submit again once that has ended")
@@ -95,7 +94,7 @@ func admits(t *tx, b *command.Submit) command.Result {
 	return withinTime(t, &b.Spec, b.Spec.TimeLimit)
 }
 
-// over says that adding to what is used would exceed a limit.
+// over reports whether an addition to the use would exceed a limit.
 func over(limit int64, used, add uint32) bool {
 	return limit != model.Unlimited && int64(used)+int64(add) > limit
 }
@@ -125,8 +124,7 @@ func dropBlob(t *tx, h model.Hash) {
 	}
 }
 
-// Timelines are bounded: the beginning and the latest lines stay, what lies
-// between is folded into a number.
+// Timelines are bounded: the beginning and the latest lines stay, the lines between are folded into a number.
 const (
 	timelineMax  = 64 // lines of a job
 	timelineHead = 8  // of them from the beginning
@@ -152,19 +150,19 @@ func event(t *tx, task *model.Task, e model.Event) {
 	announceEvent(t, &job, task, &e)
 }
 
-// choice says which tasks of a job a command names.
+// choice is a command's selection of a job's tasks.
 type choice struct {
 	job  model.JobID
 	task int64  // or command.AllTasks
 	some string // of all: only these; empty: all
 }
 
-// first is the first task that may be meant.
+// first returns the first task of the selection's range.
 func (c *choice) first() model.TaskKey {
 	return model.TaskKey{Job: c.job, Task: uint32(max(c.task, 0))} //nolint:gosec // bounded by the command
 }
 
-// among lists the tasks that are meant, and counts those of them that have ended.
+// among returns the selected tasks, and the number of those that have ended.
 func (c *choice) among(t *tx) (open []model.Task, ended int) {
 	some, err := model.ParseIndices(c.some)
 	for k, v := range t.tasks.now().From(c.first()) {
@@ -181,7 +179,7 @@ func (c *choice) among(t *tx) (open []model.Task, ended int) {
 	return open, ended
 }
 
-// targets lists the tasks that a command names and that have not ended.
+// targets returns the tasks that a command names and that have not ended.
 func targets(t *tx, c choice) ([]model.Task, command.Result) {
 	open, ended := c.among(t)
 	switch {
@@ -327,7 +325,7 @@ func applyExtend(t *tx, b *command.Extend) command.Result {
 	return command.Result{Job: b.Job, Number: uint64(len(tasks))}
 }
 
-// keysOf collects the keys of a run of rows, so that the rows may be written to.
+// keysOf returns the keys of a run of rows, so that the rows may be written to.
 func keysOf[K, V any](rows iter.Seq2[K, V], in func(K) bool) (out []K) {
 	for k := range rows {
 		if !in(k) {
@@ -338,7 +336,7 @@ func keysOf[K, V any](rows iter.Seq2[K, V], in func(K) bool) (out []K) {
 	return out
 }
 
-// keysWhere collects the keys of the rows that are so.
+// keysWhere returns the keys of the rows that meet a condition.
 func keysWhere[K, R any](rows iter.Seq2[K, R], is func(*R) bool) (out []K) {
 	for k, row := range rows {
 		if is(&row) {

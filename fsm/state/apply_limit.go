@@ -13,8 +13,8 @@ const MaxLimits = 20_000
 
 func applySetLimit(t *tx, b *command.SetLimit) command.Result { return setLimit(t, b.Limit) }
 
-// applyAdjustLimit changes what the command names only, so that of two who change
-// different values at a time neither loses.
+// applyAdjustLimit changes only what the command names, so that two commands for different values at the same
+// time both take effect.
 func applyAdjustLimit(t *tx, b *command.AdjustLimit) command.Result {
 	return adjustLimit(t, b.Scope, b.Set)
 }
@@ -24,7 +24,7 @@ func adjustLimit(t *tx, scope model.ScopeKey, list []model.LimitValue) command.R
 	if !found {
 		limit = model.NoLimit(scope)
 	}
-	// A quota is set before its period, whose lifting takes all of it away.
+	// A quota is set before its period, whose removal removes all of it.
 	for f := model.LimitGPUs; f <= model.LimitUserGPUs; f++ {
 		for _, v := range list {
 			if v.Of == f {
@@ -71,7 +71,7 @@ func applySetPools(t *tx, b *command.SetPools) command.Result {
 	return ok()
 }
 
-// withinLimits says whether live tasks and GPUs may be added to what is used.
+// withinLimits reports whether live tasks and GPUs may be added to the use.
 func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
 	for _, scope := range scopes(spec.Project, spec.User) {
 		limit, found := limitOf(t.limits.get, scope)
@@ -101,8 +101,7 @@ func withinLimits(t *tx, spec *model.Spec, gpus, live uint32) command.Result {
 	return withinPool(t, spec, gpus)
 }
 
-// withinPool says whether GPUs may be added to what is held within guarantees, or
-// beyond them.
+// withinPool reports whether GPUs may be added to those held within guarantees, or beyond them.
 func withinPool(t *tx, spec *model.Spec, gpus uint32) command.Result {
 	b := t.books()
 	p := b.pool(spec.Project, spec.User)
@@ -113,7 +112,7 @@ func withinPool(t *tx, spec *model.Spec, gpus uint32) command.Result {
 	return refuse(model.CodeLimit, "%s", p.Refusal(int64(gpus)))
 }
 
-// longest is the longest time limit that a job may have, and who bounds it; 0: any.
+// longest returns the longest time limit that a job may have, and the scope that bounds it; 0: any.
 func longest(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) (most time.Duration, scope model.ScopeKey) {
 	for _, k := range scopes(spec.Project, spec.User) {
 		if l, _ := get(k); l.RunTime > 0 && (most == 0 || l.RunTime < most) {
@@ -123,7 +122,7 @@ func longest(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) (mo
 	return most, scope
 }
 
-// limitTime gives a job that has no time limit the longest that it may have.
+// limitTime gives a job without a time limit the longest that it may have.
 func limitTime(t *tx, job *model.Job) {
 	if most, _ := longest(t.limits.get, &job.Spec); most > 0 && job.Spec.TimeLimit == 0 {
 		job.Spec.TimeLimit = most
@@ -131,8 +130,8 @@ func limitTime(t *tx, job *model.Job) {
 	}
 }
 
-// AsPlaced is a spec as bookings reckon with it once it is placed: what asks for no time
-// limit is given the longest that it may have.
+// AsPlaced returns a spec as bookings count it once it is placed: one without a time limit gets the longest
+// that it may have.
 func AsPlaced(s *State, spec *model.Spec) *model.Spec {
 	return bounded(s.Limits.Get, spec)
 }
@@ -147,7 +146,7 @@ func bounded(get func(model.ScopeKey) (model.Limit, bool), spec *model.Spec) *mo
 	return &with
 }
 
-// withinTime says whether a job may ask for so much time.
+// withinTime reports whether a job may have so long a time limit.
 func withinTime(t *tx, spec *model.Spec, asked time.Duration) command.Result {
 	if most, scope := longest(t.limits.get, spec); most > 0 && asked > most {
 		return refuse(model.CodeLimit, "%s may run a job for %s at most, this asks for %s: ask for less, save checkpoints and "+

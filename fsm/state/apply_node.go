@@ -33,7 +33,7 @@ func renewOne(t *tx, v *command.Renewal) model.Code {
 	return model.CodeOK
 }
 
-// unchanged checks that nothing was heard of a node since a leader judged it.
+// unchanged checks that a node has not renewed since a leader judged it.
 func unchanged(t *tx, id model.NodeID, epoch, seq uint64) (model.Node, model.Lease, command.Result) {
 	n, found := t.nodes.get(id)
 	lease, _ := t.leases.get(id)
@@ -69,8 +69,8 @@ func applySilent(t *tx, b *command.Silent) command.Result {
 	return r
 }
 
-// applyRankLost gives up a rank after a silence. That the silence was long enough
-// is the leader's word; that nothing was heard meanwhile is checked here.
+// applyRankLost gives up a rank after a silence. The leader decides that the silence was long enough; that
+// there was no renewal meanwhile is checked here.
 func applyRankLost(t *tx, b *command.RankLost) command.Result {
 	rank, found := t.ranks.get(b.Rank)
 	if !found || rank.Phase.Ended() {
@@ -114,8 +114,7 @@ func applySetNodeMode(t *tx, b *command.SetNodeMode) command.Result {
 	return ok()
 }
 
-// applySetNodeLabels remembers what an operator says of a node's labels: it outlives
-// registrations.
+// applySetNodeLabels stores an operator's labels of a node: they outlive registrations.
 func applySetNodeLabels(t *tx, b *command.SetNodeLabels) command.Result {
 	n, found := t.nodes.get(b.Node)
 	if !found {
@@ -160,8 +159,8 @@ func stopOn(t *tx, id model.GPUID, why model.Reason, note string) {
 	}
 }
 
-// applyConfirmDead takes an operator's word for what no machine can tell. The
-// node's epoch grows, so that should it live after all, it must register first.
+// applyConfirmDead relies on an operator's confirmation where no machine can know. The node's epoch grows, so
+// that should it live after all, it must register first.
 func applyConfirmDead(t *tx, b *command.ConfirmDead) command.Result {
 	n, found := t.nodes.get(b.Node)
 	switch {
@@ -207,7 +206,7 @@ func applyRetireNode(t *tx, b *command.RetireNode) command.Result {
 	return ok()
 }
 
-// wayFree says what frees a slot that has an owner.
+// wayFree returns the event that frees a slot that has an owner.
 func wayFree(s *model.Slot) string {
 	const dead = "stop its agent and, once the node is suspect and nothing runs there any more, confirm that it is dead"
 	switch s.Owner {

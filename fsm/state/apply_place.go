@@ -38,7 +38,7 @@ func applyPlace(t *tx, b *command.Place) command.Result {
 	return command.Result{Job: job.ID, Number: uint64(b.Attempt.N)}
 }
 
-// mayPlace says whether placements are made at all.
+// mayPlace reports whether placements are made at all.
 func mayPlace(t *tx, decided uint64) command.Result {
 	switch {
 	case !t.settings.Running:
@@ -88,8 +88,8 @@ func placeable(t *tx, b *command.Place) (task model.Task, job model.Job, r comma
 	return task, job, r
 }
 
-// fits says whether one rank's slots are on one schedulable node, free, healthy,
-// of the wanted kind, and not kept for someone else.
+// fits reports whether one rank's slots are on one schedulable node, free, healthy, of the requested kind,
+// and not reserved for another.
 func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) command.Result {
 	node, found := t.nodes.get(p.Node)
 	switch {
@@ -125,7 +125,7 @@ func fits(t *tx, p *command.Placement, spec *model.Spec, who model.TaskKey) comm
 	return ok()
 }
 
-// inTrouble is " and degraded (disk full)" for a node whose agent cannot start jobs.
+// inTrouble returns " and degraded (disk full)" for a node whose agent cannot start jobs.
 func inTrouble(n *model.Node) string {
 	if n.Trouble == "" {
 		return ""
@@ -169,8 +169,8 @@ func makeAttempt(t *tx, b *command.Place, task *model.Task, job *model.Job) {
 	foldAttempts(t, task)
 }
 
-// foldAttempts forgets attempts that are too old to be kept, but for those of
-// which a GPU still has to be shown clean.
+// foldAttempts removes attempts that are too old to be kept, except for those with a GPU that still has to be
+// verified as clean.
 func foldAttempts(t *tx, task *model.Task) {
 	if task.Attempts <= keepAttempts {
 		return
@@ -196,7 +196,7 @@ func forgetRank(t *tx, key model.RankKey) {
 	t.ranks.delete(key)
 }
 
-// touchNode marks that what should be on a node has changed.
+// touchNode marks that the desired set of a node has changed.
 func touchNode(t *tx, id model.NodeID) {
 	u, _ := t.nodeUse.get(id)
 	u.Node, u.Desired = id, t.meta.Index
@@ -245,7 +245,7 @@ func applyPreempt(t *tx, b *command.Preempt) command.Result {
 	return ok()
 }
 
-// awaitsGPUs says that a task or a service stands in the queue.
+// awaitsGPUs reports whether a task or a service is in the queue.
 func awaitsGPUs(t *tx, who model.TaskKey) bool {
 	if who.IsTurn() {
 		return t.waiting.now().Has(who)
@@ -255,7 +255,7 @@ func awaitsGPUs(t *tx, who model.TaskKey) bool {
 	return found && InLine(&job, &task)
 }
 
-// called is what users call a task or a service that waits.
+// called returns the name of a waiting task or service for users.
 func called(t *tx, who model.TaskKey) string {
 	if id, found := t.waiting.now().Get(who); found {
 		return "allocation " + string(id)
@@ -263,8 +263,8 @@ func called(t *tx, who model.TaskKey) string {
 	return "job " + who.String()
 }
 
-// claimable says whether a slot may be kept for a task: it is kept for nobody, and
-// free, or will be because its owner is stopped or has ended.
+// claimable reports whether a slot may be claimed for a task: it has no claim, and is free, or will be
+// because its owner is being stopped or has ended.
 func claimable(t *tx, key model.SlotKey, b *command.Preempt) command.Result {
 	slot, found := t.slots.get(key)
 	claim, claimed := t.claims.get(key)
@@ -282,8 +282,8 @@ func claimable(t *tx, key model.SlotKey, b *command.Preempt) command.Result {
 	return refuse(model.CodeConflict, "GPU %s is neither free nor about to be", key.GPU)
 }
 
-// slotsOf lists the slots that an attempt owns or that are cleaned up after it. A
-// foreign attempt of the same name, from a past that was lost, is another.
+// slotsOf returns the slots that an attempt owns or that are being cleaned after it. A foreign attempt of the
+// same name, from a past that was lost, is another.
 func slotsOf(t *tx, a model.AttemptKey) (out []model.SlotKey) {
 	for k := range t.owners.now().From(OwnerKey{Rank: a.Rank(0)}) {
 		if k.Rank.Attempt() != a {
@@ -307,7 +307,7 @@ func applyExpireClaims(t *tx, b *command.ExpireClaims) command.Result {
 	return command.Result{Number: n}
 }
 
-// dropClaims removes what is kept for a task that needs it no more.
+// dropClaims removes the claims of a task that no longer needs them.
 func dropClaims(t *tx, task model.TaskKey) {
 	mine := func(k ClaimKey) bool { return k.Task == task }
 	for _, k := range keysOf(t.claimedFor.now().From(ClaimKey{Task: task}), mine) {

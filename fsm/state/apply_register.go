@@ -7,8 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// applyRegister brings a node in or back. The order matters: what the node knows
-// of ends comes first, and only then what a reboot or a lost data folder implies.
+// applyRegister registers a node. The order matters: the ends that the node knows come first, and only then
+// what a reboot or a lost data folder implies.
 func applyRegister(t *tx, b *command.Register) command.Result {
 	old, known := t.nodes.get(b.Node)
 	if r := identity(t, b, &old, known); !r.OK() {
@@ -49,11 +49,10 @@ func applyRegister(t *tx, b *command.Register) command.Result {
 	return command.Result{Number: node.Epoch}
 }
 
-// identity refuses a node id that another machine holds, and GPUs that another
-// node holds: proof of a reboot counts only on the same machine. A registration that
-// follows another epoch than the node's was overtaken on its way and proves nothing:
-// its agent asks again if it lives. A boot and a data folder do not come back, so one
-// with the former one was delayed, too, or two agents take turns for one node.
+// identity refuses a node id that another machine holds, and GPUs that another node holds: proof of a reboot
+// counts only on the same machine. A registration that follows another epoch than the node's was overtaken on
+// its way and proves nothing: its agent asks again if it lives. A boot and a data folder do not come back, so
+// one with the former one was delayed, too, or two agents take turns for one node.
 func identity(t *tx, b *command.Register, old *model.Node, known bool) command.Result {
 	if known && old.Machine != b.Machine {
 		return refuse(model.CodeIdentity, "node %s is machine %s, this is %s: give one of them another data folder, "+
@@ -71,7 +70,7 @@ func identity(t *tx, b *command.Register, old *model.Node, known bool) command.R
 	return ok()
 }
 
-// overtaken says why a registration of a known node proves nothing; "" if it does.
+// overtaken returns why a registration of a known node proves nothing; "" if it does.
 func overtaken(b *command.Register, old *model.Node) string {
 	back := b.Boot == old.LastBoot || b.Lineage == old.LastLineage
 	switch {
@@ -86,8 +85,7 @@ func overtaken(b *command.Register, old *model.Node) string {
 	return ""
 }
 
-// buryNode gives up everything that lives on a node whose processes are proven
-// gone.
+// buryNode gives up everything that lives on a node whose processes are proven gone.
 func buryNode(t *tx, id model.NodeID, why model.Reason) {
 	for _, r := range liveRanks(t, id) {
 		r, _ = t.ranks.get(r.Key)
@@ -119,8 +117,8 @@ func loseRank(t *tx, r model.Rank, why model.Reason) {
 	endRank(t, r)
 }
 
-// freeAfterReboot frees what was being cleaned up or foreign: the processes died
-// with the kernel, and the inventory of the new one shows the GPU idle, or gone.
+// freeAfterReboot frees slots that were being cleaned or foreign: the processes died with the kernel, and the
+// inventory of the new one shows the GPU idle, or gone.
 func freeAfterReboot(t *tx, b *command.Register) {
 	busy := map[model.GPUID]bool{}
 	for i := range b.Devices {
@@ -140,9 +138,9 @@ func freeAfterReboot(t *tx, b *command.Register) {
 	}
 }
 
-// orphan marks ranks that the agent should have a folder for and has none: with
-// its data folder it lost the means to extend their lease or to tell their end,
-// so they are given up once a lease's time has passed, whatever the node renews.
+// orphan marks ranks that the agent should have a folder for and has none: with its data folder it lost the
+// means to extend their lease or to report their end, so they are given up once a lease's time has passed,
+// whatever the node renews.
 func orphan(t *tx, b *command.Register, forgot bool) {
 	for _, r := range liveRanks(t, b.Node) {
 		if r.Orphan == 0 && !hasFolder(b, r.Key) && (forgot || r.Phase > model.RankAssigned) {
@@ -161,9 +159,8 @@ func hasFolder(b *command.Register, k model.RankKey) bool {
 	return false
 }
 
-// foreign gives the GPUs of running attempts that this state does not know - it
-// was restored from an older backup - to those attempts, so that nothing is
-// placed on top of them.
+// foreign gives the GPUs of running attempts that this state does not know - it was restored from an older
+// backup - to those attempts, so that nothing is placed on top of them.
 func foreign(t *tx, b *command.Register) {
 	for i := range b.Folders {
 		f := &b.Folders[i]
@@ -181,7 +178,7 @@ func foreign(t *tx, b *command.Register) {
 	}
 }
 
-// devices brings the node's GPUs in line with its inventory.
+// devices updates the node's GPUs to its inventory.
 func devices(t *tx, node model.NodeID, list []model.Device) command.Result {
 	listed := make(map[model.GPUID]bool, len(list))
 	for i := range list {
@@ -229,7 +226,7 @@ func device(t *tx, n *model.Node, d *model.Device) {
 	faulty(t, &g)
 }
 
-// faulty stops what runs on a GPU that has failed: it goes elsewhere, uncharged.
+// faulty stops the attempt on a GPU that has failed: it is requeued, uncharged.
 func faulty(t *tx, g *model.GPU) {
 	if g.Health == model.HealthQuarantined || g.Health == model.HealthMissing {
 		stopOn(t, g.ID, model.ReasonGPUFault, model.Clip("GPU "+string(g.ID)+" of node "+string(g.Node)+": "+g.Why))

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// speaker checks that who speaks for a node is its present agent.
+// speaker checks that a report is from the node's present agent.
 func speaker(t *tx, id model.NodeID, i model.Incarnation, epoch uint64) (model.Node, command.Result) {
 	n, found := t.nodes.get(id)
 	switch {
@@ -36,8 +36,8 @@ func applyReport(t *tx, b *command.Report) command.Result {
 	return r
 }
 
-// progress moves a rank by its node's report. A report that is old or comes again
-// changes nothing and is answered as if it were new, so that the node forgets it.
+// progress moves a rank by its node's report. A report that is old or repeated changes nothing and is
+// answered as if it were new, so that the node drops it.
 func progress(t *tx, node model.NodeID, p *model.Progress) model.Code {
 	r, found := t.ranks.get(p.Rank)
 	switch {
@@ -125,7 +125,7 @@ func advance(t *tx, r model.Rank, p *model.Progress) {
 	}
 }
 
-// follow moves the task to where its attempt is.
+// follow moves the task to the state of its attempt.
 func follow(t *tx, a *model.Attempt) {
 	task, _ := t.tasks.get(a.Key.TaskKey())
 	task.State = a.State
@@ -145,9 +145,8 @@ func follow(t *tx, a *model.Attempt) {
 	t.tasks.put(task)
 }
 
-// lateExit takes the true end of a rank that had been given up. If the task still
-// waits for a successor and every rank of the attempt has told its end after all,
-// that end counts; otherwise it is only remembered.
+// lateExit applies the true end of a rank that had been given up. If the task still waits for a successor and
+// every rank of the attempt has reported its end after all, that end counts; otherwise it is only recorded.
 func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	if p.Phase != model.RankExited || r.Late {
 		return
@@ -193,8 +192,8 @@ func lateExit(t *tx, r model.Rank, p *model.Progress) {
 	settle(t, a, ran)
 }
 
-// cleaned frees a slot on its node's word that nothing of its last owner is left
-// there or will come back.
+// cleaned frees a slot on its node's confirmation that nothing of its last owner is left there or will come
+// back.
 func cleaned(t *tx, node model.NodeID, c *model.Cleaned) {
 	slot, found := t.slots.get(c.Slot)
 	if !found || slot.Node != node || slot.Rank != c.Rank || slot.Allocation != c.Allocation {
@@ -210,9 +209,8 @@ func freeSlot(t *tx, slot model.Slot) {
 	touchNode(t, slot.Node)
 }
 
-// Redundant reports whether an inventory would be accepted and change no row: its
-// agent is answered without a log entry then. An inventory whose application panics
-// is not redundant.
+// Redundant reports whether an inventory would be accepted and change no row: its agent is answered without a
+// log entry then. An inventory whose application panics is not redundant.
 func (s *State) Redundant(b *command.Inventory) (redundant bool) {
 	defer func() {
 		if recover() != nil {

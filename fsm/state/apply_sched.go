@@ -10,8 +10,8 @@ func applySetTuning(t *tx, b *command.SetTuning) command.Result {
 	return ok()
 }
 
-// applyAdjustPolicy changes what the command names only, all of it or nothing, so that of
-// two who change different values at a time neither loses.
+// applyAdjustPolicy changes only what the command names, all of it or nothing, so that two commands for
+// different values at the same time both take effect.
 func applyAdjustPolicy(t *tx, b *command.AdjustPolicy) command.Result {
 	tuning := t.settings.Tuning
 	for _, v := range b.Tuning {
@@ -44,7 +44,7 @@ func applySetWeight(t *tx, b *command.SetWeight) command.Result {
 	return ok()
 }
 
-// MaxWeights bounds the users and projects with shares of their own.
+// MaxWeights bounds the users and projects with weights of their own.
 const MaxWeights = 10_000
 
 func applySteer(t *tx, b *command.Steer) command.Result {

@@ -24,7 +24,7 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 	}
 	number, id := uint64(0), b.ID
 	if id == "" {
-		if number, id = numbered(t, b.Service); t.allocations.has(id) { // somebody chose it as a name
+		if number, id = numbered(t, b.Service); t.allocations.has(id) { // a user chose it as a name
 			return refuse(model.CodeConflict, "allocation %s exists: ask again", id)
 		}
 	}
@@ -42,7 +42,7 @@ func applyAllocate(t *tx, b *command.Allocate) command.Result {
 	return command.Result{Number: number}
 }
 
-// mayAllocate says whether there may be one allocation more, and this one.
+// mayAllocate reports whether one more allocation, and this one, is allowed.
 func mayAllocate(t *tx, b *command.Allocate) command.Result {
 	if t.allocations.has(b.ID) {
 		return refuse(model.CodeConflict, "allocation %s exists", b.ID)
@@ -69,11 +69,10 @@ func mayAllocate(t *tx, b *command.Allocate) command.Result {
 	return ok()
 }
 
-// numberedPerEntry is how many numbers belong to one log entry: more than it has room
-// for allocations.
+// numberedPerEntry is how many numbers belong to one log entry: more than it has room for allocations.
 const numberedPerEntry = 100_000
 
-// numbered is a service's next allocation. Log indexes only grow, so no number comes
+// numbered returns a service's next allocation. Log indexes only grow, so no number comes
 // back.
 func numbered(t *tx, service string) (number uint64, id model.AllocationID) {
 	number = t.meta.Index*numberedPerEntry + t.numbered
@@ -81,7 +80,7 @@ func numbered(t *tx, service string) (number uint64, id model.AllocationID) {
 	return number, model.AllocationOf(service, number)
 }
 
-// jobOver says that a job has ended, or is no longer known.
+// jobOver reports whether a job has ended, or is no longer known.
 func jobOver(t *tx, id model.JobID) bool {
 	job, found := t.jobs.get(id)
 	return !found || job.EndIndex > 0
@@ -164,7 +163,7 @@ func applyReleaseAllocation(t *tx, b *command.ReleaseAllocation) command.Result 
 	return ok()
 }
 
-// forgetAllocations is how long an ended allocation can still be asked for.
+// forgetAllocations is how long an ended allocation can still be read.
 const forgetAllocations = time.Hour
 
 func applyExpireAllocations(t *tx, b *command.ExpireAllocations) command.Result {
@@ -205,7 +204,7 @@ func applyAllocationLost(t *tx, b *command.AllocationLost) command.Result {
 	return ok()
 }
 
-// endAllocation ends an allocation; its GPUs are to be shown clean.
+// endAllocation ends an allocation; its GPUs have to be verified as clean.
 func endAllocation(t *tx, a model.Allocation, as model.AllocationState) {
 	for _, key := range slotsOfAllocation(t, a.ID) {
 		slot, _ := t.slots.get(key)
@@ -230,7 +229,7 @@ func slotsOfAllocation(t *tx, id model.AllocationID) (out []model.SlotKey) {
 	return out
 }
 
-// activeAllocations lists the allocations that hold GPUs of a node, each once.
+// activeAllocations returns the allocations that hold GPUs of a node, each once.
 func activeAllocations(t *tx, node model.NodeID) (out []model.Allocation) {
 	mine := func(k model.AddressKey) bool { return k.Node == node }
 	for _, k := range keysOf(t.nodeGPUs.now().From(model.AddressKey{Node: node}), mine) {

@@ -14,15 +14,14 @@ import (
 // not be read may hold any.
 const maxAuditText = 256
 
-// AuditLink is one record of the audit trail, encoded, and where the trail stands
-// before and with it.
+// AuditLink is one record of the audit trail, encoded, and the trail's heads before and with it.
 type AuditLink struct {
 	Before model.Hash
 	Head   model.AuditHead
 	Record []byte
 }
 
-// ChainAudit is the hash of a trail after a further record: SHA-256 over the hash
+// ChainAudit returns the hash of a trail after a further record: SHA-256 over the hash
 // before and the record's bytes.
 func ChainAudit(before model.Hash, record []byte) model.Hash {
 	h := sha256.New()
@@ -31,8 +30,7 @@ func ChainAudit(before model.Hash, record []byte) model.Hash {
 	return model.Hash(h.Sum(nil))
 }
 
-// DecodeAudit reads a record's bytes. An *[command.UnknownError] tells of a newer
-// program's record.
+// DecodeAudit decodes a record's bytes. An *[command.UnknownError] means a newer program's record.
 func DecodeAudit(data []byte) (r model.AuditRecord, err error) {
 	if err = rows.dec.Unmarshal(data, &r); err == nil {
 		return r, nil

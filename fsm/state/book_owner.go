@@ -7,10 +7,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// withinOwner reports whether a booking keeps within what its owner may use: the GPUs at
-// a time, the GPU time of each period, and, unless an operator books, the part of the
-// cluster that one user or project may have booked. Bookings that the same user has made for
-// others, such as projects, count to that part, too.
+// withinOwner reports whether a booking keeps within what its owner may use: the GPUs at a time, the GPU time
+// of each period, and, unless an operator books, the part of the cluster that one user or project may have
+// booked. Bookings that the same user has made for others, such as projects, count to that part, too.
 func withinOwner(t *tx, l *land, capped bool) command.Result {
 	b := l.b
 	limit, _ := limitOf(t.limits.get, b.Owner)
@@ -33,8 +32,8 @@ func withinOwner(t *tx, l *land, capped bool) command.Result {
 	return withinOwnerTime(t, b, &limit)
 }
 
-// withinOwnerTime reports whether what an owner has booked fits into the owner's quota of GPU time, in each
-// period that a booking is in. What was used already counts in the present period.
+// withinOwnerTime reports whether an owner's bookings fit into the owner's quota of GPU time, in each period
+// of a booking. Former use counts in the present period.
 func withinOwnerTime(t *tx, b *model.Booking, limit *model.Limit) command.Result {
 	if limit.GPUTime == 0 || limit.Over != model.OverStop {
 		return ok()

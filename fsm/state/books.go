@@ -6,9 +6,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Books says what may be placed beside the bookings of a state. Apply and the
-// scheduler ask it alike. It belongs to one goroutine; nil is that of a state without
-// bookings.
+// Books decides what may be placed in addition to the bookings of a state, for Apply and the scheduler alike.
+// It belongs to one goroutine; nil is that of a state without bookings.
 type Books struct {
 	ledger *ledger
 	now    model.Time
@@ -17,10 +16,10 @@ type Books struct {
 	ended  bool    // a maintenance is over once an entry has ended it, not when its time is up
 }
 
-// Stake is GPUs of somebody who may hold them until Ends at most.
+// Stake is GPUs of a holder that may keep them until Ends at most.
 type Stake struct {
 	User, Project string
-	Ends          model.Time // [model.Never]: nobody knows; 0: they are about to be free
+	Ends          model.Time // [model.Never]: unknown; 0: they are about to be free
 	At            []Lot
 }
 
@@ -31,7 +30,7 @@ type Lot struct {
 	GPUs  uint32
 }
 
-// StakeOf is what an attempt of a state holds of GPUs that others could be given.
+// StakeOf returns an attempt's GPUs that others could be given.
 func StakeOf(s *State, a *model.Attempt) Stake {
 	job, _ := s.Jobs.Get(a.Key.Job)
 	out := Stake{User: job.Spec.User, Project: job.Spec.Project, Ends: a.CertainEnd()}
@@ -46,9 +45,9 @@ func StakeOf(s *State, a *model.Attempt) Stake {
 	return out
 }
 
-// OpenBooks is what may be placed on a state at the time now; nil if nothing is booked. A
-// maintenance keeps its nodes until an entry has ended it, though Apply would not insist: only from
-// then on their GPUs count for reservations, which would else miss what is given away in between.
+// OpenBooks returns the books of a state at the time now; nil if nothing is booked. A maintenance keeps its
+// nodes until an entry has ended it, though Apply would not insist: only from then on their GPUs count for
+// reservations, which would otherwise lack GPUs that are given away in between.
 func OpenBooks(s *State, now model.Time) *Books {
 	if s.ledger == nil {
 		return nil
@@ -64,19 +63,19 @@ func newBooks(l *ledger, now model.Time) *Books {
 	return b
 }
 
-// Fresh is the same books as if they were opened now.
+// Fresh returns the same books as if they were opened now.
 func (b *Books) Fresh() *Books {
 	fresh := *b
 	fresh.Reopen()
 	return &fresh
 }
 
-// Reopen takes what is lacking now for what was lacking already: nothing may lack more from here on.
+// Reopen accepts the present lack as the base: nothing may lack more from here on.
 func (b *Books) Reopen() {
 	b.floor = b.lacks()
 }
 
-// lacks is what is lacking at each moment.
+// lacks returns what is lacking at each moment.
 func (b *Books) lacks() []lack {
 	out := make([]lack, len(b.ledger.moments))
 	for i := range out {
@@ -93,7 +92,7 @@ func (b *Books) lackAt(i int) lack {
 	return b.ledger.moments[i].lacks(b.needs[i])
 }
 
-// Copy is a copy that goes another way.
+// Copy returns a copy that changes independently.
 func (b *Books) Copy() *Books {
 	if b == nil {
 		return nil
@@ -101,10 +100,10 @@ func (b *Books) Copy() *Books {
 	return &Books{b.ledger.clone(), b.now, slices.Clone(b.needs), b.floor, b.ended}
 }
 
-// Put counts free GPUs as somebody's.
+// Put counts free GPUs as a holder's.
 func (b *Books) Put(s *Stake) { b.move(s, 1) }
 
-// Give counts GPUs that somebody has as free.
+// Give counts a holder's GPUs as free.
 func (b *Books) Give(s *Stake) { b.move(s, -1) }
 
 func (b *Books) move(s *Stake, by int32) {
@@ -122,8 +121,7 @@ func (b *Books) move(s *Stake, by int32) {
 	}
 }
 
-// forget has the needs added up anew to which an owner's GPU counts. Who kept the slice of
-// needs has those of before.
+// forget drops the cached needs to which an owner's GPU counts. A former result keeps the old ones.
 func (b *Books) forget(h *hold) {
 	b.needs = slices.Clone(b.needs)
 	for i := range b.needs {
@@ -133,7 +131,7 @@ func (b *Books) forget(h *hold) {
 	}
 }
 
-// tentative does something as if somebody were given GPUs, or with -1 had given them back.
+// tentative calls do as if a holder were given GPUs, or with -1 had freed them.
 func (b *Books) tentative(s *Stake, by int32, do func()) {
 	needs := b.needs
 	b.move(s, by)
@@ -142,9 +140,8 @@ func (b *Books) tentative(s *Stake, by int32, do func()) {
 	b.needs = needs
 }
 
-// Allows says that free GPUs may be given to somebody: no booking that is not over
-// lacks more then than it did when the Books were opened. If not, by is the first
-// that would.
+// Allows reports whether free GPUs may be given to a holder: no booking that is not over lacks more then than
+// it did when the Books were opened. If not, by is the first that would.
 func (b *Books) Allows(s *Stake) (by model.Booking, ok bool) {
 	if b == nil {
 		return by, true
@@ -155,9 +152,9 @@ func (b *Books) Allows(s *Stake) (by model.Booking, ok bool) {
 	return b.try(s, b.asBefore)
 }
 
-// MayProlong says whether somebody may hold GPUs for longer than was reckoned with:
-// no booking lacks more for it, and no maintenance comes in between that did not
-// before. If not, by is the first that is in the way. Nothing is counted anew.
+// MayProlong reports whether a holder may keep GPUs for longer than expected: no booking lacks more for it,
+// and no maintenance comes in between that did not before. If not, by is the first booking in the way.
+// Nothing is counted again.
 func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
 	if b == nil {
 		return by, true
@@ -171,9 +168,9 @@ func (b *Books) MayProlong(from, to *Stake) (by model.Booking, ok bool) {
 	return by, ok
 }
 
-// hinders says that a booking lacks GPUs at its start, or now, that somebody holds then,
-// and still would at an instant; if so, by is the first such. What is lacking at the
-// start is taken to be lacking from then on, though others may be gone sooner.
+// hinders reports whether a booking lacks GPUs at its start, or now, that a holder has then, and still would
+// at an instant; if so, by is the first such booking. A lack at the start counts from then on, though others
+// may be gone sooner.
 func (b *Books) hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) {
 	with, without := b.lacks(), []lack(nil)
 	b.tentative(s, -1, func() { without = b.lacks() })
@@ -185,11 +182,11 @@ func (b *Books) hinders(s *Stake, at model.Time) (by model.Booking, lacks bool) 
 	return by, false
 }
 
-// asBefore says that no more is lacking at a moment than when the Books were opened.
+// asBefore reports whether a moment lacks no more than when the Books were opened.
 func (b *Books) asBefore(k *lack, i int, m *moment) bool { return !k.exceeds(&b.floor[i], m) }
 
-// Free says that giving free GPUs to somebody costs no booking anything: they are
-// booked for them, or free again in time.
+// Free reports whether giving free GPUs to a holder costs no booking anything: they are booked for it, or
+// free again in time.
 func (b *Books) Free(s *Stake) bool {
 	was := b.lacks()
 	_, ok := b.try(s, func(k *lack, i int, m *moment) bool {
@@ -207,8 +204,8 @@ func noneAbove(a, b []int32) bool {
 	return true
 }
 
-// try says whether each booking that a stake concerns would be fine with it, and if
-// not, which is the first that would not.
+// try reports whether each booking that a stake concerns would be fine with it; if not, it returns the first
+// that would not.
 func (b *Books) try(s *Stake, fine func(*lack, int, *moment) bool) (by model.Booking, ok bool) {
 	ok = true
 	b.tentative(s, 1, func() {
@@ -226,8 +223,7 @@ func (b *Books) try(s *Stake, fine func(*lack, int, *moment) bool) (by model.Boo
 	return by, ok
 }
 
-// Closed says that a node has a maintenance before a stake on it certainly ends, and
-// which.
+// Closed reports whether a node has a maintenance before a stake on it certainly ends, and returns that.
 func (b *Books) Closed(s *Stake) (by model.Booking, closed bool) {
 	if b == nil {
 		return by, false
@@ -243,8 +239,8 @@ func (b *Books) Closed(s *Stake) (by model.Booking, closed bool) {
 	return by, false
 }
 
-// Place is a node and a model as far as bookings tell them from others: what is
-// alike in both is alike to [Books.Allows].
+// Place returns a node and a model as far as bookings distinguish them: two with equal places are alike to
+// [Books.Allows].
 func (b *Books) Place(node model.NodeID, name string) (model.NodeID, string) {
 	id, kind := b.ledger.place(node, name)
 	if id == "" && slices.ContainsFunc(b.ledger.closed, func(c shut) bool { return c.nodes.has(node) }) {
@@ -253,8 +249,8 @@ func (b *Books) Place(node model.NodeID, name string) (model.NodeID, string) {
 	return id, kind
 }
 
-// Short is how many GPUs a booking lacks, at its start or now if it has begun: others
-// hold too many that are not certainly free by then.
+// Short returns how many GPUs a booking lacks, at its start or now if it has begun: others hold too many that
+// are not certainly free by then.
 func (b *Books) Short(id model.BookingID) uint32 {
 	if b == nil {
 		return 0

@@ -15,7 +15,7 @@ type cell[K table.Key[K], R comparable] struct {
 	name   string // for messages
 	wakes  model.TopicSet
 	key    func(R) K
-	hook   func(old, next *R) // keeps indexes and counts in step; nil stands for no row
+	hook   func(old, next *R) // updates indexes and counts; nil stands for no row
 
 	base    table.Table[K, R]
 	draft   *table.Draft[K, R]
@@ -54,8 +54,8 @@ func (c *cell[K, R]) get(k K) (row R, ok bool) {
 
 func (c *cell[K, R]) has(k K) bool { return c.now().Has(k) }
 
-// now is the table as it stands in the transaction. It must not be ranged over
-// while the cell is written to.
+// now returns the table's current contents in the transaction. It must not be ranged over while the cell is
+// written to.
 func (c *cell[K, R]) now() table.Table[K, R] {
 	if c.draft != nil {
 		return c.draft.Table()
@@ -88,7 +88,7 @@ func (c *cell[K, R]) delete(k K) {
 	c.tell(&was, had, nil)
 }
 
-// tell runs the hook. What was is copied only for a cell that has one.
+// tell runs the hook. The former row is copied only for a cell that has one.
 func (c *cell[K, R]) tell(was *R, had bool, now *R) {
 	switch {
 	case c.hook == nil:
@@ -100,8 +100,8 @@ func (c *cell[K, R]) tell(was *R, had bool, now *R) {
 	}
 }
 
-// touch finds or begins the change of a key, whose row so far is was, if it had
-// one. It is valid until the next touch.
+// touch finds or begins the change of a key, whose row so far is was, if it had one. It is valid until the
+// next touch.
 func (c *cell[K, R]) touch(k K, was *R, had bool) *change[K, R] {
 	if i, touched := c.at[k]; touched {
 		return &c.changes[i]
@@ -152,7 +152,7 @@ func (c *cell[K, R]) load(to *commit, decode func(any) error) error {
 	return nil
 }
 
-// commit gives every row that differs to the digest.
+// commit adds every row that differs to the digest.
 func (c *cell[K, R]) commit(to *commit) {
 	slices.SortFunc(c.changes, func(a, b change[K, R]) int { return a.key.Compare(b.key) })
 	before := to.digest.sums[c.number]
@@ -195,7 +195,7 @@ func (x *index[K, V]) fork() *table.Draft[K, V] {
 	return x.draft
 }
 
-// move takes the index from an old key to a new one; ok says whether there is one.
+// move moves the index from an old key to a new one; ok is whether there is one.
 func (x *index[K, V]) move(from K, hadFrom bool, to K, hasTo bool, v V) {
 	if hadFrom && hasTo && from == to {
 		return

@@ -7,33 +7,32 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Invariant names what holds in every state, or of every move from one state to
-// the next, whatever the commands were.
+// Invariant is a property of every state, or of every move from one state to the next, whatever the commands
+// were.
 type Invariant uint8
 
 // The invariants.
 const (
-	// SingleOwner: a slot has at most one owner - a live attempt's rank, a live
-	// allocation, what is cleaned up after either, or a foreign attempt.
+	// SingleOwner: a slot has at most one owner - a live attempt's rank, a live allocation, a cleaning after
+	// either, or a foreign attempt.
 	SingleOwner Invariant = 1
-	// WholeGang: a live attempt holds all its GPUs or has given up some for good,
-	// rank by rank; its counters and its task say the same as its ranks.
+	// WholeGang: a live attempt holds all its GPUs or has given up some for good, rank by rank; its counters
+	// and its task agree with its ranks.
 	WholeGang Invariant = 2
-	// OneAttempt: a task has at most one live attempt, its newest; what has ended
-	// does not come to life again.
+	// OneAttempt: a task has at most one live attempt, its newest; an ended one does not come to life again.
 	OneAttempt Invariant = 3
-	// ShownClean: a slot is freed only on its node's word.
+	// ShownClean: a slot is freed only on its node's confirmation.
 	ShownClean Invariant = 4
-	// NothingLost: a job that was acknowledged stays until it has ended, and is one.
+	// NothingLost: an acknowledged job stays until it has ended, and is one.
 	NothingLost Invariant = 5
 	// WithinLimits: no command increases an excess over a limit.
 	WithinLimits Invariant = 6
 	// TotalsAgree: every count is that of the rows that it counts.
 	TotalsAgree Invariant = 7
-	// SameOnReplay: indexes and digest follow from the rows, so that a state read
-	// from a snapshot is the state that was written.
+	// SameOnReplay: indexes and digest follow from the rows, so that a state read from a snapshot is the
+	// state that was written.
 	SameOnReplay Invariant = 8
-	// References: a row that names another names one that is there.
+	// References: a row that names another names an existing one.
 	References Invariant = 9
 	// OnlyForward: clocks, epochs, sequences and marks never go back.
 	OnlyForward Invariant = 10
@@ -47,7 +46,7 @@ var invariantNames = [...]string{
 	SameOnReplay: "same on replay", References: "references", OnlyForward: "only forward", InTurn: "in turn",
 }
 
-// String is the invariant's name.
+// String returns the invariant's name.
 func (i Invariant) String() string {
 	if int(i) < len(invariantNames) {
 		return invariantNames[i]
@@ -61,12 +60,12 @@ type Violation struct {
 	What      string
 }
 
-// Error is "invariant: what".
+// Error returns "invariant: what".
 func (v *Violation) Error() string { return v.Invariant.String() + ": " + v.What }
 
-// Check says in which ways a state breaks the invariants: nil, or a joined error
-// of [Violation] values. It looks at every row and computes anew all that is
-// derived, so it is for tests, simulations and restores, not for every entry.
+// Check returns the ways in which a state breaks the invariants: nil, or a joined error of [Violation]
+// values. It reads every row and recomputes all that is derived, so it is for tests, simulations and
+// restores, not for every entry.
 func Check(s *State) error {
 	c := &checker{s: s}
 	if s.Settings().Incarnation.IsZero() {
@@ -96,7 +95,7 @@ func Check(s *State) error {
 	return errors.Join(c.found...)
 }
 
-// Violations lists what an error of [Check] or [CheckMove] is made of.
+// Violations returns the violations in an error of [Check] or [CheckMove].
 func Violations(err error) (out []*Violation) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // of this error, not of its causes
 		for _, e := range joined.Unwrap() {
@@ -108,16 +107,16 @@ func Violations(err error) (out []*Violation) {
 	return out
 }
 
-// checker is a state being looked through.
+// checker is a check of a state.
 type checker struct {
 	findings
 	s *State
 }
 
-// findings gathers violations.
+// findings collects violations.
 type findings struct{ found []error }
 
-// hold notes a violation unless it is so.
+// hold adds a violation unless a condition holds.
 func (f *findings) hold(so bool, i Invariant, format string, args ...any) {
 	if !so {
 		f.found = append(f.found, &Violation{i, fmt.Sprintf(format, args...)})
@@ -132,7 +131,7 @@ func checkEmpty(c *checker) {
 	}
 }
 
-// residentOf finds the row of a slot's rank, and says whether it lives on the slot's node.
+// residentOf returns the row of a slot's rank, and whether it lives on the slot's node.
 func residentOf(c *checker, slot *model.Slot) (r model.Rank, there bool) {
 	r, found := c.s.Ranks.Get(slot.Rank)
 	return r, found && r.Node == slot.Node

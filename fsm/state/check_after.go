@@ -7,8 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// checkDependencies: a job counts what it waits for, and has run nothing as long as
-// it waits.
+// checkDependencies: a job counts its dependencies, and has run nothing as long as it waits.
 func checkDependencies(c *checker) {
 	all, waits := map[model.JobID]int{}, map[model.JobID]uint32{}
 	for k, d := range c.s.Dependencies.All() {
@@ -70,7 +69,7 @@ func checkTurnIndexes(c *checker) {
 	same(c, SameOnReplay, "index Deadlines at", c.s.Deadlines, deadlines.Table())
 }
 
-// moveDependencies: they come with their job, and what became of one stays.
+// moveDependencies: they come with their job, and a decided one stays so.
 func moveDependencies(m *mover) {
 	for k, d := range table.Diffs(m.was.Dependencies, m.s.Dependencies) {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// inTurn is a state in which job 1 runs, and job 2, an array with a deadline, waits for it.
+// inTurn returns a state in which job 1 runs, and job 2, an array with a deadline, waits for it.
 func inTurn(t *testing.T) state.State {
 	t.Helper()
 	l := running(t, 1)

@@ -2,8 +2,7 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// checkAuth: tokens and places in projects are those of users who are there, and the
-// first token is one only.
+// checkAuth: tokens and memberships are those of existing users, and there is only one first token.
 func checkAuth(c *checker) {
 	auth := c.s.Settings().Auth
 	c.hold(auth.On() == !auth.Secret.IsZero(), References, "the cluster asks who somebody is since %d, and its secret does not fit", auth.Since)

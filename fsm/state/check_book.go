@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// checkBookings: bookings are what they may be, and their ledger is that of the rows.
+// checkBookings: bookings are valid, and their ledger is that of the rows.
 func checkBookings(c *checker) {
 	caps := c.s.Settings().Booking
 	for id, b := range c.s.Bookings.All() {
@@ -31,7 +31,7 @@ func checkBookings(c *checker) {
 	}
 }
 
-// sameUsed: what one ledger has of each class at a moment, the other has, too.
+// sameUsed: two ledgers agree on each class at a moment.
 func sameUsed(a, b *ledger, i int) bool {
 	for j, c := range a.classes {
 		var other int32
@@ -45,8 +45,8 @@ func sameUsed(a, b *ledger, i int) bool {
 	return true
 }
 
-// moveBookings: numbers are not used again, and a command that gives GPUs to somebody
-// leaves no booking with less than it had or needs.
+// moveBookings: numbers are not used again, and a command that gives GPUs to a holder leaves no booking with
+// less than it had or needs.
 func moveBookings(m *mover) {
 	a, b := m.was.Settings().Booking.Next, m.s.Settings().Booking.Next
 	m.hold(b >= a, OnlyForward, "the number of bookings goes from %s to %s", a, b)
@@ -61,7 +61,7 @@ func moveBookings(m *mover) {
 	}
 }
 
-// gives says that free slots are somebody's now.
+// gives reports whether free slots have a holder now.
 func gives(m *mover) bool {
 	for _, d := range table.Diffs(m.was.Slots, m.s.Slots) {
 		if d.Was && d.Is && d.Before.Owner == model.OwnerNone && (d.After.Owner == model.OwnerAttempt || d.After.Owner == model.OwnerAllocation) {

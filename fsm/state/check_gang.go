@@ -2,16 +2,16 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// muster is what an attempt's ranks and slots say of it.
+// muster is the sum of an attempt's ranks and slots.
 type muster struct {
 	ranks, gpus, gone uint32
 	ready, begun      uint32 // for certain
-	maybe             uint32 // ranks of which nobody can tell how far they came
-	taken             bool   // an agent has spoken of one
+	maybe             uint32 // ranks whose progress is unknown
+	taken             bool   // an agent has reported one
 }
 
-// checkAttempts: each has all its ranks, each living rank all its slots, and the
-// counters are what the ranks say.
+// checkAttempts: each has all its ranks, each living rank all its slots, and the counters agree with the
+// ranks.
 func checkAttempts(c *checker) {
 	owned := map[model.RankKey]uint32{}
 	for _, slot := range c.s.Slots.All() {

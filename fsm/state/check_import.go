@@ -1,7 +1,6 @@
 package state
 
-// checkImport: an import that is open has an id, keeps everything standing still, and
-// has had no more parts than there are.
+// checkImport: an open import has an id, stops all placements, and has had no more parts than there are.
 func checkImport(c *checker) {
 	set := c.s.Settings()
 	i := set.Import
@@ -12,8 +11,7 @@ func checkImport(c *checker) {
 	c.hold(i.Since <= set.Clock, OnlyForward, "an import has jobs of %d, the clock is at %d", i.Since, set.Clock)
 }
 
-// moveImport: there is one in a cluster's life, it goes forward, and what has ended
-// does not open again.
+// moveImport: there is one in a cluster's life, it goes forward, and an ended one does not open again.
 func moveImport(m *mover) {
 	a, b := m.was.Settings().Import, m.s.Settings().Import
 	m.hold(a.ID == b.ID && a.Parts == b.Parts || a.ID.IsZero(), OnlyForward, "one import follows another")

@@ -7,14 +7,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// CheckMove says in which ways the move from one state to the next, by one log
-// entry, breaks the invariants: nil, or a joined error of [Violation] values.
-// What holds in each state by itself is for [Check]. It looks at the rows that were
-// written on the way; what holds of two equal rows need not be looked at.
+// CheckMove returns the ways in which the move from one state to the next, by one log entry, breaks the
+// invariants: nil, or a joined error of [Violation] values. Properties of each state by itself are for
+// [Check]. It reads the rows that were written on the way; equal rows need no check.
 func CheckMove(before, after *State) error { return checkMove(before, after, false) }
 
-// CheckStep is CheckMove for an entry of one command, of which more can be said:
-// several may take a slot through several owners at once.
+// CheckStep is CheckMove for an entry of one command, which allows stricter checks: several may take a slot
+// through several owners at once.
 func CheckStep(before, after *State) error { return checkMove(before, after, true) }
 
 func checkMove(before, after *State, one bool) error {
@@ -42,7 +41,7 @@ func checkMove(before, after *State, one bool) error {
 	return errors.Join(m.found...)
 }
 
-// mover is a move being looked through.
+// mover is a check of a move.
 type mover struct {
 	findings
 	was, s *State
@@ -68,7 +67,7 @@ func moveSettings(m *mover) {
 	}
 }
 
-// moveTotals: they never fall, but for the lost attempts that have told their end after all.
+// moveTotals: they never fall, except for the lost attempts that have reported their end after all.
 func moveTotals(m *mover) {
 	a, b := m.was.Settings().Totals, m.s.Settings().Totals
 	told := uint64(0)
@@ -161,8 +160,7 @@ func moveAttempts(m *mover) {
 	}
 }
 
-// toldLate: a lost attempt's true end counts as long as its task waits for a
-// successor.
+// toldLate: a lost attempt's true end counts as long as its task waits for a successor.
 func toldLate(m *mover, a, b *model.Attempt) bool {
 	task, _ := m.was.Tasks.Get(a.Key.TaskKey())
 	return a.End.Gone() && b.End == model.ReasonExit && task.State == model.TaskQueued && task.Newest() == a.Key

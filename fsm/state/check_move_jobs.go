@@ -8,8 +8,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// moveJobs: one leaves when it has ended and is in the archive, and new ones take the
-// next numbers without a gap.
+// moveJobs: one leaves when it has ended and is in the archive, and new ones take the next numbers without a
+// gap.
 func moveJobs(m *mover) {
 	from, to := m.was.Settings(), m.s.Settings()
 	for id, d := range table.Diffs(m.was.Jobs, m.s.Jobs) {
@@ -32,7 +32,7 @@ func moveJobs(m *mover) {
 		jobs++
 		m.hold(b.Index == m.s.Index, NothingLost, "job %s is new, from entry %d", id, b.Index)
 	}
-	// A restore skips numbers, and an entry may hold several; what is imported keeps its own.
+	// A restore skips numbers, and an entry may hold several; an imported job keeps its own.
 	gap := to.NextJob - from.NextJob - jobs
 	restored := to.Incarnation != from.Incarnation || !m.one
 	m.hold(gap == 0 || to.Import.Next > from.Import.Next || (restored && gap%jumpAfterRestore == 0), NothingLost, "%d jobs are new, the next goes from %s to %s",
@@ -41,14 +41,14 @@ func moveJobs(m *mover) {
 		to.Totals.Submitted-from.Totals.Submitted)
 }
 
-// asSubmitted is what nobody changes of a job.
+// asSubmitted returns the parts of a job that never change.
 func asSubmitted(j model.Job) model.Job {
 	j.Spec.Class, j.Spec.Priority, j.Spec.TimeLimit = 0, 0, 0
 	j.Open, j.Live, j.Failed, j.Canceled, j.Ended, j.EndIndex, j.Waits = 0, 0, 0, 0, 0, 0, 0
 	return j
 }
 
-// moveRequests: an answer that was given is given again until its id is cut off.
+// moveRequests: an answer is repeated until its id is cut off.
 func moveRequests(m *mover) {
 	moveRequestUse(m)
 	cut := m.s.Settings().RequestsFrom
@@ -78,7 +78,7 @@ func wasRemoved(m *mover, actor string) bool {
 	return human && set.Auth.On() && (!found || user.Made != old.Made || user.Made == set.Clock)
 }
 
-// moveRequestUse: what an actor's ids were forgotten up to never goes back.
+// moveRequestUse: the end of an actor's forgotten ids never goes back.
 func moveRequestUse(m *mover) {
 	cut := m.s.Settings().RequestsFrom
 	for name, d := range table.Diffs(m.was.RequestUse, m.s.RequestUse) {
@@ -130,7 +130,7 @@ func moveWithin(m *mover, l *model.Limit) {
 		}
 	}
 	if m.s.Settings().Import.Next > m.was.Settings().Import.Next {
-		return // who imports brings jobs that were taken in once
+		return // an import contains jobs that were admitted once
 	}
 	for id, j := range m.s.Jobs.From(m.was.Settings().NextJob) {
 		if concerns(&j.Spec, l.Scope) {
@@ -141,9 +141,8 @@ func moveWithin(m *mover, l *model.Limit) {
 	}
 }
 
-// moveQueued: when a job came, it fitted into the queue with those tasks that have
-// waited ever since. Tasks that were sent back to the queue do not count: a limit
-// of the queue is for who submits.
+// moveQueued: when a job came, it fitted into the queue with those tasks that have waited ever since.
+// Requeued tasks do not count: a limit of the queue is for submissions.
 func moveQueued(m *mover, l *model.Limit, newest model.JobID) {
 	var waiting uint32
 	for k, b := range m.s.Tasks.All() {

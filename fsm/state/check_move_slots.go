@@ -14,7 +14,7 @@ func moveSlots(m *mover) {
 		a, b, found := d.Before, d.After, d.Is
 		node, there := m.s.Nodes.Get(a.Node)
 		if !found {
-			forgotten := a.Owner == model.OwnerNone || !m.one // its GPU is no more
+			forgotten := a.Owner == model.OwnerNone || !m.one // its GPU was removed
 			m.hold(!there || node.RegIndex == m.s.Index || forgotten, References, "slot %v is gone with its owner %s, its node %s is not", k, a.Owner, a.Node)
 			continue
 		}
@@ -37,12 +37,12 @@ func moveSlots(m *mover) {
 	}
 }
 
-// shown: whose slot its node has shown clean is free, or at once a foreign
-// attempt's that the node has found there.
+// shown: a slot that its node has verified as clean is free, or at once a foreign attempt's that the node has
+// found there.
 func shown(o model.Owner) bool { return o == model.OwnerNone || o == model.OwnerForeign }
 
-// moveOffRank: a slot that leaves a rank is cleaned up, unless the node has said in
-// the same command that the rank ended and that the GPU is clean, or has booted.
+// moveOffRank: a slot that leaves a rank has to be cleaned, unless the node has reported in the same command
+// that the rank ended and that the GPU is clean, or has booted.
 func moveOffRank(m *mover, a, b *model.Slot, held bool) {
 	if held && b.Owner == model.OwnerAttempt {
 		return
@@ -53,14 +53,14 @@ func moveOffRank(m *mover, a, b *model.Slot, held bool) {
 		"slot %v goes from rank %s, %s, to %s without the node's word", a.Key, a.Rank, r.Phase, b.Owner)
 }
 
-// hasRebooted says that the node has registered with another boot.
+// hasRebooted reports whether the node has registered with another boot.
 func hasRebooted(m *mover, id model.NodeID) bool {
 	a, _ := m.was.Nodes.Get(id)
 	b, found := m.s.Nodes.Get(id)
 	return found && b.RegIndex == m.s.Index && a.Boot != b.Boot
 }
 
-// moveAllocations: what has ended stays as it is, and nothing is asked for twice.
+// moveAllocations: an ended one stays as it is, and nothing is requested twice.
 func moveAllocations(m *mover) {
 	for k, d := range table.Diffs(m.was.Allocations, m.s.Allocations) {
 		if !d.Was {
@@ -71,7 +71,7 @@ func moveAllocations(m *mover) {
 			m.hold(a.State.Terminal(), NothingLost, "allocation %q, %s, is gone", k, a.State)
 			continue
 		}
-		again := b.Index == m.s.Index && !m.one // forgotten, and asked for anew, in one entry
+		again := b.Index == m.s.Index && !m.one // removed, and requested again, in one entry
 		m.hold(!a.State.Terminal() || a == b || again, OneAttempt, "allocation %q moves after its end: from %+v to %+v", k, a, b)
 		m.hold(b.State >= a.State || again, OneAttempt, "allocation %q goes back from %s to %s", k, a.State, b.State)
 	}

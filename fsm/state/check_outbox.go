@@ -5,8 +5,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// checkOutbox: what waits to be delivered is counted where it goes, is bounded, and
-// knows its address; who was warned of a time limit runs.
+// checkOutbox: pending deliveries are counted at their outlet, are bounded, and have an address; an attempt
+// with a warning of its time limit runs.
 func checkOutbox(c *checker) {
 	outgoing, delivered := table.Table[OutgoingKey, None]{}.Fork(), table.Table[model.DeliveryKey, None]{}.Fork()
 	pending := map[model.OutletID]uint32{}

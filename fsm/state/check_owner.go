@@ -2,7 +2,7 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// checkSlots: each slot's owner is one thing, it exists, and it may own.
+// checkSlots: each slot's owner is of one kind, exists, and may own.
 func checkSlots(c *checker) {
 	for k, slot := range c.s.Slots.All() {
 		ranked, allocated := slot.Rank != (model.RankKey{}), slot.Allocation != ""
@@ -38,7 +38,7 @@ func checkOwnedByRank(c *checker, slot *model.Slot) {
 		slot.Rank, r.Phase)
 }
 
-// checkCleanedUp: what is cleaned up after is remembered, and has ended.
+// checkCleanedUp: an owner whose slots are being cleaned is on record, and has ended.
 func checkCleanedUp(c *checker, slot *model.Slot) {
 	if slot.Allocation != "" {
 		a, _ := c.s.Allocations.Get(slot.Allocation)

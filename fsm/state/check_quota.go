@@ -5,7 +5,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// checkAccounts: they are those that limits ask for, and count what is held.
+// checkAccounts: they are those that limits require, and count the held GPUs.
 func checkAccounts(c *checker) {
 	want := table.Table[model.ScopeKey, model.Account]{}.Fork()
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}
@@ -45,8 +45,8 @@ func checkAccounts(c *checker) {
 	same(c, TotalsAgree, "the account of", c.s.Accounts, kept.Table())
 }
 
-// moveAccounts: only time adds to what was used of a period; where a quota is used up or
-// more is held beyond guarantees than may be, no command has added to it.
+// moveAccounts: only time adds to the use of a period; where a quota is used up or more is held beyond
+// guarantees than allowed, no command has added to it.
 func moveAccounts(m *mover) {
 	now := m.s.Settings().Clock
 	started := map[model.ScopeKey]model.AttemptKey{}
@@ -84,8 +84,7 @@ func moveTime(m *mover, k model.AttemptKey, a *model.Attempt, job *model.Job) {
 	}
 }
 
-// movePools: as long as nobody changes who owns what, nobody takes more beyond it than is
-// left for that.
+// movePools: as long as guarantees stay the same, no scope takes more beyond its own than is left for that.
 func movePools(m *mover) {
 	b, was := m.s.books(), m.was.books()
 	cluster := model.ScopeKey{Kind: model.ScopeCluster}

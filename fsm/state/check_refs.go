@@ -8,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// checkReferences: rows lie under their keys, and name rows that are there.
+// checkReferences: rows are under their keys, and name existing rows.
 func checkReferences(c *checker) {
 	checkPlaces(c)
 	checkJobRefs(c)
@@ -28,7 +28,7 @@ func checkReferences(c *checker) {
 	}
 }
 
-// checkPlaces: a row's key is the one that it lies under.
+// checkPlaces: a row's key is the one under which it is stored.
 func checkPlaces(c *checker) {
 	s := c.s
 	placed(c, s.Peers, func(r *model.Peer) model.PeerID { return r.ID })
@@ -175,7 +175,7 @@ func checkGPURefs(c *checker) {
 	}
 }
 
-// checkClaimRefs: a claim is for a task or a service that waits, on a slot that exists.
+// checkClaimRefs: a claim is for a waiting task or service, on an existing slot.
 func checkClaimRefs(c *checker) {
 	for k, v := range c.s.Claims.All() {
 		slot, found := c.s.Slots.Get(k)

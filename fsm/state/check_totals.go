@@ -35,7 +35,7 @@ func checkJobs(c *checker) {
 	}
 }
 
-// checkThrottles: no job runs more of its tasks than it may.
+// checkThrottles: no job runs more of its tasks than allowed.
 func checkThrottles(c *checker) {
 	for id, j := range c.s.Jobs.All() {
 		c.hold(j.Throttle == 0 || j.Live <= j.Throttle, WithinLimits, "job %s has %d live tasks, at most %d at once", id,
@@ -70,8 +70,7 @@ func checkNodeUse(c *checker) {
 	}
 }
 
-// checkUsage: each scope uses what its tasks and allocations have, and nothing else is
-// counted.
+// checkUsage: each scope uses what its tasks and allocations have, and nothing else is counted.
 func checkUsage(c *checker) {
 	want := table.Table[model.ScopeKey, model.Usage]{}.Fork()
 	use := func(project, user string, change func(*model.Usage)) {
@@ -125,7 +124,7 @@ func checkUsage(c *checker) {
 	checkShares(c)
 }
 
-// checkShares: each user's share counts the GPUs that they hold now.
+// checkShares: each user's share counts the GPUs that the user holds now.
 func checkShares(c *checker) {
 	held := map[model.ShareKey]uint32{}
 	for _, slot := range c.s.Slots.All() {
@@ -147,7 +146,7 @@ func checkShares(c *checker) {
 	c.hold(len(held) == 0, TotalsAgree, "%d users hold GPUs and have no share", len(held))
 }
 
-// checkLifetime: the totals know of every task and attempt that is there.
+// checkLifetime: the totals count every existing task and attempt.
 func checkLifetime(c *checker) {
 	var open, done uint64
 	for _, task := range c.s.Tasks.All() {

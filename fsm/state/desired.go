@@ -7,9 +7,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Desired is what should be on a node: every rank that has not ended, every slot that
-// waits to be shown clean, and the GPUs that services have. An unknown node has an empty set of epoch 0,
-// which no agent acts on.
+// Desired returns what should be on a node: every rank that has not ended, every slot that waits to be
+// verified as clean, and the GPUs that services have. An unknown node has an empty set of epoch 0, on which
+// no agent acts.
 func (s *State) Desired(id model.NodeID) model.Desired {
 	node, _ := s.Nodes.Get(id)
 	d := model.Desired{Incarnation: s.Settings().Incarnation, Index: s.Index, Node: id, Epoch: node.Epoch}
@@ -36,7 +36,7 @@ func (s *State) Desired(id model.NodeID) model.Desired {
 	return d
 }
 
-// DesiredIndex is the log index at which what should be on a node last changed.
+// DesiredIndex returns the log index at which the desired set of a node last changed.
 func (s *State) DesiredIndex(id model.NodeID) uint64 {
 	u, _ := s.NodeUse.Get(id)
 	return u.Desired
@@ -67,7 +67,7 @@ func (s *State) assignment(k model.RankKey) model.Assignment {
 	return out
 }
 
-// SlotsOf lists the slots of a rank, live or being cleaned up after.
+// SlotsOf returns the slots of a rank, live or being cleaned.
 func (s *State) SlotsOf(k model.RankKey) (out []model.SlotKey) {
 	for o := range s.Owners.From(OwnerKey{Rank: k}) {
 		if o.Rank != k {
@@ -80,7 +80,7 @@ func (s *State) SlotsOf(k model.RankKey) (out []model.SlotKey) {
 	return out
 }
 
-// RanksOf lists an attempt's ranks, in order.
+// RanksOf returns an attempt's ranks, in order.
 func (s *State) RanksOf(k model.AttemptKey) (out []model.Rank) {
 	for key, r := range s.Ranks.From(k.Rank(0)) {
 		if key.Attempt() != k {

@@ -92,7 +92,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// split is the first index at which two runs differ, or beyond all.
+// split returns the first index at which two runs differ, or beyond all.
 func split(a, b []string) int {
 	for i := range a {
 		if i >= len(b) || a[i] != b[i] {

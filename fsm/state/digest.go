@@ -13,10 +13,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// digest is what peers compare: a chain over every entry, the rows that it wrote
-// and its results, and for each table the sum of its rows' hashes. The chain
-// tells that two histories differ, the sums that two contents do; a sum can be
-// made anew from the rows alone.
+// digest is what peers compare: a chain over every entry, the rows that it wrote and its results, and for
+// each table the sum of its rows' hashes. The chain shows that two histories differ, the sums that two
+// contents do; a sum can be recomputed from the rows alone.
 type digest struct {
 	chain model.Hash
 	sums  [maxTable + 1]sum // by table number
@@ -42,7 +41,7 @@ func (s *sum) remove(h *model.Hash) {
 	}
 }
 
-// less takes out all that another sum holds.
+// less subtracts another sum.
 func (s *sum) less(o *sum) {
 	for i := range s {
 		s[i] -= o[i]
@@ -62,8 +61,8 @@ func (d *digest) total() model.Hash {
 	return model.Hash(h.Sum(nil))
 }
 
-// Digest is equal on two peers exactly when they have applied the same entries
-// with the same outcome.
+// Digest returns a value that is equal on two peers exactly when they have applied the same entries with the
+// same outcome.
 func (s *State) Digest() model.Hash { return s.digest.total() }
 
 // rowModes writes and reads rows. Encoding reuses buffers, hence its own mode.
@@ -97,7 +96,7 @@ func isUnknownField(err error) bool {
 	return is
 }
 
-// commit gathers what a transaction changed.
+// commit collects a transaction's changes.
 type commit struct {
 	digest digest
 	wakes  model.TopicSet

@@ -7,9 +7,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// stop asks for the end of an attempt: its nodes see the reason in what is
-// desired of them, signal, wait for the grace time and kill. Only when they have
-// said how the ranks ended does the task move on.
+// stop requests the end of an attempt: its nodes see the reason in their desired set, signal, wait for the
+// grace time and kill. Only when they have reported how the ranks ended does the task move on.
 func stop(t *tx, key model.AttemptKey, why model.Reason, note string) {
 	a, found := t.attempts.get(key)
 	if !found || !a.Live() || (a.Stop != model.ReasonNone && !why.Outranks(a.Stop)) {
@@ -42,9 +41,8 @@ func ranksOf(t *tx, key model.AttemptKey) (out []model.Rank) {
 	return out
 }
 
-// endRank takes a rank whose Phase says how it ended out of play: its GPUs are to
-// be shown clean, the rest of its gang is stopped if it broke, and the attempt is
-// over when it was the last.
+// endRank ends a rank by its Phase: its GPUs have to be verified as clean, the rest of its gang is stopped if
+// it broke, and the attempt is over when it was the last.
 func endRank(t *tx, r model.Rank) {
 	t.ranks.put(r)
 	for _, key := range slotsOf(t, r.Key.Attempt()) {
@@ -76,8 +74,8 @@ func countGPUTime(t *tx, r *model.Rank) {
 	t.settings.Totals.GPUSeconds += uint64(r.Exit.Ran/time.Second) * uint64(r.GPUs) //nolint:gosec // never negative
 }
 
-// broke says that a rank's end is one that its gang does not survive. A rank that
-// did not start after a stop was asked for has only done as it was told.
+// broke reports whether a rank's end is one that its gang does not survive. A rank that did not start after a
+// stop was requested has only obeyed.
 func broke(r *model.Rank, asked model.Reason) bool {
 	switch r.Phase {
 	case model.RankLost:
@@ -152,10 +150,9 @@ func sumUp(t *tx, a *model.Attempt, ranks []model.Rank) {
 	}
 }
 
-// wasted is the GPU time of an attempt that did not complete, from the last
-// checkpoint on that any rank of it announced. A rank that was given up counts until
-// then. Thousands of GPUs for some weeks are more than the longest Duration, which it is
-// then.
+// wasted returns the GPU time of an attempt that did not complete, from the last checkpoint on that any rank
+// of it announced. A rank that was given up counts until then. Thousands of GPUs for some weeks are more than
+// the longest Duration, which is the result then.
 func wasted(t *tx, a *model.Attempt, ranks []model.Rank) time.Duration {
 	if a.State == model.TaskCompleted {
 		return 0
@@ -176,7 +173,7 @@ func wasted(t *tx, a *model.Attempt, ranks []model.Rank) time.Duration {
 	return time.Duration(min(sum, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
-// Bounds of trying again.
+// Bounds of retries.
 const (
 	backoffFirst = 10 * time.Second
 	backoffMax   = time.Hour
@@ -247,13 +244,13 @@ func settleExit(t *tx, task model.Task, job *model.Job, a model.Attempt, e model
 	}
 }
 
-// firstEnd is the end of the rank that failed first.
+// firstEnd returns the end of the rank that failed first.
 func firstEnd(t *tx, a *model.Attempt) model.Exit {
 	r, _ := t.ranks.get(a.Key.Rank(max(a.FirstRank, 1) - 1))
 	return r.Exit
 }
 
-// settleLost is for ends that are no fault of the job: not charged, but bounded.
+// settleLost handles ends that are no fault of the job: not charged, but bounded.
 func settleLost(t *tx, task model.Task, a model.Attempt, e model.Event) {
 	task.Lost++
 	t.settings.Totals.Lost++

@@ -2,7 +2,7 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// fitSlots is how many slots of a GPU are fit for work; a nil has none.
+// fitSlots returns how many slots of a GPU are fit for work; a nil has none.
 func fitSlots(t *tx, g *model.GPU) int64 {
 	if g == nil || !g.Usable() {
 		return 0
@@ -13,7 +13,7 @@ func fitSlots(t *tx, g *model.GPU) int64 {
 	return int64(g.Slots)
 }
 
-// onNode counts a node's GPUs in or out.
+// onNode adds or subtracts a node's GPUs.
 func onNode(t *tx, old, next *model.Node) {
 	announceNode(t, old, next)
 	reindex(&t.private, old, next, func(n *model.Node) (PrivateKey, bool) {

@@ -21,7 +21,7 @@ func applyBare(s *State, m Meta, commands []command.Command) (State, []command.R
 	return next, results
 }
 
-// busy is a state with jobs in every phase, to throw bytes at.
+// busy returns a state with jobs in every phase, to throw bytes at.
 func busy(t tester) State { return someState(t, 3, 400) }
 
 // FuzzApply: no bytes make an applier panic or break an invariant.
@@ -65,7 +65,7 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// cborHead is a major type and a length.
+// cborHead returns a major type and a length.
 func cborHead(major byte, n int) []byte {
 	return []byte{major<<5 | 26, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 }

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "record the log of this feature level, if there is none")
 
-// recorded is a file of a feature level: its log of entries, each after its length, or the
+// recorded returns a file of a feature level: its log of entries, each after its length, or the
 // digest that they lead to. Whatever Apply becomes, it must lead there from here.
 func recorded(level uint32, ending string) string {
 	return filepath.Join("testdata", fmt.Sprintf("level%d.%s", level, ending))

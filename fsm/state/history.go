@@ -11,8 +11,8 @@ import (
 // HistoryTasks is how many tasks of an array one part of its history holds.
 const HistoryTasks = 1000
 
-// History is what the state holds of a job, or of some tasks of an array: what is
-// kept of it elsewhere when it leaves the state.
+// History is what the state holds of a job, or of some tasks of an array: the part that is archived when the
+// job leaves the state.
 type History struct {
 	Job          model.Job          `cbor:"1,keyasint"`
 	Tasks        []model.Task       `cbor:"2,keyasint,omitempty"`
@@ -26,7 +26,7 @@ type History struct {
 	Stdin        model.Blob         `cbor:"10,keyasint,omitempty"`
 }
 
-// Histories are the parts of a job's history, of [HistoryTasks] tasks each, in
+// Histories returns the parts of a job's history, of [HistoryTasks] tasks each, in
 // order; none if there is no such job.
 func (s *State) Histories(id model.JobID) (parts []History) {
 	job, found := s.Jobs.Get(id)
@@ -81,7 +81,7 @@ func addTask(s *State, h *History, k model.TaskKey) {
 	}
 }
 
-// Encode is the history as bytes, alike for alike ones.
+// Encode returns the history as bytes, alike for alike ones.
 func (h *History) Encode() ([]byte, error) {
 	data, err := rows.plain.Marshal(h)
 	if err != nil {
@@ -90,8 +90,7 @@ func (h *History) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// DecodeHistory reads what Encode wrote. An *[command.UnknownError] tells of a
-// newer program's history.
+// DecodeHistory decodes a result of Encode. An *[command.UnknownError] means a newer program's history.
 func DecodeHistory(data []byte) (h History, err error) {
 	if err = rows.dec.Unmarshal(data, &h); err == nil {
 		return h, nil
@@ -102,15 +101,15 @@ func DecodeHistory(data []byte) (h History, err error) {
 	return h, fmt.Errorf("%w: a job's history: %w", ErrCorrupt, err)
 }
 
-// outline is the part of a history that tells when its job had how many GPUs.
+// outline is the part of a history with a job's GPUs over time.
 type outline struct {
 	Job      model.Job       `cbor:"1,keyasint"`
 	Tasks    []model.Task    `cbor:"2,keyasint,omitempty"`
 	Attempts []model.Attempt `cbor:"4,keyasint,omitempty"`
 }
 
-// DecodeOutline is DecodeHistory without events, ranks, dependencies and texts, which
-// are two fifths of its cost.
+// DecodeOutline is DecodeHistory without events, ranks, dependencies and texts, which are two fifths of its
+// cost.
 func DecodeOutline(data []byte) (History, error) {
 	var o outline
 	if err := rows.some.Unmarshal(data, &o); err != nil {
@@ -119,8 +118,8 @@ func DecodeOutline(data []byte) (History, error) {
 	return History{Job: o.Job, Tasks: o.Tasks, Attempts: o.Attempts}, nil
 }
 
-// Recall is a state that holds nothing but parts of one job's history, so that it
-// can be looked at as it was. It is not for applying commands to.
+// Recall returns a state with nothing but parts of one job's history, for reading the job as it was. Commands
+// must not be applied to it.
 func Recall(parts ...History) (s State) {
 	for i := range parts {
 		h := &parts[i]

@@ -2,9 +2,8 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// The hooks below run at every write of a row. Each keeps the indexes of its
-// table in step and, unless rows come from a snapshot that holds the counts
-// already, the counting rows.
+// The hooks below run at every write of a row. Each updates the indexes of its table and, unless rows come
+// from a snapshot that holds the counts already, the counting rows.
 
 func onJob(t *tx, old, next *model.Job) {
 	reindex(&t.ended, old, next, func(j *model.Job) (EndedKey, bool) {
@@ -51,7 +50,7 @@ func taskOf(old, next *model.Task) *model.Task {
 	return old
 }
 
-// InLine says that a task waits for nothing but its turn and an instant: it stands in the queue.
+// InLine reports whether a task waits for nothing but its turn and an instant: it is in the queue.
 func InLine(job *model.Job, k *model.Task) bool {
 	return k.State == model.TaskQueued && !k.Held && job.Waits == 0
 }
@@ -67,8 +66,8 @@ func inDue(job *model.Job, k *model.Task) (DueKey, bool) {
 	return DueKey{k.NotBefore, k.Key}, InLine(job, k) && k.NotBefore > 0
 }
 
-// lineUp brings a job's tasks into the queue once it waits for no other job, and to
-// another place there when what the queue's keys hold of the job changes.
+// lineUp adds a job's tasks to the queue once it waits for no other job, and moves them there when a part of
+// the job in the queue's keys changes.
 func lineUp(t *tx, old, next *model.Job) {
 	for k, task := range t.tasks.now().From(model.TaskKey{Job: next.ID}) {
 		if k.Job != next.ID {
@@ -94,7 +93,7 @@ func onDependency(t *tx, old, next *model.Dependency) {
 	onSettled(t, d.Key.On)
 }
 
-// onSettled notes whether a job has ended that others still wait for.
+// onSettled notes whether a job has ended that other jobs still wait for.
 func onSettled(t *tx, id model.JobID) {
 	job, _ := t.jobs.get(id)
 	is := job.EndIndex > 0 && isAwaited(t, id)
@@ -160,7 +159,7 @@ func useOf(t *tx, project, user string, change func(*model.Usage)) {
 	}
 }
 
-// scopes lists whose limits and use concern a user of a project.
+// scopes returns the scopes whose limits and use concern a user of a project.
 func scopes(project, user string) []model.ScopeKey {
 	s := make([]model.ScopeKey, 0, 3)
 	s = append(s, model.ScopeKey{Kind: model.ScopeCluster}, model.ScopeKey{Kind: model.ScopeUser, Name: user})
@@ -322,8 +321,7 @@ func tally(u *model.NodeUse, s share, by int32) {
 	u.All += n
 }
 
-// charge counts a slot to the user and project of its live owner; a slot that is
-// being cleaned up is nobody's.
+// charge counts a slot to the user and project of its live owner; a slot that is being cleaned has none.
 func charge(t *tx, s *model.Slot, by int32) {
 	if s == nil {
 		return

@@ -5,20 +5,19 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/table"
 )
 
-// bookkeeper keeps the ledger of bookings in step within a transaction.
+// bookkeeper updates the ledger of bookings within a transaction.
 type bookkeeper struct {
 	base  *ledger // of the state before; never changed
 	draft *ledger // nil: as base
-	stale bool    // bookings have changed: it is to be made anew
+	stale bool    // bookings have changed: it has to be recomputed
 }
 
-// idle says that no row needs to be counted: nothing is booked, or all will be
-// counted later.
+// idle reports whether no row needs to be counted: nothing is booked, or all will be counted later.
 func (k *bookkeeper) idle(t *tx) bool {
 	return t.restoring || k.stale || k.base == nil && k.draft == nil
 }
 
-// count counts a GPU, or with -1 takes it out.
+// count counts a GPU, or with -1 subtracts it.
 func (k *bookkeeper) count(h *hold, by int32) {
 	if k.draft == nil {
 		k.draft = k.base.clone()
@@ -26,7 +25,7 @@ func (k *bookkeeper) count(h *hold, by int32) {
 	k.draft.add(h, by)
 }
 
-// now is the ledger as it stands; it must not be changed.
+// now returns the current ledger; it must not be changed.
 func (k *bookkeeper) now(t *tx) *ledger {
 	if k.stale {
 		k.stale, k.draft = false, groundOf(t).ledger()
@@ -46,7 +45,7 @@ func (k *bookkeeper) close(t *tx) *ledger {
 	return k.now(t)
 }
 
-// openBooks is what may be placed now, beside the bookings; nil: nothing is booked.
+// openBooks returns the books of the present state; nil: nothing is booked.
 func (t *tx) openBooks() *Books {
 	l := t.book.now(t)
 	if l == nil {
@@ -91,7 +90,7 @@ func (g ground) ledger() *ledger {
 	return l
 }
 
-// hold is a slot as bookings look at it, with the rows that it names.
+// hold returns a slot as bookings count it, with the rows that it names.
 func (g ground) hold(s *model.Slot, gpu *model.GPU, node *model.Node, a *model.Attempt) *hold {
 	h := &hold{node: s.Node, model: gpu.Model, open: gpu.Usable() && node.Schedulable()}
 	switch s.Owner {
@@ -121,7 +120,7 @@ func bookSlot(t *tx, s *model.Slot, by int32) {
 	t.book.count(g.hold(s, &gpu, &node, &a), by)
 }
 
-// rebook counts slots anew whose hold changes with another row.
+// rebook counts slots again whose hold changes with another row.
 func rebook(t *tx, keys []model.SlotKey, before, after func(s *model.Slot, gpu *model.GPU, node *model.Node, a *model.Attempt)) {
 	g := groundOf(t)
 	for _, key := range keys {

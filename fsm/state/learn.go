@@ -12,8 +12,8 @@ const (
 	maxSketchesOf = MaxSketches / 10 // of a user, from which on the user's own go when room is needed
 )
 
-// forgetSketch makes room for a sketch of a user: it forgets the user's own that was fed least
-// recently if the user has many, else that of all.
+// forgetSketch makes room for a sketch of a user: it removes the user's own that was updated least recently
+// if the user has many, otherwise that of all users.
 func forgetSketch(t *tx, user string) {
 	own, oldest := 0, SketchAgeKey{Updated: 1<<64 - 1}
 	for k, s := range t.sketches.now().From(model.SketchKey{User: user}) {
@@ -56,7 +56,7 @@ func learn(t *tx, job *model.Job, a *model.Attempt, ran time.Duration) {
 	t.sketches.put(s)
 }
 
-// weigh feeds a sketch with the memory that a run has used, if it is known.
+// weigh adds the memory that a run has used to a sketch, if it is known.
 func weigh(s *model.Sketch, peak uint32) {
 	if peak == 0 {
 		return
@@ -69,8 +69,7 @@ func weigh(s *model.Sketch, peak uint32) {
 	}
 }
 
-// peakOf is the most memory that an attempt used on any of its GPUs, in MiB; 0 if it is
-// not known of every rank.
+// peakOf returns the most memory that an attempt used on any of its GPUs, in MiB; 0 if unknown for a rank.
 func peakOf(ranks []model.Rank) (most uint32) {
 	for i := range ranks {
 		if ranks[i].Exit.PeakMB == 0 {

@@ -7,10 +7,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// ledger is what bookings rest on: for the moment at which each of them begins, how
-// many GPUs are free then or certainly free by then, and how many their owners hold.
-// It follows from the rows, and costs as much as there are bookings: what changes
-// one GPU changes some numbers of each.
+// ledger is the basis of bookings: for the moment at which each of them begins, how many GPUs are free then
+// or certainly free by then, and how many their owners hold. It follows from the rows, and costs as much as
+// there are bookings: a change of one GPU changes some numbers of each.
 //
 // A ledger that was published does not change.
 type ledger struct {
@@ -51,10 +50,10 @@ func (p places) has(id model.NodeID) bool {
 	return is
 }
 
-// both is a node by its number in one moment and in another.
+// both is the numbers of one node in two moments.
 type both struct{ mine, theirs int }
 
-// commonTo lists the nodes that two moments name.
+// commonTo returns the nodes that two moments name.
 func commonTo(m, o *moment) (out []both) {
 	for id, at := range m.nodes { // order-free: sorted below
 		if is, named := o.nodes[id]; named {
@@ -65,7 +64,7 @@ func commonTo(m, o *moment) (out []both) {
 	return out
 }
 
-// owned is a class that counts to a booking, on which of its nodes; 0 if it names none.
+// owned is a class that counts to a booking, and on which of its nodes; 0 if it names none.
 type owned struct{ class, node int }
 
 // shut is a maintenance.
@@ -75,18 +74,18 @@ type shut struct {
 	nodes places
 }
 
-// class is GPUs that are alike to bookings, held by owners of bookings. What no
-// booking names is left empty.
+// class is GPUs that are alike to bookings, held by owners of bookings. A property that no booking names is
+// left empty.
 type class struct {
 	user, project string
 	node          model.NodeID
 	model         string
 }
 
-// shared says that it may count to bookings of a user and of a project.
+// shared reports whether it may count to bookings of a user and of a project.
 func (c *class) shared() bool { return c.user != "" && c.project != "" }
 
-// hold is one GPU as bookings look at it.
+// hold is one GPU as bookings count it.
 type hold struct {
 	node          model.NodeID
 	model         string
@@ -123,8 +122,8 @@ func newLedger(bookings []model.Booking) *ledger {
 	return l
 }
 
-// compare orders by what can be met in the fewest ways: nodes, then a model, then
-// anything; of these users before projects.
+// compare orders by what can be met in the fewest ways: nodes, then a model, then any; of these users before
+// projects.
 func (m *moment) compare(o *moment) int {
 	rank := func(m *moment) int {
 		switch {
@@ -138,7 +137,7 @@ func (m *moment) compare(o *moment) int {
 	return cmp.Or(cmp.Compare(rank(m), rank(o)), -cmp.Compare(m.Owner.Kind, o.Owner.Kind))
 }
 
-// clone is a ledger that may be changed.
+// clone returns a ledger that may be changed.
 func (l *ledger) clone() *ledger {
 	c := *l
 	c.classes = slices.Clone(l.classes)
@@ -150,10 +149,10 @@ func (l *ledger) clone() *ledger {
 	return &c
 }
 
-// frees says that a GPU is certainly free at a moment.
+// frees reports whether a GPU is certainly free at a moment.
 func (m *moment) frees(h *hold) bool { return h.ends == 0 || !m.Begun && h.ends <= m.Start }
 
-// add counts a GPU, or with -1 takes it out, and says whether its holder has a booking.
+// add counts a GPU, or with -1 subtracts it, and reports whether its holder has a booking.
 func (l *ledger) add(h *hold, by int32) (owned bool) {
 	c := -1
 	for i := range l.moments {
@@ -181,13 +180,12 @@ func (l *ledger) add(h *hold, by int32) (owned bool) {
 	return owned
 }
 
-// closes says that a node has a maintenance in the time of a booking.
+// closes reports whether a node has a maintenance in the time of a booking.
 func (l *ledger) closes(id model.NodeID, b *model.Booking) bool {
 	return slices.ContainsFunc(l.closed, func(c shut) bool { return c.Overlaps(b) && c.nodes.has(id) })
 }
 
-// classOf is the class of a GPU that is held; beyond the last: it is nobody's who
-// has a booking.
+// classOf returns the class of a held GPU; beyond the last: its holder has no booking.
 func (l *ledger) classOf(h *hold) int {
 	c := class{}
 	for i := range l.moments {
@@ -215,7 +213,7 @@ func (l *ledger) classOf(h *hold) int {
 	return at
 }
 
-// own has a new class count to a booking, if it does: shared ones after the others.
+// own makes a new class count to a booking, if it does: shared ones after the others.
 func (m *moment) own(at int, classes []class) {
 	c := &classes[at]
 	node, named := m.nodes[c.node]
@@ -229,7 +227,7 @@ func (m *moment) own(at int, classes []class) {
 	m.owned = slices.Insert(slices.Clip(m.owned), i, owned{at, node})
 }
 
-// place is a node and a model as far as bookings name them.
+// place returns a node and a model as far as bookings name them.
 func (l *ledger) place(id model.NodeID, name string) (node model.NodeID, kind string) {
 	for i := range l.moments {
 		m := &l.moments[i]
@@ -243,21 +241,20 @@ func (l *ledger) place(id model.NodeID, name string) (node model.NodeID, kind st
 	return node, kind
 }
 
-// lack is how many GPUs too few there are at a moment for all bookings that hold
-// then: in the cluster, of the booking's model, on each of its nodes. Below 0 there
-// are as many to spare.
+// lack is how many GPUs too few there are at a moment for all bookings that are in force then: in the
+// cluster, of the booking's model, on each of its nodes. Below 0 there are as many to spare.
 type lack struct {
 	all, kind int32
 	named     []int32
 }
 
-// lackAt is what bookings that are not over lack at a moment.
+// lackAt returns what bookings that are not over lack at a moment.
 func (l *ledger) lackAt(i int, now model.Time) lack {
 	need := l.needAt(i, now)
 	return l.moments[i].lacks(&need)
 }
 
-// lacks is what is needed at a moment less what is free.
+// lacks returns what is needed at a moment less what is free.
 func (m *moment) lacks(need *lack) lack {
 	out := lack{need.all - m.all, need.kind - m.kind, slices.Clone(need.named)}
 	for i := range out.named {
@@ -266,8 +263,7 @@ func (m *moment) lacks(need *lack) lack {
 	return out
 }
 
-// needAt adds up what bookings that are not over need at a moment beyond what their
-// owners hold.
+// needAt returns the sum of what bookings that are not over need at a moment beyond what their owners hold.
 func (l *ledger) needAt(i int, now model.Time) lack {
 	m := &l.moments[i]
 	out := lack{named: make([]int32, len(m.named))}
@@ -296,8 +292,8 @@ func (l *ledger) needAt(i int, now model.Time) lack {
 	return out
 }
 
-// count takes what counts to a booking from what owners hold, and returns how much, for
-// each of its nodes or as a whole. It may write on the slice that it is given.
+// count subtracts what counts to a booking from what owners hold, and returns how much, for each of its nodes
+// or as a whole. It may write on the slice that it is given.
 func (m *moment) count(used, on []int32) []int32 {
 	got := append(on[:0], make([]int32, max(len(m.nodes), 1))...)
 	for _, v := range m.owned {
@@ -308,8 +304,8 @@ func (m *moment) count(used, on []int32) []int32 {
 	return got
 }
 
-// total is how much is lacking of what a booking is made of: what one of its nodes lacks is
-// not to be had on another.
+// total returns how much is lacking of a booking's demand: a lack on one of its nodes cannot be met on
+// another.
 func (k *lack) total(m *moment) (n int32) {
 	for _, v := range k.named {
 		n += max(v, 0)
@@ -321,7 +317,7 @@ func (k *lack) total(m *moment) (n int32) {
 	return n
 }
 
-// exceeds says that more is lacking than another time, of what a booking is made of.
+// exceeds reports whether more is lacking than in another lack, of a booking's demand.
 func (k *lack) exceeds(o *lack, m *moment) bool {
 	over := func(a, b int32) bool { return a > max(b, 0) }
 	if over(k.all, o.all) || m.Model != "" && over(k.kind, o.kind) {

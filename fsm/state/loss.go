@@ -8,11 +8,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// tooManyGone is how many GPUs a node may not lose under one boot: one may be bad by
-// itself, with two it is the host.
+// tooManyGone is how many GPUs a node may not lose under one boot: a single one may be bad, with two the host
+// is.
 const tooManyGone = 2
 
-// gpusOf lists the GPUs of a node, by place.
+// gpusOf returns the GPUs of a node, by place.
 func gpusOf(t *tx, node model.NodeID) (out []model.GPUID) {
 	mine := func(k model.AddressKey) bool { return k.Node == node }
 	for _, k := range keysOf(t.nodeGPUs.now().From(model.AddressKey{Node: node}), mine) {
@@ -21,7 +21,7 @@ func gpusOf(t *tx, node model.NodeID) (out []model.GPUID) {
 	return out
 }
 
-// goneGPUs lists the GPUs that a node has lost under its present boot.
+// goneGPUs returns the GPUs that a node has lost under its present boot.
 func goneGPUs(t *tx, n *model.Node) (out []model.GPUID) {
 	for _, id := range gpusOf(t, n.ID) {
 		if g, _ := t.gpus.get(id); g.Gone != "" && g.Gone == n.Boot {
@@ -31,12 +31,12 @@ func goneGPUs(t *tx, n *model.Node) (out []model.GPUID) {
 	return out
 }
 
-// missing notes that a node does not list a GPU. It is lost if it was there under
-// this boot, and nothing else is in its place, as when it was divided.
+// missing handles a GPU that a node does not list. It is lost if it was there under this boot, and nothing
+// else is in its place, as when it was divided.
 //
-// One that is no more is forgotten as soon as it has no owner: something else is in its place, or it was
-// missing before and its agent has registered again without it. One that was lost under this boot, or that
-// an operator has closed, stays on record.
+// A GPU that no longer exists is removed as soon as it has no owner: something else is in its place, or it
+// was missing before and its agent has registered again without it. One that was lost under this boot, or
+// that an operator has closed, stays on record.
 func missing(t *tx, n *model.Node, id model.GPUID, list []model.Device) {
 	g, _ := t.gpus.get(id)
 	there := g.Health != model.HealthMissing && n.RegIndex != t.meta.Index // else it may have been taken out before
@@ -56,7 +56,7 @@ func missing(t *tx, n *model.Node, id model.GPUID, list []model.Device) {
 	faulty(t, &g)
 }
 
-// forgetGPU drops a GPU without an owner.
+// forgetGPU removes a GPU without an owner.
 func forgetGPU(t *tx, id model.GPUID) {
 	key := model.SlotKey{GPU: id}
 	t.claims.delete(key)

@@ -13,7 +13,7 @@ import (
 
 func hashOf(n byte) model.Hash { return model.Hash{n, 1} }
 
-// guarded is a cluster that asks who somebody is, with the first token hashOf(1).
+// guarded returns a cluster that asks who somebody is, with the first token hashOf(1).
 func guarded(t *testing.T) *statetest.Cluster {
 	c := statetest.New(t)
 	c.Do(&command.FoundAuth{Secret: model.Secret{7}, Token: hashOf(1)})

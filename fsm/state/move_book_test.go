@@ -13,7 +13,7 @@ import (
 
 var bob = model.ScopeKey{Kind: model.ScopeUser, Name: "bob"}
 
-// booked is a booking of GPUs for bob, an hour from now and for two, as changed.
+// booked returns a booking of GPUs for bob, an hour from now and for two, as changed.
 func booked(c *statetest.Cluster, gpus uint32, changes ...func(*model.Booking)) *command.Book {
 	b := &command.Book{Booking: model.Booking{
 		Kind: model.BookGPUs, Owner: bob, GPUs: gpus, Start: c.Now.Add(time.Hour), End: c.Now.Add(3 * time.Hour),
@@ -24,7 +24,7 @@ func booked(c *statetest.Cluster, gpus uint32, changes ...func(*model.Booking)) 
 	return b
 }
 
-// maintained is a maintenance of a node, an hour from now and for two, as changed.
+// maintained returns a maintenance of a node, an hour from now and for two, as changed.
 func maintained(c *statetest.Cluster, node string, changes ...func(*model.Booking)) *command.Book {
 	b := booked(c, 0, func(b *model.Booking) {
 		b.Kind, b.Owner, b.Nodes, b.Note = model.BookMaintenance, model.ScopeKey{}, node, "new driver"
@@ -56,7 +56,7 @@ func turn(c *statetest.Cluster) {
 	c.Do(b)
 }
 
-// two is a cluster of two nodes of 4 GPUs that may be booked as a whole.
+// two returns a cluster of two nodes of 4 GPUs that may be booked as a whole.
 func two(t *testing.T) *statetest.Cluster {
 	t.Helper()
 	c := statetest.New(t)

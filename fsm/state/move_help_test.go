@@ -75,7 +75,7 @@ func tells(c *statetest.Cluster, job model.JobID) (out []model.EventKind) {
 	return out
 }
 
-// exited is the end of a rank as its node reports it.
+// exited returns the end of a rank as its node reports it.
 func exited(r model.RankKey, e model.Exit) model.Progress {
 	return model.Progress{Rank: r, Phase: model.RankExited, Exit: e}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// imported is a job of one GPU as an import brings it.
+// imported returns a job of one GPU as an import brings it.
 func imported(id model.JobID, changes ...func(*command.ImportedJob)) command.ImportedJob {
 	j := command.ImportedJob{ID: id, Spec: statetest.Spec(1), Tasks: 1, Submitted: statetest.Start.Add(-time.Hour)}
 	for _, change := range changes {

@@ -18,7 +18,7 @@ func theProject(name string) model.ScopeKey {
 	return model.ScopeKey{Kind: model.ScopeProject, Name: name}
 }
 
-// adjust is a change of one value of a limit, or of several.
+// adjust returns a change of one value of a limit, or of several.
 func adjust(scope model.ScopeKey, pairs ...int64) *command.AdjustLimit {
 	b := &command.AdjustLimit{Scope: scope}
 	for i := 0; i < len(pairs); i += 2 {
@@ -27,7 +27,7 @@ func adjust(scope model.ScopeKey, pairs ...int64) *command.AdjustLimit {
 	return b
 }
 
-// quota is a change of a user's quota of GPU time: so many GPU-seconds in a day.
+// quota returns a change of a user's quota of GPU time: so many GPU-seconds in a day.
 func quota(user string, seconds int64) *command.AdjustLimit {
 	return adjust(theUser(user), int64(model.LimitGPUTime), seconds, int64(model.LimitPeriod), int64(24*time.Hour))
 }

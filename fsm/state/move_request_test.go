@@ -14,7 +14,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// drawn is the n-th UUIDv7 of an instant.
+// drawn returns the n-th UUIDv7 of an instant.
 func drawn(at model.Time, n int) string {
 	var id uuid.UUID
 	ms := at / 1_000_000

@@ -184,7 +184,7 @@ func TestFewerGPUsWithinLimits(t *testing.T) {
 	wantCode(t, c.Try(&command.Place{Attempt: a, Ranks: []command.Placement{slots("n1", 3)}}), model.CodeOK)
 }
 
-// threeNodes is a cluster of three nodes of four GPUs, and the first ones of a node.
+// threeNodes returns a cluster of three nodes of four GPUs, and the first ones of a node.
 func threeNodes(t *testing.T) (c *statetest.Cluster, slots func(id model.NodeID, n int) command.Placement) {
 	c = statetest.New(t)
 	for _, id := range []model.NodeID{"n1", "n2", "n3"} {

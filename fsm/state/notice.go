@@ -8,11 +8,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// news gathers what an entry makes known.
+// news collects the notices of an entry.
 type news struct{ list []model.Notice }
 
-// announce makes something known: to followers of events, and to webhooks that ask for
-// it, whose deliveries are part of the same transaction.
+// announce makes a notice: for followers of events, and for webhooks that ask for it, whose deliveries are
+// part of the same transaction.
 func announce(t *tx, n model.Notice) {
 	if t.restoring {
 		return
@@ -24,7 +24,7 @@ func announce(t *tx, n model.Notice) {
 	post(t, &n)
 }
 
-// kindOf is what a line of a timeline is to those outside, if it is anything.
+// kindOf returns the notice of a line of a timeline, if it has one.
 func kindOf(e *model.Event) (k model.NoticeKind, known bool) {
 	switch e.What {
 	case model.EventSubmitted:
@@ -55,8 +55,8 @@ func kindOf(e *model.Event) (k model.NoticeKind, known bool) {
 	return 0, false
 }
 
-// announceEvent makes a line of a task's timeline known. Those of an array's tasks are
-// parts; that it was queued, and how it ended, is said of the array as a whole, too.
+// announceEvent announces a line of a task's timeline. Those of an array's tasks are parts; that the array
+// was queued, and how it ended, is announced as a whole, too.
 func announceEvent(t *tx, job *model.Job, task *model.Task, e *model.Event) {
 	kind, known := kindOf(e)
 	if !known {
@@ -84,7 +84,7 @@ func endInWords(task *model.Task) string {
 	return fmt.Sprintf("exit code %d", task.ExitCode)
 }
 
-// announceArray says how an array ended, as a whole.
+// announceArray announces how an array ended, as a whole.
 func announceArray(t *tx, job *model.Job) {
 	if !job.Array() {
 		return
@@ -101,7 +101,7 @@ func announceArray(t *tx, job *model.Job) {
 	announce(t, n)
 }
 
-// announceNode says what has become of a node.
+// announceNode announces a change of a node.
 func announceNode(t *tx, old, next *model.Node) {
 	switch {
 	case old == nil:
@@ -132,14 +132,14 @@ func announceNode(t *tx, old, next *model.Node) {
 	}
 }
 
-// announceDrained says that nothing runs any more on a node that is drained.
+// announceDrained announces that a drained node is empty.
 func announceDrained(t *tx, id model.NodeID) {
 	if n, _ := t.nodes.get(id); n.Mode == model.ModeDraining && len(liveRanks(t, id)) == 0 {
 		announce(t, model.Notice{Kind: model.NoticeNodeDrained, Node: id, Detail: n.ModeReason})
 	}
 }
 
-// announceGPU says that a GPU is judged otherwise.
+// announceGPU announces a changed verdict on a GPU.
 func announceGPU(t *tx, old, next *model.GPU) {
 	if old == nil || next == nil || old.Health == next.Health {
 		return
@@ -158,8 +158,7 @@ func announceGPU(t *tx, old, next *model.GPU) {
 	announce(t, model.Notice{Kind: kind, Node: next.Node, GPU: next.ID, Detail: detail})
 }
 
-// announceAllocation says where an allocation stands; what it was granted are the slots
-// that it owns.
+// announceAllocation announces the state of an allocation; its granted GPUs are the slots that it owns.
 func announceAllocation(t *tx, a *model.Allocation) {
 	n := model.Notice{
 		Allocation: a.ID, Name: a.Service, User: a.User, Project: a.Project, Priority: a.Priority, Since: a.Asked,
@@ -186,7 +185,7 @@ func announceAllocation(t *tx, a *model.Allocation) {
 	announce(t, n)
 }
 
-// announceLeader says that another term has begun: its first entry shows who leads.
+// announceLeader announces that another term has begun: its first entry shows the leader.
 func announceLeader(t *tx) {
 	if t.meta.Term > t.from.Term && !t.settings.Incarnation.IsZero() {
 		announce(t, model.Notice{Kind: model.NoticeLeader, Peer: t.meta.By, Detail: fmt.Sprintf("term %d", t.meta.Term)})
@@ -197,7 +196,7 @@ func announceLeader(t *tx) {
 // percent: a queue about the threshold does not make a notice a minute.
 const backlogOver = 75
 
-// announceBacklog says that many tasks wait, and that they do no longer.
+// announceBacklog announces the beginning and the end of a backlog of waiting tasks.
 func announceBacklog(t *tx) {
 	set := &t.settings
 	if set.Notify.Backlog == 0 {
@@ -223,8 +222,8 @@ func announceBacklog(t *tx) {
 // nearly is the part of a bound, in percent, at which it counts as nearly reached.
 const nearly = 90
 
-// nearlyFull announces that what is counted has come near its bound: that the count has
-// gone from below nine tenths to nine tenths or more.
+// nearlyFull announces that a count has come near its bound: that it has gone from below nine tenths to nine
+// tenths or more.
 func nearlyFull(t *tx, what string, was, is, bound int) {
 	if mark := (bound*nearly + 99) / 100; was < mark && is >= mark {
 		announce(t, model.Notice{
@@ -234,7 +233,7 @@ func nearlyFull(t *tx, what string, was, is, bound int) {
 	}
 }
 
-// applyNearLimit tells of attempts whose time limit is near, of each once.
+// applyNearLimit announces attempts whose time limit is near, each once.
 func applyNearLimit(t *tx, b *command.NearLimit) command.Result {
 	var n uint64
 	for _, key := range b.Attempts {

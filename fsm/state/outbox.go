@@ -5,7 +5,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// OutgoingKey orders deliveries that wait by when they are to be tried.
+// OutgoingKey orders pending deliveries by when they have to be tried.
 type OutgoingKey struct {
 	Next     model.Time
 	Delivery model.DeliveryKey
@@ -31,7 +31,7 @@ func onDelivery(t *tx, old, next *model.Delivery) {
 	})
 }
 
-// post puts a notice into the outbox for everyone who is to be told of it.
+// post puts a notice into the outbox for every receiver.
 func post(t *tx, n *model.Notice) {
 	for id, w := range t.webhooks.now().All() {
 		if w.Wants(n) {
@@ -60,8 +60,9 @@ func mostPending(w *model.Webhook) int {
 	return model.MaxPending - MaxPendingKept
 }
 
-// send adds a delivery of a notice to one outlet, if less than most deliveries wait. What an outlet or the
-// outbox has no room for is dropped and counted: a receiver that does not answer must not fill the state.
+// send adds a delivery of a notice to one outlet, if less than most deliveries wait. Deliveries without room
+// in the outlet or the outbox are dropped and counted: a receiver that does not answer must not fill the
+// state.
 func send(t *tx, n *model.Notice, to model.OutletID, url string, most int) {
 	out, _ := t.outlets.get(to)
 	out.ID, out.URL = to, url
@@ -107,7 +108,7 @@ func applyDropWebhook(t *tx, b *command.DropWebhook) command.Result {
 	return ok()
 }
 
-// dropWebhook forgets a webhook and what was to be delivered to it.
+// dropWebhook removes a webhook and its pending deliveries.
 func dropWebhook(t *tx, id model.WebhookID) {
 	outlet := id.Outlet()
 	for _, k := range keysOf(t.deliveries.now().All(), func(model.DeliveryKey) bool { return true }) {
@@ -152,8 +153,8 @@ func applyMarkDeliveries(t *tx, b *command.MarkDeliveries) command.Result {
 	return command.Result{Number: n}
 }
 
-// mark notes how a try went; one that was noted already, or of a delivery that is not
-// there any more, changes nothing.
+// mark notes the outcome of a try; one that was noted already, or of a delivery that was removed, changes
+// nothing.
 func mark(t *tx, m *command.Mark) bool {
 	d, found := t.deliveries.get(m.Key)
 	if !found || d.State != model.DeliveryPending || m.Tries != d.Tries+1 {
@@ -183,7 +184,7 @@ func mark(t *tx, m *command.Mark) bool {
 	return true
 }
 
-// trimDelivered forgets the oldest deliveries that have ended, beyond what is kept.
+// trimDelivered removes the oldest deliveries that have ended, beyond those that are kept.
 func trimDelivered(t *tx) {
 	for t.delivered.now().Len() > model.MaxDelivered {
 		for _, k := range keysOf(t.delivered.now().All(), firstOnly[model.DeliveryKey]()) {

@@ -7,8 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// books is what limits, guarantees and accounts are looked up in: those of a state, or
-// of a transaction.
+// books is where limits, guarantees and accounts are looked up: a state, or a transaction.
 type books struct {
 	pools   model.Pools
 	gpus    int64 // of the cluster that are fit for work
@@ -24,8 +23,8 @@ func (t *tx) books() books {
 	return books{t.settings.Pools, t.fit, t.limits.get, t.accounts.get}
 }
 
-// owner is whose guarantee work of a user within a project draws on: the project's if
-// it owns GPUs, else the user's; the cluster stands for nobody.
+// owner returns the owner of the guarantee on which the work of a user within a project draws: the project if
+// it owns GPUs, otherwise the user; the cluster stands for none.
 func (b *books) owner(project, user string) (scope model.ScopeKey, reserved int64) {
 	if project != "" {
 		scope = model.ScopeKey{Kind: model.ScopeProject, Name: project}
@@ -40,19 +39,18 @@ func (b *books) owner(project, user string) (scope model.ScopeKey, reserved int6
 	return model.ScopeKey{Kind: model.ScopeCluster}, 0
 }
 
-// Pool is where the work of a user within a project draws its GPUs from, and what
-// bounds it there.
+// Pool is where the work of a user within a project draws its GPUs from, and what bounds it there.
 type Pool struct {
 	Mode     model.PoolMode
-	Owner    model.ScopeKey // whose guarantee it draws on; the cluster: nobody's
+	Owner    model.ScopeKey // the owner of the guarantee that it draws on; the cluster: none
 	Reserved int64          // the guarantee: GPUs that Owner owns
 	Own      int64          // GPUs held by what draws on the same
-	Open     int64          // GPUs that may be held beyond guarantees, by whomever
+	Open     int64          // GPUs that may be held beyond guarantees, in total
 	Borrowed int64          // those that are
-	Owned    int64          // all guarantees together; 0: nobody owns anything, and nothing is bounded
+	Owned    int64          // all guarantees together; 0: there are none, and nothing is bounded
 }
 
-// PoolOf is the pool of a user's work within a project; the project may be empty.
+// PoolOf returns the pool of a user's work within a project; the project may be empty.
 func (s *State) PoolOf(project, user string) Pool {
 	b := s.books()
 	return b.pool(project, user)
@@ -68,9 +66,8 @@ func (b *books) pool(project, user string) Pool {
 	return p
 }
 
-// Bounds says which limit so many GPUs more are under, how much of it is used and how
-// much they need of it: nothing as long as they are within a guarantee. The limit is
-// Unlimited where there is none.
+// Bounds returns which limit so many GPUs more are under, how much of it is used and how much they need of
+// it: nothing as long as they are within a guarantee. The limit is Unlimited where there is none.
 func (p *Pool) Bounds(gpus int64) (limit, used, need int64) {
 	nobodys := p.Owner.Kind == model.ScopeCluster
 	switch {
@@ -85,10 +82,10 @@ func (p *Pool) Bounds(gpus int64) (limit, used, need int64) {
 	return model.Unlimited, 0, 0
 }
 
-// Beyond is how many of so many GPUs more would be held beyond the guarantee.
+// Beyond returns how many of so many GPUs more would be held beyond the guarantee.
 func (p *Pool) Beyond(gpus int64) int64 { return max(p.Own+gpus-max(p.Reserved, p.Own), 0) }
 
-// Refusal says in words why so many GPUs more are not to be had, and what to do.
+// Refusal returns in words why so many GPUs more are not available, and the remedy.
 func (p *Pool) Refusal(gpus int64) string {
 	limit, used, need := p.Bounds(gpus)
 	nobodys := p.Owner.Kind == model.ScopeCluster
@@ -104,16 +101,16 @@ func (p *Pool) Refusal(gpus int64) string {
 		"for their owners, so wait until some are given back, or have reserved_gpus raised", limit, used, need)
 }
 
-// Within says that so many GPUs more are within the guarantee that the work of a user
+// Within reports whether so many GPUs more are within the guarantee that the work of a user
 // within a project draws on: they belong to its owner.
 func (s *State) Within(project, user string, gpus uint32) bool {
 	p := s.PoolOf(project, user)
 	return p.Reserved > 0 && p.Beyond(int64(gpus)) == 0
 }
 
-// Borrowing lists the live attempts whose owners hold more than they own, and those
-// that draw on no guarantee, in order: GPUs that owners within their guarantees may
-// have back. Where nobody owns anything nothing is borrowed.
+// Borrowing returns the live attempts whose owners hold more than they own, and those that draw on no
+// guarantee, in order: GPUs that owners within their guarantees may reclaim. Without owners nothing is
+// borrowed.
 func (s *State) Borrowing() iter.Seq[model.AttemptKey] {
 	return func(yield func(model.AttemptKey) bool) {
 		if all, _ := s.Accounts.Get(model.ScopeKey{Kind: model.ScopeCluster}); all.Reserved == 0 {
@@ -159,7 +156,7 @@ func draw(t *tx, project, user string, by int32) {
 	t.accounts.put(all)
 }
 
-// borrowed is how many of an owner's GPUs are beyond its guarantee.
+// borrowed returns how many of an owner's GPUs are beyond its guarantee.
 func borrowed(own uint32, reserved int64) uint32 {
 	return uint32(max(int64(own)-reserved, 0)) //nolint:gosec // not negative
 }
@@ -172,8 +169,8 @@ func putAccount(t *tx, a model.Account) {
 	}
 }
 
-// openAccount begins or ends the count of a scope's GPU time as its quota does; a
-// quota of another period begins anew.
+// openAccount begins or ends the count of a scope's GPU time as its quota does; a quota of another period
+// restarts it.
 func openAccount(t *tx, was, is *model.Limit) {
 	if was.Period == is.Period {
 		return
@@ -188,7 +185,7 @@ func openAccount(t *tx, was, is *model.Limit) {
 	putAccount(t, a)
 }
 
-// recount counts anew what draws on which guarantee, since one has changed.
+// recount recomputes what draws on which guarantee, since one has changed.
 func recount(t *tx, changed model.ScopeKey) {
 	own, b := map[model.ScopeKey]uint32{}, t.books()
 	for k, s := range t.shares.now().All() {

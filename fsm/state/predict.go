@@ -6,8 +6,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// compare counts how right the run time was that an attempt was placed with, if it
-// ended by itself: it ran for so long, after its task had executed for that long.
+// compare counts how right the expected run time of a placed attempt was, if it ended by itself: it ran for
+// so long, after its task had executed for that long.
 func compare(t *tx, task *model.Task, spec *model.Spec, a *model.Attempt, executed, ran time.Duration) {
 	if a.End != model.ReasonExit || ran <= 0 || a.GPUs != spec.GPUs {
 		return
@@ -23,7 +23,7 @@ func compare(t *tx, task *model.Task, spec *model.Spec, a *model.Attempt, execut
 			t.shares.put(s)
 		}
 	case task.Expected == Expect(spec, &model.Sketch{}, executed):
-		return // nothing was known: nothing was predicted
+		return // no prediction without known runs
 	}
 	steps, near := model.PredictionError(task.Expected, ran)
 	*made++
@@ -33,9 +33,9 @@ func compare(t *tx, task *model.Task, spec *model.Spec, a *model.Attempt, execut
 	}
 }
 
-// Told is how much longer a task takes, of whose run time its user has told something and
-// that has executed for so long, as far as such estimates have been right: of the user's earlier
-// runs, else of everybody's. False if too few are known.
+// Told returns how much longer a task takes whose user has estimated its run time and that has executed for
+// so long, as far as such estimates have been right: of the user's earlier runs, otherwise of all users'.
+// False if too few are known.
 func Told(s *State, spec *model.Spec, executed time.Duration) (left model.Span, known bool) {
 	if spec.Estimate == 0 {
 		return left, false

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 )
 
-// predictions are what the totals count of them.
+// predictions returns what the totals count of them.
 func predictions(c *statetest.Cluster) [6]uint64 {
 	n := totals(c)
 	return [6]uint64{n.Estimates, n.EstimatesNear, n.EstimatesOff, n.Histories, n.HistoriesNear, n.HistoriesOff}

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// LimitOf is what bounds a scope: its own limit, and of a user without a number of GPUs
-// the cluster's default of that; false if nothing does.
+// LimitOf returns the limit of a scope: its own limit, and of a user without a number of GPUs the cluster's
+// default of that; false if there is none.
 func LimitOf(s *State, scope model.ScopeKey) (limit model.Limit, found bool) {
 	return limitOf(s.Limits.Get, scope)
 }
@@ -27,12 +27,12 @@ func limitOf(get func(model.ScopeKey) (model.Limit, bool), scope model.ScopeKey)
 type Quota struct {
 	Scope model.ScopeKey
 	Over  model.OverQuota
-	Limit int64      // in GPU-milliseconds; 0: there is none
+	Limit int64      // in GPU-milliseconds; 0: none
 	Used  int64      // in GPU-milliseconds, in the period so far
 	Next  model.Time // when the next period begins
 }
 
-// QuotaOf is a scope's quota of GPU time at an instant.
+// QuotaOf returns a scope's quota of GPU time at an instant.
 func (s *State) QuotaOf(scope model.ScopeKey, now model.Time) Quota {
 	limit, _ := s.Limits.Get(scope)
 	account, _ := s.Accounts.Get(scope)
@@ -47,19 +47,19 @@ func quotaOf(l *model.Limit, a *model.Account, now model.Time) Quota {
 	return Quota{Scope: l.Scope, Over: l.Over, Limit: l.GPUTime * 1000, Used: a.UsedAt(now, l.Period), Next: next}
 }
 
-// Exceeded says that the quota is used up.
+// Exceeded reports whether the quota is used up.
 func (q *Quota) Exceeded() bool { return q.Limit > 0 && q.Used >= q.Limit }
 
-// Stops says that nothing more may start before the next period.
+// Stops reports whether nothing more may start before the next period.
 func (q *Quota) Stops() bool { return q.Exceeded() && q.Over == model.OverStop }
 
-// String says the quota, its use and what to do.
+// String returns the quota, its use and the remedy as text.
 func (q *Quota) String() string {
 	return fmt.Sprintf("%s may use %s GPU-hours in a period and has used %s: the next begins at %s, or have gpu_hours raised",
 		q.Scope, Hours(q.Limit), Hours(q.Used), q.Next.Time().Format(time.RFC3339))
 }
 
-// Hours is GPU-milliseconds as hours in text, with what matters of their fraction.
+// Hours formats GPU-milliseconds as hours, with the significant part of their fraction.
 func Hours(ms int64) string {
 	const hour = 3600 * 1000
 	text := fmt.Sprintf("%d.%03d", ms/hour, ms%hour*1000/hour)

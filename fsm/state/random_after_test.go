@@ -47,7 +47,7 @@ func drawSettle(g *gen) command.Body {
 	return b
 }
 
-// anyWaiting is a job that waits for another, if there is one.
+// anyWaiting returns a job that waits for another, if there is one.
 func anyWaiting(g *gen) model.JobID {
 	if k, ok := first(g.s.Awaited, AwaitedKey{On: anyJob(g)}); ok && g.roll(5) > 0 {
 		return k.Job

@@ -199,7 +199,7 @@ func drawPlace(g *gen) command.Body {
 	return b
 }
 
-// fit is a small scheduler: the first free slots, on so many nodes if asked.
+// fit returns a small scheduler: the first free slots, on so many nodes if asked.
 func fit(g *gen, gpus, nodes uint32, who model.TaskKey) (out []command.Placement) {
 	per := gpus
 	if nodes > 0 {

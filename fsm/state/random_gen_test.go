@@ -272,7 +272,7 @@ func uuidAt(t model.Time, n int) string {
 
 func pick[T any](g *gen, of ...T) T { return of[g.roll(len(of))] }
 
-// first is the first key at or after k, or else the first of all.
+// first returns the first key at or after k, or else the first of all.
 func first[K table.Key[K], R any](t table.Table[K, R], k K) (found K, ok bool) {
 	for at := range t.From(k) {
 		return at, true
@@ -325,7 +325,7 @@ func anyRank(g *gen) model.RankKey {
 
 func anyNode(g *gen) model.NodeID { return model.NodeID(fmt.Sprintf("n%d", 1+g.roll(6))) }
 
-// epochOf is the node's epoch, or now and then an older one.
+// epochOf returns the node's epoch, or now and then an older one.
 func epochOf(g *gen, id model.NodeID) uint64 {
 	n, _ := g.s.Nodes.Get(id)
 	if g.roll(12) == 0 && n.Epoch > 0 {

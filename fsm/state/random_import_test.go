@@ -11,7 +11,7 @@ func drawBeginImport(g *gen) command.Body {
 	return &command.BeginImport{ID: importID(g), Parts: uint32(3 + g.roll(10)/9)}
 }
 
-// importID is that of the import that there is, most often.
+// importID returns that of the import that there is, most often.
 func importID(g *gen) model.Hash {
 	if id := g.s.Settings().Import.ID; !id.IsZero() && g.roll(8) > 0 {
 		return id

@@ -20,15 +20,14 @@ func standardBounds() requestBounds {
 	return requestBounds{MaxRequests, MaxRequestsOf, MaxRequestsUntimed, maxRequestActors}
 }
 
-// once carries out a command that may arrive more than once. When the command arrives
-// again after it was carried out, once returns the first result and changes nothing. A
-// refused command is not remembered, so that it is judged again when it arrives again.
+// once carries out a command that may arrive more than once. When the command arrives again after it was
+// carried out, once returns the first result and changes nothing. A refused command is not remembered, so
+// that it is judged again when it arrives again.
 //
-// Ids never run out for those who use UUIDv7: an actor at its share, or at a time when no
-// more ids fit, makes room by forgetting the oldest id that has a time. Forgetting is safe,
-// since the id's actor is refused older ids from then on. Ids without a time cannot be
-// told from new ones after they are forgotten; they are kept for model.RequestKept, and
-// more of them are refused at the share.
+// Ids never run out for actors that use UUIDv7: an actor at its share, or at a time when no more ids fit,
+// makes room by forgetting the oldest id that has a time. Forgetting is safe, since the id's actor is refused
+// older ids from then on. Ids without a time cannot be distinguished from new ones after they are forgotten;
+// they are kept for model.RequestKept, and more of them are refused at the share.
 func (t *tx) once(c *command.Command, apply applier) command.Result {
 	id := model.ParseRequestID(c.RequestID)
 	if past, found := findRequest(t.requests.get, c.Actor, &id); found {
@@ -55,8 +54,7 @@ func (t *tx) once(c *command.Command, apply applier) command.Result {
 	return r
 }
 
-// Request returns the row of a request id, if the command was carried out and the id is
-// still remembered.
+// Request returns the row of a request id, if the command was carried out and the id is still remembered.
 func (s *State) Request(actor, id string) (model.Request, bool) {
 	parsed := model.ParseRequestID(id)
 	return findRequest(s.Requests.Get, actor, &parsed)
@@ -129,7 +127,7 @@ func (t *tx) forgetRequests(actor string) {
 	}
 }
 
-// tellRequests makes known that an actor's share, or the whole, is nearly full.
+// tellRequests announces that an actor's share, or the whole, is nearly full.
 func (t *tx) tellRequests(actor string, was *model.RequestUse) {
 	use, _ := t.requestUse.get(model.ActorName(actor))
 	before, now := int(was.Timed+was.Untimed), int(use.Timed+use.Untimed)
@@ -140,7 +138,7 @@ func (t *tx) tellRequests(actor string, was *model.RequestUse) {
 	nearlyFull(t, "request ids without a time", untimed-int(use.Untimed)+int(was.Untimed), untimed, t.bounds.untimed)
 }
 
-// onRequest keeps the index and the counts of request ids.
+// onRequest updates the index and the counts of request ids.
 func onRequest(t *tx, old, next *model.Request) {
 	reindex(&t.born, old, next, func(r *model.Request) (BornKey, bool) { return BornKey{r.Born, r.Key}, true })
 	if t.restoring || (old == nil) == (next == nil) {
@@ -161,7 +159,7 @@ func onRequest(t *tx, old, next *model.Request) {
 	t.putRequestUse(&use)
 }
 
-// putRequestUse keeps the row of an actor as long as it says something.
+// putRequestUse stores the row of an actor, or removes an empty one.
 func (t *tx) putRequestUse(use *model.RequestUse) {
 	if use.Timed+use.Untimed == 0 && use.From <= t.settings.RequestsFrom {
 		t.requestUse.delete(model.ActorName(use.Actor))

@@ -9,8 +9,7 @@ import (
 // MaxShares bounds the users whose use is remembered.
 const MaxShares = 20_000
 
-// account counts GPUs that a user begins or ceases to hold, and brings what was
-// used up to date.
+// account counts GPUs that a user begins or ceases to hold, and updates the user's use.
 func account(t *tx, project, user string, by int32) {
 	key := model.ShareKey{Project: project, User: user}
 	s, found := t.shares.get(key)
@@ -24,7 +23,7 @@ func account(t *tx, project, user string, by int32) {
 	t.shares.put(s)
 }
 
-// forgetShare makes room: it forgets the first user who holds nothing.
+// forgetShare makes room: it removes the first user without GPUs.
 func forgetShare(t *tx) {
 	for k, s := range t.shares.now().All() {
 		if s.GPUs == 0 {
@@ -34,9 +33,9 @@ func forgetShare(t *tx) {
 	}
 }
 
-// Expect is how much longer a task of a spec is thought to run that has executed
-// for so long: by its user's estimate, else by what runs like it have taken, else,
-// knowing nothing, as long again, an hour at least. A time limit bounds it.
+// Expect returns the expected remaining run time of a task of a spec that has executed for so long: by its
+// user's estimate, otherwise by what runs like it have taken, otherwise, without any knowledge, as long
+// again, an hour at least. A time limit bounds it.
 func Expect(spec *model.Spec, past *model.Sketch, executed time.Duration) time.Duration {
 	left := max(executed, time.Hour)
 	if typical, known := Typical(past); spec.Estimate > 0 {
@@ -53,7 +52,7 @@ func Expect(spec *model.Spec, past *model.Sketch, executed time.Duration) time.D
 // fewRuns is how many runs it takes to predict the next.
 const fewRuns = 3
 
-// Typical is the median of runs, to a factor of the square root of two; false if
+// Typical returns the median of runs, to a factor of the square root of two; false if
 // there were too few.
 func Typical(past *model.Sketch) (time.Duration, bool) {
 	var all uint32
@@ -72,9 +71,8 @@ func Typical(past *model.Sketch) (time.Duration, bool) {
 	return 0, false
 }
 
-// Quantile is how long runs took of which that percentage, 0 to 100, took no longer;
-// false if there were too few to tell. Between powers of two seconds it takes them as
-// evenly spread.
+// Quantile returns how long runs took of which that percentage, 0 to 100, took no longer; false if there were
+// too few. Between powers of two seconds it takes them as evenly spread.
 func Quantile(past *model.Sketch, percent uint32) (time.Duration, bool) {
 	var all uint64
 	for _, n := range past.Log2 {
@@ -96,14 +94,13 @@ func Quantile(past *model.Sketch, percent uint32) (time.Duration, bool) {
 	return 0, false
 }
 
-// pastOf is the key of runs like those of a spec.
+// pastOf returns the key of runs like those of a spec.
 func pastOf(spec *model.Spec) model.SketchKey {
 	return model.SketchKey{User: spec.User, Name: spec.RunName(), GPUs: spec.GPUs}
 }
 
-// Eligible is since when a job's tasks could have run, had there been room: since it
-// was submitted, since its begin, or since what it waited for had ended, whichever was
-// last.
+// Eligible returns since when a job's tasks could have run, had there been room: since it was submitted,
+// since its begin, or since what it waited for had ended, whichever was last.
 func (s *State) Eligible(j *model.Job) model.Time {
 	at := max(j.Submitted, j.Spec.Begin)
 	if len(s.DependenciesOf(j.ID)) == 0 {
@@ -120,14 +117,13 @@ func (s *State) Eligible(j *model.Job) model.Time {
 	return at
 }
 
-// Past is what runs like those of a spec have taken.
+// Past returns what runs like those of a spec have taken.
 func (s *State) Past(spec *model.Spec) model.Sketch {
 	past, _ := s.Sketches.Get(pastOf(spec))
 	return past
 }
 
-// Expect is how much longer a task is thought to run that has executed for so
-// long, as [Expect] has it.
+// Expect returns the expected remaining run time of a task that has executed for so long, as [Expect] has it.
 func (s *State) Expect(spec *model.Spec, executed time.Duration) time.Duration {
 	past := s.Past(spec)
 	return Expect(spec, &past, executed)

@@ -38,7 +38,7 @@ type header struct {
 	Digest      model.Hash        `cbor:"6,keyasint"` // of the state that the rows must give
 }
 
-// ErrCorrupt says that a snapshot is not what was written.
+// ErrCorrupt means that a snapshot is not what was written.
 var ErrCorrupt = errors.New("the snapshot is corrupt")
 
 // WriteSnapshot writes the state. The state may be read meanwhile, and the

@@ -2,10 +2,9 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// Stand returns where a job is as a whole; every answer about a whole array goes by it.
-// As long as tasks are live it is where the one that is furthest on is (scheduled,
-// allocating or running), else queued while some wait, else failed if any failed, canceled
-// if any was canceled, and completed if all completed.
+// Stand returns the state of a job as a whole; every answer about a whole array goes by it. As long as tasks
+// are live it is that of the most advanced one (scheduled, allocating or running), otherwise queued while
+// some wait, otherwise failed if any failed, canceled if any was canceled, and completed if all completed.
 func (s *State) Stand(j *model.Job) model.TaskState {
 	switch {
 	case j.Live > 0:
@@ -32,7 +31,7 @@ func mostAdvanced(s *State, id model.JobID) model.TaskState {
 	return at
 }
 
-// FirstTask is the task of a job with the smallest number; false if there is no such
+// FirstTask returns the task of a job with the smallest number; false if there is no such
 // job.
 func (s *State) FirstTask(id model.JobID) (model.Task, bool) {
 	for k, task := range s.Tasks.From(model.TaskKey{Job: id}) {
@@ -41,7 +40,7 @@ func (s *State) FirstTask(id model.JobID) (model.Task, bool) {
 	return model.Task{}, false
 }
 
-// DependenciesOf lists what a job waits or has waited for, by job.
+// DependenciesOf returns what a job waits or has waited for, by job.
 func (s *State) DependenciesOf(id model.JobID) (out []model.Dependency) {
 	for k, d := range s.Dependencies.From(model.DependencyKey{Job: id}) {
 		if k.Job != id {

@@ -17,15 +17,15 @@ type State struct {
 	Index uint64 // of the last log entry that was applied
 	Term  uint64 // of that entry
 
-	// FitGPUs is how many GPUs are fit for work: healthy, and in service like their nodes.
-	// Whether somebody holds them does not matter.
+	// FitGPUs is how many GPUs are fit for work: healthy, and in service like their nodes, whether or not
+	// they are held.
 	FitGPUs int64
 
 	digest digest
 	ledger *ledger // nil: nothing is booked
 }
 
-// Tables are the stored rows: what snapshots hold and digests cover.
+// Tables are the stored rows: the content of snapshots and digests.
 type Tables struct {
 	Globals     table.Table[Only, model.Settings]
 	Peers       table.Table[model.PeerID, model.Peer]
@@ -84,12 +84,12 @@ type Indexes struct {
 	Born       table.Table[BornKey, None]                     // request ids, oldest first
 	SketchAge  table.Table[SketchAgeKey, None]                // sketches, least recently fed first
 	Waiting    table.Table[model.TaskKey, model.AllocationID] // allocations that wait, by turn
-	HeldFor    table.Table[HeldForKey, None]                  // allocations that have not ended, by whom they are for
+	HeldFor    table.Table[HeldForKey, None]                  // allocations that have not ended, by the user that the GPUs are for
 	Outgoing   table.Table[OutgoingKey, None]                 // deliveries that wait, by when they are to be tried
 	Delivered  table.Table[model.DeliveryKey, None]           // deliveries that have ended, oldest notice first
 }
 
-// Settings is the cluster's one row of settings; zero before bootstrap.
+// Settings returns the cluster's one row of settings; zero before bootstrap.
 func (s *State) Settings() model.Settings {
 	g, _ := s.Globals.Get(Only{})
 	return g
@@ -101,12 +101,12 @@ type Only struct{}
 // Compare finds every Only equal.
 func (Only) Compare(Only) int { return 0 }
 
-// None is the row of an index whose keys say it all.
+// None is the row of an index whose keys contain everything.
 type None struct{}
 
-// QueueKey orders what waits, tasks and services, so that all of one run - alike in all that an order
-// may look at but their place in the log - lie together, first come first: a pass
-// needs to look at the head of each only.
+// QueueKey orders waiting tasks and services, so that all of one run - alike in all that an order may use
+// except their place in the log - are together, first come first: a pass needs to look at the head of each
+// only.
 type QueueKey struct {
 	Class model.Class
 	Run   unique.Handle[Run] // shared by all keys of the run, which keeps keys short
@@ -114,8 +114,7 @@ type QueueKey struct {
 	Since model.Time // when its job was submitted; follows from Task
 }
 
-// Run is what waiting tasks of one class have in common when they differ in their
-// place in the log only.
+// Run is the common part of waiting tasks of one class that differ in their place in the log only.
 type Run struct {
 	Project     string
 	User        string
@@ -126,11 +125,11 @@ type Run struct {
 	Preemptible bool
 	Throttled   bool            // its job bounds how many of its tasks run at once
 	Certain     model.Magnitude // of how long they hold GPUs at most
-	Told        bool            // Expected follows from what their user has said
+	Told        bool            // Expected follows from their user's estimate
 	Service     bool            // they are services, which may be renewed for ever
 }
 
-// KeyOf is the key that a task has, or would have, in the queue.
+// KeyOf returns the key that a task has, or would have, in the queue.
 func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	run := Run{
 		Project: job.Spec.Project, User: job.Spec.User, Shape: job.Spec.Shape(), Preemptible: job.Spec.Preemptible,
@@ -143,7 +142,7 @@ func KeyOf(task *model.Task, job *model.Job) QueueKey {
 	return QueueKey{Class: task.Class, Run: unique.Make(run), Task: task.Key, Since: job.Submitted}
 }
 
-// KeyOfService is the key that a service has, or would have, in the queue.
+// KeyOfService returns the key that a service has, or would have, in the queue.
 func KeyOfService(a *model.Allocation) QueueKey {
 	spec := a.Spec()
 	run := Run{
@@ -199,7 +198,7 @@ func (k DeadlineKey) Compare(o DeadlineKey) int {
 	return cmp.Or(cmp.Compare(k.At, o.At), cmp.Compare(k.Job, o.Job))
 }
 
-// DueKey orders tasks by the instant before which they are not to be tried.
+// DueKey orders tasks by the instant before which they must not be tried.
 type DueKey struct {
 	At   model.Time
 	Task model.TaskKey
@@ -233,8 +232,8 @@ func (k PrivateKey) Compare(o PrivateKey) int {
 	return cmp.Or(cmp.Compare(k.User, o.User), k.Node.Compare(o.Node))
 }
 
-// Whose returns the name by which nodes are asked whether they run a user's jobs: empty if all
-// nodes do, and the same for all users without a node's account of the same name.
+// Whose returns the name by which nodes are looked up that run a user's jobs: empty if all nodes do, and the
+// same for all users without a node's account of the same name.
 func (s *State) Whose(user string) string {
 	if s.Private.Len() == 0 {
 		return ""
@@ -259,7 +258,7 @@ func (k NodeRankKey) Compare(o NodeRankKey) int {
 	return cmp.Or(k.Node.Compare(o.Node), k.Rank.Compare(o.Rank))
 }
 
-// OwnerKey orders slots by who has them; of Rank and Allocation one is set.
+// OwnerKey orders slots by owner; of Rank and Allocation one is set.
 type OwnerKey struct {
 	Rank       model.RankKey
 	Allocation model.AllocationID
@@ -319,19 +318,18 @@ func (k SketchAgeKey) Compare(o SketchAgeKey) int {
 	return cmp.Or(cmp.Compare(k.Updated, o.Updated), k.Sketch.Compare(o.Sketch))
 }
 
-// HeldForKey orders allocations by whom they are for, in the asker's words.
+// HeldForKey orders allocations by the user that they are for, as named by the requester.
 type HeldForKey struct {
 	For string
 	ID  model.AllocationID
 }
 
-// Compare orders by whom they are for, then id.
+// Compare orders by that name, then id.
 func (k HeldForKey) Compare(o HeldForKey) int {
 	return cmp.Or(cmp.Compare(k.For, o.For), k.ID.Compare(o.ID))
 }
 
-// AllocatedFor finds the allocation that has not ended and is for somebody, in the
-// words that it was asked for with.
+// AllocatedFor returns the allocation that has not ended and is for a user, as named by its requester.
 func AllocatedFor(s *State, who string) (model.Allocation, bool) {
 	for k := range s.HeldFor.From(HeldForKey{For: who}) {
 		if k.For != who {

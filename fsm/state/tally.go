@@ -15,8 +15,7 @@ func tallySpan(t *tx, kind model.TallyKind, name string, d time.Duration) {
 	t.tallies.put(n)
 }
 
-// tallyStep counts what became of a service's allocation, under the name that the
-// service is counted under.
+// tallyStep counts a step of a service's allocation, under the name that the service is counted under.
 func tallyStep(t *tx, service string, step model.TallyStep) {
 	key := model.TallyKey{Kind: model.TallyService, Name: service}
 	n, found := t.tallies.get(key)
@@ -29,7 +28,7 @@ func tallyStep(t *tx, service string, step model.TallyStep) {
 	t.tallies.put(n)
 }
 
-// services is how many services are counted by themselves.
+// services returns how many services are counted by themselves.
 func services(t *tx) (n int) {
 	for k := range t.tallies.now().From(model.TallyKey{Kind: model.TallyService}) {
 		if k.Kind != model.TallyService {
@@ -42,7 +41,7 @@ func services(t *tx) (n int) {
 	return n
 }
 
-// ended is the step by which an allocation ends.
+// ended returns the step by which an allocation ends.
 func ended(was, as model.AllocationState) model.TallyStep {
 	switch as {
 	case model.AllocationExpired:
@@ -57,7 +56,7 @@ func ended(was, as model.AllocationState) model.TallyStep {
 	return model.StepReleased
 }
 
-// endName is the name under which the run time of an attempt that has ended counts.
+// endName returns the name under which the run time of an attempt that has ended counts.
 func endName(a *model.Attempt) string {
 	switch {
 	case a.State == model.TaskCompleted:
@@ -72,8 +71,8 @@ func endName(a *model.Attempt) string {
 	return "lost"
 }
 
-// checkTallies: what was counted of waits is what has started, and every allocation
-// that has not ended was counted as asked for.
+// checkTallies: the counted waits are those that have started, and every allocation that has not ended was
+// counted as requested.
 func checkTallies(c *checker) {
 	var open, asked, granted, over, waits uint64
 	tallied := 0

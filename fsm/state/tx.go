@@ -15,9 +15,9 @@ type tx struct {
 	counts
 
 	meta      Meta
-	settings  model.Settings // as they stand; finish makes a row of them
+	settings  model.Settings // current values; finish makes a row of them
 	clock     model.Time
-	actor     string // of the command at hand
+	actor     string // of the current command
 	restoring bool   // rows come from a snapshot: counts are rows among them
 	book      bookkeeper
 	news      news
@@ -31,9 +31,9 @@ type counts struct {
 	fit      int64  // see State.FitGPUs
 }
 
-// trail is what the archives are to be told of the entry.
+// trail is the entry's part for the archives.
 type trail struct {
-	repeat  bool  // the command at hand was answered as before
+	repeat  bool  // the current command got its former answer
 	repeats []int // the commands of which that is so
 	retired []model.JobID
 }
@@ -101,7 +101,7 @@ type indexes struct {
 	delivered  index[model.DeliveryKey, None]
 }
 
-// wakes is a set of topics.
+// wakes returns a set of topics.
 func wakes(topics ...model.Topic) (s model.TopicSet) {
 	for _, t := range topics {
 		s = s.With(t)
@@ -251,7 +251,7 @@ func openRequests(t *tx, s *Tables) {
 	}
 }
 
-// openPeople is open for who is known, and what they may.
+// openPeople is open for users, tokens and memberships.
 func openPeople(t *tx, s *Tables) {
 	t.tokens = cell[model.Hash, model.Token]{
 		number: 25, name: "tokens", base: s.Tokens, wakes: wakes(model.TopicSettings),
@@ -268,7 +268,7 @@ func openPeople(t *tx, s *Tables) {
 	openOutbox(t, s)
 }
 
-// openOutbox is open for what is told of what happened.
+// openOutbox is open for notices and their deliveries.
 func openOutbox(t *tx, s *Tables) {
 	t.webhooks = cell[model.WebhookID, model.Webhook]{
 		number: 29, name: "webhooks", base: s.Webhooks, wakes: wakes(model.TopicSettings),
@@ -290,9 +290,8 @@ func openOutbox(t *tx, s *Tables) {
 
 const tableCount = 34
 
-// all lists the cells in the order of snapshots: a row comes after those that
-// its hook looks up. The settings come last, since committing the others stamps
-// the topics there.
+// all returns the cells in the order of snapshots: a row comes after those that its hook looks up. The
+// settings come last, since committing the others stamps the topics there.
 func (t *tx) all() [tableCount]anyCell {
 	return [tableCount]anyCell{
 		&t.peers, &t.limits, &t.usage, &t.blobs, &t.jobs, &t.dependencies, &t.tasks, &t.events, &t.attempts,
@@ -305,7 +304,7 @@ func (t *tx) all() [tableCount]anyCell {
 	}
 }
 
-// close publishes what the transaction has made.
+// close publishes the transaction's result.
 func (t *tx) close(d digest) State {
 	return State{
 		Tables: Tables{

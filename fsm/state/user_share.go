@@ -5,8 +5,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Bounds of what one user may take of what all share. A tenth of each bound of the whole is kept for
-// operators, so that an operator can work whatever users have filled.
+// Bounds of one user's part of what all share. A tenth of each bound of the whole is reserved for operators,
+// so that an operator can work whatever users have filled.
 const (
 	MaxJobBytes      = 512 << 20 // of the jobs that have not ended, of all users; see command.Submit.Bytes
 	MaxJobBytesOf    = 64 << 20  // of one user
@@ -19,8 +19,8 @@ const (
 	sharedQueue      = 1000 // a queue of so many tasks or more is shared: half of it for one user at most
 )
 
-// queueShare returns how many waiting tasks one user may have who has no limit of the user's own, and how
-// many all users but operators may have, if the cluster may have limit.
+// queueShare returns how many waiting tasks one user without a limit of the user's own may have, and how many
+// all users but operators may have, if the cluster may have limit.
 func queueShare(limit int64) (user, all int64) {
 	if limit == model.Unlimited || limit < sharedQueue {
 		return limit, limit

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// withinBookings says whether GPUs may be given to somebody as far as bookings go.
+// withinBookings reports whether GPUs may be given to a holder as far as bookings go.
 func withinBookings(t *tx, spec *model.Spec, ends model.Time, ranks []command.Placement) command.Result {
 	books := t.openBooks()
 	if books == nil {
@@ -37,7 +37,7 @@ func (s *Stake) add(node model.NodeID, name string) {
 	s.At = append(s.At, Lot{node, name, 1})
 }
 
-// mayExtend says whether live tasks of a job may run longer as far as bookings go.
+// mayExtend reports whether live tasks of a job may run longer as far as bookings go.
 func mayExtend(t *tx, job *model.Job, tasks []model.Task, limit time.Duration) command.Result {
 	books := t.openBooks()
 	for i := range tasks {
@@ -62,7 +62,7 @@ func mayExtend(t *tx, job *model.Job, tasks []model.Task, limit time.Duration) c
 	return ok()
 }
 
-// lots lists the GPUs of an attempt that could be given to others.
+// lots returns the GPUs of an attempt that could be given to others.
 func lots(t *tx, key model.AttemptKey) []Lot {
 	s := Stake{}
 	for _, slot := range slotsOf(t, key) {

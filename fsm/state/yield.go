@@ -2,9 +2,9 @@ package state
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// Yields says whether a job that does not say so itself may be suspended for others:
-// what is said of its user counts, else what of its project, else what of the cluster;
-// else jobs may that are told to save their work by a checkpoint signal.
+// Yields reports whether a job without a setting of its own may be suspended for others: its user's setting
+// counts, otherwise its project's, otherwise the cluster's; otherwise jobs may be suspended that save their
+// work at a checkpoint signal.
 func Yields(s *State, spec *model.Spec) bool {
 	for _, scope := range []model.ScopeKey{
 		{Kind: model.ScopeUser, Name: spec.User}, {Kind: model.ScopeProject, Name: spec.Project}, {Kind: model.ScopeCluster},

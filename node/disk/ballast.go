@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ballastFile is a file of which only the size counts.
+// ballastFile is a file whose content does not matter: it only takes space.
 const ballastFile = "ballast"
 
 // Bounds of the ballast: a part of the file system, at most 64 MiB.
@@ -22,8 +22,7 @@ func (r Room) Ballast() int64 {
 	return int64(min(r.Total/ballastShare, mostBallast)) //nolint:gosec // at most 64 MiB
 }
 
-// Load puts the ballast into a folder, unless it is there or so little is free that the file
-// system would be short of room with it.
+// Load puts the ballast into a folder, unless it is there or would leave the file system short of space.
 func Load(dir string, r Room) error {
 	path, size := filepath.Join(dir, ballastFile), r.Ballast()
 	if info, err := os.Lstat(path); err == nil && info.Size() >= size {
@@ -45,7 +44,7 @@ func Load(dir string, r Room) error {
 // Release removes the ballast from a folder, and reports whether there was any.
 func Release(dir string) bool { return os.Remove(filepath.Join(dir, ballastFile)) == nil }
 
-// Allocate makes a file whose blocks are there, so that writing into it needs no further room.
+// Allocate makes a file whose blocks are reserved, so that writing into it needs no further space.
 func Allocate(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // in the caller's own folder
 	if err != nil {
@@ -54,7 +53,7 @@ func Allocate(path string, size int64) error {
 	return errors.Join(allocate(f, size), f.Close())
 }
 
-// allocate gives a file blocks, by writing where the file system cannot reserve them.
+// allocate reserves blocks of a file, by writing where the file system cannot reserve them.
 func allocate(f *os.File, size int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, 0, size) //nolint:gosec // a descriptor fits
 	if !errors.Is(err, unix.EOPNOTSUPP) {

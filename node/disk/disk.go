@@ -1,8 +1,8 @@
-// Package disk measures what a file system has left, and holds some of it back for what must
-// be written when nothing is left.
+// Package disk measures the free space of a file system, and holds some of it back for what must be written
+// when the disk is full.
 //
-//	disk.go     the room of a file system, and which errors are its fault
-//	ballast.go  a file that reserves room
+//	disk.go     the space of a file system, and which errors are its fault
+//	ballast.go  a file that reserves space
 //	use.go      what folders take
 package disk
 
@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds below which a file system is short of room: a twentieth of it, but never more than
-// 1 GiB; a hundredth of its inodes, but never more than 10,000.
+// Bounds below which a file system is short of space: a twentieth of it, but never more than 1 GiB; a
+// hundredth of its inodes, but never more than 10,000.
 const (
 	enoughFree   = 1 << 30
 	enoughInodes = 10_000
@@ -25,14 +25,14 @@ const (
 	inodeShare   = 100
 )
 
-// Room is what is left on the file system of a folder.
+// Room is the free space on the file system of a folder.
 type Room struct {
 	Free, Total       uint64 // bytes: what unprivileged users may still write, and the size of the file system
 	Inodes, AllInodes uint64 // files that can still be made, and all; 0 of 0 where the file system does not count them
 	ReadOnly          bool
 }
 
-// RoomOf returns the room on the file system of a folder.
+// RoomOf returns the free space on the file system of a folder.
 func RoomOf(path string) (Room, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
@@ -45,15 +45,14 @@ func RoomOf(path string) (Room, error) {
 	}, nil
 }
 
-// Reserve returns how many bytes are to stay free.
+// Reserve returns how many bytes should stay free.
 func (r Room) Reserve() uint64 { return min(r.Total/freeShare, enoughFree) }
 
-// reserveInodes returns how many inodes are to stay free.
+// reserveInodes returns how many inodes should stay free.
 func (r Room) reserveInodes() uint64 { return min(r.AllInodes/inodeShare, enoughInodes) }
 
-// Short returns what the file system lacks, in words that do not change while it lacks the same;
-// "" if it lacks nothing. After a shortage twice the reserve has to be free, so that the answer
-// does not flap.
+// Short returns what the file system lacks, in a text that stays the same while the lack does; "" if nothing.
+// After a shortage twice the reserve has to be free, so that the answer does not flap.
 func (r Room) Short(before bool) string {
 	need, inodes := r.Reserve(), r.reserveInodes()
 	if before {
@@ -94,8 +93,8 @@ func Probe(dir string) error {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(path))
 }
 
-// Fault reports whether an error is the fault of the file system and not of what was asked of it:
-// it is full, over a quota, read-only or broken.
+// Fault reports whether an error is the fault of the file system and not of the request: the file system is
+// full, over a quota, read-only or broken.
 func Fault(err error) bool {
 	for _, of := range []syscall.Errno{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO, unix.EUCLEAN, unix.ESTALE} {
 		if errors.Is(err, of) {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a file system lacks is told in words that stay the same while it lacks the same, and is
-// over only when there is clearly enough again.
+// The text about a shortage stays the same while the shortage does, which is over only when there is clearly
+// enough again.
 func TestShort(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30
@@ -86,7 +86,7 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// A full, read-only or broken file system is told from a mistake.
+// A full, read-only or broken file system is distinguished from a mistake.
 func TestFault(t *testing.T) {
 	t.Parallel()
 	if err := Probe(t.TempDir()); err != nil {

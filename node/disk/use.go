@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Use adds up what folders and files take of a file system, each file once.
+// Use sums the space that folders and files take of a file system, each file once.
 type Use struct {
 	seen  map[file]bool // files that may come again, under another name or descriptor
 	bytes int64
 }
 
-// file is what names a file whatever it is called.
+// file identifies a file, whatever its name.
 type file struct{ device, inode uint64 }
 
 // batch is how many names of a folder are read at once.
@@ -21,8 +21,8 @@ const batch = 1024
 // Bytes returns the sum so far.
 func (u *Use) Bytes() int64 { return u.bytes }
 
-// Folder adds a folder and what lies below it, however deep. Links are not followed; what cannot be
-// seen counts nothing.
+// Folder adds a folder and its content, however deep. Links are not followed; what cannot be read counts
+// nothing.
 func (u *Use) Folder(dir string) { u.below(unix.AT_FDCWD, dir) }
 
 // below adds the folder of that name in an open folder.

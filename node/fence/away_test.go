@@ -118,7 +118,7 @@ func TestLeaderlessAtPeers(t *testing.T) {
 // peers is when each of some peers heard a leader, in milliseconds, ascending.
 type peers [][]int
 
-// silentFor is how long a peer had heard no leader at an instant.
+// silentFor returns how long a peer had heard no leader at an instant.
 func (p peers) silentFor(peer, at int) int {
 	last := 0
 	for _, heard := range p[peer] {
@@ -162,7 +162,7 @@ func (p peers) ask(t *rapid.T, until int) []fence.Answer {
 	return answers
 }
 
-// answer is a peer's truthful answer, by a clock that is off by some permille.
+// answer returns a peer's truthful answer, by a clock that is off by some permille.
 func (p peers) answer(peer, sent, there, back, permille int) fence.Answer {
 	silent := time.Duration(p.silentFor(peer, there)) * time.Millisecond
 	return fence.Answer{
@@ -199,8 +199,8 @@ func TestLeaderlessAtIsTrue(t *testing.T) {
 	}
 }
 
-// cutInTurn is three peers under a leader that leads on: two of them hear it
-// at every time, and each in its turn hears nothing for two seconds.
+// cutInTurn returns three peers under a leader that stays in office: two of them hear it at every time, and
+// each in its turn hears nothing for two seconds.
 func cutInTurn() peers {
 	p := make(peers, 3)
 	for now := 0; now < 12_000; now += 100 {

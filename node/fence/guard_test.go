@@ -87,7 +87,7 @@ func TestGuardExtends(t *testing.T) {
 func TestGuardGoesOnWithAFenceThatHasBegun(t *testing.T) {
 	seen := fence.NewGuard(at(100), frozen(model.OnLostRequeue))
 	seen.Verdict(at(360))
-	missed := fence.NewGuard(at(100), frozen(model.OnLostRequeue)) // nobody looked when it should have begun
+	missed := fence.NewGuard(at(100), frozen(model.OnLostRequeue)) // no look at the time when it should have begun
 	for name, g := range map[string]fence.Guard{"seen": seen, "missed": missed} {
 		if g.Extend(at(365), at(364)) {
 			t.Errorf("%s: an attempt was revived", name)

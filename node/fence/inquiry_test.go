@@ -12,8 +12,7 @@ func said(peer model.PeerID, at time.Duration, silent time.Duration, voters ...m
 	return fence.Answer{Peer: peer, Members: voters, Sent: fence.Boot(at), Answered: fence.Boot(at + time.Millisecond), Silent: silent}
 }
 
-// Answers count from the voters that the last leader told of, and until somebody leads
-// again or the clock stood still.
+// Answers count from the voters that the last leader named, until the next renewal or clock gap.
 func TestInquiry(t *testing.T) {
 	const hour = time.Hour
 	voters := []model.PeerID{"a", "b", "c"}

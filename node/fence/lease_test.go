@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/node/fence"
 )
 
-// at is a reading s seconds after the boot.
+// at returns a reading s seconds after the boot.
 func at(s int) fence.Boot { return fence.Boot(time.Duration(s) * time.Second) }
 
 func incarnation(b byte) model.Incarnation { return model.Incarnation{0: b} }
@@ -124,8 +124,8 @@ func TestLeaseRefusals(t *testing.T) {
 	}
 }
 
-// What a registration follows is the newest epoch that any answer told of, over a
-// restart and a reboot, too; asking again helps only if that was another one.
+// A registration follows the newest epoch of any answer, over a restart and a reboot, too; registering again
+// helps only if that was another epoch.
 func TestLeaseFollows(t *testing.T) {
 	want := func(l *fence.Lease, epoch uint64) {
 		t.Helper()

@@ -12,8 +12,7 @@ import (
 	"github.com/berth-gpu/berth/node/fence"
 )
 
-// contact is one renewal by a clock that nobody has: when it was sent, applied
-// and answered.
+// contact is one renewal by a perfect clock: when it was sent, applied and answered.
 type contact struct{ sent, applied, answered time.Duration }
 
 // life is one attempt on a node, from its start at the first contact.
@@ -25,8 +24,8 @@ type life struct {
 
 func byClock(t time.Duration, ppm int) time.Duration { return t + t/1_000_000*time.Duration(ppm) }
 
-// lostAt is when the leader first calls the rank lost: each renewal that the log
-// accepts begins its wait anew.
+// lostAt returns when the leader first declares the rank lost: each renewal that the log accepts restarts its
+// wait.
 func (l *life) lostAt() (accepted []contact, lost time.Duration) {
 	wait := l.frozen.LostAfter()
 	wait -= wait / 1_000_000 * time.Duration(l.lead) // of a clock that runs fast there is less
@@ -48,7 +47,7 @@ func (l *life) lostAt() (accepted []contact, lost time.Duration) {
 	return accepted, lost
 }
 
-// goneBy is when the node's own rules have all processes gone, given the answers
+// goneBy returns when the node's own rules have all processes gone, given the answers
 // to what was accepted. count says from when an agent counts.
 func (l *life) goneBy(accepted []contact, count func(lease fence.Boot, now fence.Boot) fence.Boot) time.Duration {
 	lease := new(fence.Lease)

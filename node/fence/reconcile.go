@@ -6,26 +6,21 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Reconcile is what to do on a node so that it comes to what is desired, given
-// all folders on its disk. The set must have passed [Sets.Accept]. The result is
-// sorted, and empty when nothing is left to do; after the actions are done, or
-// some of them, it is called again.
+// Reconcile returns the actions that bring a node to its desired set, given all folders on its disk. The set
+// must have passed [Sets.Accept]. The result is sorted, and empty when nothing is left to do; after some or
+// all of the actions are done, Reconcile is called again.
 //
-//   - A rank starts at most once, ever: only one whose name no folder carries is
-//     prepared or started. A folder is evidence of a start that may have got
-//     anywhere.
-//   - A folder that the set does not name is ended if it was itself desired under
-//     the set's incarnation, and the set is not older than its placement. What
-//     this incarnation never knew was placed by the cluster before a restore;
-//     it runs on until the set asks for its end by a cleaning with Kill.
-//   - A slot is shown clean only after every folder of its owner has ended. An
-//     owner without a folder gets a tombstone first: its assignment may still be
-//     on its way.
+//   - A rank starts at most once, ever: only one whose name no folder carries is prepared or started. A
+//     folder is evidence of a start that may have got anywhere.
+//   - A folder that the set does not name is ended if it was itself desired under the set's incarnation, and
+//     the set is not older than its placement. A folder unknown to this incarnation was placed by the cluster
+//     before a restore; it runs on until the set requests its end by a cleaning with Kill.
+//   - A slot counts as clean only after every folder of its owner has ended. An owner without a folder gets a
+//     tombstone first: its assignment may still be on its way.
 //
-// Names of attempts can come again after a restore, for other jobs. A folder of
-// an earlier incarnation is taken for the rank that the set names only if it was
-// placed by the same log entry; otherwise that rank is refused, and the cluster
-// goes on to its next attempt.
+// Names of attempts can come again after a restore, for other jobs. A folder of an earlier incarnation is
+// taken for the rank that the set names only if it was placed by the same log entry; otherwise that rank is
+// refused, and the cluster goes on to its next attempt.
 func Reconcile(d *model.Desired, local []Local) []Action {
 	p := plan{desired: d, folders: map[model.RankKey][]Local{}, named: map[model.RankKey]model.Incarnation{}}
 	local = slices.SortedFunc(slices.Values(local), Local.compare)
@@ -86,8 +81,8 @@ func (p *plan) assign(a *model.Assignment) {
 	}
 }
 
-// folder finds the rank's own folder: that of the set's incarnation, or else one
-// of an earlier incarnation that the same log entry placed.
+// folder finds the rank's own folder: that of the set's incarnation, or otherwise one of an earlier
+// incarnation that the same log entry placed.
 func (p *plan) folder(a *model.Assignment) (own Local, found bool) {
 	for _, l := range p.folders[a.Rank] {
 		if l.Incarnation == p.desired.Incarnation {
@@ -100,8 +95,7 @@ func (p *plan) folder(a *model.Assignment) (own Local, found bool) {
 	return own, found
 }
 
-// next is the step for a rank that the set names and that has its folder; 0 when
-// there is none.
+// next returns the step for a rank that the set names and that has its folder; 0: none.
 func next(a *model.Assignment, l Local) Do {
 	stop := a.Stop != model.ReasonNone
 	switch {
@@ -119,7 +113,7 @@ func next(a *model.Assignment, l Local) Do {
 	return 0
 }
 
-// clean plans for a slot that is to be shown clean.
+// clean plans for a slot that has to be verified as clean.
 func (p *plan) clean(c model.Cleaning) {
 	folders := p.folders[c.Rank]
 	_, named := p.named[c.Rank]
@@ -152,7 +146,7 @@ func (p *plan) absent(l Local) {
 	}
 }
 
-// wants says that the folder is that of a rank which the set names.
+// wants reports whether the folder is that of a rank which the set names.
 func (p *plan) wants(l Local) bool {
 	incarnation, named := p.named[l.Rank]
 	return named && incarnation == l.Incarnation

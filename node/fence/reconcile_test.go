@@ -70,7 +70,7 @@ func checkReconcile(t *testing.T, cases map[string]reconcileCase) {
 	}
 }
 
-// act is one action on rank 7/0 as incarnation 1 knows it, past as 9 does.
+// act returns one action on rank 7/0 as incarnation 1 knows it, past as 9 does.
 func act(do fence.Do) []fence.Action {
 	return []fence.Action{{Do: do, Rank: rank(7, 0), Incarnation: incarnation(1)}}
 }

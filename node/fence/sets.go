@@ -2,23 +2,22 @@ package fence
 
 import "github.com/berth-gpu/berth/fsm/model"
 
-// Sets decides which desired sets an agent acts on. Any peer may answer a poll,
-// also one that lags, so a set can be older than one that was seen before.
+// Sets decides which desired sets an agent acts on. Any peer may answer a poll, also one that lags, so a set
+// can be older than one that was seen before.
 type Sets struct {
 	incarnation model.Incarnation
 	newest      uint64 // index of the newest set seen of the incarnation
 }
 
-// Accept says that the agent, registered as reg, may act on d: it is meant for
-// this node and this registration, and is not older than the newest set seen.
+// Accept reports whether the agent, registered as reg, may act on d: the set is meant for this node and this
+// registration, and is not older than the newest set seen.
 //
-// A set of an earlier epoch was read before this registration was applied, and
-// knows nothing of the attempts that the registration reported. One of a later
-// epoch means that somebody else has registered for this node since: the next
-// renewal will be refused.
+// A set of an earlier epoch was read before this registration was applied, and does not reflect the attempts
+// that the registration reported. One of a later epoch means that another agent has registered for this node
+// since: the next renewal will be refused.
 //
-// An agent that starts anew needs no memory of the sets before: its
-// registration gives it a new epoch, and with that excludes them all.
+// A restarted agent needs no memory of the sets before: its registration gives it a new epoch, which excludes
+// them all.
 func (s *Sets) Accept(reg Registration, d *model.Desired) bool {
 	if d.Incarnation != reg.Incarnation || d.Node != reg.Node {
 		return false
@@ -33,6 +32,5 @@ func (s *Sets) Accept(reg Registration, d *model.Desired) bool {
 	return d.Epoch == reg.Epoch
 }
 
-// Newest is the incarnation and index of the newest set seen, for the next poll
-// to wait beyond.
+// Newest returns the incarnation and index of the newest set seen, for the next poll to wait beyond.
 func (s *Sets) Newest() (model.Incarnation, uint64) { return s.incarnation, s.newest }

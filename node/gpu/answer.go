@@ -12,8 +12,8 @@ import (
 // Changed yields whenever the inventory may have changed by itself.
 func (m *Monitor) Changed() <-chan struct{} { return m.changed }
 
-// Inventory lists the GPUs, at most model.MaxDevices. Of one that cannot be read it
-// says what was true when it was read last.
+// Inventory returns the GPUs, at most model.MaxDevices. A GPU that cannot be read is listed as it was read
+// last.
 func (m *Monitor) Inventory() []model.Device {
 	cards, called := m.snapshot(), time.Now()
 	cards = cards[:min(len(cards), model.MaxDevices)]
@@ -30,7 +30,7 @@ func (m *Monitor) Inventory() []model.Device {
 	return out
 }
 
-// Check looks who is on GPUs.
+// Check finds the processes on GPUs.
 func (m *Monitor) Check(ids []model.GPUID) []Verdict {
 	out := make([]Verdict, len(ids))
 	cards, called := m.snapshot(), time.Now()
@@ -65,7 +65,7 @@ func (m *Monitor) check(c *card, called time.Time) Verdict {
 	return v
 }
 
-// Samples tells what each GPU measured last, of those that can be read.
+// Samples returns the last measurements of each readable GPU.
 func (m *Monitor) Samples() []model.Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,8 +87,7 @@ func (m *Monitor) Samples() []model.Sample {
 	return out
 }
 
-// History lists what each GPU has measured since an instant, of at most
-// model.MaxDevices GPUs.
+// History returns the measurements of each GPU since an instant, of at most model.MaxDevices GPUs.
 func (m *Monitor) History(since time.Time) []Track {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +98,7 @@ func (m *Monitor) History(since time.Time) []Track {
 	return out
 }
 
-// Warnings lists the GPUs that are held by a job and have been idle for long.
+// Warnings returns the GPUs that are held by a job and have been idle for long.
 func (m *Monitor) Warnings() (out []Warning) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// card is one GPU under observation. The monitor's lock guards what is below it.
+// card is one GPU under observation. The monitor's lock guards the fields below it.
 type card struct {
 	id       model.GPUID
-	turn     chan struct{} // holds a token while somebody talks to the driver about it
+	turn     chan struct{} // holds a token during a call of the driver about the GPU
 	sweeping atomic.Bool   // the look of a sweep is under way
 
 	device model.Device
@@ -27,7 +27,7 @@ func newCard(d model.Device, r judge.Record) *card {
 	return &card{id: d.ID, turn: make(chan struct{}, 1), device: d, record: r}
 }
 
-// silent is what is seen of a GPU when a call does not come back.
+// silent returns the look of a GPU whose call does not return.
 func silent() Look {
 	return Look{Reading: judge.Reading{Trouble: judge.TroubleSilent, Detail: fmt.Sprintf("a call takes longer than %s", patience)}}
 }
@@ -43,8 +43,8 @@ func (m *Monitor) ask(c *card, called time.Time) Look {
 	return m.look(c, called, false)
 }
 
-// look reads a GPU and takes in what is seen: nothing that ended before the call.
-// sweep: it is one of those that come once a second.
+// look reads a GPU and applies what is seen: nothing that ended before the call. With sweep, the look is one
+// of those that come once a second.
 func (m *Monitor) look(c *card, called time.Time, sweep bool) Look {
 	t := time.NewTimer(patience)
 	defer t.Stop()
@@ -74,8 +74,7 @@ func (m *Monitor) look(c *card, called time.Time, sweep bool) Look {
 	}
 }
 
-// own notes which of the processes are the owner's and which are strangers. Without
-// an owner nobody is one.
+// own marks which of the processes are the owner's and which are foreign. Without an owner none is foreign.
 func (l *Look) own(o Owner, id model.GPUID) {
 	for i := range l.Processes {
 		p := &l.Processes[i]
@@ -89,7 +88,7 @@ func (l *Look) own(o Owner, id model.GPUID) {
 	}
 }
 
-// take takes in what was seen of a GPU.
+// take applies a look at a GPU.
 func (m *Monitor) take(c *card, l Look, sweep bool) {
 	m.mu.Lock()
 	now := time.Now()
@@ -106,10 +105,10 @@ func (m *Monitor) take(c *card, l Look, sweep bool) {
 	}
 	m.mu.Unlock()
 	if warning != "" {
-		m.Log.Warn("a GPU is "+warning, "gpu", c.id)
+		m.Log.Warn("GPU warning", "gpu", c.id, "warning", warning)
 	}
 	for _, e := range events {
-		m.Log.Warn("a GPU reports an error", "gpu", c.id, "xid", e.Xid, "class", e.Class.String(), "pid", e.PID)
+		m.Log.Warn("GPU error", "gpu", c.id, "xid", e.Xid, "class", e.Class.String(), "pid", e.PID)
 	}
 	if was, is := before.Verdict(), after.Verdict(); was != is {
 		m.tell(c, was, is)
@@ -119,8 +118,7 @@ func (m *Monitor) take(c *card, l Look, sweep bool) {
 	}
 }
 
-// remark remembers what was measured, and returns what is odd about it and was not
-// said before.
+// remark stores the measurements, and returns a new warning about them; "": none.
 func (c *card) remark(j judge.Config, now time.Time, l Look) string {
 	c.ring.add(l.Point, points)
 	if l.Point.Unmeasured {
@@ -135,12 +133,12 @@ func (c *card) remark(j judge.Config, now time.Time, l Look) string {
 	return warning
 }
 
-// tell says that a verdict has changed.
+// tell logs a changed verdict and notifies the owner.
 func (m *Monitor) tell(c *card, was, is judge.Verdict) {
 	if is.Health.Usable() {
-		m.Log.Info("a GPU can be used", "gpu", c.id, "health", is.Health.String(), "why", is.Why, "was", was.Health.String())
+		m.Log.Info("GPU usable", "gpu", c.id, "health", is.Health.String(), "why", is.Why, "was", was.Health.String())
 	} else {
-		m.Log.Warn("a GPU cannot be used", "gpu", c.id, "health", is.Health.String(), "why", is.Why, "pid", is.PID)
+		m.Log.Warn("GPU unusable", "gpu", c.id, "health", is.Health.String(), "why", is.Why, "pid", is.PID)
 	}
 	m.notify()
 }

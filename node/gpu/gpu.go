@@ -1,15 +1,13 @@
-// Package gpu says what a node must know of its GPUs: which there are, how they
-// are, who is on them, what they measure.
+// Package gpu monitors a node's GPUs: the inventory, the health, the processes and the measurements of each.
 //
-// An agent asks a Source. The one there is, is a Monitor: it looks at every GPU once
-// a second through a Probe, which is the driver's library (package nvml) or a
-// simulation (package simgpu), has package judge say how each is, and remembers a
-// quarter of an hour. A driver that hangs keeps nobody waiting for long: each look is
-// a goroutine of its own with a deadline, one at a time for each GPU, so that one bad
-// GPU leaves the others usable.
+// An agent uses a Source. The only implementation is Monitor: it looks at every GPU once a second through a
+// Probe, which is the driver's library (package nvml) or a simulation (package simgpu), lets package judge
+// decide the health of each, and remembers a quarter of an hour. A driver that hangs blocks no caller for
+// long: each look is a goroutine of its own with a deadline, one at a time for each GPU, so that one bad GPU
+// leaves the others usable.
 //
-//	gpu.go      what an agent asks
-//	probe.go    what a monitor looks through
+//	gpu.go      the interface for an agent
+//	probe.go    the interface for drivers
 //	monitor.go  the looks, once a second
 //	list.go     which GPUs there are
 //	card.go     one GPU under observation
@@ -25,50 +23,46 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Source is where a node's GPUs are seen. Its methods may be called from any
-// goroutine and may take as long as a driver does, but not for ever.
+// Source monitors a node's GPUs. Its methods may be called from any goroutine and may take as long as a
+// driver does, but always return.
 type Source interface {
-	// Inventory lists the GPUs in PCI order, with the verdict on each and whether it
-	// is idle.
+	// Inventory returns the GPUs in PCI order, with the verdict on each and whether it is idle.
 	Inventory() []model.Device
-	// Samples tells what each of them measured last.
+	// Samples returns the last measurements of each GPU.
 	Samples() []model.Sample
-	// Check looks who is on GPUs. What ended before the call is not seen any more.
+	// Check finds the processes on GPUs. Processes that ended before the call are not included.
 	Check(gpus []model.GPUID) []Verdict
 	// Changed yields whenever the inventory may have changed by itself.
 	Changed() <-chan struct{}
-	// Run looks at the GPUs until the context ends. It is called once; before, the
-	// answers are as of the start.
+	// Run looks at the GPUs until the context ends. It is called once; earlier answers are as of the start.
 	Run(ctx context.Context, owner Owner)
 }
 
-// Owner is for whom GPUs are watched: the agent. Its methods may be called from any
-// goroutine.
+// Owner is the agent as seen by a Source. Its methods may be called from any goroutine.
 type Owner interface {
-	// Mine says that a process on a GPU belongs to one of Berth's ranks, or to the
-	// service that has the GPU. Every other that computes there is a stranger.
+	// Mine reports whether a process on a GPU belongs to one of Berth's ranks, or to the service that has the
+	// GPU. Any other process that computes there is foreign.
 	Mine(pid int, on model.GPUID) bool
-	// Holder names the rank that was given the GPU and has not ended; empty: there is
-	// none.
+	// Holder returns the name of the rank that was given the GPU and has not ended; empty: none.
 	Holder(gpu model.GPUID) string
 }
 
 // History is a source's memory.
 type History interface {
-	// History lists what each GPU has measured since an instant, in PCI order. It goes
-	// back Remembered, or to the start of the source.
+	// History returns the measurements of each GPU since an instant, in PCI order. The history reaches back
+	// Remembered, or to the start of the source.
 	History(since time.Time) []Track
-	// Warnings are what is odd about GPUs and wrong with none.
+	// Warnings returns conditions of GPUs that are unusual without being faults.
 	Warnings() []Warning
 }
 
-// Track is what a GPU has measured.
+// Track is the history of one GPU's measurements.
 type Track struct {
 	Device model.Device
 	Points []Point // one a second, the oldest first
 }
 
-// Warning is something that the owner of a GPU may want to know.
+// Warning is a condition that may interest the owner of a GPU.
 type Warning struct {
 	GPU  model.GPUID
 	Text string
@@ -86,5 +80,5 @@ type Verdict struct {
 	Why       string
 }
 
-// Clean says that nothing of an owner is left on the GPU.
+// Clean reports whether nothing of an owner is left on the GPU.
 func (v Verdict) Clean() bool { return v.Known && !v.Busy && len(v.Processes) == 0 }

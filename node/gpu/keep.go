@@ -10,10 +10,9 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// kept is what outlives the agent. Faults do, so that a bad GPU does not become a
-// good one by a restart of the agent. The devices do, so that an agent that starts
-// while the driver does not answer knows what there is: to leave a GPU out would end
-// the jobs that run on it.
+// kept is what outlives the agent. Faults do, so that a restart of the agent does not make a bad GPU good.
+// The devices do, so that an agent that starts while the driver does not answer knows the inventory: leaving
+// a GPU out would end the jobs that run on it.
 type kept struct {
 	Boot string    `json:"boot"` // of the kernel that they were seen under
 	GPUs []keptGPU `json:"gpus"`
@@ -24,7 +23,7 @@ type keptGPU struct {
 	Fault  judge.Fault  `json:"fault,omitzero"`
 }
 
-// find looks a GPU's fault up.
+// find returns a GPU's fault.
 func (k *kept) find(id model.GPUID) judge.Fault {
 	for _, g := range k.GPUs {
 		if g.Device.ID == id {
@@ -34,9 +33,8 @@ func (k *kept) find(id model.GPUID) judge.Fault {
 	return judge.Fault{}
 }
 
-// load reads what was kept; nothing, if nothing was. The file has a second copy, since a
-// GPU whose fault is forgotten would be given out again. restored says what was lost of
-// the two.
+// load reads a file of kept; a missing file is empty. The file has a second copy, since a GPU whose fault is
+// forgotten would be given out again. restored names what was lost of the two.
 func load(path string) (k kept, restored string, err error) {
 	restored, err = smallfile.ReadTwin(path, &k)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -40,8 +40,8 @@ func TestFaultsAreKept(t *testing.T) {
 	})
 }
 
-// An agent that starts while the driver is away knows the GPUs of before, and does
-// not call them gone; after a restart of the host it knows none.
+// An agent that starts while the driver is away lists the former GPUs, and does not call them gone; after a
+// restart of the host it lists none.
 func TestDriverAwayAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "gpus.json")
@@ -97,8 +97,8 @@ func TestListHangs(t *testing.T) {
 	})
 }
 
-// A GPU that is no longer listed stays, for its looks to tell that it is lost; one
-// that was divided gives way to its parts, and they to it.
+// A GPU that is no longer listed stays, so that its looks report it as lost; one that was divided is replaced
+// by its parts, and they by it.
 func TestListChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver("a", "b")

@@ -10,8 +10,7 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// list searches for GPUs, unless a search is under way. The channel is closed when it
-// is over.
+// list searches for GPUs, unless a search is under way. The channel is closed when the search is over.
 func (m *Monitor) list() <-chan struct{} {
 	done := make(chan struct{})
 	m.mu.Lock()
@@ -29,7 +28,7 @@ func (m *Monitor) list() <-chan struct{} {
 	return done
 }
 
-// listed takes the result of a search.
+// listed applies the result of a search.
 func (m *Monitor) listed(devices []model.Device, err error) {
 	trouble, changed := "", false
 	m.mu.Lock()
@@ -45,10 +44,10 @@ func (m *Monitor) listed(devices []model.Device, err error) {
 	count := len(m.cards)
 	m.mu.Unlock()
 	if changed && count > model.MaxDevices {
-		m.Log.Error("this host has more GPUs than a node can have: the last ones are not used", "gpus", count, "limit", model.MaxDevices)
+		m.Log.Error("too many GPUs: the last ones are not used", "gpus", count, "limit", model.MaxDevices)
 	}
 	if news && err != nil {
-		m.Log.Error("the GPUs cannot be listed; the agent goes on trying", "err", err)
+		m.Log.Error("cannot list the GPUs, retrying", "err", err)
 	}
 	if changed {
 		m.keep()
@@ -56,12 +55,10 @@ func (m *Monitor) listed(devices []model.Device, err error) {
 	}
 }
 
-// merge brings the cards in line with what there is, and reports whether that has
-// changed anything. The lock is held.
+// merge updates the cards to the devices found, and reports whether anything has changed. The lock is held.
 //
-// A GPU that is gone stays on the list, for its looks to tell that it is lost; but
-// one that was divided, and a part that is no more, make way for what is in its
-// place.
+// A GPU that is gone stays on the list, so that its looks report it as lost; but a divided GPU, and a part
+// that no longer exists, are replaced by the devices in their place.
 func (m *Monitor) merge(devices []model.Device) (changed bool) {
 	before := len(m.cards)
 	m.cards = slices.DeleteFunc(m.cards, func(c *card) bool { return replaced(c, devices) })
@@ -84,14 +81,14 @@ func (m *Monitor) merge(devices []model.Device) (changed bool) {
 	return changed
 }
 
-// replaced says that a GPU is no more, and something else is in its place.
+// replaced reports whether a GPU no longer exists, and other devices are in its place.
 func replaced(c *card, devices []model.Device) bool {
 	is := func(d model.Device) bool { return d.ID == c.id }
 	there := func(d model.Device) bool { return d.PCI != "" && d.PCI == c.device.PCI }
 	return !slices.ContainsFunc(devices, is) && (strings.HasPrefix(string(c.id), "MIG-") || slices.ContainsFunc(devices, there))
 }
 
-// notify has the owner look at the inventory.
+// notify makes the owner read the inventory.
 func (m *Monitor) notify() {
 	select {
 	case m.changed <- struct{}{}:
@@ -99,7 +96,7 @@ func (m *Monitor) notify() {
 	}
 }
 
-// keep writes down what is to outlive the agent.
+// keep writes what should outlive the agent.
 func (m *Monitor) keep() {
 	if m.File == "" {
 		return
@@ -113,6 +110,6 @@ func (m *Monitor) keep() {
 	}
 	m.mu.Unlock()
 	if err := smallfile.WriteTwin(m.File, k); err != nil {
-		m.Log.Error("the faults of GPUs cannot be kept: an agent that starts again does not know them", "file", m.File, "err", err)
+		m.Log.Error("cannot store GPU faults: a restarted agent will not know them", "file", m.File, "err", err)
 	}
 }

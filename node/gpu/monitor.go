@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// Options are what a monitor is given. Probe is needed; a zero Judge means
-// judge.Defaults, a nil Log none.
+// Options are the settings of a monitor. Probe is required; a zero Judge means judge.Defaults, a nil Log
+// none.
 type Options struct {
 	Probe Probe
 	Judge judge.Config
@@ -48,8 +48,8 @@ var (
 	_ History = (*Monitor)(nil)
 )
 
-// NewMonitor finds the GPUs and takes a first look at each. If the driver does not
-// answer it goes by what was kept; Run tries again.
+// NewMonitor finds the GPUs and takes a first look at each. If the driver does not answer, the stored
+// inventory is used; Run tries again.
 func NewMonitor(o Options) (*Monitor, error) {
 	if o.Judge.Settle == 0 {
 		o.Judge = judge.Defaults()
@@ -68,8 +68,7 @@ func NewMonitor(o Options) (*Monitor, error) {
 	return m, nil
 }
 
-// remember makes cards of the GPUs that were there before, in this life of the
-// kernel.
+// remember makes cards of the GPUs that were there before in this boot.
 func remember(o Options) (k kept, cards []*card) {
 	if o.File == "" {
 		return k, nil
@@ -79,7 +78,7 @@ func remember(o Options) (k kept, cards []*card) {
 		o.Log.Warn("a file of the data folder was lost and is there again", "file", restored)
 	}
 	if err != nil {
-		o.Log.Error("faults of GPUs that were known before are forgotten", "err", err)
+		o.Log.Error("stored GPU faults lost", "err", err)
 	}
 	if k.Boot != o.Boot {
 		return k, nil
@@ -90,7 +89,7 @@ func remember(o Options) (k kept, cards []*card) {
 	return k, cards
 }
 
-// wait waits for something, but not for ever.
+// wait waits for done with a time limit.
 func wait(done <-chan struct{}) {
 	t := time.NewTimer(patience)
 	defer t.Stop()
@@ -100,7 +99,7 @@ func wait(done <-chan struct{}) {
 	}
 }
 
-// each does something for each of the cards, side by side.
+// each runs do for all cards at the same time.
 func each(cards []*card, do func(*card)) {
 	var work sync.WaitGroup
 	for _, c := range cards {
@@ -109,15 +108,15 @@ func each(cards []*card, do func(*card)) {
 	work.Wait()
 }
 
-// snapshot lists the cards as they are now.
+// snapshot returns the current cards.
 func (m *Monitor) snapshot() []*card {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.cards)
 }
 
-// Run looks at the GPUs until the context ends, and for looks that are under way
-// then. Those that hang are left behind.
+// Run looks at the GPUs until the context ends, and then waits for looks that are under way. Those that hang
+// are left behind.
 func (m *Monitor) Run(ctx context.Context, owner Owner) {
 	m.mu.Lock()
 	m.owner = owner
@@ -158,7 +157,7 @@ func (m *Monitor) sweep(c *card, now time.Time) {
 	}()
 }
 
-// finish waits for the probe and for the looks that are under way, but not for ever.
+// finish waits, with a time limit, for the probe and for the looks that are under way.
 func (m *Monitor) finish(watched <-chan struct{}) {
 	limit := time.After(2 * every)
 	select {

@@ -139,8 +139,8 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// A call that hangs keeps nobody waiting for longer than patience, concerns no other
-// GPU, is never made twice, and quarantines after a while.
+// A call that hangs blocks no caller for longer than patience, concerns no other GPU, is never made twice,
+// and quarantines after a while.
 func TestHangingDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver("a", "b")
@@ -219,7 +219,7 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// Whoever waits for a change of a verdict hears of it.
+// A caller that waits for a change of a verdict is notified.
 func TestChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver("a")
@@ -238,7 +238,7 @@ func TestChanged(t *testing.T) {
 	})
 }
 
-// A job that holds a GPU and does nothing with it is worth a word, once.
+// A job that holds a GPU without using it causes one warning.
 func TestWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver("a", "b")

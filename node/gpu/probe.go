@@ -8,19 +8,18 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// Probe is what a monitor looks at GPUs through. Its methods may be called from any
-// goroutine, and may hang; for one GPU there is never more than one call of Look.
+// Probe reads GPUs for a monitor. Its methods may be called from any goroutine, and may hang; for one GPU
+// there is never more than one call of Look.
 type Probe interface {
-	// List finds the GPUs in PCI order. Verdicts and idleness are the monitor's.
+	// List finds the GPUs in PCI order. The monitor adds verdicts and idleness.
 	List() ([]model.Device, error)
-	// Look reads one GPU. What ended before the instant is not seen any more.
+	// Look reads one GPU. Processes that ended before the instant are not included.
 	Look(gpu model.GPUID, after time.Time) Look
-	// Watch collects what GPUs report by themselves, for the next look at each, until
-	// the context ends.
+	// Watch collects what GPUs report by themselves, for the next look at each, until the context ends.
 	Watch(ctx context.Context)
 }
 
-// Look is what a probe saw of a GPU.
+// Look is a probe's reading of a GPU.
 type Look struct {
 	judge.Reading // but for Strangers and Idle, which the monitor adds
 
@@ -30,14 +29,14 @@ type Look struct {
 	holder string // the owner's rank that was given the GPU; empty: none
 }
 
-// Process is one that computes on a GPU.
+// Process is a process that computes on a GPU.
 type Process struct {
 	model.Process
 
 	Name string // what it calls itself; for display
 }
 
-// Point is what a GPU measured at an instant.
+// Point is a GPU's measurements at an instant.
 type Point struct {
 	At           time.Time
 	Utilization  uint8 // percent of the last moments in which a kernel ran

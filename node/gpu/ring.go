@@ -14,7 +14,7 @@ type ring struct {
 	oldest int // where the next point goes, once the ring is full
 }
 
-// add puts a point in, in place of the oldest if there are more than size.
+// add adds a point, and drops the oldest if there are more than size.
 func (r *ring) add(p Point, size int) {
 	if len(r.points) < size {
 		r.points = append(r.points, p)
@@ -24,7 +24,7 @@ func (r *ring) add(p Point, size int) {
 	r.oldest = (r.oldest + 1) % size
 }
 
-// since copies the points from an instant on.
+// since returns a copy of the points from an instant on.
 func (r *ring) since(t time.Time) []Point {
 	n := len(r.points)
 	at := func(i int) Point { return r.points[(r.oldest+i)%n] }

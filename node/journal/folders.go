@@ -12,15 +12,15 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// remember notes a folder; the lock is held, or nobody else has the journal yet.
+// remember adds a folder to the index; the caller holds the lock, or is the only user of the journal.
 func (j *Journal) remember(name string) {
 	if r, ok := rankOf(name); ok {
 		j.names[r] = append(j.names[r], name)
 	}
 }
 
-// Create makes a folder, filled by fill, under a name that was never given before;
-// fs.ErrExist: it was. It returns the folder's path.
+// Create makes a folder, filled by fill, under a name that was never given before, and returns the folder's
+// path; fs.ErrExist: the name was given.
 func (j *Journal) Create(name string, fill func(dir string) error) (string, error) {
 	if j.Has(name) {
 		return "", fs.ErrExist
@@ -54,7 +54,7 @@ func makeFolder(path string) error {
 	return err
 }
 
-// Has says that a folder of that name is there.
+// Has reports whether a folder of that name exists.
 func (j *Journal) Has(name string) bool {
 	r, ok := rankOf(name)
 	j.mu.Lock()
@@ -62,7 +62,7 @@ func (j *Journal) Has(name string) bool {
 	return ok && slices.Contains(j.names[r], name)
 }
 
-// Open are the paths of the folders whose end the cluster has not confirmed.
+// Open returns the paths of the folders whose end the cluster has not confirmed.
 func (j *Journal) Open() ([]string, error) {
 	dir := filepath.Join(j.dir, attemptsDir)
 	names, err := list(dir)
@@ -76,7 +76,7 @@ func (j *Journal) Open() ([]string, error) {
 	return out, err
 }
 
-// Ended are the paths of the newest folders whose end it has, at most n.
+// Ended returns the paths of the newest folders whose end the cluster has confirmed, at most n.
 func (j *Journal) Ended(n int) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -87,7 +87,7 @@ func (j *Journal) Ended(n int) []string {
 	return out
 }
 
-// Path is where the folder of that name is now.
+// Path returns the current path of the folder of that name.
 func (j *Journal) Path(name string) (string, bool) {
 	for _, sub := range []string{attemptsDir, endedDir, attemptsDir} { // it may move meanwhile, one way
 		path := filepath.Join(j.dir, sub, name)
@@ -98,8 +98,7 @@ func (j *Journal) Path(name string) (string, bool) {
 	return "", false
 }
 
-// Find is the path of the folder of a rank, the newest if the name came again after
-// a restore.
+// Find returns the path of the folder of a rank, the newest if the name came again after a restore.
 func (j *Journal) Find(r model.RankKey) (string, bool) {
 	j.mu.Lock()
 	names := slices.Clone(j.names[r])
@@ -112,8 +111,8 @@ func (j *Journal) Find(r model.RankKey) (string, bool) {
 	return "", false
 }
 
-// Confirm puts a folder among those whose end the cluster has. One that was removed
-// needs nothing more; its name stays taken.
+// Confirm moves a folder to those whose end the cluster has confirmed. A removed folder needs nothing more;
+// its name stays taken.
 func (j *Journal) Confirm(name string) error {
 	from, to := filepath.Join(j.dir, attemptsDir, name), filepath.Join(j.dir, endedDir, name)
 	if err := os.Mkdir(filepath.Dir(to), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -135,8 +134,7 @@ func (j *Journal) Confirm(name string) error {
 	return nil
 }
 
-// Prune removes what has been ended for too long, and the oldest of too many. It
-// returns the names.
+// Prune removes folders that ended too long ago, and the oldest of too many, and returns their names.
 func (j *Journal) Prune(now time.Time) ([]string, error) {
 	var gone []string
 	for {
@@ -152,7 +150,7 @@ func (j *Journal) Prune(now time.Time) ([]string, error) {
 	}
 }
 
-// oldest is the next folder to remove.
+// oldest returns the next folder to remove.
 func (j *Journal) oldest(now time.Time) (string, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

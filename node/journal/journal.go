@@ -20,7 +20,7 @@ import (
 	"github.com/berth-gpu/berth/node/disk"
 )
 
-// How much of what has ended is kept.
+// How much of the ended ranks is kept.
 const (
 	keepFor   = 7 * 24 * time.Hour
 	keepMost  = 10_000
@@ -51,15 +51,14 @@ type Journal struct {
 	weights weights // of those
 }
 
-// Options are what a journal may go by beside its files.
+// Options are what a journal uses in addition to its files.
 type Options struct {
-	// Lineage returns the lineage that living supervisors of the data folder at that path
-	// carry, or "". It is asked when the file is lost; nil: there is nothing to ask.
+	// Lineage returns the lineage that living supervisors of the data folder at that path carry, or "". It is
+	// called when the file is lost; nil: there are no supervisors.
 	Lineage func(dir string) string
 }
 
-// Open takes the data folder, making it if there is none. Its errors are one line
-// for the operator.
+// Open opens the data folder, and makes it if it is missing. Its errors are one line for the operator.
 func Open(dir string) (*Journal, error) { return OpenWith(dir, Options{}) }
 
 // OpenWith is Open with options.
@@ -92,21 +91,20 @@ func OpenWith(dir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// Restored says which of the folder's files were lost or damaged and are made again, for
-// the log; it is empty when none was.
+// Restored returns which of the folder's files were lost or damaged and are made again, for the log; empty:
+// none.
 func (j *Journal) Restored() string { return j.restored }
 
-// Closed returns which folders other users could enter before, with their modes, for the log; it is
-// empty if none.
+// Closed returns which folders other users could enter before, with their modes, for the log; empty: none.
 func (j *Journal) Closed() string { return j.closed }
 
-// Close gives the data folder back.
+// Close unlocks the data folder.
 func (j *Journal) Close() error { return j.lock.Close() }
 
-// Dir is the folder.
+// Dir returns the folder.
 func (j *Journal) Dir() string { return j.dir }
 
-// Lineage is 128 random bits in hexadecimal, made with the folder.
+// Lineage returns 128 random bits in hexadecimal, made with the folder.
 func (j *Journal) Lineage() string { return j.lineage }
 
 func unusable(dir string, err error) error {
@@ -141,8 +139,8 @@ func (j *Journal) load(o Options) error {
 	return nil
 }
 
-// loadLineage reads the lineage, which is kept twice. If both files are lost, living
-// supervisors may still carry it: with another lineage their ranks would be given up.
+// loadLineage reads the lineage, which is stored twice. If both files are lost, living supervisors may still
+// carry the lineage: with another one their ranks would be given up.
 func (j *Journal) loadLineage(o Options) error {
 	path := filepath.Join(j.dir, lineageFile)
 	restored, err := smallfile.ReadTwin(path, &j.lineage)
@@ -174,20 +172,19 @@ func (j *Journal) loadLineage(o Options) error {
 	return smallfile.WriteTwin(path, j.lineage)
 }
 
-// Random is 128 random bits in hexadecimal.
+// Random returns 128 random bits in hexadecimal.
 func Random() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// Put keeps a small value for the agents of this life of the kernel.
+// Put stores a small value for the agents of this boot.
 func (j *Journal) Put(name string, v any) error {
 	return j.Insist(func() error { return smallfile.Replace(filepath.Join(j.dir, name), v) })
 }
 
-// Insist writes something that must be written: on a full disk it tries again in the room of the
-// ballast.
+// Insist writes something that must be written: on a full disk it tries again in the space of the ballast.
 func (j *Journal) Insist(write func() error) error {
 	err := write()
 	if disk.Fault(err) && disk.Release(j.dir) {
@@ -196,19 +193,19 @@ func (j *Journal) Insist(write func() error) error {
 	return err
 }
 
-// Get reads a value that Put has kept. The error is fs.ErrNotExist when there is none,
-// and a smallfile.DamagedError when it is damaged.
+// Get reads a value stored by Put. The error is fs.ErrNotExist for a missing value, and a
+// smallfile.DamagedError for a damaged one.
 func (j *Journal) Get(name string, v any) error {
 	return smallfile.Read(filepath.Join(j.dir, name), v)
 }
 
-// Name is that of a rank's folder: "8f3a01c2-17-0-1-r0".
+// Name returns the name of a rank's folder, like "8f3a01c2-17-0-1-r0".
 func Name(i model.Incarnation, r model.RankKey) string {
 	return fmt.Sprintf("%x-%d-%d-%d-r%d", i[:4], r.Job, r.Task, r.N, r.Rank)
 }
 
-// RankOf returns the rank that a folder's name tells, and the first bytes of its
-// incarnation; false: it is no name of a rank's folder.
+// RankOf returns the rank and the first bytes of the incarnation in a folder's name; false: the name is not
+// that of a rank's folder.
 func RankOf(name string) (r model.RankKey, i model.Incarnation, ok bool) {
 	head, _, _ := strings.Cut(name, "-")
 	b, err := hex.DecodeString(head)

@@ -90,7 +90,7 @@ func TestADamagedLineage(t *testing.T) {
 	}
 }
 
-// The second one to use a folder is refused in one line that says what to do.
+// A second process that uses a folder is refused in one line with the remedy.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)

@@ -9,12 +9,11 @@ import (
 	"syscall"
 )
 
-// folderLock holds a data folder for this process. The folder itself is locked, since
-// the file may be removed while the process lives; the file names the process.
+// folderLock holds a data folder for this process. The folder itself is locked, since the file may be removed
+// while the process lives; the file names the process.
 type folderLock struct{ folder, file *os.File }
 
-// Close gives the folder back. The kernel does so, too, when the process ends, however
-// it ends.
+// Close unlocks the folder. The kernel does so, too, when the process ends, however it ends.
 func (l *folderLock) Close() error { return errors.Join(l.file.Close(), l.folder.Close()) }
 
 func lockFolder(dir string) (*folderLock, error) {
@@ -47,7 +46,7 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// holder names the process that wrote the lock file, as far as it can be known.
+// holder names the process that wrote the lock file, as far as known.
 func holder(path string) string {
 	b, err := os.ReadFile(path) //nolint:gosec // the operator's data folder
 	if pid := strings.TrimSpace(string(b)); err == nil && pid != "" {

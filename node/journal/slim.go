@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// Slim removes the heavy parts, which are named, from the oldest ended folders, until
-// all of them together take no more of the disk than most bytes. What is left of them
-// still tells how their ranks ended. It returns the names of those that lost something.
+// Slim removes the named heavy parts from the oldest ended folders until all ended folders together take at
+// most most bytes of the disk, and returns the names of those that lost something. The rest of a folder still
+// has its rank's end.
 func (j *Journal) Slim(most int64, heavy []string) (slimmed []string, err error) {
 	j.mu.Lock()
 	names := slices.Clone(j.ended)
@@ -35,8 +35,8 @@ func (j *Journal) Slim(most int64, heavy []string) (slimmed []string, err error)
 	return slimmed, err
 }
 
-// Shed removes parts, which are named, from ended folders, the oldest first, until there is
-// enough room. It returns the names of those that lost something.
+// Shed removes named parts from ended folders, the oldest first, until there is enough space, and returns the
+// names of those that lost something.
 func (j *Journal) Shed(parts []string, enough func() bool) (shed []string, err error) {
 	j.mu.Lock()
 	names := slices.Clone(j.ended)
@@ -55,7 +55,7 @@ func (j *Journal) Shed(parts []string, enough func() bool) (shed []string, err e
 	return shed, err
 }
 
-// weights are what ended folders take, found out once.
+// weights are the cached sizes of ended folders.
 type weights struct {
 	mu    sync.Mutex
 	known map[string]int64 // by name, in bytes
@@ -87,8 +87,8 @@ func (w *weights) forget(name string) {
 	delete(w.known, name)
 }
 
-// diskUse is what lies below a folder takes of the disk; what cannot be seen counts
-// nothing. No link is followed.
+// diskUse returns the disk space that a folder's content takes; what cannot be read counts nothing. No link
+// is followed.
 func diskUse(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {

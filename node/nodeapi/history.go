@@ -17,10 +17,9 @@ const (
 	MaxSteps   = 180 // of each GPU
 )
 
-// History knows what the node's GPUs have measured. Its methods may be called from
-// any goroutine.
+// History has the measurements of the node's GPUs. Its methods may be called from any goroutine.
 type History interface {
-	// Past is what they have measured in the time up to now, in so many steps.
+	// Past returns the measurements from back ago to now, in that number of steps.
 	Past(back time.Duration, steps int) *wire.NodeHistory
 }
 
@@ -35,8 +34,8 @@ func (s *Server) serveHistory(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(s.history.Past(back, steps))                     // a peer that has gone needs no answer
 }
 
-// parseHistory reads minutes, 1 to MaxMinutes, and steps, 1 to MaxSteps; both are
-// needed, once, and nothing else is known.
+// parseHistory parses minutes, 1 to MaxMinutes, and steps, 1 to MaxSteps; both are required, once, and other
+// parameters are refused.
 func parseHistory(values url.Values) (back time.Duration, steps int, err error) {
 	minutes, err := bounded(values, "minutes", MaxMinutes)
 	if err != nil {

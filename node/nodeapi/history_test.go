@@ -9,14 +9,14 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// gauge says what it is asked.
+// gauge records its arguments.
 type gauge struct{}
 
 func (gauge) Past(back time.Duration, steps int) *wire.NodeHistory {
 	return &wire.NodeHistory{StepSeconds: back.Seconds() / float64(steps), Steps: int64(steps)}
 }
 
-// A history is told in the steps that are asked for, and only in so many.
+// A history is served in the number of steps that was asked for, and that number is bounded.
 func TestServeHistory(t *testing.T) {
 	_, url := serve(t)
 	if code, body := get(t, url+PathHistory+"?minutes=15&steps=90"); code != http.StatusOK || !strings.Contains(body, `"step_seconds":10,"steps":90`) {

@@ -1,17 +1,15 @@
-// Package nodeapi is what an agent serves to the peers over HTTP: the output of the
-// ranks on its node, and what its GPUs have measured.
+// Package nodeapi is the HTTP server of an agent for the peers: the output of the ranks on its node, and the
+// measurements of its GPUs.
 //
 //	GET /node/healthz
 //	GET /node/logs?job=17&task=0&attempt=1&rank=0&stream=stdout&tail=100&follow=true
 //	GET /node/gpus/history?minutes=15&steps=60
 //
-// Numbers and two words are all that a request can say: no name of a file comes
-// from outside. With tail the answer begins with that many last lines; with follow
-// it goes on until the rank has ended and everything is sent. A part of the output
-// that was given up for its size is left out, and a line says so.
+// A request consists of numbers and two words only: no name of a file comes from outside. With tail the
+// answer begins with that many last lines; with follow it goes on until the rank has ended and everything is
+// sent. A part of the output that was dropped for its size is left out, and a line says so.
 //
-// Whoever takes too long to read is cut off: each piece must be taken within a
-// limit.
+// A slow reader is cut off: each piece must be read within a limit.
 package nodeapi
 
 import (
@@ -55,20 +53,20 @@ const (
 
 // Logs finds output. Its methods may be called from any goroutine.
 type Logs interface {
-	// Open opens what a rank has written so far; fs.ErrNotExist: nothing is here.
+	// Open opens the output that a rank has written so far; fs.ErrNotExist: there is none.
 	Open(model.RankKey, Stream) (*os.File, error)
-	// Ended says that the rank writes no more.
+	// Ended reports whether the rank no longer writes.
 	Ended(model.RankKey) bool
 }
 
-// Server serves.
+// Server serves a node's API.
 type Server struct {
 	logs    Logs
 	history History
 	http    *http.Server
 }
 
-// New makes a server.
+// New returns a server.
 func New(logs Logs, history History, log *slog.Logger) *Server {
 	s := &Server{logs: logs, history: history}
 	mux := http.NewServeMux()
@@ -90,11 +88,11 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Close cuts everybody off.
+// Close closes all connections.
 func (s *Server) Close() error { return s.http.Close() }
 
-// named answers requests that ask for this node by an address, or as localhost. A page of
-// another site, whose name was made to lead here, asks by that name.
+// named passes requests that name this node by an address, or as localhost. A page of another site, whose
+// name was made to resolve to this node, sends that name.
 func named(next http.Handler) http.Handler {
 	hosts := endpoint.NewHosts()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -123,7 +123,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// Only numbers and known words come in; nothing of what was sent goes into a path.
+// Only numbers and known words are accepted; nothing of a request goes into a path.
 func TestHostileQueries(t *testing.T) {
 	_, url := serve(t)
 	for query, want := range map[string]int{
@@ -176,7 +176,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// What was given up of a long output is told, not sent as zeros.
+// A dropped part of a long output is reported, not sent as zeros.
 func TestHole(t *testing.T) {
 	s, url := serve(t)
 	const page = 64 << 10

@@ -11,7 +11,7 @@ import (
 // maxTail bounds the lines that tail asks for.
 const maxTail = 1_000_000
 
-// query is what a request for output says.
+// query is a parsed request for output.
 type query struct {
 	rank   model.RankKey
 	stream Stream
@@ -19,8 +19,8 @@ type query struct {
 	follow bool
 }
 
-// parse reads a query. Job, attempt and rank are needed; unknown names, names that
-// come twice and anything that is no plain number are refused.
+// parse parses a query. Job, attempt and rank are required; unknown names, names that come twice and anything
+// that is not a plain number are refused.
 func parse(values url.Values) (query, error) {
 	q := query{stream: Stdout, tail: -1}
 	for name, list := range values {

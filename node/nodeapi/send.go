@@ -35,8 +35,7 @@ func (s *sender) piece(data []byte) error {
 	return s.control.Flush()
 }
 
-// abort breaks the connection, so that the reader does not take what it has for
-// everything.
+// abort breaks the connection, so that the reader does not take a part for everything.
 func (s *sender) abort() { _ = s.control.SetWriteDeadline(time.Unix(1, 0)) }
 
 // send sends a stream, which is nil as long as the rank has not begun to write it.
@@ -55,7 +54,7 @@ func (s *Server) send(ctx context.Context, out *sender, f *os.File, q query) err
 		}
 	}
 	defer func() { _ = f.Close() }()
-	if late { // all of it has come since it was asked for
+	if late { // all of it has come since the request
 		q.tail = -1
 	}
 	at, err := lastLines(f, q.tail)
@@ -73,7 +72,7 @@ func (s *Server) send(ctx context.Context, out *sender, f *os.File, q query) err
 	}
 }
 
-// wait lets a moment pass; false: the reader is gone.
+// wait waits a moment; false: the reader is gone.
 func wait(ctx context.Context) bool {
 	timer := time.NewTimer(followEvery)
 	defer timer.Stop()
@@ -85,8 +84,8 @@ func wait(ctx context.Context) bool {
 	}
 }
 
-// copyFrom sends what a file has from an offset on, and returns where it ended. A
-// hole is output that was given up.
+// copyFrom sends the content of a file from an offset on, and returns where it ended. A hole is output that
+// was dropped.
 func copyFrom(out *sender, f *os.File, at int64) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	recordFile = "rank.json"
 	exitFile   = "exit.json"
 	latchFile  = "latch"
-	beganFile  = "began"     // written with a latch that says started, in case the latch is lost
+	beganFile  = "began"     // written with a latch "started", in case the latch is lost
 	roomFile   = "exit.room" // becomes exit.json: its block is there before the job starts
 	ScriptFile = "script"
 	StdinFile  = "stdin"
@@ -27,13 +27,13 @@ const (
 	StderrFile = "stderr"
 )
 
-// The latch's words.
+// The values of the latch.
 const (
 	LatchStarted = "started"
 	LatchNever   = "never"
 )
 
-// exitRoom is what is reserved for the end of a rank, in bytes: more than any end takes.
+// exitRoom is the space that is reserved for the end of a rank, in bytes: more than any end takes.
 const exitRoom = 4096
 
 // Folder is a rank's folder. It stays the same when it is moved.
@@ -42,10 +42,10 @@ type Folder struct {
 	root *os.Root
 }
 
-// Content is what a rank finds in its folder when it starts.
+// Content is the initial content of a rank's folder.
 type Content struct {
 	Script string // empty: none
-	Stdin  []byte // what it reads from standard input, if the record says so
+	Stdin  []byte // the standard input, if the record has one
 }
 
 // Fill writes a new folder's first files.
@@ -70,8 +70,7 @@ func Fill(dir string, r *Record, c Content) error {
 	return os.WriteFile(filepath.Join(dir, recordFile), data, 0o600)
 }
 
-// Open opens the folder at a path. Anything but a folder there, such as a link to one,
-// is an error.
+// Open opens the folder at a path. Anything else there, such as a link to a folder, is an error.
 func Open(path string) (*Folder, error) {
 	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
@@ -83,31 +82,30 @@ func Open(path string) (*Folder, error) {
 	return &Folder{path: path, root: root}, nil
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Path is where the folder was when it was opened.
+// Path returns the path at which the folder was opened.
 func (f *Folder) Path() string { return f.path }
 
-// Name is the last part of the path. It stays the same for ever.
+// Name returns the last part of the path, which never changes.
 func (f *Folder) Name() string { return filepath.Base(f.path) }
 
-// Create makes one of the folder's files, or opens it to go on at its end.
+// Create makes one of the folder's files, or opens it for appending.
 func (f *Folder) Create(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
-// Discard removes one of the folder's folders, whatever a job has put there; what
-// cannot be removed goes with the folder.
+// Discard removes one of the folder's folders, whatever a job has put there; the rest goes with the folder.
 func (f *Folder) Discard(name string) { _ = f.root.RemoveAll(name) }
 
-// Record reads what is to run.
+// Record reads the record.
 func (f *Folder) Record() (*Record, error) {
 	r := new(Record)
 	return r, f.get(recordFile, r)
 }
 
-// InPlace reports whether the folder is still found at the path where it was opened.
+// InPlace reports whether the folder is still found at the path at which it was opened.
 func (f *Folder) InPlace() bool {
 	here, err := f.root.Stat(".")
 	if err != nil {
@@ -120,10 +118,9 @@ func (f *Folder) InPlace() bool {
 // SetRecord replaces the record.
 func (f *Folder) SetRecord(r *Record) error { return f.put(recordFile, r) }
 
-// Latch decides for ever whether the rank starts. It returns what is decided, and
-// whether that was decided now: only who decided may act on it. The latch is a
-// symbolic link whose target is the word: it comes into being whole, or fails
-// because it is there.
+// Latch decides for ever whether the rank starts, and returns the decision and whether this call made it:
+// only the caller that decided may act on it. The latch is a symbolic link whose target is the word: creating
+// it is atomic, and fails if it exists.
 func (f *Folder) Latch(want string) (word string, now bool, err error) {
 	err = f.root.Symlink(want, latchFile)
 	if err == nil && want == LatchStarted {
@@ -136,17 +133,16 @@ func (f *Folder) Latch(want string) (word string, now bool, err error) {
 	return word, false, err
 }
 
-// Exit reads how the rank ended; fs.ErrNotExist: nothing is known of an end.
+// Exit reads how the rank ended; fs.ErrNotExist: no end is known.
 func (f *Folder) Exit() (model.Exit, error) {
 	var e model.Exit
 	return e, f.get(exitFile, &e)
 }
 
-// SetExit writes down how the rank ended. Who reads it from now on sees it; what a
-// power cut spares is decided by SyncExit.
+// SetExit writes how the rank ended. Readers see the end from now on; SyncExit makes it survive a power cut.
 //
-// It goes into the room that was reserved when the folder was made, so that the end of a job that
-// has filled the disk can be told.
+// The end goes into the space that was reserved when the folder was made, so that a job that has filled the
+// disk can still be reported.
 func (f *Folder) SetExit(e model.Exit) error {
 	data, err := smallfile.Encode(&e)
 	if err != nil {
@@ -163,7 +159,7 @@ func (f *Folder) SetExit(e model.Exit) error {
 	return f.root.Rename(roomFile, exitFile)
 }
 
-// SyncExit makes the end outlast a power cut.
+// SyncExit makes the end survive a power cut.
 func (f *Folder) SyncExit() error {
 	return errors.Join(f.sync(exitFile), f.sync("."))
 }
@@ -176,10 +172,9 @@ func (f *Folder) sync(name string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// Phase returns how far a rank got that no supervisor watches any more. Running means
-// that it was started, or may have been, and that its end is not known; assigned means
-// that its start broke off. A damaged file never makes a rank look less far than it
-// was.
+// Phase returns the progress of a rank that has no supervisor. Running means that the rank was started, or
+// may have been, and that its end is not known; assigned means that its start broke off. A damaged file never
+// makes a rank look less advanced than it was.
 func (f *Folder) Phase() (model.RankPhase, model.Exit, error) {
 	exit, err := f.Exit()
 	if err == nil {

@@ -54,7 +54,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Whoever comes first decides; everyone else learns what was decided.
+// The first caller decides; the others get that decision.
 func TestLatch(t *testing.T) {
 	f := folder(t, &Record{})
 	if phase, _, err := f.Phase(); phase != model.RankAssigned || err != nil {
@@ -99,7 +99,7 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// A folder that is moved while somebody works in it stays the same.
+// A folder that is moved while a process works in it stays the same.
 func TestMoved(t *testing.T) {
 	f := folder(t, &Record{Nonce: "x"})
 	if err := os.Rename(f.Path(), filepath.Join(t.TempDir(), "moved")); err != nil {
@@ -131,7 +131,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// What a host says of itself fits into the node's record.
+// The description of a host fits into the node's record.
 func TestHost(t *testing.T) {
 	h := Host{Cgroup: "v2", Controllers: []string{"cpu", "pids"}, Notes: []string{"no swap"}}
 	if got := h.String(); got != "cgroup v2 (cpu pids); no swap" {

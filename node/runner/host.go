@@ -2,17 +2,17 @@ package runner
 
 import "strings"
 
-// maxHost bounds what a host says of itself, in bytes.
+// maxHost bounds the description of a host, in bytes.
 const maxHost = 512
 
-// Host is what a host lets a runner do: it is found out once, when an agent starts.
+// Host is the isolation that a host allows, determined once, when an agent starts.
 type Host struct {
-	Cgroup      string   // "v2"; "hybrid": v2 beside v1; "v1"; "none"
+	Cgroup      string   // "v2"; "hybrid": v2 and v1; "v1"; "none"
 	Controllers []string // of cgroup v2 that limit ranks here: "cpu", "memory", "pids"
 	Notes       []string // what is not as it could be, one short sentence each
 }
 
-// String is one line of at most 512 bytes for the node's record, such as
+// String returns one line of at most 512 bytes for the node's record, such as
 // "cgroup v2 (cpu memory pids)" or "cgroup hybrid; jobs run as root".
 func (h Host) String() string {
 	text := "cgroup " + h.Cgroup

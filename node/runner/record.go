@@ -8,19 +8,18 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// NonceVariable is in the environment of all processes of a rank: by it they are known.
+// NonceVariable is in the environment of all processes of a rank, and identifies them.
 const NonceVariable = "BERTH_NONCE"
 
-// NoncePrefix returns how the nonces of all ranks begin that an agent with that data
-// folder starts. By it their processes are known even when nothing is left of the
-// ranks' records.
+// NoncePrefix returns the common prefix of the nonces of all ranks that an agent with that data folder
+// starts. It identifies their processes even when nothing is left of the ranks' records.
 func NoncePrefix(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:8]) + "-"
 }
 
-// Record is rank.json: what a rank is to run, fixed when its folder is made. Only
-// the incarnation may change later, when a restored cluster takes the rank over.
+// Record is rank.json: what a rank runs, fixed when its folder is made. Only the incarnation may change
+// later, when a restored cluster takes the rank over.
 type Record struct {
 	Rank        model.RankKey
 	Incarnation Incarnation // that it was last desired under
@@ -47,7 +46,7 @@ type Job struct {
 	Preempted uint32 `json:",omitempty"` // attempts of the task that were preempted or drained before
 }
 
-// GPU is one that the rank was given.
+// GPU is a GPU of the rank.
 type GPU struct {
 	ID    model.GPUID
 	Index uint32 // in PCI order, on its node
@@ -77,21 +76,20 @@ func (i *Incarnation) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Orders are what the agent wants of a supervisor, as a whole: a later word
-// replaces an earlier one.
+// Orders are the agent's orders for a supervisor, as a whole: later orders replace earlier ones.
 type Orders struct {
 	Run    bool          `json:",omitempty"` // start the processes
 	Gang   []model.Mate  `json:",omitempty"` // with Run: all ranks of the attempt
 	Stop   model.Reason  `json:",omitempty"` // signal, grace, kill
 	Kill   bool          `json:",omitempty"` // end all processes at once
 	Refuse bool          `json:",omitempty"` // never start
-	Freeze time.Duration `json:",omitempty"` // CLOCK_BOOTTIME from which all stand still; 0: never asked
-	Thaw   time.Duration `json:",omitempty"` // what stands still since then or earlier goes on
+	Freeze time.Duration `json:",omitempty"` // CLOCK_BOOTTIME from which all processes are frozen; 0: no order
+	Thaw   time.Duration `json:",omitempty"` // processes frozen since then or earlier thaw
 
 	TimeLimit time.Duration `json:",omitempty"` // replaces the record's when it is greater than 0
 }
 
-// Status is how far a supervisor has got.
+// Status is a supervisor's progress.
 type Status struct {
 	Boot      string
 	PID       int             // the supervisor's
@@ -106,17 +104,17 @@ type Status struct {
 	Delivered model.Reason    `json:",omitempty"` // of the strongest stop whose signal reached a process
 
 	Ended *model.Exit `json:",omitempty"` // how the job's first process ended, while others of the rank still run; nil: it has not
-	// Exit is how the rank ended, with phase exited: the agent takes it from here when the
-	// rank's folder cannot be used.
+	// Exit is how the rank ended, with phase exited: the agent takes the end from here when the rank's folder
+	// cannot be used.
 	Exit *model.Exit `json:",omitempty"`
 
 	Saved time.Duration `json:",omitempty"` // how long the rank had run at the last checkpoint that it announced; 0: none
 	Group string        `json:",omitempty"` // path of its cgroup; empty: it has none
 
 	Agent Started `json:",omitzero"`  // without a group: what started the supervisor, and takes in its orphans as long as it lives
-	Place uint64  `json:",omitempty"` // without a group: the cgroups that the supervisor is in, as a hash; 0: not known
+	Place uint64  `json:",omitempty"` // without a group: a hash of the cgroups that the supervisor is in; 0: not known
 
-	Note string `json:",omitempty"` // with phase never: why; else what went wrong beside the job, such as an epilog
+	Note string `json:",omitempty"` // with phase never: the reason; otherwise a failure outside the job, such as of an epilog
 }
 
 // Started names the agent that has started a supervisor.

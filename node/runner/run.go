@@ -11,8 +11,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/smallfile"
 )
 
-// RunFolder is a node's run folder, see the package's comment: one for each data
-// folder, which does not outlive the kernel.
+// RunFolder is a node's run folder, see the package's comment: one for each data folder, which does not
+// outlive the kernel.
 type RunFolder struct {
 	Path string
 	Boot string // the kernel's boot id
@@ -20,12 +20,12 @@ type RunFolder struct {
 
 const statusSuffix = ".status"
 
-// Lease is the content of the file by which an agent keeps its ranks running. It names
-// the ranks: an agent extends those only that it knows, so that a rank of which it has
-// lost the memory, and which the cluster therefore gives up, comes to its fence.
+// Lease is the content of the file by which an agent extends its ranks. It names the ranks: an agent extends
+// only known ones, so that a rank which the agent has forgotten, and which the cluster therefore gives up,
+// reaches its fence.
 type Lease struct {
 	Boot  string
-	Start time.Duration // CLOCK_BOOTTIME at the start of the node's lease; 0: there is none
+	Start time.Duration // CLOCK_BOOTTIME at the start of the node's lease; 0: no lease
 	Away  time.Duration `json:",omitempty"` // an instant at which no peer led; nothing may start because of it
 	Ranks []string      `json:",omitempty"` // nonces of the ranks that the agent knows
 }
@@ -33,12 +33,11 @@ type Lease struct {
 // covers reports whether the lease extends the rank with that nonce.
 func (l *Lease) covers(nonce string) bool { return slices.Contains(l.Ranks, nonce) }
 
-// Events is the path of the pipe on which supervisors wake the agent.
+// Events returns the path of the pipe on which supervisors wake the agent.
 func (r RunFolder) Events() string { return filepath.Join(r.Path, "events") }
 
-// LeaseOf returns the start of the node's lease for the rank with that nonce, as
-// CLOCK_BOOTTIME; 0 when there is none, none of this life of the kernel, or none that
-// names the rank.
+// LeaseOf returns the start of the node's lease for the rank with that nonce, as CLOCK_BOOTTIME; 0 without a
+// lease of this boot that names the rank.
 func (r RunFolder) LeaseOf(nonce string) time.Duration {
 	if l := r.Lease(); l.covers(nonce) {
 		return l.Start
@@ -46,9 +45,8 @@ func (r RunFolder) LeaseOf(nonce string) time.Duration {
 	return 0
 }
 
-// AliveOf returns the instant from which the rank with that nonce may run on: the start
-// of the lease, or a later one at which no peer led. Nothing may start because of the
-// latter.
+// AliveOf returns the instant from which the rank with that nonce may run on: the start of the lease, or a
+// later instant at which no peer led. The latter must not start a rank.
 func (r RunFolder) AliveOf(nonce string) time.Duration {
 	if l := r.Lease(); l.covers(nonce) {
 		return max(l.Start, l.Away)
@@ -56,7 +54,7 @@ func (r RunFolder) AliveOf(nonce string) time.Duration {
 	return 0
 }
 
-// Lease returns the lease as it was last written; a missing or damaged file is no lease.
+// Lease returns the lease as last written; a missing or damaged file is no lease.
 func (r RunFolder) Lease() Lease {
 	var l Lease
 	if r.get("lease", &l) != nil || l.Boot != r.Boot {
@@ -65,24 +63,23 @@ func (r RunFolder) Lease() Lease {
 	return l
 }
 
-// SetLease writes the lease for the ranks that it names. Neither of its instants moves
-// back.
+// SetLease writes the lease for the ranks that it names. Its instants never move back.
 func (r RunFolder) SetLease(l Lease) error {
 	had := r.Lease()
 	l.Boot, l.Start, l.Away = r.Boot, max(l.Start, had.Start), max(l.Away, had.Away)
 	return r.put("lease", l)
 }
 
-// Orders reads what the agent wants of the rank whose folder has that name.
+// Orders reads the orders for the rank whose folder has that name.
 func (r RunFolder) Orders(name string) (Orders, error) {
 	var o Orders
 	return o, r.get(name+".orders", &o)
 }
 
-// SetOrders replaces it.
+// SetOrders replaces the orders.
 func (r RunFolder) SetOrders(name string, o Orders) error { return r.put(name+".orders", o) }
 
-// Status reads how far the rank's supervisor has got.
+// Status reads the status of the rank's supervisor.
 func (r RunFolder) Status(name string) (Status, error) {
 	var s Status
 	if err := r.get(name+statusSuffix, &s); err != nil {
@@ -94,7 +91,7 @@ func (r RunFolder) Status(name string) (Status, error) {
 	return s, nil
 }
 
-// SetStatus replaces it.
+// SetStatus replaces the status.
 func (r RunFolder) SetStatus(name string, s Status) error {
 	s.Boot = r.Boot
 	return r.put(name+statusSuffix, s)
@@ -115,7 +112,7 @@ func (r RunFolder) put(name string, v any) error {
 	return smallfile.Replace(filepath.Join(r.Path, name), v)
 }
 
-// Names lists the ranks of which there is a status, damaged or not.
+// Names returns the ranks that have a status, damaged or not.
 func (r RunFolder) Names() (out []string) {
 	paths, _ := filepath.Glob(filepath.Join(r.Path, "*"+statusSuffix)) // the pattern is fine
 	for _, path := range paths {

@@ -6,25 +6,25 @@ type Runner interface {
 	// Start starts a supervisor for the rank of a folder.
 	Start(folder *Folder, r *Record) error
 	Finder
-	// Wake lets a rank's supervisor look at its orders.
+	// Wake makes a rank's supervisor read its orders.
 	Wake(r *Record) error
-	// Bury kills what a rank has left whose supervisor is gone, and returns why it is
-	// not shown that nothing is left; nil: it is.
+	// Bury kills what is left of a rank whose supervisor has died, and returns why something may be left;
+	// nil: nothing is left.
 	Bury(r *Record, s Status) error
-	// Events are news of supervisors. The channel is never closed.
+	// Events returns the events of supervisors. The channel is never closed.
 	Events() <-chan Event
 }
 
-// Finder finds what agents before this one have started.
+// Finder finds processes that previous agents have started.
 type Finder interface {
-	// Adopt finds the living supervisor of the rank whose folder has that name, whatever
-	// has become of its files, and watches it from now on; false: there is none.
+	// Adopt finds the living supervisor of the rank whose folder has that name, whatever the state of its
+	// files, and watches it from now on; false: there is none.
 	Adopt(name string, r *Record) (Status, bool)
-	// Survivors lists the living supervisors of the agents before this one that have a
-	// rank, by what their processes show of themselves. No file is needed for that.
+	// Survivors returns the living supervisors of previous agents that have a rank, as their processes
+	// identify themselves. No file is needed for that.
 	Survivors() []Survivor
-	// Strays kills processes that agents before this one had started, with the nonce of a
-	// rank that is not known, and returns how many there were.
+	// Strays kills processes that previous agents had started, with the nonce of an unknown rank, and returns
+	// their number.
 	Strays(known func(nonce string) bool) int
 }
 
@@ -35,7 +35,7 @@ type Survivor struct {
 	Status Status
 }
 
-// Event is news of a supervisor.
+// Event is an event of a supervisor.
 type Event struct {
 	Name   string // of the rank's folder
 	Status Status // without Gone

@@ -299,7 +299,7 @@ func TestStandstill(t *testing.T) {
 	holds(t, "the rank going on", func() bool { s := h.status(t, key); return s.Frozen == 0 && s.Thawed > 0 && !standsStill(s) })
 }
 
-// standsStill says that a rank's first process does, by whichever means.
+// standsStill reports whether a rank's first process does, by whichever means.
 func standsStill(s runner.Status) bool {
 	if g, err := cgroup.Open(s.Group); err == nil {
 		return g.Frozen()

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 )
 
-// mark is what supervisors are told of the lease.
+// mark returns what supervisors are told of the lease.
 func (h *host) mark(t testing.TB) (m struct{ Start, Away time.Duration }) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(h.run, "*", "lease"))

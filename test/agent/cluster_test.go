@@ -29,7 +29,7 @@ type cluster struct {
 	silence func(model.PeerID) *agentwire.Silence // nil: no peer can be asked
 }
 
-// voters are the peers, whose addresses are their names.
+// voters returns the peers, whose addresses are their names.
 func voters() []model.PeerID { return []model.PeerID{"p1", "p2", "p3"} }
 
 func newCluster(t testing.TB) *cluster {

@@ -65,7 +65,7 @@ func (h *host) files(t testing.TB, key model.AttemptKey) rankFiles {
 	return rankFiles{h.dir, folder[0], status[0]}
 }
 
-// waiter is a job that ends with an exit code of its own once a file is there.
+// waiter returns a job that ends with an exit code of its own once a file is there.
 func waiter(c *cluster, t testing.TB, dir string, code int) model.JobID {
 	return c.submit(t, func(b *command.Submit) {
 		b.Spec.Command = fmt.Sprintf("while [ ! -e %s/go ]; do sleep 0.05; done; exit %d", dir, code)

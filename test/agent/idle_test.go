@@ -65,7 +65,7 @@ func (c led) lead(t *testing.T, rate time.Duration) {
 	})
 }
 
-// gpuOf is the GPU of a job's first attempt.
+// gpuOf returns the GPU of a job's first attempt.
 func (c led) gpuOf(t *testing.T, job model.JobID) model.GPUID {
 	t.Helper()
 	c.running(t, job)
@@ -77,7 +77,7 @@ func (c led) gpuOf(t *testing.T, job model.JobID) model.GPUID {
 	return ""
 }
 
-// measured is what a GPU showed last.
+// measured returns what a GPU showed last.
 func (c led) measured(gpu model.GPUID) (model.Sample, bool) {
 	for _, r := range c.board.All() {
 		if r.Sample.GPU == gpu {

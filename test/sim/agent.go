@@ -215,17 +215,17 @@ func (a *agent) watch(now fence.Reading) {
 	}
 }
 
-// wants says that a set that was asked for after a unit was frozen names it.
+// wants reports whether a set that was asked for after a unit was frozen names it.
 func (a *agent) wants(u *unit) bool {
 	return a.wanted.set != nil && a.wanted.asked > u.frozen && a.wanted.set.Incarnation == u.Incarnation &&
 		slices.ContainsFunc(a.wanted.set.Ranks, func(r model.Assignment) bool { return r.Rank == u.Rank })
 }
 
-// start is the start of the lease; the agent before this one may have known of a
+// start returns the start of the lease; the agent before this one may have known of a
 // later one than the mark on the disk.
 func (a *agent) start() fence.Boot { return max(a.lease.Start(), a.disk.run.get(), a.due.counted) }
 
-// startFor is the start of the lease as far as it may begin what a set of that
+// startFor returns the start of the lease as far as it may begin what a set of that
 // index names: by a renewal that the set's state holds. A newer one may have been
 // accepted after what the set names was given up, since the lease is the node's;
 // what runs already is safe from that by its guard, which has begun by then.

@@ -69,7 +69,7 @@ func openDoor(p *peer, net *simnet.Host, run *cluster.Peer) (*door, error) {
 	return d, nil
 }
 
-// routes is the API, and beside it the path for all commands.
+// routes returns the API, and beside it the path for all commands.
 func (d *door) routes(self model.PeerID) http.Handler {
 	passes := forward.New(forward.Config{Self: self, Members: d, Transport: d.out, Refuse: refuse})
 	mux := http.NewServeMux()

@@ -89,7 +89,7 @@ func (u *user) do(ctx context.Context, d *deed, ask func(context.Context) error)
 	}
 }
 
-// settled says that the deed has an answer: it was carried out, or refused for
+// settled reports whether the deed has an answer: it was carried out, or refused for
 // good. Any other answer says that nothing was done, or that nobody knows.
 func (u *user) settled(d *deed, err error) bool {
 	problem, refused := errors.AsType[*wire.Problem](err)
@@ -200,7 +200,7 @@ func (u *user) known() []string {
 	return u.w.apiAddresses()
 }
 
-// client is a client of the peers that there are now; each user begins with
+// client returns a client of the peers that there are now; each user begins with
 // another one.
 func (u *user) client() (*client.Client, error) {
 	peers := u.known()

@@ -19,7 +19,7 @@ type clock struct {
 	ppm    int           // rate error, parts per million
 }
 
-// newClock is the clock of a machine that has been up for so long.
+// newClock returns the clock of a machine that has been up for so long.
 func newClock(up time.Duration) *clock { return &clock{from: time.Now(), boot: up} }
 
 func (c *clock) now() (boot time.Duration, wall time.Time) {
@@ -28,7 +28,7 @@ func (c *clock) now() (boot time.Duration, wall time.Time) {
 	return c.boot + passed + drift, time.Now().Add(drift + c.offset)
 }
 
-// Boot is CLOCK_BOOTTIME.
+// Boot returns CLOCK_BOOTTIME.
 func (c *clock) Boot() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +36,7 @@ func (c *clock) Boot() time.Duration {
 	return boot
 }
 
-// Wall is the time of day as the machine has it.
+// Wall returns the time of day as the machine has it.
 func (c *clock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ func (c *clock) Wall() time.Time {
 	return wall
 }
 
-// reading is both clocks, read together.
+// reading returns both clocks, read together.
 func (c *clock) reading() fence.Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()

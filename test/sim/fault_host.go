@@ -183,7 +183,7 @@ func (h *host) pauseAgent(d time.Duration) {
 	}
 }
 
-// anyUnit is a unit whose supervisor lives, or nil.
+// anyUnit returns a unit whose supervisor lives, or nil.
 func (h *host) anyUnit() *unit {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -23,7 +23,7 @@ func (w *World) stopFor(p *peer, power bool, d time.Duration) string {
 	return fmt.Sprintf("stop %s (power cut: %t) for %v", p.name, power, d)
 }
 
-// cutAllPower is a power cut of the whole room of peers.
+// cutAllPower returns a power cut of the whole room of peers.
 func cutAllPower(w *World) string {
 	for _, p := range w.peers() {
 		w.stopFor(p, true, w.span(500, 5000))
@@ -139,7 +139,7 @@ func loseSyncs(w *World) string {
 	return fmt.Sprintf("disk of %s loses what it has synced", p.name)
 }
 
-// loseDisk is the end of a peer whose disk is lost: another takes its place.
+// loseDisk returns the end of a peer whose disk is lost: another takes its place.
 func (w *World) loseDisk(p *peer) string {
 	if !p.settled() {
 		return ""

@@ -74,7 +74,7 @@ func newHost(w *World, name string, node model.NodeID, gpus int) *host {
 	return h
 }
 
-// zoneOf is the zone of a node: n1 is in a, n2 in b, n3 in a, and so on.
+// zoneOf returns the zone of a node: n1 is in a, n2 in b, n3 in a, and so on.
 func zoneOf(node model.NodeID) string {
 	if n, err := strconv.Atoi(strings.TrimPrefix(string(node), "n")); err == nil && n%2 == 0 {
 		return "b"
@@ -207,7 +207,7 @@ func (h *host) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// free says that no process is on any of the GPUs. The lock is held.
+// free reports whether no process is on any of the GPUs. The lock is held.
 func (h *host) free(gpus []model.GPUID) bool {
 	for _, g := range gpus {
 		if len(h.kernel.on(g)) > 0 {
@@ -233,7 +233,7 @@ func (h *host) thaw(u *unit) {
 	h.w.trace.Note("%s thaws %s", h.name, u.Rank)
 }
 
-// devices is the inventory as it is now. The lock is held.
+// devices returns the inventory as it is now. The lock is held.
 func (h *host) devices() (out []model.Device) {
 	for i, g := range h.id.gpus {
 		out = append(out, model.Device{

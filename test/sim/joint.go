@@ -30,7 +30,7 @@ func newJoint(machine *peer, p *cluster.Peer) *joint {
 	return j
 }
 
-// pretend is whom a peer that breaks a rule takes for the leader.
+// pretend returns whom a peer that breaks a rule takes for the leader.
 func (j *joint) pretend(l forward.Leader) forward.Leader {
 	if j.machine.grants.Load() {
 		l.ID, l.Self = model.PeerID(j.machine.name), true

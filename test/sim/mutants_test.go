@@ -69,7 +69,7 @@ func TestMutant(t *testing.T) {
 	}
 }
 
-// stubborn is a job that nothing but a kill ends soon.
+// stubborn returns a job that nothing but a kill ends soon.
 func stubborn(gpus, nodes uint32, t, grace time.Duration) *command.Submit {
 	job := plainJob
 	job.Spec.Command = behavior{Run: 80 * time.Second, IgnoreSig: true}.command()
@@ -116,7 +116,7 @@ func runs(w *World, r model.RankKey) *host {
 // wait lets time pass, or less if a check fails.
 func wait(w *World, d time.Duration) { w.Until(d, func() bool { return false }) }
 
-// lease is a node's lease as the leader knows it.
+// lease returns a node's lease as the leader knows it.
 func lease(w *World, h *host) model.Lease {
 	s := w.oracle.now()
 	l, _ := s.Leases.Get(h.id.node)

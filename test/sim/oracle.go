@@ -173,7 +173,7 @@ func (o *oracle) check() {
 	}
 }
 
-// now is the newest state that any peer has applied.
+// now returns the newest state that any peer has applied.
 func (o *oracle) now() state.State {
 	o.follow()
 	o.mu.Lock()

@@ -150,7 +150,7 @@ func (p *peer) halted(run *cluster.Peer, reason error) {
 	}
 }
 
-// running is the peer that runs here, or nil.
+// running returns the peer that runs here, or nil.
 func (p *peer) running() *cluster.Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +185,7 @@ func (p *peer) change(do func(*fate)) fate {
 	return p.fate
 }
 
-// settled says that the peer is a member that nobody is about to remove.
+// settled reports whether the peer is a member that nobody is about to remove.
 func (p *peer) settled() bool {
 	f := p.change(func(*fate) {})
 	return !f.joining && !f.gone

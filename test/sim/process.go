@@ -56,7 +56,7 @@ type kernel struct {
 	resumed time.Time // when it last went on
 }
 
-// now is the time as processes have it: it stands still while the machine does.
+// now returns the time as processes have it: it stands still while the machine does.
 func (k *kernel) now() time.Time {
 	if k.paused.IsZero() {
 		return time.Now()
@@ -173,7 +173,7 @@ func (k *kernel) on(gpu model.GPUID) (out []*process) {
 	return out
 }
 
-// has says that a rank has a process left.
+// has reports whether a rank has a process left.
 func (k *kernel) has(rank model.RankKey) bool {
 	k.settle()
 	return slices.ContainsFunc(k.procs, func(p *process) bool { return p.rank == rank })

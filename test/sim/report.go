@@ -194,7 +194,7 @@ func (a *agent) shown() (out []model.Cleaned) {
 	return out
 }
 
-// outdated says that the answer's code tells the agent to register again.
+// outdated reports whether the answer's code tells the agent to register again.
 func (a *agent) outdated(reg fence.Registration, code model.Code) bool {
 	a.lease.Refused(fence.Renewal{Registration: reg}, code, 0)
 	return code != model.CodeOK

@@ -82,7 +82,7 @@ func (r *rules) healed() {
 	r.soundAt = time.Now()
 }
 
-// said is how many placements each rule had a say in.
+// said returns how many placements each rule had a say in.
 func (r *rules) said() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +199,7 @@ func (r *rules) count(c *command.Submit, a *model.Attempt) {
 	}
 }
 
-// unmet says what is wrong with a dependency that is taken to be met; empty: nothing.
+// unmet returns what is wrong with a dependency that is taken to be met; empty: nothing.
 func unmet(s *state.State, on model.After) string {
 	well, badly := 0, 0
 	for k, t := range s.Tasks.From(model.TaskKey{Job: on.Job}) {

@@ -49,7 +49,7 @@ func (r *rules) beside(p *placement, b *model.Booking) {
 	}
 }
 
-// takes says that the attempt has GPUs of a node; of any, if none is named.
+// takes reports whether the attempt has GPUs of a node; of any, if none is named.
 func (p *placement) takes(id model.NodeID) bool {
 	for _, rank := range p.after.RanksOf(p.attempt.Key) {
 		if id == "" || rank.Node == id {
@@ -59,7 +59,7 @@ func (p *placement) takes(id model.NodeID) bool {
 	return false
 }
 
-// lacking is how many GPUs a booking is short of on a node, or if none is named in the
+// lacking returns how many GPUs a booking is short of on a node, or if none is named in the
 // cluster, when it begins, at the least: a GPU that was or is fit for work counts, and
 // those that others hold do from when they may be back at the soonest.
 func (r *rules) lacking(p *placement, b *model.Booking, on model.NodeID) int {
@@ -113,7 +113,7 @@ func (r *rules) holder(s *state.State, slot *model.Slot, b *model.Booking) holds
 	return holdsNobody
 }
 
-// heldUntil is when an attempt gives its GPUs back at the soonest, if it takes as long
+// heldUntil returns when an attempt gives its GPUs back at the soonest, if it takes as long
 // as it may: it starts at once, and is killed at the end of its grace.
 func (r *rules) heldUntil(s *state.State, a *model.Attempt) model.Time {
 	job, _ := s.Jobs.Get(a.Key.Job)

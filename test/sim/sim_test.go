@@ -71,7 +71,7 @@ func setup(seed uint64, minutes int) Setup {
 	return s
 }
 
-// leisurely is a pace of raft's that costs a tenth of the usual one: the timeouts of
+// leisurely returns a pace of raft's that costs a tenth of the usual one: the timeouts of
 // a wide network, and idle followers learn late of what is committed.
 func leisurely() cluster.Tuning {
 	return cluster.Tuning{Timeouts: cluster.WAN, CommitTimeout: 200 * time.Millisecond}

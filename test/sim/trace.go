@@ -108,7 +108,7 @@ func (t *Trace) Write(w io.Writer, faultsOnly bool) {
 	}
 }
 
-// Hash is the same for two runs that went the same way.
+// Hash returns the same for two runs that went the same way.
 func (t *Trace) Hash() string {
 	var b strings.Builder
 	t.Write(&b, false)

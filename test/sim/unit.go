@@ -66,7 +66,7 @@ func (r roster) find(k model.RankKey) (at int, found bool) {
 	return slices.BinarySearchFunc(r, k, func(u *unit, k model.RankKey) int { return u.Rank.Compare(k) })
 }
 
-// get is the unit of a rank, or nil.
+// get returns the unit of a rank, or nil.
 func (r roster) get(k model.RankKey) *unit {
 	if at, found := r.find(k); found {
 		return r[at]
@@ -98,10 +98,10 @@ type orders struct {
 	refuse bool
 }
 
-// unwatched says that the unit runs, as far as is known, and its supervisor is gone.
+// unwatched reports whether the unit runs, as far as is known, and its supervisor is gone.
 func (u *unit) unwatched() bool { return u.phase == model.RankRunning && !u.alive && !u.past }
 
-// local is the unit as plans see it.
+// local returns the unit as plans see it.
 func (u *unit) local() fence.Local {
 	l := fence.Local{Rank: u.Rank, Incarnation: u.Incarnation, Placed: u.Placed, Stop: u.orders.stop, Exit: u.exit, Phase: u.phase}
 	if !u.alive && !u.phase.Ended() && u.phase != model.RankRunning {
@@ -138,7 +138,7 @@ func (r *runFile) set(start fence.Boot) {
 	r.start = max(r.start, start)
 }
 
-// extent is from when what runs has its time.
+// extent returns from when what runs has its time.
 func (r *runFile) extent() fence.Boot {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -140,7 +140,7 @@ func (u *user) restrict(c *command.Submit, does behavior) behavior {
 	return does
 }
 
-// small is the spec of one GPU.
+// small returns the spec of one GPU.
 func (u *user) small(s model.Spec) model.Spec {
 	s.Nodes, s.GPUs = 0, 1
 	return s
@@ -171,7 +171,7 @@ func (u *user) book(ctx context.Context, b *model.Booking) {
 	u.command(ctx, &command.Book{Booking: *u.w.rules.book(b)})
 }
 
-// asked is a submission as the API takes it.
+// asked returns a submission as the API takes it.
 func asked(c *command.Submit) *wire.Submit {
 	s := &c.Spec
 	job := &wire.Submit{
@@ -199,7 +199,7 @@ func asked(c *command.Submit) *wire.Submit {
 	return job
 }
 
-// number is a number for the API, which takes an absent one for its default; so is
+// number returns a number for the API, which takes an absent one for its default; so is
 // 0, where none may be given.
 func number[N ~uint8 | ~uint32](n N) *int64 {
 	v := int64(n)

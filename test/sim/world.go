@@ -124,7 +124,7 @@ func (w *World) Close() {
 	sleep(context.Background(), time.Second) // the connections' own goroutines end, too
 }
 
-// founders are the peers that found the cluster.
+// founders returns the peers that found the cluster.
 func (w *World) founders() (out []cluster.Server) {
 	for _, p := range w.peers() {
 		out = append(out, cluster.Server{ID: model.PeerID(p.name), Address: raftAddress(p.name)})
@@ -144,7 +144,7 @@ func (w *World) peers() []*peer {
 	return slices.DeleteFunc(w.everyPeer(), func(p *peer) bool { return p.change(func(*fate) {}).gone })
 }
 
-// leader is the machine of the peer that leads, in the highest term; or nil.
+// leader returns the machine of the peer that leads, in the highest term; or nil.
 func (w *World) leader() (best *peer) {
 	var term uint64
 	for _, p := range w.peers() {
@@ -171,7 +171,7 @@ func (w *World) raftAddresses() (out []string) {
 	return out
 }
 
-// tuning is the setup's, with times that fit a run of minutes.
+// tuning returns the setup's, with times that fit a run of minutes.
 func (w *World) tuning() cluster.Tuning {
 	t := w.Tuning
 	if t.StartDeadline == 0 {
@@ -187,15 +187,15 @@ func (w *World) random() uint64 {
 	return w.shared.dice.Uint64()
 }
 
-// draw is a time from least up to most.
+// draw returns a time from least up to most.
 func (w *World) draw(least, most time.Duration) time.Duration {
 	return least + time.Duration(w.random()%uint64(most-least)) //nolint:gosec // not negative
 }
 
-// pick is a number below n.
+// pick returns a number below n.
 func (w *World) pick(n int) int { return int(w.random() % uint64(n)) } //nolint:gosec // small
 
-// powerCut is what a disk holds after a power cut.
+// powerCut returns what a disk holds after a power cut.
 func (w *World) powerCut(d *simdisk.Disk) *simdisk.Disk {
 	return d.PowerCut(newRNG(w.random(), 3))
 }

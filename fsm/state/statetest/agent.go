@@ -8,10 +8,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Agent is a node as its agent would speak for it.
+// Agent is a node with the commands of its agent.
 type Agent struct {
 	ID   model.NodeID
-	Self command.Register // what it registers with, besides folders, reports and cleaned slots
+	Self command.Register // the registration, in addition to folders, reports and cleaned slots
 
 	c *Cluster
 }
@@ -33,9 +33,8 @@ func (c *Cluster) Node(id model.NodeID, gpus int) *Agent {
 	return n
 }
 
-// Body is a registration of the node as it is: with a folder of every rank that
-// it has been given and that has not ended, and with the devices of free slots
-// idle.
+// Body returns a registration of the node in its current state: with a folder of every rank that it was given
+// and that has not ended, and with the devices of free slots idle.
 func (n *Agent) Body(changes ...func(*command.Register)) *command.Register {
 	b := n.Self
 	b.Follows = n.Epoch()
@@ -68,7 +67,7 @@ func (n *Agent) Register(changes ...func(*command.Register)) {
 	n.Self.Folders, n.Self.Reports, n.Self.Cleaned = nil, nil, nil
 }
 
-// Reboot registers the node after a reboot: nothing runs there any more.
+// Reboot registers the node after a reboot: no rank runs there any longer.
 func (n *Agent) Reboot(changes ...func(*command.Register)) {
 	n.c.tb.Helper()
 	n.Register(append([]func(*command.Register){func(b *command.Register) {
@@ -82,19 +81,19 @@ func (n *Agent) Reboot(changes ...func(*command.Register)) {
 	}}, changes...)...)
 }
 
-// Epoch is the node's present epoch.
+// Epoch returns the node's present epoch.
 func (n *Agent) Epoch() uint64 {
 	row, _ := n.c.State.Nodes.Get(n.ID)
 	return row.Epoch
 }
 
-// Seq is the number of the node's newest renewal.
+// Seq returns the number of the node's newest renewal.
 func (n *Agent) Seq() uint64 {
 	lease, _ := n.c.State.Leases.Get(n.ID)
 	return lease.Seq
 }
 
-// Renewal is the node's next renewal.
+// Renewal returns the node's next renewal.
 func (n *Agent) Renewal() command.Renewal {
 	return command.Renewal{Node: n.ID, Incarnation: n.c.State.Settings().Incarnation, Epoch: n.Epoch(), Seq: n.Seq() + 1}
 }
@@ -121,14 +120,14 @@ func (n *Agent) Lose(r model.RankKey) {
 	n.c.Do(&command.RankLost{Rank: r, Epoch: n.Epoch(), Seq: n.Seq()})
 }
 
-// Report is a report of the node's present agent.
+// Report returns a report of the node's present agent.
 func (n *Agent) Report(reports ...model.Progress) *command.Report {
 	return &command.Report{
 		Node: n.ID, Incarnation: n.c.State.Settings().Incarnation, Epoch: n.Epoch(), Reports: reports,
 	}
 }
 
-// Clean reports every slot clean that the node is asked to show clean.
+// Clean reports every slot clean that the node has to verify as clean.
 func (n *Agent) Clean() {
 	n.c.tb.Helper()
 	b := n.Report()

@@ -25,21 +25,21 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// TB is what a Cluster needs of a test: *testing.T, *testing.B and *rapid.T have it.
+// TB is the part of a test that a Cluster needs: *testing.T, *testing.B and *rapid.T have it.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// Cluster is a state and what it takes to move it on.
+// Cluster is a state and the means to change it.
 type Cluster struct {
 	State state.State
 	Now   model.Time // stamp of the next entry
 	Actor string     // of the next commands
 
-	Told func([]model.Notice) // is told what each entry makes known; nil: nobody is
+	Told func([]model.Notice) // receives the notices of each entry; nil: not called
 
-	// Unchecked is for states too large to look through at every step.
+	// Unchecked disables the checks, for states too large to be checked at every step.
 	Unchecked bool
 
 	tb TB
@@ -48,7 +48,7 @@ type Cluster struct {
 // Start is the clock of a new Cluster.
 const Start = model.Time(1_800_000_000_000_000_000)
 
-// New is a bootstrapped cluster without nodes, whose orchestrator runs.
+// New returns a bootstrapped cluster without nodes, whose orchestrator runs.
 func New(tb TB) *Cluster {
 	tb.Helper()
 	c := Empty(tb)
@@ -59,12 +59,12 @@ func New(tb TB) *Cluster {
 	return c
 }
 
-// Empty is a cluster before its first command.
+// Empty returns a cluster before its first command.
 func Empty(tb TB) *Cluster {
 	return &Cluster{Now: Start, Actor: "user:alice", tb: tb}
 }
 
-// Incarnation is the n-th of some different incarnations.
+// Incarnation returns the n-th of some different incarnations.
 func Incarnation(n byte) model.Incarnation { return model.Incarnation{0: 0xbe, 15: n} }
 
 // Try carries out one command and returns its result.
@@ -147,7 +147,7 @@ func (c *Cluster) check(before *state.State, commands []command.Command) {
 	}
 }
 
-// Wait lets time pass, however much.
+// Wait advances the clock, however far.
 func (c *Cluster) Wait(d time.Duration) {
 	c.tb.Helper()
 	c.Now = c.Now.Add(d)

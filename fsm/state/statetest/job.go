@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Spec is that of an ordinary job: user alice, normal class, requeued when lost.
+// Spec returns the spec of an ordinary job: user alice, normal class, requeued when lost.
 func Spec(gpus uint32) model.Spec {
 	return model.Spec{
 		Name: "train", User: "alice", Class: model.ClassNormal, Command: "true", GPUs: gpus, Preemptible: true,
@@ -15,7 +15,7 @@ func Spec(gpus uint32) model.Spec {
 	}
 }
 
-// Job is the submission of an ordinary job, as changed.
+// Job returns the submission of an ordinary job, as changed.
 func Job(gpus uint32, changes ...func(*command.Submit)) *command.Submit {
 	b := &command.Submit{Spec: Spec(gpus), Tasks: 1}
 	for _, change := range changes {
@@ -48,9 +48,8 @@ func (c *Cluster) PlaceTask(key model.TaskKey) model.AttemptKey {
 	return b.Attempt
 }
 
-// Placement is a placement of a task's next attempt by first fit, in order of
-// node ids: on one node if one has room, else over several. It is nil if the task
-// does not exist or fits nowhere.
+// Placement returns a placement of a task's next attempt by first fit, in order of node ids: on one node if
+// one has enough room, otherwise over several. It is nil if the task does not exist or fits nowhere.
 func (c *Cluster) Placement(key model.TaskKey) *command.Place {
 	task, found := c.State.Tasks.Get(key)
 	job, _ := c.State.Jobs.Get(key.Job)
@@ -73,7 +72,7 @@ func (c *Cluster) Placement(key model.TaskKey) *command.Place {
 	return b
 }
 
-// fewer finds the most of what a job takes if it cannot have all.
+// fewer returns the largest placement that a job accepts if it cannot have all its GPUs.
 func fewer(c *Cluster, key model.TaskKey, spec *model.Spec) (out []command.Placement) {
 	for gpus := spec.GPUs - 1; gpus >= spec.Least() && out == nil; gpus-- {
 		switch each := spec.GPUs / max(spec.Nodes, 1); {
@@ -99,7 +98,7 @@ func spread(c *Cluster, who model.TaskKey, spec *model.Spec, nodes, each uint32)
 	return out
 }
 
-// fill takes what there is, node after node.
+// fill takes free GPUs, node after node.
 func fill(c *Cluster, who model.TaskKey, spec *model.Spec) (out []command.Placement) {
 	left := int(spec.GPUs)
 	for id, n := range c.State.Nodes.All() {
@@ -115,7 +114,7 @@ func fill(c *Cluster, who model.TaskKey, spec *model.Spec) (out []command.Placem
 	return out
 }
 
-// free lists the slots of a node that a task may have.
+// free returns the slots of a node that a task may have.
 func (c *Cluster) free(n *model.Node, who model.TaskKey, spec *model.Spec) (out []model.SlotKey) {
 	if !n.Schedulable() || !who.IsTurn() && !n.Admits(spec.User) || !spec.Where().Sites().Has(n) {
 		return nil
@@ -157,7 +156,7 @@ func (c *Cluster) Stopped(a model.AttemptKey) {
 	c.each(a, model.Progress{Phase: model.RankExited, Exit: model.Exit{Signal: 15, Delivered: row.Stop, Ran: time.Minute}})
 }
 
-// each reports the same of every rank of an attempt that has not ended.
+// each reports the same progress of every rank of an attempt that has not ended.
 func (c *Cluster) each(a model.AttemptKey, p model.Progress) {
 	c.tb.Helper()
 	for _, r := range c.State.RanksOf(a) {
@@ -168,8 +167,7 @@ func (c *Cluster) each(a model.AttemptKey, p model.Progress) {
 	}
 }
 
-// Report reports what the present agent of the rank's node says of it, and
-// returns the verdict.
+// Report applies a report of the present agent of the rank's node, and returns the verdict.
 func (c *Cluster) Report(p model.Progress) model.Code {
 	c.tb.Helper()
 	r, _ := c.State.Ranks.Get(p.Rank)

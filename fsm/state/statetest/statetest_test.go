@@ -6,7 +6,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// The package's own example: a job's good life, told by commands only.
+// The package's own example: a job's normal life, in commands only.
 func TestACluster(t *testing.T) {
 	c := New(t)
 	n := c.Node("n1", 8)

@@ -2,7 +2,7 @@ package table
 
 import "iter"
 
-// Diff is how the row of a key differs between two tables.
+// Diff is the difference of a key's rows between two tables.
 type Diff[R any] struct {
 	Before, After R
 	Was, Is       bool // there is a row before, and after
@@ -27,8 +27,7 @@ func Diffs[K Key[K], R any](before, after Table[K, R]) iter.Seq2[K, Diff[R]] {
 	}
 }
 
-// step takes the lowest key from two ordered lists, and says whether its row is
-// the same in both.
+// step takes the lowest key from two ordered lists, and reports whether its row is the same in both.
 func step[K Key[K], R any](was, is *[]*item[K, R]) (k K, d Diff[R], same bool) {
 	order := 0
 	switch {
@@ -53,7 +52,7 @@ func step[K Key[K], R any](was, is *[]*item[K, R]) (k K, d Diff[R], same bool) {
 	return k, d, false
 }
 
-// items lists what the tree holds, in key order.
+// items returns the items of the tree, in key order.
 func (t Table[K, R]) items() []*item[K, R] {
 	if t.tree == nil {
 		return nil

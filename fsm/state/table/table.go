@@ -1,17 +1,14 @@
-// Package table holds persistent ordered tables: maps from keys to rows, in key
-// order, whose copies cost nothing.
+// Package table holds persistent ordered tables: maps from keys to rows, in key order, whose copies cost
+// nothing.
 //
-// A [Table] is a value that never changes: any number of goroutines may read it
-// without a lock, and keep it for as long as they like. A writer takes a [Draft]
-// of it, changes that, and publishes the draft's Table; what the two do not
-// differ in they share. The order of keys is the order of iteration, on every
-// machine, which is why the state uses tables where another program would use
-// maps.
+// A [Table] is a value that never changes: any number of goroutines may read it without a lock, and keep it
+// for as long as they like. A writer takes a [Draft] of it, changes that, and publishes the draft's Table;
+// the two share everything in which they do not differ. The order of keys is the order of iteration, on every
+// machine, which is why the state uses tables where another program would use maps.
 //
-// The tree below is tidwall/btree. Its Copy marks the tree that it copies, so two
-// readers that copy one published tree race with each other; a draft therefore
-// copies a private header of the tree (see Fork), and nothing else in Berth
-// touches the library.
+// The tree below is tidwall/btree. Its Copy marks the tree that it copies, so two readers that copy one
+// published tree race with each other; a draft therefore copies a private header of the tree (see Fork), and
+// nothing else in Berth touches the library.
 package table
 
 import (
@@ -20,7 +17,7 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Key is what a table can be ordered by.
+// Key is a type by which a table can be ordered.
 type Key[K any] interface {
 	comparable
 	Compare(K) int
@@ -29,9 +26,8 @@ type Key[K any] interface {
 // degree 8 copied least in a comparison of 4 to 32 at 100,000 rows.
 const degree = 8
 
-// item is what the tree holds, by pointer: the compiler then makes one tree for
-// all tables, where by value it would make one for each, in every package that
-// uses them.
+// item is an element of the tree, stored by pointer: the compiler then makes one tree for all tables, where
+// by value it would make one for each, in every package that uses them.
 type item[K Key[K], R any] struct {
 	key K
 	row *R
@@ -48,7 +44,7 @@ func fresh[K Key[K], R any]() *btree.BTreeG[*item[K, R]] {
 		btree.Options{NoLocks: true, Degree: degree})
 }
 
-// Get is the row of a key.
+// Get returns the row of a key.
 func (t Table[K, R]) Get(k K) (row R, ok bool) {
 	if t.tree == nil {
 		return row, false
@@ -60,7 +56,7 @@ func (t Table[K, R]) Get(k K) (row R, ok bool) {
 	return *it.row, true
 }
 
-// Has says whether there is a row of that key.
+// Has reports whether there is a row of that key.
 func (t Table[K, R]) Has(k K) bool {
 	if t.tree == nil {
 		return false
@@ -69,7 +65,7 @@ func (t Table[K, R]) Has(k K) bool {
 	return ok
 }
 
-// InOrder is for looking rows up one after the other.
+// InOrder returns a reader for looking up rows one after the other.
 func (t Table[K, R]) InOrder() *Reader[K, R] { return &Reader[K, R]{tree: t.tree} }
 
 // Reader looks up rows for one goroutine: cheaper than [Table.Get] if each key is near the one before.
@@ -79,7 +75,7 @@ type Reader[K Key[K], R any] struct {
 	near btree.PathHint
 }
 
-// Get is the row of a key.
+// Get returns the row of a key.
 func (r *Reader[K, R]) Get(k K) (row R, ok bool) {
 	if r.tree == nil {
 		return row, false
@@ -92,7 +88,7 @@ func (r *Reader[K, R]) Get(k K) (row R, ok bool) {
 	return *it.row, true
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t Table[K, R]) Len() int {
 	if t.tree == nil {
 		return 0
@@ -127,7 +123,7 @@ func (t Table[K, R]) Back() iter.Seq2[K, R] {
 	}
 }
 
-// Fork makes a draft of the table. Many goroutines may fork one table at once.
+// Fork returns a draft of the table. Many goroutines may fork one table at once.
 func (t Table[K, R]) Fork() *Draft[K, R] {
 	if t.tree == nil {
 		return &Draft[K, R]{tree: fresh[K, R]()}
@@ -145,7 +141,7 @@ type Draft[K Key[K], R any] struct {
 // Table publishes the draft, which must not be changed after.
 func (d *Draft[K, R]) Table() Table[K, R] { return Table[K, R]{d.tree} }
 
-// Get is the row of a key.
+// Get returns the row of a key.
 func (d *Draft[K, R]) Get(k K) (row R, ok bool) {
 	d.want.key = k
 	it, ok := d.tree.Get(&d.want)
@@ -155,16 +151,15 @@ func (d *Draft[K, R]) Get(k K) (row R, ok bool) {
 	return *it.row, true
 }
 
-// Put stores a row under a key, in place of one that was there. It returns where
-// the row lies, so that until the draft is published it can be changed again
-// without another search.
+// Put stores a row under a key, in place of an existing one. It returns a pointer to the row, so that until
+// the draft is published the row can be changed again without another search.
 func (d *Draft[K, R]) Put(k K, row R) *R {
 	d.tree.Set(&item[K, R]{k, &row})
 	return &row
 }
 
-// Append stores a row under a key that is greater than all others, the quick way
-// to build a table from sorted rows. It says whether the key is.
+// Append stores a row under a key that is greater than all others, the quick way to build a table from sorted
+// rows. It reports whether the key is greater.
 func (d *Draft[K, R]) Append(k K, row R) bool {
 	if last, ok := d.tree.Max(); ok && last.key.Compare(k) >= 0 {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// cause is something that may be wrong with a GPU, the gravest first.
+// cause is something that may be wrong with a GPU, in order of decreasing severity.
 type cause uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 // forever is longer than any GPU is used.
 const forever = time.Duration(1<<63 - 1)
 
-// state is how far a cause has got.
+// state is the progress of a cause.
 type state struct {
 	On    bool      // it counts
 	seen  bool      // it was in the newest reading
@@ -36,7 +36,7 @@ type state struct {
 	why   string
 }
 
-// next is the state after an instant at which the cause is seen or not.
+// next returns the state after an instant at which the cause is seen or not.
 func (s state) next(now time.Time, found finding) state {
 	if seen := found.why != ""; seen != s.seen {
 		s.seen, s.since = seen, now
@@ -54,15 +54,15 @@ func (s state) next(now time.Time, found finding) state {
 	return s
 }
 
-// finding is what a reading says of a cause: why it is seen, "" if it is not, and
-// how long it takes to count and to be over.
+// finding is a reading's result for a cause: why it is seen, "" if it is not, and how long it takes to count
+// and to be over.
 type finding struct {
 	cause        cause
 	why          string
 	rise, settle time.Duration
 }
 
-// health is the verdict that a cause alone would lead to.
+// health returns the verdict that a cause alone would lead to.
 func (c cause) health() model.Health {
 	switch {
 	case c <= causeCritical:
@@ -76,7 +76,7 @@ func (c cause) health() model.Health {
 	}
 }
 
-// troubles are what a reading says of the driver.
+// troubles returns the findings about the driver.
 func (c Config) troubles(in Reading) []finding {
 	var silent, broken string
 	switch in.Trouble {
@@ -96,7 +96,7 @@ func detail(in Reading) string {
 	return ": " + in.Detail
 }
 
-// findings are what a reading without trouble says of the GPU.
+// findings returns the findings of a reading without trouble about the GPU.
 func (c Config) findings(r *Record, in Reading) []finding {
 	says := func(is bool, why string) string {
 		if !is {
@@ -116,8 +116,7 @@ func (c Config) findings(r *Record, in Reading) []finding {
 	}
 }
 
-// over says that a GPU is hotter than a limit: once it was, until it is clearly
-// cooler again.
+// over reports whether a GPU is hotter than a limit; once it was, until it is clearly cooler again.
 func (c Config) over(r *Record, which cause, limit int16, in Reading) bool {
 	if s := r.states[which]; s.seen || s.On {
 		limit -= c.Hysteresis
@@ -125,7 +124,7 @@ func (c Config) over(r *Record, which cause, limit int16, in Reading) bool {
 	return in.Temperature > limit
 }
 
-// maxNamed is how many strangers are named.
+// maxNamed is how many foreign processes are named.
 const maxNamed = 3
 
 func strangers(list []Stranger) string {

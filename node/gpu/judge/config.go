@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Config is how strict the judge is. The zero Config is of no use: begin with
-// Defaults.
+// Config sets the thresholds of verdicts. The zero Config is of no use: begin with Defaults.
 type Config struct {
 	Xids       map[uint64]Class // overrides the catalogue
 	Hot        int16            // °C above which a GPU is degraded
@@ -17,11 +16,11 @@ type Config struct {
 	Blind      time.Duration    // how long a GPU may not be read: drivers are busy at times, and its job goes on
 	Leftover   time.Duration    // how long memory may be in use without a process: drivers free it late
 	Retest     time.Duration    // how long a GPU must be idle and quiet before a fault is lifted
-	Unused     time.Duration    // how long a GPU may be held at 0 % before that is worth a word
+	Unused     time.Duration    // how long a GPU may be held at 0 % before a warning
 }
 
-// Defaults are what is right for data centre GPUs: 85 °C is where they are hot, and
-// above 95 °C they slow themselves down to survive.
+// Defaults returns the thresholds for data centre GPUs: 85 °C is where they are hot, and above 95 °C they
+// slow themselves down to survive.
 func Defaults() Config {
 	return Config{
 		Hot: 85, Critical: 95, Hysteresis: 5,
@@ -29,7 +28,7 @@ func Defaults() Config {
 	}
 }
 
-// Check says what in a configuration makes no sense.
+// Check returns the first invalid value of a configuration as an error.
 func (c Config) Check() error {
 	for _, d := range []struct {
 		name string

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Fault is why a GPU is quarantined until more than time has passed. It is all of a
-// Record that outlives the agent.
+// Fault is why a GPU is quarantined until more than time has passed. It is the only part of a Record that
+// outlives the agent.
 type Fault struct {
 	Class     Class  `json:"class"` // ClassNone: there is none; else ClassReset or graver
 	Xid       uint64 `json:"xid,omitempty"`
-	PID       int32  `json:"pid,omitempty"` // whom the kernel's log names; 0: nobody
+	PID       int32  `json:"pid,omitempty"` // the process that the kernel's log blames; 0: none
 	Why       string `json:"why,omitempty"`
 	Restarted bool   `json:"restarted,omitempty"` // the host was, since then
 	Relapses  uint8  `json:"relapses,omitempty"`  // how many faults were lifted before
@@ -19,8 +19,8 @@ type Fault struct {
 // longest bounds the time that a GPU is watched before a fault is lifted.
 const longest = 24 * time.Hour
 
-// Restore makes a record of a fault that was known before. A restart of the host
-// since then has reset every GPU: the graver faults may be lifted now, too.
+// Restore returns the record of a fault that was known before. A restart of the host since then has reset
+// every GPU: the graver faults may be lifted now, too.
 func Restore(f Fault, restarted bool) Record {
 	if f.Class != ClassNone && restarted && !f.Restarted {
 		f.Class, f.Restarted = ClassReset, true
@@ -29,10 +29,10 @@ func Restore(f Fault, restarted bool) Record {
 	return Record{fault: f}
 }
 
-// Fault is what is to be stored of a record.
+// Fault returns the part of a record to be stored.
 func (r *Record) Fault() Fault { return r.fault }
 
-// faults takes the Xids of a reading.
+// faults applies the Xids of a reading.
 func (c Config) faults(r *Record, xids []Xid) (out []Event) {
 	for _, x := range xids {
 		class := c.Class(x.Code)
@@ -46,7 +46,7 @@ func (c Config) faults(r *Record, xids []Xid) (out []Event) {
 	return out
 }
 
-// remedy says what helps, for people.
+// remedy returns the remedy, for people.
 func (c Class) remedy() string {
 	switch c {
 	case ClassReset:
@@ -60,7 +60,7 @@ func (c Class) remedy() string {
 	return ""
 }
 
-// strike notes a fault, unless a graver one is known.
+// strike records a fault, unless a graver one is known.
 func (r *Record) strike(f Fault) {
 	r.quiet = time.Time{}
 	if f.Class >= r.fault.Class {

@@ -6,8 +6,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Record is what is known of one GPU: the memory between its readings. The zero
-// Record is of a GPU that was never read.
+// Record is the memory of one GPU between its readings. The zero Record is of a GPU that was never read.
 type Record struct {
 	fault  Fault
 	quiet  time.Time // since when the GPU may have recovered from its fault; zero: it has not begun to
@@ -15,7 +14,7 @@ type Record struct {
 	states [causes]state
 }
 
-// Verdict is how a GPU is.
+// Verdict is the health of a GPU and its reason.
 type Verdict struct {
 	Health model.Health
 	Why    string // "" if it is healthy
@@ -26,11 +25,11 @@ type Verdict struct {
 type Event struct {
 	Xid   uint64
 	Class Class
-	PID   int32 // whom the kernel's log names; 0: nobody
+	PID   int32 // the process that the kernel's log blames; 0: none
 }
 
-// Next is the record after a reading at an instant, and what has happened. Instants
-// must not run backwards; time that does not pass changes nothing but Xids.
+// Next returns the record after a reading at an instant, and the events. Instants must not run backwards;
+// time that does not pass changes nothing but Xids.
 func (c Config) Next(r Record, now time.Time, in Reading) (Record, []Event) {
 	found := c.troubles(in)
 	if in.Trouble == TroubleReset {
@@ -48,7 +47,7 @@ func (c Config) Next(r Record, now time.Time, in Reading) (Record, []Event) {
 	return r, events
 }
 
-// miss notices that a GPU is not there.
+// miss records that a GPU is missing.
 func (r *Record) miss(now time.Time, in Reading, rise time.Duration) {
 	switch {
 	case in.Trouble != TroubleLost:
@@ -61,7 +60,7 @@ func (r *Record) miss(now time.Time, in Reading, rise time.Duration) {
 	}
 }
 
-// Verdict is the gravest of what counts.
+// Verdict returns the verdict of the gravest cause that counts.
 func (r *Record) Verdict() Verdict {
 	if r.fault.Class >= ClassReset {
 		return Verdict{Health: model.HealthQuarantined, Why: r.fault.Why, PID: r.fault.PID}
@@ -74,11 +73,11 @@ func (r *Record) Verdict() Verdict {
 	return Verdict{Health: model.HealthHealthy}
 }
 
-// Gone says that the driver has lost the GPU in this life of the kernel.
+// Gone reports whether the driver has lost the GPU in this life of the kernel.
 func (r *Record) Gone() bool {
 	const fallenOff = 79 // of the bus
 	return r.fault.Class == ClassRestart && (r.fault.Xid == 0 || r.fault.Xid == fallenOff)
 }
 
-// Silent says that the driver did not answer when it was last asked.
+// Silent reports whether the driver did not answer the last call.
 func (r *Record) Silent() bool { return r.states[causeSilent].seen }

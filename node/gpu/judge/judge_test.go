@@ -22,10 +22,10 @@ func newPatient(t *testing.T) *patient {
 	return &patient{t: t, c: Defaults(), now: time.Unix(1_700_000_000, 0)}
 }
 
-// well is the reading of a GPU that nobody uses and nothing is wrong with.
+// well returns the reading of an idle GPU without faults.
 func well() Reading { return Reading{Recovery: RecoveryNone, Temperature: 40, Idle: true} }
 
-// with is such a reading with a change.
+// with returns such a reading with a change.
 func with(change func(*Reading)) Reading {
 	in := well()
 	change(&in)
@@ -61,7 +61,7 @@ const (
 	settled = 31 * time.Second
 )
 
-// Every cause counts when it should, says why, and is over when it should be.
+// Every cause counts when it should, gives its reason, and is over when it should be.
 func TestCauses(t *testing.T) {
 	stranger := Stranger{PID: 71, Name: "python", User: "ann", MemoryMB: 3000}
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestHysteresis(t *testing.T) {
 		lives(time.Minute, at(0)).is(model.HealthHealthy, "")
 }
 
-// While the driver does not answer, what was known stays known.
+// While the driver does not answer, known causes stay known.
 func TestTroubleHidesNothing(t *testing.T) {
 	newPatient(t).lives(rise, with(func(r *Reading) { r.Remap.Pending = true })).
 		lives(time.Hour, Reading{Trouble: TroubleSilent}).is(model.HealthQuarantined, "NVML").
@@ -175,8 +175,7 @@ func TestXidsConfigured(t *testing.T) {
 	p.lives(moment, xid(79)).lives(moment, xid(999)).is(model.HealthHealthy, "").lives(moment, xid(13)).is(model.HealthQuarantined, "Xid 13")
 }
 
-// A fault is lifted after ten minutes, in which the GPU was idle and quiet and the
-// driver asked for nothing.
+// A fault is lifted after ten minutes in which the GPU was idle and quiet and the driver recommended nothing.
 func TestRetest(t *testing.T) {
 	busy := with(func(r *Reading) { r.Idle = false })
 	wants := with(func(r *Reading) { r.Recovery = RecoveryReset })
@@ -199,7 +198,7 @@ func TestRelapses(t *testing.T) {
 	}
 }
 
-// Where the driver cannot tell of a reset, a restart of the host has to be it.
+// Where the driver cannot report a reset, only a restart of the host counts.
 func TestRestore(t *testing.T) {
 	mute := with(func(r *Reading) { r.Recovery = RecoveryUnknown })
 	p := newPatient(t).lives(moment, xid(48)).lives(48*time.Hour, mute).is(model.HealthQuarantined, "Xid 48")
@@ -227,14 +226,13 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// The graver fault is the one that is told, and a lesser one after it changes
-// nothing.
+// The graver fault is reported, and a lesser one after it changes nothing.
 func TestGraverFaultStays(t *testing.T) {
 	newPatient(t).lives(moment, xid(48)).lives(moment, xid(79)).is(model.HealthQuarantined, "Xid 79").
 		lives(moment, xid(48)).is(model.HealthQuarantined, "Xid 79").lives(48*time.Hour, well()).is(model.HealthQuarantined, "Xid 79")
 }
 
-// Many strangers make a short text, and who they are does not change it all the time.
+// Many foreign processes make a short text, which does not change with each of them.
 func TestStrangers(t *testing.T) {
 	list := []Stranger{{PID: 1}, {PID: 2, Name: "b"}, {PID: 3, User: "c", MemoryMB: 2048}, {PID: 4}, {PID: 5}}
 	want := "not started by Berth: a process (pid 1) with less than 1 GB, b (pid 2) with less than 1 GB, a process (pid 3) of c with 2 GB and 2 more"

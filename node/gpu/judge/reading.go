@@ -2,22 +2,22 @@ package judge
 
 import "fmt"
 
-// Reading is what was found out about one GPU at one instant.
+// Reading is what was read of one GPU at one instant.
 type Reading struct {
 	Trouble     Trouble
-	Detail      string // with trouble: the driver's words
+	Detail      string // with trouble: the driver's message
 	Xids        []Xid  // since the reading before, in order
 	Recovery    Recovery
 	Remap       Remap
 	Uncorrected uint64 // memory errors since the driver was loaded
-	Temperature int16  // °C; 0: not known
+	Temperature int16  // °C; 0: unknown
 	Strangers   []Stranger
 	Leftover    bool // memory is in use that no process accounts for
 	Idle        bool // no process is on it
 }
 
-// Trouble is how the driver failed to answer. With any, the rest of a reading but
-// for its Xids is not known.
+// Trouble is how the driver failed to answer. With any trouble, the rest of a reading except for its Xids is
+// unknown.
 type Trouble uint8
 
 // The troubles.
@@ -34,7 +34,7 @@ type Recovery uint8
 
 // The recoveries.
 const (
-	RecoveryUnknown    Recovery = 0 // the driver does not tell
+	RecoveryUnknown    Recovery = 0 // the driver does not report it
 	RecoveryNone       Recovery = 1
 	RecoveryReset      Recovery = 2
 	RecoveryRestart    Recovery = 3 // of the host
@@ -43,7 +43,7 @@ const (
 	RecoveryOther      Recovery = 6 // one that is newer than this program
 )
 
-// needed says what is to be done; "": nothing.
+// needed returns the required action; "": none.
 func (r Recovery) needed() string {
 	switch r {
 	case RecoveryUnknown, RecoveryNone:
@@ -61,7 +61,7 @@ func (r Recovery) needed() string {
 	return "the driver asks for a recovery that is not known here"
 }
 
-// Remap is how the spare rows of a GPU's memory are doing.
+// Remap is the state of the spare rows of a GPU's memory.
 type Remap struct {
 	Pending bool // at the next reset a row is remapped
 	Failed  bool // a row could not be: the GPU is to be replaced
@@ -70,7 +70,7 @@ type Remap struct {
 // Xid is a fault that the driver has reported.
 type Xid struct {
 	Code uint64
-	PID  int32 // whom the kernel's log names with it; 0: nobody
+	PID  int32 // the process that the kernel's log blames; 0: none
 }
 
 // Stranger is a process on a GPU that Berth did not start.
@@ -93,8 +93,7 @@ func (s Stranger) String() string {
 	return fmt.Sprintf("%s (pid %d)%s with %s", name, s.PID, whose, amount(s.MemoryMB))
 }
 
-// amount is coarse, so that what is said of a process that lives does not change
-// all the time.
+// amount returns a coarse amount, so that the text about a living process stays mostly the same.
 func amount(mb uint32) string {
 	if mb < 1024 {
 		return "less than 1 GB"

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Unused notices GPUs that are held by a job and do nothing. The zero Unused is of a
-// GPU that is used, or that nobody holds.
+// Unused detects GPUs that are held by a job and idle. The zero Unused is of a GPU that is in use, or free.
 type Unused struct {
-	by    string    // who holds it
+	by    string    // the holder
 	since time.Time // of the first of the newest samples that are all 0 %; zero: the newest is not
 	last  time.Time // of the newest sample
 }
@@ -16,9 +15,8 @@ type Unused struct {
 // maxGap is how far apart two samples may be for the time between them to count.
 const maxGap = 10 * time.Second
 
-// Next takes the next sample: who holds the GPU then, empty for nobody, and its
-// utilization in percent. Another holder begins anew, and so does a time in which
-// nothing was measured.
+// Next applies the next sample: the holder of the GPU then, empty for none, and its utilization in percent. A
+// change of the holder restarts the count, and so does a gap in the measurements.
 func (u Unused) Next(now time.Time, holder string, utilization uint8) Unused {
 	switch {
 	case holder == "" || utilization > 0:
@@ -30,11 +28,10 @@ func (u Unused) Next(now time.Time, holder string, utilization uint8) Unused {
 	return u
 }
 
-// For is for how long the holder has left the GPU at 0 %.
+// For returns for how long the holder has left the GPU at 0 %.
 func (u Unused) For() time.Duration { return u.last.Sub(u.since) }
 
-// Warning says that a GPU has been held for nothing for longer than the
-// configuration takes for granted; "": it has not.
+// Warning returns the warning about a GPU that has been held idle for longer than configured; "": none.
 func (c Config) Warning(u Unused, now time.Time) string {
 	if u.since.IsZero() || now.Sub(u.since) < c.Unused {
 		return ""

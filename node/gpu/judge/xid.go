@@ -11,19 +11,19 @@ type Class uint8
 // The classes, from harmless to grave.
 const (
 	ClassNone        Class = 0
-	ClassIgnore      Class = 1 // tells nothing by itself
+	ClassIgnore      Class = 1 // has no meaning by itself
 	ClassApplication Class = 2 // a job's own fault: the GPU is fine
 	ClassReset       Class = 3 // the GPU works again after a reset
 	ClassQuarantine  Class = 4 // a person has to look at it
 	ClassRestart     Class = 5 // the host must be restarted
 )
 
-// classNames are the names of the classes in configurations.
+// classNames returns the names of the classes in configurations.
 func classNames() []string {
 	return []string{"", "ignore", "application", "reset", "quarantine", "restart"}
 }
 
-// String is the class's name, as in configurations.
+// String returns the class's name, as in configurations.
 func (c Class) String() string {
 	if names := classNames(); int(c) < len(names) {
 		return names[c]
@@ -31,13 +31,13 @@ func (c Class) String() string {
 	return fmt.Sprintf("class(%d)", uint8(c))
 }
 
-// ClassOf is the class of that name.
+// ClassOf returns the class of that name.
 func ClassOf(name string) (Class, bool) {
 	i := slices.Index(classNames(), name)
 	return Class(max(i, 0)), i > 0 //nolint:gosec // a small index
 }
 
-// Class is what a code means: by the configuration, else by the catalogue, else it
+// Class returns the class of a code: by the configuration, then by the catalogue; an unknown code
 // quarantines.
 func (c Config) Class(xid uint64) Class {
 	if class, ok := c.Xids[xid]; ok {
@@ -55,7 +55,7 @@ type codes struct {
 	class    Class
 }
 
-// catalogue is the meaning of the codes that NVIDIA documents.
+// catalogue returns the meaning of the codes that NVIDIA documents.
 func catalogue() []codes {
 	const ignore, app, reset, restart = ClassIgnore, ClassApplication, ClassReset, ClassRestart
 	return []codes{
@@ -73,7 +73,7 @@ func catalogue() []codes {
 		{48, 48, reset}, // a double-bit memory error
 		{60, 60, app},
 		{62, 62, reset},
-		{63, 63, ignore}, // a row was remapped: the readings of the rows tell
+		{63, 63, ignore}, // a row was remapped: the readings of the rows show it
 		{64, 64, reset},  // a row could not be remapped
 		{66, 67, ignore},
 		{68, 72, app},

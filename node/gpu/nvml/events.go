@@ -16,10 +16,10 @@ import (
 
 const (
 	listenFor = time.Second // in one call: how late the end of Watch may be
-	maxXids   = 64          // kept of a GPU that nobody looks at
+	maxXids   = 64          // kept of a GPU without looks
 )
 
-// Watch collects the Xids that GPUs report, and whom the kernel blames for them.
+// Watch collects the Xids that GPUs report, and the processes that the kernel's log blames for them.
 func (p *Probe) Watch(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
@@ -38,8 +38,8 @@ func (p *Probe) Watch(ctx context.Context) {
 	<-done
 }
 
-// listen takes events until the context ends or the library fails; it does when a GPU
-// is lost, and then it listens to the others only, from a new beginning.
+// listen receives events until the context ends or the library fails; it does when a GPU is lost, and a new
+// listener then covers the others only.
 func (p *Probe) listen(ctx context.Context) {
 	set, ret := p.lib.EventSetCreate()
 	if !good(ret) {
@@ -60,7 +60,7 @@ func (p *Probe) listen(ctx context.Context) {
 	}
 }
 
-// register adds the GPUs that are not heard yet.
+// register adds the GPUs without a registration.
 func (p *Probe) register(set nvml.EventSet, heard map[model.GPUID]bool) {
 	for id, handle := range p.wholes() {
 		if heard[id] {
@@ -81,15 +81,15 @@ func (p *Probe) wholes() map[model.GPUID]nvml.Device {
 	return out
 }
 
-// note keeps an event for the next look at its GPU. A program may cause the same error
-// over and over: it is told once a look.
+// note keeps an event for the next look at its GPU. A program may cause the same error over and over: it is
+// reported once for each look.
 func (p *Probe) note(e nvml.EventData) {
 	if e.EventType != nvml.EventTypeXidCriticalError || e.Device == nil {
 		return
 	}
 	id, ret := e.Device.GetUUID()
 	if !good(ret) {
-		return // the GPU is lost: its looks tell
+		return // the GPU is lost: its looks report that
 	}
 	ids := p.whose(model.GPUID(id), e.GpuInstanceId)
 	p.mu.Lock()

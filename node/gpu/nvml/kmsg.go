@@ -15,11 +15,11 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// blame is whom the kernel's log has named with a fault: a process for each GPU, by
-// its PCI address, and code.
+// blame holds the process that the kernel's log has named with a fault, by the GPU's PCI address and the
+// code.
 type blame map[string]map[uint64]int32
 
-// fill names whom the log has named with Xids of a GPU, once.
+// fill adds the blamed processes to the Xids of a GPU, once.
 func (b blame) fill(pci string, xids []judge.Xid) {
 	named := b[bus(pci)]
 	for i := range xids {
@@ -28,7 +28,7 @@ func (b blame) fill(pci string, xids []judge.Xid) {
 	}
 }
 
-// add takes a line of the log.
+// add parses a line of the log.
 func (b blame) add(line string) {
 	m := xidLine.FindStringSubmatch(line)
 	if m == nil {
@@ -46,11 +46,11 @@ func (b blame) add(line string) {
 	b[at][code] = int32(pid) //nolint:gosec // parsed as 32 bits
 }
 
-// xidLine is how the driver logs a fault of a process.
+// xidLine matches the driver's message about a process's fault.
 var xidLine = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9A-Fa-f:.]{7,20})\): (\d+), pid='?(\d+)`)
 
-// bus is a PCI address without what different tools write differently: the domain's
-// leading zeros, the function, and case.
+// bus returns a PCI address without the parts that tools write differently: the domain's leading zeros, the
+// function, and case.
 func bus(pci string) string {
 	pci, _, _ = strings.Cut(strings.ToLower(pci), ".")
 	return strings.TrimLeft(pci, "0")

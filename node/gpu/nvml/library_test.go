@@ -95,7 +95,7 @@ func TestLibraryChild(t *testing.T) {
 	<-watched
 }
 
-// Where there is no driver, that is said, and nothing else happens.
+// A missing driver is reported, and nothing else happens.
 func TestNoDriver(t *testing.T) {
 	p := New(Options{Library: filepath.Join(t.TempDir(), "libnvidia-ml.so.1")})
 	if _, err := p.List(); !errors.Is(err, ErrMissing) {

@@ -18,9 +18,9 @@ type found struct {
 	wires   wires
 }
 
-// List finds the GPUs in PCI order. One that is divided is left out; its parts are in
-// its place. One that does not tell who it is, as when it has fallen off the bus, is
-// left out, too: whoever knew it before has to look at it to learn more.
+// List returns the GPUs in PCI order. A divided one is left out; its parts are in its place. One without a
+// readable identity, as when it has fallen off the bus, is left out, too: a caller that knew it before has to
+// look at it.
 func (p *Probe) List() ([]model.Device, error) {
 	if err := p.start(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (p *Probe) find(handle nvml.Device, index int) (f found, ok bool) {
 	return f, true
 }
 
-// describe asks a GPU, or a part of one, for what it is.
+// describe reads the properties of a GPU, or of a part of one.
 func describe(handle nvml.Device) (d model.Device, ok bool) {
 	id, ret := handle.GetUUID()
 	if !good(ret) || !model.Name(id) {
@@ -93,7 +93,7 @@ func describe(handle nvml.Device) (d model.Device, ok bool) {
 	return d, true
 }
 
-// divided says that a GPU is used in parts only.
+// divided reports whether a GPU is used in parts only.
 func (p *Probe) divided(handle nvml.Device) bool {
 	if !p.has("nvmlDeviceGetMigMode") || !p.has("nvmlDeviceGetMaxMigDeviceCount") {
 		return false
@@ -102,7 +102,7 @@ func (p *Probe) divided(handle nvml.Device) bool {
 	return good(ret) && current == nvml.DEVICE_MIG_ENABLE
 }
 
-// parts lists what a GPU is divided into. They are where the GPU is.
+// parts returns the parts of a divided GPU. They are where the GPU is.
 func (p *Probe) parts(d model.Device, u *unit) (devices []model.Device, units []*unit) {
 	count, ret := u.handle.GetMaxMigDeviceCount()
 	if !good(ret) {
@@ -128,8 +128,8 @@ func (p *Probe) parts(d model.Device, u *unit) (devices []model.Device, units []
 	return devices, units
 }
 
-// whose lists the GPUs that an event of a GPU concerns: one part of it, if the event
-// names one that is known, else all that is used of it.
+// whose returns the GPUs that an event of a GPU concerns: one part of it, if the event names a known one,
+// otherwise all of its parts in use.
 func (p *Probe) whose(id model.GPUID, instance uint32) (out []model.GPUID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,7 +146,7 @@ func (p *Probe) whose(id model.GPUID, instance uint32) (out []model.GPUID) {
 	return out
 }
 
-// text is a C string that may fill its array.
+// text returns a C string that may fill its array.
 func text(chars []int8) string {
 	var out []byte
 	for _, c := range chars {
@@ -161,5 +161,5 @@ func text(chars []int8) string {
 	return string(out)
 }
 
-// megabytes are whole ones; a card has less than 4 PB.
+// megabytes returns bytes in MiB; a card has less than 4 PB.
 func megabytes(bytes uint64) uint32 { return uint32(min(bytes>>20, 1<<32-1)) } //nolint:gosec // bounded

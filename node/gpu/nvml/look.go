@@ -14,9 +14,8 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// Look measures a GPU. What lies beyond a call that fails is unknown and no trouble,
-// as long as the GPU is there: models and drivers differ in what they tell. Only its
-// memory and its processes must be known.
+// Look measures a GPU. A value whose call fails is unknown, and no trouble as long as the GPU is there:
+// models and drivers differ in what they report. Only memory and processes are required.
 func (p *Probe) Look(id model.GPUID, _ time.Time) gpu.Look {
 	var l gpu.Look
 	if err := p.start(); err != nil {
@@ -50,7 +49,7 @@ type reader struct {
 	look *gpu.Look
 }
 
-// ok takes what a call returned, and notes when the GPU is in trouble.
+// ok reports whether a call succeeded, and notes when the GPU is in trouble.
 func (r *reader) ok(ret nvml.Return) bool {
 	trouble := judge.TroubleNone
 	switch {
@@ -65,7 +64,7 @@ func (r *reader) ok(ret nvml.Return) bool {
 	return false
 }
 
-// must is ok for a call without which a GPU is not known well enough.
+// must is ok for a required call, whose failure is trouble.
 func (r *reader) must(ret nvml.Return) bool {
 	if !r.ok(ret) {
 		r.trouble(judge.TroubleError, ret)
@@ -80,8 +79,8 @@ func (r *reader) trouble(t judge.Trouble, ret nvml.Return) {
 	}
 }
 
-// measure reads what changes all the time. A part has a memory of its own; the rest
-// is the whole GPU's, and how busy a part is nobody measures.
+// measure reads what changes all the time. A part has a memory of its own; the rest is the whole GPU's, and
+// the utilization of a part is not measured.
 func (r *reader) measure() {
 	at := &r.look.Point
 	at.Unmeasured = true
@@ -107,7 +106,7 @@ func (r *reader) measure() {
 
 func percent(n uint32) uint8 { return uint8(min(n, 100)) } //nolint:gosec // bounded
 
-// health reads what is wrong with the GPU.
+// health reads the faults of the GPU.
 func (r *reader) health() {
 	at := &r.look.Point
 	if n, ret := r.whole.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC); r.ok(ret) {
@@ -130,7 +129,7 @@ func (r *reader) health() {
 	}
 }
 
-// recovery is what the driver recommends to do with a GPU.
+// recovery returns the driver's recommendation for a GPU.
 func recovery(v nvml.FieldValue) judge.Recovery {
 	if v.NvmlReturn != uint32(nvml.SUCCESS) || v.ValueType != uint32(nvml.VALUE_TYPE_UNSIGNED_INT) {
 		return judge.RecoveryUnknown

@@ -162,7 +162,7 @@ func (c *card) fillWires(d *server.Device) {
 	}
 }
 
-// part is a part of a divided GPU, with a process of its own.
+// part returns a part of a divided GPU, with a process of its own.
 func part(id string, instance int) nvml.Device {
 	return &mock.Device{
 		GetUUIDFunc:          func() (string, nvml.Return) { return id, nvml.SUCCESS },

@@ -173,7 +173,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// What a model or a driver does not tell is no trouble.
+// Values that a model or a driver does not report are no trouble.
 func TestNotSupported(t *testing.T) {
 	h := newHost(t)
 	p := newProbe(h.Server, Options{})
@@ -185,7 +185,7 @@ func TestNotSupported(t *testing.T) {
 	}
 }
 
-// A GPU that no longer answers is left out of the list, and a look at it says so.
+// A GPU that no longer answers is left out of the list, and a look at it reports that.
 func TestLostGPU(t *testing.T) {
 	h := newHost(t)
 	p := newProbe(h.Server, Options{})
@@ -222,7 +222,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// An Xid reaches the next look at its GPU, once, with whom the kernel's log blames.
+// An Xid reaches the next look at its GPU, once, with the process that the kernel's log blames.
 func TestXids(t *testing.T) {
 	h := newHost(t)
 	pipe := filepath.Join(t.TempDir(), "kmsg")
@@ -269,8 +269,7 @@ func TestXids(t *testing.T) {
 	<-done
 }
 
-// An error that comes over and over is told once a look, and all that is told has a
-// bound.
+// An error that comes over and over is reported once for each look, and the number of reports is bounded.
 func TestManyXids(t *testing.T) {
 	h := newHost(t)
 	p := newProbe(h.Server, Options{})
@@ -285,7 +284,7 @@ func TestManyXids(t *testing.T) {
 	}
 }
 
-// When listening fails, as it does while a GPU is lost, it begins anew.
+// When listening fails, as it does while a GPU is lost, it starts again.
 func TestListenAgain(t *testing.T) {
 	h := newHost(t)
 	p := newProbe(h.Server, Options{Kmsg: "/nonexistent"})

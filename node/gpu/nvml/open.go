@@ -15,7 +15,7 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// Probe sees the GPUs of this host.
+// Probe reads the GPUs of this host.
 type Probe struct {
 	lib     nvml.Interface
 	options Options
@@ -38,11 +38,11 @@ type unit struct {
 	handle   nvml.Device
 	whole    nvml.Device // the GPU itself
 	wholeID  model.GPUID
-	instance int // of a part, or one of the words below
+	instance int // of a part, or one of the constants below
 	pci      string
 }
 
-// What is no instance of a part.
+// Values that are not an instance of a part.
 const (
 	whole           = -1
 	unknownInstance = -2
@@ -50,7 +50,7 @@ const (
 
 func (u *unit) part() bool { return u.instance != whole }
 
-// New makes a probe. Nothing is loaded before the first List.
+// New returns a probe. Nothing is loaded before the first List.
 func New(o Options) *Probe {
 	var path []nvml.LibraryOption
 	if o.Library != "" {
@@ -64,7 +64,7 @@ func newProbe(lib nvml.Interface, o Options) *Probe {
 	return &Probe{lib: lib, options: o, units: map[model.GPUID]*unit{}, xids: map[model.GPUID][]judge.Xid{}, blame: blame{}}
 }
 
-// newer are calls that libraries of drivers in use may lack.
+// newer returns calls that libraries of drivers in use may lack.
 func newer() []string {
 	return []string{
 		"nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetRemappedRows", "nvmlDeviceGetFieldValues", "nvmlDeviceGetGpuFabricInfo",
@@ -105,12 +105,12 @@ func (p *Probe) started() bool {
 	return p.ready
 }
 
-// has says that the library has a call.
+// has reports whether the library has a call.
 func (p *Probe) has(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.lacks[name]
 }
 
-// good says that a call has worked.
+// good reports whether a call has succeeded.
 func good(ret nvml.Return) bool { return errors.Is(ret, nvml.SUCCESS) }

@@ -21,7 +21,7 @@ type wires struct {
 	peers  []string // PCI addresses of the GPUs that it is wired to
 }
 
-// wires asks a GPU for its connections.
+// wires reads a GPU's NVLink connections.
 func (p *Probe) wires(handle nvml.Device, pci string) wires {
 	w := wires{pci: pci}
 	if p.has("nvmlDeviceGetGpuFabricInfo") {
@@ -32,7 +32,7 @@ func (p *Probe) wires(handle nvml.Device, pci string) wires {
 	for i := range nvml.NVLINK_MAX_LINKS {
 		state, ret := handle.GetNvLinkState(i)
 		if !good(ret) {
-			break // it has no more, or none at all
+			break // it has no further ones, or none at all
 		}
 		if state != nvml.FEATURE_ENABLED {
 			continue
@@ -50,8 +50,8 @@ func (p *Probe) wires(handle nvml.Device, pci string) wires {
 	return w
 }
 
-// connect gives every GPU a word that it shares with those that NVLink joins it to,
-// directly or by way of others; "" if there are none.
+// connect gives every GPU a label that it shares with those that NVLink joins it to, directly or by way of
+// others; "" if there are none.
 func connect(all []found) []string {
 	group := make([]int, len(all)) // the least index in the group
 	for i := range group {
@@ -83,13 +83,13 @@ func connect(all []found) []string {
 	return words
 }
 
-// joined says that two GPUs are.
+// joined reports whether two GPUs are connected.
 func joined(a, b wires) bool {
 	return a.fabric != "" && a.fabric == b.fabric || a.fabric == b.fabric && a.toHub && b.toHub ||
 		a.pci != "" && slices.Contains(b.peers, a.pci) || b.pci != "" && slices.Contains(a.peers, b.pci)
 }
 
-// numa is the memory node next to a GPU; 0 where the host has only one.
+// numa returns the memory node next to a GPU; 0 where the host has only one.
 func (p *Probe) numa(pci string) int32 {
 	domain, rest, found := strings.Cut(pci, ":")
 	if !found {

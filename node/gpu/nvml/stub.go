@@ -12,18 +12,18 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// Probe sees no GPUs: this program was built without cgo.
+// Probe finds no GPUs: this program was built without cgo.
 type Probe struct{}
 
-// New makes a probe that sees nothing.
+// New returns a probe that finds nothing.
 func New(Options) *Probe { return &Probe{} }
 
-// List says why there are none.
+// List returns why there are none.
 func (*Probe) List() ([]model.Device, error) {
 	return nil, fmt.Errorf("%w: this program was built without NVML; build it on Linux with CGO_ENABLED=1", ErrMissing)
 }
 
-// Look sees nothing.
+// Look reads nothing.
 func (*Probe) Look(model.GPUID, time.Time) gpu.Look {
 	return gpu.Look{Reading: judge.Reading{Trouble: judge.TroubleError, Detail: "this program was built without NVML"}}
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
-// What a GPU has in use with nobody on it: the driver's own share, which older
-// libraries count as used.
+// What a GPU has in use without processes: the driver's own share, which older libraries count as used.
 const (
 	restMB    = 256
 	oldRestMB = 1024
 )
 
-// users reads who is on the GPU, and whether memory is in use that nobody accounts
-// for. Programs that only draw do not count, nor does their memory.
+// users reads the processes on the GPU, and whether memory is in use that no process accounts for. Programs
+// that only draw do not count, nor does their memory.
 func (r *reader) users() {
 	list, ret := r.handle.GetComputeRunningProcesses()
 	if errors.Is(ret, nvml.ERROR_NOT_SUPPORTED) {
@@ -59,7 +58,7 @@ func (r *reader) memory() (used, rest uint32, known bool) {
 func (r *reader) add(p nvml.ProcessInfo) {
 	memory := p.UsedGpuMemory
 	if memory > 1<<62 {
-		memory = 0 // the driver does not tell
+		memory = 0 // the driver does not report it
 	}
 	pid := int32(p.Pid & 0x7fffffff) //nolint:gosec // a process id
 	same := func(u gpu.Process) bool { return u.PID == pid }

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// Fault is what is wrong with a simulated GPU.
+// Fault is a fault of a simulated GPU.
 type Fault struct {
 	Xids        []uint64       `json:"xids,omitempty"`
 	Temperature int16          `json:"temperature,omitempty"` // °C, in place of what follows from the load
@@ -31,7 +31,7 @@ type Fault struct {
 // UUID.
 const FaultsFile = "faults.json"
 
-// faultOf reads what is wrong with a GPU.
+// faultOf reads the fault of a GPU.
 func (p *Probe) faultOf(d model.Device) (Fault, error) {
 	data, err := os.ReadFile(p.faults)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +52,7 @@ func (p *Probe) faultOf(d model.Device) (Fault, error) {
 	return all[strconv.FormatUint(uint64(d.Index), 10)], nil
 }
 
-// afflict puts a fault into a reading.
+// afflict applies a fault to a reading.
 func (f *Fault) afflict(in *judge.Reading) {
 	switch {
 	case f.Lost:

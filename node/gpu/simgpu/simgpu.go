@@ -18,7 +18,7 @@ import (
 	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
-// What is simulated.
+// Properties of simulated GPUs.
 const (
 	Model    = "NVIDIA H100 80GB HBM3"
 	MemoryMB = 81559
@@ -40,14 +40,14 @@ type Probe struct {
 
 var _ gpu.Probe = (*Probe)(nil)
 
-// reading is what the last utilization of a GPU was taken from.
+// reading is the base of a GPU's last utilization.
 type reading struct {
 	at          time.Time
 	cpu         map[proc.ID]time.Duration
 	utilization uint8
 }
 
-// window is the shortest time that a utilization is taken over.
+// window is the shortest time over which a utilization is measured.
 const window = 500 * time.Millisecond
 
 // Open makes n GPUs as Find does, and watches them.
@@ -59,8 +59,8 @@ func Open(path string, n int) (*gpu.Monitor, error) {
 	return gpu.NewMonitor(gpu.Options{Probe: p})
 }
 
-// Find makes n GPUs, or as many of those whose UUIDs are stored in the file and
-// more. Indices, PCI addresses and places follow from the order in the file.
+// Find makes n GPUs, of which the first have the UUIDs stored in the file. Indices, PCI addresses and places
+// follow from the order in the file.
 func Find(path string, n int) (*Probe, error) {
 	if n < 1 || n > MaxGPUs {
 		return nil, fmt.Errorf("%d simulated GPUs: give 1 to %d", n, MaxGPUs)
@@ -88,7 +88,7 @@ func Find(path string, n int) (*Probe, error) {
 	return p, nil
 }
 
-// device is the i-th of n GPUs: half of them at each of two sockets, all on one
+// device returns the i-th of n GPUs: half of them at each of two sockets, all on one
 // NVLink switch.
 func device(i, n int, id model.GPUID) model.Device {
 	return model.Device{
@@ -109,7 +109,7 @@ func newID() model.GPUID {
 // List lists the GPUs.
 func (p *Probe) List() ([]model.Device, error) { return slices.Clone(p.devices), nil }
 
-// Watch lets hang what is to hang until the context ends.
+// Watch blocks hanging looks until the context ends.
 func (p *Probe) Watch(ctx context.Context) {
 	<-ctx.Done()
 	close(p.closed)
@@ -132,7 +132,7 @@ func (p *Probe) Look(id model.GPUID, after time.Time) gpu.Look {
 	return l
 }
 
-// hang reads a GPU's fault, and comes back only when that is none that hangs.
+// hang reads a GPU's fault, and returns once it is not one that hangs.
 func (p *Probe) hang(d model.Device) (Fault, error) {
 	tick := time.NewTicker(window / 10)
 	defer tick.Stop()
@@ -149,7 +149,7 @@ func (p *Probe) hang(d model.Device) (Fault, error) {
 	}
 }
 
-// raise returns the Xids of a GPU if they are others than before.
+// raise returns the Xids of a GPU if they have changed.
 func (p *Probe) raise(id model.GPUID, codes []uint64) (out []judge.Xid) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +163,7 @@ func (p *Probe) raise(id model.GPUID, codes []uint64) (out []judge.Xid) {
 	return out
 }
 
-// scan is a look at all processes that began after an instant. Callers that wait for
+// scan returns a look at all processes that began after an instant. Callers that wait for
 // each other share one.
 func (p *Probe) scan(after time.Time) []gpuUser {
 	p.mu.Lock()
@@ -201,7 +201,7 @@ func (p *Probe) measure(id model.GPUID, users []gpuUser) gpu.Look {
 	return l
 }
 
-// percent is used over passed, from 0 to 100.
+// percent returns used over passed, from 0 to 100.
 func percent(used, passed time.Duration) uint8 {
 	if passed <= 0 {
 		return 0
@@ -209,7 +209,7 @@ func percent(used, passed time.Duration) uint8 {
 	return uint8(min(100, 100*used/passed)) //nolint:gosec // at most 100
 }
 
-// warmth is a card's temperature, power and clock at a utilization; see the package's
+// warmth returns a card's temperature, power and clock at a utilization; see the package's
 // comment.
 func warmth(utilization uint8) (celsius int16, watts, megahertz uint32) {
 	u := uint32(utilization)

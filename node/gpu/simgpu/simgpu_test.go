@@ -190,7 +190,7 @@ func TestSamples(t *testing.T) {
 	})
 }
 
-// damage replaces what is wrong with the GPUs beside a file.
+// damage replaces the file of faults next to a file of UUIDs.
 func damage(t *testing.T, path string, faults any) {
 	t.Helper()
 	data, err := json.Marshal(faults)
@@ -203,7 +203,7 @@ func damage(t *testing.T, path string, faults any) {
 	}
 }
 
-// What the faults' file says happens to the GPUs that it names, and to no other.
+// The faults in the file affect the GPUs that it names, and no other.
 func TestFaults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gpus.json")
 	s := run(t, path, 6)
@@ -229,7 +229,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A look hangs for as long as the file says so, or until the agent ends.
+// A look hangs for as long as the file has that fault, or until the agent ends.
 func TestHang(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gpus.json")
 	p, err := Find(path, 2)
@@ -262,7 +262,7 @@ func TestHang(t *testing.T) {
 	<-watched
 }
 
-// A faults' file that is damaged is said, and nothing is made of it.
+// A damaged file of faults is reported, and has no other effect.
 func TestDamagedFaults(t *testing.T) {
 	p, err := Find(filepath.Join(t.TempDir(), "gpus.json"), 1)
 	if err != nil {

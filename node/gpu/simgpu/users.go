@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
-// variable tells which GPUs a process was given.
+// variable is the environment variable with the GPUs of a process.
 const variable = "BERTH_GPU_UUIDS"
 
 // gpuUser is a process with GPUs.
@@ -36,8 +36,8 @@ func (u gpuUser) process() gpu.Process {
 	}
 }
 
-// findUsers lists the living processes that have GPUs in their environment. Of one
-// that has ended, and is not reaped yet, the environment is empty.
+// findUsers returns the living processes that have GPUs in their environment. The environment of one that has
+// ended, and is not reaped yet, is empty.
 func findUsers() (out []gpuUser) {
 	for pid := range proc.All() {
 		env, _ := proc.Environ(pid)

@@ -1,9 +1,8 @@
-// Package proc reads what the kernel tells of processes under /proc: who their
-// parents are, what they have used, whose they are and what is in their
-// environment.
+// Package proc reads the kernel's data about processes under /proc: parents, use of resources, users and
+// environments.
 //
-// A process may end, and another get its number, between any two calls. So nothing
-// here is an error: what cannot be read belongs to a process that is not there.
+// A process may end, and another get its number, between any two calls. So nothing here is an error: a
+// process that cannot be read counts as gone.
 package proc
 
 import (
@@ -18,15 +17,14 @@ import (
 	"time"
 )
 
-// tick is what the kernel counts processor time in: USER_HZ is 100 on every
-// architecture that Linux has.
+// tick is the kernel's unit of processor time: USER_HZ is 100 on every architecture that Linux has.
 const tick = 10 * time.Millisecond
 
 // maxDepth bounds a walk from child to parent: a process may get a new parent
 // meanwhile.
 const maxDepth = 1 << 12
 
-// ID names a process, not only its number.
+// ID identifies a process, not only its number.
 type ID struct {
 	PID  int
 	Born uint64 // start time, in clock ticks since the boot
@@ -43,7 +41,7 @@ type Stat struct {
 	Resident uint64        // memory, in bytes
 }
 
-// Gone says that it runs no more, and waits only to be reaped.
+// Gone reports whether the process has ended, and only waits to be reaped.
 func (s Stat) Gone() bool { return s.State == 'Z' || s.State == 'X' }
 
 // All yields the number of every process.
@@ -72,8 +70,8 @@ func Look(pid int) (Stat, bool) {
 	return parse(pid, data)
 }
 
-// fields are those of a stat line from the third on: what follows the name, which may
-// hold anything.
+// fields returns the fields of a stat line from the third on: those after the name, which may contain any
+// character.
 func fields(stat []byte) [][]byte {
 	_, rest, _ := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(") "))
 	return bytes.Fields(rest)
@@ -100,10 +98,9 @@ func parse(pid int, data []byte) (Stat, bool) {
 	return s, fits
 }
 
-// Environ is a process's environment as it was started with, "NAME=value" texts
-// ended by NUL. It is empty for a process that has ended, for the kernel's own, and for
-// one that this process may not look into. In the middle of an exec the kernel tells
-// none, though there may be one; then it is not known.
+// Environ returns a process's environment as it was started with, "NAME=value" texts ended by NUL. It is
+// empty for a process that has ended, for the kernel's own, and for one that this process may not read. In
+// the middle of an exec the kernel shows none, though there may be one; then it is not known.
 func Environ(pid int) (env []byte, known bool) {
 	for range 2 {
 		env, readable := environ(pid)
@@ -118,8 +115,8 @@ func Environ(pid int) (env []byte, known bool) {
 	return nil, false
 }
 
-// environ reads an environment with one call: between two the process may have gone on as
-// another program, and the rest would be missing.
+// environ reads an environment with one call: between two the process may have gone on as another program,
+// and the rest would be missing.
 func environ(pid int) (env []byte, readable bool) {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -135,18 +132,18 @@ func environ(pid int) (env []byte, readable bool) {
 	}
 }
 
-// placed is what the kernel says of where an environment is.
+// placed is where the kernel places an environment.
 type placed uint8
 
 const (
 	nowhere   placed = iota // there is none
-	unsettled               // it is not said yet
+	unsettled               // not set yet
 	somewhere
 )
 
-// laid reads of a stat line where the environment is: proc_pid_stat(5), fields 23 (the
-// size of its memory), 26 (where its code begins: an exec notes that after where the
-// environment is), 50 and 51 (where the environment begins and ends).
+// laid reads from a stat line where the environment is: proc_pid_stat(5), fields 23 (the size of its memory),
+// 26 (where its code begins: an exec sets that after the place of the environment), 50 and 51 (where the
+// environment begins and ends).
 func laid(stat []byte) placed {
 	f := fields(stat)
 	switch {
@@ -160,8 +157,8 @@ func laid(stat []byte) placed {
 	return somewhere
 }
 
-// Variable is the value of a variable in an environment; the last one counts, as it
-// does for most programs. "": there is none.
+// Variable returns the value of a variable in an environment; the last one counts, as in most programs. "":
+// there is none.
 func Variable(env []byte, name string) string {
 	value := ""
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
@@ -172,13 +169,13 @@ func Variable(env []byte, name string) string {
 	return value
 }
 
-// Name is what a process calls itself, at most 64 bytes that print; "": not known.
+// Name returns a process's own name, at most 64 bytes that print; "": unknown.
 func Name(pid int) string {
 	data, _ := read(pid, "comm")
 	return printable(strings.TrimSuffix(string(data), "\n"))
 }
 
-// printable keeps a terminal safe from a text that anybody may have chosen.
+// printable makes a text of unknown origin safe for a terminal.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) || r == '\uFFFD' {
@@ -194,8 +191,7 @@ func printable(s string) string {
 	return s
 }
 
-// User is the account that a process runs as: its name, else its number; "": not
-// known.
+// User returns the account that a process runs as: its name, otherwise its number; "": unknown.
 func User(pid int) string {
 	data, _ := read(pid, "status")
 	for line := range strings.Lines(string(data)) {
@@ -216,7 +212,7 @@ func account(id string) string {
 	return id
 }
 
-// Below says that a process is one of the roots, or descends from one.
+// Below reports whether a process is one of the roots, or descends from one.
 func Below(pid int, roots func(int) bool) bool {
 	for range maxDepth {
 		if roots(pid) {

@@ -62,7 +62,7 @@ func TestOfAChild(t *testing.T) {
 	}
 }
 
-// Of a process that is not there nothing is known, and nothing fails.
+// A missing process has no data, and no call fails.
 func TestOfNone(t *testing.T) {
 	const none = 1<<30 + 7
 	if env, known := Environ(none); len(env) > 0 || !known {

@@ -20,9 +20,8 @@ type Tree struct {
 	Controllers []string // that can limit ranks: of "cpu", "memory", "pids"
 }
 
-// Claim makes the folder of that name for a node's ranks, in the place that was
-// delegated to this process, and has the controllers handed down to it. Its error
-// says in one line why there can be none.
+// Claim makes the folder of that name for a node's ranks, in the place that was delegated to this process,
+// and enables the controllers there. Its error gives the reason in one line.
 func (l Layout) Claim(name string) (Tree, error) {
 	base, err := l.delegated()
 	if err != nil {
@@ -42,7 +41,7 @@ func (l Layout) Claim(name string) (Tree, error) {
 	return t, nil
 }
 
-// delegated is the group below which this process may make others.
+// delegated returns the group below which this process may make others.
 func (l Layout) delegated() (string, error) {
 	switch parent := filepath.Dir(l.Own); {
 	case l.Own == "":
@@ -55,7 +54,7 @@ func (l Layout) delegated() (string, error) {
 	return "", fmt.Errorf("the group %s was not delegated to this agent; a systemd unit does it by Delegate=yes", l.Own)
 }
 
-// marked says that systemd has delegated a group: it notes that on the folder.
+// marked reports whether systemd has marked a group's folder as delegated.
 func marked(dir string) bool {
 	value := make([]byte, 1)
 	for _, attr := range []string{"user.delegate", "trusted.delegate"} {
@@ -66,8 +65,8 @@ func marked(dir string) bool {
 	return false
 }
 
-// handDown enables the controllers below a group. Unless that is the root of all,
-// this takes that no process is left in it: they go to a leaf.
+// handDown enables the controllers below a group. Unless the group is the root, it must not contain
+// processes: they move to a leaf.
 func (l Layout) handDown(base string) error {
 	want := offered(base)
 	if missing(base, want) == "" {
@@ -99,8 +98,7 @@ func vacate(base string) error {
 	return nil
 }
 
-// enable hands down each of the controllers that a group has, as far as it can, and
-// returns those.
+// enable enables each of a group's controllers below it, as far as possible, and returns those.
 func enable(dir string) []string {
 	for _, c := range strings.Fields(missing(dir, offered(dir))) {
 		_ = set(dir, "cgroup.subtree_control", "+"+c) // what did not work is seen below
@@ -112,7 +110,7 @@ func useful(controller string) bool {
 	return controller == "cpu" || controller == "memory" || controller == "pids"
 }
 
-// offered lists the controllers that a group can hand down and that ranks need.
+// offered returns the controllers that a group can enable below it and that ranks need.
 func offered(dir string) []string {
 	return slices.DeleteFunc(words(filepath.Join(dir, "cgroup.controllers")), func(c string) bool { return !useful(c) })
 }
@@ -122,7 +120,7 @@ func missing(dir string, want []string) string {
 	return strings.Join(slices.DeleteFunc(want, func(c string) bool { return slices.Contains(have, c) }), " ")
 }
 
-// words reads a file of words; none if it cannot be read.
+// words reads a file of words; none if the file cannot be read.
 func words(path string) []string {
 	data, err := os.ReadFile(path) //nolint:gosec // of a group
 	if err != nil {

@@ -25,8 +25,8 @@ type Limits struct {
 // period is the time over which processor time is shared out, in microseconds.
 const period = 100_000
 
-// files are the limits as the kernel takes them. Those of oom.group have the kernel
-// kill all of a rank that runs out of memory, and not some process of it.
+// files returns the limits as the kernel takes them. With oom.group the kernel kills a rank that runs out of
+// memory as a whole, not a single process of it.
 func (l Limits) files() (out [][2]string) {
 	if l.CPUs > 0 {
 		out = append(out, [2]string{"cpu.max", fmt.Sprintf("%d %d", uint64(l.CPUs)*period, period)})
@@ -44,7 +44,7 @@ func (l Limits) files() (out [][2]string) {
 // Group is the group of one rank.
 type Group struct{ path string }
 
-// mkdir makes a group, unless it is there, that all may look at, whatever the mask of this process:
+// mkdir makes a group, unless it exists, that is readable for all users, whatever the mask of this process:
 // programs read there how much memory and how many cores they have.
 func mkdir(path string) error {
 	err := os.Mkdir(path, 0o755) //nolint:gosec // groups are there to be seen
@@ -57,7 +57,7 @@ func mkdir(path string) error {
 	return err
 }
 
-// Make makes the group of a rank. Limits whose controller is not there are left out.
+// Make makes the group of a rank. Limits whose controller is missing are left out.
 func (t Tree) Make(rank string, l Limits) (*Group, error) {
 	g := &Group{filepath.Join(t.Path, rank)}
 	if err := mkdir(g.path); err != nil {
@@ -71,8 +71,7 @@ func (t Tree) Make(rank string, l Limits) (*Group, error) {
 	return g, nil
 }
 
-// Open finds a group that was made before. fs.ErrNotExist: it is gone, or what is
-// there is no group.
+// Open finds an existing group. fs.ErrNotExist: the group is gone, or the path is not a group.
 func Open(path string) (*Group, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
@@ -84,17 +83,17 @@ func Open(path string) (*Group, error) {
 	return &Group{filepath.Clean(path)}, nil
 }
 
-// Path is the group's folder.
+// Path returns the group's folder.
 func (g *Group) Path() string { return g.path }
 
 // Folder opens the group's folder, for a process to be started in it.
 func (g *Group) Folder() (*os.File, error) { return os.Open(g.path) }
 
-// Kill kills all that is in the group, also what is being started meanwhile, and
-// also when it is frozen.
+// Kill kills all processes of the group, including those that are just being started, and also when it is
+// frozen.
 func (g *Group) Kill() error { return set(g.path, "cgroup.kill", "1") }
 
-// Freeze has all that is in the group stand still, or go on.
+// Freeze freezes or thaws the processes of the group.
 func (g *Group) Freeze(still bool) error {
 	value := "0"
 	if still {
@@ -103,20 +102,18 @@ func (g *Group) Freeze(still bool) error {
 	return set(g.path, "cgroup.freeze", value)
 }
 
-// Frozen says that all that is in the group has come to stand still.
+// Frozen reports whether all processes of the group are frozen.
 func (g *Group) Frozen() bool { return g.number("cgroup.events", "frozen") == 1 }
 
-// Populated says that a process is in the group or in one below it. A group that is
-// gone has none.
+// Populated reports whether a process is in the group or in one below it. A group that is gone has none.
 func (g *Group) Populated() bool { return g.number("cgroup.events", "populated") == 1 }
 
-// OutOfMemory says that the kernel has killed a process of the group for the
-// group's memory.
+// OutOfMemory reports whether the kernel has killed a process of the group for the group's memory.
 func (g *Group) OutOfMemory() bool {
 	return g.number("memory.events", "oom_kill") > 0 || g.number("memory.events", "oom_group_kill") > 0
 }
 
-// number reads one line "name number" of a group's file; 0 if there is none.
+// number reads the value of a line "name number" of a group's file; 0 if there is none.
 func (g *Group) number(file, name string) uint64 {
 	f, err := os.Open(filepath.Join(g.path, file)) //nolint:gosec // of a group
 	if err != nil {
@@ -132,8 +129,7 @@ func (g *Group) number(file, name string) uint64 {
 	return 0
 }
 
-// Remove removes the group and those that were made below it. It fails while a
-// process is in one of them.
+// Remove removes the group and those below it. It fails while one of them has a process.
 func (g *Group) Remove() error {
 	var dirs []string
 	err := filepath.WalkDir(g.path, func(path string, d fs.DirEntry, err error) error {

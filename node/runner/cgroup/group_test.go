@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// delegate is a folder that looks like a delegated group. What is written into its
+// delegate returns a folder that looks like a delegated group. What is written into its
 // files stays there as it is.
 func delegate(t *testing.T, controllers, handed string) Layout {
 	t.Helper()
@@ -64,8 +64,8 @@ func TestClaimRefused(t *testing.T) {
 	}
 }
 
-// An agent moves to a leaf before its group hands controllers down, and knows its
-// place again when it is started there.
+// An agent moves to a leaf before its group enables controllers below it, and finds its place again when it
+// is started there.
 func TestLeaf(t *testing.T) {
 	l := delegate(t, "cpu", "")
 	write(t, filepath.Join(l.Own, "cgroup.procs"), "12\n345\n")
@@ -115,7 +115,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The kernel's word for a kill for memory is told from others.
+// The kernel's kill for lack of memory is distinguished from other kills.
 func TestOutOfMemory(t *testing.T) {
 	tree := Tree{Path: t.TempDir()}
 	for text, want := range map[string]bool{
@@ -128,7 +128,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// claimed is a folder of this host's real hierarchy.
+// claimed returns a folder of this host's real hierarchy.
 func claimed(t *testing.T) Tree {
 	t.Helper()
 	l, err := Look("/")
@@ -143,8 +143,8 @@ func claimed(t *testing.T) Tree {
 	return tree
 }
 
-// A group can be frozen, go on, be killed and be shown to be empty, whoever leaves
-// session and environment behind in it.
+// A group can be frozen, thawed, killed and proven empty, even if processes have left session and environment
+// behind.
 func TestGroup(t *testing.T) {
 	g, err := claimed(t).Make("rank", Limits{CPUs: 1, MemoryMB: 512, PIDs: 64})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // The kinds of host, by what is mounted.
 const (
 	Unified = "v2"     // version 2 alone
-	Hybrid  = "hybrid" // version 2 beside version 1, which has most controllers
+	Hybrid  = "hybrid" // version 2 and version 1, which has most controllers
 	Legacy  = "v1"     // version 1 alone
 	None    = "none"
 )
@@ -20,7 +20,7 @@ const (
 // Layout is what a host has of control groups, as one process sees it.
 type Layout struct {
 	Kind string
-	Own  string // folder of this process's group of version 2; empty: there is none
+	Own  string // folder of this process's group of version 2; empty: none
 	Top  bool   // this process sees nothing above its own group
 }
 
@@ -101,7 +101,7 @@ func parseOwn(text string) (group string, member bool) {
 	return "", false
 }
 
-// relative is the way from one group down to another.
+// relative returns the way from one group down to another.
 func relative(from, to string) (string, bool) {
 	way, err := filepath.Rel(path.Clean(from), path.Clean(to))
 	return way, err == nil && way != ".." && !strings.HasPrefix(way, "../")

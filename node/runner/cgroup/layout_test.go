@@ -35,7 +35,7 @@ const (
 	noMountsAt = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n\n - \ngarbage\n30 23 0:26 / - cgroup2\n"
 )
 
-// Each kind of host is told from what it mounts.
+// Each kind of host is recognized by its mounts.
 func TestLook(t *testing.T) {
 	for name, c := range map[string]struct{ mounts, groups, kind, own string }{
 		"v2":         {v2Mount, "0::/system.slice/berth.service\n", Unified, "sys/fs/cgroup/system.slice/berth.service"},

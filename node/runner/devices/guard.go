@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Guard keeps groups from devices. It is fit for use by several goroutines.
+// Guard keeps groups from devices. It may be used by several goroutines.
 type Guard struct{ Kernel Kernel }
 
-// Possible says why no group below this one can be kept from devices; nil: they can.
+// Possible returns why no group below this one can be kept from devices; nil: it is possible.
 func (Guard) Possible(group string) error {
 	return with(group, nil, func(dir int, p *ebpf.Program) error {
 		if err := attach(dir, p); err != nil {
@@ -23,8 +23,8 @@ func (Guard) Possible(group string) error {
 	})
 }
 
-// Confine keeps a group, and all below it, from GPUs other than those of these UUIDs,
-// for as long as the group is there. Where [Kernel.Rules] has none it does nothing.
+// Confine keeps a group, and all below it, from GPUs other than those of these UUIDs, for as long as the
+// group exists. Where [Kernel.Rules] has no rules, it does nothing.
 func (g Guard) Confine(group string, uuids []string) error {
 	rules, err := g.Kernel.Rules(uuids)
 	if err != nil || len(rules) == 0 {
@@ -33,14 +33,14 @@ func (g Guard) Confine(group string, uuids []string) error {
 	return with(group, rules, attach)
 }
 
-// attach puts a program at a group, beside those of whoever made the groups above.
+// attach attaches a program to a group, in addition to those of the groups above.
 func attach(dir int, p *ebpf.Program) error {
 	return link.RawAttachProgram(link.RawAttachProgramOptions{
 		Target: dir, Program: p, Attach: ebpf.AttachCGroupDevice, Flags: unix.BPF_F_ALLOW_MULTI,
 	})
 }
 
-// with does something with the program of rules and a group's folder.
+// with runs do with the program of rules and a group's folder.
 func with(group string, rules []Rule, do func(dir int, p *ebpf.Program) error) (err error) {
 	dir, err := os.Open(group) //nolint:gosec // the rank's
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hierarchy is where groups of version 2 can be made: the host's, or one that is
+// hierarchy returns where groups of version 2 can be made: the host's, or one that is
 // mounted for the test.
 func hierarchy(t *testing.T) string {
 	t.Helper()
@@ -28,7 +28,7 @@ func hierarchy(t *testing.T) string {
 	return base
 }
 
-// group is a new group in which programs can be put.
+// group returns a new group in which programs can be put.
 func group(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(hierarchy(t), "berth-devices-"+strconv.Itoa(os.Getpid()))
@@ -56,15 +56,15 @@ func in(t *testing.T, group, command string) string {
 	defer func() { _ = dir.Close() }()
 	cmd := exec.Command("sh", "-c", command)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-	out, err := cmd.Output() // nothing is said of what was denied
+	out, err := cmd.Output() // the output does not mention denied devices
 	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
 		t.Fatal(err)
 	}
 	return string(out)
 }
 
-// A kernel that takes /dev/full (1:7) and /dev/random (1:8) for GPUs lets a rank open
-// its own alone, under whatever name; what is no GPU's stays open.
+// With a kernel that takes /dev/full (1:7) and /dev/random (1:8) for GPUs, a rank can open only its own,
+// under whatever name; devices that are not GPUs stay open.
 func TestConfine(t *testing.T) {
 	g := Guard{fake(t, map[string]string{
 		"proc/devices": "Character devices:\n  1 nvidia\n",

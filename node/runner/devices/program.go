@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a program is given: three numbers of 32 bits, the first of them the kind of
-// device in its lower half.
+// The input of a program: three numbers of 32 bits, the first of them the kind of device in its lower half.
 const (
 	kindAt, majorAt, minorAt = 0, 4, 8
 
 	kindMask = 0xffff
 )
 
-// Program is the program that decides as rules do. It ends with 1: yes, or 0: no.
+// Program returns the eBPF program that decides as rules do. It returns 1 to allow and 0 to deny.
 func Program(rules []Rule) asm.Instructions {
 	p := asm.Instructions{
 		asm.LoadMem(asm.R2, asm.R1, kindAt, asm.Word),

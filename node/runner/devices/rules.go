@@ -12,21 +12,21 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// Minors of the driver's major that are no GPU: it has these of its control device
-// and of the one for displays, without which nothing that draws works.
+// Minors of the driver's major that are not GPUs: its control device and the one for displays, without which
+// drawing fails.
 const (
 	firstOther = 254 // nvidia-modeset
 	lastOther  = 255 // nvidiactl
 )
 
-// Rule is about character devices of one major whose minors are From to To.
+// Rule covers the character devices of one major whose minors are From to To.
 type Rule struct {
 	Major, From, To uint32
 	Allow           bool
 }
 
-// allows says what becomes of a device: the first rule that is about it decides, and
-// what no rule is about is allowed.
+// allows reports whether a device is allowed: the first rule that covers it decides, and a device without a
+// rule is allowed.
 func allows(rules []Rule, major, minor uint32) bool {
 	for _, r := range rules {
 		if r.Major == major && r.From <= minor && minor <= r.To {
@@ -42,12 +42,12 @@ type Kernel struct {
 	Sys  string // normally /sys
 }
 
-// Host is that of a real host.
+// Host returns the kernel of a real host.
 func Host() Kernel { return Kernel{Proc: "/proc", Sys: "/sys"} }
 
-// Rules are those for a rank that has the GPUs of these UUIDs. None on a host without
-// a driver, and none for a rank one of whose GPUs the driver does not show, such as a
-// part of one or a simulated one: it may need any of them.
+// Rules returns the rules for a rank that has the GPUs of these UUIDs. There are none on a host without a
+// driver, and none for a rank one of whose GPUs the driver does not show, such as a part of a GPU or a
+// simulated one: it may need any of them.
 func (k Kernel) Rules(uuids []string) ([]Rule, error) {
 	majors, err := k.majors()
 	if err != nil || len(majors.gpus) == 0 {
@@ -78,11 +78,10 @@ func (k Kernel) Rules(uuids []string) ([]Rule, error) {
 	return rules, nil
 }
 
-// majors are the numbers under which the driver has its devices.
+// majors are the device numbers of the driver.
 type majors struct{ gpus, caps []uint32 }
 
-// majors reads them: that of GPUs is 195 on every host today, the others are given
-// out as drivers come.
+// majors reads the numbers: that of GPUs is 195 on every host today, the others are assigned as drivers load.
 func (k Kernel) majors() (m majors, err error) {
 	data, err := os.ReadFile(filepath.Join(k.Proc, "devices"))
 	if err != nil {
@@ -117,8 +116,8 @@ type card struct {
 	pci   string
 }
 
-// split tells a rank's GPUs from the others; false: the driver does not show one of
-// them. A GPU whose UUID is not readable, as one that has failed, is one of the others.
+// split separates a rank's GPUs from the others; false: the driver does not show one of them. A GPU whose
+// UUID is not readable, such as a failed one, is one of the others.
 func (k Kernel) split(uuids []string) (own, others []card, known bool) {
 	found := 0
 	for _, g := range (isolate.Devices{Proc: filepath.Join(k.Proc, "driver/nvidia/gpus")}).GPUs() {
@@ -133,7 +132,7 @@ func (k Kernel) split(uuids []string) (own, others []card, known bool) {
 	return own, others, found == len(uuids)
 }
 
-// capabilities are the minors of what gives access to parts of a GPU.
+// capabilities returns the minors of the devices that give access to parts of a GPU.
 func (k Kernel) capabilities(gpu uint32) (minors []uint32) {
 	root := filepath.Join(k.Proc, "driver/nvidia/capabilities", fmt.Sprintf("gpu%d", gpu))
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error { // what cannot be read gives no access
@@ -152,8 +151,7 @@ func (k Kernel) capabilities(gpu uint32) (minors []uint32) {
 	return minors
 }
 
-// drawing denies the devices by which a GPU draws, and by which it can be computed on
-// as well.
+// drawing denies the devices by which a GPU draws, and which also allow to compute on it.
 func (k Kernel) drawing(pci string) (rules []Rule) {
 	files, _ := filepath.Glob(filepath.Join(k.Sys, "bus/pci/devices", strings.ToLower(pci), "drm/*/dev")) // a PCI address has nothing that Glob reads
 	for _, path := range files {

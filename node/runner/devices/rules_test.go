@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fake is a kernel with files of these contents below /proc and /sys.
+// fake returns a kernel with files of these contents below /proc and /sys.
 func fake(t *testing.T, files map[string]string) Kernel {
 	t.Helper()
 	root := t.TempDir()
@@ -23,7 +23,7 @@ func fake(t *testing.T, files map[string]string) Kernel {
 	return Kernel{Proc: filepath.Join(root, "proc"), Sys: filepath.Join(root, "sys")}
 }
 
-// three is a host with three GPUs, of which GPU-c has parts, and another maker's
+// three returns a host with three GPUs, of which GPU-c has parts, and another maker's
 // display.
 func three(t *testing.T) Kernel {
 	return fake(t, map[string]string{
@@ -80,7 +80,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Of a GPU that does not tell its UUID only that it is not the rank's is known.
+// Of a GPU without a readable UUID only one thing is known: the rank does not own it.
 func TestRulesOfAnUnreadableGPU(t *testing.T) {
 	k := fake(t, map[string]string{
 		"proc/devices": "Character devices:\n195 nvidia-frontend\n",
@@ -93,7 +93,7 @@ func TestRulesOfAnUnreadableGPU(t *testing.T) {
 	}
 }
 
-// Without a driver there is nothing to deny; without a kernel's word nothing starts.
+// Without a driver there is nothing to deny; without a readable kernel nothing starts.
 func TestNoRules(t *testing.T) {
 	k := fake(t, map[string]string{"proc/devices": "Character devices:\n  1 mem\n\nBlock devices:\n195 nvidia\n"})
 	for _, gpus := range [][]string{nil, {"GPU-simulated"}} {

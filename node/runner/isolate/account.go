@@ -8,12 +8,12 @@ import (
 	"strconv"
 )
 
-// Rules are what an operator lays down. The zero value leaves jobs to run as whoever
-// runs the agent, with all that this one may do.
+// Rules map users to accounts. The zero value runs jobs as the user of the agent, with all rights of that
+// user.
 type Rules struct {
 	On      bool              // jobs run under their users' accounts
-	Map     map[string]string // from users to accounts; whoever is not in it has the account of their own name
-	Only    bool              // whoever is not in Map may not run anything
+	Map     map[string]string // from users to accounts; a user that is missing has the account of the same name
+	Only    bool              // a user that is not in Map may not run anything
 	Root    bool              // an account may be root's
 	Umask   *uint32           // nil: 077
 	MaxOpen uint64            // open files of a process; 0: as the agent has
@@ -21,7 +21,7 @@ type Rules struct {
 	Hide    []string          // the agent's folders, which jobs do not see
 }
 
-// Account is who a job runs as.
+// Account is the account that a job runs under.
 type Account struct {
 	Name   string
 	UID    uint32
@@ -71,7 +71,7 @@ func account(u *user.User, groups []string) (*Account, error) {
 	return a, nil
 }
 
-// Environment are the variables that tell a process who it is.
+// Environment returns the variables that describe the account to a process.
 func (a *Account) Environment() []string {
 	return []string{"HOME=" + a.Home, "USER=" + a.Name, "LOGNAME=" + a.Name}
 }

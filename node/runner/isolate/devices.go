@@ -13,12 +13,12 @@ type Devices struct {
 	Dev  string // normally /dev
 }
 
-// Host are those of a real host.
+// Host returns the folders of a real host.
 func Host() Devices { return Devices{Proc: "/proc/driver/nvidia/gpus", Dev: "/dev"} }
 
-// Others are the devices of GPUs that a rank with these UUIDs is not to see. If one
-// of its own is none that the driver shows, such as a part of a GPU, nothing is
-// hidden: it may need any of them. False then.
+// Others returns the devices of GPUs to hide from a rank with these UUIDs. If the driver does not show one of
+// the rank's own GPUs, such as a part of a GPU, nothing is hidden, since the rank may need any of them, and
+// ok is false.
 func (d Devices) Others(uuids []string) (hide []string, ok bool) {
 	names := d.names()
 	for _, id := range uuids {
@@ -34,7 +34,7 @@ func (d Devices) Others(uuids []string) (hide []string, ok bool) {
 	return hide, true
 }
 
-// names lists the devices of GPUs; none on a host without.
+// names returns the device names of GPUs; none on a host without GPUs.
 func (d Devices) names() (out []string) {
 	entries, _ := os.ReadDir(d.Dev)
 	for _, e := range entries {
@@ -46,8 +46,7 @@ func (d Devices) names() (out []string) {
 	return out
 }
 
-// minor is the number in the name of a GPU's device; empty: the driver shows no such
-// GPU.
+// minor returns the number in the name of a GPU's device; empty: the driver shows no such GPU.
 func (d Devices) minor(uuid string) string {
 	for _, g := range d.GPUs() {
 		if g.UUID == uuid {
@@ -57,14 +56,14 @@ func (d Devices) minor(uuid string) string {
 	return ""
 }
 
-// GPU is what the driver shows of one, as it writes it.
+// GPU is a GPU as the driver shows it.
 type GPU struct {
 	UUID  string
 	Minor string // number in the name of its device
 	PCI   string // its place, such as "0000:10:00.0"
 }
 
-// GPUs lists what the driver shows; none on a host without.
+// GPUs returns the GPUs that the driver shows; none on a host without a driver.
 func (d Devices) GPUs() (out []GPU) {
 	files, _ := filepath.Glob(filepath.Join(d.Proc, "*", "information")) // the pattern is fit
 	for _, path := range files {

@@ -1,23 +1,21 @@
-// Package isolate keeps jobs apart from the node and from each other: each runs
-// under the unix account of its user, with no rights beyond that account's.
+// Package isolate separates jobs from the node and from each other: each runs under the unix account of its
+// user, with no rights beyond that account's.
 //
 //	account.go  from a user to an account, by the operator's rules
-//	lookup.go   what the host knows of an account, also in a program without the C library
-//	inherit.go  what a process has of the one that started it: files, a mask of signals
-//	thread.go   acting on a user's files as that user
-//	stage.go    the last program before a job's own: it gives everything up
-//	powers.go   what is given up: capabilities, limits, umask
+//	lookup.go   the host's account databases, also for a program without the C library
+//	inherit.go  what a process inherits: files, a mask of signals
+//	thread.go   access to a user's files as that user
+//	stage.go    the last program before a job's own: it drops all rights
+//	powers.go   what is dropped: capabilities, limits, umask
 //	mounts.go   what the job sees of the file system
 //	devices.go  which GPU devices it sees
 //
-// A job that is isolated has a mount namespace of its own. In it, /tmp and /dev/shm
-// are private and go with the rank, other jobs' GPU devices are covered by
-// /dev/null, and the agent's folders are covered by an empty one in which only the
-// rank's working folder and its script appear, at the paths that they have outside.
-// Without capabilities and with no_new_privs set, none of this can be undone from
-// within: a mount that came with the namespace stays even where a user namespace
-// lets somebody mount.
+// A job that is isolated has a mount namespace of its own. In it, /tmp and /dev/shm are private and go with
+// the rank, other jobs' GPU devices are covered by /dev/null, and the agent's folders are covered by an empty
+// one in which only the rank's working folder and its script appear, at the paths that they have outside.
+// Without capabilities and with no_new_privs set, none of this can be undone from within: a mount that came
+// with the namespace stays even where a user namespace allows mounts.
 //
-// A supervisor starts the stage with a Plan; the stage becomes the job by exec, so
-// it has the job's process id, session and cgroup from the beginning.
+// A supervisor starts the stage with a Plan; the stage becomes the job by exec, so it has the job's process
+// id, session and cgroup from the beginning.
 package isolate

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepFromChildren has the files that this process was started with end at its next
-// exec: they may be secrets, or locks that are to end with this process. Those that it
-// opens itself have that from the beginning.
+// KeepFromChildren sets close-on-exec on the files that this process was started with: they may be secrets,
+// or locks that should end with this process. Those that it opens itself have that flag from the beginning.
 func KeepFromChildren() {
 	for _, fd := range received() {
 		unix.CloseOnExec(fd)
@@ -28,8 +27,8 @@ func CloseReceived(keep ...int) {
 	}
 }
 
-// received lists the descriptors above standard error that stay open across an exec. At
-// the start of a process those are the ones that it was started with.
+// received returns the descriptors above standard error that stay open across an exec. At the start of a
+// process those are the ones that it was started with.
 func received() (out []int) {
 	dir, err := os.Open("/proc/self/fd")
 	if err != nil {
@@ -49,7 +48,7 @@ func received() (out []int) {
 	return out
 }
 
-// UnblockSignals has no signal wait, in this thread and in what it starts.
+// UnblockSignals unblocks all signals in this thread and in what it starts.
 func UnblockSignals() {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &unix.Sigset_t{}, nil) // it cannot fail with a mask that is readable
 }

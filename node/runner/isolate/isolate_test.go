@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// nobody is an account without rights.
+// nobody returns an account without rights.
 func nobody(t *testing.T) *Account {
 	t.Helper()
 	if err := Possible(); err != nil {
@@ -163,7 +163,7 @@ func TestGo(t *testing.T) {
 	}
 }
 
-// Who runs a job follows from the operator's rules alone.
+// The account of a job follows from the operator's rules alone.
 func TestAccount(t *testing.T) {
 	me, err := user.Current()
 	if err != nil {
@@ -202,7 +202,7 @@ func TestUnfitAccount(t *testing.T) {
 	}
 }
 
-// The devices of other GPUs are told from the rank's own by what the driver says.
+// The devices of other GPUs are distinguished from the rank's own by what the driver shows.
 func TestOthers(t *testing.T) {
 	d := Devices{Proc: t.TempDir(), Dev: t.TempDir()}
 	for pci, text := range map[string]string{

@@ -2,5 +2,5 @@
 
 package isolate
 
-// libc says that os/user asks the C library, which knows every account of the host.
+// libc is whether os/user asks the C library, which knows every account of the host.
 const libc = false

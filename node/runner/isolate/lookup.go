@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// lookUpLimit bounds each question to an account database of the network.
+// lookUpLimit bounds each query to an account database on the network.
 const lookUpLimit = time.Minute
 
-// databases are where a host keeps its accounts. A program without the C library
-// reads the host's own files; what else the host is configured to ask, such as a
-// directory on the network, answers to the system's tools.
+// databases are the account databases of a host. A program without the C library reads the host's own files;
+// other configured sources, such as a directory on the network, are available through the system's tools.
 type databases struct {
-	libc   bool   // os/user asks them all
+	libc   bool   // os/user queries all of them
 	conf   string // which there are, normally /etc/nsswitch.conf
 	getent string // the tool that finds an account
 	id     string // the tool that lists its groups
@@ -47,11 +46,11 @@ func (d databases) find(name string) (*user.User, []string, error) {
 	return u, groups, err
 }
 
-// distant says that a host has accounts, or groups of accounts, beyond its files.
+// distant reports whether a host has accounts, or groups of accounts, beyond its files.
 func (d databases) distant() bool {
 	data, err := os.ReadFile(d.conf)
 	if err != nil {
-		return false // files are what is asked by default
+		return false // files are the default
 	}
 	for line := range strings.Lines(string(data)) {
 		line, _, _ = strings.Cut(line, "#")
@@ -68,7 +67,7 @@ func (d databases) distant() bool {
 	return false
 }
 
-// ask has the system's tools find an account.
+// ask finds an account by the system's tools.
 func (d databases) ask(name string) (*user.User, []string, error) {
 	line, err := output(d.getent, "passwd", "--", name)
 	if exit, ended := errors.AsType[*exec.ExitError](err); ended && exit.ExitCode() == 2 { // no such account
@@ -86,13 +85,12 @@ func (d databases) ask(name string) (*user.User, []string, error) {
 	return u, strings.Fields(groups), err
 }
 
-// askable says that the tools take a name for one: they read what looks like a
-// number as a number.
+// askable reports whether the tools take a name for one: they read what looks like a number as a number.
 func askable(name string) bool {
 	return name != "" && !strings.ContainsAny(name, ":\n\x00/") && !strings.ContainsAny(name[:1], "0123456789+- \t\v\f\r")
 }
 
-// output runs a tool that ends with this process and returns what it has printed.
+// output runs a tool that ends with this process, and returns its output.
 func output(tool string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookUpLimit)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// directory is a host whose accounts are on the network, for a program that reads
+// directory returns a host whose accounts are on the network, for a program that reads
 // files alone: ada is in no file, root is in one and has a further group.
 func directory(t *testing.T) databases {
 	t.Helper()
@@ -50,8 +50,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// The tools take a number for an account's number: a user of such a name has no
-// account, rather than somebody else's.
+// The tools take a number for an account's number: a user of such a name has no account, instead of another
+// user's.
 func TestDirectoryRefuses(t *testing.T) {
 	d := directory(t)
 	d.getent = filepath.Join(filepath.Dir(d.conf), "any")
@@ -73,7 +73,7 @@ func TestDirectoryFails(t *testing.T) {
 		}
 	}
 	d.getent = "no-such-tool"
-	if u, _, err := d.find("root"); err == nil { // its groups are not known
+	if u, _, err := d.find("root"); err == nil { // its groups are unknown
 		t.Errorf("without the tool: %+v", u)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// View is what a job sees of the file system, beside all that is there anyway. No
-// path in it may lead through a folder that the job's user can change.
+// View is what a job sees of the file system, in addition to what is there anyway. No path in it may lead
+// through a folder that the job's user can change.
 type View struct {
 	Tmp     string   // folder that is /tmp for the job
 	Hide    []string // folders that it does not see
@@ -68,7 +68,7 @@ func (v *View) private() error {
 	return nil
 }
 
-// show brings back into covered folders what the job is to see of them.
+// show mounts the visible folders inside covered ones.
 func (v *View) show(kept []*os.File) error {
 	for i, path := range v.Keep {
 		if !v.covered(path) {
@@ -93,7 +93,7 @@ func (v *View) show(kept []*os.File) error {
 	return writeFor(v.Script, v.Text)
 }
 
-// covered says that a path is in a folder that this view has covered.
+// covered reports whether a path is in a folder that this view has covered.
 func (v *View) covered(path string) bool {
 	for _, dir := range append([]string{"/tmp", "/dev/shm"}, v.Hide...) {
 		if strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
@@ -103,7 +103,7 @@ func (v *View) covered(path string) bool {
 	return false
 }
 
-// writeFor makes a file that anybody in this namespace may read and execute.
+// writeFor makes a file that every user in this namespace may read and execute.
 func writeFor(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700) //nolint:gosec // it is to be executed
 	if err != nil {
@@ -113,7 +113,7 @@ func writeFor(path string, text []byte) error {
 	return errors.Join(err, f.Chmod(0o555), f.Close()) //nolint:gosec // by the job
 }
 
-// hold gets hold of a folder, so that it can be found when it is covered.
+// hold opens a folder, so that it can be found when it is covered.
 func hold(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

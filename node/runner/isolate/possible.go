@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Possible says why this process cannot isolate jobs; nil: it can.
+// Possible returns why this process cannot isolate jobs; nil: it can.
 func Possible() error {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -25,8 +25,7 @@ func Possible() error {
 	return errors.New("/proc/self/status does not tell this process's capabilities")
 }
 
-// suffices says which of the capabilities that are needed is not among those of a
-// set, in hexadecimal.
+// suffices returns an error that names the first needed capability that is missing in a set, in hexadecimal.
 func suffices(set string) error {
 	bits, err := strconv.ParseUint(set, 16, 64)
 	if err != nil {
@@ -52,7 +51,7 @@ func suffices(set string) error {
 	return nil
 }
 
-// Reachable says which folder on the way to a path keeps jobs' users from it; nil:
+// Reachable returns an error that names the folder on the way to a path that keeps jobs' users from it; nil:
 // none does. The path itself may be closed: jobs see a view of it, see [View].
 func Reachable(path string) error {
 	for dir := filepath.Dir(filepath.Clean(path)); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
@@ -70,7 +69,7 @@ func Reachable(path string) error {
 	return nil
 }
 
-// private says that a job has a folder of its own in that place.
+// private reports whether a job has a folder of its own in that place.
 func private(dir string) bool {
 	return dir == "/tmp" || dir == "/dev/shm" || strings.HasPrefix(dir, "/tmp/") || strings.HasPrefix(dir, "/dev/shm/")
 }

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limit sets what a job may use. A bound that the host does not let be raised stays
-// as it is.
+// limit sets a job's resource limits. A limit that the host does not allow to be raised stays as it is.
 func (p *Plan) limit() error {
 	type limit struct {
 		name int
@@ -45,8 +44,8 @@ func bound(name int, want uint64) error {
 	return unix.Setrlimit(name, &unix.Rlimit{Cur: want, Max: want})
 }
 
-// drop gives up every right beyond the account's own, for good. It is this thread's
-// alone, and so the one that becomes the job.
+// drop gives up every right beyond the account's own, for good. It affects this thread alone, which becomes
+// the job.
 func (p *Plan) drop() error {
 	_, _ = unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) // a new one; where keyrings are not allowed the job has none either
 	last, err := lastCapability()
@@ -92,7 +91,7 @@ func (p *Plan) become() error {
 	return nil
 }
 
-// lastCapability is the highest that this kernel knows.
+// lastCapability returns the highest capability of this kernel.
 func lastCapability() (uintptr, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
 	if err != nil {

@@ -39,7 +39,7 @@ const (
 // planFD is the descriptor on which the stage finds its plan.
 const planFD = 3
 
-// File is the plan as a file in memory, to be the stage's descriptor 3.
+// File returns the plan as a file in memory, to be the stage's descriptor 3.
 func (p *Plan) File() (*os.File, error) {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -56,8 +56,8 @@ func (p *Plan) File() (*os.File, error) {
 	return f, nil
 }
 
-// Stage is the whole of the process that becomes a job. It returns only when that
-// failed: the exit code, after it has said why on standard error.
+// Stage is the whole of the process that becomes a job. It returns only on failure: the exit code, after
+// printing the reason on standard error.
 func Stage() int {
 	runtime.LockOSThread() // the rights that are given up are this thread's, which becomes the job
 	CloseReceived(planFD)
@@ -66,7 +66,7 @@ func Stage() int {
 	return Code(err)
 }
 
-// Code is the exit code that shells have for a failure to start a program.
+// Code returns the exit code that shells have for a failure to start a program.
 func Code(err error) int {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
 		return NotFound
@@ -120,12 +120,12 @@ func (p *Plan) exec() error {
 	if err != nil {
 		return err
 	}
-	dir, _ := os.Getwd()                                   // empty if it is not known
+	dir, _ := os.Getwd()                                   // empty if unknown
 	return Fault(path, dir, syscall.Exec(path, argv, env)) //nolint:gosec // running what users submit is the purpose
 }
 
-// Fault returns the error of a program that cannot be started in a folder, in words that name what
-// is missing.
+// Fault returns the error of a program that cannot be started in a folder, in a text that names what is
+// missing.
 func Fault(path, dir string, err error) error {
 	at := path
 	if !filepath.IsAbs(at) {
@@ -154,10 +154,10 @@ func absent(dir string) bool {
 	return dir != "" && errors.Is(err, fs.ErrNotExist)
 }
 
-// Join packs texts without NUL into one, and Split takes them apart.
+// Join joins texts without NUL into one; Split is the inverse.
 func Join(texts []string) []byte { return []byte(strings.Join(texts, "\x00")) }
 
-// Split takes apart what Join has packed.
+// Split splits what Join has joined.
 func Split(packed []byte) []string {
 	if len(packed) == 0 {
 		return nil
@@ -165,7 +165,7 @@ func Split(packed []byte) []string {
 	return strings.Split(string(packed), "\x00")
 }
 
-// Find looks a program up as a shell would, by the last PATH of an environment.
+// Find finds a program as a shell would, by the last PATH of an environment.
 func Find(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -179,7 +179,7 @@ func Find(name string, env []string) (string, error) {
 	return "", fmt.Errorf("there is no program %s in any folder of PATH (%s) on this node: %w", name, last(env, "PATH"), exec.ErrNotFound)
 }
 
-// last is the last value of a variable.
+// last returns the last value of a variable.
 func last(env []string, name string) string {
 	for _, e := range slices.Backward(env) {
 		if value, is := strings.CutPrefix(e, name+"="); is {

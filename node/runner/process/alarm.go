@@ -8,9 +8,9 @@ import (
 	"github.com/berth-gpu/berth/node/fence"
 )
 
-// alarm wakes a supervisor at a reading of CLOCK_BOOTTIME. The timers of Go count no time
-// for which the host is suspended: after it they would ring that much too late, and until
-// then the rank would run on, whatever has become of its lease.
+// alarm wakes a supervisor at a reading of CLOCK_BOOTTIME. The timers of Go count no time for which the host
+// is suspended: after it they would ring that much too late, and until then the rank would run on, whatever
+// has happened to its lease.
 type alarm struct {
 	file  *os.File // nil: this kernel has no such timer
 	at    fence.Boot
@@ -32,14 +32,14 @@ func newAlarm() *alarm {
 			}
 			select {
 			case a.rings <- struct{}{}:
-			default: // the one before has not been heard yet
+			default: // the one before is not received yet
 			}
 		}
 	}()
 	return a
 }
 
-// set has the alarm ring at an instant, at once if that is over; 0: never.
+// set sets the alarm to an instant; one that has passed rings at once, 0 never.
 func (a *alarm) set(at fence.Boot) {
 	if a.file == nil || at == a.at {
 		return
@@ -59,8 +59,8 @@ func (a *alarm) close() {
 	}
 }
 
-// next is when a rank that was looked at now must be looked at again in any case: when its
-// fence begins, when it turns to the kill, when a grace is over; 0: at no time that is known.
+// next returns the latest instant for the next look at a rank, after one now: its fence begins, starts to
+// kill, or a grace ends; 0: no such instant is known.
 func (s *supervisor) next(now fence.Boot) fence.Boot {
 	due := []fence.Boot{s.ending.killAt}
 	if !s.ending.asked {

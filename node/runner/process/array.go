@@ -7,7 +7,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// array says which part of an array a task is:
+// array returns the variables that describe a task's place in an array:
 //
 //	BERTH_ARRAY_SIZE, BERTH_ARRAY_MIN, BERTH_ARRAY_MAX   how many tasks, the first and the last number
 //	BERTH_PARAM_name                                     of a sweep: the parameter's value in this task
@@ -30,8 +30,8 @@ func array(spec *model.Spec, task uint32) (env []string) {
 	return append(env, "BERTH_PARAMS="+object(params))
 }
 
-// object writes parameters in their order. What is a number, true or false in JSON is
-// one there; all else is text.
+// object formats parameters as a JSON object in their order. Numbers, true and false stay what they are;
+// everything else is text.
 func object(params []model.Param) string {
 	fields := make([]string, 0, len(params))
 	for _, p := range params {

@@ -6,11 +6,10 @@ import (
 	"github.com/berth-gpu/berth/node/internal/proc"
 )
 
-// ask sends the stop signal to every process of the job's session, group by group, so
-// that none gets the signal twice and none that forks meanwhile is missed. It returns
-// whether the job's first process was there to get it, and the processes that have left
-// the session, which are asked later: what such a daemon serves, as a mounted file system,
-// the others may need for saving.
+// ask sends the stop signal to every process of the job's session, group by group, so that no process gets
+// the signal twice and no fork is missed. It returns whether the job's first process was there to get the
+// signal, and the processes that have left the session, which get it later: the other processes may need what
+// such a daemon serves, like a mounted file system, for saving.
 func (f family) ask(sig unix.Signal, still bool) (reached bool, apart []proc.ID) {
 	asked := map[int]bool{}
 	if reached = f.first != 0 && lives(f.first) && send(-f.first, sig, still); reached {
@@ -47,8 +46,8 @@ func (f family) session() bool {
 	return false
 }
 
-// send sends the stop signal to a process, or to a group as a negative number, and lets
-// what a job has stopped go on to take the signal, unless the rank is to stand still.
+// send sends the stop signal to a process, or to a group as a negative number, and continues processes that
+// the job has stopped so that they get the signal, unless the rank must stay frozen.
 func send(pid int, sig unix.Signal, still bool) bool {
 	if unix.Kill(pid, sig) != nil {
 		return false

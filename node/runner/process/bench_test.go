@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// supervisorOf is the program whose supervisors are measured: BERTH_PROGRAM, the
+// supervisorOf returns the program whose supervisors are measured: BERTH_PROGRAM, the
 // path of a berth, or else this test.
 func supervisorOf() []string {
 	if path := os.Getenv("BERTH_PROGRAM"); path != "" {
@@ -40,7 +40,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// startOnce is how long a rank takes to its job's first instruction.
+// startOnce returns how long a rank takes to its job's first instruction.
 func startOnce(bench *bench) time.Duration {
 	k := bench.rank("exec date +%s%N", plain)
 	begun := time.Now()

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
-// Bury kills what a rank has left whose supervisor is gone, and returns why it is not
-// shown that nothing is left; nil: it is.
+// Bury kills what is left of a rank whose supervisor has died, and returns why something may be left; nil:
+// nothing is left.
 func (r *Runner) Bury(rec *runner.Record, s runner.Status) error {
 	list := all()
 	left, complete := remains(list, rec.Nonce, s)
@@ -35,7 +35,7 @@ func (r *Runner) Bury(rec *runner.Record, s runner.Status) error {
 	return nil
 }
 
-// dissolve kills what is in a group, and reports whether that was nothing.
+// dissolve kills the processes of a group, and reports whether there were none.
 func dissolve(path string) bool {
 	if path == "" {
 		return true
@@ -45,21 +45,21 @@ func dissolve(path string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if g.Populated() {
-		_ = g.Kill() // whoever called asks again
+		_ = g.Kill() // the caller asks again
 		return false
 	}
 	_ = g.Remove() // it is empty; what remains of it holds nothing
 	return true
 }
 
-// remains lists those of the living processes that are of a rank that has no supervisor: those of the
-// job's session, those that carry the nonce, and what descends from them. They may not be
-// all while a process that is younger than the supervisor was is in the middle of an exec.
+// remains returns the living processes of a rank that has no supervisor: those of the job's session, those
+// that carry the nonce, and their descendants. The list may be incomplete while a process that is younger
+// than the supervisor is in the middle of an exec.
 func remains(list []proc.Stat, nonce string, s runner.Status) (out []proc.Stat, complete bool) {
 	session := s.Session
 	for _, e := range list {
 		if e.PID == session && e.Born != s.Begun {
-			session = 0 // the number belongs to somebody else now
+			session = 0 // the number belongs to another session now
 		}
 	}
 	roots := map[int]bool{}

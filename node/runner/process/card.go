@@ -14,8 +14,8 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// homeVariable is in the environment of supervisors, and of no job: the lineage and the
-// path of the data folder of the agent that started them, joined by a colon.
+// homeVariable is in the environment of supervisors, and of no job: the lineage and the path of the data
+// folder of the agent that started them, joined by a colon.
 const homeVariable = "BERTH_SUPERVISOR"
 
 // cardName is the name of the memory in which a supervisor shows its rank.
@@ -29,13 +29,13 @@ type Home struct {
 
 func (h Home) variable() string { return homeVariable + "=" + h.Lineage + ":" + h.Dir }
 
-// card is where a supervisor shows its rank to agents that have lost the files: memory
-// of its own that has no name in any file system (memfd_create(2)), so that nothing can
-// remove it. An agent reads it by /proc/PID/fd, also while the supervisor is stopped.
+// card is where a supervisor shows its rank to agents that have lost the files: memory of its own without a
+// name in any file system (memfd_create(2)), so that nothing can remove it. An agent reads the card by
+// /proc/PID/fd, also while the supervisor is stopped.
 type card struct{ file *os.File }
 
-// newCard makes a card that shows nothing yet. A kernel without such memory gives none:
-// then agents find supervisors by their files only.
+// newCard returns an empty card. On a kernel without such memory there is no card: agents then find
+// supervisors by their files only.
 func newCard() card {
 	fd, err := unix.MemfdCreate(cardName, unix.MFD_CLOEXEC)
 	if err != nil {
@@ -55,14 +55,14 @@ func (c card) show(s runner.Survivor) {
 	}
 }
 
-// clear shows nothing.
+// clear empties the card.
 func (c card) clear() {
 	if c.file != nil {
 		_ = c.file.Truncate(0)
 	}
 }
 
-// readCard reads the card of a process; false: it has none, or shows no rank.
+// readCard reads the card of a process; false: the process has no card, or an empty one.
 func readCard(pid int) (runner.Survivor, bool) {
 	fds := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 	entries, err := os.ReadDir(fds)
@@ -96,8 +96,8 @@ func readShown(path string) (s runner.Survivor, ok bool) {
 	return s, smallfile.ReadFrom(f, path, &s) == nil
 }
 
-// Lineage returns the lineage that the living supervisors of a data folder carry; empty
-// when there are none, or when they do not agree.
+// Lineage returns the lineage that the living supervisors of a data folder carry; empty without supervisors,
+// or when they differ.
 func Lineage(dir string) string {
 	found := ""
 	for _, lineage := range supervisorsOf(dir) {
@@ -109,8 +109,8 @@ func Lineage(dir string) string {
 	return found
 }
 
-// supervisorsOf lists the processes of this user that were started as supervisors for a
-// data folder, with the lineage that each carries.
+// supervisorsOf returns the processes of this user that were started as supervisors for a data folder, with
+// the lineage of each.
 func supervisorsOf(dir string) map[int]string {
 	out := map[int]string{}
 	for pid := range proc.All() {
@@ -123,8 +123,8 @@ func supervisorsOf(dir string) map[int]string {
 	return out
 }
 
-// sameAccount reports whether a process runs under this process's account: any other could
-// claim to be a supervisor.
+// sameAccount reports whether a process runs under this process's account: any other could pretend to be a
+// supervisor.
 func sameAccount(pid int) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -138,7 +138,7 @@ func sameAccount(pid int) bool {
 	return false
 }
 
-// Survivors lists the living supervisors that have a rank.
+// Survivors returns the living supervisors that have a rank.
 func (r *Runner) Survivors() []runner.Survivor {
 	if r.o.Home.Dir == "" {
 		return nil
@@ -164,8 +164,8 @@ func (r *Runner) survivor(nonce string) (runner.Status, bool) {
 	return runner.Status{}, false
 }
 
-// Strays kills what is left of ranks that are not known. Only processes count that are
-// older than this Runner: what it starts itself is known soon.
+// Strays kills what is left of unknown ranks. Only processes older than this Runner count: those that it
+// starts itself become known soon.
 func (r *Runner) Strays(known func(nonce string) bool) (count int) {
 	if r.o.Home.Dir == "" {
 		return 0

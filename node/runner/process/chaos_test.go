@@ -18,11 +18,11 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// marker is an argument that no other process on this host has, of a "sleep" that
+// marker returns an argument that no other process on this host has, of a "sleep" that
 // outlives every test.
 func marker() string { return fmt.Sprintf("%d.%d", 100_000_000+os.Getpid(), time.Now().UnixNano()) }
 
-// survivors are the living processes with an argument: whatever session, parents,
+// survivors returns the living processes with an argument: whatever session, parents,
 // environment and descriptors they have.
 func survivors(mark string) (out []proc.Stat) {
 	for _, e := range all() {
@@ -34,7 +34,7 @@ func survivors(mark string) (out []proc.Stat) {
 	return out
 }
 
-// escapes are ways to get away from a supervisor; %s is a marker.
+// escapes returns ways to get away from a supervisor; %s is a marker.
 func escapes() map[string]string {
 	return map[string]string{
 		"fork":         "sleep %[1]s & sleep %[1]s & %[2]s",
@@ -72,8 +72,8 @@ func TestNoOrphans(t *testing.T) {
 	}
 }
 
-// The same when the supervisor is killed and the agent buries the rank: with groups
-// whoever it is, without them all that keep session or environment.
+// The same when the supervisor is killed and the agent buries the rank: with groups every process, without
+// them all that keep session or environment.
 func TestNoOrphansBuried(t *testing.T) {
 	t.Parallel()
 	kernels := map[string]string{"with groups": "", "without": t.TempDir()}
@@ -185,7 +185,7 @@ func TestStoppedOverExpiry(t *testing.T) {
 
 func lively(pid int) bool { e, ok := proc.Look(pid); return ok && !e.Gone() }
 
-// Whoever has a supervisor's number now is not that supervisor.
+// A process that has a supervisor's number later is not that supervisor.
 func TestAdoptKnowsItsOwn(t *testing.T) {
 	b := newBench(t)
 	k := b.rank("sleep 600", plain).start()
@@ -238,7 +238,7 @@ func TestFullDisk(t *testing.T) {
 	if err := errors.Join(os.Mkdir(tmp, 0o700), os.WriteFile(filepath.Join(tmp, "x"), []byte("x"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 64 { // what /tmp gives back is not what the end needs
+	for i := range 64 { // the end does not need what /tmp frees
 		if os.WriteFile(filepath.Join(b.dir, "more"), make([]byte, (64-i)<<12), 0o600) == nil {
 			break
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// under is a bench with an operator's rules.
+// under returns a bench with an operator's rules.
 func under(t *testing.T, rules Rules) *bench {
 	t.Helper()
 	b := newBench(t)
@@ -26,8 +26,8 @@ func under(t *testing.T, rules Rules) *bench {
 	return b
 }
 
-// A job is warned once of each limit, and asked for checkpoints in even steps,
-// whatever the supervisor missed meanwhile.
+// A job is warned once of each limit, and asked for checkpoints in even steps, whatever the supervisor missed
+// meanwhile.
 func TestPrompts(t *testing.T) {
 	s := &model.Spec{WarnSignal: "USR1", WarnBefore: 10 * time.Second, CheckpointSignal: "USR2", CheckpointInterval: time.Minute}
 	var p prompts
@@ -58,7 +58,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// The signals reach those who wait for them, and nobody else.
+// The signals reach the processes that wait for them, and no other.
 func TestPromptsArrive(t *testing.T) {
 	k := newBench(t).rank("sleep 600 & sh -c 'trap \"echo w >> warned\" USR1; trap \"echo c >> asked\" USR2; while :; do sleep 0.01; done' & wait", func(r *runner.Record) {
 		r.Frozen.TimeLimit = time.Hour
@@ -148,8 +148,7 @@ func TestLastCheckpoint(t *testing.T) {
 	}
 }
 
-// A folder that nobody used goes with the rank, and a user's own folder stays as it
-// is.
+// An unused folder goes with the rank, and a user's own folder stays as it is.
 func TestCheckpointFoldersStayOrGo(t *testing.T) {
 	base, user := t.TempDir(), t.TempDir()
 	b := under(t, Rules{Checkpoints: base})
@@ -186,7 +185,7 @@ func TestOldNews(t *testing.T) {
 	}
 }
 
-// A folder that cannot be made is the job's failure, and says so.
+// A folder that cannot be made is the job's failure, with that message.
 func TestNoCheckpointFolder(t *testing.T) {
 	k := newBench(t).rank("true", func(r *runner.Record) { r.Job.Spec.CheckpointDir = "/proc/none" }).start()
 	if got := k.exit(); got.Code != isolate.NotFound {

@@ -13,10 +13,9 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// conclude makes the end of the rank known: in its folder, which outlives the kernel,
-// and in the run folder, from which the agent takes the end when the folder cannot be
-// used. A rank's processes can do anything to the folder, so it need not be there any
-// more. conclude returns when the end is in the folder, or when it is in the run folder
+// conclude writes the end of the rank to its folder, which outlives the kernel, and to the run folder, from
+// which the agent takes the end when the folder cannot be used. A rank's processes can do anything to the
+// folder, so it may be gone. conclude returns when the end is in the folder, or when it is in the run folder
 // and the folder is beyond use; a full disk is waited for.
 func (s *supervisor) conclude(exit model.Exit) error {
 	s.status.Exit = &exit
@@ -33,14 +32,12 @@ func (s *supervisor) conclude(exit model.Exit) error {
 	}
 }
 
-// noRoom reports whether an error is that of a disk that has no room or is in trouble,
-// which may pass.
+// noRoom reports whether an error is that of a disk that has no space or is in trouble, which may pass.
 func noRoom(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EIO)
 }
 
-// keep writes the end down in the rank's folder, which is made again if it is not where
-// it was.
+// keep writes the end into the rank's folder, which is made again if it is missing.
 func (s *supervisor) keep(exit model.Exit) error {
 	err := s.folder.SetExit(exit)
 	if noRoom(err) || err == nil && s.folder.InPlace() {
@@ -59,8 +56,8 @@ func (s *supervisor) keep(exit model.Exit) error {
 	return before.Close()
 }
 
-// folderAgain opens the rank's folder at its path, and makes it if there is none. One of
-// another rank is left alone.
+// folderAgain opens the rank's folder at its path, and makes it if it is missing. One of another rank is left
+// alone.
 func (s *supervisor) folderAgain() (*runner.Folder, error) {
 	path := s.folder.Path()
 	for _, dir := range []string{filepath.Dir(path), path} { // not the data folder: that is an agent's to make

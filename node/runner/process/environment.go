@@ -12,10 +12,10 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// kept lists the agent's variables that a job has, too.
+// kept returns the names of the agent's variables that a job inherits.
 func kept() []string { return []string{"HOME", "PATH", "USER", "LANG", "TZ"} }
 
-// inherited are those that are set.
+// inherited returns those variables that are set.
 func inherited() (env []string) {
 	for _, name := range kept() {
 		if value, set := os.LookupEnv(name); set {
@@ -25,9 +25,8 @@ func inherited() (env []string) {
 	return env
 }
 
-// environment is what the job finds: of the agent's own only the kept variables, who
-// it runs as, then Berth's variables, then the job's own, which overrule them. The
-// nonce comes last.
+// environment returns the job's environment: of the agent's own only the kept variables, then the user's
+// identity, then Berth's variables, then the job's own, which override them. The nonce comes last.
 func (g *begin) environment() []string {
 	env := inherited()
 	if g.gear.account != nil {
@@ -42,11 +41,11 @@ func (g *begin) environment() []string {
 	return append(env, runner.NonceVariable+"="+g.record.Nonce)
 }
 
-// ownFolder is the path of the folder that is the job's own. What Berth needs of the rank
-// is not in it: a job may remove it.
+// ownFolder returns the path of the job's own folder. The files that Berth needs of the rank are elsewhere: a
+// job may remove its folder.
 func (p *place) ownFolder() string { return filepath.Join(p.folder.Path(), runner.WorkFolder) }
 
-// variables are Berth's own.
+// variables returns Berth's own variables.
 func (g *begin) variables() []string {
 	env := append(identity(g.record), assign("BERTH_FOLDER", g.ownFolder())...)
 	env = append(env, array(&g.record.Job.Spec, g.record.Rank.Task)...)
@@ -55,12 +54,12 @@ func (g *begin) variables() []string {
 	return append(env, g.gear.store.variables()...)
 }
 
-// identity says which rank this is:
+// identity returns the variables that identify a rank:
 //
 //	BERTH_JOB_ID, BERTH_TASK, BERTH_ARRAY_INDEX   the job; the task's number, twice
 //	BERTH_ATTEMPT                                 from 1
 //	BERTH_PREEMPTED_COUNT                         attempts before it that were preempted or drained
-//	BERTH_NODE, BERTH_USER                        where, and for whom
+//	BERTH_NODE, BERTH_USER                        the node and the user
 func identity(r *runner.Record) []string {
 	return assign(
 		"BERTH_JOB_ID", r.Rank.Job.String(),
@@ -73,9 +72,8 @@ func identity(r *runner.Record) []string {
 	)
 }
 
-// devices says which GPUs are the rank's: for CUDA by their places in PCI order, as
-// programs expect it, or parts of GPUs (MIG) by name, since they have no place; and in
-// BERTH_GPU_UUIDS by what they are.
+// devices returns the variables that select the rank's GPUs: for CUDA by their places in PCI order, as
+// programs expect, or parts of GPUs (MIG) by name, since they have no place; and in BERTH_GPU_UUIDS by UUID.
 func devices(gpus []runner.GPU) []string {
 	var places, ids []string
 	for _, g := range gpus {
@@ -92,7 +90,7 @@ func devices(gpus []runner.GPU) []string {
 	)
 }
 
-// meeting says how the ranks of a gang find each other:
+// meeting returns the variables by which the ranks of a gang find each other:
 //
 //	BERTH_NODE_RANK, BERTH_NNODES, BERTH_NODELIST   of how many, and their names
 //	NODE_RANK, LOCAL_WORLD_SIZE, NPROC_PER_NODE     the rank, and its GPUs, as launchers call them
@@ -124,7 +122,7 @@ func meeting(r *runner.Record, gang []model.Mate, port uint16) []string {
 	)
 }
 
-// assign makes assignments of names and values that take turns.
+// assign joins alternating names and values to assignments.
 func assign(pairs ...string) (env []string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		env = append(env, pairs[i]+"="+pairs[i+1])
@@ -134,8 +132,8 @@ func assign(pairs ...string) (env []string) {
 
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// reserve takes a free port for the gang to meet at. It is held until the job
-// starts, and free for it then.
+// reserve reserves a free port for the gang's meeting point. The port is held until the job starts, and free
+// for it then.
 func reserve(address string) (net.Listener, uint16) {
 	l, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(address, "127.0.0.1"), "0"))
 	if err != nil {

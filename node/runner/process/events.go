@@ -13,11 +13,11 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// maxEvent is what a pipe takes in one piece, in bytes.
+// maxEvent is the largest atomic write to a pipe, in bytes.
 const maxEvent = 4096
 
-// wakeAgent writes an event into the pipe, if an agent is there to read it. One
-// that is away, or does not keep up, finds the status later.
+// wakeAgent writes an event into the pipe, if an agent reads it. An agent that is away, or does not keep up,
+// reads the status later.
 func wakeAgent(path string, e runner.Event) {
 	line, err := json.Marshal(e)
 	if err != nil || len(line) >= maxEvent {
@@ -31,8 +31,8 @@ func wakeAgent(path string, e runner.Event) {
 	_ = unix.Close(fd)
 }
 
-// openEvents opens the pipe to read from. It is open for writing, too, so that it
-// does not end when no supervisor has it.
+// openEvents opens the pipe for reading. It is also opened for writing, so that reading does not end while no
+// supervisor has the pipe open.
 func openEvents(path string) (*os.File, error) {
 	if err := unix.Mkfifo(path, 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("making the pipe %s: %w", path, err)
@@ -40,8 +40,8 @@ func openEvents(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0) //nolint:gosec // the node's own run folder
 }
 
-// readEvents passes events on until the pipe is closed. What is no event is skipped:
-// a job of the same user could write anything there.
+// readEvents passes events on until the pipe is closed. Anything that is not an event is skipped: a job of
+// the same user could write anything there.
 func readEvents(pipe *os.File, pass func(runner.Event)) {
 	lines := bufio.NewReaderSize(pipe, 2*maxEvent)
 	for {
@@ -50,7 +50,7 @@ func readEvents(pipe *os.File, pass func(runner.Event)) {
 			return
 		}
 		var e runner.Event
-		if err == nil && json.Unmarshal(line, &e) == nil && !e.Gone { // that is seen, not heard
+		if err == nil && json.Unmarshal(line, &e) == nil && !e.Gone { // an end is observed, not received
 			pass(e)
 		}
 	}

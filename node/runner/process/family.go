@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
-// family is the processes of a rank: all that descend from its supervisor, and all
-// in its group, if it has one.
+// family is the processes of a rank: all descendants of its supervisor and, if it has a group, all in that
+// group.
 type family struct {
 	self  int // the supervisor
 	first int // the job's first process, leader of its session and its group; 0: none yet
@@ -29,8 +29,8 @@ func (f family) pids() (out []int) {
 	return out
 }
 
-// tell sends the signal of that name to every process that has a handler for it (any
-// other would die of it), and reports whether there was one.
+// tell sends the signal of that name to every process that has a handler for it (any other would die of it),
+// and reports whether there was one.
 func (f family) tell(name string) (sent bool) {
 	if name == "" || f.first == 0 || !lives(f.first) {
 		return false
@@ -44,7 +44,7 @@ func (f family) tell(name string) (sent bool) {
 	return sent
 }
 
-// still stops all processes where they are, also those that others start meanwhile.
+// still stops all processes where they are, including those that others start meanwhile.
 func (f family) still() {
 	if f.group == nil || f.group.Freeze(true) != nil {
 		f.halt()
@@ -64,7 +64,7 @@ func (f family) halt() {
 	}
 }
 
-// resume lets all go on.
+// resume continues all processes.
 func (f family) resume() {
 	if f.group != nil && f.group.Freeze(false) == nil {
 		return
@@ -74,8 +74,7 @@ func (f family) resume() {
 	}
 }
 
-// kill ends all: those of the group at a stroke, and those that the kernel let leave
-// it one by one.
+// kill kills all processes: those of the group at once, and those that the kernel let leave it one by one.
 func (f family) kill() {
 	if f.group == nil || f.group.Kill() != nil {
 		if f.first != 0 && lives(f.first) {
@@ -84,7 +83,7 @@ func (f family) kill() {
 		f.halt()
 	}
 	for _, e := range f.tree() {
-		_ = unix.Kill(e.PID, unix.SIGKILL) // one that is gone meanwhile is what is wanted
+		_ = unix.Kill(e.PID, unix.SIGKILL) // one that is gone meanwhile is fine
 	}
 }
 
@@ -102,8 +101,7 @@ func (f family) leave() {
 	}
 }
 
-// more waits for the end of all, at most that long, and reports whether there is
-// more to kill.
+// more waits for the end of all processes, at most that long, and reports whether there is more to kill.
 func (f family) more(wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -124,13 +122,13 @@ func (f family) more(wait time.Duration) bool {
 	}
 }
 
-// starved says that an end is the kernel's work, which had no more memory for the
-// rank's group. A job that lost a process that way and ended well is not meant.
+// starved reports whether the kernel caused an end because the rank's group had no more memory. A job that
+// lost a process that way and ended well does not count.
 func (f family) starved(exit model.Exit) bool {
 	return f.group != nil && (exit.Signal != 0 || exit.Code != 0) && f.group.OutOfMemory()
 }
 
-// signalOf reads a signal's name; one that is none is TERM.
+// signalOf parses a signal's name; an unknown name is TERM.
 func signalOf(name string) unix.Signal {
 	if sig := unix.SignalNum("SIG" + name); sig != 0 {
 		return sig

@@ -14,11 +14,11 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// gear is what a rank needs beside its GPUs. It is got together while its supervisor
-// goes on listening: an account may have to be looked up on another machine, and a
-// folder may be on a file system that hangs.
+// gear is what a rank needs in addition to its GPUs. It is prepared while its supervisor goes on handling
+// orders: an account may have to be looked up on another machine, and a folder may be on a file system that
+// hangs.
 type gear struct {
-	account *isolate.Account // nil: the job runs as whoever runs this process
+	account *isolate.Account // nil: the job runs as the user of this process
 	store   *store           // nil: it has no place for checkpoints
 	undo    bool             // the prolog has succeeded: the epilog is due
 	note    string           // what is not as it could be
@@ -29,7 +29,7 @@ type gear struct {
 	cancel context.CancelFunc
 }
 
-// fetch begins to get the gear together. Until ready has spoken it is nobody else's.
+// fetch begins to prepare the gear. Until ready delivers, only fetch's goroutine may use it.
 func (g *gear) fetch(p *place) {
 	var ctx context.Context
 	ctx, g.cancel = context.WithCancel(context.Background())
@@ -60,9 +60,9 @@ func (g *gear) get(ctx context.Context, p *place) (err error) {
 	return nil
 }
 
-// furnish makes the files and folders without which the job could not start, while the rank may
-// still be given back uncharged. Of what goes wrong only the fault of a disk counts: the rest is
-// told when the job is started.
+// furnish makes the files and folders that the job needs to start, while the rank may still be returned to
+// the queue uncharged. Only errors that are the fault of a disk count: others are reported when the job is
+// started.
 func (g *gear) furnish(p *place) error {
 	err := error(nil)
 	if p.record.Job.Spec.WorkDir == "" {
@@ -84,13 +84,13 @@ func (g *gear) furnish(p *place) error {
 	return nil
 }
 
-// took notes what ready has said.
+// took applies the result from ready.
 func (g *gear) took(err error) {
 	_, denied := errors.AsType[*deniedError](err)
 	g.fitted, g.err, g.ready = err == nil || denied, err, nil
 }
 
-// drop gives up getting it together, or lets go of it. What hangs is left behind.
+// drop cancels the preparation, or releases the gear. What hangs is left behind.
 func (g *gear) drop() {
 	g.cancel()
 	if g.ready != nil {
@@ -118,7 +118,7 @@ func (g *gear) own(dir string, mode os.FileMode) error {
 	return err
 }
 
-// owns says that a folder that was there before is the job's.
+// owns returns an error unless an existing folder is the job's.
 func (g *gear) owns(dir string) error {
 	info, err := os.Lstat(dir) //nolint:gosec // below a folder of the node's own
 	if err != nil {
@@ -154,8 +154,7 @@ func (g *gear) openStore(ctx context.Context, p *place) (*store, error) {
 	return s, nil
 }
 
-// deniedError says that a job may not run here, for its user to read: the rank ends
-// with that.
+// deniedError is why a job may not run here, for its user to read: the rank ends with that.
 type deniedError struct{ err error }
 
 func (e *deniedError) Error() string { return e.err.Error() }

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// realGPUs are the UUIDs of this host's GPUs, as its driver shows them.
+// realGPUs returns the UUIDs of this host's GPUs, as its driver shows them.
 func realGPUs(t *testing.T) (ids []model.GPUID) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/driver/nvidia/gpus/*/information")

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// saver is a program that, at a signal, waits for a file "go", then writes "saved" and
+// saver returns a program that, at a signal, waits for a file "go", then writes "saved" and
 // ends. It writes "up" when it is ready for that. Its signals come one by one, so that
 // one that ends in the middle of saving leaves no file.
 func saver(t *testing.T, signal string) string {
@@ -218,7 +218,7 @@ func TestDaemonsAreStoppedLast(t *testing.T) {
 	}
 }
 
-// A process that the job has stopped is let go on, so that the stop signal reaches it.
+// A process that the job has stopped is continued, so that the stop signal reaches it.
 func TestStopReachesAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	k := newBench(t).rank("echo $$ > up; kill -STOP $$; sleep 600", long).start()
@@ -230,8 +230,7 @@ func TestStopReachesAStoppedProcess(t *testing.T) {
 	}
 }
 
-// If a supervisor is killed while it ends what a job has left behind, the job's exit is
-// known all the same.
+// If a supervisor is killed while it ends what a job has left behind, the job's exit is known nevertheless.
 func TestExitIsKnownBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	k := newBench(t).rank(saver(t, "TERM")+" & until [ -e up ]; do sleep 0.01; done; exit 4", long).start()

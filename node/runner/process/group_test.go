@@ -17,7 +17,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
-// grouped is a bench whose ranks have groups of their own.
+// grouped returns a bench whose ranks have groups of their own.
 func grouped(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
@@ -130,7 +130,7 @@ func TestOldGroupsGo(t *testing.T) {
 	}
 }
 
-// The kernel's kill for memory is told from a failure of the job's own.
+// The kernel's kill for lack of memory is distinguished from a failure of the job's own.
 func TestStarved(t *testing.T) {
 	g, err := cgroup.Tree{Path: t.TempDir()}.Make("a", cgroup.Limits{})
 	if err != nil {
@@ -148,7 +148,7 @@ func TestStarved(t *testing.T) {
 	}
 }
 
-// A host without cgroups does without, and says so.
+// A host without cgroups does without, and reports that.
 func TestHostWithout(t *testing.T) {
 	b := newBench(t)
 	b.ranks.Close()

@@ -8,13 +8,12 @@ import (
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
-// Guard keeps ranks from devices that are not theirs, by their groups. An agent has
-// one; supervisors have none, so that they stay small.
+// Guard keeps ranks from devices that are not theirs, by their groups. An agent has one; supervisors have
+// none, so that they stay small.
 type Guard interface {
-	// Possible says why it can keep no group below this one from anything; nil: it can.
+	// Possible returns why no group below this one can be kept from devices; nil: it is possible.
 	Possible(group string) error
-	// Confine keeps a group from GPUs other than these, named by UUID, for as long as
-	// the group is there.
+	// Confine keeps a group from GPUs other than these, named by UUID, for as long as the group exists.
 	Confine(group string, gpus []string) error
 }
 
@@ -25,8 +24,8 @@ func possible(g Guard, groups string) error {
 	return g.Possible(groups)
 }
 
-// confine makes the group of a rank and keeps it from devices, before the rank has a
-// supervisor. A rank that cannot be kept from them does not start.
+// confine makes the group of a rank and keeps it from devices, before the rank has a supervisor. A rank that
+// cannot be kept from them does not start.
 func (r *Runner) confine(name string, rec *runner.Record) error {
 	if r.o.Devices == nil {
 		return nil

@@ -29,7 +29,7 @@ func (w *watchman) Confine(group string, gpus []string) error {
 	return w.fails
 }
 
-// guarded is a bench whose ranks are kept from devices by w.
+// guarded returns a bench whose ranks are kept from devices by w.
 func guarded(t *testing.T, w *watchman) *bench {
 	t.Helper()
 	b := grouped(t)
@@ -87,7 +87,7 @@ func TestConfinedGroupIsGone(t *testing.T) {
 	}
 }
 
-// Where devices cannot be denied the host says why, and ranks run without.
+// Where devices cannot be denied, the host reports why, and ranks run without a guard.
 func TestNoGuard(t *testing.T) {
 	w := &watchman{impossible: errors.New("bpf: not here")}
 	b := guarded(t, w)

@@ -16,9 +16,9 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// Hooks are programs of the operator's around each rank. They run as whoever runs
-// the agent, with Berth's variables of the rank and nothing of the job's own
-// environment. What they print is in the rank's folder, in "prolog" and "epilog".
+// Hooks are programs of the operator's around each rank. They run as the user of the agent, with Berth's
+// variables of the rank and nothing of the job's own environment. Their output is in the rank's folder, in
+// "prolog" and "epilog".
 type Hooks struct {
 	Prolog string        // path of a program that runs before a rank is ready; if it fails the rank never starts
 	Epilog string        // path of one that runs when nothing of the rank is left, before its GPUs are free
@@ -31,8 +31,8 @@ const (
 	hookLimit  = time.Minute
 )
 
-// hook runs one of them; an empty path is none. What it leaves behind belongs to
-// the rank, and ends with it.
+// hook runs a hook; an empty path is none. Processes that it leaves behind belong to the rank, and end with
+// it.
 func (p *place) hook(ctx context.Context, name, path string, env []string) error {
 	if path == "" {
 		return nil
@@ -69,7 +69,7 @@ func (p *place) hook(ctx context.Context, name, path string, env []string) error
 	return nil
 }
 
-// hookEnvironment is what a hook finds.
+// hookEnvironment returns the environment of a hook.
 func (g *begin) hookEnvironment() []string {
 	env := append(inherited(), g.variables()...)
 	if a := g.gear.account; a != nil {
@@ -78,7 +78,7 @@ func (g *begin) hookEnvironment() []string {
 	return append(env, runner.NonceVariable+"="+g.record.Nonce)
 }
 
-// undo runs the epilog, if it is due, and says what went wrong.
+// undo runs the epilog, if it is due, and notes its failure.
 func (s *supervisor) undo(exit model.Exit) {
 	if !s.gear.undo {
 		return
@@ -95,7 +95,7 @@ func (s *supervisor) undo(exit model.Exit) {
 	}
 }
 
-// begin is what the job begins with, as things stand.
+// begin returns what the job begins with, in the current state.
 func (s *supervisor) begin() *begin {
 	return &begin{place: &s.place, gear: &s.gear, group: s.family.group, gang: s.orders.Gang, port: s.status.Port}
 }

@@ -24,8 +24,8 @@ func program(t *testing.T, text string) string {
 	return path
 }
 
-// Hooks run before and after the job, with what Berth knows of the rank and nothing
-// that its user could slip in.
+// Hooks run before and after the job, with Berth's variables of the rank and nothing that its user could slip
+// in.
 func TestHooks(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	b := under(t, Rules{Hooks: Hooks{
@@ -47,8 +47,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// A prolog that fails, hangs or is not there keeps the rank from ever starting, and
-// the node says why.
+// A prolog that fails, hangs or is missing keeps the rank from ever starting, and the node reports why.
 func TestPrologFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		prolog, why string
@@ -118,7 +117,7 @@ func TestEpilogFails(t *testing.T) {
 	}
 }
 
-// A supervisor that is asked to end during a prolog takes it along.
+// A supervisor that is asked to end during a prolog ends the prolog, too.
 func TestCutDuringProlog(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	b := under(t, Rules{Hooks: Hooks{Prolog: program(t, "touch "+started+"; sleep 600 & sleep 600")}})

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
-// claim finds out what this host can do, and prepares it for ranks. A guard that can do
-// nothing here is dropped.
+// claim determines the isolation that this host allows, and prepares it for ranks. A guard that cannot work
+// here is dropped.
 func claim(o *Options) (groups string, h runner.Host) {
 	layout, err := cgroup.Look(cmp.Or(o.Kernel, "/"))
 	h.Cgroup = layout.Kind
@@ -49,8 +49,7 @@ func claim(o *Options) (groups string, h runner.Host) {
 	return tree.Path, h
 }
 
-// sweep removes the groups of this node's ranks that nobody knows any more. One that
-// still has processes stays.
+// sweep removes groups of this node's ranks that are no longer known. One that still has processes stays.
 func sweep(groups string, run runner.RunFolder) {
 	for _, name := range names(groups) {
 		if _, err := run.Status(name); errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +58,8 @@ func sweep(groups string, run runner.RunFolder) {
 	}
 }
 
-// sweepOthers removes what nodes that are gone have left beside this one's groups:
-// what is empty and old. A node that is there makes its folder again.
+// sweepOthers removes the groups of former nodes next to this one's: those that are empty and old. A node
+// that still runs makes its folder again.
 func sweepOthers(groups string) {
 	if groups == "" {
 		return
@@ -80,7 +79,7 @@ func sweepOthers(groups string) {
 // runPrefix begins the names of run folders, and so of nodes' groups.
 const runPrefix = "berth-"
 
-// oldGroup is how old a group is that is in nobody's hands.
+// oldGroup is the age from which an unused group counts as abandoned.
 const oldGroup = time.Hour
 
 func dropOld(group string) {
@@ -89,7 +88,7 @@ func dropOld(group string) {
 	}
 }
 
-// names lists the folders in a folder; none if it cannot be read.
+// names returns the names of the folders in a folder; none if it cannot be read.
 func names(dir string) (out []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

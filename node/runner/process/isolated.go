@@ -12,15 +12,15 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// defaultUmask is that of isolated jobs.
+// defaultUmask is the umask of isolated jobs.
 const defaultUmask = 0o077
 
-// Execute is the program's part between a supervisor and an isolated job: it becomes
-// the job. It returns only when that failed: the exit code, after it has said why.
+// Execute is the program's part between a supervisor and an isolated job: it becomes the job. It returns only
+// on failure: the exit code, after printing the reason.
 func Execute() int { return isolate.Stage() }
 
-// isolated starts a job by the stage, which is this program once more: the very file
-// that runs here, whatever has been installed in its place since.
+// isolated starts a job by the stage, which is this program again: the same file that runs here, even if
+// another one has been installed in its place.
 func (g *begin) isolated(attr *syscall.ProcAttr, argv []string, pumps [2]*pump) (int, error) {
 	p, err := g.plan(attr.Dir, argv)
 	if err != nil {
@@ -42,7 +42,7 @@ func (g *begin) isolated(attr *syscall.ProcAttr, argv []string, pumps [2]*pump) 
 	return syscall.ForkExec("/proc/self/exe", []string{"berth", "supervise", "--exec"}, attr) //nolint:gosec // this program
 }
 
-// plan is what the stage is to do.
+// plan returns the plan of the stage.
 func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 	rules := &g.rules.Isolate
 	p := &isolate.Plan{
@@ -78,7 +78,7 @@ func (g *begin) plan(dir string, argv []string) (*isolate.Plan, error) {
 	return p, err
 }
 
-// makeTmp makes the folder that is /tmp for an isolated job, unless it is there.
+// makeTmp makes the folder that is /tmp for an isolated job, unless it exists.
 func makeTmp(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // a folder of the rank that the agent named
 		return err

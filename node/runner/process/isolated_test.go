@@ -15,11 +15,10 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// stranger is an account that is nobody's here.
+// stranger is an account that no user here has.
 const stranger = "nobody"
 
-// isolated is a bench whose ranks run under the accounts of their users; ada's is
-// that of nobody.
+// isolated returns a bench whose ranks run under the accounts of their users; ada's is the account "nobody".
 func isolated(t *testing.T, change func(*Rules)) *bench {
 	t.Helper()
 	if why := isolate.Possible(); why != nil {
@@ -77,7 +76,7 @@ func TestIsolatedView(t *testing.T) {
 	if err := secret.Close(); err != nil {
 		t.Fatal(err)
 	}
-	own := "own-" + filepath.Base(secret.Name()) // nobody else has a file of this name
+	own := "own-" + filepath.Base(secret.Name()) // a file name that no other test has
 	k := b.rank("", func(r *runner.Record) { ada(r); r.Job.Script, r.Job.Spec.Command = true, "" })
 	script := `#!/bin/sh
 echo "args $0"

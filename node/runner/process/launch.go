@@ -26,9 +26,8 @@ type begin struct {
 	port  uint16
 }
 
-// launch starts the job's first process in a session of its own, and returns its
-// id. The thread that calls must live as long as the job is to: the kernel kills
-// the process when that thread ends.
+// launch starts the job's first process in a session of its own, and returns its id. The calling thread must
+// live as long as the job: the kernel kills the process when that thread ends.
 func (g *begin) launch(pumps [2]*pump) (int, error) {
 	dir, err := g.workFolder()
 	if err != nil {
@@ -68,7 +67,7 @@ func (g *begin) launch(pumps [2]*pump) (int, error) {
 	return pid, nil
 }
 
-// stdin opens what the job reads from standard input: what it was submitted with, or nothing.
+// stdin opens the job's standard input: the one it was submitted with, or an empty one.
 func (g *begin) stdin() (*os.File, error) {
 	if g.record.Job.Stdin {
 		return os.Open(filepath.Join(g.folder.Path(), runner.StdinFile)) //nolint:gosec // a file of the rank's folder
@@ -76,14 +75,14 @@ func (g *begin) stdin() (*os.File, error) {
 	return os.Open(os.DevNull)
 }
 
-// workFolder makes the job's own folder, and returns where the job begins: there, or
-// where its submission says.
+// workFolder makes the job's own folder, and returns the job's working directory: that folder, or the one
+// that its submission names.
 func (g *begin) workFolder() (string, error) {
 	own := g.ownFolder()
 	return cmp.Or(g.record.Job.Spec.WorkDir, own), g.gear.own(own, 0o700)
 }
 
-// arguments is the command line, its first part a program.
+// arguments returns the command line, which begins with a program.
 func (g *begin) arguments() ([]string, error) {
 	s := &g.record.Job.Spec
 	var given []string
@@ -103,7 +102,7 @@ func (g *begin) arguments() ([]string, error) {
 	return given, nil
 }
 
-// script is what runs the script: itself, or a shell if it does not begin with #!.
+// script returns the command for the script: itself, or a shell if it does not begin with #!.
 func script(f *runner.Folder) ([]string, error) {
 	path := filepath.Join(f.Path(), runner.ScriptFile)
 	file, err := os.Open(path) //nolint:gosec // in the rank's own folder

@@ -8,17 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPath bounds what is handed over a link, in bytes.
+// maxPath bounds a path that is sent over a link, in bytes.
 const maxPath = 4096
 
-// link is how a supervisor, once it has nothing left to do, takes further ranks from
-// the agent that started it: to start a process for each would cost more than many
-// jobs do. Each message is the path of a folder one way, and a word that its rank is
-// done the other way. When the agent ends, so does the link, and a supervisor
-// without a rank ends with it.
+// link is the connection on which a supervisor, once it has nothing left to do, takes further ranks from the
+// agent that started it: a new process for each would cost more than many jobs do. Messages are the path of a
+// folder in one direction and, in the other, the notice that its rank is done. When the agent ends, so does
+// the link, and a supervisor without a rank ends with it.
 type link struct{ file *os.File }
 
-// newLink makes both ends. The second is for the supervisor.
+// newLink returns both ends. The second is for the supervisor.
 func newLink() (mine *link, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -30,7 +29,7 @@ func newLink() (mine *link, theirs *os.File, err error) {
 	return &link{os.NewFile(uintptr(pair[0]), "link")}, os.NewFile(uintptr(pair[1]), "link"), nil //nolint:gosec // descriptors
 }
 
-// openLink is the supervisor's end; nil if it was started without.
+// openLink returns the supervisor's end; nil if the supervisor was started without one.
 func openLink(file *os.File) *link {
 	kind, err := unix.GetsockoptInt(int(file.Fd()), unix.SOL_SOCKET, unix.SO_TYPE) //nolint:gosec // a descriptor fits an int
 	if err != nil || kind != unix.SOCK_SEQPACKET {
@@ -39,7 +38,7 @@ func openLink(file *os.File) *link {
 	return &link{file}
 }
 
-// next says that a rank is done and waits for another; empty: there is none.
+// next reports that a rank is done and waits for the path of the next one's folder; empty: there is none.
 func (l *link) next() string {
 	if _, err := l.file.Write([]byte("done")); err != nil {
 		return ""
@@ -61,8 +60,7 @@ func (l *link) give(path string) error {
 	return err
 }
 
-// done waits until the supervisor has nothing left to do; false: it will not come
-// to that.
+// done waits until the supervisor has nothing left to do; false: the link has ended.
 func (l *link) done() bool {
 	n, err := l.file.Read(make([]byte, maxPath))
 	return err == nil && n > 0

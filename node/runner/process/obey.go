@@ -10,14 +10,14 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// ending is how a rank comes to its end.
+// ending is how a rank ends.
 type ending struct {
 	began   fence.Boot // when the process started
 	stopAt  fence.Boot // when the stop signal follows the checkpoint signal
 	killAt  fence.Boot // when the grace is over; 0: no stop has begun
 	asked   bool       // the stop signal has been sent
 	apart   []proc.ID  // processes that are still to get it, since they have left the job's session
-	cut     bool       // whoever ends this host asked for an end
+	cut     bool       // the host's or the cluster's shutdown asked for an end
 	over    bool       // the job's first process has ended
 	own     bool       // it did so by itself, before the signal of a stop reached it
 	clean   bool       // nothing of the rank is left, here or elsewhere
@@ -26,9 +26,8 @@ type ending struct {
 	exit    model.Exit // Delivered and Fenced as they come about, code and signal when the first process has ended, the rest at the end
 }
 
-// watch looks after the rank until nothing of it is left, and returns how its first
-// process ended. What is left then gets the rest of its grace, or a grace of its own if
-// no stop has begun.
+// watch watches the rank until nothing of it is left, and returns how its first process ended. Other
+// processes then get the rest of its grace, or a grace of their own if no stop has begun.
 func (s *supervisor) watch() model.Exit {
 	if s.status.Session == 0 {
 		return s.ending.exit
@@ -75,14 +74,14 @@ func (e *ending) end(exit model.Exit) {
 	e.exit.Code, e.exit.Signal = exit.Code, exit.Signal
 }
 
-// saved notes that the job has finished a checkpoint just now.
+// saved notes that the job has just finished a checkpoint.
 func (s *supervisor) saved() {
 	s.status.Saved = max(1, Now().Boot.Sub(s.ending.began))
 	_ = s.tell(s.status.Phase) // if that fails the agent looks again
 }
 
-// obey carries out what the fence, the time limit and the agent ask for, and ends what
-// the job's first process has left behind.
+// obey carries out the demands of the fence, the time limit and the agent, and ends what the job's first
+// process has left behind.
 func (s *supervisor) obey(now fence.Boot) {
 	e := &s.ending
 	verdict := s.guard.Verdict(now)
@@ -117,8 +116,8 @@ func (s *supervisor) obey(now fence.Boot) {
 	}
 }
 
-// stop takes the steps that are due: checkpoint signal, stop signal. A stronger
-// reason on the way changes the reason, not the times.
+// stop takes the steps that are due: checkpoint signal, stop signal. A stronger reason on the way changes the
+// reason, not the times.
 func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
 	e, f := &s.ending, &s.record.Frozen
 	sent := false
@@ -143,12 +142,11 @@ func (s *supervisor) stop(now fence.Boot, reason model.Reason) {
 	e.reached = e.reached || sent
 	if reason.Outranks(e.exit.Delivered) && (sent || e.reached && (e.over || lives(s.status.Session))) {
 		e.exit.Delivered, s.status.Delivered = reason, reason
-		_ = s.tell(s.status.Phase) // for whoever buries the rank, should that be needed
+		_ = s.tell(s.status.Phase) // in case the rank has to be buried
 	}
 }
 
-// freeze has the rank stand still since then if that is news, and lets it go on
-// once that is allowed.
+// freeze freezes the rank since then unless it is frozen already, and thaws it once that is allowed.
 func (s *supervisor) freeze(since time.Duration, now fence.Boot) {
 	was := &s.status.Frozen
 	s.status.Thawed = max(s.status.Thawed, s.orders.Thaw)
@@ -168,7 +166,7 @@ func (s *supervisor) freeze(since time.Duration, now fence.Boot) {
 	_ = s.tell(max(s.status.Phase, model.RankTaken)) // if that fails the agent looks again
 }
 
-// finish writes down how the job ended, once nothing of the rank runs any more.
+// finish records how the job ended, once all processes of the rank have ended.
 func (s *supervisor) finish(exit model.Exit) error {
 	exit.Ran = max(0, Now().Boot.Sub(s.ending.began))
 	if s.gear.store.last() {
@@ -192,8 +190,7 @@ func (s *supervisor) finish(exit model.Exit) error {
 	return err
 }
 
-// drain waits for the rest of the output; false: somebody outside the rank holds
-// the pipe.
+// drain waits for the rest of the output; false: a process outside the rank holds the pipe.
 func drain(output *sync.WaitGroup) bool {
 	done := make(chan struct{})
 	go func() { output.Wait(); close(done) }()

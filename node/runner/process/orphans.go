@@ -19,10 +19,10 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// children are the supervisors that this process has started. Every other child of it in
-// another session is an orphan: the kernel has given it to this process, a child subreaper,
-// when its supervisor was killed. Only supervisors begin sessions below an agent, and no
-// process can leave a supervisor's tree while the supervisor lives.
+// children are the supervisors that this process has started. Every other child of it in another session is
+// an orphan: the kernel has given it to this process, a child subreaper, when its supervisor was killed. Only
+// supervisors begin sessions below an agent, and no process can leave a supervisor's tree while the
+// supervisor lives.
 type children struct {
 	mu   sync.Mutex
 	pids map[int]bool
@@ -31,7 +31,7 @@ type children struct {
 // supervisors are those of all Runners of this process.
 var supervisors = &children{pids: map[int]bool{}}
 
-// start starts a supervisor. No look for orphans comes between its start and its entry.
+// start starts a supervisor. No search for orphans comes between its start and its entry.
 func (c *children) start(begin func() (*os.Process, error)) (*os.Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,8 +42,7 @@ func (c *children) start(begin func() (*os.Process, error)) (*os.Process, error)
 	return p, err
 }
 
-// collect takes a supervisor that has ended off the list of processes. From then on another
-// may have its number.
+// collect reaps a supervisor that has ended. From then on another process may have its number.
 func (c *children) collect(p *os.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,9 +50,8 @@ func (c *children) collect(p *os.Process) {
 	delete(c.pids, p.Pid)
 }
 
-// orphans lists the living orphans with all that descends from them, and collects those
-// that have ended. In the first process of a container any orphan of the container is a
-// child of it: then none is listed.
+// orphans returns the living orphans with all their descendants, and reaps those that have ended. In the
+// first process of a container any orphan of the container is a child of it: then the list is empty.
 func (c *children) orphans() []proc.Stat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,14 +79,14 @@ func (c *children) orphans() []proc.Stat {
 	return append(out, below(list, roots)...)
 }
 
-// adoptOrphans makes this process a child subreaper, and returns the process that takes in
-// its own orphans, and so the supervisors when it ends; 0: not known.
+// adoptOrphans makes this process a child subreaper, and returns the process that adopts its own orphans, and
+// so the supervisors when it ends; 0: not known.
 func adoptOrphans() (reaper int, err error) {
 	reaper = findReaper()
 	return reaper, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// findReaper makes an orphan and looks where it goes: the kernel tells by no other way.
+// findReaper makes an orphan and observes its new parent: the kernel shows it in no other way.
 func findReaper() int {
 	out, err := exec.Command(shell, "-c", "sleep 60 >/dev/null 2>&1 & echo $!").Output()
 	if err != nil {
@@ -110,10 +108,10 @@ func findReaper() int {
 	return e.Parent
 }
 
-// suspects are processes that may be of a rank whose supervisor was killed after its agent
-// had ended: orphans, and what descends from them, that have begun since the supervisor, in
-// its cgroups and as this user. They may be of something else as well, so they are not
-// killed; but the rank is not shown to be gone as long as one of them runs.
+// suspects returns processes that may belong to a rank whose supervisor was killed after its agent had ended:
+// orphans and their descendants that have begun since the supervisor, in its cgroups and as this user. They
+// may belong to something else as well, so they are not killed; but the rank does not count as gone as long
+// as one of them runs.
 func (r *Runner) suspects(list []proc.Stat, s runner.Status) []proc.Stat {
 	self, _ := proc.Look(os.Getpid())
 	if s.PID == 0 || s.Place == 0 || s.Agent.PID == self.PID && s.Agent.Born == self.Born && self.PID != 1 {
@@ -143,8 +141,8 @@ func (r *Runner) berth(pid int) bool {
 	return exe == own || err == nil && exe == program
 }
 
-// ours reports whether a process may be one of a job under this process's account. Root's
-// jobs may take any.
+// ours reports whether a process may belong to a job under this process's account. Root's jobs may take any
+// account.
 func ours(pid int) bool {
 	if os.Geteuid() == 0 {
 		return true
@@ -161,7 +159,7 @@ func ours(pid int) bool {
 	return false
 }
 
-// placeOf names the cgroups that a process is in, of all hierarchies; 0: not known.
+// placeOf returns a hash of the cgroups that a process is in, of all hierarchies; 0: not known.
 func placeOf(pid int) uint64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
@@ -172,7 +170,7 @@ func placeOf(pid int) uint64 {
 	return sum.Sum64()
 }
 
-// leftError says what a rank whose supervisor is gone has left.
+// leftError names the remains of a rank whose supervisor has died.
 type leftError struct {
 	killed   []proc.Stat // that are being killed
 	suspects []proc.Stat

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// ungrouped is a bench on a host without cgroups of version 2.
+// ungrouped returns a bench on a host without cgroups of version 2.
 func ungrouped(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)

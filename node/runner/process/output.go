@@ -9,17 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of what is kept of each stream, in bytes: the first part and the last part
-// of it. What lies between is given back to the disk; the file keeps its length and
-// reads as zeros there.
+// Bounds of what is kept of each stream, in bytes: its first part and its last part. The space between is
+// freed on the disk; the file keeps its length and reads as zeros there.
 const (
 	keepHead   = 256 << 20
 	keepTail   = 768 << 20
 	punchEvery = 16 << 20
 )
 
-// stream copies what a job writes into a file. It goes on taking what the job
-// writes whatever becomes of the file, so that a full disk does not stop the job.
+// stream copies a job's output into a file. It goes on reading the output whatever happens to the file, so
+// that a full disk does not stop the job.
 type stream struct {
 	file       *os.File
 	head, tail int64
@@ -33,7 +32,7 @@ func newStream(f *os.File, head, tail, step int64) *stream {
 	return &stream{file: f, head: head, tail: tail, step: step, hole: head}
 }
 
-// Write keeps what it can. It never fails.
+// Write writes what it can. It never fails.
 func (s *stream) Write(data []byte) (int, error) {
 	if s.full {
 		return len(data), nil
@@ -67,8 +66,8 @@ func newPump(file *os.File) (*pump, error) {
 	return &pump{in: w, out: r, file: file}, nil
 }
 
-// run copies until nobody has the job's end any more. The job must have been
-// started: this process gives its own hold on that end up.
+// run copies until the job's end has no holder left. The job must have been started: this process closes its
+// own copy of that end.
 func (p *pump) run(done *sync.WaitGroup) {
 	_ = p.in.Close()
 	done.Go(func() {
@@ -78,5 +77,5 @@ func (p *pump) run(done *sync.WaitGroup) {
 	})
 }
 
-// onlyReader hides what else a file can, so that each read is a write of its own.
+// onlyReader hides the file's other methods, so that each read becomes one write.
 type onlyReader struct{ io.Reader }

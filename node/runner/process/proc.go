@@ -13,7 +13,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// all lists the processes that run.
+// all returns the running processes.
 func all() (out []proc.Stat) {
 	for pid := range proc.All() {
 		if s, ok := proc.Look(pid); ok && !s.Gone() {
@@ -23,7 +23,7 @@ func all() (out []proc.Stat) {
 	return out
 }
 
-// below lists those of the processes that descend from one of the roots.
+// below returns the processes that descend from one of the roots.
 func below(list []proc.Stat, roots map[int]bool) (out []proc.Stat) {
 	for more := true; more; {
 		more = false
@@ -37,15 +37,14 @@ func below(list []proc.Stat, roots map[int]bool) (out []proc.Stat) {
 	return out
 }
 
-// marked says that a process has the rank's nonce in its environment; known is false
-// while that cannot be told.
+// marked reports whether a process has the rank's nonce in its environment; known is false while that is not
+// known.
 func marked(pid int, nonce string) (is, known bool) {
 	env, known := proc.Environ(pid)
 	return nonce != "" && bytes.Contains(env, []byte(runner.NonceVariable+"="+nonce)), known
 }
 
-// catches says that a process has a handler for a signal: others would die of it,
-// or ignore it.
+// catches reports whether a process has a handler for a signal: others would die of it, or ignore it.
 func catches(pid int, s unix.Signal) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -60,7 +59,7 @@ func catches(pid int, s unix.Signal) bool {
 	return false
 }
 
-// BootID is the kernel's: random, and new with each boot.
+// BootID returns the kernel's boot id: random, and new with each boot.
 func BootID() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(data)), err

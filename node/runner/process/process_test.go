@@ -204,7 +204,7 @@ func waitFor(t testing.TB, what string, holds func() bool) {
 
 func plain(*runner.Record) {}
 
-// alive says that a process runs.
+// alive reports whether a process runs.
 func alive(t testing.TB, pid string) bool {
 	t.Helper()
 	e, ok := proc.Look(number(t, pid))
@@ -335,8 +335,7 @@ func TestTheLatchHolds(t *testing.T) {
 	}
 }
 
-// A rank of a gang waits, ready, until it is let run; refused meanwhile it never
-// runs.
+// A rank of a gang waits, ready, for the order to run; if refused meanwhile, it never runs.
 func TestPrepareThenRun(t *testing.T) {
 	b := newBench(t)
 	wait := func(r *runner.Record) { r.Orders = runner.Orders{}; r.Job.Address = "127.0.0.1" }

@@ -8,14 +8,14 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// prompts are the signals that a job has asked for while it runs. They go to those
-// of its processes that wait for them.
+// prompts are the signals that a job has asked for while it runs. They go to those of its processes that wait
+// for them.
 type prompts struct {
 	warned time.Duration // time limit that the job was warned of; 0: not yet
 	saved  fence.Boot    // when it was last asked for a checkpoint; 0: not yet
 }
 
-// limit is how long a rank may run; 0: there is no limit.
+// limit returns how long a rank may run; 0: no limit.
 func limit(r *runner.Record, o *runner.Orders) time.Duration {
 	if o.TimeLimit > 0 {
 		return o.TimeLimit
@@ -23,8 +23,7 @@ func limit(r *runner.Record, o *runner.Orders) time.Duration {
 	return r.Frozen.TimeLimit
 }
 
-// due lists the signals that are due at now. A limit that was moved out is warned of
-// again.
+// due returns the signals that are due at now. A limit that was raised causes a further warning.
 func (p *prompts) due(now, began fence.Boot, limit time.Duration, s *model.Spec) (names []string) {
 	if s.WarnSignal != "" && limit > 0 && p.warned != limit && now.Sub(began) >= limit-s.WarnBefore {
 		p.warned = limit

@@ -14,9 +14,8 @@ type reaped struct {
 	exit model.Exit
 }
 
-// reap collects children as they end, also those that were taken in, until none is
-// left; then it closes the channel. While the job's first process is not reaped
-// there is at least one.
+// reap collects children as they end, including adopted ones, until none is left; then it closes the channel.
+// While the job's first process is not reaped there is at least one.
 func reap(ends chan<- reaped) {
 	defer close(ends)
 	for {
@@ -25,7 +24,7 @@ func reap(ends chan<- reaped) {
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
-		case err != nil: // ECHILD: nobody is left, and nobody can come
+		case err != nil: // ECHILD: no child is left, and none can come
 			return
 		}
 		ends <- reaped{pid, exitOf(status)}
@@ -39,7 +38,7 @@ func exitOf(s unix.WaitStatus) model.Exit {
 	return model.Exit{Code: int32(s.ExitStatus())} //nolint:gosec // a byte
 }
 
-// lives says that a child has not ended, whether or not it has been reaped.
+// lives reports whether a child has not ended, whether or not it has been reaped.
 func lives(pid int) bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)

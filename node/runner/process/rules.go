@@ -15,8 +15,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// Rules are what a node's operator lays down for all of its ranks. Each supervisor
-// reads them when it takes a rank.
+// Rules are an operator's rules for all ranks of a node. Each supervisor reads them when it takes a rank.
 type Rules struct {
 	PIDs        uint32 // most processes and threads of a rank, where cgroups can limit them; 0: any number
 	Checkpoints string // absolute path of the node's own place for checkpoints of jobs that name none; empty: it has none
@@ -25,7 +24,7 @@ type Rules struct {
 	Isolate     isolate.Rules
 }
 
-// prepare says why ranks cannot run by these rules here, and makes what they need.
+// prepare makes what ranks need under these rules, and returns why they cannot run here; nil: they can.
 func (r *Rules) prepare() error {
 	var err error
 	if r.Isolate.On {
@@ -57,13 +56,13 @@ type laid struct {
 
 const rulesFile = "rules"
 
-// lay writes the rules down for supervisors that start from now on.
+// lay writes the rules for supervisors that start from now on.
 func lay(run runner.RunFolder, l *laid) error {
 	return smallfile.Replace(filepath.Join(run.Path, rulesFile), l)
 }
 
-// mend makes the run folder and the rules again if they are lost: without them no rank
-// would start until the agent does.
+// mend makes the run folder and the rules again if they are lost: without them no rank would start until the
+// agent does.
 func (r *Runner) mend() error {
 	if _, err := readRules(r.o.Run); err == nil {
 		return nil
@@ -74,8 +73,8 @@ func (r *Runner) mend() error {
 	return lay(r.o.Run, &r.rules)
 }
 
-// readRules reads them. A rank without rules does not start: it could have more
-// rights than its operator wants.
+// readRules reads the rules. A rank without rules does not start: it could have more rights than its operator
+// intends.
 func readRules(run runner.RunFolder) (l laid, err error) {
 	if err = smallfile.Read(filepath.Join(run.Path, rulesFile), &l); err != nil {
 		return l, fmt.Errorf("this node's rules cannot be read: %w", err)
@@ -83,7 +82,7 @@ func readRules(run runner.RunFolder) (l laid, err error) {
 	return l, nil
 }
 
-// groupPath is where a rank's group is; empty: ranks have none here.
+// groupPath returns the path of a rank's group; empty: ranks have none here.
 func (l *laid) groupPath(name string) string {
 	if l.Groups == "" {
 		return ""
@@ -97,8 +96,8 @@ func (l *laid) group(name string, r *runner.Record) (*cgroup.Group, error) {
 		return nil, nil
 	}
 	if l.Guarded {
-		// Its agent has made it. One that is gone, as when another agent has cleaned up just
-		// now, is not made again: the job would have every device.
+		// The agent has made the group. If it is gone, as when another agent has just cleaned up, it is not
+		// made again: the job would have every device.
 		if _, err := cgroup.Open(l.groupPath(name)); err != nil {
 			return nil, fmt.Errorf("the rank's cgroup: %w", err)
 		}
@@ -112,7 +111,7 @@ func (l *laid) make(name string, limits cgroup.Limits) (*cgroup.Group, error) {
 	g, err := cgroup.Tree{Path: l.Groups}.Make(name, limits)
 	if errors.Is(err, fs.ErrNotExist) { // the last supervisor of an earlier agent has just removed the folder
 		if layout, lookErr := cgroup.Look("/"); lookErr == nil {
-			_, _ = layout.Claim(filepath.Base(l.Groups)) // if it cannot be made the next line says so
+			_, _ = layout.Claim(filepath.Base(l.Groups)) // if the group cannot be made, the next line reports that
 		}
 		g, err = cgroup.Tree{Path: l.Groups}.Make(name, limits)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// Options are what a Runner works with.
+// Options are the settings of a Runner.
 type Options struct {
 	Run     runner.RunFolder
 	Program []string // of a supervisor, up to the folder of its rank
@@ -26,7 +26,7 @@ type Options struct {
 	Devices Guard  // keeps ranks' groups from GPUs of others; nil: nothing does
 }
 
-// Supervisors that wait for another rank.
+// Bounds for supervisors that wait for another rank.
 const (
 	maxIdle = 16
 	idleFor = 30 * time.Second
@@ -59,7 +59,7 @@ type worker struct {
 	since  time.Time // when it became idle
 }
 
-// New makes a Runner; there may be one for each run folder.
+// New returns a Runner; there may be one for each run folder.
 func New(o Options) (*Runner, error) {
 	if err := o.Rules.prepare(); err != nil {
 		return nil, err
@@ -111,10 +111,10 @@ func (w *worker) close() {
 	}
 }
 
-// Host is what this host lets ranks do.
+// Host returns the isolation that this host allows.
 func (r *Runner) Host() runner.Host { return r.host }
 
-// Events are news of supervisors.
+// Events returns the events of supervisors.
 func (r *Runner) Events() <-chan runner.Event { return r.events }
 
 func (r *Runner) pass(e runner.Event) {
@@ -124,9 +124,9 @@ func (r *Runner) pass(e runner.Event) {
 	}
 }
 
-// Start has a supervisor take the rank of a folder: one that waits for another, or
-// a new one. A supervisor has nothing of this process but a few variables: neither
-// its terminal nor its output. It runs on one processor.
+// Start gives the rank of a folder to a supervisor: one that waits for another rank, or a new one. A
+// supervisor has nothing of this process but a few variables: neither its terminal nor its output. It runs on
+// one processor.
 func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
 	if err := r.mend(); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (r *Runner) Start(f *runner.Folder, rec *runner.Record) error {
 		if w.link.give(f.Path()) == nil {
 			return nil
 		}
-		r.drop(rec.Nonce) // it has died, and whoever follows it is done with it
+		r.drop(rec.Nonce) // the supervisor has died, and its watcher is done with it
 	}
 	mine, theirs, err := newLink()
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *Runner) drop(nonce string) {
 	delete(r.watched, nonce)
 }
 
-// tend ends supervisors that have waited for too long, and has the others go on.
+// tend ends supervisors that have waited for too long, and continues the others.
 func (r *Runner) tend() {
 	ticker := time.NewTicker(idleFor / 3)
 	defer ticker.Stop()
@@ -220,7 +220,7 @@ func (r *Runner) tend() {
 			r.mu.Lock()
 			r.dismiss(func(w *worker) bool { return time.Since(w.since) > idleFor })
 			for _, w := range r.watched {
-				_ = w.handle.signal(unix.SIGCONT) // one that somebody has stopped cannot obey its fence
+				_ = w.handle.signal(unix.SIGCONT) // a stopped supervisor cannot obey its fence
 			}
 			r.mu.Unlock()
 			if r.groups == "" {
@@ -232,8 +232,7 @@ func (r *Runner) tend() {
 	}
 }
 
-// dismiss ends the oldest of the supervisors that wait, as long as they are to. The
-// lock is held.
+// dismiss ends the oldest of the waiting supervisors until enough. The lock is held.
 func (r *Runner) dismiss(enough func(oldest *worker) bool) {
 	for len(r.idle) > 0 && enough(r.idle[0]) {
 		r.idle[0].link.close()
@@ -241,7 +240,7 @@ func (r *Runner) dismiss(enough func(oldest *worker) bool) {
 	}
 }
 
-// rest takes a supervisor that has nothing left to do.
+// rest adds a supervisor that has nothing left to do to the waiting ones.
 func (r *Runner) rest(w *worker) {
 	r.mu.Lock()
 	name := w.name
@@ -273,9 +272,8 @@ func (r *Runner) follow(w *worker, reap func()) {
 	}
 }
 
-// Adopt finds the living supervisor of a rank, by boot, process id, start time and
-// nonce, and watches it from now on unless it does so already. If its status is lost, its
-// process is looked for.
+// Adopt finds the living supervisor of a rank, by boot, process id, start time and nonce, and watches it from
+// now on unless that is the case already. If the supervisor's status is lost, its process is searched for.
 func (r *Runner) Adopt(name string, rec *runner.Record) (runner.Status, bool) {
 	if rec.Boot != r.o.Run.Boot {
 		return runner.Status{}, false
@@ -316,7 +314,7 @@ func (r *Runner) adopt(name string, rec *runner.Record, s runner.Status) bool {
 	return true
 }
 
-// Wake lets a rank's supervisor look at its orders.
+// Wake makes a rank's supervisor read its orders.
 func (r *Runner) Wake(rec *runner.Record) error {
 	r.mu.Lock()
 	w := r.watched[rec.Nonce]

@@ -15,22 +15,21 @@ import (
 	"github.com/berth-gpu/berth/node/runner"
 )
 
-// Pace of measuring what a rank takes of its node's disk: often, but for no more than a
-// twentieth of the time.
+// Pace of measuring what a rank takes of its node's disk: often, but for no more than a twentieth of the
+// time.
 const (
 	measureEvery = 2 * time.Second
 	measureShare = 20
 )
 
-// Scratch is how much of its node's disk a rank may take, with its output, its private /tmp, its working
-// folder, its checkpoints in the node's own place and what it has deleted and keeps open.
-// The zero Scratch sets no limit.
+// Scratch is the limit of a rank's use of its node's disk, with its output, its private /tmp, its working
+// folder, its checkpoints in the node's own place and deleted files that it keeps open. The zero Scratch sets no limit.
 type Scratch struct {
-	Bytes   int64 // 0: Percent says how much
+	Bytes   int64 // 0: Percent decides
 	Percent int   // of the file system of the agent's data folder; 0: any amount
 }
 
-// limit returns the bound in bytes for a rank's folder; 0: there is none.
+// limit returns the bound in bytes for a rank's folder; 0: no limit.
 func (l Scratch) limit(folder string) int64 {
 	if l.Bytes > 0 || l.Percent == 0 {
 		return l.Bytes
@@ -42,17 +41,17 @@ func (l Scratch) limit(folder string) int64 {
 	return int64(room.Total / 100 * uint64(l.Percent)) //nolint:gosec // below the size of a file system
 }
 
-// scratch measures what a rank takes. The zero scratch measures nothing.
+// scratch measures a rank's use of the disk. The zero scratch measures nothing.
 type scratch struct {
-	limit   int64        // bytes; 0: there is none
+	limit   int64        // bytes; 0: no limit
 	used    atomic.Int64 // at the last measurement
 	cancel  context.CancelFunc
 	folders []string
 	files   []string // of the rank's output
 }
 
-// begin measures from now on until end is called. Descriptors are looked at of the processes
-// that list returns.
+// begin measures from now on until end is called. Open descriptors are those of the processes that list
+// returns.
 func (c *scratch) begin(p *place, store *store, list func() []int) {
 	dir := p.folder.Path()
 	if c.limit = p.rules.Scratch.limit(dir); c.limit == 0 {
@@ -79,7 +78,7 @@ func (c *scratch) begin(p *place, store *store, list func() []int) {
 	}()
 }
 
-// measure adds up what lies in the rank's folders and its output, and what its processes keep open without a name.
+// measure sums the content of the rank's folders, its output, and its open files without a name.
 func (c *scratch) measure(pids []int) {
 	var use disk.Use
 	for _, dir := range c.folders {
@@ -112,14 +111,14 @@ func unnamed(use *disk.Use, pid int, device uint64) {
 	}
 }
 
-// over reports whether the rank takes more than it may, and far, whether it takes twice as much:
-// then it is given no grace.
+// over reports whether the rank takes more than its limit, and far, whether more than twice as much: then it
+// gets no grace.
 func (c *scratch) over() (over, far bool) {
 	used := c.used.Load()
 	return c.limit > 0 && used > c.limit, c.limit > 0 && used/2 > c.limit
 }
 
-// end stops measuring, and writes into a rank's end what it has taken if it was stopped for that.
+// end stops measuring, and writes the measured use into a rank's end if the rank was stopped for it.
 func (c *scratch) end(e *model.Exit) {
 	if c.cancel != nil {
 		c.cancel()

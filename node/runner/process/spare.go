@@ -8,24 +8,24 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// spared is how reluctant the kernel is to end agents and supervisors when memory runs
-// out: -1000 is never, 0 as any other. A job that takes all memory is to go first,
-// and somebody has to be there to say so.
+// spared is how reluctant the kernel is to kill agents and supervisors when memory runs out: -1000 is never,
+// 0 is neutral. A job that takes all memory should be killed first, and its supervisor has to survive to
+// report that.
 const spared = -900
 
-// Spare has the kernel end this process late when memory runs out. Only who has
-// CAP_SYS_RESOURCE may ask for that, as root does: others stay as they are.
+// Spare makes the kernel kill this process late when memory runs out. That takes CAP_SYS_RESOURCE, as root
+// has: without it the process stays as it is.
 func Spare() { own().spare() }
 
-// exposed starts something that is not spared, nor can spare itself: this process is
-// not either, for that moment. No signal is blocked in what is started, as one may be in
-// whatever has started the agent. The thread must be the goroutine's own.
+// exposed starts a process that is not spared and cannot spare itself: for that moment this process is not
+// spared either. No signal is blocked in the new process, though one may be in the process that started the
+// agent. The thread must be the goroutine's own.
 func exposed(start func() error) error {
 	isolate.UnblockSignals()
 	return own().expose(start)
 }
 
-// mercy is the file in which a process finds and sets how reluctant the kernel is.
+// mercy is the file in which a process reads and sets how reluctant the kernel is.
 type mercy string
 
 func own() mercy { return "/proc/self/oom_score_adj" }
@@ -41,7 +41,7 @@ func (m mercy) expose(start func() error) error {
 	if err != nil || before >= 0 || m.set(0) != nil {
 		return start()
 	}
-	defer func() { _ = m.set(before) }() // who could go there before can again
+	defer func() { _ = m.set(before) }() // a process that could go there before can again
 	return start()
 }
 

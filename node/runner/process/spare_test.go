@@ -23,8 +23,8 @@ func scoreOf(t *testing.T, pid int) string {
 	return strings.TrimSpace(string(data))
 }
 
-// maySpare skips a test where the kernel lets nobody be spared, and exposes this
-// process again afterwards.
+// maySpare skips a test where the kernel lets no process be spared, and exposes this process again
+// afterwards.
 func maySpare(t *testing.T) {
 	t.Helper()
 	before, err := own().get()
@@ -90,7 +90,7 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// Where nothing can be asked for, things start all the same.
+// Where the setting is not possible, processes start nevertheless.
 func TestExposedWithout(t *testing.T) {
 	m, started := mercy(filepath.Join(t.TempDir(), "no", "score")), false
 	m.spare()

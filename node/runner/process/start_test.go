@@ -10,8 +10,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// A program that cannot be started is an end like that of a shell, and the reason
-// stands in the output.
+// A program that cannot be started ends like in a shell, and the reason is in the output.
 func TestWhatCannotBeStarted(t *testing.T) {
 	b := newBench(t)
 	place := t.TempDir()

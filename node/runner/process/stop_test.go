@@ -17,8 +17,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner/cgroup"
 )
 
-// A stop is a signal first; what the job does with it is its own end, with the
-// reason beside it.
+// A stop begins with a signal; the job's reaction is its own end, recorded together with the reason.
 func TestStopWithGrace(t *testing.T) {
 	k := newBench(t).rank("trap 'exit 7' TERM; echo up > up; while :; do sleep 0.01; done", func(r *runner.Record) {
 		r.Frozen.Grace = time.Minute
@@ -56,7 +55,7 @@ func TestExitBeforeStop(t *testing.T) {
 	}
 }
 
-// The checkpoint signal reaches those who wait for it, and kills nobody else.
+// The checkpoint signal reaches the processes that wait for it, and kills no other.
 func TestCheckpoint(t *testing.T) {
 	k := newBench(t).rank("sh -c 'trap \"echo saved > saved\" USR1; echo up > up; while :; do sleep 0.01; done' & wait; wait", func(r *runner.Record) {
 		r.Job.Spec.CheckpointSignal = "USR1"
@@ -74,7 +73,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// The time limit is kept without anybody's word.
+// The supervisor enforces the time limit without orders.
 func TestTimeLimit(t *testing.T) {
 	k := newBench(t).rank("sleep 600", func(r *runner.Record) { r.Frozen.TimeLimit = 50 * time.Millisecond }).start()
 	if got := k.exit(); got.Signal != 15 || got.Delivered != model.ReasonTimeLimit || got.Ran < 50*time.Millisecond {
@@ -82,7 +81,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// short are lease parameters under which a rank is fenced soon: its fence begins ten
+// short returns lease parameters under which a rank is fenced soon: its fence begins ten
 // seconds before T is over, and it may start up to ten seconds before that.
 func short(onLost model.OnLost) func(*runner.Record) {
 	return func(r *runner.Record) {
@@ -139,9 +138,8 @@ func TestALeaseThatOmitsARank(t *testing.T) {
 	named.exit()
 }
 
-// A rank that stands still goes on when it may. The job starts no processes: a shell
-// whose child is stopped before it has become another program waits for it in a
-// state that is not "stopped".
+// A frozen rank goes on when it may. The job starts no processes: a shell whose child is stopped before it
+// has become another program waits for it in a state that is not "stopped".
 func TestFreezeAndThaw(t *testing.T) {
 	k := newBench(t).rank("i=0; while :; do i=$((i+1)); echo $i > beat; done", plain).start()
 	k.file("beat")
@@ -155,7 +153,7 @@ func TestFreezeAndThaw(t *testing.T) {
 	k.exit()
 }
 
-// standsStill says that a rank's first process does, by whichever means.
+// standsStill reports whether a rank's first process does, by whichever means.
 func standsStill(s runner.Status) bool {
 	if g, err := cgroup.Open(s.Group); err == nil {
 		return g.Frozen()
@@ -164,7 +162,7 @@ func standsStill(s runner.Status) bool {
 	return ok && e.State == 'T'
 }
 
-// Whoever ends the host gets an orderly end that is not the job's own.
+// A shutdown of the host gets an orderly end that is not the job's own.
 func TestSupervisorIsAskedToEnd(t *testing.T) {
 	k := newBench(t).rank("sleep 600", plain).start()
 	s := k.phase(model.RankRunning)
@@ -202,7 +200,7 @@ func TestBury(t *testing.T) {
 	}
 }
 
-// A number that has gone to somebody else's session is nobody to kill.
+// A session number that was given to another session is not killed.
 func TestBuryKnowsItsOwn(t *testing.T) {
 	b := newBench(t)
 	k := b.rank("sleep 600", plain).start()
@@ -217,7 +215,7 @@ func TestBuryKnowsItsOwn(t *testing.T) {
 	k.exit()
 }
 
-// Who is in the middle of an exec may be one of the rank's: nobody is said to be gone then.
+// A process in the middle of an exec may be one of the rank's: the rank does not count as gone then.
 func TestBuryWaitsForAnExec(t *testing.T) {
 	again := program(t, `exec "$0"`)
 	cmd := exec.Command(again)
@@ -308,7 +306,7 @@ func TestOutputFlows(t *testing.T) {
 	}
 }
 
-// A supervisor whose folder was removed ends its rank as it should, and then itself.
+// A supervisor whose folder was removed ends its rank properly, and then itself.
 func TestFolderRemoved(t *testing.T) {
 	k := newBench(t).rank("sleep 600", plain).start()
 	s := k.phase(model.RankRunning)

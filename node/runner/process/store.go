@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// doneFile is what a job touches in its folder when a checkpoint is whole.
+	// doneFile is what a job touches in its folder when a checkpoint is complete.
 	doneFile = ".done"
-	// lookEvery is how often a supervisor looks for it.
+	// lookEvery is the interval at which a supervisor looks for doneFile.
 	lookEvery = time.Second
-	// maxBack bounds how many attempts back a checkpoint is looked for.
+	// maxBack bounds how many attempts back a checkpoint is searched for.
 	maxBack = 1000
 	// keepDone is how many attempts' finished checkpoints are kept in the node's own place.
 	keepDone = 2
 )
 
-// store is where a rank keeps its checkpoints: base/1 is the first attempt's folder,
-// and so on. The ranks of a gang share one. It is the job's user who acts there, in
-// a goroutine of its own, which may have to wait for a file system that hangs.
+// store is where a rank keeps its checkpoints: base/1 is the first attempt's folder, and so on. The ranks of
+// a gang share one. All access is under the account of the job's user, in a goroutine of its own, which may
+// have to wait for a file system that hangs.
 type store struct {
 	base    string
 	own     bool     // base is in the node's own place, which its user may have no way to
@@ -49,7 +49,7 @@ func (s *store) dir() string { return s.of(s.n) }
 
 func (s *store) of(n uint32) string { return filepath.Join(s.base, decimal(n)) }
 
-// variables tell the job of it:
+// variables returns the variables for the job:
 //
 //	BERTH_CHECKPOINT_DIR   the attempt's folder
 //	BERTH_RESTORE_FROM     that of the newest attempt before it that finished a
@@ -92,7 +92,7 @@ func (s *store) open(ctx context.Context, account *isolate.Account) error {
 	}
 }
 
-// make makes the folder, and looks for what there is to restore.
+// make makes the folder, and searches for a checkpoint to restore.
 func (s *store) make() (err error) {
 	if s.root == nil {
 		if err = os.MkdirAll(s.base, 0o750); err != nil {
@@ -115,7 +115,7 @@ func (s *store) make() (err error) {
 	return nil
 }
 
-// done is when an attempt last finished a checkpoint.
+// done returns when an attempt last finished a checkpoint.
 func (s *store) done(n uint32) (time.Time, bool) {
 	info, err := s.root.Lstat(filepath.Join(decimal(n), doneFile))
 	if err != nil || !info.Mode().IsRegular() {
@@ -124,7 +124,7 @@ func (s *store) done(n uint32) (time.Time, bool) {
 	return info.ModTime(), true
 }
 
-// fresh says that a checkpoint was finished since the last look.
+// fresh reports whether a checkpoint was finished since the last look.
 func (s *store) fresh() bool {
 	at, done := s.done(s.n)
 	if !done || at.Equal(s.marked) {
@@ -134,7 +134,7 @@ func (s *store) fresh() bool {
 	return true
 }
 
-// watch looks until the rank has ended, and removes the folder if nobody used it.
+// watch looks for checkpoints until the rank has ended, and removes an unused folder.
 func (s *store) watch() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -147,7 +147,7 @@ func (s *store) watch() {
 			}
 			select {
 			case s.news <- struct{}{}:
-			default: // there is news that nobody has taken yet
+			default: // an earlier event has not been received yet
 			}
 		case reply := <-s.asks:
 			reply <- s.fresh()
@@ -157,7 +157,7 @@ func (s *store) watch() {
 	}
 }
 
-// finished yields when a checkpoint was finished.
+// finished yields a value for each finished checkpoint.
 func (s *store) finished() <-chan struct{} {
 	if s == nil {
 		return nil
@@ -165,8 +165,7 @@ func (s *store) finished() <-chan struct{} {
 	return s.news
 }
 
-// last looks once more, and ends the watch. A folder that does not answer in time
-// shows nothing.
+// last looks once more, and ends the watch. A folder that does not answer in time has no news.
 func (s *store) last() (found bool) {
 	if s == nil {
 		return false
@@ -189,8 +188,8 @@ func (s *store) last() (found bool) {
 	}
 }
 
-// prune removes what attempts before the last two that finished a checkpoint have
-// left, but only in the node's own place: elsewhere it is the user's.
+// prune removes the checkpoints of attempts before the last two finished ones, but only in the node's own
+// place: elsewhere they are the user's.
 func (s *store) prune() {
 	if !s.own {
 		return
@@ -214,8 +213,8 @@ func (s *store) prune() {
 	}
 }
 
-// forget removes a folder that nobody has put anything into, and what it is in. A
-// gang shares it: then it stays, for a rank that is still to write.
+// forget removes an empty folder and its parent. A gang shares the parent: then it stays, for a rank that
+// still has to write.
 func (s *store) forget(alone bool) {
 	if s == nil || !s.own || !alone {
 		return

@@ -25,18 +25,17 @@ import (
 const (
 	watchEvery  = 200 * time.Millisecond // how often a supervisor looks at its rank and its clocks
 	lastLook    = time.Millisecond       // from the end of a job's first process until others count as left behind
-	drainLimit  = 5 * time.Second        // for output that somebody outside the rank still holds
+	drainLimit  = 5 * time.Second        // for output that a process outside the rank still holds
 	trimEvery   = time.Minute            // for as long as it stays
 	settleAfter = time.Second            // when a job seems to be one that stays
 	retellEvery = 2 * time.Second        // how often a supervisor sees whether its status is still there
 )
 
-// jobUmask is the mask of file modes of jobs that run under the agent's own account and
-// of hooks, whatever started the agent.
+// jobUmask is the umask of jobs that run under the agent's own account and of hooks, whatever started the
+// agent.
 const jobUmask = 0o022
 
-// wakeSignal has a supervisor look at its orders. Before one is ready for it, and
-// whoever else would get it, ignores it.
+// wakeSignal makes a supervisor read its orders. Processes that are not ready for the signal ignore it.
 const wakeSignal = unix.SIGWINCH
 
 // supervisor prepares, starts, watches and ends one rank.
@@ -61,7 +60,7 @@ type supervisor struct {
 	output  sync.WaitGroup
 }
 
-// place is what a supervisor reads once: where and what its rank is.
+// place is what a supervisor reads once: its rank and where that is.
 type place struct {
 	folder *runner.Folder
 	record *runner.Record
@@ -81,10 +80,9 @@ func openPlace(path string) (p place, err error) {
 	return p, err
 }
 
-// Supervise runs the rank of a folder in this process, which must have been started
-// for that and nothing else, and after it those that the agent hands on while it
-// lives. It returns when nothing is left to do: each rank has ended, and that is on
-// disk, or it will not start.
+// Supervise runs the rank of a folder in this process, which must have been started for that and nothing
+// else, and after it the ranks that the agent hands on while it lives. It returns when nothing is left to do:
+// each rank has ended, and that is on disk, or will not start.
 func Supervise(path string) error {
 	runtime.LockOSThread() // the job dies with this thread
 	isolate.CloseReceived()
@@ -114,8 +112,8 @@ func Supervise(path string) error {
 	}
 }
 
-// noCores has jobs write no core files, which can be as large as their memory, unless they ask for
-// them. If the limit cannot be set it stays as it is.
+// noCores disables core files of jobs, which can be as large as their memory, unless a job enables them. If
+// the limit cannot be set it stays as it is.
 func noCores() {
 	var has unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_CORE, &has) == nil {
@@ -124,7 +122,7 @@ func noCores() {
 	}
 }
 
-// live is a rank from its beginning to its end.
+// live runs a rank from its beginning to its end.
 func (s *supervisor) live() error {
 	if err := s.tell(model.RankTaken); err != nil { // names the group before there is one
 		return err
@@ -148,8 +146,8 @@ func (s *supervisor) live() error {
 	return s.finish(s.watch())
 }
 
-// refuse is the end of a rank that does not start. If that is the node's own doing
-// it says so, and nobody else starts the rank.
+// refuse records the end of a rank that does not start. If the node is the cause, the status says why, and no
+// other supervisor starts the rank.
 func (s *supervisor) refuse() error {
 	s.gear.drop()
 	s.undo(model.Exit{})
@@ -164,8 +162,7 @@ func (s *supervisor) refuse() error {
 	return s.tell(model.RankNever)
 }
 
-// leave lets go of a rank of which nothing is left, so that this process can take
-// another.
+// leave releases a rank of which nothing is left, so that this process can take another.
 func (s *supervisor) leave() error {
 	signal.Stop(s.heard)
 	s.card.clear()
@@ -194,12 +191,13 @@ func newSupervisor(path string, shown card) (*supervisor, error) {
 		s.status.Place = placeOf(s.status.PID)
 	}
 	signal.Notify(s.heard, wakeSignal, unix.SIGTERM)
-	// Unheard. Were one of these ignored, as in a program that nohup has started, the job would inherit that.
+	// Received and ignored. If one of these were set to ignore, as in a program that nohup has started, the
+	// job would inherit that.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGHUP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	return s, nil
 }
 
-// tell writes down how far the supervisor is, and wakes the agent.
+// tell writes the supervisor's status, and wakes the agent.
 func (s *supervisor) tell(phase model.RankPhase) error {
 	s.status.Phase = phase
 	s.card.show(runner.Survivor{Name: s.folder.Name(), Record: s.record, Status: s.status})
@@ -211,8 +209,8 @@ func (s *supervisor) tell(phase model.RankPhase) error {
 	return nil
 }
 
-// retell writes the status down again if that failed before, or if it is lost or
-// damaged: agents look for it.
+// retell writes the status again if that failed before, or if the file is lost or damaged: agents look for
+// it.
 func (s *supervisor) retell() {
 	if now := time.Now(); now.After(s.check) {
 		s.check = now.Add(retellEvery)
@@ -224,7 +222,7 @@ func (s *supervisor) retell() {
 	}
 }
 
-// listen takes the newest orders.
+// listen reads the newest orders.
 func (s *supervisor) listen() {
 	if o, err := s.run.Orders(s.folder.Name()); err == nil {
 		s.orders = o
@@ -244,9 +242,8 @@ func (s *supervisor) pause() {
 	}
 }
 
-// hear takes a signal: the agent's, that there are orders, or a request to end from
-// whoever ends this host or this cluster. The latter is as if the lease had ended:
-// the rank is cut off, and may run elsewhere.
+// hear handles a signal: the agent's, for new orders, or a request to end by the host's or the cluster's
+// shutdown. The latter is treated as the end of the lease: the rank is cut off, and may run elsewhere.
 func (s *supervisor) hear(sig os.Signal) {
 	if sig == unix.SIGTERM {
 		s.ending.cut = true
@@ -254,7 +251,7 @@ func (s *supervisor) hear(sig os.Signal) {
 	s.listen()
 }
 
-// prepare gets ready and waits to be let run; false: it never will.
+// prepare prepares the rank and waits for the order to run; false: there will be none.
 func (s *supervisor) prepare() bool {
 	for {
 		s.listen()
@@ -279,7 +276,7 @@ func (s *supervisor) prepare() bool {
 	}
 }
 
-// look reads the clocks, and has the rank stand still if the host seems to have.
+// look reads the clocks, and freezes the rank after a clock gap.
 func (s *supervisor) look() fence.Reading {
 	now := Now()
 	since := time.Duration(0)
@@ -291,8 +288,8 @@ func (s *supervisor) look() fence.Reading {
 	return now
 }
 
-// start takes the latch and starts the job. It reports whether the rank has
-// started, which it also has when its program cannot be: then it ends with that.
+// start sets the latch and starts the job. It reports whether the rank has started, which is also true if its
+// program cannot be started: then the rank ends with that.
 func (s *supervisor) start() (bool, error) {
 	if s.port == nil {
 		s.port, s.status.Port = reserve("")
@@ -302,7 +299,7 @@ func (s *supervisor) start() (bool, error) {
 	}
 	now := Now()
 	if !fence.MayStart(now.Boot, s.guard.Start, s.record.Frozen) {
-		return false, nil // the disk was slow: the latch stays, and nobody starts this rank again
+		return false, nil // the disk was slow: the latch stays, and no other supervisor starts this rank
 	}
 	s.ending.began = now.Boot
 	if s.port != nil {
@@ -315,7 +312,7 @@ func (s *supervisor) start() (bool, error) {
 	} else {
 		s.scratch.begin(&s.place, s.gear.store, s.family.pids)
 	}
-	_ = s.tell(model.RankRunning) // if that fails it is said again
+	_ = s.tell(model.RankRunning) // a failed write is repeated
 	return true, nil
 }
 
@@ -349,7 +346,7 @@ func (s *supervisor) spawn() error {
 	return nil
 }
 
-// say leaves a line of Berth's own in the job's standard error, to which the job writes no more.
+// say writes a line of Berth's own to the job's standard error, to which the job no longer writes.
 func (s *supervisor) say(text string) {
 	if f, openErr := s.folder.Create(runner.StderrFile); openErr == nil {
 		if end, err := f.Seek(0, io.SeekEnd); err == nil && end >= 0 {

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trim lets go of those pages of the program that only its start needed: there is a
-// supervisor for each rank, and most of the program is not for them. Nothing is lost,
-// since the pages are read-only and the file's: what is touched again comes back. So
-// does memory that was needed for ranks before this one.
+// trim releases those pages of the program that only its start needed: there is a supervisor for each rank,
+// and most of the program is not for supervisors. Nothing is lost, since the pages are read-only and the
+// file's: a touched page comes back. The memory of earlier ranks is released, too.
 func trim() {
 	debug.FreeOSMemory()
 	exe, err := os.Readlink("/proc/self/exe")
@@ -32,8 +31,8 @@ func trim() {
 // mapping is a part of the address space.
 type mapping struct{ from, to uintptr }
 
-// clean lists the read-only mappings of a file that hold nothing but the file's own
-// pages, from a process's smaps: a header a mapping, and its counts below.
+// clean returns the read-only mappings of a file that hold nothing but the file's own pages, from a process's
+// smaps: a header for each mapping, followed by its counts.
 func clean(smaps []byte, path string) (out []mapping) {
 	var m mapping
 	candidate := false

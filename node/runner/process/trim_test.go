@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Only what can be had again from the program's own file is let go of.
+// Only pages that can be read again from the program's own file are released.
 func TestClean(t *testing.T) {
 	const smaps = `00400000-00900000 r-xp 00000000 fe:00 77 /bin/berth
 Size:               5120 kB

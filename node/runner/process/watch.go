@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle is a process that need not be a child: it cannot be mistaken for one that
-// has its id later.
+// handle is a process that need not be a child: it cannot be mistaken for one that has its id later.
 type handle struct{ file *os.File }
 
 func openHandle(pid int) (*handle, error) {
@@ -19,8 +18,7 @@ func openHandle(pid int) (*handle, error) {
 	return &handle{os.NewFile(uintptr(fd), "pidfd")}, nil //nolint:gosec // a descriptor is not negative
 }
 
-// wait returns true once the process has ended, and false if the handle was closed
-// before.
+// wait returns true once the process has ended, and false if the handle was closed before.
 func (h *handle) wait() bool {
 	conn, err := h.file.SyscallConn()
 	if err != nil {

@@ -55,14 +55,14 @@ func (a *agent) boot() fence.Boot {
 	return fence.Boot(a.clock.at(at))
 }
 
-// over says that the rank's processes are gone: the kernel may take until the
+// over reports whether the rank's processes are gone: the kernel may take until the
 // very end of the lease.
 func (a *agent) over() bool {
 	f, _ := a.guard.Deadline()
 	return a.ended || a.boot() >= f.Expiry
 }
 
-// runs says that the rank's processes do something right now.
+// runs reports whether the rank's processes do something right now.
 func (a *agent) runs() bool { return !a.still && !a.frozen && !a.over() }
 
 func (a *agent) gone() bool { return a.over() }

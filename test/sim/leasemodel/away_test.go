@@ -17,7 +17,7 @@ const (
 
 var members = []model.PeerID{"p0", "p1", "p2"}
 
-// away says that the mutant breaks something about the away rule.
+// away reports whether the mutant breaks something about the away rule.
 func (m mutant) away() bool {
 	return m == awayInTurn || m == awayTooSoon || m == countsKept
 }
@@ -70,7 +70,7 @@ func (a *agent) learn(answer fence.Answer) {
 	}
 }
 
-// leaderless is when nobody led, as the agent finds out.
+// leaderless returns when nobody led, as the agent finds out.
 func (a *agent) leaderless() (at fence.Boot, found bool) {
 	silence := awaySilence
 	if a.mutant == awayTooSoon {

@@ -50,7 +50,7 @@ func registration(lineage string, empty bool) *command.Register {
 	return r
 }
 
-// base is a state in which one rank runs and its node has renewed once.
+// base returns a state in which one rank runs and its node has renewed once.
 func base(t time.Duration, m mutant) state.State {
 	var s state.State
 	for _, b := range []command.Body{
@@ -136,7 +136,7 @@ func newWorld(seed uint64, m mutant, from bases) *world {
 	return w
 }
 
-// newClock is one that runs as fast or as slowly as it may, or in between.
+// newClock returns one that runs as fast or as slowly as it may, or in between.
 func (w *world) newClock() clock {
 	c := clock{offset: time.Hour + w.upTo(time.Hour)}
 	switch w.rng.IntN(4) {

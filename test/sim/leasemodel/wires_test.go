@@ -23,7 +23,7 @@ func (x *wires) apart(a int, cut bool) {
 	}
 }
 
-// joined says that a peer and another one reach each other.
+// joined reports whether a peer and another one reach each other.
 func (x *wires) joined(a int) bool {
 	for b := range x.cut {
 		if b != a && !x.cut[a][b] {
@@ -33,7 +33,7 @@ func (x *wires) joined(a int) bool {
 	return false
 }
 
-// leads says that there is a leader that a majority hears.
+// leads reports whether there is a leader that a majority hears.
 func (w *world) leads() bool {
 	if w.leader == nil {
 		return false

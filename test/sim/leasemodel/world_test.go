@@ -140,7 +140,7 @@ func (c *course) upTo(d time.Duration) time.Duration {
 	return time.Duration(c.rng.Int64N(int64(d)))
 }
 
-// about is a random time with that mean, often shorter and sometimes much longer.
+// about returns a random time with that mean, often shorter and sometimes much longer.
 func (c *course) about(mean time.Duration) time.Duration {
 	return time.Duration(c.rng.ExpFloat64() * float64(mean))
 }

@@ -37,7 +37,7 @@ type patch struct {
 	tail    string
 }
 
-// patches are the edits, for Go 1.26.
+// patches returns the edits, for Go 1.26.
 func patches() []patch {
 	return []patch{
 		{file: "rand.go", tail: source, changes: []change{

@@ -91,7 +91,7 @@ func (m *image) spoil() bool {
 	return true
 }
 
-// checksum is the one that raft's file snapshot store uses.
+// checksum returns the one that raft's file snapshot store uses.
 func checksum(body []byte) uint64 {
 	return crc64.Checksum(body, crc64.MakeTable(crc64.ECMA))
 }

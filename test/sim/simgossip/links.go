@@ -13,7 +13,7 @@ type Links struct {
 	pairs  map[[2]netip.AddrPort]Link
 }
 
-// Between is the link from one address to another.
+// Between returns the link from one address to another.
 func (l *Links) Between(from, to netip.AddrPort) Link {
 	l.mu.Lock()
 	defer l.mu.Unlock()

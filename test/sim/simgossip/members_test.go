@@ -86,7 +86,7 @@ func (w *world) end() {
 	time.Sleep(settle)
 }
 
-// count is how many members g sees in a state.
+// count returns how many members g sees in a state.
 func count(g *gossip.Gossip, s gossip.State) int {
 	n := 0
 	for _, m := range g.Members() {

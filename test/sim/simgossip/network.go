@@ -122,7 +122,7 @@ type Transport struct {
 
 var _ memberlist.NodeAwareTransport = (*Transport)(nil)
 
-// FinalAdvertiseAddr is the host's address, whatever was configured.
+// FinalAdvertiseAddr returns the host's address, whatever was configured.
 func (t *Transport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return t.addr.Addr().AsSlice(), int(t.addr.Port()), nil
 }

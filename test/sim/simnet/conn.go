@@ -12,10 +12,10 @@ import (
 // Addr is the address of one end of a connection or of a listener.
 type Addr string
 
-// Network is always "sim".
+// Network returns always "sim".
 func (a Addr) Network() string { return "sim" }
 
-// String is the address as it is dialled.
+// String returns the address as it is dialled.
 func (a Addr) String() string { return string(a) }
 
 // conn is one end of a connection; the network's lock guards all of it.
@@ -153,10 +153,10 @@ func (c *conn) close() {
 	c.out.writers.give()
 }
 
-// LocalAddr is this end's address.
+// LocalAddr returns this end's address.
 func (c *conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr is the other end's address.
+// RemoteAddr returns the other end's address.
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline sets both deadlines.

@@ -232,7 +232,7 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// Addr is the address that others dial.
+// Addr returns the address that others dial.
 func (l *listener) Addr() net.Addr { return l.addr }
 
 func opError(op, address string, err error) error {

@@ -125,7 +125,7 @@ func (c *cluster) followers(leader *peer) []*peer {
 	return slices.DeleteFunc(slices.Clone(c.peers), func(p *peer) bool { return p == leader })
 }
 
-// term is the highest term that any peer knows.
+// term returns the highest term that any peer knows.
 func (c *cluster) term() uint64 {
 	var highest uint64
 	for _, p := range c.peers {
@@ -167,7 +167,7 @@ type pipeWatch struct {
 	pipes []raft.AppendPipeline
 }
 
-// AppendEntriesPipeline is the Transport's.
+// AppendEntriesPipeline returns the Transport's.
 func (w *pipeWatch) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	pipe, err := w.Transport.AppendEntriesPipeline(id, target)
 	if err == nil {
