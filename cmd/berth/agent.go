@@ -51,7 +51,7 @@ type agent struct {
 
 	labels   model.Labels
 	gpus     gpuSource
-	token    string // that it shows; empty: none
+	token    string // of the file or the environment; empty: the agent does not authenticate
 	settings *config.Loaded
 }
 
@@ -73,8 +73,8 @@ func newAgent() *cobra.Command {
 	return cmd
 }
 
-// resolveAgent holds an agent's settings against each other. Its error joins a usage
-// error for each thing that is wrong.
+// resolveAgent checks an agent's settings against each other. Its error joins a usage error for
+// each contradiction.
 func resolveAgent(c *config.Loaded) (*agent, error) {
 	h := &holding{Loaded: c}
 	a := h.agent()
@@ -87,7 +87,8 @@ func resolveAgent(c *config.Loaded) (*agent, error) {
 	return a, errors.Join(h.wrong...)
 }
 
-// agent is all of an agent but what it shows, which only the agent's own account may read.
+// agent returns an agent's settings without its token, whose file only the agent's own account may
+// read.
 func (h *holding) agent() *agent {
 	a := &agent{Agent: h.Agent, settings: h.Loaded}
 	if a.DataDir == "" && !h.open("agent.data_dir") {
@@ -110,7 +111,7 @@ func (h *holding) agent() *agent {
 	h.ranks()
 	listen := a.Listen
 	if host, isAny := strings.CutSuffix(listen, ":0"); isAny {
-		listen = host + ":1" // any other port is judged alike
+		listen = host + ":1" // any other port is judged the same way
 	}
 	if err := onLoopback(listen); err != nil {
 		h.refuse("%s: %w", h.At("agent.listen"), err)
@@ -180,7 +181,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 
 const ownRemedy = "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may"
 
-// openJournal opens the data folder, and logs what was amiss with it.
+// openJournal opens the data folder, and logs what was repaired in it.
 func (a *agent) openJournal(log *slog.Logger) (*journal.Journal, error) {
 	j, err := journal.OpenWith(a.DataDir, journal.Options{Lineage: process.Lineage})
 	if err != nil {
@@ -207,7 +208,7 @@ func (a *agent) openRun(j *journal.Journal, boot string, log *slog.Logger) (runn
 	return run, nil
 }
 
-// token is what the agent shows: that of its file, or of the environment.
+// token returns the agent's token: that of its file, or of the environment.
 func (h *holding) token() string {
 	if h.Agent.TokenFile == "" {
 		return tokenOfEnvironment()
@@ -219,7 +220,7 @@ func (h *holding) token() string {
 	return token
 }
 
-// openRanks begins to run ranks, with the program for supervisors that fits.
+// openRanks starts the runner of ranks, with the supervisor program that matches this version.
 func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*process.Runner, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -236,7 +237,7 @@ func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*proce
 	return ranks, err
 }
 
-// self is what the node calls itself.
+// self returns the node's description of itself.
 func (a *agent) self(address, machine, boot string) node.Self {
 	hostname, _ := os.Hostname() // for display
 	how, own := a.accounts()
@@ -248,7 +249,7 @@ func (a *agent) self(address, machine, boot string) node.Self {
 	}
 }
 
-// accounts returns under which accounts this agent runs jobs, and which its own is.
+// accounts returns under which accounts this agent runs jobs, and its own account.
 func (a *agent) accounts() (how model.Accounts, own string) {
 	uid := strconv.Itoa(os.Geteuid())
 	own = "uid " + uid // the name of no user, since these have no spaces
@@ -276,7 +277,7 @@ func nodeLabels(list []string) (model.Labels, error) {
 	return all, nil
 }
 
-// live runs agent and server side by side.
+// live runs the agent and its server together until one of them ends.
 func (a *agent) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
 	calls, err := client.NewAgent(client.Options{
 		Addresses: a.Peers, Token: a.token, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version(),
@@ -305,7 +306,7 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	return errors.Join(err, server.Close(), <-served)
 }
 
-// explainListen is why an address cannot be listened on.
+// explainListen returns why an address cannot be listened on.
 func explainListen(address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// allocateWait is how long one question about an allocation that waits lasts.
+// allocateWait bounds one request for an allocation that waits.
 const allocateWait = 30 * time.Second
 
 func newAllocate() *cobra.Command {
@@ -70,7 +70,7 @@ func newAllocate() *cobra.Command {
 	return cmd
 }
 
-// allocateFlags reads the flags that are text.
+// allocateFlags parses the flags of allocate that are text.
 func allocateFlags(r *wire.Allocate, priority, ttl string) error {
 	if priority != "" {
 		n, err := strconv.ParseInt(priority, 10, 64)
@@ -84,7 +84,7 @@ func allocateFlags(r *wire.Allocate, priority, ttl string) error {
 	return err
 }
 
-// ttlOf reads a time to live; nil: none is given.
+// ttlOf parses a time to live; empty text gives nil.
 func ttlOf(text string) (*wire.Duration, error) {
 	if text == "" {
 		return nil, nil
@@ -97,7 +97,7 @@ func ttlOf(text string) (*wire.Duration, error) {
 	return &v, nil
 }
 
-// awaitGrant waits until an allocation waits no longer. One that has ended is an error.
+// awaitGrant waits until an allocation has its GPUs. An allocation that has ended is an error.
 func awaitGrant(ctx context.Context, api *client.Client, out *wire.Allocated) error {
 	var index uint64
 	for out.Status == "queued" {
@@ -130,7 +130,7 @@ func showAllocated(w io.Writer, r *wire.Allocated) error {
 	return err
 }
 
-// gpuPlaces is "0,1".
+// gpuPlaces formats GPU numbers as "0,1".
 func gpuPlaces(list []int64) string {
 	texts := make([]string, 0, len(list))
 	for _, n := range list {
@@ -202,8 +202,8 @@ func showAllocation(w io.Writer, a *wire.ServiceAllocation) error {
 	return err
 }
 
-// releasing has a command that releases jobs release allocations, too: their ids end
-// with a hyphen and a number, which no name of a job does.
+// releasing makes a command that releases jobs release allocations, too: the id of an allocation
+// ends with a hyphen and a number, which no name of a job does.
 func releasing(cmd *cobra.Command) *cobra.Command {
 	jobs := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -229,7 +229,7 @@ func releasing(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// isAllocation says that a text is the id of an allocation, and not a job.
+// isAllocation reports whether a text is the id of an allocation rather than of a job.
 func isAllocation(text string) bool {
 	at := strings.LastIndexByte(text, '-')
 	if at < 1 || strings.ContainsAny(text, "[]") {
@@ -252,7 +252,7 @@ func newRenew() *cobra.Command {
 	return cmd
 }
 
-// eachAllocation is a command that changes the allocations it is given.
+// eachAllocation returns a command that changes the allocations named in its arguments.
 func eachAllocation(use, short string, do func(context.Context, *client.Client, string) (*wire.Allocated, error)) *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{Use: use, Short: short}

@@ -20,7 +20,7 @@ const analyzeLong = `Say how many GPUs a workload needs, with how much memory, f
 TYPE is training, inference, embedding, ocr, graph_processing or generic. What is not
 given is taken as usual; earlier runs of jobs with the name count more than formulas.`
 
-// analyzeFlags are the workload as the command line has it.
+// analyzeFlags are the flags that describe the workload.
 type analyzeFlags struct {
 	name, user, gpu            string
 	size, precision, optimizer string

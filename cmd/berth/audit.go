@@ -128,7 +128,7 @@ func auditLines(records []wire.AuditRecord) [][]string {
 	return lines
 }
 
-// check has a peer look at its trail. One that is not whole is a failure.
+// check asks a peer to verify its audit trail. A trail that is not whole is an error.
 func (f *auditFlags) check(cmd *cobra.Command, api *client.Client) error {
 	v, err := api.Operator().VerifyAudit(cmd.Context())
 	if err != nil {

@@ -33,7 +33,7 @@ func newConfig() *cobra.Command {
 	return cmd
 }
 
-// oneArg insists on one argument and says what it should be.
+// oneArg accepts exactly one argument; its error names what the argument should be.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -63,8 +63,8 @@ func newConfigValidate() *cobra.Command {
 	}
 }
 
-// unusable is what a peer or an agent could not start with, whatever else it is given:
-// the settings are held against each other, and the files that they name are read.
+// unusable returns the errors that keep a peer or an agent from starting: contradictions between
+// settings, and files named by settings that cannot be read.
 func unusable(c *config.Loaded) error {
 	h := &holding{Loaded: c, part: true}
 	h.peer()
@@ -152,7 +152,7 @@ const showLong = `Show each setting's value here and where it comes from: file, 
 differs from that: it has no effect, since the cluster was founded with another value or
 has been given one since.`
 
-// configShow is what berth config show is asked for.
+// configShow holds the flags of berth config show.
 type configShow struct {
 	connection
 
@@ -177,7 +177,7 @@ func newConfigShow() *cobra.Command {
 	return cmd
 }
 
-// shownSetting is a setting as berth config show tells it.
+// shownSetting is a setting as berth config show prints it.
 type shownSetting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`

@@ -15,7 +15,7 @@ import (
 // change changes one job, or some tasks of it.
 type change func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error)
 
-// eachJob makes the change to every job that is named, and says what came of each.
+// eachJob applies a change to every job that is named, and prints the result of each.
 func eachJob(c *connection, do change) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, names []string) error {
 		if len(names) == 0 {
@@ -46,7 +46,7 @@ func changeAll(cmd *cobra.Command, api *client.Client, refs []ref, do change) er
 	return errors.Join(errs...)
 }
 
-// ofJob says which job an error is about, unless it begins with that.
+// ofJob adds the job's id to an error that does not begin with that.
 func ofJob(r ref, err error) error {
 	if name := "job " + r.String(); !strings.HasPrefix(err.Error(), name+" ") {
 		return fmt.Errorf("%s: %w", name, err)
@@ -54,13 +54,13 @@ func ofJob(r ref, err error) error {
 	return err
 }
 
-// How jobs and tasks are named where one is taken, and where several are.
+// The usage texts for one job or task, and for several.
 const (
 	taskHelp  = ".\n\n17.3 is task 3 of the array 17, and @ is the newest job of this user."
 	tasksHelp = ".\n\n17.3 is task 3 of the array 17, 17.[3-9,12] are several, and @ is the newest job of this user."
 )
 
-// newControl is a command that changes jobs, or some tasks of arrays.
+// newControl returns a command that changes jobs, or some tasks of arrays.
 func newControl(use, short string, call func(*client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error)) *cobra.Command {
 	c := &connection{}
 	var reason string
@@ -141,7 +141,7 @@ func newExtend() *cobra.Command {
 	return cmd
 }
 
-// timeFlag reads a flag that holds a time; empty: not given.
+// timeFlag parses a flag that holds a time; empty text gives nil.
 func timeFlag(name, text string) (*wire.Duration, error) {
 	if text == "" {
 		return nil, nil

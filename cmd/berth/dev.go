@@ -24,7 +24,7 @@ simulated GPUs. Jobs are real processes.
 A member that dies is started again. Ctrl-C ends everything, the jobs' processes
 too; a later start on the same folder finds its jobs again and runs them anew.`
 
-// readyLimit bounds the start of a cluster; a busy machine is slow.
+// readyLimit bounds the start of a cluster on a busy machine.
 const readyLimit = time.Minute
 
 // devFlags are the flags of dev.
@@ -86,7 +86,7 @@ func (f *devFlags) run(ctx context.Context, out io.Writer) error {
 	return stopped
 }
 
-// serve tells what is there once it is, and waits to be asked to end.
+// serve prints the cluster once it is ready, and waits for the end of the context.
 func (f *devFlags) serve(ctx context.Context, cluster *devcluster.Cluster, out io.Writer) error {
 	limited, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -102,7 +102,7 @@ func (f *devFlags) serve(ctx context.Context, cluster *devcluster.Cluster, out i
 	return nil
 }
 
-// describe prints who is where.
+// describe prints the members with their roles, process ids and addresses.
 func describe(ctx context.Context, cluster *devcluster.Cluster, out io.Writer) {
 	leader := cluster.Leader(ctx)
 	t := table.New("NAME", "ROLE", ">PID", "ADDRESS")

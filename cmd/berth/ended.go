@@ -88,7 +88,7 @@ func showEnded(w io.Writer, all *wire.History) error {
 	return showArchive(w, &all.ArchiveStanding)
 }
 
-// showArchive says what an archive lacks.
+// showArchive prints which part of the history an archive lacks.
 func showArchive(w io.Writer, a *wire.ArchiveStanding) (err error) {
 	switch {
 	case a.Failing:
@@ -99,7 +99,7 @@ func showArchive(w io.Writer, a *wire.ArchiveStanding) (err error) {
 	return err
 }
 
-// exitCodeOf is how a job's processes ended, in a word.
+// exitCodeOf returns how a job's processes ended, in one word.
 func exitCodeOf(j *wire.Job) string {
 	switch {
 	case j.Signal > 0:
@@ -112,7 +112,7 @@ func exitCodeOf(j *wire.Job) string {
 	return ""
 }
 
-// tenths is a number with one digit after the point, or what there is of less.
+// tenths formats a number with one digit after the point, and numbers below 0.1 with up to four.
 func tenths(v float64) string {
 	if v > 0 && v < 0.1 {
 		return strings.TrimRight(strconv.FormatFloat(v, 'f', 4, 64), "0")
@@ -147,7 +147,7 @@ func endedLines(jobs []wire.EndedJob) [][]string {
 	return lines
 }
 
-// utc is an instant for programs; empty: there was none.
+// utc formats an instant for programs; the zero time gives an empty text.
 func utc(t time.Time) string {
 	if t.IsZero() {
 		return ""

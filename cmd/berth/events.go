@@ -20,7 +20,7 @@ const eventsLong = `Show what happened: jobs, nodes, GPUs, services and the clus
 Each peer keeps the newest events, some ten thousand of them; --follow shows what comes
 from now on, by way of whichever peer is there. docs/notifications.md lists the types.`
 
-// eventsView is what the flags of events say.
+// eventsView holds the flags of events.
 type eventsView struct {
 	connection
 
@@ -78,7 +78,7 @@ func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
 	return api.Lists().Events(cmd.Context(), v.query, func(e *wire.Notice) error { return v.show(out, e) })
 }
 
-// eventLine aligns lines that come one by one, so that no column can be measured first.
+// eventLine has fixed column widths: lines come one by one, so that columns cannot be measured.
 const eventLine = "%-19s  %-18s  %-20s  %-24s  %s\n"
 
 func (v *eventsView) show(w io.Writer, e *wire.Notice) error {
@@ -99,7 +99,7 @@ func writeCut(w io.Writer, line string) error {
 	return err
 }
 
-// resultOf is what came of it, with the job's name, which a person knows it by.
+// resultOf returns the result of an event, with the job's name.
 func resultOf(e *wire.Notice) string {
 	parts := []string{}
 	if e.Data.Name != "" && !strings.HasPrefix(e.Target, "webhook") {

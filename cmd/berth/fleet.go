@@ -54,7 +54,7 @@ func showNodes(w io.Writer, n *wire.Nodes) error {
 	return err
 }
 
-// whose says of which user alone a node runs jobs; empty: of all.
+// whose returns the only user whose jobs a node runs; empty: it runs those of all users.
 func whose(n *wire.Node) string {
 	if n.Accounts != model.AccountsOwn.String() {
 		return ""
@@ -62,7 +62,7 @@ func whose(n *wire.Node) string {
 	return "jobs of user " + n.Account + " only"
 }
 
-// joined is texts, those that are not empty, on one line.
+// joined joins the texts that are not empty into one line.
 func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
@@ -131,7 +131,7 @@ func showPeers(w io.Writer, p *wire.Peers) error {
 	return err
 }
 
-// clockOffset is a peer's wall clock less that of the peer that was asked, as a table shows it.
+// clockOffset formats a peer's wall clock minus that of the peer that answered.
 func clockOffset(seconds *float64) string {
 	switch {
 	case seconds == nil:

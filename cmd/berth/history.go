@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// historySteps is how many characters a GPU's utilization is drawn with.
+// historySteps is the width of a GPU's utilization graph, in characters.
 const historySteps = 60
 
 // showHistory draws what a node's GPUs measured.
@@ -28,7 +28,7 @@ func showHistory(w io.Writer, h *wire.NodeHistory) error {
 	return err
 }
 
-// draw is a GPU's utilization, a character a step, the oldest first.
+// draw returns a GPU's utilization as one character a step, the oldest first.
 func draw(g *wire.GPUHistory, steps int) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	heights := []rune(bars)
@@ -45,8 +45,8 @@ func draw(g *wire.GPUHistory, steps int) string {
 	return string(line)
 }
 
-// summarize is the mean and the last utilization, the most memory and temperature,
-// and the mean power; empty where nothing was measured.
+// summarize returns the mean and the last utilization, the highest memory use and temperature, and
+// the mean power; empty where nothing was measured.
 func summarize(points []wire.GPUPoint) []string {
 	if len(points) == 0 {
 		return []string{"", "", "", "", ""}

@@ -22,7 +22,7 @@ On a terminal, escape sequences of the job are left out but for colours, so that
 cannot change the terminal's title, clipboard or earlier lines; --raw shows all as it is.
 What is written to a file or a pipe is never changed.`
 
-// logsView is what the flags of logs say.
+// logsView holds the flags of logs.
 type logsView struct {
 	connection
 

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// newMode is a command that opens, cordons or drains nodes or single GPUs.
+// newMode returns a command that opens, cordons or drains nodes or single GPUs.
 func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
 	c := &connection{}
 	var reason string
@@ -78,7 +78,7 @@ func setMode(ctx context.Context, api *client.Client, what string, body *wire.Se
 	return api.Operator().SetGPUMode(ctx, uuid, body)
 }
 
-// findGPU is the UUID of a node's GPU, which is named by number or UUID.
+// findGPU returns the UUID of a node's GPU that is given by number or UUID.
 func findGPU(list *wire.Nodes, node, gpu string) (string, error) {
 	for i := range list.Nodes {
 		if list.Nodes[i].ID != node {
@@ -103,7 +103,7 @@ func tellMode(w io.Writer, what string, done *wire.NodeDone) error {
 	return err
 }
 
-// newNode gathers what an operator says of a node, and rarely.
+// newNode returns the commands for settings of a node.
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
@@ -246,7 +246,7 @@ func newRetire() *cobra.Command {
 	return cmd
 }
 
-// oneNode wants one node's id.
+// oneNode accepts exactly one argument, a node's id.
 func oneNode(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usage("%s takes the id of one node; see berth nodes", cmd.CommandPath())

@@ -34,7 +34,7 @@ func newOrchestrator() *cobra.Command {
 	return cmd
 }
 
-// newSwitch is a command that starts or stops the orchestrator.
+// newSwitch returns a command that starts or stops the orchestrator.
 func newSwitch(name string, running bool, short string) *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{

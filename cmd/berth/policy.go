@@ -71,7 +71,7 @@ func policyBody(args, set []string) (*wire.SetPolicy, error) {
 	return body, nil
 }
 
-// shortTime writes a time as berth config does, and leaves other values as they are.
+// shortTime formats a time as berth config does, and returns other values unchanged.
 func shortTime(value string) string {
 	if d, err := time.ParseDuration(value); err == nil && d > 0 {
 		return config.Short(d)

@@ -52,14 +52,14 @@ func newQuota() *cobra.Command {
 	return cmd
 }
 
-// setting is a flag whose value is a limit or none.
+// setting is a flag that takes a limit or the word none.
 type setting interface {
 	String() string
 	Set(text string) error
 	Type() string
 }
 
-// flagOf is a flag that is nil until it is given.
+// flagOf is a flag that stays nil until it is given.
 type flagOf[T int64 | float64 | bool | wire.Duration] struct {
 	at   **wire.OrNone[T]
 	kind string
@@ -67,7 +67,7 @@ type flagOf[T int64 | float64 | bool | wire.Duration] struct {
 
 func (f flagOf[T]) Type() string { return f.kind }
 
-// String returns what was given; empty: nothing was.
+// String returns the given value; empty: the flag was not given.
 func (f flagOf[T]) String() string {
 	switch {
 	case f.at == nil || *f.at == nil:
@@ -146,7 +146,7 @@ func newQuotaSet() *cobra.Command {
 	return cmd
 }
 
-// scopeArgs reads "user NAME", "project NAME" or, where it is allowed, "cluster".
+// scopeArgs parses "user NAME", "project NAME" or, where it is allowed, "cluster".
 func scopeArgs(cmd *cobra.Command, args []string, cluster bool) (scope, name string, err error) {
 	switch {
 	case cluster && len(args) == 1 && args[0] == "cluster":
@@ -170,7 +170,7 @@ func showQuotas(w io.Writer, q *wire.Quotas) error {
 	return err
 }
 
-// addQuota adds a line for each limit of a scope, or one of what it uses without any.
+// addQuota adds a line for each limit of a scope, or one with its use if it has no limits.
 func addQuota(t *table.Table, q *wire.Quota) {
 	who := strings.TrimSpace(q.Scope + " " + q.Name)
 	lines := t.Len()
@@ -244,7 +244,7 @@ func remedy(who, flag string) string {
 	return "; berth quota set " + who + " --" + flag + " N raises it"
 }
 
-// hours is a number of hours with what matters of its fraction.
+// hours formats a number of hours with the significant digits of its fraction.
 func hours(h float64) string {
 	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(h, 'f', 3, 64), "0"), ".")
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
-// ref is a job, or tasks of an array, as a user names them: 17, 17.3, 17.[3-9,12];
-// 17_3 as Slurm has it; and @ in place of the number for the user's newest job.
+// ref is a job, or tasks of an array, as a user names them: 17, 17.3, 17.[3-9,12]; 17_3 as in
+// Slurm; and @ in place of the number for the user's newest job.
 type ref struct {
 	job   string // its id, or @
-	tasks string // as the API takes them; empty: none are picked
+	tasks string // in the API's form; empty: no tasks are picked
 }
 
-// newest is how a user names the job that was submitted last.
+// newest is the symbol for the job that was submitted last.
 const newest = "@"
 
-// parseRef reads a ref. What is no number of a job is left to the cluster, which
-// knows none of that name.
+// parseRef parses a ref. A text that is no job number is passed on to the cluster, which answers
+// that no such job exists.
 func parseRef(text string) (ref, error) {
 	at := strings.IndexAny(text, "._")
 	if blank(text) || at == 0 {
@@ -46,7 +46,7 @@ func parseRef(text string) (ref, error) {
 	return ref{text[:at], x.String()}, nil
 }
 
-// String is the ref as this program prints it.
+// String formats the ref as this program prints it.
 func (r ref) String() string {
 	switch {
 	case r.tasks == "":
@@ -57,7 +57,7 @@ func (r ref) String() string {
 	return r.job + "." + r.tasks
 }
 
-// findRef reads a ref and asks for the newest job of a user if it names that.
+// findRef parses a ref and looks up a user's newest job if the ref names that.
 func findRef(ctx context.Context, api *client.Client, text, user string) (ref, error) {
 	r, err := parseRef(text)
 	if err != nil || r.job != newest {
@@ -90,7 +90,7 @@ func userSince(ctx context.Context, api *client.Client) time.Time {
 	return w.Since
 }
 
-// findRefs reads several.
+// findRefs parses several refs.
 func findRefs(ctx context.Context, api *client.Client, texts []string) ([]ref, error) {
 	out, user := make([]ref, 0, len(texts)), me(ctx, api)
 	for _, text := range texts {
@@ -103,7 +103,7 @@ func findRefs(ctx context.Context, api *client.Client, texts []string) ([]ref, e
 	return out, nil
 }
 
-// findOne reads a ref of a job, or of a single task.
+// findOne parses a ref of a job, or of a single task.
 func findOne(ctx context.Context, api *client.Client, text string) (ref, error) {
 	r, err := findRef(ctx, api, text, me(ctx, api))
 	if err == nil && strings.ContainsAny(r.tasks, ",-") {
@@ -112,7 +112,7 @@ func findOne(ctx context.Context, api *client.Client, text string) (ref, error) 
 	return r, err
 }
 
-// findJob reads a ref of a whole job.
+// findJob parses a ref of a whole job.
 func findJob(ctx context.Context, api *client.Client, text, user string) (string, error) {
 	r, err := findRef(ctx, api, text, user)
 	if err == nil && r.tasks != "" {

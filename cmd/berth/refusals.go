@@ -14,11 +14,11 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// requests shows what a peer has refused before it came to the log, or what of other
-// people's data was read at it.
+// requests shows the requests that a peer refused before they reached the log, or the reads of
+// other users' data that it answered.
 func (f *auditFlags) requests(cmd *cobra.Command, ask func(context.Context, client.AuditQuery) (*wire.Refusals, error)) error {
 	q := f.query
-	if q.Result == "refused" { // which all of them are
+	if q.Result == "refused" { // all of them are refused
 		q.Result = ""
 	}
 	all := &wire.Refusals{Refusals: []wire.Refusal{}}

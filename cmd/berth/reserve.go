@@ -25,10 +25,10 @@ alone; what runs already and may be preempted is suspended at the start if it mu
 With --maintenance: the nodes take only jobs that certainly end before, are drained
 at the start, and opened again at the end.`
 
-// reservation is the flags of berth reserve.
+// reservation holds the flags of berth reserve.
 type reservation struct {
 	gpus          int64
-	wanted        *int64 // gpus; nil: not given
+	wanted        *int64 // value of --gpus; nil: not given
 	model         string
 	nodes         []string
 	user, project string
@@ -89,7 +89,7 @@ func (v *reservation) bind(cmd *cobra.Command) {
 	allowEmpty(f, "reason")
 }
 
-// given says that something is to be reserved.
+// given reports whether the flags describe a new reservation.
 func (v *reservation) given(cmd *cobra.Command) bool {
 	for _, name := range []string{"gpus", "model", "nodes", "user", "project", "start", "end", "duration", "maintenance", "reason"} {
 		if cmd.Flags().Changed(name) {
@@ -121,7 +121,7 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	}
 	if v.maintenance {
 		r.Maintenance = &v.maintenance
-	} else if r.User == "" && r.Project == "" && tokenOfEnvironment() == "" { // a token says whose it is
+	} else if r.User == "" && r.Project == "" && tokenOfEnvironment() == "" { // a token identifies its user
 		r.User = thisUser()
 	}
 	if v.duration != "" {
@@ -267,7 +267,7 @@ func ownerOf(v *wire.Reservation) string {
 	return v.Kind
 }
 
-// stateOf is "planned", "active" or "over", and what is lacking.
+// stateOf returns "planned", "active" or "over", and what is missing.
 func stateOf(v *wire.Reservation) string {
 	if v.Short > 0 {
 		return fmt.Sprintf("%s, short by %d", v.State, v.Short)
@@ -290,14 +290,14 @@ func showReserved(w io.Writer, r *wire.Reserved) error {
 	return tableOf([]wire.Reservation{*r.Reservation}, w)
 }
 
-// plans says what is reserved of a node, in one line; empty if nothing is.
+// plans returns the reservations of a node in one line; empty: there are none.
 func plans(n *wire.Node) string {
 	var list []string
 	now := time.Now()
 	for i := range n.Reservations {
 		v := &n.Reservations[i]
 		if v.Kind == "maintenance" && v.State == "active" && strings.HasPrefix(n.Reason, "maintenance "+v.ID) {
-			continue // its state says so
+			continue // the node's state shows this one already
 		}
 		text := v.Kind + " " + v.ID
 		if v.Kind != "maintenance" {

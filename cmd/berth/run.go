@@ -68,7 +68,7 @@ func newRun() *cobra.Command {
 	return cmd
 }
 
-// runAttached runs a job whose life hangs on this program's.
+// runAttached runs a job that ends with this program.
 func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
 	answer, err := api.Submit(cmd.Context(), request, "")
 	if err != nil {
@@ -100,10 +100,10 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	return endOf(job)
 }
 
-// waitQuietly is how long a job may wait before its user is told why.
+// waitQuietly is how long a job may wait before its user sees the reason.
 const waitQuietly = 2 * time.Second
 
-// sayWhy says why a job waits, if it does.
+// sayWhy prints why a job waits, if it does.
 func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	d, _, err := api.Job(ctx, id, client.JobQuery{})
 	if err == nil && d.Explanation != nil {
@@ -111,12 +111,12 @@ func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	}
 }
 
-// keepAttached tells the cluster again and again that this program lives.
+// keepAttached reports to the cluster at an interval that this program still runs.
 func keepAttached(ctx context.Context, api *client.Client, id string, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		// What fails is said again at the next tick; a job that has ended needs no more.
+		// A failure is repeated at the next tick; a job that has ended needs no report.
 		_, _ = api.Controls().Attach(ctx, id)
 		select {
 		case <-tick.C:

@@ -63,7 +63,7 @@ func load(flags *config.Flags) (*config.Loaded, error) {
 	return settings, nil
 }
 
-// flagName lets names be written with _ for -, and --data for --data-dir.
+// flagName accepts _ for - in names, and --data for --data-dir.
 func flagName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	if name = strings.ReplaceAll(name, "_", "-"); name == "data" {
 		name = "data-dir"

@@ -87,7 +87,7 @@ func showShares(w io.Writer, s *wire.Shares) error {
 	return err
 }
 
-// leadOf is by what a user's jobs are moved; empty: they are not.
+// leadOf formats by how much a user's jobs are moved in the queue; empty: they are not.
 func leadOf(lead float64) string {
 	if lead == 0 || lead == 1 {
 		return ""

@@ -46,7 +46,7 @@ func newExplain() *cobra.Command {
 	return cmd
 }
 
-// oneJob wants one job's id.
+// oneJob accepts exactly one argument, a job's id.
 func oneJob(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usage("%s takes the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
@@ -54,7 +54,8 @@ func oneJob(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// askWaiting asks about a job; the answer about an array explains the first task that waits.
+// askWaiting returns a request for a job; the answer about an array explains the first task that
+// waits.
 func askWaiting(name string) func(context.Context, *client.Client) (*wire.Detail, error) {
 	return func(ctx context.Context, api *client.Client) (*wire.Detail, error) {
 		r, err := findOne(ctx, api, name)
@@ -73,7 +74,7 @@ func askRef(ctx context.Context, api *client.Client, r ref) (*wire.Detail, error
 	return detail, nil
 }
 
-// sheet prints lines of a name and a value.
+// sheet collects lines of a name and a value.
 type sheet struct{ strings.Builder }
 
 func (s *sheet) line(name, format string, args ...any) {
@@ -137,7 +138,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	return err
 }
 
-// why says why a job, or a task of an array, waits.
+// why prints why a job, or a task of an array, waits.
 func (s *sheet) why(d *wire.Detail) {
 	e := d.Explanation
 	if e == nil {
@@ -178,7 +179,7 @@ func wants(j *wire.Job) string {
 	return text
 }
 
-// idle says for how long the GPUs of attempts that have ended did nothing.
+// idle prints for how long the GPUs of ended attempts were idle.
 func (s *sheet) idle(attempts []wire.Attempt) {
 	var measured, idle float64
 	for i := range attempts {
@@ -207,7 +208,7 @@ func (s *sheet) timeline(d *wire.Detail) {
 	fmt.Fprint(s, t)
 }
 
-// becauseOf is a reason's code, and what is said of it beside.
+// becauseOf joins a reason's code and its detail.
 func becauseOf(reason, detail string) string {
 	if reason == "" || detail == "" {
 		return reason + detail
@@ -285,7 +286,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	return err
 }
 
-// causes prints what keeps a job or a service, what goes before it, and what would help.
+// causes prints what blocks a job or a service, what goes before it, and what would help.
 func (s *sheet) causes(e *wire.Explanation) {
 	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
 	if len(e.Ahead) > 0 {

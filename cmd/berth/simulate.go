@@ -43,7 +43,7 @@ own nodes and with its own tuning, as their users submitted them; the first line
 really happened. What else held jobs up then (failures, holds, limits, nodes that were
 away) is in that line alone.`
 
-// simulation is the flags of berth simulate.
+// simulation holds the flags of berth simulate.
 type simulation struct {
 	simulate.Options
 	past
@@ -55,7 +55,7 @@ type simulation struct {
 	given func(flag string) bool
 }
 
-// outputs is where what comes of it goes.
+// outputs names the files and the format of the results.
 type outputs struct{ log, plot, output string }
 
 func newSimulate() *cobra.Command {
@@ -99,7 +99,7 @@ func newSimulate() *cobra.Command {
 	return cmd
 }
 
-// options makes sense of the flags, or says what does not.
+// options checks the flags.
 func (s *simulation) options() error {
 	var err error
 	switch {
@@ -107,7 +107,7 @@ func (s *simulation) options() error {
 		return usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
 	case s.preempt != "on" && s.preempt != "off":
 		return usage("--preempt must be on or off, not %q", s.preempt)
-	case !(s.Preemptible >= 0 && s.Preemptible <= 1): // nor NaN
+	case !(s.Preemptible >= 0 && s.Preemptible <= 1): // false for NaN, too
 		return usage("--preemptible-fraction must be 0 to 1, not %g", s.Preemptible)
 	case s.given("last") && !s.history:
 		return usage("--last counts what the cluster has run: give it with --history; of a trace all jobs are played")
@@ -130,7 +130,7 @@ func (s *simulation) options() error {
 	return s.tune(model.DefaultTuning(), func(string) bool { return true })
 }
 
-// policies checks those that are to be played.
+// policies checks the names of the policies to simulate.
 func (s *simulation) policies() error {
 	for _, name := range append([]string{s.Policy}, s.compare...) {
 		if !slices.Contains(playable(), name) {
@@ -145,7 +145,7 @@ func (s *simulation) policies() error {
 	return nil
 }
 
-// tune changes a tuning by those flags that count.
+// tune applies those flags to a tuning for which counts returns true.
 func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
 	depth := map[string]uint32{"none": 1, "skip": 1, "easy": 1, "conservative": 100}
 	modes := map[string]model.Backfill{
@@ -212,10 +212,10 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	return s.print(out, results)
 }
 
-// page says that a page is to be plotted rather than a picture.
+// page reports whether the plot is an HTML page rather than a picture.
 func (s *simulation) page() bool { return slices.Contains([]string{".html", ".htm"}, s.drawing()) }
 
-// drawing is the ending of the file that is drawn.
+// drawing returns the extension of the plot's file.
 func (s *simulation) drawing() string { return strings.ToLower(filepath.Ext(s.plot)) }
 
 func (s *simulation) draw(data []byte) error {
@@ -225,7 +225,7 @@ func (s *simulation) draw(data []byte) error {
 	return nil
 }
 
-// nodes reads the file of nodes, if there is one.
+// nodes reads the file of nodes, if one is given.
 func (s *simulation) nodes() ([]simulate.Host, error) {
 	if s.cluster == "" {
 		return nil, nil
@@ -260,7 +260,7 @@ func (s *simulation) read(warn io.Writer) ([]simulate.Job, error) {
 	return jobs, nil
 }
 
-// play plays the trace once, writing the files that are asked for.
+// play simulates the trace once and writes the requested files.
 func (s *simulation) play(ctx context.Context, jobs []simulate.Job, policy string) (*simulate.Result, error) {
 	o, err := s.as(policy)
 	if err != nil {
@@ -322,13 +322,13 @@ func (s *simulation) print(out io.Writer, results []*simulate.Result) error {
 	return foretold(out, results)
 }
 
-// foretold tells how far forecasts came true.
+// foretold prints how far forecasts came true.
 func foretold(out io.Writer, results []*simulate.Result) error {
 	t := table.New("POLICY", "FORETOLD", "IN RANGE", "SOONER", "LATER", "P50 OFF", "P90 OFF")
 	for _, r := range results {
 		f := r.Foretold
 		switch {
-		case f == nil: // what really happened
+		case f == nil: // a run that really happened has no forecasts
 		case f.Jobs == 0:
 			t.Add(r.Policy, "0", "-", "-", "-", "-", "-")
 		default:

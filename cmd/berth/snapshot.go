@@ -31,7 +31,7 @@ func newSnapshot() *cobra.Command {
 	return cmd
 }
 
-// exported is what an export has written.
+// exported is the result of an export.
 type exported struct {
 	Folder string   `json:"folder"`
 	Files  []string `json:"files"`
@@ -127,7 +127,7 @@ func newSnapshotImport() *cobra.Command {
 	return cmd
 }
 
-// importReport is what came of an import.
+// importReport is the result of an import.
 type importReport struct {
 	DryRun   bool     `json:"dry_run"`
 	ImportID string   `json:"import_id"`
@@ -174,10 +174,10 @@ func showImport(w io.Writer, r *importReport) error {
 	return err
 }
 
-// errFiles says what is wrong about state files, and that nothing was done.
+// errFiles is the error of state files that are not valid; nothing was imported then.
 var errFiles = errors.New("nothing was imported")
 
-// wrongFile says what is wrong where in a file.
+// wrongFile returns an error with the file, the line and the fault.
 func wrongFile(name string, line int, format string, args ...any) error {
 	at := name
 	if line > 0 {

@@ -14,11 +14,11 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// stdinPatience is how long standard input that is open may say nothing before a job is run
-// without: what starts a program often leaves a pipe open to which nothing is ever written.
+// stdinPatience is how long open standard input may be silent before a job is run without input:
+// parent programs often leave a pipe open to which nothing is ever written.
 const stdinPatience = 2 * time.Second
 
-// input says which standard input a job gets.
+// input holds the flags for a job's standard input.
 type input struct{ wait, none bool }
 
 func (i *input) bind(cmd *cobra.Command) {
@@ -28,8 +28,8 @@ func (i *input) bind(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("stdin", "no-stdin")
 }
 
-// read returns what is to be the job's standard input, as base64; empty: nothing. A terminal, a
-// device and what is closed are nothing.
+// read returns the job's standard input as base64; empty: nothing. A terminal, a device and closed
+// input count as nothing.
 func (i *input) read(ctx context.Context, from *os.File, say io.Writer) (string, error) {
 	info, err := from.Stat()
 	if i.none || err != nil || info.IsDir() || info.Mode()&os.ModeCharDevice != 0 {
@@ -46,7 +46,7 @@ func (i *input) read(ctx context.Context, from *os.File, say io.Writer) (string,
 	return base64.StdEncoding.EncodeToString(data), nil
 }
 
-// readAll reads until the end, or one byte more than there may be.
+// readAll reads until the end, or one byte more than the limit.
 func (i *input) readAll(ctx context.Context, from io.Reader, say io.Writer) ([]byte, error) {
 	type piece struct {
 		data []byte

@@ -31,7 +31,7 @@ line, which overrules them. The script is sent along as it is.
 A job starts on its node in an empty folder of its own, not in the one that it was
 submitted from. What lies there it finds with -D "$PWD", if the nodes have that folder.`
 
-// submission is what the flags of submit say.
+// submission holds the flags of submit.
 type submission struct {
 	connection
 	sizes
@@ -48,20 +48,20 @@ type submission struct {
 	after   aftermath
 }
 
-// sizes say what a job needs.
+// sizes holds what a job needs.
 type sizes struct {
 	gpus, gpuMemory, memory, array string
 	nodes, perNode, cpus           int64
 	params                         []string
 }
 
-// times are durations as a user writes them; empty: not given.
+// times holds durations as a user writes them; empty: not given.
 type times struct{ limit, estimate, grace, contact, checkpointGrace, checkpointEvery, idle string }
 
-// labels say whose job it is and what for.
+// labels holds the job's user, project, name and other labels.
 type labels struct{ name, project, user, runID, priority string }
 
-// life says what becomes of a job in trouble.
+// life holds the flags for failures and interruptions of a job.
 type life struct {
 	retries           int64
 	preemptible, hold bool
@@ -73,7 +73,7 @@ type life struct {
 	retryOn           []int64
 }
 
-// aftermath says what submit does once the job is queued.
+// aftermath holds the flags for what submit does once the job is queued.
 type aftermath struct{ parsable, wait, follow, dryRun bool }
 
 func newSubmit() *cobra.Command {
@@ -95,9 +95,9 @@ func newSubmit() *cobra.Command {
 	return cmd
 }
 
-// bindJob binds the flags that say what to run.
+// bindJob binds the flags that describe what to run.
 func (s *submission) bindJob(cmd *cobra.Command) {
-	cmd.Flags().SetInterspersed(false) // what follows the script belongs to it
+	cmd.Flags().SetInterspersed(false) // the words after the script belong to it
 	cmd.Annotations = map[string]string{programs: "a script's or a command's"}
 	s.bindSize(cmd)
 	s.bindLife(cmd)
@@ -188,14 +188,14 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	return s.stay(cmd, api, &answer.Job)
 }
 
-// warn says beside an answer why the job may never start.
+// warn prints why the job may never start.
 func warn(cmd *cobra.Command, answer *wire.Submitted) {
 	for _, text := range answer.Warnings {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: it "+local(text))
 	}
 }
 
-// report says what came of it.
+// report prints the result of a submission.
 func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 	if s.after.parsable {
 		_, err := fmt.Fprintln(w, answer.JobID)
@@ -213,7 +213,7 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 	})
 }
 
-// tryOut says what would come of a submission.
+// tryOut prints what a submission would result in.
 func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
 	answer, err := api.TryOut(cmd.Context(), request)
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 	})
 }
 
-// stay follows or awaits the job, if that was asked for.
+// stay follows or awaits the job if a flag asks for that.
 func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wire.Job) error {
 	id := submitted.ID
 	if s.after.follow {
@@ -251,7 +251,7 @@ func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wir
 	return endOf(job)
 }
 
-// request is the submission as the API takes it.
+// request returns the submission in the API's form.
 func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, error) {
 	r := &wire.Submit{}
 	if err := s.program(cmd, args, r); err != nil {
@@ -295,7 +295,7 @@ func (s *submission) fillSize(cmd *cobra.Command, r *wire.Submit) error {
 	return s.fillArray(r)
 }
 
-// fillArray reads "0-99", "0-99:10%4", or with a sweep "%4".
+// fillArray parses "0-99", "0-99:10%4", or with a sweep "%4".
 func (s *submission) fillArray(r *wire.Submit) error {
 	span, limit, limited := strings.Cut(s.array, "%")
 	r.Params, r.Indices = s.params, span
@@ -343,7 +343,7 @@ func (s *submission) fillTimes(_ *cobra.Command, r *wire.Submit) error {
 
 func (s *submission) fillRest(cmd *cobra.Command, r *wire.Submit) error {
 	r.Name, r.Project, r.RunID, r.User = s.name, s.project, s.runID, s.user
-	if r.User == "" && tokenOfEnvironment() == "" { // a token says whose it is
+	if r.User == "" && tokenOfEnvironment() == "" { // a token identifies its user
 		r.User = thisUser()
 	}
 	if s.priority != "" {

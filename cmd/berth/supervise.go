@@ -11,8 +11,8 @@ import (
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
-// newSupervise is what agents start for each rank, and what a supervisor starts with
-// --exec to become an isolated job; nobody else has a use for it.
+// newSupervise returns the command that agents start for each rank, and that a supervisor starts
+// with --exec to become an isolated job. It has no other use.
 func newSupervise() *cobra.Command {
 	exec := false
 	cmd := &cobra.Command{
@@ -34,8 +34,7 @@ func newSupervise() *cobra.Command {
 	return cmd
 }
 
-// ranks holds those settings of an agent against each other that say how ranks run on
-// its node.
+// ranks checks the settings for ranks against each other.
 func (h *holding) ranks() {
 	r := &h.Agent.Ranks
 	for _, v := range []struct{ name, path string }{
@@ -54,8 +53,7 @@ func (h *holding) ranks() {
 	}
 }
 
-// rankRules are what the settings mean for an agent with that data folder and run
-// folder.
+// rankRules returns the rules of an agent with the given data folder and run folder.
 func rankRules(r *config.Ranks, data, run string) process.Rules {
 	u := &r.Users
 	return process.Rules{

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// telling says who is told of a job, and of what.
+// telling holds the flags for notifications about a job.
 type telling struct {
 	notify  []string
 	webhook string

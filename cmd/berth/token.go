@@ -17,8 +17,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// tokenVariables are the environment's names of the token that is shown, the first
-// that is set counts.
+// tokenVariables are the environment variables of the token; the first that is set counts.
 func tokenVariables() []string { return []string{"BERTH_TOKEN", "RESEARCH_AGENT_USER_AUTH_TOKEN"} }
 
 func tokenOfEnvironment() string {
@@ -30,7 +29,7 @@ func tokenOfEnvironment() string {
 	return ""
 }
 
-// readTokenFile reads a token from a file that holds nothing else.
+// readTokenFile reads a token from a file without other content.
 func readTokenFile(path string) (string, error) {
 	data, err := config.ReadPrivate(path)
 	if err != nil {

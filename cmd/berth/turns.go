@@ -13,10 +13,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// turns say what a job waits for before it starts, and until when it may take.
+// turns holds the flags for the start of a job: dependencies, earliest start, deadline.
 type turns struct {
 	after, ok, any, notOK []string
-	dependency            string // as Slurm writes it
+	dependency            string // in Slurm's form
 	begin, deadline       string
 }
 
@@ -31,7 +31,7 @@ func (t *turns) bindTurns(cmd *cobra.Command) {
 	f.StringVar(&t.deadline, "deadline", "", "failed if it has not ended by this `time`")
 }
 
-// fillTurns puts them into a submission. User is whose newest job @ stands for.
+// fillTurns copies the flags into a submission. @ stands for the newest job of user.
 func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
 	if user == "" {
 		user = me(ctx, api)
@@ -59,7 +59,7 @@ func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, 
 	return nil
 }
 
-// awaited are jobs that are waited for in one way.
+// awaited is a list of jobs and the kind of the dependency on them.
 type awaited struct {
 	kind string
 	jobs []string

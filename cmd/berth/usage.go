@@ -58,7 +58,7 @@ func (f *usageFlags) run(cmd *cobra.Command) error {
 	return f.write(cmd.OutOrStdout(), u, func() [][]string { return usageLines(u) }, func(w io.Writer) error { return showUsage(w, u) })
 }
 
-// payers are the columns that tell rows apart, as asked for.
+// payers returns the columns by which rows are grouped.
 func payers(by []string) []func(*wire.UsageRow) string {
 	out := make([]func(*wire.UsageRow) string, len(by))
 	for i, what := range by {

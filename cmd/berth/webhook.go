@@ -35,7 +35,7 @@ func newWebhook() *cobra.Command {
 	return cmd
 }
 
-// maxTemplate bounds what is read of a template, in bytes; the cluster has a lower bound.
+// maxTemplate bounds the size of a template that is read, in bytes; the cluster has a lower bound.
 const maxTemplate = 1 << 20
 
 func newWebhookAdd() *cobra.Command {
@@ -127,7 +127,7 @@ func newWebhookRemove() *cobra.Command {
 	})
 }
 
-// trialPatience is how long the outcome of a trial is waited for.
+// trialPatience is how long the result of a test delivery is waited for.
 const trialPatience = 15 * time.Second
 
 func newWebhookTest() *cobra.Command {
@@ -160,7 +160,7 @@ func newWebhookTest() *cobra.Command {
 	})
 }
 
-// trial finds the delivery of an event; nil: there is none yet.
+// trial returns the delivery of an event; nil: there is none yet.
 func trial(ctx context.Context, api *client.Client, id, event string) (*wire.Delivery, error) {
 	list, err := api.Operator().Webhooks().Deliveries(ctx, client.DeliveryQuery{To: "webhook:" + id, Limit: 1000})
 	if err != nil {
@@ -174,7 +174,7 @@ func trial(ctx context.Context, api *client.Client, id, event string) (*wire.Del
 	return nil, nil //nolint:nilnil // there is none, which is no error
 }
 
-// hookCommand is a command about one webhook.
+// hookCommand returns a command about one webhook.
 func hookCommand(name, short string, do func(*cobra.Command, *client.Client, string) error) *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Cluster is what a cluster as a whole has one value of. The values in force are in
-// its state.
+// Cluster holds the settings of which the cluster as a whole has one value. The values in force are
+// in its state.
 type Cluster struct {
 	Running   bool // jobs are started
 	Policy    string
@@ -26,10 +26,10 @@ type Cluster struct {
 	Defaults  model.Defaults
 	Queued    int64         // jobs that may wait; model.Unlimited: any number
 	RunTime   time.Duration // the longest time limit of a job; 0: any
-	UserGPUs  int64         // GPUs of each user for whom none are set; model.Unlimited: any number
+	UserGPUs  int64         // GPUs of each user without a limit of their own; model.Unlimited: any number
 }
 
-// defaultCluster is what founders begin with that are told nothing.
+// defaultCluster returns the values that founders start with when no settings are given.
 func defaultCluster() Cluster {
 	return Cluster{
 		Running: true, Policy: queue.DefaultPolicy, Tuning: model.DefaultTuning(),
@@ -40,7 +40,7 @@ func defaultCluster() Cluster {
 	}
 }
 
-// ClusterOf is what is in force in a state.
+// ClusterOf returns the values in force in a state.
 func ClusterOf(s *state.State) Cluster {
 	set := s.Settings()
 	c := Cluster{
@@ -62,7 +62,7 @@ func ClusterOf(s *state.State) Cluster {
 	return c
 }
 
-// Changes returns the commands that make what was into what c says. Order and limits are
+// Changes returns the commands that change the values of was to those of c. Order and limits are
 // changed in one step, so that two concurrent changes of different values both count.
 func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	if c.Running != was.Running {
@@ -91,7 +91,7 @@ func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	return out
 }
 
-// limits are those of the cluster that differ from what was.
+// limits returns the limits of the cluster that differ from those of was.
 func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
 	if c.Queued != was.Queued {
 		out = append(out, model.LimitValue{Of: model.LimitQueued, Value: c.Queued})
@@ -109,7 +109,8 @@ func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
 	return out
 }
 
-// Founding is what a new cluster's state begins with, without incarnation and level.
+// Founding returns the command that a new cluster's state starts with, without incarnation and
+// level.
 func (c *Cluster) Founding() command.Bootstrap {
 	return command.Bootstrap{
 		Running: c.Running, Policy: c.Policy, Retention: c.Retention, Tuning: c.Tuning, Pools: c.Pools, Defaults: c.Defaults,
@@ -117,7 +118,7 @@ func (c *Cluster) Founding() command.Bootstrap {
 	}
 }
 
-// Settings are the rows of the table that belong to the cluster.
+// Settings returns the rows of the table that belong to the cluster.
 func (c *Cluster) Settings() []Setting {
 	rows := []Setting{
 		{
@@ -155,7 +156,7 @@ func (c *Cluster) Settings() []Setting {
 	}
 	rows = append(rows, c.jobSettings()...)
 	for _, p := range model.Parameters() {
-		if p.Name == "max_retries" { // it is about jobs, and stands with what they get
+		if p.Name == "max_retries" { // it concerns jobs, and is listed with their other settings
 			continue
 		}
 		rows = append(rows, Setting{Name: "scheduling." + p.Name, Means: p.What, Value: parameter{p, &c.Tuning}})
@@ -167,7 +168,7 @@ func (c *Cluster) Settings() []Setting {
 	return rows
 }
 
-// jobSettings are what jobs get that do not say.
+// jobSettings returns the defaults of jobs.
 func (c *Cluster) jobSettings() []Setting {
 	return []Setting{
 		{
@@ -204,7 +205,7 @@ func sectionOf(name string) string {
 	return section
 }
 
-// parameter is one of those that berth policy lists.
+// parameter is a value that berth policy lists.
 type parameter struct {
 	p  model.Parameter
 	to *model.Tuning
@@ -236,7 +237,7 @@ func (v parameter) Set(texts []string) error {
 	return fmt.Errorf("must be %s, not %q", v.p.Range, text)
 }
 
-// class is a class of jobs, by name or number.
+// class returns a value for a class of jobs, by name or number.
 func class(to *model.Class) Value {
 	return scalar[model.Class]{to, "low, normal, high or critical, or 1 to 4", func(s string) (model.Class, error) {
 		for c := model.ClassLow; c <= model.ClassCritical; c++ {
@@ -248,7 +249,7 @@ func class(to *model.Class) Value {
 	}, model.Class.String}
 }
 
-// poolMode is a pool's mode by name.
+// poolMode returns a value for a pool's mode, by name.
 func poolMode(to *model.PoolMode) Value {
 	var word string
 	choice := Choice(&word, "dynamic", "static", "hybrid")
@@ -258,7 +259,7 @@ func poolMode(to *model.PoolMode) Value {
 	}, model.PoolMode.String}
 }
 
-// audience is an audience by name.
+// audience returns a value for an audience, by name.
 func audience(to *model.Audience) Value {
 	var word string
 	choice := Choice(&word, "project", "user", "all")
@@ -269,7 +270,7 @@ func audience(to *model.Audience) Value {
 	}, model.Audience.String}
 }
 
-// ratio is a part of 1, kept in thousandths.
+// ratio returns a value for a part of 1, kept in thousandths.
 func ratio(to *uint32) Value {
 	return scalar[uint32]{to, "number above 0, at most 1", func(s string) (uint32, error) {
 		v, err := strconv.ParseFloat(s, 64)
@@ -280,7 +281,7 @@ func ratio(to *uint32) Value {
 	}, func(n uint32) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }}
 }
 
-// orNone is a whole number, or none.
+// orNone returns a value for a whole number, or none.
 func orNone(to *int64, least, most int64) Value {
 	return scalar[int64]{to, "number or none", func(s string) (int64, error) {
 		if strings.EqualFold(s, "none") {
@@ -299,7 +300,7 @@ func orNone(to *int64, least, most int64) Value {
 	}}
 }
 
-// Set changes what the cluster has, by name; nothing, if any of it is wrong.
+// Set changes values by name; it changes nothing if any of them is not valid.
 func (c *Cluster) Set(values map[string]string) error {
 	draft := *c
 	t := newTable(draft.Settings())

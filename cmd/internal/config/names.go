@@ -6,22 +6,21 @@ import (
 	"strconv"
 )
 
-// Other is another name under which something is known: it stands for a setting, or
-// it is taken and has no effect.
+// Other is another name that is accepted: it stands for a setting, or has no effect.
 type Other struct {
 	Name string // in a file; may be empty
 	Env  string // in the environment; may be empty
 	To   string // the setting that it stands for; empty: none
-	// Read makes the setting's text of the one that is given; now is the setting's value
-	// before. nil: they are the same.
+	// Read converts the given text to the setting's text; now is the setting's value before. nil:
+	// they are the same.
 	Read func(text, now string) (string, error)
-	// Weak says that such a text gives way to any other word about the setting. nil: none does.
+	// Weak reports whether any other value for the setting wins over such a text. nil: never.
 	Weak func(text string) bool
-	// Why says how it is converted, or why it has no effect.
+	// Why explains the conversion, or why the name has no effect.
 	Why string
 }
 
-// otherNames lists them in the order in which they are documented.
+// otherNames returns them in the order of the documentation.
 func otherNames() []Other {
 	return append(otherServer(), otherCluster()...)
 }
@@ -65,7 +64,7 @@ func otherCluster() []Other {
 	}
 }
 
-// port puts a port into an address.
+// port replaces the port of an address.
 func port(text, now string) (string, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
@@ -78,7 +77,7 @@ func port(text, now string) (string, error) {
 	return net.JoinHostPort(host, text), nil
 }
 
-// priority takes the ten priorities of services for the four of jobs.
+// priority converts the ten priorities of services to the four of jobs.
 func priority(text, _ string) (string, error) {
 	n, err := strconv.ParseUint(text, 10, 8)
 	switch {
@@ -94,7 +93,7 @@ func priority(text, _ string) (string, error) {
 	return strconv.FormatUint(n, 10), nil
 }
 
-// unit is a number of a unit as a time.
+// unit returns a converter from a number of a unit to a time.
 func unit(name string) func(text, now string) (string, error) {
 	return func(text, now string) (string, error) {
 		if _, err := anyNumber(text, now); err != nil {
@@ -104,7 +103,7 @@ func unit(name string) func(text, now string) (string, error) {
 	}
 }
 
-// oneOf is what true and false stand for.
+// oneOf returns a converter for true and false.
 func oneOf(yes, no string) func(text, now string) (string, error) {
 	return func(text, _ string) (string, error) {
 		var on bool

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// DefaultHTTP is where a peer's API is unless somebody says otherwise.
+// DefaultHTTP is the default address of a peer's API.
 const DefaultHTTP = "127.0.0.1:10000"
 
 // Config is the value of every setting. A program reads its own parts.
@@ -20,14 +20,14 @@ type Config struct {
 	Cluster Cluster
 }
 
-// Server is what a peer runs with.
+// Server holds the settings of a peer.
 type Server struct {
 	Addresses
 
 	ID, DataDir     string
 	Bootstrap, Join []string
 	Proxies         []string // networks
-	ClusterID       string   // empty: what the data folder or the join says
+	ClusterID       string   // empty: the cluster of the data folder or of the join
 	Timeouts        string   // "lan" or "wan"
 	MinFree         uint64   // MiB; 0: the store's default
 	Auth            Auth
@@ -35,13 +35,13 @@ type Server struct {
 	Advice          Advice
 }
 
-// Addresses are where a peer listens; Advertise may be empty.
+// Addresses holds the addresses of a peer; Advertise may be empty.
 type Addresses struct {
 	Listen, Advertise, HTTP string
 	Hosts                   []string // other names of the API
 }
 
-// Auth says whom the API lets in, and what jobs may run.
+// Auth holds the settings of authentication and of what jobs may run.
 type Auth struct {
 	On                 bool
 	Keys, CommandRules string // files; empty: none
@@ -49,24 +49,24 @@ type Auth struct {
 	Rate               int64  // requests of a caller in a second; 0: any
 }
 
-// Audit says where the audit trail is written besides the archive.
+// Audit holds the settings of the audit trail's files outside the archive.
 type Audit struct {
 	Dir  string // empty: nowhere
 	MiB  int64  // of one file
 	Keep int    // files
 }
 
-// Advice says what the analysis of workloads goes by.
+// Advice holds the settings of the analysis of workloads.
 type Advice struct {
 	Defaults          string // a file; empty: none
-	Own               string // what would stand in it, see [Part]; both empty: the standard ones
-	Deepagents, Graph string // addresses; empty: nobody is asked
+	Own               string // the content of such a file, see [Part]; both empty: the standard ones
+	Deepagents, Graph string // addresses; empty: no service is asked
 }
 
-// Client is how commands reach a cluster.
+// Client holds the settings of commands that ask a cluster.
 type Client struct{ Address []string }
 
-// New is a configuration as it is when nobody says anything.
+// New returns a configuration with all defaults.
 func New() *Config {
 	return &Config{
 		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}},
@@ -81,7 +81,7 @@ func New() *Config {
 	}
 }
 
-// Settings is the table: every setting, bound to where this configuration has it.
+// Settings returns the table: every setting, bound to its field of this configuration.
 func (c *Config) Settings() []Setting {
 	rows := []Setting{{
 		Name: "log.level", For: OfServer | OfAgent, Flag: "log-level", Env: "BERTH_LOG_LEVEL", Reload: true,
@@ -96,7 +96,7 @@ func (c *Config) Settings() []Setting {
 	return append(rows, c.Cluster.Settings()...)
 }
 
-// level is the weight of a line in the log.
+// level returns a value for the level of the log.
 func level(to *slog.Level) Value {
 	var word string
 	choice, words := Choice(&word, "debug", "info", "warn", "error"), func(l slog.Level) string { return strings.ToLower(l.String()) }
