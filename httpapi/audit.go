@@ -17,7 +17,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// audits tells what was asked for and what came of it, from this peer's archive.
+// audits returns the audit trail from this peer's archive.
 type audits struct{ *API }
 
 // Bounds of the audit trail's answers.
@@ -26,7 +26,7 @@ const (
 	verifyLimit     = 25 * time.Second // for the whole trail; under that of an answer
 )
 
-// auditInput is what GET /audit is given.
+// auditInput is the input of GET /audit.
 type auditInput struct {
 	Actor  string    `query:"actor" maxLength:"256" doc:"the actor: user:alice or alice, node:gpu1, peer:p2"`
 	Target string    `query:"target" maxLength:"256" doc:"what it was about: 'job 17', with its tasks; 'node gpu1', 'user alice'"`
@@ -56,8 +56,8 @@ func (a audits) route(doc huma.API) {
 	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
 }
 
-// archived is the state, once this peer's archive holds what the state says of up to
-// the log index that last gives, and how the archive stands then.
+// archived waits until this peer's archive is complete up to the log index that last returns, and
+// returns the state and the status of the archive.
 func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
 	if a.peer.Archive == nil {
 		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
@@ -69,14 +69,14 @@ func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s st
 	return s, a.peer.Archive.Standing(), nil
 }
 
-// standingOf is how an archive stands, in the API's words.
+// standingOf converts the status of an archive to the API's form.
 func standingOf(v *archive.Standing) wire.ArchiveStanding {
 	return wire.ArchiveStanding{CompleteTo: v.CompleteTo, Failing: v.Failure != ""}
 }
 
 func lastRecord(s *state.State) uint64 { return s.Settings().Audit.Index }
 
-// archiveFault is the answer when the archive cannot be read.
+// archiveFault returns the problem of an archive that cannot be read.
 func archiveFault(err error) error {
 	return &Fault{Code: wire.CodeNoArchive, Err: err}
 }
@@ -103,7 +103,7 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 	return &answer[wire.Audit]{Index: s.Index, Body: out}, nil
 }
 
-// refusalsInput is what GET /audit/refusals is given.
+// refusalsInput is the input of GET /audit/refusals.
 type refusalsInput struct {
 	Actor  string    `query:"actor" maxLength:"256" doc:"the reader: user:alice or alice"`
 	Code   string    `query:"code" maxLength:"64" doc:"of the refusal, such as denied or invalid"`
@@ -146,7 +146,7 @@ func auditRecord(r *model.AuditRecord) wire.AuditRecord {
 	}
 }
 
-// whatOf is a command's body in the API's words.
+// whatOf converts a command's body to the API's form.
 func whatOf(kind command.Kind, raw []byte) map[string]any {
 	if len(raw) == 0 {
 		return nil
@@ -167,7 +167,7 @@ func whatOf(kind command.Kind, raw []byte) map[string]any {
 	return named
 }
 
-// snakes gives a tree the API's names, and leaves out what is not set.
+// snakes converts the names in a tree to the API's, and leaves out what is not set.
 func snakes(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -194,7 +194,7 @@ func snakes(v any) any {
 	return v
 }
 
-// snake writes "GPUsPerJob" as "gpus_per_job".
+// snake converts "GPUsPerJob" to "gpus_per_job".
 func snake(name string) string {
 	var out strings.Builder
 	runes := []rune(name)
@@ -209,7 +209,7 @@ func snake(name string) string {
 	return out.String()
 }
 
-// verdictOf looks at records that this peer keeps; nil: it keeps none.
+// verdictOf verifies records that this peer keeps; nil: it keeps none.
 func verdictOf(ctx context.Context, kept Refusals) (*wire.RequestsVerdict, error) {
 	if kept == nil {
 		return nil, nil

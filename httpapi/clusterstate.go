@@ -13,8 +13,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// clusterStates tells of the fleet in the words of experiment trackers, and answers
-// those who would set it up by a request.
+// clusterStates shows the fleet in the terms of experiment trackers, and answers their requests to
+// initialize a cluster.
 type clusterStates struct{ *API }
 
 func (a clusterStates) route(doc huma.API) {
@@ -60,7 +60,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 	return out
 }
 
-// initialize changes nothing: it compares.
+// initialize compares the request with the cluster, and changes nothing.
 func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized], error) {
 	s := a.peer.Reader.State()
 	nodes, err := count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))

@@ -15,12 +15,12 @@ import (
 // controls hold, release, requeue and extend jobs, and keep attached ones alive.
 type controls struct{ *API }
 
-// attachInput is what POST /jobs/{job_id}/attach is given.
+// attachInput is the input of POST /jobs/{job_id}/attach.
 type attachInput struct {
 	Job string `path:"job_id"`
 }
 
-// noteInput is what a change of a whole job is given.
+// noteInput is the input of a change of a whole job.
 type noteInput struct {
 	Key  string `header:"Idempotency-Key"`
 	Job  string `path:"job_id"`
@@ -80,7 +80,7 @@ func (a controls) route(doc huma.API) {
 	handle(a.API, doc, o, a.attach)
 }
 
-// target is the job, and those of its tasks that are meant; empty: all.
+// target returns the job, and the tasks that are named; empty: all.
 func (in *targetInput) target() (model.JobID, string, error) {
 	id, err := jobID(in.Job)
 	if err != nil || in.Task == "" {

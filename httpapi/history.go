@@ -13,13 +13,13 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// maxHistory bounds a node's answer, in bytes: as many GPUs and steps as there may be.
+// maxHistory bounds a node's answer, in bytes: for the most GPUs and steps that there may be.
 const maxHistory = 4 << 20
 
-// histories passes on what nodes remember of their GPUs.
+// histories passes on the telemetry that nodes keep.
 type histories struct{ *API }
 
-// historyInput is what GET /nodes/{node_id}/gpus/history is given.
+// historyInput is the input of GET /nodes/{node_id}/gpus/history.
 type historyInput struct {
 	Node    string `path:"node_id"`
 	Minutes int    `query:"minutes" minimum:"1" maximum:"15" default:"15" doc:"how far back"`
@@ -47,7 +47,7 @@ func (a histories) route(doc huma.API) {
 	})
 }
 
-// ask asks a node, and takes no more than fits.
+// ask asks a node, and reads a bounded answer.
 func (a histories) ask(ctx context.Context, node string, in *historyInput) (*wire.NodeHistory, error) {
 	if node == "" {
 		return nil, fmt.Errorf("its address is not known")

@@ -21,19 +21,19 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// nodeLimit is how long a node may take to begin with a log.
+// nodeLimit bounds how long a node may take to begin with a log.
 const nodeLimit = 3 * time.Second
 
-// Where a log comes from, in wire.HeaderSource.
+// Sources of a log, in wire.HeaderSource.
 const (
 	sourceNode = "node"
 	sourceTail = "tail"
 )
 
-// outputs serves what jobs write, from the nodes that run them.
+// outputs serves the output of jobs, from the nodes that run them.
 type outputs struct{ *API }
 
-// logInput is what GET /jobs/{job_id}/logs is given.
+// logInput is the input of GET /jobs/{job_id}/logs.
 type logInput struct {
 	Job     string `path:"job_id"`
 	Task    string `query:"task" doc:"of an array: which one; an array as a whole has no output"`
@@ -43,10 +43,10 @@ type logInput struct {
 	Tail    uint32 `query:"tail" doc:"only the last so many lines; 0: none, and with follow only what is written from now on; all by default"`
 	Follow  bool   `query:"follow" doc:"go on until the rank ends"`
 
-	lines int64 // what Tail says; -1: all
+	lines int64 // the value of Tail; -1: all
 }
 
-// Resolve tells a tail of 0 from none.
+// Resolve distinguishes a tail of 0 from none.
 func (in *logInput) Resolve(ctx huma.Context) []error {
 	in.lines = -1
 	if u := ctx.URL(); u.Query().Has("tail") {
@@ -55,7 +55,7 @@ func (in *logInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// logOutput writes itself.
+// logOutput is an answer that writes itself.
 type logOutput struct{ Body func(huma.Context) }
 
 func (a outputs) route(doc huma.API) {
@@ -78,7 +78,7 @@ func (a outputs) route(doc huma.API) {
 	})
 }
 
-// find says which rank's output is asked for, and where its node is.
+// find returns which rank's output is asked for, and the address of its node.
 func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, address string, err error) {
 	id, err := jobID(in.Job)
 	if err != nil {
@@ -123,7 +123,7 @@ func nodeAddress(s *state.State, k model.RankKey) string {
 	return n.Address
 }
 
-// send passes the node's log on, or what is left of it here.
+// send passes on the node's log, or the tail that is kept here.
 func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *logInput) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -149,16 +149,16 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	}
 }
 
-// closeLog ends a log that the caller may not read on with the reason: as a trailer for
-// clients that take trailers (RFC 9110, 10.1.4), else as a last line.
+// closeLog ends a log whose reader has lost the right to it with the reason: as a trailer for
+// clients that accept trailers (RFC 9110, 10.1.4), else as a last line.
 func closeLog(w http.ResponseWriter, r *http.Request, f *failure) {
 	if !takesTrailers(r) {
 		w = conclude(w)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(followerSlow)) // a writer without deadlines has no slow client
-		_, _ = io.WriteString(w, "\nberth: the output ends here: "+f.Detail+"\n")        // a client that has gone needs no reason
+		_, _ = io.WriteString(w, "\nberth: the output ends here: "+f.Detail+"\n")        // a client that has left needs no reason
 		return
 	}
-	if data, err := json.Marshal(f.Problem); err == nil { // it holds texts and numbers only
+	if data, err := json.Marshal(f.Problem); err == nil { // texts and numbers only
 		w.Header().Set(wire.TrailerProblem, string(data))
 	}
 }
@@ -170,7 +170,7 @@ func takesTrailers(r *http.Request) bool {
 	})
 }
 
-// ask asks the node for a log. An answer that is none is an error.
+// ask requests a log from the node. An answer with another status is an error.
 func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logInput) (*http.Response, error) {
 	if node == "" {
 		return nil, fmt.Errorf("the address of the node of %s is not known", k)
@@ -221,8 +221,7 @@ func (c *cancelable) Close() error {
 
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// stream copies as it comes. A client that does not take what it asked for is cut
-// off.
+// stream copies output as it comes. A client that does not read what it asked for is cut off.
 func stream(w http.ResponseWriter, from io.Reader) error {
 	control := http.NewResponseController(w)
 	buffer := make([]byte, 32<<10)
@@ -260,7 +259,7 @@ func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) 
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set(wire.HeaderSource, sourceTail)
-	_, _ = w.Write(lastLines(data, in.lines)) // a client that has gone needs no answer
+	_, _ = w.Write(lastLines(data, in.lines)) // a client that has left needs no answer
 }
 
 // lastLines returns the last n lines; all if n is negative.

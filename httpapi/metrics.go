@@ -16,10 +16,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
-// meter counts what this API does, and reads how the peer stands when asked.
+// meter counts what this API does, and reads the state of the peer at each request for metrics.
 type meter struct {
 	registry  *prometheus.Registry
-	named     *prometheus.Registry // how the peer stands, with the names of users and services
+	named     *prometheus.Registry // the state of the peer, with the names of users and services
 	nameless  *prometheus.Registry // the same without
 	requests  *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
@@ -48,8 +48,8 @@ func newMeter(a *API) *meter {
 	return m
 }
 
-// handler serves the metrics. Names of users and services are for callers who may look at
-// the queue; everybody else gets their sums.
+// handler serves the metrics. Names of users and services are shown to callers that may read the
+// queue; all others get the sums.
 func (m *meter) handler() http.Handler {
 	of := func(standing *prometheus.Registry) http.Handler {
 		return promhttp.HandlerFor(prometheus.Gatherers{m.registry, standing}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
@@ -68,7 +68,7 @@ func (m *meter) proposed(kind command.Kind, outcome string) {
 	m.proposals.WithLabelValues(kind.String(), outcome).Inc()
 }
 
-// route is what is counted of one route.
+// route returns the counters of one route.
 func (m *meter) route(name string) *routeMeter {
 	return &routeMeter{meter: m, name: name, latency: m.latency.WithLabelValues(name)}
 }
@@ -95,17 +95,17 @@ func (r *routeMeter) done(status int, took time.Duration) {
 	}
 }
 
-// standings reads how the peer and its state stand.
+// standings reads the state and the status of the peer.
 type standings struct {
 	*API
 
-	names bool // of users and services are told
+	names bool // with names of users and services
 }
 
-// Describe says nothing: what there is follows from the state.
+// Describe sends nothing: the metrics depend on the state.
 func (*standings) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads one state and one standing.
+// Collect reads one state and one status.
 func (c *standings) Collect(to chan<- prometheus.Metric) {
 	st, s := c.peer.Members.Standing(), c.peer.Reader.State()
 	g := gauges{to: to, names: c.names}
@@ -175,7 +175,7 @@ func (c *standings) jobs(g *gauges, s *state.State) {
 	g.predicted(s)
 }
 
-// waiting exposes what webhooks have not been told yet.
+// waiting exposes the deliveries that webhooks have not got yet.
 func (c *standings) waiting(g *gauges, s *state.State) {
 	oldest := 0.0
 	for k, d := range s.Deliveries.All() { // in the order of what happened; at most 1,000 have ended
@@ -201,7 +201,7 @@ func (c *standings) gpus(g *gauges, s *state.State) {
 // gauges sends values.
 type gauges struct {
 	to    chan<- prometheus.Metric
-	names bool // of users and services are told
+	names bool // with names of users and services
 }
 
 // put sends one value with labels, given as names and values in turn.

@@ -14,23 +14,23 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// operations are an operator's, on nodes and GPUs.
+// operations changes nodes and GPUs for operators.
 type operations struct{ *API }
 
-// nodeInput is what changes of a node are given.
+// nodeInput is the input of changes of a node.
 type nodeInput struct {
 	Key     string `header:"Idempotency-Key"`
 	Node    string `path:"node_id"`
 	RawBody []byte
 }
 
-// nodeOnlyInput is what changes of a node without parameters are given.
+// nodeOnlyInput is the input of changes of a node without parameters.
 type nodeOnlyInput struct {
 	Key  string `header:"Idempotency-Key"`
 	Node string `path:"node_id"`
 }
 
-// gpuInput is what changes of a GPU are given.
+// gpuInput is the input of changes of a GPU.
 type gpuInput struct {
 	Key     string `header:"Idempotency-Key"`
 	GPU     string `path:"uuid"`
@@ -86,7 +86,7 @@ func (a operations) route(doc huma.API) {
 		})
 }
 
-// modeOf reads a mode's name.
+// modeOf parses a mode's name.
 func modeOf(text string) (model.NodeMode, error) {
 	for m := model.ModeOpen; m <= model.ModeDraining; m++ {
 		if text == m.String() {
@@ -137,7 +137,7 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
-// tasksOn lists the tasks that have a rank on a node.
+// tasksOn returns the tasks that have a rank on a node.
 func tasksOn(s *state.State, id model.NodeID) []string {
 	out := []string{}
 	for k := range s.NodeRanks.From(state.NodeRankKey{Node: id}) {
@@ -193,7 +193,7 @@ func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.C
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
-// labelsNow says what a node is labeled after a change.
+// labelsNow describes the labels of a node after a change.
 func labelsNow(l model.Labels) string {
 	if len(l) == 0 {
 		return "has no labels"

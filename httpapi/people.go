@@ -17,28 +17,28 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// people tells and changes who is known, and by which tokens.
+// people lists and changes users and tokens.
 type people struct{ *API }
 
-// tokenInput is what a change of tokens with a body is given.
+// tokenInput is the input of a change of tokens with a body.
 type tokenInput struct {
 	Key     string `header:"Idempotency-Key"`
 	RawBody []byte
 }
 
-// dropTokenInput is what DELETE /tokens/{token_id} is given.
+// dropTokenInput is the input of DELETE /tokens/{token_id}.
 type dropTokenInput struct {
 	Key string `header:"Idempotency-Key"`
 	ID  string `path:"token_id" maxLength:"64"`
 }
 
-// userInput is what a change of a user is given.
+// userInput is the input of a change of a user.
 type userInput struct {
 	Key  string `header:"Idempotency-Key"`
 	User string `path:"user" maxLength:"128"`
 }
 
-// userBodyInput is what a change of a user with a body is given.
+// userBodyInput is the input of a change of a user with a body.
 type userBodyInput struct {
 	Key     string `header:"Idempotency-Key"`
 	User    string `path:"user" maxLength:"128"`
@@ -118,7 +118,7 @@ func tokenOf(s *state.State, t *model.Token, now model.Time) wire.Token {
 	return out
 }
 
-// roleOf reads a role; empty is none.
+// roleOf parses a role; an empty text gives no role.
 func roleOf(name string) (model.Role, error) {
 	role, known := model.RoleNamed(name)
 	if !known && name != "" {
@@ -127,13 +127,12 @@ func roleOf(name string) (model.Role, error) {
 	return role, nil
 }
 
-// tokenLife is how long a token is good that is made without a word about that. A node's has
-// no end by default, since with it the node's jobs would end: it is good for one node's agent
-// and nothing else.
+// tokenLife is the default lifetime of a token. A node's token has no end by default, since its end
+// would end the node's jobs: it is good for one node's agent and nothing else.
 const tokenLife = wire.Lifetime(90 * 24 * time.Hour)
 
-// make makes a token. It is drawn where it is proposed, so that a second try under the
-// same key would draw another: it is refused, since the first cannot be told again.
+// make makes a token. The token is drawn before the proposal, so that a second try under the same
+// key would draw another: it is refused, since the first cannot be shown again.
 func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*answer[wire.MadeToken], error) {
 	c := &command.MakeToken{Name: body.Name, User: body.User}
 	var err error

@@ -48,7 +48,7 @@ func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAlloca
 	return &answer[wire.Allocation]{Index: index, Body: allocationOf(&s)}, nil
 }
 
-// poolsOf is what a body changes of how GPUs are divided.
+// poolsOf converts a body to a change of how GPUs are divided.
 func poolsOf(b *wire.SetAllocation) (*command.SetPools, error) {
 	c := &command.SetPools{Mode: model.PoolModeOf(b.Mode)}
 	if b.Mode != "" && c.Mode == model.PoolDefault {
@@ -85,17 +85,17 @@ type (
 	switchSchema struct{}
 )
 
-// Schema is a whole number or "none".
+// Schema returns that of a whole number or "none".
 func (countSchema) Schema(huma.Registry) *huma.Schema {
 	return orNone(huma.TypeInteger, "0 or more, or none")
 }
 
-// Schema is a number or "none".
+// Schema returns that of a number or "none".
 func (amountSchema) Schema(huma.Registry) *huma.Schema {
 	return orNone(huma.TypeNumber, "0 or more, or none")
 }
 
-// Schema is true, false or "none".
+// Schema returns that of true, false or "none".
 func (switchSchema) Schema(huma.Registry) *huma.Schema {
 	return orNone(huma.TypeBoolean, "true, false or none")
 }
@@ -107,7 +107,7 @@ func orNone(kind, what string) *huma.Schema {
 	}
 }
 
-// sortedScopes are scopes in order of kind and name, without the cluster and each once.
+// sortedScopes returns scopes in order of kind and name, without the cluster and duplicates.
 func sortedScopes(list []model.ScopeKey) []model.ScopeKey {
 	list = slices.DeleteFunc(list, func(k model.ScopeKey) bool { return k.Kind == model.ScopeCluster })
 	slices.SortFunc(list, model.ScopeKey.Compare)

@@ -17,17 +17,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// quotas tells and changes what the cluster, projects and users may use, their shares,
-// and how strictly GPUs belong to their owners.
+// quotas shows and changes the limits and shares of the cluster, projects and users, and how
+// strictly GPUs are guaranteed.
 type quotas struct{ *API }
 
-// quotasInput is what GET /quotas is given.
+// quotasInput is the input of GET /quotas.
 type quotasInput struct {
 	Watch
 	All bool `query:"all" doc:"those without limits, too, that use something"`
 }
 
-// scopeInput is what a change of a project or user is given.
+// scopeInput is the input of a change of a project or user.
 type scopeInput struct {
 	Key     string `header:"Idempotency-Key"`
 	Scope   string `path:"scope" doc:"project or user"`
@@ -61,7 +61,7 @@ func (a quotas) route(doc huma.API) {
 	a.routePools(doc)
 }
 
-// scope is the project or user that a path names.
+// scope returns the project or user in a path.
 func (in *scopeInput) scope() (model.ScopeKey, error) {
 	for _, kind := range []model.ScopeKind{model.ScopeProject, model.ScopeUser} {
 		if in.Scope == kind.String() {
@@ -87,7 +87,7 @@ func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas]
 	return &answer[wire.Quotas]{Index: s.Index, Body: out}, nil
 }
 
-// scopesOf lists the projects and users with limits or use, in order.
+// scopesOf returns the projects and users with limits or use, in order.
 func scopesOf(s *state.State) (out []model.ScopeKey) {
 	for scope := range s.Limits.All() {
 		if !s.Usage.Has(scope) {
@@ -100,7 +100,7 @@ func scopesOf(s *state.State) (out []model.ScopeKey) {
 	return sortedScopes(out)
 }
 
-// set changes what the body names; nothing, if any of it is wrong.
+// set changes the values in the body; it changes nothing if any of them is not valid.
 func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wire.SetQuota) (*answer[wire.Quota], error) {
 	list, err := limitsOf(scope, b)
 	if err != nil {
@@ -119,9 +119,9 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	return &answer[wire.Quota]{Index: index, Body: &q}, nil
 }
 
-// limitsOf is what a body changes of a limit.
+// limitsOf converts a body to changes of a limit.
 func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, err error) {
-	asked := map[string]string{} // other names, where these were used
+	asked := map[string]string{} // other names under which values were given
 	if b.Queued == nil && b.MaxQueueSize != nil {
 		asked["queued"] = "max_queue_size"
 	}
@@ -174,8 +174,8 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	return list, nil
 }
 
-// bound adds a value that was given, in the units of the state. One that was given as
-// less than nothing is made one that no limit may have.
+// bound adds a given value in the units of the state. A negative one is replaced by a value that is
+// not valid for a limit.
 func bound[T int64 | float64 | wire.Duration](add func(model.LimitField, int64), f model.LimitField, v *wire.OrNone[T], unit float64) {
 	switch {
 	case v == nil:
@@ -188,7 +188,7 @@ func bound[T int64 | float64 | wire.Duration](add func(model.LimitField, int64),
 	}
 }
 
-// yields adds what is said of jobs that do not say whether they may be suspended.
+// yields adds the default of whether jobs may be suspended.
 func yields(add func(model.LimitField, int64), v *wire.OrNone[bool]) {
 	switch {
 	case v == nil:
@@ -201,7 +201,7 @@ func yields(add func(model.LimitField, int64), v *wire.OrNone[bool]) {
 	}
 }
 
-// quotaOf is what a scope may use, and what it uses.
+// quotaOf returns the limits and the use of a scope.
 func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
 	l, _ := state.LimitOf(s, scope)
 	value := func(f model.LimitField) *int64 {
@@ -254,7 +254,7 @@ func secondsOf(d time.Duration) *float64 {
 	return &s
 }
 
-// hoursOf is GPU-milliseconds as hours, rounded to a tenth of a second.
+// hoursOf converts GPU-milliseconds to hours, rounded to a tenth of a second.
 func hoursOf(ms int64) float64 { return math.Round(float64(ms)/100) / 36_000 }
 
 func (a quotas) routeShares(doc huma.API) {

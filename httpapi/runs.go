@@ -11,13 +11,13 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// runs tells of jobs by their users' own names of runs.
+// runs returns jobs by their users' own run ids.
 type runs struct{ *API }
 
 // maxRuns bounds the jobs of one run that are listed.
 const maxRuns = 1000
 
-// runInput is what GET /runs/{run_id} is given.
+// runInput is the input of GET /runs/{run_id}.
 type runInput struct {
 	Watch
 	ID  string `path:"run_id" maxLength:"128"`
@@ -57,7 +57,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 	return &answer[wire.Run]{Index: s.Index, Body: &out}, nil
 }
 
-// runOf is a job in the words of a run.
+// runOf converts a job to the form of a run.
 func runOf(v *view, j *model.Job, p *places) wire.Run {
 	job := v.job(j)
 	task, _ := firstWaiting(v.s, j.ID)

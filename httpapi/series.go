@@ -13,13 +13,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxUsers bounds the users that metrics tell of by name; those beyond count as other.
+// maxUsers bounds the users with metrics of their own; all others count as other.
 const maxUsers = 50
 
 // ownJobs is the service under which attempts of jobs count among allocations.
 const ownJobs = "jobs"
 
-// allocations exposes what became of allocations, of services and of jobs alike.
+// allocations exposes the outcomes of allocations, of services and of jobs alike.
 func (g *gauges) allocations(s *state.State) {
 	const total = "gpu_orchestrator_allocations_total"
 	const help = "Allocations over the cluster's life by service and what became of them; attempts of jobs are those of the service " + ownJobs + "."
@@ -66,7 +66,7 @@ func (g *gauges) allocations(s *state.State) {
 	}
 }
 
-// spans exposes how long things took, as histograms that are the same at every peer.
+// spans exposes durations as histograms that are the same at every peer.
 func (g *gauges) spans(s *state.State) {
 	wait, _ := s.Tallies.Get(model.TallyKey{Kind: model.TallyWait})
 	g.histogram("gpu_scheduler_queue_wait_seconds", "Time from being asked for to having GPUs, of first starts of tasks and of allocations.", &wait)
@@ -93,7 +93,7 @@ func (g *gauges) histogram(name, help string, n *model.Tally, label ...string) {
 	g.to <- prometheus.MustNewConstHistogram(prometheus.NewDesc(name, help, names, nil), n.Total(), n.Sum.Seconds(), buckets, values...)
 }
 
-// users exposes who uses how much: the users that use most, and the sum of the others.
+// users exposes the GPUs of users: the users with the most, and the sum of the others.
 func (g *gauges) users(s *state.State) {
 	var list []model.Usage
 	for k, u := range s.Usage.All() {
@@ -122,7 +122,7 @@ func (g *gauges) users(s *state.State) {
 	}
 }
 
-// devices exposes every GPU: what it has, who is on it, and what it measured last.
+// devices exposes every GPU: its properties, its holder, and its last telemetry.
 func (c *standings) devices(g *gauges, s *state.State) {
 	ctx, cancel := context.WithTimeout(context.Background(), samplesLimit+100*time.Millisecond)
 	defer cancel()
@@ -149,7 +149,7 @@ func (c *standings) devices(g *gauges, s *state.State) {
 	}
 }
 
-// leader says who leads, and how the nodes are.
+// leader exposes the leader, and the state of the nodes.
 func (c *standings) leader(g *gauges, s *state.State) {
 	if l, _ := c.peer.Members.Leader(); l.ID != "" {
 		g.put("berth_leader_info", "1 for the peer that leads, as this one knows.", 1, "leader", string(l.ID))
@@ -176,7 +176,7 @@ func number(is bool) float64 {
 	return 0
 }
 
-// pairs takes names and values of labels apart.
+// pairs separates names and values of labels.
 func pairs(label []string) (names, values []string) {
 	for i := 0; i+1 < len(label); i += 2 {
 		names, values = append(names, label[i]), append(values, label[i+1])

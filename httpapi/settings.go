@@ -12,16 +12,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Settings knows by name what the cluster as a whole has one value of.
+// Settings gives access by name to the settings of the whole cluster.
 type Settings interface {
-	// List tells all values in force.
+	// List returns all values in force.
 	List(*state.State) []wire.Setting
-	// Change is the commands that give the named settings these values. Its error says
-	// which may not have theirs, and which may.
+	// Change returns the commands that give the named settings these values. Its error lists which
+	// may not have their value, and which may.
 	Change(*state.State, map[string]string) ([]command.Body, error)
 }
 
-// settings tells and changes what the cluster as a whole has one value of.
+// settings shows and changes the settings of the whole cluster.
 type settings struct{ *API }
 
 func (a settings) route(doc huma.API) {
@@ -48,8 +48,8 @@ func (a settings) route(doc huma.API) {
 		})
 }
 
-// set changes what the body names; nothing, if any of it is wrong. Each command has a
-// key of its own, so that a request that is sent again goes on where it was.
+// set changes the values in the body; it changes nothing if any of them is not valid. Each command
+// has a key of its own, so that a repeated request continues where it was.
 func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*answer[wire.Settings], error) {
 	if len(b.Settings) == 0 {
 		return nil, invalid("settings", "must name at least one, as GET /cluster/settings lists them")
