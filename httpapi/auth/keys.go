@@ -8,10 +8,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// MinKey is the length of the shortest key that is taken, in bytes.
+// MinKey is the length of the shortest accepted key, in bytes.
 const MinKey = 16
 
-// Key is whom a key from the configuration stands for.
+// Key is the owner of a key of the configuration.
 type Key struct {
 	Name     string // of the service, or the user
 	Human    bool   // it is a user
@@ -19,13 +19,13 @@ type Key struct {
 	Projects []string // that jobs may be submitted in
 }
 
-// Keys are those of the configuration. The zero value holds none.
+// Keys holds the keys of the configuration. The zero value holds none.
 type Keys struct {
-	Header string // that shows a key, beside the usual ones; empty: none
+	Header string // that carries a key, in addition to the usual ones; empty: none
 	known  map[model.Hash]Key
 }
 
-// Add makes a key known. Its errors never quote the key.
+// Add adds a key. Its errors never quote the key.
 func (k *Keys) Add(secret string, as Key) error {
 	hash := HashOf(secret)
 	_, twice := k.known[hash]
@@ -48,7 +48,7 @@ func (k *Keys) Add(secret string, as Key) error {
 	return nil
 }
 
-// Find is whom a key stands for, by its hash.
+// Find returns the owner of a key, by its hash.
 func (k *Keys) Find(hash model.Hash) (Key, bool) {
 	key, found := k.known[hash]
 	return key, found
@@ -64,5 +64,5 @@ func (k *Keys) Admin() bool {
 	return false
 }
 
-// Len is how many keys there are.
+// Len returns how many keys there are.
 func (k *Keys) Len() int { return len(k.known) }

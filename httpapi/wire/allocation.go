@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SimulatedGPUs is what a node says among its features whose GPUs are none.
+// SimulatedGPUs is the feature of a node whose GPUs are simulated.
 const SimulatedGPUs = "simulated GPUs"
 
 // Allocate is the body of POST /gpu/allocate.
@@ -70,7 +70,7 @@ type Allocated struct {
 	Position     int               `json:"queue_position,omitempty" doc:"among the services that wait"`
 }
 
-// ServiceAllocation is GPUs that a service holds, or waits for.
+// ServiceAllocation is the GPUs that a service holds, or waits for.
 type ServiceAllocation struct {
 	ID          string          `json:"id"`
 	Service     string          `json:"service_name"`

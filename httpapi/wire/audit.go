@@ -12,7 +12,7 @@ type Audit struct {
 	Lost    uint64        `json:"lost,omitempty" doc:"records that no peer has"`
 }
 
-// AuditRecord is one change that somebody asked for.
+// AuditRecord is one requested change.
 type AuditRecord struct {
 	Seq      uint64         `json:"seq" doc:"numbers the records without gaps"`
 	Index    uint64         `json:"index" doc:"of the log entry"`
@@ -29,8 +29,8 @@ type AuditRecord struct {
 	ByPeer   string         `json:"by_peer,omitempty" doc:"that wrote it to the log"`
 }
 
-// Refusals are what one peer has refused before it came to the log, newest first; or what
-// of other people's data was read at it.
+// Refusals are the requests that one peer refused before they reached the log, newest first; or the
+// reads of other users' data that it answered.
 type Refusals struct {
 	Peer     string    `json:"peer" doc:"that has refused or answered them"`
 	Refusals []Refusal `json:"refusals" nullable:"false"`
@@ -53,7 +53,7 @@ type Refusal struct {
 	Hash    string    `json:"chain_hash,omitempty" doc:"of this record and all before it"`
 }
 
-// AuditVerdict is what a look at the whole audit trail has found.
+// AuditVerdict is the result of verifying the whole audit trail.
 type AuditVerdict struct {
 	OK       bool      `json:"ok" doc:"every record is there and is the one that the cluster's state stands for"`
 	Peer     string    `json:"peer" doc:"whose archive it is"`
@@ -67,7 +67,7 @@ type AuditVerdict struct {
 	Reads    *RequestsVerdict `json:"reads,omitempty" doc:"of other people's data, at the peer itself"`
 }
 
-// RequestsVerdict is what a look at records that one peer keeps has found.
+// RequestsVerdict is the result of verifying the records that one peer keeps.
 type RequestsVerdict struct {
 	OK       bool   `json:"ok" doc:"every record that is still kept is there, and is the one that was written"`
 	Records  uint64 `json:"records" doc:"that were looked at"`
@@ -75,7 +75,7 @@ type RequestsVerdict struct {
 	What     string `json:"what,omitempty"`
 }
 
-// AuditHead is where the trail stands by the cluster's state.
+// AuditHead is the end of the trail in the cluster's state.
 type AuditHead struct {
 	Seq   uint64 `json:"seq"`
 	Index uint64 `json:"index"`

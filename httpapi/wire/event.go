@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Notice is one event: one thing that happened, as GET /events tells it and as webhooks get it.
+// Notice is one event, as GET /events and webhooks deliver it.
 type Notice struct {
 	ID        string     `json:"id" doc:"the same on every peer; Last-Event-ID to go on after it"`
 	Type      string     `json:"type" doc:"such as job.started"`
@@ -37,12 +37,12 @@ type NoticeData struct {
 	Queued       int64     `json:"queued,omitempty" doc:"tasks that wait"`
 }
 
-// EventReset is the type of an event that says that events before it are not to be had
-// here: what was built from them is to be read anew.
+// EventReset is the type of an event which says that earlier events are not available here: read
+// again what was built from them.
 const EventReset = "reset"
 
-// EventClosed is the type of the last event of a stream that its follower may not read on;
-// its data is a [Problem].
+// EventClosed is the type of the last event of a stream whose follower has lost the right to read
+// on; its data is a [Problem].
 const EventClosed = "closed"
 
 // HeaderLastEvent names the last event that a follower has seen.
@@ -74,8 +74,8 @@ type Webhooks struct {
 	Events   []string        `json:"events" nullable:"false" doc:"what a webhook may ask for"`
 }
 
-// Webhook is where events are sent to, and which. Its secret is told once only, when it
-// is made.
+// Webhook is the address and the selection of events that are sent there. Its secret is shown only
+// once, when it is made.
 type Webhook struct {
 	ID        string    `json:"webhook_id"`
 	URL       string    `json:"url" doc:"without its path and query, which often are a secret"`
@@ -131,7 +131,7 @@ type Deliveries struct {
 	Deliveries []Delivery `json:"deliveries" nullable:"false" doc:"the newest first"`
 }
 
-// Delivery is an event on its way to one place.
+// Delivery is an event that is sent to one address.
 type Delivery struct {
 	ID        string    `json:"delivery_id" doc:"the webhook-id of the request"`
 	To        string    `json:"to" doc:"such as webhook:wh_1 or job:17"`

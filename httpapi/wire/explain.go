@@ -2,8 +2,7 @@ package wire
 
 import "time"
 
-// Explanation says why a job waits: everything that keeps it, not only the first
-// thing.
+// Explanation is why a job waits: everything that blocks it, not only the first thing.
 type Explanation struct {
 	Task     *int64    `json:"task,omitempty" doc:"of an array: which of its tasks this is about"`
 	Summary  string    `json:"summary" doc:"one line"`
@@ -22,7 +21,7 @@ type Explanation struct {
 	At time.Time `json:"at"`
 }
 
-// Factor is one number of a job's order.
+// Factor is one number of a job's place in the order.
 type Factor struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`

@@ -49,10 +49,10 @@ type Node struct {
 	Reservations []Reservation `json:"reservations,omitempty" nullable:"false" doc:"that name the node: maintenances, too"`
 }
 
-// Labels are words about a node and their values.
+// Labels are the labels of a node.
 type Labels map[string]string
 
-// GPU is one GPU of a node, with what it last measured of itself.
+// GPU is one GPU of a node, with its last telemetry.
 type GPU struct {
 	Index       int64   `json:"gpu_id" doc:"its place in the node"`
 	UUID        string  `json:"uuid"`

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// Job is a job in a list. Of an array it tells the whole.
+// Job is a job in a list. For an array it sums up all tasks.
 type Job struct {
 	ID      string `json:"id"`
 	RunID   string `json:"run_id,omitempty"`
@@ -64,7 +64,7 @@ type Job struct {
 	Array         *Array   `json:"array,omitempty"`
 }
 
-// Stopping says that the job's attempt is being ended.
+// Stopping describes why and until when the job's attempt is being ended.
 type Stopping struct {
 	Reason   string    `json:"reason"`
 	By       string    `json:"by,omitempty"`
@@ -149,7 +149,7 @@ type Detail struct {
 	Similar     *Similar          `json:"similar_runs,omitempty" doc:"what its user's runs of the same name and size have taken, if there were three"`
 }
 
-// Similar is what runs like a job's have taken, as far as powers of two tell.
+// Similar is the run times of similar jobs, to a power of two.
 type Similar struct {
 	Runs       int64   `json:"runs"`
 	P25Seconds float64 `json:"p25_seconds" doc:"a quarter of them took no longer"`

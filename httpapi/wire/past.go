@@ -12,7 +12,7 @@ type EndedJob struct {
 	Efficiency       *float64 `json:"efficiency_percent,omitempty" doc:"of that GPU time, what was not lost with attempts that did not complete; absent: it had no GPU"`
 }
 
-// ArchiveStanding is how the archive stands that an answer comes from.
+// ArchiveStanding is the status of the archive that an answer comes from.
 type ArchiveStanding struct {
 	CompleteTo uint64 `json:"complete_to" doc:"log index up to which this peer's archive lacks nothing; 0: it lacks something that other peers have"`
 	Failing    bool   `json:"failing,omitempty" doc:"this peer's archive cannot be written at the moment; its log says why"`
@@ -26,7 +26,7 @@ type History struct {
 	Next string     `json:"next,omitempty" doc:"the before of the next page; absent: there are no more"`
 }
 
-// Usage is who has used how much within a span of time.
+// Usage is the GPU-hours within a span of time.
 type Usage struct {
 	ArchiveStanding
 
@@ -38,7 +38,7 @@ type Usage struct {
 	GPUs  int64      `json:"cluster_gpus" doc:"that the cluster has now; percent_of_cluster is of these"`
 }
 
-// UsageRow is what a user, a project or jobs of one name have used.
+// UsageRow is the use of a user, a project or jobs of one name.
 type UsageRow struct {
 	User    string `json:"user,omitempty"`
 	Project string `json:"project,omitempty"`

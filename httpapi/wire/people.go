@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Whoami is the answer to GET /whoami: who the caller is, and what they may.
+// Whoami is the answer to GET /whoami: the caller and its rights.
 type Whoami struct {
 	Authentication bool   `json:"authentication" doc:"callers must authenticate"`
 	Name           string `json:"name,omitempty"`
@@ -35,10 +35,10 @@ type MakeToken struct {
 // Never is the [Lifetime] of a token that does not expire.
 const Never = "never"
 
-// Lifetime is how long a token is good: a [Duration], or the text never, which is 0.
+// Lifetime is how long a token is valid: a [Duration], or the text never, which is 0.
 type Lifetime Duration
 
-// UnmarshalJSON reads either; the error says what is wanted.
+// UnmarshalJSON parses either; the error describes what is expected.
 func (l *Lifetime) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(bytes.TrimSpace(data), []byte(strconv.Quote(Never))) {
 		*l = 0
@@ -75,7 +75,7 @@ type Tokens struct {
 	Tokens []Token `json:"tokens" nullable:"false" doc:"by user, then age"`
 }
 
-// Token is a token without what it is: that is nowhere kept.
+// Token is a token without its secret, which is not kept.
 type Token struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name,omitempty"`
@@ -100,7 +100,7 @@ type Users struct {
 	Users []User `json:"users" nullable:"false" doc:"by name"`
 }
 
-// User is somebody whom the cluster knows.
+// User is a user of the cluster.
 type User struct {
 	Name      string    `json:"name"`
 	Role      string    `json:"role"`
@@ -109,7 +109,7 @@ type User struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// Gone is the answer where something was removed.
+// Gone is the answer when something was removed.
 type Gone struct {
 	Success bool   `json:"success"`
 	Message string `json:"message"`

@@ -2,17 +2,17 @@ package wire
 
 import "time"
 
-// Range is when something is expected to be. It is a guess from how long jobs have
-// taken and say that they will, as if nothing else was submitted: Soonest if what
-// comes before takes as little as a quarter of its like did, Latest if it takes as
-// long as time limits allow or most of its like did.
+// Range is when something is expected to happen. It is an estimate from run times in the past and
+// declared ones, as if nothing else was submitted: Soonest if earlier jobs take as little as a
+// quarter of similar ones did, Latest if they take as long as time limits allow or most similar
+// ones did.
 type Range struct {
 	Expected time.Time `json:"expected"`
 	Soonest  time.Time `json:"soonest"`
 	Latest   time.Time `json:"latest"`
 }
 
-// Plan is what is expected of the time to come.
+// Plan is the forecast.
 type Plan struct {
 	At      time.Time   `json:"at"`
 	Running []PlanEntry `json:"running" nullable:"false" doc:"what runs, by job"`

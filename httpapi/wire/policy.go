@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Policies is the answer to GET /orchestrator/policies: how the queue is ordered,
-// how else it could be, and what of it can be tuned.
+// Policies is the answer to GET /orchestrator/policies: how the queue is ordered, the alternatives,
+// and what can be tuned.
 type Policies struct {
 	Policy     string      `json:"policy" doc:"in force"`
 	Policies   []Policy    `json:"policies"`
@@ -24,8 +24,7 @@ type Policies struct {
 	Predictions []Prediction `json:"predictions" nullable:"false" doc:"how right run times were that the order goes by, over the cluster's life"`
 }
 
-// Prediction is how right predicted run times were of attempts that ended by
-// themselves.
+// Prediction is the accuracy of predicted run times of attempts that ended by themselves.
 type Prediction struct {
 	Source          string  `json:"source" enum:"estimate,history" doc:"the users' estimates, or earlier runs of like jobs"`
 	Attempts        int64   `json:"attempts"`
@@ -34,7 +33,7 @@ type Prediction struct {
 	MeanErrorFactor float64 `json:"mean_error_factor" doc:"by which factor they were off, either way: the geometric mean"`
 }
 
-// Policy is an order that there is.
+// Policy is an available order.
 type Policy struct {
 	Name string `json:"name"`
 	What string `json:"description"`
@@ -61,8 +60,7 @@ type SetPolicy struct {
 // Tuning is values of parameters by name.
 type Tuning map[string]string
 
-// UnmarshalJSON takes numbers and booleans for the text that they are; the error names
-// the parameter.
+// UnmarshalJSON accepts numbers and booleans in place of their text; the error names the parameter.
 func (t *Tuning) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
@@ -85,7 +83,7 @@ func (t *Tuning) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// PolicyConfig is what a [SetPolicy] may change, as one object.
+// PolicyConfig is the values that a [SetPolicy] can change, as one object.
 type PolicyConfig struct {
 	Policy        string            `json:"policy"`
 	Parameters    map[string]string `json:"parameters"`

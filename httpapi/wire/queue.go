@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// Queue is the answer to GET /queue: what waits, in the order in which it is
-// tried, what runs, and what ended last.
+// Queue is the answer to GET /queue: what waits, in the order in which jobs are tried, what runs,
+// and what ended last.
 type Queue struct {
 	Queued     []Job               `json:"queued" nullable:"false"`
 	QueuedJobs []QueuedJob         `json:"queuedJobs" nullable:"false" doc:"the same jobs in fewer words"`

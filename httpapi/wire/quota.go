@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Quotas is the answer to GET /quotas: the limits of the cluster, of projects and of
-// users, and what is used of them.
+// Quotas is the answer to GET /quotas: the limits of the cluster, of projects and of users, and
+// their use.
 type Quotas struct {
 	Quotas []Quota `json:"quotas" nullable:"false" doc:"the cluster first, then projects, then users"`
 }
 
-// Quota is what a scope may use, and what it uses. What it has no limit of is left out.
+// Quota is the limits and the use of a scope. Fields without a limit are left out.
 type Quota struct {
 	Scope         string   `json:"scope" doc:"cluster, project or user"`
 	Name          string   `json:"name,omitempty"`
@@ -38,7 +38,7 @@ type Quota struct {
 	Used QuotaUse `json:"used"`
 }
 
-// QuotaUse is what a scope uses.
+// QuotaUse is the use of a scope.
 type QuotaUse struct {
 	GPUs       int64     `json:"gpus"`
 	Running    int64     `json:"running"`
@@ -49,8 +49,8 @@ type QuotaUse struct {
 	Reserved   *int64    `json:"reserved_gpus,omitempty" doc:"of an owner: GPUs held by what draws on its guarantee, which may be more than it owns"`
 }
 
-// SetQuota is the body of PUT /quotas/cluster and /quotas/{scope}/{name}: what is left
-// out stays as it is, and "none" lifts a limit.
+// SetQuota is the body of PUT /quotas/cluster and /quotas/{scope}/{name}: a field that is left out
+// stays unchanged, and "none" removes a limit.
 type SetQuota struct {
 	GPUs          *OrNone[int64]    `json:"gpus,omitempty"`
 	Running       *OrNone[int64]    `json:"running,omitempty"`
@@ -73,10 +73,10 @@ type OrNone[T int64 | float64 | bool | Duration] struct {
 	Value T
 }
 
-// None is the text that lifts a limit.
+// None is the text that removes a limit.
 const None = "none"
 
-// UnmarshalJSON reads either; the error says what is wanted.
+// UnmarshalJSON parses either; the error describes what is expected.
 func (o *OrNone[T]) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(bytes.TrimSpace(data), []byte(`"none"`)) {
 		*o = OrNone[T]{None: true}
@@ -88,7 +88,7 @@ func (o *OrNone[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// want says what must be given.
+// want returns an error that describes what is expected.
 func (o *OrNone[T]) want(err error) error {
 	switch any(o.Value).(type) {
 	case int64:
@@ -109,7 +109,7 @@ func (o OrNone[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.Value)
 }
 
-// UnmarshalText reads what a command line says.
+// UnmarshalText parses the text of a command line.
 func (o *OrNone[T]) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	if strings.EqualFold(s, None) {
@@ -123,14 +123,14 @@ func (o *OrNone[T]) UnmarshalText(text []byte) error {
 	return o.UnmarshalJSON([]byte(s))
 }
 
-// Shares is the answer to GET /shares: how what was used lately compares with what is
-// fair, for projects and the users within them.
+// Shares is the answer to GET /shares: how recent use compares with the fair share, for projects
+// and the users within them.
 type Shares struct {
 	HalfLife float64 `json:"half_life_seconds" doc:"how long it takes until what was used counts half"`
 	Shares   []Share `json:"shares" nullable:"false" doc:"each project, followed by its users"`
 }
 
-// Share is a project, or a user within one or within none.
+// Share is a project, or a user with or without a project.
 type Share struct {
 	Project  string  `json:"project" doc:"empty: jobs without a project"`
 	User     string  `json:"user,omitempty" doc:"left out: the project as a whole"`
@@ -153,7 +153,7 @@ type Weight struct {
 	Shares int64  `json:"shares"`
 }
 
-// Allocation is how GPUs are divided between those who own some and all others.
+// Allocation is how GPUs are divided between the owners of guarantees and all others.
 type Allocation struct {
 	Mode  string  `json:"mode" doc:"dynamic: everybody may use everything; static: owners use what they own, others the rest; hybrid: a part is kept for owners within their guarantees"`
 	Ratio float64 `json:"reserved_ratio" doc:"the part of the cluster that hybrid keeps, at most what is owned"`

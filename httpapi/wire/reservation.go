@@ -8,7 +8,7 @@ type Reservations struct {
 	Limits       ReservationLimits `json:"limits"`
 }
 
-// Reservation is GPUs that a user or a project has for a span of time, or the
+// Reservation is GPUs that are reserved for a user or a project for a span of time, or the
 // maintenance of nodes.
 type Reservation struct {
 	ID        string    `json:"reservation_id"`
@@ -27,7 +27,7 @@ type Reservation struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ReservationLimits bounds what may be reserved.
+// ReservationLimits are the limits of what may be reserved.
 type ReservationLimits struct {
 	Percent int64    `json:"percent" doc:"of the cluster's GPUs that may be reserved at once"`
 	Ahead   Duration `json:"ahead" doc:"how far ahead a reservation may begin"`
@@ -37,8 +37,7 @@ type ReservationLimits struct {
 	UserPercent int64 `json:"percent_per_user" doc:"part of the cluster's GPUs that one user or project may have reserved at once, unless an operator reserves them"`
 }
 
-// Reserve is the body of POST /reservations. A maintenance takes only nodes, times and
-// a reason.
+// Reserve is the body of POST /reservations. A maintenance has only nodes, times and a reason.
 type Reserve struct {
 	GPUs        *int64    `json:"gpu_count,omitempty" minimum:"1" maximum:"1000000" doc:"in all; with nodes: the same number on each, by default all of theirs"`
 	GPUType     string    `json:"gpu_type,omitempty"`

@@ -9,8 +9,8 @@ import (
 // newest that it reads.
 const SnapshotFormat = 1
 
-// Snapshot is the answer to GET /snapshot: the cluster at one place of its log, as the
-// four state files hold it.
+// Snapshot is the answer to GET /snapshot: the cluster at one place of its log, in the form of the
+// four state files.
 type Snapshot struct {
 	ClusterState ClusterStateFile      `json:"cluster_state"`
 	JobQueue     JobQueueFile          `json:"job_queue"`
@@ -18,15 +18,15 @@ type Snapshot struct {
 	Allocation   GPUAllocationFile     `json:"gpu_allocation"`
 }
 
-// Saved says of which state a file is.
+// Saved describes the state that a file was exported from.
 type Saved struct {
 	Format int64     `json:"format" doc:"of the member berth; 1"`
 	Index  int64     `json:"index" doc:"place in the log of the state that is told of, the same in all files of one export"`
 	At     time.Time `json:"saved_at"`
 }
 
-// ClusterStateFile is cluster_state.json. Nothing of it is imported: nodes and GPUs
-// come with their agents.
+// ClusterStateFile is cluster_state.json. It is not imported: nodes and GPUs come with their
+// agents.
 type ClusterStateFile struct {
 	ClusterState
 	Saved Saved `json:"berth"`
@@ -48,7 +48,7 @@ type SavedQueue struct {
 	LeftOut      SavedLeftOut                 `json:"left_out" doc:"what is not in the files"`
 }
 
-// SavedLeftOut counts what state files do not carry.
+// SavedLeftOut counts what state files do not contain.
 type SavedLeftOut struct {
 	EndedJobs    int64 `json:"ended_jobs" doc:"the archive has their histories"`
 	DoomedJobs   int64 `json:"doomed_jobs" doc:"about to be canceled, since what they waited for ended otherwise"`
@@ -79,14 +79,14 @@ type OrchestratorStateFile struct {
 	Saved    SavedSettings `json:"berth"`
 }
 
-// SavedSettings is what the cluster is set to, and whom it knows.
+// SavedSettings is the cluster's settings, users and projects.
 type SavedSettings struct {
 	Saved
 	Arrangement
 }
 
-// Arrangement is what the cluster is set to, and whom it knows. What is left out of an
-// import stays as it is.
+// Arrangement is the cluster's settings, users and projects. Fields that are left out of an import
+// stay unchanged.
 type Arrangement struct {
 	Running     *bool                 `json:"running,omitempty" doc:"jobs are started"`
 	Policy      string                `json:"policy,omitempty"`
@@ -114,13 +114,13 @@ type SavedServices struct {
 	Services []SavedService `json:"services" nullable:"false"`
 }
 
-// SavedRetention says how long jobs that have ended stay in the state.
+// SavedRetention is how long jobs that have ended stay in the state.
 type SavedRetention struct {
 	Jobs int64    `json:"jobs"`
 	Age  Duration `json:"age"`
 }
 
-// SavedDefaults is what jobs have that say nothing else, and the cluster's name.
+// SavedDefaults is the defaults of jobs, and the cluster's name.
 type SavedDefaults struct {
 	Name       string   `json:"name,omitempty" doc:"of the cluster"`
 	Priority   int64    `json:"priority,omitempty" doc:"1 to 4; absent: 2"`
@@ -129,22 +129,22 @@ type SavedDefaults struct {
 	Commands   string   `json:"show_commands,omitempty" doc:"which callers see what jobs run: project, user or all; absent: project"`
 }
 
-// SavedUser is somebody whom the cluster knows.
+// SavedUser is a user of the cluster.
 type SavedUser struct {
 	Name     string   `json:"name"`
 	Role     string   `json:"role"`
 	Projects []string `json:"projects" nullable:"false"`
 }
 
-// SavedQuota is what a scope may use.
+// SavedQuota is the limits of a scope.
 type SavedQuota struct {
 	Scope  string   `json:"scope" doc:"cluster, project or user"`
 	Name   string   `json:"name,omitempty"`
 	Limits SetQuota `json:"limits"`
 }
 
-// GPUAllocationFile is gpu_allocation.json: who has GPUs. Of it services are imported:
-// they wait for GPUs anew.
+// GPUAllocationFile is gpu_allocation.json: the holders of GPUs. Only services are imported: they
+// wait for GPUs again.
 type GPUAllocationFile struct {
 	Runs        []Run               `json:"runs" nullable:"false" doc:"jobs that have GPUs"`
 	Allocations []ServiceAllocation `json:"allocations" nullable:"false" doc:"services that have GPUs, or wait for some"`

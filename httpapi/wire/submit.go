@@ -102,7 +102,8 @@ type SetMode struct {
 	Reason string `json:"reason,omitempty" empty:"text" maxLength:"512"`
 }
 
-// SetLabels is the body of PATCH /nodes/{node_id}/labels. What it does not name stays.
+// SetLabels is the body of PATCH /nodes/{node_id}/labels. Labels without a value in it stay
+// unchanged.
 type SetLabels struct {
 	Set    map[string]string `json:"set,omitempty" doc:"labels that the node has from now on, whatever its agent reports"`
 	Remove []string          `json:"remove,omitempty" nullable:"false" doc:"keys of labels that it has not"`

@@ -10,23 +10,23 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Knowledge is what an analysis rests on beside the request.
+// Knowledge is the input of an analysis in addition to the request.
 type Knowledge struct {
 	Fleet    []Kind // of the cluster
 	Past     []Runs // of the service's name
 	Defaults Defaults
 	Advice   []Advice
-	Priority int64 // the highest that who asks may have; 0: any
+	Priority int64 // the highest that the caller may have; 0: any
 }
 
-// Where values come from.
+// Sources of values.
 const (
 	fromFormula = "formula"
 	fromDefault = "default"
 	fromHistory = "history"
 )
 
-// plan is a plan in the making.
+// plan is an unfinished plan.
 type plan struct {
 	name     string
 	kind     string
@@ -42,17 +42,17 @@ type plan struct {
 	chosen   choice
 }
 
-// limits are the most that is proposed.
+// limits are the largest values of a plan.
 type limits struct{ gpus, memory int64 }
 
 func (p *plan) say(format string, args ...any) { p.why = append(p.why, fmt.Sprintf(format, args...)) }
 
 func (p *plan) from(field, source string) { p.sources[field] = source }
 
-// clampMemory keeps an amount within what the GPUs have.
+// clampMemory limits an amount to the memory of the GPUs.
 func (p *plan) clampMemory(mb int64) int64 { return min(max(mb, 1), p.most.memory) }
 
-// Check reads a request, and says with an [*Error] what of it is wrong.
+// Check validates a request; its error is an [*Error].
 func Check(r *wire.Workload) error {
 	_, _, err := read(r)
 	return err
@@ -76,7 +76,7 @@ func read(r *wire.Workload) (string, *data, error) {
 	return kind, d, err
 }
 
-// Analyze says what a workload needs. Its errors are [*Error]s.
+// Analyze returns what a workload needs. Its errors are [*Error]s.
 func Analyze(r *wire.Workload, k *Knowledge) (*wire.WorkloadPlan, error) {
 	kind, d, err := read(r)
 	if err != nil {
@@ -106,7 +106,7 @@ func Analyze(r *wire.Workload, k *Knowledge) (*wire.WorkloadPlan, error) {
 	return out, nil
 }
 
-// fleet is what can be chosen from, never empty, and what bounds the plan. false: the
+// fleet returns the kinds to choose from, never empty, and sets the limits of the plan. false: the
 // cluster has nothing of the kind.
 func (p *plan) fleet(all []Kind, wanted string) (out []Kind, has bool) {
 	out = slices.DeleteFunc(slices.Clone(all), func(k Kind) bool { return !model.OfModel(wanted, k.Model) || k.All < 1 || k.MemoryMB < 1 })
@@ -126,7 +126,7 @@ func (p *plan) fleet(all []Kind, wanted string) (out []Kind, has bool) {
 	return out, has
 }
 
-// size says how many GPUs with how much memory.
+// size sets how many GPUs with how much memory are needed.
 func (p *plan) size(d *data, fleet []Kind, usual Default) {
 	n, known := p.need(d)
 	source := fromFormula
@@ -160,7 +160,7 @@ func (p *plan) size(d *data, fleet []Kind, usual Default) {
 	}
 }
 
-// need reckons the memory; false: nothing says how large the workload is.
+// need computes the memory; false: the size of the workload is not known.
 func (p *plan) need(d *data) (n need, known bool) {
 	var why []string
 	switch {
@@ -207,7 +207,7 @@ func positive(given, otherwise float64) float64 {
 	return given
 }
 
-// last says how long it takes, if neither earlier runs nor an adviser have.
+// last sets how long it takes, unless earlier runs or an adviser have.
 func (p *plan) last(d *data) {
 	const field = "estimated_duration_seconds"
 	if p.sources[field] != "" {

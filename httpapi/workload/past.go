@@ -2,19 +2,19 @@ package workload
 
 import "time"
 
-// Runs are what earlier runs of a name on so many GPUs have taken and used.
+// Runs is the run times and the memory use of earlier runs of a name on a number of GPUs.
 type Runs struct {
 	GPUs    int64
 	Count   int64
-	Typical time.Duration // the median; 0: too few to tell
+	Typical time.Duration // the median; 0: too few runs
 	PeakMB  int64         // the most memory of a GPU; 0: not known
-	Peaks   int64         // runs of which that is known
+	Peaks   int64         // runs with a known peak
 }
 
-// fewRuns is how many runs it takes to go by them.
+// fewRuns is the least number of runs that are used.
 const fewRuns = 3
 
-// recall takes what earlier runs have shown: they count more than any formula.
+// recall uses the results of earlier runs, which have precedence over formulas.
 func (p *plan) recall(past []Runs) {
 	var best Runs
 	for _, r := range past {
@@ -48,7 +48,7 @@ func (p *plan) recall(past []Runs) {
 	}
 }
 
-// take takes another number of GPUs, and what the formulas say of their memory then.
+// take changes the number of GPUs, and computes their memory by the formulas again.
 func (p *plan) take(gpus int64) {
 	p.gpus = gpus
 	if p.sources["memory_mb"] == fromFormula {
