@@ -33,15 +33,15 @@ import (
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
-const agentLong = `Run the agent of a GPU host: it takes jobs from the cluster and runs them.
+const agentLong = `Run the agent of a GPU host, which runs the cluster's jobs on this host.
 
   berth agent --node gpu1 --data-dir a1 --peers 127.0.0.1:10001,127.0.0.1:10002 --gpus sim:8
 
-Each job runs under a supervisor of its own, which goes on when the agent ends; an
-agent that is started again over the same data folder takes over what still runs.
+Each job runs under a supervisor of its own, which continues when the agent ends; an
+agent that is started again over the same data folder takes over the running jobs.
 
-Simulated GPUs belong to the data folder, and so does the machine that the agent
-claims to be: several nodes with folders of their own can be played on one host.
+Simulated GPUs and the machine's identity belong to the data folder: several nodes with
+simulated GPUs and separate folders can run on one host.
 
 SIGTERM and SIGINT end the agent and leave the jobs running.`
 
@@ -92,10 +92,10 @@ func resolveAgent(c *config.Loaded) (*agent, error) {
 func (h *holding) agent() *agent {
 	a := &agent{Agent: h.Agent, settings: h.Loaded}
 	if a.DataDir == "" && !h.open("agent.data_dir") {
-		h.refuse("%s is missing: name the folder where this agent keeps what it runs", h.At("agent.data_dir"))
+		h.refuse("%s is missing: give the folder for the agent's data and jobs", h.At("agent.data_dir"))
 	}
 	if !model.Name(a.Node) && !h.open("agent.node") {
-		h.refuse("%s is missing or unfit: name this node in 1 to 128 bytes of text", h.At("agent.node"))
+		h.refuse("%s is missing or not valid: give this node a name of 1 to 128 bytes of text", h.At("agent.node"))
 	}
 	if len(a.Peers) == 0 && !h.open("agent.peers") {
 		h.refuse("%s is missing: name the API address of at least one peer, such as %s", h.At("agent.peers"), config.DefaultHTTP)
@@ -138,7 +138,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
 	boot, err := process.BootID()
 	if err != nil {
-		return fmt.Errorf("this kernel does not say its boot id: %w", err)
+		return fmt.Errorf("the kernel's boot id cannot be read: %w", err)
 	}
 	gpus, err := a.gpus.open(j.Dir(), boot, log)
 	if err != nil {
@@ -191,7 +191,7 @@ func (a *agent) openJournal(log *slog.Logger) (*journal.Journal, error) {
 		log.Warn("data_folder_closed", "folders", closed, "why", "other users could enter them")
 	}
 	if restored := j.Restored(); restored != "" {
-		log.Warn("a file of the data folder was lost and is there again", "file", restored)
+		log.Warn("a lost file of the data folder was restored", "file", restored)
 	}
 	return j, nil
 }
@@ -224,7 +224,7 @@ func (h *holding) token() string {
 func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*process.Runner, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("this program does not know where it is: %w", err)
+		return nil, fmt.Errorf("the path of this program cannot be determined: %w", err)
 	}
 	warning := ""
 	if o.Program, warning = supervisorOf(ctx, self); warning != "" {
@@ -232,7 +232,7 @@ func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*proce
 	}
 	ranks, err := process.New(o)
 	if err == nil {
-		log.Info("what this host can do for ranks", "host", ranks.Host().String(), "supervisor", o.Program[0])
+		log.Info("the host's features for ranks", "host", ranks.Host().String(), "supervisor", o.Program[0])
 	}
 	return ranks, err
 }

@@ -30,20 +30,20 @@ func newAllocate() *cobra.Command {
 		Use:   "allocate SERVICE",
 		Short: "Ask for GPUs for a service, without a job",
 		Long: "Ask for GPUs for a service that runs by itself. They are held for the time given, unless renewed,\n" +
-			"and given back by berth release.",
+			"and released by berth release.",
 		Example: "  berth allocate web -g 2 --ttl 8h --wait\n  berth renew web-1200000\n  berth release web-1200000",
 	}
 	c.bindReading(cmd)
 	f := cmd.Flags()
 	f.Int64VarP(&gpus, "gpus", "g", 1, "`number` of GPUs, all on one node")
 	f.StringVar(&r.GPUType, "model", "", "`type` of the GPUs; any by default")
-	f.Float64Var(&memory, "gpu-mem", 0, "at least so many `GB` of memory on each GPU")
+	f.Float64Var(&memory, "gpu-mem", 0, "least memory of each GPU, in `GB`")
 	f.StringVar(&r.Workload, "type", "", "`kind` of work: training, inference, embedding, ocr, graph_processing or generic")
 	f.StringVarP(&priority, "priority", "p", "", "`priority` from 1 to 10; 5 by default")
-	f.StringVar(&ttl, "ttl", "", "a `time` such as 8h after which they are given back; 1h by default, 0: never")
+	f.StringVar(&ttl, "ttl", "", "a `time` such as 8h after which they are released; 1h by default, 0: never")
 	f.StringVarP(&r.Project, "project", "A", "", "`project` that they count to")
 	f.StringVarP(&r.Constraint, "constraint", "C", "", "`labels` of the node, such as zone=a,!spot")
-	f.StringVar(&r.WebhookURL, "webhook", "", "tell this `URL` when they are given, and when they are lost")
+	f.StringVar(&r.WebhookURL, "webhook", "", "`URL` that is notified when they are allocated, and when they are lost")
 	f.BoolVar(&wait, "wait", false, "end when they are allocated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -144,7 +144,7 @@ func newAllocations() *cobra.Command {
 	var q client.AllocationsQuery
 	cmd := &cobra.Command{
 		Use:     "allocations [ID]",
-		Short:   "List what services hold and wait for; all about one",
+		Short:   "List the allocations of services, or show one",
 		Example: "  berth allocations\n  berth allocations --status queued\n  berth allocations web-1200000",
 		Args:    cobra.MaximumNArgs(1),
 	}
@@ -241,14 +241,14 @@ func isAllocation(text string) bool {
 
 func newRenew() *cobra.Command {
 	var ttl string
-	cmd := eachAllocation("renew ID...", "Hold allocations for their time again, from now on", func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
+	cmd := eachAllocation("renew ID...", "Renew allocations: their time starts again from now on", func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
 		d, err := ttlOf(ttl)
 		if err != nil {
 			return nil, err
 		}
 		return client.ServicesOf(api).Renew(ctx, id, d)
 	})
-	cmd.Flags().StringVar(&ttl, "ttl", "", "a `time` such as 8h; as before by default")
+	cmd.Flags().StringVar(&ttl, "ttl", "", "a `time` such as 8h (default: as before)")
 	return cmd
 }
 

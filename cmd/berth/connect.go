@@ -126,7 +126,7 @@ func advise(err error) error {
 	if exitCode(err) != exitUnreachable || !errors.Is(err, client.ErrUnreachable) {
 		return err
 	}
-	return fmt.Errorf("%w; is the cluster up? name its peers with --address or BERTH_ADDRESS", err)
+	return fmt.Errorf("%w; is the cluster running? give its peers with --address or BERTH_ADDRESS", err)
 }
 
 // notFound returns an error like the cluster's own for an object that does not exist.
@@ -159,7 +159,7 @@ func reading[T any](c *connection, ask func(context.Context, *client.Client) (T,
 			return err
 		}
 		if err := c.print(cmd.OutOrStdout(), answer, func(w io.Writer) error { return show(w, answer) }); err != nil {
-			return fmt.Errorf("the cluster has done what was asked, and its answer could not be written: %w", err)
+			return fmt.Errorf("the cluster has carried out the request, but its answer could not be printed: %w", err)
 		}
 		return nil
 	}

@@ -79,7 +79,7 @@ func newControl(use, short string, call func(*client.Client) func(ctx context.Co
 }
 
 func newHold() *cobra.Command {
-	return newControl("hold JOB...", "Keep jobs that wait from being started",
+	return newControl("hold JOB...", "Hold waiting jobs: they do not start until berth release",
 		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			return c.Controls().Hold
 		})
@@ -87,24 +87,24 @@ func newHold() *cobra.Command {
 
 func newRelease() *cobra.Command {
 	var awaited bool
-	cmd := newControl("release JOB|ALLOCATION...", "Let held jobs start, and failed ones try again at once; give GPUs of services back",
+	cmd := newControl("release JOB|ALLOCATION...", "Release held jobs, retry failed ones at once, and release GPUs of services",
 		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			if !awaited {
 				return c.Controls().Release
 			}
 			return func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 				if tasks != "" {
-					return nil, usage("--dependencies: a job waits for others as a whole, so name no task")
+					return nil, usage("--dependencies: a job waits for others as a whole: give the job without tasks")
 				}
 				return c.Controls().DropDependencies(ctx, id, note)
 			}
 		})
-	cmd.Flags().BoolVar(&awaited, "dependencies", false, "let them wait for other jobs no longer")
+	cmd.Flags().BoolVar(&awaited, "dependencies", false, "remove their dependencies on other jobs")
 	return releasing(cmd)
 }
 
 func newRequeue() *cobra.Command {
-	return newControl("requeue JOB...", "Stop jobs that run and send them back to the queue",
+	return newControl("requeue JOB...", "Stop running jobs and return them to the queue",
 		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			return c.Controls().Requeue
 		})
@@ -136,8 +136,8 @@ func newExtend() *cobra.Command {
 		}),
 	}
 	c.bind(cmd)
-	cmd.Flags().StringVar(&by, "by", "", "so much more `time` than now")
-	cmd.Flags().StringVar(&limit, "to", "", "the new limit as a `time`, from the start of an attempt")
+	cmd.Flags().StringVar(&by, "by", "", "additional `time`")
+	cmd.Flags().StringVar(&limit, "to", "", "the new limit, a `time` from the start of an attempt")
 	return cmd
 }
 

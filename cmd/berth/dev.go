@@ -21,8 +21,8 @@ simulated GPUs. Jobs are real processes.
   berth dev                      # three peers, two nodes with eight GPUs each
   berth submit -g 2 -- sleep 60  # in another terminal
 
-A member that dies is started again. Ctrl-C ends everything, the jobs' processes
-too; a later start on the same folder finds its jobs again and runs them anew.`
+A member that dies is restarted. Ctrl-C ends everything, including the jobs' processes;
+a later start on the same folder finds the jobs and runs them again.`
 
 // readyLimit bounds the start of a cluster on a busy machine.
 const readyLimit = time.Minute
@@ -45,7 +45,7 @@ func newDev() *cobra.Command {
 	}
 	bindCluster(cmd, &f.Config)
 	cmd.Flags().StringVar(&f.Data, "data", "", "`folder` for everything (default: berth-dev in the user's cache folder)")
-	cmd.Flags().BoolVar(&f.Restart, "restart", true, "start members again that die")
+	cmd.Flags().BoolVar(&f.Restart, "restart", true, "restart members that die")
 	cmd.Flags().BoolVar(&f.keepJobs, "keep-jobs", false, "let jobs run on after the cluster's end; a start within five minutes adopts them")
 	return cmd
 }

@@ -77,7 +77,7 @@ func scriptOptions(words []string) (out [][2]string, err error) {
 			}
 			name = name[1:2]
 		default:
-			return nil, fmt.Errorf("%q is no option", words[i])
+			return nil, fmt.Errorf("%q is not an option", words[i])
 		}
 		if !joined && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
 			i++
@@ -124,7 +124,7 @@ func applySbatch(cmd *cobra.Command, words []string, given map[string]bool) erro
 		}
 		ours, known := sbatchNames()[name]
 		if !known {
-			cmd.PrintErrf("berth: #SBATCH option %s means nothing here and is left out\n", o[0])
+			cmd.PrintErrf("berth: #SBATCH option %s has no counterpart in Berth and is ignored\n", o[0])
 			continue
 		}
 		if ours == "mem" {
@@ -144,7 +144,7 @@ func setFlag(cmd *cobra.Command, f *pflag.Flag, value string, given map[string]b
 	}
 	if value == "" {
 		if value = f.NoOptDefVal; value == "" {
-			return fmt.Errorf("--%s wants a value", f.Name)
+			return fmt.Errorf("--%s needs a value", f.Name)
 		}
 	}
 	if err := cmd.Flags().Set(f.Name, value); err != nil {

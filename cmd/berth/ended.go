@@ -14,12 +14,11 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const historyLong = `Show jobs that have ended, the one that ended last first, also those that have left the
-queue long ago: every peer keeps them in its archive.
+const historyLong = `Show jobs that have ended, the last one first, including those that have left the queue
+long ago: every peer keeps them in its archive.
 
-GPU-H are the GPUs that were a job's own, for as long as each was. EFF% is how much of
-that time was not lost: what an attempt that did not complete had done after its last
-checkpoint is lost.`
+GPU-H are the GPU-hours that a job held. EFF% is the part of that time that was not lost:
+the work of an attempt that did not complete is lost after its last checkpoint.`
 
 // historyFlags are the flags of history.
 type historyFlags struct {
@@ -79,7 +78,7 @@ func showEnded(w io.Writer, all *wire.History) error {
 			table.Seconds(j.WaitSeconds), table.Seconds(j.RunSeconds), tenths(j.GPUHours), percentOf(j.Efficiency))
 	}
 	if t.Len() == 0 {
-		_, err := fmt.Fprintln(w, "No job has ended that this asks for.")
+		_, err := fmt.Fprintln(w, "No ended job matches.")
 		return err
 	}
 	if _, err := t.WriteTo(w); err != nil {
@@ -92,9 +91,9 @@ func showEnded(w io.Writer, all *wire.History) error {
 func showArchive(w io.Writer, a *wire.ArchiveStanding) (err error) {
 	switch {
 	case a.Failing:
-		_, err = fmt.Fprintln(w, "This peer's archive cannot be written at the moment: what came last may lack. Its log says why.")
+		_, err = fmt.Fprintln(w, "This peer's archive cannot be written at the moment: the newest records may be missing. The cause is in the peer's log.")
 	case a.CompleteTo == 0:
-		_, err = fmt.Fprintln(w, "This peer has yet to get some of it from others.")
+		_, err = fmt.Fprintln(w, "This peer has not yet got all records from other peers.")
 	}
 	return err
 }

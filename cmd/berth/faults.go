@@ -38,5 +38,5 @@ func explainHalt(o *options, reason error) error {
 	if errors.Is(reason, state.ErrCorrupt) {
 		reason = fmt.Errorf("%w; %s", reason, startAnew)
 	}
-	return fmt.Errorf("%s: peer %s stops because it must not go on: %w", o.data, o.id, reason)
+	return fmt.Errorf("%s: peer %s stops after a fault: %w", o.data, o.id, reason)
 }

@@ -35,7 +35,7 @@ func newNodes() *cobra.Command {
 		},
 	}
 	c.bindReading(cmd)
-	cmd.Flags().BoolVar(&gpus, "gpus", false, "every GPU with its owner and what it measures")
+	cmd.Flags().BoolVar(&gpus, "gpus", false, "every GPU with its holder and telemetry")
 	return cmd
 }
 
@@ -120,14 +120,14 @@ func showPeers(w io.Writer, p *wire.Peers) error {
 		return err
 	}
 	if p.ClocksDisagree {
-		if _, err := fmt.Fprintln(w, "The clocks of no majority of the peers agree within 2 s, so changes may be refused (clock_ahead): mend time synchronisation."); err != nil {
+		if _, err := fmt.Fprintln(w, "The clocks of the peers differ by more than 2 s, without a majority that agrees: changes may be refused (clock_ahead). Repair the time synchronisation."); err != nil {
 			return err
 		}
 	}
 	if p.Leader != "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(w, "No peer leads at the moment.")
+	_, err := fmt.Fprintln(w, "There is no leader at the moment.")
 	return err
 }
 

@@ -24,7 +24,7 @@ func showHistory(w io.Writer, h *wire.NodeHistory) error {
 	if _, err := t.WriteTo(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "From %s on %s. A dot is a time in which nothing was measured.\n", h.From.Local().Format("15:04:05"), table.Clean(h.Node))
+	_, err := fmt.Fprintf(w, "From %s on %s. A dot is a time without measurements.\n", h.From.Local().Format("15:04:05"), table.Clean(h.Node))
 	return err
 }
 

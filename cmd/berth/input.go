@@ -28,7 +28,7 @@ func readInput(ctx context.Context, path string, limit int64, say io.Writer) ([]
 		case c := <-done:
 			return c.data, c.err
 		case <-slow.C:
-			what := "which takes its time"
+			what := "which is slow"
 			if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 				what = "which is a pipe, until its writer closes it"
 			}

@@ -53,7 +53,7 @@ func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 { // a node's own Decode does not refuse what is not known
 		if name := n.Content[i].Value; !slices.Contains([]string{"service", "user", "role", "projects"}, name) {
-			return fmt.Errorf("line %d: no such name", n.Content[i].Line)
+			return fmt.Errorf("line %d: unknown name", n.Content[i].Line)
 		}
 	}
 	type plain keyOwner
@@ -108,7 +108,7 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return keys, fmt.Errorf("%s does not make sense: there may be header_name, and api_keys with KEY: SERVICE or "+
+		return keys, fmt.Errorf("%s is not valid: allowed are header_name, and api_keys with KEY: SERVICE or "+
 			"KEY: {service or user: NAME, role: ROLE, projects: [NAME, ...]}, each key once", lineOf(err))
 	}
 	if err := lastDocument(d); err != nil {
@@ -122,7 +122,7 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 		section = *file.Auth
 	}
 	if section.Enabled != nil && !*section.Enabled {
-		return keys, errors.New("enabled: false stands there: take that out, or name no file of keys")
+		return keys, errors.New("auth.enabled is false in this file: remove that line, or do not give a file of keys")
 	}
 	var wrong []error
 	if keys.Header, err = headerNamed(section.Header); err != nil {
@@ -166,7 +166,7 @@ func (o keyOwner) key() (auth.Key, error) {
 		key.Name, key.Human = o.User, true
 	}
 	if o.User != "" && o.Service != "" {
-		return key, fmt.Errorf("a key is that of the service %q and of the user %q: name one of them", o.Service, o.User)
+		return key, fmt.Errorf("a key has both the service %q and the user %q: give one of them", o.Service, o.User)
 	}
 	if o.Role != "" {
 		key.Role, _ = model.RoleNamed(o.Role) // an unknown role becomes the zero role, which no key may have
@@ -179,7 +179,7 @@ func headerNamed(name string) (string, error) {
 	if len(name) > model.MaxName || strings.ContainsFunc(name, func(r rune) bool {
 		return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
 	}) {
-		return "", errors.New("that is no name of a header: letters, digits and - only")
+		return "", errors.New("the name of a header may have letters, digits and - only")
 	}
 	return http.CanonicalHeaderKey(name), nil
 }

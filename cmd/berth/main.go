@@ -94,7 +94,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "berth",
-		Short:         "Berth queues jobs, gives them GPUs and runs them",
+		Short:         "Berth queues jobs, allocates GPUs to them and runs them",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,

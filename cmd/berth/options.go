@@ -85,13 +85,13 @@ func (h *holding) peer() options {
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
 	if o.data == "" && !h.open("server.data_dir") {
-		h.refuse("%s is missing: name the folder where this peer keeps its state", h.At("server.data_dir"))
+		h.refuse("%s is missing: give the folder for the peer's state", h.At("server.data_dir"))
 	}
 	if !model.Name(s.ID) && !h.open("server.id") {
-		h.refuse("%s is missing or unfit: name this peer in 1 to 128 bytes of text, as in the founders' list", h.At("server.id"))
+		h.refuse("%s is missing or not valid: give this peer a name of 1 to 128 bytes of text, as in the founders' list", h.At("server.id"))
 	}
 	if len(s.Bootstrap) > 0 && len(s.Join) > 0 {
-		h.refuse("%s founds a cluster and %s enters one: give one of them", h.At("server.bootstrap"), h.At("server.join"))
+		h.refuse("%s founds a cluster and %s joins one: give one of them", h.At("server.bootstrap"), h.At("server.join"))
 	}
 	if o.cluster != "" && !model.Name(o.cluster) {
 		h.refuse("%s must be a name of at most 128 bytes", h.At("server.cluster_id"))
@@ -211,7 +211,7 @@ func (h *holding) founders(o *options) (all []cluster.Server) {
 	if len(h.wrong) == before && !slices.ContainsFunc(all, func(s cluster.Server) bool {
 		return (anyID || s.ID == self.ID) && (anyAddress || s.Address == self.Address)
 	}) {
-		h.refuse("%s does not list this peer as %s=%s: add it, or correct %s or %s", here, cmp.Or(self.ID, "ID"), self.Address,
+		h.refuse("%s does not list this peer as %s=%s: add this entry, or correct %s or %s", here, cmp.Or(self.ID, "ID"), self.Address,
 			h.At("server.id"), h.At("server.advertise"))
 	}
 	return all
@@ -234,7 +234,7 @@ func clusterOf(founders []cluster.Server) string {
 func onLoopback(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || port == "0" {
-		return fmt.Errorf("%q is not host:port with a port of its own, such as 127.0.0.1:7000", address)
+		return fmt.Errorf("%q is not host:port with a port above 0, such as 127.0.0.1:7000", address)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		return fmt.Errorf("%s can be reached from other machines, and connections between peers are not encrypted yet: "+

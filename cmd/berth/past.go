@@ -34,7 +34,7 @@ const mostPast = 10_000
 
 func (p *past) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&p.history, "history", false, "play what the cluster has run and still knows")
+	f.BoolVar(&p.history, "history", false, "simulate the jobs that the cluster has run and still knows")
 	f.IntVar(&p.last, "last", 2000, "with --history: the `number` of tasks that ended last")
 	p.connection.bind(cmd)
 }
@@ -69,7 +69,7 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	}
 	h := simulate.NewHistory(hosts, ended, cut)
 	if len(h.Jobs) == 0 {
-		return nil, errors.New("the cluster knows of no task that ran, has ended, and fits its nodes: there is nothing to play")
+		return nil, errors.New("the cluster knows of no task that ran, has ended, and fits its nodes: there is nothing to simulate")
 	}
 	s.Hosts, s.From = hosts, h.From
 	if err := s.adopt(ctx, api); err != nil {
@@ -78,7 +78,7 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	if s.output == "" {
 		fmt.Fprintf(out, "%s since %s, on %s", plural(int64(h.Measured), "task"), table.Clock(h.Begin.Add(h.From), time.Now()), plural(int64(len(hosts)), "node"))
 		if n := len(h.Jobs) - h.Measured; n > 0 {
-			fmt.Fprintf(out, "; %s that came before and ended since, played and not measured", plural(int64(n), "task"))
+			fmt.Fprintf(out, "; %s that came before and ended since, simulated and not measured", plural(int64(n), "task"))
 		}
 		if h.Left > 0 {
 			fmt.Fprintf(out, "; without %s that these nodes could not run", plural(int64(h.Left), "task"))
@@ -113,7 +113,7 @@ func (s *simulation) adopt(ctx context.Context, api *client.Client) error {
 	tuning := model.DefaultTuning()
 	for _, v := range p.Parameters {
 		if err := tuning.Set(v.Name, v.Value); err != nil {
-			return fmt.Errorf("the cluster tunes what this berth does not know: %w", err)
+			return fmt.Errorf("the cluster has a parameter that this version of berth does not know: %w", err)
 		}
 	}
 	if err := s.tune(tuning, s.given); err != nil {

@@ -21,9 +21,9 @@ func (p *placing) bindPlacing(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&p.constraint, "constraint", "C", "", "only on nodes with these `labels`: zone=a, zone!=a, ssd or !spot, joined by commas")
 	f.StringVarP(&p.nodelist, "nodelist", "w", "", "only on these `nodes`: n1,n2 or n[1-4]")
-	f.StringVarP(&p.exclude, "exclude", "x", "", "on none of these `nodes`")
-	f.Int64Var(&p.minGPUs, "min-gpus", 0, "take fewer GPUs if all are not to be had, but `N` at least; with --nodes whole nodes fewer")
-	f.StringVar(&p.placement, "placement", "", "which of the nodes that hold it, by `strategy`: best_fit, spread, round_robin, least_loaded (default: as berth policy says)")
+	f.StringVarP(&p.exclude, "exclude", "x", "", "not on these `nodes`")
+	f.Int64Var(&p.minGPUs, "min-gpus", 0, "take fewer GPUs if not all are available, but at least `N`; with --nodes whole nodes fewer")
+	f.StringVar(&p.placement, "placement", "", "`strategy` to choose among suitable nodes: best_fit, spread, round_robin, least_loaded (default: see berth policy)")
 }
 
 // fillPlacing copies the flags into a submission.
@@ -65,9 +65,8 @@ func gpusOf(j *wire.Job) string {
 
 const labelLong = `Label a node: KEY=VALUE, or KEY alone, gives it a label; KEY- takes one away.
 
-What is said here goes before what the node's agent reports (berth agent --label),
-and stays when the node registers again. Jobs ask for labels by --constraint; what
-runs already goes on.`
+These labels win over those that the node's agent reports (berth agent --label), and stay
+when the node registers again. Jobs ask for labels by --constraint; running jobs continue.`
 
 func newLabel() *cobra.Command {
 	c := &connection{}

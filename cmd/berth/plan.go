@@ -17,19 +17,19 @@ import (
 
 const planLong = `Show when the jobs that run are expected to end, and those that wait to start, and where.
 
-The times are guesses: they rest on how long jobs have taken and say that they will,
-as if nothing else was submitted and the order stayed as it is. A range goes from what
-would be if everything took as little as a quarter of its like did, to what would be
-if it took as long as its time limit allows.
+The times are estimates from past run times and from the estimates of users, as if no
+other jobs were submitted and the order stayed unchanged. A range begins at the time if
+all jobs took as little as the fastest quarter of similar jobs, and ends at the time if
+they took as long as their time limits allow.
 
-In the timeline = is where a job is expected to run, - where it may run already, and .
+In the timeline = is where a job is expected to run, - where it may already run, and .
 where it waits, or is suspended for others.`
 
 func newPlan() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Show what is expected to run when, and where",
+		Short: "Show when and where jobs are expected to run",
 		Long:  planLong,
 		Args:  noArgs,
 		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Plan, error) {
@@ -117,11 +117,11 @@ func condition(blocker string) string {
 	case "held":
 		return "once it is released"
 	case "dependency":
-		return "after jobs that it waits for"
+		return "after its dependencies"
 	case "throttle":
 		return "after others of its array"
 	case "limit":
-		return "once its limits allow it"
+		return "once a limit allows it"
 	}
 	return "not foreseen"
 }

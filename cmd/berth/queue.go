@@ -33,7 +33,7 @@ func newQueue() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "queue",
 		Aliases: []string{"q"},
-		Short:   "List the jobs that wait and run",
+		Short:   "List the waiting and the running jobs",
 		Args:    noArgs,
 		RunE:    q.run,
 	}
@@ -42,9 +42,9 @@ func newQueue() *cobra.Command {
 	f.BoolVar(&q.me, "me", false, "only this user's jobs")
 	f.StringVarP(&q.user, "user", "u", "", "only this `user`'s jobs")
 	f.StringVarP(&q.state, "state", "s", "", "only jobs in this `state`")
-	f.IntVarP(&q.limit, "limit", "n", 0, "at most so many that wait (default: all)")
+	f.IntVarP(&q.limit, "limit", "n", 0, "the most waiting jobs to list (default: all)")
 	f.IntVar(&q.ended, "ended", 0, "also the last `N` that have ended")
-	f.BoolVarP(&q.watching, "watch", "w", false, "show it again every two seconds")
+	f.BoolVarP(&q.watching, "watch", "w", false, "repeat every two seconds")
 	return cmd
 }
 

@@ -26,7 +26,7 @@ const newest = "@"
 func parseRef(text string) (ref, error) {
 	at := strings.IndexAny(text, "._")
 	if blank(text) || at == 0 {
-		return ref{}, usage("%q names no job: jobs and tasks are named as in 17, 17.3 and @", text)
+		return ref{}, usage("%q is not a job: jobs and tasks are given as in 17, 17.3 and @", text)
 	}
 	if at < 0 {
 		return ref{job: text}, nil
@@ -34,10 +34,10 @@ func parseRef(text string) (ref, error) {
 	list := text[at+1:]
 	if inner, some := strings.CutPrefix(list, "["); some {
 		if list, some = strings.CutSuffix(inner, "]"); !some {
-			return ref{}, usage("%s: the ] is missing; tasks are named as in 17.3 or 17.[3-9,12]", text)
+			return ref{}, usage("%s: the ] is missing; tasks are given as in 17.3 or 17.[3-9,12]", text)
 		}
 	} else if _, err := strconv.ParseUint(list, 10, 32); err != nil {
-		return ref{}, usage("%s: tasks are named as in 17.3 or 17.[3-9,12]", text)
+		return ref{}, usage("%s: tasks are given as in 17.3 or 17.[3-9,12]", text)
 	}
 	x, err := model.ParseIndices(list)
 	if err != nil {
@@ -68,7 +68,7 @@ func findRef(ctx context.Context, api *client.Client, text, user string) (ref, e
 		return r, fmt.Errorf("asking for the newest job of %s: %w", user, err)
 	}
 	if len(list.Jobs) == 0 {
-		return r, notFound("user %s has no job that %s could stand for", user, newest)
+		return r, notFound("user %s has no jobs, so that %s has no meaning", user, newest)
 	}
 	if since := userSince(ctx, api); list.Jobs[0].SubmittedAt.Before(since) {
 		return r, notFound("user %s, created %s, has no job that %s could stand for: job %s is of a former user of the name",
@@ -107,7 +107,7 @@ func findRefs(ctx context.Context, api *client.Client, texts []string) ([]ref, e
 func findOne(ctx context.Context, api *client.Client, text string) (ref, error) {
 	r, err := findRef(ctx, api, text, me(ctx, api))
 	if err == nil && strings.ContainsAny(r.tasks, ",-") {
-		return r, usage("%s: name one task", text)
+		return r, usage("%s: give one task", text)
 	}
 	return r, err
 }
@@ -116,7 +116,7 @@ func findOne(ctx context.Context, api *client.Client, text string) (ref, error) 
 func findJob(ctx context.Context, api *client.Client, text, user string) (string, error) {
 	r, err := findRef(ctx, api, text, user)
 	if err == nil && r.tasks != "" {
-		return "", usage("%s: name the job as a whole", text)
+		return "", usage("%s: give the job as a whole", text)
 	}
 	return r.job, err
 }

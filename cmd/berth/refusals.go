@@ -29,7 +29,7 @@ func (f *auditFlags) requests(cmd *cobra.Command, ask func(context.Context, clie
 			return 0, false, err
 		}
 		if q.Before > 0 && page.Peer != all.Peer {
-			return 0, false, fmt.Errorf("peer %s answers no more, and peer %s has records of its own: ask again", all.Peer, page.Peer)
+			return 0, false, fmt.Errorf("peer %s does not answer any more, and peer %s has other records: repeat the command", all.Peer, page.Peer)
 		}
 		page.Refusals = append(all.Refusals, page.Refusals...)
 		all, q.Before = page, page.Next
@@ -55,7 +55,7 @@ func showRefusals(w io.Writer, all *wire.Refusals) error {
 	if _, err := t.WriteTo(w); err != nil || all.Next == 0 {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "There are older ones: more with --limit, all with --limit 0.")
+	_, err := fmt.Fprintln(w, "There are older records: more with --limit, all with --limit 0.")
 	return err
 }
 

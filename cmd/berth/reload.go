@@ -50,7 +50,7 @@ func reloading(ctx context.Context, settings *config.Loaded, check func(*config.
 func reload(again *config.Reloader, log *slog.Logger) {
 	taken, left, err := again.Reload()
 	if err != nil {
-		log.Error("the configuration is wrong, and everything stays as it was", "err", oneLine(err))
+		log.Error("the configuration is not valid and was not taken over", "err", oneLine(err))
 		return
 	}
 	for _, why := range left {

@@ -32,7 +32,7 @@ func (r *report) bind(cmd *cobra.Command) {
 
 // bindLimit adds the flag for the number of entries.
 func (r *report) bindLimit(cmd *cobra.Command) {
-	cmd.Flags().IntVarP(&r.limit, "limit", "n", 50, "at most so `many`; 0: all")
+	cmd.Flags().IntVarP(&r.limit, "limit", "n", 50, "the most entries, a `number`; 0: all")
 }
 
 // begin checks the flags, fills in the span and connects.

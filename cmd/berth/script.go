@@ -72,7 +72,7 @@ func warnOfPlaces(w io.Writer, r *wire.Submit) {
 	if line, is := strings.CutPrefix(first, "#!"); is {
 		words := strings.Fields(line)
 		if len(words) > 0 && lacks(words[0]) {
-			fmt.Fprintf(w, "Warning: the script is run by %s, which this machine lacks: it cannot start on a node that lacks it, too\n", words[0])
+			fmt.Fprintf(w, "Warning: the script is run by %s, which does not exist on this machine: the job cannot start on a node without that program\n", words[0])
 		}
 	}
 	if r.WorkDir != "" && lacks(r.WorkDir) && !lacks(filepath.Dir(r.WorkDir)) { // without shared storage the parent is missing, too

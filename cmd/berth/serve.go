@@ -111,7 +111,7 @@ func (s *service) open() error {
 	if s.o.cluster = store.Identity().ClusterID; s.o.cluster != "" || len(s.o.seeds) > 0 {
 		return nil
 	}
-	return errors.Join(usage("%s belongs to no cluster yet: found one with --bootstrap, or enter one with --join", s.o.data), store.Close())
+	return errors.Join(usage("%s belongs to no cluster yet: found one with --bootstrap, or join one with --join", s.o.data), store.Close())
 }
 
 func (s *service) start() error {
@@ -165,7 +165,7 @@ func (s *service) enter(ctx context.Context) error {
 		case !late:
 			return fmt.Errorf("%s: cannot join at %v: %w", s.o.data, s.o.seeds, err)
 		}
-		s.log.Warn("this peer is not taken in yet and goes on asking", "peer", s.o.id, "err", err)
+		s.log.Warn("the join is not accepted yet: this peer asks again", "peer", s.o.id, "err", err)
 	}
 	return nil
 }

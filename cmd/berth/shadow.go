@@ -74,7 +74,7 @@ func (s *shadow) look(ctx context.Context, hour time.Time) bool {
 	case ctx.Err() != nil: // the peer is shutting down
 		return false
 	case err != nil:
-		s.log.Warn("what has ended could not be played in the order of arrival: the policy's effect is not told for an hour", "err", err)
+		s.log.Warn("ended jobs could not be simulated in the order of arrival: no metrics of the policy's effect for an hour", "err", err)
 		s.tell(nil)
 		return true
 	}
@@ -111,10 +111,10 @@ func (s *shadow) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"policy"}, nil), prometheus.GaugeValue, v, r.Policy)
 	}
 	for _, r := range results {
-		put(r, "berth_policy_tasks", "Tasks that the following are about: those that ended last, at most 2,000.", float64(r.Jobs))
-		put(r, "berth_policy_wait_seconds", "Mean time that they waited: as it was (actual), and had they been run in the order of arrival (fcfs).", r.AvgWait)
+		put(r, "berth_policy_tasks", "Tasks of the simulation: those that ended last, at most 2,000.", float64(r.Jobs))
+		put(r, "berth_policy_wait_seconds", "Mean wait of these tasks: the real one (actual), and simulated in the order of arrival (fcfs).", r.AvgWait)
 		if r.Loaded > 0 {
-			put(r, "berth_policy_utilization_ratio", "Part of the GPUs that worked while they asked for all: as it was, and in the order of arrival.", r.Utilization/100)
+			put(r, "berth_policy_utilization_ratio", "Part of the GPUs in use while the tasks asked for all: the real one (actual), and simulated in the order of arrival (fcfs).", r.Utilization/100)
 		}
 	}
 }

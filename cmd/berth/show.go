@@ -20,8 +20,8 @@ func newShow() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "show JOB",
-		Short: "Show a job: what was asked for, where it runs, and its timeline",
-		Long:  "Show a job: what was asked for, where it runs, and its timeline" + taskHelp,
+		Short: "Show a job: its request, its nodes, and its timeline",
+		Long:  "Show a job: its request, its nodes, and its timeline" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return reading(c, askShown(args[0]), showShown)(cmd, args)
@@ -35,8 +35,8 @@ func newExplain() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "explain JOB",
-		Short: "Say why a job waits and what would let it start",
-		Long:  "Say why a job waits and what would let it start" + taskHelp,
+		Short: "Explain why a job waits, and what would let it start",
+		Long:  "Explain why a job waits, and what would let it start" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return reading(c, askWaiting(args[0]), showExplanation)(cmd, args)
@@ -49,7 +49,7 @@ func newExplain() *cobra.Command {
 // oneJob accepts exactly one argument, a job's id.
 func oneJob(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usage("%s takes the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+		return usage("%s needs the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
 	s.line("State", "%s", stateLine(d))
 	if d.Archived {
-		s.line("From", "the archive: it ended long ago")
+		s.line("From", "the archive")
 	}
 	s.line("User", "%s", d.User)
 	s.line("Project", "%s", d.Project)
@@ -100,7 +100,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.line("Where", "%s", whereOf(&d.Job))
 	s.line("Placement", "%s", d.Placement)
 	if d.CommandHidden {
-		s.line("Command", "not shown: it is another user's (jobs.show_commands)")
+		s.line("Command", "hidden: the job is another user's (jobs.show_commands)")
 	}
 	s.line("Command", "%s", table.Short(d.Command, 200))
 	s.line("Folder", "%s", d.WorkDir)
@@ -187,7 +187,7 @@ func (s *sheet) idle(attempts []wire.Attempt) {
 		idle += attempts[i].IdleGPUHours
 	}
 	if idle >= 0.005 {
-		s.line("Idle", "%.2f of %.2f GPU-hours that were measured of attempts that have ended", idle, measured)
+		s.line("Idle", "%.2f of %.2f measured GPU-hours of ended attempts", idle, measured)
 	}
 }
 
@@ -278,7 +278,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
 	if e.Late {
-		s.line("Start", "%s, as far as can be foreseen: it fails then", notBeforeDeadline)
+		s.line("Start", "%s, by the forecast: the job fails then", notBeforeDeadline)
 	}
 	s.line("Order", "%s", orderLine(e))
 	s.causes(e)
@@ -288,7 +288,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 
 // causes prints what blocks a job or a service, what goes before it, and what would help.
 func (s *sheet) causes(e *wire.Explanation) {
-	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
+	s.list("Blocked by", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
 	if len(e.Ahead) > 0 {
 		s.head("Ahead of it (" + plural(int64(e.AheadN), "task") + ")")
 		t := table.New("ID", "NAME", "USER", "PRI", ">TASKS", ">GPUS EACH")
@@ -301,7 +301,7 @@ func (s *sheet) causes(e *wire.Explanation) {
 		}
 		fmt.Fprint(s, t)
 	}
-	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
+	s.list("To let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
 }
 
 func orderLine(e *wire.Explanation) string {

@@ -27,7 +27,7 @@ const (
 // the policy and whether jobs are started.
 func (p *importPlan) readSettings(f *stateFile) error {
 	if f == nil {
-		p.ignored = append(p.ignored, fileOrchestrator+" is not there: settings stay as they are")
+		p.ignored = append(p.ignored, fileOrchestrator+" does not exist: settings stay unchanged")
 		return nil
 	}
 	plain := map[string]json.RawMessage{}
@@ -72,7 +72,7 @@ func (p *importPlan) readServices(f *stateFile) error {
 	if raw, has := f.saved["services"]; has {
 		return p.addList(f, "services", raw, servicesAtOnce)
 	}
-	p.ignored = append(p.ignored, f.name+": no export wrote it")
+	p.ignored = append(p.ignored, f.name+": the file is not from an export")
 	return nil
 }
 

@@ -45,7 +45,7 @@ func readStateFile(folder, name string) (*stateFile, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read %s: %w", path, err)
 	case len(data) > maxStateFile:
-		return nil, wrongFile(path, 0, "is larger than 1 GiB, which no export is")
+		return nil, wrongFile(path, 0, "is larger than the limit of 1 GiB")
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a byte order mark, which editors put before UTF-8
 	out := &stateFile{name: path, data: data}
@@ -206,7 +206,7 @@ func readSnapshot(folder, command string) (*importPlan, error) {
 	}
 	queue := files[fileQueue]
 	if queue == nil {
-		return nil, wrongFile(filepath.Join(folder, fileQueue), 0, "is not there: name the folder of an export")
+		return nil, wrongFile(filepath.Join(folder, fileQueue), 0, "does not exist: give the folder of an export")
 	}
 	if err := plan.readJobs(queue, command); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func prepare(folder string, replace bool) error {
 		case err != nil:
 			return err
 		default:
-			return fmt.Errorf("%s is there already: name another folder, or say --replace", filepath.Join(folder, name))
+			return fmt.Errorf("%s exists already: give another folder, or --replace", filepath.Join(folder, name))
 		}
 	}
 	return nil

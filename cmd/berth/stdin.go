@@ -23,8 +23,8 @@ type input struct{ wait, none bool }
 
 func (i *input) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&i.wait, "stdin", false, "wait for the end of standard input, however long nothing comes")
-	f.BoolVar(&i.none, "no-stdin", false, "leave standard input alone: the job gets none")
+	f.BoolVar(&i.wait, "stdin", false, "wait for the end of standard input, even if it is silent")
+	f.BoolVar(&i.none, "no-stdin", false, "do not read standard input: the job gets none")
 	cmd.MarkFlagsMutuallyExclusive("stdin", "no-stdin")
 }
 
@@ -87,7 +87,7 @@ func (i *input) readAll(ctx context.Context, from io.Reader, say io.Writer) ([]b
 			case i.wait:
 				fmt.Fprintln(say, "Waiting for the end of standard input")
 			default:
-				fmt.Fprintln(say, "Nothing comes from standard input, which is open: the job gets none; --stdin waits for it")
+				fmt.Fprintln(say, "Standard input is open but silent: the job runs without input; --stdin waits for its end")
 				return nil, nil
 			}
 		case <-ctx.Done():

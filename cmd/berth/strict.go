@@ -35,7 +35,7 @@ func strictly(cmd *cobra.Command) {
 			}
 		}
 		if i := slices.IndexFunc(args, blank); i >= 0 && cmd.Annotations[programs] == "" {
-			return usage("%s: argument %d is empty: leave it out, or look whether a shell variable is unset", cmd.CommandPath(), i+1)
+			return usage("%s: argument %d is empty: leave it out, or check whether a shell variable is unset", cmd.CommandPath(), i+1)
 		}
 		for i, text := range args {
 			if err := utf8Text(text); err != nil {
@@ -80,7 +80,7 @@ func checkFlag(f *pflag.Flag) error {
 		}
 	}
 	if f.Annotations[emptyMeans] == nil && (len(texts) == 0 || slices.ContainsFunc(texts, blank)) {
-		return fmt.Errorf("--%s is empty: leave it out, or look whether a shell variable is unset", f.Name)
+		return fmt.Errorf("--%s is empty: leave it out, or check whether a shell variable is unset", f.Name)
 	}
 	return nil
 }

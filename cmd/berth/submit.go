@@ -26,10 +26,10 @@ const submitLong = `Submit a job: a script, or a command after --.
   generate | berth submit -g 1 -
 
 Lines of a script that begin with #BERTH or #SBATCH are options, as on the command
-line, which overrules them. The script is sent along as it is.
+line, which wins over them. The script itself is part of the submission.
 
 A job starts on its node in an empty folder of its own, not in the one that it was
-submitted from. What lies there it finds with -D "$PWD", if the nodes have that folder.`
+submitted from. With -D "$PWD" it starts in the latter, if the nodes have that folder.`
 
 // submission holds the flags of submit.
 type submission struct {
@@ -88,7 +88,7 @@ func newSubmit() *cobra.Command {
 	s.bindJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.key, "idempotency-key", "", "`id` under which the same submission may be sent again without a second job")
-	f.BoolVar(&s.after.dryRun, "dry-run", false, "only say when it would start and what would keep it; nothing is queued")
+	f.BoolVar(&s.after.dryRun, "dry-run", false, "only print when it would start and what would block it; nothing is queued")
 	f.BoolVar(&s.after.parsable, "parsable", false, "print the job's id and nothing else")
 	f.BoolVarP(&s.after.wait, "wait", "W", false, "wait for the job's end and exit with its exit code")
 	f.BoolVarP(&s.after.follow, "follow", "f", false, "show the job's output until its end, and exit with its exit code")
@@ -124,16 +124,16 @@ func (s *submission) bindLife(cmd *cobra.Command) {
 	f.StringVar(&s.estimate, "estimate", "", "how long it will probably run, as a `time`")
 	f.StringVarP(&s.name, "name", "J", "", "the job's `name`")
 	f.StringVarP(&s.project, "project", "A", "", "the `project` that it belongs to")
-	f.StringVarP(&s.user, "user", "u", "", "whose job it is (default: this user)")
+	f.StringVarP(&s.user, "user", "u", "", "the job's `user` (default: you)")
 	f.StringVar(&s.runID, "run-id", "", "the `id` of the run that it belongs to")
 	f.StringVarP(&s.priority, "priority", "p", "", "low, normal, high, critical, or 1 to 10 (1 to 4 are these, 5 is normal, 6 to 8 high, 9 and 10 critical)")
 	f.Int64Var(&s.retries, "max-retries", 0, "further attempts after a failure")
-	f.Int64SliceVar(&s.retryOn, "retry-on", nil, "exit `codes` that are tried again, such as 75,137 (default: any)")
-	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for others; --preemptible=false: not, whatever quotas say")
+	f.Int64SliceVar(&s.retryOn, "retry-on", nil, "exit `codes` that are retried, such as 75,137 (default: any)")
+	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for other jobs; --preemptible=false: must not, regardless of quotas")
 	f.BoolVar(&s.hold, "hold", false, "wait for a release")
-	f.StringVar(&s.onLost, "on-lost", "", "requeue, hold or fail when a node falls silent")
+	f.StringVar(&s.onLost, "on-lost", "", "what to do when a node is lost: requeue, hold or fail")
 	f.StringVar(&s.contact, "disconnect-grace", "", "how long a node may be out of contact, as a `time`")
-	f.StringVar(&s.warn, "signal", "", "`NAME@SECONDS`: a signal so long before the time limit, such as USR1@300")
+	f.StringVar(&s.warn, "signal", "", "`NAME@SECONDS`: a signal before the time limit, such as USR1@300")
 	f.StringVar(&s.stopSignal, "stop-signal", "", "`name` of the signal that asks the job to end (default: TERM)")
 	f.StringVar(&s.grace, "grace", "", "`time` from the stop signal to the kill (default: 30s)")
 	f.StringVar(&s.checkpoint, "checkpoint-signal", "", "`name` of a signal that is sent first")
@@ -150,7 +150,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if s.after.dryRun && s.after.parsable {
-		return usage("--dry-run queues nothing, so that --parsable has no id to print; -o json prints all that it tells")
+		return usage("--dry-run and --parsable exclude each other: nothing is queued, so that there is no id; -o json prints the whole answer")
 	}
 	request, err := s.request(cmd, args)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if d := late(request, time.Now()); d > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: it is estimated to run for %s and could not end before its deadline, which is %s too soon\n",
+		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: the job is estimated to run for %s and cannot end before its deadline, which is %s too early\n",
 			table.About(time.Duration(*request.Estimate)), table.About(d))
 	}
 	if s.after.dryRun {
@@ -173,7 +173,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	answer, err := api.Submit(cmd.Context(), request, s.key)
 	if err != nil {
 		if cmd.Context().Err() != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "It is not known whether the job was submitted: berth queue --me lists it if it was")
+			fmt.Fprintln(cmd.ErrOrStderr(), "It is not known whether the job was submitted: if so, berth queue --me lists the job")
 		}
 		return err
 	}
@@ -183,7 +183,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		out = cmd.ErrOrStderr()
 	}
 	if err := s.report(out, answer); err != nil {
-		return fmt.Errorf("job %s is submitted, so do not submit it again; its number could not be written: %w", answer.JobID, err)
+		return fmt.Errorf("job %s is submitted: do not submit it again; its number could not be printed: %w", answer.JobID, err)
 	}
 	return s.stay(cmd, api, &answer.Job)
 }
@@ -221,7 +221,7 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 	}
 	warn(cmd, answer)
 	return s.print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
-		fmt.Fprintf(w, "Nothing was submitted. If it was: %s.\n", placeAndStart(answer))
+		fmt.Fprintf(w, "Nothing was submitted. A submission would have this result: %s.\n", placeAndStart(answer))
 		if a := answer.Job.Array; a != nil {
 			fmt.Fprintf(w, "It would have %d tasks: %s.\n", a.Size, cmp.Or(strings.Join(a.Params, " × "), a.Indices))
 		}
@@ -276,7 +276,7 @@ func (s *submission) fillSize(cmd *cobra.Command, r *wire.Submit) error {
 	case err != nil:
 		return usage("--gpus must be a number, or a model and a number such as H100:4, not %q", s.gpus)
 	case found && blank(kind):
-		return usage("--gpus %q names no model before the colon: write %d for any model, or such as H100:%d", s.gpus, n, n)
+		return usage("--gpus %q has no model before the colon: write %d for any model, or a model such as H100:%d", s.gpus, n, n)
 	}
 	r.GPUs, r.GPUType = &n, kind
 	if cmd.Flags().Changed("gpus-per-node") {
@@ -301,7 +301,7 @@ func (s *submission) fillArray(r *wire.Submit) error {
 	r.Params, r.Indices = s.params, span
 	switch {
 	case s.array != "" && span == "" && len(s.params) == 0:
-		return usage("--array: the tasks are missing, as in 0-99%%8")
+		return usage("--array: the tasks are missing; give them as in 0-99%%8")
 	case span != "" && len(s.params) > 0:
 		return usage("--array: the tasks of a sweep follow from --param; give %%%s alone, or none", cmp.Or(limit, "8"))
 	case span != "":

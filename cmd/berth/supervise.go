@@ -30,7 +30,7 @@ func newSupervise() *cobra.Command {
 			return usage("supervise takes the folder of a rank; agents start it")
 		},
 	}
-	cmd.Flags().BoolVar(&exec, "exec", false, "become the job that descriptor 3 tells of")
+	cmd.Flags().BoolVar(&exec, "exec", false, "become the job that descriptor 3 describes")
 	return cmd
 }
 
@@ -49,7 +49,7 @@ func (h *holding) ranks() {
 			"(%s, %s)", h.At("agent.run_as_users"), h.At("agent.shared_account"))
 	}
 	if u := &r.Users; !u.On && !h.Unread("agent.run_as_users") && (len(u.Accounts) > 0 || u.Mapped || u.Root) {
-		h.refuse("--account, --mapped-only and --allow-root mean something only with --run-as-users (agent.run_as_users)")
+		h.refuse("--account, --mapped-only and --allow-root need --run-as-users (agent.run_as_users)")
 	}
 }
 

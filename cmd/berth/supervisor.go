@@ -35,7 +35,7 @@ func supervisorOf(ctx context.Context, self string) (program []string, warning s
 	version := strings.TrimPrefix(strings.TrimSpace(string(said)), smallSupervisor+" ")
 	switch {
 	case err != nil:
-		return own, fmt.Sprintf("%s is not used: it does not tell its version: %v", small, err)
+		return own, fmt.Sprintf("%s is not used: its version cannot be read: %v", small, err)
 	case version != build.Version():
 		return own, fmt.Sprintf("%s is not used: it is of version %.100q, and this agent of %s: install both together", small, version, build.Version())
 	}

@@ -48,7 +48,7 @@ func set(t *model.Tuning, pairs []string) error {
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		if seen[name] {
-			return fmt.Errorf("--set %s is given twice: one value must be chosen", name)
+			return fmt.Errorf("--set %s is given twice: give one value", name)
 		}
 		seen[name] = true
 		err := t.Set(name, value)

@@ -42,9 +42,9 @@ func newTop() *cobra.Command {
 	c.bindReading(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&nodes, "nodes", false, "a line for each node in place of each GPU")
-	f.BoolVar(&jobs, "jobs", false, "what runs and waits in place of the GPUs")
-	f.BoolVar(&once, "once", false, "show it once and end")
-	timeVar(f, &every, "interval", 2*time.Second, "show it again every so `long`")
+	f.BoolVar(&jobs, "jobs", false, "running and waiting jobs in place of the GPUs")
+	f.BoolVar(&once, "once", false, "print one round and end")
+	timeVar(f, &every, "interval", 2*time.Second, "interval, a `time`")
 	return cmd
 }
 
