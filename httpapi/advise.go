@@ -87,7 +87,7 @@ func (a *adviser) ask(ctx context.Context, body []byte) workload.Advice {
 	out := workload.Advice{Name: a.name}
 	if wait := a.closed(time.Now()); wait > 0 {
 		out.Skipped = true
-		out.Failure = fmt.Sprintf("it failed %d times in a row and is let be for %s", failuresMost, wait.Round(time.Second))
+		out.Failure = fmt.Sprintf("it failed %d times in a row and is not asked for %s", failuresMost, wait.Round(time.Second))
 		return out
 	}
 	answer, err := a.post(ctx, body)
@@ -141,7 +141,7 @@ func (a *adviser) post(ctx context.Context, body []byte) ([]byte, error) {
 	}
 	defer func() { _ = got.Body.Close() }()
 	if got.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %d", got.StatusCode)
+		return nil, fmt.Errorf("it answers with status %d", got.StatusCode)
 	}
 	data, err := io.ReadAll(io.LimitReader(got.Body, maxAdvice+1))
 	switch {

@@ -58,7 +58,7 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		}
 		w.Header().Set("Content-Type", agentwire.MediaType)
 		w.Header().Set(wire.HeaderIndex, strconv.FormatUint(index, 10))
-		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; who has gone needs none
+		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; a client that has left needs none
 	}))
 	if rule != nil {
 		h = write{a.forward.Wrap(a.gate.confirm(http.MethodPost, path, h), *rule)}
@@ -75,13 +75,13 @@ func question[Q, A any](w http.ResponseWriter, r *http.Request, do func(context.
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, 0, refuse(wire.CodeTooLarge, "the body is larger than this path takes")
+		return nil, 0, refuse(wire.CodeTooLarge, "the body is larger than the limit of this path")
 	case err != nil:
 		return nil, 0, refuse(wire.CodeMalformed, "the body broke off")
 	}
 	q := new(Q)
 	if err := agentwire.Decode(data, q); err != nil {
-		return nil, 0, refuse(wire.CodeMalformed, "the body is not what this path takes; is the agent's version too old or too new?")
+		return nil, 0, refuse(wire.CodeMalformed, "the body cannot be decoded; the agent's version may be too old or too new")
 	}
 	return do(r.Context(), q)
 }
@@ -132,7 +132,7 @@ func reachable(reported, from string) (string, error) {
 	case ip.IsLoopback():
 		return "", nil
 	}
-	return "", fmt.Errorf("the node reports the address %s and registers from %s: have the agent listen on the address from which it reaches the peers (agent.listen)",
+	return "", fmt.Errorf("the node reports the address %s and registers from %s: set agent.listen to the address from which the agent reaches the peers",
 		reported, client)
 }
 
@@ -257,7 +257,7 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 	}
 	blob, found := s.Blobs.Get(q.Hash)
 	if !found {
-		return nil, 0, refuse(wire.CodeNotFound, "no job has this content")
+		return nil, 0, refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
 	}
 	return &agentwire.Content{Data: blob.Data}, s.Index, nil
 }
@@ -273,7 +273,7 @@ func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64,
 		return nil, 0, err
 	}
 	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
-		return nil, 0, refuse(wire.CodeNotFound, "this node has no such rank")
+		return nil, 0, refuse(wire.CodeNotFound, "the node has no such rank")
 	}
 	if err := a.peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
 		return nil, 0, &Fault{Code: wire.CodeInternal, Err: err}
@@ -298,7 +298,7 @@ func (a agents) passOn(s *state.State, q *agentwire.Tail) {
 		to := forward.Leader{ID: id, Address: p.APIAddress}
 		passing.Go(func() {
 			if err := a.askPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
-				a.log.Debug("a peer did not take the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
+				a.log.Debug("a peer did not accept the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
 			}
 		})
 	}

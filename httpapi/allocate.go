@@ -45,8 +45,8 @@ type renewInput struct {
 
 func (a services) route(doc huma.API) {
 	o := op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
-	o.Description = "Where none are free the allocation waits in the same queue as jobs, in the policy's order. It is given back when it is released, " +
-		"or when its time is over and it was not renewed."
+	o.Description = "If none are free the allocation waits in the same queue as jobs, in the policy's order. It ends when it is released, " +
+		"or when its time is over without a renewal."
 	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*answer[wire.Allocated], error) {
 		body, err := a.ask(b)
 		if err != nil {
@@ -64,7 +64,7 @@ func (a services) route(doc huma.API) {
 		}
 		return a.allocate(ctx, key, body)
 	})
-	change(a, doc, op("release-gpus", http.MethodPost, "/gpu/release", "Give an allocation back, or wait for it no longer"),
+	change(a, doc, op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
 		func(ctx context.Context, key string, b *wire.Release) (*answer[wire.Allocated], error) {
 			if b.AllocationID == "" {
 				return nil, invalid("allocation_id", "must be given")
@@ -72,9 +72,9 @@ func (a services) route(doc huma.API) {
 			return a.release(ctx, key, model.AllocationID(b.AllocationID))
 		})
 	change(a, doc, op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
-	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Give the GPUs of a job back that were asked for it"), a.releaseFor)
+	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
 	renew := newStrict[wire.RenewAllocation]()
-	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Hold an allocation for its time again, from now on")
+	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
 	handleMaybeBody[wire.RenewAllocation](a.API, doc, o, false, func(ctx context.Context, in *renewInput) (*answer[wire.Allocated], error) {
 		body := &wire.RenewAllocation{}
 		if len(bytes.TrimSpace(in.RawBody)) > 0 {
@@ -230,7 +230,7 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 		AllocatedAt: w.AllocatedAt, WaitSeconds: w.WaitSeconds, Position: w.Position, Message: w.Status,
 	}
 	if one.State == model.AllocationQueued {
-		out.Message = "it waits: GET /gpu/allocations/" + w.ID + " says why"
+		out.Message = "the allocation waits: GET /gpu/allocations/" + w.ID + " has the reasons"
 	}
 	return out, nil
 }
@@ -249,7 +249,7 @@ func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAlloca
 		return nil, err
 	}
 	if ttl != nil && *ttl == 0 {
-		return nil, invalid("ttl", "must be longer than 0; leave it out for the same time again")
+		return nil, invalid("ttl", "must be longer than 0, or be left out for the same time again")
 	}
 	id := model.AllocationID(in.ID)
 	if err := a.mayGiveUp(ctx, id); err != nil {
@@ -305,7 +305,7 @@ func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseFor
 	case b.JobID == "":
 		return nil, invalid("job_id", "must be given")
 	case !found:
-		return nil, refuse(wire.CodeNotFound, "nothing is allocated for such a job by /cluster/gpu-allocate; DELETE /queue/{job_id} ends a job itself")
+		return nil, refuse(wire.CodeNotFound, "there is no allocation of /cluster/gpu-allocate for this job; DELETE /queue/{job_id} ends a job itself")
 	}
 	return a.release(ctx, key, one.ID)
 }

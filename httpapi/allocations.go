@@ -25,7 +25,7 @@ type allocationsInput struct {
 	User    string `query:"user" maxLength:"128" doc:"of this user only"`
 	Status  string `query:"status" enum:"queued,allocated,released,expired,lost"`
 	Limit   int    `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
-	After   string `query:"after" maxLength:"128" doc:"the next of the page before"`
+	After   string `query:"after" maxLength:"128" doc:"next of the previous page"`
 }
 
 // allocationInput is the input of GET /gpu/allocations/{allocation_id}.
@@ -35,7 +35,7 @@ type allocationInput struct {
 }
 
 func (a allocations) route(doc huma.API) {
-	handle(a.API, doc, op("gpu-list", http.MethodGet, "/gpu/list", "Every GPU, what services hold, and which of them wait"),
+	handle(a.API, doc, op("gpu-list", http.MethodGet, "/gpu/list", "Every GPU, the allocations of services, and the waiting ones"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.GPUList], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
 			if err != nil {
@@ -43,8 +43,8 @@ func (a allocations) route(doc huma.API) {
 			}
 			return &answer[wire.GPUList]{Index: s.Index, Body: a.everything(ctx, &s)}, nil
 		})
-	handle(a.API, doc, op("service-allocations", http.MethodGet, "/gpu/allocations", "What services hold, wait for, or held in the last hour"), a.list)
-	handle(a.API, doc, op("service-allocation", http.MethodGet, "/gpu/allocations/{allocation_id}", "All about one allocation, and why it waits"), a.one)
+	handle(a.API, doc, op("service-allocations", http.MethodGet, "/gpu/allocations", "The allocations that services hold, wait for, or held in the last hour"), a.list)
+	handle(a.API, doc, op("service-allocation", http.MethodGet, "/gpu/allocations/{allocation_id}", "Everything about one allocation, and why it waits"), a.one)
 }
 
 // status returns an allocation's state in the API's terms.
@@ -191,5 +191,5 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 }
 
 func noAllocation() error {
-	return refuse(wire.CodeNotFound, "there is no such allocation; those that ended over an hour ago are forgotten")
+	return refuse(wire.CodeNotFound, "there is no such allocation; those that ended more than an hour ago are removed")
 }

@@ -208,7 +208,7 @@ func (a *API) document() huma.API {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "Berth", Version: a.cfg.Version,
-				Description: "Queues jobs, gives them GPUs and runs them. Any peer takes any request.",
+				Description: "Queues jobs, allocates GPUs to them and runs them. Any peer accepts any request.",
 			},
 			Components: &huma.Components{Schemas: schemas},
 		},

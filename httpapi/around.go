@@ -54,7 +54,7 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 		}
 		a.gate.warn(w, auth.From(entered.Context()))
 		if f == nil && a.gate.origins.Check(r) != nil {
-			f = refuse(model.CodeDenied.String(), "a page of another site may not change anything here")
+			f = refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
 		}
 		if f == nil && method == http.MethodGet {
 			f = a.gate.owns(rule, entered)
@@ -153,7 +153,7 @@ type recorder struct {
 }
 
 // errEnded is the error of writes to callers that have lost the right to read on.
-var errEnded = errors.New("the caller may not read this any more")
+var errEnded = errors.New("the caller has lost the right to read this")
 
 // WriteHeader starts the answer, or answers with the reason why the caller may not have it.
 func (r *recorder) WriteHeader(status int) {
@@ -217,5 +217,5 @@ func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	refuse(wire.CodeMethod, "this path does not take this method; it takes "+strings.Join(allowed, ", ")).write(w)
+	refuse(wire.CodeMethod, "this path does not support this method; it supports "+strings.Join(allowed, ", ")).write(w)
 }

@@ -30,7 +30,7 @@ type tasksInput struct {
 	Job   string `path:"job_id"`
 	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
 	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"at most so many"`
-	After string `query:"after" maxLength:"16" doc:"the next of the page before"`
+	After string `query:"after" maxLength:"16" doc:"next of the previous page"`
 }
 
 func (a lists) route(doc huma.API) {
@@ -158,7 +158,7 @@ func (v *view) awaits(j *model.Job) string {
 		return "waits for " + someJobs(v.s, j.ID, model.DependencyWaits)
 	}
 	if first, _ := v.s.FirstTask(j.ID); first.Reason == model.ReasonDependency {
-		return "waited in vain for " + someJobs(v.s, j.ID, model.DependencyNever)
+		return "dependency not met: " + someJobs(v.s, j.ID, model.DependencyNever)
 	}
 	return ""
 }

@@ -74,7 +74,7 @@ func program(r *wire.Submit, c *command.Submit) error {
 	for name, value := range r.Env {
 		c.Env = append(c.Env, name+"="+value)
 		if strings.Contains(name, "=") {
-			return invalid("env", "must have names of letters, digits and _ that begin with no digit")
+			return invalid("env", "must have names of letters, digits and _ that do not begin with a digit")
 		}
 	}
 	slices.SortFunc(c.Env, byName)
@@ -117,7 +117,7 @@ func size(r *wire.Submit, c *command.Submit) error {
 		gpus = nodes * each
 	}
 	if nodes > 0 && gpus%nodes != 0 {
-		return invalid("gpu_count", fmt.Sprintf("must be a multiple of nodes (%d), each of which has as many: %d is none", nodes, gpus))
+		return invalid("gpu_count", fmt.Sprintf("must be a multiple of nodes (%d), not %d", nodes, gpus))
 	}
 	s.GPUs, s.Nodes = gpus, nodes
 	if s.MinGPUs, err = count("min_gpus", r.MinGPUs, 1, int64(gpus), 0); err != nil {
@@ -149,7 +149,7 @@ func memory(r *wire.Submit, c *command.Submit) (err error) {
 		return err
 	}
 	if r.HostMemory != nil && *r.HostMemory == 0 {
-		return invalid("host_memory_gb", "must be more than 0; leave it out for no limit")
+		return invalid("host_memory_gb", "must be more than 0, or be left out for no limit")
 	}
 	c.Spec.MemoryMB, err = megabytes("host_memory_gb", r.HostMemory)
 	return err
@@ -162,7 +162,7 @@ func times(r *wire.Submit, c *command.Submit) error {
 		return err
 	}
 	if limit != nil && *limit == 0 {
-		return invalid("time_limit", "must be longer than 0; leave it out for no limit")
+		return invalid("time_limit", "must be longer than 0, or be left out for no limit")
 	}
 	guess, err := duration("estimated_duration", "estimated_duration_seconds", r.Estimate, r.EstimateS)
 	if err != nil {
@@ -226,9 +226,9 @@ func checkpoints(r *wire.Submit, c *command.Submit) error {
 	case s.WarnSignal == "" && r.WarnBefore != nil:
 		return invalid("warn_before", "needs a warn_signal")
 	case s.WarnSignal != "" && s.TimeLimit == 0:
-		return invalid("warn_signal", "needs a time_limit to come ahead of")
+		return invalid("warn_signal", "needs a time_limit")
 	case s.WarnSignal != "" && r.WarnBefore != nil && time.Duration(*r.WarnBefore) >= s.TimeLimit:
-		return invalid("warn_before", "must be less than the time_limit, or the job would be warned before it starts")
+		return invalid("warn_before", "must be less than the time_limit, else the warning would come before the start")
 	case s.WarnSignal != "":
 		s.WarnBefore = or((*time.Duration)(r.WarnBefore), defaultWarning)
 	}
@@ -252,7 +252,7 @@ func same[T comparable](name, other string, a, b *T) (*T, error) {
 	case a == nil:
 		return b, nil
 	case b != nil && *a != *b:
-		return nil, invalid(other, "is another name of "+name+", and the two differ")
+		return nil, invalid(other, "is another name of "+name+", and the values differ")
 	}
 	return a, nil
 }

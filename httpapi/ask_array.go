@@ -45,7 +45,7 @@ func array(r *wire.Submit, c *command.Submit) (err error) {
 // sweep returns the numbers of a grid's tasks.
 func sweep(r *wire.Submit, c *command.Submit) (model.Indices, error) {
 	if r.Indices != "" {
-		return nil, invalid("array_indices", "must not be given together with params: their grid says how many tasks there are")
+		return nil, invalid("array_indices", "must not be given together with params: their grid determines the number of tasks")
 	}
 	for _, line := range r.Params {
 		if strings.Contains(line, "\n") {
@@ -81,7 +81,7 @@ func awaited(r *wire.Submit, c *command.Submit) error {
 	c.After = slices.Compact(c.After)
 	for i := 1; i < len(c.After); i++ {
 		if c.After[i].Job == c.After[i-1].Job {
-			return invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: one must be chosen")
+			return invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: give one")
 		}
 	}
 	if len(c.After) > model.MaxAfter {

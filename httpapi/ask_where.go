@@ -57,7 +57,7 @@ func warnings(s *state.State, job *model.Job) []string {
 func vainly(s *state.State, id model.JobID) (out []string) {
 	for _, d := range s.DependenciesOf(id) {
 		if on, _ := s.Jobs.Get(d.Key.On); d.State == model.DependencyWaits && d.Kind == model.AfterOK && on.Failed+on.Canceled > 0 {
-			out = append(out, fmt.Sprintf("waits for the success of job %s, of which tasks have failed or been canceled: it will be canceled when that ends", on.ID))
+			out = append(out, fmt.Sprintf("waits for the success of job %s, of which tasks have failed or been canceled: the new job will be canceled when that one ends", on.ID))
 		}
 	}
 	return out

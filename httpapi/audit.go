@@ -29,25 +29,25 @@ const (
 // auditInput is the input of GET /audit.
 type auditInput struct {
 	Actor  string    `query:"actor" maxLength:"256" doc:"the actor: user:alice or alice, node:gpu1, peer:p2"`
-	Target string    `query:"target" maxLength:"256" doc:"what it was about: 'job 17', with its tasks; 'node gpu1', 'user alice'"`
+	Target string    `query:"target" maxLength:"256" doc:"the target: 'job 17', with its tasks; 'node gpu1', 'user alice'"`
 	Action string    `query:"action" maxLength:"64" doc:"a command's name, such as submit, cancel or set_policy"`
 	Result string    `query:"result" maxLength:"64" doc:"ok, refused, or the code of a refusal"`
 	Since  time.Time `query:"since" doc:"not before this time"`
 	Until  time.Time `query:"until" doc:"not after this time"`
-	Before uint64    `query:"before" doc:"records with smaller numbers: the next of the page before"`
+	Before uint64    `query:"before" doc:"records with smaller numbers: next of the previous page"`
 	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 func (a audits) route(doc huma.API) {
 	o := op("audit", http.MethodGet, "/audit", "The record of all changes: actor, action, target, result; newest first")
-	o.Description = "From the archive of the peer that answers; complete_to says how far that is complete."
+	o.Description = "From the archive of the answering peer, which is complete up to complete_to."
 	handle(a.API, doc, o, a.list)
-	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "What the peer that answers has refused before it came to the log; newest first")
-	o.Description = "Each peer keeps what it has refused itself: no other knows of it, and only there next goes on."
+	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "Requests that the answering peer refused before they reached the log; newest first")
+	o.Description = "Each peer keeps its own refusals: other peers do not have them, and next is valid at the same peer only."
 	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
 		return a.requests(ctx, in, a.peer.Refusals)
 	})
-	o = op("audit-reads", http.MethodGet, "/audit/reads", "Reads of other users' data at the peer that answers; newest first")
+	o = op("audit-reads", http.MethodGet, "/audit/reads", "Reads of other users' data at the answering peer; newest first")
 	o.Description = "Output and commands of other users' jobs, and snapshots, with authentication. Each peer keeps the reads that it answered."
 	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
 		return a.requests(ctx, in, a.peer.Reads)
@@ -109,7 +109,7 @@ type refusalsInput struct {
 	Code   string    `query:"code" maxLength:"64" doc:"of the refusal, such as denied or invalid"`
 	Since  time.Time `query:"since" doc:"not before this time"`
 	Until  time.Time `query:"until" doc:"not after this time"`
-	Before uint64    `query:"before" doc:"older ones: the next of the page before, of the same peer"`
+	Before uint64    `query:"before" doc:"older ones: next of the previous page, of the same peer"`
 	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
@@ -235,7 +235,7 @@ func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) 
 		Head: wire.AuditHead{Seq: head.Seq, Index: head.Index, Hash: head.Hash.String()}, Peer: string(a.cfg.Self),
 	}
 	if out.What == "" && v.Missing > 0 {
-		out.What = "what is here is as it was written, but some of the trail is not here"
+		out.What = "the records here are unchanged, but some of the trail is missing here"
 	}
 	if out.Refusals, err = verdictOf(ctx, a.peer.Refusals); err != nil {
 		return nil, archiveFault(err)

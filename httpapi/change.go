@@ -29,7 +29,7 @@ type targetInput struct {
 func (in *targetInput) changed(what string, tasks uint64, others string) string {
 	some, err := model.ParseIndices(in.Task)
 	if n := uint64(len(some)); in.Task != "" && err == nil && tasks < n {
-		return fmt.Sprintf("%s: %d of the %d tasks that were named; the others %s, or do not exist", what, tasks, n, others)
+		return fmt.Sprintf("%s: %d of the %d named tasks; the others %s, or do not exist", what, tasks, n, others)
 	}
 	return what
 }
@@ -50,7 +50,7 @@ func (a changes) route(doc huma.API) {
 	handle(a.API, doc, op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
 	priority := newStrict[wire.SetPriority]()
 	handleBody[wire.SetPriority](a.API, doc,
-		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Move a job to another priority"),
+		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"),
 		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
 			body, err := priority.decode(in.RawBody)
 			if err != nil {
@@ -59,9 +59,9 @@ func (a changes) route(doc huma.API) {
 			return a.setPriority(ctx, in, body)
 		})
 	for _, running := range []bool{true, false} {
-		name, what := "stop", "Halt placements and preemptions; nothing else stops"
+		name, what := "stop", "Stop placements and preemptions; running jobs continue"
 		if running {
-			name, what = "start", "Let placements be made again"
+			name, what = "start", "Start placements again"
 		}
 		o := op(name, http.MethodPost, "/orchestrator/"+name, what)
 		handle(a.API, doc, o, func(ctx context.Context, in *switchInput) (*answer[wire.Switched], error) {
@@ -74,7 +74,7 @@ func (a changes) route(doc huma.API) {
 func jobID(text string) (model.JobID, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != text {
-		return 0, refuse(wire.CodeNotFound, "there is no such job: ids are numbers, as submissions and GET /queue tell them")
+		return 0, refuse(wire.CodeNotFound, "there is no such job: ids are numbers, as in the answers to submissions and GET /queue")
 	}
 	return model.JobID(n), nil
 }
@@ -187,7 +187,7 @@ func (a changes) turn(ctx context.Context, key string, running bool) (*answer[wi
 	}
 	out := &wire.Switched{
 		Success: true, Running: running, At: a.cfg.Now().UTC(),
-		Message: "no job is started until the orchestrator is started; what runs goes on",
+		Message: "no jobs are started until the orchestrator is started; running jobs continue",
 	}
 	if running {
 		out.Message = "jobs are started"

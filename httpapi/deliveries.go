@@ -34,12 +34,12 @@ type webhookDeliveriesInput struct {
 }
 
 func (a deliveries) route(doc huma.API) {
-	o := op("deliveries", http.MethodGet, "/deliveries", "What is on its way to webhooks, and what came of it")
-	o.Description = "All that waits, and the newest thousand that have ended."
+	o := op("deliveries", http.MethodGet, "/deliveries", "Deliveries to webhooks, and their results")
+	o.Description = "All waiting deliveries, and the newest thousand that have ended."
 	handle(a.API, doc, o, func(ctx context.Context, in *deliveriesInput) (*answer[wire.Deliveries], error) {
 		return a.list(ctx, &in.Watch, in.To, in.State, in.Limit)
 	})
-	handle(a.API, doc, op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "The same of one webhook"),
+	handle(a.API, doc, op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "Deliveries to one webhook, and their results"),
 		func(ctx context.Context, in *webhookDeliveriesInput) (*answer[wire.Deliveries], error) {
 			id := model.WebhookID(in.ID)
 			s := a.peer.Reader.State()
@@ -87,7 +87,7 @@ func toTell(r *wire.Submit, to *model.Spec) error {
 	to.WebhookURL = r.WebhookURL
 	if r.WebhookURL == "" {
 		if len(r.Notify) > 0 {
-			return invalid("notify", "needs a webhook_url; what a user is told of all jobs is set with POST /webhooks")
+			return invalid("notify", "needs a webhook_url; use POST /webhooks for the events of all jobs of a user")
 		}
 		return nil
 	}

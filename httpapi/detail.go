@@ -36,7 +36,7 @@ type waitInput struct {
 }
 
 func (a details) route(doc huma.API) {
-	o := op("job", http.MethodGet, "/jobs/{job_id}", "All about a job, an array as a whole, or one task of it")
+	o := op("job", http.MethodGet, "/jobs/{job_id}", "Everything about a job, an array as a whole, or one task of it")
 	o.Description = "Without task the state, the times and the counts of an array are of all its tasks together, see array; " +
 		"exit_code, timeline and attempt_history are of single tasks: ask for one, or GET /jobs/{job_id}/tasks."
 	handle(a.API, doc, o, a.detail)
@@ -124,7 +124,7 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	case stand.Failure != "", err != nil && !errors.Is(err, archive.ErrUnavailable):
 		return nil, archiveFault(cmp.Or(err, errors.New(stand.Failure)))
 	case err != nil, stand.CompleteTo < now.Settings().ArchivedTo:
-		return nil, refuse(wire.CodeBehind, "this peer's archive has yet to take in what has left the queue: try again, or another peer")
+		return nil, refuse(wire.CodeBehind, "this peer's archive does not yet have the newest jobs that left the queue: try again, or another peer")
 	default:
 		return nil, noJob()
 	}
@@ -146,7 +146,7 @@ func (a details) complete(ctx context.Context, s *state.State) archive.Standing 
 }
 
 func noJob() error {
-	return refuse(wire.CodeNotFound, "there is no such job, or no such task of it; of jobs that ended long ago there is no more than GET /jobs/{job_id}")
+	return refuse(wire.CodeNotFound, "there is no such job, or it has no such task; of jobs that ended long ago only GET /jobs/{job_id} is available")
 }
 
 // trace is the part of a job whose change wakes a waiting reader.

@@ -32,12 +32,12 @@ type eventsInput struct {
 	Job       string `query:"job" maxLength:"32" doc:"only of this job"`
 	User      string `query:"user" maxLength:"128" doc:"only of this user's jobs and services"`
 	Node      string `query:"node" maxLength:"128" doc:"only of this node"`
-	Actor     string `query:"actor" maxLength:"256" doc:"only what this one did: user:alice or alice, node:gpu1, peer:p2"`
-	Target    string `query:"target" maxLength:"256" doc:"only what was about this: 'job 17', with its tasks; 'node gpu1', 'peer p2'"`
-	Last      int    `query:"last" minimum:"0" maximum:"10000" doc:"begin with so many of the newest that are kept"`
+	Actor     string `query:"actor" maxLength:"256" doc:"only actions of this one: user:alice or alice, node:gpu1, peer:p2"`
+	Target    string `query:"target" maxLength:"256" doc:"only events of this target: 'job 17', with its tasks; 'node gpu1', 'peer p2'"`
+	Last      int    `query:"last" minimum:"0" maximum:"10000" doc:"begin with this many of the newest kept events"`
 	Once      bool   `query:"once" doc:"end after those, in place of following"`
-	After     string `query:"after" maxLength:"64" doc:"go on after this id; as the header Last-Event-ID"`
-	LastEvent string `header:"Last-Event-ID" doc:"go on after this id"`
+	After     string `query:"after" maxLength:"64" doc:"continue after this id; as the header Last-Event-ID"`
+	LastEvent string `header:"Last-Event-ID" doc:"continue after this id"`
 }
 
 // eventStream is a follower's request.
@@ -60,11 +60,11 @@ func (q *eventStream) wants(n *model.Notice) bool {
 }
 
 func (a events) route(doc huma.API) {
-	o := op("events", http.MethodGet, "/events", "What happens, as it happens")
-	o.Description = "Server-sent events: data is a notice as JSON, id the same on every peer. Last-Event-ID goes on " +
-		"after an event by way of any peer. An event of type " + wire.EventReset + " says that what was asked to go on after is not " +
+	o := op("events", http.MethodGet, "/events", "Events, as they happen")
+	o.Description = "Server-sent events: data is a notice as JSON, id the same on every peer. With Last-Event-ID the stream continues " +
+		"after an event, at any peer. An event of type " + wire.EventReset + " means that the requested position is no longer " +
 		"kept: read again what was built from events. An event of type " + wire.EventClosed + " is the last one: its data is a problem " +
-		"that says why the caller may not read on, such as a token that has expired."
+		"with the reason why the caller may not read on, such as an expired token."
 	o.Responses = map[string]*huma.Response{
 		"200": {Description: "events, one after the other", Content: map[string]*huma.MediaType{"text/event-stream": {
 			Schema: doc.OpenAPI().Components.Schemas.Schema(noticeType(), true, ""),

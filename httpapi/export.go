@@ -21,7 +21,7 @@ type exports struct{ *API }
 
 func (a exports) route(doc huma.API) {
 	o := op("snapshot", http.MethodGet, "/snapshot", "The cluster as state files, at one place of its log")
-	o.Description = "It holds what users run, with their environments, and is for administrators only."
+	o.Description = "It contains users' commands and environments, and is for administrators only."
 	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.Snapshot], error) {
 		s, err := a.fresh(ctx, Linearizable)
 		if err != nil {

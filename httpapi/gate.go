@@ -69,9 +69,9 @@ func (g *gate) misdirected(r *http.Request) *failure {
 	if g.hosts.Has(r.Host) || asks && (g.anyHost || g.hosts.HasOrIP(r.Host)) {
 		return nil
 	}
-	remedy := "ask for localhost, a loopback address or the address in server.http, or add the name to server.hosts"
+	remedy := "use localhost, a loopback address or the address in server.http, or add the name to server.hosts"
 	if asks {
-		remedy = "ask for one of the names in server.hosts or for an IP address, or add the name to server.hosts"
+		remedy = "use one of the names in server.hosts or an IP address, or add the name to server.hosts"
 	}
 	return refuse(wire.CodeMisdirected, fmt.Sprintf("the Host header %q does not name this server: %s", model.Clip(r.Host), remedy))
 }
@@ -147,7 +147,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	case f != nil:
 		return caller, f
 	}
-	return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known here, was revoked or has expired: ask an admin for another")
+	return caller, refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: ask an admin for another")
 }
 
 // newer identifies a caller by a newer state. A user that has just made a token through this peer
@@ -197,7 +197,7 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure
 		}
 	}
 	if caller.Kind == auth.Nobody {
-		return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known to the leader, was revoked or has expired")
+		return caller, refuse(wire.CodeUnauthenticated, "this token or key is unknown to the leader, was revoked or has expired")
 	}
 	return caller, nil
 }
@@ -237,13 +237,13 @@ func allowed(rule auth.Rule, c *auth.Caller) *failure {
 	}
 	switch {
 	case c.Kind == auth.Once:
-		return denied("the first token is good for making another only: berth token create --user NAME --role admin")
+		return denied("the first token can only create another: berth token create --user NAME --role admin")
 	case rule.Least == model.RoleAgent:
-		return denied("this is for agents: it needs a token of the role agent")
+		return denied("this path is for agents and needs a token of the role agent")
 	case c.Kind == auth.Node:
-		return denied("an agent's token is for agents only: this needs the role " + rule.Least.String())
+		return denied("an agent's token is valid for paths of agents only: this path needs the role " + rule.Least.String())
 	case rule.Peers:
-		return denied("this is for peers")
+		return denied("this path is for peers")
 	}
 	return denied("this needs the role " + rule.Least.String() + "; you have " + c.Role.String())
 }
@@ -266,7 +266,7 @@ func (g *gate) slow(l *auth.Limiter, who string, peers int) *failure {
 	if wait == 0 {
 		return nil
 	}
-	f := refuse(wire.CodeRateLimited, "too many requests: nothing was done; ask again in "+wait.Round(time.Millisecond).String())
+	f := refuse(wire.CodeRateLimited, "too many requests: nothing was done; try again in "+wait.Round(time.Millisecond).String())
 	f.after = int(wait/time.Second) + 1
 	return f
 }

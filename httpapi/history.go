@@ -23,7 +23,7 @@ type histories struct{ *API }
 type historyInput struct {
 	Node    string `path:"node_id"`
 	Minutes int    `query:"minutes" minimum:"1" maximum:"15" default:"15" doc:"how far back"`
-	Steps   int    `query:"steps" minimum:"1" maximum:"180" default:"60" doc:"into how many steps that is divided"`
+	Steps   int    `query:"steps" minimum:"1" maximum:"180" default:"60" doc:"the number of steps"`
 }
 
 func (a histories) route(doc huma.API) {
@@ -40,8 +40,8 @@ func (a histories) route(doc huma.API) {
 		}
 		past, err := a.ask(ctx, n.Address, in)
 		if err != nil {
-			a.log.Debug("a node does not tell what its GPUs measured", "node", n.ID, "err", err)
-			return nil, refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old for this: what its GPUs measured is there alone")
+			a.log.Debug("the telemetry of a node cannot be read", "node", n.ID, "err", err)
+			return nil, refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old: the telemetry is kept on the node only")
 		}
 		return &answer[wire.NodeHistory]{Index: s.Index, Body: past}, nil
 	})
@@ -64,7 +64,7 @@ func (a histories) ask(ctx context.Context, node string, in *historyInput) (*wir
 	}
 	defer func() { _ = got.Body.Close() }()
 	if got.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %s", got.Status)
+		return nil, fmt.Errorf("it answers with status %s", got.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(got.Body, maxHistory))
 	if err != nil {

@@ -199,7 +199,7 @@ func (one *session) review(s *state.State) (expires model.Time) {
 func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[string]string) (*auth.Caller, *failure) {
 	if was.Kind == auth.Open {
 		if g.asks(s) {
-			return was, refuse(wire.CodeUnauthenticated, "this cluster requires authentication now: ask again with a token")
+			return was, refuse(wire.CodeUnauthenticated, "this cluster requires authentication now: repeat the request with a token")
 		}
 		return was, nil
 	}

@@ -41,7 +41,7 @@ func (r *reader) all(b *wire.ImportJobs) error {
 	}
 	for name, text := range b.Scripts { // order-free: any of several errors is as good as another
 		if hashOf(text) != name {
-			return invalid("scripts", "must be named by their SHA-256: one is not, so that it was changed or cut off")
+			return invalid("scripts", "must have their SHA-256 as names: one differs, so that it was changed or cut off")
 		}
 	}
 	for i, raw := range b.Jobs {
@@ -76,7 +76,7 @@ func (r *reader) job(raw json.RawMessage) error {
 		return under("request", err)
 	}
 	if request.Script != "" || request.Stdin != "" || request.Env != nil {
-		return invalid("request", "must name no script, stdin and env: they stand under scripts and environments")
+		return invalid("request", "must not contain script, stdin and env: they belong under scripts and environments")
 	}
 	var known bool
 	if request.Script, known = r.scripts[in.Script]; in.Script != "" && !known {
@@ -211,7 +211,7 @@ func (r *reader) plain(raw json.RawMessage, id model.JobID) error {
 	stood := cmp.Or(in.State, in.Status)
 	runs := cmp.Or(in.Command, r.usual)
 	if strings.TrimSpace(runs) == "" {
-		return invalid("command", "is missing: add it to the job, or give one for all jobs that have none (--command)")
+		return invalid("command", "is missing: add a command to the job, or give one for all jobs without a command (--command)")
 	}
 	run := cmp.Or(in.RunID, in.RunID2)
 	request := &wire.Submit{

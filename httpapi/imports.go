@@ -23,15 +23,15 @@ type imports struct{ *API }
 // importInput is the input of a step of an import.
 type importInput struct {
 	Key     string `header:"Idempotency-Key"`
-	DryRun  bool   `query:"dry_run" doc:"only say whether it is allowed; nothing is changed"`
+	DryRun  bool   `query:"dry_run" doc:"only check whether it is allowed; nothing is changed"`
 	RawBody []byte
 }
 
 func (a imports) route(doc huma.API) {
-	importStep(a, doc, "", "Open an empty cluster for an import, or go on with it", a.begin)
-	importStep(a, doc, "/jobs", "Bring one part of an import's jobs", a.jobs)
-	importStep(a, doc, "/settings", "Bring settings, users and quotas of an import", a.settings)
-	importStep(a, doc, "/end", "End an import: what it brought may start", a.end)
+	importStep(a, doc, "", "Begin an import into an empty cluster, or continue it", a.begin)
+	importStep(a, doc, "/jobs", "Import one part of the jobs", a.jobs)
+	importStep(a, doc, "/settings", "Import settings, users and quotas", a.settings)
+	importStep(a, doc, "/end", "End an import: the imported jobs may start", a.end)
 }
 
 func importStep[B any](a imports, doc huma.API, path, what string, do func(context.Context, *importInput, *B) (*answer[wire.Imported], error)) {
@@ -144,7 +144,7 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 
 func (imports) tooLarge(err error) error {
 	if errors.Is(err, command.ErrTooLarge) {
-		return refuse(wire.CodeTooLarge, "these jobs are more than one log entry carries: send fewer in a part")
+		return refuse(wire.CodeTooLarge, "these jobs exceed the size of one log entry: send fewer in a part")
 	}
 	return err
 }

@@ -181,7 +181,7 @@ func (v *view) reason(t *model.Task) string {
 	case t.State == model.TaskQueued && t.NotBefore > v.now && t.Attempts == 0:
 		return "begins at " + t.NotBefore.Time().Format(time.RFC3339)
 	case t.State == model.TaskQueued && t.NotBefore > v.now:
-		return "tried again at " + t.NotBefore.Time().Format(time.RFC3339)
+		return "retried at " + t.NotBefore.Time().Format(time.RFC3339)
 	case t.State == model.TaskQueued && t.Attempts == 0, t.State == model.TaskCompleted, t.State.Live():
 		return ""
 	case t.Reason == model.ReasonExit && t.Signal > 0:

@@ -40,7 +40,7 @@ type logInput struct {
 	Attempt uint32 `query:"attempt" minimum:"1" doc:"the newest by default"`
 	Rank    uint32 `query:"rank" maximum:"1023" doc:"of a gang; 0 by default"`
 	Stream  string `query:"stream" enum:"stdout,stderr" default:"stdout"`
-	Tail    uint32 `query:"tail" doc:"only the last so many lines; 0: none, and with follow only what is written from now on; all by default"`
+	Tail    uint32 `query:"tail" doc:"only the last lines; 0: none, and with follow only new lines; all by default"`
 	Follow  bool   `query:"follow" doc:"go on until the rank ends"`
 
 	lines int64 // the value of Tail; -1: all
@@ -60,10 +60,10 @@ type logOutput struct{ Body func(huma.Context) }
 
 func (a outputs) route(doc huma.API) {
 	o := op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
-	o.Description = "The output comes from the node that runs the job. While the node is away, the answer is the end of " +
+	o.Description = "The output comes from the node that runs the job. While the node is unreachable, the answer is the end of " +
 		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail."
 	o.Responses = map[string]*huma.Response{
-		"200":     {Description: "the output as it was written", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
+		"200":     {Description: "the output, unchanged", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
 		"default": problemResponse(doc),
 	}
 	huma.Register(doc, o, func(ctx context.Context, in *logInput) (*logOutput, error) {
@@ -97,11 +97,11 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 		return k, "", noJob()
 	}
 	if job, _ := s.Jobs.Get(id); job.Array() && n == firstTask {
-		return k, "", invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with output of its own: name one of them, such as %d",
+		return k, "", invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output: give one of them, such as %d",
 			id, job.Tasks, task.Key.Task))
 	}
 	if task.Attempts == 0 {
-		return k, "", refuse(wire.CodeNotFound, "the job has not been started yet, so it has no output")
+		return k, "", refuse(wire.CodeNotFound, "the job has not started yet, so that there is no output")
 	}
 	k = task.Newest().Rank(in.Rank)
 	if in.Attempt > 0 {
@@ -131,7 +131,7 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	defer stop()
 	answer, err := a.ask(ctx, k, node, in)
 	if err != nil {
-		a.log.Debug("a log does not come from its node", "rank", k, "err", err)
+		a.log.Debug("a log cannot be read from its node", "rank", k, "err", err)
 		a.sendTail(w, k, in)
 		return
 	}
@@ -201,7 +201,7 @@ func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logI
 	}
 	if answer.StatusCode != http.StatusOK {
 		cancel()
-		return nil, fmt.Errorf("node at %s answers %s: %w", node, answer.Status, answer.Body.Close())
+		return nil, fmt.Errorf("node at %s answers with status %s: %w", node, answer.Status, answer.Body.Close())
 	}
 	answer.Body = &cancelable{answer.Body, cancel}
 	return answer, nil
@@ -250,7 +250,7 @@ func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) 
 	t, found := a.peer.Tails.Get(k)
 	if !found {
 		refuse(wire.CodeUnreachable, "the node that has the output cannot be reached, and the end of it is not kept here: "+
-			"try again when the node is back").write(w)
+			"try again when the node can be reached").write(w)
 		return
 	}
 	data := t.Stdout
@@ -282,7 +282,7 @@ func lastLines(data []byte, n int64) []byte {
 // problemResponse describes every answer that is a problem.
 func problemResponse(doc huma.API) *huma.Response {
 	return &huma.Response{
-		Description: "why not: every error is a problem with a stable code",
+		Description: "an error: a problem with a stable code",
 		Content:     map[string]*huma.MediaType{wire.ProblemType: {Schema: problemSchema(doc)}},
 	}
 }

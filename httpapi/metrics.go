@@ -119,10 +119,10 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.put("berth_raft_last_index", "Newest entry in this peer's log.", float64(st.Last))
 	g.put("berth_raft_commit_index", "Newest entry known to be committed.", float64(st.Committed))
 	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
-	g.put("berth_raft_last_contact_seconds", "For how long no leader was heard of; 0 while one is.", st.Leaderless.Seconds())
+	g.put("berth_raft_last_contact_seconds", "Time without contact to a leader; 0 while there is contact.", st.Leaderless.Seconds())
 	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
 	for id, ahead := range st.ClockAhead {
-		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer heard within 5 s, less that of this peer.", ahead.Seconds(), "peer", string(id))
+		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer with contact within 5 s, minus that of this peer.", ahead.Seconds(), "peer", string(id))
 	}
 	agree := 0.0
 	if st.ClocksAgree {
@@ -130,11 +130,11 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	}
 	g.put("berth_peer_clocks_agree", "1 while the wall clocks of a majority of the peers are within 2 s of each other.", agree)
 	g.put("berth_sched_passes", "Scheduling passes of this leadership; 0 while another peer leads.", float64(st.Passes))
-	g.put("berth_sched_pass_seconds", "Time that they took, in all.", st.PassesTook.Seconds())
-	const tries = "Tries of this process to deliver to webhooks, by how they went."
+	g.put("berth_sched_pass_seconds", "Total time of the scheduling passes.", st.PassesTook.Seconds())
+	const tries = "Tries of this process to deliver to webhooks, by outcome."
 	g.count("berth_webhook_deliveries_total", tries, float64(st.Delivered), "result", "delivered")
 	g.count("berth_webhook_deliveries_total", tries, float64(st.Undelivered), "result", "failed")
-	const defects = "Commands that were skipped, decisions that came to nothing, and restored states that break invariants, for a defect of this program, in this process."
+	const defects = "Commands that were skipped, decisions without effect, and restored states that break invariants, because of a defect of this program, in this process."
 	g.count("berth_defects_total", defects, float64(st.Skipped), "of", "command")
 	g.count("berth_defects_total", defects, float64(st.Undecided), "of", "decision")
 	g.count("berth_defects_total", defects, float64(st.Broken), "of", "state")
@@ -154,10 +154,10 @@ func (g gauges) requestIDs(s *state.State) {
 	set := s.Settings()
 	g.put("berth_request_ids", "Request ids that are remembered, of all callers.", float64(s.Requests.Len()))
 	g.put("berth_request_ids_limit", "Request ids that can be remembered; beyond that the oldest are forgotten early.", state.MaxRequests)
-	g.put("berth_request_ids_untimed", "Request ids that are remembered and are no UUIDv7 of their time; they cannot be forgotten early.",
+	g.put("berth_request_ids_untimed", "Request ids that are remembered and are not a UUIDv7 of their time; they cannot be forgotten early.",
 		float64(set.Requests.Untimed))
-	g.put("berth_request_ids_untimed_limit", "Of those, how many can be remembered; more are refused.", state.MaxRequestsUntimed)
-	g.count("berth_request_ids_forgotten_early_total", "Request ids that were forgotten within a day, for want of room.", float64(set.Requests.Early))
+	g.put("berth_request_ids_untimed_limit", "The most of those that can be remembered; more are refused.", state.MaxRequestsUntimed)
+	g.count("berth_request_ids_forgotten_early_total", "Request ids that were forgotten within a day, for lack of room.", float64(set.Requests.Early))
 }
 
 func (c *standings) jobs(g *gauges, s *state.State) {
@@ -170,7 +170,7 @@ func (c *standings) jobs(g *gauges, s *state.State) {
 		g.put("berth_jobs", help, float64(v.count), "state", v.state)
 	}
 	g.put("berth_queue_wait_seconds_mean", "Mean time from submission to first start.", n.AverageWaitSeconds)
-	g.put("berth_attempts_lost", "Attempts that broken machines have ended.", float64(n.LostAttempts))
+	g.put("berth_attempts_lost", "Attempts that were ended by failures of machines.", float64(n.LostAttempts))
 	g.put("berth_attempts_preempted", "Attempts that were preempted or drained.", float64(n.Preempted))
 	g.predicted(s)
 }
@@ -185,7 +185,7 @@ func (c *standings) waiting(g *gauges, s *state.State) {
 		}
 	}
 	g.put("berth_webhook_waiting", "Deliveries to webhooks that wait.", float64(s.Outgoing.Len()))
-	g.put("berth_webhook_oldest_waiting_seconds", "Age of the event that has waited longest to be delivered; 0: none waits.", oldest)
+	g.put("berth_webhook_oldest_waiting_seconds", "Age of the event that has waited longest for its delivery; 0: no event waits.", oldest)
 }
 
 func (c *standings) gpus(g *gauges, s *state.State) {

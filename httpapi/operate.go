@@ -56,7 +56,7 @@ func (a operations) route(doc huma.API) {
 			return a.setGPUMode(ctx, in, body)
 		})
 	labels := newStrict[wire.SetLabels]()
-	handleBody[wire.SetLabels](a.API, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, whatever its agent reports"),
+	handleBody[wire.SetLabels](a.API, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"),
 		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
 			body, err := labels.decode(in.RawBody)
 			if err != nil {
@@ -65,9 +65,9 @@ func (a operations) route(doc huma.API) {
 			return a.setNodeLabels(ctx, in, body)
 		})
 	dead := newStrict[wire.ConfirmDead]()
-	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that a silent node is dead, with all its processes")
-	o.Description = "This is an operator's word for what no machine can tell: jobs that ran there, also those that wait " +
-		"for it (on_lost hold), are started again elsewhere or fail. If the node lives after all, two attempts of a job may run."
+	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes")
+	o.Description = "This is an operator's confirmation of what no machine can detect: jobs that ran there, including those that wait " +
+		"for it (on_lost hold), are started again elsewhere or fail. If the node is alive after all, two attempts of a job may run."
 	handleBody[wire.ConfirmDead](a.API, doc, o, func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
 		body, err := dead.decode(in.RawBody)
 		if err != nil {
@@ -75,7 +75,7 @@ func (a operations) route(doc huma.API) {
 		}
 		return a.confirmDead(ctx, in, body)
 	})
-	handle(a.API, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Forget a node that is empty or dead"),
+	handle(a.API, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Remove a node that is empty or dead"),
 		func(ctx context.Context, in *nodeOnlyInput) (*answer[wire.NodeDone], error) {
 			_, index, err := a.propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
 			if err != nil {
@@ -124,7 +124,7 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 	}
 	text := changes.String()
 	if again, err := model.ParseLabels(text); err != nil || !slices.Equal(again, changes) || text == "" {
-		return nil, invalid("set", model.ErrLabels.Error()+"; name at least one to set or remove")
+		return nil, invalid("set", model.ErrLabels.Error()+"; give at least one label to set or remove")
 	}
 	id := model.NodeID(in.Node)
 	_, index, err := a.propose(ctx, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
@@ -152,9 +152,9 @@ func tasksOn(s *state.State, id model.NodeID) []string {
 func told(mode model.NodeMode) string {
 	switch mode {
 	case model.ModeCordoned:
-		return "takes no new work; what runs there goes on"
+		return "gets no new work; running jobs continue"
 	case model.ModeDraining:
-		return "takes no new work; what runs there is stopped and goes back to the queue"
+		return "gets no new work; running jobs are stopped and return to the queue"
 	case model.ModeOpen:
 	}
 	return "takes work"
@@ -181,7 +181,7 @@ func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.Set
 
 func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.ConfirmDead) (*answer[wire.NodeDone], error) {
 	if body.Epoch == nil || *body.Epoch < 1 {
-		return nil, invalid("epoch", "must be given, as GET /nodes tells it")
+		return nil, invalid("epoch", "must be given, see GET /nodes")
 	}
 	before := a.peer.Reader.State()
 	id := model.NodeID(in.Node)

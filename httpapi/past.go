@@ -34,18 +34,18 @@ type endedInput struct {
 	Project string    `query:"project" maxLength:"128" doc:"of this project only"`
 	Name    string    `query:"name" maxLength:"256" doc:"of this name only; the name of a job without one is its run's id, else its command, as lists show it"`
 	State   string    `query:"state" maxLength:"64" doc:"completed, failed or canceled; several are separated by commas"`
-	Since   time.Time `query:"since" doc:"that ended not before this time"`
-	Until   time.Time `query:"until" doc:"that ended not after this time"`
-	Before  string    `query:"before" maxLength:"64" doc:"the next of the page before"`
+	Since   time.Time `query:"since" doc:"with an end not before this time"`
+	Until   time.Time `query:"until" doc:"with an end not after this time"`
+	Before  string    `query:"before" maxLength:"64" doc:"next of the previous page"`
 	Limit   int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 func (a pasts) route(doc huma.API) {
 	o := op("history", http.MethodGet, "/history", "Jobs that have ended, the last one first")
-	o.Description = "From the archive of the peer that answers, which keeps them after they have left the queue."
+	o.Description = "From the archive of the answering peer, which keeps jobs after they have left the queue."
 	handle(a.API, doc, o, a.history)
 	o = op("usage", http.MethodGet, "/usage", "GPU-hours of users, projects or jobs")
-	o.Description = "GPU time of jobs within a span of time, from the archive of the peer that answers and from what runs. " +
+	o.Description = "GPU time of jobs within a span of time, from the archive of the answering peer and from running jobs. " +
 		"GPUs that services hold without a job do not count."
 	handle(a.API, doc, o, a.usage)
 }

@@ -29,13 +29,13 @@ const (
 type peers struct{ *API }
 
 func (a peers) route(doc huma.API) {
-	handle(a.API, doc, op("peers", http.MethodGet, "/cluster/peers", "Every peer, as this one sees it"), a.list)
-	handle(a.API, doc, op("healthz", http.MethodGet, "/healthz", "This peer's process lives"),
+	handle(a.API, doc, op("peers", http.MethodGet, "/cluster/peers", "Every peer, as the answering one sees it"), a.list)
+	handle(a.API, doc, op("healthz", http.MethodGet, "/healthz", "This peer's process is alive"),
 		func(context.Context, *struct{}) (*answer[wire.Health], error) {
 			h := a.health()
 			return &answer[wire.Health]{Index: a.peer.Members.Standing().Applied, Body: &h}, nil
 		})
-	handle(a.API, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, has caught up with the cluster and is not ending"), a.ready)
+	handle(a.API, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, is up to date and is not shutting down"), a.ready)
 }
 
 func (a peers) health() wire.Health {

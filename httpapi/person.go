@@ -22,7 +22,7 @@ func asUser(ctx context.Context, given string) (string, error) {
 	case given == "" || given == c.Name:
 		return c.Name, nil
 	case !c.Role.Covers(model.RoleAdmin):
-		return "", denied("user must be " + c.Name + ", as your token says, or left out: to ask in another's name needs the role " +
+		return "", denied("user must be " + c.Name + ", the user of your token, or be left out: requests in another's name need the role " +
 			model.RoleAdmin.String() + "; you have " + c.Role.String())
 	}
 	return given, nil
@@ -110,7 +110,7 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 // forNode returns an error if the caller is not the agent of a node.
 func forNode(ctx context.Context, node model.NodeID) error {
 	if c := auth.From(ctx); c.Kind == auth.Node && c.Name != string(node) {
-		return denied("this token speaks for the node " + c.Name + " only")
+		return denied("this token is good for the node " + c.Name + " only")
 	}
 	return nil
 }

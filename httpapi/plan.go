@@ -18,7 +18,7 @@ import (
 type plans struct{ *API }
 
 func (a plans) route(doc huma.API) {
-	handle(a.API, doc, op("plan", http.MethodGet, "/queue/plan", "When what waits is expected to start, and where"),
+	handle(a.API, doc, op("plan", http.MethodGet, "/queue/plan", "When and where waiting jobs are expected to start"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Plan], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob, model.TopicFleet), nil)
 			if err != nil {
@@ -221,7 +221,7 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 		return nil, err
 	}
 	if wait := a.places.trials.begin(trialPatience); wait > 0 {
-		f := refuse(wire.CodeOverloaded, "this peer has spent what time it may on other dry runs; nothing was queued: try again later, or submit the job")
+		f := refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
 		f.after = int(wait/time.Second) + 1
 		return nil, f
 	}

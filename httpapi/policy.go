@@ -26,7 +26,7 @@ type policyInput struct {
 }
 
 func (a policies) route(doc huma.API) {
-	handle(a.API, doc, op("policies", http.MethodGet, "/orchestrator/policies", "How the queue is ordered, how else it could be, and what can be tuned"),
+	handle(a.API, doc, op("policies", http.MethodGet, "/orchestrator/policies", "The order of the queue, the alternatives, and the parameters"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Policies], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
 			if err != nil {
@@ -37,7 +37,7 @@ func (a policies) route(doc huma.API) {
 	body := newStrict[wire.SetPolicy]()
 	for _, name := range []string{"policy", "policies"} {
 		handleBody[wire.SetPolicy](a.API, doc,
-			op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose the order of the queue, and tune it"),
+			op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose or tune the order of the queue"),
 			func(ctx context.Context, in *policyInput) (*answer[wire.Orchestrator], error) {
 				b, err := body.decode(in.RawBody)
 				if err == nil && b.Config != nil {
@@ -98,7 +98,7 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 	text, both := b.Parameters["max_retries"]
 	switch {
 	case both && (text == "0") == *b.AutoRetry:
-		return false, 0, invalid("enable_auto_retry", "and the parameter max_retries say different things")
+		return false, 0, invalid("enable_auto_retry", "and the parameter max_retries contradict each other")
 	case both:
 		return false, 0, nil
 	case *b.AutoRetry && now > 0: // also without a change, so that a repeated request is the same
@@ -130,7 +130,7 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 	case b.Policy != "" && !queue.Known(policy):
 		return nil, invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
 	case b.Policy == "" && len(b.Parameters) == 0 && b.MaxConcurrent == nil && b.AutoRetry == nil:
-		return nil, invalid("policy", "must be given, or something else to change")
+		return nil, invalid("policy", "must be given, or another value to change")
 	}
 	change := &command.AdjustPolicy{Policy: policy, Tuning: tuning.Values(names...)}
 	if b.MaxConcurrent != nil {

@@ -16,7 +16,7 @@ import (
 
 func (a quotas) routePools(doc huma.API) {
 	const path = "/orchestrator/allocation"
-	handle(a.API, doc, op("allocation", http.MethodGet, path, "How strictly GPUs belong to their owners, and what is borrowed"),
+	handle(a.API, doc, op("allocation", http.MethodGet, path, "How strictly GPUs are guaranteed to their owners, and the borrowed GPUs"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Allocation], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
 			if err != nil {
@@ -25,7 +25,7 @@ func (a quotas) routePools(doc huma.API) {
 			return &answer[wire.Allocation]{Index: s.Index, Body: allocationOf(&s)}, nil
 		})
 	body := newStrict[wire.SetAllocation]()
-	handleBody[wire.SetAllocation](a.API, doc, op("set-allocation", http.MethodPut, path, "Say how strictly GPUs belong to their owners"),
+	handleBody[wire.SetAllocation](a.API, doc, op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Allocation], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {

@@ -37,9 +37,9 @@ func (g *gauges) predicted(s *state.State) {
 	for _, p := range predictions(s) {
 		g.count("berth_prediction_attempts_total", "Attempts that ended by themselves after their run time was predicted, by the user's estimate or by earlier runs.",
 			float64(p.Attempts), "source", p.Source)
-		g.count("berth_prediction_within_factor_two_total", "Those of which the prediction was right to a factor of two.",
+		g.count("berth_prediction_within_factor_two_total", "Predictions that were right to a factor of two.",
 			float64(p.WithinFactorTwo), "source", p.Source)
-		g.count("berth_prediction_error_doublings_total", "By how much predictions were off in all, either way: 1 is a factor of two.",
+		g.count("berth_prediction_error_doublings_total", "Sum of the errors of predictions, in both directions: 1 is a factor of two.",
 			p.ErrorDoublings, "source", p.Source)
 	}
 }

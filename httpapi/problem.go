@@ -47,14 +47,14 @@ var statuses = map[string]int{
 
 // said maps codes of faults to the text that clients get; the faults' own errors are for the log.
 var said = map[string]string{
-	wire.CodeNoLeader:       "no peer leads at the moment; nothing was done: try again",
+	wire.CodeNoLeader:       "there is no leader at the moment; nothing was done: try again",
 	wire.CodeOutcomeUnknown: "it is not known whether this was carried out: try again with the same Idempotency-Key",
-	wire.CodeOverloaded:     "too much waits to be carried out; nothing was done: try again later",
+	wire.CodeOverloaded:     "too many requests are waiting; nothing was done: try again later",
 	wire.CodeNoSpace:        "the leader's disk is nearly full; nothing was done: free some space there",
-	wire.CodeDiverged:       "the peers' states differ; nothing is taken until an operator has looked",
-	wire.CodeBehind:         "this peer's state is not new enough and did not become so in time: try again, or another peer",
-	wire.CodeNoArchive:      "this peer's archive cannot be read at the moment, its log says why: try again, or another peer",
-	wire.CodeInternal:       "a defect; the peer's log says more",
+	wire.CodeDiverged:       "the peers' states differ; no requests are accepted until an operator has repaired this",
+	wire.CodeBehind:         "this peer's state did not become new enough in time: try again, or another peer",
+	wire.CodeNoArchive:      "this peer's archive cannot be read at the moment, the cause is in its log: try again, or another peer",
+	wire.CodeInternal:       "a defect of Berth; details are in the peer's log",
 }
 
 // failure is a problem as an answer.
@@ -114,7 +114,7 @@ func problemOf(log *slog.Logger, err error) *failure {
 		return invalid(apiField(p.Field), "must be "+p.Want)
 	}
 	if errors.Is(err, command.ErrTooLarge) {
-		return refuse(wire.CodeInvalid, "this is more than one log entry carries: make script, environment or array smaller")
+		return refuse(wire.CodeInvalid, "the request exceeds the size of one log entry: make script, environment or array smaller")
 	}
 	code := wire.CodeInternal
 	if f, is := errors.AsType[*Fault](err); is {

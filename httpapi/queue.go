@@ -23,20 +23,20 @@ type queues struct{ *API }
 // queueInput is the input of GET /queue.
 type queueInput struct {
 	Watch
-	Limit int    `query:"limit" minimum:"1" maximum:"100000" doc:"at most so many of each list; all by default"`
-	After string `query:"after" maxLength:"64" doc:"the next of the page before"`
+	Limit int    `query:"limit" minimum:"1" maximum:"100000" doc:"the most entries of each list; all by default"`
+	After string `query:"after" maxLength:"64" doc:"next of the previous page"`
 	User  string `query:"user" maxLength:"128" doc:"of this user only"`
 	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
-	Ended int    `query:"ended" minimum:"0" maximum:"10000" doc:"so many of those that ended last"`
+	Ended int    `query:"ended" minimum:"0" maximum:"10000" doc:"the number of jobs that ended last"`
 
-	IfNoneMatch string `header:"If-None-Match" maxLength:"1024" doc:"the ETag of an answer before: 304 while no job has changed"`
+	IfNoneMatch string `header:"If-None-Match" maxLength:"1024" doc:"the ETag of an earlier answer: 304 while no job has changed"`
 }
 
 // watchInput is the input of a read without parameters of its own.
 type watchInput struct{ Watch }
 
 func (a queues) route(doc huma.API) {
-	handle(a.API, doc, op("queue", http.MethodGet, "/queue", "What waits, in order, and what runs"), a.queue)
+	handle(a.API, doc, op("queue", http.MethodGet, "/queue", "The waiting jobs, in order, and the running ones"), a.queue)
 	handle(a.API, doc, op("queue-statistics", http.MethodGet, "/queue/statistics", "Counts over the cluster's life"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Statistics], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue, model.TopicSettings), nil)
@@ -46,7 +46,7 @@ func (a queues) route(doc huma.API) {
 			out := a.statistics(&s, a.places)
 			return &answer[wire.Statistics]{Index: s.Index, Body: &out}, nil
 		})
-	handle(a.API, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and what came of them"),
+	handle(a.API, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and the counts of the scheduler"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Orchestrator], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
 			if err != nil {

@@ -24,7 +24,7 @@ type quotas struct{ *API }
 // quotasInput is the input of GET /quotas.
 type quotasInput struct {
 	Watch
-	All bool `query:"all" doc:"those without limits, too, that use something"`
+	All bool `query:"all" doc:"also projects and users with use but without limits"`
 }
 
 // scopeInput is the input of a change of a project or user.
@@ -36,7 +36,7 @@ type scopeInput struct {
 }
 
 func (a quotas) route(doc huma.API) {
-	handle(a.API, doc, op("quotas", http.MethodGet, "/quotas", "What the cluster, projects and users may use, and what they use"), a.list)
+	handle(a.API, doc, op("quotas", http.MethodGet, "/quotas", "The limits of the cluster, projects and users, and their use"), a.list)
 	body := newStrict[wire.SetQuota]()
 	set := func(ctx context.Context, key string, scope model.ScopeKey, raw []byte) (*answer[wire.Quota], error) {
 		b, err := body.decode(raw)
@@ -45,11 +45,11 @@ func (a quotas) route(doc huma.API) {
 		}
 		return a.set(ctx, key, scope, b)
 	}
-	handleBody[wire.SetQuota](a.API, doc, op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Limit what is used in all; what is left out stays"),
+	handleBody[wire.SetQuota](a.API, doc, op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Set limits of the cluster; limits that are left out stay unchanged"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Quota], error) {
 			return set(ctx, in.Key, model.ScopeKey{Kind: model.ScopeCluster}, in.RawBody)
 		})
-	handleBody[wire.SetQuota](a.API, doc, op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Limit what a project or user may use; what is left out stays"),
+	handleBody[wire.SetQuota](a.API, doc, op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Set limits of a project or user; limits that are left out stay unchanged"),
 		func(ctx context.Context, in *scopeInput) (*answer[wire.Quota], error) {
 			scope, err := in.scope()
 			if err != nil {
@@ -68,7 +68,7 @@ func (in *scopeInput) scope() (model.ScopeKey, error) {
 			return model.ScopeKey{Kind: kind, Name: in.Name}, nil
 		}
 	}
-	return model.ScopeKey{}, refuse(wire.CodeNotFound, "there is no scope "+clip(in.Scope)+": it is project or user, or the path /quotas/cluster")
+	return model.ScopeKey{}, refuse(wire.CodeNotFound, "there is no scope "+clip(in.Scope)+": use project or user, or the path /quotas/cluster")
 }
 
 func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas], error) {
@@ -108,7 +108,7 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	}
 	s := a.peer.Reader.State()
 	if q := s.QuotaOf(scope, a.now(&s)); b.OverQuota != "" && b.GPUHours == nil && q.Limit <= 0 {
-		return nil, invalid("over_quota", "applies to used-up gpu_hours: give these, too")
+		return nil, invalid("over_quota", "needs gpu_hours: give these, too")
 	}
 	_, index, err := a.propose(ctx, key, &command.AdjustLimit{Scope: scope, Set: list})
 	if err != nil {
@@ -137,9 +137,9 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	switch {
 	case scope.Kind == model.ScopeCluster:
 	case b.MaxQueueSize != nil:
-		return nil, invalid("max_queue_size", "is the cluster's; a project or user has queued")
+		return nil, invalid("max_queue_size", "is for the cluster only; use queued for a project or user")
 	case b.MaxConcurrent != nil:
-		return nil, invalid("max_concurrent_jobs", "is the cluster's; a project or user has running")
+		return nil, invalid("max_concurrent_jobs", "is for the cluster only; use running for a project or user")
 	}
 	add := func(f model.LimitField, v int64) { list = append(list, model.LimitValue{Of: f, Value: v}) }
 	bound(add, model.LimitGPUs, b.GPUs, 1)
@@ -164,7 +164,7 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	bound(add, model.LimitUserGPUs, b.GPUsPerUser, 1)
 	yields(add, b.Preemptible)
 	if len(list) == 0 {
-		return nil, invalid("gpus", "must be given, or another limit: this changes nothing")
+		return nil, invalid("gpus", "must be given, or another limit: the request changes nothing")
 	}
 	for _, v := range list {
 		if p, is := errors.AsType[*model.Problem](v.Of.Check(v.Value)); is {

@@ -21,9 +21,9 @@ const (
 
 // Watch holds the parameters of every read.
 type Watch struct {
-	Consistency string `query:"consistency" enum:"default,stale,linearizable" doc:"how new: at least what this peer has answered before (default), as it is (stale), or all that was acknowledged anywhere (linearizable)"`
-	Index       uint64 `query:"index" doc:"wait until what is asked for has changed after this index, an X-Berth-Index of before"`
-	Wait        string `query:"wait" doc:"at most so long, such as 30s; 1m at most"`
+	Consistency string `query:"consistency" enum:"default,stale,linearizable" doc:"how new the state must be: at least as new as in earlier answers of this peer (default), any (stale), or with all that was acknowledged anywhere (linearizable)"`
+	Index       uint64 `query:"index" doc:"wait until the requested data has changed after this index, the X-Berth-Index of an earlier answer"`
+	Wait        string `query:"wait" doc:"limit of the wait, such as 30s; 1m at most"`
 }
 
 func (q *Watch) level() Consistency {

@@ -97,9 +97,9 @@ func (a *API) CheckRecords(ctx context.Context) {
 		of   Refusals
 	}{{"refusals", a.peer.Refusals}, {"reads", a.peer.Reads}} {
 		if v, err := verdictOf(ctx, kept.of); err != nil {
-			a.log.Warn("records cannot be checked", "records", kept.name, "err", err)
+			a.log.Warn("records cannot be verified", "records", kept.name, "err", err)
 		} else if v != nil && !v.OK {
-			a.log.Error("records are not as they were written", "records", kept.name, "first_bad", v.FirstBad, "what", v.What)
+			a.log.Error("records were changed", "records", kept.name, "first_bad", v.FirstBad, "what", v.What)
 		}
 	}
 	for ctx.Err() == nil && a.peer.Archive != nil {
@@ -108,11 +108,11 @@ func (a *API) CheckRecords(ctx context.Context) {
 			switch {
 			case ctx.Err() != nil:
 			case err != nil:
-				a.log.Warn("the audit trail cannot be checked", "err", err)
+				a.log.Warn("the audit trail cannot be verified", "err", err)
 			case v.Body.FirstBad > 0 || v.Body.What != "" && v.Body.Missing == 0:
-				a.log.Error("the audit trail is not as it was written", "first_bad", v.Body.FirstBad, "what", v.Body.What)
+				a.log.Error("the audit trail was changed", "first_bad", v.Body.FirstBad, "what", v.Body.What)
 			default:
-				a.log.Info("the audit trail was checked", "records", v.Body.Records, "missing", v.Body.Missing)
+				a.log.Info("the audit trail was verified", "records", v.Body.Records, "missing", v.Body.Missing)
 			}
 			return
 		}

@@ -35,7 +35,7 @@ type unreserveInput struct {
 
 func (a reservations) route(doc huma.API) {
 	set := topics(model.TopicSettings, model.TopicFleet)
-	handle(a.API, doc, op("reservations", http.MethodGet, "/reservations", "What is reserved, and what may be"),
+	handle(a.API, doc, op("reservations", http.MethodGet, "/reservations", "Reservations, and their limits"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Reservations], error) {
 			s, err := a.read(ctx, &in.Watch, set, nil)
 			if err != nil {
@@ -45,8 +45,8 @@ func (a reservations) route(doc huma.API) {
 		})
 	reserve := newStrict[wire.Reserve]()
 	o := op("reserve", http.MethodPost, "/reservations", "Reserve GPUs for a span of time, or nodes for their maintenance")
-	o.Description = "Jobs of others start only if they leave the GPUs free in time: by their time limits, or on others. " +
-		"With maintenance the nodes take no work in that time, and are drained when it begins."
+	o.Description = "Other jobs get these GPUs only if they end in time by their time limits. " +
+		"With maintenance the nodes get no work in that time, and are drained when it begins."
 	handleBody[wire.Reserve](a.API, doc, o, func(ctx context.Context, in *reserveInput) (*answer[wire.Reserved], error) {
 		body, err := reserve.decode(in.RawBody)
 		if err != nil {
@@ -56,7 +56,7 @@ func (a reservations) route(doc huma.API) {
 	})
 	handle(a.API, doc, op("cancel-reservation", http.MethodDelete, "/reservations/{reservation_id}", "Cancel a reservation or a maintenance"), a.cancel)
 	limits := newStrict[wire.SetReservationLimits]()
-	handleBody[wire.SetReservationLimits](a.API, doc, op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Bound what may be reserved"),
+	handleBody[wire.SetReservationLimits](a.API, doc, op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Set the limits of reservations"),
 		func(ctx context.Context, in *reserveInput) (*answer[wire.Reservations], error) {
 			body, err := limits.decode(in.RawBody)
 			if err != nil {
@@ -154,7 +154,7 @@ func (a reservations) mayReserve(ctx context.Context, s *state.State, b *model.B
 	case b.Owner.Kind == model.ScopeProject:
 		return a.gate.inProject(ctx, s, b.Owner.Name)
 	case b.Owner.Name != c.Name:
-		return denied("to reserve for another user needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+		return denied("a reservation for another user needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) erro
 	if !found || c.Role.Covers(model.RoleOperator) || b.By == c.Actor() && c.Owns(c.Name, b.Made) {
 		return nil // the state refuses a missing one
 	}
-	return denied("another has made this reservation: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	return denied("this reservation was made by another user: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
 // bookingOf converts a body to a booking.
@@ -218,7 +218,7 @@ func fitting(r *wire.Reserve, kind model.BookingKind) error {
 		case kind == model.BookMaintenance && v.given:
 			return invalid(v.field, "must be left out: a maintenance takes whole nodes, for no user")
 		case v.name != "" && !model.Name(v.name):
-			return invalid(v.field, "must be a name, as users and projects have; this is none: "+strconv.Quote(clip(v.name)))
+			return invalid(v.field, "must be the name of a user or project, not "+strconv.Quote(clip(v.name)))
 		}
 	}
 	return nil
@@ -232,7 +232,7 @@ func nodeIDs(list []string) (ids []model.NodeID, err error) {
 			return nil, invalid("nodes", err.Error())
 		}
 		if len(names) == 0 {
-			return nil, invalid("nodes", "must be ids of nodes, as GET /nodes tells them")
+			return nil, invalid("nodes", "must be ids of nodes, see GET /nodes")
 		}
 		for _, name := range names {
 			ids = append(ids, model.NodeID(name))
@@ -264,7 +264,7 @@ func spanOf(r *wire.Reserve, b *model.Booking, now model.Time) (err error) {
 func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[wire.Reserved], error) {
 	n, err := strconv.ParseUint(in.ID, 10, 64)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != in.ID {
-		return nil, refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, as GET /reservations tells them")
+		return nil, refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, see GET /reservations")
 	}
 	if err := a.mayUnreserve(ctx, model.BookingID(n)); err != nil {
 		return nil, err

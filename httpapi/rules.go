@@ -83,7 +83,7 @@ func add(to *[]pattern, name, text, message string) error {
 	case !model.Text(message, model.MaxText):
 		return fmt.Errorf("rule %s: its message must be at most %d bytes of text on one line", name, model.MaxText)
 	case len(*to) >= maxRules:
-		return fmt.Errorf("rule %s: there may be %d rules", name, maxRules)
+		return fmt.Errorf("rule %s: there may be at most %d rules", name, maxRules)
 	}
 	*to = append(*to, pattern{name, message, re})
 	return nil
@@ -134,7 +134,7 @@ func reserved(b *command.Submit) error {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES":
-			return invalid("env", name+" is set by Berth to the GPUs that the job has got: leave it out")
+			return invalid("env", name+" is set by Berth to the GPUs of the job: leave it out")
 		}
 		if strings.HasPrefix(strings.ToUpper(name), "BERTH_") {
 			return invalid("env", "names that begin with BERTH_ are Berth's own: choose another")
@@ -218,7 +218,7 @@ func (c *CommandRules) matches(b *command.Submit) error {
 			return rule.refusal(v.field, "")
 		}
 		if len(c.allowed) > 0 && v.field != "stdin" && matching(c.allowed, v.text) == nil { // input is mostly data
-			return invalid(v.field, "is none of what may be run here: "+strings.Join(ruleNames(c.allowed), ", "))
+			return invalid(v.field, "is not among the commands that are allowed here: "+strings.Join(ruleNames(c.allowed), ", "))
 		}
 	}
 	return nil
@@ -233,7 +233,7 @@ func (c *CommandRules) variables(b *command.Submit) error {
 			return rule.refusal("env", name)
 		}
 		if len(c.allowedEnv) > 0 && matching(c.allowedEnv, name) == nil {
-			return invalid("env", name+" is none of the variables that may be set here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
+			return invalid("env", name+" is not among the variables that are allowed here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ type runInput struct {
 }
 
 func (a runs) route(doc huma.API) {
-	handle(a.API, doc, op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place, how it is scheduled"), a.one)
+	handle(a.API, doc, op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place and its scheduling"), a.one)
 }
 
 func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) {
@@ -48,7 +48,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 		}
 	}
 	if len(list) == 0 {
-		return nil, refuse(wire.CodeNotFound, "there is no job of such a run; jobs that ended long ago are forgotten")
+		return nil, refuse(wire.CodeNotFound, "there is no job of this run; jobs that ended long ago are removed")
 	}
 	out := list[0]
 	if in.All {

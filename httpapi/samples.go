@@ -103,7 +103,7 @@ func (a *API) askPeer(ctx context.Context, peer forward.Leader, path string, que
 	case err != nil:
 		return err
 	case got.StatusCode >= http.StatusMultipleChoices:
-		return fmt.Errorf("peer %s at %s answers %s to %s", peer.ID, peer.Address, got.Status, path)
+		return fmt.Errorf("peer %s at %s answers with status %s to %s", peer.ID, peer.Address, got.Status, path)
 	case answer == nil:
 		return nil
 	}

@@ -22,7 +22,7 @@ const ownJobs = "jobs"
 // allocations exposes the outcomes of allocations, of services and of jobs alike.
 func (g *gauges) allocations(s *state.State) {
 	const total = "gpu_orchestrator_allocations_total"
-	const help = "Allocations over the cluster's life by service and what became of them; attempts of jobs are those of the service " + ownJobs + "."
+	const help = "Allocations over the cluster's life by service and outcome; attempts of jobs are those of the service " + ownJobs + "."
 	counts := map[[2]string]uint64{{ownJobs, "allocated"}: s.Settings().Totals.Attempts}
 	var granted uint64
 	for k, n := range s.Tallies.From(model.TallyKey{Kind: model.TallyService}) {
@@ -57,7 +57,7 @@ func (g *gauges) allocations(s *state.State) {
 	g.put("gpu_orchestrator_queue_depth", "Tasks of jobs and allocations that wait for GPUs.", float64(int(use.Queued)+s.Waiting.Len()))
 	g.put("gpu_orchestrator_gpus_total", "GPUs of the cluster.", float64(r.TotalGPUs))
 	g.put("gpu_orchestrator_gpus_available", "GPUs that are free, healthy and not reserved.", float64(r.AvailableGPUs))
-	const scheduled = "Attempts and allocations that were given GPUs (scheduled), and tasks by how they ended."
+	const scheduled = "Attempts and allocations that got GPUs (scheduled), and tasks by how they ended."
 	for _, v := range []struct {
 		status string
 		count  uint64
@@ -69,7 +69,7 @@ func (g *gauges) allocations(s *state.State) {
 // spans exposes durations as histograms that are the same at every peer.
 func (g *gauges) spans(s *state.State) {
 	wait, _ := s.Tallies.Get(model.TallyKey{Kind: model.TallyWait})
-	g.histogram("gpu_scheduler_queue_wait_seconds", "Time from being asked for to having GPUs, of first starts of tasks and of allocations.", &wait)
+	g.histogram("gpu_scheduler_queue_wait_seconds", "Time from the request to the allocation of GPUs, of first starts of tasks and of allocations.", &wait)
 	for k, n := range s.Tallies.From(model.TallyKey{Kind: model.TallyRun}) {
 		if k.Kind != model.TallyRun {
 			break
@@ -135,24 +135,24 @@ func (c *standings) devices(g *gauges, s *state.State) {
 		slot, _ := s.Slots.Get(model.SlotKey{GPU: k.GPU})
 		label := []string{"node", string(k.Node), "gpu", strconv.FormatUint(uint64(k.Index), 10), "uuid", string(k.GPU), "model", d.Model}
 		g.put("gpu_orchestrator_gpu_memory_total_mb", "Memory of a GPU, in MiB.", float64(d.MemoryMB), label...)
-		g.put("berth_gpu_allocated", "1 while a GPU has an owner, else it is idle.", number(slot.Owner != model.OwnerNone), label...)
+		g.put("berth_gpu_allocated", "1 while a GPU has a holder, 0 while it is idle.", number(slot.Owner != model.OwnerNone), label...)
 		g.put("berth_gpu_usable", "1 while work may be placed on a GPU.", number(d.Usable()), label...)
 		m, known := measured[k.GPU]
 		if !known {
 			continue
 		}
-		g.put("gpu_orchestrator_gpu_utilization_percent", "Part of the last moments in which a GPU worked.", float64(m.Utilization), label...)
+		g.put("gpu_orchestrator_gpu_utilization_percent", "Part of the last moments in which a GPU was busy.", float64(m.Utilization), label...)
 		g.put("gpu_orchestrator_gpu_memory_used_mb", "Memory of a GPU that is in use, in MiB.", float64(m.MemoryUsedMB), label...)
 		g.put("gpu_orchestrator_gpu_temperature_celsius", "Temperature of a GPU.", float64(m.Temperature), label...)
 		g.put("gpu_orchestrator_gpu_power_draw_watts", "Power that a GPU draws.", float64(m.PowerWatts), label...)
-		g.put("berth_gpu_idle_held_seconds", "For how long the job that holds a GPU has left it at 0 %.", m.Unused.Seconds(), label...)
+		g.put("berth_gpu_idle_held_seconds", "Time for which the job that holds a GPU has left it at 0 %.", m.Unused.Seconds(), label...)
 	}
 }
 
 // leader exposes the leader, and the state of the nodes.
 func (c *standings) leader(g *gauges, s *state.State) {
 	if l, _ := c.peer.Members.Leader(); l.ID != "" {
-		g.put("berth_leader_info", "1 for the peer that leads, as this one knows.", 1, "leader", string(l.ID))
+		g.put("berth_leader_info", "1 for the leader, as far as this peer knows.", 1, "leader", string(l.ID))
 	}
 	silent, degraded := 0, 0
 	for id, n := range s.Nodes.All() {

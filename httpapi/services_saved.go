@@ -60,7 +60,7 @@ func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err
 			return nil, under(where+".request", err)
 		}
 		if c.ID, c.User = id, in.User; in.Request.User != "" {
-			return nil, under(where, invalid("request", "must name no user: user does"))
+			return nil, under(where, invalid("request", "must not contain a user: the field user has it"))
 		}
 		if err := c.Validate(); err != nil {
 			return nil, under(where, err)

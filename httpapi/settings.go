@@ -29,7 +29,7 @@ func (a settings) route(doc huma.API) {
 	if a.cfg.Settings == nil {
 		return
 	}
-	handle(a.API, doc, op("settings", http.MethodGet, path, "What the cluster as a whole has one value of, and what is allowed"),
+	handle(a.API, doc, op("settings", http.MethodGet, path, "The settings of the whole cluster, and their allowed values"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Settings], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
 			if err != nil {
@@ -38,7 +38,7 @@ func (a settings) route(doc huma.API) {
 			return &answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.cfg.Settings.List(&s)}}, nil
 		})
 	body := newStrict[wire.SetSettings]()
-	handleBody[wire.SetSettings](a.API, doc, op("set-settings", http.MethodPut, path, "Change what the cluster as a whole has one value of"),
+	handleBody[wire.SetSettings](a.API, doc, op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Settings], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {
@@ -52,7 +52,7 @@ func (a settings) route(doc huma.API) {
 // has a key of its own, so that a repeated request continues where it was.
 func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*answer[wire.Settings], error) {
 	if len(b.Settings) == 0 {
-		return nil, invalid("settings", "must name at least one, as GET /cluster/settings lists them")
+		return nil, invalid("settings", "must contain at least one, see GET /cluster/settings")
 	}
 	s := a.peer.Reader.State()
 	bodies, err := a.cfg.Settings.Change(&s, b.Settings)

@@ -50,12 +50,12 @@ func (o *openRequests) begin(c *auth.Caller, address string) (done func(), f *fa
 	}
 	switch {
 	case o.ofEach[actor] >= most:
-		return nil, tooMany(fmt.Sprintf("%d requests of %s are being answered, at most are %d: end some, or use one stream for several things",
+		return nil, tooMany(fmt.Sprintf("%d requests of %s are open, the limit is %d: end some, or use one stream for several things",
 			o.ofEach[actor], actor, most))
 	case shares && o.ofFrom[address] >= o.from:
-		return nil, tooMany(fmt.Sprintf("%d requests from this address are being answered, at most are %d: end some", o.ofFrom[address], o.from))
+		return nil, tooMany(fmt.Sprintf("%d requests from this address are open, the limit is %d: end some", o.ofFrom[address], o.from))
 	case shares && o.users >= o.all:
-		return nil, tooMany(fmt.Sprintf("this peer answers %d requests of users, at most are %d: try again later, or another peer", o.users, o.all))
+		return nil, tooMany(fmt.Sprintf("%d requests of users are open at this peer, the limit is %d: try again later, or another peer", o.users, o.all))
 	}
 	o.count(actor, address, shares, 1)
 	return func() {

@@ -66,7 +66,7 @@ func (s strict[T]) decode(body []byte) (*T, error) {
 		return nil, err
 	}
 	if at := wire.HalfCharacter(body); at >= 0 {
-		return nil, invalid(clip(nameBefore(body, at)), "must not hold half a character: "+string(body[at:at+6])+" stands for one half of two")
+		return nil, invalid(clip(nameBefore(body, at)), "must not contain half a character: "+string(body[at:at+6])+" is one half of a surrogate pair")
 	}
 	return out, nil
 }
@@ -85,14 +85,14 @@ func (s strict[T]) checkEmpty(body []byte) error {
 		case len(raw) == 0:
 		case json.Unmarshal(raw, &text) == nil:
 			if text != nil && tag != "text" && strings.TrimSpace(*text) == "" {
-				return invalid(name, "must not be empty: leave it out, or look whether a variable is unset")
+				return invalid(name, "must not be empty: leave it out, or check whether a variable is unset")
 			}
 		case json.Unmarshal(raw, &list) == nil:
 			if len(list) == 0 && tag == "never" {
-				return invalid(name, "must not be an empty list: leave it out, or look whether a variable is unset")
+				return invalid(name, "must not be an empty list: leave it out, or check whether a variable is unset")
 			}
 			if tag != "items" && slices.ContainsFunc(list, isBlank) {
-				return invalid(name, "must not hold an empty text: leave it out, or look whether a variable is unset")
+				return invalid(name, "must not contain an empty text: leave it out, or check whether a variable is unset")
 			}
 		}
 	}
@@ -199,9 +199,9 @@ func checkNames(body []byte, known []string) error {
 		name := w.name
 		switch {
 		case w.depth == 1 && !slices.Contains(known, name):
-			return refuse(wire.CodeInvalid, "the body has a field that is not known here", unknownField(known, name))
+			return refuse(wire.CodeInvalid, "the body has an unknown field", unknownField(known, name))
 		case w.twice():
-			return refuse(wire.CodeMalformed, "the body names something twice",
+			return refuse(wire.CodeMalformed, "the body has a duplicate name",
 				wire.FieldDetail{Field: clip(name), Message: "is given more than once"})
 		}
 	}
@@ -224,7 +224,7 @@ func nameBefore(body []byte, offset int) string {
 func unknownField(known []string, name string) wire.FieldDetail {
 	for _, k := range known {
 		if strings.EqualFold(strings.ReplaceAll(k, "_", ""), strings.NewReplacer("_", "", "-", "").Replace(name)) {
-			return wire.FieldDetail{Field: clip(name), Message: "is not a field; it is written " + k}
+			return wire.FieldDetail{Field: clip(name), Message: "is not a field; did you mean " + k + "?"}
 		}
 	}
 	return wire.FieldDetail{Field: clip(name), Message: "is not a field"}
@@ -370,7 +370,7 @@ func checkQuery(raw string) *failure {
 		case len(values) > 1:
 			return invalid(field, "must be given once")
 		case strings.TrimSpace(values[0]) == "" && !mayBeEmpty(name):
-			return invalid(field, "must not be empty: leave it out, or look whether a variable is unset")
+			return invalid(field, "must not be empty: leave it out, or check whether a variable is unset")
 		}
 	}
 	return nil

@@ -20,8 +20,8 @@ type submissions struct{ *API }
 
 // submitInput is the input of POST /queue/submit.
 type submitInput struct {
-	Key     string `header:"Idempotency-Key" doc:"names this submission, so that it is carried out once however often it is sent; best a UUIDv7"`
-	DryRun  bool   `query:"dry_run" doc:"only say what would come of it; nothing is queued"`
+	Key     string `header:"Idempotency-Key" doc:"key of this submission, which is carried out once even if it is sent repeatedly; preferably a UUIDv7"`
+	DryRun  bool   `query:"dry_run" doc:"only return what the submission would result in; nothing is queued"`
 	RawBody []byte
 }
 

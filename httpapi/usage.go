@@ -16,7 +16,7 @@ import (
 
 // usageInput is the input of GET /usage.
 type usageInput struct {
-	By      string    `query:"by" maxLength:"64" default:"user" doc:"what to tell apart: user, project, name, or several of them separated by commas"`
+	By      string    `query:"by" maxLength:"64" default:"user" doc:"columns to group by: user, project, name, or several of them separated by commas"`
 	User    string    `query:"user" maxLength:"128" doc:"of this user only"`
 	Project string    `query:"project" maxLength:"128" doc:"of this project only"`
 	Since   time.Time `query:"since" doc:"from this time on; by default thirty days before the end"`
@@ -24,7 +24,7 @@ type usageInput struct {
 }
 
 // errTooMuch is the error of a span with too much data for one answer.
-var errTooMuch = errors.New("too much has run in this span to sum it up in time: ask for a shorter one")
+var errTooMuch = errors.New("this span has too many jobs to add up in time: ask for a shorter one")
 
 func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], error) {
 	by, err := groupings(in.By)

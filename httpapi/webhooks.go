@@ -48,8 +48,8 @@ func (a webhooks) route(doc huma.API) {
 			return &answer[wire.Webhooks]{Index: s.Index, Body: webhooksOf(ctx, &s)}, nil
 		})
 	body := newStrict[wire.SetWebhook]()
-	o := op("add-webhook", http.MethodPost, "/webhooks", "Have events sent to an address")
-	o.Description = "Deliveries are signed as standard-webhooks says. The secret is told in this answer and never again."
+	o := op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address")
+	o.Description = "Deliveries are signed by the standard-webhooks specification. The secret is only in this answer."
 	handleBody[wire.SetWebhook](a.API, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.WebhookMade], error) {
 		r, err := body.decode(in.RawBody)
 		if err != nil {
@@ -58,7 +58,7 @@ func (a webhooks) route(doc huma.API) {
 		return a.add(ctx, in.Key, r)
 	})
 	settings := newStrict[wire.SetWebhookSettings]()
-	handleBody[wire.SetWebhookSettings](a.API, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Say where webhooks may go, and from when on a backlog is told of"),
+	handleBody[wire.SetWebhookSettings](a.API, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"),
 		func(ctx context.Context, in *switchBodyInput) (*answer[wire.WebhookMade], error) {
 			r, err := settings.decode(in.RawBody)
 			if err != nil {
@@ -66,7 +66,7 @@ func (a webhooks) route(doc huma.API) {
 			}
 			return a.set(ctx, in.Key, r)
 		})
-	handleBody[wire.SetWebhook](a.API, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless another is given"),
+	handleBody[wire.SetWebhook](a.API, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"),
 		func(ctx context.Context, in *webhookInput) (*answer[wire.WebhookMade], error) {
 			r, err := body.decode(in.RawBody)
 			if err != nil {
@@ -76,8 +76,8 @@ func (a webhooks) route(doc huma.API) {
 		})
 	handle(a.API, doc, op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
 		a.remove)
-	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test notice to a webhook")
-	o.Description = "The delivery log says what came of it."
+	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test event to a webhook")
+	o.Description = "The result is in the list of deliveries."
 	handle(a.API, doc, o, a.test)
 	deliveries(a).route(doc)
 }
@@ -191,7 +191,7 @@ func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*ans
 		return nil, err
 	}
 	s = a.peer.Reader.State()
-	return a.made(&s, index, "made; keep its secret, which is not told again", w, w.Secret), nil
+	return a.made(&s, index, "created; keep its secret, which is shown only once", w, w.Secret), nil
 }
 
 // madeBefore answers a repeated request as the first time, with the secret, for as long as requests
@@ -204,7 +204,7 @@ func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w,
 	}
 	_, remembered := s.Request(clipActor(auth.From(ctx).Actor()), key)
 	if !ownHook(ctx, old) || same != *old || !remembered {
-		return nil, refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was made under this Idempotency-Key and is another by now: use another key")
+		return nil, refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was created under this Idempotency-Key and was changed since: use another key")
 	}
 	return a.made(s, s.Index, "made before", old, old.Secret), nil
 }
@@ -286,7 +286,7 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*answer[wire.Web
 		return nil, err
 	}
 	s := a.peer.Reader.State()
-	out := &wire.WebhookMade{Success: true, Message: "a trial is on its way", Webhook: webhookOf(&s, id)}
+	out := &wire.WebhookMade{Success: true, Message: "a test event is being sent", Webhook: webhookOf(&s, id)}
 	for k, d := range s.Deliveries.From(model.DeliveryKey{Index: r.Number}) {
 		if k.Index != r.Number {
 			break

@@ -33,11 +33,11 @@ func (k *Keys) Add(secret string, as Key) error {
 	case len(secret) < MinKey || len(secret) > maxSecret:
 		return fmt.Errorf("the key of %q has %d bytes: give it %d to %d", as.Name, len(secret), MinKey, maxSecret)
 	case clean(secret) != secret || strings.ContainsFunc(secret, unicode.IsControl):
-		return fmt.Errorf("the key of %q has spaces around it or control characters in it, which no request can show: take them out", as.Name)
+		return fmt.Errorf("the key of %q begins or ends with a space, or contains control characters, which no request can carry: remove them", as.Name)
 	case !model.Name(as.Name):
-		return fmt.Errorf("a key has no name: name its service or user: %w", model.WantName("name", as.Name))
+		return fmt.Errorf("a key has no valid name: give its service or user: %w", model.WantName("name", as.Name))
 	case !as.Role.Human():
-		return fmt.Errorf("the key of %q has no such role: give it viewer, user, operator or admin", as.Name)
+		return fmt.Errorf("the key of %q has an unknown role: give it viewer, user, operator or admin", as.Name)
 	case twice:
 		return fmt.Errorf("the key of %q is given twice", as.Name)
 	}

@@ -40,7 +40,7 @@ type Prover struct {
 }
 
 // ErrProof is the error of a proof that is not valid.
-var ErrProof = errors.New("the proof that a peer sent this does not hold")
+var ErrProof = errors.New("the proof that this request comes from a peer is not valid")
 
 // Sign replaces the caller's credential in a request by a proof. While the cluster has no secret
 // the request keeps the credential.
@@ -93,7 +93,7 @@ func (p *Prover) Check(r *http.Request) (credential model.Hash, err error) {
 	}
 	sent, err := strconv.ParseInt(parts[1], 10, 64)
 	if err != nil || p.Now().Sub(time.UnixMilli(sent)).Abs() > proofWindow {
-		return credential, fmt.Errorf("%w: it was sent at another time; are the peers' clocks right?", ErrProof)
+		return credential, fmt.Errorf("%w: its time is too far from this peer's clock: check the clocks of the peers", ErrProof)
 	}
 	var body model.Hash
 	if !unhex(body[:], parts[2]) || !unhex(credential[:], parts[3]) {

@@ -48,7 +48,7 @@ func ID(h model.Hash) string { return hex.EncodeToString(h[:8]) }
 
 // ErrTwoCredentials is the error of a request with two different tokens or keys. A proxy in front
 // of the API may have checked the other one.
-var ErrTwoCredentials = errors.New("the request shows two different tokens or keys: send one of them, once")
+var ErrTwoCredentials = errors.New("the request contains two different tokens or keys: send one of them, once")
 
 // Presented returns the token or key of a request, from Authorization: Bearer, from one of the
 // other headers, or from the named one; empty: none. Headers that differ, and one header with two

@@ -71,7 +71,7 @@ func (a *Agent) Blob(ctx context.Context, hash model.Hash) (string, error) {
 		return "", err
 	}
 	if sha256.Sum256([]byte(out.Data)) != hash {
-		return "", fmt.Errorf("the content of %d bytes does not have the hash %x that was asked for", len(out.Data), hash[:6])
+		return "", fmt.Errorf("the content of %d bytes does not have the requested hash %x", len(out.Data), hash[:6])
 	}
 	return out.Data, nil
 }

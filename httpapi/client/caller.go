@@ -274,7 +274,7 @@ func readProblem(answer *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get(headerContent))
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
 	if err != nil || kind != wire.ProblemType || json.Unmarshal(data, p) != nil || p.Code == "" {
-		p = &wire.Problem{Code: "http_" + strconv.Itoa(answer.StatusCode), Detail: "the answer is not of the API: is this the address of a peer?"}
+		p = &wire.Problem{Code: "http_" + strconv.Itoa(answer.StatusCode), Detail: "the answer is not from Berth's API: check that this is the address of a peer"}
 	}
 	if p.Status = answer.StatusCode; p.Title == "" {
 		p.Title = http.StatusText(p.Status)

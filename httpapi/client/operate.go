@@ -32,7 +32,7 @@ func (c Operator) SetGPUMode(ctx context.Context, uuid string, body *wire.SetMod
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPut, path: "/gpus/" + url.PathEscape(uuid) + "/mode"}, body, out)
 }
 
-// ConfirmDead is an operator's confirmation that a lost node is dead with all its processes.
+// ConfirmDead is an operator's confirmation that an unreachable node is dead with all its processes.
 func (c Operator) ConfirmDead(ctx context.Context, node string, body *wire.ConfirmDead) (*wire.NodeDone, error) {
 	out := &wire.NodeDone{}
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/nodes/" + url.PathEscape(node) + "/confirm-dead"}, body, out)

@@ -41,7 +41,7 @@ func (f *Forwarder) admit(w http.ResponseWriter, r *http.Request, limit int64) (
 	}
 	size += heldEach
 	if !f.held.take(size) {
-		f.Refuse(w, r, wire.CodeOverloaded, "too many requests wait: try again later")
+		f.Refuse(w, r, wire.CodeOverloaded, "too many requests are waiting: try again later")
 		return 0, false
 	}
 	return size, true
@@ -77,7 +77,7 @@ func (f *Forwarder) read(w http.ResponseWriter, r *http.Request, limit int64) ([
 
 func (f *Forwarder) tooLarge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
-	f.Refuse(w, r, wire.CodeTooLarge, "the body is larger than this path takes")
+	f.Refuse(w, r, wire.CodeTooLarge, "the body is larger than the limit of this path")
 }
 
 // reader is the body as a request carries it.

@@ -107,7 +107,7 @@ func (f *Forwarder) Wrap(local http.Handler, rule Rule) http.Handler {
 
 // details are the texts that a client gets when all tries have failed.
 var details = map[string]string{
-	wire.CodeNoLeader:       "no peer leads at the moment; nothing was done: try again",
+	wire.CodeNoLeader:       "there is no leader at the moment; nothing was done: try again",
 	wire.CodeOutcomeUnknown: "it is not known whether this was carried out: try again with the same Idempotency-Key",
 }
 
@@ -120,7 +120,7 @@ func (f *Forwarder) name(w http.ResponseWriter, r *http.Request, rule Rule) bool
 	if key == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
-			f.Refuse(w, r, wire.CodeInternal, "no Idempotency-Key can be drawn")
+			f.Refuse(w, r, wire.CodeInternal, "no Idempotency-Key can be generated")
 			return false
 		}
 		key = id.String()

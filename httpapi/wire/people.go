@@ -15,9 +15,9 @@ type Whoami struct {
 	Name           string `json:"name,omitempty"`
 	Kind           string `json:"kind" doc:"anonymous, user, service, agent, or first (the first token)"`
 	Role           string `json:"role" doc:"viewer, user, operator, admin or agent"`
-	Actor          string `json:"actor" doc:"as timelines name the caller"`
+	Actor          string `json:"actor" doc:"the caller in timelines"`
 	// ExpiresAt is of the token; a key of the configuration has no end.
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when the token that was shown expires; absent: never"`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when the caller's token expires; absent: never"`
 	Projects  []string  `json:"projects" nullable:"false" doc:"that the caller may submit jobs in; an operator may in any"`
 	// Since is of a user: jobs of the name from before belong to a former user.
 	Since time.Time `json:"since,omitzero" doc:"when the user was created"`
@@ -26,10 +26,10 @@ type Whoami struct {
 // MakeToken is the body of POST /tokens.
 type MakeToken struct {
 	User      string    `json:"user,omitempty" doc:"the token's user; a name that is not known becomes a user with the token's role"`
-	Node      string    `json:"node,omitempty" doc:"of an agent's token, and needed there: the one node that it speaks for"`
-	Role      string    `json:"role,omitempty" doc:"at most: viewer, user, operator or admin (as its user by default), or agent"`
-	Name      string    `json:"name,omitempty" doc:"for people"`
-	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"how long it is good, or never for no end; by default 90d, and never for the role agent"`
+	Node      string    `json:"node,omitempty" doc:"of an agent's token, and required there: the node of the agent"`
+	Role      string    `json:"role,omitempty" doc:"highest role: viewer, user, operator or admin (by default the user's), or agent"`
+	Name      string    `json:"name,omitempty" doc:"description for users"`
+	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"lifetime, or never for no end; by default 90d, and never for the role agent"`
 }
 
 // Never is the [Lifetime] of a token that does not expire.
@@ -66,7 +66,7 @@ func (l Lifetime) MarshalJSON() ([]byte, error) {
 // MadeToken is the answer to POST /tokens.
 type MadeToken struct {
 	Success bool   `json:"success"`
-	Secret  string `json:"token" doc:"the token itself, which is told now and never again"`
+	Secret  string `json:"token" doc:"the token itself, which is shown only once"`
 	Token
 }
 

@@ -15,9 +15,9 @@ type Range struct {
 // Plan is the forecast.
 type Plan struct {
 	At      time.Time   `json:"at"`
-	Running []PlanEntry `json:"running" nullable:"false" doc:"what runs, by job"`
-	Waiting []PlanEntry `json:"waiting" nullable:"false" doc:"what waits, in order"`
-	Beyond  int         `json:"beyond" doc:"how many more wait, of which nothing was foreseen"`
+	Running []PlanEntry `json:"running" nullable:"false" doc:"running jobs"`
+	Waiting []PlanEntry `json:"waiting" nullable:"false" doc:"waiting jobs, in order"`
+	Beyond  int         `json:"beyond" doc:"number of further waiting jobs without a forecast"`
 }
 
 // PlanEntry is one task of a plan, or a service that waits.
@@ -31,16 +31,16 @@ type PlanEntry struct {
 	Nodes    []string `json:"nodes,omitempty" nullable:"false" doc:"where it runs, or is expected to"`
 	Position int      `json:"queue_position,omitempty"`
 
-	StartedAt time.Time `json:"started_at,omitzero" doc:"of one that runs"`
-	Start     *Range    `json:"start,omitempty" doc:"of one that waits; nothing if it cannot be foreseen"`
+	StartedAt time.Time `json:"started_at,omitzero" doc:"of a running one"`
+	Start     *Range    `json:"start,omitempty" doc:"of a waiting one; absent if it cannot be predicted"`
 	End       *Range    `json:"end,omitempty"`
-	After     string    `json:"after,omitempty" doc:"what else than GPUs has to come about first: the code of a blocker"`
-	Late      bool      `json:"late,omitempty" doc:"it is not expected to start before its deadline, and fails then"`
+	After     string    `json:"after,omitempty" doc:"what blocks it, other than GPUs: the code of a blocker"`
+	Late      bool      `json:"late,omitempty" doc:"it is not expected to start before its deadline, at which it fails"`
 	Pauses    []Pause   `json:"pauses,omitempty" nullable:"false" doc:"when it is expected to be suspended, for others or for a reservation"`
 }
 
 // Pause is when a job is expected to be suspended.
 type Pause struct {
 	From  time.Time `json:"from"`
-	Until time.Time `json:"until,omitzero" doc:"nothing if it cannot be foreseen"`
+	Until time.Time `json:"until,omitzero" doc:"absent if it cannot be predicted"`
 }

@@ -13,7 +13,7 @@ type Reservations struct {
 type Reservation struct {
 	ID        string    `json:"reservation_id"`
 	Kind      string    `json:"kind" enum:"reservation,maintenance"`
-	User      string    `json:"user,omitempty" doc:"whose it is; or"`
+	User      string    `json:"user,omitempty" doc:"the user; or"`
 	Project   string    `json:"project,omitempty"`
 	GPUs      int64     `json:"gpu_count,omitempty" doc:"in all"`
 	GPUType   string    `json:"gpu_type,omitempty"`
@@ -21,7 +21,7 @@ type Reservation struct {
 	Start     time.Time `json:"start"`
 	End       time.Time `json:"end"`
 	State     string    `json:"state" enum:"planned,active,over"`
-	Short     int64     `json:"short_gpus,omitempty" doc:"GPUs that others hold, and that are not certainly free when it begins, or now"`
+	Short     int64     `json:"short_gpus,omitempty" doc:"GPUs of others that may not be free when it begins, or are not free now"`
 	Reason    string    `json:"reason,omitempty"`
 	CreatedBy string    `json:"created_by"`
 	CreatedAt time.Time `json:"created_at"`
@@ -32,7 +32,7 @@ type ReservationLimits struct {
 	Percent int64    `json:"percent" doc:"of the cluster's GPUs that may be reserved at once"`
 	Ahead   Duration `json:"ahead" doc:"how far ahead a reservation may begin"`
 	Longest Duration `json:"longest" doc:"how long one may last"`
-	PerUser int64    `json:"per_user" doc:"how many a user, or a project, may have"`
+	PerUser int64    `json:"per_user" doc:"the most of a user or a project"`
 
 	UserPercent int64 `json:"percent_per_user" doc:"part of the cluster's GPUs that one user or project may have reserved at once, unless an operator reserves them"`
 }
@@ -42,12 +42,12 @@ type Reserve struct {
 	GPUs        *int64    `json:"gpu_count,omitempty" minimum:"1" maximum:"1000000" doc:"in all; with nodes: the same number on each, by default all of theirs"`
 	GPUType     string    `json:"gpu_type,omitempty"`
 	Nodes       []string  `json:"nodes,omitempty" empty:"never" doc:"gpu[01-04] stands for four"`
-	User        string    `json:"user,omitempty" doc:"whose it is; or a project"`
+	User        string    `json:"user,omitempty" doc:"the user; or a project"`
 	Project     string    `json:"project,omitempty"`
 	Start       string    `json:"start,omitempty" doc:"RFC 3339, or +2h from now; now by default"`
-	End         string    `json:"end,omitempty" doc:"likewise; or duration"`
+	End         string    `json:"end,omitempty" doc:"in the same form; or duration"`
 	Duration    *Duration `json:"duration,omitempty"`
-	Maintenance *bool     `json:"maintenance,omitempty" doc:"the nodes take no work, and are drained at the start"`
+	Maintenance *bool     `json:"maintenance,omitempty" doc:"the nodes get no work, and are drained at the start"`
 	Reason      string    `json:"reason,omitempty" empty:"text"`
 }
 

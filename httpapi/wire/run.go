@@ -10,7 +10,7 @@ type Run struct {
 	JobID    string `json:"job_id"`
 	Name     string `json:"name,omitempty"`
 	User     string `json:"user"`
-	Command  string `json:"command,omitempty" doc:"absent also where it is not for this caller"`
+	Command  string `json:"command,omitempty" doc:"absent also if the caller may not see it"`
 	State    string `json:"state"`
 	Status   string `json:"status" doc:"another name of state"`
 	ExitCode *int64 `json:"exit_code,omitempty"`
@@ -43,7 +43,7 @@ type RunGPU struct {
 type RunQueue struct {
 	QueuedAt time.Time `json:"queuedAt"`
 	Position int       `json:"queuePosition" doc:"0 once it does not wait"`
-	Start    time.Time `json:"estimatedStartTime,omitzero" doc:"absent: it cannot be foreseen"`
+	Start    time.Time `json:"estimatedStartTime,omitzero" doc:"absent: it cannot be predicted"`
 }
 
 // RunMetadata is how a run is scheduled.
@@ -103,5 +103,5 @@ type QueuedJob struct {
 	Priority int64     `json:"priority"`
 	GPUs     int64     `json:"requestedGpus"`
 	QueuedAt time.Time `json:"queuedAt"`
-	Wait     *float64  `json:"estimatedWaitTime,omitempty" doc:"seconds from now; absent: it cannot be foreseen"`
+	Wait     *float64  `json:"estimatedWaitTime,omitempty" doc:"seconds from now; absent: it cannot be predicted"`
 }

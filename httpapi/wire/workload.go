@@ -2,10 +2,10 @@ package wire
 
 // Workload describes a workload whose needs are to be estimated. All of it may be left out.
 type Workload struct {
-	ServiceName string `json:"service_name,omitempty" doc:"whose; earlier runs of jobs of this name count"`
+	ServiceName string `json:"service_name,omitempty" doc:"name of the service; earlier runs of jobs of this name count"`
 	Type        string `json:"workload_type,omitempty" doc:"training, inference, embedding, ocr, graph_processing or generic (the default)"`
 	// Data is the service's own: known fields are read, the others ignored.
-	Data map[string]any `json:"workload_data,omitempty" nullable:"false" doc:"model_size, batch_size, precision, sequence_length, optimizer, ...; what is not known is let be"`
+	Data map[string]any `json:"workload_data,omitempty" nullable:"false" doc:"model_size, batch_size, precision, sequence_length, optimizer, ...; unknown fields are ignored"`
 	User string         `json:"user,omitempty" doc:"only this user's earlier runs count; of all users by default"`
 	GPU  string         `json:"gpu_type,omitempty" doc:"only this model of GPU"`
 }
@@ -17,7 +17,7 @@ type WorkloadPlan struct {
 	GPUs        int64    `json:"gpu_count"`
 	MemoryMB    int64    `json:"memory_mb" doc:"of each GPU"`
 	MemoryGB    float64  `json:"memory_gb" doc:"the same, of 1,024 MB"`
-	GPUType     string   `json:"gpu_type,omitempty" doc:"the model that the count reckons with; others with as much memory do as well"`
+	GPUType     string   `json:"gpu_type,omitempty" doc:"the model for which the count was computed; others with the same memory are suitable, too"`
 	Priority    int64    `json:"priority" doc:"1 to 10, as for services"`
 	Duration    float64  `json:"estimated_duration_seconds"`
 	Fits        bool     `json:"fits" doc:"the cluster has such GPUs, in use or not"`
@@ -25,7 +25,7 @@ type WorkloadPlan struct {
 	// Sources names the source of each value: a formula, a default, history, or an adviser by its
 	// name.
 	Sources  map[string]string `json:"sources" nullable:"false"`
-	Ignored  []string          `json:"ignored_fields,omitempty" nullable:"false" doc:"of workload_data, that say nothing here"`
+	Ignored  []string          `json:"ignored_fields,omitempty" nullable:"false" doc:"fields of workload_data that are not used"`
 	Advisers []Adviser         `json:"advisers,omitempty" nullable:"false"`
 }
 

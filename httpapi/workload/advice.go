@@ -57,7 +57,7 @@ func (p *plan) follow(name string, said *advised) (outcome, detail string) {
 		switch source := p.sources[field]; {
 		case v == nil:
 		case !(*v >= 1) || math.IsInf(*v, 0):
-			refused = append(refused, field+" is no number from 1 on")
+			refused = append(refused, field+" is not a number of at least 1")
 		case source != "" && source != fromFormula && source != fromDefault:
 			refused = append(refused, field+" is known from "+source)
 		default:
@@ -84,5 +84,5 @@ func (p *plan) follow(name string, said *advised) (outcome, detail string) {
 	case len(refused) > 0:
 		return "overruled", detail
 	}
-	return "useless", "its answer holds no value that is used here"
+	return "useless", "its answer has no value that is used here"
 }

@@ -101,7 +101,7 @@ func Analyze(r *wire.Workload, k *Knowledge) (*wire.WorkloadPlan, error) {
 		Reasoning: p.why, Sources: p.sources, Ignored: d.ignored, Advisers: p.advisers,
 	}
 	if len(d.ignored) > 0 {
-		out.Reasoning = append(out.Reasoning, fmt.Sprintf("%d fields of workload_data say nothing here and are let be.", len(d.ignored)))
+		out.Reasoning = append(out.Reasoning, fmt.Sprintf("%d fields of workload_data are not used.", len(d.ignored)))
 	}
 	return out, nil
 }
@@ -118,7 +118,7 @@ func (p *plan) fleet(all []Kind, wanted string) (out []Kind, has bool) {
 		if wanted != "" {
 			what = "No GPU of type " + wanted
 		}
-		p.say("%s is known to the cluster: reckoned with GPUs of %d MB, %d on a node.", what, unknown.MemoryMB, unknown.Node)
+		p.say("%s is known to the cluster: computed for GPUs of %d MB, %d on a node.", what, unknown.MemoryMB, unknown.Node)
 	}
 	for _, k := range out {
 		p.most.gpus, p.most.memory = max(p.most.gpus, k.All), max(p.most.memory, k.MemoryMB)
@@ -134,7 +134,7 @@ func (p *plan) size(d *data, fleet []Kind, usual Default) {
 		source = fromDefault
 		n = need{split: 0, each: (float64(usual.MemoryMB)*mib - fixed) / slack, batch: 1}
 		n.each = max(n.each, 0)
-		p.say("Nothing says how large it is: %d MB of a GPU, the default for %s.", usual.MemoryMB, p.kind)
+		p.say("The size is not known: %d MB of a GPU, the default for %s.", usual.MemoryMB, p.kind)
 	}
 	p.needs = n
 	c := choose(fleet, &n, usual.GPUs)
@@ -150,10 +150,10 @@ func (p *plan) size(d *data, fleet []Kind, usual Default) {
 	}
 	switch {
 	case !c.fits:
-		p.say("It needs %.0f MB of each of %d %s: more than they have. It does not fit; ask for a smaller batch, sequence or precision, or for larger GPUs.",
+		p.say("The workload needs %.0f MB of each of %d %s: more than they have. It does not fit; use a smaller batch, sequence or precision, or larger GPUs.",
 			n.perGPU(float64(c.gpus), 1), c.gpus, of)
 	case known:
-		p.say("With a tenth more for what is wasted and 1024 MB for the driver, that is %d MB of each of %d %s.", c.memory, c.gpus, of)
+		p.say("With a tenth more for the waste of allocators and 1024 MB for the driver, that is %d MB of each of %d %s.", c.memory, c.gpus, of)
 	}
 	if share := math.Ceil(n.batch / float64(c.gpus)); p.kind == Training && known && share > c.samples {
 		p.say("A batch of %.0f is %.0f a GPU, of which %.0f fit at once: gather gradients over %.0f turns.", n.batch, share, c.samples, math.Ceil(share/c.samples))
@@ -222,5 +222,5 @@ func (p *plan) last(d *data) {
 	}
 	p.duration = Unknown
 	p.from(field, fromDefault)
-	p.say("Nothing says how much is to be done: %s, as for jobs of which nothing is known.", Unknown)
+	p.say("The amount of work is not known: %s, the default.", Unknown)
 }

@@ -73,7 +73,7 @@ func (d *data) take(kind, name string, v any) (known bool, err error) {
 	case "model_size", "parameters", "parameter_count":
 		s, err := sized(kind, v)
 		if err == nil && d.parameters > 0 && d.parameters != s.parameters {
-			return true, fmt.Errorf("differs from another field that says the model's size: give one of them")
+			return true, fmt.Errorf("differs from another field with the model's size: give one of them")
 		}
 		d.shape = s
 		return true, err

@@ -68,7 +68,7 @@ func trainingNeed(d *data) (need, []string) {
 	wide := max(bytesOf(d.precision)/2, 1) // the formulas are of 16 bits
 	activation, how := 34*d.layers*d.hidden*wide, "34·h bytes a token and layer"
 	if d.checkpointing {
-		activation, how = (2*d.layers+34)*d.hidden*wide, "2·h bytes a token and layer, since the rest is computed again, and 34·h of one layer"
+		activation, how = (2*d.layers+34)*d.hidden*wide, "2·h bytes a token and layer, because the rest is recomputed, and 34·h of one layer"
 	}
 	each := d.sequence*activation + 4*d.sequence*vocabulary*wide
 	out := need{split: d.parameters * states, each: each, batch: d.batch}
