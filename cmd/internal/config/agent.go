@@ -72,11 +72,11 @@ func (a *Agent) settings() []Setting {
 		},
 		{
 			Name: "agent.data_dir", Flag: "data-dir",
-			Means: "`folder` where this agent keeps what it runs; also --data", Value: Text(&a.DataDir, "folder"),
+			Means: "`folder` for the agent's data and jobs; also --data", Value: Text(&a.DataDir, "folder"),
 		},
 		{
 			Name: "agent.peers", Flag: "peers",
-			Means: "API `address,...` of peers; one that answers tells the others", Value: List(&a.Peers, "addresses"),
+			Means: "API `address,...` of peers; the first answer contains the others", Value: List(&a.Peers, "addresses"),
 		},
 		{
 			Name: "agent.listen", Flag: "listen",
@@ -93,7 +93,7 @@ func (a *Agent) settings() []Setting {
 		},
 		{
 			Name: "agent.run_dir", Flag: "run-dir",
-			Means: "`folder` in memory for what need not outlive the kernel", Value: Text(&a.RunDir, "folder"),
+			Means: "`folder` in memory, for data that is not needed after a reboot", Value: Text(&a.RunDir, "folder"),
 		},
 		{
 			Name: "agent.keep_gb", Flag: "keep",
@@ -152,7 +152,7 @@ func (r *Ranks) settings() []Setting {
 		},
 		{
 			Name: "agent.checkpoint_dir", Flag: "checkpoint-dir",
-			Means: "absolute `folder` for checkpoints of jobs that name none (default: checkpoints, in the data folder)",
+			Means: "absolute `folder` for checkpoints of jobs without one (default: checkpoints, in the data folder)",
 			Value: Text(&r.Checkpoints, "folder"),
 		},
 		{
@@ -166,7 +166,7 @@ func (r *Ranks) settings() []Setting {
 		},
 		{
 			Name: "agent.hook_limit", Flag: "hook-limit",
-			Means: "how long each of the two may take", Value: Span(&r.HookLimit, time.Second, 24*time.Hour, false),
+			Means: "time limit of each of the two programs", Value: Span(&r.HookLimit, time.Second, 24*time.Hour, false),
 		},
 	}
 }

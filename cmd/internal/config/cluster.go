@@ -122,11 +122,11 @@ func (c *Cluster) Founding() command.Bootstrap {
 func (c *Cluster) Settings() []Setting {
 	rows := []Setting{
 		{
-			Name: "cluster.name", Means: "what the cluster is called, for display",
+			Name: "cluster.name", Means: "the cluster's name, for display",
 			Value: Text(&c.Defaults.Name, "name"),
 		},
 		{
-			Name: "scheduling.enabled", Means: "jobs are started; false: they wait until berth config set, or berth orchestrator start, says otherwise",
+			Name: "scheduling.enabled", Means: "jobs are started; false: they wait until berth config set or berth orchestrator start",
 			Value: Switch(&c.Running),
 		},
 		{
@@ -137,21 +137,21 @@ func (c *Cluster) Settings() []Setting {
 			Value: orNone(&c.Queued, 0, 1<<31),
 		},
 		{
-			Name: "allocation.strategy", Means: "how strictly GPUs belong to users and projects that own some",
+			Name: "allocation.strategy", Means: "how strictly GPUs are guaranteed to the users and projects that own them",
 			Value: poolMode(&c.Pools.Mode),
 		},
 		{
-			Name: "allocation.reserved_ratio", Means: "part of the GPUs that hybrid keeps for their owners", Value: ratio(&c.Pools.Part),
+			Name: "allocation.reserved_ratio", Means: "part of the GPUs that hybrid reserves for their owners", Value: ratio(&c.Pools.Part),
 		},
 		{
 			Name: "allocation.max_gpus_per_user", Means: "GPUs that each user without an own limit (berth quota) may use at once; none: any number",
 			Value: orNone(&c.UserGPUs, 1, 1<<31),
 		},
 		{
-			Name: "retention.jobs", Means: "ended jobs that are kept at most", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),
+			Name: "retention.jobs", Means: "the most ended jobs that are kept", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),
 		},
 		{
-			Name: "retention.age", Means: "how long ended jobs are kept at most", Value: Span(&c.Retention.Age, time.Minute, model.MaxDuration, false),
+			Name: "retention.age", Means: "the longest time for which ended jobs are kept", Value: Span(&c.Retention.Age, time.Minute, model.MaxDuration, false),
 		},
 	}
 	rows = append(rows, c.jobSettings()...)
@@ -172,19 +172,19 @@ func (c *Cluster) Settings() []Setting {
 func (c *Cluster) jobSettings() []Setting {
 	return []Setting{
 		{
-			Name: "jobs.default_priority", Means: "of jobs that name none: 1 low, 2 normal, 3 high, 4 critical", Value: class(&c.Defaults.Class),
+			Name: "jobs.default_priority", Means: "class of jobs without one: 1 low, 2 normal, 3 high, 4 critical", Value: class(&c.Defaults.Class),
 		},
 		{
-			Name: "jobs.max_retries", Means: "of jobs that do not say how often a failure is tried again",
+			Name: "jobs.max_retries", Means: "retries after a failure of jobs without a number of their own",
 			Value: Number(&c.Tuning.Retries, "retries", 0, model.MaxRetries),
 		},
 		{
-			Name: "jobs.max_run_time", Means: "the longest time limit of a job, and that of jobs that name none; 0: any",
+			Name: "jobs.max_run_time", Means: "the longest time limit of a job, and the limit of jobs without one; 0: any",
 			Value: Span(&c.RunTime, model.MinRunTime, model.MaxDuration, true),
 		},
 		{
 			Name: "jobs.idle_stop", Flag: "idle-stop",
-			Means: "cancel jobs that do not say otherwise once all their GPUs were at 0 % for so `long`; 0: never",
+			Means: "`time` after which jobs whose GPUs are all at 0 % are canceled, unless they set another; 0: never",
 			Value: Span(&c.Defaults.IdleStop, model.MinIdleStop, model.MaxDuration, true),
 		},
 		{
@@ -194,7 +194,7 @@ func (c *Cluster) jobSettings() []Setting {
 			Value: audience(&c.Defaults.Commands),
 		},
 		{
-			Name: "jobs.checkpoint_interval", Means: "how often jobs with a checkpoint signal get it that do not say; 0: only before a stop",
+			Name: "jobs.checkpoint_interval", Means: "interval of the checkpoint signal of jobs without one of their own; 0: only before a stop",
 			Value: Span(&c.Defaults.CheckpointInterval, 10*time.Second, model.MaxDuration, true),
 		},
 	}

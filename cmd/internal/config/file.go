@@ -159,9 +159,9 @@ func (f *file) each(n *yaml.Node, visit func(key string, at, value *yaml.Node)) 
 		case at.Kind != yaml.ScalarNode:
 			f.report(at, "a name must be one word")
 		case at.Tag == "!!merge" || at.Alias != nil || value.Kind == yaml.AliasNode:
-			f.report(at, "%s: anchors are not followed: write the value itself", at.Value)
+			f.report(at, "%s: anchors are not supported: write the value itself", at.Value)
 		case twice:
-			f.report(at, "%s stands in line %d already: leave one of them", at.Value, line)
+			f.report(at, "%s is a duplicate of line %d: leave one of them", at.Value, line)
 		default:
 			lines[at.Value] = at.Line
 			visit(at.Value, at, value)

@@ -28,7 +28,7 @@ func Bind(p Program, to *pflag.FlagSet) *Flags {
 		}
 		means := row.Means
 		if row.Cluster {
-			means += "; counts when the cluster is founded"
+			means += "; takes effect when the cluster is founded"
 		}
 		bound := to.VarPF(&option{f, row}, row.Flag, "", means)
 		if row.Value.Kind() == kindSwitch {

@@ -116,7 +116,7 @@ func (l *Loaded) apart() error {
 		{"auth.keys_file", "auth.api_keys"}, {"auth.keys_file", "auth.header_name"}, {"workloads.defaults_file", "workloads.defaults"},
 	} {
 		if l.table.row(pair[0]).Value.Text() != "" && l.table.row(pair[1]).Value.Text() != "" {
-			wrong = append(wrong, fmt.Errorf("%s and %s say the same in two places: leave one of them", l.At(pair[1]), l.At(pair[0])))
+			wrong = append(wrong, fmt.Errorf("%s and %s exclude each other: leave one of them", l.At(pair[1]), l.At(pair[0])))
 		}
 	}
 	return errors.Join(wrong...)
@@ -240,7 +240,7 @@ func (l *Loaded) blankVariables() error {
 	for i := range l.table.rows {
 		row := &l.table.rows[i]
 		if value, given := l.find(row.Variable()); given && row.For&l.source.Program != 0 && strings.TrimSpace(value) == "" {
-			wrong = append(wrong, fmt.Errorf("%s is empty: unset it, or look whether a variable that it is made of is unset", row.Variable()))
+			wrong = append(wrong, fmt.Errorf("%s is empty: unset it, or check whether a variable that it is made of is unset", row.Variable()))
 			l.leave(row.Name)
 		}
 	}

@@ -66,7 +66,7 @@ func (w *partWriter) write(n *yaml.Node) {
 	case yaml.ScalarNode:
 		w.text.WriteString(word(n))
 	default:
-		w.file.report(n, "anchors are not followed: write the value itself")
+		w.file.report(n, "anchors are not supported: write the value itself")
 	}
 }
 

@@ -11,15 +11,15 @@ import (
 // Example returns a file that holds every setting at its default, commented out.
 func Example() string {
 	var b strings.Builder
-	b.WriteString(`# Every setting of Berth, at its default. A line counts once its # is taken away.
+	b.WriteString(`# Every setting of Berth, at its default. Remove the # of a line to set it.
 #
 # One file can serve all programs of a machine: a peer reads server, an agent agent, the
-# commands client; both of the first log. What is marked [cluster] the cluster as a whole
-# has one value of: it counts when the cluster is founded, and berth config set changes it
-# from then on. What is marked [SIGHUP] a running program takes over.
+# commands client; peers and agents also log. Settings marked [cluster] have one value in the
+# whole cluster: they take effect when the cluster is founded, and berth config set changes
+# them from then on. Settings marked [SIGHUP] are taken over by a running program.
 #
 # The environment (BERTH_SERVER_HTTP) wins over this file, a flag (--http) over both.
-# berth config validate FILE checks a file, berth config show tells what is in force.
+# berth config validate FILE checks a file, berth config show prints the values in force.
 `)
 	section := ""
 	for _, row := range New().Settings() {
@@ -175,7 +175,7 @@ func Explain(name string) (string, error) {
 			b.WriteByte('\n')
 		}
 		if o.To == "" {
-			fmt.Fprintf(&b, "%s is taken and has no effect: %s.\n", name, o.Why)
+			fmt.Fprintf(&b, "%s is accepted and has no effect: %s.\n", name, o.Why)
 			continue
 		}
 		fmt.Fprintf(&b, "%s is another name of %s (%s).\n\n", name, o.To, o.Why)
@@ -205,9 +205,9 @@ func explainRow(b *strings.Builder, row *Setting) {
 	}
 	switch {
 	case row.Cluster:
-		line("Scope", "the cluster has one value, from its founding on; berth config set changes it")
+		line("Scope", "the whole cluster has one value, from its founding on; berth config set changes it")
 	case row.Reload:
-		line("Scope", "this process; SIGHUP takes a new value over")
+		line("Scope", "this process; a new value is taken over on SIGHUP")
 	default:
 		line("Scope", "this process, from its next start on")
 	}

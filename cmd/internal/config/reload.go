@@ -64,7 +64,7 @@ func (r *Reloader) Reload() (taken, left []string, err error) {
 		case is.Cluster:
 			left = append(left, fmt.Sprintf("%s belongs to the cluster: change it with berth config set", is.Name))
 		case !is.Reload:
-			left = append(left, is.Name+" counts from the next start on")
+			left = append(left, is.Name+" takes effect at the next start")
 		default:
 			taken = append(taken, is.Name)
 		}

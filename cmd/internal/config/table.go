@@ -112,11 +112,11 @@ func (s *Server) settings() []Setting {
 	return []Setting{
 		{
 			Name: "server.id", For: OfServer, Flag: "id",
-			Means: "this peer's `name`, for ever", Value: Text(&s.ID, "name"),
+			Means: "this peer's `name`, which must never change", Value: Text(&s.ID, "name"),
 		},
 		{
 			Name: "server.data_dir", For: OfServer, Flag: "data-dir",
-			Means: "`folder` where this peer keeps its log and snapshots; also --data", Value: Text(&s.DataDir, "folder"),
+			Means: "`folder` for this peer's log and snapshots; also --data", Value: Text(&s.DataDir, "folder"),
 		},
 		{
 			Name: "server.http", For: OfServer, Flag: "http",
@@ -142,7 +142,7 @@ func (s *Server) settings() []Setting {
 		},
 		{
 			Name: "server.join", For: OfServer, Flag: "join",
-			Means: "enter the cluster of the peers at these `address,...`", Value: List(&s.Join, "addresses"),
+			Means: "join the cluster of the peers at these `address,...`", Value: List(&s.Join, "addresses"),
 		},
 		{
 			Name: "server.trusted_proxies", For: OfServer, Flag: "trusted-proxies", Reload: true,
@@ -199,15 +199,15 @@ func (a *Audit) settings() []Setting {
 	return []Setting{
 		{
 			Name: "audit.dir", For: OfServer, Flag: "audit-dir",
-			Means: "`folder` that gets every record of the audit trail as a line of JSON; empty: none does", Value: Text(&a.Dir, "folder"),
+			Means: "`folder` for files with every record of the audit trail as a line of JSON; empty: no files", Value: Text(&a.Dir, "folder"),
 		},
 		{
 			Name: "audit.file_mib", For: OfServer, Flag: "audit-size",
-			Means: "`MiB` of one of its files, after which the next is begun", Value: Number(&a.MiB, "MiB", 1, 1<<20),
+			Means: "size of one file in `MiB`, after which the next is begun", Value: Number(&a.MiB, "MiB", 1, 1<<20),
 		},
 		{
 			Name: "audit.keep", For: OfServer, Flag: "audit-keep",
-			Means: "how `many` of its files are kept besides the one that is written", Value: Number(&a.Keep, "files", 1, 1_000_000),
+			Means: "`number` of complete files that are kept", Value: Number(&a.Keep, "files", 1, 1_000_000),
 		},
 	}
 }
@@ -216,7 +216,7 @@ func (a *Advice) settings() []Setting {
 	return []Setting{
 		{
 			Name: "workloads.defaults_file", For: OfServer, Flag: "workload-defaults", Reload: true, File: true,
-			Means: "YAML `file` with what is taken for workloads of which nothing is known; see docs/workload.md; the same at all peers",
+			Means: "YAML `file` with defaults for workloads without other data; see docs/workload.md; the same at all peers",
 			Value: Text(&a.Defaults, "file"),
 		},
 		{
@@ -225,11 +225,11 @@ func (a *Advice) settings() []Setting {
 		},
 		{
 			Name: "services.deepagents_url", For: OfServer, Flag: "deepagents-url", Env: "DEEPAGENTS_URL", Reload: true,
-			Means: "`URL` of a service that is asked about workloads, too; empty: none", Value: Text(&a.Deepagents, "URL"),
+			Means: "`URL` of a service that gives advice about workloads; empty: none", Value: Text(&a.Deepagents, "URL"),
 		},
 		{
 			Name: "services.graph_service_url", For: OfServer, Flag: "graph-service-url", Env: "GRAPH_SERVICE_URL", Reload: true,
-			Means: "`URL` of another one; empty: none", Value: Text(&a.Graph, "URL"),
+			Means: "`URL` of another such service; empty: none", Value: Text(&a.Graph, "URL"),
 		},
 	}
 }

@@ -87,7 +87,7 @@ func (d *demo) perform(ctx context.Context) (err error) {
 	if d.api, err = d.cluster.Client(); err != nil {
 		return err
 	}
-	d.view.tell("the cluster is up: %s leads, %d GPUs", d.cluster.Leader(ctx), d.gpus())
+	d.view.tell("the cluster is ready: %s leads, %d GPUs", d.cluster.Leader(ctx), d.gpus())
 	stop := d.show(ctx)
 	err = d.play(ctx)
 	stop()
@@ -237,7 +237,7 @@ func (d *demo) keep(ctx context.Context) error {
 	if !d.Keep {
 		return nil
 	}
-	fmt.Fprintf(d.Out, "The cluster stays up: berth --address %s queue. Ctrl-C ends it.\n", strings.Join(d.cluster.Addresses(), ","))
+	fmt.Fprintf(d.Out, "The cluster keeps running: berth --address %s queue. Ctrl-C ends it.\n", strings.Join(d.cluster.Addresses(), ","))
 	<-ctx.Done()
 	return nil
 }
@@ -246,7 +246,7 @@ func (d *demo) keep(ctx context.Context) error {
 func (d *demo) lastWords() {
 	for _, m := range d.cluster.Members() {
 		if line := devcluster.LastLine(m.Log); line != "" {
-			fmt.Fprintf(d.Out, "%s said last: %s\n", m.Name, table.Short(line, 200))
+			fmt.Fprintf(d.Out, "last line of %s: %s\n", m.Name, table.Short(line, 200))
 		}
 	}
 }

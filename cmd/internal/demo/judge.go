@@ -61,7 +61,7 @@ func judge(ctx context.Context, api *client.Client, jobs []*job, marks string, g
 	for r := range spans { // order-free: faults are sorted
 		if !known[r] {
 			v.twice++
-			v.blame("a process of job %s ran as attempt %d, rank %d, of which the cluster knows nothing", r.job, r.attempt, r.rank)
+			v.blame("a process of job %s ran as attempt %d, rank %d, which the cluster does not know", r.job, r.attempt, r.rank)
 		}
 	}
 	v.overlaps(uses)

@@ -88,7 +88,7 @@ func (c *Config) fill() (err error) {
 		return err
 	}
 	if c.Peers < 1 || c.Nodes < 0 || c.Nodes > 0 && c.GPUs < 1 {
-		return fmt.Errorf("a cluster has at least one peer, and each node at least one GPU; not %d peers and %d GPUs", c.Peers, c.GPUs)
+		return fmt.Errorf("a cluster needs at least one peer, and each node at least one GPU; not %d peers and %d GPUs", c.Peers, c.GPUs)
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("cannot make the data folder: %w", err)
@@ -185,7 +185,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("the cluster did not get ready: %w; see the logs in %s", ctx.Err(), c.conf.Data)
+			return fmt.Errorf("the cluster did not become ready: %w; see the logs in %s", ctx.Err(), c.conf.Data)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type Result struct {
 	Preemptions int     `json:"preemptions"`
 	Passes      int     `json:"passes"`
 	Scheduler   float64 `json:"scheduler_seconds"`
-	WorstTenant float64 `json:"worst_tenant_wait_ratio"` // mean wait of the user who waits longest over the mean of users
+	WorstTenant float64 `json:"worst_tenant_wait_ratio"` // mean wait of the user with the longest waits over the mean of users
 
 	Foretold *Foretold `json:"foretold,omitempty"`
 

@@ -117,7 +117,7 @@ func draw(out *bytes.Buffer, r *Result, to scale) {
 	}
 	title := fmt.Sprintf("GPUs that waiting jobs ask for, at most %.0f", most)
 	if most == 0 {
-		title = "GPUs that waiting jobs ask for: none ever waited"
+		title = "GPUs that waiting jobs ask for: no job waited"
 	}
 	chart(out, r, plotRow, title, "#c52", to, to.waiting, func(v sample) float64 { return v.waiting })
 	out.WriteString("</svg>\n")

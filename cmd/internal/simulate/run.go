@@ -164,7 +164,7 @@ func (r *Run) step() error {
 	case at == 1<<63-1:
 		return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), virtual.ErrDefect)
 	case at > begin.Add(century):
-		return fmt.Errorf("the play goes on for over a hundred years: give it more nodes, or less to restart")
+		return fmt.Errorf("the simulation exceeds a hundred years: give more nodes, or a lower cost of restarts")
 	}
 	r.measure.advance(r, at)
 	r.cluster.Now = max(at, r.cluster.Now)
@@ -268,7 +268,7 @@ func (r *Run) pass() error {
 			}
 		}
 	}
-	return fmt.Errorf("the scheduler wants ever more at one instant: %w", virtual.ErrDefect)
+	return fmt.Errorf("the scheduler does not come to an end at one instant: %w", virtual.ErrDefect)
 }
 
 // follow does what agents do after a command.

@@ -27,7 +27,7 @@ type Job struct {
 	line int // of the trace that was read; 0: none
 
 	// Of a job that a cluster has run; zero in a trace from a file.
-	Nodes uint32 // on exactly so many; 0: on any number
+	Nodes uint32 // on exactly this many; 0: on any number
 	Told  Told
 	Ended time.Duration // when it really ended, since the first of the trace
 }
@@ -98,11 +98,11 @@ func jobsOf(in *csv.Reader, columns map[string]int, width int) (jobs []Job, err 
 			return nil, fmt.Errorf("line %d of the trace: %w", line, err)
 		}
 		if other, known := lines[job.ID]; known {
-			return nil, fmt.Errorf("line %d of the trace: job_id %q is that of line %d: give each job its own", line, job.ID, other)
+			return nil, fmt.Errorf("line %d of the trace: job_id %q is a duplicate of line %d: give each job its own", line, job.ID, other)
 		}
 		lines[job.ID], job.line = line, line
 		if jobs = append(jobs, job); len(jobs) > maxJobs {
-			return nil, fmt.Errorf("the trace has over %d jobs", maxJobs)
+			return nil, fmt.Errorf("the trace has more than %d jobs", maxJobs)
 		}
 	}
 	if len(jobs) == 0 {
@@ -118,10 +118,10 @@ func brokenLine(err error, fields, width int) error {
 	case !is:
 		return fmt.Errorf("the trace cannot be read: %w", err)
 	case errors.Is(err, csv.ErrFieldCount):
-		return fmt.Errorf("line %d of the trace: it has %d fields, and the header has %d: give every line as many", at.Line, fields, width)
+		return fmt.Errorf("line %d of the trace has %d fields, and the header has %d: give every line the same number", at.Line, fields, width)
 	}
-	return fmt.Errorf("line %d of the trace: a quotation mark in column %d is out of place: put a field with commas or quotation marks "+
-		"between two, and write each within it twice", at.Line, at.Column)
+	return fmt.Errorf("line %d of the trace: misplaced quotation mark in column %d: put a field with commas or quotation marks "+
+		"between quotation marks, and double each mark within it", at.Line, at.Column)
 }
 
 // byteOrderMark begins UTF-8 files of some programs.
