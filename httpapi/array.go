@@ -29,7 +29,7 @@ type tasksInput struct {
 	Watch
 	Job   string `path:"job_id"`
 	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
-	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"at most so many"`
+	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"the most entries"`
 	After string `query:"after" maxLength:"16" doc:"next of the previous page"`
 }
 

@@ -119,7 +119,7 @@ func showAllocated(w io.Writer, r *wire.Allocated) error {
 	line := fmt.Sprintf("%s %s", strings.ToUpper(r.Status[:1])+r.Status[1:], r.AllocationID)
 	switch r.Status {
 	case "queued":
-		line += fmt.Sprintf(" (position %d; berth allocations %s says why)", r.Position, r.AllocationID)
+		line += fmt.Sprintf(" (position %d; see berth allocations %s)", r.Position, r.AllocationID)
 	case "allocated":
 		line += fmt.Sprintf(": GPUs %s of %s", gpuPlaces(a.GPUIDs), a.NodeID)
 		if !a.ExpiresAt.IsZero() {

@@ -62,7 +62,7 @@ func readStateFile(folder, name string) (*stateFile, error) {
 		return nil, wrongFile(path, lineAt(data, int64(at)), "is not valid UTF-8: a byte is 0x%02x; convert the file, as by iconv -t UTF-8", data[at])
 	}
 	if at := wire.HalfCharacter(data); at >= 0 {
-		return nil, wrongFile(path, lineAt(data, int64(at)), "holds %s, which stands for half a character", data[at:at+6])
+		return nil, wrongFile(path, lineAt(data, int64(at)), "contains %s, which is half a character", data[at:at+6])
 	}
 	return out, out.readSaved()
 }

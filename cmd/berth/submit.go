@@ -314,7 +314,7 @@ func (s *submission) fillArray(r *wire.Submit) error {
 	}
 	most, err := strconv.ParseInt(limit, 10, 32)
 	if err != nil || most < 1 {
-		return usage("--array: after %% stands how many tasks may run at once, not %q", limit)
+		return usage("--array: after %% must be the number of tasks that may run at once, not %q", limit)
 	}
 	r.MaxRunning = &most
 	return nil

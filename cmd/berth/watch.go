@@ -218,7 +218,7 @@ type follower struct {
 	api   *client.Client
 	id    string
 	task  string
-	tail  *int      // only so many of the lines that are there at the beginning; nil: all
+	tail  *int      // only the last lines at the beginning; nil: all
 	say   io.Writer // for messages that are not the job's output
 	shown int64     // attempts that were shown to their end
 }

@@ -66,7 +66,7 @@ func (p *plan) follow(name string, said *advised) (outcome, detail string) {
 			set(kept)
 			word := fmt.Sprintf("%s %d", field, kept)
 			if kept != n {
-				word += fmt.Sprintf(" (it said %d; %d to %d is allowed)", n, low, high)
+				word += fmt.Sprintf(" (the advice was %d; %d to %d is allowed)", n, low, high)
 			}
 			taken = append(taken, word)
 			p.from(field, name)
