@@ -15,7 +15,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// A user of the name of one who was removed owns nothing of theirs, and another's token of
+// A user with the name of a removed one owns nothing of that one, and another's token of
 // the name nothing either; what is older than authentication goes by the name.
 func TestANewUserOfAnOldName(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// A stranger at the same address, such as that of a proxy, uses up nothing of those who are
+// A stranger at the same address, such as that of a proxy, uses up nothing of callers that are
 // known, nor of probes; nor do these of each other.
 func TestAStrangerLimitsNobodyElse(t *testing.T) {
 	t.Parallel()

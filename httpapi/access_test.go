@@ -17,7 +17,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Tokens of the guarded sites: whoever's, of which role.
+// Tokens of the guarded sites, by user and role.
 const (
 	viewer   = "berth_viewer_vera"
 	ann      = "berth_user_ann"
@@ -30,7 +30,7 @@ const (
 	service  = "a-key-of-sixteen-bytes"
 )
 
-// guard has a cluster ask who callers are, and makes those known.
+// guard turns authentication on, and adds those users.
 func guard(c *statetest.Cluster) {
 	c.Do(&command.FoundAuth{Secret: model.Secret{1}, Token: auth.HashOf(first)})
 	for _, v := range []struct {
@@ -50,14 +50,14 @@ func guard(c *statetest.Cluster) {
 	c.Do(&command.SetUser{User: "ann", Join: []string{"vision"}})
 }
 
-// newGuarded is a site that asks who callers are.
+// newGuarded is a site with authentication.
 func newGuarded(t testing.TB) *site {
 	s := newSite(t)
 	s.with(guard)
 	return s
 }
 
-// as are the headers of somebody with a token.
+// as returns the headers of a caller with a token.
 func as(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
 // Every route has a rule, and every rule a route.
@@ -80,7 +80,7 @@ func TestEveryRouteHasARule(t *testing.T) {
 		for _, m := range methods {
 			routed[m+" "+path] = true
 			if !ruled[m+" "+path] {
-				t.Errorf("%s %s has no rule: give it one in httpapi/auth/routes.go; nobody may call it until then", m, path)
+				t.Errorf("%s %s has no rule: give it one in httpapi/auth/routes.go; it cannot be called until then", m, path)
 			}
 		}
 		return err
@@ -95,7 +95,7 @@ func TestEveryRouteHasARule(t *testing.T) {
 	}
 }
 
-// A route that nobody has thought of is nobody's.
+// A route without a rule cannot be called.
 func TestARouteWithoutARule(t *testing.T) {
 	s := newGuarded(t)
 	h := s.api.around(http.MethodGet, "/new", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
@@ -115,7 +115,7 @@ func filled(path string) string {
 		"/events", "/events?once=true").Replace(path)
 }
 
-// Role by role, over every route: who may passes the gate, whatever comes of it; who may
+// Role by role, over every route: a caller that may passes the gate, with any result; one that may
 // not is refused and told which role it takes.
 func TestRolesOverAllRoutes(t *testing.T) {
 	s := newGuarded(t)
@@ -234,7 +234,7 @@ func TestTheFirstToken(t *testing.T) {
 	again := append(as(made.Secret), "Idempotency-Key", "k2")
 	s.do(http.MethodPost, "/tokens", `{"user":"root"}`, again...).into(&made)
 	p := s.do(http.MethodPost, "/tokens", `{"user":"root"}`, again...).problem(http.StatusConflict, "idempotency_conflict")
-	if !strings.Contains(p.Detail, "cannot be told again") {
+	if !strings.Contains(p.Detail, "cannot be shown again") {
 		t.Error(p.Detail)
 	}
 }
@@ -318,7 +318,7 @@ func TestWhatUsersMayReserve(t *testing.T) {
 	s.do(http.MethodDelete, "/reservations/1", "", as(ann)...).into(new(wire.Reserved))
 }
 
-// Whoever has just made a token by way of a follower may use it there.
+// A token that was just made through a follower may be used there.
 func TestATokenIsKnownAtOnce(t *testing.T) {
 	s := newGuarded(t)
 	s.api.gate.peer = &behind{s.one, s.State()}

@@ -16,35 +16,35 @@ import (
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
-// Bounds of asking other services for advice.
+// Bounds of requests to other services for advice.
 const (
 	adviceLimit   = 2 * time.Second
 	maxAdvice     = 64 << 10 // bytes of an answer
-	failuresMost  = 3        // in a row, until a service is let be
+	failuresMost  = 3        // in a row, until a service is not asked for a while
 	leftAloneFor  = 30 * time.Second
 	advicePath    = "/gpu/workload" // where the address has no path of its own
 	mediaTypeJSON = "application/json"
 )
 
-// Adviser is another service that knows something of workloads. It answers a POST of
-// a [wire.Workload] as [wire.WorkloadPlan] does, with any of its values.
+// Adviser is another service that estimates workloads. It answers a POST of a [wire.Workload] with
+// any of the values of a [wire.WorkloadPlan].
 type Adviser struct {
 	Name string // as answers name it
 	URL  string // http or https; without a path /gpu/workload is meant
 }
 
-// advisers are all services that are asked.
+// advisers are all services that are asked for advice.
 type advisers []*adviser
 
-// adviser is one of them, behind a circuit breaker: after some failures in a row it is
-// let be for a while, then asked by one request again.
+// adviser is one such service behind a circuit breaker: after some failures in a row it is not
+// asked for a while, then by one request again.
 type adviser struct {
 	name, url string
 	client    *http.Client
 
 	mu     sync.Mutex
 	failed int
-	until  time.Time // not to be asked before; the zero time: it may be
+	until  time.Time // not to be asked before; the zero time: no limit
 }
 
 func newAdvisers(list []Adviser) advisers {
@@ -62,13 +62,13 @@ func newAdvisers(list []Adviser) advisers {
 	return out
 }
 
-// ask asks all at once and waits for the slowest, but not for long.
+// ask asks all services at once and waits for the slowest, up to a limit.
 func (all advisers) ask(ctx context.Context, w *wire.Workload) []workload.Advice {
 	if len(all) == 0 {
 		return nil
 	}
 	body, err := json.Marshal(w)
-	if err != nil { // it was read from JSON
+	if err != nil { // it was parsed from JSON
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, adviceLimit)
@@ -82,12 +82,12 @@ func (all advisers) ask(ctx context.Context, w *wire.Workload) []workload.Advice
 	return out
 }
 
-// ask asks one, unless it has failed too often lately.
+// ask asks one service, unless it has failed too often lately.
 func (a *adviser) ask(ctx context.Context, body []byte) workload.Advice {
 	out := workload.Advice{Name: a.name}
 	if wait := a.closed(time.Now()); wait > 0 {
 		out.Skipped = true
-		out.Failure = fmt.Sprintf("it failed %d times in a row and is let be for %s", failuresMost, wait.Round(time.Second))
+		out.Failure = fmt.Sprintf("it failed %d times in a row and is not asked for %s", failuresMost, wait.Round(time.Second))
 		return out
 	}
 	answer, err := a.post(ctx, body)
@@ -99,8 +99,8 @@ func (a *adviser) ask(ctx context.Context, body []byte) workload.Advice {
 	return out
 }
 
-// closed is for how long the service is not to be asked; 0: ask. Once the time is over
-// one request is let through, and others wait for what comes of it.
+// closed returns for how long the service must not be asked; 0: it may be. Once the time is over
+// one request is let through, and others wait for its result.
 func (a *adviser) closed(now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +125,7 @@ func (a *adviser) came(well bool, now time.Time) {
 	}
 }
 
-// errUseless says that an answer is none.
+// errUseless is the error of an answer that cannot be read.
 var errUseless = errors.New("its answer is not a JSON object")
 
 func (a *adviser) post(ctx context.Context, body []byte) ([]byte, error) {
@@ -141,7 +141,7 @@ func (a *adviser) post(ctx context.Context, body []byte) ([]byte, error) {
 	}
 	defer func() { _ = got.Body.Close() }()
 	if got.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %d", got.StatusCode)
+		return nil, fmt.Errorf("it answers with status %d", got.StatusCode)
 	}
 	data, err := io.ReadAll(io.LimitReader(got.Body, maxAdvice+1))
 	switch {
@@ -155,7 +155,7 @@ func (a *adviser) post(ctx context.Context, body []byte) ([]byte, error) {
 	return data, nil
 }
 
-// adviceFailure is why there is no advice, without addresses.
+// adviceFailure returns why there is no advice, without addresses.
 func adviceFailure(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -172,7 +172,7 @@ func adviceFailure(err error) string {
 	return err.Error()
 }
 
-// oneLineOf is the innermost of an error's causes.
+// oneLineOf returns the innermost cause of an error.
 func oneLineOf(err error) string {
 	for {
 		next := errors.Unwrap(err)

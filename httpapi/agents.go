@@ -20,7 +20,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Bounds of what agents may ask for and send.
+// Bounds of requests of agents.
 const (
 	pollMost   = time.Minute
 	maxSamples = 4 * model.MaxDevices
@@ -43,7 +43,7 @@ func (a agents) route() {
 	post(a, agentwire.PathSilence, nil, a.silence)
 }
 
-// post routes a path. With a rule its requests are the leader's to carry out.
+// post routes a path. Requests of a path with a rule go to the leader.
 func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.Context, *Q) (*A, uint64, error)) {
 	h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out, index, err := question(w, r, do)
@@ -58,7 +58,7 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 		}
 		w.Header().Set("Content-Type", agentwire.MediaType)
 		w.Header().Set(wire.HeaderIndex, strconv.FormatUint(index, 10))
-		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; who has gone needs none
+		_, _ = w.Write(data) //nolint:gosec // CBOR under its own type, and no answer is a page; a client that has left needs none
 	}))
 	if rule != nil {
 		h = write{a.forward.Wrap(a.gate.confirm(http.MethodPost, path, h), *rule)}
@@ -66,7 +66,7 @@ func post[Q, A any](a agents, path string, rule *forward.Rule, do func(context.C
 	a.router.Path(path).Methods(http.MethodPost).Handler(a.around(http.MethodPost, path, h))
 }
 
-// question reads a request and has it answered.
+// question parses a request, calls its handler and writes the answer.
 func question[Q, A any](w http.ResponseWriter, r *http.Request, do func(context.Context, *Q) (*A, uint64, error)) (*A, uint64, error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(headerLimit)) // a reader without deadlines has no slow client
@@ -75,20 +75,20 @@ func question[Q, A any](w http.ResponseWriter, r *http.Request, do func(context.
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, 0, refuse(wire.CodeTooLarge, "the body is larger than this path takes")
+		return nil, 0, refuse(wire.CodeTooLarge, "the body is larger than the limit of this path")
 	case err != nil:
 		return nil, 0, refuse(wire.CodeMalformed, "the body broke off")
 	}
 	q := new(Q)
 	if err := agentwire.Decode(data, q); err != nil {
-		return nil, 0, refuse(wire.CodeMalformed, "the body is not what this path takes; is the agent's version too old or too new?")
+		return nil, 0, refuse(wire.CodeMalformed, "the body cannot be decoded; the agent's version may be too old or too new")
 	}
 	return do(r.Context(), q)
 }
 
 func nodeActor(id model.NodeID) string { return "node:" + string(id) }
 
-// addresses lists the API addresses of all peers.
+// addresses returns the API addresses of all peers.
 func addresses(s *state.State) (out []string) {
 	for _, p := range s.Peers.All() {
 		if p.APIAddress != "" {
@@ -98,8 +98,8 @@ func addresses(s *state.State) (out []string) {
 	return out
 }
 
-// have proposes a node's command. What the state refuses is an answer here, and
-// what is malformed, too.
+// have proposes a node's command. A refusal by the state, or of a malformed command, is an answer
+// here.
 func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) (command.Result, uint64, error) {
 	if err := forNode(ctx, node); err != nil {
 		return command.Result{}, 0, err
@@ -114,15 +114,15 @@ func (a agents) have(ctx context.Context, node model.NodeID, body command.Body) 
 	return r, index, err
 }
 
-// reachable returns the address under which peers reach a node that registers, of what the
-// node reports: another host than the one that the registration comes from is an error.
-// A node that listens on loopback and registers from elsewhere cannot be reached: its
-// address is empty. One that registers from loopback is on the host of this peer, or behind
-// a proxy there, and may report any.
+// reachable returns the address under which peers reach a node that registers, from the address
+// that the node reports: another host than the one that the registration comes from is an error. A
+// node that listens on loopback and registers from elsewhere cannot be reached: its address is
+// empty. A node that registers from loopback is on the host of this peer, or behind a proxy there,
+// and may report any address.
 func reachable(reported, from string) (string, error) {
 	client, err := netip.ParseAddr(from)
 	at, bad := netip.ParseAddrPort(reported)
-	if err != nil || bad != nil { // there is nothing to compare: the command checks what it is
+	if err != nil || bad != nil { // nothing can be compared: the command checks the address
 		return reported, nil
 	}
 	client = client.Unmap().WithZone("")
@@ -132,7 +132,7 @@ func reachable(reported, from string) (string, error) {
 	case ip.IsLoopback():
 		return "", nil
 	}
-	return "", fmt.Errorf("the node reports the address %s and registers from %s: have the agent listen on the address from which it reaches the peers (agent.listen)",
+	return "", fmt.Errorf("the node reports the address %s and registers from %s: set agent.listen to the address from which the agent reaches the peers",
 		reported, client)
 }
 
@@ -163,7 +163,7 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	if err != nil {
 		return nil, 0, unsure(err)
 	}
-	if n := len(q.Samples); code == model.CodeOK && n > 0 && n <= maxSamples { // only of a node that there is
+	if n := len(q.Samples); code == model.CodeOK && n > 0 && n <= maxSamples { // only of a registered node
 		a.peer.Telemetry.Put(q.Node, q.Samples)
 	}
 	s := a.peer.Reader.State()
@@ -173,7 +173,7 @@ func (a agents) renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	}, s.Index, nil
 }
 
-// silence is this peer's own word, and asks nobody.
+// silence returns what this peer itself knows, and asks no other peer.
 func (a agents) silence(context.Context, *struct{}) (*agentwire.Silence, uint64, error) {
 	st := a.peer.Members.Standing()
 	return &agentwire.Silence{Peer: a.cfg.Self, For: st.Silent, Voters: st.Voters}, st.Applied, nil
@@ -189,8 +189,8 @@ func (a agents) inventory(ctx context.Context, q *agentwire.Inventory) (*agentwi
 		return nil, 0, err
 	}
 	c := command.Inventory(*q)
-	// Agents repeat their inventory each minute, mostly unchanged. The repetition also
-	// mends an answer by a former leader, so the state is read without a barrier.
+	// Agents repeat their inventory each minute, mostly unchanged. The repetition also corrects an
+	// answer by a former leader, so the state is read without a barrier.
 	if c.Validate() == nil {
 		if s, err := a.fresh(ctx, Default); err == nil && s.Redundant(&c) {
 			return &agentwire.Reported{Index: s.Index}, s.Index, nil
@@ -207,8 +207,8 @@ func (a agents) reported(ctx context.Context, node model.NodeID, c command.Body)
 	return &agentwire.Reported{Code: r.Code, Detail: r.Detail, Verdicts: r.Verdicts, Index: index}, index, nil
 }
 
-// desired answers once what is desired on the node has changed, or the wait is
-// over. A peer that hears no leader sends the agent to another.
+// desired answers once the plan of the node has changed, or the wait is over. A peer without
+// contact to a leader sends the agent to another.
 func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, uint64, error) {
 	if err := forNode(ctx, q.Node); err != nil {
 		return nil, 0, err
@@ -242,7 +242,7 @@ func (a agents) desired(ctx context.Context, q *agentwire.Poll) (*model.Desired,
 	return &d, s.Index, nil
 }
 
-// led says that this peer hears a leader.
+// led returns an error if this peer has no contact to a leader.
 func (a agents) led() error {
 	if leader, _ := a.peer.Members.Leader(); leader.ID == "" {
 		return refuse(wire.CodeNoLeader, said[wire.CodeNoLeader])
@@ -257,13 +257,13 @@ func (a agents) blob(ctx context.Context, q *agentwire.Fetch) (*agentwire.Conten
 	}
 	blob, found := s.Blobs.Get(q.Hash)
 	if !found {
-		return nil, 0, refuse(wire.CodeNotFound, "no job has this content")
+		return nil, 0, refuse(wire.CodeNotFound, "no job has a script or environment with this hash")
 	}
 	return &agentwire.Content{Data: blob.Data}, s.Index, nil
 }
 
-// tail keeps the end of a rank's output, and passes it on to the other peers. Only
-// the rank's own node may leave one.
+// tail keeps the end of a rank's output, and sends it to the other peers. Only the rank's own node
+// may send one.
 func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64, error) {
 	if err := forNode(ctx, q.Node); err != nil {
 		return nil, 0, err
@@ -273,7 +273,7 @@ func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64,
 		return nil, 0, err
 	}
 	if r, found := s.Ranks.Get(q.Rank); !found || r.Node != q.Node {
-		return nil, 0, refuse(wire.CodeNotFound, "this node has no such rank")
+		return nil, 0, refuse(wire.CodeNotFound, "the node has no such rank")
 	}
 	if err := a.peer.Tails.Put(q.Rank, soft.Tail{Stdout: q.Stdout, Stderr: q.Stderr}); err != nil {
 		return nil, 0, &Fault{Code: wire.CodeInternal, Err: err}
@@ -284,8 +284,7 @@ func (a agents) tail(ctx context.Context, q *agentwire.Tail) (*struct{}, uint64,
 	return &struct{}{}, s.Index, nil
 }
 
-// passOn gives the other peers a tail, once; one that does not take it goes
-// without.
+// passOn sends a tail to the other peers, once; a peer that does not accept it goes without.
 func (a agents) passOn(s *state.State, q *agentwire.Tail) {
 	ctx, cancel := context.WithTimeout(a.life.ctx, tailLimit)
 	defer cancel()
@@ -299,14 +298,14 @@ func (a agents) passOn(s *state.State, q *agentwire.Tail) {
 		to := forward.Leader{ID: id, Address: p.APIAddress}
 		passing.Go(func() {
 			if err := a.askPeer(ctx, to, agentwire.PathTail, &copied, nil); err != nil {
-				a.log.Debug("a peer did not take the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
+				a.log.Debug("a peer did not accept the end of a rank's output", "to", to.ID, "rank", q.Rank, "err", err)
 			}
 		})
 	}
 	passing.Wait()
 }
 
-// readings are what this peer knows as the leader, for another peer.
+// readings returns the telemetry that this peer holds as the leader, for another peer.
 func (a agents) readings(context.Context, *struct{}) (*agentwire.Samples, uint64, error) {
 	out := a.ownSamples()
 	return &out, a.peer.Reader.State().Index, nil

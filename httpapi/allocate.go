@@ -22,21 +22,21 @@ import (
 
 const (
 	defaultTTL = time.Hour
-	foreignTTL = 24 * time.Hour // of what is held for a job that is not this cluster's
-	grantWait  = time.Second    // that an answer waits for GPUs that are free
-	forJobs    = "job"          // the service in whose name GPUs are held for jobs
+	foreignTTL = 24 * time.Hour // of GPUs that are held for a job of another scheduler
+	grantWait  = time.Second    // for which an answer waits for GPUs that are free
+	forJobs    = "job"          // the service under which GPUs are held for jobs
 )
 
-// services gives GPUs to services, and takes them back.
+// services allocates GPUs to services, and releases them.
 type services struct{ *API }
 
-// bodyInput is what a change with a body is given.
+// bodyInput is the input of a change with a body.
 type bodyInput struct {
 	Key     string `header:"Idempotency-Key"`
 	RawBody []byte
 }
 
-// renewInput is what POST /gpu/allocations/{allocation_id}/renew is given.
+// renewInput is the input of POST /gpu/allocations/{allocation_id}/renew.
 type renewInput struct {
 	Key     string `header:"Idempotency-Key"`
 	ID      string `path:"allocation_id"`
@@ -45,8 +45,8 @@ type renewInput struct {
 
 func (a services) route(doc huma.API) {
 	o := op("allocate", http.MethodPost, "/gpu/allocate", "Ask for GPUs for a service, without a job")
-	o.Description = "Where none are free the allocation waits in the same queue as jobs, in the policy's order. It is given back when it is released, " +
-		"or when its time is over and it was not renewed."
+	o.Description = "If none are free the allocation waits in the same queue as jobs, in the policy's order. It ends when it is released, " +
+		"or when its time is over without a renewal."
 	change(a, doc, o, func(ctx context.Context, key string, b *wire.Allocate) (*answer[wire.Allocated], error) {
 		body, err := a.ask(b)
 		if err != nil {
@@ -64,7 +64,7 @@ func (a services) route(doc huma.API) {
 		}
 		return a.allocate(ctx, key, body)
 	})
-	change(a, doc, op("release-gpus", http.MethodPost, "/gpu/release", "Give an allocation back, or wait for it no longer"),
+	change(a, doc, op("release-gpus", http.MethodPost, "/gpu/release", "Release an allocation, or remove it from the queue"),
 		func(ctx context.Context, key string, b *wire.Release) (*answer[wire.Allocated], error) {
 			if b.AllocationID == "" {
 				return nil, invalid("allocation_id", "must be given")
@@ -72,9 +72,9 @@ func (a services) route(doc huma.API) {
 			return a.release(ctx, key, model.AllocationID(b.AllocationID))
 		})
 	change(a, doc, op("allocate-for-job", http.MethodPost, "/cluster/gpu-allocate", "Ask for GPUs for a job that runs outside Berth"), a.allocateFor)
-	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Give the GPUs of a job back that were asked for it"), a.releaseFor)
+	change(a, doc, op("release-for-job", http.MethodPost, "/cluster/gpu-release", "Release the GPUs that were allocated for a job"), a.releaseFor)
 	renew := newStrict[wire.RenewAllocation]()
-	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Hold an allocation for its time again, from now on")
+	o = op("renew-allocation", http.MethodPost, "/gpu/allocations/{allocation_id}/renew", "Renew an allocation: its time starts again from now on")
 	handleMaybeBody[wire.RenewAllocation](a.API, doc, o, false, func(ctx context.Context, in *renewInput) (*answer[wire.Allocated], error) {
 		body := &wire.RenewAllocation{}
 		if len(bytes.TrimSpace(in.RawBody)) > 0 {
@@ -87,7 +87,7 @@ func (a services) route(doc huma.API) {
 	})
 }
 
-// change routes an operation that is given nothing but a body.
+// change routes an operation whose only input is a body.
 func change[B any](a services, doc huma.API, o huma.Operation, do func(context.Context, string, *B) (*answer[wire.Allocated], error)) {
 	body := newStrict[B]()
 	handleBody[B](a.API, doc, o, func(ctx context.Context, in *bodyInput) (*answer[wire.Allocated], error) {
@@ -99,7 +99,7 @@ func change[B any](a services, doc huma.API, o huma.Operation, do func(context.C
 	})
 }
 
-// ask turns what a service asks for into a command.
+// ask converts a service's request to a command.
 func (a services) ask(r *wire.Allocate) (*command.Allocate, error) {
 	c := &command.Allocate{
 		Service: r.Service, Workload: cmp.Or(strings.ReplaceAll(r.Workload, "-", "_"), model.WorkloadGeneric), Project: r.Project,
@@ -143,7 +143,7 @@ func (a services) ask(r *wire.Allocate) (*command.Allocate, error) {
 	return c, err
 }
 
-// eitherMemory is the memory of each GPU, which has two names.
+// eitherMemory returns the memory of each GPU, which has two names.
 func eitherMemory(gpu, plain *float64) (uint32, error) {
 	both, err := same("gpu_memory_gb", "memory_gb", gpu, plain)
 	if err != nil {
@@ -152,7 +152,7 @@ func eitherMemory(gpu, plain *float64) (uint32, error) {
 	return megabytes("gpu_memory_gb", both)
 }
 
-// compact takes the white space out of a service's words.
+// compact removes the white space of a service's JSON.
 func compact(data json.RawMessage) (string, error) {
 	if len(data) == 0 || string(data) == "null" {
 		return "", nil
@@ -167,7 +167,7 @@ func compact(data json.RawMessage) (string, error) {
 	return b.String(), nil
 }
 
-// allocate has an allocation made, and tells which GPUs it got if that is soon known.
+// allocate makes an allocation, and answers with its GPUs if it gets them soon.
 func (a services) allocate(ctx context.Context, key string, c *command.Allocate) (*answer[wire.Allocated], error) {
 	s := a.peer.Reader.State()
 	if fits, why := a.places.possible(&s, placed(c)); !fits {
@@ -184,7 +184,7 @@ func (a services) allocate(ctx context.Context, key string, c *command.Allocate)
 	return &answer[wire.Allocated]{Index: max(index, s.Index), Body: out}, err
 }
 
-// placed is what an allocation asks of its place.
+// placed returns what an allocation asks of its place.
 func placed(c *command.Allocate) *model.Spec {
 	return &model.Spec{
 		User: c.User, Project: c.Project, GPUs: c.GPUs, Nodes: 1, GPUModel: c.GPUModel, GPUMemoryMB: c.GPUMemoryMB,
@@ -192,8 +192,8 @@ func placed(c *command.Allocate) *model.Spec {
 	}
 }
 
-// granted is the state once an allocation has its GPUs, if nothing keeps it from them
-// and it gets them soon.
+// granted returns the state once an allocation has its GPUs, if nothing blocks it and it gets them
+// soon.
 func (a services) granted(ctx context.Context, id model.AllocationID) state.State {
 	ctx, cancel := context.WithTimeout(ctx, grantWait)
 	defer cancel()
@@ -214,7 +214,7 @@ func (a services) granted(ctx context.Context, id model.AllocationID) state.Stat
 	}
 }
 
-// told is the answer about an allocation.
+// told returns the answer about an allocation.
 func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, error) {
 	one, found := s.Allocations.Get(id)
 	if !found {
@@ -230,7 +230,7 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 		AllocatedAt: w.AllocatedAt, WaitSeconds: w.WaitSeconds, Position: w.Position, Message: w.Status,
 	}
 	if one.State == model.AllocationQueued {
-		out.Message = "it waits: GET /gpu/allocations/" + w.ID + " says why"
+		out.Message = "the allocation waits: GET /gpu/allocations/" + w.ID + " has the reasons"
 	}
 	return out, nil
 }
@@ -249,7 +249,7 @@ func (a services) renew(ctx context.Context, in *renewInput, b *wire.RenewAlloca
 		return nil, err
 	}
 	if ttl != nil && *ttl == 0 {
-		return nil, invalid("ttl", "must be longer than 0; leave it out for the same time again")
+		return nil, invalid("ttl", "must be longer than 0, or be left out for the same time again")
 	}
 	id := model.AllocationID(in.ID)
 	if err := a.mayGiveUp(ctx, id); err != nil {
@@ -268,8 +268,8 @@ func (a services) changed(index uint64, id model.AllocationID, err error) (*answ
 	return &answer[wire.Allocated]{Index: index, Body: out}, err
 }
 
-// allocateFor asks for GPUs in a job's name: one of this cluster's, with whose end they
-// end, or any other.
+// allocateFor allocates GPUs for a job: one of this cluster, with which the allocation ends, or one
+// of another scheduler.
 func (a services) allocateFor(ctx context.Context, key string, b *wire.AllocateForJob) (*answer[wire.Allocated], error) {
 	if b.JobID == "" {
 		return nil, invalid("job_id", "must be given")
@@ -305,7 +305,7 @@ func (a services) releaseFor(ctx context.Context, key string, b *wire.ReleaseFor
 	case b.JobID == "":
 		return nil, invalid("job_id", "must be given")
 	case !found:
-		return nil, refuse(wire.CodeNotFound, "nothing is allocated for such a job by /cluster/gpu-allocate; DELETE /queue/{job_id} ends a job itself")
+		return nil, refuse(wire.CodeNotFound, "there is no allocation of /cluster/gpu-allocate for this job; DELETE /queue/{job_id} ends a job itself")
 	}
 	return a.release(ctx, key, one.ID)
 }

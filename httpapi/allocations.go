@@ -15,27 +15,27 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// allocations tells of the GPUs that services hold or wait for.
+// allocations lists the GPUs that services hold or wait for.
 type allocations struct{ *API }
 
-// allocationsInput is what GET /gpu/allocations is given.
+// allocationsInput is the input of GET /gpu/allocations.
 type allocationsInput struct {
 	Watch
 	Service string `query:"service" maxLength:"128" doc:"of this service only"`
 	User    string `query:"user" maxLength:"128" doc:"of this user only"`
 	Status  string `query:"status" enum:"queued,allocated,released,expired,lost"`
 	Limit   int    `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
-	After   string `query:"after" maxLength:"128" doc:"the next of the page before"`
+	After   string `query:"after" maxLength:"128" doc:"next of the previous page"`
 }
 
-// allocationInput is what GET /gpu/allocations/{allocation_id} is given.
+// allocationInput is the input of GET /gpu/allocations/{allocation_id}.
 type allocationInput struct {
 	Watch
 	ID string `path:"allocation_id"`
 }
 
 func (a allocations) route(doc huma.API) {
-	handle(a.API, doc, op("gpu-list", http.MethodGet, "/gpu/list", "Every GPU, what services hold, and which of them wait"),
+	handle(a.API, doc, op("gpu-list", http.MethodGet, "/gpu/list", "Every GPU, the allocations of services, and the waiting ones"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.GPUList], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicFleet, model.TopicNode), nil)
 			if err != nil {
@@ -43,11 +43,11 @@ func (a allocations) route(doc huma.API) {
 			}
 			return &answer[wire.GPUList]{Index: s.Index, Body: a.everything(ctx, &s)}, nil
 		})
-	handle(a.API, doc, op("service-allocations", http.MethodGet, "/gpu/allocations", "What services hold, wait for, or held in the last hour"), a.list)
-	handle(a.API, doc, op("service-allocation", http.MethodGet, "/gpu/allocations/{allocation_id}", "All about one allocation, and why it waits"), a.one)
+	handle(a.API, doc, op("service-allocations", http.MethodGet, "/gpu/allocations", "The allocations that services hold, wait for, or held in the last hour"), a.list)
+	handle(a.API, doc, op("service-allocation", http.MethodGet, "/gpu/allocations/{allocation_id}", "Everything about one allocation, and why it waits"), a.one)
 }
 
-// status is an allocation's state in the API's words.
+// status returns an allocation's state in the API's terms.
 func status(s model.AllocationState) string {
 	if s == model.AllocationActive {
 		return "allocated"
@@ -55,7 +55,7 @@ func status(s model.AllocationState) string {
 	return s.String()
 }
 
-// allocation is one in the API's words.
+// allocation converts an allocation to the API's form.
 func (v *view) allocation(a *model.Allocation) wire.ServiceAllocation {
 	out := wire.ServiceAllocation{
 		ID: string(a.ID), Service: a.Service, Workload: cmp.Or(a.Workload, model.WorkloadGeneric), Data: []byte(a.Data), User: a.User,
@@ -79,7 +79,7 @@ func (v *view) allocation(a *model.Allocation) wire.ServiceAllocation {
 	return out
 }
 
-// held adds which GPUs an allocation has.
+// held adds the GPUs of an allocation.
 func held(v *view, id model.AllocationID, out *wire.ServiceAllocation) {
 	for k := range v.s.Owners.From(state.OwnerKey{Allocation: id}) {
 		if k.Allocation != id || k.Rank != (model.RankKey{}) {
@@ -97,7 +97,7 @@ func held(v *view, id model.AllocationID, out *wire.ServiceAllocation) {
 	out.Hostname = n.Hostname
 }
 
-// waiting lists the allocations that wait, in order.
+// waiting returns the allocations that wait, in order.
 func (v *view) waiting() []wire.ServiceAllocation {
 	out := []wire.ServiceAllocation{}
 	if v.s.Waiting.Len() == 0 {
@@ -114,7 +114,7 @@ func (v *view) waiting() []wire.ServiceAllocation {
 	return out
 }
 
-// waits is an allocation at its place in the queue.
+// waits returns an allocation at its place in the queue.
 func (v *view) waits(e *queue.Entry) wire.ServiceAllocation {
 	a, _ := v.s.Allocations.Get(e.Service)
 	out := v.allocation(&a)
@@ -191,5 +191,5 @@ func (a allocations) one(ctx context.Context, in *allocationInput) (*answer[wire
 }
 
 func noAllocation() error {
-	return refuse(wire.CodeNotFound, "there is no such allocation; those that ended over an hour ago are forgotten")
+	return refuse(wire.CodeNotFound, "there is no such allocation; those that ended more than an hour ago are removed")
 }

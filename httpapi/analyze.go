@@ -13,10 +13,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
-// workloads says what workloads need.
+// workloads estimates what workloads need.
 type workloads struct{ *API }
 
-// workloadInput is what an analysis is given.
+// workloadInput is the input of an analysis.
 type workloadInput struct{ RawBody []byte }
 
 func (a workloads) route(doc huma.API) {
@@ -37,11 +37,11 @@ func (a workloads) route(doc huma.API) {
 	})
 }
 
-// answeredHere marks operations that change nothing, though their method is not GET:
-// any peer answers them itself.
+// answeredHere marks operations that change nothing although their method is not GET: any peer
+// answers them itself.
 const answeredHere = "answered here"
 
-// analyze says what a workload needs, by what the state and the advisers know.
+// analyze estimates what a workload needs, from the state and the advisers.
 func (a workloads) analyze(ctx context.Context, s *state.State, w *wire.Workload) (*wire.WorkloadPlan, error) {
 	if err := workload.Check(w); err != nil {
 		return nil, workloadProblem(err)
@@ -63,8 +63,8 @@ func workloadProblem(err error) error {
 	return err
 }
 
-// fleetKinds are the cluster's usable GPUs by model and memory, in the order of nodes
-// and places in which each first stands.
+// fleetKinds returns the cluster's usable GPUs by model and memory, in the order of nodes and
+// places in which each first stands.
 func fleetKinds(s *state.State) (out []workload.Kind) {
 	type kind struct {
 		model  string
@@ -96,7 +96,7 @@ func fleetKinds(s *state.State) (out []workload.Kind) {
 	return out
 }
 
-// pastRuns are what runs of jobs of a name took and used, of one user or of all.
+// pastRuns returns the times and the use of past runs of jobs of a name, of one user or of all.
 func pastRuns(s *state.State, user, name string) (out []workload.Runs) {
 	if name == "" {
 		return nil

@@ -68,7 +68,7 @@ func (s *site) upset(i int) (code string) {
 }
 
 // due says that an answer from 500 on is the one that the documentation has for how the
-// peer is, or for a node that nobody can reach, which no agent stands behind here.
+// peer is, or for a node that cannot be reached, without an agent here.
 func due(d *described, w *httptest.ResponseRecorder, trouble string) bool {
 	want, status := trouble, http.StatusServiceUnavailable
 	if trouble == wire.CodeNoSpace {

@@ -28,30 +28,29 @@ import (
 // maxBody bounds a user's request, in bytes.
 const maxBody = 1 << 20
 
-// Config is the peer that an API is over, and its world.
+// Config is the peer that an API is over, and its environment.
 type Config struct {
 	Self    model.PeerID
 	Version string
 	Peer    Peer
-	// Asks has callers say who they are, whatever the state says. Where the state
-	// says so, they must anyway.
+	// Asks requires authentication, even if the state does not. If the state requires it, this
+	// field has no effect.
 	Asks  bool
-	Terms Terms // to begin with
-	// Own are the addresses of this peer's API, "host:port", as its settings have them,
-	// and Hosts the other names by which clients may ask it; empty: while callers are
-	// asked who they are, any.
+	Terms Terms // at the start
+	// Own are the addresses of this peer's API, "host:port", from its settings, and Hosts the other
+	// names under which clients may address it; empty: with authentication, any name.
 	Own, Hosts []string
 	// Dial opens connections to other peers and to agents.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time // nil: time.Now
 	Log  *slog.Logger     // nil: none
-	// Settings knows what the cluster as a whole has one value of; nil: it is not told.
+	// Settings gives access to the settings of the whole cluster; nil: the API has none.
 	Settings Settings
-	// Metrics are exposed beside the API's own.
+	// Metrics are exposed in addition to the API's own.
 	Metrics []prometheus.Collector
 }
 
-// Peer is the peer by its parts.
+// Peer is the parts of a peer.
 type Peer struct {
 	Proposer  Proposer
 	Reader    Reader
@@ -61,8 +60,8 @@ type Peer struct {
 	Beats     Beats
 	Archive   Archive  // nil: there is none
 	Refusals  Refusals // nil: they are not kept
-	Reads     Refusals // of other people's data; nil: they are not kept
-	Feed      Feed     // nil: nothing ever happens
+	Reads     Refusals // of other users' data; nil: they are not kept
+	Feed      Feed     // nil: there are no events
 }
 
 // API answers requests. It is an http.Handler, and [API.Serve] makes it a server.
@@ -84,7 +83,7 @@ type API struct {
 	life    life
 }
 
-// New makes an API.
+// New returns an API.
 func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -120,8 +119,7 @@ func New(c Config) *API {
 	return a
 }
 
-// routes lays out all paths. What is asked most stands first, since paths are
-// tried in turn.
+// routes adds all paths. The most frequent ones come first, since paths are tried in turn.
 func (a *API) routes() {
 	a.router.UseEncodedPath().Use(decoded) // names may hold a slash, which is written %2F
 	a.router.NotFoundHandler = a.around("", "", http.HandlerFunc(notFound))
@@ -157,12 +155,11 @@ func (a *API) routes() {
 	exports{a}.route(doc)
 	imports{a}.route(doc)
 	a.router.Path("/metrics").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/metrics", a.meter.handler()))
-	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, in place of which stands ours
+	delete(doc.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's, which ours replaces
 	describe(a, doc.OpenAPI())
 }
 
-// decoded hands on what a path names as it was before it was escaped. What is not UTF-8
-// names nothing.
+// decoded passes on the unescaped names in a path. A name that is not UTF-8 matches nothing.
 func decoded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		vars := mux.Vars(r)
@@ -178,7 +175,7 @@ func decoded(next http.Handler) http.Handler {
 	})
 }
 
-// describe serves the description of the API, made when it is first asked for.
+// describe serves the OpenAPI document, which is made at the first request.
 func describe(a *API, doc *huma.OpenAPI) {
 	described := sync.OnceValues(func() ([]byte, error) { return json.Marshal(doc) })
 	a.router.Path("/openapi.json").Methods(http.MethodGet).Handler(a.around(http.MethodGet, "/openapi.json",
@@ -193,8 +190,8 @@ func describe(a *API, doc *huma.OpenAPI) {
 		})))
 }
 
-// document starts the description of the API. Parameters are read and checked as
-// described; bodies are read by strict.
+// document starts the OpenAPI document. Parameters are parsed and checked as described; bodies are
+// parsed by strict.
 func (a *API) document() huma.API {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[wire.Duration](), reflect.TypeFor[durationSchema]())
@@ -211,7 +208,7 @@ func (a *API) document() huma.API {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "Berth", Version: a.cfg.Version,
-				Description: "Queues jobs, gives them GPUs and runs them. Any peer takes any request.",
+				Description: "Queues jobs, allocates GPUs to them and runs them. Any peer accepts any request.",
 			},
 			Components: &huma.Components{Schemas: schemas},
 		},
@@ -259,7 +256,7 @@ type anySchema struct{}
 // Schema allows everything.
 func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
-// answer is a body and the index of the state that it is about.
+// answer is a body and the index of the state that it shows.
 type answer[T any] struct {
 	Index uint64 `header:"X-Berth-Index" doc:"index of the state that the answer is about"`
 	ETag  string `header:"ETag" doc:"of lists that If-None-Match is for"`
@@ -271,7 +268,7 @@ func op(id, method, path, summary string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary}
 }
 
-// handle routes an operation whose errors may be anything.
+// handle routes an operation, and converts its errors to problems.
 func handle[I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*answer[O], error)) {
 	o.Responses = map[string]*huma.Response{"default": problemResponse(doc)}
 	huma.Register(doc, o, func(ctx context.Context, in *I) (*answer[O], error) {
@@ -290,24 +287,24 @@ func problemSchema(doc huma.API) *huma.Schema {
 	return doc.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
 }
 
-// handleBody is handle for an operation with a body of type B, which is described
-// here and read by strict.
+// handleBody is handle for an operation with a body of type B, which is described here and parsed
+// by strict.
 func handleBody[B, I, O any](a *API, doc huma.API, o huma.Operation, do func(context.Context, *I) (*answer[O], error)) {
 	handleMaybeBody[B](a, doc, o, true, do)
 }
 
-// handleMaybeBody is handleBody for an operation that may do without a body.
+// handleMaybeBody is handleBody for an operation whose body may be optional.
 func handleMaybeBody[B, I, O any](a *API, doc huma.API, o huma.Operation, must bool, do func(context.Context, *I) (*answer[O], error)) {
 	o.RequestBody = &huma.RequestBody{}
 	handle(a, doc, o, do)
-	o.RequestBody.Required = must // which the library takes to be so wherever there is a body
+	o.RequestBody.Required = must // the library requires every body
 	schemas := doc.OpenAPI().Components.Schemas
 	ref := schemas.Schema(reflect.TypeFor[B](), true, "")
 	newStrict[B]().describe(schemas.SchemaFromRef(ref.Ref))
 	o.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: ref}}
 }
 
-// writeJSON writes an answer. Text is left as it is: answers are not pages.
+// writeJSON writes an answer as JSON. It does not escape HTML: answers are not pages.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

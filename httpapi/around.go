@@ -14,21 +14,20 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// writeLimit is how long an answer may take from its first byte to its last; one
-// that streams renews it as it goes.
+// writeLimit bounds the time of an answer from its first byte to its last; one that streams renews
+// it with each write.
 const writeLimit = 30 * time.Second
 
-// otherRoutes is what requests are counted as that ask for no route.
+// otherRoutes is the route under which requests without a route are counted.
 const otherRoutes = "other"
 
-// around is what surrounds every handler: it counts, asks who the caller is and
-// whether they may call the route, bounds the time that a client
-// may take to read the answer, turns a panic into an error, and keeps pages of
-// other sites, which a user's browser may show, from giving orders.
+// around wraps every handler: it counts, authenticates the caller and checks the route's role,
+// bounds the time that a client may take to read the answer, converts a panic to an error, and
+// refuses changes from pages of other sites, which a user's browser may show.
 func (a *API) around(method, route string, next http.Handler) http.Handler {
 	seen := a.meter.route(cmp.Or(route, otherRoutes))
 	rule, known := auth.Find(method, route)
-	if route == "" { // there is nothing to be called
+	if route == "" { // there is no route to call
 		rule, known = auth.Rule{Method: "any"}, true
 	}
 	_, changes := next.(write)
@@ -55,12 +54,12 @@ func (a *API) around(method, route string, next http.Handler) http.Handler {
 		}
 		a.gate.warn(w, auth.From(entered.Context()))
 		if f == nil && a.gate.origins.Check(r) != nil {
-			f = refuse(model.CodeDenied.String(), "a page of another site may not change anything here")
+			f = refuse(model.CodeDenied.String(), "requests from pages of other sites may not change anything")
 		}
 		if f == nil && method == http.MethodGet {
 			f = a.gate.owns(rule, entered)
 		}
-		if f == nil && r.Header.Get(auth.HeaderProof) == "" { // else the peer that has passed it on counts it
+		if f == nil && r.Header.Get(auth.HeaderProof) == "" { // otherwise the peer that passed it on counts it
 			var answered func()
 			if answered, f = a.open.begin(auth.From(entered.Context()), addressOf(r)); f == nil {
 				defer answered()
@@ -101,18 +100,18 @@ func checkKey(r *http.Request) *failure {
 // idempotencyKey is the header that names a request, so that the request is carried out once.
 const idempotencyKey = "Idempotency-Key"
 
-// drainLimit is how long the rest of a body may take that no handler has read.
+// drainLimit bounds the time for the rest of a body that no handler has read.
 const drainLimit = time.Second
 
-// drain bounds how long a client may keep the connection for a body that nothing waits for:
-// the server reads the rest of it after the answer.
+// drain bounds how long a client may keep the connection for a body that no handler reads: the
+// server reads the rest of it after the answer.
 func drain(w http.ResponseWriter) {
 	// A writer without deadlines has no slow client either.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainLimit))
 }
 
-// turnAway refuses a request at the door. Whoever comes too often is not noted, so
-// that a flood drowns nothing.
+// turnAway refuses a request before its handler. A caller that exceeds its rate is not recorded, so
+// that a flood cannot displace other records.
 func (a refusing) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
 	if f.Code != wire.CodeRateLimited && f.Code != wire.CodeOverloaded {
 		a.noteRefusal(w, withCaller(r), f.Status, f.Code)
@@ -120,8 +119,8 @@ func (a refusing) turnAway(w http.ResponseWriter, r *http.Request, f *failure) {
 	f.write(w)
 }
 
-// rescue answers in place of a handler that panicked. A client that went away in
-// the middle of an answer is no defect.
+// rescue answers in place of a handler that panicked. A client that left in the middle of an answer
+// is no defect.
 func (a *API) rescue(w *recorder, r *http.Request, reason any) {
 	if w.status != 0 && r.Context().Err() != nil {
 		cut(w)
@@ -136,35 +135,34 @@ func (a *API) rescue(w *recorder, r *http.Request, reason any) {
 	cut(w)
 }
 
-// cut closes the connection under an answer that has begun and will not be
-// finished, so that it does not look whole.
+// cut closes the connection under an unfinished answer, so that the answer does not look complete.
 func cut(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-		_ = conn.Close() // nobody is left to tell
+		_ = conn.Close() // the client has no way to learn of an error
 	}
 }
 
-// recorder remembers an answer's status, and keeps what a caller may not read any more
-// from being written.
+// recorder records an answer's status, and stops the answer once the caller has lost the right to
+// it.
 type recorder struct {
 	http.ResponseWriter
 
 	status  int
-	held    *session // nil: the caller's authority does not end meanwhile
+	held    *session // nil: the caller's rights do not end meanwhile
 	refused bool     // a problem was written in place of the answer
 }
 
-// errEnded is the error of writes to callers who may not read on.
-var errEnded = errors.New("the caller may not read this any more")
+// errEnded is the error of writes to callers that have lost the right to read on.
+var errEnded = errors.New("the caller has lost the right to read this")
 
-// WriteHeader begins the answer, or answers with the reason why the caller may not have it.
+// WriteHeader starts the answer, or answers with the reason why the caller may not have it.
 func (r *recorder) WriteHeader(status int) {
 	if r.refused {
 		return
 	}
 	if r.status == 0 && status >= http.StatusOK && r.held != nil {
 		if f := r.held.check(); f != nil {
-			for _, name := range []string{"ETag", wire.HeaderIndex, wire.HeaderSource, "Trailer"} { // of an answer that is not given
+			for _, name := range []string{"ETag", wire.HeaderIndex, wire.HeaderSource, "Trailer"} { // of the answer that is withheld
 				r.Header().Del(name)
 			}
 			r.held = nil
@@ -181,7 +179,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes some of the answer.
+// Write writes part of the answer.
 func (r *recorder) Write(data []byte) (int, error) {
 	if r.status == 0 {
 		r.WriteHeader(http.StatusOK)
@@ -195,7 +193,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return r.ResponseWriter.Write(data)
 }
 
-// conclude returns the writer for the last words of a stream, which names why it ends.
+// conclude returns the writer for the end of a stream, which contains the reason.
 func conclude(w http.ResponseWriter) http.ResponseWriter {
 	if r, is := w.(*recorder); is {
 		return r.ResponseWriter
@@ -210,7 +208,7 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 	refuse(wire.CodeNotFound, "there is no such path; /openapi.json lists them all").write(w)
 }
 
-// wrongMethod says which methods a path has.
+// wrongMethod answers with the methods that a path has.
 func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
@@ -219,5 +217,5 @@ func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	refuse(wire.CodeMethod, "this path does not take this method; it takes "+strings.Join(allowed, ", ")).write(w)
+	refuse(wire.CodeMethod, "this path does not support this method; it supports "+strings.Join(allowed, ", ")).write(w)
 }

@@ -138,7 +138,7 @@ func TestOtherSitesGiveNoOrders(t *testing.T) {
 	}
 }
 
-// Where callers are asked who they are it is known on whose behalf a page of another site
+// With authentication it is known on whose behalf a page of another site
 // asked, and how often.
 func TestOtherSitesAreCountedAsTheirCallers(t *testing.T) {
 	s := newGuarded(t)

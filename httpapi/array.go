@@ -14,23 +14,23 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// lists tells of many jobs by their age, and of the tasks of an array.
+// lists returns jobs by their age, and the tasks of an array.
 type lists struct{ *API }
 
-// jobsInput is what GET /jobs is given.
+// jobsInput is the input of GET /jobs.
 type jobsInput struct {
 	Watch
 	User  string `query:"user" maxLength:"128" doc:"of this user only"`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
-// tasksInput is what GET /jobs/{job_id}/tasks is given.
+// tasksInput is the input of GET /jobs/{job_id}/tasks.
 type tasksInput struct {
 	Watch
 	Job   string `path:"job_id"`
 	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
-	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"at most so many"`
-	After string `query:"after" maxLength:"16" doc:"the next of the page before"`
+	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"the most entries"`
+	After string `query:"after" maxLength:"16" doc:"next of the previous page"`
 }
 
 func (a lists) route(doc huma.API) {
@@ -83,7 +83,7 @@ func (a lists) tasks(ctx context.Context, in *tasksInput) (*answer[wire.Tasks], 
 	return &answer[wire.Tasks]{Index: s.Index, Body: v.tasks(&job, uint32(from), in.Limit, states)}, nil
 }
 
-// tasks lists tasks of a job in some states, from a number on.
+// tasks returns tasks of a job in some states, from a number on.
 func (v *view) tasks(j *model.Job, from uint32, limit int, states []string) *wire.Tasks {
 	out := &wire.Tasks{JobID: j.ID.String(), Tasks: []wire.Task{}}
 	grid := gridOf(&j.Spec)
@@ -105,7 +105,7 @@ func (v *view) tasks(j *model.Job, from uint32, limit int, states []string) *wir
 	return out
 }
 
-// task is one task in the list of an array's.
+// task converts one task of an array to the API's form.
 func (v *view) task(grid model.Sweep, t *model.Task) wire.Task {
 	var whole wire.Job
 	v.addTask(t, &whole)
@@ -116,19 +116,19 @@ func (v *view) task(grid model.Sweep, t *model.Task) wire.Task {
 	}
 }
 
-// gridOf is a job's sweep; nil if it is none.
+// gridOf returns a job's sweep; nil if it has none.
 func gridOf(spec *model.Spec) model.Sweep {
 	if spec.Sweep == "" {
 		return nil
 	}
 	grid, err := model.ParseSweep(spec.Sweep)
 	if err != nil {
-		return nil // it was checked when it came
+		return nil // it was checked at submission
 	}
 	return grid
 }
 
-// paramsOf is the values of one task of a sweep.
+// paramsOf returns the parameters of one task of a sweep.
 func paramsOf(grid model.Sweep, task uint32) map[string]string {
 	if grid == nil {
 		return nil
@@ -140,7 +140,7 @@ func paramsOf(grid model.Sweep, task uint32) map[string]string {
 	return out
 }
 
-// dependencies are the jobs that a job waits or has waited for.
+// dependencies returns the jobs that a job waits or has waited for.
 func (v *view) dependencies(j *model.Job) (out []wire.Dependency) {
 	for _, d := range v.s.DependenciesOf(j.ID) {
 		w := wire.Dependency{JobID: d.Key.On.String(), Kind: d.Kind.String(), State: d.State.String()}
@@ -152,19 +152,18 @@ func (v *view) dependencies(j *model.Job) (out []wire.Dependency) {
 	return out
 }
 
-// awaits says in a few words which jobs a job waits for, or which one it waited for
-// in vain; empty: none.
+// awaits describes which jobs a job waits for, or which dependency cannot be met; empty: none.
 func (v *view) awaits(j *model.Job) string {
 	if j.Waits > 0 {
 		return "waits for " + someJobs(v.s, j.ID, model.DependencyWaits)
 	}
 	if first, _ := v.s.FirstTask(j.ID); first.Reason == model.ReasonDependency {
-		return "waited in vain for " + someJobs(v.s, j.ID, model.DependencyNever)
+		return "dependency not met: " + someJobs(v.s, j.ID, model.DependencyNever)
 	}
 	return ""
 }
 
-// someJobs is "job 12", or "job 12 and 3 more".
+// someJobs formats "job 12", or "job 12 and 3 more".
 func someJobs(s *state.State, id model.JobID, in model.DependencyState) string {
 	text, more := "", 0
 	for _, d := range s.DependenciesOf(id) {

@@ -153,13 +153,13 @@ func TestTasksByNumber(t *testing.T) {
 	s.do(http.MethodPost, "/queue/1/hold?task=7-9", "").into(&wire.Done{})
 	var done wire.Done
 	s.do(http.MethodDelete, "/queue/1?task=10-13,3", "").into(&done)
-	if want := "canceled: 4 of the 5 tasks that were named; the others have ended, or do not exist"; done.Message != want {
+	if want := "canceled: 4 of the 5 named tasks; the others have ended, or do not exist"; done.Message != want {
 		t.Errorf("the answer is %q, want %q", done.Message, want)
 	}
 	var vain wire.Submitted
 	s.submit(`{"command":"x","dependencies":["afterok:1"]}`).into(&vain)
 	if len(vain.Warnings) != 1 || !strings.Contains(vain.Warnings[0], "the success of job 1") {
-		t.Errorf("who waits for its success is warned %q", vain.Warnings)
+		t.Errorf("a job that waits for its success is warned %q", vain.Warnings)
 	}
 	s.do(http.MethodDelete, "/queue/1?task=", "").about("task")
 	s.do(http.MethodPost, "/queue/1/release?task=", "").about("task")
@@ -174,7 +174,7 @@ func TestTasksByNumber(t *testing.T) {
 	s.do(http.MethodGet, "/jobs/1/logs?task=7", "").problem(http.StatusNotFound, wire.CodeNotFound)
 }
 
-// Who waits for whom is told everywhere, until it is dropped.
+// Dependencies are shown everywhere, until they are dropped.
 func TestDependenciesAreTold(t *testing.T) {
 	s := newSite(t)
 	for range 3 {
@@ -204,14 +204,14 @@ func TestDependenciesAreTold(t *testing.T) {
 	s.do(http.MethodDelete, "/queue/x/dependencies", "").problem(http.StatusNotFound, wire.CodeNotFound)
 }
 
-// A job that waited in vain says for which.
+// A job whose dependency cannot be met names that job.
 func TestWaitedInVain(t *testing.T) {
 	s := newSite(t)
 	s.spec(`{"command":"x"}`)
 	s.spec(`{"command":"x","dependencies":["afterok:1"]}`)
 	s.do(http.MethodDelete, "/queue/1", "").into(&wire.Done{})
 	s.with(func(c *statetest.Cluster) { c.Do(&command.Settle{Jobs: []model.JobID{2}}) })
-	if d := s.detail("/jobs/2"); d.State != "canceled" || d.Reason != "waited in vain for job 1" {
+	if d := s.detail("/jobs/2"); d.State != "canceled" || d.Reason != "dependency not met: job 1" {
 		t.Errorf("it is %s: %s", d.State, d.Reason)
 	}
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// What a job gets that does not ask for it.
+// Defaults of a job.
 const (
 	defaultUser     = auth.Anonymous
 	defaultPriority = 2
 	defaultGrace    = 30 * time.Second
 	defaultWarning  = time.Minute
-	// holdFrom is the time limit above which a job that loses contact is held, not
-	// started again elsewhere: so much work is not thrown away for a silence.
+	// holdFrom is the time limit above which a job that loses contact is held, not started again
+	// elsewhere: so much work is not discarded for a lost contact.
 	holdFrom = time.Hour
 )
 
-// ask turns what a user asks for into a command: names are resolved and defaults
-// filled in here, before the log.
+// ask converts a submission to a command: names are resolved and defaults filled in here, before
+// the log.
 func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 	c := &command.Submit{
 		Script: r.Script, Stdin: r.Stdin,
@@ -50,7 +50,7 @@ func ask(r *wire.Submit, now model.Time) (*command.Submit, error) {
 	return c, toTell(r, &c.Spec)
 }
 
-// program is what runs: a shell command, or a program with its arguments.
+// program parses what runs: a shell command, or a program with its arguments.
 func program(r *wire.Submit, c *command.Submit) error {
 	if fault := model.ProgramFault(r.Script); fault != "" {
 		return invalid("script", fault)
@@ -74,7 +74,7 @@ func program(r *wire.Submit, c *command.Submit) error {
 	for name, value := range r.Env {
 		c.Env = append(c.Env, name+"="+value)
 		if strings.Contains(name, "=") {
-			return invalid("env", "must have names of letters, digits and _ that begin with no digit")
+			return invalid("env", "must have names of letters, digits and _ that do not begin with a digit")
 		}
 	}
 	slices.SortFunc(c.Env, byName)
@@ -89,7 +89,7 @@ func byName(a, b string) int {
 	return strings.Compare(x, y)
 }
 
-// size is how many GPUs on how many nodes, given in one of three ways.
+// size parses how many GPUs on how many nodes, given in one of three ways.
 func size(r *wire.Submit, c *command.Submit) error {
 	s := &c.Spec
 	gpus, err := count("gpu_count", r.GPUs, 1, model.MaxGPUs, 1)
@@ -117,13 +117,13 @@ func size(r *wire.Submit, c *command.Submit) error {
 		gpus = nodes * each
 	}
 	if nodes > 0 && gpus%nodes != 0 {
-		return invalid("gpu_count", fmt.Sprintf("must be a multiple of nodes (%d), each of which has as many: %d is none", nodes, gpus))
+		return invalid("gpu_count", fmt.Sprintf("must be a multiple of nodes (%d), not %d", nodes, gpus))
 	}
 	s.GPUs, s.Nodes = gpus, nodes
 	if s.MinGPUs, err = count("min_gpus", r.MinGPUs, 1, int64(gpus), 0); err != nil {
 		return err
 	}
-	if s.MinGPUs == gpus { // it asks for all
+	if s.MinGPUs == gpus { // all GPUs are needed
 		s.MinGPUs = 0
 	}
 	if s.CPUs, err = count("cpus", r.CPUs, 1, 1<<16, 0); err != nil {
@@ -139,7 +139,7 @@ func size(r *wire.Submit, c *command.Submit) error {
 	return err
 }
 
-// memory is that of GPUs, which has two names, and of the host.
+// memory parses the memory of GPUs, which has two names, and of the host.
 func memory(r *wire.Submit, c *command.Submit) (err error) {
 	both, err := same("gpu_memory_gb", "memory_gb", r.GPUMemory, r.Memory)
 	if err != nil {
@@ -149,20 +149,20 @@ func memory(r *wire.Submit, c *command.Submit) (err error) {
 		return err
 	}
 	if r.HostMemory != nil && *r.HostMemory == 0 {
-		return invalid("host_memory_gb", "must be more than 0; leave it out for no limit")
+		return invalid("host_memory_gb", "must be more than 0, or be left out for no limit")
 	}
 	c.Spec.MemoryMB, err = megabytes("host_memory_gb", r.HostMemory)
 	return err
 }
 
-// times are the limit and the guess, which have two names each.
+// times parses the limit and the estimate, which have two names each.
 func times(r *wire.Submit, c *command.Submit) error {
 	limit, err := duration("time_limit", "time_limit_seconds", r.TimeLimit, r.TimeLimitS)
 	if err != nil {
 		return err
 	}
 	if limit != nil && *limit == 0 {
-		return invalid("time_limit", "must be longer than 0; leave it out for no limit")
+		return invalid("time_limit", "must be longer than 0, or be left out for no limit")
 	}
 	guess, err := duration("estimated_duration", "estimated_duration_seconds", r.Estimate, r.EstimateS)
 	if err != nil {
@@ -175,7 +175,7 @@ func times(r *wire.Submit, c *command.Submit) error {
 	return nil
 }
 
-// ends is how the job is stopped, and what follows when its node falls silent.
+// ends parses how the job is stopped, and what follows when contact to its node is lost.
 func ends(r *wire.Submit, c *command.Submit) error {
 	s := &c.Spec
 	s.Grace = or((*time.Duration)(r.Grace), defaultGrace)
@@ -199,7 +199,7 @@ func ends(r *wire.Submit, c *command.Submit) error {
 	return nil
 }
 
-// retries are which failures are tried again.
+// retries parses which failures are retried.
 func retries(r *wire.Submit, c *command.Submit) error {
 	codes := slices.Clone(r.RetryOn)
 	slices.Sort(codes)
@@ -214,7 +214,7 @@ func retries(r *wire.Submit, c *command.Submit) error {
 	return nil
 }
 
-// checkpoints are the signals that come before an end, and the client that must live.
+// checkpoints parses the signals before an end, and the contact time of an attached client.
 func checkpoints(r *wire.Submit, c *command.Submit) error {
 	s := &c.Spec
 	interval, err := duration("checkpoint_interval", "checkpoint_interval_seconds", r.CheckpointInterval, r.CheckpointIntervalS)
@@ -226,16 +226,16 @@ func checkpoints(r *wire.Submit, c *command.Submit) error {
 	case s.WarnSignal == "" && r.WarnBefore != nil:
 		return invalid("warn_before", "needs a warn_signal")
 	case s.WarnSignal != "" && s.TimeLimit == 0:
-		return invalid("warn_signal", "needs a time_limit to come ahead of")
+		return invalid("warn_signal", "needs a time_limit")
 	case s.WarnSignal != "" && r.WarnBefore != nil && time.Duration(*r.WarnBefore) >= s.TimeLimit:
-		return invalid("warn_before", "must be less than the time_limit, or the job would be warned before it starts")
+		return invalid("warn_before", "must be less than the time_limit, else the warning would come before the start")
 	case s.WarnSignal != "":
 		s.WarnBefore = or((*time.Duration)(r.WarnBefore), defaultWarning)
 	}
 	return nil
 }
 
-// count is a number within bounds, or what stands for one that is not given.
+// count returns a number within bounds, or a default if none is given.
 func count(field string, v *int64, low, high, none int64) (uint32, error) {
 	switch {
 	case v == nil:
@@ -246,19 +246,19 @@ func count(field string, v *int64, low, high, none int64) (uint32, error) {
 	return uint32(*v), nil //nolint:gosec // within bounds
 }
 
-// same is the one value of two names.
+// same returns the one value that is given under two names.
 func same[T comparable](name, other string, a, b *T) (*T, error) {
 	switch {
 	case a == nil:
 		return b, nil
 	case b != nil && *a != *b:
-		return nil, invalid(other, "is another name of "+name+", and the two differ")
+		return nil, invalid(other, "is another name of "+name+", and the values differ")
 	}
 	return a, nil
 }
 
-// megabytes takes GB, of which one has 1,000 MB as GPUs are sold, and rounds up;
-// a GPU reports somewhat more than its name says.
+// megabytes converts GB of 1,000 MB, as GPUs are sold, and rounds up; a GPU reports somewhat more
+// than its name says.
 func megabytes(field string, gb *float64) (uint32, error) {
 	const most = 1 << 20 // GB
 	switch {

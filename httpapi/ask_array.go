@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// array is how many tasks there are: a number, the numbers themselves, or a grid.
+// array parses the tasks of an array: a number, the numbers themselves, or a grid.
 func array(r *wire.Submit, c *command.Submit) (err error) {
 	if c.Throttle, err = count("array_limit", r.MaxRunning, 1, model.MaxTasks, 0); err != nil {
 		return err
@@ -42,10 +42,10 @@ func array(r *wire.Submit, c *command.Submit) (err error) {
 	return nil
 }
 
-// sweep is the numbers of a grid's tasks.
+// sweep returns the numbers of a grid's tasks.
 func sweep(r *wire.Submit, c *command.Submit) (model.Indices, error) {
 	if r.Indices != "" {
-		return nil, invalid("array_indices", "must not be given together with params: their grid says how many tasks there are")
+		return nil, invalid("array_indices", "must not be given together with params: their grid determines the number of tasks")
 	}
 	for _, line := range r.Params {
 		if strings.Contains(line, "\n") {
@@ -60,7 +60,7 @@ func sweep(r *wire.Submit, c *command.Submit) (model.Indices, error) {
 	return model.FirstIndices(grid.Len()), model.CheckSweep(c.Spec.Sweep)
 }
 
-// named makes an error about a field of one that says what it must be.
+// named converts an error that says what a value must be to one about a field.
 func named(field string, err error) error {
 	if err == nil {
 		return nil
@@ -68,7 +68,7 @@ func named(field string, err error) error {
 	return invalid(field, err.Error())
 }
 
-// awaited is which jobs the new one waits for.
+// awaited parses the jobs that the new one waits for.
 func awaited(r *wire.Submit, c *command.Submit) error {
 	for _, text := range r.Dependencies {
 		list, err := parseDependency(text)
@@ -81,7 +81,7 @@ func awaited(r *wire.Submit, c *command.Submit) error {
 	c.After = slices.Compact(c.After)
 	for i := 1; i < len(c.After); i++ {
 		if c.After[i].Job == c.After[i-1].Job {
-			return invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: one must be chosen")
+			return invalid("dependencies", "name job "+c.After[i].Job.String()+" in two ways: give one")
 		}
 	}
 	if len(c.After) > model.MaxAfter {
@@ -92,7 +92,7 @@ func awaited(r *wire.Submit, c *command.Submit) error {
 
 var errDependency = errors.New("must be afterok, afterany or afternotok and jobs, such as afterok:12:13")
 
-// parseDependency reads "afterok:12:13".
+// parseDependency parses "afterok:12:13".
 func parseDependency(text string) (out []model.After, err error) {
 	kind, jobs, found := strings.Cut(text, ":")
 	k := model.AfterOK
@@ -112,7 +112,7 @@ func parseDependency(text string) (out []model.After, err error) {
 	return out, nil
 }
 
-// dates are the begin and the deadline.
+// dates parses the earliest start and the deadline.
 func dates(r *wire.Submit, c *command.Submit, now model.Time) (err error) {
 	if c.Spec.Begin, err = instant("begin", r.Begin, now); err != nil {
 		return err
@@ -121,7 +121,7 @@ func dates(r *wire.Submit, c *command.Submit, now model.Time) (err error) {
 	return err
 }
 
-// instant reads an RFC 3339 time, or how far ahead of now it is; empty: none.
+// instant parses an RFC 3339 time, or a time from now; empty: none.
 func instant(field, text string, now model.Time) (model.Time, error) {
 	if text == "" {
 		return 0, nil

@@ -14,13 +14,13 @@ import (
 const signalNames = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ " +
 	"VTALRM PROF WINCH IO PWR SYS"
 
-// signals are those that a job is sent on its way and at its end. A text that names none would
-// be taken for TERM by the node, and a job that seems to save checkpoints may be suspended.
+// signals parses the signals that a job gets during its run and at its end. The node would take an
+// unknown name for TERM, and a job that seems to save checkpoints may be suspended.
 func signals(r *wire.Submit, c *command.Submit) (err error) {
 	s := &c.Spec
 	for _, v := range []struct {
 		field, given string
-		ends         bool // it may be one that nobody can catch
+		ends         bool // it may be one that no process can catch
 		to           *string
 	}{
 		{"stop_signal", r.StopSignal, true, &s.StopSignal},
@@ -37,7 +37,7 @@ func signals(r *wire.Submit, c *command.Submit) (err error) {
 	return nil
 }
 
-// signal takes USR1, SIGUSR1, usr1 and 10 for USR1.
+// signal converts USR1, SIGUSR1, usr1 and 10 to USR1.
 func signal(field, text string) (string, error) {
 	if text == "" {
 		return "", nil

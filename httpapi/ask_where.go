@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// where is which GPUs on which nodes, each written in one way.
+// where parses which GPUs on which nodes, each given in one way.
 func where(r *wire.Submit, c *command.Submit) error {
 	s := &c.Spec
 	s.GPUModel, s.Placement = model.SortModels(r.GPUType), strings.ReplaceAll(r.Placement, "-", "_")
@@ -39,7 +39,7 @@ func nodes(field string, list []string) (string, error) {
 	return strings.Join(names, ","), nil
 }
 
-// listed are the names of a list of nodes.
+// listed splits a list of nodes.
 func listed(text string) []string {
 	if text == "" {
 		return nil
@@ -47,27 +47,27 @@ func listed(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// warnings are what may not be meant so in what was asked for, though it is accepted.
+// warnings returns warnings about an accepted submission that may contain a mistake.
 func warnings(s *state.State, job *model.Job) []string {
 	spec := &job.Spec
 	return slices.Concat(admission.Oversized(s, spec), unknownNodes(s, "names", spec.Nodelist), unknownNodes(s, "excludes", spec.Exclude), vainly(s, job.ID))
 }
 
-// vainly says of jobs whose success a job waits for that they cannot have it any more.
+// vainly returns a warning if a job waits for the success of jobs that have failed.
 func vainly(s *state.State, id model.JobID) (out []string) {
 	for _, d := range s.DependenciesOf(id) {
 		if on, _ := s.Jobs.Get(d.Key.On); d.State == model.DependencyWaits && d.Kind == model.AfterOK && on.Failed+on.Canceled > 0 {
-			out = append(out, fmt.Sprintf("waits for the success of job %s, of which tasks have failed or been canceled: it will be canceled when that ends", on.ID))
+			out = append(out, fmt.Sprintf("waits for the success of job %s, of which tasks have failed or been canceled: the new job will be canceled when that one ends", on.ID))
 		}
 	}
 	return out
 }
 
-// mostNamed is how many nodes a warning names.
+// mostNamed is the most nodes that a warning names.
 const mostNamed = 5
 
-// unknownNodes says of nodes that a job names and the cluster does not have that this may be
-// a slip: nodes may come, so it is not refused. As long as none has registered it says nothing.
+// unknownNodes returns a warning about named nodes that the cluster does not have: nodes may join
+// later, so that this is no error. Without any registered nodes there is no warning.
 func unknownNodes(s *state.State, what, list string) []string {
 	if s.Nodes.Len() == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// audits tells what was asked for and what came of it, from this peer's archive.
+// audits returns the audit trail from this peer's archive.
 type audits struct{ *API }
 
 // Bounds of the audit trail's answers.
@@ -26,28 +26,28 @@ const (
 	verifyLimit     = 25 * time.Second // for the whole trail; under that of an answer
 )
 
-// auditInput is what GET /audit is given.
+// auditInput is the input of GET /audit.
 type auditInput struct {
 	Actor  string    `query:"actor" maxLength:"256" doc:"the actor: user:alice or alice, node:gpu1, peer:p2"`
-	Target string    `query:"target" maxLength:"256" doc:"what it was about: 'job 17', with its tasks; 'node gpu1', 'user alice'"`
+	Target string    `query:"target" maxLength:"256" doc:"the target: 'job 17', with its tasks; 'node gpu1', 'user alice'"`
 	Action string    `query:"action" maxLength:"64" doc:"a command's name, such as submit, cancel or set_policy"`
 	Result string    `query:"result" maxLength:"64" doc:"ok, refused, or the code of a refusal"`
 	Since  time.Time `query:"since" doc:"not before this time"`
 	Until  time.Time `query:"until" doc:"not after this time"`
-	Before uint64    `query:"before" doc:"records with smaller numbers: the next of the page before"`
+	Before uint64    `query:"before" doc:"records with smaller numbers: next of the previous page"`
 	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 func (a audits) route(doc huma.API) {
 	o := op("audit", http.MethodGet, "/audit", "The record of all changes: actor, action, target, result; newest first")
-	o.Description = "From the archive of the peer that answers; complete_to says how far that is complete."
+	o.Description = "From the archive of the answering peer, which is complete up to complete_to."
 	handle(a.API, doc, o, a.list)
-	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "What the peer that answers has refused before it came to the log; newest first")
-	o.Description = "Each peer keeps what it has refused itself: no other knows of it, and only there next goes on."
+	o = op("audit-refusals", http.MethodGet, "/audit/refusals", "Requests that the answering peer refused before they reached the log; newest first")
+	o.Description = "Each peer keeps its own refusals: other peers do not have them, and next is valid at the same peer only."
 	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
 		return a.requests(ctx, in, a.peer.Refusals)
 	})
-	o = op("audit-reads", http.MethodGet, "/audit/reads", "Reads of other users' data at the peer that answers; newest first")
+	o = op("audit-reads", http.MethodGet, "/audit/reads", "Reads of other users' data at the answering peer; newest first")
 	o.Description = "Output and commands of other users' jobs, and snapshots, with authentication. Each peer keeps the reads that it answered."
 	handle(a.API, doc, o, func(ctx context.Context, in *refusalsInput) (*answer[wire.Refusals], error) {
 		return a.requests(ctx, in, a.peer.Reads)
@@ -56,8 +56,8 @@ func (a audits) route(doc huma.API) {
 	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.AuditVerdict], error) { return a.verify(ctx) })
 }
 
-// archived is the state, once this peer's archive holds what the state says of up to
-// the log index that last gives, and how the archive stands then.
+// archived waits until this peer's archive is complete up to the log index that last returns, and
+// returns the state and the status of the archive.
 func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s state.State, stand archive.Standing, err error) {
 	if a.peer.Archive == nil {
 		return s, stand, refuse(wire.CodeNoArchive, "this peer keeps no archive: ask another")
@@ -69,14 +69,14 @@ func archived(ctx context.Context, a *API, last func(*state.State) uint64) (s st
 	return s, a.peer.Archive.Standing(), nil
 }
 
-// standingOf is how an archive stands, in the API's words.
+// standingOf converts the status of an archive to the API's form.
 func standingOf(v *archive.Standing) wire.ArchiveStanding {
 	return wire.ArchiveStanding{CompleteTo: v.CompleteTo, Failing: v.Failure != ""}
 }
 
 func lastRecord(s *state.State) uint64 { return s.Settings().Audit.Index }
 
-// archiveFault is the answer when the archive cannot be read.
+// archiveFault returns the problem of an archive that cannot be read.
 func archiveFault(err error) error {
 	return &Fault{Code: wire.CodeNoArchive, Err: err}
 }
@@ -103,13 +103,13 @@ func (a audits) list(ctx context.Context, in *auditInput) (*answer[wire.Audit], 
 	return &answer[wire.Audit]{Index: s.Index, Body: out}, nil
 }
 
-// refusalsInput is what GET /audit/refusals is given.
+// refusalsInput is the input of GET /audit/refusals.
 type refusalsInput struct {
 	Actor  string    `query:"actor" maxLength:"256" doc:"the reader: user:alice or alice"`
 	Code   string    `query:"code" maxLength:"64" doc:"of the refusal, such as denied or invalid"`
 	Since  time.Time `query:"since" doc:"not before this time"`
 	Until  time.Time `query:"until" doc:"not after this time"`
-	Before uint64    `query:"before" doc:"older ones: the next of the page before, of the same peer"`
+	Before uint64    `query:"before" doc:"older ones: next of the previous page, of the same peer"`
 	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
@@ -146,7 +146,7 @@ func auditRecord(r *model.AuditRecord) wire.AuditRecord {
 	}
 }
 
-// whatOf is a command's body in the API's words.
+// whatOf converts a command's body to the API's form.
 func whatOf(kind command.Kind, raw []byte) map[string]any {
 	if len(raw) == 0 {
 		return nil
@@ -167,7 +167,7 @@ func whatOf(kind command.Kind, raw []byte) map[string]any {
 	return named
 }
 
-// snakes gives a tree the API's names, and leaves out what is not set.
+// snakes converts the names in a tree to the API's, and leaves out what is not set.
 func snakes(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -194,7 +194,7 @@ func snakes(v any) any {
 	return v
 }
 
-// snake writes "GPUsPerJob" as "gpus_per_job".
+// snake converts "GPUsPerJob" to "gpus_per_job".
 func snake(name string) string {
 	var out strings.Builder
 	runes := []rune(name)
@@ -209,7 +209,7 @@ func snake(name string) string {
 	return out.String()
 }
 
-// verdictOf looks at records that this peer keeps; nil: it keeps none.
+// verdictOf verifies records that this peer keeps; nil: it keeps none.
 func verdictOf(ctx context.Context, kept Refusals) (*wire.RequestsVerdict, error) {
 	if kept == nil {
 		return nil, nil
@@ -235,7 +235,7 @@ func (a audits) verify(ctx context.Context) (*answer[wire.AuditVerdict], error) 
 		Head: wire.AuditHead{Seq: head.Seq, Index: head.Index, Hash: head.Hash.String()}, Peer: string(a.cfg.Self),
 	}
 	if out.What == "" && v.Missing > 0 {
-		out.What = "what is here is as it was written, but some of the trail is not here"
+		out.What = "the records here are unchanged, but some of the trail is missing here"
 	}
 	if out.Refusals, err = verdictOf(ctx, a.peer.Refusals); err != nil {
 		return nil, archiveFault(err)

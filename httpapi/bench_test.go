@@ -19,7 +19,7 @@ const benchBody = `{"run_id":"experiment-1","user":"username","command":"python 
 	`"priority":2,"estimated_duration_seconds":3600,"env":{"A":"1","B":"2"}}`
 
 // One submission through all of the API, without a socket and without Raft: where
-// nobody is asked who they are, and where callers show a token, are counted, and have
+// authentication is off, and where callers show a token, are counted, and have
 // commands held against rules.
 func BenchmarkSubmit(b *testing.B) {
 	b.Run("open", func(b *testing.B) { benchSubmit(b, newSite(b), func(*statetest.Cluster) {}) })

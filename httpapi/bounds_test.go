@@ -12,7 +12,7 @@ import (
 )
 
 // A number that cannot be read as a whole one is refused with its bounds, which are those by
-// which others are refused: to whoever writes 1e9 that is a whole number.
+// which others are refused: for the writer of a request 1e9 is a whole number.
 func TestBoundsAreTold(t *testing.T) {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })

@@ -13,16 +13,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// caller is who sent a request, for the audit trail.
+// caller is the sender of a request, for the audit trail.
 type caller struct {
 	from     string // address
-	proposed bool   // what the request asked for has come to the log, which tells what became of it
+	proposed bool   // the command reached the log, which records its result
 }
 
 type callerKey struct{}
 
-// withCaller notes where a request comes from. A peer that passes a request on says
-// where it had it from; anybody else's word for it does not count.
+// withCaller records where a request comes from. A peer that passes a request on adds the original
+// address; the same header of any other client is ignored.
 func withCaller(r *http.Request) *http.Request {
 	from := r.Header.Get(wire.HeaderClient)
 	if from == "" || r.Header.Get(wire.HeaderForwarded) == "" {
@@ -42,19 +42,19 @@ func callerOf(ctx context.Context) *caller {
 	return &caller{}
 }
 
-// proposing notes that a request's command comes to the log, and returns where the
-// request comes from.
+// proposing records that a request's command reaches the log, and returns where the request comes
+// from.
 func proposing(ctx context.Context) (from string) {
 	c := callerOf(ctx)
 	c.proposed = true
 	return c.from
 }
 
-// refusing keeps what is refused without the log hearing of it.
+// refusing records requests that are refused before they reach the log.
 type refusing struct{ *API }
 
-// noting is around a handler of writes and who confirms them: what they refuse by
-// themselves is kept, since the log never hears of it.
+// noting wraps a handler of writes and the check of its caller: their own refusals are recorded,
+// since they do not reach the log.
 func (a refusing) noting(next http.Handler) http.Handler {
 	if a.peer.Refusals == nil {
 		return next
@@ -68,12 +68,11 @@ func (a refusing) noting(next http.Handler) http.Handler {
 	})
 }
 
-// maxNotedPath bounds the path of a refusal that is kept, in bytes.
+// maxNotedPath bounds the path in a record of a refusal, in bytes.
 const maxNotedPath = 512
 
-// noteRefusal keeps a refusal. Who refuses a request before it comes to a handler
-// calls it, too, before it answers: a request that has no id yet gets one, which the
-// answer names.
+// noteRefusal records a refusal. Code that refuses a request before its handler calls this function
+// before it answers: a request without an id gets one, which the answer contains.
 func (a refusing) noteRefusal(w http.ResponseWriter, r *http.Request, status int, code string) {
 	if a.peer.Refusals == nil {
 		return
@@ -85,8 +84,7 @@ func (a refusing) noteRefusal(w http.ResponseWriter, r *http.Request, status int
 	})
 }
 
-// refusedID is the id of a request that is refused. One that nobody would take as an id
-// is none.
+// refusedID returns the id of a refused request. A value that is not a valid id counts as none.
 func refusedID(w http.ResponseWriter, r *http.Request) string {
 	id := r.Header.Get(wire.HeaderRequestID)
 	if id == "" {

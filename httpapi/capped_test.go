@@ -20,7 +20,7 @@ func defaultsOf(t *testing.T, s *site, text string) {
 	s.api.TakeOver(Terms{Workloads: d})
 }
 
-// A type's default priority gives nobody more than they may ask for.
+// A type's default priority gives no caller more than it may ask for.
 func TestDefaultPrioritiesAreTheCallers(t *testing.T) {
 	s := newGuarded(t)
 	defaultsOf(t, s, "inference: {default_priority: 10}\nocr: {default_priority: 7}\n")

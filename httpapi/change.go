@@ -14,10 +14,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// changes changes jobs that exist, and how the cluster schedules.
+// changes changes existing jobs, and how the cluster schedules.
 type changes struct{ *API }
 
-// targetInput is what a change of a job, or of one of its tasks, is given.
+// targetInput is the input of a change of a job, or of one of its tasks.
 type targetInput struct {
 	Key  string `header:"Idempotency-Key"`
 	Job  string `path:"job_id"`
@@ -25,23 +25,23 @@ type targetInput struct {
 	Note string `query:"note" maxLength:"512" doc:"why, for the job's timeline"`
 }
 
-// changed is what was done to a job, or to how many of the tasks that were named.
+// changed describes what was done to a job, or to how many of its tasks.
 func (in *targetInput) changed(what string, tasks uint64, others string) string {
 	some, err := model.ParseIndices(in.Task)
 	if n := uint64(len(some)); in.Task != "" && err == nil && tasks < n {
-		return fmt.Sprintf("%s: %d of the %d tasks that were named; the others %s, or do not exist", what, tasks, n, others)
+		return fmt.Sprintf("%s: %d of the %d named tasks; the others %s, or do not exist", what, tasks, n, others)
 	}
 	return what
 }
 
-// jobBodyInput is what a change of a job with a body is given.
+// jobBodyInput is the input of a change of a job with a body.
 type jobBodyInput struct {
 	Key     string `header:"Idempotency-Key"`
 	Job     string `path:"job_id"`
 	RawBody []byte
 }
 
-// switchInput is what a change without parameters is given.
+// switchInput is the input of a change without parameters.
 type switchInput struct {
 	Key string `header:"Idempotency-Key"`
 }
@@ -50,7 +50,7 @@ func (a changes) route(doc huma.API) {
 	handle(a.API, doc, op("cancel", http.MethodDelete, "/queue/{job_id}", "Cancel a job, whether it waits or runs"), a.cancel)
 	priority := newStrict[wire.SetPriority]()
 	handleBody[wire.SetPriority](a.API, doc,
-		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Move a job to another priority"),
+		op("set-priority", http.MethodPatch, "/queue/{job_id}/priority", "Change the priority of a job"),
 		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
 			body, err := priority.decode(in.RawBody)
 			if err != nil {
@@ -59,9 +59,9 @@ func (a changes) route(doc huma.API) {
 			return a.setPriority(ctx, in, body)
 		})
 	for _, running := range []bool{true, false} {
-		name, what := "stop", "Halt placements and preemptions; nothing else stops"
+		name, what := "stop", "Stop placements and preemptions; running jobs continue"
 		if running {
-			name, what = "start", "Let placements be made again"
+			name, what = "start", "Start placements again"
 		}
 		o := op(name, http.MethodPost, "/orchestrator/"+name, what)
 		handle(a.API, doc, o, func(ctx context.Context, in *switchInput) (*answer[wire.Switched], error) {
@@ -70,25 +70,25 @@ func (a changes) route(doc huma.API) {
 	}
 }
 
-// jobID reads a job's id. What is none names no job.
+// jobID parses a job's id. A text that is not valid is the id of no job.
 func jobID(text string) (model.JobID, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != text {
-		return 0, refuse(wire.CodeNotFound, "there is no such job: ids are numbers, as submissions and GET /queue tell them")
+		return 0, refuse(wire.CodeNotFound, "there is no such job: ids are numbers, as in the answers to submissions and GET /queue")
 	}
 	return model.JobID(n), nil
 }
 
-// firstTask stands for the first task of a job, whatever its number is.
+// firstTask stands for the first task of a job.
 const firstTask = -1
 
-// wholeJob stands for a job as a whole, of whose tasks the first is looked up.
+// wholeJob stands for a job as a whole, represented by its first task.
 const wholeJob = -3
 
-// waitingTask stands for the first task of a job that waits, or if none does the first.
+// waitingTask stands for the first waiting task of a job, or for the first one if no task waits.
 const waitingTask = -2
 
-// taskOf reads the number of a task; none is [firstTask].
+// taskOf parses the number of a task; an empty text gives [firstTask].
 func taskOf(text string) (int64, error) {
 	if text == "" {
 		return firstTask, nil
@@ -100,7 +100,7 @@ func taskOf(text string) (int64, error) {
 	return int64(n), nil //nolint:gosec // small
 }
 
-// taskAt is a task of a job by its number.
+// taskAt returns a task of a job by its number.
 func taskAt(s *state.State, id model.JobID, n int64) (model.Task, bool) {
 	switch n {
 	case firstTask, wholeJob:
@@ -111,7 +111,7 @@ func taskAt(s *state.State, id model.JobID, n int64) (model.Task, bool) {
 	return s.Tasks.Get(model.TaskKey{Job: id, Task: uint32(n)}) //nolint:gosec // bounded by taskOf
 }
 
-// firstWaiting is the first task of a job that waits, or if none does the first.
+// firstWaiting returns the first waiting task of a job, or the first one if no task waits.
 func firstWaiting(s *state.State, id model.JobID) (model.Task, bool) {
 	if job, _ := s.Jobs.Get(id); job.Open > job.Live {
 		for k, t := range s.Tasks.From(model.TaskKey{Job: id}) {
@@ -138,7 +138,7 @@ func (a changes) cancel(ctx context.Context, in *targetInput) (*answer[wire.Done
 	return &answer[wire.Done]{Index: index, Body: a.done(id, in.changed("canceled", r.Number, "have ended"))}, nil
 }
 
-// done tells where a job stands after a change.
+// done returns the state of a job after a change.
 func (a changes) done(id model.JobID, what string) *wire.Done {
 	s := a.peer.Reader.State()
 	out := &wire.Done{Success: true, JobID: id.String(), Message: what}
@@ -187,7 +187,7 @@ func (a changes) turn(ctx context.Context, key string, running bool) (*answer[wi
 	}
 	out := &wire.Switched{
 		Success: true, Running: running, At: a.cfg.Now().UTC(),
-		Message: "no job is started until the orchestrator is started; what runs goes on",
+		Message: "no jobs are started until the orchestrator is started; running jobs continue",
 	}
 	if running {
 		out.Message = "jobs are started"

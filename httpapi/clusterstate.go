@@ -13,8 +13,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// clusterStates tells of the fleet in the words of experiment trackers, and answers
-// those who would set it up by a request.
+// clusterStates shows the fleet in the terms of experiment trackers, and answers their requests to
+// initialize a cluster.
 type clusterStates struct{ *API }
 
 func (a clusterStates) route(doc huma.API) {
@@ -28,7 +28,7 @@ func (a clusterStates) route(doc huma.API) {
 		})
 	initialize := newStrict[wire.Initialize]()
 	o := op("initialize", http.MethodPost, "/gpu/initialize", "Confirm the size of a cluster of simulated GPUs")
-	o.Description = "Nodes come with their agents, so this makes none: it says whether a cluster of simulated GPUs has the size that is given. " +
+	o.Description = "Nodes come with their agents, so this creates none: it compares the size of a cluster of simulated GPUs with the given one. " +
 		"A cluster with real GPUs refuses it."
 	handleBody[wire.Initialize](a.API, doc, o, func(_ context.Context, in *bodyInput) (*answer[wire.Initialized], error) {
 		body, err := initialize.decode(in.RawBody)
@@ -60,7 +60,7 @@ func (a clusterStates) state(ctx context.Context, s *state.State) *wire.ClusterS
 	return out
 }
 
-// initialize changes nothing: it compares.
+// initialize compares the request with the cluster, and changes nothing.
 func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized], error) {
 	s := a.peer.Reader.State()
 	nodes, err := count("node_count", b.Nodes, 1, 1<<16, int64(s.Nodes.Len()))
@@ -74,7 +74,7 @@ func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized]
 	same := int(nodes) == s.Nodes.Len()
 	for id, n := range s.Nodes.All() {
 		if !strings.Contains(n.Features, wire.SimulatedGPUs) {
-			return nil, refuse(model.CodeConflict.String(), "node "+string(id)+" has real GPUs, which its agent has found by itself: nothing is initialized")
+			return nil, refuse(model.CodeConflict.String(), "node "+string(id)+" has real GPUs, which its agent has found: nothing is initialized")
 		}
 		use, _ := s.NodeUse.Get(id)
 		same = same && (each == 0 || use.All == each)
@@ -87,6 +87,6 @@ func (a clusterStates) initialize(b *wire.Initialize) (*answer[wire.Initialized]
 			"start berth dev with --nodes and --gpus for another size", s.Nodes.Len(), resources(&s).TotalGPUs))
 	}
 	return &answer[wire.Initialized]{Index: s.Index, Body: &wire.Initialized{
-		Success: true, Message: "the cluster has this size", NodeCount: int64(s.Nodes.Len()), ClusterStatus: clusterStatus(&s),
+		Success: true, Message: "the cluster has the given size", NodeCount: int64(s.Nodes.Len()), ClusterStatus: clusterStatus(&s),
 	}}, nil
 }

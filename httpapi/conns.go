@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// Bounds of open connections. Beyond them whoever waits longest goes: one that has been
-// opened, or has had its answer, and has brought no whole header since. A client that asks
-// at once never waits and so is never cut off for a flood, also from its own address.
+// Bounds of open connections. Beyond them the connection is closed that has waited longest without
+// a complete header, since it was opened or answered. A client that sends its request at once does
+// not wait, so that it is not cut off by a flood, even from its own address.
 const (
 	maxConns       = 8192 // in all
 	maxConnsOfEach = 2048 // of one address
 )
 
-// connections keeps count of a server's connections.
+// connections counts a server's connections.
 type connections struct {
 	most, ofEach int
-	proxy        func(address string) bool // all of whose clients share its address; nil: none is
+	proxy        func(address string) bool // all clients of a proxy share its address; nil: there is none
 
 	mu      sync.Mutex
 	all     map[net.Conn]*connection
@@ -32,7 +32,8 @@ type origin struct {
 	waiting linked.List // of *connection, longest first
 }
 
-// connection is one, with its places among those that wait; nil: it does not.
+// connection is one connection, with its places in the lists of waiting ones; nil: it does not
+// wait.
 type connection struct {
 	conn     net.Conn
 	from     string
@@ -47,11 +48,11 @@ func newConnections(most, ofEach int) *connections {
 // note is the server's ConnState.
 func (c *connections) note(conn net.Conn, state http.ConnState) {
 	if spare := c.turn(conn, state); spare != nil {
-		_ = spare.Close() // the server hears of it by reading, and ends it
+		_ = spare.Close() // the server notices this when it reads, and ends the connection
 	}
 }
 
-// turn takes a change in, and says which connection is to be closed for it.
+// turn records a change of state, and returns the connection that must be closed for a new one.
 func (c *connections) turn(conn net.Conn, state http.ConnState) (spare net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,8 +82,8 @@ func (c *connections) turn(conn net.Conn, state http.ConnState) (spare net.Conn)
 	return spare
 }
 
-// room says which connection goes to make room for one that has come: the one of its
-// address that waits longest, else of all, else the new one itself.
+// room returns the connection that makes room for a new one: the one of its address that waits
+// longest, else of all, else the new one itself.
 func (c *connections) room(k *connection, o *origin) net.Conn {
 	var longest *linked.Element
 	switch {
@@ -132,7 +133,7 @@ func (c *connections) forget(conn net.Conn) {
 	}
 }
 
-// open is how many connections there are.
+// open returns how many connections there are.
 func (c *connections) open() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

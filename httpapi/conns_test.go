@@ -59,7 +59,7 @@ func asks(t *testing.T, conn net.Conn) {
 }
 
 // However many connections an address opens and says nothing on, or half a header, it
-// holds no more than its part, and who asks is answered, from there and from elsewhere.
+// holds no more than its part, and requests are answered, from there and from elsewhere.
 func TestAFloodOfConnections(t *testing.T) {
 	s, at := flooded(t, 40, 20)
 	for i := range 200 {

@@ -15,12 +15,12 @@ import (
 // controls hold, release, requeue and extend jobs, and keep attached ones alive.
 type controls struct{ *API }
 
-// attachInput is what POST /jobs/{job_id}/attach is given.
+// attachInput is the input of POST /jobs/{job_id}/attach.
 type attachInput struct {
 	Job string `path:"job_id"`
 }
 
-// noteInput is what a change of a whole job is given.
+// noteInput is the input of a change of a whole job.
 type noteInput struct {
 	Key  string `header:"Idempotency-Key"`
 	Job  string `path:"job_id"`
@@ -33,19 +33,19 @@ func (a controls) route(doc huma.API) {
 		body                     func(model.JobID, string, string) command.Body
 	}{
 		{
-			"hold", "Keep a job that waits from being started", "held", "do not wait",
+			"hold", "Hold a waiting job: it does not start until it is released", "held", "do not wait",
 			func(id model.JobID, some, note string) command.Body {
 				return &command.Hold{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
 			},
 		},
 		{
-			"release", "Let a held job start, and a failed one try again at once", "released", "do not wait",
+			"release", "Release a held job, or retry a failed one at once", "released", "do not wait",
 			func(id model.JobID, some, _ string) command.Body {
 				return &command.Release{Job: id, Task: command.AllTasks, Tasks: some}
 			},
 		},
 		{
-			"requeue", "Stop a job that runs and send it back to the queue, uncharged", "sent back to the queue", "do not run",
+			"requeue", "Stop a running job and return it to the queue, uncharged", "returned to the queue", "do not run",
 			func(id model.JobID, some, note string) command.Body {
 				return &command.Requeue{Job: id, Task: command.AllTasks, Tasks: some, Note: note}
 			},
@@ -64,10 +64,10 @@ func (a controls) route(doc huma.API) {
 				return &answer[wire.Done]{Index: index, Body: changes(a).done(id, in.changed(v.done, r.Number, v.others))}, nil
 			})
 	}
-	handle(a.API, doc, op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Let a job wait for other jobs no longer"),
+	handle(a.API, doc, op("drop-dependencies", http.MethodDelete, "/queue/{job_id}/dependencies", "Remove the dependencies of a job"),
 		a.dropDependencies)
 	extend := newStrict[wire.Extend]()
-	handleBody[wire.Extend](a.API, doc, op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, also while it runs"),
+	handleBody[wire.Extend](a.API, doc, op("extend", http.MethodPost, "/queue/{job_id}/extend", "Raise a job's time limit, even while it runs"),
 		func(ctx context.Context, in *jobBodyInput) (*answer[wire.Done], error) {
 			body, err := extend.decode(in.RawBody)
 			if err != nil {
@@ -75,12 +75,12 @@ func (a controls) route(doc huma.API) {
 			}
 			return a.extend(ctx, in, body)
 		})
-	o := op("attach", http.MethodPost, "/jobs/{job_id}/attach", "Say that the client of an attached job is alive")
-	o.Description = "A job that was submitted with attached is canceled once this was not called for that long."
+	o := op("attach", http.MethodPost, "/jobs/{job_id}/attach", "Report that the client of an attached job is alive")
+	o.Description = "A job that was submitted with attached is canceled after that time without such a call."
 	handle(a.API, doc, o, a.attach)
 }
 
-// target is the job, and those of its tasks that are meant; empty: all.
+// target returns the job, and the tasks that are named; empty: all.
 func (in *targetInput) target() (model.JobID, string, error) {
 	id, err := jobID(in.Job)
 	if err != nil || in.Task == "" {
@@ -99,7 +99,7 @@ func (a controls) dropDependencies(ctx context.Context, in *noteInput) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.Done]{Index: index, Body: changes(a).done(id, "waits for no other job")}, nil
+	return &answer[wire.Done]{Index: index, Body: changes(a).done(id, "has no dependencies any more")}, nil
 }
 
 func (a controls) extend(ctx context.Context, in *jobBodyInput, body *wire.Extend) (*answer[wire.Done], error) {

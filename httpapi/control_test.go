@@ -62,7 +62,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// A job that runs is told how long it has, and one that waits again how long it has waited beside that.
+// A running job shows how long it has run, and one that waits again also how long it has waited.
 func TestHowLongAJobRunsAndWaits(t *testing.T) {
 	s := newSite(t)
 	var n1 *statetest.Agent

@@ -14,10 +14,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// deliveries tells what came of what was to be told.
+// deliveries returns the results of notifications.
 type deliveries struct{ *API }
 
-// deliveriesInput is what GET /deliveries is given.
+// deliveriesInput is the input of GET /deliveries.
 type deliveriesInput struct {
 	Watch
 	To    string `query:"to" maxLength:"256" doc:"only to this place, such as job:17 or webhook:wh_1"`
@@ -25,7 +25,7 @@ type deliveriesInput struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"11000" default:"100"`
 }
 
-// webhookDeliveriesInput is what GET /webhooks/{webhook_id}/deliveries is given.
+// webhookDeliveriesInput is the input of GET /webhooks/{webhook_id}/deliveries.
 type webhookDeliveriesInput struct {
 	Watch
 	ID    string `path:"webhook_id"`
@@ -34,12 +34,12 @@ type webhookDeliveriesInput struct {
 }
 
 func (a deliveries) route(doc huma.API) {
-	o := op("deliveries", http.MethodGet, "/deliveries", "What is on its way to webhooks, and what came of it")
-	o.Description = "All that waits, and the newest thousand that have ended."
+	o := op("deliveries", http.MethodGet, "/deliveries", "Deliveries to webhooks, and their results")
+	o.Description = "All waiting deliveries, and the newest thousand that have ended."
 	handle(a.API, doc, o, func(ctx context.Context, in *deliveriesInput) (*answer[wire.Deliveries], error) {
 		return a.list(ctx, &in.Watch, in.To, in.State, in.Limit)
 	})
-	handle(a.API, doc, op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "The same of one webhook"),
+	handle(a.API, doc, op("webhook-deliveries", http.MethodGet, "/webhooks/{webhook_id}/deliveries", "Deliveries to one webhook, and their results"),
 		func(ctx context.Context, in *webhookDeliveriesInput) (*answer[wire.Deliveries], error) {
 			id := model.WebhookID(in.ID)
 			s := a.peer.Reader.State()
@@ -75,19 +75,19 @@ func deliveryOf(d *model.Delivery) wire.Delivery {
 	}
 }
 
-// notifyOf is what a job's own webhook is told of, and where it is.
+// notifyOf adds the events and the address of a job's own webhook.
 func notifyOf(out *wire.Detail, job *model.Job) {
 	if job.Spec.WebhookURL != "" {
 		out.Notify, out.WebhookURL = job.Spec.Notify.Names(), shortURL(job.Spec.WebhookURL)
 	}
 }
 
-// toTell is what a job's own webhook is to be told of.
+// toTell parses the events and the address of a job's own webhook.
 func toTell(r *wire.Submit, to *model.Spec) error {
 	to.WebhookURL = r.WebhookURL
 	if r.WebhookURL == "" {
 		if len(r.Notify) > 0 {
-			return invalid("notify", "needs a webhook_url; what a user is told of all jobs is set with POST /webhooks")
+			return invalid("notify", "needs a webhook_url; use POST /webhooks for the events of all jobs of a user")
 		}
 		return nil
 	}
@@ -100,7 +100,7 @@ func toTell(r *wire.Submit, to *model.Spec) error {
 	return renamed("notify", err)
 }
 
-// mayTell says whether what a job or a service names to be told may be told at all.
+// mayTell returns an error if a job or a service may not name an address for notifications.
 func mayTell(s *state.State, address string) error {
 	if address == "" {
 		return nil
@@ -111,7 +111,7 @@ func mayTell(s *state.State, address string) error {
 	return nil
 }
 
-// renamed is the problem of a value under the name that it has here.
+// renamed returns the problem of a value under the name that it has here.
 func renamed(field string, err error) error {
 	if p, is := errors.AsType[*model.Problem](err); is {
 		return invalid(field, "must be "+p.Want)

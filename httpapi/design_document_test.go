@@ -60,7 +60,7 @@ func TestTheDesignDocument(t *testing.T) {
 	})
 }
 
-// GPUs for a job that somebody else runs: one allocation a job at a time, released by
+// GPUs for a job that another scheduler runs: one allocation a job at a time, released by
 // the job's name.
 func TestGPUsForAJob(t *testing.T) {
 	s := twoNodes(t)

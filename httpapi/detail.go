@@ -18,17 +18,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// details tells all about one job.
+// details returns everything about one job.
 type details struct{ *API }
 
-// jobInput is what GET /jobs/{job_id} is given.
+// jobInput is the input of GET /jobs/{job_id}.
 type jobInput struct {
 	Watch
 	Job  string `path:"job_id"`
 	Task string `query:"task" doc:"a task of an array; without it the answer is about the array as a whole"`
 }
 
-// waitInput is what GET /jobs/{job_id}/explain is given.
+// waitInput is the input of GET /jobs/{job_id}/explain.
 type waitInput struct {
 	Watch
 	Job  string `path:"job_id"`
@@ -36,7 +36,7 @@ type waitInput struct {
 }
 
 func (a details) route(doc huma.API) {
-	o := op("job", http.MethodGet, "/jobs/{job_id}", "All about a job, an array as a whole, or one task of it")
+	o := op("job", http.MethodGet, "/jobs/{job_id}", "Everything about a job, an array as a whole, or one task of it")
 	o.Description = "Without task the state, the times and the counts of an array are of all its tasks together, see array; " +
 		"exit_code, timeline and attempt_history are of single tasks: ask for one, or GET /jobs/{job_id}/tasks."
 	handle(a.API, doc, o, a.detail)
@@ -58,7 +58,7 @@ func (a details) detail(ctx context.Context, in *jobInput) (*answer[wire.Detail]
 	return a.about(ctx, in, wholeJob)
 }
 
-// about is all about the task that is named, or what is meant where none is.
+// about returns everything about the named task, or about the default one.
 func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[wire.Detail], error) {
 	id, err := jobID(in.Job)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a details) about(ctx context.Context, in *jobInput, meant int64) (*answer[
 	return &answer[wire.Detail]{Index: s.Index, Body: out}, nil
 }
 
-// warnings is what is odd about GPUs of a job.
+// warnings returns anomalies of a job's GPUs.
 func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string) {
 	if len(gpus) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (a details) warnings(ctx context.Context, gpus []wire.GPURef) (out []string
 	return out
 }
 
-// recall is what is kept of a job that has left the state.
+// recall returns what the archive has of a job that has left the state.
 func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n int64) (*answer[wire.Detail], error) {
 	if a.peer.Archive == nil || id >= now.Settings().NextJob { // no job has had that number
 		return nil, noJob()
@@ -124,7 +124,7 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	case stand.Failure != "", err != nil && !errors.Is(err, archive.ErrUnavailable):
 		return nil, archiveFault(cmp.Or(err, errors.New(stand.Failure)))
 	case err != nil, stand.CompleteTo < now.Settings().ArchivedTo:
-		return nil, refuse(wire.CodeBehind, "this peer's archive has yet to take in what has left the queue: try again, or another peer")
+		return nil, refuse(wire.CodeBehind, "this peer's archive does not yet have the newest jobs that left the queue: try again, or another peer")
 	default:
 		return nil, noJob()
 	}
@@ -135,8 +135,8 @@ func (a details) recall(ctx context.Context, now *state.State, id model.JobID, n
 	return &answer[wire.Detail]{Index: now.Index, Body: out}, nil
 }
 
-// complete waits for the archive to hold what has left the state, unless it cannot, and
-// returns how the archive stands then.
+// complete waits until the archive has all that has left the state, if it can, and returns the
+// archive's status.
 func (a details) complete(ctx context.Context, s *state.State) archive.Standing {
 	if stand := a.peer.Archive.Standing(); stand.Failure != "" {
 		return stand
@@ -146,10 +146,10 @@ func (a details) complete(ctx context.Context, s *state.State) archive.Standing 
 }
 
 func noJob() error {
-	return refuse(wire.CodeNotFound, "there is no such job, or no such task of it; of jobs that ended long ago there is no more than GET /jobs/{job_id}")
+	return refuse(wire.CodeNotFound, "there is no such job, or it has no such task; of jobs that ended long ago only GET /jobs/{job_id} is available")
 }
 
-// trace is what of a job a reader who waits for its changes would notice.
+// trace is the part of a job whose change wakes a waiting reader.
 type trace struct {
 	job     model.Job
 	stand   model.TaskState
@@ -168,7 +168,7 @@ func traceOf(s *state.State, id model.JobID, task int64) (t trace) {
 	return t
 }
 
-// about is all about a job: an array as a whole if n is [wholeJob], else one task.
+// about returns everything about a job: an array as a whole if n is [wholeJob], else one task.
 func (v *view) about(j *model.Job, t *model.Task, n int64) *wire.Detail {
 	out := &wire.Detail{
 		Job: v.job(j), WorkDir: j.Spec.WorkDir, OnLost: j.Spec.OnLost.String(), Timeline: []wire.Event{}, History: []wire.Attempt{},
@@ -201,7 +201,7 @@ func (v *view) explain(t *model.Task, out *wire.Detail) {
 	}
 }
 
-// addDetail adds what is known of a task alone.
+// addDetail adds the details of a single task.
 func (v *view) addDetail(j *model.Job, t *model.Task, out *wire.Detail) {
 	out.Task, out.Folded = new(int64(t.Key.Task)), int64(t.Folded)
 	if j.Array() {
@@ -228,7 +228,7 @@ func (v *view) addDetail(j *model.Job, t *model.Task, out *wire.Detail) {
 	v.explain(t, out)
 }
 
-// rankRan is for how long the process of a rank has run.
+// rankRan returns for how long the process of a rank has run.
 func rankRan(r *model.Rank, now model.Time) time.Duration {
 	if r.Phase == model.RankRunning {
 		return max(now.Sub(r.Started), 0)
@@ -261,7 +261,7 @@ func (v *view) attempt(a *model.Attempt) wire.Attempt {
 	return out
 }
 
-// explanation is the scheduler's, in the API's words.
+// explanation converts the scheduler's explanation to the API's form.
 func explanation(e *sched.Explanation) *wire.Explanation {
 	out := &wire.Explanation{
 		Summary: e.Summary, Policy: e.Policy, Position: e.Position, Exact: e.Exact, AheadN: e.AheadN, At: e.At.Time(),

@@ -96,7 +96,7 @@ func TestClientsAddressesWithoutAuthentication(t *testing.T) {
 	}
 }
 
-// Names of users and services are for those who may look at the queue.
+// Names of users and services are for callers that may read the queue.
 func TestNamesInMetrics(t *testing.T) {
 	t.Parallel()
 	s := newGuarded(t)

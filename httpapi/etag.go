@@ -10,14 +10,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// tagOf names what a list says, as far as the log decides it: it changes with each
-// change of its topics, and is the same on every peer.
+// tagOf returns a tag of a list, as far as the log determines the list: it changes with each change
+// of its topics, and is the same on every peer.
 func tagOf(s *state.State, set model.TopicSet) string {
 	id := s.Settings().Incarnation
 	return fmt.Sprintf(`W/"%x-%d"`, id[:4], lastOf(s, set))
 }
 
-// unchanged answers a reader who knows the list of this tag already; nil: it does not.
+// unchanged returns the answer to a reader that has the list of this tag already; nil otherwise.
 func unchanged(ifNoneMatch, tag string) error {
 	known := strings.Split(ifNoneMatch, ",")
 	if !slices.ContainsFunc(known, func(t string) bool { return strings.TrimSpace(t) == tag }) {
@@ -29,11 +29,11 @@ func unchanged(ifNoneMatch, tag string) error {
 // notModified is an answer without a body.
 type notModified struct{ tag string }
 
-// Error is for the log of a library.
+// Error returns a text for the log of a library.
 func (n *notModified) Error() string { return "not modified" }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status.
 func (n *notModified) GetStatus() int { return http.StatusNotModified }
 
-// GetHeaders names the tag again.
+// GetHeaders returns the tag again.
 func (n *notModified) GetHeaders() http.Header { return http.Header{"Etag": {n.tag}} }

@@ -18,29 +18,29 @@ import (
 
 // Bounds of event streams.
 const (
-	heartbeat    = 15 * time.Second // between two signs of life of a stream on which nothing happens
-	followerSlow = 10 * time.Second // for a follower to take what it is sent
+	heartbeat    = 15 * time.Second // between two heartbeats of a stream without events
+	followerSlow = 10 * time.Second // for a follower to read what was sent
 	eventsAtOnce = 256              // of one write
 )
 
-// events tells what happens.
+// events streams events.
 type events struct{ *API }
 
-// eventsInput is what GET /events is given.
+// eventsInput is the input of GET /events.
 type eventsInput struct {
 	Types     string `query:"types" maxLength:"512" doc:"only these, such as job.started,node.* or failed"`
 	Job       string `query:"job" maxLength:"32" doc:"only of this job"`
 	User      string `query:"user" maxLength:"128" doc:"only of this user's jobs and services"`
 	Node      string `query:"node" maxLength:"128" doc:"only of this node"`
-	Actor     string `query:"actor" maxLength:"256" doc:"only what this one did: user:alice or alice, node:gpu1, peer:p2"`
-	Target    string `query:"target" maxLength:"256" doc:"only what was about this: 'job 17', with its tasks; 'node gpu1', 'peer p2'"`
-	Last      int    `query:"last" minimum:"0" maximum:"10000" doc:"begin with so many of the newest that are kept"`
+	Actor     string `query:"actor" maxLength:"256" doc:"only actions of this one: user:alice or alice, node:gpu1, peer:p2"`
+	Target    string `query:"target" maxLength:"256" doc:"only events of this target: 'job 17', with its tasks; 'node gpu1', 'peer p2'"`
+	Last      int    `query:"last" minimum:"0" maximum:"10000" doc:"begin with this many of the newest kept events"`
 	Once      bool   `query:"once" doc:"end after those, in place of following"`
-	After     string `query:"after" maxLength:"64" doc:"go on after this id; as the header Last-Event-ID"`
-	LastEvent string `header:"Last-Event-ID" doc:"go on after this id"`
+	After     string `query:"after" maxLength:"64" doc:"continue after this id; as the header Last-Event-ID"`
+	LastEvent string `header:"Last-Event-ID" doc:"continue after this id"`
 }
 
-// eventStream is what a follower asks for.
+// eventStream is a follower's request.
 type eventStream struct {
 	types  model.NoticeSet
 	job    model.JobID
@@ -49,22 +49,22 @@ type eventStream struct {
 	actor  string
 	target string
 	at     model.NoticePlace // what was sent last
-	reset  string            // id to go on from after a reset; empty: nothing was missed
+	reset  string            // id to go on from after a reset; empty: no event was missed
 	once   bool
 }
 
-// wants says that a notice is asked for.
+// wants reports whether a notice matches the request.
 func (q *eventStream) wants(n *model.Notice) bool {
 	return q.types.Has(n.Kind) && (q.job == 0 || n.Job == q.job) && (q.user == "" || n.User == q.user) && (q.node == "" || n.Node == q.node) &&
 		archive.ByActor(q.actor, n.Actor) && (q.target == "" || archive.OfTarget(q.target, notify.Target(n)))
 }
 
 func (a events) route(doc huma.API) {
-	o := op("events", http.MethodGet, "/events", "What happens, as it happens")
-	o.Description = "Server-sent events: data is a notice as JSON, id the same on every peer. Last-Event-ID goes on " +
-		"after an event by way of any peer. An event of type " + wire.EventReset + " says that what was asked to go on after is not " +
+	o := op("events", http.MethodGet, "/events", "Events, as they happen")
+	o.Description = "Server-sent events: data is a notice as JSON, id the same on every peer. With Last-Event-ID the stream continues " +
+		"after an event, at any peer. An event of type " + wire.EventReset + " means that the requested position is no longer " +
 		"kept: read again what was built from events. An event of type " + wire.EventClosed + " is the last one: its data is a problem " +
-		"that says why the caller may not read on, such as a token that has expired."
+		"with the reason why the caller may not read on, such as an expired token."
 	o.Responses = map[string]*huma.Response{
 		"200": {Description: "events, one after the other", Content: map[string]*huma.MediaType{"text/event-stream": {
 			Schema: doc.OpenAPI().Components.Schemas.Schema(noticeType(), true, ""),
@@ -83,7 +83,7 @@ func (a events) route(doc huma.API) {
 	})
 }
 
-// parse reads what is asked for, and finds where to begin.
+// parse parses the request, and finds where the stream begins.
 func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error) {
 	q := &eventStream{
 		types: model.AllNotices().With(model.NoticeTest), user: in.User, node: model.NodeID(in.Node), actor: in.Actor, target: in.Target, once: in.Once,
@@ -131,13 +131,13 @@ func (a events) parse(ctx context.Context, in *eventsInput) (*eventStream, error
 	return q, nil
 }
 
-// send sends events until the follower goes, is too slow or may read no more, or this
-// peer ends.
+// send sends events until the follower leaves, is too slow or loses the right to read, or this peer
+// ends.
 func (a events) send(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	a.follow(w, r, q)
 	if f := endedBy(r.Context()); f != nil {
 		out := subscriber{conclude(w), http.NewResponseController(w)}
-		_ = out.write(closedFrame(f)) // a follower that has gone needs no reason
+		_ = out.write(closedFrame(f)) // a follower that has left needs no reason
 	}
 }
 
@@ -162,7 +162,7 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	}
 	for ctx.Err() == nil {
 		data, gone := a.next(q)
-		if gone { // it is further behind than what is kept: it begins anew, and is told so
+		if gone { // events that it has missed are no longer kept: it gets a reset
 			cut(w)
 			return
 		}
@@ -178,7 +178,7 @@ func (a events) follow(w http.ResponseWriter, r *http.Request, q *eventStream) {
 	}
 }
 
-// next is what is to be sent now; empty once there is nothing more.
+// next returns what must be sent now; empty once there is nothing more.
 func (a events) next(q *eventStream) (data []byte, gone bool) {
 	for len(data) == 0 {
 		list, gone := a.peer.Feed.After(q.at, eventsAtOnce)
@@ -195,8 +195,8 @@ func (a events) next(q *eventStream) (data []byte, gone bool) {
 	return data, false
 }
 
-// await waits until there is something after what was sent, and gives signs of life
-// meanwhile; false: the follower is gone.
+// await waits until there are new events, and sends heartbeats meanwhile; false: the follower is
+// gone.
 func (a events) await(ctx context.Context, q *eventStream, out *subscriber) bool {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -215,8 +215,7 @@ func (a events) await(ctx context.Context, q *eventStream, out *subscriber) bool
 	}
 }
 
-// subscriber is one end of a stream. Nobody waits for it but its own goroutine, and that
-// not for long.
+// subscriber is one end of a stream. Only its own goroutine waits for it, for a limited time.
 type subscriber struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -230,20 +229,20 @@ func (f *subscriber) write(data []byte) error {
 	return f.control.Flush()
 }
 
-// frameOf is a notice as it stands in a stream.
+// frameOf returns a notice in the format of the stream.
 func frameOf(n *model.Notice) []byte {
 	e := notify.EventOf(n)
 	data, err := json.Marshal(e)
-	if err != nil { // it holds texts and numbers only
+	if err != nil { // texts and numbers only
 		return nil
 	}
 	return []byte("id: " + e.ID + "\ndata: " + string(data) + "\n\n")
 }
 
-// closedFrame returns the last event of a stream that its follower may not read on.
+// closedFrame returns the last event of a stream whose follower has lost the right to read on.
 func closedFrame(f *failure) []byte {
 	data, err := json.Marshal(f.Problem)
-	if err != nil { // it holds texts and numbers only
+	if err != nil { // texts and numbers only
 		return nil
 	}
 	return []byte("event: " + wire.EventClosed + "\ndata: " + string(data) + "\n\n")

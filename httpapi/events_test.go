@@ -102,7 +102,7 @@ func TestFollowingEvents(t *testing.T) {
 	}
 }
 
-// Events are chosen as records of the audit trail are: by who did it, with or without the
+// Events are selected like records of the audit trail: by actor, with or without the
 // kind of them, and by what it was about, with its parts.
 func TestEventsOfActorsAndTargets(t *testing.T) {
 	s := newSite(t)
@@ -132,7 +132,7 @@ func TestEventsOfActorsAndTargets(t *testing.T) {
 	}
 }
 
-// Who comes back gets what it missed, and is told when that is not to be had.
+// A follower that comes back gets what it missed, or a reset if that is not kept.
 func TestResumingEvents(t *testing.T) {
 	s := newSite(t)
 	first := s.follow("")
@@ -168,8 +168,8 @@ func TestResumingEvents(t *testing.T) {
 	s.do(http.MethodGet, "/events?last=-1", "").about("last")
 }
 
-// Who names an event that is still to come has it from elsewhere than this cluster's log,
-// and is told to begin anew; but not where this peer only lags behind another.
+// A follower that names an event that is still to come has it from elsewhere than this cluster's log,
+// and gets a reset; but not where this peer only lags behind another.
 func TestResumingAfterWhatNeverWas(t *testing.T) {
 	s := newSite(t)
 	s.submit(`{"command":"x"}`)
@@ -192,7 +192,7 @@ func TestResumingAfterWhatNeverWas(t *testing.T) {
 	if got := types(t, s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", newest)); len(got) != 0 {
 		t.Errorf("a peer that lags behind gives %q", got)
 	}
-	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("nobody leads")}
+	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
 	s.do(http.MethodGet, "/events?once=true", "", "Last-Event-ID", future).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 }
 
@@ -206,7 +206,7 @@ func (c *catchingUp) Read(ctx context.Context, level Consistency) (state.State, 
 	return c.old, nil
 }
 
-// A follower that does not read is cut off, and nobody waits for it meanwhile.
+// A follower that does not read is cut off, and no other goroutine waits for it meanwhile.
 func TestASlowFollowerIsCutOff(t *testing.T) {
 	s := newSite(t)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

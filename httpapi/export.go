@@ -16,12 +16,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// exports write the cluster down as state files.
+// exports exports the cluster as state files.
 type exports struct{ *API }
 
 func (a exports) route(doc huma.API) {
 	o := op("snapshot", http.MethodGet, "/snapshot", "The cluster as state files, at one place of its log")
-	o.Description = "It holds what users run, with their environments, and is for administrators only."
+	o.Description = "It contains users' commands and environments, and is for administrators only."
 	handle(a.API, doc, o, func(ctx context.Context, _ *struct{}) (*answer[wire.Snapshot], error) {
 		s, err := a.fresh(ctx, Linearizable)
 		if err != nil {
@@ -35,11 +35,10 @@ func (a exports) route(doc huma.API) {
 	})
 }
 
-// all is a state in the words of the API's other answers, and what a restore needs as well.
-// All times in it go by the state's clock, and nothing by what this peer has counted or
-// foreseen for others, so that any peer writes the same of the same state. What is not in
-// the state is as the answering peer hears of it: measurements of GPUs and the passes of the
-// leader's scheduler.
+// all returns a state in the forms of the API's other answers, with all that a restore needs. All
+// times in it are by the state's clock, and nothing depends on this peer's caches and forecasts, so
+// that any peer exports the same for the same state. Data that is not in the state is the answering
+// peer's: telemetry of GPUs and the passes of the leader's scheduler.
 func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error) {
 	saved := wire.Saved{Format: wire.SnapshotFormat, Index: int64(s.Index), At: s.Settings().Clock.Time()} //nolint:gosec // an index of a log
 	p, places := page{view: view{s: s, now: s.Settings().Clock}}, newPlaces()
@@ -71,7 +70,7 @@ func (a exports) all(ctx context.Context, s *state.State) (*wire.Snapshot, error
 	return out, nil
 }
 
-// holding lists the jobs that have GPUs.
+// holding returns the jobs that have GPUs.
 func holding(v *view, places *places) []wire.Run {
 	out := []wire.Run{}
 	last := model.JobID(0)
@@ -86,7 +85,7 @@ func holding(v *view, places *places) []wire.Run {
 	return out
 }
 
-// saver writes down jobs, and once each script and environment that they share.
+// saver exports jobs, and each script and environment that they share once.
 type saver struct {
 	s     *state.State
 	out   *wire.SavedQueue
@@ -125,8 +124,8 @@ func savedJobs(s *state.State) (*wire.SavedQueue, error) {
 	return w.out, nil
 }
 
-// awaits lists what a job still waits for; doomed is one that waits in vain and has
-// not been told yet.
+// awaits returns what a job still waits for; doomed reports a dependency that cannot be met and was
+// not handled yet.
 func (w *saver) awaits(job *model.Job) (list []string, doomed bool) {
 	for _, d := range w.s.DependenciesOf(job.ID) {
 		if d.State != model.DependencyWaits {
@@ -144,8 +143,8 @@ func (w *saver) awaits(job *model.Job) (list []string, doomed bool) {
 	return list, false
 }
 
-// pieces is the job; or several, if it is an array of which so many single tasks are
-// left that their numbers do not fit into one.
+// pieces returns the job; or several, if it is an array with so many separate open tasks that their
+// numbers do not fit into one.
 func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) {
 	var open, held model.Indices
 	live := false
@@ -194,8 +193,8 @@ func (w *saver) pieces(job *model.Job, after []string) ([]wire.SavedJob, error) 
 	return out, nil
 }
 
-// portions divides tasks so that their numbers, and those of them that are held, can be
-// written as an array's.
+// portions divides tasks so that their numbers, and those of held ones, can be written as an
+// array's.
 func portions(open, held model.Indices) []model.Indices {
 	if len(open.String()) <= model.MaxIndices && len(among(held, open).String()) <= model.MaxIndices {
 		return []model.Indices{open}
@@ -240,13 +239,13 @@ func (w *saver) environment(hash model.Hash) string {
 	return name
 }
 
-// hashOf names a text as [SavedJob] does.
+// hashOf returns the hash by which [SavedJob] refers to a text.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// savedSettings is what the cluster is set to, and whom it knows.
+// savedSettings returns the cluster's settings, users and projects.
 func savedSettings(s *state.State) *wire.Arrangement {
 	set := s.Settings()
 	caps, pools := set.Booking.OrDefault(), allocationOf(s)
@@ -279,7 +278,7 @@ func savedSettings(s *state.State) *wire.Arrangement {
 	return out
 }
 
-// unlimit is what would have to be set to get this limit again: [limitsOf] backwards.
+// unlimit converts a limit to the request that would set it: the inverse of [limitsOf].
 func unlimit(l *model.Limit) wire.SetQuota {
 	number := func(f model.LimitField) *wire.OrNone[int64] {
 		if v := l.Get(f); v != model.Unlimited {

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// fleet tells of GPUs and nodes.
+// fleet lists GPUs and nodes.
 type fleet struct{ *API }
 
 func (a fleet) route(doc huma.API) {
@@ -62,7 +62,7 @@ func resources(s *state.State) (r wire.Resources) {
 	return r
 }
 
-// away reports whether a GPU is missing and has no owner: it counts no more.
+// away reports whether a GPU is missing and has no holder: it is not counted.
 func away(s *state.State, id model.GPUID, g *model.GPU) bool {
 	slot, _ := s.Slots.Get(model.SlotKey{GPU: id})
 	return g.Health == model.HealthMissing && slot.Owner == model.OwnerNone
@@ -82,7 +82,7 @@ func clusterStatus(s *state.State) wire.ClusterStatus {
 // tenths rounds to one digit.
 func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
-// nodes lists every node, and how busy the GPUs that were measured are.
+// nodes returns every node, and how busy the measured GPUs are.
 func (a fleet) nodes(ctx context.Context, s *state.State) (list []wire.Node, busy float64) {
 	measured := map[model.GPUID]agentwire.Reading{}
 	for _, r := range a.samples.get(ctx).Readings {
@@ -184,7 +184,7 @@ func gpuOf(s *state.State, g *model.GPU, measured map[model.GPUID]agentwire.Read
 	return out
 }
 
-// owner says who has a GPU.
+// owner adds the holder of a GPU.
 func owner(s *state.State, g *model.GPU, out *wire.GPU) {
 	slot, _ := s.Slots.Get(model.SlotKey{GPU: g.ID})
 	switch slot.Owner {
@@ -218,5 +218,5 @@ func owner(s *state.State, g *model.GPU, out *wire.GPU) {
 	}
 }
 
-// gigabytes are of 1,024 MB, as drivers report memory.
+// gigabytes converts MB to GB of 1,024 MB, as drivers report memory.
 func gigabytes(mb uint32) float64 { return tenths(float64(mb) / 1024) }

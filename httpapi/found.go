@@ -10,21 +10,21 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
-// foundAgain is how soon a peer looks again whether it is to begin to ask.
+// foundAgain is the interval at which a peer checks whether it must require authentication.
 const foundAgain = time.Second
 
-// FoundAccess has the cluster require authentication, if [Config.Asks] says so and the
-// state does not yet: the peer that leads draws the secret of the peers and the first token,
-// which announce is given once. The first token is good for an hour. If it expires unused,
-// and no token is good for the role admin, a peer that is started later draws another. Where
-// an admin has a key of the configuration no first token is made.
+// FoundAccess turns authentication on in the state, if [Config.Asks] is set and the state does not
+// require it yet: the leader draws the secret of the peers and the first token, which announce gets
+// once. The first token is good for an hour. If it expires unused, and no token is good for the
+// role admin, a peer that is started later draws another. If an admin has a key of the
+// configuration no first token is made.
 //
-// It returns when the state says that all is done, or the context ends.
+// It returns when the state requires authentication, or the context ends.
 func FoundAccess(ctx context.Context, a *API, announce func(token string)) {
 	var token string
 	for a.gate.must && ctx.Err() == nil {
 		s := a.peer.Reader.State()
-		if token != "" && s.Tokens.Has(auth.HashOf(token)) { // though its proposal got no answer
+		if token != "" && s.Tokens.Has(auth.HashOf(token)) { // although its proposal got no answer
 			announce(token)
 			return
 		}
@@ -58,13 +58,13 @@ func (g *gate) firstLost(s *state.State) bool {
 		if human && t.Good(now) && t.Allows(user.Role) == model.RoleAdmin {
 			return false
 		}
-		lost = lost || t.First && !t.Good(s.Settings().Clock) // by which the state judges
+		lost = lost || t.First && !t.Good(s.Settings().Clock) // the clock by which the state judges
 	}
 	keys := g.terms().Keys
 	return lost && !keys.Admin()
 }
 
-// found proposes it. Whether that was carried out the state tells.
+// found proposes the change. The state shows whether it was applied.
 func found(ctx context.Context, a *API, body *command.FoundAuth) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()

@@ -75,7 +75,7 @@ func FuzzAdviser(f *testing.F) {
 	})
 }
 
-// heard checks a plan that somebody advised against the one that nobody did.
+// heard checks a plan with advice against the one without.
 func heard(t *testing.T, with, without *wire.WorkloadPlan) {
 	t.Helper()
 	at := func(field string) string { return with.Sources[field] }

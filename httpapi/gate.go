@@ -21,25 +21,25 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// agentFactor is how many callers' worth of requests one node's agent may make: it renews
-// leases and reports of all jobs of its node.
+// agentFactor is the rate of one node's agent in callers' rates: it renews leases and reports on
+// all jobs of its node.
 const agentFactor = 4
 
-// gate finds out who a request comes from, and whether they may.
+// gate identifies callers, and checks their rights.
 type gate struct {
 	must      bool                  // see Config.Asks
-	current   atomic.Pointer[terms] // what the API goes by
+	current   atomic.Pointer[terms] // the present terms of the API
 	prover    auth.Prover
 	peer      Reader
-	whole     atomic.Bool // this peer was once as new as any other since it started
+	whole     atomic.Bool // this peer was once up to date since it started
 	clock     func() time.Time
 	log       *slog.Logger
 	origins   *http.CrossOriginProtection
-	hosts     *endpoint.Hosts // by which names this peer is asked
-	anyHost   bool            // while callers are asked who they are, any name is one
-	callers   *auth.Limiter   // of users and services, by what they have shown
+	hosts     *endpoint.Hosts // names under which this peer is addressed
+	anyHost   bool            // any name is accepted with authentication
+	callers   *auth.Limiter   // of users and services, by credential
 	agents    *auth.Limiter   // of agents, the same
-	addresses *auth.Limiter   // of those that have shown nothing, or nothing that is known, by network
+	addresses *auth.Limiter   // of callers without a known credential, by network
 }
 
 func newGate(c *Config) *gate {
@@ -56,32 +56,32 @@ func newGate(c *Config) *gate {
 	return g
 }
 
-// asks says whether callers must say who they are.
+// asks reports whether callers must authenticate.
 func (g *gate) asks(s *state.State) bool { return g.must || s.Settings().Auth.On() }
 
-// misdirected refuses a request whose Host header does not name this peer: a page of
-// another site, whose name was made to lead here, could otherwise send requests in the
-// name of the person who visits the page. With authentication on such a page has no
-// token, and names that are not configured, and addresses, pass.
+// misdirected refuses a request whose Host header does not name this peer: a page of another site,
+// whose name was made to resolve to this peer, could otherwise send requests in the name of the
+// visitor. With authentication such a page has no token, and then unknown names, and addresses,
+// pass.
 func (g *gate) misdirected(r *http.Request) *failure {
 	s := g.peer.State()
 	asks := g.asks(&s)
 	if g.hosts.Has(r.Host) || asks && (g.anyHost || g.hosts.HasOrIP(r.Host)) {
 		return nil
 	}
-	remedy := "ask for localhost, a loopback address or the address in server.http, or add the name to server.hosts"
+	remedy := "use localhost, a loopback address or the address in server.http, or add the name to server.hosts"
 	if asks {
-		remedy = "ask for one of the names in server.hosts or for an IP address, or add the name to server.hosts"
+		remedy = "use one of the names in server.hosts or an IP address, or add the name to server.hosts"
 	}
 	return refuse(wire.CodeMisdirected, fmt.Sprintf("the Host header %q does not name this server: %s", model.Clip(r.Host), remedy))
 }
 
-// enter finds out who a request comes from, which is told also of whom it turns away,
-// and whether they may call the route at all.
+// enter identifies the caller and checks the route's role. It also returns the caller of a refused
+// request.
 func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request, *failure) {
 	s := g.peer.State()
 	if !g.asks(&s) {
-		r.Header.Del(wire.HeaderClient) // which only a peer may say, and no peer can prove to be one
+		r.Header.Del(wire.HeaderClient) // set by peers only, which no client can impersonate
 		return r.WithContext(auth.With(r.Context(), &auth.Caller{Kind: auth.Open, Role: model.RoleAdmin})), nil
 	}
 	caller, f := g.caller(&s, r, rule)
@@ -95,7 +95,7 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 	r = r.WithContext(auth.With(r.Context(), caller))
 	if f != nil {
 		level := slog.LevelWarn
-		if f.Code == wire.CodeRateLimited { // a flood is not to become one of the log's
+		if f.Code == wire.CodeRateLimited { // a flood must not become one of the log
 			level = slog.LevelDebug
 		}
 		g.log.Log(r.Context(), level, "a request was refused", "code", f.Code, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr,
@@ -104,12 +104,12 @@ func (g *gate) enter(r *http.Request, rule auth.Rule, known bool) (*http.Request
 	return r, f
 }
 
-// caller finds out who a request comes from. It is counted, too.
+// caller identifies the caller of a request, and counts the request.
 func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Caller, *failure) {
 	if r.Header.Get(auth.HeaderProof) != "" {
 		return g.passedOn(s, r)
 	}
-	r.Header.Del(wire.HeaderForwarded) // which only a peer may say
+	r.Header.Del(wire.HeaderForwarded) // set by peers only
 	peers := s.Peers.Len()
 	secret, err := auth.Presented(r.Header, g.terms().Keys.Header)
 	if err != nil {
@@ -119,7 +119,7 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 		return &auth.Caller{}, refuse(wire.CodeMalformed, err.Error())
 	}
 	if secret == "" {
-		if rule.Open() { // probes neither pay for others nor wait for them
+		if rule.Open() { // probes neither pay for other requests nor wait for them
 			return &auth.Caller{}, nil
 		}
 		if f := g.slow(g.addresses, networkOf(r), peers); f != nil {
@@ -147,13 +147,13 @@ func (g *gate) caller(s *state.State, r *http.Request, rule auth.Rule) (*auth.Ca
 	case f != nil:
 		return caller, f
 	}
-	return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known here, was revoked or has expired: ask an admin for another")
+	return caller, refuse(wire.CodeUnauthenticated, "this token or key is unknown to this peer, was revoked or has expired: ask an admin for another")
 }
 
-// newer identifies by a newer state. Whoever has just made a token by way of this peer
-// may use it here, and what another peer has vouched for is looked for as far as anybody
-// can. Strangers do not make the leader write, but for once after this peer has started:
-// until it has what the others have, it cannot turn anybody away for good.
+// newer identifies a caller by a newer state. A user that has just made a token through this peer
+// may use it here, and a credential that another peer has accepted is looked up in the newest state
+// that can be read. Unknown callers do not cause writes at the leader, except once after this peer
+// has started: until it is up to date, it cannot refuse a caller for good.
 func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) (*auth.Caller, *failure) {
 	ctx, cancel := context.WithTimeout(ctx, newerLimit)
 	defer cancel()
@@ -173,15 +173,15 @@ func (g *gate) newer(ctx context.Context, c Consistency, credential model.Hash) 
 	return g.identify(&s, credential), nil
 }
 
-// newerLimit is how long a token that is not known may keep a request waiting.
+// newerLimit bounds how long an unknown token may keep a request waiting.
 const newerLimit = time.Second
 
-// passedOn is whose a request is that another peer has passed on, or that peer.
+// passedOn returns the caller of a request that another peer has passed on, or that peer.
 func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure) {
 	credential, err := g.prover.Check(r)
 	switch {
 	case err != nil:
-		r.Header.Del(wire.HeaderForwarded) // which only a peer may say
+		r.Header.Del(wire.HeaderForwarded) // set by peers only
 		if f := g.slow(g.addresses, networkOf(r), s.Peers.Len()); f != nil {
 			return &auth.Caller{}, f
 		}
@@ -197,12 +197,12 @@ func (g *gate) passedOn(s *state.State, r *http.Request) (*auth.Caller, *failure
 		}
 	}
 	if caller.Kind == auth.Nobody {
-		return caller, refuse(wire.CodeUnauthenticated, "this token or key is not known to the leader, was revoked or has expired")
+		return caller, refuse(wire.CodeUnauthenticated, "this token or key is unknown to the leader, was revoked or has expired")
 	}
 	return caller, nil
 }
 
-// identify is whoever has shown what has the hash.
+// identify returns the caller whose credential has a hash.
 func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 	c := &auth.Caller{Credential: credential}
 	if key, found := g.terms().Keys.Find(credential); found {
@@ -230,20 +230,20 @@ func (g *gate) identify(s *state.State, credential model.Hash) *auth.Caller {
 	return c
 }
 
-// allowed says whether the caller's role goes so far.
+// allowed returns a refusal if the caller's role does not suffice.
 func allowed(rule auth.Rule, c *auth.Caller) *failure {
 	if rule.Allows(c) {
 		return nil
 	}
 	switch {
 	case c.Kind == auth.Once:
-		return denied("the first token is good for making another only: berth token create --user NAME --role admin")
+		return denied("the first token can only create another: berth token create --user NAME --role admin")
 	case rule.Least == model.RoleAgent:
-		return denied("this is for agents: it needs a token of the role agent")
+		return denied("this path is for agents and needs a token of the role agent")
 	case c.Kind == auth.Node:
-		return denied("an agent's token is for agents only: this needs the role " + rule.Least.String())
+		return denied("an agent's token is valid for paths of agents only: this path needs the role " + rule.Least.String())
 	case rule.Peers:
-		return denied("this is for peers")
+		return denied("this path is for peers")
 	}
 	return denied("this needs the role " + rule.Least.String() + "; you have " + c.Role.String())
 }
@@ -251,7 +251,7 @@ func allowed(rule auth.Rule, c *auth.Caller) *failure {
 // expiresSoon is how long before its end a token's caller is warned.
 const expiresSoon = 7 * 24 * time.Hour
 
-// warn names the end of a token that is near in the answer.
+// warn adds to the answer the end of a token that expires soon.
 func (g *gate) warn(w http.ResponseWriter, c *auth.Caller) {
 	if c.Expires > 0 && c.Kind != auth.Once && c.Expires < model.TimeOf(g.clock()).Add(expiresSoon) {
 		w.Header().Set(wire.HeaderExpires, c.Expires.Time().UTC().Format(time.RFC3339))
@@ -260,18 +260,18 @@ func (g *gate) warn(w http.ResponseWriter, c *auth.Caller) {
 
 func denied(detail string) *failure { return refuse(model.CodeDenied.String(), detail) }
 
-// slow refuses a request that comes too soon after others.
+// slow refuses a request that exceeds its caller's rate.
 func (g *gate) slow(l *auth.Limiter, who string, peers int) *failure {
 	wait := l.Take(who, peers)
 	if wait == 0 {
 		return nil
 	}
-	f := refuse(wire.CodeRateLimited, "too many requests: nothing was done; ask again in "+wait.Round(time.Millisecond).String())
+	f := refuse(wire.CodeRateLimited, "too many requests: nothing was done; try again in "+wait.Round(time.Millisecond).String())
 	f.after = int(wait/time.Second) + 1
 	return f
 }
 
-// networkOf returns what requests without a known caller are counted by.
+// networkOf returns the key by which requests without a known caller are counted.
 func networkOf(r *http.Request) string { return auth.Network(addressOf(r)) }
 
 // addressOf returns the address that a request comes from, see [gate.located].
@@ -301,13 +301,13 @@ func (g *gate) located(r *http.Request) *http.Request {
 	return &at
 }
 
-// confirm is around what changes something, where it is changed: it looks again, at
-// this peer's own state, who the caller is and whether they may, and whose job it is.
+// confirm wraps a change at the peer that makes it: it checks the caller, the role and the owner of
+// the job again, in this peer's own state.
 func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
-	rule, _ := auth.Find(method, route) // around lets nobody through if there is none
+	rule, _ := auth.Find(method, route) // around refuses requests without a rule
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := g.peer.State()
-		if set := s.Settings(); set.Incarnation.IsZero() { // its defaults are not the founders', and a moment later they are
+		if set := s.Settings(); set.Incarnation.IsZero() { // its defaults are not the founders' yet
 			refuse(wire.CodeNoLeader, said[wire.CodeNoLeader]).write(w)
 			return
 		}
@@ -334,9 +334,9 @@ func (g *gate) confirm(method, route string, next http.Handler) http.Handler {
 	})
 }
 
-// owns says whether the caller may do to the job of the path what only its user and
-// operators may. A job that this peer has not heard of may be one that was acknowledged
-// by another: it looks again as far as anybody can.
+// owns returns a refusal if the job of the path is another user's and the caller is no operator. A
+// job that this peer does not know may have been acknowledged by another peer: it is looked up
+// again in the newest state that can be read.
 func (g *gate) owns(rule auth.Rule, r *http.Request) *failure {
 	c := auth.From(r.Context())
 	if !rule.Own || c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
@@ -362,8 +362,8 @@ func (g *gate) owns(rule auth.Rule, r *http.Request) *failure {
 	return ownJob(&job, c)
 }
 
-// ownJob returns why a caller who is not an operator may not do to a job what only its
-// user may; nil: the job is the caller's own.
+// ownJob returns a refusal if a job is another user's and the caller is no operator; nil: the
+// caller may change it.
 func ownJob(job *model.Job, c *auth.Caller) *failure {
 	if c.Owns(job.Spec.User, job.Submitted) {
 		return nil
@@ -371,5 +371,5 @@ func ownJob(job *model.Job, c *auth.Caller) *failure {
 	return denied("job " + job.ID.String() + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
-// retryAfter is how long to wait for where a problem does not know better.
+// retryAfter returns how long to wait, for problems without a better value.
 func (f *failure) retryAfter() string { return strconv.Itoa(max(1, f.after)) }

@@ -60,7 +60,7 @@ func newOne(tb statetest.TB) *one {
 	return p
 }
 
-// with changes the cluster and wakes those who wait.
+// with changes the cluster and wakes waiting readers.
 func (p *one) with(change func(*statetest.Cluster)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,17 +13,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// maxHistory bounds a node's answer, in bytes: as many GPUs and steps as there may be.
+// maxHistory bounds a node's answer, in bytes: for the most GPUs and steps that there may be.
 const maxHistory = 4 << 20
 
-// histories passes on what nodes remember of their GPUs.
+// histories passes on the telemetry that nodes keep.
 type histories struct{ *API }
 
-// historyInput is what GET /nodes/{node_id}/gpus/history is given.
+// historyInput is the input of GET /nodes/{node_id}/gpus/history.
 type historyInput struct {
 	Node    string `path:"node_id"`
 	Minutes int    `query:"minutes" minimum:"1" maximum:"15" default:"15" doc:"how far back"`
-	Steps   int    `query:"steps" minimum:"1" maximum:"180" default:"60" doc:"into how many steps that is divided"`
+	Steps   int    `query:"steps" minimum:"1" maximum:"180" default:"60" doc:"the number of steps"`
 }
 
 func (a histories) route(doc huma.API) {
@@ -40,14 +40,14 @@ func (a histories) route(doc huma.API) {
 		}
 		past, err := a.ask(ctx, n.Address, in)
 		if err != nil {
-			a.log.Debug("a node does not tell what its GPUs measured", "node", n.ID, "err", err)
-			return nil, refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old for this: what its GPUs measured is there alone")
+			a.log.Debug("the telemetry of a node cannot be read", "node", n.ID, "err", err)
+			return nil, refuse(wire.CodeUnreachable, "the node cannot be reached, or its agent is too old: the telemetry is kept on the node only")
 		}
 		return &answer[wire.NodeHistory]{Index: s.Index, Body: past}, nil
 	})
 }
 
-// ask asks a node, and takes no more than fits.
+// ask asks a node, and reads a bounded answer.
 func (a histories) ask(ctx context.Context, node string, in *historyInput) (*wire.NodeHistory, error) {
 	if node == "" {
 		return nil, fmt.Errorf("its address is not known")
@@ -64,7 +64,7 @@ func (a histories) ask(ctx context.Context, node string, in *historyInput) (*wir
 	}
 	defer func() { _ = got.Body.Close() }()
 	if got.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %s", got.Status)
+		return nil, fmt.Errorf("it answers with status %s", got.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(got.Body, maxHistory))
 	if err != nil {

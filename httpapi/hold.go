@@ -19,14 +19,14 @@ const (
 	// settle is how long a request may take before its caller is reviewed. Most requests
 	// are over by then and cost a review nothing.
 	settle = 250 * time.Millisecond
-	// reviewEvery bounds the time between two reviews, so that a clock that is set forward
-	// ends what has expired by it.
+	// reviewEvery bounds the time between two reviews, so that a clock that is set forward ends
+	// what has expired.
 	reviewEvery = 5 * time.Second
 )
 
-// write is a handler of changes. Such a request ends within forward.Patience, its caller
-// is identified again where the change is made, and the outcome must reach the caller:
-// it is never cut short by a review.
+// write is a handler of changes. Such a request ends within forward.Patience, its caller is
+// identified again where the change is made, and the outcome must reach the caller: a review never
+// cuts it short.
 type write struct{ http.Handler }
 
 // sessions are the requests that take longer than settle: long polls, streams of events,
@@ -43,7 +43,7 @@ type sessions struct {
 	watching bool // the goroutine runs
 }
 
-// session is one of them.
+// session is one such request.
 type session struct {
 	all     *sessions
 	rule    auth.Rule
@@ -81,9 +81,9 @@ func (one *session) release() {
 	one.end(nil)
 }
 
-// check reviews a session now, if it has taken long enough to be reviewed at all, and
-// returns why it is over; nil: it is not. Answers begin with it, since what a long poll
-// has waited for may be the very change that ends it.
+// check reviews a session now, if it has taken long enough for a review, and returns why it is
+// over; nil: it is not. Answers begin with it, since the change for which a long poll has waited
+// may be the one that ends it.
 func (one *session) check() *failure {
 	if one.live.Load() {
 		s := one.all.gate.peer.State()
@@ -92,8 +92,8 @@ func (one *session) check() *failure {
 	return endedBy(one.ctx)
 }
 
-// reviewed reports whether the authority of a caller can end while a request is answered.
-// Peers' own requests and those that show nothing on open routes have none to lose.
+// reviewed reports whether the rights of a caller can end while a request is answered. Peers' own
+// requests and those without a credential on open routes have no rights that could end.
 func reviewed(c *auth.Caller) bool { return c.Kind == auth.Open || !c.Credential.IsZero() }
 
 func (h *sessions) add(one *session) {
@@ -125,7 +125,7 @@ func (h *sessions) remove(one *session) {
 func (h *sessions) reviewNow() {
 	select {
 	case h.nudge <- struct{}{}:
-	default: // one is due already
+	default: // a review is due already
 	}
 }
 
@@ -155,7 +155,7 @@ func (h *sessions) watch() {
 	}
 }
 
-// list returns the live sessions. If there are none the goroutine that asks must end.
+// list returns the live sessions. If there are none the calling goroutine must end.
 func (h *sessions) list() []*session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +182,7 @@ func (h *sessions) review(s *state.State, list []*session) (next time.Duration) 
 // expires; 0: never.
 func (one *session) review(s *state.State) (expires model.Time) {
 	if s.Index < one.since || s.Settings().Incarnation.IsZero() || one.ctx.Err() != nil {
-		return 0 // the caller was identified by a newer state than this
+		return 0 // the caller was identified by a newer state
 	}
 	g, was := one.all.gate, auth.From(one.ctx)
 	is, f := g.still(s, was, one.rule, one.vars)
@@ -195,11 +195,11 @@ func (one *session) review(s *state.State) (expires model.Time) {
 	return is.Expires
 }
 
-// still identifies a caller again, and returns why the request may go on no longer; nil: it may.
+// still identifies a caller again, and returns why the request must end; nil: it may go on.
 func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[string]string) (*auth.Caller, *failure) {
 	if was.Kind == auth.Open {
 		if g.asks(s) {
-			return was, refuse(wire.CodeUnauthenticated, "this cluster requires authentication now: ask again with a token")
+			return was, refuse(wire.CodeUnauthenticated, "this cluster requires authentication now: repeat the request with a token")
 		}
 		return was, nil
 	}
@@ -221,7 +221,7 @@ func (g *gate) still(s *state.State, was *auth.Caller, rule auth.Rule, vars map[
 	return is, nil // a job that has left the queue was the caller's when the request began
 }
 
-// endedBy returns why a request may go on no longer; nil: it may.
+// endedBy returns why a request must end; nil: it may go on.
 func endedBy(ctx context.Context) *failure {
 	f, _ := context.Cause(ctx).(*failure) //nolint:errorlint // a cause is returned as it was given
 	return f

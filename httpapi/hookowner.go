@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// hookScope is whose notices a webhook that the caller makes is told of: their own,
-// unless they are an operator, who is told of all where nobody is named.
+// hookScope returns the scope of the notices that a new webhook of the caller gets: the caller's
+// own, or for an operator all if no user or project is named.
 func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error) {
 	name := auth.From(ctx).Name
 	switch {
@@ -29,13 +29,13 @@ func hookScope(ctx context.Context, user, project string) (model.ScopeKey, error
 	return model.ScopeKey{Kind: model.ScopeCluster}, nil
 }
 
-// ownHook says whether the caller may see and change a webhook: their own, or as an
-// operator any.
+// ownHook reports whether the caller may see and change a webhook: their own, or as an operator
+// any.
 func ownHook(ctx context.Context, w *model.Webhook) bool {
 	return isOperator(ctx) || w.Scope == model.ScopeKey{Kind: model.ScopeUser, Name: auth.From(ctx).Name}
 }
 
-// findHook is a webhook that the caller may see and change.
+// findHook returns a webhook that the caller may see and change.
 func findHook(ctx context.Context, s *state.State, id model.WebhookID) (model.Webhook, error) {
 	w, found := s.Webhooks.Get(id)
 	switch {
@@ -47,8 +47,8 @@ func findHook(ctx context.Context, s *state.State, id model.WebhookID) (model.We
 	return w, nil
 }
 
-// ownDelivery says whether the caller may see what became of a delivery: to their own
-// webhooks, and to the addresses of their own jobs and allocations.
+// ownDelivery reports whether the caller may see the result of a delivery: to their own webhooks,
+// and to the addresses of their own jobs and allocations.
 func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
 	if isOperator(ctx) {
 		return true
@@ -60,8 +60,7 @@ func ownDelivery(ctx context.Context, s *state.State, d *model.Delivery) bool {
 	return auth.From(ctx).Owns(d.Notice.User, cmp.Or(d.Notice.Since, d.Notice.At))
 }
 
-// hideAddresses leaves of the addresses of services that are not the caller's only the
-// hosts.
+// hideAddresses reduces the addresses of services of other users to their hosts.
 func hideAddresses(ctx context.Context, list []wire.ServiceAllocation) {
 	for i := range list {
 		if w := &list[i]; w.WebhookURL != "" && !isOperator(ctx) && w.User != auth.From(ctx).Name {

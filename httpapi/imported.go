@@ -13,13 +13,13 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// reader turns the jobs of one part into what an import brings.
+// reader converts the jobs of one part to the form of an import.
 type reader struct {
 	now     model.Time
 	rules   *CommandRules
 	scripts map[string]string
 	envs    map[string]map[string]string
-	usual   string // command of those who name none
+	usual   string // command of jobs without one
 
 	texts  []string
 	places map[string]uint32 // of texts, from 1
@@ -39,9 +39,9 @@ func (r *reader) all(b *wire.ImportJobs) error {
 	if len(b.Jobs)+len(b.QueuedJobs) > model.MaxImportJobs {
 		return invalid("jobs", fmt.Sprintf("must be at most %d in a part", model.MaxImportJobs))
 	}
-	for name, text := range b.Scripts { // order-free: the first that is wrong is as good as another
+	for name, text := range b.Scripts { // order-free: any of several errors is as good as another
 		if hashOf(text) != name {
-			return invalid("scripts", "must be named by their SHA-256: one is not, so that it was changed or cut off")
+			return invalid("scripts", "must have their SHA-256 as names: one differs, so that it was changed or cut off")
 		}
 	}
 	for i, raw := range b.Jobs {
@@ -61,7 +61,7 @@ func (r *reader) all(b *wire.ImportJobs) error {
 	return nil
 }
 
-// job reads one that an export wrote.
+// job reads a job that an export wrote.
 func (r *reader) job(raw json.RawMessage) error {
 	in, err := newStrict[wire.SavedJob]().decode(raw)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *reader) job(raw json.RawMessage) error {
 		return under("request", err)
 	}
 	if request.Script != "" || request.Stdin != "" || request.Env != nil {
-		return invalid("request", "must name no script, stdin and env: they stand under scripts and environments")
+		return invalid("request", "must not contain script, stdin and env: they belong under scripts and environments")
 	}
 	var known bool
 	if request.Script, known = r.scripts[in.Script]; in.Script != "" && !known {
@@ -101,7 +101,7 @@ func (r *reader) job(raw json.RawMessage) error {
 	return r.take(&j, in.State, "")
 }
 
-// leave leaves of an array the tasks that have not ended.
+// leave keeps those tasks of an array that have not ended.
 func leave(c *command.Submit, in *wire.SavedJob, j *command.ImportedJob) error {
 	all, _ := model.ParseIndices(c.Spec.Array)
 	open, err := model.ParseIndices(in.Open)
@@ -122,7 +122,7 @@ func leave(c *command.Submit, in *wire.SavedJob, j *command.ImportedJob) error {
 	return named("held_tasks", err)
 }
 
-// ask reads a request as if it were submitted.
+// ask parses a request like a submission.
 func (r *reader) ask(request *wire.Submit) (*command.Submit, error) {
 	c, err := ask(request, r.now)
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *reader) imported(id model.JobID, c *command.Submit, at time.Time) comma
 	return j
 }
 
-// text is a text's place among those of the part, from 1; 0 if it is empty.
+// text returns a text's place among those of the part, from 1; 0 if it is empty.
 func (r *reader) text(s string) uint32 {
 	if s == "" {
 		return 0
@@ -157,7 +157,7 @@ func (r *reader) text(s string) uint32 {
 	return r.places[s]
 }
 
-// take adds a job that stood there; one that has ended is counted only.
+// take adds a job that waited or ran; one that has ended is only counted.
 func (r *reader) take(j *command.ImportedJob, stood, was string) error {
 	j.Note = "imported" + was
 	switch strings.ToLower(stood) {
@@ -176,7 +176,7 @@ func (r *reader) take(j *command.ImportedJob, stood, was string) error {
 	return nil
 }
 
-// plainJob is a job in a file without the member berth: under one of two names each.
+// plainJob is a job in a file of another program, with two names for each field.
 type plainJob struct {
 	ID       string         `json:"id" empty:"text"`
 	JobID    string         `json:"job_id" empty:"text"`
@@ -198,7 +198,7 @@ type plainJob struct {
 	Status   string         `json:"status" empty:"text"`
 }
 
-// plain reads one that somebody else wrote.
+// plain reads a job that another program wrote.
 func (r *reader) plain(raw json.RawMessage, id model.JobID) error {
 	in, err := newStrict[plainJob]().decode(raw)
 	if err != nil {
@@ -211,7 +211,7 @@ func (r *reader) plain(raw json.RawMessage, id model.JobID) error {
 	stood := cmp.Or(in.State, in.Status)
 	runs := cmp.Or(in.Command, r.usual)
 	if strings.TrimSpace(runs) == "" {
-		return invalid("command", "is missing: add it to the job, or give one for all jobs that have none (--command)")
+		return invalid("command", "is missing: add a command to the job, or give one for all jobs without a command (--command)")
 	}
 	run := cmp.Or(in.RunID, in.RunID2)
 	request := &wire.Submit{

@@ -16,22 +16,22 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// imports begin an empty cluster from state files, step by step: begin, its jobs in
-// parts, its settings, the end. Each step may be sent again, to whichever peer.
+// imports fills an empty cluster from state files, step by step: begin, its jobs in parts, its
+// settings, the end. Each step may be sent again, to any peer.
 type imports struct{ *API }
 
-// importInput is what a step of an import is given.
+// importInput is the input of a step of an import.
 type importInput struct {
 	Key     string `header:"Idempotency-Key"`
-	DryRun  bool   `query:"dry_run" doc:"only say whether it is allowed; nothing is changed"`
+	DryRun  bool   `query:"dry_run" doc:"only check whether it is allowed; nothing is changed"`
 	RawBody []byte
 }
 
 func (a imports) route(doc huma.API) {
-	importStep(a, doc, "", "Open an empty cluster for an import, or go on with it", a.begin)
-	importStep(a, doc, "/jobs", "Bring one part of an import's jobs", a.jobs)
-	importStep(a, doc, "/settings", "Bring settings, users and quotas of an import", a.settings)
-	importStep(a, doc, "/end", "End an import: what it brought may start", a.end)
+	importStep(a, doc, "", "Begin an import into an empty cluster, or continue it", a.begin)
+	importStep(a, doc, "/jobs", "Import one part of the jobs", a.jobs)
+	importStep(a, doc, "/settings", "Import settings, users and quotas", a.settings)
+	importStep(a, doc, "/end", "End an import: the imported jobs may start", a.end)
 }
 
 func importStep[B any](a imports, doc huma.API, path, what string, do func(context.Context, *importInput, *B) (*answer[wire.Imported], error)) {
@@ -70,7 +70,7 @@ func (a imports) begin(ctx context.Context, in *importInput, b *wire.BeginImport
 	return a.carry(ctx, in, &command.BeginImport{ID: id, Parts: parts})
 }
 
-// carry has a command carried out; of a dry run, on a copy of the state only.
+// carry carries out a command; that of a dry run on a copy of the state only.
 func (a imports) carry(ctx context.Context, in *importInput, body command.Body) (*answer[wire.Imported], error) {
 	if !in.DryRun {
 		_, index, err := a.propose(ctx, in.Key, body)
@@ -95,7 +95,7 @@ func (a imports) carry(ctx context.Context, in *importInput, body command.Body) 
 	return &answer[wire.Imported]{Index: s.Index, Body: out}, nil
 }
 
-// importOf is how an import stands.
+// importOf returns the progress of an import.
 func importOf(s *state.State) *wire.Imported {
 	i := s.Settings().Import
 	out := &wire.Imported{
@@ -144,7 +144,7 @@ func (a imports) jobs(ctx context.Context, in *importInput, b *wire.ImportJobs) 
 
 func (imports) tooLarge(err error) error {
 	if errors.Is(err, command.ErrTooLarge) {
-		return refuse(wire.CodeTooLarge, "these jobs are more than one log entry carries: send fewer in a part")
+		return refuse(wire.CodeTooLarge, "these jobs exceed the size of one log entry: send fewer in a part")
 	}
 	return err
 }
@@ -162,7 +162,7 @@ func (a imports) end(ctx context.Context, in *importInput, b *wire.EndImport) (*
 	return a.carry(ctx, in, &command.EndImport{ID: id, Short: short})
 }
 
-// endOpen ends the import that is open, whichever it is.
+// endOpen ends the open import, if there is one.
 func (a imports) endOpen(ctx context.Context, in *importInput, s *state.State) (*answer[wire.Imported], error) {
 	open := s.Settings().Import
 	if !open.Open {
@@ -171,7 +171,7 @@ func (a imports) endOpen(ctx context.Context, in *importInput, s *state.State) (
 	return a.carry(ctx, in, &command.EndImport{ID: open.ID, Short: true})
 }
 
-// settings changes what the body names, all of it in one log entry.
+// settings changes the values in the body, all of them in one log entry.
 func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSettings) (*answer[wire.Imported], error) {
 	id, err := importID(b.ImportID)
 	if err != nil {
@@ -214,7 +214,7 @@ func (a imports) settings(ctx context.Context, in *importInput, b *wire.ImportSe
 	return out, nil
 }
 
-// under says where in a body the fields stand that an error names.
+// under adds the path in a body to the fields that an error names.
 func under(path string, err error) error {
 	f, is := errors.AsType[*failure](err)
 	if p, wrong := errors.AsType[*model.Problem](err); wrong && !is {

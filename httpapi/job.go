@@ -16,15 +16,15 @@ import (
 // summedUpTo is how many tasks of an array are added up for a list.
 const summedUpTo = 1000
 
-// view tells of a state in the API's words.
+// view converts a state to the API's forms.
 type view struct {
 	s   *state.State
 	now model.Time
 
-	sees func(*model.Job) bool // what a job runs; nil: of all jobs
+	sees func(*model.Job) bool // whether the command of a job is shown; nil: of all jobs
 }
 
-// job is a job in a list.
+// job converts a job to an entry of a list.
 func (v *view) job(j *model.Job) wire.Job {
 	spec := &j.Spec
 	out := wire.Job{
@@ -59,7 +59,7 @@ func (v *view) job(j *model.Job) wire.Job {
 // addWait adds for how long a task has waited.
 func (v *view) addWait(j *model.Job, t *model.Task, out *wire.Job) {
 	switch {
-	case t.State == model.TaskQueued && t.Started > 0: // again
+	case t.State == model.TaskQueued && t.Started > 0: // it waits again
 		out.WaitSeconds = seconds(v.now.Sub(j.Submitted) - v.ran(t))
 	case t.Started > 0:
 		out.WaitSeconds = seconds(t.Started.Sub(j.Submitted))
@@ -70,7 +70,7 @@ func (v *view) addWait(j *model.Job, t *model.Task, out *wire.Job) {
 	}
 }
 
-// addTask adds what a job of one task, or one task of an array, has of its own.
+// addTask adds the values of a job of one task, or of one task of an array.
 func (v *view) addTask(t *model.Task, out *wire.Job) {
 	out.Held, out.Reason = t.Held, v.reason(t)
 	out.Attempts, out.Retries = int64(t.Attempts), int64(t.Retries)
@@ -105,7 +105,7 @@ func (v *view) addArray(j *model.Job, out *wire.Job) {
 	}
 }
 
-// addSums adds up the first so many tasks of an array.
+// addSums adds up the first tasks of an array, up to a limit.
 func (v *view) addSums(j *model.Job, out *wire.Job, most int) {
 	var ran time.Duration
 	var started model.Time // the first
@@ -138,8 +138,8 @@ func (v *view) addSums(j *model.Job, out *wire.Job, most int) {
 	out.WaitSeconds = seconds(until.Sub(j.Submitted))
 }
 
-// stand is the state that a job is in, and whether it is being stopped. Of an array
-// no task speaks for the others.
+// stand returns the state of a job, and whether it is being stopped. For an array it depends on all
+// tasks.
 func (v *view) stand(j *model.Job) (string, *wire.Stopping) {
 	if j.Array() {
 		return v.s.Stand(j).String(), nil
@@ -162,7 +162,7 @@ func (v *view) stopping(t *model.Task) *wire.Stopping {
 	}
 }
 
-// ran is the run time of all attempts, the present one's included.
+// ran returns the run time of all attempts, including the present one.
 func (v *view) ran(t *model.Task) time.Duration {
 	ran := t.Executed
 	if t.State == model.TaskRunning {
@@ -173,7 +173,7 @@ func (v *view) ran(t *model.Task) time.Duration {
 	return ran
 }
 
-// reason says in a few words why a task waits, or how it ended.
+// reason returns in a few words why a task waits, or how it ended.
 func (v *view) reason(t *model.Task) string {
 	switch {
 	case t.State == model.TaskQueued && t.Held:
@@ -181,7 +181,7 @@ func (v *view) reason(t *model.Task) string {
 	case t.State == model.TaskQueued && t.NotBefore > v.now && t.Attempts == 0:
 		return "begins at " + t.NotBefore.Time().Format(time.RFC3339)
 	case t.State == model.TaskQueued && t.NotBefore > v.now:
-		return "tried again at " + t.NotBefore.Time().Format(time.RFC3339)
+		return "retried at " + t.NotBefore.Time().Format(time.RFC3339)
 	case t.State == model.TaskQueued && t.Attempts == 0, t.State == model.TaskCompleted, t.State.Live():
 		return ""
 	case t.Reason == model.ReasonExit && t.Signal > 0:
@@ -196,7 +196,7 @@ func (v *view) reason(t *model.Task) string {
 	return t.Reason.String()
 }
 
-// gpus names the GPUs that a rank has or had.
+// gpus returns the GPUs that a rank has or had.
 func (v *view) gpus(r *model.Rank) []wire.GPURef {
 	out := make([]wire.GPURef, 0, r.GPUs)
 	for k, g := range v.s.RankGPUs.From(model.RankGPUKey{Rank: r.Key}) {
@@ -209,7 +209,7 @@ func (v *view) gpus(r *model.Rank) []wire.GPURef {
 	return out
 }
 
-// commandLine is what runs, as one would type it.
+// commandLine returns what runs, as a user would type it.
 func commandLine(s *model.Spec) string {
 	if !s.Argv {
 		return s.Command
@@ -223,10 +223,10 @@ func commandLine(s *model.Spec) string {
 	return strings.Join(words, " ")
 }
 
-// hours are GPU-seconds as GPU-hours, rounded to seconds' worth.
+// hours converts GPU-seconds to GPU-hours, rounded to the precision of seconds.
 func hours[T uint64 | float64](seconds T) float64 {
 	return math.Round(float64(seconds)/3600*10_000) / 10_000
 }
 
-// seconds are rounded to milliseconds, and never negative.
+// seconds converts a duration, rounded to milliseconds and never negative.
 func seconds(d time.Duration) float64 { return math.Round(max(0, d).Seconds()*1000) / 1000 }

@@ -21,32 +21,32 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// nodeLimit is how long a node may take to begin with a log.
+// nodeLimit bounds how long a node may take to begin with a log.
 const nodeLimit = 3 * time.Second
 
-// Where a log comes from, in wire.HeaderSource.
+// Sources of a log, in wire.HeaderSource.
 const (
 	sourceNode = "node"
 	sourceTail = "tail"
 )
 
-// outputs serves what jobs write, from the nodes that run them.
+// outputs serves the output of jobs, from the nodes that run them.
 type outputs struct{ *API }
 
-// logInput is what GET /jobs/{job_id}/logs is given.
+// logInput is the input of GET /jobs/{job_id}/logs.
 type logInput struct {
 	Job     string `path:"job_id"`
 	Task    string `query:"task" doc:"of an array: which one; an array as a whole has no output"`
 	Attempt uint32 `query:"attempt" minimum:"1" doc:"the newest by default"`
 	Rank    uint32 `query:"rank" maximum:"1023" doc:"of a gang; 0 by default"`
 	Stream  string `query:"stream" enum:"stdout,stderr" default:"stdout"`
-	Tail    uint32 `query:"tail" doc:"only the last so many lines; 0: none, and with follow only what is written from now on; all by default"`
+	Tail    uint32 `query:"tail" doc:"only the last lines; 0: none, and with follow only new lines; all by default"`
 	Follow  bool   `query:"follow" doc:"go on until the rank ends"`
 
-	lines int64 // what Tail says; -1: all
+	lines int64 // the value of Tail; -1: all
 }
 
-// Resolve tells a tail of 0 from none.
+// Resolve distinguishes a tail of 0 from none.
 func (in *logInput) Resolve(ctx huma.Context) []error {
 	in.lines = -1
 	if u := ctx.URL(); u.Query().Has("tail") {
@@ -55,15 +55,15 @@ func (in *logInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// logOutput writes itself.
+// logOutput is an answer that writes itself.
 type logOutput struct{ Body func(huma.Context) }
 
 func (a outputs) route(doc huma.API) {
 	o := op("logs", http.MethodGet, "/jobs/{job_id}/logs", "A job's output")
-	o.Description = "The output comes from the node that runs the job. While the node is away, the answer is the end of " +
+	o.Description = "The output comes from the node that runs the job. While the node is unreachable, the answer is the end of " +
 		"the output, if the rank has ended, and " + wire.HeaderSource + " says tail."
 	o.Responses = map[string]*huma.Response{
-		"200":     {Description: "the output as it was written", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
+		"200":     {Description: "the output, unchanged", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}},
 		"default": problemResponse(doc),
 	}
 	huma.Register(doc, o, func(ctx context.Context, in *logInput) (*logOutput, error) {
@@ -78,7 +78,7 @@ func (a outputs) route(doc huma.API) {
 	})
 }
 
-// find says which rank's output is asked for, and where its node is.
+// find returns which rank's output is asked for, and the address of its node.
 func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, address string, err error) {
 	id, err := jobID(in.Job)
 	if err != nil {
@@ -97,11 +97,11 @@ func (a outputs) find(ctx context.Context, in *logInput) (k model.RankKey, addre
 		return k, "", noJob()
 	}
 	if job, _ := s.Jobs.Get(id); job.Array() && n == firstTask {
-		return k, "", invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with output of its own: name one of them, such as %d",
+		return k, "", invalid("task", fmt.Sprintf("job %s is an array of %d tasks, each with its own output: give one of them, such as %d",
 			id, job.Tasks, task.Key.Task))
 	}
 	if task.Attempts == 0 {
-		return k, "", refuse(wire.CodeNotFound, "the job has not been started yet, so it has no output")
+		return k, "", refuse(wire.CodeNotFound, "the job has not started yet, so that there is no output")
 	}
 	k = task.Newest().Rank(in.Rank)
 	if in.Attempt > 0 {
@@ -123,7 +123,7 @@ func nodeAddress(s *state.State, k model.RankKey) string {
 	return n.Address
 }
 
-// send passes the node's log on, or what is left of it here.
+// send passes on the node's log, or the tail that is kept here.
 func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, node string, in *logInput) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -131,7 +131,7 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	defer stop()
 	answer, err := a.ask(ctx, k, node, in)
 	if err != nil {
-		a.log.Debug("a log does not come from its node", "rank", k, "err", err)
+		a.log.Debug("a log cannot be read from its node", "rank", k, "err", err)
 		a.sendTail(w, k, in)
 		return
 	}
@@ -149,16 +149,16 @@ func (a outputs) send(w http.ResponseWriter, r *http.Request, k model.RankKey, n
 	}
 }
 
-// closeLog ends a log that the caller may not read on with the reason: as a trailer for
-// clients that take trailers (RFC 9110, 10.1.4), else as a last line.
+// closeLog ends a log whose reader has lost the right to it with the reason: as a trailer for
+// clients that accept trailers (RFC 9110, 10.1.4), else as a last line.
 func closeLog(w http.ResponseWriter, r *http.Request, f *failure) {
 	if !takesTrailers(r) {
 		w = conclude(w)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(followerSlow)) // a writer without deadlines has no slow client
-		_, _ = io.WriteString(w, "\nberth: the output ends here: "+f.Detail+"\n")        // a client that has gone needs no reason
+		_, _ = io.WriteString(w, "\nberth: the output ends here: "+f.Detail+"\n")        // a client that has left needs no reason
 		return
 	}
-	if data, err := json.Marshal(f.Problem); err == nil { // it holds texts and numbers only
+	if data, err := json.Marshal(f.Problem); err == nil { // texts and numbers only
 		w.Header().Set(wire.TrailerProblem, string(data))
 	}
 }
@@ -170,7 +170,7 @@ func takesTrailers(r *http.Request) bool {
 	})
 }
 
-// ask asks the node for a log. An answer that is none is an error.
+// ask requests a log from the node. An answer with another status is an error.
 func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logInput) (*http.Response, error) {
 	if node == "" {
 		return nil, fmt.Errorf("the address of the node of %s is not known", k)
@@ -201,7 +201,7 @@ func (a outputs) ask(ctx context.Context, k model.RankKey, node string, in *logI
 	}
 	if answer.StatusCode != http.StatusOK {
 		cancel()
-		return nil, fmt.Errorf("node at %s answers %s: %w", node, answer.Status, answer.Body.Close())
+		return nil, fmt.Errorf("node at %s answers with status %s: %w", node, answer.Status, answer.Body.Close())
 	}
 	answer.Body = &cancelable{answer.Body, cancel}
 	return answer, nil
@@ -221,8 +221,7 @@ func (c *cancelable) Close() error {
 
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// stream copies as it comes. A client that does not take what it asked for is cut
-// off.
+// stream copies output as it comes. A client that does not read what it asked for is cut off.
 func stream(w http.ResponseWriter, from io.Reader) error {
 	control := http.NewResponseController(w)
 	buffer := make([]byte, 32<<10)
@@ -251,7 +250,7 @@ func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) 
 	t, found := a.peer.Tails.Get(k)
 	if !found {
 		refuse(wire.CodeUnreachable, "the node that has the output cannot be reached, and the end of it is not kept here: "+
-			"try again when the node is back").write(w)
+			"try again when the node can be reached").write(w)
 		return
 	}
 	data := t.Stdout
@@ -260,7 +259,7 @@ func (a outputs) sendTail(w http.ResponseWriter, k model.RankKey, in *logInput) 
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set(wire.HeaderSource, sourceTail)
-	_, _ = w.Write(lastLines(data, in.lines)) // a client that has gone needs no answer
+	_, _ = w.Write(lastLines(data, in.lines)) // a client that has left needs no answer
 }
 
 // lastLines returns the last n lines; all if n is negative.
@@ -283,7 +282,7 @@ func lastLines(data []byte, n int64) []byte {
 // problemResponse describes every answer that is a problem.
 func problemResponse(doc huma.API) *huma.Response {
 	return &huma.Response{
-		Description: "why not: every error is a problem with a stable code",
+		Description: "an error: a problem with a stable code",
 		Content:     map[string]*huma.MediaType{wire.ProblemType: {Schema: problemSchema(doc)}},
 	}
 }

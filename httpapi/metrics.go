@@ -16,10 +16,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
-// meter counts what this API does, and reads how the peer stands when asked.
+// meter counts what this API does, and reads the state of the peer at each request for metrics.
 type meter struct {
 	registry  *prometheus.Registry
-	named     *prometheus.Registry // how the peer stands, with the names of users and services
+	named     *prometheus.Registry // the state of the peer, with the names of users and services
 	nameless  *prometheus.Registry // the same without
 	requests  *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
@@ -48,8 +48,8 @@ func newMeter(a *API) *meter {
 	return m
 }
 
-// handler serves the metrics. Names of users and services are for callers who may look at
-// the queue; everybody else gets their sums.
+// handler serves the metrics. Names of users and services are shown to callers that may read the
+// queue; all others get the sums.
 func (m *meter) handler() http.Handler {
 	of := func(standing *prometheus.Registry) http.Handler {
 		return promhttp.HandlerFor(prometheus.Gatherers{m.registry, standing}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * time.Second})
@@ -68,7 +68,7 @@ func (m *meter) proposed(kind command.Kind, outcome string) {
 	m.proposals.WithLabelValues(kind.String(), outcome).Inc()
 }
 
-// route is what is counted of one route.
+// route returns the counters of one route.
 func (m *meter) route(name string) *routeMeter {
 	return &routeMeter{meter: m, name: name, latency: m.latency.WithLabelValues(name)}
 }
@@ -95,17 +95,17 @@ func (r *routeMeter) done(status int, took time.Duration) {
 	}
 }
 
-// standings reads how the peer and its state stand.
+// standings reads the state and the status of the peer.
 type standings struct {
 	*API
 
-	names bool // of users and services are told
+	names bool // with names of users and services
 }
 
-// Describe says nothing: what there is follows from the state.
+// Describe sends nothing: the metrics depend on the state.
 func (*standings) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads one state and one standing.
+// Collect reads one state and one status.
 func (c *standings) Collect(to chan<- prometheus.Metric) {
 	st, s := c.peer.Members.Standing(), c.peer.Reader.State()
 	g := gauges{to: to, names: c.names}
@@ -119,10 +119,10 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	g.put("berth_raft_last_index", "Newest entry in this peer's log.", float64(st.Last))
 	g.put("berth_raft_commit_index", "Newest entry known to be committed.", float64(st.Committed))
 	g.put("berth_raft_applied_index", "Newest command in this peer's state.", float64(st.Applied))
-	g.put("berth_raft_last_contact_seconds", "For how long no leader was heard of; 0 while one is.", st.Leaderless.Seconds())
+	g.put("berth_raft_last_contact_seconds", "Time without contact to a leader; 0 while there is contact.", st.Leaderless.Seconds())
 	g.put("berth_raft_peers", "Members of the cluster.", float64(len(st.Servers)))
 	for id, ahead := range st.ClockAhead {
-		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer heard within 5 s, less that of this peer.", ahead.Seconds(), "peer", string(id))
+		g.put("berth_peer_clock_offset_seconds", "Wall clock of each peer with contact within 5 s, minus that of this peer.", ahead.Seconds(), "peer", string(id))
 	}
 	agree := 0.0
 	if st.ClocksAgree {
@@ -130,11 +130,11 @@ func (c *standings) Collect(to chan<- prometheus.Metric) {
 	}
 	g.put("berth_peer_clocks_agree", "1 while the wall clocks of a majority of the peers are within 2 s of each other.", agree)
 	g.put("berth_sched_passes", "Scheduling passes of this leadership; 0 while another peer leads.", float64(st.Passes))
-	g.put("berth_sched_pass_seconds", "Time that they took, in all.", st.PassesTook.Seconds())
-	const tries = "Tries of this process to deliver to webhooks, by how they went."
+	g.put("berth_sched_pass_seconds", "Total time of the scheduling passes.", st.PassesTook.Seconds())
+	const tries = "Tries of this process to deliver to webhooks, by outcome."
 	g.count("berth_webhook_deliveries_total", tries, float64(st.Delivered), "result", "delivered")
 	g.count("berth_webhook_deliveries_total", tries, float64(st.Undelivered), "result", "failed")
-	const defects = "Commands that were skipped, decisions that came to nothing, and restored states that break invariants, for a defect of this program, in this process."
+	const defects = "Commands that were skipped, decisions without effect, and restored states that break invariants, because of a defect of this program, in this process."
 	g.count("berth_defects_total", defects, float64(st.Skipped), "of", "command")
 	g.count("berth_defects_total", defects, float64(st.Undecided), "of", "decision")
 	g.count("berth_defects_total", defects, float64(st.Broken), "of", "state")
@@ -154,10 +154,10 @@ func (g gauges) requestIDs(s *state.State) {
 	set := s.Settings()
 	g.put("berth_request_ids", "Request ids that are remembered, of all callers.", float64(s.Requests.Len()))
 	g.put("berth_request_ids_limit", "Request ids that can be remembered; beyond that the oldest are forgotten early.", state.MaxRequests)
-	g.put("berth_request_ids_untimed", "Request ids that are remembered and are no UUIDv7 of their time; they cannot be forgotten early.",
+	g.put("berth_request_ids_untimed", "Request ids that are remembered and are not a UUIDv7 of their time; they cannot be forgotten early.",
 		float64(set.Requests.Untimed))
-	g.put("berth_request_ids_untimed_limit", "Of those, how many can be remembered; more are refused.", state.MaxRequestsUntimed)
-	g.count("berth_request_ids_forgotten_early_total", "Request ids that were forgotten within a day, for want of room.", float64(set.Requests.Early))
+	g.put("berth_request_ids_untimed_limit", "The most of those that can be remembered; more are refused.", state.MaxRequestsUntimed)
+	g.count("berth_request_ids_forgotten_early_total", "Request ids that were forgotten within a day, for lack of room.", float64(set.Requests.Early))
 }
 
 func (c *standings) jobs(g *gauges, s *state.State) {
@@ -170,12 +170,12 @@ func (c *standings) jobs(g *gauges, s *state.State) {
 		g.put("berth_jobs", help, float64(v.count), "state", v.state)
 	}
 	g.put("berth_queue_wait_seconds_mean", "Mean time from submission to first start.", n.AverageWaitSeconds)
-	g.put("berth_attempts_lost", "Attempts that broken machines have ended.", float64(n.LostAttempts))
+	g.put("berth_attempts_lost", "Attempts that were ended by failures of machines.", float64(n.LostAttempts))
 	g.put("berth_attempts_preempted", "Attempts that were preempted or drained.", float64(n.Preempted))
 	g.predicted(s)
 }
 
-// waiting exposes what webhooks have not been told yet.
+// waiting exposes the deliveries that webhooks have not got yet.
 func (c *standings) waiting(g *gauges, s *state.State) {
 	oldest := 0.0
 	for k, d := range s.Deliveries.All() { // in the order of what happened; at most 1,000 have ended
@@ -185,7 +185,7 @@ func (c *standings) waiting(g *gauges, s *state.State) {
 		}
 	}
 	g.put("berth_webhook_waiting", "Deliveries to webhooks that wait.", float64(s.Outgoing.Len()))
-	g.put("berth_webhook_oldest_waiting_seconds", "Age of the event that has waited longest to be delivered; 0: none waits.", oldest)
+	g.put("berth_webhook_oldest_waiting_seconds", "Age of the event that has waited longest for its delivery; 0: no event waits.", oldest)
 }
 
 func (c *standings) gpus(g *gauges, s *state.State) {
@@ -201,7 +201,7 @@ func (c *standings) gpus(g *gauges, s *state.State) {
 // gauges sends values.
 type gauges struct {
 	to    chan<- prometheus.Metric
-	names bool // of users and services are told
+	names bool // with names of users and services
 }
 
 // put sends one value with labels, given as names and values in turn.

@@ -14,23 +14,23 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// operations are an operator's, on nodes and GPUs.
+// operations changes nodes and GPUs for operators.
 type operations struct{ *API }
 
-// nodeInput is what changes of a node are given.
+// nodeInput is the input of changes of a node.
 type nodeInput struct {
 	Key     string `header:"Idempotency-Key"`
 	Node    string `path:"node_id"`
 	RawBody []byte
 }
 
-// nodeOnlyInput is what changes of a node without parameters are given.
+// nodeOnlyInput is the input of changes of a node without parameters.
 type nodeOnlyInput struct {
 	Key  string `header:"Idempotency-Key"`
 	Node string `path:"node_id"`
 }
 
-// gpuInput is what changes of a GPU are given.
+// gpuInput is the input of changes of a GPU.
 type gpuInput struct {
 	Key     string `header:"Idempotency-Key"`
 	GPU     string `path:"uuid"`
@@ -56,7 +56,7 @@ func (a operations) route(doc huma.API) {
 			return a.setGPUMode(ctx, in, body)
 		})
 	labels := newStrict[wire.SetLabels]()
-	handleBody[wire.SetLabels](a.API, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, whatever its agent reports"),
+	handleBody[wire.SetLabels](a.API, doc, op("set-node-labels", http.MethodPatch, "/nodes/{node_id}/labels", "Label a node, with precedence over its agent's labels"),
 		func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
 			body, err := labels.decode(in.RawBody)
 			if err != nil {
@@ -65,9 +65,9 @@ func (a operations) route(doc huma.API) {
 			return a.setNodeLabels(ctx, in, body)
 		})
 	dead := newStrict[wire.ConfirmDead]()
-	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that a silent node is dead, with all its processes")
-	o.Description = "This is an operator's word for what no machine can tell: jobs that ran there, also those that wait " +
-		"for it (on_lost hold), are started again elsewhere or fail. If the node lives after all, two attempts of a job may run."
+	o := op("confirm-dead", http.MethodPost, "/nodes/{node_id}/confirm-dead", "Confirm that an unreachable node is dead, with all its processes")
+	o.Description = "This is an operator's confirmation of what no machine can detect: jobs that ran there, including those that wait " +
+		"for it (on_lost hold), are started again elsewhere or fail. If the node is alive after all, two attempts of a job may run."
 	handleBody[wire.ConfirmDead](a.API, doc, o, func(ctx context.Context, in *nodeInput) (*answer[wire.NodeDone], error) {
 		body, err := dead.decode(in.RawBody)
 		if err != nil {
@@ -75,7 +75,7 @@ func (a operations) route(doc huma.API) {
 		}
 		return a.confirmDead(ctx, in, body)
 	})
-	handle(a.API, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Forget a node that is empty or dead"),
+	handle(a.API, doc, op("retire-node", http.MethodDelete, "/nodes/{node_id}", "Remove a node that is empty or dead"),
 		func(ctx context.Context, in *nodeOnlyInput) (*answer[wire.NodeDone], error) {
 			_, index, err := a.propose(ctx, in.Key, &command.RetireNode{Node: model.NodeID(in.Node)})
 			if err != nil {
@@ -86,7 +86,7 @@ func (a operations) route(doc huma.API) {
 		})
 }
 
-// modeOf reads a mode's name.
+// modeOf parses a mode's name.
 func modeOf(text string) (model.NodeMode, error) {
 	for m := model.ModeOpen; m <= model.ModeDraining; m++ {
 		if text == m.String() {
@@ -124,7 +124,7 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 	}
 	text := changes.String()
 	if again, err := model.ParseLabels(text); err != nil || !slices.Equal(again, changes) || text == "" {
-		return nil, invalid("set", model.ErrLabels.Error()+"; name at least one to set or remove")
+		return nil, invalid("set", model.ErrLabels.Error()+"; give at least one label to set or remove")
 	}
 	id := model.NodeID(in.Node)
 	_, index, err := a.propose(ctx, in.Key, &command.SetNodeLabels{Node: id, Changes: text})
@@ -137,7 +137,7 @@ func (a operations) setNodeLabels(ctx context.Context, in *nodeInput, body *wire
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
-// tasksOn lists the tasks that have a rank on a node.
+// tasksOn returns the tasks that have a rank on a node.
 func tasksOn(s *state.State, id model.NodeID) []string {
 	out := []string{}
 	for k := range s.NodeRanks.From(state.NodeRankKey{Node: id}) {
@@ -152,9 +152,9 @@ func tasksOn(s *state.State, id model.NodeID) []string {
 func told(mode model.NodeMode) string {
 	switch mode {
 	case model.ModeCordoned:
-		return "takes no new work; what runs there goes on"
+		return "gets no new work; running jobs continue"
 	case model.ModeDraining:
-		return "takes no new work; what runs there is stopped and goes back to the queue"
+		return "gets no new work; running jobs are stopped and return to the queue"
 	case model.ModeOpen:
 	}
 	return "takes work"
@@ -181,7 +181,7 @@ func (a operations) setGPUMode(ctx context.Context, in *gpuInput, body *wire.Set
 
 func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.ConfirmDead) (*answer[wire.NodeDone], error) {
 	if body.Epoch == nil || *body.Epoch < 1 {
-		return nil, invalid("epoch", "must be given, as GET /nodes tells it")
+		return nil, invalid("epoch", "must be given, see GET /nodes")
 	}
 	before := a.peer.Reader.State()
 	id := model.NodeID(in.Node)
@@ -193,7 +193,7 @@ func (a operations) confirmDead(ctx context.Context, in *nodeInput, body *wire.C
 	return &answer[wire.NodeDone]{Index: index, Body: out}, nil
 }
 
-// labelsNow says what a node is labeled after a change.
+// labelsNow describes the labels of a node after a change.
 func labelsNow(l model.Labels) string {
 	if len(l) == 0 {
 		return "has no labels"

@@ -11,18 +11,18 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Bounds of what a submission may spend on telling its place.
+// Bounds of the cost of a submission's place in the queue.
 const (
 	countedUpTo = 64          // waiting tasks, among which a place is counted
-	rememberFor = time.Second // that a place counted for others is gone by
+	rememberFor = time.Second // for which a place that was counted for another job is used
 	maxVerdicts = 1024        // shapes
 
 	rateOver    = time.Hour // over which ended jobs are counted
 	countedEnds = 20_000    // of them
 )
 
-// places remembers, between requests, what is dear to find out: where in a long
-// queue a job comes, whether a shape can ever fit, how many jobs have ended.
+// places caches, between requests, what is expensive to compute: the place of a job in a long
+// queue, whether a shape can ever fit, how many jobs have ended.
 type places struct {
 	mu       sync.Mutex
 	last     map[model.Class]place
@@ -37,8 +37,8 @@ type places struct {
 	}
 }
 
-// forecast is the one that was made last. It has a lock of its own: on a large cluster
-// making one takes longer than a submission should wait.
+// forecast is the newest forecast. It has a lock of its own: on a large cluster making one takes
+// longer than a submission should wait.
 type forecast struct {
 	mu   sync.Mutex
 	made atomic.Pointer[forecastOf]
@@ -50,12 +50,12 @@ type forecast struct {
 type forecastOf struct {
 	sched.Forecast
 
-	index  uint64 // of the state that it is about
+	index  uint64 // of the state that it is for
 	policy string // under which it was made
 	tuning model.Tuning
 }
 
-// place is that of the newest job of a class, when it was counted.
+// place is the place of the newest job of a class, and when it was counted.
 type place struct {
 	at       time.Time
 	position int
@@ -71,9 +71,8 @@ func newPlaces() *places {
 	return &places{last: map[model.Class]place{}, verdicts: map[model.Shape]verdict{}, trials: newTrials()}
 }
 
-// of is the place of a job that was just submitted. In a long queue it goes by one
-// that was counted a moment ago for a job of its class, and by how much has come
-// since.
+// of returns the place of a job that was just submitted. In a long queue it is estimated from a
+// place that was counted a moment ago for a job of its class, plus the jobs that have come since.
 func (p *places) of(s *state.State, now model.Time, key model.TaskKey, class model.Class) (position int, exact bool) {
 	waiting := s.Queue.Len()
 	if waiting <= countedUpTo {
@@ -91,8 +90,8 @@ func (p *places) of(s *state.State, now model.Time, key model.TaskKey, class mod
 	return position, exact
 }
 
-// possible says whether a job could ever run on the cluster's nodes. The verdict
-// is remembered for as long as the cluster has the same nodes and GPUs.
+// possible reports whether a job could ever run on the cluster's nodes. The verdict is cached for
+// as long as the cluster has the same nodes and GPUs.
 func (p *places) possible(s *state.State, spec *model.Spec) (bool, string) {
 	shape := spec.Shape()
 	shape.Where.User = s.Whose(spec.User)
@@ -110,9 +109,9 @@ func (p *places) possible(s *state.State, spec *model.Spec) (bool, string) {
 	return v.fits, v.why
 }
 
-// rate returns how many tasks of jobs that the state still holds have ended in the last
-// hour of the state's clock, which lags behind by a minute at most. It is counted at most
-// once a second of that clock.
+// rate returns how many tasks of jobs that the state still holds have ended in the last hour of the
+// state's clock, which lags behind by a minute at most. It is counted at most once a second of that
+// clock.
 func (p *places) rate(s *state.State) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -48,7 +48,7 @@ func newFollower(t testing.TB, s *site, keys auth.Keys) *site {
 }
 
 // What a follower passes on is carried out in its caller's name, and the leader looks
-// again at who that is.
+// again at the caller.
 func TestPassedOn(t *testing.T) {
 	s := newGuarded(t)
 	var keys auth.Keys
@@ -100,7 +100,7 @@ func withBody(body io.Reader) func(*http.Request) *http.Request {
 	}
 }
 
-// Whoever says that a request was passed on, and cannot prove it, is nobody.
+// A request that claims to be passed on without a valid proof has no caller.
 func TestForgedProofs(t *testing.T) {
 	s := newGuarded(t)
 	now := s.now()

@@ -18,39 +18,39 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// pasts tells what the archive knows of jobs that have ended.
+// pasts returns jobs that have ended, from the archive.
 type pasts struct{ *API }
 
-// Bounds of what is looked through for one answer.
+// Bounds of the data that one answer reads.
 const (
 	pastScan  = 50_000           // parts of histories, for a page
 	usageTime = 20 * time.Second // under that of an answer
 	usageSpan = 30 * 24 * time.Hour
 )
 
-// endedInput is what GET /history is given.
+// endedInput is the input of GET /history.
 type endedInput struct {
 	User    string    `query:"user" maxLength:"128" doc:"of this user only"`
 	Project string    `query:"project" maxLength:"128" doc:"of this project only"`
 	Name    string    `query:"name" maxLength:"256" doc:"of this name only; the name of a job without one is its run's id, else its command, as lists show it"`
 	State   string    `query:"state" maxLength:"64" doc:"completed, failed or canceled; several are separated by commas"`
-	Since   time.Time `query:"since" doc:"that ended not before this time"`
-	Until   time.Time `query:"until" doc:"that ended not after this time"`
-	Before  string    `query:"before" maxLength:"64" doc:"the next of the page before"`
+	Since   time.Time `query:"since" doc:"with an end not before this time"`
+	Until   time.Time `query:"until" doc:"with an end not after this time"`
+	Before  string    `query:"before" maxLength:"64" doc:"next of the previous page"`
 	Limit   int       `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 func (a pasts) route(doc huma.API) {
 	o := op("history", http.MethodGet, "/history", "Jobs that have ended, the last one first")
-	o.Description = "From the archive of the peer that answers, which keeps them after they have left the queue."
+	o.Description = "From the archive of the answering peer, which keeps jobs after they have left the queue."
 	handle(a.API, doc, o, a.history)
 	o = op("usage", http.MethodGet, "/usage", "GPU-hours of users, projects or jobs")
-	o.Description = "GPU time of jobs within a span of time, from the archive of the peer that answers and from what runs. " +
+	o.Description = "GPU time of jobs within a span of time, from the archive of the answering peer and from running jobs. " +
 		"GPUs that services hold without a job do not count."
 	handle(a.API, doc, o, a.usage)
 }
 
-// lastEnd is the log entry that ended the job that ended last.
+// lastEnd returns the log entry that ended the job that ended last.
 func lastEnd(s *state.State) uint64 {
 	for k := range s.Ended.Back() {
 		return k.Index
@@ -99,7 +99,7 @@ func (a pasts) history(ctx context.Context, in *endedInput) (*answer[wire.Histor
 	return &answer[wire.History]{Index: s.Index, Body: out}, nil
 }
 
-// endedStates reads a list of states that jobs end in.
+// endedStates parses a list of final states.
 func endedStates(text string) (list []model.TaskState, err error) {
 	if text == "" {
 		return nil, nil
@@ -115,10 +115,10 @@ func endedStates(text string) (list []model.TaskState, err error) {
 	return list, nil
 }
 
-// cursor is a place between jobs that ended, in the API's words.
+// cursor formats a place between jobs that ended.
 func cursor(k archive.HistoryKey) string { return fmt.Sprintf("%d.%d", k.Index, k.Job) }
 
-// cursorOf reads a cursor; an empty one is behind all that has ended.
+// cursorOf parses a cursor; an empty one stands behind all jobs that have ended.
 func cursorOf(text string) (k archive.HistoryKey, err error) {
 	if text == "" {
 		return archive.HistoryKey{Index: 1<<64 - 1}, nil
@@ -138,8 +138,8 @@ type ended struct {
 	parts []state.History
 }
 
-// ended shows jobs that ended before a key, newest first, until look wants no more. What
-// the state knows otherwise, because a restore has undone that end, is left out.
+// ended passes jobs that ended before a key to look, newest first, until look returns false. A job
+// that the state has as open, because a restore has undone its end, is left out.
 func (a pasts) ended(ctx context.Context, s *state.State, before archive.HistoryKey, look func(*ended) bool) error {
 	var e ended
 	more := true
@@ -175,7 +175,7 @@ func (e *ended) state() model.TaskState {
 	return s.Stand(&e.parts[0].Job)
 }
 
-// tell is the job in the API's words.
+// tell converts the job to the API's form.
 func (e *ended) tell(sees func(*model.Job) bool) wire.EndedJob {
 	job := &e.parts[0].Job
 	s := state.Recall(e.parts...)
@@ -202,9 +202,9 @@ type gpuTime struct {
 	measured, idle float64 // of attempts that have ended
 }
 
-// timeWithin is the GPU time of an attempt within a span: GPUs are its own from its
-// placement to its end. What it lost counts when it ends; what was measured of it is taken
-// to be spread evenly over its time.
+// timeWithin returns the GPU time of an attempt within a span: it holds its GPUs from its placement
+// to its end. What it lost counts when it ends; its measured use is taken to be spread evenly over
+// its time.
 func timeWithin(a *model.Attempt, since, until model.Time) (out gpuTime) {
 	to := until
 	if a.Ended > 0 {
@@ -226,12 +226,12 @@ func (t *gpuTime) add(o gpuTime) {
 	t.held, t.lost, t.measured, t.idle = t.held+o.held, t.lost+o.lost, t.measured+o.measured, t.idle+o.idle
 }
 
-// kept is the part of it that was not lost, in percent.
+// kept returns the part of it that was not lost, in percent.
 func (t *gpuTime) kept() float64 {
 	return max(0, float64(1000-int64(1000*t.lost/t.held))/10)
 }
 
-// byUse orders rows: who used most first.
+// byUse orders rows by use, the highest first.
 func byUse(a, b *wire.UsageRow) int {
 	return cmp.Or(cmp.Compare(b.GPUHours, a.GPUHours), cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Project, b.Project),
 		cmp.Compare(a.User, b.User), cmp.Compare(a.Name, b.Name))

@@ -19,23 +19,23 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Bounds of asking other peers.
+// Bounds of requests to other peers.
 const (
 	probeLimit    = time.Second
 	maxPeerAnswer = 16 << 20 // bytes
 )
 
-// peers tells of the cluster's peers, and whether this one can serve.
+// peers lists the cluster's peers, and reports whether this one can serve.
 type peers struct{ *API }
 
 func (a peers) route(doc huma.API) {
-	handle(a.API, doc, op("peers", http.MethodGet, "/cluster/peers", "Every peer, as this one sees it"), a.list)
-	handle(a.API, doc, op("healthz", http.MethodGet, "/healthz", "This peer's process lives"),
+	handle(a.API, doc, op("peers", http.MethodGet, "/cluster/peers", "Every peer, as the answering one sees it"), a.list)
+	handle(a.API, doc, op("healthz", http.MethodGet, "/healthz", "This peer's process is alive"),
 		func(context.Context, *struct{}) (*answer[wire.Health], error) {
 			h := a.health()
 			return &answer[wire.Health]{Index: a.peer.Members.Standing().Applied, Body: &h}, nil
 		})
-	handle(a.API, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, has caught up with the cluster and is not ending"), a.ready)
+	handle(a.API, doc, op("readyz", http.MethodGet, "/readyz", "This peer can serve: it knows a leader, is up to date and is not shutting down"), a.ready)
 }
 
 func (a peers) health() wire.Health {
@@ -43,7 +43,7 @@ func (a peers) health() wire.Health {
 	return wire.Health{Status: "ok", Peer: string(st.ID), Role: st.Role, Leader: string(st.Leader)}
 }
 
-// ready fails while requests had better go to another peer.
+// ready fails while requests should go to another peer.
 func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], error) {
 	h := a.health()
 	if a.ending() {
@@ -68,7 +68,7 @@ func (a peers) ready(ctx context.Context, _ *struct{}) (*answer[wire.Health], er
 	return &answer[wire.Health]{Index: s.Index, Body: &h}, nil
 }
 
-// list asks all peers at once how far they are.
+// list asks all peers at once for their progress.
 func (a peers) list(ctx context.Context, in *watchInput) (*answer[wire.Peers], error) {
 	s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a peers) one(ctx context.Context, s *state.State, st *Standing, server mod
 
 var errAnother = errors.New("another peer answers there")
 
-// probe asks a peer how far it is.
+// probe asks a peer for its progress.
 func (a peers) probe(ctx context.Context, peer model.Peer) (index uint64, err error) {
 	if peer.APIAddress == "" {
 		return 0, errors.New("its address is not known")
@@ -137,7 +137,7 @@ func (a peers) probe(ctx context.Context, peer model.Peer) (index uint64, err er
 	return strconv.ParseUint(got.Header.Get(wire.HeaderIndex), 10, 64)
 }
 
-// newRequest is a request to a peer or an agent.
+// newRequest returns a request to a peer or an agent.
 func newRequest(ctx context.Context, method, address, target string, body []byte) (*http.Request, error) {
 	to, err := endpoint.URL(address, target)
 	if err != nil {

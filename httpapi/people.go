@@ -17,28 +17,28 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// people tells and changes who is known, and by which tokens.
+// people lists and changes users and tokens.
 type people struct{ *API }
 
-// tokenInput is what a change of tokens with a body is given.
+// tokenInput is the input of a change of tokens with a body.
 type tokenInput struct {
 	Key     string `header:"Idempotency-Key"`
 	RawBody []byte
 }
 
-// dropTokenInput is what DELETE /tokens/{token_id} is given.
+// dropTokenInput is the input of DELETE /tokens/{token_id}.
 type dropTokenInput struct {
 	Key string `header:"Idempotency-Key"`
 	ID  string `path:"token_id" maxLength:"64"`
 }
 
-// userInput is what a change of a user is given.
+// userInput is the input of a change of a user.
 type userInput struct {
 	Key  string `header:"Idempotency-Key"`
 	User string `path:"user" maxLength:"128"`
 }
 
-// userBodyInput is what a change of a user with a body is given.
+// userBodyInput is the input of a change of a user with a body.
 type userBodyInput struct {
 	Key     string `header:"Idempotency-Key"`
 	User    string `path:"user" maxLength:"128"`
@@ -47,10 +47,10 @@ type userBodyInput struct {
 
 func (a people) route(doc huma.API) {
 	handle(a.API, doc, op("whoami", http.MethodGet, "/whoami", "The caller's user, role and rights"), a.whoami)
-	handle(a.API, doc, op("tokens", http.MethodGet, "/tokens", "Every token, without what it is"), a.tokens)
+	handle(a.API, doc, op("tokens", http.MethodGet, "/tokens", "Every token, without its secret"), a.tokens)
 	making := newStrict[wire.MakeToken]()
-	o := op("make-token", http.MethodPost, "/tokens", "Make a token")
-	o.Description = "The answer is the only one that ever tells the token. A request that comes again under its key is refused."
+	o := op("make-token", http.MethodPost, "/tokens", "Create a token")
+	o.Description = "The token is only in this answer. A request that is repeated under its key is refused."
 	handleBody[wire.MakeToken](a.API, doc, o, func(ctx context.Context, in *tokenInput) (*answer[wire.MadeToken], error) {
 		body, err := making.decode(in.RawBody)
 		if err != nil {
@@ -61,7 +61,7 @@ func (a people) route(doc huma.API) {
 	handle(a.API, doc, op("drop-token", http.MethodDelete, "/tokens/{token_id}", "Revoke a token"), a.drop)
 	handle(a.API, doc, op("users", http.MethodGet, "/users", "The users and their roles"), a.users)
 	setting := newStrict[wire.SetUser]()
-	handleBody[wire.SetUser](a.API, doc, op("set-user", http.MethodPut, "/users/{user}", "Make a user known, or change what they may"),
+	handleBody[wire.SetUser](a.API, doc, op("set-user", http.MethodPut, "/users/{user}", "Add a user, or change a user's rights"),
 		func(ctx context.Context, in *userBodyInput) (*answer[wire.User], error) {
 			body, err := setting.decode(in.RawBody)
 			if err != nil {
@@ -69,7 +69,7 @@ func (a people) route(doc huma.API) {
 			}
 			return a.set(ctx, in, body)
 		})
-	handle(a.API, doc, op("remove-user", http.MethodDelete, "/users/{user}", "Forget a user, with their tokens, webhooks and reservations; their jobs stay"), a.remove)
+	handle(a.API, doc, op("remove-user", http.MethodDelete, "/users/{user}", "Remove a user with their tokens, webhooks and reservations; their jobs stay"), a.remove)
 }
 
 func (a people) whoami(ctx context.Context, _ *struct{}) (*answer[wire.Whoami], error) {
@@ -118,7 +118,7 @@ func tokenOf(s *state.State, t *model.Token, now model.Time) wire.Token {
 	return out
 }
 
-// roleOf reads a role; empty is none.
+// roleOf parses a role; an empty text gives no role.
 func roleOf(name string) (model.Role, error) {
 	role, known := model.RoleNamed(name)
 	if !known && name != "" {
@@ -127,13 +127,12 @@ func roleOf(name string) (model.Role, error) {
 	return role, nil
 }
 
-// tokenLife is how long a token is good that is made without a word about that. A node's has
-// no end by default, since with it the node's jobs would end: it is good for one node's agent
-// and nothing else.
+// tokenLife is the default lifetime of a token. A node's token has no end by default, since its end
+// would end the node's jobs: it is good for one node's agent and nothing else.
 const tokenLife = wire.Lifetime(90 * 24 * time.Hour)
 
-// make makes a token. It is drawn where it is proposed, so that a second try under the
-// same key would draw another: it is refused, since the first cannot be told again.
+// make makes a token. The token is drawn before the proposal, so that a second try under the same
+// key would draw another: it is refused, since the first cannot be shown again.
 func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*answer[wire.MadeToken], error) {
 	c := &command.MakeToken{Name: body.Name, User: body.User}
 	var err error
@@ -142,13 +141,13 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	}
 	switch agent := c.Role == model.RoleAgent; {
 	case agent && body.User != "":
-		return nil, invalid("user", "must be left out: a token of the role agent is a node's")
+		return nil, invalid("user", "must be left out: a token of the role agent belongs to a node")
 	case agent && body.Node == "":
-		return nil, invalid("node", "must be given with the role agent: a token speaks for one node only")
+		return nil, invalid("node", "must be given with the role agent: a token is good for one node only")
 	case agent:
 		c.User = body.Node
 	case body.Node != "":
-		return nil, invalid("node", "must be left out but with the role agent")
+		return nil, invalid("node", "must be left out unless the role is agent")
 	}
 	life := tokenLife
 	if c.Role == model.RoleAgent {
@@ -163,7 +162,7 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	}
 	if who := auth.From(ctx); who.Kind == auth.Once {
 		if c.Role != model.RoleAdmin {
-			return nil, invalid("role", "must be admin: the first token is good for making one other only")
+			return nil, invalid("role", "must be admin: the first token can only create one other")
 		}
 		c.Spend = who.Credential
 	}
@@ -171,7 +170,7 @@ func (a people) make(ctx context.Context, key string, body *wire.MakeToken) (*an
 	c.Hash = auth.HashOf(secret)
 	r, index, err := a.propose(ctx, key, c)
 	if r.Code == model.CodeIdempotency {
-		return nil, refuse(r.Code.String(), "a token was made under this Idempotency-Key and cannot be told again: revoke it, and make another")
+		return nil, refuse(r.Code.String(), "a token was created under this Idempotency-Key and cannot be shown again: revoke that token, and create another")
 	}
 	if err != nil {
 		return nil, err
@@ -259,5 +258,5 @@ func (a people) remove(ctx context.Context, in *userInput) (*answer[wire.Gone], 
 	if err != nil {
 		return nil, err
 	}
-	return &answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: in.User + " is not known any more, and their tokens, webhooks and reservations are gone; their jobs go on, and operators can cancel them"}}, nil
+	return &answer[wire.Gone]{Index: index, Body: &wire.Gone{Success: true, Message: in.User + " is removed with their tokens, webhooks and reservations; their jobs continue, and operators can cancel them"}}, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
-// asUser is in whose name the caller asks for something: their own, unless they are an
-// admin. Where nobody is asked who they are it is as they say.
+// asUser returns the user in whose name the caller makes a request: the caller, unless that is an
+// admin. Without authentication it is the given name.
 func asUser(ctx context.Context, given string) (string, error) {
 	c := auth.From(ctx)
 	switch {
@@ -22,14 +22,14 @@ func asUser(ctx context.Context, given string) (string, error) {
 	case given == "" || given == c.Name:
 		return c.Name, nil
 	case !c.Role.Covers(model.RoleAdmin):
-		return "", denied("user must be " + c.Name + ", as your token says, or left out: to ask in another's name needs the role " +
+		return "", denied("user must be " + c.Name + ", the user of your token, or be left out: requests in another's name need the role " +
 			model.RoleAdmin.String() + "; you have " + c.Role.String())
 	}
 	return given, nil
 }
 
-// inProject says whether the caller may ask for something in a project: as a member of
-// it, or as an operator.
+// inProject returns an error if the caller may not use a project: it must be a member of it, or an
+// operator.
 func (g *gate) inProject(ctx context.Context, s *state.State, project string) error {
 	c := auth.From(ctx)
 	if project == "" || c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) || slices.Contains(g.projects(s, c), project) {
@@ -38,7 +38,7 @@ func (g *gate) inProject(ctx context.Context, s *state.State, project string) er
 	return denied("you are not in this project: ask an admin for berth user set " + c.Name + " --join PROJECT")
 }
 
-// projects lists the projects that a caller is in.
+// projects returns the projects of a caller.
 func (g *gate) projects(s *state.State, c *auth.Caller) (out []string) {
 	key, _ := g.terms().Keys.Find(c.Credential)
 	out = append(out, key.Projects...)
@@ -51,7 +51,7 @@ func (g *gate) projects(s *state.State, c *auth.Caller) (out []string) {
 	return out
 }
 
-// inClass says whether the caller may ask for a class.
+// inClass returns an error if the caller may not use a class.
 func inClass(ctx context.Context, class model.Class) error {
 	c := auth.From(ctx)
 	if class < model.ClassCritical || c.Role.Covers(model.RoleOperator) {
@@ -60,7 +60,7 @@ func inClass(ctx context.Context, class model.Class) error {
 	return denied("the priority critical needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
-// mostPriority is the highest priority of services that the caller may ask for.
+// mostPriority returns the highest priority of services that the caller may ask for.
 func mostPriority(ctx context.Context) int64 {
 	most := uint8(model.MaxPriority)
 	for inClass(ctx, model.ServiceClass(most)) != nil {
@@ -69,8 +69,8 @@ func mostPriority(ctx context.Context) int64 {
 	return int64(most)
 }
 
-// mayAllocate says whether the caller may ask for GPUs without a job, and fills in
-// whose they are.
+// mayAllocate returns an error if the caller may not ask for GPUs without a job, and fills in the
+// user.
 func (a services) mayAllocate(ctx context.Context, s *state.State, user string, c *command.Allocate) (err error) {
 	if c.User, err = asUser(ctx, user); err != nil {
 		return err
@@ -81,9 +81,9 @@ func (a services) mayAllocate(ctx context.Context, s *state.State, user string, 
 	return inClass(ctx, c.Class)
 }
 
-// mayGiveUp says whether the caller may renew or release an allocation: their own, or
-// as an operator any. One that this peer has not heard of may be one that was
-// acknowledged by another: it looks again as far as anybody can.
+// mayGiveUp returns an error if the caller may not renew or release an allocation: their own, or as
+// an operator any. An allocation that this peer does not know may have been acknowledged by another
+// peer: it is looked up again in the newest state that can be read.
 func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	c := auth.From(ctx)
 	if c.Kind == auth.Open || c.Role.Covers(model.RoleOperator) {
@@ -107,10 +107,10 @@ func (a services) mayGiveUp(ctx context.Context, id model.AllocationID) error {
 	return denied("allocation " + string(id) + " is another user's: this needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
-// forNode says whether the caller may speak for a node.
+// forNode returns an error if the caller is not the agent of a node.
 func forNode(ctx context.Context, node model.NodeID) error {
 	if c := auth.From(ctx); c.Kind == auth.Node && c.Name != string(node) {
-		return denied("this token speaks for the node " + c.Name + " only")
+		return denied("this token is good for the node " + c.Name + " only")
 	}
 	return nil
 }

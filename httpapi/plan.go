@@ -14,11 +14,11 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// plans tells what is expected of the time to come.
+// plans returns the forecast.
 type plans struct{ *API }
 
 func (a plans) route(doc huma.API) {
-	handle(a.API, doc, op("plan", http.MethodGet, "/queue/plan", "When what waits is expected to start, and where"),
+	handle(a.API, doc, op("plan", http.MethodGet, "/queue/plan", "When and where waiting jobs are expected to start"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Plan], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicQueue, model.TopicJob, model.TopicFleet), nil)
 			if err != nil {
@@ -45,7 +45,8 @@ func (v *view) plan(f *sched.Forecast) *wire.Plan {
 	return out
 }
 
-// planned is false for a task or a service that has left the state since the forecast.
+// planned converts a course of the forecast; false for a task or a service that has left the state
+// since the forecast.
 func (v *view) planned(c *sched.Course) (wire.PlanEntry, bool) {
 	if c.Service != "" {
 		return plannedService(v, c)
@@ -92,7 +93,7 @@ func namesOf(nodes []model.NodeID) (names []string) {
 	return names
 }
 
-// rangeOf is nil for what is not known.
+// rangeOf converts a range; nil if it is not known.
 func rangeOf(r sched.Range) *wire.Range {
 	if !r.Known {
 		return nil
@@ -100,17 +101,16 @@ func rangeOf(r sched.Range) *wire.Range {
 	return &wire.Range{Expected: r.Expected.Time(), Soonest: r.Soonest.Time(), Latest: r.Latest.Time()}
 }
 
-// foresee is a forecast for the state, or for one of a moment ago where making one takes
-// long: while one is being made others are told the one before. None is told of a
-// scheduler that starts jobs once it does not, or the other way round, nor what was
-// foreseen under another policy or tuning.
+// foresee returns a forecast for the state, or for one of a moment ago where making one takes long:
+// while one is being made other callers get the one before. A forecast is not used after the
+// scheduler was started or stopped, or under another policy or tuning.
 func (p *places) foresee(s *state.State, now model.Time) *sched.Forecast {
 	f, _ := p.foreseen(s, now)
 	return f
 }
 
-// foreseen also tells the index of the state that the forecast is about, so that who
-// waits for the next one is not passed over.
+// foreseen also returns the index of the state of the forecast, so that a reader that waits for the
+// next one gets it.
 func (p *places) foreseen(s *state.State, now model.Time) (*sched.Forecast, uint64) {
 	f, set := &p.forecast, s.Settings()
 	fits := func(last *forecastOf) bool {
@@ -132,10 +132,11 @@ func (p *places) foreseen(s *state.State, now model.Time) (*sched.Forecast, uint
 	return &made.Forecast, made.index
 }
 
-// foreseePart bounds the time spent on forecasts to one part in so many.
+// foreseePart is the inverse of the part of the time that is spent on forecasts at most.
 const foreseePart = 20
 
-// startOf is when a task is expected to start, nil: it is not foreseen, and whether its deadline comes first.
+// startOf returns when a task is expected to start, nil if that is not predicted, and whether its
+// deadline comes first.
 func startOf(f *sched.Forecast, key model.TaskKey) (start *wire.Range, late bool) {
 	for i := range f.Waiting {
 		if c := &f.Waiting[i]; c.Task == key {
@@ -145,9 +146,8 @@ func startOf(f *sched.Forecast, key model.TaskKey) (start *wire.Range, late bool
 	return nil, false
 }
 
-// foreseen adds to a submission's answer when the job is expected to start, and when
-// it would be if it was preemptible. In a long queue, or a moment after another
-// submission was told, it says nothing.
+// foreseen adds to a submission's answer when the job is expected to start, and when it would be if
+// it were preemptible. In a long queue, or a moment after another submission, it adds nothing.
 func (a submissions) foreseen(before *state.State, body *command.Submit, out *wire.Submitted) {
 	s := a.peer.Reader.State()
 	now := a.now(&s)
@@ -171,15 +171,15 @@ func (a submissions) foreseen(before *state.State, body *command.Submit, out *wi
 	out.PlannedStart, out.Late = startOf(f, task.Key)
 }
 
-// planned adds what a forecast says of a submission to a state of before.
+// planned adds the forecast of a submission to a state of before.
 func planned(f *sched.Forecast, before *state.State, key model.TaskKey, body *command.Submit, out *wire.Submitted) {
 	if out.PlannedStart, out.Late = startOf(f, key); out.PlannedStart != nil || out.Late {
 		out.IfPreemptible = ifPreemptible(before, f.At, body, out.PlannedStart)
 	}
 }
 
-// ifPreemptible is when a job that must not be stopped for others would be expected to
-// start if it could be; nil if that is no sooner. A start of nil is after its deadline.
+// ifPreemptible returns when a job that must not be suspended would be expected to start if it
+// could be; nil if that is no sooner. A start of nil is after its deadline.
 func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *wire.Range) *wire.Range {
 	if body.Spec.Preemptible || start != nil && !start.Expected.After(now.Time()) {
 		return nil
@@ -197,7 +197,7 @@ func ifPreemptible(s *state.State, now model.Time, body *command.Submit, start *
 	return nil
 }
 
-// tryOut carries a submission out on a copy of the state.
+// tryOut carries out a submission on a copy of the state.
 func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.State, key model.TaskKey, err error) {
 	c, err := command.New(clipActor(userActor(body.Spec.User)), body)
 	if err != nil {
@@ -212,7 +212,7 @@ func tryOut(s *state.State, now model.Time, body *command.Submit) (next state.St
 	return next, task.Key, nil
 }
 
-// dryRun answers what would come of a submission, and queues nothing.
+// dryRun answers what a submission would result in, and queues nothing.
 func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], error) {
 	s := a.peer.Reader.State()
 	now := a.now(&s)
@@ -221,7 +221,7 @@ func (a submissions) dryRun(body *command.Submit) (*answer[wire.Submitted], erro
 		return nil, err
 	}
 	if wait := a.places.trials.begin(trialPatience); wait > 0 {
-		f := refuse(wire.CodeOverloaded, "this peer has spent what time it may on other dry runs; nothing was queued: try again later, or submit the job")
+		f := refuse(wire.CodeOverloaded, "this peer has reached its time limit for dry runs; nothing was queued: try again later, or submit the job")
 		f.after = int(wait/time.Second) + 1
 		return nil, f
 	}

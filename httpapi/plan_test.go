@@ -83,7 +83,7 @@ func TestPlanCallsJobsByWhatTheyRun(t *testing.T) {
 	}
 }
 
-// Who is to make way for a reservation is told when, and until when.
+// A job that must make way for a reservation shows when, and until when.
 func TestPlanTellsOfSuspensions(t *testing.T) {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 4) })
@@ -110,7 +110,7 @@ func (s *site) forecastTook(d time.Duration) {
 	f.took = d
 }
 
-// Whoever waits for another plan is told which state the last one was about, so that
+// A reader that waits for another plan gets the index of the state of the last one, so that
 // what it lacks is not passed over.
 func TestPlanOfAMomentAgo(t *testing.T) {
 	s := busy(t)
@@ -125,7 +125,7 @@ func TestPlanOfAMomentAgo(t *testing.T) {
 	var p wire.Plan
 	s.do(http.MethodGet, "/queue/plan?wait=1m&index="+second.header.Get(wire.HeaderIndex), "").into(&p)
 	if len(p.Waiting) != 1 {
-		t.Errorf("whoever waits is told of %+v", p.Waiting)
+		t.Errorf("a waiting reader gets %+v", p.Waiting)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestWhatItCostsNotToYield(t *testing.T) {
 	}
 }
 
-// Who is not expected to start before their deadline is told so, and what being preemptible would change.
+// A job that is not expected to start before its deadline shows that, and what being preemptible would change.
 func TestADeadlineThatIsForetoldToBeMissed(t *testing.T) {
 	s := lasting(t, 20*time.Minute, 5*time.Hour)
 	const late = `{"command":"x","gpu_count":8,"nodes":2,"estimated_duration":"10m","deadline":"+1h"}`
@@ -254,6 +254,6 @@ func TestADeadlineThatIsForetoldToBeMissed(t *testing.T) {
 	var small wire.Submitted
 	s.do(http.MethodPost, "/queue/submit?dry_run=true", `{"command":"x","estimated_duration":"10m","deadline":"+1h"}`).into(&small)
 	if small.Late {
-		t.Errorf("a job that fits beside it would be %+v", small)
+		t.Errorf("a job that fits next to it would be %+v", small)
 	}
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// policies tells and changes how the queue is ordered.
+// policies shows and changes how the queue is ordered.
 type policies struct{ *API }
 
-// policyInput is what a change of the policy is given.
+// policyInput is the input of a change of the policy.
 type policyInput struct {
 	Key     string `header:"Idempotency-Key"`
 	RawBody []byte
 }
 
 func (a policies) route(doc huma.API) {
-	handle(a.API, doc, op("policies", http.MethodGet, "/orchestrator/policies", "How the queue is ordered, how else it could be, and what can be tuned"),
+	handle(a.API, doc, op("policies", http.MethodGet, "/orchestrator/policies", "The order of the queue, the alternatives, and the parameters"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Policies], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
 			if err != nil {
@@ -37,7 +37,7 @@ func (a policies) route(doc huma.API) {
 	body := newStrict[wire.SetPolicy]()
 	for _, name := range []string{"policy", "policies"} {
 		handleBody[wire.SetPolicy](a.API, doc,
-			op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose the order of the queue, and tune it"),
+			op("set-"+name, http.MethodPut, "/orchestrator/"+name, "Choose or tune the order of the queue"),
 			func(ctx context.Context, in *policyInput) (*answer[wire.Orchestrator], error) {
 				b, err := body.decode(in.RawBody)
 				if err == nil && b.Config != nil {
@@ -73,10 +73,10 @@ func policiesOf(s *state.State) *wire.Policies {
 	return out
 }
 
-// autoRetries is how often a job that fails is tried again on a cluster that tries again.
+// autoRetries is how often a failed job is retried on a cluster with automatic retries.
 const autoRetries = 3
 
-// unwrapped is a change of policies that was given as an object of its own.
+// unwrapped returns a change of policies that was given as an object of its own.
 func unwrapped(read strict[wire.SetPolicy], outer *wire.SetPolicy) (*wire.SetPolicy, error) {
 	inner, err := read.decode(outer.Config)
 	switch {
@@ -90,7 +90,7 @@ func unwrapped(read strict[wire.SetPolicy], outer *wire.SetPolicy) (*wire.SetPol
 	return inner, nil
 }
 
-// retryParameter is a switch in the terms of the parameter that it stands for.
+// retryParameter converts the switch to the parameter that it stands for.
 func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err error) {
 	if b.AutoRetry == nil {
 		return false, 0, nil
@@ -98,10 +98,10 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 	text, both := b.Parameters["max_retries"]
 	switch {
 	case both && (text == "0") == *b.AutoRetry:
-		return false, 0, invalid("enable_auto_retry", "and the parameter max_retries say different things")
+		return false, 0, invalid("enable_auto_retry", "and the parameter max_retries contradict each other")
 	case both:
 		return false, 0, nil
-	case *b.AutoRetry && now > 0: // named all the same: sent again, the change is the same
+	case *b.AutoRetry && now > 0: // also without a change, so that a repeated request is the same
 		return true, now, nil
 	case *b.AutoRetry:
 		return true, autoRetries, nil
@@ -109,7 +109,7 @@ func retryParameter(b *wire.SetPolicy, now uint32) (change bool, to uint32, err 
 	return true, 0, nil
 }
 
-// set changes what the body names; nothing, if any of it is wrong.
+// set changes the values in the body; it changes nothing if any of them is not valid.
 func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answer[wire.Orchestrator], error) {
 	s := a.peer.Reader.State()
 	tuning, names := s.Settings().Tuning, slices.Sorted(maps.Keys(b.Parameters))
@@ -130,7 +130,7 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 	case b.Policy != "" && !queue.Known(policy):
 		return nil, invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
 	case b.Policy == "" && len(b.Parameters) == 0 && b.MaxConcurrent == nil && b.AutoRetry == nil:
-		return nil, invalid("policy", "must be given, or something else to change")
+		return nil, invalid("policy", "must be given, or another value to change")
 	}
 	change := &command.AdjustPolicy{Policy: policy, Tuning: tuning.Values(names...)}
 	if b.MaxConcurrent != nil {
@@ -148,7 +148,7 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 
 var wholeCluster = model.ScopeKey{Kind: model.ScopeCluster}
 
-// tune sets one parameter as a user writes it.
+// tune sets one parameter from its text.
 func tune(t *model.Tuning, name, text string) error {
 	err := t.Set(name, text)
 	if err == nil {

@@ -41,7 +41,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Of several who change different values at a time none loses.
+// Of several concurrent changes of different values none is lost.
 func TestPoliciesAreAdjustedAtATime(t *testing.T) {
 	s := newSite(t)
 	for n := 10; n < 30; n++ {

@@ -16,7 +16,7 @@ import (
 
 func (a quotas) routePools(doc huma.API) {
 	const path = "/orchestrator/allocation"
-	handle(a.API, doc, op("allocation", http.MethodGet, path, "How strictly GPUs belong to their owners, and what is borrowed"),
+	handle(a.API, doc, op("allocation", http.MethodGet, path, "How strictly GPUs are guaranteed to their owners, and the borrowed GPUs"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Allocation], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicFleet), nil)
 			if err != nil {
@@ -25,7 +25,7 @@ func (a quotas) routePools(doc huma.API) {
 			return &answer[wire.Allocation]{Index: s.Index, Body: allocationOf(&s)}, nil
 		})
 	body := newStrict[wire.SetAllocation]()
-	handleBody[wire.SetAllocation](a.API, doc, op("set-allocation", http.MethodPut, path, "Say how strictly GPUs belong to their owners"),
+	handleBody[wire.SetAllocation](a.API, doc, op("set-allocation", http.MethodPut, path, "Set how strictly GPUs are guaranteed to their owners"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Allocation], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {
@@ -48,7 +48,7 @@ func (a quotas) setAllocation(ctx context.Context, key string, b *wire.SetAlloca
 	return &answer[wire.Allocation]{Index: index, Body: allocationOf(&s)}, nil
 }
 
-// poolsOf is what a body changes of how GPUs are divided.
+// poolsOf converts a body to a change of how GPUs are divided.
 func poolsOf(b *wire.SetAllocation) (*command.SetPools, error) {
 	c := &command.SetPools{Mode: model.PoolModeOf(b.Mode)}
 	if b.Mode != "" && c.Mode == model.PoolDefault {
@@ -85,17 +85,17 @@ type (
 	switchSchema struct{}
 )
 
-// Schema is a whole number or "none".
+// Schema returns that of a whole number or "none".
 func (countSchema) Schema(huma.Registry) *huma.Schema {
 	return orNone(huma.TypeInteger, "0 or more, or none")
 }
 
-// Schema is a number or "none".
+// Schema returns that of a number or "none".
 func (amountSchema) Schema(huma.Registry) *huma.Schema {
 	return orNone(huma.TypeNumber, "0 or more, or none")
 }
 
-// Schema is true, false or "none".
+// Schema returns that of true, false or "none".
 func (switchSchema) Schema(huma.Registry) *huma.Schema {
 	return orNone(huma.TypeBoolean, "true, false or none")
 }
@@ -107,7 +107,7 @@ func orNone(kind, what string) *huma.Schema {
 	}
 }
 
-// sortedScopes are scopes in order of kind and name, without the cluster and each once.
+// sortedScopes returns scopes in order of kind and name, without the cluster and duplicates.
 func sortedScopes(list []model.ScopeKey) []model.ScopeKey {
 	list = slices.DeleteFunc(list, func(k model.ScopeKey) bool { return k.Kind == model.ScopeCluster })
 	slices.SortFunc(list, model.ScopeKey.Compare)

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/forward"
 )
 
-// Proposer has commands carried out. Its errors are *[Fault]s; any other error
-// leaves the outcome unknown.
+// Proposer carries out commands. Its errors are *[Fault]s; any other error leaves the outcome
+// unknown.
 type Proposer interface {
 	// Propose returns the results, in order, and the index of their log entry once
 	// this peer's state holds it.
@@ -24,9 +24,9 @@ type Proposer interface {
 
 // Reader reads this peer's state.
 type Reader interface {
-	// State is the state as it is.
+	// State returns the present state.
 	State() state.State
-	// Read is a state as new as asked for; it waits until the context ends.
+	// Read returns a state as new as required; it waits until the context ends.
 	Read(ctx context.Context, c Consistency) (state.State, error)
 	// Changed returns a channel that is closed once one of the topics has changed
 	// after the index.
@@ -36,87 +36,86 @@ type Reader interface {
 // Members is what a peer knows of its cluster.
 type Members interface {
 	forward.Members
-	// Standing is how this peer stands.
+	// Standing returns the status of this peer.
 	Standing() Standing
 }
 
-// Telemetry keeps what GPUs measure of themselves, at the leader.
+// Telemetry keeps the telemetry of GPUs, at the leader.
 type Telemetry interface {
-	// Put keeps a node's samples in place of its former ones.
+	// Put replaces a node's samples.
 	Put(node model.NodeID, samples []model.Sample)
-	// All lists the newest sample of every GPU.
+	// All returns the newest sample of every GPU.
 	All() []soft.Reading
 }
 
 // Tails keeps the ends of ranks' output.
 type Tails interface {
-	// Put keeps a tail, in place of a former one of the rank.
+	// Put replaces the tail of a rank.
 	Put(k model.RankKey, t soft.Tail) error
-	// Get finds the tail of a rank.
+	// Get returns the tail of a rank.
 	Get(k model.RankKey) (soft.Tail, bool)
 }
 
-// Beats keeps when the clients of attached jobs were last heard, at the leader.
+// Beats keeps the times of the last contact of clients of attached jobs, at the leader.
 type Beats interface {
 	Hear(job model.JobID)
 }
 
-// Histories tells of jobs that have ended.
+// Histories returns jobs that have ended.
 type Histories interface {
-	// Past is a state that holds what is kept of a job that has ended.
+	// Past returns a state that holds what is kept of a job that has ended.
 	Past(id model.JobID, task uint32) (state.State, bool, error)
-	// Ends shows what has ended before a key, newest first, until look wants no more.
+	// Ends passes what has ended before a key to look, newest first, until look returns false.
 	Ends(ctx context.Context, before archive.HistoryKey, look func(archive.Ended) (more bool)) error
 }
 
 // Archive is this peer's archive.
 type Archive interface {
 	Histories
-	// Find looks records of the audit trail up.
+	// Find returns records of the audit trail.
 	Find(f archive.Filter) (archive.Found, error)
-	// Verify computes the trail's hashes anew, up to a head.
+	// Verify recomputes the trail's hashes, up to a head.
 	Verify(ctx context.Context, head model.AuditHead) (archive.Verdict, error)
 	// Reach waits until the archive is complete to a log index.
 	Reach(ctx context.Context, index uint64, atMost time.Duration) bool
-	// Standing is how the archive stands.
+	// Standing returns the status of the archive.
 	Standing() archive.Standing
 }
 
-// Refusals keeps what was refused before it came to the log, or what was read of other
-// people's data.
+// Refusals keeps refusals that did not reach the log, or reads of other users' data.
 type Refusals interface {
-	// Refused notes one. It must not block.
+	// Refused records one. It must not block.
 	Refused(one archive.Refusal)
-	// Find lists them, newest first; next is the Before of older ones, 0 if there are none.
+	// Find returns records, newest first; next is the Before of older ones, 0 if there are none.
 	Find(ctx context.Context, f archive.RefusalFilter) (list []archive.Refusal, next uint64, err error)
-	// Verify says whether what is kept is as it was written.
+	// Verify reports whether the records are as they were written.
 	Verify(ctx context.Context) (archive.RefusalsVerdict, error)
 }
 
-// Feed keeps what the log has made known of late.
+// Feed keeps the newest notices of the log.
 type Feed interface {
-	// After lists at most so many notices after a place; gone says that some of them are
-	// not kept.
+	// After returns notices after a place, up to a limit; gone reports that some of them are no
+	// longer kept.
 	After(p model.NoticePlace, most int) (list []*soft.Item, gone bool)
-	// Before is the place after which so many of those that are picked follow.
+	// Before returns the place after which many of the picked notices follow.
 	Before(many int, pick func(*model.Notice) bool) model.NoticePlace
-	// Last is the place of the newest.
+	// Last returns the place of the newest notice.
 	Last() model.NoticePlace
-	// Changed returns a channel that is closed once there is something after a place.
+	// Changed returns a channel that is closed once there is a notice after a place.
 	Changed(p model.NoticePlace) <-chan struct{}
 }
 
-// Consistency says how new a read must be.
+// Consistency is how new a read must be.
 type Consistency uint8
 
 // The consistencies.
 const (
 	Default      Consistency = iota // at least what this peer has answered or forwarded
-	Stale                           // as it is
+	Stale                           // the state as it is
 	Linearizable                    // everything acknowledged anywhere before
 )
 
-// Standing is how a peer stands in its cluster.
+// Standing is the status of a peer in its cluster.
 type Standing struct {
 	ID         model.PeerID
 	Cluster    string
@@ -126,36 +125,36 @@ type Standing struct {
 	Last       uint64       // newest entry in its log
 	Committed  uint64
 	Applied    uint64
-	Leaderless time.Duration // for how long no leader was heard of
-	Silent     time.Duration // for how long this peer surely neither led nor heard a leader; 0: it may
+	Leaderless time.Duration // time without contact to a leader
+	Silent     time.Duration // for how long this peer surely neither led nor had contact to a leader; 0: not known
 	Voters     []model.PeerID
 	Servers    []model.Peer  // id and Raft address of every member
-	Waiting    string        // why this peer takes no part in a cluster yet; empty: it does
-	Behind     string        // why this peer's state has not caught up with the cluster's; empty: it has
+	Waiting    string        // why this peer takes no part in a cluster yet; empty: it takes part
+	Behind     string        // why this peer's state is behind the cluster's; empty: it is not
 	Passes     uint64        // of the scheduler, in this leadership; 0 while another peer leads
 	PassesTook time.Duration // in all
 
-	ClockAhead  map[model.PeerID]time.Duration // wall clock of each peer, as far as it is known, less that of this one
+	ClockAhead  map[model.PeerID]time.Duration // wall clock of each peer minus that of this one, where it is known
 	ClocksAgree bool                           // those of a majority of the peers show the same time
 
 	// Of this process:
 
 	Delivered   uint64 // to webhooks
-	Undelivered uint64 // tries that did not arrive
-	Skipped     uint64 // commands, for a defect
-	Undecided   uint64 // decisions that came to nothing for a defect
+	Undelivered uint64 // tries that failed
+	Skipped     uint64 // commands, because of a defect
+	Undecided   uint64 // decisions without effect because of a defect
 	Broken      uint64 // restored states that break invariants
 }
 
-// Fault is why a peer did not do what it was asked for: a code of the API, and
-// the peer's own words, which are logged and not sent.
+// Fault is why a peer did not carry out a request: a code of the API, and the peer's own error,
+// which is logged and not sent.
 type Fault struct {
 	Code string
 	Err  error
 }
 
-// Error is the code and the peer's words.
+// Error returns the code and the peer's error.
 func (f *Fault) Error() string { return f.Code + ": " + f.Err.Error() }
 
-// Unwrap is the peer's error.
+// Unwrap returns the peer's error.
 func (f *Fault) Unwrap() error { return f.Err }

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// predictions is how right run times were over the cluster's life, by what they were
-// taken from; those of which there were none are left out.
+// predictions returns how accurate predicted run times were over the cluster's life, by their
+// source; sources without predictions are left out.
 func predictions(s *state.State) []wire.Prediction {
 	n := s.Settings().Totals
 	out := []wire.Prediction{}
@@ -32,19 +32,19 @@ func predictions(s *state.State) []wire.Prediction {
 	return out
 }
 
-// predicted exposes them.
+// predicted exposes the accuracy.
 func (g *gauges) predicted(s *state.State) {
 	for _, p := range predictions(s) {
 		g.count("berth_prediction_attempts_total", "Attempts that ended by themselves after their run time was predicted, by the user's estimate or by earlier runs.",
 			float64(p.Attempts), "source", p.Source)
-		g.count("berth_prediction_within_factor_two_total", "Those of which the prediction was right to a factor of two.",
+		g.count("berth_prediction_within_factor_two_total", "Predictions that were right to a factor of two.",
 			float64(p.WithinFactorTwo), "source", p.Source)
-		g.count("berth_prediction_error_doublings_total", "By how much predictions were off in all, either way: 1 is a factor of two.",
+		g.count("berth_prediction_error_doublings_total", "Sum of the errors of predictions, in both directions: 1 is a factor of two.",
 			p.ErrorDoublings, "source", p.Source)
 	}
 }
 
-// similar is what runs like those of a spec have taken; nil if there were too few.
+// similar returns the run times of jobs like those of a spec; nil if there were too few.
 func (v *view) similar(spec *model.Spec) *wire.Similar {
 	past := v.s.Past(spec)
 	out := &wire.Similar{Runs: int64(past.Count)}

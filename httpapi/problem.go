@@ -45,33 +45,33 @@ var statuses = map[string]int{
 	model.CodeClock.String():           http.StatusServiceUnavailable,
 }
 
-// said is what a client is told of faults, whose own words are for the log.
+// said maps codes of faults to the text that clients get; the faults' own errors are for the log.
 var said = map[string]string{
-	wire.CodeNoLeader:       "no peer leads at the moment; nothing was done: try again",
+	wire.CodeNoLeader:       "there is no leader at the moment; nothing was done: try again",
 	wire.CodeOutcomeUnknown: "it is not known whether this was carried out: try again with the same Idempotency-Key",
-	wire.CodeOverloaded:     "too much waits to be carried out; nothing was done: try again later",
+	wire.CodeOverloaded:     "too many requests are waiting; nothing was done: try again later",
 	wire.CodeNoSpace:        "the leader's disk is nearly full; nothing was done: free some space there",
-	wire.CodeDiverged:       "the peers' states differ; nothing is taken until an operator has looked",
-	wire.CodeBehind:         "this peer's state is not new enough and did not become so in time: try again, or another peer",
-	wire.CodeNoArchive:      "this peer's archive cannot be read at the moment, its log says why: try again, or another peer",
-	wire.CodeInternal:       "a defect; the peer's log says more",
+	wire.CodeDiverged:       "the peers' states differ; no requests are accepted until an operator has repaired this",
+	wire.CodeBehind:         "this peer's state did not become new enough in time: try again, or another peer",
+	wire.CodeNoArchive:      "this peer's archive cannot be read at the moment, the cause is in its log: try again, or another peer",
+	wire.CodeInternal:       "a defect of Berth; details are in the peer's log",
 }
 
 // failure is a problem as an answer.
 type failure struct {
 	*wire.Problem
 
-	after int // seconds to wait for before asking again; 0: not known
+	after int // seconds to wait before the next try; 0: not known
 }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status.
 func (f *failure) GetStatus() int { return f.Status }
 
-// ContentType is that of problems.
+// ContentType returns that of problems.
 func (f *failure) ContentType(string) string { return wire.ProblemType }
 
-// GetHeaders names the code for programs that look at headers only, and asks
-// clients to wait when waiting helps.
+// GetHeaders returns the code, for programs that read headers only, and how long to wait if waiting
+// helps.
 func (f *failure) GetHeaders() http.Header {
 	h := http.Header{wire.HeaderCode: {f.Code}}
 	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
@@ -83,7 +83,7 @@ func (f *failure) GetHeaders() http.Header {
 	return h
 }
 
-// refuse makes a problem of a code.
+// refuse returns a problem with a code.
 func refuse(code, detail string, fields ...wire.FieldDetail) *failure {
 	status, known := statuses[code]
 	if !known {
@@ -92,12 +92,12 @@ func refuse(code, detail string, fields ...wire.FieldDetail) *failure {
 	return &failure{Problem: &wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: fields}}
 }
 
-// invalid is the problem of one field.
+// invalid returns the problem of one field.
 func invalid(field, message string) *failure {
 	return refuse(wire.CodeInvalid, "a value is not allowed", wire.FieldDetail{Field: field, Message: message})
 }
 
-// refused is the problem of a command that was not carried out.
+// refused returns the problem of a command that was not carried out.
 func refused(r *command.Result) *failure {
 	if r.Code == model.CodePanic {
 		return refuse(wire.CodeInternal, said[wire.CodeInternal])
@@ -105,7 +105,7 @@ func refused(r *command.Result) *failure {
 	return refuse(r.Code.String(), r.Detail)
 }
 
-// problemOf is the problem of any error. What is nobody's business is logged.
+// problemOf converts any error to a problem. Internal errors are logged and not sent.
 func problemOf(log *slog.Logger, err error) *failure {
 	if f, is := errors.AsType[*failure](err); is {
 		return f
@@ -114,7 +114,7 @@ func problemOf(log *slog.Logger, err error) *failure {
 		return invalid(apiField(p.Field), "must be "+p.Want)
 	}
 	if errors.Is(err, command.ErrTooLarge) {
-		return refuse(wire.CodeInvalid, "this is more than one log entry carries: make script, environment or array smaller")
+		return refuse(wire.CodeInvalid, "the request exceeds the size of one log entry: make script, environment or array smaller")
 	}
 	code := wire.CodeInternal
 	if f, is := errors.AsType[*Fault](err); is {
@@ -128,8 +128,8 @@ func problemOf(log *slog.Logger, err error) *failure {
 	return refuse(code, said[code])
 }
 
-// unsure is the error of a proposal, which without a fault's word may have been
-// carried out.
+// unsure converts the error of a proposal, which may have been carried out unless the error is a
+// fault.
 func unsure(err error) error {
 	if _, is := errors.AsType[*Fault](err); is || err == nil {
 		return err
@@ -137,7 +137,7 @@ func unsure(err error) error {
 	return &Fault{Code: wire.CodeOutcomeUnknown, Err: err}
 }
 
-// apiField is the API's name of a field that the model calls otherwise.
+// apiField returns the API's name of a field that has another name in the model.
 func apiField(field string) string {
 	switch field {
 	case "gpus":
@@ -152,7 +152,7 @@ func apiField(field string) string {
 	return field
 }
 
-// write sends the problem.
+// write writes the problem as the answer.
 func (f *failure) write(w http.ResponseWriter) {
 	h := w.Header()
 	for k, v := range f.GetHeaders() {
@@ -160,15 +160,14 @@ func (f *failure) write(w http.ResponseWriter) {
 	}
 	h.Set("Content-Type", wire.ProblemType)
 	data, err := json.Marshal(f.Problem)
-	if err != nil { // it holds texts and numbers only
+	if err != nil { // texts and numbers only
 		data = []byte(`{"code":"internal"}`)
 	}
 	w.WriteHeader(f.Status)
-	_, _ = w.Write(append(data, '\n')) // a client that has gone needs no answer
+	_, _ = w.Write(append(data, '\n')) // a client that has left needs no answer
 }
 
-// retell makes the library's own errors ours: it finds what is wrong with
-// parameters of a query or a path.
+// retell converts the library's own errors about parameters of a query or a path.
 func retell(_ huma.Context, _ string, v any) (any, error) {
 	theirs, is := v.(*huma.ErrorModel)
 	if !is {
@@ -181,9 +180,9 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 	case theirs.Status == http.StatusBadRequest:
 		f = refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
 	}
-	f.Status = theirs.Status // which has been sent
+	f.Status = theirs.Status // it was already sent
 	for _, e := range theirs.Errors {
-		_, field, _ := strings.Cut(e.Location, ".") // which follows query, path or header
+		_, field, _ := strings.Cut(e.Location, ".") // after query, path or header
 		f.Errors = append(f.Errors, wire.FieldDetail{Field: field, Message: e.Message})
 	}
 	return f.Problem, nil

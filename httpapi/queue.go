@@ -17,26 +17,26 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// queues tells of the queue as a whole.
+// queues shows the queue as a whole.
 type queues struct{ *API }
 
-// queueInput is what GET /queue is given.
+// queueInput is the input of GET /queue.
 type queueInput struct {
 	Watch
-	Limit int    `query:"limit" minimum:"1" maximum:"100000" doc:"at most so many of each list; all by default"`
-	After string `query:"after" maxLength:"64" doc:"the next of the page before"`
+	Limit int    `query:"limit" minimum:"1" maximum:"100000" doc:"the most entries of each list; all by default"`
+	After string `query:"after" maxLength:"64" doc:"next of the previous page"`
 	User  string `query:"user" maxLength:"128" doc:"of this user only"`
 	State string `query:"state" maxLength:"64" doc:"in this state only; several are separated by commas"`
-	Ended int    `query:"ended" minimum:"0" maximum:"10000" doc:"so many of those that ended last"`
+	Ended int    `query:"ended" minimum:"0" maximum:"10000" doc:"the number of jobs that ended last"`
 
-	IfNoneMatch string `header:"If-None-Match" maxLength:"1024" doc:"the ETag of an answer before: 304 while no job has changed"`
+	IfNoneMatch string `header:"If-None-Match" maxLength:"1024" doc:"the ETag of an earlier answer: 304 while no job has changed"`
 }
 
-// watchInput is what a read without parameters of its own is given.
+// watchInput is the input of a read without parameters of its own.
 type watchInput struct{ Watch }
 
 func (a queues) route(doc huma.API) {
-	handle(a.API, doc, op("queue", http.MethodGet, "/queue", "What waits, in order, and what runs"), a.queue)
+	handle(a.API, doc, op("queue", http.MethodGet, "/queue", "The waiting jobs, in order, and the running ones"), a.queue)
 	handle(a.API, doc, op("queue-statistics", http.MethodGet, "/queue/statistics", "Counts over the cluster's life"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Statistics], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicJob, model.TopicQueue, model.TopicSettings), nil)
@@ -46,7 +46,7 @@ func (a queues) route(doc huma.API) {
 			out := a.statistics(&s, a.places)
 			return &answer[wire.Statistics]{Index: s.Index, Body: &out}, nil
 		})
-	handle(a.API, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and what came of them"),
+	handle(a.API, doc, op("orchestrator", http.MethodGet, "/orchestrator/status", "Whether jobs are started, and the counts of the scheduler"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Orchestrator], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings, model.TopicQueue, model.TopicFleet), nil)
 			if err != nil {
@@ -56,17 +56,17 @@ func (a queues) route(doc huma.API) {
 		})
 }
 
-// page is what of the queue is asked for.
+// page is the part of the queue that a request asks for.
 type page struct {
 	view
 
 	limit  int // of each list; 0: none
-	skip   int // tasks of the order that earlier pages have told of
+	skip   int // tasks on earlier pages
 	user   string
 	states []string // none: all
 
-	starts map[model.TaskKey]*wire.Range // of tasks that wait, as far as they are foreseen
-	bars   map[model.TaskKey]string      // what keeps them, likewise
+	starts map[model.TaskKey]*wire.Range // expected starts of waiting tasks
+	bars   map[model.TaskKey]string      // what blocks them
 }
 
 func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue], error) {
@@ -97,7 +97,7 @@ func (a queues) queue(ctx context.Context, in *queueInput) (*answer[wire.Queue],
 	return &answer[wire.Queue]{Index: s.Index, ETag: tag, Body: out}, nil
 }
 
-// startsOf is when waiting tasks are expected to start, and what keeps them until then, by
+// startsOf returns when waiting tasks are expected to start, and what blocks them until then, by
 // task.
 func startsOf(f *sched.Forecast) (starts map[model.TaskKey]*wire.Range, bars map[model.TaskKey]string) {
 	starts, bars = make(map[model.TaskKey]*wire.Range, len(f.Waiting)), make(map[model.TaskKey]string, len(f.Waiting))
@@ -108,7 +108,7 @@ func startsOf(f *sched.Forecast) (starts map[model.TaskKey]*wire.Range, bars map
 	return starts, bars
 }
 
-// brief is the jobs that wait, in the words of experiment trackers.
+// brief converts the waiting jobs to the form of experiment trackers.
 func (p *page) brief(list []wire.Job) []wire.QueuedJob {
 	out := make([]wire.QueuedJob, 0, len(list))
 	for i := range list {
@@ -136,7 +136,7 @@ func (p *page) parse(in *queueInput) error {
 	return err
 }
 
-// statesOf reads a list of states; empty: none are picked.
+// statesOf parses a list of states; empty: no states are picked.
 func statesOf(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -157,7 +157,7 @@ func stateNames() (names []string) {
 	return names
 }
 
-// wants says whether a job is asked for.
+// wants reports whether a job matches the request.
 func (p *page) wants(j *model.Job) bool {
 	if p.user != "" && j.Spec.User != p.user {
 		return false
@@ -169,9 +169,9 @@ func (p *page) wants(j *model.Job) bool {
 	return slices.Contains(p.states, at)
 }
 
-// queued lists the jobs and the services that wait, each in order; an array stands where
-// its first waiting task does, unless tasks of it run. The next page begins after so many
-// tasks and services: those that have started meanwhile let it begin too late by as many.
+// queued returns the waiting jobs and services, each in order; an array stands at the place of its
+// first waiting task, unless tasks of it run. The next page begins after a number of tasks and
+// services: if some of those have started meanwhile, it begins too late by as many.
 func (p *page) queued() (list []wire.Job, services []wire.ServiceAllocation, next string) {
 	list, services = []wire.Job{}, []wire.ServiceAllocation{}
 	if len(p.states) > 0 && !slices.Contains(p.states, model.TaskQueued.String()) {
@@ -211,8 +211,8 @@ func (p *page) queued() (list []wire.Job, services []wire.ServiceAllocation, nex
 	return list, services, ""
 }
 
-// whyYet is why a task waits: what is its own, else what keeps it from its GPUs, after why it ran no further if it
-// did run.
+// whyYet returns why a task waits: its own reason, else what blocks it, after the reason why it was
+// stopped if it ran before.
 func (p *page) whyYet(key model.TaskKey, own string) string {
 	bar := p.bars[key]
 	switch t, _ := p.s.Tasks.Get(key); {
@@ -224,7 +224,7 @@ func (p *page) whyYet(key model.TaskKey, own string) string {
 	return own
 }
 
-// firstQueued is the first task of an array that waits.
+// firstQueued returns the first waiting task of an array.
 func (p *page) firstQueued(j *model.Job) model.TaskKey {
 	for k, t := range p.s.Tasks.From(model.TaskKey{Job: j.ID}) {
 		if k.Job != j.ID || t.State == model.TaskQueued {
@@ -234,7 +234,7 @@ func (p *page) firstQueued(j *model.Job) model.TaskKey {
 	return model.TaskKey{}
 }
 
-// running lists the jobs that have GPUs, oldest first.
+// running returns the jobs that have GPUs, oldest first.
 func (p *page) running() []wire.Job {
 	list := []wire.Job{}
 	var before model.JobID
@@ -255,7 +255,7 @@ func (p *page) running() []wire.Job {
 	return list
 }
 
-// ended lists the jobs that ended last, newest first.
+// ended returns the jobs that ended last, newest first.
 func (p *page) ended(most int) (list []wire.Job) {
 	if most == 0 {
 		return nil
@@ -272,7 +272,7 @@ func (p *page) ended(most int) (list []wire.Job) {
 	return list
 }
 
-// statistics counts what the cluster has done; places remembers the rate, new ones none.
+// statistics counts what the cluster has done; places caches the rate.
 func (a queues) statistics(s *state.State, places *places) wire.Statistics {
 	n := s.Settings().Totals
 	use, _ := s.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})

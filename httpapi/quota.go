@@ -17,17 +17,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// quotas tells and changes what the cluster, projects and users may use, their shares,
-// and how strictly GPUs belong to their owners.
+// quotas shows and changes the limits and shares of the cluster, projects and users, and how
+// strictly GPUs are guaranteed.
 type quotas struct{ *API }
 
-// quotasInput is what GET /quotas is given.
+// quotasInput is the input of GET /quotas.
 type quotasInput struct {
 	Watch
-	All bool `query:"all" doc:"those without limits, too, that use something"`
+	All bool `query:"all" doc:"also projects and users with use but without limits"`
 }
 
-// scopeInput is what a change of a project or user is given.
+// scopeInput is the input of a change of a project or user.
 type scopeInput struct {
 	Key     string `header:"Idempotency-Key"`
 	Scope   string `path:"scope" doc:"project or user"`
@@ -36,7 +36,7 @@ type scopeInput struct {
 }
 
 func (a quotas) route(doc huma.API) {
-	handle(a.API, doc, op("quotas", http.MethodGet, "/quotas", "What the cluster, projects and users may use, and what they use"), a.list)
+	handle(a.API, doc, op("quotas", http.MethodGet, "/quotas", "The limits of the cluster, projects and users, and their use"), a.list)
 	body := newStrict[wire.SetQuota]()
 	set := func(ctx context.Context, key string, scope model.ScopeKey, raw []byte) (*answer[wire.Quota], error) {
 		b, err := body.decode(raw)
@@ -45,11 +45,11 @@ func (a quotas) route(doc huma.API) {
 		}
 		return a.set(ctx, key, scope, b)
 	}
-	handleBody[wire.SetQuota](a.API, doc, op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Limit what is used in all; what is left out stays"),
+	handleBody[wire.SetQuota](a.API, doc, op("set-cluster-quota", http.MethodPut, "/quotas/cluster", "Set limits of the cluster; limits that are left out stay unchanged"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Quota], error) {
 			return set(ctx, in.Key, model.ScopeKey{Kind: model.ScopeCluster}, in.RawBody)
 		})
-	handleBody[wire.SetQuota](a.API, doc, op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Limit what a project or user may use; what is left out stays"),
+	handleBody[wire.SetQuota](a.API, doc, op("set-quota", http.MethodPut, "/quotas/{scope}/{name}", "Set limits of a project or user; limits that are left out stay unchanged"),
 		func(ctx context.Context, in *scopeInput) (*answer[wire.Quota], error) {
 			scope, err := in.scope()
 			if err != nil {
@@ -61,14 +61,14 @@ func (a quotas) route(doc huma.API) {
 	a.routePools(doc)
 }
 
-// scope is the project or user that a path names.
+// scope returns the project or user in a path.
 func (in *scopeInput) scope() (model.ScopeKey, error) {
 	for _, kind := range []model.ScopeKind{model.ScopeProject, model.ScopeUser} {
 		if in.Scope == kind.String() {
 			return model.ScopeKey{Kind: kind, Name: in.Name}, nil
 		}
 	}
-	return model.ScopeKey{}, refuse(wire.CodeNotFound, "there is no scope "+clip(in.Scope)+": it is project or user, or the path /quotas/cluster")
+	return model.ScopeKey{}, refuse(wire.CodeNotFound, "there is no scope "+clip(in.Scope)+": use project or user, or the path /quotas/cluster")
 }
 
 func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas], error) {
@@ -87,7 +87,7 @@ func (a quotas) list(ctx context.Context, in *quotasInput) (*answer[wire.Quotas]
 	return &answer[wire.Quotas]{Index: s.Index, Body: out}, nil
 }
 
-// scopesOf lists the projects and users with limits or use, in order.
+// scopesOf returns the projects and users with limits or use, in order.
 func scopesOf(s *state.State) (out []model.ScopeKey) {
 	for scope := range s.Limits.All() {
 		if !s.Usage.Has(scope) {
@@ -100,7 +100,7 @@ func scopesOf(s *state.State) (out []model.ScopeKey) {
 	return sortedScopes(out)
 }
 
-// set changes what the body names; nothing, if any of it is wrong.
+// set changes the values in the body; it changes nothing if any of them is not valid.
 func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wire.SetQuota) (*answer[wire.Quota], error) {
 	list, err := limitsOf(scope, b)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	}
 	s := a.peer.Reader.State()
 	if q := s.QuotaOf(scope, a.now(&s)); b.OverQuota != "" && b.GPUHours == nil && q.Limit <= 0 {
-		return nil, invalid("over_quota", "applies to used-up gpu_hours: give these, too")
+		return nil, invalid("over_quota", "needs gpu_hours: give these, too")
 	}
 	_, index, err := a.propose(ctx, key, &command.AdjustLimit{Scope: scope, Set: list})
 	if err != nil {
@@ -119,9 +119,9 @@ func (a quotas) set(ctx context.Context, key string, scope model.ScopeKey, b *wi
 	return &answer[wire.Quota]{Index: index, Body: &q}, nil
 }
 
-// limitsOf is what a body changes of a limit.
+// limitsOf converts a body to changes of a limit.
 func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, err error) {
-	asked := map[string]string{} // other names, where these were used
+	asked := map[string]string{} // other names under which values were given
 	if b.Queued == nil && b.MaxQueueSize != nil {
 		asked["queued"] = "max_queue_size"
 	}
@@ -137,9 +137,9 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	switch {
 	case scope.Kind == model.ScopeCluster:
 	case b.MaxQueueSize != nil:
-		return nil, invalid("max_queue_size", "is the cluster's; a project or user has queued")
+		return nil, invalid("max_queue_size", "is for the cluster only; use queued for a project or user")
 	case b.MaxConcurrent != nil:
-		return nil, invalid("max_concurrent_jobs", "is the cluster's; a project or user has running")
+		return nil, invalid("max_concurrent_jobs", "is for the cluster only; use running for a project or user")
 	}
 	add := func(f model.LimitField, v int64) { list = append(list, model.LimitValue{Of: f, Value: v}) }
 	bound(add, model.LimitGPUs, b.GPUs, 1)
@@ -164,7 +164,7 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	bound(add, model.LimitUserGPUs, b.GPUsPerUser, 1)
 	yields(add, b.Preemptible)
 	if len(list) == 0 {
-		return nil, invalid("gpus", "must be given, or another limit: this changes nothing")
+		return nil, invalid("gpus", "must be given, or another limit: the request changes nothing")
 	}
 	for _, v := range list {
 		if p, is := errors.AsType[*model.Problem](v.Of.Check(v.Value)); is {
@@ -174,8 +174,8 @@ func limitsOf(scope model.ScopeKey, b *wire.SetQuota) (list []model.LimitValue, 
 	return list, nil
 }
 
-// bound adds a value that was given, in the units of the state. One that was given as
-// less than nothing is made one that no limit may have.
+// bound adds a given value in the units of the state. A negative one is replaced by a value that is
+// not valid for a limit.
 func bound[T int64 | float64 | wire.Duration](add func(model.LimitField, int64), f model.LimitField, v *wire.OrNone[T], unit float64) {
 	switch {
 	case v == nil:
@@ -188,7 +188,7 @@ func bound[T int64 | float64 | wire.Duration](add func(model.LimitField, int64),
 	}
 }
 
-// yields adds what is said of jobs that do not say whether they may be suspended.
+// yields adds the default of whether jobs may be suspended.
 func yields(add func(model.LimitField, int64), v *wire.OrNone[bool]) {
 	switch {
 	case v == nil:
@@ -201,7 +201,7 @@ func yields(add func(model.LimitField, int64), v *wire.OrNone[bool]) {
 	}
 }
 
-// quotaOf is what a scope may use, and what it uses.
+// quotaOf returns the limits and the use of a scope.
 func quotaOf(s *state.State, scope model.ScopeKey, now model.Time) wire.Quota {
 	l, _ := state.LimitOf(s, scope)
 	value := func(f model.LimitField) *int64 {
@@ -254,7 +254,7 @@ func secondsOf(d time.Duration) *float64 {
 	return &s
 }
 
-// hoursOf is GPU-milliseconds as hours, rounded to a tenth of a second.
+// hoursOf converts GPU-milliseconds to hours, rounded to a tenth of a second.
 func hoursOf(ms int64) float64 { return math.Round(float64(ms)/100) / 36_000 }
 
 func (a quotas) routeShares(doc huma.API) {

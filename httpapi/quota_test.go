@@ -44,7 +44,7 @@ func TestLargerThanALimit(t *testing.T) {
 	}
 }
 
-// The default of users is the cluster's, and told of each who is bound by it.
+// The default of users is the cluster's, and shown for each user that it applies to.
 func TestDefaultOfUsers(t *testing.T) {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 8) })
@@ -201,7 +201,7 @@ func TestShares(t *testing.T) {
 		v.GPUHours = 0
 		got = append(got, v)
 	}
-	want := []wire.Share{ // twice as much for three times the shares: who wants no more leaves the rest to the others
+	want := []wire.Share{ // twice as much for three times the shares: shares that are not needed go to the others
 		{Shares: 100, OfFair: 100, GPUs: 1},
 		{User: "bob", Shares: 200, OfFair: 100, Lead: 1, GPUs: 1},
 		{Project: "vision", Shares: 300, OfFair: 66, GPUs: 2},
@@ -214,7 +214,7 @@ func TestShares(t *testing.T) {
 	s.do(http.MethodPut, "/shares/cluster/x", `{"shares": 5}`).problem(http.StatusNotFound, wire.CodeNotFound)
 }
 
-// How strictly GPUs belong to their owners is told and set, part by part.
+// How strictly GPUs are guaranteed is shown and set, part by part.
 func TestAllocation(t *testing.T) {
 	s := newSite(t)
 	s.with(func(c *statetest.Cluster) { c.Node("n1", 10) })

@@ -11,19 +11,19 @@ import (
 
 // Bounds of reads.
 const (
-	readLimit = 5 * time.Second // for this peer to be as new as asked for
+	readLimit = 5 * time.Second // for this peer to be as new as required
 	waitMost  = time.Minute     // for a change
 	waitUsual = 30 * time.Second
-	// wakeEvery is how often a reader that waits for changes is answered at most,
-	// so that many readers of a busy list cost little.
+	// wakeEvery is the least time between two answers to a reader that waits for changes, so that
+	// many readers of a busy list cost little.
 	wakeEvery = 50 * time.Millisecond
 )
 
-// Watch is what every read may ask for.
+// Watch holds the parameters of every read.
 type Watch struct {
-	Consistency string `query:"consistency" enum:"default,stale,linearizable" doc:"how new: at least what this peer has answered before (default), as it is (stale), or all that was acknowledged anywhere (linearizable)"`
-	Index       uint64 `query:"index" doc:"wait until what is asked for has changed after this index, an X-Berth-Index of before"`
-	Wait        string `query:"wait" doc:"at most so long, such as 30s; 1m at most"`
+	Consistency string `query:"consistency" enum:"default,stale,linearizable" doc:"how new the state must be: at least as new as in earlier answers of this peer (default), any (stale), or with all that was acknowledged anywhere (linearizable)"`
+	Index       uint64 `query:"index" doc:"wait until the requested data has changed after this index, the X-Berth-Index of an earlier answer"`
+	Wait        string `query:"wait" doc:"limit of the wait, such as 30s; 1m at most"`
 }
 
 func (q *Watch) level() Consistency {
@@ -54,7 +54,7 @@ func topics(list ...model.Topic) (set model.TopicSet) {
 	return set
 }
 
-// lastOf is the log index at which one of the topics last changed.
+// lastOf returns the log index at which one of the topics last changed.
 func lastOf(s *state.State, set model.TopicSet) (last uint64) {
 	all := s.Settings().Topics
 	for t := range model.Topic(model.TopicCount) {
@@ -65,9 +65,9 @@ func lastOf(s *state.State, set model.TopicSet) (last uint64) {
 	return last
 }
 
-// read is a state as new as asked for, once one of the topics has changed after
-// the asker's index. When the wait is over it is the state as it is. A wait may
-// name what must differ, too; nil is content with any change.
+// read returns a state as new as required, once one of the topics has changed after the index of
+// the request. When the wait is over it returns the present state. differs can require a certain
+// difference; with nil any change ends the wait.
 func (a *API) read(ctx context.Context, q *Watch, set model.TopicSet, differs func(was, is *state.State) bool) (state.State, error) {
 	wait, err := q.wait()
 	if err != nil {
@@ -92,7 +92,7 @@ func (a *API) read(ctx context.Context, q *Watch, set model.TopicSet, differs fu
 	return a.fresh(context.WithoutCancel(ctx), Default)
 }
 
-// await waits for a change that makes a difference, or for another past.
+// await waits for a change that makes a difference, or for another incarnation.
 func (a *API) await(ctx context.Context, first *state.State, set model.TopicSet, after uint64, differs func(was, is *state.State) bool) {
 	for {
 		select {
@@ -109,15 +109,14 @@ func (a *API) await(ctx context.Context, first *state.State, set model.TopicSet,
 	}
 }
 
-// fresh reads a state.
+// fresh returns a state as new as required.
 func (a *API) fresh(ctx context.Context, level Consistency) (state.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	return a.peer.Reader.Read(ctx, level)
 }
 
-// now is the time that answers are about: the cluster's clock may lag behind when
-// nothing happens.
+// now returns the time for answers: the cluster's clock lags behind when nothing happens.
 func (a *API) now(s *state.State) model.Time {
 	return max(model.TimeOf(a.cfg.Now()), s.Settings().Clock)
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// waits says that somebody waits for a change; one that is woken is told while the change is made.
+// waits reports that a reader waits for a change; a woken one is notified while the change is made.
 func (p *one) waits() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.waiting) > 0
 }
 
-// waited tells when somebody waits for a change.
+// waited returns when a reader waits for a change.
 func (p *one) waited(t *testing.T) {
 	t.Helper()
 	limit := time.After(time.Minute)
 	for !p.waits() {
 		select {
 		case <-limit:
-			t.Fatal("nobody waits")
+			t.Fatal("no reader waits")
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -61,7 +61,7 @@ func TestAReaderWaitsForAChange(t *testing.T) {
 	}
 }
 
-// Who waits for one job is not woken by another's changes.
+// A reader that waits for one job is not woken by changes of another.
 func TestAReaderOfAJobWaitsForThatJob(t *testing.T) {
 	s := newSite(t)
 	s.submit(`{"command":"x"}`)

@@ -13,23 +13,23 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
-// codeRead is what stands in a record of a read in the place of a refusal's code.
+// codeRead stands in a record of a read in place of the code of a refusal.
 const codeRead = "read"
 
-// Bounds of what is remembered of reads, so that who looks at the same thing every second
-// makes one record a minute.
+// Bounds of the reads that are remembered, so that a reader that asks for the same data every
+// second makes one record a minute.
 const (
 	readAgain = time.Minute
 	maxReads  = 4096 // remembered
 )
 
-// readers remembers who has read what of late.
+// readers remembers recent reads by caller and target.
 type readers struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
 
-// first reports whether a read is not one that was noted a moment ago.
+// first reports whether a read was not recorded a moment ago.
 func (r *readers) first(key string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,18 +37,18 @@ func (r *readers) first(key string, now time.Time) bool {
 		return false
 	}
 	if len(r.seen) >= maxReads || r.seen == nil {
-		r.seen = map[string]time.Time{} // what is forgotten is noted once more
+		r.seen = map[string]time.Time{} // a forgotten read is recorded once more
 	}
 	r.seen[key] = now
 	return true
 }
 
-// reading keeps who reads other people's data. Reads change nothing and do not come to the
-// log: the peer that answers keeps them.
+// reading records reads of other users' data. Reads change nothing and do not reach the log: the
+// peer that answers keeps the records.
 type reading struct{ *API }
 
-// note keeps a request that reads what is another's, before it is answered: the output of
-// a job, all about a job with what it runs, or the whole state.
+// note records a request that reads another user's data, before it is answered: the output of a
+// job, a job with its command, or the whole state.
 func (a reading) note(r *http.Request, rule auth.Rule) {
 	c := auth.From(r.Context())
 	if a.peer.Reads == nil || rule.Method != http.MethodGet || c.Credential.IsZero() || !a.others(r, rule, c) {
@@ -65,7 +65,7 @@ func (a reading) note(r *http.Request, rule auth.Rule) {
 	})
 }
 
-// others reports whether a request reads what is another's and not shown to everybody.
+// others reports whether a request reads another user's data that is not public.
 func (a reading) others(r *http.Request, rule auth.Rule, c *auth.Caller) bool {
 	switch rule.Path {
 	case "/snapshot":
@@ -80,7 +80,7 @@ func (a reading) others(r *http.Request, rule auth.Rule, c *auth.Caller) bool {
 	}
 	s := a.peer.Reader.State()
 	job, found := s.Jobs.Get(id)
-	if !found { // it may be in the archive, and anybody's
+	if !found { // it may be in the archive, with any owner
 		return c.Role.Covers(model.RoleOperator)
 	}
 	if c.Owns(job.Spec.User, job.Submitted) && (c.Kind == auth.User || c.Kind == auth.Service) {
@@ -89,18 +89,17 @@ func (a reading) others(r *http.Request, rule auth.Rule, c *auth.Caller) bool {
 	return rule.Path == "/jobs/{job_id}/logs" || a.sees(r.Context(), &s)(&job)
 }
 
-// CheckRecords looks once whether the records that this peer keeps are as they were
-// written, and logs an error for each kind that is not. It returns when it has, or when
-// the context ends.
+// CheckRecords verifies once whether the records that this peer keeps are as they were written, and
+// logs an error for each kind that is not. It returns after that, or when the context ends.
 func (a *API) CheckRecords(ctx context.Context) {
 	for _, kept := range []struct {
 		name string
 		of   Refusals
 	}{{"refusals", a.peer.Refusals}, {"reads", a.peer.Reads}} {
 		if v, err := verdictOf(ctx, kept.of); err != nil {
-			a.log.Warn("records cannot be checked", "records", kept.name, "err", err)
+			a.log.Warn("records cannot be verified", "records", kept.name, "err", err)
 		} else if v != nil && !v.OK {
-			a.log.Error("records are not as they were written", "records", kept.name, "first_bad", v.FirstBad, "what", v.What)
+			a.log.Error("records were changed", "records", kept.name, "first_bad", v.FirstBad, "what", v.What)
 		}
 	}
 	for ctx.Err() == nil && a.peer.Archive != nil {
@@ -109,11 +108,11 @@ func (a *API) CheckRecords(ctx context.Context) {
 			switch {
 			case ctx.Err() != nil:
 			case err != nil:
-				a.log.Warn("the audit trail cannot be checked", "err", err)
+				a.log.Warn("the audit trail cannot be verified", "err", err)
 			case v.Body.FirstBad > 0 || v.Body.What != "" && v.Body.Missing == 0:
-				a.log.Error("the audit trail is not as it was written", "first_bad", v.Body.FirstBad, "what", v.Body.What)
+				a.log.Error("the audit trail was changed", "first_bad", v.Body.FirstBad, "what", v.Body.What)
 			default:
-				a.log.Info("the audit trail was checked", "records", v.Body.Records, "missing", v.Body.Missing)
+				a.log.Info("the audit trail was verified", "records", v.Body.Records, "missing", v.Body.Missing)
 			}
 			return
 		}

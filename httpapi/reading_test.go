@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Who reads other people's data is on record at the peer that answers; who reads their own,
+// Reads of other users' data are on record at the answering peer; reads of a user's own,
 // or what everybody is shown, is not.
 func TestReadsAreKept(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Who only says that a peer sends them is counted as a stranger is.
+// A request with an invalid proof is counted like one without a caller.
 func TestForgersAreCounted(t *testing.T) {
 	s := newGuarded(t)
 	s.api.gate.addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
@@ -30,7 +30,7 @@ func TestForgersAreCounted(t *testing.T) {
 	s.do(http.MethodPost, "/queue/submit", "{}", forged...).problem(http.StatusTooManyRequests, wire.CodeRateLimited)
 }
 
-// Rates are for those who are asked who they are.
+// Rates apply with authentication only.
 func TestWhoeverIsNotAskedIsNotCounted(t *testing.T) {
 	s := newSite(t)
 	s.api.gate.addresses = auth.NewLimiter(1, func() time.Time { return time.Unix(1, 0) })
@@ -39,8 +39,8 @@ func TestWhoeverIsNotAskedIsNotCounted(t *testing.T) {
 	}
 }
 
-// What is refused at the door or to whom a job does not belong is kept, once, with
-// who asked, under which id, and where it came from: of what a peer has passed on, where
+// A refusal before the handler, or because a job is another user's, is kept, once, with
+// its caller, under which id, and where it came from: of what a peer has passed on, where
 // that peer had it from.
 func TestRefusalsOfCallersAreKept(t *testing.T) {
 	peer := newOne(t)
@@ -89,7 +89,7 @@ func TestRefusalsOfCallersAreKept(t *testing.T) {
 	}
 }
 
-// behind is a peer whose state is old until somebody asks for a newer one.
+// behind is a peer whose state is old until a newer one is asked for.
 type behind struct {
 	*one
 	old state.State
@@ -123,7 +123,7 @@ func (b *bounded) Read(ctx context.Context, c Consistency) (state.State, error) 
 	return b.one.Read(ctx, c)
 }
 
-// Nobody waits for ever for a job that nobody may have heard of.
+// No request waits for ever for a job that may not exist.
 func TestWhoseAnUnknownJobIs(t *testing.T) {
 	s := newGuarded(t)
 	reader := &bounded{one: s.one}
@@ -146,13 +146,13 @@ func (a *asking) Read(ctx context.Context, c Consistency) (state.State, error) {
 }
 
 // A token that is not known is refused only by a peer that could know it: one that has
-// started anew looks as far as anybody can, once, and says so if it cannot.
+// restarted looks in the newest state, once, and reports it if that is not possible.
 func TestATokenThatCannotBeLookedFor(t *testing.T) {
 	const stranger = "berth_of_somebody"
 	s := newGuarded(t)
 	reader := &asking{one: s.one}
 	s.api.gate.peer = reader
-	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("nobody leads")}
+	s.behind = &Fault{Code: wire.CodeNoLeader, Err: errors.New("there is no leader")}
 	s.do(http.MethodGet, "/queue", "", as(stranger)...).problem(http.StatusServiceUnavailable, wire.CodeNoLeader)
 	s.do(http.MethodGet, "/healthz", "", as(stranger)...).into(new(wire.Health))
 	s.behind = nil

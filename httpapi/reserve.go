@@ -17,16 +17,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// reservations keeps GPUs for users and projects, and nodes for their maintenance.
+// reservations reserves GPUs for users and projects, and nodes for maintenance.
 type reservations struct{ *API }
 
-// reserveInput is what changes of reservations with a body are given.
+// reserveInput is the input of changes of reservations with a body.
 type reserveInput struct {
 	Key     string `header:"Idempotency-Key"`
 	RawBody []byte
 }
 
-// unreserveInput is what DELETE /reservations/{reservation_id} is given.
+// unreserveInput is the input of DELETE /reservations/{reservation_id}.
 type unreserveInput struct {
 	Key  string `header:"Idempotency-Key"`
 	ID   string `path:"reservation_id"`
@@ -35,7 +35,7 @@ type unreserveInput struct {
 
 func (a reservations) route(doc huma.API) {
 	set := topics(model.TopicSettings, model.TopicFleet)
-	handle(a.API, doc, op("reservations", http.MethodGet, "/reservations", "What is reserved, and what may be"),
+	handle(a.API, doc, op("reservations", http.MethodGet, "/reservations", "Reservations, and their limits"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Reservations], error) {
 			s, err := a.read(ctx, &in.Watch, set, nil)
 			if err != nil {
@@ -45,8 +45,8 @@ func (a reservations) route(doc huma.API) {
 		})
 	reserve := newStrict[wire.Reserve]()
 	o := op("reserve", http.MethodPost, "/reservations", "Reserve GPUs for a span of time, or nodes for their maintenance")
-	o.Description = "Jobs of others start only if they leave the GPUs free in time: by their time limits, or on others. " +
-		"With maintenance the nodes take no work in that time, and are drained when it begins."
+	o.Description = "Other jobs get these GPUs only if they end in time by their time limits. " +
+		"With maintenance the nodes get no work in that time, and are drained when it begins."
 	handleBody[wire.Reserve](a.API, doc, o, func(ctx context.Context, in *reserveInput) (*answer[wire.Reserved], error) {
 		body, err := reserve.decode(in.RawBody)
 		if err != nil {
@@ -56,7 +56,7 @@ func (a reservations) route(doc huma.API) {
 	})
 	handle(a.API, doc, op("cancel-reservation", http.MethodDelete, "/reservations/{reservation_id}", "Cancel a reservation or a maintenance"), a.cancel)
 	limits := newStrict[wire.SetReservationLimits]()
-	handleBody[wire.SetReservationLimits](a.API, doc, op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Bound what may be reserved"),
+	handleBody[wire.SetReservationLimits](a.API, doc, op("set-reservation-limits", http.MethodPut, "/reservations/limits", "Set the limits of reservations"),
 		func(ctx context.Context, in *reserveInput) (*answer[wire.Reservations], error) {
 			body, err := limits.decode(in.RawBody)
 			if err != nil {
@@ -105,7 +105,7 @@ func reservationOf(books *state.Books, b *model.Booking, now model.Time) wire.Re
 	return out
 }
 
-// onNode lists what is reserved of a node by name, by its start.
+// onNode returns the reservations that name a node, by their start.
 func onNode(s *state.State, id model.NodeID, books *state.Books, now model.Time) (out []wire.Reservation) {
 	for _, b := range s.Bookings.All() {
 		if slices.Contains(b.NodeIDs(), id) {
@@ -142,8 +142,8 @@ func (a reservations) reserve(ctx context.Context, key string, body *wire.Reserv
 	return &answer[wire.Reserved]{Index: index, Body: out}, nil
 }
 
-// mayReserve says whether the caller may make a booking: for themselves and their
-// projects, while operators may for everybody, and close nodes for their maintenance.
+// mayReserve returns an error if the caller may not make a booking: users may for themselves and
+// their projects, operators for all users, and for the maintenance of nodes.
 func (a reservations) mayReserve(ctx context.Context, s *state.State, b *model.Booking) error {
 	c := auth.From(ctx)
 	switch {
@@ -154,13 +154,13 @@ func (a reservations) mayReserve(ctx context.Context, s *state.State, b *model.B
 	case b.Owner.Kind == model.ScopeProject:
 		return a.gate.inProject(ctx, s, b.Owner.Name)
 	case b.Owner.Name != c.Name:
-		return denied("to reserve for another user needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+		return denied("a reservation for another user needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 	}
 	return nil
 }
 
-// mayUnreserve says whether the caller may cancel a booking: one that they have made,
-// or as an operator any.
+// mayUnreserve returns an error if the caller may not cancel a booking: one that they have made, or
+// as an operator any.
 func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) error {
 	c := auth.From(ctx)
 	s := a.peer.Reader.State()
@@ -173,12 +173,12 @@ func (a reservations) mayUnreserve(ctx context.Context, id model.BookingID) erro
 		b, found = s.Bookings.Get(id)
 	}
 	if !found || c.Role.Covers(model.RoleOperator) || b.By == c.Actor() && c.Owns(c.Name, b.Made) {
-		return nil // of one that is not there the state says so
+		return nil // the state refuses a missing one
 	}
-	return denied("another has made this reservation: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
+	return denied("this reservation was made by another user: to cancel it needs the role " + model.RoleOperator.String() + "; you have " + c.Role.String())
 }
 
-// bookingOf is what a body asks for.
+// bookingOf converts a body to a booking.
 func bookingOf(r *wire.Reserve, now model.Time) (*model.Booking, error) {
 	b := &model.Booking{Kind: model.BookGPUs, Model: r.GPUType, Note: r.Reason}
 	if r.Maintenance != nil && *r.Maintenance {
@@ -208,7 +208,7 @@ func bookingOf(r *wire.Reserve, now model.Time) (*model.Booking, error) {
 	return b, spanOf(r, b, now)
 }
 
-// fitting says what a body names that does not go with its kind, or is no name.
+// fitting returns an error for a field that does not go with the kind of a booking, or is no name.
 func fitting(r *wire.Reserve, kind model.BookingKind) error {
 	for _, v := range []struct {
 		field, name string
@@ -218,13 +218,13 @@ func fitting(r *wire.Reserve, kind model.BookingKind) error {
 		case kind == model.BookMaintenance && v.given:
 			return invalid(v.field, "must be left out: a maintenance takes whole nodes, for no user")
 		case v.name != "" && !model.Name(v.name):
-			return invalid(v.field, "must be a name, as users and projects have; this is none: "+strconv.Quote(clip(v.name)))
+			return invalid(v.field, "must be the name of a user or project, not "+strconv.Quote(clip(v.name)))
 		}
 	}
 	return nil
 }
 
-// nodeIDs are nodes by their names, with ranges of numbers such as n[1-4] written out.
+// nodeIDs parses names of nodes, and expands ranges of numbers such as n[1-4].
 func nodeIDs(list []string) (ids []model.NodeID, err error) {
 	for _, text := range list {
 		names, err := model.ParseNodes(text)
@@ -232,7 +232,7 @@ func nodeIDs(list []string) (ids []model.NodeID, err error) {
 			return nil, invalid("nodes", err.Error())
 		}
 		if len(names) == 0 {
-			return nil, invalid("nodes", "must be ids of nodes, as GET /nodes tells them")
+			return nil, invalid("nodes", "must be ids of nodes, see GET /nodes")
 		}
 		for _, name := range names {
 			ids = append(ids, model.NodeID(name))
@@ -241,7 +241,7 @@ func nodeIDs(list []string) (ids []model.NodeID, err error) {
 	return ids, nil
 }
 
-// spanOf reads when a booking begins and ends.
+// spanOf parses when a booking begins and ends.
 func spanOf(r *wire.Reserve, b *model.Booking, now model.Time) (err error) {
 	if b.Start, err = instant("start", cmp.Or(r.Start, "+0"), now); err != nil {
 		return err
@@ -264,7 +264,7 @@ func spanOf(r *wire.Reserve, b *model.Booking, now model.Time) (err error) {
 func (a reservations) cancel(ctx context.Context, in *unreserveInput) (*answer[wire.Reserved], error) {
 	n, err := strconv.ParseUint(in.ID, 10, 64)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != in.ID {
-		return nil, refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, as GET /reservations tells them")
+		return nil, refuse(wire.CodeNotFound, "there is no such reservation: ids are numbers, see GET /reservations")
 	}
 	if err := a.mayUnreserve(ctx, model.BookingID(n)); err != nil {
 		return nil, err
@@ -290,7 +290,7 @@ func (a reservations) limit(ctx context.Context, key string, body *wire.SetReser
 	return &answer[wire.Reservations]{Index: index, Body: a.list(&s)}, nil
 }
 
-// capsOf is what a body changes of what may be reserved.
+// capsOf converts a body to a change of the limits of reservations.
 func capsOf(s *state.State, body *wire.SetReservationLimits) (*command.SetBookingCaps, error) {
 	caps := s.Settings().Booking.OrDefault()
 	caps.Next = 0

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// readSettings reads settings to the letter, also what lies deeper in them.
+// readSettings parses settings strictly, at all levels.
 func readSettings(raw []byte) (*wire.Arrangement, error) {
 	set, err := newStrict[wire.Arrangement]().decode(raw)
 	if err != nil {
@@ -29,8 +29,7 @@ func readSettings(raw []byte) (*wire.Arrangement, error) {
 	return set, nil
 }
 
-// changesOf is what the settings of an import change, as commands that may be carried
-// out again.
+// changesOf converts the settings of an import to commands that may be repeated.
 func changesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
 	for _, add := range []func(*state.State, *wire.Arrangement) ([]command.Body, error){order, division, customs, usersOf, quotasOf, sharesOf, servicesOf} {
 		some, err := add(s, set)
@@ -45,7 +44,7 @@ func changesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err 
 	return list, nil
 }
 
-// order is the policy and what tunes it.
+// order returns the changes of the policy and its tuning.
 func order(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
 	if policy := strings.ReplaceAll(set.Policy, "-", "_"); policy != "" {
 		if !queue.Known(policy) {
@@ -65,7 +64,8 @@ func order(s *state.State, set *wire.Arrangement) (list []command.Body, err erro
 	return list, nil
 }
 
-// division is how GPUs are divided and reserved, and how long jobs are remembered.
+// division returns the changes of how GPUs are divided and reserved, and how long jobs are
+// remembered.
 func division(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
 	if set.Allocation != nil {
 		c, err := poolsOf(set.Allocation)
@@ -91,7 +91,7 @@ func division(s *state.State, set *wire.Arrangement) (list []command.Body, err e
 	return list, nil
 }
 
-// customs is what jobs have that say nothing else, and the cluster's name.
+// customs returns the changes of the defaults of jobs, and of the cluster's name.
 func customs(_ *state.State, set *wire.Arrangement) ([]command.Body, error) {
 	d := set.Defaults
 	if d == nil {

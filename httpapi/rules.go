@@ -15,15 +15,15 @@ import (
 // maxRules bounds the patterns of a list.
 const maxRules = 256
 
-// CommandRules say what jobs may run, beside what is always refused. The zero value
-// allows everything else.
+// CommandRules restrict what jobs may run, in addition to what is always refused. The zero value
+// has no further restrictions.
 type CommandRules struct {
 	forbidden, allowed       []pattern
 	forbiddenEnv, allowedEnv []pattern
 	Bounds                   CommandBounds
 }
 
-// CommandBounds bound what one job asks for; 0 or empty: no bound of these.
+// CommandBounds limits what one job asks for; 0 or empty: no limit.
 type CommandBounds struct {
 	Command  int           // bytes of the command, or of program and arguments
 	Script   int           // bytes
@@ -41,14 +41,14 @@ type pattern struct {
 	text          *regexp.Regexp
 }
 
-// Forbid refuses jobs whose command, program with arguments or script a pattern (RE2)
-// matches somewhere. The name and the message are told to whoever is refused.
+// Forbid refuses jobs whose command, program with arguments or script a pattern (RE2) matches
+// somewhere. The refusal contains the name and the message.
 func (c *CommandRules) Forbid(name, text, message string) error {
 	return add(&c.forbidden, name, text, message)
 }
 
-// Allow has jobs refused that match none of the allowed patterns. A pattern must match
-// the whole of a command, program with arguments, or script.
+// Allow refuses jobs that match none of the allowed patterns. A pattern must match the whole of a
+// command, program with arguments, or script.
 func (c *CommandRules) Allow(name, text, message string) error {
 	return addWhole(&c.allowed, name, text, message)
 }
@@ -58,16 +58,16 @@ func (c *CommandRules) ForbidEnv(name, text, message string) error {
 	return addWhole(&c.forbiddenEnv, name, text, message)
 }
 
-// AllowEnv has jobs refused that set an environment variable whose whole name none of the allowed
+// AllowEnv refuses jobs that set an environment variable whose whole name none of the allowed
 // patterns matches.
 func (c *CommandRules) AllowEnv(name, text, message string) error {
 	return addWhole(&c.allowedEnv, name, text, message)
 }
 
-// addWhole adds a pattern that must match the whole of a text, line breaks included, whatever flags
-// it sets.
+// addWhole adds a pattern that must match the whole of a text, including line breaks, whatever
+// flags it sets.
 func addWhole(to *[]pattern, name, text, message string) error {
-	if _, err := regexp.Compile(text); err != nil { // half of a group is none when it is wrapped, either
+	if _, err := regexp.Compile(text); err != nil { // half of a group would become valid when it is wrapped
 		return fmt.Errorf("rule %s: %w", name, err)
 	}
 	return add(to, name, `\A(?:`+text+`)\z`, message)
@@ -83,13 +83,13 @@ func add(to *[]pattern, name, text, message string) error {
 	case !model.Text(message, model.MaxText):
 		return fmt.Errorf("rule %s: its message must be at most %d bytes of text on one line", name, model.MaxText)
 	case len(*to) >= maxRules:
-		return fmt.Errorf("rule %s: there may be %d rules", name, maxRules)
+		return fmt.Errorf("rule %s: there may be at most %d rules", name, maxRules)
 	}
 	*to = append(*to, pattern{name, message, re})
 	return nil
 }
 
-// check says what of a job is not allowed. No answer repeats what the job runs.
+// check returns an error for what is not allowed in a job. No error repeats what the job runs.
 func (c *CommandRules) check(b *command.Submit) error {
 	for _, check := range []func(*command.Submit) error{written, reserved, c.withinText, c.within, c.matches, c.variables} {
 		if err := check(b); err != nil {
@@ -99,8 +99,8 @@ func (c *CommandRules) check(b *command.Submit) error {
 	return nil
 }
 
-// written says whether what is to be run can be read: control characters in a command
-// hide what it does from whoever lists it.
+// written returns an error if a command contains control characters, which could hide parts of it
+// in a list.
 func written(b *command.Submit) error {
 	text := b.Spec.Command
 	if b.Spec.Argv {
@@ -128,13 +128,13 @@ func programField(b *command.Submit) string {
 	return "command"
 }
 
-// reserved says whether the environment keeps off what Berth itself sets.
+// reserved returns an error if the environment sets variables that Berth itself sets.
 func reserved(b *command.Submit) error {
 	for _, kv := range b.Env {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES":
-			return invalid("env", name+" is set by Berth to the GPUs that the job has got: leave it out")
+			return invalid("env", name+" is set by Berth to the GPUs of the job: leave it out")
 		}
 		if strings.HasPrefix(strings.ToUpper(name), "BERTH_") {
 			return invalid("env", "names that begin with BERTH_ are Berth's own: choose another")
@@ -143,7 +143,7 @@ func reserved(b *command.Submit) error {
 	return nil
 }
 
-// withinText says whether the texts of a job are short enough.
+// withinText returns an error if a text of a job is too long.
 func (c *CommandRules) withinText(b *command.Submit) error {
 	for _, v := range []struct {
 		field       string
@@ -162,7 +162,7 @@ func (c *CommandRules) withinText(b *command.Submit) error {
 	return nil
 }
 
-// within says whether a job asks for no more than it may.
+// within returns an error if a job asks for more than it may.
 func (c *CommandRules) within(b *command.Submit) error {
 	s, most := &b.Spec, &c.Bounds
 	switch {
@@ -180,7 +180,7 @@ func (c *CommandRules) within(b *command.Submit) error {
 	return nil
 }
 
-// longer says whether a job that there is may get another time limit.
+// longer returns an error if an existing job may not get another time limit.
 func (c *CommandRules) longer(limit time.Duration) error {
 	if most := c.Bounds.Time; most > 0 && limit > most {
 		return invalid("time_limit", "must be at most "+most.String()+" here, and would be "+limit.String())
@@ -188,7 +188,7 @@ func (c *CommandRules) longer(limit time.Duration) error {
 	return nil
 }
 
-// inside says whether a path lies in one of the folders, going up nowhere.
+// inside reports whether a path lies in one of the folders, without "..".
 func inside(path string, folders []string) bool {
 	if strings.Contains(path+"/", "/../") {
 		return false
@@ -201,10 +201,10 @@ func inside(path string, folders []string) bool {
 	return false
 }
 
-// matches holds what is to be run against the lists. Arguments are looked at with one
-// space between them, since a program gets them as they are.
+// matches checks what runs against the lists. Arguments are joined by one space, since a program
+// gets them unchanged.
 func (c *CommandRules) matches(b *command.Submit) error {
-	input, err := model.Stdin(b.Stdin) // which may be a program, as of python3 -
+	input, err := model.Stdin(b.Stdin) // it may be a program, as of python3 -
 	if err != nil {
 		return err
 	}
@@ -218,14 +218,14 @@ func (c *CommandRules) matches(b *command.Submit) error {
 			return rule.refusal(v.field, "")
 		}
 		if len(c.allowed) > 0 && v.field != "stdin" && matching(c.allowed, v.text) == nil { // input is mostly data
-			return invalid(v.field, "is none of what may be run here: "+strings.Join(ruleNames(c.allowed), ", "))
+			return invalid(v.field, "is not among the commands that are allowed here: "+strings.Join(ruleNames(c.allowed), ", "))
 		}
 	}
 	return nil
 }
 
-// variables holds the names of a job's environment against the lists: the dynamic linker, shells and
-// interpreters load what variables name.
+// variables checks the names of a job's environment against the lists: the dynamic linker, shells
+// and interpreters load what variables name.
 func (c *CommandRules) variables(b *command.Submit) error {
 	for _, kv := range b.Env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -233,7 +233,7 @@ func (c *CommandRules) variables(b *command.Submit) error {
 			return rule.refusal("env", name)
 		}
 		if len(c.allowedEnv) > 0 && matching(c.allowedEnv, name) == nil {
-			return invalid("env", name+" is none of the variables that may be set here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
+			return invalid("env", name+" is not among the variables that are allowed here: "+strings.Join(ruleNames(c.allowedEnv), ", "))
 		}
 	}
 	return nil
@@ -249,7 +249,7 @@ func matching(list []pattern, text string) *pattern {
 	return nil
 }
 
-// ruleNames lists the names of rules.
+// ruleNames returns the names of rules.
 func ruleNames(list []pattern) (out []string) {
 	for _, p := range list {
 		out = append(out, p.name)
@@ -257,7 +257,7 @@ func ruleNames(list []pattern) (out []string) {
 	return out
 }
 
-// refusal says that a rule forbids a field, or what is named in it.
+// refusal returns the error of a rule that forbids a field, or part of it.
 func (p *pattern) refusal(field, what string) error {
 	text := strings.TrimSpace(what + " is forbidden by the rule " + p.name)
 	if p.message != "" {

@@ -92,7 +92,7 @@ func TestRulesMatchTheWhole(t *testing.T) {
 	}
 	for _, name := range []string{"AB", "XA", "B_", "B_1x", "C"} {
 		r := s.submit(`{"command":"true","env":{"` + name + `":""}}`)
-		if r.about("env"); !strings.Contains(string(r.body), "may be set here: few") {
+		if r.about("env"); !strings.Contains(string(r.body), "are allowed here: few") {
 			t.Errorf("%s is answered %s", name, r.body)
 		}
 	}

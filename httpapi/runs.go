@@ -11,13 +11,13 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// runs tells of jobs by their users' own names of runs.
+// runs returns jobs by their users' own run ids.
 type runs struct{ *API }
 
 // maxRuns bounds the jobs of one run that are listed.
 const maxRuns = 1000
 
-// runInput is what GET /runs/{run_id} is given.
+// runInput is the input of GET /runs/{run_id}.
 type runInput struct {
 	Watch
 	ID  string `path:"run_id" maxLength:"128"`
@@ -25,7 +25,7 @@ type runInput struct {
 }
 
 func (a runs) route(doc huma.API) {
-	handle(a.API, doc, op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place, how it is scheduled"), a.one)
+	handle(a.API, doc, op("run", http.MethodGet, "/runs/{run_id}", "The newest job of a run: its GPUs, its place and its scheduling"), a.one)
 }
 
 func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) {
@@ -48,7 +48,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 		}
 	}
 	if len(list) == 0 {
-		return nil, refuse(wire.CodeNotFound, "there is no job of such a run; jobs that ended long ago are forgotten")
+		return nil, refuse(wire.CodeNotFound, "there is no job of this run; jobs that ended long ago are removed")
 	}
 	out := list[0]
 	if in.All {
@@ -57,7 +57,7 @@ func (a runs) one(ctx context.Context, in *runInput) (*answer[wire.Run], error) 
 	return &answer[wire.Run]{Index: s.Index, Body: &out}, nil
 }
 
-// runOf is a job in the words of a run.
+// runOf converts a job to the form of a run.
 func runOf(v *view, j *model.Job, p *places) wire.Run {
 	job := v.job(j)
 	task, _ := firstWaiting(v.s, j.ID)

@@ -13,13 +13,13 @@ import (
 	"github.com/berth-gpu/berth/httpapi/forward"
 )
 
-// Bounds of fetching what GPUs measure.
+// Bounds of requests for telemetry.
 const (
-	samplesEvery = time.Second // while somebody looks
+	samplesEvery = time.Second // while there are readers
 	samplesLimit = 500 * time.Millisecond
 )
 
-// mirror is what only the leader knows, as this peer has last heard it.
+// mirror is this peer's copy of what only the leader knows.
 type mirror struct {
 	fetch func(context.Context) (agentwire.Samples, error)
 
@@ -32,8 +32,8 @@ func newMirror(fetch func(context.Context) (agentwire.Samples, error)) *mirror {
 	return &mirror{fetch: fetch}
 }
 
-// get is what the leader says. It is asked at most once a second; while it cannot
-// be asked, what it has said grows older.
+// get returns what the leader knows. The leader is asked at most once a second; while it cannot be
+// asked, the ages of the copy grow.
 func (m *mirror) get(ctx context.Context) agentwire.Samples {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,7 +49,7 @@ func (m *mirror) get(ctx context.Context) agentwire.Samples {
 	return out
 }
 
-// older are the readings after some more time.
+// older returns the readings with higher ages.
 func older(list []agentwire.Reading, by time.Duration) []agentwire.Reading {
 	out := make([]agentwire.Reading, 0, len(list))
 	for _, r := range list {
@@ -71,7 +71,7 @@ func (a *API) fetchSamples(ctx context.Context) (out agentwire.Samples, err erro
 	return out, a.askPeer(ctx, leader, agentwire.PathSamples, nil, &out)
 }
 
-// ownSamples are what this peer knows as the leader.
+// ownSamples returns what this peer knows as the leader.
 func (a *API) ownSamples() agentwire.Samples {
 	st := a.peer.Members.Standing()
 	out := agentwire.Samples{Passes: st.Passes, PassesTook: st.PassesTook}
@@ -103,7 +103,7 @@ func (a *API) askPeer(ctx context.Context, peer forward.Leader, path string, que
 	case err != nil:
 		return err
 	case got.StatusCode >= http.StatusMultipleChoices:
-		return fmt.Errorf("peer %s at %s answers %s to %s", peer.ID, peer.Address, got.Status, path)
+		return fmt.Errorf("peer %s at %s answers with status %s to %s", peer.ID, peer.Address, got.Status, path)
 	case answer == nil:
 		return nil
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// maxUsers bounds the users that metrics tell of by name; those beyond count as other.
+// maxUsers bounds the users with metrics of their own; all others count as other.
 const maxUsers = 50
 
 // ownJobs is the service under which attempts of jobs count among allocations.
 const ownJobs = "jobs"
 
-// allocations exposes what became of allocations, of services and of jobs alike.
+// allocations exposes the outcomes of allocations, of services and of jobs alike.
 func (g *gauges) allocations(s *state.State) {
 	const total = "gpu_orchestrator_allocations_total"
-	const help = "Allocations over the cluster's life by service and what became of them; attempts of jobs are those of the service " + ownJobs + "."
+	const help = "Allocations over the cluster's life by service and outcome; attempts of jobs are those of the service " + ownJobs + "."
 	counts := map[[2]string]uint64{{ownJobs, "allocated"}: s.Settings().Totals.Attempts}
 	var granted uint64
 	for k, n := range s.Tallies.From(model.TallyKey{Kind: model.TallyService}) {
@@ -57,7 +57,7 @@ func (g *gauges) allocations(s *state.State) {
 	g.put("gpu_orchestrator_queue_depth", "Tasks of jobs and allocations that wait for GPUs.", float64(int(use.Queued)+s.Waiting.Len()))
 	g.put("gpu_orchestrator_gpus_total", "GPUs of the cluster.", float64(r.TotalGPUs))
 	g.put("gpu_orchestrator_gpus_available", "GPUs that are free, healthy and not reserved.", float64(r.AvailableGPUs))
-	const scheduled = "Attempts and allocations that were given GPUs (scheduled), and tasks by how they ended."
+	const scheduled = "Attempts and allocations that got GPUs (scheduled), and tasks by how they ended."
 	for _, v := range []struct {
 		status string
 		count  uint64
@@ -66,10 +66,10 @@ func (g *gauges) allocations(s *state.State) {
 	}
 }
 
-// spans exposes how long things took, as histograms that are the same at every peer.
+// spans exposes durations as histograms that are the same at every peer.
 func (g *gauges) spans(s *state.State) {
 	wait, _ := s.Tallies.Get(model.TallyKey{Kind: model.TallyWait})
-	g.histogram("gpu_scheduler_queue_wait_seconds", "Time from being asked for to having GPUs, of first starts of tasks and of allocations.", &wait)
+	g.histogram("gpu_scheduler_queue_wait_seconds", "Time from the request to the allocation of GPUs, of first starts of tasks and of allocations.", &wait)
 	for k, n := range s.Tallies.From(model.TallyKey{Kind: model.TallyRun}) {
 		if k.Kind != model.TallyRun {
 			break
@@ -93,7 +93,7 @@ func (g *gauges) histogram(name, help string, n *model.Tally, label ...string) {
 	g.to <- prometheus.MustNewConstHistogram(prometheus.NewDesc(name, help, names, nil), n.Total(), n.Sum.Seconds(), buckets, values...)
 }
 
-// users exposes who uses how much: the users that use most, and the sum of the others.
+// users exposes the GPUs of users: the users with the most, and the sum of the others.
 func (g *gauges) users(s *state.State) {
 	var list []model.Usage
 	for k, u := range s.Usage.All() {
@@ -122,7 +122,7 @@ func (g *gauges) users(s *state.State) {
 	}
 }
 
-// devices exposes every GPU: what it has, who is on it, and what it measured last.
+// devices exposes every GPU: its properties, its holder, and its last telemetry.
 func (c *standings) devices(g *gauges, s *state.State) {
 	ctx, cancel := context.WithTimeout(context.Background(), samplesLimit+100*time.Millisecond)
 	defer cancel()
@@ -135,24 +135,24 @@ func (c *standings) devices(g *gauges, s *state.State) {
 		slot, _ := s.Slots.Get(model.SlotKey{GPU: k.GPU})
 		label := []string{"node", string(k.Node), "gpu", strconv.FormatUint(uint64(k.Index), 10), "uuid", string(k.GPU), "model", d.Model}
 		g.put("gpu_orchestrator_gpu_memory_total_mb", "Memory of a GPU, in MiB.", float64(d.MemoryMB), label...)
-		g.put("berth_gpu_allocated", "1 while a GPU has an owner, else it is idle.", number(slot.Owner != model.OwnerNone), label...)
+		g.put("berth_gpu_allocated", "1 while a GPU has a holder, 0 while it is idle.", number(slot.Owner != model.OwnerNone), label...)
 		g.put("berth_gpu_usable", "1 while work may be placed on a GPU.", number(d.Usable()), label...)
 		m, known := measured[k.GPU]
 		if !known {
 			continue
 		}
-		g.put("gpu_orchestrator_gpu_utilization_percent", "Part of the last moments in which a GPU worked.", float64(m.Utilization), label...)
+		g.put("gpu_orchestrator_gpu_utilization_percent", "Part of the last moments in which a GPU was busy.", float64(m.Utilization), label...)
 		g.put("gpu_orchestrator_gpu_memory_used_mb", "Memory of a GPU that is in use, in MiB.", float64(m.MemoryUsedMB), label...)
 		g.put("gpu_orchestrator_gpu_temperature_celsius", "Temperature of a GPU.", float64(m.Temperature), label...)
 		g.put("gpu_orchestrator_gpu_power_draw_watts", "Power that a GPU draws.", float64(m.PowerWatts), label...)
-		g.put("berth_gpu_idle_held_seconds", "For how long the job that holds a GPU has left it at 0 %.", m.Unused.Seconds(), label...)
+		g.put("berth_gpu_idle_held_seconds", "Time for which the job that holds a GPU has left it at 0 %.", m.Unused.Seconds(), label...)
 	}
 }
 
-// leader says who leads, and how the nodes are.
+// leader exposes the leader, and the state of the nodes.
 func (c *standings) leader(g *gauges, s *state.State) {
 	if l, _ := c.peer.Members.Leader(); l.ID != "" {
-		g.put("berth_leader_info", "1 for the peer that leads, as this one knows.", 1, "leader", string(l.ID))
+		g.put("berth_leader_info", "1 for the leader, as far as this peer knows.", 1, "leader", string(l.ID))
 	}
 	silent, degraded := 0, 0
 	for id, n := range s.Nodes.All() {
@@ -176,7 +176,7 @@ func number(is bool) float64 {
 	return 0
 }
 
-// pairs takes names and values of labels apart.
+// pairs separates names and values of labels.
 func pairs(label []string) (names, values []string) {
 	for i := 0; i+1 < len(label); i += 2 {
 		names, values = append(names, label[i]), append(values, label[i+1])

@@ -18,7 +18,7 @@ const (
 	maxHeader   = 32 << 10        // bytes
 )
 
-// life is what ends with an API.
+// life is what ends together with an API.
 type life struct {
 	ctx    context.Context // ends long polls
 	cancel context.CancelFunc
@@ -47,8 +47,8 @@ func (a *API) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown takes no more requests, ends long polls, and waits for what is under way
-// until the context ends; what is left then is cut off.
+// Shutdown accepts no more requests, ends long polls, and waits for requests that are under way
+// until the context ends; the remaining ones are cut off.
 func (a *API) Shutdown(ctx context.Context) error {
 	a.life.cancel()
 	err := a.life.server.Shutdown(ctx)
@@ -59,10 +59,10 @@ func (a *API) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// ending says that this API takes no more requests.
+// ending reports whether this API accepts no more requests.
 func (a *API) ending() bool { return a.life.ctx.Err() != nil }
 
-// takes says whether the path of a request has another method.
+// takes reports whether the path of a request has another method.
 func (a *API) takes(r *http.Request, method string) bool {
 	other := r.Clone(r.Context())
 	other.Method = method

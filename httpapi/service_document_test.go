@@ -187,7 +187,7 @@ func TestServicesStandInTheQueue(t *testing.T) {
 	}
 }
 
-// Who knows a list is told that it is the same, and of the next change.
+// A reader with a list is answered that it is the same, and gets the next change.
 func TestTagsOfTheQueue(t *testing.T) {
 	s := newSite(t)
 	s.submit(`{"command": "x"}`)

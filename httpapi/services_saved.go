@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// savedServices lists the services that hold GPUs, oldest first, and then those that
-// wait, in order. GPUs that were asked for in the name of a job are none of them.
+// savedServices returns the services that hold GPUs, oldest first, and then those that wait, in
+// order, without GPUs that are held for a job.
 func savedServices(v *view) []wire.SavedService {
 	var hold []model.Allocation
 	for _, a := range v.s.Allocations.All() {
@@ -46,7 +46,7 @@ func saveService(list []wire.SavedService, a *model.Allocation) []wire.SavedServ
 	return append(list, s)
 }
 
-// servicesOf has the services of an import wait, those that do not yet.
+// servicesOf returns the commands that queue the services of an import that are not queued yet.
 func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
 	for i := range set.Services {
 		in := &set.Services[i]
@@ -60,7 +60,7 @@ func servicesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err
 			return nil, under(where+".request", err)
 		}
 		if c.ID, c.User = id, in.User; in.Request.User != "" {
-			return nil, under(where, invalid("request", "must name no user: user does"))
+			return nil, under(where, invalid("request", "must not contain a user: the field user has it"))
 		}
 		if err := c.Validate(); err != nil {
 			return nil, under(where, err)

@@ -12,16 +12,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Settings knows by name what the cluster as a whole has one value of.
+// Settings gives access by name to the settings of the whole cluster.
 type Settings interface {
-	// List tells all values in force.
+	// List returns all values in force.
 	List(*state.State) []wire.Setting
-	// Change is the commands that give the named settings these values. Its error says
-	// which may not have theirs, and which may.
+	// Change returns the commands that give the named settings these values. Its error lists which
+	// may not have their value, and which may.
 	Change(*state.State, map[string]string) ([]command.Body, error)
 }
 
-// settings tells and changes what the cluster as a whole has one value of.
+// settings shows and changes the settings of the whole cluster.
 type settings struct{ *API }
 
 func (a settings) route(doc huma.API) {
@@ -29,7 +29,7 @@ func (a settings) route(doc huma.API) {
 	if a.cfg.Settings == nil {
 		return
 	}
-	handle(a.API, doc, op("settings", http.MethodGet, path, "What the cluster as a whole has one value of, and what is allowed"),
+	handle(a.API, doc, op("settings", http.MethodGet, path, "The settings of the whole cluster, and their allowed values"),
 		func(ctx context.Context, in *watchInput) (*answer[wire.Settings], error) {
 			s, err := a.read(ctx, &in.Watch, topics(model.TopicSettings), nil)
 			if err != nil {
@@ -38,7 +38,7 @@ func (a settings) route(doc huma.API) {
 			return &answer[wire.Settings]{Index: s.Index, Body: &wire.Settings{Settings: a.cfg.Settings.List(&s)}}, nil
 		})
 	body := newStrict[wire.SetSettings]()
-	handleBody[wire.SetSettings](a.API, doc, op("set-settings", http.MethodPut, path, "Change what the cluster as a whole has one value of"),
+	handleBody[wire.SetSettings](a.API, doc, op("set-settings", http.MethodPut, path, "Change settings of the whole cluster"),
 		func(ctx context.Context, in *policyInput) (*answer[wire.Settings], error) {
 			b, err := body.decode(in.RawBody)
 			if err != nil {
@@ -48,11 +48,11 @@ func (a settings) route(doc huma.API) {
 		})
 }
 
-// set changes what the body names; nothing, if any of it is wrong. Each command has a
-// key of its own, so that a request that is sent again goes on where it was.
+// set changes the values in the body; it changes nothing if any of them is not valid. Each command
+// has a key of its own, so that a repeated request continues where it was.
 func (a settings) set(ctx context.Context, key string, b *wire.SetSettings) (*answer[wire.Settings], error) {
 	if len(b.Settings) == 0 {
-		return nil, invalid("settings", "must name at least one, as GET /cluster/settings lists them")
+		return nil, invalid("settings", "must contain at least one, see GET /cluster/settings")
 	}
 	s := a.peer.Reader.State()
 	bodies, err := a.cfg.Settings.Change(&s, b.Settings)

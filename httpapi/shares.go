@@ -9,16 +9,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Bounds of the requests that are answered at once: long polls, streams and followed logs
-// are answered for as long as they last. Each holds one connection.
+// Bounds of requests that are open at once: long polls, streams and followed logs stay open for as
+// long as they last. Each holds one connection.
 const (
 	maxOpenOf      = 512                    // of a user or a service
 	maxOpenOfAgent = 64                     // of a node's agent
 	maxOpenFrom    = maxConnsOfEach * 3 / 4 // of all users and services at one address
-	maxOpen        = maxConns * 3 / 4       // of all users and services; operators and agents have the rest
+	maxOpen        = maxConns * 3 / 4       // of all users and services; the rest is for operators and agents
 )
 
-// openRequests counts the requests of known callers that are being answered.
+// openRequests counts the open requests of known callers.
 type openRequests struct {
 	each, agent, from, all int
 
@@ -34,9 +34,9 @@ func newOpenRequests() *openRequests {
 	}
 }
 
-// begin counts a request that comes from an address, and returns a function that must be
-// called when it has been answered; or why it must wait until others have been. Where
-// authentication is off and for other peers there is no bound.
+// begin counts a request from an address, and returns a function that must be called when it has
+// been answered; or why it must wait until others have been. There is no bound without
+// authentication and for other peers.
 func (o *openRequests) begin(c *auth.Caller, address string) (done func(), f *failure) {
 	if c.Kind != auth.User && c.Kind != auth.Service && c.Kind != auth.Node {
 		return func() {}, nil
@@ -50,12 +50,12 @@ func (o *openRequests) begin(c *auth.Caller, address string) (done func(), f *fa
 	}
 	switch {
 	case o.ofEach[actor] >= most:
-		return nil, tooMany(fmt.Sprintf("%d requests of %s are being answered, at most are %d: end some, or use one stream for several things",
+		return nil, tooMany(fmt.Sprintf("%d requests of %s are open, the limit is %d: end some, or use one stream for several things",
 			o.ofEach[actor], actor, most))
 	case shares && o.ofFrom[address] >= o.from:
-		return nil, tooMany(fmt.Sprintf("%d requests from this address are being answered, at most are %d: end some", o.ofFrom[address], o.from))
+		return nil, tooMany(fmt.Sprintf("%d requests from this address are open, the limit is %d: end some", o.ofFrom[address], o.from))
 	case shares && o.users >= o.all:
-		return nil, tooMany(fmt.Sprintf("this peer answers %d requests of users, at most are %d: try again later, or another peer", o.users, o.all))
+		return nil, tooMany(fmt.Sprintf("%d requests of users are open at this peer, the limit is %d: try again later, or another peer", o.users, o.all))
 	}
 	o.count(actor, address, shares, 1)
 	return func() {

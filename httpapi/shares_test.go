@@ -49,7 +49,7 @@ func TestBoundsOfOpenRequests(t *testing.T) {
 	node := &auth.Caller{Name: "n1", Kind: auth.Node, Role: model.RoleAgent}
 	for name, c := range map[string]struct {
 		each, from, all int
-		next            *auth.Caller // who comes too late
+		next            *auth.Caller // a caller beyond the limit
 		address         string
 	}{
 		"of one user":    {2, 9, 9, user("ann"), "b"},

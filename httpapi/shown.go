@@ -39,10 +39,10 @@ func (a *API) sees(ctx context.Context, now *state.State) func(*model.Job) bool 
 	return own
 }
 
-// hides reports whether what a job runs is kept from the caller.
+// hides reports whether the caller may not see what a job runs.
 func (v *view) hides(j *model.Job) bool { return v.sees != nil && !v.sees(j) }
 
-// cover takes out of a job what is kept from the caller.
+// cover removes from a job what the caller may not see.
 func (v *view) cover(j *model.Job, out *wire.Job) {
 	if !v.hides(j) {
 		return

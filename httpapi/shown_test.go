@@ -64,7 +64,7 @@ func TestWhatOthersRun(t *testing.T) {
 	}
 }
 
-// Who else sees what jobs run is a setting of the cluster.
+// Which other users see what jobs run is a setting of the cluster.
 func TestWhoSeesCommands(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct {

@@ -13,21 +13,21 @@ import (
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
-// size says how many GPUs a service needs that does not say so, with how much memory and
-// which priority: by what it tells of its work, as POST /gpu/workload does, but without
-// advisers, for whom a write does not wait, else by what the operator gave as defaults of
-// the workload's type. It gets no more than a node of the cluster has, and whoever tells
-// nothing gets one. A default priority is at most what the caller may ask for. Asked again
-// under its key it is what it was: the cluster and the defaults may be others by then.
+// size fills in how many GPUs a service needs that gives no number, with their memory and the
+// priority: by the analysis of its workload, as POST /gpu/workload does, but without advisers, for
+// which a write does not wait, else by the operator's defaults for the workload's type. It is
+// limited to the GPUs of a node of the cluster; a service without any description gets one GPU. A
+// default priority is at most what the caller may ask for. A request that is repeated under its key
+// gets the same size, even if the cluster or the defaults have changed since.
 func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c *command.Allocate, actor, key string) error {
 	past, _ := s.Request(actor, key)
 	was, again := s.Allocations.Get(model.AllocationOf(c.Service, past.Number))
 	again = again && past.Number > 0
 	usual := a.gate.terms().Workloads[c.Workload].Given()
-	if r.Workload == "" { // it has no type whose defaults are meant
+	if r.Workload == "" { // a request without a type has no defaults
 		usual = workload.Default{}
 	}
-	usual.Priority = min(usual.Priority, mostPriority(ctx)) // a default allows nobody more
+	usual.Priority = min(usual.Priority, mostPriority(ctx)) // a default gives no additional rights
 	if again {
 		usual.Priority = int64(was.Priority)
 	}
@@ -53,7 +53,7 @@ func (a services) size(ctx context.Context, s *state.State, r *wire.Allocate, c 
 	return a.analyzed(s, r, c)
 }
 
-// usual gives a request the defaults of its type, as far as a place can be found with them.
+// usual applies the defaults of its type to a request, as far as a place can be found with them.
 func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, usual workload.Default) {
 	with := *c
 	if r.GPUs == nil && usual.GPUs > 0 {
@@ -71,7 +71,7 @@ func (a services) usual(s *state.State, r *wire.Allocate, c *command.Allocate, u
 	}
 }
 
-// analyzed sizes a request by what it tells of its work.
+// analyzed sizes a request by the description of its workload.
 func (a services) analyzed(s *state.State, r *wire.Allocate, c *command.Allocate) error {
 	w := &wire.Workload{ServiceName: r.Service, Type: r.Workload, GPU: c.GPUModel}
 	if err := json.Unmarshal([]byte(c.Data), &w.Data); err != nil {

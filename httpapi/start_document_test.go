@@ -73,7 +73,7 @@ func TestWrongPolicies(t *testing.T) {
 	}
 }
 
-// Nobody sets up nodes by a request.
+// No request sets up nodes.
 func TestInitialize(t *testing.T) {
 	s := newSite(t)
 	s.do(http.MethodPost, "/gpu/initialize", `{}`).problem(http.StatusConflict, "conflict")

@@ -31,7 +31,7 @@ func foretold(s *site) map[string]bool {
 	}
 }
 
-// While the scheduler starts nothing nobody knows when a job will start, also where a
+// While the scheduler starts nothing the start of a job is not predicted, also where a
 // forecast was made a moment ago.
 func TestNoStartIsForetoldWhileNothingStarts(t *testing.T) {
 	s := busy(t)

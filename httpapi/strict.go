@@ -19,22 +19,21 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// strict reads JSON objects into structs of one type, to the letter: every name is
-// one of the struct's, written exactly so and given once, and no value is empty that would
-// then count as not given, see [newStrict].
+// strict parses JSON objects strictly into structs of one type: every name is one of the struct's,
+// spelled exactly and given once, and no value is empty that would then count as not given, see
+// [newStrict].
 type strict[T any] struct {
 	names []string
-	empty map[string]string // what may be empty, by name; see tagEmpty
+	empty map[string]string // fields that may be empty, by name; see tagEmpty
 }
 
-// tagEmpty is the tag of fields that may be empty: "text" says so of a text, and "items" of
-// the items of a list; "never" says that a list must have items.
+// tagEmpty is the tag of fields that may be empty: "text" for a text, and "items" for the items of
+// a list; "never" requires a list to have items.
 const tagEmpty = "empty"
 
-// newStrict makes a reader of one type. A text that is there and blank, and a blank item of a
-// list, is refused unless the field's tag allows it, since the answer would be about more than
-// was asked for where a variable of the client is unset. An empty list says that there are
-// none, and null that nothing is given.
+// newStrict returns a parser for one type. A blank text, or a blank item of a list, is refused
+// unless the field's tag allows it: a variable of the client that is not set would widen the
+// request. An empty list means none, and null that no value is given.
 func newStrict[T any]() strict[T] {
 	t := reflect.TypeFor[T]()
 	s := strict[T]{names: make([]string, 0, t.NumField()), empty: map[string]string{}}
@@ -48,7 +47,7 @@ func newStrict[T any]() strict[T] {
 	return s
 }
 
-// decode reads a body, or says which field is wrong, and never what it held.
+// decode parses a body. Its error names the field, and never a value.
 func (s strict[T]) decode(body []byte) (*T, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, refuse(wire.CodeMalformed, "the body is missing: send a JSON object")
@@ -67,12 +66,12 @@ func (s strict[T]) decode(body []byte) (*T, error) {
 		return nil, err
 	}
 	if at := wire.HalfCharacter(body); at >= 0 {
-		return nil, invalid(clip(nameBefore(body, at)), "must not hold half a character: "+string(body[at:at+6])+" stands for one half of two")
+		return nil, invalid(clip(nameBefore(body, at)), "must not contain half a character: "+string(body[at:at+6])+" is one half of a surrogate pair")
 	}
 	return out, nil
 }
 
-// checkEmpty refuses texts, and lists with items, that are blank and may not be.
+// checkEmpty refuses blank texts, and lists with blank items, where the tag does not allow them.
 func (s strict[T]) checkEmpty(body []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
@@ -86,21 +85,21 @@ func (s strict[T]) checkEmpty(body []byte) error {
 		case len(raw) == 0:
 		case json.Unmarshal(raw, &text) == nil:
 			if text != nil && tag != "text" && strings.TrimSpace(*text) == "" {
-				return invalid(name, "must not be empty: leave it out, or look whether a variable is unset")
+				return invalid(name, "must not be empty: leave it out, or check whether a variable is unset")
 			}
 		case json.Unmarshal(raw, &list) == nil:
 			if len(list) == 0 && tag == "never" {
-				return invalid(name, "must not be an empty list: leave it out, or look whether a variable is unset")
+				return invalid(name, "must not be an empty list: leave it out, or check whether a variable is unset")
 			}
 			if tag != "items" && slices.ContainsFunc(list, isBlank) {
-				return invalid(name, "must not hold an empty text: leave it out, or look whether a variable is unset")
+				return invalid(name, "must not contain an empty text: leave it out, or check whether a variable is unset")
 			}
 		}
 	}
 	return nil
 }
 
-// describe adds to a description of the type what may not be empty.
+// describe adds to a schema of the type what may not be empty.
 func (s strict[T]) describe(to *huma.Schema) {
 	if to == nil {
 		return
@@ -129,8 +128,8 @@ func isBlank(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &text) == nil && text != nil && strings.TrimSpace(*text) == ""
 }
 
-// blame says what of a body cannot be read. It reads field by field to find the
-// one at fault, since types that read themselves do not say where they stand.
+// blame returns which part of a body cannot be parsed. It parses field by field to find the one at
+// fault, since types that parse themselves do not report their place.
 func (s strict[T]) blame(body []byte, err error) error {
 	if _, is := errors.AsType[*json.SyntaxError](err); is {
 		return refuse(wire.CodeMalformed, "the body is not JSON: "+err.Error())
@@ -155,7 +154,7 @@ func (s strict[T]) blame(body []byte, err error) error {
 	return refuse(wire.CodeMalformed, "a value of the body has the wrong type")
 }
 
-// wrongType says what a value should have been.
+// wrongType returns what a value should have been.
 func wrongType(err error) string {
 	e, is := errors.AsType[*json.UnmarshalTypeError](err)
 	if !is {
@@ -178,8 +177,8 @@ func wrongType(err error) string {
 	return "has the wrong type"
 }
 
-// boundsOf is ", 1 to 10" of a field that is described with its bounds, and nothing of others:
-// 1e9 is a whole number to whoever wrote it.
+// boundsOf returns ", 1 to 10" for a field that is described with its bounds, else nothing: 1e9 is
+// a whole number for the writer of the request.
 func boundsOf[T any](name string) string {
 	for f := range reflect.TypeFor[T]().Fields() {
 		if of, _, _ := strings.Cut(f.Tag.Get("json"), ","); of != name {
@@ -192,17 +191,17 @@ func boundsOf[T any](name string) string {
 	return ""
 }
 
-// checkNames walks over valid JSON and looks at the names only: those of the
-// object itself must be among the known, and no object may name anything twice.
+// checkNames checks the names in valid JSON: those of the object itself must be known, and no
+// object may contain a name twice.
 func checkNames(body []byte, known []string) error {
 	w := walk{data: body}
 	for w.next() {
 		name := w.name
 		switch {
 		case w.depth == 1 && !slices.Contains(known, name):
-			return refuse(wire.CodeInvalid, "the body has a field that is not known here", unknownField(known, name))
+			return refuse(wire.CodeInvalid, "the body has an unknown field", unknownField(known, name))
 		case w.twice():
-			return refuse(wire.CodeMalformed, "the body names something twice",
+			return refuse(wire.CodeMalformed, "the body has a duplicate name",
 				wire.FieldDetail{Field: clip(name), Message: "is given more than once"})
 		}
 	}
@@ -221,17 +220,17 @@ func nameBefore(body []byte, offset int) string {
 	return name
 }
 
-// unknownField says what was perhaps meant.
+// unknownField returns an error with the name that was perhaps meant.
 func unknownField(known []string, name string) wire.FieldDetail {
 	for _, k := range known {
 		if strings.EqualFold(strings.ReplaceAll(k, "_", ""), strings.NewReplacer("_", "", "-", "").Replace(name)) {
-			return wire.FieldDetail{Field: clip(name), Message: "is not a field; it is written " + k}
+			return wire.FieldDetail{Field: clip(name), Message: "is not a field; did you mean " + k + "?"}
 		}
 	}
 	return wire.FieldDetail{Field: clip(name), Message: "is not a field"}
 }
 
-// clip shortens a name that somebody made long.
+// clip shortens a name of a client to a length for errors.
 func clip(name string) string {
 	const most = 64
 	if len(name) <= most {
@@ -240,7 +239,7 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
-// walk goes over the names in valid JSON.
+// walk visits the names in valid JSON.
 type walk struct {
 	data   []byte
 	at     int
@@ -251,13 +250,13 @@ type walk struct {
 	levels []level
 }
 
-// level is one object or list that is open.
+// level is one open object or list.
 type level struct {
 	names []string            // the first few
 	more  map[string]struct{} // all of them, once there are many
 }
 
-// few is how many names are quicker to compare than to look up.
+// few is up to how many names are quicker to compare than to look up.
 const few = 16
 
 // next goes to the next name of any object.
@@ -283,7 +282,7 @@ func (w *walk) next() bool {
 	return false
 }
 
-// text steps over a text and returns it with its quotes.
+// text skips a text and returns it with its quotes.
 func (w *walk) text() []byte {
 	from := w.at
 	for w.at++; w.data[w.at] != '"'; w.at++ {
@@ -295,7 +294,7 @@ func (w *walk) text() []byte {
 	return w.data[from:w.at]
 }
 
-// isName says whether the text just passed is a name: what follows is a colon.
+// isName reports whether the text just passed is a name: what follows is a colon.
 func (w *walk) isName() bool {
 	for i := w.at; i < len(w.data); i++ {
 		switch w.data[i] {
@@ -307,7 +306,7 @@ func (w *walk) isName() bool {
 	return false
 }
 
-// plain is a text without quotes and escapes.
+// plain returns a text without quotes and escapes.
 func plain(text []byte) string {
 	if !bytes.ContainsRune(text, '\\') {
 		return string(text[1 : len(text)-1])
@@ -319,7 +318,7 @@ func plain(text []byte) string {
 	return s
 }
 
-// twice notes the name and says whether its object has had it before.
+// twice records the name and reports whether its object has had it before.
 func (w *walk) twice() bool {
 	l := &w.levels[w.depth-1]
 	if l.more == nil {
@@ -339,13 +338,12 @@ func (w *walk) twice() bool {
 	return had
 }
 
-// mayBeEmpty reports whether an empty parameter has a meaning: a note says nothing, and no page was
-// before.
+// mayBeEmpty reports whether an empty parameter has a meaning: an empty note, or the first page.
 func mayBeEmpty(name string) bool { return name == "note" || name == "before" || name == "after" }
 
-// strictQuery is around a handler whose parameters stand in the query. It refuses what would
-// otherwise be passed over in silence, so that more is done or shown than was asked for: a
-// parameter without a value, one that is given twice, and what cannot be decoded.
+// strictQuery wraps a handler with parameters in the query. It refuses what would otherwise be
+// ignored, so that the request would do or show more than was asked for: a parameter without a
+// value, one that is given twice, and what cannot be decoded.
 func strictQuery(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f := checkQuery(r.URL.RawQuery); f != nil {
@@ -372,14 +370,14 @@ func checkQuery(raw string) *failure {
 		case len(values) > 1:
 			return invalid(field, "must be given once")
 		case strings.TrimSpace(values[0]) == "" && !mayBeEmpty(name):
-			return invalid(field, "must not be empty: leave it out, or look whether a variable is unset")
+			return invalid(field, "must not be empty: leave it out, or check whether a variable is unset")
 		}
 	}
 	return nil
 }
 
-// bodiless is around a handler of writes that take nothing in their body: a field there
-// is one that nobody knows, and is refused as it is elsewhere.
+// bodiless wraps a handler of writes without a body: any field of a body is unknown there, and is
+// refused as elsewhere.
 func bodiless(log *slog.Logger, next http.Handler) http.Handler {
 	empty := newStrict[struct{}]()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,13 +15,13 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// submissions takes jobs in.
+// submissions accepts jobs.
 type submissions struct{ *API }
 
-// submitInput is what POST /queue/submit is given.
+// submitInput is the input of POST /queue/submit.
 type submitInput struct {
-	Key     string `header:"Idempotency-Key" doc:"names this submission, so that it is carried out once however often it is sent; best a UUIDv7"`
-	DryRun  bool   `query:"dry_run" doc:"only say what would come of it; nothing is queued"`
+	Key     string `header:"Idempotency-Key" doc:"key of this submission, which is carried out once even if it is sent repeatedly; preferably a UUIDv7"`
+	DryRun  bool   `query:"dry_run" doc:"only return what the submission would result in; nothing is queued"`
 	RawBody []byte
 }
 
@@ -37,8 +37,7 @@ func (a submissions) route(doc huma.API) {
 	})
 }
 
-// submit has a job queued. A submission that came before gets the job that it made
-// then.
+// submit queues a job. A repeated submission gets the job that it made first.
 func (a submissions) submit(ctx context.Context, r *wire.Submit, in *submitInput) (*answer[wire.Submitted], error) {
 	s := a.peer.Reader.State()
 	body, err := ask(r, a.now(&s))
@@ -78,8 +77,8 @@ func isOperator(ctx context.Context) bool {
 	return c.Kind == auth.Open || c.Role.Covers(model.RoleOperator)
 }
 
-// mayAsk says whether the caller may submit a job that has all its defaults, and fills
-// in whose it is.
+// mayAsk returns an error if the caller may not submit a job that has all its defaults, and fills
+// in the user.
 func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, spec *model.Spec) (err error) {
 	if spec.User, err = asUser(ctx, user); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (a submissions) mayAsk(ctx context.Context, s *state.State, user string, sp
 	return inClass(ctx, spec.Class)
 }
 
-// byDefault gives a job what the cluster gives those that do not say otherwise.
+// byDefault applies the cluster's defaults to a job.
 func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
 	d := set.Defaults
 	spec.IdleStop = or((*time.Duration)(r.IdleStop), d.IdleStop)
@@ -105,7 +104,7 @@ func byDefault(r *wire.Submit, spec *model.Spec, set model.Settings) {
 	}
 }
 
-// submitted is the answer about a job that is in the state.
+// submitted returns the answer about a job in the state.
 func (a submissions) submitted(id model.JobID) *wire.Submitted {
 	s := a.peer.Reader.State()
 	now := a.now(&s)
@@ -124,8 +123,8 @@ func (a submissions) submitted(id model.JobID) *wire.Submitted {
 	return out
 }
 
-// submitter is who asks for GPUs in a user's name: the caller, or where nobody is
-// asked who they are that user.
+// submitter returns the actor that asks for GPUs in a user's name: the caller, or without
+// authentication that user.
 func submitter(ctx context.Context, user string) string {
 	if c := auth.From(ctx); c.Kind != auth.Open {
 		return c.Actor()
@@ -133,16 +132,16 @@ func submitter(ctx context.Context, user string) string {
 	return userActor(user)
 }
 
-// userActor is who a user is in timelines and to request ids.
+// userActor returns the actor of a user in timelines and request ids.
 func userActor(user string) string { return "user:" + user }
 
-// propose has one command of the caller carried out, under a request id if there is
-// one. A command that the state refuses is an error.
+// propose carries out one command of the caller, under a request id if there is one. A command that
+// the state refuses is an error.
 func (a *API) propose(ctx context.Context, key string, body command.Body) (command.Result, uint64, error) {
 	return a.proposeAs(ctx, auth.From(ctx).Actor(), key, body)
 }
 
-// proposeAs is propose in the name of an actor who is not the caller.
+// proposeAs is propose in the name of another actor.
 func (a *API) proposeAs(ctx context.Context, actor, key string, body command.Body) (command.Result, uint64, error) {
 	c, err := command.New(clipActor(actor), body)
 	if err == nil && key != "" {
@@ -164,8 +163,7 @@ func (a *API) proposeAs(ctx context.Context, actor, key string, body command.Bod
 	return r, index, nil
 }
 
-// clipActor keeps a long user's name from being refused as an actor where it is
-// allowed as a name.
+// clipActor shortens a user's name, which may be longer than an actor's.
 func clipActor(actor string) string {
 	return strings.ToValidUTF8(actor[:min(len(actor), model.MaxName)], "")
 }

@@ -5,26 +5,24 @@ import (
 	"time"
 )
 
-// Bounds of what submissions that are only tried out may take of a peer, which has
-// others' to carry out.
+// Bounds of the cost of dry runs at a peer, which must not displace real submissions.
 const (
-	trialPatience = time.Second     // for which one waits for another to be done
+	trialPatience = time.Second     // for which a dry run waits for another to end
 	trialCredit   = 5 * time.Second // that may be spent at once; it comes back in [foreseePart] times as long
 )
 
-// trials lets forecasts that are for one submission alone be made one at a time, and no
-// more than a peer may spend on them.
+// trials makes forecasts for single dry runs one at a time, within the credit of a peer.
 type trials struct {
-	turn  chan struct{} // holds something while one is made
+	turn  chan struct{} // full while one is being made
 	mu    sync.Mutex
-	spent time.Duration // of the credit, at an instant
+	spent time.Duration // of the credit, at a time
 	at    time.Time
 }
 
 func newTrials() trials { return trials{turn: make(chan struct{}, 1)} }
 
-// begin takes the turn, and is 0 if end must follow; else it is how long to wait before
-// asking again.
+// begin takes the turn, and returns 0 if end must follow; else how long to wait before the next
+// try.
 func (t *trials) begin(patience time.Duration) (wait time.Duration) {
 	if over := t.debt(time.Now(), 0) - trialCredit; over > 0 {
 		return over * foreseePart
@@ -44,14 +42,14 @@ func (t *trials) begin(patience time.Duration) (wait time.Duration) {
 	}
 }
 
-// end gives the turn back that was taken at an instant.
+// end returns the turn that was taken at a time.
 func (t *trials) end(began time.Time) {
 	now := time.Now()
 	t.debt(now, now.Sub(began))
 	<-t.turn
 }
 
-// debt is what has been spent and has not come back, with what is added.
+// debt returns the spent credit that has not come back, plus an amount.
 func (t *trials) debt(now time.Time, more time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// unask is what would have to be asked for to get this spec again: [ask] backwards,
-// but for the script, the environment and the jobs that are waited for.
+// unask converts a spec to the submission that would give the same spec: the inverse of [ask],
+// without the script, the environment and the dependencies.
 func unask(s *model.Spec, throttle uint32) *wire.Submit {
 	r := &wire.Submit{
 		RunID: s.RunID, Name: s.Name, User: s.User, Project: s.Project, WorkDir: s.WorkDir, Command: s.Command,
@@ -54,7 +54,7 @@ func unless0(d time.Duration) *wire.Duration {
 	return new(wire.Duration(d))
 }
 
-// inGB is so many MB in the GB that megabytes reads back as the same.
+// inGB converts MB to the GB that megabytes converts back to the same.
 func inGB(mb uint32) *float64 {
 	if mb == 0 {
 		return nil
@@ -66,7 +66,7 @@ func inGB(mb uint32) *float64 {
 	return &gb
 }
 
-// priorityOf is the priority as it was given, if that still says the class.
+// priorityOf returns the priority as it was given, if it still means the same class.
 func priorityOf(s *model.Spec) *int64 {
 	if s.Priority > 0 && model.JobClass(s.Priority) == s.Class {
 		return given(uint32(s.Priority))

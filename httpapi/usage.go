@@ -14,17 +14,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// usageInput is what GET /usage is given.
+// usageInput is the input of GET /usage.
 type usageInput struct {
-	By      string    `query:"by" maxLength:"64" default:"user" doc:"what to tell apart: user, project, name, or several of them separated by commas"`
+	By      string    `query:"by" maxLength:"64" default:"user" doc:"columns to group by: user, project, name, or several of them separated by commas"`
 	User    string    `query:"user" maxLength:"128" doc:"of this user only"`
 	Project string    `query:"project" maxLength:"128" doc:"of this project only"`
 	Since   time.Time `query:"since" doc:"from this time on; by default thirty days before the end"`
 	Until   time.Time `query:"until" doc:"up to this time; by default now"`
 }
 
-// errTooMuch says that a span holds more than can be summed up for one answer.
-var errTooMuch = errors.New("too much has run in this span to sum it up in time: ask for a shorter one")
+// errTooMuch is the error of a span with too much data for one answer.
+var errTooMuch = errors.New("this span has too many jobs to add up in time: ask for a shorter one")
 
 func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], error) {
 	by, err := groupings(in.By)
@@ -67,7 +67,7 @@ func (a pasts) usage(ctx context.Context, in *usageInput) (*answer[wire.Usage], 
 	return &answer[wire.Usage]{Index: s.Index, Body: out}, nil
 }
 
-// groupings reads what rows are told apart by.
+// groupings parses the names of columns by which rows are grouped.
 func groupings(text string) ([]string, error) {
 	list := strings.Split(text, ",")
 	for i, v := range list {
@@ -81,16 +81,16 @@ func groupings(text string) ([]string, error) {
 // bill sums up GPU time within a span.
 type bill struct {
 	by            []string
-	user, project string // whose alone; empty: everybody's
+	user, project string // only theirs; empty: that of all
 	since, until  model.Time
 	rows          map[payer]*row
 	all           row
 }
 
-// payer is whose a row is.
+// payer is the key of a row.
 type payer struct{ user, project, name string }
 
-// row is what somebody has used.
+// row is the use of one payer.
 type row struct {
 	time  gpuTime
 	ended [3]int64 // all, failed, canceled
@@ -98,7 +98,7 @@ type row struct {
 	gpus  int64
 }
 
-// of is the row that a job counts to, if it counts.
+// of returns the row of a job, and whether the job counts.
 func (b *bill) of(spec *model.Spec) (*row, bool) {
 	if b.user != "" && spec.User != b.user || b.project != "" && spec.Project != b.project {
 		return nil, false
@@ -155,7 +155,7 @@ func (b *bill) addEnded(e *ended) {
 	}
 }
 
-// addAttempt adds an attempt of an ended job, or of one that goes on.
+// addAttempt adds an attempt of an ended job, or of a running one.
 func (b *bill) addAttempt(r *row, a *model.Attempt) {
 	spent := timeWithin(a, b.since, b.until)
 	r.time.add(spent)
@@ -181,7 +181,7 @@ func (b *bill) addOpen(s *state.State) {
 	}
 }
 
-// tell is the bill in the API's words, for a cluster of so many GPUs.
+// tell converts the bill to the API's form, for a cluster with a number of GPUs.
 func (b *bill) tell(gpus int64) *wire.Usage {
 	out := &wire.Usage{Since: b.since.Time(), Until: b.until.Time(), By: b.by, Rows: []wire.UsageRow{}, GPUs: gpus}
 	there := b.until.Sub(b.since).Seconds() * float64(gpus)

@@ -6,9 +6,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// wakes shares one wait for changes among all who wait for the same topics. A wait
-// of the peer lasts until there is a change, however long ago the one who waited
-// has left: without this, polls of a quiet cluster would pile up.
+// wakes shares one wait for changes among all readers of the same topics. A wait of the peer lasts
+// until there is a change, even after the reader has left: without this, polls of a quiet cluster
+// would pile up.
 type wakes struct {
 	reader Reader
 

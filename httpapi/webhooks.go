@@ -20,17 +20,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// webhooks says who is told of what.
+// webhooks lists and changes webhooks.
 type webhooks struct{ *API }
 
-// webhookInput is what a change of a webhook with a body is given.
+// webhookInput is the input of a change of a webhook with a body.
 type webhookInput struct {
 	Key     string `header:"Idempotency-Key"`
 	ID      string `path:"webhook_id"`
 	RawBody []byte
 }
 
-// webhookTarget is what a change of a webhook without a body is given.
+// webhookTarget is the input of a change of a webhook without a body.
 type webhookTarget struct {
 	Key string `header:"Idempotency-Key"`
 	ID  string `path:"webhook_id"`
@@ -48,8 +48,8 @@ func (a webhooks) route(doc huma.API) {
 			return &answer[wire.Webhooks]{Index: s.Index, Body: webhooksOf(ctx, &s)}, nil
 		})
 	body := newStrict[wire.SetWebhook]()
-	o := op("add-webhook", http.MethodPost, "/webhooks", "Have events sent to an address")
-	o.Description = "Deliveries are signed as standard-webhooks says. The secret is told in this answer and never again."
+	o := op("add-webhook", http.MethodPost, "/webhooks", "Send events to an address")
+	o.Description = "Deliveries are signed by the standard-webhooks specification. The secret is only in this answer."
 	handleBody[wire.SetWebhook](a.API, doc, o, func(ctx context.Context, in *submitInput) (*answer[wire.WebhookMade], error) {
 		r, err := body.decode(in.RawBody)
 		if err != nil {
@@ -58,7 +58,7 @@ func (a webhooks) route(doc huma.API) {
 		return a.add(ctx, in.Key, r)
 	})
 	settings := newStrict[wire.SetWebhookSettings]()
-	handleBody[wire.SetWebhookSettings](a.API, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Say where webhooks may go, and from when on a backlog is told of"),
+	handleBody[wire.SetWebhookSettings](a.API, doc, op("set-webhook-settings", http.MethodPut, "/webhooks/settings", "Set the allowed addresses of webhooks, and the threshold of the backlog event"),
 		func(ctx context.Context, in *switchBodyInput) (*answer[wire.WebhookMade], error) {
 			r, err := settings.decode(in.RawBody)
 			if err != nil {
@@ -66,7 +66,7 @@ func (a webhooks) route(doc huma.API) {
 			}
 			return a.set(ctx, in.Key, r)
 		})
-	handleBody[wire.SetWebhook](a.API, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless another is given"),
+	handleBody[wire.SetWebhook](a.API, doc, op("replace-webhook", http.MethodPut, "/webhooks/{webhook_id}", "Change a webhook; its secret stays unless a new one is given"),
 		func(ctx context.Context, in *webhookInput) (*answer[wire.WebhookMade], error) {
 			r, err := body.decode(in.RawBody)
 			if err != nil {
@@ -76,13 +76,13 @@ func (a webhooks) route(doc huma.API) {
 		})
 	handle(a.API, doc, op("remove-webhook", http.MethodDelete, "/webhooks/{webhook_id}", "Remove a webhook and what waits for it"),
 		a.remove)
-	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test notice to a webhook")
-	o.Description = "The delivery log says what came of it."
+	o = op("test-webhook", http.MethodPost, "/webhooks/{webhook_id}/test", "Send a test event to a webhook")
+	o.Description = "The result is in the list of deliveries."
 	handle(a.API, doc, o, a.test)
 	deliveries(a).route(doc)
 }
 
-// switchBodyInput is what a change of settings with a body is given.
+// switchBodyInput is the input of a change of settings with a body.
 type switchBodyInput struct {
 	Key     string `header:"Idempotency-Key"`
 	RawBody []byte
@@ -119,8 +119,8 @@ func webhookOf(s *state.State, id model.WebhookID) *wire.Webhook {
 	return out
 }
 
-// shortURL is an address without what follows its host, which with many services is
-// all that keeps others from writing there.
+// shortURL returns an address without the part after its host, which many services treat as a
+// secret.
 func shortURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -133,7 +133,7 @@ func shortURL(text string) string {
 	return short
 }
 
-// ask reads a body into a webhook without id and secret.
+// ask converts a body to a webhook without id and secret.
 func (a webhooks) ask(ctx context.Context, r *wire.SetWebhook) (*model.Webhook, error) {
 	w := &model.Webhook{URL: r.URL, Secret: r.Secret, Template: r.Template, Note: r.Note}
 	s := a.peer.Reader.State()
@@ -166,8 +166,8 @@ func newSecret() (string, error) {
 	return model.NewHookSecret(random), nil
 }
 
-// add makes a webhook. Its id follows from the request's key and its sender, so that the same request
-// again finds what it has made, with the secret that was drawn then.
+// add makes a webhook. Its id follows from the request's key and its sender, so that a repeated
+// request finds the webhook that it made, with its secret.
 func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*answer[wire.WebhookMade], error) {
 	w, err := a.ask(ctx, r)
 	if err != nil {
@@ -191,11 +191,11 @@ func (a webhooks) add(ctx context.Context, key string, r *wire.SetWebhook) (*ans
 		return nil, err
 	}
 	s = a.peer.Reader.State()
-	return a.made(&s, index, "made; keep its secret, which is not told again", w, w.Secret), nil
+	return a.made(&s, index, "created; keep its secret, which is shown only once", w, w.Secret), nil
 }
 
-// madeBefore answers a request that came before as it was answered then, with the secret,
-// for as long as requests are remembered: its answer may have been lost.
+// madeBefore answers a repeated request as the first time, with the secret, for as long as requests
+// are remembered: the first answer may have been lost.
 func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w, old *model.Webhook) (*answer[wire.WebhookMade], error) {
 	same := *w
 	same.By, same.Made = old.By, old.Made
@@ -204,13 +204,12 @@ func (a webhooks) madeBefore(ctx context.Context, key string, s *state.State, w,
 	}
 	_, remembered := s.Request(clipActor(auth.From(ctx).Actor()), key)
 	if !ownHook(ctx, old) || same != *old || !remembered {
-		return nil, refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was made under this Idempotency-Key and is another by now: use another key")
+		return nil, refuse(model.CodeIdempotency.String(), "webhook "+string(w.ID)+" was created under this Idempotency-Key and was changed since: use another key")
 	}
 	return a.made(s, s.Index, "made before", old, old.Secret), nil
 }
 
-// newHookID is the id of what is made under a request's key; without one a new id each
-// time.
+// newHookID returns the id of what is made under a request's key; without a key a new id each time.
 func newHookID(actor, key string) model.WebhookID {
 	if key == "" {
 		key = rand.Text()
@@ -219,8 +218,8 @@ func newHookID(actor, key string) model.WebhookID {
 	return model.WebhookID("wh_" + hex.EncodeToString(sum[:8]))
 }
 
-// remove drops a webhook. One that is gone is refused where it is looked for, so that
-// the same request again is answered as before.
+// remove drops a webhook. A missing one is refused by the command, so that a repeated request is
+// answered as before.
 func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*answer[wire.WebhookMade], error) {
 	if err := a.mayChange(ctx, in.ID); err != nil {
 		return nil, err
@@ -232,7 +231,7 @@ func (a webhooks) remove(ctx context.Context, in *webhookTarget) (*answer[wire.W
 	return &answer[wire.WebhookMade]{Index: index, Body: &wire.WebhookMade{Success: true, Message: "removed"}}, nil
 }
 
-// mayChange says whether the caller may change a webhook, if it is there.
+// mayChange returns an error if the caller may not change a webhook, if it exists.
 func (a webhooks) mayChange(ctx context.Context, id string) error {
 	s, err := a.fresh(ctx, Default)
 	if err != nil {
@@ -287,7 +286,7 @@ func (a webhooks) test(ctx context.Context, in *webhookTarget) (*answer[wire.Web
 		return nil, err
 	}
 	s := a.peer.Reader.State()
-	out := &wire.WebhookMade{Success: true, Message: "a trial is on its way", Webhook: webhookOf(&s, id)}
+	out := &wire.WebhookMade{Success: true, Message: "a test event is being sent", Webhook: webhookOf(&s, id)}
 	for k, d := range s.Deliveries.From(model.DeliveryKey{Index: r.Number}) {
 		if k.Index != r.Number {
 			break

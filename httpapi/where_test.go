@@ -30,7 +30,7 @@ func TestSubmitWhere(t *testing.T) {
 	s.submit(`{"command":"x","exclude":["a b"]}`).about("exclude")
 }
 
-// A node that the cluster does not have is told beside the answer: it may be a slip, or come yet.
+// A node that the cluster does not have is a warning in the answer: it may be a slip, or join later.
 func TestUnknownNodesAreToldOf(t *testing.T) {
 	s := newSite(t)
 	warned := func(body string) []string {

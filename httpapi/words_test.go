@@ -18,7 +18,7 @@ func TestWhatIsRefusedIsNamed(t *testing.T) {
 		{http.MethodPut, "/orchestrator/policy", `{"parameters":{"depth":[5]}}`, "parameters", "depth must be"},
 		{http.MethodPut, "/orchestrator/policy", `{"parameters":{"aging":"1s"}}`, "parameters", "1m to 366d"},
 		{http.MethodPut, "/orchestrator/policy", `{"max_concurrent_jobs":-1}`, "max_concurrent_jobs", "0 to"},
-		{http.MethodPut, "/quotas/user/ann", `{"max_concurrent_jobs":1}`, "max_concurrent_jobs", "has running"},
+		{http.MethodPut, "/quotas/user/ann", `{"max_concurrent_jobs":1}`, "max_concurrent_jobs", "use running"},
 		{http.MethodPut, "/quotas/user/ann", `{"max_run_time":"-5m"}`, "max_run_time", "not be negative"},
 	} {
 		r := s.do(v.method, v.path, v.body)

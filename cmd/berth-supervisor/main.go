@@ -1,10 +1,10 @@
-// Command berth-supervisor runs one rank of a job after another, as an agent asks for
-// it: berth supervise in a program of its own, which is small since there is one
-// process of it for each rank. It needs no cgo and should be built without. An agent
-// uses it if it lies beside its own program and is of the same version.
+// Command berth-supervisor runs the ranks of jobs, one process for each rank: the same as berth
+// supervise, in a program of its own that is small because there are many such processes. It needs
+// no cgo and should be built without. An agent uses it if it lies in the folder of the agent's
+// program and is of the same version.
 //
 //	berth-supervisor supervise FOLDER   runs the rank of a folder
-//	berth-supervisor supervise --exec   becomes the job that descriptor 3 tells of
+//	berth-supervisor supervise --exec   becomes the job that descriptor 3 describes
 //	berth-supervisor version
 package main
 

@@ -49,16 +49,16 @@ func TestKeysThatAreNone(t *testing.T) {
 		"api_keys:\n  SECRET-SECRET-SECRET: a\n  SECRET-SECRET-SECRET: b\n":   "line 3",
 		"api_keys:\n  SECRET-SECRET-SECRET: [a]\n":                            "line 2",
 		"api_keys:\n  SECRET-SECRET-SECRET: {servise: a}\n":                   "line 2",
-		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: god}\n":        "no such role",
-		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: agent}\n":      "no such role",
+		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: god}\n":        "an unknown role",
+		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, role: agent}\n":      "an unknown role",
 		"api_keys:\n  SECRET-SECRET-SECRET: {service: a, user: b}\n":          "name one",
 		"api_keys:\n  SECRET-SECRET-SECRET: {role: user}\n":                   "no name",
 		"apikeys:\n  SECRET-SECRET-SECRET: a\n":                               "line 1",
-		"api_keys: {SECRET-SECRET-SECRET: a}\nauth:\n  header_name: x\n":      "both below auth: and beside it",
-		"auth:\n  enabled: false\n":                                           "enabled: false",
-		"header_name: \"X Y\"\n":                                              "no name of a header",
-		"\tSECRET":                                                            "does not make sense",
-		"api_keys: SECRET-SECRET-SECRET":                                      "does not make sense",
+		"api_keys: {SECRET-SECRET-SECRET: a}\nauth:\n  header_name: x\n":      "some names stand below auth: and some at the top level",
+		"auth:\n  enabled: false\n":                                           "enabled is false",
+		"header_name: \"X Y\"\n":                                              "the name of a header",
+		"\tSECRET":                                                            "is not valid",
+		"api_keys: SECRET-SECRET-SECRET":                                      "is not valid",
 		"api_keys: {SECRET-SECRET-SECRET: a}\n---\napi_keys: {SECRET-2: b}\n": "second document",
 		"api_keys: {SECRET-SECRET-SECRET: a}\n---\nb: 1\na: [}\n":             "second document",
 	} {
@@ -145,6 +145,6 @@ func TestWhereTheAPIListens(t *testing.T) {
 	}
 	base["auth-keys"] = "keys.yaml"
 	if _, err := resolve(loaded(t, base)); err == nil {
-		t.Error("keys are taken that nobody is asked for")
+		t.Error("keys are accepted without authentication")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/workload"
 )
 
-// advice reads what the analysis of workloads goes by, and checks the addresses of whom
-// it asks.
+// advice reads the settings for the analysis of workloads, and checks the addresses of the services
+// that the analysis asks.
 func (h *holding) advice(out *httpapi.Terms) {
 	s := &h.Server.Advice
 	out.Workloads = workload.StandardDefaults()

@@ -33,15 +33,15 @@ import (
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
-const agentLong = `Run the agent of a GPU host: it takes jobs from the cluster and runs them.
+const agentLong = `Run the agent of a GPU host, which runs the cluster's jobs on this host.
 
   berth agent --node gpu1 --data-dir a1 --peers 127.0.0.1:10001,127.0.0.1:10002 --gpus sim:8
 
-Each job runs under a supervisor of its own, which goes on when the agent ends; an
-agent that is started again over the same data folder takes over what still runs.
+Each job runs under a supervisor of its own, which continues when the agent ends; an
+agent that is started again over the same data folder takes over the running jobs.
 
-Simulated GPUs belong to the data folder, and so does the machine that the agent
-claims to be: several nodes with folders of their own can be played on one host.
+Simulated GPUs and the machine's identity belong to the data folder: several nodes with
+simulated GPUs and separate folders can run on one host.
 
 SIGTERM and SIGINT end the agent and leave the jobs running.`
 
@@ -51,7 +51,7 @@ type agent struct {
 
 	labels   model.Labels
 	gpus     gpuSource
-	token    string // that it shows; empty: none
+	token    string // of the file or the environment; empty: the agent does not authenticate
 	settings *config.Loaded
 }
 
@@ -73,8 +73,8 @@ func newAgent() *cobra.Command {
 	return cmd
 }
 
-// resolveAgent holds an agent's settings against each other. Its error joins a usage
-// error for each thing that is wrong.
+// resolveAgent checks an agent's settings against each other. Its error joins a usage error for
+// each contradiction.
 func resolveAgent(c *config.Loaded) (*agent, error) {
 	h := &holding{Loaded: c}
 	a := h.agent()
@@ -87,14 +87,15 @@ func resolveAgent(c *config.Loaded) (*agent, error) {
 	return a, errors.Join(h.wrong...)
 }
 
-// agent is all of an agent but what it shows, which only the agent's own account may read.
+// agent returns an agent's settings without its token, whose file only the agent's own account may
+// read.
 func (h *holding) agent() *agent {
 	a := &agent{Agent: h.Agent, settings: h.Loaded}
 	if a.DataDir == "" && !h.open("agent.data_dir") {
-		h.refuse("%s is missing: name the folder where this agent keeps what it runs", h.At("agent.data_dir"))
+		h.refuse("%s is missing: give the folder for the agent's data and jobs", h.At("agent.data_dir"))
 	}
 	if !model.Name(a.Node) && !h.open("agent.node") {
-		h.refuse("%s is missing or unfit: name this node in 1 to 128 bytes of text", h.At("agent.node"))
+		h.refuse("%s is missing or not valid: give this node a name of 1 to 128 bytes of text", h.At("agent.node"))
 	}
 	if len(a.Peers) == 0 && !h.open("agent.peers") {
 		h.refuse("%s is missing: name the API address of at least one peer, such as %s", h.At("agent.peers"), config.DefaultHTTP)
@@ -110,7 +111,7 @@ func (h *holding) agent() *agent {
 	h.ranks()
 	listen := a.Listen
 	if host, isAny := strings.CutSuffix(listen, ":0"); isAny {
-		listen = host + ":1" // any other port is judged alike
+		listen = host + ":1" // any other port is judged the same way
 	}
 	if err := onLoopback(listen); err != nil {
 		h.refuse("%s: %w", h.At("agent.listen"), err)
@@ -137,7 +138,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
 	boot, err := process.BootID()
 	if err != nil {
-		return fmt.Errorf("this kernel does not say its boot id: %w", err)
+		return fmt.Errorf("the kernel's boot id cannot be read: %w", err)
 	}
 	gpus, err := a.gpus.open(j.Dir(), boot, log)
 	if err != nil {
@@ -180,7 +181,7 @@ func (a *agent) serve(ctx context.Context, stderr io.Writer) (err error) {
 
 const ownRemedy = "start the agent as root with --run-as-users, or with --shared-account if all users may read what this account may"
 
-// openJournal opens the data folder, and logs what was amiss with it.
+// openJournal opens the data folder, and logs what was repaired in it.
 func (a *agent) openJournal(log *slog.Logger) (*journal.Journal, error) {
 	j, err := journal.OpenWith(a.DataDir, journal.Options{Lineage: process.Lineage})
 	if err != nil {
@@ -190,7 +191,7 @@ func (a *agent) openJournal(log *slog.Logger) (*journal.Journal, error) {
 		log.Warn("data_folder_closed", "folders", closed, "why", "other users could enter them")
 	}
 	if restored := j.Restored(); restored != "" {
-		log.Warn("a file of the data folder was lost and is there again", "file", restored)
+		log.Warn("a lost file of the data folder was restored", "file", restored)
 	}
 	return j, nil
 }
@@ -207,7 +208,7 @@ func (a *agent) openRun(j *journal.Journal, boot string, log *slog.Logger) (runn
 	return run, nil
 }
 
-// token is what the agent shows: that of its file, or of the environment.
+// token returns the agent's token: that of its file, or of the environment.
 func (h *holding) token() string {
 	if h.Agent.TokenFile == "" {
 		return tokenOfEnvironment()
@@ -219,11 +220,11 @@ func (h *holding) token() string {
 	return token
 }
 
-// openRanks begins to run ranks, with the program for supervisors that fits.
+// openRanks starts the runner of ranks, with the supervisor program that matches this version.
 func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*process.Runner, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("this program does not know where it is: %w", err)
+		return nil, fmt.Errorf("the path of this program cannot be determined: %w", err)
 	}
 	warning := ""
 	if o.Program, warning = supervisorOf(ctx, self); warning != "" {
@@ -231,12 +232,12 @@ func openRanks(ctx context.Context, o process.Options, log *slog.Logger) (*proce
 	}
 	ranks, err := process.New(o)
 	if err == nil {
-		log.Info("what this host can do for ranks", "host", ranks.Host().String(), "supervisor", o.Program[0])
+		log.Info("the host's features for ranks", "host", ranks.Host().String(), "supervisor", o.Program[0])
 	}
 	return ranks, err
 }
 
-// self is what the node calls itself.
+// self returns the node's description of itself.
 func (a *agent) self(address, machine, boot string) node.Self {
 	hostname, _ := os.Hostname() // for display
 	how, own := a.accounts()
@@ -248,7 +249,7 @@ func (a *agent) self(address, machine, boot string) node.Self {
 	}
 }
 
-// accounts returns under which accounts this agent runs jobs, and which its own is.
+// accounts returns under which accounts this agent runs jobs, and its own account.
 func (a *agent) accounts() (how model.Accounts, own string) {
 	uid := strconv.Itoa(os.Geteuid())
 	own = "uid " + uid // the name of no user, since these have no spaces
@@ -276,7 +277,7 @@ func nodeLabels(list []string) (model.Labels, error) {
 	return all, nil
 }
 
-// live runs agent and server side by side.
+// live runs the agent and its server together until one of them ends.
 func (a *agent) live(ctx context.Context, c node.Config, past node.History, l net.Listener) error {
 	calls, err := client.NewAgent(client.Options{
 		Addresses: a.Peers, Token: a.token, Dial: network{}.DialContext, UserAgent: "berth/" + build.Version(),
@@ -305,7 +306,7 @@ func (a *agent) live(ctx context.Context, c node.Config, past node.History, l ne
 	return errors.Join(err, server.Close(), <-served)
 }
 
-// explainListen is why an address cannot be listened on.
+// explainListen returns why an address cannot be listened on.
 func explainListen(address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// allocateWait is how long one question about an allocation that waits lasts.
+// allocateWait bounds one request for an allocation that waits.
 const allocateWait = 30 * time.Second
 
 func newAllocate() *cobra.Command {
@@ -30,20 +30,20 @@ func newAllocate() *cobra.Command {
 		Use:   "allocate SERVICE",
 		Short: "Ask for GPUs for a service, without a job",
 		Long: "Ask for GPUs for a service that runs by itself. They are held for the time given, unless renewed,\n" +
-			"and given back by berth release.",
+			"and released by berth release.",
 		Example: "  berth allocate web -g 2 --ttl 8h --wait\n  berth renew web-1200000\n  berth release web-1200000",
 	}
 	c.bindReading(cmd)
 	f := cmd.Flags()
 	f.Int64VarP(&gpus, "gpus", "g", 1, "`number` of GPUs, all on one node")
 	f.StringVar(&r.GPUType, "model", "", "`type` of the GPUs; any by default")
-	f.Float64Var(&memory, "gpu-mem", 0, "at least so many `GB` of memory on each GPU")
+	f.Float64Var(&memory, "gpu-mem", 0, "least memory of each GPU, in `GB`")
 	f.StringVar(&r.Workload, "type", "", "`kind` of work: training, inference, embedding, ocr, graph_processing or generic")
 	f.StringVarP(&priority, "priority", "p", "", "`priority` from 1 to 10; 5 by default")
-	f.StringVar(&ttl, "ttl", "", "a `time` such as 8h after which they are given back; 1h by default, 0: never")
+	f.StringVar(&ttl, "ttl", "", "a `time` such as 8h after which they are released; 1h by default, 0: never")
 	f.StringVarP(&r.Project, "project", "A", "", "`project` that they count to")
 	f.StringVarP(&r.Constraint, "constraint", "C", "", "`labels` of the node, such as zone=a,!spot")
-	f.StringVar(&r.WebhookURL, "webhook", "", "tell this `URL` when they are given, and when they are lost")
+	f.StringVar(&r.WebhookURL, "webhook", "", "`URL` that is notified when they are allocated, and when they are lost")
 	f.BoolVar(&wait, "wait", false, "end when they are allocated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -70,7 +70,7 @@ func newAllocate() *cobra.Command {
 	return cmd
 }
 
-// allocateFlags reads the flags that are text.
+// allocateFlags parses the flags of allocate that are text.
 func allocateFlags(r *wire.Allocate, priority, ttl string) error {
 	if priority != "" {
 		n, err := strconv.ParseInt(priority, 10, 64)
@@ -84,7 +84,7 @@ func allocateFlags(r *wire.Allocate, priority, ttl string) error {
 	return err
 }
 
-// ttlOf reads a time to live; nil: none is given.
+// ttlOf parses a time to live; empty text gives nil.
 func ttlOf(text string) (*wire.Duration, error) {
 	if text == "" {
 		return nil, nil
@@ -97,7 +97,7 @@ func ttlOf(text string) (*wire.Duration, error) {
 	return &v, nil
 }
 
-// awaitGrant waits until an allocation waits no longer. One that has ended is an error.
+// awaitGrant waits until an allocation has its GPUs. An allocation that has ended is an error.
 func awaitGrant(ctx context.Context, api *client.Client, out *wire.Allocated) error {
 	var index uint64
 	for out.Status == "queued" {
@@ -119,7 +119,7 @@ func showAllocated(w io.Writer, r *wire.Allocated) error {
 	line := fmt.Sprintf("%s %s", strings.ToUpper(r.Status[:1])+r.Status[1:], r.AllocationID)
 	switch r.Status {
 	case "queued":
-		line += fmt.Sprintf(" (position %d; berth allocations %s says why)", r.Position, r.AllocationID)
+		line += fmt.Sprintf(" (position %d; see berth allocations %s)", r.Position, r.AllocationID)
 	case "allocated":
 		line += fmt.Sprintf(": GPUs %s of %s", gpuPlaces(a.GPUIDs), a.NodeID)
 		if !a.ExpiresAt.IsZero() {
@@ -130,7 +130,7 @@ func showAllocated(w io.Writer, r *wire.Allocated) error {
 	return err
 }
 
-// gpuPlaces is "0,1".
+// gpuPlaces formats GPU numbers as "0,1".
 func gpuPlaces(list []int64) string {
 	texts := make([]string, 0, len(list))
 	for _, n := range list {
@@ -144,7 +144,7 @@ func newAllocations() *cobra.Command {
 	var q client.AllocationsQuery
 	cmd := &cobra.Command{
 		Use:     "allocations [ID]",
-		Short:   "List what services hold and wait for; all about one",
+		Short:   "List the allocations of services, or show one",
 		Example: "  berth allocations\n  berth allocations --status queued\n  berth allocations web-1200000",
 		Args:    cobra.MaximumNArgs(1),
 	}
@@ -202,8 +202,8 @@ func showAllocation(w io.Writer, a *wire.ServiceAllocation) error {
 	return err
 }
 
-// releasing has a command that releases jobs release allocations, too: their ids end
-// with a hyphen and a number, which no name of a job does.
+// releasing makes a command that releases jobs release allocations, too: the id of an allocation
+// ends with a hyphen and a number, which no name of a job does.
 func releasing(cmd *cobra.Command) *cobra.Command {
 	jobs := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -229,7 +229,7 @@ func releasing(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// isAllocation says that a text is the id of an allocation, and not a job.
+// isAllocation reports whether a text is the id of an allocation rather than of a job.
 func isAllocation(text string) bool {
 	at := strings.LastIndexByte(text, '-')
 	if at < 1 || strings.ContainsAny(text, "[]") {
@@ -241,18 +241,18 @@ func isAllocation(text string) bool {
 
 func newRenew() *cobra.Command {
 	var ttl string
-	cmd := eachAllocation("renew ID...", "Hold allocations for their time again, from now on", func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
+	cmd := eachAllocation("renew ID...", "Renew allocations: their time starts again from now on", func(ctx context.Context, api *client.Client, id string) (*wire.Allocated, error) {
 		d, err := ttlOf(ttl)
 		if err != nil {
 			return nil, err
 		}
 		return client.ServicesOf(api).Renew(ctx, id, d)
 	})
-	cmd.Flags().StringVar(&ttl, "ttl", "", "a `time` such as 8h; as before by default")
+	cmd.Flags().StringVar(&ttl, "ttl", "", "a `time` such as 8h (default: as before)")
 	return cmd
 }
 
-// eachAllocation is a command that changes the allocations it is given.
+// eachAllocation returns a command that changes the allocations named in its arguments.
 func eachAllocation(use, short string, do func(context.Context, *client.Client, string) (*wire.Allocated, error)) *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{Use: use, Short: short}

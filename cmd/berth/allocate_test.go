@@ -49,7 +49,7 @@ func allocateAPI(t *testing.T, end string) (f *fakeAPI, asked *wire.Allocate) {
 	return f, asked
 }
 
-// Whoever waits for GPUs is told by the exit code whether they came.
+// The exit code of a wait for GPUs shows whether they came.
 func TestAllocateWaits(t *testing.T) {
 	f, _ := allocateAPI(t, "allocated")
 	if code, out, errs := f.berth(t, "allocate", "web", "--wait"); code != 0 || out != "Allocated web-1: GPUs 0,3 of n1\n" {

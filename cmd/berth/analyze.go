@@ -15,12 +15,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const analyzeLong = `Say how many GPUs a workload needs, with how much memory, for how long, and why.
+const analyzeLong = `Estimate how many GPUs a workload needs, with how much memory, for how long, and why.
 
-TYPE is training, inference, embedding, ocr, graph_processing or generic. What is not
-given is taken as usual; earlier runs of jobs with the name count more than formulas.`
+TYPE is training, inference, embedding, ocr, graph_processing or generic. Values that are
+not given have defaults; earlier runs of jobs with the name have precedence over formulas.`
 
-// analyzeFlags are the workload as the command line has it.
+// analyzeFlags are the flags that describe the workload.
 type analyzeFlags struct {
 	name, user, gpu            string
 	size, precision, optimizer string
@@ -31,7 +31,7 @@ func newAnalyze() *cobra.Command {
 	c, f := &connection{}, &analyzeFlags{}
 	cmd := &cobra.Command{
 		Use:     "analyze [TYPE]",
-		Short:   "Say what a workload needs of GPUs, and why",
+		Short:   "Estimate the GPUs that a workload needs",
 		Long:    analyzeLong,
 		Example: "  berth analyze training --size 7B --batch 128 --tokens 1e9\n  berth analyze inference --size large --precision int8 -J llama",
 		Args:    cobra.MaximumNArgs(1),
@@ -54,9 +54,9 @@ func newAnalyze() *cobra.Command {
 	to.StringVar(&f.size, "size", "", "of the model: small, medium, large, xl or parameters such as `7B`")
 	to.StringVar(&f.precision, "precision", "", "fp32, tf32, fp16, bf16, fp8, int8 or int4")
 	to.StringVar(&f.optimizer, "optimizer", "", "adam, adamw, adam8bit, momentum, sgd or adafactor")
-	to.Float64Var(&f.batch, "batch", 0, "samples a step, or answered at once")
-	to.Float64Var(&f.sequence, "sequence", 0, "tokens a sample")
-	to.Float64Var(&f.tokens, "tokens", 0, "tokens to be worked on in all")
+	to.Float64Var(&f.batch, "batch", 0, "samples of a step, or requests at once")
+	to.Float64Var(&f.sequence, "sequence", 0, "tokens of a sample")
+	to.Float64Var(&f.tokens, "tokens", 0, "tokens to be processed in all")
 	return cmd
 }
 

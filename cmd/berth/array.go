@@ -16,11 +16,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// tasksShown is how many tasks of an array show lists.
+// tasksShown is the most tasks of an array that show lists.
 const tasksShown = 20
 
-// shown is what show shows: a job or a task, and of an array of which no task was
-// named also its first tasks.
+// shown is what show prints: a job or a task, and the first tasks of an array if no task is named.
 type shown struct {
 	*wire.Detail
 	tasks *wire.Tasks
@@ -75,7 +74,7 @@ func (s *sheet) array(a *wire.Array) {
 	s.line("Sweep", "%s", table.Short(strings.Join(a.Params, " "), 200))
 }
 
-// dates says when a job may begin and by when it must have ended.
+// dates prints the earliest start and the deadline of a job.
 func (s *sheet) dates(j *wire.Job) {
 	if !j.BeginAt.IsZero() {
 		s.line("Begin", "%s", table.Clock(j.BeginAt, time.Now()))
@@ -85,7 +84,7 @@ func (s *sheet) dates(j *wire.Job) {
 	}
 }
 
-// after says what a job waits or has waited for.
+// after prints the jobs that a job waits for or has waited for.
 func (s *sheet) after(list []wire.Dependency) {
 	for _, d := range list {
 		text := d.Kind + " of job " + d.JobID
@@ -96,7 +95,7 @@ func (s *sheet) after(list []wire.Dependency) {
 	}
 }
 
-// paramNames lists the parameters of a sweep, in their order.
+// paramNames returns the names of a sweep's parameters in their order.
 func paramNames(a *wire.Array) (names []string) {
 	for _, line := range a.Params {
 		name, _, _ := strings.Cut(line, "=")
@@ -105,7 +104,7 @@ func paramNames(a *wire.Array) (names []string) {
 	return names
 }
 
-// paramsLine is "lr=1e-3 seed=4".
+// paramsLine formats parameters as "lr=1e-3 seed=4".
 func paramsLine(a *wire.Array, values map[string]string) string {
 	var out []string
 	for _, name := range paramNames(a) {
@@ -132,7 +131,7 @@ func newTasks() *cobra.Command {
 	return cmd
 }
 
-// taskList is the tasks of an array.
+// taskList is the answer about the tasks of an array.
 type taskList struct {
 	*wire.Tasks
 	array *wire.Array
@@ -159,7 +158,7 @@ func showTasks(w io.Writer, l *taskList) error {
 	return err
 }
 
-// taskTable has a column for each parameter.
+// taskTable returns a table of tasks with a column for each parameter.
 func taskTable(a *wire.Array, tasks []wire.Task) *table.Table {
 	names := paramNames(a)
 	t := table.New(append(append([]string{">TASK"}, names...), "STATE", ">ATTEMPTS", ">ELAPSED", "NODELIST(REASON)")...)

@@ -13,16 +13,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const auditLong = `Show what was asked for, by whom, and what came of it, newest first.
+const auditLong = `Show the record of all changes, newest first: actor, action, target and result.
 
-The peer that answers has its own copy of the trail. Each record is linked to all
-before it by a hash, and the last hash stands in the cluster's state: --verify has the
-peer compute all of them anew, and names the first record that is not the one that was
-written. With --address each peer's copy can be looked at.
+The answering peer has its own copy of the trail. Each record is linked to all records
+before it by a hash, and the last hash stands in the cluster's state: --verify asks the
+peer to recompute all hashes, and names the first record that differs from the original.
+--address chooses the peer whose copy is read.
 
-What a peer refuses before it comes to the log is in no trail: --refusals shows what the
-peer that answers has refused so, with --actor, --result CODE, --since and --until. --reads shows likewise who has read
-other people's data there: output and commands of jobs, and snapshots.`
+Requests that a peer refuses before they reach the log are not in the trail: --refusals shows
+those of the answering peer, with --actor, --result CODE, --since and --until. --reads shows the
+reads of other users' data at the answering peer: output and commands of jobs, and snapshots.`
 
 // auditFlags are the flags of audit.
 type auditFlags struct {
@@ -46,14 +46,14 @@ func newAudit() *cobra.Command {
 	}
 	f.bind(cmd)
 	to := cmd.Flags()
-	to.StringVar(&f.query.Actor, "actor", "", "only what this `name` asked for: alice, user:alice, node:gpu1, peer:p2")
-	to.StringVar(&f.query.Target, "target", "", "only what was about this `thing`: \"job 17\", \"node gpu1\", \"user alice\"")
+	to.StringVar(&f.query.Actor, "actor", "", "only actions of this `name`: alice, user:alice, node:gpu1, peer:p2")
+	to.StringVar(&f.query.Target, "target", "", "only actions on this `thing`: \"job 17\", \"node gpu1\", \"user alice\"")
 	to.StringVar(&f.query.Action, "action", "", "only this `action`, such as submit, cancel or set_policy")
 	to.StringVar(&f.query.Result, "result", "", "only this `result`: ok, refused, or a code")
 	f.bindLimit(cmd)
 	to.BoolVar(&f.verify, "verify", false, "have the peer recompute the hashes of the whole trail")
-	to.BoolVar(&f.refusals, "refusals", false, "show what the peer that answers has refused before it came to the log")
-	to.BoolVar(&f.reads, "reads", false, "show reads of other users' data at the peer that answers")
+	to.BoolVar(&f.refusals, "refusals", false, "show requests that the answering peer refused before they reached the log")
+	to.BoolVar(&f.reads, "reads", false, "show reads of other users' data at the answering peer")
 	cmd.MarkFlagsMutuallyExclusive("reads", "refusals")
 	for _, other := range []string{"verify", "target", "action"} {
 		cmd.MarkFlagsMutuallyExclusive("reads", other)
@@ -128,7 +128,7 @@ func auditLines(records []wire.AuditRecord) [][]string {
 	return lines
 }
 
-// check has a peer look at its trail. One that is not whole is a failure.
+// check asks a peer to verify its audit trail. A trail that is not whole is an error.
 func (f *auditFlags) check(cmd *cobra.Command, api *client.Client) error {
 	v, err := api.Operator().VerifyAudit(cmd.Context())
 	if err != nil {
@@ -148,11 +148,11 @@ func (f *auditFlags) check(cmd *cobra.Command, api *client.Client) error {
 func showVerdict(w io.Writer, v *wire.AuditVerdict) error {
 	s := &sheet{}
 	s.line("Peer", "%s", v.Peer)
-	s.line("Records", "%d looked at, %d not there", v.Records, v.Missing)
+	s.line("Records", "%d verified, %d missing", v.Records, v.Missing)
 	s.line("Head", "record %d of log entry %d, %s", v.Head.Seq, v.Head.Index, v.Head.Hash)
 	switch {
 	case v.OK:
-		s.line("Verdict", "the trail is whole and as it was written")
+		s.line("Verdict", "the trail is complete and unchanged")
 	case v.FirstBad > 0:
 		s.line("Verdict", "record %d differs: %s", v.FirstBad, v.What)
 	default:
@@ -165,7 +165,7 @@ func showVerdict(w io.Writer, v *wire.AuditVerdict) error {
 		switch {
 		case kept.v == nil:
 		case kept.v.OK:
-			s.line(kept.name, "%d, as they were written", kept.v.Records)
+			s.line(kept.name, "%d, unchanged", kept.v.Records)
 		default:
 			s.line(kept.name, "record %d: %s", kept.v.FirstBad, kept.v.What)
 		}

@@ -14,7 +14,7 @@ const benchLong = `Measure a whole cluster on this machine: three peers and two 
 between them and the load, every commit on disk.
 
   submit    submissions a second and how long each takes, by number of clients
-  access    what it costs to ask callers who they are and to check commands by rules
+  access    the cost of authentication and of checking commands by rules
   run       jobs a second from submission to end: real processes
   start     how soon a job runs on an idle cluster
   failover  kill -9 of the leader to the first accepted submission
@@ -33,7 +33,7 @@ func newBench() *cobra.Command {
 			}
 			for _, a := range args {
 				if !slices.Contains(bench.Parts(), a) {
-					return usage("there is no part %q: name some of %s, or all", a, strings.Join(bench.Parts(), ", "))
+					return usage("there is no part %q: give parts of %s, or all", a, strings.Join(bench.Parts(), ", "))
 				}
 			}
 			c.Parts, c.Out, c.Progress = args, cmd.OutOrStdout(), cmd.ErrOrStderr()

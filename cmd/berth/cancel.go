@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// cancellation is what the flags of cancel say.
+// cancellation holds the flags of cancel.
 type cancellation struct {
 	connection
 
@@ -65,7 +65,7 @@ func (c *cancellation) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// find lists this user's open jobs, or those of a name.
+// find lists this user's open jobs, or those with a given name.
 func (c *cancellation) find(ctx context.Context, api *client.Client) (refs []ref, err error) {
 	q, err := api.Queue(ctx, client.QueueQuery{User: me(ctx, api)})
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 // clock reads the clocks of this machine.
 type clock struct{}
 
-// Wall is the time of day.
+// Wall returns the time of day.
 func (clock) Wall() time.Time { return time.Now() }
 
-// Boot is CLOCK_BOOTTIME, which every Linux since 2.6.39 has: the call cannot fail.
+// Boot returns CLOCK_BOOTTIME, which every Linux since 2.6.39 has: the call cannot fail.
 func (clock) Boot() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)

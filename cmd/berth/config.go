@@ -14,17 +14,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const configLong = `Show, check and explain what can be set.
+const configLong = `Show, check and explain settings.
 
 A setting has a name in a file (server.http), a variable (BERTH_SERVER_HTTP) and mostly a
-flag (--http). Defaults give way to the file, the file to the environment, that to flags.
-What the cluster as a whole has one value of counts when the cluster is founded; from then
-on berth config set changes it, on all peers at once.`
+flag (--http). The file wins over defaults, the environment over the file, flags over all.
+Settings of the whole cluster take effect when the cluster is founded; from then on
+berth config set changes them, on all peers at once.`
 
 func newConfig() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show, check and explain what can be set, and set what is the cluster's",
+		Short: "Show, check and explain settings, and change those of the whole cluster",
 		Long:  configLong,
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -33,7 +33,7 @@ func newConfig() *cobra.Command {
 	return cmd
 }
 
-// oneArg insists on one argument and says what it should be.
+// oneArg accepts exactly one argument; its error names what the argument should be.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -46,7 +46,7 @@ func oneArg(what string) cobra.PositionalArgs {
 func newConfigValidate() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE",
-		Short: "Check a file, and tell what of it has no effect",
+		Short: "Check a file, and show which of its settings have no effect",
 		Args:  oneArg("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, err := config.Load(config.Source{File: args[0]})
@@ -57,14 +57,14 @@ func newConfigValidate() *cobra.Command {
 			for _, note := range settings.Notes {
 				fmt.Fprintln(cmd.OutOrStdout(), note)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is right.\n", args[0])
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is valid.\n", args[0])
 			return nil
 		},
 	}
 }
 
-// unusable is what a peer or an agent could not start with, whatever else it is given:
-// the settings are held against each other, and the files that they name are read.
+// unusable returns the errors that keep a peer or an agent from starting: contradictions between
+// settings, and files named by settings that cannot be read.
 func unusable(c *config.Loaded) error {
 	h := &holding{Loaded: c, part: true}
 	h.peer()
@@ -75,7 +75,7 @@ func unusable(c *config.Loaded) error {
 func newConfigExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:     "explain NAME",
-		Short:   "Tell all about a setting",
+		Short:   "Explain a setting",
 		Example: "  berth config explain server.http\n  berth config explain PORT",
 		Args:    oneArg("a setting's name, variable or flag"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,7 +92,7 @@ func newConfigExplain() *cobra.Command {
 func newConfigExample() *cobra.Command {
 	return &cobra.Command{
 		Use:   "example",
-		Short: "Print a file that holds every setting, as a remark",
+		Short: "Print a file that holds every setting, commented out",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), config.Example())
@@ -105,7 +105,7 @@ func newConfigSet() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:     "set NAME=VALUE...",
-		Short:   "Change what the cluster as a whole has one value of",
+		Short:   "Change settings of the whole cluster",
 		Example: "  berth config set jobs.max_retries=3 scheduling.max_queue_size=1000",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -148,11 +148,11 @@ func newConfigSet() *cobra.Command {
 
 const showLong = `Show each setting's value here and where it comes from: file, environment or default.
 
---cluster shows what is in force in the cluster, and --diff only what is given here and
-differs from that: it has no effect, since the cluster was founded with another value or
-has been given one since.`
+--cluster shows the values in force in the cluster, and --diff only settings that are given
+here and differ from those: they have no effect, since the cluster was founded with another
+value or was changed since.`
 
-// configShow is what berth config show is asked for.
+// configShow holds the flags of berth config show.
 type configShow struct {
 	connection
 
@@ -171,13 +171,13 @@ func newConfigShow() *cobra.Command {
 	}
 	c.bindReading(cmd)
 	cmd.Flags().StringVar(&c.file, "config", "", "YAML `file` with settings (default: $BERTH_CONFIG, $CONFIG_PATH, or config.yaml here if it is there)")
-	cmd.Flags().BoolVar(&c.cluster, "cluster", false, "what is in force in the cluster")
-	cmd.Flags().BoolVar(&c.diff, "diff", false, "what is given here and is not what is in force in the cluster")
-	cmd.Flags().BoolVar(&c.mine, "given", false, "only what is not a default")
+	cmd.Flags().BoolVar(&c.cluster, "cluster", false, "the values in force in the cluster")
+	cmd.Flags().BoolVar(&c.diff, "diff", false, "only settings that are given here and differ from the values in force in the cluster")
+	cmd.Flags().BoolVar(&c.mine, "given", false, "only settings that differ from their default")
 	return cmd
 }
 
-// shownSetting is a setting as berth config show tells it.
+// shownSetting is a setting as berth config show prints it.
 type shownSetting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`

@@ -107,7 +107,7 @@ func TestAPeerOfTheServiceFile(t *testing.T) {
 	}
 	const ask = `{"service_name": "training", "workload_type": "inference"}`
 	if code, text := call("/gpu/workload", ask); code != http.StatusUnauthorized {
-		t.Errorf("nobody was let in: %d %s", code, text)
+		t.Errorf("the valid key is not accepted: %d %s", code, text)
 	}
 	for _, with := range [][]string{{"X-API-Key", "your-secret-key-1"}, {"Authorization", "Bearer your-secret-key-2"}} {
 		if code, text := call("/gpu/workload", ask, with...); code != http.StatusOK || !strings.Contains(text, "4096") {
@@ -121,9 +121,9 @@ func TestWrongPartsOfAFile(t *testing.T) {
 	for text, says := range map[string]string{ //nolint:gosec // no secrets
 		"auth:\n  enabled: true\n  api_keys:\n    SECRET-SECRET-SECRET: {service: a, role: god}\n": "berth.yaml:4: ",
 		"auth:\n  enabled: true\n\n  api_keys:\n    SECRET: a\n":                                   "berth.yaml:5: ",
-		"auth:\n  enabled: true\n  api_keys:\n    SECRET-SECRET-SECRET:\n      servise: a\n":       "berth.yaml:5: does not make sense",
-		"auth: {enabled: true, api_keys: SECRET}":                                                  "berth.yaml:1: does not make sense",
-		"auth:\n  enabled: true\n  header_name: 'X Y'\n":                                           "berth.yaml:3: auth.header_name: that is no name",
+		"auth:\n  enabled: true\n  api_keys:\n    SECRET-SECRET-SECRET:\n      servise: a\n":       "berth.yaml:5: is not valid",
+		"auth: {enabled: true, api_keys: SECRET}":                                                  "berth.yaml:1: is not valid",
+		"auth:\n  enabled: true\n  header_name: 'X Y'\n":                                           "berth.yaml:3: auth.header_name: the name of a header",
 		"auth:\n  api_keys: {SECRET-SECRET-SECRET: a}\n":                                           "berth.yaml:2: auth.api_keys needs --auth (auth.enabled in the file)",
 		"\nworkload_defaults:\n  # typical\n  ocr:\n    gpus: many\n":                              "berth.yaml:5: gpus must be",
 		"services:\n  deepagents_url: localhost:9004\n":                                            "berth.yaml:2: services.deepagents_url must be an address",
@@ -134,7 +134,7 @@ func TestWrongPartsOfAFile(t *testing.T) {
 		}
 	}
 	path := writeFile(t, strings.Replace(serviceFile, "enabled: true", "enabled: false", 1))
-	if code, out, errs := called("config", "validate", path); code != 0 || !strings.Contains(out, "auth.api_keys counts only while callers are asked who they are") {
+	if code, out, errs := called("config", "validate", path); code != 0 || !strings.Contains(out, "auth.api_keys counts only with authentication") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 }
@@ -149,7 +149,7 @@ func writeFile(t *testing.T, text string) string {
 	return path
 }
 
-// force is what is in force in a cluster, by name.
+// force is the values in force in a cluster, by name.
 func force(t *testing.T, api *client.Client) map[string]string {
 	t.Helper()
 	got, err := api.Operator().Settings(t.Context())
@@ -231,9 +231,9 @@ func TestHangup(t *testing.T) {
 		"--http", apiAddress(1), "--bootstrap", "p1="+address(1))
 	p.line(t, leads)
 	for _, step := range []struct{ text, says string }{
-		{"log: {level: loud}\n", "the configuration is wrong, and everything stays as it was"},
+		{"log: {level: loud}\n", "the configuration is not valid and was not taken over"},
 		{"log: {level: error}\nworkload_defaults:\n  ocr: {gpus: many}\n", "berth.yaml:3: gpus must be"},
-		{"log: {level: debug}\nauth: {rate_limit: 7}\nserver: {min_free_mib: 1}\n", "server.min_free_mib counts from the next start on"},
+		{"log: {level: debug}\nauth: {rate_limit: 7}\nserver: {min_free_mib: 1}\n", "server.min_free_mib takes effect at the next start"},
 	} {
 		if err := os.WriteFile(path, []byte(step.text), 0o600); err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestHangup(t *testing.T) {
 // Keys, rules and what is known of workloads are taken over by a peer that runs, from files
 // whose names stay the same, too.
 func TestHangupTakesTermsOver(t *testing.T) {
-	const old, young = "an-old-key-of-somebody", "a-younger-key-of-theirs"
+	const old, young = "an-old-key-of-a-user", "a-younger-key-of-the-same"
 	keys, rules := writeFile(t, ""), writeFile(t, "")
 	write := func(path, text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -295,13 +295,13 @@ func TestHangupTakesTermsOver(t *testing.T) {
 	write(rules, "forbidden: [{name: x, pattern: '('}]\n")
 	write(keys, owned(old))
 	p.signal(t, syscall.SIGHUP)
-	p.line(t, "the configuration is wrong, and everything stays as it was")
+	p.line(t, "the configuration is not valid and was not taken over")
 	if got := [...]string{runs(young, "sudo x"), runs(old, "x")}; got != [...]string{"", wire.CodeUnauthenticated} {
 		t.Errorf("after a wrong file: %q", got)
 	}
 }
 
-// Whoever marks a setting as taken over on SIGHUP has somebody take it over.
+// A setting that is marked as taken over on SIGHUP has a function that takes it over.
 func TestWhatIsReloaded(t *testing.T) {
 	for _, row := range loaded(t, nil).Rows() {
 		if known := row.Name == "log.level" || slices.Contains(termsNames, row.Name); known != row.Reload {

@@ -21,26 +21,26 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// connection is how a command reaches the cluster, and how it prints.
+// connection is how a command reaches the cluster, and how the command prints answers.
 type connection struct {
 	flags    *config.Flags
 	output   string
-	repeated bool // answers follow each other, in JSON each on a line
+	repeated bool // several answers follow each other, in JSON one a line
 	cmd      *cobra.Command
 }
 
-// bind adds the flags of every command that speaks to a cluster.
+// bind adds the flags of every command that connects to a cluster.
 func (c *connection) bind(cmd *cobra.Command) {
 	c.flags, c.cmd = config.Bind(config.OfClient, cmd.Flags()), cmd
 }
 
-// bindReading adds the flags of a command that reads.
+// bindReading adds the flags of a command that prints an answer.
 func (c *connection) bindReading(cmd *cobra.Command) {
 	c.bind(cmd)
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", outputMeans)
 }
 
-// connectionOf is the connection of a command whose flags are bound already.
+// connectionOf returns the connection of a command whose flags are already bound.
 func connectionOf(cmd *cobra.Command) (*connection, error) {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	c := &connection{flags: config.Bind(config.OfClient, own), cmd: cmd}
@@ -50,7 +50,7 @@ func connectionOf(cmd *cobra.Command) (*connection, error) {
 	return c, nil
 }
 
-// dial makes the client of the cluster. Nothing is sent yet.
+// dial returns a client of the cluster. Nothing is sent yet.
 func (c *connection) dial() (*client.Client, error) {
 	addresses, err := c.resolve()
 	if err != nil {
@@ -65,13 +65,13 @@ func (c *connection) dial() (*client.Client, error) {
 	return api, nil
 }
 
-// expiring warns of the end of the token that is shown.
+// expiring warns that the token in use expires soon.
 func (c *connection) expiring(at time.Time) {
 	fmt.Fprintf(c.cmd.ErrOrStderr(), "berth: warning: your token expires on %s: ask an admin for another (berth token create)\n", at.Local().Format(time.DateTime))
 }
 
-// resolve lists the addresses of peers: those of the flag, of the environment, of
-// the user's file, or the default.
+// resolve returns the addresses of peers: those of the flag, of the environment, of the user's
+// file, or the default.
 func (c *connection) resolve() ([]string, error) {
 	source := c.flags.Source(os.Environ())
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -96,7 +96,7 @@ func splitList(s string) (out []string) {
 	return out
 }
 
-// exitCode is what a failed command exits with: 1, or what tells more.
+// exitCode returns the exit code of a failed command: 1, or a more specific one.
 func exitCode(err error) int {
 	if _, is := errors.AsType[*usageError](err); is {
 		return exitUsage
@@ -121,15 +121,15 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// advise says what to do about a cluster that cannot be reached.
+// advise adds a remedy to the error of a cluster that cannot be reached.
 func advise(err error) error {
 	if exitCode(err) != exitUnreachable || !errors.Is(err, client.ErrUnreachable) {
 		return err
 	}
-	return fmt.Errorf("%w; is the cluster up? name its peers with --address or BERTH_ADDRESS", err)
+	return fmt.Errorf("%w; is the cluster running? give its peers with --address or BERTH_ADDRESS", err)
 }
 
-// notFound says that there is no such thing, as an answer of the cluster would.
+// notFound returns an error like the cluster's own for an object that does not exist.
 func notFound(format string, args ...any) error {
 	return &wire.Problem{Status: http.StatusNotFound, Code: wire.CodeNotFound, Detail: fmt.Sprintf(format, args...)}
 }
@@ -139,12 +139,12 @@ func isDialError(err error) bool {
 	return is && op.Op == "dial"
 }
 
-// exitError ends the program with a job's exit code, and without a word.
+// exitError ends the program with a job's exit code, without an error message.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("the job ended with exit code %d", int(e)) }
 
-// reading runs a command that asks something and prints the answer.
+// reading returns the body of a command that requests one answer and prints it.
 func reading[T any](c *connection, ask func(context.Context, *client.Client) (T, error), show func(io.Writer, T) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		if err := c.checkOutput(); err != nil {
@@ -159,7 +159,7 @@ func reading[T any](c *connection, ask func(context.Context, *client.Client) (T,
 			return err
 		}
 		if err := c.print(cmd.OutOrStdout(), answer, func(w io.Writer) error { return show(w, answer) }); err != nil {
-			return fmt.Errorf("the cluster has done what was asked, and its answer could not be written: %w", err)
+			return fmt.Errorf("the cluster has carried out the request, but its answer could not be printed: %w", err)
 		}
 		return nil
 	}

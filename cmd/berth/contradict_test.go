@@ -19,7 +19,7 @@ func TestSimulateRefusesContradictions(t *testing.T) {
 		"--backfill easy --set depth=5":           "--backfill easy makes one reservation, and --set depth=5 asks for more",
 		"--preempt off --set no_preemption=false": "--preempt off and --set no_preemption=false contradict each other",
 		"--set depth=5 --set depth=6":             "--set depth is given twice",
-		"--last 3":                                "--last counts what the cluster has run: give it with --history",
+		"--last 3":                                "--last needs --history: of a trace all jobs are simulated",
 		"--compare fcfs,sjf,fcfs":                 "--compare names fcfs twice",
 		"--restart-cost 1x":                       "must be seconds, or text such as",
 		"--restart-cost 400d":                     "must be at most 366 days",
@@ -56,7 +56,7 @@ func TestTimesAreWrittenAsEverywhere(t *testing.T) {
 	}
 }
 
-// A column that is not read is told beside the play, which goes on: its name may be misspelt.
+// A column that is not read is reported, and the simulation goes on: its name may be misspelt.
 func TestSimulateTellsWhatItDoesNotRead(t *testing.T) {
 	f := pastAPI(t)
 	trace := writeFile(t, "job_id,submit_s,gpus,duration_s,gpu_typ,color\na,0,1,100,h100,red\n")

@@ -15,7 +15,7 @@ import (
 // change changes one job, or some tasks of it.
 type change func(ctx context.Context, api *client.Client, r ref) (*wire.Done, error)
 
-// eachJob makes the change to every job that is named, and says what came of each.
+// eachJob applies a change to every job that is named, and prints the result of each.
 func eachJob(c *connection, do change) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, names []string) error {
 		if len(names) == 0 {
@@ -46,7 +46,7 @@ func changeAll(cmd *cobra.Command, api *client.Client, refs []ref, do change) er
 	return errors.Join(errs...)
 }
 
-// ofJob says which job an error is about, unless it begins with that.
+// ofJob adds the job's id to an error that does not begin with that.
 func ofJob(r ref, err error) error {
 	if name := "job " + r.String(); !strings.HasPrefix(err.Error(), name+" ") {
 		return fmt.Errorf("%s: %w", name, err)
@@ -54,13 +54,13 @@ func ofJob(r ref, err error) error {
 	return err
 }
 
-// How jobs and tasks are named where one is taken, and where several are.
+// The usage texts for one job or task, and for several.
 const (
 	taskHelp  = ".\n\n17.3 is task 3 of the array 17, and @ is the newest job of this user."
 	tasksHelp = ".\n\n17.3 is task 3 of the array 17, 17.[3-9,12] are several, and @ is the newest job of this user."
 )
 
-// newControl is a command that changes jobs, or some tasks of arrays.
+// newControl returns a command that changes jobs, or some tasks of arrays.
 func newControl(use, short string, call func(*client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error)) *cobra.Command {
 	c := &connection{}
 	var reason string
@@ -79,7 +79,7 @@ func newControl(use, short string, call func(*client.Client) func(ctx context.Co
 }
 
 func newHold() *cobra.Command {
-	return newControl("hold JOB...", "Keep jobs that wait from being started",
+	return newControl("hold JOB...", "Hold waiting jobs: they do not start until berth release",
 		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			return c.Controls().Hold
 		})
@@ -87,24 +87,24 @@ func newHold() *cobra.Command {
 
 func newRelease() *cobra.Command {
 	var awaited bool
-	cmd := newControl("release JOB|ALLOCATION...", "Let held jobs start, and failed ones try again at once; give GPUs of services back",
+	cmd := newControl("release JOB|ALLOCATION...", "Release held jobs, retry failed ones at once, and release GPUs of services",
 		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			if !awaited {
 				return c.Controls().Release
 			}
 			return func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 				if tasks != "" {
-					return nil, usage("--dependencies: a job waits for others as a whole, so name no task")
+					return nil, usage("--dependencies: a job waits for others as a whole: give the job without tasks")
 				}
 				return c.Controls().DropDependencies(ctx, id, note)
 			}
 		})
-	cmd.Flags().BoolVar(&awaited, "dependencies", false, "let them wait for other jobs no longer")
+	cmd.Flags().BoolVar(&awaited, "dependencies", false, "remove their dependencies on other jobs")
 	return releasing(cmd)
 }
 
 func newRequeue() *cobra.Command {
-	return newControl("requeue JOB...", "Stop jobs that run and send them back to the queue",
+	return newControl("requeue JOB...", "Stop running jobs and return them to the queue",
 		func(c *client.Client) func(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 			return c.Controls().Requeue
 		})
@@ -136,12 +136,12 @@ func newExtend() *cobra.Command {
 		}),
 	}
 	c.bind(cmd)
-	cmd.Flags().StringVar(&by, "by", "", "so much more `time` than now")
-	cmd.Flags().StringVar(&limit, "to", "", "the new limit as a `time`, from the start of an attempt")
+	cmd.Flags().StringVar(&by, "by", "", "additional `time`")
+	cmd.Flags().StringVar(&limit, "to", "", "the new limit, a `time` from the start of an attempt")
 	return cmd
 }
 
-// timeFlag reads a flag that holds a time; empty: not given.
+// timeFlag parses a flag that holds a time; empty text gives nil.
 func timeFlag(name, text string) (*wire.Duration, error) {
 	if text == "" {
 		return nil, nil

@@ -19,14 +19,14 @@ func TestErrorsOfSeveralJobs(t *testing.T) {
 			fmt.Fprint(w, `{"success":true,"message":"canceled"}`)
 			return
 		}
-		detail := map[string]string{"2": "job 2 has ended", "3": "its owner is somebody else"}[id]
+		detail := map[string]string{"2": "job 2 has ended", "3": "its owner is another user"}[id]
 		w.Header().Set("Content-Type", wire.ProblemType)
 		w.WriteHeader(http.StatusConflict)
 		fmt.Fprintf(w, `{"title":"Conflict","status":409,"code":"conflict","detail":%q}`, detail)
 	}))}
 	t.Cleanup(f.Close)
 	code, out, errs := f.berth(t, "cancel", "1", "2", "3")
-	if code != exitFailure || out != "Job 1: canceled\nCanceled 1 of 3 jobs\n" || errs != "berth: job 2 has ended; job 3: its owner is somebody else\n" {
+	if code != exitFailure || out != "Job 1: canceled\nCanceled 1 of 3 jobs\n" || errs != "berth: job 2 has ended; job 3: its owner is another user\n" {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }

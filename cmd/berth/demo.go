@@ -9,10 +9,10 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
 
-const demoLong = `Run the main job before your eyes, on this machine, in under a minute: three peers,
-two nodes with eight simulated GPUs each, about forty jobs that are real processes,
-and a leader that is killed in the middle. The exit code is 0 only if no job was lost,
-none ran twice and no GPU had two owners, by marks that the jobs themselves leave.`
+const demoLong = `Show the main task of Berth on this machine, in under a minute: three peers, two nodes
+with eight simulated GPUs each, about forty jobs that are real processes, and a leader
+that is killed in the middle. The exit code is 0 only if no job was lost, none ran twice
+and no GPU had two owners, by marks that the jobs themselves write.`
 
 func newDemo() *cobra.Command {
 	c := demo.Config{}
@@ -28,6 +28,6 @@ func newDemo() *cobra.Command {
 		},
 	}
 	bindCluster(cmd, &c.Cluster)
-	cmd.Flags().BoolVar(&c.Keep, "keep", false, "leave the cluster up at the end, until Ctrl-C")
+	cmd.Flags().BoolVar(&c.Keep, "keep", false, "keep the cluster running at the end, until Ctrl-C")
 	return cmd
 }

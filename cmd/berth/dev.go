@@ -21,10 +21,10 @@ simulated GPUs. Jobs are real processes.
   berth dev                      # three peers, two nodes with eight GPUs each
   berth submit -g 2 -- sleep 60  # in another terminal
 
-A member that dies is started again. Ctrl-C ends everything, the jobs' processes
-too; a later start on the same folder finds its jobs again and runs them anew.`
+A member that dies is restarted. Ctrl-C ends everything, including the jobs' processes;
+a later start on the same folder finds the jobs and runs them again.`
 
-// readyLimit bounds the start of a cluster; a busy machine is slow.
+// readyLimit bounds the start of a cluster on a busy machine.
 const readyLimit = time.Minute
 
 // devFlags are the flags of dev.
@@ -45,7 +45,7 @@ func newDev() *cobra.Command {
 	}
 	bindCluster(cmd, &f.Config)
 	cmd.Flags().StringVar(&f.Data, "data", "", "`folder` for everything (default: berth-dev in the user's cache folder)")
-	cmd.Flags().BoolVar(&f.Restart, "restart", true, "start members again that die")
+	cmd.Flags().BoolVar(&f.Restart, "restart", true, "restart members that die")
 	cmd.Flags().BoolVar(&f.keepJobs, "keep-jobs", false, "let jobs run on after the cluster's end; a start within five minutes adopts them")
 	return cmd
 }
@@ -86,7 +86,7 @@ func (f *devFlags) run(ctx context.Context, out io.Writer) error {
 	return stopped
 }
 
-// serve tells what is there once it is, and waits to be asked to end.
+// serve prints the cluster once it is ready, and waits for the end of the context.
 func (f *devFlags) serve(ctx context.Context, cluster *devcluster.Cluster, out io.Writer) error {
 	limited, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -102,7 +102,7 @@ func (f *devFlags) serve(ctx context.Context, cluster *devcluster.Cluster, out i
 	return nil
 }
 
-// describe prints who is where.
+// describe prints the members with their roles, process ids and addresses.
 func describe(ctx context.Context, cluster *devcluster.Cluster, out io.Writer) {
 	leader := cluster.Leader(ctx)
 	t := table.New("NAME", "ROLE", ">PID", "ADDRESS")

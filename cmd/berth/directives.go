@@ -19,16 +19,16 @@ func sbatchNames() map[string]string {
 	}
 }
 
-// changedFlags names the flags that the command line itself has set.
+// changedFlags returns the names of the flags that the command line has set.
 func changedFlags(cmd *cobra.Command) map[string]bool {
 	given := map[string]bool{}
 	cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	return given
 }
 
-// applyDirectives sets flags from the #BERTH and #SBATCH lines at the head of a
-// script, but for those that the command line has set. Options of #SBATCH that
-// mean nothing here are named and left out.
+// applyDirectives sets flags from the #BERTH and #SBATCH lines at the head of a script, except
+// those that the command line has set. Options of #SBATCH without a counterpart are reported and
+// ignored.
 func applyDirectives(cmd *cobra.Command, script string, given map[string]bool) error {
 	for number, line := range headLines(script) {
 		var err error
@@ -44,7 +44,7 @@ func applyDirectives(cmd *cobra.Command, script string, given map[string]bool) e
 	return nil
 }
 
-// headLines are a script's lines up to the first command.
+// headLines returns a script's lines up to the first command.
 func headLines(script string) []string {
 	lines := strings.Split(script, "\n")
 	for i, line := range lines {
@@ -64,7 +64,7 @@ func directive(line, mark string) ([]string, bool) {
 	return strings.Fields(rest), true
 }
 
-// scriptOptions reads "--name=value", "--name value", "-n value" and "-nvalue".
+// scriptOptions parses "--name=value", "--name value", "-n value" and "-nvalue".
 func scriptOptions(words []string) (out [][2]string, err error) {
 	for i := 0; i < len(words); i++ {
 		name, value, joined := strings.Cut(words[i], "=")
@@ -77,7 +77,7 @@ func scriptOptions(words []string) (out [][2]string, err error) {
 			}
 			name = name[1:2]
 		default:
-			return nil, fmt.Errorf("%q is no option", words[i])
+			return nil, fmt.Errorf("%q is not an option", words[i])
 		}
 		if !joined && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
 			i++
@@ -124,7 +124,7 @@ func applySbatch(cmd *cobra.Command, words []string, given map[string]bool) erro
 		}
 		ours, known := sbatchNames()[name]
 		if !known {
-			cmd.PrintErrf("berth: #SBATCH option %s means nothing here and is left out\n", o[0])
+			cmd.PrintErrf("berth: #SBATCH option %s has no counterpart in Berth and is ignored\n", o[0])
 			continue
 		}
 		if ours == "mem" {
@@ -137,14 +137,14 @@ func applySbatch(cmd *cobra.Command, words []string, given map[string]bool) erro
 	return nil
 }
 
-// setFlag sets a flag from a script, if the command line has not.
+// setFlag sets a flag from a script, unless the command line has set it.
 func setFlag(cmd *cobra.Command, f *pflag.Flag, value string, given map[string]bool) error {
 	if given[f.Name] {
 		return nil
 	}
 	if value == "" {
 		if value = f.NoOptDefVal; value == "" {
-			return fmt.Errorf("--%s wants a value", f.Name)
+			return fmt.Errorf("--%s needs a value", f.Name)
 		}
 	}
 	if err := cmd.Flags().Set(f.Name, value); err != nil {

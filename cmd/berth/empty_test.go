@@ -17,7 +17,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		"submit --begin= -- x":                      "--begin is empty",
 		"submit --begin +400d -- x":                 "at most 366 days ahead",
 		"submit --dry-run --parsable -- x":          "--parsable",
-		"submit -g :2 -- x":                         "--gpus \":2\" names no model before the colon: write 2 for any model, or such as H100:2",
+		"submit -g :2 -- x":                         "--gpus \":2\" has no model before the colon: write 2 for any model, or a model such as H100:2",
 		"policy --set depth=5 --set depth=6":        "given twice",
 		"quota pool hybrid --ratio x":               "must be a number",
 		"reserve -g abc --start now --duration 1h":  "must be a number",
@@ -36,7 +36,7 @@ func TestRefusedCommandLines(t *testing.T) {
 	}
 }
 
-// Who estimates that a job runs beyond its deadline is warned.
+// An estimate beyond the deadline is a warning.
 func TestLate(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	hour := wire.Duration(time.Hour)

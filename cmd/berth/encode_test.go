@@ -79,7 +79,7 @@ func TestPlacesThatThisMachineLacks(t *testing.T) {
 		says string
 	}{
 		{wire.Submit{Script: "#!/bin/sh -e\ntrue\n", WorkDir: folder}, ""},
-		{wire.Submit{Script: "#! /no/such/python3 -u\n"}, "run by /no/such/python3, which this machine lacks"},
+		{wire.Submit{Script: "#! /no/such/python3 -u\n"}, "run by /no/such/python3, which does not exist on this machine"},
 		{wire.Submit{Script: "echo\n", WorkDir: folder + "/typo"}, "no such folder in " + folder},
 		{wire.Submit{WorkDir: "/no/such/place"}, ""},
 	} {
@@ -111,7 +111,7 @@ func TestEmptyValuesAreRefused(t *testing.T) {
 		"allocations --service ", "cancel --name ", "webhook add --user  http://x", "webhook settings --allow ", "server --http ",
 	} {
 		code, out, errs := called(strings.Split(line, " ")...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, "is empty: leave it out, or look whether a shell variable is unset") {
+		if code != exitUsage || out != "" || !strings.Contains(errs, "is empty: leave it out, or check whether a shell variable is unset") {
 			t.Errorf("berth %s: exit code %d, %s%s", line, code, out, errs)
 		}
 	}

@@ -14,12 +14,11 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const historyLong = `Show jobs that have ended, the one that ended last first, also those that have left the
-queue long ago: every peer keeps them in its archive.
+const historyLong = `Show jobs that have ended, the last one first, including those that have left the queue
+long ago: every peer keeps them in its archive.
 
-GPU-H are the GPUs that were a job's own, for as long as each was. EFF% is how much of
-that time was not lost: what an attempt that did not complete had done after its last
-checkpoint is lost.`
+GPU-H are the GPU-hours that a job held. EFF% is the part of that time that was not lost:
+the work of an attempt that did not complete is lost after its last checkpoint.`
 
 // historyFlags are the flags of history.
 type historyFlags struct {
@@ -79,7 +78,7 @@ func showEnded(w io.Writer, all *wire.History) error {
 			table.Seconds(j.WaitSeconds), table.Seconds(j.RunSeconds), tenths(j.GPUHours), percentOf(j.Efficiency))
 	}
 	if t.Len() == 0 {
-		_, err := fmt.Fprintln(w, "No job has ended that this asks for.")
+		_, err := fmt.Fprintln(w, "No ended job matches.")
 		return err
 	}
 	if _, err := t.WriteTo(w); err != nil {
@@ -88,18 +87,18 @@ func showEnded(w io.Writer, all *wire.History) error {
 	return showArchive(w, &all.ArchiveStanding)
 }
 
-// showArchive says what an archive lacks.
+// showArchive prints which part of the history an archive lacks.
 func showArchive(w io.Writer, a *wire.ArchiveStanding) (err error) {
 	switch {
 	case a.Failing:
-		_, err = fmt.Fprintln(w, "This peer's archive cannot be written at the moment: what came last may lack. Its log says why.")
+		_, err = fmt.Fprintln(w, "This peer's archive cannot be written at the moment: the newest records may be missing. The cause is in the peer's log.")
 	case a.CompleteTo == 0:
-		_, err = fmt.Fprintln(w, "This peer has yet to get some of it from others.")
+		_, err = fmt.Fprintln(w, "This peer has not yet got all records from other peers.")
 	}
 	return err
 }
 
-// exitCodeOf is how a job's processes ended, in a word.
+// exitCodeOf returns how a job's processes ended, in one word.
 func exitCodeOf(j *wire.Job) string {
 	switch {
 	case j.Signal > 0:
@@ -112,7 +111,7 @@ func exitCodeOf(j *wire.Job) string {
 	return ""
 }
 
-// tenths is a number with one digit after the point, or what there is of less.
+// tenths formats a number with one digit after the point, and numbers below 0.1 with up to four.
 func tenths(v float64) string {
 	if v > 0 && v < 0.1 {
 		return strings.TrimRight(strconv.FormatFloat(v, 'f', 4, 64), "0")
@@ -147,7 +146,7 @@ func endedLines(jobs []wire.EndedJob) [][]string {
 	return lines
 }
 
-// utc is an instant for programs; empty: there was none.
+// utc formats an instant for programs; the zero time gives an empty text.
 func utc(t time.Time) string {
 	if t.IsZero() {
 		return ""

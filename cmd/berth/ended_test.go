@@ -76,9 +76,9 @@ func TestShowEndedAndUsage(t *testing.T) {
 		show func() error
 		want string
 	}{
-		{func() error { return showEnded(&out, &wire.History{}) }, "No job has ended"},
-		{func() error { return showUsage(&out, &wire.Usage{}) }, "Nobody has used"},
-		{func() error { return showArchive(&out, &wire.ArchiveStanding{}) }, "yet to get"},
+		{func() error { return showEnded(&out, &wire.History{}) }, "No ended job matches"},
+		{func() error { return showUsage(&out, &wire.Usage{}) }, "No GPU was used"},
+		{func() error { return showArchive(&out, &wire.ArchiveStanding{}) }, "not yet got"},
 		{func() error { return showArchive(&out, &wire.ArchiveStanding{CompleteTo: 1, Failing: true}) }, "cannot be written"},
 	} {
 		out.Reset()

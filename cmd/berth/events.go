@@ -15,12 +15,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const eventsLong = `Show what happened: jobs, nodes, GPUs, services and the cluster itself.
+const eventsLong = `Show events of jobs, nodes, GPUs, services and the cluster itself.
 
-Each peer keeps the newest events, some ten thousand of them; --follow shows what comes
-from now on, by way of whichever peer is there. docs/notifications.md lists the types.`
+Each peer keeps the newest events, some ten thousand of them; --follow shows new events,
+from any peer that can be reached. docs/notifications.md lists the types.`
 
-// eventsView is what the flags of events say.
+// eventsView holds the flags of events.
 type eventsView struct {
 	connection
 
@@ -32,7 +32,7 @@ func newEvents() *cobra.Command {
 	v := &eventsView{}
 	cmd := &cobra.Command{
 		Use:     "events",
-		Short:   "Show what happened, and follow what happens",
+		Short:   "Show events, and follow new ones",
 		Long:    eventsLong,
 		Example: "  berth events -f\n  berth events -f --type failed,node.* -o json\n  berth events --job 17\n  berth events -f --actor alice",
 		Args:    noArgs,
@@ -45,10 +45,10 @@ func newEvents() *cobra.Command {
 	f.StringVar(&v.query.Job, "job", "", "only of the job with this `id`")
 	f.StringVarP(&v.query.User, "user", "u", "", "only of this `user`'s jobs and services")
 	f.StringVar(&v.query.Node, "node", "", "only of this `node`")
-	f.StringVar(&v.query.Actor, "actor", "", "only what this `name` did: alice, user:alice, node:gpu1, peer:p2")
-	f.StringVar(&v.query.Target, "target", "", "only what was about this `thing`: \"job 17\", \"node gpu1\", \"peer p2\"")
-	f.IntVarP(&v.query.Last, "last", "n", 20, "begin with so many of the newest")
-	f.BoolVarP(&v.follow, "follow", "f", false, "go on with what happens from now on")
+	f.StringVar(&v.query.Actor, "actor", "", "only actions of this `name`: alice, user:alice, node:gpu1, peer:p2")
+	f.StringVar(&v.query.Target, "target", "", "only events of this `thing`: \"job 17\", \"node gpu1\", \"peer p2\"")
+	f.IntVarP(&v.query.Last, "last", "n", 20, "`number` of the newest events to begin with")
+	f.BoolVarP(&v.follow, "follow", "f", false, "continue with new events")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func (v *eventsView) run(cmd *cobra.Command, _ []string) error {
 	return api.Lists().Events(cmd.Context(), v.query, func(e *wire.Notice) error { return v.show(out, e) })
 }
 
-// eventLine aligns lines that come one by one, so that no column can be measured first.
+// eventLine has fixed column widths: lines come one by one, so that columns cannot be measured.
 const eventLine = "%-19s  %-18s  %-20s  %-24s  %s\n"
 
 func (v *eventsView) show(w io.Writer, e *wire.Notice) error {
@@ -99,7 +99,7 @@ func writeCut(w io.Writer, line string) error {
 	return err
 }
 
-// resultOf is what came of it, with the job's name, which a person knows it by.
+// resultOf returns the result of an event, with the job's name.
 func resultOf(e *wire.Notice) string {
 	parts := []string{}
 	if e.Data.Name != "" && !strings.HasPrefix(e.Target, "webhook") {

@@ -9,10 +9,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// startAnew is the cure of a peer whose folder cannot be used.
+// startAnew is the remedy for a peer whose folder cannot be used.
 const startAnew = "move the folder away and start this peer with an empty one, a new --id and --join"
 
-// explainStore is why a data folder cannot be used, in one line.
+// explainStore returns why a data folder cannot be used, in one line.
 func explainStore(err error) error {
 	if fault, is := errors.AsType[*raftstore.Fault](err); is {
 		return fault
@@ -20,7 +20,7 @@ func explainStore(err error) error {
 	return err
 }
 
-// explainStart is why a peer over a sound data folder does not start.
+// explainStart returns why a peer over a sound data folder does not start.
 func explainStart(o *options, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -33,11 +33,10 @@ func explainStart(o *options, err error) error {
 	return fmt.Errorf("%s: the peer does not start: %w; read the log above; if the folder is at fault, %s", o.data, err, startAnew)
 }
 
-// explainHalt is why a running peer must not go on. Most reasons say themselves
-// what to do.
+// explainHalt returns why a running peer must stop. Most reasons contain their remedy.
 func explainHalt(o *options, reason error) error {
 	if errors.Is(reason, state.ErrCorrupt) {
 		reason = fmt.Errorf("%w; %s", reason, startAnew)
 	}
-	return fmt.Errorf("%s: peer %s stops because it must not go on: %w", o.data, o.id, reason)
+	return fmt.Errorf("%s: peer %s stops after a fault: %w", o.data, o.id, reason)
 }

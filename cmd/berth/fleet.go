@@ -35,7 +35,7 @@ func newNodes() *cobra.Command {
 		},
 	}
 	c.bindReading(cmd)
-	cmd.Flags().BoolVar(&gpus, "gpus", false, "every GPU with its owner and what it measures")
+	cmd.Flags().BoolVar(&gpus, "gpus", false, "every GPU with its holder and telemetry")
 	return cmd
 }
 
@@ -54,7 +54,7 @@ func showNodes(w io.Writer, n *wire.Nodes) error {
 	return err
 }
 
-// whose says of which user alone a node runs jobs; empty: of all.
+// whose returns the only user whose jobs a node runs; empty: it runs those of all users.
 func whose(n *wire.Node) string {
 	if n.Accounts != model.AccountsOwn.String() {
 		return ""
@@ -62,7 +62,7 @@ func whose(n *wire.Node) string {
 	return "jobs of user " + n.Account + " only"
 }
 
-// joined is texts, those that are not empty, on one line.
+// joined joins the texts that are not empty into one line.
 func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
@@ -120,18 +120,18 @@ func showPeers(w io.Writer, p *wire.Peers) error {
 		return err
 	}
 	if p.ClocksDisagree {
-		if _, err := fmt.Fprintln(w, "The clocks of no majority of the peers agree within 2 s, so changes may be refused (clock_ahead): mend time synchronisation."); err != nil {
+		if _, err := fmt.Fprintln(w, "The clocks of the peers differ by more than 2 s, without a majority that agrees: changes may be refused (clock_ahead). Repair the time synchronisation."); err != nil {
 			return err
 		}
 	}
 	if p.Leader != "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(w, "No peer leads at the moment.")
+	_, err := fmt.Fprintln(w, "There is no leader at the moment.")
 	return err
 }
 
-// clockOffset is a peer's wall clock less that of the peer that was asked, as a table shows it.
+// clockOffset formats a peer's wall clock minus that of the peer that answered.
 func clockOffset(seconds *float64) string {
 	switch {
 	case seconds == nil:

@@ -31,8 +31,8 @@ func scalars(n *yaml.Node, below bool) (secrets, others []string) {
 	return secrets, others
 }
 
-// FuzzKeys: whatever stands in a file of keys, each key that is taken is found again for
-// whom it was given, and what is wrong is told without a key.
+// FuzzKeys: for any file of keys, each accepted key is found again with its owner, and
+// errors never contain a key.
 func FuzzKeys(f *testing.F) {
 	for _, text := range []string{
 		"auth:\n  enabled: true\n  header_name: \"X-API-Key\"\n  api_keys:\n    \"your-secret-key-1\": \"training-service\"\n", "",

@@ -20,20 +20,20 @@ import (
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
-// Where GPUs come from, beside "sim:N".
+// Values of the setting gpus other than "sim:N".
 const (
 	gpusAuto = "auto"
 	gpusNVML = "nvml"
 )
 
-// gpuSource says where an agent's GPUs come from, and when one is bad.
+// gpuSource is where an agent's GPUs come from, and the limits beyond which one is faulty.
 type gpuSource struct {
 	from     string
-	simulate int // how many; 0: they are real
+	simulate int // how many simulated GPUs; 0: the GPUs are real
 	judge    judge.Config
 }
 
-// gpus reads an agent's settings.
+// gpus reads the settings of an agent's GPUs.
 func (h *holding) gpus() gpuSource {
 	s := &h.Agent.GPUs
 	g := gpuSource{from: s.From, simulate: s.Simulate, judge: judge.Defaults()}
@@ -83,8 +83,8 @@ func (g *gpuSource) open(dir, boot string, log *slog.Logger) (*gpu.Monitor, erro
 	return gpu.NewMonitor(o)
 }
 
-// guard keeps jobs from the devices of GPUs that are not theirs; simulated GPUs have
-// none.
+// guard returns what keeps jobs from the devices of GPUs of other jobs; simulated GPUs have no
+// devices.
 func (g *gpuSource) guard() process.Guard {
 	if g.simulate > 0 {
 		return nil
@@ -92,8 +92,8 @@ func (g *gpuSource) guard() process.Guard {
 	return devices.Guard{Kernel: devices.Host()}
 }
 
-// present says why there are no real GPUs here. A driver that is there and in trouble,
-// or that does not answer, counts as one: it may get well.
+// present returns why there are no real GPUs here. A driver that fails or does not answer counts as
+// present: it may recover.
 func present(p *nvml.Probe) error {
 	listed := make(chan error, 1)
 	go func() {
@@ -110,8 +110,8 @@ func present(p *nvml.Probe) error {
 	return nil
 }
 
-// machine names the hardware. That of simulated GPUs is the first of them: several
-// nodes may be on one host.
+// machine returns the hardware's id. For simulated GPUs that is the UUID of the first one, because
+// several nodes may be on one host.
 func (g *gpuSource) machine(gpus *gpu.Monitor) (string, error) {
 	if list := gpus.Inventory(); g.simulate > 0 && len(list) > 0 {
 		return "simulated-" + string(list[0].ID), nil

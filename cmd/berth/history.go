@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// historySteps is how many characters a GPU's utilization is drawn with.
+// historySteps is the width of a GPU's utilization graph, in characters.
 const historySteps = 60
 
 // showHistory draws what a node's GPUs measured.
@@ -24,11 +24,11 @@ func showHistory(w io.Writer, h *wire.NodeHistory) error {
 	if _, err := t.WriteTo(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "From %s on %s. A dot is a time in which nothing was measured.\n", h.From.Local().Format("15:04:05"), table.Clean(h.Node))
+	_, err := fmt.Fprintf(w, "From %s on %s. A dot is a time without measurements.\n", h.From.Local().Format("15:04:05"), table.Clean(h.Node))
 	return err
 }
 
-// draw is a GPU's utilization, a character a step, the oldest first.
+// draw returns a GPU's utilization as one character a step, the oldest first.
 func draw(g *wire.GPUHistory, steps int) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	heights := []rune(bars)
@@ -45,8 +45,8 @@ func draw(g *wire.GPUHistory, steps int) string {
 	return string(line)
 }
 
-// summarize is the mean and the last utilization, the most memory and temperature,
-// and the mean power; empty where nothing was measured.
+// summarize returns the mean and the last utilization, the highest memory use and temperature, and
+// the mean power; empty where nothing was measured.
 func summarize(points []wire.GPUPoint) []string {
 	if len(points) == 0 {
 		return []string{"", "", "", "", ""}

@@ -9,14 +9,14 @@ import (
 )
 
 // readInput reads a file that a user names, and of a larger one no more than limit+1 bytes. A pipe
-// may keep its reader waiting for as long as it likes: the end of the context ends the wait, and
-// say is told about it after a while.
+// can block for any time: the end of the context ends the wait, and after a while a notice goes to
+// say.
 func readInput(ctx context.Context, path string, limit int64, say io.Writer) ([]byte, error) {
 	type content struct {
 		data []byte
 		err  error
 	}
-	done := make(chan content, 1) // the reader may outlive the wait
+	done := make(chan content, 1) // the reading goroutine may outlive the wait
 	go func() {
 		data, err := readStart(path, limit)
 		done <- content{data, err}
@@ -28,7 +28,7 @@ func readInput(ctx context.Context, path string, limit int64, say io.Writer) ([]
 		case c := <-done:
 			return c.data, c.err
 		case <-slow.C:
-			what := "which takes its time"
+			what := "which is slow"
 			if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 				what = "which is a pipe, until its writer closes it"
 			}

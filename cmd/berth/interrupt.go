@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// signalError is why a context ended that a signal has ended. A request that was under way when
+// signalError is the cause of a context that a signal has ended. A request that was under way when
 // the signal came returns this error, not context.Canceled.
 type signalError struct{ signal syscall.Signal }
 
 func (e signalError) Error() string { return "ended by signal " + e.signal.String() }
 
-// untilSignal returns a context that SIGINT or SIGTERM ends. The next such signal ends the
-// process at once, as if it was not caught.
+// untilSignal returns a context that SIGINT or SIGTERM ends. The next such signal ends the process
+// at once, as without a handler.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := make(chan os.Signal, 1)
@@ -48,8 +48,8 @@ func signaled(ctx context.Context) exitError {
 	return 0
 }
 
-// withoutCancel returns what is left of an error, of which parts may be joined, without the
-// parts that only say that the context has ended.
+// withoutCancel returns an error, of which parts may be joined, without the parts that only report
+// the end of the context.
 func withoutCancel(err error) error {
 	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the parts, not one of them
 		var rest []error
@@ -70,8 +70,8 @@ func withoutCancel(err error) error {
 	return err
 }
 
-// goesOn says, where a wait was interrupted, that what was waited for goes on, and how it can be
-// ended.
+// goesOn returns the error of an interrupted wait, which says that the awaited job or allocation
+// goes on, and how to end it.
 func goesOn(cmd *cobra.Command, what, remedy string, err error) error {
 	if err != nil && cmd.Context().Err() != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s goes on; %s\n", what, remedy)
@@ -79,7 +79,7 @@ func goesOn(cmd *cobra.Command, what, remedy string, err error) error {
 	return err
 }
 
-// jobGoesOn is goesOn of a job.
+// jobGoesOn is goesOn for a job.
 func jobGoesOn(cmd *cobra.Command, id string, err error) error {
 	return goesOn(cmd, "Job "+id, "to end it: berth cancel "+id, err)
 }

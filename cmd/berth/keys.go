@@ -20,7 +20,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
-// keyFile is the file of --auth-keys. It may stand below auth:, as in a whole
+// keyFile is the file of --auth-keys. Its names may stand below auth:, as in a complete
 // configuration.
 type keyFile struct {
 	Auth *keySection `yaml:"auth"`
@@ -34,7 +34,7 @@ type keySection struct {
 	Keys    map[string]keyOwner `yaml:"api_keys"`
 }
 
-// keyOwner is a service's name, or more than that.
+// keyOwner is the owner of a key: a service's name, or an object with more fields.
 type keyOwner struct {
 	Service  string   `yaml:"service"`
 	User     string   `yaml:"user"`
@@ -44,7 +44,7 @@ type keyOwner struct {
 	line, column int
 }
 
-// UnmarshalYAML reads either.
+// UnmarshalYAML reads either form.
 func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
 	o.line, o.column = n.Line, n.Column
 	if n.Kind == yaml.ScalarNode {
@@ -53,15 +53,15 @@ func (o *keyOwner) UnmarshalYAML(n *yaml.Node) error {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 { // a node's own Decode does not refuse what is not known
 		if name := n.Content[i].Value; !slices.Contains([]string{"service", "user", "role", "projects"}, name) {
-			return fmt.Errorf("line %d: no such name", n.Content[i].Line)
+			return fmt.Errorf("line %d: unknown name", n.Content[i].Line)
 		}
 	}
 	type plain keyOwner
 	return n.Decode((*plain)(o))
 }
 
-// keys reads the keys that a server knows beside tokens, from their own file or from the
-// server's.
+// keys reads the keys that a server accepts in addition to tokens, from a file of their own or from
+// the server's file.
 func (h *holding) keys(out *httpapi.Terms) {
 	s := &h.Server.Auth
 	var err error
@@ -81,7 +81,7 @@ func (h *holding) keys(out *httpapi.Terms) {
 	}
 }
 
-// readKeys reads a file of keys. Its errors name the file and what is wrong.
+// readKeys reads a file of keys. Its errors name the file and the fault.
 func readKeys(path string) (keys auth.Keys, err error) {
 	data, err := config.ReadPrivate(path)
 	if err != nil {
@@ -102,13 +102,13 @@ func inFile(path string, err error) error {
 	return errors.Join(all...)
 }
 
-// parseKeys reads a document of keys. Its errors name the line, and never a key.
+// parseKeys parses a document of keys. Its errors name the line, and never a key.
 func parseKeys(data []byte) (keys auth.Keys, err error) {
 	var file keyFile
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return keys, fmt.Errorf("%s does not make sense: there may be header_name, and api_keys with KEY: SERVICE or "+
+		return keys, fmt.Errorf("%s is not valid: allowed are header_name, and api_keys with KEY: SERVICE or "+
 			"KEY: {service or user: NAME, role: ROLE, projects: [NAME, ...]}, each key once", lineOf(err))
 	}
 	if err := lastDocument(d); err != nil {
@@ -122,7 +122,7 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 		section = *file.Auth
 	}
 	if section.Enabled != nil && !*section.Enabled {
-		return keys, errors.New("enabled: false stands there: take that out, or name no file of keys")
+		return keys, errors.New("auth.enabled is false in this file: remove that line, or do not give a file of keys")
 	}
 	var wrong []error
 	if keys.Header, err = headerNamed(section.Header); err != nil {
@@ -144,7 +144,7 @@ func parseKeys(data []byte) (keys auth.Keys, err error) {
 	return keys, errors.Join(wrong...)
 }
 
-// lastDocument refuses what follows a document: nobody would heed it.
+// lastDocument refuses a second document, which would be ignored otherwise.
 func lastDocument(d *yaml.Decoder) error {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return errors.New("a second document follows the first; leave one")
@@ -152,7 +152,7 @@ func lastDocument(d *yaml.Decoder) error {
 	return nil
 }
 
-// lineOf is where an error of the YAML is. The library's own words may quote a key.
+// lineOf returns the position of a YAML error without the library's text, which may quote a key.
 func lineOf(err error) string {
 	if line := regexp.MustCompile(`line [0-9]+`).FindString(err.Error()); line != "" {
 		return line + ":"
@@ -166,20 +166,20 @@ func (o keyOwner) key() (auth.Key, error) {
 		key.Name, key.Human = o.User, true
 	}
 	if o.User != "" && o.Service != "" {
-		return key, fmt.Errorf("a key is that of the service %q and of the user %q: name one of them", o.Service, o.User)
+		return key, fmt.Errorf("a key has both the service %q and the user %q: give one of them", o.Service, o.User)
 	}
 	if o.Role != "" {
-		key.Role, _ = model.RoleNamed(o.Role) // which is none that a key may have if it is not known
+		key.Role, _ = model.RoleNamed(o.Role) // an unknown role becomes the zero role, which no key may have
 	}
 	return key, nil
 }
 
-// headerNamed is a header's name as HTTP writes it; empty: none.
+// headerNamed returns a header's name in canonical form; empty text stays empty.
 func headerNamed(name string) (string, error) {
 	if len(name) > model.MaxName || strings.ContainsFunc(name, func(r rune) bool {
 		return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
 	}) {
-		return "", errors.New("that is no name of a header: letters, digits and - only")
+		return "", errors.New("the name of a header may have letters, digits and - only")
 	}
 	return http.CanonicalHeaderKey(name), nil
 }

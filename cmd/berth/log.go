@@ -12,12 +12,12 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/loglimit"
 )
 
-// logLines is how many lines may wait to be written.
+// logLines is the most lines that may wait to be written.
 const logLines = 4096
 
-// lineWriter writes lines from a goroutine of its own, so that a terminal or a
-// pipe that nobody reads never makes the program wait: a peer that waits for its
-// log loses its office. Lines that do not fit are dropped and counted.
+// lineWriter writes lines in a goroutine of its own, so that a terminal or a pipe without a reader
+// never blocks the program: a leader that waits for its log loses leadership. Lines that do not fit
+// are dropped and counted.
 type lineWriter struct {
 	to      io.Writer
 	lines   chan []byte
@@ -39,7 +39,7 @@ func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(loglimit.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})))
 }
 
-// Write takes one line, or drops it. It never fails.
+// Write queues one line, or drops it. It never fails.
 func (w *lineWriter) Write(line []byte) (int, error) {
 	select {
 	case w.lines <- bytes.Clone(line):
@@ -73,7 +73,7 @@ func (w *lineWriter) drain() {
 	}
 }
 
-// put writes a line. Where the log cannot be written there is nowhere to say so.
+// put writes a line. A failure to write the log has no place where it could be reported.
 func (w *lineWriter) put(line []byte) {
 	_, _ = w.to.Write(line)
 	if n := w.dropped.Swap(0); n > 0 {
@@ -81,7 +81,7 @@ func (w *lineWriter) put(line []byte) {
 	}
 }
 
-// close writes what waits, for as long as it may take.
+// close writes the queued lines, for at most the given time.
 func (w *lineWriter) close(limit time.Duration) {
 	w.once.Do(func() { close(w.quit) })
 	select {
@@ -90,8 +90,8 @@ func (w *lineWriter) close(limit time.Duration) {
 	}
 }
 
-// last closes the log and writes one more line, for as long as both may take: also
-// when somebody has closed it already, whom a line that only waits would reach no more.
+// last closes the log and writes one more line, for at most the given time, even if the log is
+// already closed: a line that is only queued would not be written then.
 func (w *lineWriter) last(line string, limit time.Duration) {
 	begun := time.Now()
 	w.close(limit)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stuck is a writer that nobody reads until it is let go.
+// stuck is a writer without a reader until it is released.
 type stuck struct {
 	bytes.Buffer
 

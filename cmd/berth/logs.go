@@ -18,11 +18,11 @@ number of its task.
 
 17.3 is task 3 of the array 17, and @ is the newest job of this user.
 
-On a terminal, escape sequences of the job are left out but for colours, so that its output
-cannot change the terminal's title, clipboard or earlier lines; --raw shows all as it is.
-What is written to a file or a pipe is never changed.`
+On a terminal, escape sequences of the job other than colours are removed, so that its output
+cannot change the terminal's title, clipboard or earlier lines; --raw shows all bytes unchanged.
+Output to a file or a pipe is never changed.`
 
-// logsView is what the flags of logs say.
+// logsView holds the flags of logs.
 type logsView struct {
 	connection
 
@@ -47,12 +47,12 @@ func newLogs() *cobra.Command {
 
 func (v *logsView) bindQuery(f *pflag.FlagSet) {
 	f.BoolVarP(&v.query.Follow, "follow", "f", false, "go on as output comes, of all ranks and attempts, until the job's end; wait if it has not started")
-	f.IntVarP(&v.tail, "tail", "n", 0, "only the last `N` lines; 0: none, and with --follow only what comes from now on (default: all)")
+	f.IntVarP(&v.tail, "tail", "n", 0, "only the last `N` lines; 0: no lines, and with --follow only new ones (default: all)")
 	f.Int64Var(&v.query.Rank, "rank", 0, "`number` of the rank of a gang")
 	f.Int64Var(&v.query.Attempt, "attempt", 0, "`number` of the attempt, from 1 on (default: the newest)")
 	f.BoolVar(&v.stdout, "out", false, "only what was written to standard output")
 	f.BoolVar(&v.stderr, "err", false, "only what was written to standard error")
-	f.BoolVar(&v.raw, "raw", false, "also on a terminal all bytes as the job wrote them")
+	f.BoolVar(&v.raw, "raw", false, "print all bytes unchanged, even on a terminal")
 }
 
 func (v *logsView) run(cmd *cobra.Command, args []string) error {
@@ -82,7 +82,7 @@ func (v *logsView) run(cmd *cobra.Command, args []string) error {
 func (v *logsView) check(cmd *cobra.Command) error {
 	switch {
 	case v.stderr && v.stdout:
-		return usage("--out and --err together are what logs shows anyway")
+		return usage("--out and --err exclude each other; without them both outputs are shown")
 	case v.tail < 0:
 		return usage("--tail must be at least 0, not %d", v.tail)
 	case cmd.Flags().Changed("attempt") && v.query.Attempt < 1:
@@ -121,7 +121,7 @@ func (v *logsView) follow(cmd *cobra.Command, api *client.Client, r ref) error {
 			return err
 		case d.Array == nil:
 		case !whole:
-			return usage("job %s is an array: --attempt and --rank are of one task, such as %s.%s", r.job, r.job, firstIndex(d.Array))
+			return usage("job %s is an array: --attempt and --rank need one task, such as %s.%s", r.job, r.job, firstIndex(d.Array))
 		default:
 			return followTasks(cmd.Context(), api, r.job, streams, v.query.Tail, cmd.ErrOrStderr())
 		}

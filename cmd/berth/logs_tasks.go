@@ -15,8 +15,8 @@ import (
 )
 
 // followTasks shows the output of all tasks of an array, each line with the number of its task,
-// until all have ended.
-// Of each only so many lines that are there at the beginning are shown; nil: all.
+// until all have ended. Of the lines that are there at the beginning only the last ones are shown,
+// tail for each task; nil: all.
 func followTasks(ctx context.Context, api *client.Client, id string, streams []stream, tail *int, say io.Writer) error {
 	a := &arrayFollower{api: api, id: id, streams: streams, tail: tail, say: say, begun: map[int64]bool{}, places: make(chan struct{}, tasksAtOnce)}
 	ctx, cancel := context.WithCancel(ctx)
@@ -29,8 +29,8 @@ func followTasks(ctx context.Context, api *client.Client, id string, streams []s
 	return errors.Join(append(a.failed, err)...)
 }
 
-// tasksAtOnce is how many tasks are followed at the same time; more wait for their turn, and lose
-// nothing.
+// tasksAtOnce is the most tasks that are followed at the same time; the others wait for their turn,
+// and lose no output.
 const tasksAtOnce = 64
 
 // arrayFollower follows the tasks of an array.
@@ -40,16 +40,16 @@ type arrayFollower struct {
 	streams []stream
 	tail    *int
 	say     io.Writer
-	begun   map[int64]bool // tasks that are followed, or were
+	begun   map[int64]bool // tasks that are or were followed
 	places  chan struct{}
 
 	work   sync.WaitGroup
-	lines  sync.Mutex // tasks take turns by the line
+	lines  sync.Mutex // serializes the lines of tasks
 	errs   sync.Mutex // guards failed
 	failed []error
 }
 
-// watch begins to follow each task once it has started, until the array has ended.
+// watch follows each task from its start on, until the array has ended.
 func (a *arrayFollower) watch(ctx context.Context) error {
 	_, err := watchJob(ctx, a.api, a.id, func(d *wire.Detail) (bool, error) {
 		list, err := a.api.Lists().Tasks(ctx, a.id, client.TasksQuery{})
@@ -73,7 +73,7 @@ func (a *arrayFollower) watch(ctx context.Context) error {
 	return err
 }
 
-// taskListEvery is how long the list of an array's tasks counts.
+// taskListEvery is how long a list of an array's tasks is used.
 const taskListEvery = 500 * time.Millisecond
 
 // task shows the output of one task.

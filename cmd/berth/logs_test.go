@@ -136,7 +136,7 @@ func TestAnAnswerThatCannotBeWritten(t *testing.T) {
 	address, _ := arrayPeer(t)
 	var errs strings.Builder
 	code := run([]string{"submit", "--address", address, "--", "true"}, full{}, &errs)
-	if code != exitFailure || !strings.Contains(errs.String(), "job 17 is submitted, so do not submit it again; its number could not be written: the disk is full") {
+	if code != exitFailure || !strings.Contains(errs.String(), "job 17 is submitted: do not submit it again; its number could not be printed: the disk is full") {
 		t.Errorf("exit code %d, %s", code, errs.String())
 	}
 }

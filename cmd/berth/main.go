@@ -1,38 +1,46 @@
 // Command berth runs every part of Berth: one program, one subcommand a part.
 //
-//	main.go     from the command line to an exit code
-//	version.go  berth version
-//	interrupt.go  how commands end that a signal interrupts
-//	strict.go   what no command takes: too many arguments, empty ones, flags that exclude each other
-//	server.go   berth server: its flags
-//	options.go  what the flags of a server mean, and which of them contradict each other
-//	serve.go    a running server: what starts and ends in which order
-//	faults.go   why a server cannot start, in one line for the operator
-//	web.go      its HTTP side, on the peer by httpapi/plug
-//	log.go      a log that never makes the program wait
-//	clock.go    the machine's clocks
-//	network.go  how every part listens and dials
-//	agent.go, gpus.go, supervise.go          what runs on a GPU host
-//	supervisor.go                            which program is a rank's supervisor
-//	submit.go, run.go, queue.go, show.go ... the commands of users, one file a command or two
-//	history.go                               what GPUs measured, drawn
-//	quota.go, share.go                       what may be used, and by whom
-//	policy.go, orchestrator.go               the order of the queue; whether jobs are started
-//	allocate.go                              GPUs for services, without a job
-//	snapshot*.go                             state files: written, and read into an empty cluster
-//	token.go, user.go, keys.go               who is known; the keys that a server is given
-//	events.go, webhook.go, telling.go        what happens, and who is told of it
-//	top.go                                   the GPUs, again and again
-//	control.go, operate.go, reserve.go       changes of jobs, and an operator's of nodes; reservations
-//	config.go, shared.go, reload.go          what can be set, and what the cluster has one value of
-//	connect.go, output.go, watch.go          how they reach a cluster, print, and wait
-//	dev.go, demo.go, bench.go                whole clusters on one machine
+//	main.go            from the command line to an exit code
+//	version.go         berth version
+//	interrupt.go       how commands end that a signal interrupts
+//	strict.go          what every command refuses: surplus and empty arguments, flags that exclude each other
+//	server.go          berth server: its flags
+//	options.go         the settings of a server, and which of them contradict each other
+//	advice.go          the settings of the analysis of workloads
+//	rules.go           what jobs may run: the file of --command-rules
+//	serve.go           a running server: what starts and ends in which order
+//	faults.go          why a server cannot start, in one line for the operator
+//	web.go             its HTTP side, on the peer by httpapi/plug
+//	shadow.go          how the policy compares with the order of arrival, as metrics
+//	log.go             a log that never blocks the program
+//	clock.go           the machine's clocks
+//	network.go         how every part listens and dials
+//	agent.go, gpus.go, supervise.go, supervisor.go    the programs of a GPU host
+//	submit.go, script.go, directives.go, stdin.go     a submission: the program to run and its input
+//	placing.go, turns.go, array.go, telling.go        a submission: nodes, order, arrays, notifications
+//	run.go, watch.go, logs.go, logs_tasks.go          how commands follow a job and its output
+//	queue.go, show.go, plan.go, ended.go              the queue, one job, the forecast, jobs that have ended
+//	cancel.go, control.go, ref.go                     changes of jobs, and how jobs are named
+//	fleet.go, operate.go, reserve.go, top.go          nodes and peers, their changes, reservations, a live view
+//	history.go                                        graphs of what GPUs measured
+//	quota.go, share.go, usage.go, report.go           limits, shares, use over a span of time
+//	policy.go, orchestrator.go                        the order of the queue; whether jobs are started
+//	allocate.go                                       GPUs for services, without a job
+//	analyze.go                                        estimates for a workload
+//	audit.go, refusals.go                             the record of changes, refusals and reads
+//	snapshot*.go                                      state files: exported, and imported into an empty cluster
+//	token.go, user.go, keys.go                        tokens, users, and the keys of a server's file
+//	events.go, webhook.go                             events, and webhooks that get them
+//	simulate.go, past.go, textbook.go                 a trace or the cluster's history under a policy
+//	config.go, shared.go, reload.go                   settings of programs, and those of the whole cluster
+//	connect.go, output.go, yaml.go                    how commands reach a cluster and print
+//	values.go, moment.go, input.go                    how values, times and files of the command line are read
+//	dev.go, demo.go, bench.go                         whole clusters on one machine
 //
-// A failure is one line on standard error that says what, where and what to do.
-// The exit code is 0 after an orderly end, 1 after a failure, 2 when the command
-// line makes no sense, 3 when there is no such thing, 4 when it is not allowed and
-// 5 when no peer can be reached. A command that SIGINT or SIGTERM interrupts ends
-// without an error message, with exit code 130 or 143.
+// A failure is one line on standard error: what, where and what to do. The exit code is 0 after an
+// orderly end, 1 after a failure, 2 for a command line that is not valid, 3 for an object that does
+// not exist, 4 for an action that is not allowed and 5 when no peer can be reached. A command that
+// SIGINT or SIGTERM interrupts ends without an error message, with exit code 130 or 143.
 package main
 
 import (
@@ -58,8 +66,8 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run carries out a command line and returns the exit code. The first SIGINT or
-// SIGTERM asks for an orderly end; the next one ends the process at once.
+// run carries out a command line and returns the exit code. The first SIGINT or SIGTERM requests an
+// orderly end; the next one ends the process at once.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal()
 	defer stop()
@@ -86,7 +94,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "berth",
-		Short:         "Berth queues jobs, gives them GPUs and runs them",
+		Short:         "Berth queues jobs, allocates GPUs to them and runs them",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
@@ -111,7 +119,7 @@ func newRoot() *cobra.Command {
 	addGroup(root, groupRun, newServer(), newAgent(), newDev(), newDemo(), newBench(), newSimulate(), newOrchestrator(), newPolicy(), newConfig(),
 		newQuota(), newShare(), newToken(), newUser(), newSnapshot())
 	root.AddCommand(newSupervise(), newVersion())
-	root.InitDefaultHelpCmd() // now, so that the library's own commands are held to the same
+	root.InitDefaultHelpCmd() // now, so that strictly also covers the library's own commands
 	root.InitDefaultCompletionCmd()
 	strictly(root)
 	return root
@@ -130,7 +138,7 @@ func addGroup(root *cobra.Command, id string, commands ...*cobra.Command) {
 	}
 }
 
-// usageError says that the command line makes no sense.
+// usageError is the error of a command line that is not valid.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -138,7 +146,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// noArgs refuses arguments that are no flags.
+// noArgs refuses positional arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage("%s takes no argument %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
@@ -146,7 +154,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneLine is an error's text without line breaks: several errors are set apart.
+// oneLine returns an error's text without line breaks; its lines are joined by semicolons.
 func oneLine(err error) string {
 	text := ""
 	for line := range strings.Lines(err.Error()) {

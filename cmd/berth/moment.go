@@ -11,8 +11,8 @@ import (
 
 var errMoment = errors.New("must be a time such as +2h, 20:00, tomorrow, 2026-01-31 or 2026-01-31T20:00")
 
-// moment reads an instant as users and Slurm write it, and writes it as the API takes
-// it. "+2h" and "now+2hours" stay relative: the cluster's clock counts. Empty: not given.
+// moment parses an instant as users and Slurm write it, and formats it for the API. "+2h" and
+// "now+2hours" stay relative: the cluster's clock counts. Empty text stays empty.
 func moment(flag, text string, now time.Time) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -35,7 +35,7 @@ func moment(flag, text string, now time.Time) (string, error) {
 	return t.UTC().Format(time.RFC3339), nil
 }
 
-// span reads "2h", "90" for seconds, and as Slurm has it "1hour" or "3days".
+// span parses "2h", "90" for seconds, and Slurm's "1hour" or "3days".
 func span(text string) (time.Duration, error) {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
 	unit, known := map[string]time.Duration{
@@ -51,7 +51,7 @@ func span(text string) (time.Duration, error) {
 	return time.Duration(n) * unit, nil //nolint:gosec // 16 bits
 }
 
-// instant reads a time in the zone of now: a time of day is the next one.
+// instant parses a time in the time zone of now: a time of day is the next one.
 func instant(text string, now time.Time) (time.Time, error) {
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	switch strings.ToLower(text) {
@@ -85,8 +85,8 @@ func instant(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, errMoment
 }
 
-// late is by how much a job that runs as long as is estimated, from now or its begin on,
-// would miss its deadline; 0: by nothing, or nobody has said.
+// late returns by how much a job with an estimated run time would miss its deadline if it started
+// now or at its earliest start; 0: it would not, or has no estimate or deadline.
 func late(r *wire.Submit, now time.Time) time.Duration {
 	at := func(text string) (time.Time, bool) {
 		if ahead, relative := strings.CutPrefix(text, "+"); relative {

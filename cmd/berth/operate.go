@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// newMode is a command that opens, cordons or drains nodes or single GPUs.
+// newMode returns a command that opens, cordons or drains nodes or single GPUs.
 func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
 	c := &connection{}
 	var reason string
@@ -51,15 +51,15 @@ func newMode(name string, mode model.NodeMode, short string) *cobra.Command {
 }
 
 func newDrain() *cobra.Command {
-	return newMode("drain", model.ModeDraining, "Take nodes or GPUs out of service: what runs there is stopped and goes back to the queue")
+	return newMode("drain", model.ModeDraining, "Take nodes or GPUs out of service: running jobs are stopped and return to the queue")
 }
 
 func newCordon() *cobra.Command {
-	return newMode("cordon", model.ModeCordoned, "Give nodes or GPUs no new work: what runs there goes on")
+	return newMode("cordon", model.ModeCordoned, "Give no new work to nodes or GPUs; running jobs continue")
 }
 
 func newUndrain() *cobra.Command {
-	return newMode("undrain", model.ModeOpen, "Give drained or cordoned nodes or GPUs work again")
+	return newMode("undrain", model.ModeOpen, "Return drained or cordoned nodes or GPUs to service")
 }
 
 func setMode(ctx context.Context, api *client.Client, what string, body *wire.SetMode) (*wire.NodeDone, error) {
@@ -78,7 +78,7 @@ func setMode(ctx context.Context, api *client.Client, what string, body *wire.Se
 	return api.Operator().SetGPUMode(ctx, uuid, body)
 }
 
-// findGPU is the UUID of a node's GPU, which is named by number or UUID.
+// findGPU returns the UUID of a node's GPU that is given by number or UUID.
 func findGPU(list *wire.Nodes, node, gpu string) (string, error) {
 	for i := range list.Nodes {
 		if list.Nodes[i].ID != node {
@@ -103,11 +103,11 @@ func tellMode(w io.Writer, what string, done *wire.NodeDone) error {
 	return err
 }
 
-// newNode gathers what an operator says of a node, and rarely.
+// newNode returns the commands for settings of a node.
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
-		Short: "Show or label a node, confirm that a silent one is dead, or forget one",
+		Short: "Show or label a node, confirm that an unreachable one is dead, or remove one",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -120,7 +120,7 @@ func newNodeShow() *cobra.Command {
 	history := false
 	cmd := &cobra.Command{
 		Use:   "show NODE",
-		Short: "Show a node: its host, what it can do for jobs, and its GPUs; or what these measured",
+		Short: "Show a node: its host, its features and its GPUs; or the telemetry of these",
 		Args:  oneNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if history {
@@ -183,10 +183,10 @@ func accountsOf(n *wire.Node) string {
 	return strings.TrimSpace(n.Account + ", jobs of all users")
 }
 
-const confirmLong = `Say that a node that is silent is dead, with every process on it.
+const confirmLong = `Confirm that an unreachable node is dead, with every process on it.
 
-Only a person can know that: look at the machine, or switch it off first. Jobs that
-wait for the node (on_lost hold) are then started again elsewhere. If the node lives
+Only an operator can know that: check the machine, or switch it off first. Jobs that
+wait for the node (on_lost hold) are then started again elsewhere. If the node is alive
 after all, two attempts of a job may run at the same time.`
 
 func newConfirmDead() *cobra.Command {
@@ -195,12 +195,12 @@ func newConfirmDead() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "confirm-dead NODE",
-		Short: "Say that a silent node is dead, with every process on it",
+		Short: "Confirm that an unreachable node is dead, with every process on it",
 		Long:  confirmLong,
 		Args:  oneNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return usage("this cannot be taken back; look at the machine first, then say it again with --yes")
+				return usage("this cannot be undone; check the machine first, then repeat the command with --yes")
 			}
 			api, err := c.dial()
 			if err != nil {
@@ -220,7 +220,7 @@ func newConfirmDead() *cobra.Command {
 	c.bind(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the record")
 	allowEmpty(cmd.Flags(), "reason")
-	cmd.Flags().BoolVar(&yes, "yes", false, "yes, it is dead")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm that the node is dead")
 	return cmd
 }
 
@@ -228,7 +228,7 @@ func newRetire() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "retire NODE",
-		Short: "Forget a node that is empty or dead",
+		Short: "Remove a node that is empty or dead",
 		Args:  oneNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := c.dial()
@@ -246,7 +246,7 @@ func newRetire() *cobra.Command {
 	return cmd
 }
 
-// oneNode wants one node's id.
+// oneNode accepts exactly one argument, a node's id.
 func oneNode(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usage("%s takes the id of one node; see berth nodes", cmd.CommandPath())

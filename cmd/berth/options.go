@@ -20,16 +20,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/auth"
 )
 
-// options are what a server runs with.
+// options are the checked settings of a server.
 type options struct {
 	data      string
 	id        model.PeerID
 	listen    string
 	advertise string
-	http      string           // where the API is
+	http      string           // address of the API
 	founders  []cluster.Server // empty: this peer founds no cluster
 	seeds     []string         // addresses to join at; empty: this peer joins none
-	cluster   string           // empty: what the data folder or the join says
+	cluster   string           // empty: the cluster of the data folder or of the join
 	timeouts  cluster.Timeouts
 	level     slog.Level
 	minFree   uint64 // bytes; 0: the store's default
@@ -37,40 +37,40 @@ type options struct {
 	parts
 }
 
-// parts is what is only handed on to the peer's parts.
+// parts are settings that are passed on to the peer's parts.
 type parts struct {
 	shared config.Cluster
 	audit  archive.Rotation
 	api    apiOptions
 }
 
-// apiOptions are what the API goes by.
+// apiOptions are the settings of the API.
 type apiOptions struct {
 	asks  bool
 	terms httpapi.Terms
 	hosts []string // other names of the API
 }
 
-// holding is settings that are held against each other, and what is wrong with them.
+// holding checks settings against each other and collects the errors.
 type holding struct {
 	*config.Loaded
 
-	part  bool // of what a start goes by: what nobody gave may still come from elsewhere
+	part  bool // only the settings of a start: those that are not given may come from another source
 	wrong []error
 }
 
-// refuse notes what is wrong, as a usage error.
+// refuse adds a usage error.
 func (h *holding) refuse(format string, args ...any) {
 	h.wrong = append(h.wrong, usage(format, args...))
 }
 
-// open says that another value than the one here may count for a setting.
+// open reports whether another value than the present one may apply to a setting.
 func (h *holding) open(name string) bool {
 	return h.Unread(name) || h.part && h.Origin(name).Layer == config.FromDefault
 }
 
-// resolve holds a peer's settings against each other. Its error joins a usage error for
-// each thing that is wrong.
+// resolve checks a peer's settings against each other. Its error joins a usage error for each
+// contradiction.
 func resolve(c *config.Loaded) (options, error) {
 	h := &holding{Loaded: c}
 	o := h.peer()
@@ -85,13 +85,13 @@ func (h *holding) peer() options {
 		parts: parts{shared: h.Cluster, audit: archive.Rotation{Dir: s.Audit.Dir, Size: s.Audit.MiB << 20, Keep: s.Audit.Keep}},
 	}
 	if o.data == "" && !h.open("server.data_dir") {
-		h.refuse("%s is missing: name the folder where this peer keeps its state", h.At("server.data_dir"))
+		h.refuse("%s is missing: give the folder for the peer's state", h.At("server.data_dir"))
 	}
 	if !model.Name(s.ID) && !h.open("server.id") {
-		h.refuse("%s is missing or unfit: name this peer in 1 to 128 bytes of text, as in the founders' list", h.At("server.id"))
+		h.refuse("%s is missing or not valid: give this peer a name of 1 to 128 bytes of text, as in the founders' list", h.At("server.id"))
 	}
 	if len(s.Bootstrap) > 0 && len(s.Join) > 0 {
-		h.refuse("%s founds a cluster and %s enters one: give one of them", h.At("server.bootstrap"), h.At("server.join"))
+		h.refuse("%s founds a cluster and %s joins one: give one of them", h.At("server.bootstrap"), h.At("server.join"))
 	}
 	if o.cluster != "" && !model.Name(o.cluster) {
 		h.refuse("%s must be a name of at most 128 bytes", h.At("server.cluster_id"))
@@ -113,7 +113,7 @@ var termsNames = []string{
 	"workloads.defaults_file", "workloads.defaults", "services.deepagents_url", "services.graph_service_url",
 }
 
-// terms reads whom the API lets in, what jobs may run, and what is known of workloads.
+// terms reads the settings of authentication, of what jobs may run, and of the analysis.
 func (h *holding) terms() (o apiOptions) {
 	s := &h.Server.Auth
 	for _, v := range []struct{ name, given string }{
@@ -149,8 +149,7 @@ func (h *holding) terms() (o apiOptions) {
 	return o
 }
 
-// refuseEach notes each of the errors that are joined in one, as the last argument of the
-// format.
+// refuseEach adds each of the errors that are joined in one, as the last argument of the format.
 func (h *holding) refuseEach(err error, format string, args ...any) {
 	for _, one := range config.Each(err) {
 		h.refuse(format, append(slices.Clone(args), one)...)
@@ -164,7 +163,7 @@ func timeouts(name string) cluster.Timeouts {
 	return cluster.LAN
 }
 
-// addresses checks where a peer listens, and whom it asks.
+// addresses checks the listen addresses of a peer and the addresses of its seeds.
 func (h *holding) addresses(o *options) {
 	for _, v := range []struct{ name, address string }{{"server.listen", o.listen}, {"server.advertise", o.advertise}} {
 		if err := onLoopback(v.address); err != nil && (v.name == "server.listen" || v.address != o.listen) {
@@ -187,8 +186,8 @@ func (h *holding) addresses(o *options) {
 	}
 }
 
-// founders reads the founders' list. The cluster's id follows from it, so that all
-// founders come to the same without asking each other.
+// founders reads the list of founders. The cluster's id follows from the list, so that all founders
+// compute the same id without communication.
 func (h *holding) founders(o *options) (all []cluster.Server) {
 	here, before := h.At("server.bootstrap"), len(h.wrong)
 	for _, entry := range h.Server.Bootstrap {
@@ -212,14 +211,13 @@ func (h *holding) founders(o *options) (all []cluster.Server) {
 	if len(h.wrong) == before && !slices.ContainsFunc(all, func(s cluster.Server) bool {
 		return (anyID || s.ID == self.ID) && (anyAddress || s.Address == self.Address)
 	}) {
-		h.refuse("%s does not list this peer as %s=%s: add it, or correct %s or %s", here, cmp.Or(self.ID, "ID"), self.Address,
+		h.refuse("%s does not list this peer as %s=%s: add this entry, or correct %s or %s", here, cmp.Or(self.ID, "ID"), self.Address,
 			h.At("server.id"), h.At("server.advertise"))
 	}
 	return all
 }
 
-// clusterOf derives a cluster's id from its founders, in whatever order they are
-// listed.
+// clusterOf derives a cluster's id from its founders, independent of their order.
 func clusterOf(founders []cluster.Server) string {
 	lines := make([]string, 0, len(founders))
 	for _, s := range founders {
@@ -230,13 +228,13 @@ func clusterOf(founders []cluster.Server) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// onLoopback refuses every address that another machine could reach: what peers
-// say to each other is not encrypted yet, and whoever reaches a peer's listener
-// can take its log over. The API may be elsewhere if it asks who somebody is.
+// onLoopback refuses every address that another machine could reach: the traffic between peers is
+// not encrypted yet, and any program that reaches a peer's listener can take its log over. The API
+// may listen elsewhere if it authenticates callers.
 func onLoopback(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || port == "0" {
-		return fmt.Errorf("%q is not host:port with a port of its own, such as 127.0.0.1:7000", address)
+		return fmt.Errorf("%q is not host:port with a port above 0, such as 127.0.0.1:7000", address)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		return fmt.Errorf("%s can be reached from other machines, and connections between peers are not encrypted yet: "+

@@ -11,16 +11,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const orchestratorLong = `Without a command: whether jobs are started, by which order, and what there is.
+const orchestratorLong = `Without a command: show whether jobs are started, in which order, and the resources.
 
-stop has no more jobs and services started, nor any suspended for others, on every peer and
-across restarts, until start. What runs goes on, and jobs are taken in as ever.`
+After stop no jobs and services are started, and none are suspended for others, on every peer
+and across restarts, until start. Running jobs continue, and new jobs are accepted.`
 
 func newOrchestrator() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:     "orchestrator",
-		Short:   "Show whether jobs are started; stop or start that",
+		Short:   "Show the orchestrator; start or stop it",
 		Long:    orchestratorLong,
 		Example: "  berth orchestrator\n  berth orchestrator stop\n  berth orchestrator start",
 		Args:    noArgs,
@@ -29,12 +29,12 @@ func newOrchestrator() *cobra.Command {
 		}, showOrchestrator),
 	}
 	c.bindReading(cmd)
-	cmd.AddCommand(newSwitch("start", true, "Have jobs started again"),
-		newSwitch("stop", false, "Have no job started until berth orchestrator start; what runs goes on"))
+	cmd.AddCommand(newSwitch("start", true, "Start jobs again"),
+		newSwitch("stop", false, "Start no jobs until berth orchestrator start; running jobs continue"))
 	return cmd
 }
 
-// newSwitch is a command that starts or stops the orchestrator.
+// newSwitch returns a command that starts or stops the orchestrator.
 func newSwitch(name string, running bool, short string) *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
@@ -54,7 +54,7 @@ func newSwitch(name string, running bool, short string) *cobra.Command {
 
 func showOrchestrator(w io.Writer, o *wire.Orchestrator) error {
 	s, g, q := &sheet{}, &o.ResourceSummary, &o.QueueSummary
-	state := "stopped: no job is started, and what runs goes on"
+	state := "stopped: no jobs are started, and running jobs continue"
 	if o.Running {
 		state = "jobs are started"
 	}

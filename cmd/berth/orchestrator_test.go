@@ -35,7 +35,7 @@ func TestOrchestrator(t *testing.T) {
 		{"orchestrator", "Orchestrator jobs are started\nPolicy       fcfs\nLeader       p2\n" +
 			"GPUs         3 of 8 are free, 4 in use, 1 unhealthy\nJobs         5 queued, 2 running"},
 		{"orchestrator stop", "Orchestrator: so it is\n"},
-		{"orchestrator", "Orchestrator stopped: no job is started"},
+		{"orchestrator", "Orchestrator stopped: no jobs are started"},
 		{"orchestrator start -o json", `"running": true`},
 		{"orchestrator -o json", `"running": true`},
 	} {
@@ -48,7 +48,7 @@ func TestOrchestrator(t *testing.T) {
 	}
 }
 
-// Who waits for the orchestrator is told the command that starts it, and there is such a command.
+// The reason of a job that waits for the orchestrator contains the command that starts it, which exists.
 func TestExplainNamesTheCommand(t *testing.T) {
 	var out strings.Builder
 	start := sched.Unblock{Kind: sched.UnblockStart}

@@ -7,10 +7,10 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/terminal"
 )
 
-// outputMeans says in the help which forms there are.
+// outputMeans is the help text of the output formats.
 const outputMeans = "json, yaml, wide for a table that is not cut to the terminal's width, or a table if it is not given"
 
-// checkOutput refuses a form that is not known before anything is asked.
+// checkOutput refuses an unknown output format before any request is sent.
 func (c *connection) checkOutput() error {
 	switch c.output {
 	case "", "table", "wide", "json", "yaml":
@@ -19,7 +19,7 @@ func (c *connection) checkOutput() error {
 	return usage("--output must be table, wide, json or yaml, not %q", c.output)
 }
 
-// print writes an answer in the form that was asked for.
+// print writes an answer in the requested format.
 func (c *connection) print(w io.Writer, answer any, asTable func(io.Writer) error) error {
 	switch c.output {
 	case "json":

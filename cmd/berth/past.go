@@ -20,7 +20,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// past is what a cluster has run, as far as berth simulate asks for it.
+// past is the part of a cluster's history that berth simulate uses.
 type past struct {
 	connection
 
@@ -29,12 +29,12 @@ type past struct {
 	then    []simulate.Host // the cluster's nodes
 }
 
-// mostPast bounds the jobs that are asked for.
+// mostPast bounds the jobs that are read from the history.
 const mostPast = 10_000
 
 func (p *past) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&p.history, "history", false, "play what the cluster has run and still knows")
+	f.BoolVar(&p.history, "history", false, "simulate the jobs that the cluster has run and still knows")
 	f.IntVar(&p.last, "last", 2000, "with --history: the `number` of tasks that ended last")
 	p.connection.bind(cmd)
 }
@@ -46,8 +46,8 @@ func (p *past) check() error {
 	return nil
 }
 
-// recall gets a history from the cluster, and plays it as things are there unless
-// flags say otherwise.
+// recall reads a history from the cluster, and plays it with the cluster's own settings, except
+// those that flags override.
 func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.History, error) {
 	api, err := s.dial()
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	}
 	h := simulate.NewHistory(hosts, ended, cut)
 	if len(h.Jobs) == 0 {
-		return nil, errors.New("the cluster knows of no task that ran, has ended, and fits its nodes: there is nothing to play")
+		return nil, errors.New("the cluster knows of no task that ran, has ended, and fits its nodes: there is nothing to simulate")
 	}
 	s.Hosts, s.From = hosts, h.From
 	if err := s.adopt(ctx, api); err != nil {
@@ -78,7 +78,7 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	if s.output == "" {
 		fmt.Fprintf(out, "%s since %s, on %s", plural(int64(h.Measured), "task"), table.Clock(h.Begin.Add(h.From), time.Now()), plural(int64(len(hosts)), "node"))
 		if n := len(h.Jobs) - h.Measured; n > 0 {
-			fmt.Fprintf(out, "; %s that came before and ended since, played and not measured", plural(int64(n), "task"))
+			fmt.Fprintf(out, "; %s that came before and ended since, simulated and not measured", plural(int64(n), "task"))
 		}
 		if h.Left > 0 {
 			fmt.Fprintf(out, "; without %s that these nodes could not run", plural(int64(h.Left), "task"))
@@ -88,8 +88,8 @@ func (s *simulation) recall(ctx context.Context, out io.Writer) (*simulate.Histo
 	return h, nil
 }
 
-// alike are nodes as the flags say, of the kinds that the cluster's are, in turn. The first
-// keep those nodes' names, by which jobs may ask for them.
+// alike returns as many nodes as the flags ask for, of the cluster's kinds in turn. The first nodes
+// keep the names of the cluster's nodes, which jobs may ask for.
 func alike(hosts []simulate.Host, s *simulation) []simulate.Host {
 	out := make([]simulate.Host, s.Nodes)
 	for i := range out {
@@ -104,8 +104,7 @@ func alike(hosts []simulate.Host, s *simulation) []simulate.Host {
 	return out
 }
 
-// adopt plays by the cluster's own policy and tuning, as far as flags do not say
-// otherwise.
+// adopt takes over the cluster's policy and tuning, except what flags override.
 func (s *simulation) adopt(ctx context.Context, api *client.Client) error {
 	p, err := api.Policies(ctx)
 	if err != nil {
@@ -114,7 +113,7 @@ func (s *simulation) adopt(ctx context.Context, api *client.Client) error {
 	tuning := model.DefaultTuning()
 	for _, v := range p.Parameters {
 		if err := tuning.Set(v.Name, v.Value); err != nil {
-			return fmt.Errorf("the cluster tunes what this berth does not know: %w", err)
+			return fmt.Errorf("the cluster has a parameter that this version of berth does not know: %w", err)
 		}
 	}
 	if err := s.tune(tuning, s.given); err != nil {
@@ -136,8 +135,8 @@ func (s *simulation) adopt(ctx context.Context, api *client.Client) error {
 	return nil
 }
 
-// endedTasks asks for the tasks that ran and ended last, at most so many. cut: others
-// ended before.
+// endedTasks returns the tasks that ran and ended last, up to a limit. cut reports whether earlier
+// ones were left out.
 func endedTasks(ctx context.Context, api *client.Client, most int) (out []simulate.Ended, cut bool, err error) {
 	q, err := api.Queue(ctx, client.QueueQuery{Limit: 1, Ended: most})
 	if err != nil {
@@ -164,7 +163,7 @@ func endedTasks(ctx context.Context, api *client.Client, most int) (out []simula
 	return out[:min(len(out), most)], cut, nil
 }
 
-// add adds a task that ran.
+// add appends a task that ran.
 func add(out []simulate.Ended, e simulate.Ended) []simulate.Ended {
 	if e.Duration <= 0 || e.Done.IsZero() {
 		return out
@@ -172,7 +171,7 @@ func add(out []simulate.Ended, e simulate.Ended) []simulate.Ended {
 	return append(out, e)
 }
 
-// addTasks adds an array's tasks that ran.
+// addTasks appends the tasks of an array that ran.
 func addTasks(ctx context.Context, api *client.Client, j *wire.Job, out []simulate.Ended) ([]simulate.Ended, error) {
 	query := client.TasksQuery{}
 	for {
@@ -189,8 +188,8 @@ func addTasks(ctx context.Context, api *client.Client, j *wire.Job, out []simula
 	}
 }
 
-// endedOf is a task as a trace has it.
-// It had so many GPUs; 0: as many as it asked for.
+// endedOf returns a task as a trace has it. granted is the number of GPUs that it had; 0: the
+// number that it asked for.
 func endedOf(j *wire.Job, id string, ran float64, done time.Time, granted int64) simulate.Ended {
 	eligible := j.Eligible
 	if eligible.IsZero() {
@@ -219,7 +218,7 @@ func endedOf(j *wire.Job, id string, ran float64, done time.Time, granted int64)
 
 func ofSeconds(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// labelsText writes labels as nodes report them.
+// labelsText formats labels as nodes report them.
 func labelsText(given wire.Labels) string {
 	var labels model.Labels
 	for key, value := range given { // order-free: With sorts them
@@ -228,7 +227,7 @@ func labelsText(given wire.Labels) string {
 	return labels.String()
 }
 
-// hostsOf asks for the nodes that take work, with the GPUs that can be used.
+// hostsOf reads the nodes that accept work, with their usable GPUs.
 func hostsOf(ctx context.Context, api *client.Client) (hosts []simulate.Host, err error) {
 	list, err := api.Nodes(ctx)
 	if err != nil {

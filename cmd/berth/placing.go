@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// placing says on which nodes a job may run.
+// placing holds the flags that choose nodes for a job.
 type placing struct {
 	constraint, nodelist, exclude, placement string
 	minGPUs                                  int64
@@ -21,12 +21,12 @@ func (p *placing) bindPlacing(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&p.constraint, "constraint", "C", "", "only on nodes with these `labels`: zone=a, zone!=a, ssd or !spot, joined by commas")
 	f.StringVarP(&p.nodelist, "nodelist", "w", "", "only on these `nodes`: n1,n2 or n[1-4]")
-	f.StringVarP(&p.exclude, "exclude", "x", "", "on none of these `nodes`")
-	f.Int64Var(&p.minGPUs, "min-gpus", 0, "take fewer GPUs if all are not to be had, but `N` at least; with --nodes whole nodes fewer")
-	f.StringVar(&p.placement, "placement", "", "which of the nodes that hold it, by `strategy`: best_fit, spread, round_robin, least_loaded (default: as berth policy says)")
+	f.StringVarP(&p.exclude, "exclude", "x", "", "not on these `nodes`")
+	f.Int64Var(&p.minGPUs, "min-gpus", 0, "take fewer GPUs if not all are available, but at least `N`; with --nodes whole nodes fewer")
+	f.StringVar(&p.placement, "placement", "", "`strategy` to choose among suitable nodes: best_fit, spread, round_robin, least_loaded (default: see berth policy)")
 }
 
-// fillPlacing puts it into a submission.
+// fillPlacing copies the flags into a submission.
 func (p *placing) fillPlacing(cmd *cobra.Command, r *wire.Submit) error {
 	if _, err := model.ParseConstraint(p.constraint); err != nil {
 		return usage("--constraint %w", err)
@@ -45,7 +45,7 @@ func (p *placing) fillPlacing(cmd *cobra.Command, r *wire.Submit) error {
 	return nil
 }
 
-// whereOf is on which nodes a job may run, in words; empty: on any.
+// whereOf returns the nodes on which a job may run, in words; empty: any.
 func whereOf(j *wire.Job) string {
 	w := model.Where{Constraint: j.Constraint, Nodelist: strings.Join(j.Nodelist, ","), Exclude: strings.Join(j.Exclude, ",")}
 	if text := w.String(); text != "" {
@@ -54,7 +54,7 @@ func whereOf(j *wire.Job) string {
 	return ""
 }
 
-// gpusOf is how many GPUs a job asks for, or has of them: "4 of 8".
+// gpusOf returns how many GPUs a job asks for, or has of them: "4 of 8".
 func gpusOf(j *wire.Job) string {
 	text := strconv.FormatInt(j.GPUs, 10)
 	if has := len(j.AllocatedGPUs); has > 0 && int64(has) < j.GPUs {
@@ -65,9 +65,8 @@ func gpusOf(j *wire.Job) string {
 
 const labelLong = `Label a node: KEY=VALUE, or KEY alone, gives it a label; KEY- takes one away.
 
-What is said here goes before what the node's agent reports (berth agent --label),
-and stays when the node registers again. Jobs ask for labels by --constraint; what
-runs already goes on.`
+These labels win over those that the node's agent reports (berth agent --label), and stay
+when the node registers again. Jobs ask for labels by --constraint; running jobs continue.`
 
 func newLabel() *cobra.Command {
 	c := &connection{}
@@ -116,7 +115,7 @@ func labelsBody(args []string) (*wire.SetLabels, error) {
 	return body, nil
 }
 
-// labelsOf are a node's labels as they are written.
+// labelsOf formats a node's labels as users write them.
 func labelsOf(n *wire.Node) string {
 	var all model.Labels
 	for key, value := range n.Labels { // order-free: With sorts

@@ -17,19 +17,19 @@ import (
 
 const planLong = `Show when the jobs that run are expected to end, and those that wait to start, and where.
 
-The times are guesses: they rest on how long jobs have taken and say that they will,
-as if nothing else was submitted and the order stayed as it is. A range goes from what
-would be if everything took as little as a quarter of its like did, to what would be
-if it took as long as its time limit allows.
+The times are estimates from past run times and from the estimates of users, as if no
+other jobs were submitted and the order stayed unchanged. A range begins at the time if
+all jobs took as little as the fastest quarter of similar jobs, and ends at the time if
+they took as long as their time limits allow.
 
-In the timeline = is where a job is expected to run, - where it may run already, and .
+In the timeline = is where a job is expected to run, - where it may already run, and .
 where it waits, or is suspended for others.`
 
 func newPlan() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Show what is expected to run when, and where",
+		Short: "Show when and where jobs are expected to run",
 		Long:  planLong,
 		Args:  noArgs,
 		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Plan, error) {
@@ -40,7 +40,7 @@ func newPlan() *cobra.Command {
 	return cmd
 }
 
-// barWidth is how many characters the timeline has.
+// barWidth is the width of the timeline, in characters.
 const barWidth = 32
 
 func showPlan(w io.Writer, p *wire.Plan) error {
@@ -99,7 +99,7 @@ func starts(e *wire.PlanEntry, now time.Time) string {
 	return rangeText(e.Start, now) + suspended(e, now)
 }
 
-// suspended is ", suspended in 40 min"; empty: it is not expected to be.
+// suspended returns ", suspended in 40 min"; empty: no suspension is expected.
 func suspended(e *wire.PlanEntry, now time.Time) string {
 	if len(e.Pauses) == 0 {
 		return ""
@@ -107,7 +107,7 @@ func suspended(e *wire.PlanEntry, now time.Time) string {
 	return ", suspended " + in(e.Pauses[0].From, now)
 }
 
-// condition is what has to come about before a start can be foreseen.
+// condition returns the event without which a start cannot be predicted.
 func condition(blocker string) string {
 	switch blocker {
 	case "orchestrator_stopped":
@@ -117,11 +117,11 @@ func condition(blocker string) string {
 	case "held":
 		return "once it is released"
 	case "dependency":
-		return "after jobs that it waits for"
+		return "after its dependencies"
 	case "throttle":
 		return "after others of its array"
 	case "limit":
-		return "once its limits allow it"
+		return "once a limit allows it"
 	}
 	return "not foreseen"
 }
@@ -133,13 +133,13 @@ func ends(e *wire.PlanEntry, now time.Time) string {
 	return rangeText(e.End, now)
 }
 
-// atOnce is how soon something is said to be now.
+// atOnce is the time before a start up to which it is shown as "at once".
 const atOnce = 2 * time.Second
 
-// in is "in 40 min".
+// in formats a time from now: "in 40 min".
 func in(at, now time.Time) string { return "in " + table.About(max(at.Sub(now), 0)) }
 
-// rangeText is "in 40 min (20 min to 2.0 h)", "at once".
+// rangeText formats a range: "in 40 min (20 min to 2.0 h)", "at once".
 func rangeText(r *wire.Range, now time.Time) string {
 	least, most := table.About(max(r.Soonest.Sub(now), 0)), table.About(max(r.Latest.Sub(now), 0))
 	switch {
@@ -151,10 +151,10 @@ func rangeText(r *wire.Range, now time.Time) string {
 	return fmt.Sprintf("%s (%s to %s)", in(r.Expected, now), least, most)
 }
 
-// notBeforeDeadline is said of a start.
+// notBeforeDeadline replaces the start of a job that would start after its deadline.
 const notBeforeDeadline = "not before its deadline"
 
-// placeAndStart is "position 5, starts in about 40 min".
+// placeAndStart formats "position 5, starts in about 40 min".
 func placeAndStart(answer *wire.Submitted) string {
 	where := fmt.Sprintf("position %d", answer.QueuePosition)
 	if !answer.PositionExact {
@@ -185,7 +185,7 @@ func soon(d time.Duration) string {
 	return "in about " + table.About(d)
 }
 
-// timeline draws when something runs, from a time on.
+// timeline draws when tasks run, from a time on.
 type timeline struct {
 	from time.Time
 	span time.Duration
@@ -198,8 +198,8 @@ func (l *timeline) stretch(end *wire.Range) {
 	}
 }
 
-// scale is the heading: "now" at the left, how far it goes at the right; nothing more where no end is
-// foreseen.
+// scale returns the heading: "now" at the left, the length at the right; no length if no end is
+// predicted.
 func (l *timeline) scale() string {
 	if l.span <= 0 {
 		return "NOW"
@@ -208,8 +208,8 @@ func (l *timeline) scale() string {
 	return "NOW" + strings.Repeat(" ", max(barWidth-len("NOW")-len(right), 1)) + right
 }
 
-// bar is a task's line: = while it is expected to run, - while it might have started
-// already, . while it waits or is suspended.
+// bar returns a task's line: = while it is expected to run, - between its earliest and its expected
+// start, . while it waits or is suspended.
 func (l *timeline) bar(e *wire.PlanEntry) string {
 	at := func(t time.Time) int {
 		if l.span <= 0 {

@@ -15,15 +15,15 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const policyLong = `Without arguments: how the queue is ordered, how else it could be, and what can be tuned.
-With a name: order the queue so from now on, on every peer and across restarts.`
+const policyLong = `Without arguments: show the order of the queue, the alternatives, and the parameters.
+With a name: order the queue by that policy from now on, on every peer and across restarts.`
 
 func newPolicy() *cobra.Command {
 	c := &connection{}
 	var set []string
 	cmd := &cobra.Command{
 		Use:     "policy [NAME]",
-		Short:   "Show or choose the order of the queue, and tune it",
+		Short:   "Show, choose or tune the order of the queue",
 		Long:    policyLong,
 		Example: "  berth policy\n  berth policy priority\n  berth policy --set half_life=72h --set share_weight=50",
 		Args:    cobra.MaximumNArgs(1),
@@ -61,7 +61,7 @@ func policyBody(args, set []string) (*wire.SetPolicy, error) {
 			return nil, usage("--set %s must be name=value; see berth policy for the names", pair)
 		}
 		if _, twice := body.Parameters[name]; twice {
-			return nil, usage("--set %s is given twice: one value must be chosen", name)
+			return nil, usage("--set %s is given twice: give one value", name)
 		}
 		if body.Parameters == nil {
 			body.Parameters = map[string]string{}
@@ -71,7 +71,7 @@ func policyBody(args, set []string) (*wire.SetPolicy, error) {
 	return body, nil
 }
 
-// shortTime writes a time as berth config does, and leaves other values as they are.
+// shortTime formats a time as berth config does, and returns other values unchanged.
 func shortTime(value string) string {
 	if d, err := time.ParseDuration(value); err == nil && d > 0 {
 		return config.Short(d)
@@ -101,7 +101,7 @@ func showPolicies(w io.Writer, p *wire.Policies) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	t = table.New("PREDICTED BY", ">RUNS", ">WITHIN A FACTOR OF 2", ">MEAN FACTOR OFF")
+	t = table.New("PREDICTED BY", ">RUNS", ">WITHIN FACTOR 2", ">MEAN FACTOR OFF")
 	for _, v := range p.Predictions {
 		t.Add(v.Source, fmt.Sprint(v.Attempts), fmt.Sprintf("%.0f %%", 100*float64(v.WithinFactorTwo)/float64(v.Attempts)), fmt.Sprintf("%.2f", v.MeanErrorFactor))
 	}

@@ -10,7 +10,7 @@ import (
 
 // How right predictions were stands below the parameters, once there were any.
 func TestShowPredictions(t *testing.T) {
-	p := &wire.Policies{Policy: "fcfs", Policies: []wire.Policy{{Name: "fcfs", What: "who came first"}}}
+	p := &wire.Policies{Policy: "fcfs", Policies: []wire.Policy{{Name: "fcfs", What: "first come, first served"}}}
 	var without, with strings.Builder
 	if err := showPolicies(&without, p); err != nil || strings.Contains(without.String(), "PREDICTED") {
 		t.Errorf("%v, %q", err, without.String())

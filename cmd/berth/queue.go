@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// queueView is what the flags of queue say.
+// queueView holds the flags of queue.
 type queueView struct {
 	connection
 
@@ -33,7 +33,7 @@ func newQueue() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "queue",
 		Aliases: []string{"q"},
-		Short:   "List the jobs that wait and run",
+		Short:   "List the waiting and the running jobs",
 		Args:    noArgs,
 		RunE:    q.run,
 	}
@@ -42,9 +42,9 @@ func newQueue() *cobra.Command {
 	f.BoolVar(&q.me, "me", false, "only this user's jobs")
 	f.StringVarP(&q.user, "user", "u", "", "only this `user`'s jobs")
 	f.StringVarP(&q.state, "state", "s", "", "only jobs in this `state`")
-	f.IntVarP(&q.limit, "limit", "n", 0, "at most so many that wait (default: all)")
+	f.IntVarP(&q.limit, "limit", "n", 0, "the most waiting jobs to list (default: all)")
 	f.IntVar(&q.ended, "ended", 0, "also the last `N` that have ended")
-	f.BoolVarP(&q.watching, "watch", "w", false, "show it again every two seconds")
+	f.BoolVarP(&q.watching, "watch", "w", false, "repeat every two seconds")
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func addJobs(t *table.Table, list []wire.Job) {
 	}
 }
 
-// addService adds a service that waits among the jobs.
+// addService adds a waiting service to the table of jobs.
 func addService(t *table.Table, a *wire.ServiceAllocation) {
 	start := ""
 	if a.PlannedStart != nil {
@@ -121,7 +121,7 @@ func addJob(t *table.Table, j *wire.Job) {
 		nodesOf(j), elapsed(j), position, startOf(j), placeOrReason(j))
 }
 
-// startOf is when a job started, or is expected to.
+// startOf returns when a job started, or is expected to.
 func startOf(j *wire.Job) string {
 	switch {
 	case !j.RunsSince.IsZero():
@@ -134,7 +134,7 @@ func startOf(j *wire.Job) string {
 	return ""
 }
 
-// nodesOf is on how many nodes a job is, or wants to be; empty: as it comes.
+// nodesOf returns how many nodes a job has or asks for; empty: any number.
 func nodesOf(j *wire.Job) string {
 	nodes := map[string]bool{}
 	for _, g := range j.AllocatedGPUs {
@@ -146,7 +146,7 @@ func nodesOf(j *wire.Job) string {
 	return ""
 }
 
-// jobName is what a person knows a job by.
+// jobName returns the name under which a user knows a job.
 func jobName(j *wire.Job) string {
 	name := j.Name
 	for _, other := range []string{j.RunID, j.Command} {
@@ -160,10 +160,10 @@ func jobName(j *wire.Job) string {
 	return name
 }
 
-// className is the class of a job's priority, by which it is ordered.
+// className returns the class of a job's priority.
 func className(priority int64) string { return classBy(model.JobClass, priority) }
 
-// serviceClass is the same of a service, whose numbers stand for other classes.
+// serviceClass returns the class of a service's priority, in which numbers mean other classes.
 func serviceClass(priority int64) string { return classBy(model.ServiceClass, priority) }
 
 func classBy(class func(uint8) model.Class, priority int64) string {
@@ -173,14 +173,14 @@ func classBy(class func(uint8) model.Class, priority int64) string {
 	return class(uint8(priority)).String() //nolint:gosec // checked
 }
 
-// local is a text of the cluster, which writes times in UTC, with the time as it is here.
+// local converts the UTC times in a text of the cluster to the local time zone.
 func local(text string) string { return table.Local(text, time.Now()) }
 
 func elapsed(j *wire.Job) string {
 	if j.StartedAt.IsZero() {
 		return ""
 	}
-	if j.Array != nil { // its tasks run for more than that together, and each has the limit
+	if j.Array != nil { // its tasks together run longer than the limit, which applies to each
 		until := j.EndedAt
 		if until.IsZero() {
 			until = time.Now()
@@ -194,7 +194,7 @@ func elapsed(j *wire.Job) string {
 	return text
 }
 
-// placeOrReason is where a job runs, or why it does not.
+// placeOrReason returns where a job runs, or why it does not.
 func placeOrReason(j *wire.Job) string {
 	if len(j.AllocatedGPUs) > 0 {
 		return placeOf(j.AllocatedGPUs)
@@ -212,7 +212,7 @@ func placeOrReason(j *wire.Job) string {
 	return "(" + strings.Join(parts, "; ") + ")"
 }
 
-// standing is how many tasks of an array run, wait and have ended.
+// standing returns how many tasks of an array run, wait and have ended.
 func standing(a *wire.Array) string {
 	var parts []string
 	for _, v := range []struct {
@@ -226,7 +226,7 @@ func standing(a *wire.Array) string {
 	return strings.Join(parts, ", ")
 }
 
-// placeOf is a list of GPUs in few characters: "node1:0-3 node2:0-3".
+// placeOf formats a list of GPUs: "node1:0-3 node2:0-3".
 func placeOf(gpus []wire.GPURef) string {
 	var nodes []string
 	byNode := map[string][]int64{}

@@ -15,27 +15,27 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const quotaLong = `What the cluster, projects and users may use, and what they use of it.
+const quotaLong = `Show the limits of the cluster, projects and users, and their use.
 
 gpus          GPUs in use at a time
 running       jobs that run at a time (of the cluster: max_concurrent_jobs)
-queued        jobs that wait when one more is submitted (of the cluster: max_queue_size)
+queued        waiting jobs at which no more are accepted (of the cluster: max_queue_size)
 gpus_per_job  GPUs of one job
-max_run_time  the longest time limit of a job; one that asks for none gets it
-gpu_hours     GPU-hours of each period; what runs counts as it runs. Periods follow each other from a
+max_run_time  the longest time limit of a job, and the limit of jobs without one
+gpu_hours     GPU-hours of each period; running jobs count as they run. Periods follow each other from a
               Monday, 00:00 UTC: hours begin on the hour, days at midnight, weeks on Mondays
-reserved_gpus GPUs that a project or user owns; berth quota pool says what follows
-gpus_per_user of the cluster: the gpus of each user who has none set; more or fewer may be set for some
-preemptible   whether jobs that do not say so themselves may be stopped and queued again for others: a user's
-              counts before a project's, that before the cluster's; without any, jobs with a checkpoint
-              signal may`
+reserved_gpus GPUs that are guaranteed to a project or user; berth quota pool shows how strictly
+gpus_per_user of the cluster: the gpus of each user without a limit of their own, which may be higher or lower
+preemptible   default of whether jobs may be stopped and queued again for others: that of a user wins over
+              that of a project, and that over the cluster's; without a default, jobs with a checkpoint
+              signal may be stopped`
 
 func newQuota() *cobra.Command {
 	c := &connection{}
 	var all bool
 	cmd := &cobra.Command{
 		Use:     "quota",
-		Short:   "Show and set what the cluster, projects and users may use",
+		Short:   "Show and set the limits of the cluster, projects and users",
 		Long:    quotaLong,
 		Example: "  berth quota\n  berth quota set user alice --gpus 8 --running 10\n  berth quota set project vision --gpu-hours 500 --period 168h --over-quota lower",
 		Args:    noArgs,
@@ -47,19 +47,19 @@ func newQuota() *cobra.Command {
 		},
 	}
 	c.bindReading(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "those without limits, too, that use something")
+	cmd.Flags().BoolVar(&all, "all", false, "also projects and users with use but without limits")
 	cmd.AddCommand(newQuotaSet(), newQuotaPool())
 	return cmd
 }
 
-// setting is a flag whose value is a limit or none.
+// setting is a flag that takes a limit or the word none.
 type setting interface {
 	String() string
 	Set(text string) error
 	Type() string
 }
 
-// flagOf is a flag that is nil until it is given.
+// flagOf is a flag that stays nil until it is given.
 type flagOf[T int64 | float64 | bool | wire.Duration] struct {
 	at   **wire.OrNone[T]
 	kind string
@@ -67,7 +67,7 @@ type flagOf[T int64 | float64 | bool | wire.Duration] struct {
 
 func (f flagOf[T]) Type() string { return f.kind }
 
-// String returns what was given; empty: nothing was.
+// String returns the given value; empty: the flag was not given.
 func (f flagOf[T]) String() string {
 	switch {
 	case f.at == nil || *f.at == nil:
@@ -93,7 +93,7 @@ func newQuotaSet() *cobra.Command {
 	var period string
 	cmd := &cobra.Command{
 		Use:     "set (cluster | project NAME | user NAME) FLAGS",
-		Short:   "Set limits, and leave the others as they are; none lifts one",
+		Short:   "Set limits; the value none removes a limit, and limits that are not given stay unchanged",
 		Example: "  berth quota set user alice --gpus 8 --gpus-per-job 4\n  berth quota set cluster --queued 10000 --max-run-time 7d\n  berth quota set user alice --gpus none\n  berth quota set project vision --preemptible",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope, name, err := scopeArgs(cmd, args, true)
@@ -101,13 +101,13 @@ func newQuotaSet() *cobra.Command {
 				return err
 			}
 			if len(args) > 2 {
-				return usage("%q is too much; values are given as in --gpus 8 and --preemptible=false", args[2])
+				return usage("unexpected argument %q; values are given as in --gpus 8 and --preemptible=false", args[2])
 			}
 			if body.Period, err = timeFlag("--period", period); err != nil {
 				return err
 			}
 			if *body == (wire.SetQuota{}) {
-				return usage("say what to set, such as --gpus 8; see %s --help", cmd.CommandPath())
+				return usage("no limit is given, such as --gpus 8; see %s --help", cmd.CommandPath())
 			}
 			set := func(ctx context.Context, api *client.Client) (*wire.Quotas, error) {
 				q, err := api.Operator().Quotas().Set(ctx, scope, name, body)
@@ -132,21 +132,21 @@ func newQuotaSet() *cobra.Command {
 		{flagOf[int64]{&body.GPUsPerJob, "count"}, "gpus-per-job", "GPUs of one job"},
 		{flagOf[wire.Duration]{&body.MaxRunTime, "time"}, "max-run-time", "the longest time limit of a job"},
 		{flagOf[float64]{&body.GPUHours, "hours"}, "gpu-hours", "GPU-hours of each period"},
-		{flagOf[int64]{&body.ReservedGPUs, "count"}, "reserved-gpus", "GPUs that it owns"},
+		{flagOf[int64]{&body.ReservedGPUs, "count"}, "reserved-gpus", "GPUs that are guaranteed to it"},
 		{flagOf[int64]{&body.GPUsPerUser, "count"}, "gpus-per-user", "of the cluster: GPUs in use by each user without an own limit"},
 		{flagOf[int64]{&body.MaxQueueSize, "count"}, "max-queue-size", "of the cluster: as --queued"},
 		{flagOf[int64]{&body.MaxConcurrent, "count"}, "max-concurrent-jobs", "of the cluster: as --running"},
 	} {
 		f.Var(v.at, v.name, v.what+", or none")
 	}
-	f.Var(flagOf[bool]{&body.Preemptible, "true|false|none"}, "preemptible", "what its jobs are that do not say so themselves")
+	f.Var(flagOf[bool]{&body.Preemptible, "true|false|none"}, "preemptible", "whether its jobs may be suspended, unless they say so themselves")
 	f.Lookup("preemptible").NoOptDefVal = "true"
 	f.StringVar(&period, "period", "", "the period of --gpu-hours as a `time`, 1h to 366d")
-	f.StringVar(&body.OverQuota, "over-quota", "", "once the GPU-hours are used up: `stop` (nothing more starts) or lower (its jobs go last)")
+	f.StringVar(&body.OverQuota, "over-quota", "", "once the GPU-hours are used up: `stop` (no more jobs start) or lower (its jobs go last)")
 	return cmd
 }
 
-// scopeArgs reads "user NAME", "project NAME" or, where it is allowed, "cluster".
+// scopeArgs parses "user NAME", "project NAME" or, where it is allowed, "cluster".
 func scopeArgs(cmd *cobra.Command, args []string, cluster bool) (scope, name string, err error) {
 	switch {
 	case cluster && len(args) == 1 && args[0] == "cluster":
@@ -154,7 +154,7 @@ func scopeArgs(cmd *cobra.Command, args []string, cluster bool) (scope, name str
 	case len(args) >= 2 && (args[0] == "user" || args[0] == "project"):
 		return args[0], args[1], nil
 	}
-	return "", "", usage("say whose: user NAME or project NAME, not %q; see %s --help", strings.Join(args, " "), cmd.CommandPath())
+	return "", "", usage("the scope must be user NAME or project NAME, not %q; see %s --help", strings.Join(args, " "), cmd.CommandPath())
 }
 
 func showQuotas(w io.Writer, q *wire.Quotas) error {
@@ -170,7 +170,7 @@ func showQuotas(w io.Writer, q *wire.Quotas) error {
 	return err
 }
 
-// addQuota adds a line for each limit of a scope, or one of what it uses without any.
+// addQuota adds a line for each limit of a scope, or one with its use if it has no limits.
 func addQuota(t *table.Table, q *wire.Quota) {
 	who := strings.TrimSpace(q.Scope + " " + q.Name)
 	lines := t.Len()
@@ -194,9 +194,9 @@ func addQuota(t *table.Table, q *wire.Quota) {
 	if q.Scope == "cluster" {
 		running, queued = "max_concurrent_jobs", "max_queue_size"
 	}
-	count("gpus", "gpus", q.Used.GPUs, q.GPUs, "nothing more starts until some are given back")
-	count(running, "running", q.Used.Running, q.Running, "nothing more starts until one ends")
-	count(queued, "queued", q.Used.Queued, q.Queued, "nothing more is taken in until one starts")
+	count("gpus", "gpus", q.Used.GPUs, q.GPUs, "no more jobs start until GPUs are free")
+	count(running, "running", q.Used.Running, q.Running, "no more jobs start until one ends")
+	count(queued, "queued", q.Used.Queued, q.Queued, "no more jobs are accepted until one starts")
 	if q.GPUsPerUser != nil {
 		t.Add(who, "gpus_per_user", fmt.Sprintf("-/%d", *q.GPUsPerUser), "of each user without an own limit of gpus")
 	}
@@ -217,7 +217,7 @@ func addQuota(t *table.Table, q *wire.Quota) {
 		t.Add(who, "reserved_gpus", fmt.Sprintf("%d/%d", *q.Used.Reserved, *q.ReservedGPUs), note)
 	}
 	if q.Preemptible != nil {
-		t.Add(who, "preemptible", strconv.FormatBool(*q.Preemptible), "its jobs that do not say so themselves")
+		t.Add(who, "preemptible", strconv.FormatBool(*q.Preemptible), "default of its jobs")
 	}
 	if q.Bytes != nil && q.Used.Bytes >= *q.Bytes/10 {
 		t.Add(who, "bytes", table.Bytes(float64(q.Used.Bytes))+"/"+table.Bytes(float64(*q.Bytes)), "memory of jobs that have not ended: scripts, environments, tasks")
@@ -231,37 +231,37 @@ func quotaNote(who string, q *wire.Quota) string {
 	note := fmt.Sprintf("of %s, until %s", table.Span(ofSeconds(*q.Period)), table.Clock(q.Used.PeriodEnds, time.Now()))
 	switch {
 	case *q.Used.GPUHours < *q.GPUHours && q.OverQuota == "lower":
-		return note + "; once they are used up its jobs go after all others"
+		return note + "; once they are used up its jobs go last"
 	case *q.Used.GPUHours < *q.GPUHours:
-		return note + "; once they are used up nothing more starts"
+		return note + "; once they are used up no more jobs start"
 	case q.OverQuota == "lower":
-		return note + ": its jobs go after all others" + remedy(who, "gpu-hours")
+		return note + ": its jobs go last" + remedy(who, "gpu-hours")
 	}
-	return note + ": nothing more starts before" + remedy(who, "gpu-hours")
+	return note + ": no more jobs start before" + remedy(who, "gpu-hours")
 }
 
 func remedy(who, flag string) string {
 	return "; berth quota set " + who + " --" + flag + " N raises it"
 }
 
-// hours is a number of hours with what matters of its fraction.
+// hours formats a number of hours with the significant digits of its fraction.
 func hours(h float64) string {
 	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(h, 'f', 3, 64), "0"), ".")
 }
 
-const poolLong = `How strictly GPUs belong to the projects and users who own some (berth quota set ... --reserved-gpus):
+const poolLong = `How strictly GPUs are guaranteed to the projects and users that own some (berth quota set ... --reserved-gpus):
 
-dynamic  everybody may use everything
-static   owners use at most what they own, others only what nobody owns
-hybrid   a part of the cluster (--ratio, at most what is owned) is kept for owners within their
-         guarantees although it is idle; the rest is for all`
+dynamic  all users may use all GPUs
+static   owners use at most their guaranteed GPUs, others only GPUs without a guarantee
+hybrid   a part of the cluster (--ratio, at most the sum of guarantees) is reserved for owners within
+         their guarantees even while it is idle; the rest is for all users`
 
 func newQuotaPool() *cobra.Command {
 	c := &connection{}
 	var ratio float64
 	cmd := &cobra.Command{
 		Use:     "pool [dynamic | static | hybrid]",
-		Short:   "Show or say how strictly GPUs belong to their owners",
+		Short:   "Show or set how strictly GPUs are guaranteed to their owners",
 		Long:    poolLong,
 		Example: "  berth quota pool\n  berth quota pool hybrid --ratio 0.5",
 		Args:    cobra.MaximumNArgs(1),
@@ -280,15 +280,15 @@ func newQuotaPool() *cobra.Command {
 		},
 	}
 	c.bindReading(cmd)
-	cmd.Flags().Float64Var(&ratio, "ratio", 0, "the `part` of the cluster that hybrid keeps, above 0 and at most 1")
+	cmd.Flags().Float64Var(&ratio, "ratio", 0, "the `part` of the cluster that hybrid reserves for guarantees, above 0 and at most 1")
 	return cmd
 }
 
 func showPools(w io.Writer, a *wire.Allocation) error {
 	s := &sheet{}
 	s.line("Allocation", "%s", a.Mode)
-	s.line("Ratio", "%g of the cluster, kept for owners under hybrid", a.Ratio)
-	s.line("GPUs", "%d, of which %d are fit for work; %d are owned and %d kept for their owners", a.GPUs, a.Fit, a.Owned, a.Kept)
+	s.line("Ratio", "%g of the cluster, reserved for guarantees under hybrid", a.Ratio)
+	s.line("GPUs", "%d, of which %d are usable; %d are guaranteed and %d reserved for their owners", a.GPUs, a.Fit, a.Owned, a.Kept)
 	s.line("Borrowed", "%d", a.Lent)
 	_, err := io.WriteString(w, s.String())
 	return err

@@ -53,21 +53,21 @@ func newQuotaAPI(t *testing.T) *quotaAPI {
 func TestQuotaCommands(t *testing.T) {
 	f := newQuotaAPI(t)
 	for line, want := range map[string]struct{ asked, out string }{
-		"quota":       {"GET /quotas", "user ann  gpus              2/2  nothing more starts until some are given back; berth quota set user ann --gpus N raises it"},
+		"quota":       {"GET /quotas", "user ann  gpus              2/2  no more jobs start until GPUs are free; berth quota set user ann --gpus N raises it"},
 		"quota --all": {"GET /quotas?all=true", "user ann  gpu_hours     1.5/1.5  of 1d, until "},
 		"quota set user ann --gpus 2 --queued none --max-run-time 2h --period 24h --gpu-hours 1.5": {
 			`PUT /quotas/user/ann {"gpus":2,"queued":"none","max_run_time":7200,"gpu_hours":1.5,"period":86400}`, "SCOPE     WHAT       USED/LIMIT  NOTE",
 		},
 		"quota set user ann --preemptible":       {`PUT /quotas/user/ann {"preemptible":true}`, ""},
 		"quota set user ann --preemptible=false": {`PUT /quotas/user/ann {"preemptible":false}`, ""},
-		"quota set cluster --preemptible=none":   {`PUT /quotas/cluster {"preemptible":"none"}`, "cluster  preemptible           true  its jobs that do not say so themselves"},
+		"quota set cluster --preemptible=none":   {`PUT /quotas/cluster {"preemptible":"none"}`, "cluster  preemptible           true  default of its jobs"},
 		"quota set cluster --gpus-per-user 2":    {`PUT /quotas/cluster {"gpus_per_user":2}`, "cluster  gpus_per_user          -/2  of each user without an own limit of gpus"},
 		"quota set user bob --gpus none":         {`PUT /quotas/user/bob {"gpus":"none"}`, "user bob  gpus         1/2  the default of users"},
 		"quota set user zed --gpus 0":            {`PUT /quotas/user/zed {"gpus":0}`, "user zed  gpus         0/0  nothing more starts; berth quota set user zed --gpus N raises it"},
-		"quota set user dan --over-quota stop":   {`PUT /quotas/user/dan {"over_quota":"stop"}`, "; once they are used up nothing more starts"},
-		"quota set user cyd --over-quota lower":  {`PUT /quotas/user/cyd {"over_quota":"lower"}`, "; once they are used up its jobs go after all others"},
+		"quota set user dan --over-quota stop":   {`PUT /quotas/user/dan {"over_quota":"stop"}`, "; once they are used up no more jobs start"},
+		"quota set user cyd --over-quota lower":  {`PUT /quotas/user/cyd {"over_quota":"lower"}`, "; once they are used up its jobs go last"},
 		"quota set cluster --max-queue-size 2":   {`PUT /quotas/cluster {"max_queue_size":2}`, "cluster  max_queue_size         0/2  -"},
-		"quota pool":                             {"GET /orchestrator/allocation", "GPUs         16, of which 12 are fit for work; 10 are owned and 6 kept for their owners"},
+		"quota pool":                             {"GET /orchestrator/allocation", "GPUs         16, of which 12 are usable; 10 are guaranteed and 6 reserved for their owners"},
 		"quota pool hybrid --ratio 0.5":          {`PUT /orchestrator/allocation {"mode":"hybrid","reserved_ratio":0.5}`, "Allocation   hybrid"},
 		"share":                                  {"GET /shares", "-        ann      100       3.25      50%    x4         2"},
 		"share set user ann 200":                 {`PUT /shares/user/ann {"shares":200}`, "user ann: 200 shares"},

@@ -11,22 +11,22 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
-// ref is a job, or tasks of an array, as a user names them: 17, 17.3, 17.[3-9,12];
-// 17_3 as Slurm has it; and @ in place of the number for the user's newest job.
+// ref is a job, or tasks of an array, as a user names them: 17, 17.3, 17.[3-9,12]; 17_3 as in
+// Slurm; and @ in place of the number for the user's newest job.
 type ref struct {
 	job   string // its id, or @
-	tasks string // as the API takes them; empty: none are picked
+	tasks string // in the API's form; empty: no tasks are picked
 }
 
-// newest is how a user names the job that was submitted last.
+// newest is the symbol for the job that was submitted last.
 const newest = "@"
 
-// parseRef reads a ref. What is no number of a job is left to the cluster, which
-// knows none of that name.
+// parseRef parses a ref. A text that is no job number is passed on to the cluster, which answers
+// that no such job exists.
 func parseRef(text string) (ref, error) {
 	at := strings.IndexAny(text, "._")
 	if blank(text) || at == 0 {
-		return ref{}, usage("%q names no job: jobs and tasks are named as in 17, 17.3 and @", text)
+		return ref{}, usage("%q is not a job: jobs and tasks are given as in 17, 17.3 and @", text)
 	}
 	if at < 0 {
 		return ref{job: text}, nil
@@ -34,10 +34,10 @@ func parseRef(text string) (ref, error) {
 	list := text[at+1:]
 	if inner, some := strings.CutPrefix(list, "["); some {
 		if list, some = strings.CutSuffix(inner, "]"); !some {
-			return ref{}, usage("%s: the ] is missing; tasks are named as in 17.3 or 17.[3-9,12]", text)
+			return ref{}, usage("%s: the ] is missing; tasks are given as in 17.3 or 17.[3-9,12]", text)
 		}
 	} else if _, err := strconv.ParseUint(list, 10, 32); err != nil {
-		return ref{}, usage("%s: tasks are named as in 17.3 or 17.[3-9,12]", text)
+		return ref{}, usage("%s: tasks are given as in 17.3 or 17.[3-9,12]", text)
 	}
 	x, err := model.ParseIndices(list)
 	if err != nil {
@@ -46,7 +46,7 @@ func parseRef(text string) (ref, error) {
 	return ref{text[:at], x.String()}, nil
 }
 
-// String is the ref as this program prints it.
+// String formats the ref as this program prints it.
 func (r ref) String() string {
 	switch {
 	case r.tasks == "":
@@ -57,7 +57,7 @@ func (r ref) String() string {
 	return r.job + "." + r.tasks
 }
 
-// findRef reads a ref and asks for the newest job of a user if it names that.
+// findRef parses a ref and looks up a user's newest job if the ref names that.
 func findRef(ctx context.Context, api *client.Client, text, user string) (ref, error) {
 	r, err := parseRef(text)
 	if err != nil || r.job != newest {
@@ -68,7 +68,7 @@ func findRef(ctx context.Context, api *client.Client, text, user string) (ref, e
 		return r, fmt.Errorf("asking for the newest job of %s: %w", user, err)
 	}
 	if len(list.Jobs) == 0 {
-		return r, notFound("user %s has no job that %s could stand for", user, newest)
+		return r, notFound("user %s has no jobs, so that %s has no meaning", user, newest)
 	}
 	if since := userSince(ctx, api); list.Jobs[0].SubmittedAt.Before(since) {
 		return r, notFound("user %s, created %s, has no job that %s could stand for: job %s is of a former user of the name",
@@ -90,7 +90,7 @@ func userSince(ctx context.Context, api *client.Client) time.Time {
 	return w.Since
 }
 
-// findRefs reads several.
+// findRefs parses several refs.
 func findRefs(ctx context.Context, api *client.Client, texts []string) ([]ref, error) {
 	out, user := make([]ref, 0, len(texts)), me(ctx, api)
 	for _, text := range texts {
@@ -103,20 +103,20 @@ func findRefs(ctx context.Context, api *client.Client, texts []string) ([]ref, e
 	return out, nil
 }
 
-// findOne reads a ref of a job, or of a single task.
+// findOne parses a ref of a job, or of a single task.
 func findOne(ctx context.Context, api *client.Client, text string) (ref, error) {
 	r, err := findRef(ctx, api, text, me(ctx, api))
 	if err == nil && strings.ContainsAny(r.tasks, ",-") {
-		return r, usage("%s: name one task", text)
+		return r, usage("%s: give one task", text)
 	}
 	return r, err
 }
 
-// findJob reads a ref of a whole job.
+// findJob parses a ref of a whole job.
 func findJob(ctx context.Context, api *client.Client, text, user string) (string, error) {
 	r, err := findRef(ctx, api, text, user)
 	if err == nil && r.tasks != "" {
-		return "", usage("%s: name the job as a whole", text)
+		return "", usage("%s: give the job as a whole", text)
 	}
 	return r.job, err
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// requests shows what a peer has refused before it came to the log, or what of other
-// people's data was read at it.
+// requests shows the requests that a peer refused before they reached the log, or the reads of
+// other users' data that it answered.
 func (f *auditFlags) requests(cmd *cobra.Command, ask func(context.Context, client.AuditQuery) (*wire.Refusals, error)) error {
 	q := f.query
-	if q.Result == "refused" { // which all of them are
+	if q.Result == "refused" { // all of them are refused
 		q.Result = ""
 	}
 	all := &wire.Refusals{Refusals: []wire.Refusal{}}
@@ -29,7 +29,7 @@ func (f *auditFlags) requests(cmd *cobra.Command, ask func(context.Context, clie
 			return 0, false, err
 		}
 		if q.Before > 0 && page.Peer != all.Peer {
-			return 0, false, fmt.Errorf("peer %s answers no more, and peer %s has records of its own: ask again", all.Peer, page.Peer)
+			return 0, false, fmt.Errorf("peer %s does not answer any more, and peer %s has other records: repeat the command", all.Peer, page.Peer)
 		}
 		page.Refusals = append(all.Refusals, page.Refusals...)
 		all, q.Before = page, page.Next
@@ -55,7 +55,7 @@ func showRefusals(w io.Writer, all *wire.Refusals) error {
 	if _, err := t.WriteTo(w); err != nil || all.Next == 0 {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "There are older ones: more with --limit, all with --limit 0.")
+	_, err := fmt.Fprintln(w, "There are older records: more with --limit, all with --limit 0.")
 	return err
 }
 

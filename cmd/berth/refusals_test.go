@@ -22,7 +22,7 @@ func TestShowRefusals(t *testing.T) {
 		all  *wire.Refusals
 		want []string
 	}{
-		{all, []string{"ACTOR", "user:ann", "POST /orchestrator/stop", "denied", "There are older ones"}},
+		{all, []string{"ACTOR", "user:ann", "POST /orchestrator/stop", "denied", "There are older records"}},
 		{&wire.Refusals{Peer: "p2"}, []string{"Peer p2 has no record of this kind"}},
 	} {
 		var out strings.Builder
@@ -61,11 +61,11 @@ func TestRefusalsArePaged(t *testing.T) {
 	if want := []string{"code=denied&limit=1000", "before=4294967301&code=denied&limit=1000"}; code != 0 || !slices.Equal(asked, want) {
 		t.Errorf("exit code %d, asked for %q: %s", code, asked, errs)
 	}
-	if !strings.Contains(out, "/a") || !strings.Contains(out, "/b") || strings.Contains(out, "older ones") {
+	if !strings.Contains(out, "/a") || !strings.Contains(out, "/b") || strings.Contains(out, "older records") {
 		t.Errorf("it shows %s", out)
 	}
 	other = true
-	if code, out, errs = called(args...); code != exitFailure || !strings.Contains(errs, "peer p1 answers no more") {
+	if code, out, errs = called(args...); code != exitFailure || !strings.Contains(errs, "peer p1 does not answer any more") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 )
 
-// reloading begins a program's log, and reads its settings again at each SIGHUP until
-// stop is called. What the program could not start with, as check says, it does not take
-// over. again takes who else is to be told.
+// reloading starts a program's log, and reads the settings again at each SIGHUP until stop is
+// called. Settings with which the program could not start, according to check, are not taken over.
+// again is the reloader, with which other parts register for changes.
 func reloading(ctx context.Context, settings *config.Loaded, check func(*config.Loaded) error, out io.Writer) (
 	log *slog.Logger, again *config.Reloader, stop func(),
 ) {
@@ -50,7 +50,7 @@ func reloading(ctx context.Context, settings *config.Loaded, check func(*config.
 func reload(again *config.Reloader, log *slog.Logger) {
 	taken, left, err := again.Reload()
 	if err != nil {
-		log.Error("the configuration is wrong, and everything stays as it was", "err", oneLine(err))
+		log.Error("the configuration is not valid and was not taken over", "err", oneLine(err))
 		return
 	}
 	for _, why := range left {

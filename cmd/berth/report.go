@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// report is a command that tells of a span of time, also as csv.
+// report holds the flags of a command about a span of time, which can also print CSV.
 type report struct {
 	connection
 
@@ -19,7 +19,7 @@ type report struct {
 	limit        int
 }
 
-// pageLimit is how much one request asks for.
+// pageLimit is how many entries one request asks for.
 const pageLimit = 1000
 
 func (r *report) bind(cmd *cobra.Command) {
@@ -30,9 +30,9 @@ func (r *report) bind(cmd *cobra.Command) {
 	to.StringVarP(&r.until, "until", "E", "", "not after this `time`")
 }
 
-// bindLimit adds the flag for how much is told.
+// bindLimit adds the flag for the number of entries.
 func (r *report) bindLimit(cmd *cobra.Command) {
-	cmd.Flags().IntVarP(&r.limit, "limit", "n", 50, "at most so `many`; 0: all")
+	cmd.Flags().IntVarP(&r.limit, "limit", "n", 50, "the most entries, a `number`; 0: all")
 }
 
 // begin checks the flags, fills in the span and connects.
@@ -53,8 +53,8 @@ func (r *report) begin(since, until *time.Time) (_ *client.Client, err error) {
 	return r.dial()
 }
 
-// pages asks for page after page, of at most so many each, until there are no more or as
-// many as are wanted. ask returns how many it has by now.
+// pages requests page after page until there are no more or the limit is reached. ask returns the
+// number of entries so far.
 func (r *report) pages(ask func(most int) (have int, more bool, err error)) error {
 	for have, more := 0, true; more && (r.limit == 0 || have < r.limit); {
 		most := pageLimit
@@ -69,7 +69,7 @@ func (r *report) pages(ask func(most int) (have int, more bool, err error)) erro
 	return nil
 }
 
-// write writes an answer in the form that was asked for.
+// write writes an answer in the requested format.
 func (r *report) write(w io.Writer, answer any, lines func() [][]string, show func(io.Writer) error) error {
 	if r.output == "csv" {
 		return table.WriteCSV(w, lines())
@@ -77,7 +77,7 @@ func (r *report) write(w io.Writer, answer any, lines func() [][]string, show fu
 	return r.print(w, answer, show)
 }
 
-// ago reads an instant, or how long ago it was.
+// ago parses an instant, or how long ago it was.
 func ago(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -16,19 +16,19 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const reserveLong = `Without options: list what is reserved.
+const reserveLong = `Without options: list the reservations.
 
-With --start and --duration: keep GPUs for the jobs of a user or a project. Jobs of
-others that would not certainly be done before, by their time limits, leave them
-alone; what runs already and may be preempted is suspended at the start if it must be.
+With --start and --duration: reserve GPUs for the jobs of a user or a project. Jobs of
+others get these GPUs only if they end before the start by their time limits; running
+preemptible jobs are suspended at the start if necessary.
 
-With --maintenance: the nodes take only jobs that certainly end before, are drained
-at the start, and opened again at the end.`
+With --maintenance: the nodes get only jobs that end before by their time limits, are
+drained at the start, and opened again at the end.`
 
-// reservation is the flags of berth reserve.
+// reservation holds the flags of berth reserve.
 type reservation struct {
 	gpus          int64
-	wanted        *int64 // gpus; nil: not given
+	wanted        *int64 // value of --gpus; nil: not given
 	model         string
 	nodes         []string
 	user, project string
@@ -82,14 +82,14 @@ func (v *reservation) bind(cmd *cobra.Command) {
 	f.StringVarP(&v.user, "user", "u", "", "`user` whose jobs may use them; you by default")
 	f.StringVarP(&v.project, "project", "p", "", "`project` whose jobs may use them")
 	f.StringVar(&v.start, "start", "", "`time` such as +2h, 20:00, tomorrow or 2026-12-01T09:00; now by default")
-	f.StringVar(&v.end, "end", "", "`time` likewise; or --duration")
-	f.StringVarP(&v.duration, "duration", "d", "", "`time` that it lasts, such as 4h or 2d")
-	f.BoolVar(&v.maintenance, "maintenance", false, "the nodes take no work, and are drained at the start")
+	f.StringVar(&v.end, "end", "", "`time` of the end; or --duration")
+	f.StringVarP(&v.duration, "duration", "d", "", "length, a `time` such as 4h or 2d")
+	f.BoolVar(&v.maintenance, "maintenance", false, "the nodes get no work, and are drained at the start")
 	f.StringVar(&v.reason, "reason", "", "`text` that berth reserve and berth nodes show")
 	allowEmpty(f, "reason")
 }
 
-// given says that something is to be reserved.
+// given reports whether the flags describe a new reservation.
 func (v *reservation) given(cmd *cobra.Command) bool {
 	for _, name := range []string{"gpus", "model", "nodes", "user", "project", "start", "end", "duration", "maintenance", "reason"} {
 		if cmd.Flags().Changed(name) {
@@ -113,7 +113,7 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	case v.maintenance && len(v.nodes) == 0:
 		return nil, usage("--maintenance needs --nodes")
 	case !v.maintenance && v.gpus == 0 && len(v.nodes) == 0:
-		return nil, usage("how many GPUs? give --gpus, or --nodes for all of theirs")
+		return nil, usage("the number of GPUs is missing: give --gpus, or --nodes for all GPUs of those")
 	case v.user != "" && v.project != "":
 		return nil, usage("give --user or --project, not both")
 	case (v.end == "") == (v.duration == ""):
@@ -121,7 +121,7 @@ func (v *reservation) body(now time.Time) (*wire.Reserve, error) {
 	}
 	if v.maintenance {
 		r.Maintenance = &v.maintenance
-	} else if r.User == "" && r.Project == "" && tokenOfEnvironment() == "" { // a token says whose it is
+	} else if r.User == "" && r.Project == "" && tokenOfEnvironment() == "" { // a token identifies its user
 		r.User = thisUser()
 	}
 	if v.duration != "" {
@@ -178,7 +178,7 @@ func newReserveLimits() *cobra.Command {
 	var ahead, longest string
 	cmd := &cobra.Command{
 		Use:     "limits",
-		Short:   "Show or set what may be reserved",
+		Short:   "Show or set the limits of reservations",
 		Example: "  berth reserve limits\n  berth reserve limits --percent 75 --longest 7d",
 		Args:    noArgs,
 	}
@@ -187,7 +187,7 @@ func newReserveLimits() *cobra.Command {
 	f.Int64Var(&percent, "percent", 0, "`part` of the cluster's GPUs that may be reserved at once, 1 to 100")
 	f.StringVar(&ahead, "ahead", "", "how far ahead a reservation may begin, a `time` such as 90d")
 	f.StringVar(&longest, "longest", "", "how long one may last, a `time` such as 14d")
-	f.Int64Var(&perUser, "per-user", 0, "`number` that a user, or a project, may have")
+	f.Int64Var(&perUser, "per-user", 0, "most reservations of a user or a project, a `number`")
 	f.Int64Var(&userPercent, "percent-per-user", 0, "`part` of the cluster's GPUs that one user or project may have reserved at once, 1 to 100; operators may reserve more for them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		body := &wire.SetReservationLimits{}
@@ -224,11 +224,11 @@ func newReserveLimits() *cobra.Command {
 }
 
 func showReserveLimits(w io.Writer, r *wire.Reservations) error {
-	t := table.New("LIMIT", "VALUE", "WHAT IT BOUNDS")
+	t := table.New("LIMIT", "VALUE", "LIMIT OF")
 	t.Add("percent", strconv.FormatInt(r.Limits.Percent, 10), "percent of the cluster's GPUs that may be reserved at once")
 	t.Add("ahead", table.Span(time.Duration(r.Limits.Ahead)), "how far ahead a reservation may begin")
 	t.Add("longest", table.Span(time.Duration(r.Limits.Longest)), "how long one may last")
-	t.Add("per-user", strconv.FormatInt(r.Limits.PerUser, 10), "how many a user, or a project, may have")
+	t.Add("per-user", strconv.FormatInt(r.Limits.PerUser, 10), "the most of a user or a project")
 	t.Add("percent-per-user", strconv.FormatInt(r.Limits.UserPercent, 10), "percent of the cluster's GPUs that one user or project may have reserved at once")
 	_, err := t.WriteTo(w)
 	return err
@@ -267,10 +267,10 @@ func ownerOf(v *wire.Reservation) string {
 	return v.Kind
 }
 
-// stateOf is "planned", "active" or "over", and what is lacking.
+// stateOf returns "planned", "active" or "over", and what is missing.
 func stateOf(v *wire.Reservation) string {
 	if v.Short > 0 {
-		return fmt.Sprintf("%s, short by %d", v.State, v.Short)
+		return fmt.Sprintf("%s, %d missing", v.State, v.Short)
 	}
 	return v.State
 }
@@ -290,14 +290,14 @@ func showReserved(w io.Writer, r *wire.Reserved) error {
 	return tableOf([]wire.Reservation{*r.Reservation}, w)
 }
 
-// plans says what is reserved of a node, in one line; empty if nothing is.
+// plans returns the reservations of a node in one line; empty: there are none.
 func plans(n *wire.Node) string {
 	var list []string
 	now := time.Now()
 	for i := range n.Reservations {
 		v := &n.Reservations[i]
 		if v.Kind == "maintenance" && v.State == "active" && strings.HasPrefix(n.Reason, "maintenance "+v.ID) {
-			continue // its state says so
+			continue // the node's state shows this one already
 		}
 		text := v.Kind + " " + v.ID
 		if v.Kind != "maintenance" {

@@ -43,7 +43,7 @@ type ruleEntry struct {
 	Message string `yaml:"message"`
 }
 
-// readRules reads what jobs may run.
+// readRules reads the file of what jobs may run.
 func readRules(path string) (rules httpapi.CommandRules, err error) {
 	data, err := os.ReadFile(path) //nolint:gosec // a file that the operator names
 	if err != nil {
@@ -55,7 +55,7 @@ func readRules(path string) (rules httpapi.CommandRules, err error) {
 	return rules, nil
 }
 
-// parseRules reads a document of rules.
+// parseRules parses a document of rules.
 func parseRules(data []byte) (rules httpapi.CommandRules, err error) {
 	var file ruleFile
 	d := yaml.NewDecoder(bytes.NewReader(data))
@@ -101,7 +101,7 @@ func (f *ruleFile) rules() (rules httpapi.CommandRules, err error) {
 			refuse("%s must be 0 (none) or more", b.name)
 		}
 	}
-	if mb := f.MemoryGB * 1000; mb != 0 && !(mb >= 1 && mb <= math.MaxUint32) { // less than a megabyte would bound nothing
+	if mb := f.MemoryGB * 1000; mb != 0 && !(mb >= 1 && mb <= math.MaxUint32) { // less than a megabyte would have no effect
 		refuse("max_host_memory_gb must be 0 (none), or 0.001 to %d", math.MaxUint32/1000)
 	}
 	rules.Bounds = httpapi.CommandBounds{

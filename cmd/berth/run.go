@@ -19,16 +19,16 @@ const runLong = `Submit a job, show its output as it comes, and exit with its ex
   berth run -g 1 -- nvidia-smi
   berth run -g 4 -t 30m -D "$PWD" -- python evaluate.py
 
-Ctrl-C cancels the job, and its last output is still shown; a second Ctrl-C leaves at
-once. If this program is killed or its machine is cut off, the cluster cancels the
-job once it has not heard from it for the time of --linger.
+Ctrl-C cancels the job, and its last output is still shown; a second Ctrl-C ends this
+program at once. If this program is killed or its machine is cut off, the cluster cancels
+the job after the time of --linger without contact to this program.
 
 Standard input that is a file or a pipe is read to its end before the job is submitted, and
 passed on to rank 0, at most 48 KiB of it: echo 'print(1)' | berth run -- python3 -. A terminal
-is not read. In a loop over lines of its own standard input a shell wants --no-stdin.
+is not read. Use --no-stdin in a shell's loop over lines of its own standard input.
 
-A job starts on its node in an empty folder of its own, not in the current one. What lies
-here it finds with -D "$PWD", if the nodes have that folder.`
+A job starts on its node in an empty folder of its own, not in the current one. With
+-D "$PWD" it starts in the current folder, if the nodes have that folder.`
 
 func newRun() *cobra.Command {
 	s := &submission{}
@@ -64,16 +64,16 @@ func newRun() *cobra.Command {
 	s.bind(cmd)
 	s.bindJob(cmd)
 	in.bind(cmd)
-	cmd.Flags().StringVar(&linger, "linger", "1m", "how long the job outlives this program, as a `time`")
+	cmd.Flags().StringVar(&linger, "linger", "1m", "`time` for which the job goes on after this program has ended")
 	return cmd
 }
 
-// runAttached runs a job whose life hangs on this program's.
+// runAttached runs a job that ends with this program.
 func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
 	answer, err := api.Submit(cmd.Context(), request, "")
 	if err != nil {
 		if cmd.Context().Err() != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "It is not known whether the job was submitted; if it was, the cluster cancels it within %s\n",
+			fmt.Fprintf(cmd.ErrOrStderr(), "It is not known whether the job was submitted; if so, the cluster cancels the job within %s\n",
 				table.Span(time.Duration(*request.Attached)))
 		}
 		return err
@@ -100,10 +100,10 @@ func runAttached(cmd *cobra.Command, api *client.Client, request *wire.Submit) e
 	return endOf(job)
 }
 
-// waitQuietly is how long a job may wait before its user is told why.
+// waitQuietly is how long a job may wait before its user sees the reason.
 const waitQuietly = 2 * time.Second
 
-// sayWhy says why a job waits, if it does.
+// sayWhy prints why a job waits, if it does.
 func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	d, _, err := api.Job(ctx, id, client.JobQuery{})
 	if err == nil && d.Explanation != nil {
@@ -111,12 +111,12 @@ func sayWhy(ctx context.Context, api *client.Client, id string, say io.Writer) {
 	}
 }
 
-// keepAttached tells the cluster again and again that this program lives.
+// keepAttached reports to the cluster at an interval that this program still runs.
 func keepAttached(ctx context.Context, api *client.Client, id string, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		// What fails is said again at the next tick; a job that has ended needs no more.
+		// A failure is repeated at the next tick; a job that has ended needs no report.
 		_, _ = api.Controls().Attach(ctx, id)
 		select {
 		case <-tick.C:
@@ -127,7 +127,7 @@ func keepAttached(ctx context.Context, api *client.Client, id string, every time
 }
 
 func cancelOnInterrupt(ctx context.Context, api *client.Client, id string, say io.Writer) {
-	fmt.Fprintf(say, "Canceling job %s; Ctrl-C again leaves at once\n", id)
+	fmt.Fprintf(say, "Canceling job %s; another Ctrl-C ends this program at once\n", id)
 	if _, err := api.Cancel(ctx, id, client.AllTasks, "interrupted by its user"); err != nil {
 		fmt.Fprintf(say, "berth: job %s: %s\n", id, oneLine(err))
 	}

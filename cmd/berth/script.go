@@ -15,7 +15,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// program takes what to run from the arguments: a command after --, or a script.
+// program reads what to run from the arguments: a command after --, or a script.
 func (s *submission) program(cmd *cobra.Command, args []string, r *wire.Submit) error {
 	if len(args) == 0 {
 		return usage("nothing to run: name a script, - for one on standard input, or a command after --; see %s --help", cmd.CommandPath())
@@ -65,23 +65,23 @@ func readScript(cmd *cobra.Command, path string) (string, error) {
 	return string(data), nil
 }
 
-// warnOfPlaces says on standard error what this machine lacks of what a job names. Its nodes may
-// have it, so that it is no error.
+// warnOfPlaces warns on standard error of paths in a job that this machine lacks. That is no error:
+// the job's nodes may have them.
 func warnOfPlaces(w io.Writer, r *wire.Submit) {
 	first, _, _ := strings.Cut(r.Script, "\n")
 	if line, is := strings.CutPrefix(first, "#!"); is {
 		words := strings.Fields(line)
 		if len(words) > 0 && lacks(words[0]) {
-			fmt.Fprintf(w, "Warning: the script is run by %s, which this machine lacks: it cannot start on a node that lacks it, too\n", words[0])
+			fmt.Fprintf(w, "Warning: the script is run by %s, which does not exist on this machine: the job cannot start on a node without that program\n", words[0])
 		}
 	}
-	if r.WorkDir != "" && lacks(r.WorkDir) && !lacks(filepath.Dir(r.WorkDir)) { // where storage is not shared, its parent is not here
+	if r.WorkDir != "" && lacks(r.WorkDir) && !lacks(filepath.Dir(r.WorkDir)) { // without shared storage the parent is missing, too
 		fmt.Fprintf(w, "Warning: --workdir %s: there is no such folder in %s on this machine; the job fails unless its node has it\n",
 			r.WorkDir, filepath.Dir(r.WorkDir))
 	}
 }
 
-// lacks reports whether there is nothing at an absolute path.
+// lacks reports whether nothing exists at an absolute path.
 func lacks(path string) bool {
 	_, err := os.Stat(path)
 	return filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist)

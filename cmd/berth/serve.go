@@ -24,28 +24,28 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// ownerOnly is the mask of file modes of servers and agents: what they write holds secrets and what
-// users run, and libraries make files by modes of their own.
+// ownerOnly is the umask of servers and agents: their files contain secrets and users' commands,
+// and libraries create files with modes of their own.
 const ownerOnly = 0o077
 
-// Bounds of the end of a server.
+// Limits on the end of a server.
 const (
 	handOverLimit = 5 * time.Second        // for another peer to take leadership
-	endLimit      = 10 * time.Second       // for everything; a disk that hangs may never let go
+	endLimit      = 10 * time.Second       // for everything: a disk that hangs may never answer
 	flushLimit    = 500 * time.Millisecond // for the last lines of the log
-	joinPatience  = 10 * time.Second       // between two remarks that joining takes long
+	joinPatience  = 10 * time.Second       // between two log messages about a join that takes long
 )
 
-// collectAt is by how many percent a peer's memory may grow before it is collected.
-// A state is small and under load much of the time goes into collecting: twice Go's
-// default makes submissions cheaper by a tenth and costs some tens of megabytes.
+// collectAt is by how many percent a peer's memory may grow before it is collected. A state is
+// small and under load much of the time goes into collecting: twice Go's default makes submissions
+// cheaper by a tenth and costs some tens of megabytes.
 const collectAt = 200
 
 // service is one server: a data folder and the peer over it.
 type service struct {
 	o     options
 	out   *lineWriter
-	first io.Writer // where the first token is told
+	first io.Writer // receives the first token
 	log   *slog.Logger
 	store *raftstore.Store
 	peer  *cluster.Peer
@@ -58,9 +58,8 @@ func newService(o options, settings *config.Loaded, stdout, stderr io.Writer) *s
 	return &service{o: o, out: newLineWriter(stderr), first: stdout, settings: settings}
 }
 
-// Run opens the folder, starts the peer, and serves until the context ends; then
-// it hands leadership over and ends the peer. Its error is one line for the
-// operator.
+// Run opens the folder, starts the peer, and serves until the context ends; then it hands over
+// leadership and ends the peer. Its error is one line for the operator.
 func (s *service) Run(ctx context.Context) error {
 	unix.Umask(ownerOnly)
 	if os.Getenv("GOGC") == "" {
@@ -98,7 +97,7 @@ func (s *service) Run(ctx context.Context) error {
 	return s.shutdown()
 }
 
-// Close writes out what is left of the log.
+// Close writes the queued lines of the log.
 func (s *service) Close() { s.out.close(flushLimit) }
 
 func (s *service) open() error {
@@ -112,7 +111,7 @@ func (s *service) open() error {
 	if s.o.cluster = store.Identity().ClusterID; s.o.cluster != "" || len(s.o.seeds) > 0 {
 		return nil
 	}
-	return errors.Join(usage("%s belongs to no cluster yet: found one with --bootstrap, or enter one with --join", s.o.data), store.Close())
+	return errors.Join(usage("%s belongs to no cluster yet: found one with --bootstrap, or join one with --join", s.o.data), store.Close())
 }
 
 func (s *service) start() error {
@@ -140,8 +139,7 @@ func (s *service) start() error {
 	return nil
 }
 
-// enter founds the cluster or joins it. A peer that is a member already goes on
-// as one while it asks.
+// enter founds the cluster or joins it. A peer that is already a member runs while it asks.
 func (s *service) enter(ctx context.Context) error {
 	if len(s.o.founders) > 0 {
 		err := s.peer.Bootstrap(ctx, s.o.founders)
@@ -167,15 +165,14 @@ func (s *service) enter(ctx context.Context) error {
 		case !late:
 			return fmt.Errorf("%s: cannot join at %v: %w", s.o.data, s.o.seeds, err)
 		}
-		s.log.Warn("this peer is not taken in yet and goes on asking", "peer", s.o.id, "err", err)
+		s.log.Warn("the join is not accepted yet: this peer asks again", "peer", s.o.id, "err", err)
 	}
 	return nil
 }
 
-// shutdown hands leadership over while requests that are under way are still
-// answered, then ends the peer and gives the folder back. A peer that does not end in
-// time is left to the end of the process, which harms nothing: its log is made for
-// worse.
+// shutdown hands over leadership while requests that are under way are still answered, then ends
+// the peer and closes the folder. A peer that does not end in time ends with the process, which
+// does no harm: its log survives a crash.
 func (s *service) shutdown() error {
 	s.log.Info("shutting down", "peer", s.o.id)
 	done := make(chan error, 1)
@@ -201,7 +198,7 @@ func (s *service) shutdown() error {
 	}
 }
 
-// handOver has another peer lead, if this one does.
+// handOver transfers leadership to another peer, if this one leads.
 func (s *service) handOver(ctx context.Context) error {
 	if s.peer.Status().Role != cluster.RoleLeader {
 		return nil
@@ -209,7 +206,7 @@ func (s *service) handOver(ctx context.Context) error {
 	return s.peer.Transfer(ctx, "")
 }
 
-// halt ends the process: the peer has found that it must not go on.
+// halt ends the process because the peer has found that it must not go on.
 //
 //berth:halt
 func (s *service) halt(reason error) {

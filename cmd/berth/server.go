@@ -16,23 +16,23 @@ Three peers found a cluster by being started with the same list:
 
   berth server --data-dir p1 --id p1 --listen 127.0.0.1:7001 --bootstrap p1=127.0.0.1:7001,p2=127.0.0.1:7002,p3=127.0.0.1:7003
 
-Another peer enters it by asking any of them:
+Another peer joins the cluster through any of them:
 
   berth server --data-dir p4 --id p4 --listen 127.0.0.1:7004 --join 127.0.0.1:7001,127.0.0.1:7002
 
 Founding waits until every peer of the list has answered; GET /readyz and the log say
 which one is missing. Both flags may stay when a peer is started again.
 
-A peer is known by its id and its data folder. One that has lost its folder has lost
-its votes and what it has acknowledged: under its old id it is refused, whatever is up
-or down and with either flag. Start it with an empty folder, a new --id and --join.
+A peer is identified by its id and its data folder. A peer that has lost its folder has
+lost its votes and the entries that it acknowledged: it is always refused under its old
+id. Start it with an empty folder, a new --id and --join.
 
-Every flag can also stand in a file (--config) or in the environment; berth config
-explain NAME tells how. What the cluster has one value of, such as --idle-stop, counts
-when the cluster is founded, and is changed by berth config set from then on.
+Every flag can also be given in a file (--config) or in the environment; berth config
+explain NAME shows how. Settings of the whole cluster, such as --idle-stop, take effect
+when the cluster is founded, and are changed by berth config set from then on.
 
-SIGTERM and SIGINT hand leadership over, if this peer leads, and end it. SIGHUP reads
-the file again and takes over what can change while the peer runs.`
+SIGTERM and SIGINT hand over leadership, if this peer leads, and end the peer. SIGHUP
+reads the file again and takes over settings that can change while the peer runs.`
 
 func newServer() *cobra.Command {
 	cmd := &cobra.Command{Use: "server", Short: "Run one peer of a cluster", Long: serverLong, Args: noArgs}
@@ -63,7 +63,7 @@ func load(flags *config.Flags) (*config.Loaded, error) {
 	return settings, nil
 }
 
-// flagName lets names be written with _ for -, and --data for --data-dir.
+// flagName accepts _ for - in names, and --data for --data-dir.
 func flagName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	if name = strings.ReplaceAll(name, "_", "-"); name == "data" {
 		name = "data-dir"

@@ -34,7 +34,7 @@ func waitAny(t *testing.T, text string, peers ...*child) (which int) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("nobody said %q in %s", text, patience)
+			t.Fatalf("no peer logged %q in %s", text, patience)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestThreePeersElectAndHandOver(t *testing.T) {
 	if code := peers[leader].exit(t); code != 0 {
 		t.Errorf("the leader ended with exit code %d", code)
 	}
-	if said := strings.Join(peers[leader].said(), "\n"); strings.Contains(said, "nobody took leadership over") {
+	if said := strings.Join(peers[leader].said(), "\n"); strings.Contains(said, "no other peer took over leadership") {
 		t.Error("leadership was not handed over")
 	}
 	rest := append(append([]*child(nil), peers[:leader]...), peers[leader+1:]...)
@@ -158,7 +158,7 @@ func TestThreePeersServeOneAPI(t *testing.T) {
 	}
 }
 
-// waitReachable waits until a peer reaches so many, itself included, and says who
+// waitReachable waits until a peer reaches so many, including itself, and returns the one that
 // leads.
 func waitReachable(t *testing.T, c *client.Client, want int) (leader string) {
 	t.Helper()
@@ -194,7 +194,7 @@ func dial(t *testing.T, addresses ...string) *client.Client {
 	return c
 }
 
-// The id that founders derive depends on who they are and not on how they are listed.
+// The id that founders derive depends on the founders and not on their order.
 func TestClusterOfFounders(t *testing.T) {
 	a, b := cluster.Server{ID: "a", Address: "127.0.0.1:1"}, cluster.Server{ID: "b", Address: "127.0.0.1:2"}
 	if clusterOf([]cluster.Server{a, b}) != clusterOf([]cluster.Server{b, a}) {

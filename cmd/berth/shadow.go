@@ -14,27 +14,27 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// shadow tells how what the cluster has run has fared, and how it would have in the order
-// of arrival: what the policy is good for. Every peer plays that for itself, of what had
-// ended by the last full hour, so that all tell the same; it does so once an hour, beside
-// everything else and after it.
+// shadow measures what the policy is good for: it compares how the cluster's past jobs fared with a
+// simulation of the same jobs in the order of arrival. Every peer simulates the tasks that had
+// ended by the last full hour, so that all peers report the same figures. It does so once an hour,
+// at the lowest priority.
 type shadow struct {
 	state func() state.State
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	results []*simulate.Result // none: nothing is known
+	results []*simulate.Result // empty: no figures yet
 }
 
 const (
-	shadowLook  = time.Minute // between two looks whether it is time
+	shadowLook  = time.Minute // between two checks of the time
 	shadowEvery = time.Hour
-	shadowLimit = 2 * time.Minute // for a play
+	shadowLimit = 2 * time.Minute // for a simulation
 	shadowMost  = 2000            // tasks
-	shadowLeast = 20              // with fewer nothing is told
+	shadowLeast = 20              // with fewer there are no figures
 )
 
-// run goes on until the context ends.
+// run simulates once an hour until the context ends.
 func (s *shadow) run(ctx context.Context) {
 	ticker := time.NewTicker(shadowLook)
 	defer ticker.Stop()
@@ -44,7 +44,7 @@ func (s *shadow) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			hour := now.Add(-shadowLook).Truncate(shadowEvery) // by now every peer has what had ended by then
+			hour := now.Add(-shadowLook).Truncate(shadowEvery) // by now every peer knows the tasks that had ended by then
 			if hour.After(played) && s.look(ctx, hour) {
 				played = hour
 			}
@@ -52,8 +52,8 @@ func (s *shadow) run(ctx context.Context) {
 	}
 }
 
-// look plays what had ended by a full hour, if that is enough, and reports whether this
-// hour is done with.
+// look simulates the tasks that had ended by a full hour, if they are enough, and reports whether
+// this hour is done.
 func (s *shadow) look(ctx context.Context, hour time.Time) bool {
 	st := s.state()
 	h := simulate.HistoryOf(&st, shadowMost, hour)
@@ -71,10 +71,10 @@ func (s *shadow) look(ctx context.Context, hour time.Time) bool {
 		return err
 	})
 	switch {
-	case ctx.Err() != nil: // this peer ends
+	case ctx.Err() != nil: // the peer is shutting down
 		return false
 	case err != nil:
-		s.log.Warn("what has ended could not be played in the order of arrival: the policy's effect is not told for an hour", "err", err)
+		s.log.Warn("ended jobs could not be simulated in the order of arrival: no metrics of the policy's effect for an hour", "err", err)
 		s.tell(nil)
 		return true
 	}
@@ -82,12 +82,12 @@ func (s *shadow) look(ctx context.Context, hour time.Time) bool {
 	return true
 }
 
-// apart does something on a thread of the lowest priority, which ends with it.
+// apart runs a function on a thread of the lowest priority, which ends with the function.
 func apart(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread()                         // and never unlocks it: the thread goes
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 19) // where that is not allowed it runs as others do
+		runtime.LockOSThread()                         // and never unlocked: the thread ends with its goroutine
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 19) // without the permission the thread keeps its priority
 		done <- do()
 	}()
 	return <-done
@@ -99,10 +99,10 @@ func (s *shadow) tell(results []*simulate.Result) {
 	s.results = results
 }
 
-// Describe says nothing: what there is follows from what has ended.
+// Describe sends nothing: the metrics depend on the results.
 func (s *shadow) Describe(chan<- *prometheus.Desc) {}
 
-// Collect tells of the last play.
+// Collect sends the figures of the last simulation.
 func (s *shadow) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
 	results := s.results
@@ -111,10 +111,10 @@ func (s *shadow) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"policy"}, nil), prometheus.GaugeValue, v, r.Policy)
 	}
 	for _, r := range results {
-		put(r, "berth_policy_tasks", "Tasks that the following are about: those that ended last, at most 2,000.", float64(r.Jobs))
-		put(r, "berth_policy_wait_seconds", "Mean time that they waited: as it was (actual), and had they been run in the order of arrival (fcfs).", r.AvgWait)
+		put(r, "berth_policy_tasks", "Tasks of the simulation: those that ended last, at most 2,000.", float64(r.Jobs))
+		put(r, "berth_policy_wait_seconds", "Mean wait of these tasks: the real one (actual), and simulated in the order of arrival (fcfs).", r.AvgWait)
 		if r.Loaded > 0 {
-			put(r, "berth_policy_utilization_ratio", "Part of the GPUs that worked while they asked for all: as it was, and in the order of arrival.", r.Utilization/100)
+			put(r, "berth_policy_utilization_ratio", "Part of the GPUs in use while the tasks asked for all: the real one (actual), and simulated in the order of arrival (fcfs).", r.Utilization/100)
 		}
 	}
 }

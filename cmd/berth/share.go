@@ -14,18 +14,18 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const shareLong = `What projects and the users within them have used lately, beside what is fair.
+const shareLong = `Show the recent use of projects and the users within them, relative to their fair share.
 
-GPU-HOURS lose half their weight every half-life (berth policy --set half_life=...). OF FAIR relates them
-to the shares, where those who want no more leave the rest to the others: who is above 100 % has had more than
-a fair part, and under fair_share their jobs stand back. LEAD is by how much the jobs of a user who waits are moved
-up, for having had less than is fair (x4: they are worth four times as much), or others' back meanwhile (x0.5).`
+GPU-HOURS lose half their weight every half-life (berth policy --set half_life=...). OF FAIR is the use in percent
+of the fair share; shares that are not needed are divided among the others. Above 100 % is more than the fair share,
+and under fair_share such jobs are moved back. LEAD is the factor by which waiting jobs of a user are moved up after
+use below the fair share (x4: they are worth four times as much), or moved back meanwhile (x0.5).`
 
 func newShare() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:     "share",
-		Short:   "Show what projects and users have had of what is fair, and set shares",
+		Short:   "Show use relative to the fair share, and set shares",
 		Long:    shareLong,
 		Example: "  berth share\n  berth share set user alice 200",
 		Args:    noArgs,
@@ -83,11 +83,11 @@ func showShares(w io.Writer, s *wire.Shares) error {
 	if _, err := t.WriteTo(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nWhat was used loses half its weight every %s.\n", table.About(time.Duration(s.HalfLife*float64(time.Second))))
+	_, err := fmt.Fprintf(w, "\nPast use loses half its weight every %s.\n", table.About(time.Duration(s.HalfLife*float64(time.Second))))
 	return err
 }
 
-// leadOf is by what a user's jobs are moved; empty: they are not.
+// leadOf formats by how much a user's jobs are moved in the queue; empty: they are not.
 func leadOf(lead float64) string {
 	if lead == 0 || lead == 1 {
 		return ""

@@ -12,11 +12,11 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// shared tells the API, by the names of the table of settings, what the cluster as a
-// whole has one value of.
+// shared gives the API access to the settings of the whole cluster, by their names in the table of
+// settings.
 type shared struct{}
 
-// List tells all values in force.
+// List returns all values in force.
 func (shared) List(s *state.State) (out []wire.Setting) {
 	now, first := config.ClusterOf(s), config.New().Cluster
 	defaults := first.Settings()
@@ -28,7 +28,7 @@ func (shared) List(s *state.State) (out []wire.Setting) {
 	return out
 }
 
-// Change is the commands that give the named settings these values.
+// Change returns the commands that give the named settings these values.
 func (shared) Change(s *state.State, values map[string]string) ([]command.Body, error) {
 	was := config.ClusterOf(s)
 	next := was
@@ -38,9 +38,9 @@ func (shared) Change(s *state.State, values map[string]string) ([]command.Body, 
 	return next.Changes(was), nil
 }
 
-// compare says, once this peer has the cluster's newest state, what it is configured with
-// in vain: the cluster has another value. A state that is still being replayed from the
-// log may have the founders' values yet.
+// compare logs, once this peer has the cluster's newest state, which settings of its file have no
+// effect because the cluster has another value. A state that is still being replayed from the log
+// may have the founders' values yet.
 func (s *service) compare(ctx context.Context) {
 	for ctx.Err() == nil {
 		before := s.peer.State().Index
@@ -53,7 +53,7 @@ func (s *service) compare(ctx context.Context) {
 		}
 		select {
 		case <-s.peer.Changed(model.TopicSet(0).With(model.TopicSettings), before):
-		case <-time.After(time.Second): // nobody leads yet
+		case <-time.After(time.Second): // there is no leader yet
 		case <-ctx.Done():
 		}
 	}

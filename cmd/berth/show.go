@@ -20,8 +20,8 @@ func newShow() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "show JOB",
-		Short: "Show a job: what was asked for, where it runs, and its timeline",
-		Long:  "Show a job: what was asked for, where it runs, and its timeline" + taskHelp,
+		Short: "Show a job: its request, its nodes, and its timeline",
+		Long:  "Show a job: its request, its nodes, and its timeline" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return reading(c, askShown(args[0]), showShown)(cmd, args)
@@ -35,8 +35,8 @@ func newExplain() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
 		Use:   "explain JOB",
-		Short: "Say why a job waits and what would let it start",
-		Long:  "Say why a job waits and what would let it start" + taskHelp,
+		Short: "Explain why a job waits, and what would let it start",
+		Long:  "Explain why a job waits, and what would let it start" + taskHelp,
 		Args:  oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return reading(c, askWaiting(args[0]), showExplanation)(cmd, args)
@@ -46,15 +46,16 @@ func newExplain() *cobra.Command {
 	return cmd
 }
 
-// oneJob wants one job's id.
+// oneJob accepts exactly one argument, a job's id.
 func oneJob(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usage("%s takes the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+		return usage("%s needs the id of one job; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 	}
 	return nil
 }
 
-// askWaiting asks about a job; the answer about an array explains the first task that waits.
+// askWaiting returns a request for a job; the answer about an array explains the first task that
+// waits.
 func askWaiting(name string) func(context.Context, *client.Client) (*wire.Detail, error) {
 	return func(ctx context.Context, api *client.Client) (*wire.Detail, error) {
 		r, err := findOne(ctx, api, name)
@@ -73,7 +74,7 @@ func askRef(ctx context.Context, api *client.Client, r ref) (*wire.Detail, error
 	return detail, nil
 }
 
-// sheet prints lines of a name and a value.
+// sheet collects lines of a name and a value.
 type sheet struct{ strings.Builder }
 
 func (s *sheet) line(name, format string, args ...any) {
@@ -89,7 +90,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.line("Job", "%s %s", d.ID, jobName(&d.Job))
 	s.line("State", "%s", stateLine(d))
 	if d.Archived {
-		s.line("From", "the archive: it ended long ago")
+		s.line("From", "the archive")
 	}
 	s.line("User", "%s", d.User)
 	s.line("Project", "%s", d.Project)
@@ -99,7 +100,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	s.line("Where", "%s", whereOf(&d.Job))
 	s.line("Placement", "%s", d.Placement)
 	if d.CommandHidden {
-		s.line("Command", "not shown: it is another user's (jobs.show_commands)")
+		s.line("Command", "hidden: the job is another user's (jobs.show_commands)")
 	}
 	s.line("Command", "%s", table.Short(d.Command, 200))
 	s.line("Folder", "%s", d.WorkDir)
@@ -137,7 +138,7 @@ func showJob(w io.Writer, d *wire.Detail) error {
 	return err
 }
 
-// why says why a job, or a task of an array, waits.
+// why prints why a job, or a task of an array, waits.
 func (s *sheet) why(d *wire.Detail) {
 	e := d.Explanation
 	if e == nil {
@@ -178,7 +179,7 @@ func wants(j *wire.Job) string {
 	return text
 }
 
-// idle says for how long the GPUs of attempts that have ended did nothing.
+// idle prints for how long the GPUs of ended attempts were idle.
 func (s *sheet) idle(attempts []wire.Attempt) {
 	var measured, idle float64
 	for i := range attempts {
@@ -186,7 +187,7 @@ func (s *sheet) idle(attempts []wire.Attempt) {
 		idle += attempts[i].IdleGPUHours
 	}
 	if idle >= 0.005 {
-		s.line("Idle", "%.2f of %.2f GPU-hours that were measured of attempts that have ended", idle, measured)
+		s.line("Idle", "%.2f of %.2f measured GPU-hours of ended attempts", idle, measured)
 	}
 }
 
@@ -207,7 +208,7 @@ func (s *sheet) timeline(d *wire.Detail) {
 	fmt.Fprint(s, t)
 }
 
-// becauseOf is a reason's code, and what is said of it beside.
+// becauseOf joins a reason's code and its detail.
 func becauseOf(reason, detail string) string {
 	if reason == "" || detail == "" {
 		return reason + detail
@@ -277,7 +278,7 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 		s.line("Start", "expected %s", rangeText(e.PlannedStart, e.At))
 	}
 	if e.Late {
-		s.line("Start", "%s, as far as can be foreseen: it fails then", notBeforeDeadline)
+		s.line("Start", "%s, by the forecast: the job fails then", notBeforeDeadline)
 	}
 	s.line("Order", "%s", orderLine(e))
 	s.causes(e)
@@ -285,9 +286,9 @@ func showExplanation(w io.Writer, d *wire.Detail) error {
 	return err
 }
 
-// causes prints what keeps a job or a service, what goes before it, and what would help.
+// causes prints what blocks a job or a service, what goes before it, and what would help.
 func (s *sheet) causes(e *wire.Explanation) {
-	s.list("What keeps it", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
+	s.list("Blocked by", texts(e.Blockers, func(b wire.Blocker) string { return local(b.Message) }))
 	if len(e.Ahead) > 0 {
 		s.head("Ahead of it (" + plural(int64(e.AheadN), "task") + ")")
 		t := table.New("ID", "NAME", "USER", "PRI", ">TASKS", ">GPUS EACH")
@@ -300,7 +301,7 @@ func (s *sheet) causes(e *wire.Explanation) {
 		}
 		fmt.Fprint(s, t)
 	}
-	s.list("What would let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
+	s.list("To let it start", texts(e.Unblock, func(u wire.Unblock) string { return local(u.Message) }))
 }
 
 func orderLine(e *wire.Explanation) string {

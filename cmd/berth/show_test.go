@@ -104,7 +104,7 @@ func TestSpansAreWrittenAlike(t *testing.T) {
 	}
 }
 
-// An array's row says how its tasks stand, and not how long they have run together beside the limit of one.
+// An array's row shows the states of its tasks, without their total run time next to the limit of one.
 func TestRowsOfArrays(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
 	j := wire.Job{

@@ -20,30 +20,30 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-const simulateLong = `Play jobs through the production scheduler, in virtual time: how long they would have
+const simulateLong = `Simulate jobs with the production scheduler in virtual time: how long they would have
 waited, and how well GPUs would have been used.
 
 With --trace the jobs are in a file of comma-separated lines with a header: job_id, user,
-submit_s, gpus, duration_s (times in seconds), and where they matter project, priority
-(1 to 4), nodes, gpu_type, gpu_memory_gb and constraint. The nodes are alike, or those of
-a YAML file (--cluster): nodes, a list of groups with gpus, and where they matter name,
-count, model, memory_gb and labels. Users may tell
-nothing of run times (none), the truth (exact), or be off by a factor drawn for each job
-(x1..9); with history the scheduler learns from their earlier jobs.
+submit_s, gpus, duration_s (times in seconds), and optionally project, priority (1 to 4),
+nodes, gpu_type, gpu_memory_gb and constraint. The nodes are equal, or those of a YAML file
+(--cluster): nodes, a list of groups with gpus, and optionally name, count, model,
+memory_gb and labels. Users give no estimates of run times (none), the true ones (exact),
+or estimates that are off by a factor drawn for each job (x1..9); with history the
+scheduler learns from their earlier jobs.
 
 The policies srtf and srsf are the textbooks' shortest remaining time and shortest
-remaining service (GPU time) first, for plays only: by true run times, where every job may
-be suspended at any time and as often as it takes, and who is long waits for ever. They
+remaining service (GPU time) first, for simulations only: by true run times, where every
+job may be suspended at any time and any number of times, and long jobs may wait for ever. They
 set estimates=exact, preemptible-fraction=1, no_preemption=false, wait_bound=8784h,
 hysteresis=100, min_run=0s, budget=1000 and budget_every=1m; flags and --set still change
 that.
 
-With --history they are those that the cluster has run and still knows, on the cluster's
-own nodes and with its own tuning, as their users submitted them; the first line is what
-really happened. What else held jobs up then (failures, holds, limits, nodes that were
-away) is in that line alone.`
+With --history the jobs are those that the cluster has run and still knows, on the cluster's
+own nodes and with its own tuning, as their users submitted them; the first line is the
+real run. Other delays of jobs at the time (failures, holds, limits, unreachable nodes) are only
+in that line.`
 
-// simulation is the flags of berth simulate.
+// simulation holds the flags of berth simulate.
 type simulation struct {
 	simulate.Options
 	past
@@ -55,14 +55,14 @@ type simulation struct {
 	given func(flag string) bool
 }
 
-// outputs is where what comes of it goes.
+// outputs names the files and the format of the results.
 type outputs struct{ log, plot, output string }
 
 func newSimulate() *cobra.Command {
 	s := &simulation{}
 	cmd := &cobra.Command{
 		Use:   "simulate --trace FILE | --history",
-		Short: "Play a trace, or what the cluster has run, through the scheduler in virtual time",
+		Short: "Simulate a trace, or the cluster's history, with the scheduler in virtual time",
 		Long:  simulateLong,
 		Example: "  berth simulate --trace jobs.csv --cluster cluster.yaml --plot play.html\n" +
 			"  berth simulate --trace jobs.csv --nodes 2 --gpus-per-node 8 --compare fair_share,priority,fcfs\n" +
@@ -76,19 +76,19 @@ func newSimulate() *cobra.Command {
 	s.past.bind(cmd)
 	f.IntVar(&s.Nodes, "nodes", 2, "nodes")
 	f.IntVar(&s.GPUs, "gpus-per-node", 8, "GPUs of each node")
-	f.BoolVar(&s.WholeNodes, "whole-nodes", false, "jobs of 2, 3, ... nodes' GPUs take whole nodes, not any GPUs on as few as hold them")
+	f.BoolVar(&s.WholeNodes, "whole-nodes", false, "jobs with the GPUs of 2, 3, ... nodes take whole nodes, not any GPUs on the fewest nodes")
 	f.StringVar(&s.cluster, "cluster", "", "the nodes, in a YAML `file`, in place of --nodes and --gpus-per-node")
 	f.StringVar(&s.Policy, "policy", queue.DefaultPolicy, "order of the queue: "+strings.Join(playable(), ", "))
-	f.StringSliceVar(&s.compare, "compare", nil, "play it under each of these `policies` (with --history: all)")
-	f.StringVar(&s.backfill, "backfill", "conservative", "what may pass a job that finds no GPUs: none, skip, easy (one reservation), conservative (many)")
-	f.StringVar(&s.estimates, "estimates", "history", "what users tell: exact, none, history or xLOW..HIGH")
+	f.StringSliceVar(&s.compare, "compare", nil, "simulate each of these `policies` (with --history: all)")
+	f.StringVar(&s.backfill, "backfill", "conservative", "jobs that may pass a job without GPUs: none, skip, easy (one reservation), conservative (many)")
+	f.StringVar(&s.estimates, "estimates", "history", "estimates of users: exact, none, history or xLOW..HIGH")
 	f.StringVar(&s.preempt, "preempt", "on", "on or off: whether jobs that allow it are suspended for others")
 	f.Float64Var(&s.Preemptible, "preemptible-fraction", 1, "part of the jobs that allow it, 0 to 1")
 	timeVar(f, &s.RestartCost, "restart-cost", time.Minute, "`time` that the next start of a suspended job costs")
 	f.StringArrayVar(&s.set, "set", nil, "tune the scheduler, `name=value` as in berth policy; may repeat")
-	f.Uint64Var(&s.Seed, "seed", 1, "for what is drawn")
-	f.StringVar(&s.log, "log", "", "write what happens to a `file`: time, event, job, GPUs, node:GPUs")
-	f.BoolVar(&s.Foretell, "foretell", false, "tell how far forecasts come true: of each job that has to wait, the start that is foretold as it is submitted")
+	f.Uint64Var(&s.Seed, "seed", 1, "seed of random numbers")
+	f.StringVar(&s.log, "log", "", "write the events to a `file`: time, event, job, GPUs, node:GPUs")
+	f.BoolVar(&s.Foretell, "foretell", false, "print the accuracy of forecasts: of each job that has to wait, the start that is predicted at its submission")
 	f.StringVar(&s.plot, "plot", "", "draw utilisation and queue over time into a `file`: a picture if its name ends in .svg, a page if in .html")
 	f.StringVarP(&s.output, "output", "o", "", "json, or a table")
 	cmd.MarkFlagsOneRequired("trace", "history")
@@ -99,7 +99,7 @@ func newSimulate() *cobra.Command {
 	return cmd
 }
 
-// options makes sense of the flags, or says what does not.
+// options checks the flags.
 func (s *simulation) options() error {
 	var err error
 	switch {
@@ -107,10 +107,10 @@ func (s *simulation) options() error {
 		return usage("--nodes must be 1 to 10000 and --gpus-per-node 1 to %d", model.MaxDevices)
 	case s.preempt != "on" && s.preempt != "off":
 		return usage("--preempt must be on or off, not %q", s.preempt)
-	case !(s.Preemptible >= 0 && s.Preemptible <= 1): // nor NaN
+	case !(s.Preemptible >= 0 && s.Preemptible <= 1): // false for NaN, too
 		return usage("--preemptible-fraction must be 0 to 1, not %g", s.Preemptible)
 	case s.given("last") && !s.history:
-		return usage("--last counts what the cluster has run: give it with --history; of a trace all jobs are played")
+		return usage("--last needs --history: of a trace all jobs are simulated")
 	case s.output != "" && s.output != "json":
 		return usage("--output must be json or be left out, not %q", s.output)
 	case s.plot != "" && s.drawing() != ".svg" && !s.page():
@@ -130,7 +130,7 @@ func (s *simulation) options() error {
 	return s.tune(model.DefaultTuning(), func(string) bool { return true })
 }
 
-// policies checks those that are to be played.
+// policies checks the names of the policies to simulate.
 func (s *simulation) policies() error {
 	for _, name := range append([]string{s.Policy}, s.compare...) {
 		if !slices.Contains(playable(), name) {
@@ -139,13 +139,13 @@ func (s *simulation) policies() error {
 	}
 	for i, name := range s.compare {
 		if slices.Contains(s.compare[:i], name) {
-			return usage("--compare names %s twice, and it would play the same twice: leave one out", name)
+			return usage("--compare contains %s twice: leave one out", name)
 		}
 	}
 	return nil
 }
 
-// tune changes a tuning by those flags that count.
+// tune applies those flags to a tuning for which counts returns true.
 func (s *simulation) tune(t model.Tuning, counts func(flag string) bool) error {
 	depth := map[string]uint32{"none": 1, "skip": 1, "easy": 1, "conservative": 100}
 	modes := map[string]model.Backfill{
@@ -212,10 +212,10 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	return s.print(out, results)
 }
 
-// page says that a page is to be plotted rather than a picture.
+// page reports whether the plot is an HTML page rather than a picture.
 func (s *simulation) page() bool { return slices.Contains([]string{".html", ".htm"}, s.drawing()) }
 
-// drawing is the ending of the file that is drawn.
+// drawing returns the extension of the plot's file.
 func (s *simulation) drawing() string { return strings.ToLower(filepath.Ext(s.plot)) }
 
 func (s *simulation) draw(data []byte) error {
@@ -225,7 +225,7 @@ func (s *simulation) draw(data []byte) error {
 	return nil
 }
 
-// nodes reads the file of nodes, if there is one.
+// nodes reads the file of nodes, if one is given.
 func (s *simulation) nodes() ([]simulate.Host, error) {
 	if s.cluster == "" {
 		return nil, nil
@@ -237,7 +237,7 @@ func (s *simulation) nodes() ([]simulate.Host, error) {
 	defer file.Close() //nolint:errcheck // only read
 	hosts, err := simulate.ReadHosts(file)
 	if err != nil {
-		return nil, usage("--cluster: %s does not make sense: %w", s.cluster, err)
+		return nil, usage("--cluster: %s is not valid: %w", s.cluster, err)
 	}
 	return hosts, nil
 }
@@ -260,7 +260,7 @@ func (s *simulation) read(warn io.Writer) ([]simulate.Job, error) {
 	return jobs, nil
 }
 
-// play plays the trace once, writing the files that are asked for.
+// play simulates the trace once and writes the requested files.
 func (s *simulation) play(ctx context.Context, jobs []simulate.Job, policy string) (*simulate.Result, error) {
 	o, err := s.as(policy)
 	if err != nil {
@@ -322,13 +322,13 @@ func (s *simulation) print(out io.Writer, results []*simulate.Result) error {
 	return foretold(out, results)
 }
 
-// foretold tells how far forecasts came true.
+// foretold prints how far forecasts came true.
 func foretold(out io.Writer, results []*simulate.Result) error {
 	t := table.New("POLICY", "FORETOLD", "IN RANGE", "SOONER", "LATER", "P50 OFF", "P90 OFF")
 	for _, r := range results {
 		f := r.Foretold
 		switch {
-		case f == nil: // what really happened
+		case f == nil: // a run that really happened has no forecasts
 		case f.Jobs == 0:
 			t.Add(r.Policy, "0", "-", "-", "-", "-", "-")
 		default:

@@ -13,7 +13,7 @@ import (
 )
 
 // A trace is played on the nodes of a file, and drawn as a page of all policies; what
-// does not make sense is said, and nothing is written then.
+// is not valid is reported, and nothing is written then.
 func TestSimulateACluster(t *testing.T) {
 	f := pastAPI(t)
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func TestSimulateACluster(t *testing.T) {
 	}
 	wrong := write("wrong.yaml", "nodes: [{gpu: 8}]\n")
 	for want, args := range map[string][]string{
-		"does not make sense: it may have nodes":   {"--cluster", wrong},
+		"is not valid: it may have nodes":          {"--cluster", wrong},
 		"no such file":                             {"--cluster", filepath.Join(dir, "none.yaml")},
 		"--cluster and --nodes exclude each other": {"--cluster", nodes, "--nodes", "2"},
 		"could never run on these nodes":           {"--cluster", write("a.yaml", "nodes: [{gpus: 8, model: A100}]\n"), "--plot", filepath.Join(dir, "not.html")},
@@ -52,7 +52,7 @@ func TestSimulateACluster(t *testing.T) {
 	}
 }
 
-// How far forecasts come true is a table of its own, and says nothing of policies under which nobody waits.
+// How far forecasts come true is a table of its own, without rows for policies under which no job waits.
 func TestSimulateForetells(t *testing.T) {
 	f := pastAPI(t)
 	trace := filepath.Join(t.TempDir(), "jobs.csv")
@@ -108,6 +108,6 @@ func TestSimulateTextbooks(t *testing.T) {
 		t.Error("a cluster could have an order of the textbooks")
 	}
 	if code, _, errs := f.berth(t, "simulate", "--trace", trace, "--policy", "sjf", "--compare", "srtf"); code == 0 || !strings.Contains(errs, "compare") {
-		t.Errorf("--policy beside --compare: %d, %s", code, errs)
+		t.Errorf("--policy together with --compare: %d, %s", code, errs)
 	}
 }

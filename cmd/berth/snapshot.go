@@ -13,12 +13,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
-const snapshotLong = `Write the cluster down as state files, and begin an empty cluster from such files.
+const snapshotLong = `Export the cluster as state files, and import such files into an empty cluster.
 
 The files are cluster_state.json, job_queue.json, orchestrator_state.json and
-gpu_allocation.json. They hold what users run, with scripts and environments: keep them as
+gpu_allocation.json. They contain users' commands, scripts and environments: keep them as
 safe as the cluster. Nodes, GPUs, tokens, webhooks, reservations and jobs that have ended are
-not carried over.`
+not imported.`
 
 func newSnapshot() *cobra.Command {
 	cmd := &cobra.Command{
@@ -31,7 +31,7 @@ func newSnapshot() *cobra.Command {
 	return cmd
 }
 
-// exported is what an export has written.
+// exported is the result of an export.
 type exported struct {
 	Folder string   `json:"folder"`
 	Files  []string `json:"files"`
@@ -44,13 +44,13 @@ func newSnapshotExport() *cobra.Command {
 	var folder string
 	var replace bool
 	cmd := &cobra.Command{
-		Use: "export --json FOLDER", Short: "Write the cluster, at one place of its log, to four state files",
-		Long:    "Write the cluster, at one place of its log, to four state files.\n\nThe folder is made if it is not there. Its files are replaced once all new ones are on disk.",
+		Use: "export --json FOLDER", Short: "Export the cluster, at one place of its log, to four state files",
+		Long:    "Write the cluster, at one place of its log, to four state files.\n\nThe folder is created if it does not exist. Its files are replaced once all new ones are on disk.",
 		Example: "  berth snapshot export --json backup\n  berth snapshot export --json backup --replace",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if folder == "" {
-				return usage("say where to with --json FOLDER")
+				return usage("the folder is missing: give --json FOLDER")
 			}
 			export := func(ctx context.Context, api *client.Client) (*exported, error) {
 				if err := prepare(folder, replace); err != nil {
@@ -74,15 +74,15 @@ func newSnapshotExport() *cobra.Command {
 	return cmd
 }
 
-const importLong = `Begin an empty cluster from state files, as berth snapshot export or another orchestrator
-wrote them.
+const importLong = `Import state files of berth snapshot export, or of another orchestrator, into an empty
+cluster.
 
-Everything is checked before anything is changed. Jobs keep their numbers and their age and
-wait in the queue; those that ran are queued again. Services that held GPUs or waited for some
-wait behind the jobs, under their names. Nothing starts before all is there. Should
-the import be cut off, the same command goes on where it was and brings nothing twice.
+Everything is checked before any change. Jobs keep their numbers and their age and wait in the
+queue; jobs that ran are queued again. Services that held GPUs or waited for some wait behind
+the jobs, under their names. Jobs start only after the whole import. After an interruption the
+same command continues where it was, and imports nothing twice.
 
-Jobs of another orchestrator whose entries hold no command run what --command says, with
+Jobs of another orchestrator whose entries have no command run the one of --command, with
 their RUN_ID and JOB_ID in the environment.`
 
 // importFlags are the flags of snapshot import.
@@ -98,7 +98,7 @@ type importFlags struct {
 func newSnapshotImport() *cobra.Command {
 	f := &importFlags{}
 	cmd := &cobra.Command{
-		Use: "import --json FOLDER", Short: "Begin an empty cluster from state files", Long: importLong,
+		Use: "import --json FOLDER", Short: "Import state files into an empty cluster", Long: importLong,
 		Example: "  berth snapshot import --json backup --dry-run\n  berth snapshot import --json .agents --command 'python launch.py \"$RUN_ID\"'",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -106,7 +106,7 @@ func newSnapshotImport() *cobra.Command {
 				return reading(&f.connection, cutShort, showImport)(cmd, nil)
 			}
 			if f.folder == "" {
-				return usage("say which files with --json FOLDER")
+				return usage("the folder is missing: give --json FOLDER with the files")
 			}
 			plan, err := readSnapshot(f.folder, f.command)
 			if err != nil {
@@ -121,13 +121,13 @@ func newSnapshotImport() *cobra.Command {
 	f.bindReading(cmd)
 	to := cmd.Flags()
 	to.StringVar(&f.folder, "json", "", "the `folder` with the files")
-	to.BoolVar(&f.dry, "dry-run", false, "only check everything, and say what would come")
-	to.StringVar(&f.command, "command", "", "what jobs run whose entries hold no `command`")
-	to.BoolVar(&f.short, "short", false, "end an import that was cut off and whose files are lost, with what has come so far")
+	to.BoolVar(&f.dry, "dry-run", false, "only check everything, and print what would be imported")
+	to.StringVar(&f.command, "command", "", "`command` of jobs whose entries have no command")
+	to.BoolVar(&f.short, "short", false, "end an interrupted import whose files are lost, with the parts that have arrived")
 	return cmd
 }
 
-// importReport is what came of an import.
+// importReport is the result of an import.
 type importReport struct {
 	DryRun   bool     `json:"dry_run"`
 	ImportID string   `json:"import_id"`
@@ -154,10 +154,10 @@ func showImport(w io.Writer, r *importReport) error {
 	}
 	s.line("Jobs", "%d queued, of which %d ran", r.Jobs, r.Again)
 	if r.Ended > 0 {
-		s.line("Ended", "%d jobs, which are left out", r.Ended)
+		s.line("Ended", "%d jobs, which are not imported", r.Ended)
 	}
 	if r.Left > 0 {
-		s.line("Left out", "%d jobs: their deadline has passed, or they waited for the success of one that was left out", r.Left)
+		s.line("Left out", "%d jobs: their deadline has passed, or they waited for the success of a job that was not imported", r.Left)
 	}
 	if r.Services > 0 && !r.Before {
 		s.line("Services", "%d wait for GPUs", r.Services)
@@ -174,10 +174,10 @@ func showImport(w io.Writer, r *importReport) error {
 	return err
 }
 
-// errFiles says what is wrong about state files, and that nothing was done.
+// errFiles is the error of state files that are not valid; nothing was imported then.
 var errFiles = errors.New("nothing was imported")
 
-// wrongFile says what is wrong where in a file.
+// wrongFile returns an error with the file, the line and the fault.
 func wrongFile(name string, line int, format string, args ...any) error {
 	at := name
 	if line > 0 {

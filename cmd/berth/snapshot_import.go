@@ -17,18 +17,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// How many users, quotas or shares one step brings, and how many services, which may
-// say much of themselves.
+// The most users, quotas or shares in one step, and the most services, which are larger.
 const (
 	listsAtOnce    = 500
 	servicesAtOnce = 16
 )
 
-// readSettings takes the settings out of orchestrator_state.json. Of a file of another
-// program they are the policy and whether jobs are started.
+// readSettings reads the settings of orchestrator_state.json. A file of another program contains
+// the policy and whether jobs are started.
 func (p *importPlan) readSettings(f *stateFile) error {
 	if f == nil {
-		p.ignored = append(p.ignored, fileOrchestrator+" is not there: settings stay as they are")
+		p.ignored = append(p.ignored, fileOrchestrator+" does not exist: settings stay unchanged")
 		return nil
 	}
 	plain := map[string]json.RawMessage{}
@@ -49,7 +48,7 @@ func (p *importPlan) readSettings(f *stateFile) error {
 	return p.addSettings(f, plain)
 }
 
-// addSettings makes steps of settings: the long lists in pieces.
+// addSettings makes steps of settings, with long lists in pieces.
 func (p *importPlan) addSettings(f *stateFile, set map[string]json.RawMessage) error {
 	for _, name := range []string{"users", "quotas", "shares"} {
 		if raw, has := set[name]; has {
@@ -65,7 +64,7 @@ func (p *importPlan) addSettings(f *stateFile, set map[string]json.RawMessage) e
 	return p.addStep(f, set)
 }
 
-// readServices takes the services out of gpu_allocation.json that an export wrote.
+// readServices reads the services of a gpu_allocation.json that an export wrote.
 func (p *importPlan) readServices(f *stateFile) error {
 	if f == nil {
 		return nil
@@ -73,11 +72,11 @@ func (p *importPlan) readServices(f *stateFile) error {
 	if raw, has := f.saved["services"]; has {
 		return p.addList(f, "services", raw, servicesAtOnce)
 	}
-	p.ignored = append(p.ignored, f.name+": no export wrote it")
+	p.ignored = append(p.ignored, f.name+": the file is not from an export")
 	return nil
 }
 
-// addList makes steps of a list, each of so many elements at most.
+// addList makes steps of a list, each of at most a number of elements.
 func (p *importPlan) addList(f *stateFile, name string, raw json.RawMessage, most int) error {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -102,7 +101,7 @@ func (p *importPlan) addStep(f *stateFile, set any) error {
 	return err
 }
 
-// name gives the plan its id: the hash of all that it brings.
+// name sets the plan's id: the hash of its whole content.
 func (p *importPlan) name() error {
 	sum := sha256.New()
 	e := json.NewEncoder(sum)
@@ -125,14 +124,14 @@ func (p *importPlan) name() error {
 	return nil
 }
 
-// importer carries a plan out.
+// importer carries out a plan.
 type importer struct {
 	api  client.Snapshots
 	plan *importPlan
 }
 
-// run checks everything, and then brings it: first jobs, which limits must not keep
-// out, then settings.
+// run checks the whole plan and then imports it: first jobs, which limits must not keep out, then
+// settings.
 func (m *importer) run(ctx context.Context, dry bool) (*importReport, error) {
 	report := &importReport{
 		DryRun: dry, ImportID: m.plan.id, Parts: len(m.plan.parts), Services: m.plan.services, Settings: len(m.plan.settings) > 0, Ignored: append([]string{}, m.plan.ignored...),
@@ -168,7 +167,7 @@ func (m *importer) run(ctx context.Context, dry bool) (*importReport, error) {
 	return report, nil
 }
 
-// check asks the cluster about every step, and changes nothing.
+// check asks the cluster to check every step without changes.
 func (m *importer) check(ctx context.Context, report *importReport) error {
 	for i := range m.plan.parts {
 		got, err := m.api.Jobs(ctx, m.plan.parts[i].body, true)
@@ -185,7 +184,7 @@ func (m *importer) check(ctx context.Context, report *importReport) error {
 	return nil
 }
 
-// cutShort ends the import that is open with what has come.
+// cutShort ends the open import with the parts that have arrived.
 func cutShort(ctx context.Context, api *client.Client) (*importReport, error) {
 	at, err := client.SnapshotsOf(api).End(ctx, &wire.EndImport{Short: new(true)})
 	if err != nil {
@@ -196,7 +195,7 @@ func cutShort(ctx context.Context, api *client.Client) (*importReport, error) {
 
 var inPart = regexp.MustCompile(`^(?:jobs|queuedJobs)\[(\d+)\]\.?`)
 
-// explain says where in the file the job stands that a part was refused for.
+// explain adds the file and line of the job for which a part was refused.
 func (m *importer) explain(err error, part int) error {
 	p, is := errors.AsType[*wire.Problem](err)
 	if !is || p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusBadRequest || len(p.Errors) == 0 {
@@ -213,7 +212,7 @@ func (m *importer) explain(err error, part int) error {
 	return err
 }
 
-// refusedIn is a refusal as something wrong in a file.
+// refusedIn converts a refusal to an error in a file.
 func refusedIn(err error, file string, line int, prefix string) error {
 	p, is := errors.AsType[*wire.Problem](err)
 	if !is || len(p.Errors) == 0 {

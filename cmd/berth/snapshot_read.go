@@ -21,15 +21,15 @@ import (
 // maxStateFile bounds one state file, in bytes.
 const maxStateFile = 1 << 30
 
-// stateFile is a file that was read: JSON, and an object.
+// stateFile is a state file that was read: a JSON object.
 type stateFile struct {
 	name    string
 	data    []byte
 	members map[string]json.RawMessage
-	saved   map[string]json.RawMessage // its member berth; nil: another program wrote it
+	saved   map[string]json.RawMessage // its member berth; nil: the file is of another program
 }
 
-// readStateFile reads one file; nil if there is none.
+// readStateFile reads one file; nil if it does not exist.
 func readStateFile(folder, name string) (*stateFile, error) {
 	path := filepath.Join(folder, name)
 	f, err := os.Open(path) //nolint:gosec // in the folder that the user named
@@ -45,9 +45,9 @@ func readStateFile(folder, name string) (*stateFile, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read %s: %w", path, err)
 	case len(data) > maxStateFile:
-		return nil, wrongFile(path, 0, "is larger than 1 GiB, which no export is")
+		return nil, wrongFile(path, 0, "is larger than the limit of 1 GiB")
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // which editors put before a text in UTF-8
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a byte order mark, which editors put before UTF-8
 	out := &stateFile{name: path, data: data}
 	if err := json.Unmarshal(data, &out.members); err != nil {
 		if bad, is := errors.AsType[*json.SyntaxError](err); is {
@@ -62,12 +62,12 @@ func readStateFile(folder, name string) (*stateFile, error) {
 		return nil, wrongFile(path, lineAt(data, int64(at)), "is not valid UTF-8: a byte is 0x%02x; convert the file, as by iconv -t UTF-8", data[at])
 	}
 	if at := wire.HalfCharacter(data); at >= 0 {
-		return nil, wrongFile(path, lineAt(data, int64(at)), "holds %s, which stands for half a character", data[at:at+6])
+		return nil, wrongFile(path, lineAt(data, int64(at)), "contains %s, which is half a character", data[at:at+6])
 	}
 	return out, out.readSaved()
 }
 
-// readSaved reads what an export says of itself.
+// readSaved reads the member in which an export describes itself.
 func (f *stateFile) readSaved() error {
 	raw, has := f.members["berth"]
 	if !has {
@@ -83,20 +83,20 @@ func (f *stateFile) readSaved() error {
 	return nil
 }
 
-// lineAt is the line, from 1, of a place in a file.
+// lineAt returns the line, from 1, of an offset in a file.
 func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:max(0, min(offset, int64(len(data))))], []byte("\n"))
 }
 
-// element is one of a list in a file.
+// element is an element of a list in a file.
 type element struct {
 	raw  json.RawMessage
 	line int
-	at   time.Time // when it was queued; of files of other programs
+	at   time.Time // when it was queued; only in files of other programs
 	name string    // the job's id there
 }
 
-// list finds the elements of a list, by the names that lead to it.
+// list returns the elements of a list, found by the names that lead to it.
 func (f *stateFile) list(path ...string) ([]element, error) {
 	d := json.NewDecoder(bytes.NewReader(f.data))
 	for _, name := range path {
@@ -122,7 +122,7 @@ func (f *stateFile) list(path ...string) ([]element, error) {
 	return out, nil
 }
 
-// descend goes to the value of a name in the object that comes next.
+// descend moves the decoder to the value of a name in the next object.
 func descend(d *json.Decoder, name string) bool {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return false
@@ -143,7 +143,8 @@ func descend(d *json.Decoder, name string) bool {
 	return false
 }
 
-// label reads what jobs are ordered and named by. What is wrong in it the cluster says.
+// label reads the fields by which jobs are ordered and named. Errors in them are left to the
+// cluster.
 func (e *element) label() {
 	var names struct {
 		ID    string `json:"id"`
@@ -161,7 +162,7 @@ func (e *element) label() {
 	}
 }
 
-// importPlan is what state files bring, in the steps that bring it.
+// importPlan is the content of state files as steps of an import.
 type importPlan struct {
 	id       string
 	queue    string // name of the file of jobs
@@ -171,13 +172,13 @@ type importPlan struct {
 	ignored  []string
 }
 
-// importStep is settings that are brought at once, and the file that they are from.
+// importStep is a group of settings that are imported together, and their file.
 type importStep struct {
 	file string
 	set  json.RawMessage
 }
 
-// importPart is one part and where its jobs stand in their file.
+// importPart is one part of the jobs and where these stand in their file.
 type importPart struct {
 	body *wire.ImportJobs
 	jobs []element
@@ -205,7 +206,7 @@ func readSnapshot(folder, command string) (*importPlan, error) {
 	}
 	queue := files[fileQueue]
 	if queue == nil {
-		return nil, wrongFile(filepath.Join(folder, fileQueue), 0, "is not there: name the folder of an export")
+		return nil, wrongFile(filepath.Join(folder, fileQueue), 0, "does not exist: give the folder of an export")
 	}
 	if err := plan.readJobs(queue, command); err != nil {
 		return nil, err
@@ -256,7 +257,8 @@ func (p *importPlan) readJobs(f *stateFile, command string) error {
 	return nil
 }
 
-// share adds a job to a part with the texts that it names, and says what these weigh.
+// share adds a job to a part together with the texts that it refers to, and returns the weight of
+// those.
 func share(b *wire.ImportJobs, e *element, texts *wire.SavedQueue) (weight int) {
 	var job struct {
 		Tasks  int    `json:"tasks"`
@@ -264,7 +266,7 @@ func share(b *wire.ImportJobs, e *element, texts *wire.SavedQueue) (weight int) 
 		Stdin  string `json:"stdin_sha256"`
 		Env    string `json:"environment_sha256"`
 	}
-	_ = json.Unmarshal(e.raw, &job) // the cluster says what is wrong
+	_ = json.Unmarshal(e.raw, &job) // errors are left to the cluster
 	if b.Scripts == nil {
 		b.Scripts, b.Environments = map[string]string{}, map[string]map[string]string{}
 	}
@@ -286,14 +288,14 @@ func share(b *wire.ImportJobs, e *element, texts *wire.SavedQueue) (weight int) 
 	return weight + max(0, min(job.Tasks, 10_000))*taskWeight
 }
 
-// Bounds of a part: well below what a request and a log entry carry.
+// Bounds of a part, well below those of a request and a log entry.
 const (
 	partWeight = 160 << 10
 	partJobs   = 500
 	taskWeight = 40 // bytes that a task counts for
 )
 
-// divide makes parts of the jobs.
+// divide groups the jobs into parts.
 func (p *importPlan) divide(jobs []element, add func(*wire.ImportJobs, *element) int) {
 	weight := partWeight
 	for _, e := range jobs {

@@ -23,8 +23,7 @@ func stateFiles() []string {
 	return []string{fileCluster, fileQueue, fileOrchestrator, fileAllocation}
 }
 
-// prepare makes the folder, and finds out whether files would be lost, before the
-// cluster is asked.
+// prepare makes the folder, and refuses to overwrite files, before the cluster is asked.
 func prepare(folder string, replace bool) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("cannot make the folder for the state files: %w", err)
@@ -36,19 +35,19 @@ func prepare(folder string, replace bool) error {
 		case err != nil:
 			return err
 		default:
-			return fmt.Errorf("%s is there already: name another folder, or say --replace", filepath.Join(folder, name))
+			return fmt.Errorf("%s exists already: give another folder, or --replace", filepath.Join(folder, name))
 		}
 	}
 	return nil
 }
 
-// writeSnapshot writes all files beside the ones that are there, and only then gives
-// them their names: a full disk leaves what was there.
+// writeSnapshot writes all files under temporary names and renames them at the end: a full disk
+// leaves the old files intact.
 func writeSnapshot(folder string, s *wire.Snapshot) (*exported, error) {
 	var temps []string
 	defer func() {
 		for _, temp := range temps {
-			_ = os.Remove(temp) // those that have not got their names
+			_ = os.Remove(temp) // those that were not renamed
 		}
 	}()
 	for i, content := range []any{&s.ClusterState, &s.JobQueue, &s.Orchestrator, &s.Allocation} {
@@ -71,7 +70,7 @@ func writeSnapshot(folder string, s *wire.Snapshot) (*exported, error) {
 	return &exported{Folder: folder, Files: stateFiles(), Index: s.JobQueue.Saved.Index, Jobs: len(s.JobQueue.Saved.Jobs)}, nil
 }
 
-// writeTemp writes a file that only its owner may read, down to the disk.
+// writeTemp writes a file that only its owner may read, and syncs it to the disk.
 func writeTemp(folder, name string, content any) (temp string, err error) {
 	f, err := os.CreateTemp(folder, "."+name+".*")
 	if err != nil {

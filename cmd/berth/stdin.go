@@ -14,22 +14,22 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// stdinPatience is how long standard input that is open may say nothing before a job is run
-// without: what starts a program often leaves a pipe open to which nothing is ever written.
+// stdinPatience is how long open standard input may be silent before a job is run without input:
+// parent programs often leave a pipe open to which nothing is ever written.
 const stdinPatience = 2 * time.Second
 
-// input says which standard input a job gets.
+// input holds the flags for a job's standard input.
 type input struct{ wait, none bool }
 
 func (i *input) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&i.wait, "stdin", false, "wait for the end of standard input, however long nothing comes")
-	f.BoolVar(&i.none, "no-stdin", false, "leave standard input alone: the job gets none")
+	f.BoolVar(&i.wait, "stdin", false, "wait for the end of standard input, even if it is silent")
+	f.BoolVar(&i.none, "no-stdin", false, "do not read standard input: the job gets none")
 	cmd.MarkFlagsMutuallyExclusive("stdin", "no-stdin")
 }
 
-// read returns what is to be the job's standard input, as base64; empty: nothing. A terminal, a
-// device and what is closed are nothing.
+// read returns the job's standard input as base64; empty: nothing. A terminal, a device and closed
+// input count as nothing.
 func (i *input) read(ctx context.Context, from *os.File, say io.Writer) (string, error) {
 	info, err := from.Stat()
 	if i.none || err != nil || info.IsDir() || info.Mode()&os.ModeCharDevice != 0 {
@@ -46,7 +46,7 @@ func (i *input) read(ctx context.Context, from *os.File, say io.Writer) (string,
 	return base64.StdEncoding.EncodeToString(data), nil
 }
 
-// readAll reads until the end, or one byte more than there may be.
+// readAll reads until the end, or one byte more than the limit.
 func (i *input) readAll(ctx context.Context, from io.Reader, say io.Writer) ([]byte, error) {
 	type piece struct {
 		data []byte
@@ -87,7 +87,7 @@ func (i *input) readAll(ctx context.Context, from io.Reader, say io.Writer) ([]b
 			case i.wait:
 				fmt.Fprintln(say, "Waiting for the end of standard input")
 			default:
-				fmt.Fprintln(say, "Nothing comes from standard input, which is open: the job gets none; --stdin waits for it")
+				fmt.Fprintln(say, "Standard input is open but silent: the job runs without input; --stdin waits for its end")
 				return nil, nil
 			}
 		case <-ctx.Done():

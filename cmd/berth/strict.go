@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// programs marks commands whose arguments are another program's, which may be empty.
+// programs marks commands whose arguments belong to another program and may be empty.
 const programs = "arguments of programs"
 
 // emptyMeans marks flags for which an empty value has a meaning.
@@ -20,12 +20,12 @@ const emptyMeans = "an empty value has a meaning"
 
 // allowEmpty exempts a flag from the rule that a value is not empty.
 func allowEmpty(f *pflag.FlagSet, name string) {
-	_ = f.SetAnnotation(name, emptyMeans, []string{"true"}) // it fails only for a flag that does not exist
+	_ = f.SetAnnotation(name, emptyMeans, []string{"true"}) // fails only for a flag that does not exist
 }
 
-// strictly makes every command of a tree refuse what it does not take, with exit code 2:
-// arguments that are too many or empty, flags without a value, text that is not UTF-8, and
-// flags that do not go together.
+// strictly makes every command of a tree refuse invalid command lines with exit code 2: arguments
+// that are too many or empty, flags without a value, text that is not UTF-8, and flags that exclude
+// each other.
 func strictly(cmd *cobra.Command) {
 	check := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ func strictly(cmd *cobra.Command) {
 			}
 		}
 		if i := slices.IndexFunc(args, blank); i >= 0 && cmd.Annotations[programs] == "" {
-			return usage("%s: argument %d is empty: leave it out, or look whether a shell variable is unset", cmd.CommandPath(), i+1)
+			return usage("%s: argument %d is empty: leave it out, or check whether a shell variable is unset", cmd.CommandPath(), i+1)
 		}
 		for i, text := range args {
 			if err := utf8Text(text); err != nil {
@@ -67,8 +67,8 @@ func checkFlags(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// checkFlag refuses an empty value, which would widen what is asked for where a shell variable
-// is unset, and text that no request can carry.
+// checkFlag refuses an empty value, which would widen a request if a shell variable is unset, and
+// text that no request can carry.
 func checkFlag(f *pflag.Flag) error {
 	texts := []string{f.Value.String()}
 	if list, is := f.Value.(interface{ GetSlice() []string }); is {
@@ -80,7 +80,7 @@ func checkFlag(f *pflag.Flag) error {
 		}
 	}
 	if f.Annotations[emptyMeans] == nil && (len(texts) == 0 || slices.ContainsFunc(texts, blank)) {
-		return fmt.Errorf("--%s is empty: leave it out, or look whether a shell variable is unset", f.Name)
+		return fmt.Errorf("--%s is empty: leave it out, or check whether a shell variable is unset", f.Name)
 	}
 	return nil
 }
@@ -94,10 +94,10 @@ func utf8Text(text string) error {
 	return nil
 }
 
-// refusedArgs names the first argument with which the check fails.
+// refusedArgs returns an error that names the first argument with which the check fails.
 func refusedArgs(cmd *cobra.Command, check cobra.PositionalArgs, args []string, err error) error {
 	path := cmd.CommandPath()
-	if exitCode(err) == exitUsage || check(cmd, nil) != nil { // the command's own words, or too few
+	if exitCode(err) == exitUsage || check(cmd, nil) != nil { // the command's own error, or too few arguments
 		return usage("%w", err)
 	}
 	n := 0
@@ -110,11 +110,11 @@ func refusedArgs(cmd *cobra.Command, check cobra.PositionalArgs, args []string, 
 	return usage("%s takes no argument %q after %q; see %s --help", path, args[n], args[n-1], path)
 }
 
-// flagGroup finds the flags that an error of the library names, the last list being of those
-// that it is about.
+// flagGroup finds the flags that an error of the library names; the last list has those that are at
+// fault.
 var flagGroup = regexp.MustCompile(`\[([^\]]*)\]`)
 
-// refusedFlags says what is wrong with flags of which one is needed, or that exclude each other.
+// refusedFlags returns the error of flags of which one is needed, or that exclude each other.
 func refusedFlags(cmd *cobra.Command, err error) error {
 	path, groups := cmd.CommandPath(), flagGroup.FindAllStringSubmatch(err.Error(), -1)
 	if len(groups) == 0 {

@@ -27,7 +27,7 @@ func TestWhatNoCommandTakes(t *testing.T) {
 		"explain ''":                                    "berth explain: argument 1 is empty",
 		"cancel 17 ''":                                  "berth cancel: argument 2 is empty",
 		"node show ' '":                                 "berth node show: argument 1 is empty",
-		"explain .3":                                    "\".3\" names no job",
+		"explain .3":                                    "\".3\" is not a job",
 		"submit --after '' -- x":                        "--after is empty",
 	} {
 		args := strings.Split(strings.ReplaceAll(line, "' '", "\t"), " ")

@@ -26,12 +26,12 @@ const submitLong = `Submit a job: a script, or a command after --.
   generate | berth submit -g 1 -
 
 Lines of a script that begin with #BERTH or #SBATCH are options, as on the command
-line, which overrules them. The script is sent along as it is.
+line, which wins over them. The script itself is part of the submission.
 
 A job starts on its node in an empty folder of its own, not in the one that it was
-submitted from. What lies there it finds with -D "$PWD", if the nodes have that folder.`
+submitted from. With -D "$PWD" it starts in the latter, if the nodes have that folder.`
 
-// submission is what the flags of submit say.
+// submission holds the flags of submit.
 type submission struct {
 	connection
 	sizes
@@ -48,20 +48,20 @@ type submission struct {
 	after   aftermath
 }
 
-// sizes say what a job needs.
+// sizes holds what a job needs.
 type sizes struct {
 	gpus, gpuMemory, memory, array string
 	nodes, perNode, cpus           int64
 	params                         []string
 }
 
-// times are durations as a user writes them; empty: not given.
+// times holds durations as a user writes them; empty: not given.
 type times struct{ limit, estimate, grace, contact, checkpointGrace, checkpointEvery, idle string }
 
-// labels say whose job it is and what for.
+// labels holds the job's user, project, name and other labels.
 type labels struct{ name, project, user, runID, priority string }
 
-// life says what becomes of a job in trouble.
+// life holds the flags for failures and interruptions of a job.
 type life struct {
 	retries           int64
 	preemptible, hold bool
@@ -73,7 +73,7 @@ type life struct {
 	retryOn           []int64
 }
 
-// aftermath says what submit does once the job is queued.
+// aftermath holds the flags for what submit does once the job is queued.
 type aftermath struct{ parsable, wait, follow, dryRun bool }
 
 func newSubmit() *cobra.Command {
@@ -88,16 +88,16 @@ func newSubmit() *cobra.Command {
 	s.bindJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.key, "idempotency-key", "", "`id` under which the same submission may be sent again without a second job")
-	f.BoolVar(&s.after.dryRun, "dry-run", false, "only say when it would start and what would keep it; nothing is queued")
+	f.BoolVar(&s.after.dryRun, "dry-run", false, "only print when it would start and what would block it; nothing is queued")
 	f.BoolVar(&s.after.parsable, "parsable", false, "print the job's id and nothing else")
 	f.BoolVarP(&s.after.wait, "wait", "W", false, "wait for the job's end and exit with its exit code")
 	f.BoolVarP(&s.after.follow, "follow", "f", false, "show the job's output until its end, and exit with its exit code")
 	return cmd
 }
 
-// bindJob binds the flags that say what to run.
+// bindJob binds the flags that describe what to run.
 func (s *submission) bindJob(cmd *cobra.Command) {
-	cmd.Flags().SetInterspersed(false) // what follows the script belongs to it
+	cmd.Flags().SetInterspersed(false) // the words after the script belong to it
 	cmd.Annotations = map[string]string{programs: "a script's or a command's"}
 	s.bindSize(cmd)
 	s.bindLife(cmd)
@@ -124,16 +124,16 @@ func (s *submission) bindLife(cmd *cobra.Command) {
 	f.StringVar(&s.estimate, "estimate", "", "how long it will probably run, as a `time`")
 	f.StringVarP(&s.name, "name", "J", "", "the job's `name`")
 	f.StringVarP(&s.project, "project", "A", "", "the `project` that it belongs to")
-	f.StringVarP(&s.user, "user", "u", "", "whose job it is (default: this user)")
+	f.StringVarP(&s.user, "user", "u", "", "the job's `user` (default: you)")
 	f.StringVar(&s.runID, "run-id", "", "the `id` of the run that it belongs to")
 	f.StringVarP(&s.priority, "priority", "p", "", "low, normal, high, critical, or 1 to 10 (1 to 4 are these, 5 is normal, 6 to 8 high, 9 and 10 critical)")
 	f.Int64Var(&s.retries, "max-retries", 0, "further attempts after a failure")
-	f.Int64SliceVar(&s.retryOn, "retry-on", nil, "exit `codes` that are tried again, such as 75,137 (default: any)")
-	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for others; --preemptible=false: not, whatever quotas say")
+	f.Int64SliceVar(&s.retryOn, "retry-on", nil, "exit `codes` that are retried, such as 75,137 (default: any)")
+	f.BoolVar(&s.preemptible, "preemptible", false, "may be stopped and queued again for other jobs; --preemptible=false: must not, regardless of quotas")
 	f.BoolVar(&s.hold, "hold", false, "wait for a release")
-	f.StringVar(&s.onLost, "on-lost", "", "requeue, hold or fail when a node falls silent")
+	f.StringVar(&s.onLost, "on-lost", "", "what to do when a node is lost: requeue, hold or fail")
 	f.StringVar(&s.contact, "disconnect-grace", "", "how long a node may be out of contact, as a `time`")
-	f.StringVar(&s.warn, "signal", "", "`NAME@SECONDS`: a signal so long before the time limit, such as USR1@300")
+	f.StringVar(&s.warn, "signal", "", "`NAME@SECONDS`: a signal before the time limit, such as USR1@300")
 	f.StringVar(&s.stopSignal, "stop-signal", "", "`name` of the signal that asks the job to end (default: TERM)")
 	f.StringVar(&s.grace, "grace", "", "`time` from the stop signal to the kill (default: 30s)")
 	f.StringVar(&s.checkpoint, "checkpoint-signal", "", "`name` of a signal that is sent first")
@@ -150,7 +150,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if s.after.dryRun && s.after.parsable {
-		return usage("--dry-run queues nothing, so that --parsable has no id to print; -o json prints all that it tells")
+		return usage("--dry-run and --parsable exclude each other: nothing is queued, so that there is no id; -o json prints the whole answer")
 	}
 	request, err := s.request(cmd, args)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if d := late(request, time.Now()); d > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: it is estimated to run for %s and could not end before its deadline, which is %s too soon\n",
+		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: the job is estimated to run for %s and cannot end before its deadline, which is %s too early\n",
 			table.About(time.Duration(*request.Estimate)), table.About(d))
 	}
 	if s.after.dryRun {
@@ -173,7 +173,7 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 	answer, err := api.Submit(cmd.Context(), request, s.key)
 	if err != nil {
 		if cmd.Context().Err() != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "It is not known whether the job was submitted: berth queue --me lists it if it was")
+			fmt.Fprintln(cmd.ErrOrStderr(), "It is not known whether the job was submitted: if so, berth queue --me lists the job")
 		}
 		return err
 	}
@@ -183,19 +183,19 @@ func (s *submission) run(cmd *cobra.Command, args []string) error {
 		out = cmd.ErrOrStderr()
 	}
 	if err := s.report(out, answer); err != nil {
-		return fmt.Errorf("job %s is submitted, so do not submit it again; its number could not be written: %w", answer.JobID, err)
+		return fmt.Errorf("job %s is submitted: do not submit it again; its number could not be printed: %w", answer.JobID, err)
 	}
 	return s.stay(cmd, api, &answer.Job)
 }
 
-// warn says beside an answer why the job may never start.
+// warn prints why the job may never start.
 func warn(cmd *cobra.Command, answer *wire.Submitted) {
 	for _, text := range answer.Warnings {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning: it "+local(text))
 	}
 }
 
-// report says what came of it.
+// report prints the result of a submission.
 func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 	if s.after.parsable {
 		_, err := fmt.Fprintln(w, answer.JobID)
@@ -213,7 +213,7 @@ func (s *submission) report(w io.Writer, answer *wire.Submitted) error {
 	})
 }
 
-// tryOut says what would come of a submission.
+// tryOut prints what a submission would result in.
 func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wire.Submit) error {
 	answer, err := api.TryOut(cmd.Context(), request)
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 	}
 	warn(cmd, answer)
 	return s.print(cmd.OutOrStdout(), answer, func(w io.Writer) error {
-		fmt.Fprintf(w, "Nothing was submitted. If it was: %s.\n", placeAndStart(answer))
+		fmt.Fprintf(w, "Nothing was submitted. A submission would have this result: %s.\n", placeAndStart(answer))
 		if a := answer.Job.Array; a != nil {
 			fmt.Fprintf(w, "It would have %d tasks: %s.\n", a.Size, cmp.Or(strings.Join(a.Params, " × "), a.Indices))
 		}
@@ -233,7 +233,7 @@ func (s *submission) tryOut(cmd *cobra.Command, api *client.Client, request *wir
 	})
 }
 
-// stay follows or awaits the job, if that was asked for.
+// stay follows or awaits the job if a flag asks for that.
 func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wire.Job) error {
 	id := submitted.ID
 	if s.after.follow {
@@ -251,7 +251,7 @@ func (s *submission) stay(cmd *cobra.Command, api *client.Client, submitted *wir
 	return endOf(job)
 }
 
-// request is the submission as the API takes it.
+// request returns the submission in the API's form.
 func (s *submission) request(cmd *cobra.Command, args []string) (*wire.Submit, error) {
 	r := &wire.Submit{}
 	if err := s.program(cmd, args, r); err != nil {
@@ -276,7 +276,7 @@ func (s *submission) fillSize(cmd *cobra.Command, r *wire.Submit) error {
 	case err != nil:
 		return usage("--gpus must be a number, or a model and a number such as H100:4, not %q", s.gpus)
 	case found && blank(kind):
-		return usage("--gpus %q names no model before the colon: write %d for any model, or such as H100:%d", s.gpus, n, n)
+		return usage("--gpus %q has no model before the colon: write %d for any model, or a model such as H100:%d", s.gpus, n, n)
 	}
 	r.GPUs, r.GPUType = &n, kind
 	if cmd.Flags().Changed("gpus-per-node") {
@@ -295,13 +295,13 @@ func (s *submission) fillSize(cmd *cobra.Command, r *wire.Submit) error {
 	return s.fillArray(r)
 }
 
-// fillArray reads "0-99", "0-99:10%4", or with a sweep "%4".
+// fillArray parses "0-99", "0-99:10%4", or with a sweep "%4".
 func (s *submission) fillArray(r *wire.Submit) error {
 	span, limit, limited := strings.Cut(s.array, "%")
 	r.Params, r.Indices = s.params, span
 	switch {
 	case s.array != "" && span == "" && len(s.params) == 0:
-		return usage("--array: the tasks are missing, as in 0-99%%8")
+		return usage("--array: the tasks are missing; give them as in 0-99%%8")
 	case span != "" && len(s.params) > 0:
 		return usage("--array: the tasks of a sweep follow from --param; give %%%s alone, or none", cmp.Or(limit, "8"))
 	case span != "":
@@ -314,7 +314,7 @@ func (s *submission) fillArray(r *wire.Submit) error {
 	}
 	most, err := strconv.ParseInt(limit, 10, 32)
 	if err != nil || most < 1 {
-		return usage("--array: after %% stands how many tasks may run at once, not %q", limit)
+		return usage("--array: after %% must be the number of tasks that may run at once, not %q", limit)
 	}
 	r.MaxRunning = &most
 	return nil
@@ -343,7 +343,7 @@ func (s *submission) fillTimes(_ *cobra.Command, r *wire.Submit) error {
 
 func (s *submission) fillRest(cmd *cobra.Command, r *wire.Submit) error {
 	r.Name, r.Project, r.RunID, r.User = s.name, s.project, s.runID, s.user
-	if r.User == "" && tokenOfEnvironment() == "" { // a token says whose it is
+	if r.User == "" && tokenOfEnvironment() == "" { // a token identifies its user
 		r.User = thisUser()
 	}
 	if s.priority != "" {

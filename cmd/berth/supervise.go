@@ -11,8 +11,8 @@ import (
 	"github.com/berth-gpu/berth/node/runner/process"
 )
 
-// newSupervise is what agents start for each rank, and what a supervisor starts with
-// --exec to become an isolated job; nobody else has a use for it.
+// newSupervise returns the command that agents start for each rank, and that a supervisor starts
+// with --exec to become an isolated job. It has no other use.
 func newSupervise() *cobra.Command {
 	exec := false
 	cmd := &cobra.Command{
@@ -30,12 +30,11 @@ func newSupervise() *cobra.Command {
 			return usage("supervise takes the folder of a rank; agents start it")
 		},
 	}
-	cmd.Flags().BoolVar(&exec, "exec", false, "become the job that descriptor 3 tells of")
+	cmd.Flags().BoolVar(&exec, "exec", false, "become the job that descriptor 3 describes")
 	return cmd
 }
 
-// ranks holds those settings of an agent against each other that say how ranks run on
-// its node.
+// ranks checks the settings for ranks against each other.
 func (h *holding) ranks() {
 	r := &h.Agent.Ranks
 	for _, v := range []struct{ name, path string }{
@@ -50,12 +49,11 @@ func (h *holding) ranks() {
 			"(%s, %s)", h.At("agent.run_as_users"), h.At("agent.shared_account"))
 	}
 	if u := &r.Users; !u.On && !h.Unread("agent.run_as_users") && (len(u.Accounts) > 0 || u.Mapped || u.Root) {
-		h.refuse("--account, --mapped-only and --allow-root mean something only with --run-as-users (agent.run_as_users)")
+		h.refuse("--account, --mapped-only and --allow-root need --run-as-users (agent.run_as_users)")
 	}
 }
 
-// rankRules are what the settings mean for an agent with that data folder and run
-// folder.
+// rankRules returns the rules of an agent with the given data folder and run folder.
 func rankRules(r *config.Ranks, data, run string) process.Rules {
 	u := &r.Users
 	return process.Rules{

@@ -14,15 +14,15 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/build"
 )
 
-// smallSupervisor is the program for supervisors alone, which lies beside this one.
+// smallSupervisor is the program with only the supervisor, in the folder of this program.
 const smallSupervisor = "berth-supervisor"
 
-// askLimit is how long that program may take to tell its version.
+// askLimit bounds the wait for that program's version.
 const askLimit = 5 * time.Second
 
-// supervisorOf is what an agent starts for each rank: the small program in its
-// folder, or the agent's own if there is none that fits. The warning says why one
-// that is there is not used.
+// supervisorOf returns the command that an agent starts for each rank: the small program in its
+// folder, or the agent's own if the small one is missing or of another version. The warning says
+// why a small program that is there is not used.
 func supervisorOf(ctx context.Context, self string) (program []string, warning string) {
 	own := []string{self, "supervise"}
 	small := filepath.Join(filepath.Dir(self), smallSupervisor)
@@ -35,7 +35,7 @@ func supervisorOf(ctx context.Context, self string) (program []string, warning s
 	version := strings.TrimPrefix(strings.TrimSpace(string(said)), smallSupervisor+" ")
 	switch {
 	case err != nil:
-		return own, fmt.Sprintf("%s is not used: it does not tell its version: %v", small, err)
+		return own, fmt.Sprintf("%s is not used: its version cannot be read: %v", small, err)
 	case version != build.Version():
 		return own, fmt.Sprintf("%s is not used: it is of version %.100q, and this agent of %s: install both together", small, version, build.Version())
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// plain are settings under which an order of the literature does what it says and nothing
-// else: it suspends whomever it likes, and who comes late in it may wait for ever.
+// plain returns settings under which an order of the literature does exactly what its definition
+// says: it suspends any job, and a late job may wait for ever.
 func plain() []string {
 	return []string{"no_preemption=false", "wait_bound=8784h", "hysteresis=100", "min_run=0s", "budget=1000", "budget_every=1m"}
 }
 
-// playable lists the policies that can be played.
+// playable lists the policies that can be simulated.
 func playable() []string { return append(queue.Policies(), queue.Textbooks()...) }
 
-// as are the options of a play under a policy, or under an order of the literature: with true
-// run times and jobs that all may be suspended, unless flags say otherwise.
+// as returns the options of a simulation under a policy, or under an order of the literature: with
+// true run times and jobs that all may be suspended, unless flags override that.
 func (s *simulation) as(name string) (simulate.Options, error) {
 	o := s.Options
 	o.Policy = name
@@ -48,12 +48,12 @@ func set(t *model.Tuning, pairs []string) error {
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		if seen[name] {
-			return fmt.Errorf("--set %s is given twice: one value must be chosen", name)
+			return fmt.Errorf("--set %s is given twice: give one value", name)
 		}
 		seen[name] = true
 		err := t.Set(name, value)
 		if d, wrong := wire.ParseDuration(value); err != nil && wrong == nil && t.Set(name, d.String()) == nil {
-			err = nil // 7d, which only people write
+			err = nil // 7d is a form for users only
 		}
 		if err != nil {
 			return fmt.Errorf("--set %s: %w", pair, err)

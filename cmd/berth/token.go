@@ -17,8 +17,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// tokenVariables are the environment's names of the token that is shown, the first
-// that is set counts.
+// tokenVariables are the environment variables of the token; the first that is set counts.
 func tokenVariables() []string { return []string{"BERTH_TOKEN", "RESEARCH_AGENT_USER_AUTH_TOKEN"} }
 
 func tokenOfEnvironment() string {
@@ -30,7 +29,7 @@ func tokenOfEnvironment() string {
 	return ""
 }
 
-// readTokenFile reads a token from a file that holds nothing else.
+// readTokenFile reads a token from a file without other content.
 func readTokenFile(path string) (string, error) {
 	data, err := config.ReadPrivate(path)
 	if err != nil {
@@ -46,7 +45,7 @@ func readTokenFile(path string) (string, error) {
 func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke tokens",
+		Short: "Create, list and revoke tokens",
 		Example: "  berth token create --user alice --role user\n  berth token create --user nightly --role user --expires never\n  berth token create --role agent --node gpu1\n" +
 			"  berth token list\n  berth token revoke 3f2a9c0d1e4b5a67",
 		Args: noArgs,
@@ -61,14 +60,14 @@ func newTokenCreate() *cobra.Command {
 	body, expires := &wire.MakeToken{}, ""
 	cmd := &cobra.Command{
 		Use:   "create (--user NAME | --role agent --node NODE)",
-		Short: "Make a token and print it, once",
+		Short: "Create a token and print it once",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case body.User == "" && body.Role != "agent":
-				return usage("--user is missing: say whose token it is, or --role agent for a node's")
+				return usage("--user is missing: give the token's user, or --role agent for a node's token")
 			case body.Node == "" && body.Role == "agent":
-				return usage("--node is missing: a token of the role agent speaks for one node")
+				return usage("--node is missing: a token of the role agent is good for one node")
 			}
 			if cmd.Flags().Changed("expires") {
 				var in wire.Lifetime
@@ -95,10 +94,10 @@ func newTokenCreate() *cobra.Command {
 	c.bindReading(cmd)
 	to := cmd.Flags()
 	to.StringVar(&body.User, "user", "", "the token's user; a `NAME` that is not known becomes a user with the role of --role")
-	to.StringVar(&body.Role, "role", "", "at most viewer, user, operator or admin (default: what its user may), or agent for nodes")
-	to.StringVar(&body.Node, "node", "", "with --role agent, and needed there: the one `NODE` that it speaks for")
-	to.StringVar(&body.Name, "name", "", "`text` to know it by")
-	to.StringVar(&expires, "expires", "", "how `long` it is good, such as 12h or 365d; never for a service's account (default: 90d; of a node's: never)")
+	to.StringVar(&body.Role, "role", "", "highest role, viewer, user, operator or admin (default: the user's), or agent for nodes")
+	to.StringVar(&body.Node, "node", "", "with --role agent, and required there: the `NODE` of the agent")
+	to.StringVar(&body.Name, "name", "", "`text` that describes it")
+	to.StringVar(&expires, "expires", "", "lifetime, a `time` such as 12h or 365d, or never, for accounts of services (default: 90d; of nodes: never)")
 	return cmd
 }
 
@@ -108,7 +107,7 @@ func newTokenList() *cobra.Command {
 		return client.PeopleOf(api).Tokens(ctx)
 	}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List all tokens, without what they are", Args: noArgs,
+		Use: "list", Short: "List all tokens, without their secrets", Args: noArgs,
 		RunE: reading(c, list, func(w io.Writer, v *wire.Tokens) error {
 			t := table.New("ID", "USER", "NODE", "ROLE", "NAME", "CREATED", "BY", "EXPIRES")
 			for _, k := range v.Tokens {

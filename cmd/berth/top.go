@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// newTop shows what GPUs measure, who has them and how they are, again and again.
+// newTop returns the command that shows GPUs with telemetry, holder and health at an interval.
 func newTop() *cobra.Command {
 	c := &connection{}
 	var nodes, jobs, once bool
@@ -42,13 +42,13 @@ func newTop() *cobra.Command {
 	c.bindReading(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&nodes, "nodes", false, "a line for each node in place of each GPU")
-	f.BoolVar(&jobs, "jobs", false, "what runs and waits in place of the GPUs")
-	f.BoolVar(&once, "once", false, "show it once and end")
-	timeVar(f, &every, "interval", 2*time.Second, "show it again every so `long`")
+	f.BoolVar(&jobs, "jobs", false, "running and waiting jobs in place of the GPUs")
+	f.BoolVar(&once, "once", false, "print one round and end")
+	timeVar(f, &every, "interval", 2*time.Second, "interval, a `time`")
 	return cmd
 }
 
-// topOf is what is shown.
+// topOf returns the body of one round.
 func topOf(c *connection, nodes, jobs bool) func(*cobra.Command, []string) error {
 	if jobs {
 		return reading(c, func(ctx context.Context, api *client.Client) (*wire.Queue, error) {
@@ -66,9 +66,8 @@ func topOf(c *connection, nodes, jobs bool) func(*cobra.Command, []string) error
 // topJobs is how many jobs of each list fit on a screen.
 const topJobs = 40
 
-// again shows something over and over until the command is interrupted: on a terminal's
-// screen, which is redrawn when its size changes, or for programs as one document after the
-// other.
+// again repeats a command until an interrupt: on a terminal's screen, which is redrawn when its
+// size changes, or for programs as one document after the other.
 func (c *connection) again(cmd *cobra.Command, args []string, every time.Duration, look func(*cobra.Command, []string) error) error {
 	c.repeated = true
 	out := cmd.OutOrStdout()
@@ -96,25 +95,25 @@ func (c *connection) again(cmd *cobra.Command, args []string, every time.Duratio
 	}
 }
 
-// screen is what one round shows: on a terminal its whole screen.
+// screen is the output of one round: on a terminal its whole screen.
 type screen struct {
 	bytes.Buffer
 
-	columns, lines int  // 0: no terminal
-	first          bool // nothing was shown before
+	columns, lines int  // 0: not a terminal
+	first          bool // no round was shown before
 }
 
 // Size returns the size of the terminal.
 func (s *screen) Size() (columns, lines int) { return s.columns, s.lines }
 
-// The control sequences by which a screen is drawn over the one before.
+// The control sequences that draw a screen over the previous one.
 const (
 	cursorHome = "\x1b[H"
 	clearLine  = "\x1b[K" // from the cursor on
 	clearBelow = "\x1b[J"
 )
 
-// text is what is written.
+// text returns the text of the round.
 func (s *screen) text(form string) string {
 	switch {
 	case form == "json":

@@ -13,10 +13,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// turns say what a job waits for before it starts, and until when it may take.
+// turns holds the flags for the start of a job: dependencies, earliest start, deadline.
 type turns struct {
 	after, ok, any, notOK []string
-	dependency            string // as Slurm writes it
+	dependency            string // in Slurm's form
 	begin, deadline       string
 }
 
@@ -24,14 +24,14 @@ func (t *turns) bindTurns(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVarP(&t.after, "after", "d", nil, "start after these `jobs` have completed; @ is the newest of this user's")
 	f.StringSliceVar(&t.ok, "afterok", nil, "the same as --after")
-	f.StringSliceVar(&t.any, "afterany", nil, "start after these `jobs` have ended, however")
+	f.StringSliceVar(&t.any, "afterany", nil, "start after these `jobs` have ended, with any result")
 	f.StringSliceVar(&t.notOK, "afternotok", nil, "start after these `jobs` have failed or been canceled")
-	f.StringVar(&t.dependency, "dependency", "", "what to wait for as Slurm `writes` it, such as afterok:12:13,afterany:14")
-	f.StringVar(&t.begin, "begin", "", "not to start before this `time`: +2h, 20:00, 2026-01-31T20:00")
-	f.StringVar(&t.deadline, "deadline", "", "failed if it has not ended by this `time`")
+	f.StringVar(&t.dependency, "dependency", "", "dependencies in Slurm's `form`, such as afterok:12:13,afterany:14")
+	f.StringVar(&t.begin, "begin", "", "earliest start, a `time`: +2h, 20:00, 2026-01-31T20:00")
+	f.StringVar(&t.deadline, "deadline", "", "deadline, a `time`: the job fails if it has not ended by then")
 }
 
-// fillTurns puts them into a submission. User is whose newest job @ stands for.
+// fillTurns copies the flags into a submission. @ stands for the newest job of user.
 func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, r *wire.Submit) (err error) {
 	if user == "" {
 		user = me(ctx, api)
@@ -59,7 +59,7 @@ func (t *turns) fillTurns(ctx context.Context, api *client.Client, user string, 
 	return nil
 }
 
-// awaited are jobs that are waited for in one way.
+// awaited is a list of jobs and the kind of the dependency on them.
 type awaited struct {
 	kind string
 	jobs []string
@@ -81,9 +81,9 @@ func (t *turns) awaited() (list []awaited, err error) {
 		kind, jobs, found := strings.Cut(strings.TrimSpace(part), ":")
 		switch {
 		case kind != "afterok" && kind != "afterany" && kind != "afternotok":
-			return nil, usage("--dependency: %s is not known here; afterok, afterany and afternotok are", strconv.Quote(kind))
+			return nil, usage("--dependency: %s is not supported; use afterok, afterany or afternotok", strconv.Quote(kind))
 		case !found || jobs == "":
-			return nil, usage("--dependency: %s of which jobs? As in %s:12:13", kind, kind)
+			return nil, usage("--dependency: %s needs jobs, as in %s:12:13", kind, kind)
 		}
 		list = append(list, awaited{kind, strings.Split(jobs, ":")})
 	}

@@ -182,7 +182,7 @@ func TestSubmitTurnsWrongly(t *testing.T) {
 		}
 	}
 	if code, _, errs := f.berth(t, "submit", "-u", "nobody", "--after", "@", "--", "x"); code != exitNotFound {
-		t.Errorf("the newest job of somebody who has none: exit code %d, %s", code, errs)
+		t.Errorf("the newest job of a user without jobs: exit code %d, %s", code, errs)
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const usageLong = `Show who has used how many GPUs for how long, within a span of time; by default the last
+const usageLong = `Show the GPU-hours of users, projects or jobs within a span of time; by default the last
 thirty days.
 
-What runs counts up to now. IDLE-H is for how long GPUs of attempts that have ended were
-measured to do nothing. LOST-H is work of attempts that did not complete, after their last
-checkpoint. WAIT is from when a job could have started to when it did, of the jobs that
-ended. GPUs that services hold without a job do not count; berth share has them.`
+Running jobs count up to now. IDLE-H are the GPU-hours in which GPUs of ended attempts were
+measured as idle. LOST-H is the work of attempts that did not complete, after their last
+checkpoint. WAIT is the time from when a job could have started to its start, for ended jobs.
+GPUs that services hold without a job do not count; berth share includes them.`
 
 // usageFlags are the flags of usage.
 type usageFlags struct {
@@ -40,9 +40,9 @@ func newUsage() *cobra.Command {
 	}
 	f.bind(cmd)
 	to := cmd.Flags()
-	to.StringSliceVar(&f.query.By, "by", []string{"user"}, "what to tell apart: `user`, project, name, or several of them")
-	to.StringVarP(&f.query.User, "user", "u", "", "only what this `user` has used")
-	to.StringVarP(&f.query.Project, "project", "A", "", "only what this `project` has used")
+	to.StringSliceVar(&f.query.By, "by", []string{"user"}, "columns to group by: `user`, project, name, or several of them")
+	to.StringVarP(&f.query.User, "user", "u", "", "only this `user`")
+	to.StringVarP(&f.query.Project, "project", "A", "", "only this `project`")
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (f *usageFlags) run(cmd *cobra.Command) error {
 	return f.write(cmd.OutOrStdout(), u, func() [][]string { return usageLines(u) }, func(w io.Writer) error { return showUsage(w, u) })
 }
 
-// payers are the columns that tell rows apart, as asked for.
+// payers returns the columns by which rows are grouped.
 func payers(by []string) []func(*wire.UsageRow) string {
 	out := make([]func(*wire.UsageRow) string, len(by))
 	for i, what := range by {
@@ -98,7 +98,7 @@ func showUsage(w io.Writer, u *wire.Usage) error {
 	if _, err := t.WriteTo(w); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "From %s to %s. USED is of the %d GPUs that the cluster has now.\n",
+	if _, err := fmt.Fprintf(w, "From %s to %s. USED is relative to the %d GPUs that the cluster has now.\n",
 		u.Since.Local().Format("2006-01-02 15:04"), u.Until.Local().Format("2006-01-02 15:04"), u.GPUs); err != nil {
 		return err
 	}

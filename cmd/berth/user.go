@@ -52,7 +52,7 @@ func showUsers(w io.Writer, users []wire.User) error {
 func newUserSet() *cobra.Command {
 	c, body := &connection{}, &wire.SetUser{}
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Make a user known, or change their role and projects",
+		Use: "set NAME", Short: "Add a user, or change their role and projects",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("%s takes one user's name", cmd.CommandPath())
@@ -66,15 +66,15 @@ func newUserSet() *cobra.Command {
 	c.bindReading(cmd)
 	to := cmd.Flags()
 	to.StringVar(&body.Role, "role", "", "viewer, user, operator or admin")
-	to.StringSliceVar(&body.Join, "join", nil, "`project,...` to be in")
-	to.StringSliceVar(&body.Leave, "leave", nil, "`project,...` to be in no longer")
+	to.StringSliceVar(&body.Join, "join", nil, "`project,...` to join")
+	to.StringSliceVar(&body.Leave, "leave", nil, "`project,...` to leave")
 	return cmd
 }
 
 func newUserRemove() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
-		Use: "remove NAME", Short: "Forget a user, with their tokens, webhooks and reservations; their jobs stay",
+		Use: "remove NAME", Short: "Remove a user with their tokens, webhooks and reservations; their jobs stay",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("%s takes one user's name", cmd.CommandPath())

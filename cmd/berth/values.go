@@ -21,7 +21,7 @@ import (
 // timeValue is a flag that holds a time.
 type timeValue struct{ at *time.Duration }
 
-// timeVar binds a flag that holds a time, and has one if it is not given.
+// timeVar binds a flag that holds a time and has a default.
 func timeVar(f *pflag.FlagSet, at *time.Duration, name string, value time.Duration, what string) {
 	*at = value
 	f.Var(timeValue{at}, name, what)
@@ -35,7 +35,7 @@ func (v timeValue) Set(text string) (err error) {
 	return err
 }
 
-// fillWarning reads "USR1@300", or "B:USR1@300" as Slurm has it.
+// fillWarning parses "USR1@300", or Slurm's "B:USR1@300".
 func (s *submission) fillWarning(r *wire.Submit) error {
 	if s.warn == "" {
 		return nil
@@ -74,7 +74,7 @@ func (s *submission) fillEnv(r *wire.Submit) error {
 	return nil
 }
 
-// thisUser is the name of the user who runs this program.
+// thisUser returns the name of the operating system's user of this program.
 func thisUser() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
@@ -82,20 +82,20 @@ func thisUser() string {
 	return os.Getenv("USER")
 }
 
-// me is whom the cluster takes this program's user for: whose the token is, if one is
-// shown and the cluster asks for it, else the user who runs the program.
+// me returns the user that the cluster takes this program for: the token's user if a token is used
+// and authentication is on, else the operating system's user.
 func me(ctx context.Context, api *client.Client) string {
 	if tokenOfEnvironment() == "" {
 		return thisUser()
 	}
 	who, err := client.PeopleOf(api).Whoami(ctx)
 	if err != nil || !who.Authentication {
-		return thisUser() // what is asked for next says what is wrong
+		return thisUser() // the next request returns the error
 	}
 	return who.Name
 }
 
-// optional returns the number of a flag if it was given, also if it is 0; nil if it was not.
+// optional returns the number of a flag if it was given, even if it is 0; nil if it was not.
 func optional(cmd *cobra.Command, flag string, n *int64) *int64 {
 	if !cmd.Flags().Changed(flag) {
 		return nil
@@ -103,7 +103,7 @@ func optional(cmd *cobra.Command, flag string, n *int64) *int64 {
 	return n
 }
 
-// gigabytes reads "80", "80G" or "80GB".
+// gigabytes parses "80", "80G" or "80GB".
 func gigabytes(flag, text string) (*float64, error) {
 	if text == "" {
 		return nil, nil
@@ -116,7 +116,7 @@ func gigabytes(flag, text string) (*float64, error) {
 	return &v, nil
 }
 
-// parsePriority reads a class by name or number.
+// parsePriority parses a class by name or number.
 func parsePriority(text string) (int64, error) {
 	for c := model.ClassLow; c <= model.ClassCritical; c++ {
 		if strings.EqualFold(text, c.String()) {
@@ -139,7 +139,7 @@ func shellJoin(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// plural is "1 node" or "3 nodes".
+// plural formats "1 node" or "3 nodes".
 func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -13,7 +13,7 @@ import (
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the program's version and the feature level that it knows",
+		Short: "Print the program's version and its highest feature level",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "berth %s (%s, feature level %d)\n", build.Version(), runtime.Version(), command.Level)

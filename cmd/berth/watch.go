@@ -19,16 +19,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// pollWait is how long one question for news of a job may stay open.
+// pollWait is how long one request for changes of a job may stay open.
 const pollWait = 30 * time.Second
 
-// isTerminal says that nothing will move a job in that state again.
+// isTerminal reports whether a state is final.
 func isTerminal(state string) bool {
 	return state == model.TaskCompleted.String() || state == model.TaskFailed.String() || state == model.TaskCanceled.String()
 }
 
-// watchJob reads a job at each change until done says so. While no peer can be
-// reached it goes on trying: the job goes on, too.
+// watchJob reads a job at each change until done returns true. While no peer can be reached it
+// tries again: the job goes on, too.
 func watchJob(ctx context.Context, api *client.Client, id string, done func(*wire.Detail) (bool, error)) (*wire.Detail, error) {
 	return watchTask(ctx, api, id, "", done)
 }
@@ -57,16 +57,15 @@ func watchTask(ctx context.Context, api *client.Client, id, task string, done fu
 	}
 }
 
-// awaitEnd waits until a job has ended, an array with all its tasks, whichever peers
-// come and go meanwhile.
+// awaitEnd waits until a job has ended, an array with all its tasks, even if peers fail meanwhile.
 func awaitEnd(ctx context.Context, api *client.Client, id string) (*wire.Detail, error) {
 	return watchJob(ctx, api, id, func(d *wire.Detail) (bool, error) {
 		return isTerminal(d.State), nil
 	})
 }
 
-// passing reports whether an error may be gone in a moment. An error of writing to this program's own
-// output is not: no try that follows writes any better.
+// passing reports whether an error is temporary. An error of writing to this program's own output is
+// not: no later try can succeed.
 func passing(err error) bool {
 	if _, is := errors.AsType[*outputError](err); is {
 		return false
@@ -117,13 +116,13 @@ type stream struct {
 	name string
 	rank int64
 	to   io.Writer
-	skip int64 // bytes of the present attempt that have been shown
+	skip int64 // bytes of the present attempt that were shown
 
-	begun bool // some of the present attempt has been shown
+	begun bool // some output of the present attempt was shown
 }
 
-// jobStreams shows a job's outputs as this program's own; on a terminal without what would do
-// more than show text, unless it is to be raw.
+// jobStreams returns a job's outputs as this program's own; on a terminal without control
+// characters other than those of text, unless --raw is given.
 func jobStreams(cmd *cobra.Command, raw bool) []stream {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if raw {
@@ -132,7 +131,7 @@ func jobStreams(cmd *cobra.Command, raw bool) []stream {
 	return []stream{{name: "stdout", to: out}, {name: "stderr", to: errs}}
 }
 
-// followJob copies a job's output to this program's until the job has ended; of an array that of
+// followJob copies a job's output to this program's until the job has ended; that of an array for
 // all tasks, each line with the task's number.
 func followJob(ctx context.Context, cmd *cobra.Command, api *client.Client, job *wire.Job) error {
 	streams := jobStreams(cmd, false)
@@ -143,8 +142,8 @@ func followJob(ctx context.Context, cmd *cobra.Command, api *client.Client, job 
 	return f.all(ctx, streams)
 }
 
-// ranksOf is how many ranks an attempt has, and whether it has output, or never
-// will have.
+// ranksOf returns how many ranks an attempt has, and reports whether it has output, or never will
+// have.
 func ranksOf(d *wire.Detail, n int64) (ranks int, started bool) {
 	for _, a := range d.History {
 		if a.Number == n {
@@ -154,8 +153,8 @@ func ranksOf(d *wire.Detail, n int64) (ranks int, started bool) {
 	return 1, true
 }
 
-// forRanks are the streams of each rank. Those of several ranks that go to one place
-// take turns by the line.
+// forRanks returns the streams of each rank. Streams of several ranks to one place are interleaved
+// by the line.
 func forRanks(streams []stream, ranks int) (out []stream) {
 	turns := &sync.Mutex{}
 	for rank := range int64(max(ranks, 1)) {
@@ -169,18 +168,18 @@ func forRanks(streams []stream, ranks int) (out []stream) {
 	return out
 }
 
-// lined writes whole lines, each with a head.
+// lined writes whole lines, each with a prefix.
 type lined struct {
 	to    io.Writer
 	head  string
 	turns *sync.Mutex
-	rest  []byte // of a line that is not whole yet
+	rest  []byte // of a line that is not complete yet
 }
 
-// maxLine bounds what is kept of a line that does not end, in bytes.
+// maxLine bounds what is kept of a line without an end, in bytes.
 const maxLine = 64 << 10
 
-// Write keeps what is not a whole line for later.
+// Write keeps an incomplete line for later.
 func (l *lined) Write(data []byte) (int, error) {
 	l.rest = append(l.rest, data...)
 	end := bytes.LastIndexByte(l.rest, '\n') + 1
@@ -194,7 +193,7 @@ func (l *lined) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// flush writes a last line that has no end.
+// flush writes a last line without a line break.
 func (l *lined) flush() error {
 	defer func() { l.rest = nil }()
 	if len(l.rest) == 0 {
@@ -219,17 +218,17 @@ type follower struct {
 	api   *client.Client
 	id    string
 	task  string
-	tail  *int      // only so many of the lines that are there at the beginning; nil: all
-	say   io.Writer // for what is not the job's output
-	shown int64     // attempts that have been shown to their end
+	tail  *int      // only the last lines at the beginning; nil: all
+	say   io.Writer // for messages that are not the job's output
+	shown int64     // attempts that were shown to their end
 }
 
 // all copies a task's output of each attempt from its start to its end, until the task has ended;
-// that of a gang line by line, each with its rank. Where a stream breaks it goes on behind what
-// was shown.
+// that of a gang line by line, each with its rank. After a broken stream it continues behind the
+// last byte shown.
 func (f *follower) all(ctx context.Context, streams []stream) error {
 	_, err := watchTask(ctx, f.api, f.id, f.task, func(d *wire.Detail) (bool, error) {
-		if f.tail != nil && f.shown == 0 { // the ends of earlier attempts are not asked for
+		if f.tail != nil && f.shown == 0 { // the ends of earlier attempts are not wanted
 			f.shown = max(0, d.Attempts-1)
 		}
 		for n := f.shown + 1; n <= d.Attempts; n++ {
@@ -247,7 +246,7 @@ func (f *follower) all(ctx context.Context, streams []stream) error {
 	return err
 }
 
-// attempt shows the streams of one attempt side by side.
+// attempt shows the streams of one attempt in parallel.
 func (f *follower) attempt(ctx context.Context, n int64, streams []stream) error {
 	errs := make([]error, len(streams))
 	var work sync.WaitGroup
@@ -278,14 +277,14 @@ func (f *follower) follow(ctx context.Context, attempt int64, s *stream) error {
 	}
 }
 
-// isGone says that there is no output to wait for, such as that of an attempt that
+// isGone reports whether an error means that no output will come, such as that of an attempt that
 // never started.
 func isGone(err error) bool {
 	p, is := errors.AsType[*wire.Problem](err)
 	return is && p.Status == http.StatusNotFound
 }
 
-// copy shows what comes behind the bytes that were shown.
+// copy shows the output behind the bytes that were shown.
 func (f *follower) copy(ctx context.Context, attempt int64, s *stream) error {
 	q := client.LogQuery{Task: f.task, Attempt: attempt, Rank: s.rank, Follow: true, Stream: s.name, Tail: f.tail}
 	if f.tail != nil && s.begun { // where it broke off is not known

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/plug"
 )
 
-// drainLimit is how long requests that are under way may take at the end.
+// drainLimit bounds the requests that are under way at the end.
 const drainLimit = 2 * time.Second
 
 // web is a server's HTTP side.
@@ -31,7 +31,7 @@ type web struct {
 	reads    *archive.Refusals
 }
 
-// listen takes the address, before anything else is started.
+// listen binds the address, before other parts are started.
 func (w *web) listen(o *options) (err error) {
 	w.listener, err = network{}.Listen(o.http)
 	switch {
@@ -43,7 +43,7 @@ func (w *web) listen(o *options) (err error) {
 	return nil
 }
 
-// serve begins to answer requests.
+// serve starts to answer requests.
 func (w *web) serve(s *service) error {
 	tails, err := soft.OpenTails(filepath.Join(s.o.data, "tails"))
 	if err != nil {
@@ -76,14 +76,14 @@ func (w *web) serve(s *service) error {
 	return nil
 }
 
-// tellFirst prints the first token, past the log: logs are kept and read by others.
+// tellFirst prints the first token outside the log: logs are kept and read by others.
 func (s *service) tellFirst(token string) {
 	fmt.Fprintf(s.first, "berth: this cluster requires authentication now. The first token, good for one hour and for making one other:\n\n  %s\n\n"+
 		"  BERTH_TOKEN=%s berth token create --user NAME --role admin --address %s\n\n", token, token, s.o.http)
 }
 
-// drain takes no more requests, and answers those that are under way; the channel
-// is closed once that is done.
+// drain accepts no more requests, and answers those that are under way; the channel is closed once
+// that is done.
 func (w *web) drain() <-chan struct{} {
 	done := make(chan struct{})
 	if w.api == nil {
@@ -94,7 +94,7 @@ func (w *web) drain() <-chan struct{} {
 		defer close(done)
 		ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 		defer cancel()
-		// What is not answered by then is cut off, which clients have to bear anyway.
+		// Requests that are not answered by then are cut off, which clients must handle anyway.
 		_ = w.api.Shutdown(ctx)
 		w.stop()
 	}()

@@ -17,15 +17,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-const webhookLong = `Have events sent to an address, see who is told of what, and what came of it.
+const webhookLong = `Send events to addresses, and show the webhooks and their deliveries.
 
-Deliveries are tried for three days, later and later, and are signed as standard-webhooks
-says. docs/notifications.md has the events, the bodies, and a template for Slack.`
+Failed deliveries are retried for three days at growing intervals, and are signed by the
+standard-webhooks specification. docs/notifications.md has the events, the bodies, and a
+template for Slack.`
 
 func newWebhook() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "webhook",
-		Short:   "Have events sent to an address",
+		Short:   "Send events to an address",
 		Long:    webhookLong,
 		Example: "  berth webhook add https://example.com/hook --event failed,lost --user alice\n  berth webhook test wh_1f0c\n  berth webhook log wh_1f0c",
 		Args:    noArgs,
@@ -35,7 +36,7 @@ func newWebhook() *cobra.Command {
 	return cmd
 }
 
-// maxTemplate bounds what is read of a template, in bytes; the cluster has a lower bound.
+// maxTemplate bounds the size of a template that is read, in bytes; the cluster has a lower bound.
 const maxTemplate = 1 << 20
 
 func newWebhookAdd() *cobra.Command {
@@ -44,7 +45,7 @@ func newWebhookAdd() *cobra.Command {
 	var template string
 	cmd := &cobra.Command{
 		Use:   "add URL",
-		Short: "Have events sent to an address; the answer holds the secret, which is not told again",
+		Short: "Send events to an address; the answer holds the secret, which is shown only once",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("%s takes one URL", cmd.CommandPath())
@@ -64,7 +65,7 @@ func newWebhookAdd() *cobra.Command {
 				return api.Operator().Webhooks().Add(ctx, body)
 			}
 			return reading(c, add, func(w io.Writer, v *wire.WebhookMade) error {
-				_, err := fmt.Fprintf(w, "Webhook %s is told of %d kinds of events.\nIts secret, which is not told again: %s\n", v.Webhook.ID, len(v.Webhook.Events), v.Secret)
+				_, err := fmt.Fprintf(w, "Webhook %s gets %d types of events.\nIts secret, which is shown only once: %s\n", v.Webhook.ID, len(v.Webhook.Events), v.Secret)
 				return err
 			})(cmd, nil)
 		},
@@ -84,7 +85,7 @@ func newWebhookAdd() *cobra.Command {
 func newWebhookList() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks and how their deliveries go", Args: noArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks and their deliveries", Args: noArgs,
 		RunE: reading(c, func(ctx context.Context, api *client.Client) (*wire.Webhooks, error) {
 			return api.Operator().Webhooks().List(ctx)
 		}, showWebhooks),
@@ -127,11 +128,11 @@ func newWebhookRemove() *cobra.Command {
 	})
 }
 
-// trialPatience is how long the outcome of a trial is waited for.
+// trialPatience is how long the result of a test delivery is waited for.
 const trialPatience = 15 * time.Second
 
 func newWebhookTest() *cobra.Command {
-	return hookCommand("test", "Send a trial to a webhook, and say what came of it", func(cmd *cobra.Command, api *client.Client, id string) error {
+	return hookCommand("test", "Send a test event to a webhook, and print the result", func(cmd *cobra.Command, api *client.Client, id string) error {
 		made, err := api.Operator().Webhooks().Test(cmd.Context(), id)
 		if err != nil {
 			return err
@@ -148,19 +149,19 @@ func newWebhookTest() *cobra.Command {
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "Delivered in %d ms: it answered %d.\n", d.TookMilli, d.Status)
 				return err
 			default:
-				return fmt.Errorf("webhook %s did not take the trial: %s; it is tried again, see berth webhook log %s", id, d.Error, id)
+				return fmt.Errorf("webhook %s did not accept the test event: %s; the delivery is retried, see berth webhook log %s", id, d.Error, id)
 			}
 			if devcluster.Pause(ctx, 200*time.Millisecond) != nil {
 				if cmd.Context().Err() != nil {
 					return cmd.Context().Err()
 				}
-				return fmt.Errorf("webhook %s was not tried within %s: is there a leader? see berth webhook log %s", id, trialPatience, id)
+				return fmt.Errorf("webhook %s got no test event within %s: is there a leader? see berth webhook log %s", id, trialPatience, id)
 			}
 		}
 	})
 }
 
-// trial finds the delivery of an event; nil: there is none yet.
+// trial returns the delivery of an event; nil: there is none yet.
 func trial(ctx context.Context, api *client.Client, id, event string) (*wire.Delivery, error) {
 	list, err := api.Operator().Webhooks().Deliveries(ctx, client.DeliveryQuery{To: "webhook:" + id, Limit: 1000})
 	if err != nil {
@@ -174,7 +175,7 @@ func trial(ctx context.Context, api *client.Client, id, event string) (*wire.Del
 	return nil, nil //nolint:nilnil // there is none, which is no error
 }
 
-// hookCommand is a command about one webhook.
+// hookCommand returns a command about one webhook.
 func hookCommand(name, short string, do func(*cobra.Command, *client.Client, string) error) *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
@@ -198,8 +199,8 @@ func newWebhookLog() *cobra.Command {
 	c := &connection{}
 	query := client.DeliveryQuery{}
 	cmd := &cobra.Command{
-		Use: "log [ID]", Short: "Show deliveries: what is on its way, and what came of what has ended",
-		Long: "Without a webhook's id: all deliveries, those to the addresses of jobs and services, too.",
+		Use: "log [ID]", Short: "Show deliveries that wait, and the results of those that have ended",
+		Long: "Without a webhook's id: all deliveries, including those to the addresses of jobs and services.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("%s takes the id of one webhook, or none", cmd.CommandPath())
@@ -215,7 +216,7 @@ func newWebhookLog() *cobra.Command {
 	}
 	c.bindReading(cmd)
 	cmd.Flags().StringVarP(&query.State, "state", "s", "", "only pending, delivered or dead")
-	cmd.Flags().IntVarP(&query.Limit, "limit", "n", 50, "at most so many, the newest first")
+	cmd.Flags().IntVarP(&query.Limit, "limit", "n", 50, "the most deliveries, the newest first")
 	return cmd
 }
 
@@ -249,7 +250,7 @@ func newWebhookSettings() *cobra.Command {
 	var allow, secret string
 	var backlog int64
 	cmd := &cobra.Command{
-		Use: "settings", Short: "Show or change where webhooks may go, and from when on a backlog is told of", Args: noArgs,
+		Use: "settings", Short: "Show or change the allowed addresses of webhooks, and the threshold of the backlog event", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			body, changed := &wire.SetWebhookSettings{}, false
 			if changed = cmd.Flags().Changed("allow"); changed {
@@ -274,7 +275,7 @@ func newWebhookSettings() *cobra.Command {
 					return err
 				}
 				if made.Secret != "" {
-					fmt.Fprintf(cmd.OutOrStdout(), "The secret of jobs' and services' own webhooks, which is not told again: %s\n", made.Secret)
+					fmt.Fprintf(cmd.OutOrStdout(), "The secret of jobs' and services' own webhooks, which is shown only once: %s\n", made.Secret)
 				}
 			}
 			ask := func(ctx context.Context, api *client.Client) (*wire.Webhooks, error) {
@@ -285,9 +286,9 @@ func newWebhookSettings() *cobra.Command {
 	}
 	c.bindReading(cmd)
 	f := cmd.Flags()
-	f.StringVar(&allow, "allow", "", "`hosts`, *.domain and networks where webhooks may go, with commas; public: public addresses, as at first")
-	f.Int64Var(&backlog, "backlog", 0, "tell of a backlog from so `many` waiting tasks on; 0: never")
-	f.StringVar(&secret, "secret", "", "what deliveries to the addresses of jobs and services are signed with: `new`, none, or one of your own")
+	f.StringVar(&allow, "allow", "", "allowed `hosts`, *.domain and networks of webhooks, separated by commas; public: public addresses (the default)")
+	f.Int64Var(&backlog, "backlog", 0, "`number` of waiting tasks from which on the backlog event is sent; 0: never")
+	f.StringVar(&secret, "secret", "", "secret that signs deliveries to the addresses of jobs and services: `new`, none, or one of your own")
 	return cmd
 }
 
@@ -298,7 +299,7 @@ func showWebhookSettings(w io.Writer, v *wire.Webhooks) error {
 	}
 	backlog := "never told"
 	if v.Settings.Backlog > 0 {
-		backlog = fmt.Sprintf("told from %d waiting tasks on", v.Settings.Backlog)
+		backlog = fmt.Sprintf("sent from %d waiting tasks on", v.Settings.Backlog)
 	}
 	_, err := fmt.Fprintf(w, "allow    %s\nbacklog  %s\njobs     their own webhooks are %s\n", cmp.Or(v.Settings.Allow, "public addresses"), backlog, signed)
 	return err

@@ -9,13 +9,13 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/config"
 )
 
-// printYAML writes the same names in the same order as JSON has them.
+// printYAML writes the same names in the same order as JSON.
 func printYAML(w io.Writer, answer any) error {
 	data, err := json.Marshal(answer)
 	if err != nil {
 		return err
 	}
-	var tree yaml.Node // JSON is YAML; reading it as such keeps the order of the names
+	var tree yaml.Node // JSON is YAML; read as a node it keeps the order of the names
 	if err := yaml.Unmarshal(data, &tree); err != nil {
 		return err
 	}
@@ -28,8 +28,7 @@ func printYAML(w io.Writer, answer any) error {
 	return e.Close()
 }
 
-// blockStyle undoes the brackets and quotes that came from JSON, where YAML does
-// not need them.
+// blockStyle removes the brackets and quotes of JSON where YAML does not need them.
 func blockStyle(n *yaml.Node) {
 	n.Style = 0
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && config.NeedsQuotes(n.Value) {

@@ -1,10 +1,8 @@
-// Package agentwire is what agents and peers say to each other, on the API's
-// paths under /agent/: requests and answers in CBOR, made of the model's own
-// nouns, which have that encoding already.
+// Package agentwire is the protocol between agents and peers on the API's paths under /agent/:
+// requests and answers in CBOR, made of the model's own types, which have that encoding already.
 //
-// Every path is POST. The answer to one that is a command carries a code of the
-// state; an answer that is no answer (no leader, an overload) is an HTTP status
-// with a problem, as everywhere in the API.
+// Every path is POST. The answer to a command carries a code of the state; a failure to answer (no
+// leader, an overload) is an HTTP status with a problem, as everywhere in the API.
 package agentwire
 
 import (
@@ -38,7 +36,7 @@ const MaxBody = 4 << 20
 // MaxTail bounds the last output of a rank that peers keep, in bytes.
 const MaxTail = 64 << 10
 
-// Register brings a node into the cluster, or back.
+// Register registers a node with the cluster, the first time or again.
 type Register struct {
 	Node     model.NodeID     `cbor:"1,keyasint"`
 	Machine  string           `cbor:"2,keyasint,omitempty"`
@@ -54,9 +52,9 @@ type Register struct {
 	Folders  []model.Folder   `cbor:"12,keyasint,omitempty"`
 	Reports  []model.Progress `cbor:"13,keyasint,omitempty"`
 	Cleaned  []model.Cleaned  `cbor:"14,keyasint,omitempty"`
-	Features string           `cbor:"15,keyasint,omitempty"` // what the host lets its agent do for isolation
+	Features string           `cbor:"15,keyasint,omitempty"` // the host's features for the isolation of jobs
 	Labels   string           `cbor:"16,keyasint,omitempty"` // as model.Labels writes them
-	Follows  uint64           `cbor:"17,keyasint,omitempty"` // the epoch that the agent takes the node to be in; a guess is 1
+	Follows  uint64           `cbor:"17,keyasint,omitempty"` // the epoch in which the agent takes the node to be; a guess is 1
 	Trouble  string           `cbor:"18,keyasint,omitempty"` // why the agent cannot start jobs; empty: it can
 	Accounts model.Accounts   `cbor:"19,keyasint,omitempty"` // under which it runs jobs
 	Account  string           `cbor:"20,keyasint,omitempty"` // the agent's own
@@ -73,15 +71,14 @@ type Registered struct {
 	Peers       []string          `cbor:"7,keyasint,omitempty"` // API addresses of all peers
 }
 
-// Renew is one sending of a renewal. It is never repeated: the next try has
-// another number.
+// Renew is one try to renew a lease. It is never repeated: the next try has another number.
 type Renew struct {
 	Node        model.NodeID      `cbor:"1,keyasint"`
 	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
 	Epoch       uint64            `cbor:"3,keyasint,omitempty"`
 	Seq         uint64            `cbor:"4,keyasint,omitempty"`
-	Samples     []model.Sample    `cbor:"5,keyasint,omitempty"` // what the GPUs measure; never in the log
-	Urgent      bool              `cbor:"6,keyasint,omitempty"` // ranks wait for the answer: others' renewals are not waited for
+	Samples     []model.Sample    `cbor:"5,keyasint,omitempty"` // telemetry of the GPUs; never in the log
+	Urgent      bool              `cbor:"6,keyasint,omitempty"` // ranks wait for the answer: it is not batched with others
 }
 
 // Renewed is the answer.
@@ -94,14 +91,14 @@ type Renewed struct {
 	Voters []model.PeerID `cbor:"5,keyasint,omitempty"` // of the leader's configuration, sorted
 }
 
-// Silence is what a peer knows of whether anybody leads.
+// Silence is what a peer knows of whether there is a leader.
 type Silence struct {
 	Peer   model.PeerID   `cbor:"1,keyasint"`
-	For    time.Duration  `cbor:"2,keyasint,omitempty"` // how long it has surely neither led nor heard a leader; 0: it may
+	For    time.Duration  `cbor:"2,keyasint,omitempty"` // how long the peer surely neither led nor had contact to a leader; 0: not known
 	Voters []model.PeerID `cbor:"3,keyasint,omitempty"` // of its newest configuration, sorted
 }
 
-// Poll asks for what is desired on a node, as soon as that has changed.
+// Poll asks for the plan of a node, as soon as that has changed.
 type Poll struct {
 	Node  model.NodeID  `cbor:"1,keyasint"`
 	After uint64        `cbor:"2,keyasint,omitempty"` // index of the set that the agent has; 0: answer at once
@@ -109,7 +106,7 @@ type Poll struct {
 	Fresh bool          `cbor:"4,keyasint,omitempty"` // nothing acknowledged before the poll may be missing
 }
 
-// Report carries what a node has to say of its ranks and slots.
+// Report carries a node's reports on its ranks and slots.
 type Report struct {
 	Node        model.NodeID      `cbor:"1,keyasint"`
 	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
@@ -118,7 +115,7 @@ type Report struct {
 	Cleaned     []model.Cleaned   `cbor:"5,keyasint,omitempty"`
 }
 
-// Inventory carries a node's GPUs as they are now, and whether its agent can start jobs.
+// Inventory carries the present GPUs of a node, and whether its agent can start jobs.
 type Inventory struct {
 	Node        model.NodeID      `cbor:"1,keyasint"`
 	Incarnation model.Incarnation `cbor:"2,keyasint,omitempty"`
@@ -135,7 +132,7 @@ type Reported struct {
 	Index    uint64       `cbor:"4,keyasint,omitempty"` // of a state that holds it
 }
 
-// Fetch asks for a script or an environment by its hash.
+// Fetch asks for a script or an environment by hash.
 type Fetch struct {
 	Hash model.Hash `cbor:"1,keyasint"`
 }
@@ -145,7 +142,7 @@ type Content struct {
 	Data string `cbor:"1,keyasint,omitempty"`
 }
 
-// Tail is the end of a rank's output, for the time when its node is away.
+// Tail is the end of a rank's output, kept for the time when its node is away.
 type Tail struct {
 	Node   model.NodeID  `cbor:"1,keyasint"`
 	Rank   model.RankKey `cbor:"2,keyasint"`
@@ -154,25 +151,25 @@ type Tail struct {
 	Copied bool          `cbor:"5,keyasint,omitempty"` // passed on by another peer: go no further
 }
 
-// Samples is what only the leader knows: the newest sample of every GPU, and what
-// its scheduler has done.
+// Samples is what only the leader knows: the newest sample of every GPU, and the counts of its
+// scheduler.
 type Samples struct {
 	Readings   []Reading     `cbor:"1,keyasint,omitempty"`
 	Passes     uint64        `cbor:"2,keyasint,omitempty"`
 	PassesTook time.Duration `cbor:"3,keyasint,omitempty"`
 }
 
-// Reading is a sample and how old it is.
+// Reading is a sample and its age.
 type Reading struct {
 	Sample model.Sample  `cbor:"1,keyasint"`
 	Age    time.Duration `cbor:"2,keyasint,omitempty"`
 }
 
-// Encode writes a request or an answer.
+// Encode encodes a request or an answer.
 func Encode(v any) ([]byte, error) { return cbor.Marshal(v) }
 
-// Decode reads one, and refuses what is longer than a value or deeper than any
-// of them.
+// Decode decodes a request or an answer, and refuses input that is longer or deeper than any of
+// them.
 func Decode(data []byte, v any) error {
 	mode, err := cbor.DecOptions{MaxNestedLevels: 16, MaxArrayElements: 16384, MaxMapPairs: 1024}.DecMode()
 	if err != nil {

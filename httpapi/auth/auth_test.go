@@ -161,7 +161,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Whoever cannot be told apart any more shares a bucket, and memory does not grow.
+// Callers beyond the maximum share a bucket, and memory does not grow.
 func TestManyCallers(t *testing.T) {
 	now := time.Unix(1, 0)
 	l := NewLimiter(1, func() time.Time { return now })

@@ -7,47 +7,47 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Anonymous is who somebody is while nobody is asked who they are.
+// Anonymous is the name of callers without authentication.
 const Anonymous = "anonymous"
 
-// Caller is who a request comes from.
+// Caller is the sender of a request.
 type Caller struct {
 	Name string // of the user, the service or the node
 	Kind Kind
 	Role model.Role
-	// Credential is the SHA-256 of what they have shown; zero: nothing was asked for.
+	// Credential is the SHA-256 of the token or key; zero: none was needed.
 	Credential model.Hash
 	// Since is when the user was made, and Founded when the cluster began to require
-	// authentication, by the state's clock; both 0 where a name alone says whose something
-	// is, as for services. See [Caller.Owns].
+	// authentication, by the state's clock; both 0 where ownership goes by the name alone, as for
+	// services. See [Caller.Owns].
 	Since   model.Time
 	Founded model.Time
-	// Expires is when what the caller has shown expires; 0: never.
+	// Expires is when the caller's token expires; 0: never.
 	Expires model.Time
 }
 
-// Owns reports whether something in a user's name, made at an instant, is the caller's own:
-// it is not where it is older than the caller, since then it was made by a former user of
-// the same name, who was removed. What is older than authentication goes by the name.
+// Owns reports whether an object in a user's name, made at an instant, is the caller's own: it is
+// not if it is older than the caller, since then it was made by a former user of the same name,
+// which was removed. An object that is older than authentication goes by the name.
 func (c *Caller) Owns(user string, made model.Time) bool {
 	return user == c.Name && (made >= c.Since || made < c.Founded)
 }
 
-// Kind says what a caller is.
+// Kind is the kind of a caller.
 type Kind uint8
 
 // The kinds.
 const (
-	Nobody Kind = iota // not known: may do nothing that is not open to all
-	Open               // authentication is off: may do all, in anybody's name
+	Nobody Kind = iota // not identified: may use open routes only
+	Open               // authentication is off: may do everything, in any user's name
 	User
 	Service // has a key from the peers' configuration
-	Once    // has the first token, which is good for making another
+	Once    // has the first token, which can only make another
 	Node    // an agent
-	Peer    // another peer, about nobody's request
+	Peer    // another peer, without a user's request
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k Kind) String() string {
 	switch k {
 	case Nobody, Open:
@@ -66,7 +66,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Actor is who the caller is in timelines and to request ids.
+// Actor returns the caller's name in timelines and request ids.
 func (c *Caller) Actor() string {
 	switch c.Kind {
 	case Service:
@@ -94,9 +94,9 @@ func With(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, current)
 }
 
-// From returns the caller of the request with the context, as last identified; without
-// one a caller that may do nothing. What takes long asks again after each wait: the
-// caller's role may have changed meanwhile.
+// From returns the caller of the request with the context, as last identified; without one a caller
+// without any rights. A long request must call it again after each wait: the caller's role may have
+// changed meanwhile.
 func From(ctx context.Context) *Caller {
 	if current, is := ctx.Value(callerKey{}).(*atomic.Pointer[Caller]); is {
 		return current.Load()
@@ -104,7 +104,7 @@ func From(ctx context.Context) *Caller {
 	return &Caller{}
 }
 
-// Renew replaces the caller of a request by the same one as identified now.
+// Renew replaces the caller of a request by the same one with its present rights.
 func Renew(ctx context.Context, c *Caller) {
 	if current, is := ctx.Value(callerKey{}).(*atomic.Pointer[Caller]); is {
 		current.Store(c)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Proxies are the addresses of proxies whose word for a client's address counts.
+// Proxies are the networks of proxies whose headers about a client's address are trusted.
 type Proxies []netip.Prefix
 
-// ParseProxies reads networks such as 10.0.0.0/8, and single addresses. The second result
-// is the text that is neither; empty: there is none.
+// ParseProxies parses networks such as 10.0.0.0/8, and single addresses. The second result is the
+// text that is neither; empty: there is none.
 func ParseProxies(texts []string) (out Proxies, wrong string) {
 	for _, text := range texts {
 		network, err := netip.ParsePrefix(text)
@@ -37,12 +37,12 @@ func (p Proxies) Has(a netip.Addr) bool {
 	return false
 }
 
-// Client returns the address that a request comes from. Where the connection comes from a
-// trusted proxy that is what the proxies have written into X-Forwarded-For, or into Forwarded
-// (RFC 7239): both are read from the right, past trusted proxies, to the first address that
-// is none. What a client has written further to the left never counts. If both headers are
-// there and differ, or one holds no address where one is needed, the address is that of the
-// last proxy that is known. An address that cannot be read is returned as it is.
+// Client returns the address that a request comes from. If the connection comes from a trusted
+// proxy that is the address in X-Forwarded-For, or in Forwarded (RFC 7239): both are read from the
+// right, past trusted proxies, to the first other address. What a client has written further to the
+// left never counts. If both headers are there and differ, or one holds no address where one is
+// needed, the address is that of the last known proxy. An address that cannot be parsed is returned
+// unchanged.
 func (p Proxies) Client(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -80,7 +80,7 @@ func (p Proxies) walk(from netip.Addr, hops []string) netip.Addr {
 	return from
 }
 
-// hops lists the hops of all lines of a header, the nearest last.
+// hops returns the hops of all lines of a header, the nearest last.
 func hops(lines []string, of func(string) string) (out []string) {
 	for _, line := range lines {
 		for hop := range strings.SplitSeq(line, ",") {
@@ -100,7 +100,7 @@ func forOf(element string) string {
 	return ""
 }
 
-// parseHop reads an address with or without a port and brackets.
+// parseHop parses an address with or without a port and brackets.
 func parseHop(text string) (netip.Addr, error) {
 	if with, err := netip.ParseAddrPort(text); err == nil {
 		return with.Addr().Unmap(), nil
@@ -109,8 +109,8 @@ func parseHop(text string) (netip.Addr, error) {
 	return a.Unmap(), err
 }
 
-// Network returns what an address counts as: itself, and of IPv6 its network of 64 bits,
-// all of which one client may have.
+// Network returns the key under which an address is counted: itself, and for IPv6 its network of 64
+// bits, all of which one client may have.
 func Network(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || a.Is4() {

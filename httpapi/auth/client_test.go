@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The client of a request is who the trusted proxies say, and nothing that a client says.
+// The client of a request is the one of trusted proxies, and not one that a client claims.
 func TestTheClientBehindProxies(t *testing.T) {
 	t.Parallel()
 	proxies, wrong := ParseProxies([]string{"10.0.0.0/8", "192.0.2.1", "2001:db8::/32"})

@@ -1,12 +1,12 @@
-// Package auth says who a request comes from, and what they may.
+// Package auth identifies the caller of a request, and checks the rights of callers.
 //
-//	caller.go  who a request comes from
-//	routes.go  the one table of what each route asks for
-//	token.go   tokens: drawn, read from a request, and known by their hashes
+//	caller.go  the caller of a request
+//	client.go  the address of a client, behind trusted proxies
+//	routes.go  the one table of the role that each route needs
+//	token.go   tokens: drawn, read from a request, and looked up by their hashes
 //	keys.go    keys from the peers' configuration
 //	proof.go   how a peer proves to another that it is one
-//	limit.go   how often somebody may ask
+//	limit.go   limits on the rate of requests
 //
-// It decides from what it is given and looks at no state: the API looks up whose a
-// token is.
+// It decides from its arguments and reads no state: the API looks up the user of a token.
 package auth

@@ -8,10 +8,10 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// MinKey is the length of the shortest key that is taken, in bytes.
+// MinKey is the length of the shortest accepted key, in bytes.
 const MinKey = 16
 
-// Key is whom a key from the configuration stands for.
+// Key is the owner of a key of the configuration.
 type Key struct {
 	Name     string // of the service, or the user
 	Human    bool   // it is a user
@@ -19,13 +19,13 @@ type Key struct {
 	Projects []string // that jobs may be submitted in
 }
 
-// Keys are those of the configuration. The zero value holds none.
+// Keys holds the keys of the configuration. The zero value holds none.
 type Keys struct {
-	Header string // that shows a key, beside the usual ones; empty: none
+	Header string // that carries a key, in addition to the usual ones; empty: none
 	known  map[model.Hash]Key
 }
 
-// Add makes a key known. Its errors never quote the key.
+// Add adds a key. Its errors never quote the key.
 func (k *Keys) Add(secret string, as Key) error {
 	hash := HashOf(secret)
 	_, twice := k.known[hash]
@@ -33,11 +33,11 @@ func (k *Keys) Add(secret string, as Key) error {
 	case len(secret) < MinKey || len(secret) > maxSecret:
 		return fmt.Errorf("the key of %q has %d bytes: give it %d to %d", as.Name, len(secret), MinKey, maxSecret)
 	case clean(secret) != secret || strings.ContainsFunc(secret, unicode.IsControl):
-		return fmt.Errorf("the key of %q has spaces around it or control characters in it, which no request can show: take them out", as.Name)
+		return fmt.Errorf("the key of %q begins or ends with a space, or contains control characters, which no request can carry: remove them", as.Name)
 	case !model.Name(as.Name):
-		return fmt.Errorf("a key has no name: name its service or user: %w", model.WantName("name", as.Name))
+		return fmt.Errorf("a key has no valid name: give its service or user: %w", model.WantName("name", as.Name))
 	case !as.Role.Human():
-		return fmt.Errorf("the key of %q has no such role: give it viewer, user, operator or admin", as.Name)
+		return fmt.Errorf("the key of %q has an unknown role: give it viewer, user, operator or admin", as.Name)
 	case twice:
 		return fmt.Errorf("the key of %q is given twice", as.Name)
 	}
@@ -48,7 +48,7 @@ func (k *Keys) Add(secret string, as Key) error {
 	return nil
 }
 
-// Find is whom a key stands for, by its hash.
+// Find returns the owner of a key, by its hash.
 func (k *Keys) Find(hash model.Hash) (Key, bool) {
 	key, found := k.known[hash]
 	return key, found
@@ -64,5 +64,5 @@ func (k *Keys) Admin() bool {
 	return false
 }
 
-// Len is how many keys there are.
+// Len returns how many keys there are.
 func (k *Keys) Len() int { return len(k.known) }

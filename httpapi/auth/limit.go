@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// maxBuckets bounds whom a [Limiter] tells apart.
+// maxBuckets bounds the callers that a [Limiter] counts separately.
 const maxBuckets = 10_000
 
-// Limiter says how often somebody may ask: a bucket for each, which fills at a rate and
-// holds a burst. Of those whom it cannot tell apart any more all share one bucket.
+// Limiter limits the rate of requests: each caller has a bucket, which fills at a rate and holds a
+// burst. Callers beyond a maximum share one bucket.
 type Limiter struct {
 	now func() time.Time
 
@@ -25,26 +25,27 @@ type bucket struct {
 	at   time.Time
 }
 
-// NewLimiter allows each so many requests a second, and twice as many at once; 0: any.
+// NewLimiter returns a limiter that allows each caller rate requests a second, and twice as many at
+// once; 0: any.
 func NewLimiter(rate float64, now func() time.Time) *Limiter {
 	l := &Limiter{now: now, buckets: map[string]bucket{}}
 	l.Allow(rate)
 	return l
 }
 
-// Allow allows each so many requests a second from now on; 0: any.
+// Allow changes the rate to a number of requests a second; 0: any.
 func (l *Limiter) Allow(rate float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rate, l.burst = rate, max(1, 2*rate)
 }
 
-// others is whom all share who cannot be told apart.
+// others is the bucket that is shared by callers beyond the maximum.
 const others = ""
 
-// Take takes one request from a bucket. If the bucket is empty it returns how long to wait
-// for the next. The rate is shared by so many peers, each of which counts by itself: a
-// bucket here fills at that part of the rate.
+// Take takes one request from a bucket. If the bucket is empty it returns how long to wait for the
+// next. The rate is shared by a number of peers, each of which counts by itself: a bucket here
+// fills at that part of the rate.
 func (l *Limiter) Take(who string, peers int) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,8 +76,8 @@ func (l *Limiter) Take(who string, peers int) (wait time.Duration) {
 	return wait
 }
 
-// sweep forgets buckets that are full, or would be with one peer, at most once a second: it
-// reads all of them.
+// sweep removes buckets that are full, or would be with one peer, at most once a second: it reads
+// all of them.
 func (l *Limiter) sweep(now time.Time) {
 	if now.Sub(l.swept) < time.Second {
 		return

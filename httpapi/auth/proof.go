@@ -17,34 +17,33 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// HeaderProof says that a request comes from a peer, and whose it was:
+// HeaderProof proves that a request comes from a peer, and identifies its caller:
 //
 //	v1 MILLISECONDS BODY CREDENTIAL MAC
 //
-// with the sender's clock since 1970, the SHA-256 of the body, that of what the caller
-// has shown (zeros: it is the peer's own request), and an HMAC-SHA256 under the
-// cluster's secret over these, the method, the target, the peer's name, the address
-// that it had the request from and the Idempotency-Key. Taken again within the window it is the same request under the same
-// key, which is carried out once.
+// with the sender's clock since 1970, the SHA-256 of the body, that of the caller's credential
+// (zeros: it is the peer's own request), and an HMAC-SHA256 under the cluster's secret over these,
+// the method, the target, the peer's name, the address of the client and the Idempotency-Key. A
+// request that is replayed within the window is the same request under the same key, which is
+// carried out once.
 const HeaderProof = "X-Berth-Proof"
 
-// proofWindow is how far the clocks of two peers may be apart, and how long a proof holds.
+// proofWindow is how far the clocks of two peers may be apart, and how long a proof is valid.
 const proofWindow = time.Minute
 
 // Prover proves to other peers that this one is a peer, and checks their proofs.
 type Prover struct {
 	Self   model.PeerID
-	Header func() string // of keys, to be taken out; see [Keys]; nil: none
+	Header func() string // of keys, which is removed; see [Keys]; nil: none
 	Secret func() model.Secret
 	Now    func() time.Time
 }
 
-// ErrProof says that a proof is none.
-var ErrProof = errors.New("the proof that a peer sent this does not hold")
+// ErrProof is the error of a proof that is not valid.
+var ErrProof = errors.New("the proof that this request comes from a peer is not valid")
 
-// Sign takes what the caller has shown out of a request and puts a proof in its place.
-// While the cluster has no secret it does nothing, and what the caller has shown goes on
-// to the leader.
+// Sign replaces the caller's credential in a request by a proof. While the cluster has no secret
+// the request keeps the credential.
 func (p *Prover) Sign(r *http.Request, body []byte) {
 	secret := p.Secret()
 	r.Header.Del(HeaderProof)
@@ -63,22 +62,22 @@ func (p *Prover) Sign(r *http.Request, body []byte) {
 	r.Header.Set(HeaderProof, said+" "+hex.EncodeToString(p.mac(secret, r, said)))
 }
 
-// mac binds what is said to the request. Its parts hold no line break: the header's
+// mac returns a MAC over the claims and the request. Its parts hold no line break: the header's
 // cannot, and an escaped target does not.
 func (p *Prover) mac(secret model.Secret, r *http.Request, said string) []byte {
 	m := hmac.New(sha256.New, secret[:])
 	for _, part := range []string{
 		said, r.Method, r.URL.RequestURI(), r.Header.Get(wire.HeaderForwarded), r.Header.Get(wire.HeaderClient), r.Header.Get(wire.HeaderRequestID),
 	} {
-		_, _ = io.WriteString(m, part) // a hash takes everything
+		_, _ = io.WriteString(m, part) // a hash never fails
 		_, _ = m.Write([]byte{'\n'})
 	}
 	return m.Sum(nil)
 }
 
-// Check says whose a request is that brings a proof: the hash of what its caller has
-// shown to the other peer, zero if it is that peer's own. From then on the request's
-// body fails to be read to its end if it is not the one that was meant.
+// Check returns the caller of a request with a proof: the hash of the credential that the caller
+// has sent to the other peer, zero if the request is that peer's own. From then on reading the body
+// to its end fails if it is not the body of the proof.
 func (p *Prover) Check(r *http.Request) (credential model.Hash, err error) {
 	secret := p.Secret()
 	proof := r.Header.Get(HeaderProof)
@@ -94,7 +93,7 @@ func (p *Prover) Check(r *http.Request) (credential model.Hash, err error) {
 	}
 	sent, err := strconv.ParseInt(parts[1], 10, 64)
 	if err != nil || p.Now().Sub(time.UnixMilli(sent)).Abs() > proofWindow {
-		return credential, fmt.Errorf("%w: it was sent at another time; are the peers' clocks right?", ErrProof)
+		return credential, fmt.Errorf("%w: its time is too far from this peer's clock: check the clocks of the peers", ErrProof)
 	}
 	var body model.Hash
 	if !unhex(body[:], parts[2]) || !unhex(credential[:], parts[3]) {
@@ -120,10 +119,10 @@ type meant struct {
 	want model.Hash
 }
 
-// Read reads, and fails in place of ending if this is another body.
+// Read fails at the end if the body is another one.
 func (m *meant) Read(data []byte) (int, error) {
 	n, err := m.ReadCloser.Read(data)
-	_, _ = m.sum.Write(data[:n])                               // a hash takes everything
+	_, _ = m.sum.Write(data[:n])                               // a hash never fails
 	if err == io.EOF && model.Hash(m.sum.Sum(nil)) != m.want { //nolint:errorlint // readers return it bare
 		return n, ErrProof
 	}

@@ -54,7 +54,7 @@ func FuzzProof(f *testing.F) {
 		if _, err := p.Check(raw); (err == nil) != (strings.HasPrefix(text, said+" ") && strings.EqualFold(text, good)) {
 			t.Fatalf("%q is taken for a proof, or is none: %v", text, err)
 		}
-		// The same words under a MAC of their own, as only who knows the secret can make it.
+		// The same claims under a MAC of their own, which needs the secret.
 		r := passedOn(p, body)
 		r.Body = io.NopCloser(bytes.NewReader(sent))
 		r.ContentLength = int64(len(sent))

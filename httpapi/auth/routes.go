@@ -7,21 +7,21 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Rule is what a route asks of its callers. What no rule names nobody may call.
+// Rule is the requirement of a route on its callers. A route without a rule cannot be called.
 type Rule struct {
 	Method string
 	Path   string     // as routes are written: "/jobs/{job_id}"
-	Least  model.Role // RoleNone: open to everybody
-	Own    bool       // who is no operator may call it for their own jobs only
+	Least  model.Role // RoleNone: open to all
+	Own    bool       // callers below operator may call it for their own jobs only
 	First  bool       // good for the first token, too
 	Peers  bool       // other peers may call it on their own account
-	Agents bool       // agents may call it beside users
+	Agents bool       // agents may call it in addition to users
 }
 
-// Open says that the route asks for nothing.
+// Open reports whether the route has no requirement.
 func (r Rule) Open() bool { return r.Least == model.RoleNone }
 
-// Allows says whether a caller may call the route, as far as their role goes.
+// Allows reports whether the caller's role suffices for the route.
 func (r Rule) Allows(c *Caller) bool {
 	switch c.Kind {
 	case Open:
@@ -37,7 +37,7 @@ func (r Rule) Allows(c *Caller) bool {
 	return r.Open() || c.Role.Covers(r.Least)
 }
 
-// Find is the rule of a route.
+// Find returns the rule of a route.
 func Find(method, path string) (Rule, bool) {
 	rules := Rules()
 	i := slices.IndexFunc(rules, func(r Rule) bool { return r.Method == method && r.Path == path })
@@ -47,7 +47,7 @@ func Find(method, path string) (Rule, bool) {
 	return rules[i], true
 }
 
-// Rules is the table, by role.
+// Rules returns the table, by role.
 func Rules() []Rule {
 	return slices.Concat(openRules(), viewerRules(), userRules(), operatorRules(), adminRules(), agentRules())
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/berth-gpu/berth/httpapi/agentwire"
 )
 
-// Agent talks to a cluster as a node's agent does. Each of its calls asks every
-// peer at most once; when to ask again is for the agent to say. Its methods may be
-// called from any goroutine.
+// Agent calls a cluster as a node's agent. Each of its calls asks every peer at most once; the
+// agent decides when to ask again. Its methods may be called from any goroutine.
 type Agent struct{ calls *caller }
 
-// NewAgent makes an agent's client. It connects when it is first used; its only
-// error is an address that is not host:port.
+// NewAgent returns an agent's client. It connects at the first call; its only error is an address
+// that is not host:port.
 func NewAgent(o Options) (*Agent, error) {
 	calls, err := newCaller(o)
 	if err != nil {
@@ -27,14 +26,14 @@ func NewAgent(o Options) (*Agent, error) {
 	return &Agent{calls}, nil
 }
 
-// Close gives idle connections back.
+// Close closes idle connections.
 func (a *Agent) Close() { a.calls.http.CloseIdleConnections() }
 
-// SetPeers replaces the addresses that are asked, as answers to registrations and
-// renewals tell them; an empty list changes nothing.
+// SetPeers replaces the addresses that are asked, with those in answers to registrations and
+// renewals; an empty list changes nothing.
 func (a *Agent) SetPeers(addresses []string) { a.calls.setPeers(addresses) }
 
-// Register brings the node into the cluster, or back.
+// Register registers the node with the cluster, the first time or again.
 func (a *Agent) Register(ctx context.Context, q *agentwire.Register) (*agentwire.Registered, error) {
 	out := &agentwire.Registered{}
 	return out, a.call(ctx, &request{path: agentwire.PathRegister}, q, out)
@@ -47,51 +46,49 @@ func (a *Agent) Renew(ctx context.Context, q *agentwire.Renew) (*agentwire.Renew
 	return out, a.call(ctx, &request{path: agentwire.PathRenew, once: true}, q, out)
 }
 
-// Desired is what should be on the node, as soon as that has changed or the
-// poll's wait is over.
+// Desired returns the plan of the node, as soon as that has changed or the poll's wait is over.
 func (a *Agent) Desired(ctx context.Context, q *agentwire.Poll) (*model.Desired, error) {
 	out := &model.Desired{}
 	return out, a.call(ctx, &request{path: agentwire.PathDesired, wait: max(0, min(q.Wait, time.Minute))}, q, out)
 }
 
-// Report says what became of ranks and slots. Reports may come again.
+// Report reports the states of ranks and slots. Reports may be repeated.
 func (a *Agent) Report(ctx context.Context, q *agentwire.Report) (*agentwire.Reported, error) {
 	out := &agentwire.Reported{}
 	return out, a.call(ctx, &request{path: agentwire.PathReport}, q, out)
 }
 
-// Inventory says how the node's GPUs are.
+// Inventory reports the node's GPUs.
 func (a *Agent) Inventory(ctx context.Context, q *agentwire.Inventory) (*agentwire.Reported, error) {
 	out := &agentwire.Reported{}
 	return out, a.call(ctx, &request{path: agentwire.PathInventory}, q, out)
 }
 
-// Blob is a script or an environment by its hash, which the content is checked
-// against.
+// Blob returns a script or an environment by its hash, and checks the content against the hash.
 func (a *Agent) Blob(ctx context.Context, hash model.Hash) (string, error) {
 	var out agentwire.Content
 	if err := a.call(ctx, &request{path: agentwire.PathBlob}, &agentwire.Fetch{Hash: hash}, &out); err != nil {
 		return "", err
 	}
 	if sha256.Sum256([]byte(out.Data)) != hash {
-		return "", fmt.Errorf("the content of %d bytes does not have the hash %x that was asked for", len(out.Data), hash[:6])
+		return "", fmt.Errorf("the content of %d bytes does not have the requested hash %x", len(out.Data), hash[:6])
 	}
 	return out.Data, nil
 }
 
-// Tail leaves the end of a rank's output with the peers.
+// Tail sends the end of a rank's output to the peers.
 func (a *Agent) Tail(ctx context.Context, q *agentwire.Tail) error {
 	return a.call(ctx, &request{path: agentwire.PathTail}, q, nil)
 }
 
-// Silence asks the peer at an address, and no other, whether anybody leads.
+// Silence asks the peer at an address, and no other, whether there is a leader.
 func (a *Agent) Silence(ctx context.Context, address string) (*agentwire.Silence, error) {
 	out := &agentwire.Silence{}
 	return out, a.call(ctx, &request{path: agentwire.PathSilence, once: true, only: address}, &struct{}{}, out)
 }
 
-// call asks in CBOR. Each path has a turn of its own, since a peer that is no good
-// for one may be for another.
+// call sends a request in CBOR. Each path has a first peer of its own, since a peer that fails for
+// one may work for another.
 func (a *Agent) call(ctx context.Context, q *request, in, out any) error {
 	data, err := agentwire.Encode(in)
 	if err != nil {

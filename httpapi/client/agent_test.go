@@ -47,7 +47,7 @@ func TestARenewalIsSentOnce(t *testing.T) {
 		t.Errorf("sent %v", r.Header)
 	}
 	if _, err := agent(t, nobody(t)).Renew(t.Context(), &agentwire.Renew{}); !errors.Is(err, ErrUnreachable) {
-		t.Errorf("to nobody: %v", err)
+		t.Errorf("without a listener: %v", err)
 	}
 }
 

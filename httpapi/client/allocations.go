@@ -8,19 +8,19 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Services asks for GPUs without a job, and gives them back.
+// Services allocates GPUs without a job, and releases them.
 type Services struct{ client *Client }
 
-// ServicesOf is what asks for GPUs without a job.
+// ServicesOf returns the calls about GPUs without a job.
 func ServicesOf(c *Client) Services { return Services{c} }
 
-// Allocate asks for GPUs. The answer says whether they are allocated, or waited for.
+// Allocate asks for GPUs. The answer shows whether they are allocated, or waited for.
 func (s Services) Allocate(ctx context.Context, body *wire.Allocate) (*wire.Allocated, error) {
 	out := &wire.Allocated{}
 	return out, s.client.calls.change(ctx, &request{method: http.MethodPost, path: "/gpu/allocate"}, body, out)
 }
 
-// Release gives an allocation back, or waits for it no longer.
+// Release releases an allocation, or removes it from the queue.
 func (s Services) Release(ctx context.Context, id string) (*wire.Allocated, error) {
 	out := &wire.Allocated{}
 	return out, s.client.calls.change(ctx, &request{method: http.MethodPost, path: "/gpu/release"}, &wire.Release{AllocationID: id}, out)
@@ -33,16 +33,15 @@ func (s Services) Renew(ctx context.Context, id string, ttl *wire.Duration) (*wi
 	return out, s.client.calls.change(ctx, q, &wire.RenewAllocation{TTL: ttl}, out)
 }
 
-// AllocationsQuery says which allocations are wanted; the zero value is the first
-// thousand of all.
+// AllocationsQuery selects allocations; the zero value is the first thousand of all.
 type AllocationsQuery struct {
 	Service, User string
 	Status        string // queued, allocated, released, expired or lost; empty: any
-	Limit         int    // at most so many, 1 to 10,000; 0: 1,000
+	Limit         int    // at most this many, 1 to 10,000; 0: 1,000
 	After         string // the Next of the page before
 }
 
-// Allocations lists what services hold, wait for, or held in the last hour.
+// Allocations lists the allocations that services hold, wait for, or held in the last hour.
 func (s Services) Allocations(ctx context.Context, q AllocationsQuery) (*wire.ServiceAllocations, error) {
 	v := url.Values{}
 	text(v, "service", q.Service)
@@ -55,7 +54,7 @@ func (s Services) Allocations(ctx context.Context, q AllocationsQuery) (*wire.Se
 	return out, err
 }
 
-// Allocation is all about one allocation, and the index of the state that it was read
+// Allocation returns everything about one allocation, and the index of the state that it was read
 // from. With an index and a wait it answers once the allocation has changed.
 func (s Services) Allocation(ctx context.Context, id string, q JobQuery) (*wire.ServiceAllocation, uint64, error) {
 	v := url.Values{}

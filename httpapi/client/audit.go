@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// AuditQuery says which records are wanted; the zero value is the newest 100.
+// AuditQuery selects records; the zero value is the newest 100.
 type AuditQuery struct {
 	Actor, Target, Action, Result string
 	Since, Until                  time.Time
@@ -18,7 +18,7 @@ type AuditQuery struct {
 	Limit                         int    // 1 to 1000; 0: 100
 }
 
-// Audit is a page of the audit trail, newest first.
+// Audit returns a page of the audit trail, newest first.
 func (c Operator) Audit(ctx context.Context, q AuditQuery) (*wire.Audit, error) {
 	v := url.Values{}
 	text(v, "actor", q.Actor)
@@ -39,22 +39,22 @@ func before(v url.Values, place uint64) {
 	}
 }
 
-// VerifyAudit has a peer look at its whole audit trail.
+// VerifyAudit asks a peer to verify its whole audit trail.
 func (c Operator) VerifyAudit(ctx context.Context) (*wire.AuditVerdict, error) {
 	out := &wire.AuditVerdict{}
 	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/audit/verify"}, out)
 	return out, err
 }
 
-// Refusals are what the peer that answers has refused before it came to the log, newest
-// first. Of q it goes by Actor, Result, which is a code, the span, Before and the limit. The
-// next page is another's if another peer answers.
+// Refusals returns the requests that the answering peer refused before they reached the log, newest
+// first. Of q it uses Actor, Result, which is a code, the span, Before and the limit. The next page
+// is another's if another peer answers.
 func (c Operator) Refusals(ctx context.Context, q AuditQuery) (*wire.Refusals, error) {
 	return c.requests(ctx, "/audit/refusals", q)
 }
 
-// Reads are who has read other people's data at the peer that answers, newest first, chosen
-// like refusals.
+// Reads returns the reads of other users' data that the answering peer recorded, newest first,
+// selected like refusals.
 func (c Operator) Reads(ctx context.Context, q AuditQuery) (*wire.Refusals, error) {
 	return c.requests(ctx, "/audit/reads", q)
 }

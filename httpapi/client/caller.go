@@ -23,9 +23,9 @@ import (
 
 // Bounds of calls.
 const (
-	callLimit     = 8 * time.Second // for one answer, beside what the request asks to wait
+	callLimit     = 8 * time.Second // for one answer, in addition to the wait that the request asks for
 	dialLimit     = 2 * time.Second
-	patience      = 10 * time.Second       // with peers that cannot just now
+	patience      = 10 * time.Second       // with peers that are temporarily unable
 	aloneLimit    = 2 * time.Second        // with peers none of which can be reached
 	roundPause    = 100 * time.Millisecond // after each of them was asked
 	maxAnswer     = 256 << 20              // bytes
@@ -37,7 +37,7 @@ const (
 	headerContent = "Content-Type"
 )
 
-// caller asks peers over HTTP.
+// caller sends requests to peers over HTTP.
 type caller struct {
 	http     *http.Client
 	agent    string
@@ -79,7 +79,7 @@ func newCaller(o Options) (*caller, error) {
 	return c, nil
 }
 
-// setPeers replaces the addresses; a client without any keeps what it had.
+// setPeers replaces the addresses; an empty list changes nothing.
 func (c *caller) setPeers(addresses []string) {
 	if len(addresses) == 0 {
 		return
@@ -89,7 +89,7 @@ func (c *caller) setPeers(addresses []string) {
 	c.peers = append([]string(nil), addresses...)
 }
 
-// line is the peers in the order in which a call asks them.
+// line returns the peers in the order in which a call asks them.
 func (c *caller) line(kind string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *caller) line(kind string) []string {
 	return append(append([]string(nil), c.peers[at:]...), c.peers[:at]...)
 }
 
-// passOver lets the next peer be asked first, if the given one was.
+// passOver makes the next peer the first to be asked, if the given one was.
 func (c *caller) passOver(kind, peer string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,22 +109,22 @@ func (c *caller) passOver(kind, peer string) {
 	}
 }
 
-// request is one call, to whichever peer.
+// request is one call, to any peer.
 type request struct {
-	kind   string // calls of one kind share a turn; empty is fine
+	kind   string // calls of one kind share a first peer; may be empty
 	method string
 	path   string // escaped
 	query  url.Values
 	body   []byte
 	media  string        // of body and answer; empty: JSON
 	key    string        // Idempotency-Key of a change that may be sent again; empty: none
-	wait   time.Duration // that the request asks the peer to wait
-	stream bool          // the answer's body may take as long as it likes
+	wait   time.Duration // that the peer is asked to wait
+	stream bool          // there is no limit on the time of the answer's body
 	once   bool          // ask one peer once
 	only   string        // address of the one peer to ask; empty: any
 }
 
-// do asks peers until one gives an answer that is one. The caller closes its body.
+// do asks peers until one answers. The caller closes the body.
 func (c *caller) do(ctx context.Context, q *request) (*http.Response, error) {
 	began := time.Now()
 	for {
@@ -147,7 +147,7 @@ func (c *caller) do(ctx context.Context, q *request) (*http.Response, error) {
 	}
 }
 
-// again says that a change may be sent again under its key.
+// again reports whether a change may be sent again under its key.
 func again(err error) bool {
 	if p, is := errors.AsType[*wire.Problem](err); is {
 		return p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
@@ -170,7 +170,7 @@ func (c *caller) round(ctx context.Context, q *request) (*http.Response, error) 
 		}
 		problem, refused := errors.AsType[*wire.Problem](err)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			c.passOver(q.kind, peer) // it has had all the caller's time
+			c.passOver(q.kind, peer) // it has used all of the caller's time
 		}
 		if ctx.Err() != nil || refused && problem.Status != http.StatusServiceUnavailable {
 			return nil, err
@@ -191,7 +191,7 @@ func (c *caller) round(ctx context.Context, q *request) (*http.Response, error) 
 	return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, strings.Join(peers, ", "), last)
 }
 
-// ask asks one peer. An answer that is no answer is a *wire.Problem.
+// ask asks one peer. An answer that is an error is a *wire.Problem.
 func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	limit := time.AfterFunc(c.limit+q.wait, func() { cancel(errLate) })
@@ -216,7 +216,7 @@ func (c *caller) ask(ctx context.Context, peer string, q *request) (*http.Respon
 	return nil, readProblem(answer)
 }
 
-// warn passes on that the token expires soon, once.
+// warn reports once that the token expires soon.
 func (c *caller) warn(h http.Header) {
 	if at, err := time.Parse(time.RFC3339, h.Get(wire.HeaderExpires)); err == nil && c.expiring != nil {
 		c.warned.Do(func() { c.expiring(at) })
@@ -267,14 +267,14 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// readProblem reads an answer that is no answer. What is not the API's own, such
-// as a proxy's page, becomes a problem without its text.
+// readProblem parses an answer that is an error. An error that is not the API's own, such as a
+// proxy's page, becomes a problem without its text.
 func readProblem(answer *http.Response) error {
 	p := &wire.Problem{}
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get(headerContent))
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
 	if err != nil || kind != wire.ProblemType || json.Unmarshal(data, p) != nil || p.Code == "" {
-		p = &wire.Problem{Code: "http_" + strconv.Itoa(answer.StatusCode), Detail: "the answer is not of the API: is this the address of a peer?"}
+		p = &wire.Problem{Code: "http_" + strconv.Itoa(answer.StatusCode), Detail: "the answer is not from Berth's API: check that this is the address of a peer"}
 	}
 	if p.Status = answer.StatusCode; p.Title == "" {
 		p.Title = http.StatusText(p.Status)
@@ -282,8 +282,8 @@ func readProblem(answer *http.Response) error {
 	return p
 }
 
-// json asks and decodes the answer into out, and returns the index of the state
-// that the answer is about.
+// json sends a request and decodes the answer into out, and returns the index of the state that the
+// answer shows.
 func (c *caller) json(ctx context.Context, q *request, out any) (index uint64, err error) {
 	answer, err := c.do(ctx, q)
 	if err != nil {
@@ -297,7 +297,7 @@ func (c *caller) json(ctx context.Context, q *request, out any) (index uint64, e
 	return index, nil
 }
 
-// change asks for a change with a JSON body, under the key or a new one.
+// change sends a change with a JSON body, under the key or a new one.
 func (c *caller) change(ctx context.Context, q *request, in, out any) error {
 	if in != nil {
 		data, err := encode(in)
@@ -317,7 +317,7 @@ func (c *caller) change(ctx context.Context, q *request, in, out any) error {
 	return err
 }
 
-// errNotUTF8 is the error of a request that no JSON can carry as it is.
+// errNotUTF8 is the error of a request that JSON cannot represent.
 var errNotUTF8 = errors.New("the request holds text that is not valid UTF-8, which JSON cannot carry: convert it")
 
 // encode returns the JSON of a request.

@@ -54,7 +54,7 @@ func (p *peer) last() (*http.Request, string) {
 	return p.asked[len(p.asked)-1], p.body[len(p.body)-1]
 }
 
-// nobody is an address where nobody listens.
+// nobody returns an address without a listener.
 func nobody(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

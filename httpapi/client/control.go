@@ -8,24 +8,24 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Controls changes how jobs go on.
+// Controls changes jobs that are queued or run.
 type Controls struct{ client *Client }
 
-// Controls is what changes how jobs go on.
+// Controls returns the calls that change jobs.
 func (c *Client) Controls() Controls { return Controls{c} }
 
-// Hold keeps a job that waits from being started. Tasks are some of an array's, such as
-// "3" or "3-7,9", or AllTasks; so they are for Release and Requeue.
+// Hold keeps a waiting job from being started. Tasks are some of an array's, such as "3" or
+// "3-7,9", or AllTasks; the same applies to Release and Requeue.
 func (c Controls) Hold(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 	return c.control(ctx, "hold", id, tasks, note)
 }
 
-// Release lets a held job start, and one that failed try again at once.
+// Release lets a held job start, and retries one that failed at once.
 func (c Controls) Release(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 	return c.control(ctx, "release", id, tasks, note)
 }
 
-// Requeue stops a job that runs and sends it back to the queue, uncharged.
+// Requeue stops a running job and returns it to the queue, uncharged.
 func (c Controls) Requeue(ctx context.Context, id, tasks, note string) (*wire.Done, error) {
 	return c.control(ctx, "requeue", id, tasks, note)
 }
@@ -39,7 +39,7 @@ func (c Controls) control(ctx context.Context, verb, id, tasks, note string) (*w
 	return out, c.client.calls.change(ctx, q, nil, out)
 }
 
-// DropDependencies lets a job wait for other jobs no longer.
+// DropDependencies removes the dependencies of a job.
 func (c Controls) DropDependencies(ctx context.Context, id, note string) (*wire.Done, error) {
 	v := url.Values{}
 	text(v, "note", note)
@@ -48,13 +48,13 @@ func (c Controls) DropDependencies(ctx context.Context, id, note string) (*wire.
 	return out, c.client.calls.change(ctx, q, nil, out)
 }
 
-// Extend raises a job's time limit, also while it runs.
+// Extend raises a job's time limit, even while it runs.
 func (c Controls) Extend(ctx context.Context, id string, body *wire.Extend) (*wire.Done, error) {
 	out := &wire.Done{}
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/" + url.PathEscape(id) + "/extend"}, body, out)
 }
 
-// Attach says that the client of an attached job is alive.
+// Attach reports that the client of an attached job is alive.
 func (c Controls) Attach(ctx context.Context, id string) (*wire.Done, error) {
 	out := &wire.Done{}
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/jobs/" + url.PathEscape(id) + "/attach"}, nil, out)

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// EventQuery says which events are wanted.
+// EventQuery selects events.
 type EventQuery struct {
 	Types []string // such as "job.started", "node.*"; none: all
 	Job   string
@@ -25,22 +25,22 @@ type EventQuery struct {
 	Actor  string // "user:alice", or "alice"
 	Target string // "job 17", also of its tasks
 
-	Last  int    // begin with so many of the newest that are kept
+	Last  int    // begin with this many of the newest that are kept
 	After string // go on after the event of this id; empty: from now on
 	Once  bool   // end after those, in place of following
 }
 
-// Bounds of following.
+// Bounds of a stream.
 const (
 	followPause = 500 * time.Millisecond // before another peer is asked
-	silentLimit = 45 * time.Second       // a stream without a sign of life is broken
+	silentLimit = 45 * time.Second       // a stream without a heartbeat is broken
 	maxFrame    = 1 << 20                // bytes of one line
 )
 
-// Events gives events to a function, in order, until the context or the function ends
-// it, or with Once until there are no more. Where a stream breaks it goes on after the
-// last event, by way of any peer. An event of type [wire.EventReset] says that some were
-// missed: read again what was built from events.
+// Events passes events to a function, in order, until the context or the function ends the call, or
+// with Once until there are no more. After a broken stream it continues behind the last event, by
+// any peer. An event of type [wire.EventReset] means that some were missed: read again what was
+// built from events.
 func (l Lists) Events(ctx context.Context, q EventQuery, each func(*wire.Notice) error) error {
 	for {
 		err := l.follow(ctx, &q, each)
@@ -64,7 +64,7 @@ func (l Lists) Events(ctx context.Context, q EventQuery, each func(*wire.Notice)
 	}
 }
 
-// stopError ends following: it is of the caller's function.
+// stopError is an error of the caller's function, which ends the stream.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
@@ -79,7 +79,7 @@ func closedStream(data []byte) error {
 	return p
 }
 
-// follow reads one stream until it breaks, and notes in the query where to go on.
+// follow reads one stream until it breaks, and records in the query where to go on.
 func (l Lists) follow(ctx context.Context, q *EventQuery, each func(*wire.Notice) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -110,7 +110,7 @@ func (l Lists) follow(ctx context.Context, q *EventQuery, each func(*wire.Notice
 		if of, is := bytes.CutPrefix(lines.Bytes(), []byte("event: ")); is {
 			kind = string(of)
 		} else if len(lines.Bytes()) == 0 {
-			kind = "" // the event is over
+			kind = "" // the event is complete
 		}
 		data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 		switch {
@@ -126,7 +126,7 @@ func (l Lists) follow(ctx context.Context, q *EventQuery, each func(*wire.Notice
 		if err := each(e); err != nil {
 			return &stopError{err}
 		}
-		if e.ID != "" { // without one there is nothing to go on from but what came before
+		if e.ID != "" { // without an id the position stays
 			q.After, q.Last = e.ID, 0
 		}
 	}

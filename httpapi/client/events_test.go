@@ -22,7 +22,7 @@ func TestEventsGoOnElsewhere(t *testing.T) {
 				t.Errorf("asked for %s", r.URL)
 			}
 			if n := asked.Add(1); n > 1 && r.URL.Query().Get("after") == "" {
-				t.Errorf("request %d begins anew: %s", n, r.URL)
+				t.Errorf("request %d begins again: %s", n, r.URL)
 			}
 			fmt.Fprintf(w, ": hello\n\nid: %d\ndata: {\"id\":\"%d\",\"type\":\"job.failed\"}\n\n", first, first)
 		}))

@@ -7,28 +7,28 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// GPUStatus is every GPU and its use.
+// GPUStatus returns every GPU and its use.
 func (c *Client) GPUStatus(ctx context.Context) (*wire.GPUStatus, error) {
 	out := &wire.GPUStatus{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/gpu/status"}, out)
 	return out, err
 }
 
-// Nodes is every GPU host.
+// Nodes returns every GPU host.
 func (c *Client) Nodes(ctx context.Context) (*wire.Nodes, error) {
 	out := &wire.Nodes{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/nodes"}, out)
 	return out, err
 }
 
-// Peers is every peer, as the one that answers sees it.
+// Peers returns every peer, as the one that answers sees it.
 func (c *Client) Peers(ctx context.Context) (*wire.Peers, error) {
 	out := &wire.Peers{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/cluster/peers"}, out)
 	return out, err
 }
 
-// Orchestrator says whether placements are made, and what came of them.
+// Orchestrator returns whether jobs are started, and the counts of the scheduler.
 func (c *Client) Orchestrator(ctx context.Context) (*wire.Orchestrator, error) {
 	out := &wire.Orchestrator{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/orchestrator/status"}, out)
@@ -45,7 +45,7 @@ func (c *Client) Switch(ctx context.Context, running bool) (*wire.Switched, erro
 	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: path}, nil, out)
 }
 
-// Policies tells how the queue is ordered, and what can be tuned.
+// Policies returns how the queue is ordered, and what can be tuned.
 func (c *Client) Policies(ctx context.Context) (*wire.Policies, error) {
 	out := &wire.Policies{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/orchestrator/policies"}, out)
@@ -59,7 +59,7 @@ func (c *Client) SetPolicy(ctx context.Context, set *wire.SetPolicy) (*wire.Orch
 	return out, c.calls.change(ctx, q, set, out)
 }
 
-// Health says whether a peer can serve. One that cannot is a *wire.Problem.
+// Health returns whether a peer can serve. The error of one that cannot is a *wire.Problem.
 func (c *Client) Health(ctx context.Context) (*wire.Health, error) {
 	out := &wire.Health{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/readyz"}, out)

@@ -15,32 +15,32 @@ import (
 // AllTasks in place of tasks' numbers means every task of the job.
 const AllTasks = ""
 
-// Submit queues a job. The key names the submission, so that it is carried out
-// once however often it is sent; empty: a new one is drawn for this call.
+// Submit queues a job. The key names the submission, so that it is carried out once even if it is
+// sent repeatedly; empty: a new one is drawn for this call.
 func (c *Client) Submit(ctx context.Context, job *wire.Submit, key string) (*wire.Submitted, error) {
 	out := &wire.Submitted{}
 	return out, c.calls.change(ctx, &request{method: http.MethodPost, path: "/queue/submit", key: key}, job, out)
 }
 
-// TryOut says what would come of a submission, and queues nothing.
+// TryOut returns what a submission would result in, and queues nothing.
 func (c *Client) TryOut(ctx context.Context, job *wire.Submit) (*wire.Submitted, error) {
 	out := &wire.Submitted{}
 	q := &request{method: http.MethodPost, path: "/queue/submit", query: url.Values{"dry_run": {"true"}}}
 	return out, c.calls.change(ctx, q, job, out)
 }
 
-// QueueQuery says which part of the queue is wanted; the zero value is all of it.
+// QueueQuery selects a part of the queue; the zero value is all of it.
 type QueueQuery struct {
-	Limit int    // at most so many of each list; 0: all
+	Limit int    // at most this many of each list; 0: all
 	After string // the Next of the page before
 	User  string // of this user only
 	State string // in this state only
-	Ended int    // so many of those that ended last
+	Ended int    // this many of those that ended last
 
 	Consistency string // "stale", "default" or "linearizable"; empty: default
 }
 
-// Queue is what waits, what runs, and if asked for what has ended.
+// Queue returns what waits, what runs, and if asked for what has ended.
 func (c *Client) Queue(ctx context.Context, q QueueQuery) (*wire.Queue, error) {
 	v := url.Values{}
 	number(v, "limit", int64(q.Limit))
@@ -54,16 +54,16 @@ func (c *Client) Queue(ctx context.Context, q QueueQuery) (*wire.Queue, error) {
 	return out, err
 }
 
-// JobQuery says which task of a job is wanted, and how new.
+// JobQuery selects a task of a job, and how new the answer must be.
 type JobQuery struct {
 	Task        string        // number of a task of an array; empty: the first
-	Index       uint64        // wait until something of the job has changed after it; 0: do not
-	Wait        time.Duration // at most so long, up to a minute
+	Index       uint64        // wait until the job has changed after it; 0: no wait
+	Wait        time.Duration // limit of the wait, up to a minute
 	Consistency string        // "stale", "default" or "linearizable"; empty: default
 }
 
-// Job is all about a job, and the index of the state that it was read from. A
-// caller that gives that index again waits for the next change.
+// Job returns everything about a job, and the index of the state that it was read from. A caller
+// that passes that index back waits for the next change.
 func (c *Client) Job(ctx context.Context, id string, q JobQuery) (*wire.Detail, uint64, error) {
 	v := url.Values{}
 	text(v, "task", q.Task)
@@ -95,17 +95,17 @@ func (c *Client) SetPriority(ctx context.Context, id string, priority int64) (*w
 	return out, c.calls.change(ctx, q, &wire.SetPriority{Priority: &priority}, out)
 }
 
-// LogQuery says which output of a job is wanted.
+// LogQuery selects output of a job.
 type LogQuery struct {
 	Task    string // number of a task of an array; empty: the first
 	Attempt int64  // 0: the newest
 	Rank    int64  // of a gang
 	Stream  string // "stdout" or "stderr"; empty: stdout
-	Tail    *int   // only the last so many lines, from 0 on; nil: all
+	Tail    *int   // only the last lines, from 0 on; nil: all
 	Follow  bool   // go on until the rank ends
 }
 
-// Logs is a job's output. The caller closes it.
+// Logs returns a job's output. The caller closes it.
 func (c *Client) Logs(ctx context.Context, id string, q LogQuery) (io.ReadCloser, error) {
 	v := url.Values{}
 	text(v, "task", q.Task)
@@ -127,10 +127,10 @@ func (c *Client) Logs(ctx context.Context, id string, q LogQuery) (io.ReadCloser
 	return &logBody{answer}, nil
 }
 
-// logBody is a log whose reading fails with the reason where it ends before its time.
+// logBody is a log whose reading fails with the reason if it ends early.
 type logBody struct{ answer *http.Response }
 
-// Read returns a *[wire.Problem] in place of io.EOF where the caller may not read on.
+// Read returns a *[wire.Problem] in place of io.EOF if the caller has lost the right to read on.
 func (b *logBody) Read(data []byte) (int, error) {
 	n, err := b.answer.Body.Read(data)
 	text := b.answer.Trailer.Get(wire.TrailerProblem)
@@ -147,7 +147,7 @@ func (b *logBody) Read(data []byte) (int, error) {
 // Close ends the request.
 func (b *logBody) Close() error { return b.answer.Body.Close() }
 
-// Statistics counts jobs over the cluster's life.
+// Statistics returns counts of jobs over the cluster's life.
 func (c *Client) Statistics(ctx context.Context) (*wire.Statistics, error) {
 	out := &wire.Statistics{}
 	_, err := c.calls.json(ctx, &request{method: http.MethodGet, path: "/queue/statistics"}, out)

@@ -8,15 +8,14 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Lists tells of jobs by their age, of the tasks of arrays, of what is expected, and of
-// what GPUs measured.
+// Lists returns jobs by their age, the tasks of arrays, the forecast, and the telemetry of GPUs.
 type Lists struct{ client *Client }
 
-// Lists is what tells of many at once.
+// Lists returns the calls that return lists.
 func (c *Client) Lists() Lists { return Lists{c} }
 
-// Jobs lists jobs, newest first: at most limit of them, 1 to 1,000; of one user, or with
-// an empty user of all. It misses none that was acknowledged before.
+// Jobs returns jobs, newest first: at most limit of them, 1 to 1,000; of one user, or with an empty
+// user of all. It includes all that were acknowledged before the call.
 func (l Lists) Jobs(ctx context.Context, user string, limit int) (*wire.Jobs, error) {
 	v := url.Values{"consistency": {"linearizable"}}
 	number(v, "limit", int64(limit))
@@ -26,14 +25,14 @@ func (l Lists) Jobs(ctx context.Context, user string, limit int) (*wire.Jobs, er
 	return out, err
 }
 
-// TasksQuery says which tasks of an array are wanted; the zero value is all of them.
+// TasksQuery selects tasks of an array; the zero value is all of them.
 type TasksQuery struct {
 	State string // in this state only; several are separated by commas
-	Limit int    // at most so many; 0: all
+	Limit int    // at most this many; 0: all
 	After string // the Next of the page before
 }
 
-// Tasks lists the tasks of an array.
+// Tasks returns the tasks of an array.
 func (l Lists) Tasks(ctx context.Context, id string, q TasksQuery) (*wire.Tasks, error) {
 	v := url.Values{}
 	text(v, "state", q.State)
@@ -44,15 +43,15 @@ func (l Lists) Tasks(ctx context.Context, id string, q TasksQuery) (*wire.Tasks,
 	return out, err
 }
 
-// Plan tells when what waits is expected to start, and where.
+// Plan returns when and where waiting jobs are expected to start.
 func (l Lists) Plan(ctx context.Context) (*wire.Plan, error) {
 	out := &wire.Plan{}
 	_, err := l.client.calls.json(ctx, &request{method: http.MethodGet, path: "/queue/plan"}, out)
 	return out, err
 }
 
-// GPUHistory is what a node's GPUs measured in the last quarter of an hour, in so
-// many steps of equal length, 1 to 180.
+// GPUHistory returns what a node's GPUs measured in the last quarter of an hour, in a number of
+// steps of equal length, 1 to 180.
 func (l Lists) GPUHistory(ctx context.Context, node string, steps int) (*wire.NodeHistory, error) {
 	out := &wire.NodeHistory{}
 	v := url.Values{}
@@ -61,7 +60,7 @@ func (l Lists) GPUHistory(ctx context.Context, node string, steps int) (*wire.No
 	return out, err
 }
 
-// Analyze says what a workload needs of GPUs, and why. It changes nothing.
+// Analyze returns what a workload needs of GPUs, and why. It changes nothing.
 func (l Lists) Analyze(ctx context.Context, w *wire.Workload) (*wire.WorkloadPlan, error) {
 	data, err := encode(w)
 	if err != nil {

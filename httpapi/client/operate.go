@@ -8,10 +8,10 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Operator changes nodes and GPUs, and who may use what.
+// Operator changes nodes, GPUs, limits and other settings of the cluster.
 type Operator struct{ client *Client }
 
-// Operator is what changes nodes and GPUs, and who may use what.
+// Operator returns the calls of operators.
 func (c *Client) Operator() Operator { return Operator{c} }
 
 // SetNodeMode opens, cordons or drains a node.
@@ -32,13 +32,13 @@ func (c Operator) SetGPUMode(ctx context.Context, uuid string, body *wire.SetMod
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPut, path: "/gpus/" + url.PathEscape(uuid) + "/mode"}, body, out)
 }
 
-// ConfirmDead is an operator's word that a silent node is dead with all its processes.
+// ConfirmDead is an operator's confirmation that an unreachable node is dead with all its processes.
 func (c Operator) ConfirmDead(ctx context.Context, node string, body *wire.ConfirmDead) (*wire.NodeDone, error) {
 	out := &wire.NodeDone{}
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/nodes/" + url.PathEscape(node) + "/confirm-dead"}, body, out)
 }
 
-// RetireNode has a node forgotten that is empty or dead.
+// RetireNode removes a node that is empty or dead from the cluster.
 func (c Operator) RetireNode(ctx context.Context, node string) (*wire.NodeDone, error) {
 	out := &wire.NodeDone{}
 	return out, c.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/nodes/" + url.PathEscape(node)}, nil, out)

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// HistoryQuery says which ended jobs are wanted; the zero value is the last 100.
+// HistoryQuery selects ended jobs; the zero value is the last 100.
 type HistoryQuery struct {
 	User, Project, Name string
 	States              []string // completed, failed, canceled; none: all
@@ -19,15 +19,15 @@ type HistoryQuery struct {
 	Limit               int    // 1 to 1000; 0: 100
 }
 
-// UsageQuery says whose use is wanted, and of which span; the zero value is everybody's
-// of the last thirty days, by user.
+// UsageQuery selects use by span and user; the zero value is that of all users in the last thirty
+// days, by user.
 type UsageQuery struct {
 	By            []string // user, project, name
 	User, Project string
 	Since, Until  time.Time
 }
 
-// History is a page of the jobs that have ended, the last one first.
+// History returns a page of the jobs that have ended, the last one first.
 func (c Operator) History(ctx context.Context, q HistoryQuery) (*wire.History, error) {
 	v := url.Values{}
 	text(v, "user", q.User)
@@ -42,7 +42,7 @@ func (c Operator) History(ctx context.Context, q HistoryQuery) (*wire.History, e
 	return out, err
 }
 
-// Usage is who has used how many GPUs, for how long.
+// Usage returns the GPU-hours of users, projects or jobs.
 func (c Operator) Usage(ctx context.Context, q UsageQuery) (*wire.Usage, error) {
 	v := url.Values{}
 	text(v, "by", strings.Join(q.By, ","))
@@ -54,7 +54,7 @@ func (c Operator) Usage(ctx context.Context, q UsageQuery) (*wire.Usage, error) 
 	return out, err
 }
 
-// span adds the bounds of a span of time, as far as they are given.
+// span adds the given bounds of a span of time.
 func span(v url.Values, since, until time.Time) {
 	for name, t := range map[string]time.Time{"since": since, "until": until} {
 		if !t.IsZero() {

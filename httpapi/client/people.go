@@ -8,27 +8,27 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// People tells and changes who is known, and by which tokens.
+// People lists and changes users and tokens.
 type People struct{ client *Client }
 
-// PeopleOf are the calls about who is known, by a client.
+// PeopleOf returns the calls about users and tokens.
 func PeopleOf(c *Client) People { return People{c} }
 
-// Whoami tells whom the cluster takes the caller for.
+// Whoami returns the caller's user and rights.
 func (p People) Whoami(ctx context.Context) (*wire.Whoami, error) {
 	out := &wire.Whoami{}
 	_, err := p.client.calls.json(ctx, &request{method: http.MethodGet, path: "/whoami"}, out)
 	return out, err
 }
 
-// Tokens lists all tokens, without what they are.
+// Tokens returns all tokens, without their secrets.
 func (p People) Tokens(ctx context.Context) (*wire.Tokens, error) {
 	out := &wire.Tokens{}
 	_, err := p.client.calls.json(ctx, &request{method: http.MethodGet, path: "/tokens"}, out)
 	return out, err
 }
 
-// MakeToken makes a token, which the answer tells and nothing else ever does.
+// MakeToken makes a token. The token is only in this answer.
 func (p People) MakeToken(ctx context.Context, body *wire.MakeToken) (*wire.MadeToken, error) {
 	out := &wire.MadeToken{}
 	return out, p.client.calls.change(ctx, &request{method: http.MethodPost, path: "/tokens"}, body, out)
@@ -40,20 +40,20 @@ func (p People) DropToken(ctx context.Context, id string) (*wire.Gone, error) {
 	return out, p.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/tokens/" + url.PathEscape(id)}, nil, out)
 }
 
-// Users lists everybody whom the cluster knows.
+// Users returns the users of the cluster.
 func (p People) Users(ctx context.Context) (*wire.Users, error) {
 	out := &wire.Users{}
 	_, err := p.client.calls.json(ctx, &request{method: http.MethodGet, path: "/users"}, out)
 	return out, err
 }
 
-// SetUser makes a user known, or changes what they may.
+// SetUser adds a user, or changes a user's rights.
 func (p People) SetUser(ctx context.Context, name string, body *wire.SetUser) (*wire.User, error) {
 	out := &wire.User{}
 	return out, p.client.calls.change(ctx, &request{method: http.MethodPut, path: "/users/" + url.PathEscape(name)}, body, out)
 }
 
-// RemoveUser forgets a user, with their tokens; their jobs stay.
+// RemoveUser removes a user together with their tokens; their jobs stay.
 func (p People) RemoveUser(ctx context.Context, name string) (*wire.Gone, error) {
 	out := &wire.Gone{}
 	return out, p.client.calls.change(ctx, &request{method: http.MethodDelete, path: "/users/" + url.PathEscape(name)}, nil, out)

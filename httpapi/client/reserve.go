@@ -8,14 +8,14 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Reservations is what is reserved, and what may be.
+// Reservations returns all reservations, and their limits.
 func (c Operator) Reservations(ctx context.Context) (*wire.Reservations, error) {
 	out := &wire.Reservations{}
 	_, err := c.client.calls.json(ctx, &request{method: http.MethodGet, path: "/reservations"}, out)
 	return out, err
 }
 
-// Reserve keeps GPUs for a user or a project, or nodes for their maintenance.
+// Reserve reserves GPUs for a user or a project, or nodes for maintenance.
 func (c Operator) Reserve(ctx context.Context, body *wire.Reserve) (*wire.Reserved, error) {
 	out := &wire.Reserved{}
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPost, path: "/reservations"}, body, out)
@@ -30,7 +30,7 @@ func (c Operator) CancelReservation(ctx context.Context, id, note string) (*wire
 	return out, c.client.calls.change(ctx, q, nil, out)
 }
 
-// SetReservationLimits bounds what may be reserved.
+// SetReservationLimits limits what may be reserved.
 func (c Operator) SetReservationLimits(ctx context.Context, body *wire.SetReservationLimits) (*wire.Reservations, error) {
 	out := &wire.Reservations{}
 	return out, c.client.calls.change(ctx, &request{method: http.MethodPut, path: "/reservations/limits"}, body, out)

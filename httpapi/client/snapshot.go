@@ -9,34 +9,34 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// snapshotLimit is how long the answer with a whole cluster may take.
+// snapshotLimit bounds the time of the answer with a whole cluster.
 const snapshotLimit = 2 * time.Minute
 
-// Snapshots write a cluster down as state files and begin an empty one from them.
+// Snapshots exports a cluster as state files, and imports such files into an empty one.
 type Snapshots struct{ client *Client }
 
-// SnapshotsOf are the calls about state files, by a client.
+// SnapshotsOf returns the calls about state files.
 func SnapshotsOf(c *Client) Snapshots { return Snapshots{c} }
 
-// Export is the cluster at one place of its log, with all that was acknowledged before.
+// Export returns the cluster at one place of its log, with all that was acknowledged before.
 func (s Snapshots) Export(ctx context.Context) (*wire.Snapshot, error) {
 	out := &wire.Snapshot{}
 	_, err := s.client.calls.json(ctx, &request{method: http.MethodGet, path: "/snapshot", wait: snapshotLimit}, out)
 	return out, err
 }
 
-// Begin opens an empty cluster for an import, or goes on with it; dry: only says
-// whether that is allowed.
+// Begin opens an empty cluster for an import, or continues one; dry only checks whether that is
+// allowed.
 func (s Snapshots) Begin(ctx context.Context, body *wire.BeginImport, dry bool) (*wire.Imported, error) {
 	return s.step(ctx, "", body, dry)
 }
 
-// Jobs brings one part of an import's jobs; dry: only says whether they are allowed.
+// Jobs imports one part of the jobs; dry only checks whether they are allowed.
 func (s Snapshots) Jobs(ctx context.Context, body *wire.ImportJobs, dry bool) (*wire.Imported, error) {
 	return s.step(ctx, "/jobs", body, dry)
 }
 
-// Settings brings settings, users and quotas; dry: only says whether they are allowed.
+// Settings imports settings, users and quotas; dry only checks whether they are allowed.
 func (s Snapshots) Settings(ctx context.Context, body *wire.ImportSettings, dry bool) (*wire.Imported, error) {
 	return s.step(ctx, "/settings", body, dry)
 }

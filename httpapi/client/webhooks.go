@@ -8,21 +8,21 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Webhooks says who is told of what.
+// Webhooks lists and changes webhooks.
 type Webhooks struct{ client *Client }
 
-// Webhooks is what says who is told of what.
+// Webhooks returns the calls about webhooks.
 func (c Operator) Webhooks() Webhooks { return Webhooks(c) }
 
-// List tells all webhooks, and the cluster's settings of them.
+// List returns all webhooks, and the cluster's settings of them.
 func (w Webhooks) List(ctx context.Context) (*wire.Webhooks, error) {
 	out := &wire.Webhooks{}
 	_, err := w.client.calls.json(ctx, &request{method: http.MethodGet, path: "/webhooks"}, out)
 	return out, err
 }
 
-// Add has events sent to an address. The answer holds the secret that deliveries are
-// signed with, which is not told again.
+// Add makes a webhook that sends events to an address. The answer holds the secret that signs
+// deliveries, which is not shown again.
 func (w Webhooks) Add(ctx context.Context, body *wire.SetWebhook) (*wire.WebhookMade, error) {
 	out := &wire.WebhookMade{}
 	return out, w.client.calls.change(ctx, &request{method: http.MethodPost, path: "/webhooks"}, body, out)
@@ -40,7 +40,7 @@ func (w Webhooks) Remove(ctx context.Context, id string) (*wire.WebhookMade, err
 	return out, w.client.calls.change(ctx, &request{method: http.MethodDelete, path: hookPath(id)}, nil, out)
 }
 
-// Test has a webhook told that somebody tries it out; Deliveries says what came of it.
+// Test sends a test event to a webhook; Deliveries returns the result.
 func (w Webhooks) Test(ctx context.Context, id string) (*wire.WebhookMade, error) {
 	out := &wire.WebhookMade{}
 	return out, w.client.calls.change(ctx, &request{method: http.MethodPost, path: hookPath(id) + "/test"}, nil, out)
@@ -52,14 +52,14 @@ func (w Webhooks) Set(ctx context.Context, body *wire.SetWebhookSettings) (*wire
 	return out, w.client.calls.change(ctx, &request{method: http.MethodPut, path: "/webhooks/settings"}, body, out)
 }
 
-// DeliveryQuery says which deliveries are wanted; the zero value is the newest hundred.
+// DeliveryQuery selects deliveries; the zero value is the newest hundred.
 type DeliveryQuery struct {
 	To    string // such as "job:17" or "webhook:wh_1"
 	State string // "pending", "delivered" or "dead"
 	Limit int
 }
 
-// Deliveries tells what is on its way, and what came of what has ended, newest first.
+// Deliveries returns deliveries that wait and the results of those that have ended, newest first.
 func (w Webhooks) Deliveries(ctx context.Context, q DeliveryQuery) (*wire.Deliveries, error) {
 	v := url.Values{}
 	text(v, "to", q.To)

@@ -1,9 +1,8 @@
-// Package endpoint forms URLs from the addresses of peers and agents, and checks by
-// which name a server is asked.
+// Package endpoint forms URLs from the addresses of peers and agents, and checks under which name a
+// server is addressed.
 //
-// An address comes from another machine and is not trusted to be one: every request of
-// Berth to a peer or an agent gets its URL from [URL], which takes the address as a host
-// and a port and nothing else.
+// An address comes from another machine and is not trusted to be one: every request of Berth to a
+// peer or an agent gets its URL from [URL], which accepts a host and a port and nothing else.
 package endpoint
 
 import (
@@ -30,15 +29,15 @@ func URL(address, target string) (*url.URL, error) {
 	return to, nil
 }
 
-// Hosts are the names and addresses by which clients may ask a server, as they stand in
-// the Host header of a request. A page of another site, whose name was made to lead to
-// this server (DNS rebinding), shows the name of that site there.
+// Hosts are the names and addresses under which clients may address a server, as in the Host header
+// of a request. A page of another site, whose name was made to resolve to this server (DNS
+// rebinding), sends the name of that site there.
 type Hosts struct {
 	named map[string]bool
 }
 
-// NewHosts returns the names of a server: each is a host, or "host:port", of which the
-// host counts. Loopback addresses and localhost are always among them.
+// NewHosts returns the names of a server: each is a host, or "host:port", of which the host counts.
+// Loopback addresses and localhost are always included.
 func NewHosts(names ...string) *Hosts {
 	h := &Hosts{named: map[string]bool{"localhost": true}}
 	for _, name := range names {
@@ -60,15 +59,15 @@ func (h *Hosts) Has(header string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// HasOrIP reports whether a Host header names this server, or is any IP address: to
-// reach a server by its address no name has to lead there.
+// HasOrIP reports whether a Host header names this server, or is any IP address: with an address no
+// name has to be resolved.
 func (h *Hosts) HasOrIP(header string) bool {
 	_, err := netip.ParseAddr(hostOf(header))
 	return err == nil || h.Has(header)
 }
 
-// hostOf returns the host of "host", "host:port", "[address]" or "[address]:port", as
-// names are compared: in small letters and without a dot at the end.
+// hostOf returns the host of "host", "host:port", "[address]" or "[address]:port", in the form in
+// which names are compared: in small letters and without a dot at the end.
 func hostOf(text string) string {
 	if inner, found := strings.CutPrefix(text, "["); found {
 		inner, rest, found := strings.Cut(inner, "]")

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// room counts the bytes of requests that are kept, so that many clients together
-// cannot fill the memory while nobody leads.
+// room counts the bytes of requests that are kept, so that many clients together cannot fill the
+// memory while there is no leader.
 type room struct {
 	most int64
 	used atomic.Int64
@@ -29,7 +29,7 @@ func (r *room) take(n int64) bool {
 
 func (r *room) give(n int64) { r.used.Add(-n) }
 
-// admit finds room for a request of that size, or refuses it.
+// admit reserves room for a request of a size, or refuses the request.
 func (f *Forwarder) admit(w http.ResponseWriter, r *http.Request, limit int64) (size int64, ok bool) {
 	size = r.ContentLength
 	if size < 0 {
@@ -41,14 +41,13 @@ func (f *Forwarder) admit(w http.ResponseWriter, r *http.Request, limit int64) (
 	}
 	size += heldEach
 	if !f.held.take(size) {
-		f.Refuse(w, r, wire.CodeOverloaded, "too many requests wait: try again later")
+		f.Refuse(w, r, wire.CodeOverloaded, "too many requests are waiting: try again later")
 		return 0, false
 	}
 	return size, true
 }
 
-// read takes the whole body in; a client that sends too much or too slowly is cut
-// off.
+// read reads the whole body; a client that sends too much or too slowly is cut off.
 func (f *Forwarder) read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
 	if r.ContentLength == 0 {
 		return nil, true
@@ -78,7 +77,7 @@ func (f *Forwarder) read(w http.ResponseWriter, r *http.Request, limit int64) ([
 
 func (f *Forwarder) tooLarge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
-	f.Refuse(w, r, wire.CodeTooLarge, "the body is larger than this path takes")
+	f.Refuse(w, r, wire.CodeTooLarge, "the body is larger than the limit of this path")
 }
 
 // reader is the body as a request carries it.

@@ -1,15 +1,13 @@
-// Package forward lets every peer take every write: one middleware that carries a
-// request out here if this peer leads, and passes it on to the leader if another
-// does.
+// Package forward lets every peer accept every write: one middleware that carries out a request
+// locally if this peer leads, and passes it on to the leader otherwise.
 //
-// A write has one hop: a peer that got it from another peer does not pass it on.
-// While there is no leader, or the leader does not answer, the peer that took the
-// request keeps it and tries again under the same Idempotency-Key, for a few
-// seconds in all; it is woken when the leadership changes and so loses no time of
-// a failover. A request that must not be repeated is tried once.
+// A write has one hop: a peer that got it from another peer does not pass it on. While there is no
+// leader, or the leader does not answer, the peer that accepted the request keeps it and tries
+// again under the same Idempotency-Key, for a few seconds in all; it is woken when the leadership
+// changes and so loses no time of a failover. A request that must not be repeated is tried once.
 //
-// The package sees its peer through [Members] and others through an
-// http.RoundTripper, so that it runs without sockets, too.
+// The package uses its peer through [Members] and others through an http.RoundTripper, so that it
+// runs without sockets, too.
 package forward
 
 import (
@@ -23,20 +21,20 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Leader is who leads, as this peer knows.
+// Leader is the leader, as far as this peer knows.
 type Leader struct {
-	ID      model.PeerID // empty: nobody is known to
-	Self    bool         // this peer does
+	ID      model.PeerID // empty: not known
+	Self    bool         // this peer leads
 	Address string       // of the leader's API; empty: not known
 }
 
 // Members is what the middleware needs of the peer that it runs in.
 type Members interface {
-	// Leader is who leads; the context ends when that may have changed.
+	// Leader returns the leader; the context ends when that may have changed.
 	Leader() (Leader, context.Context)
-	// Saw has later reads of this peer be at least as new as the index. It does
-	// not wait: a follower learns of a commit with the leader's next message, and
-	// who has written would wait for that although they may never read.
+	// Saw makes later reads of this peer at least as new as the index. It does not wait: a follower
+	// learns of a commit with the leader's next message, and a client that has written would wait
+	// for that although it may never read.
 	Saw(index uint64)
 }
 
@@ -48,16 +46,16 @@ const (
 	pauseMost  = 200 * time.Millisecond
 	maxAnswer  = 4 << 20   // bytes of a leader's answer
 	maxHeld    = 256 << 20 // bytes of requests that are kept at once
-	heldEach   = 4 << 10   // that each counts for, beside its body
+	heldEach   = 4 << 10   // that each counts for, in addition to its body
 )
 
-// Config says who forwards, and by what means.
+// Config holds the parts of a forwarder.
 type Config struct {
 	Self    model.PeerID
 	Members Members
 	// Transport carries requests to the leader.
 	Transport http.RoundTripper
-	// Sign proves to the leader that this peer sends a request; nil: it does not.
+	// Sign proves to the leader that this peer sends a request; nil: no proof is sent.
 	Sign func(r *http.Request, body []byte)
 	// Refuse answers with the problem of a code.
 	Refuse func(w http.ResponseWriter, r *http.Request, code, detail string)
@@ -66,7 +64,7 @@ type Config struct {
 // Rule is how one kind of write is treated.
 type Rule struct {
 	MaxBody int64 // bytes
-	Keyed   bool  // it has an Idempotency-Key, and gets one if it came without
+	Keyed   bool  // it has an Idempotency-Key, which is added if it is missing
 	Once    bool  // it must not be sent twice
 }
 
@@ -77,12 +75,12 @@ type Forwarder struct {
 	held room
 }
 
-// New makes a forwarder.
+// New returns a forwarder.
 func New(c Config) *Forwarder { return &Forwarder{Config: c, held: room{most: maxHeld}} }
 
-// Wrap is the middleware around the handler that carries a write out here. The
-// handler tells that nothing was done, or that it is not known what was, by status
-// 503 with wire.HeaderCode no_leader or outcome_unknown.
+// Wrap wraps the handler that carries out a write locally. The handler reports that nothing was
+// done, or that the outcome is unknown, by status 503 with wire.HeaderCode no_leader or
+// outcome_unknown.
 func (f *Forwarder) Wrap(local http.Handler, rule Rule) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size, ok := f.admit(w, r, rule.MaxBody)
@@ -107,14 +105,13 @@ func (f *Forwarder) Wrap(local http.Handler, rule Rule) http.Handler {
 	})
 }
 
-// details is what a client is told when all tries were in vain.
+// details are the texts that a client gets when all tries have failed.
 var details = map[string]string{
-	wire.CodeNoLeader:       "no peer leads at the moment; nothing was done: try again",
+	wire.CodeNoLeader:       "there is no leader at the moment; nothing was done: try again",
 	wire.CodeOutcomeUnknown: "it is not known whether this was carried out: try again with the same Idempotency-Key",
 }
 
-// name sees to it that a write that has a key comes with one, which the answer
-// names, too.
+// name adds an Idempotency-Key to a keyed write without one, and puts the key into the answer.
 func (f *Forwarder) name(w http.ResponseWriter, r *http.Request, rule Rule) bool {
 	if !rule.Keyed {
 		return true
@@ -123,7 +120,7 @@ func (f *Forwarder) name(w http.ResponseWriter, r *http.Request, rule Rule) bool
 	if key == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
-			f.Refuse(w, r, wire.CodeInternal, "no Idempotency-Key can be drawn")
+			f.Refuse(w, r, wire.CodeInternal, "no Idempotency-Key can be generated")
 			return false
 		}
 		key = id.String()

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// members is a peer that is told who leads.
+// members is a peer whose leader is set by the test.
 type members struct {
 	mu     sync.Mutex
 	leader Leader
@@ -83,7 +83,7 @@ func response(status int, body string, headers ...string) *http.Response {
 	return r
 }
 
-// noLeader is a peer's answer that nobody leads.
+// noLeader is a peer's answer that there is no leader.
 func noLeader() *http.Response {
 	return response(http.StatusServiceUnavailable, "{}", wire.HeaderCode, wire.CodeNoLeader)
 }
@@ -202,7 +202,7 @@ func TestASecondHopIsRefused(t *testing.T) {
 	})
 }
 
-// While nobody leads a request waits, and goes on at the very moment that somebody
+// While there is no leader a request waits, and goes on at the very moment that a peer
 // does.
 func TestARequestWaitsForALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestPatienceEnds(t *testing.T) {
 		do     func(int, *http.Request) (*http.Response, error)
 		code   string
 	}{
-		"nobody leads":  {Leader{}, nil, wire.CodeNoLeader},
+		"no leader":     {Leader{}, nil, wire.CodeNoLeader},
 		"no address":    {Leader{ID: "p2"}, nil, wire.CodeNoLeader},
 		"it is not him": {elsewhere, func(int, *http.Request) (*http.Response, error) { return noLeader(), nil }, wire.CodeNoLeader},
 		"it hangs":      {elsewhere, func(_ int, r *http.Request) (*http.Response, error) { return hung(r) }, wire.CodeOutcomeUnknown},

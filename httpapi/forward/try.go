@@ -15,16 +15,16 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// try is one write on its way to whoever carries it out.
+// try is one write on its way to the peer that carries it out.
 type try struct {
 	f     *Forwarder
 	local http.Handler
 	w     http.ResponseWriter
-	r     *http.Request // its context ends when the patience does
+	r     *http.Request // its context ends when the patience is over
 	body  []byte
 }
 
-// run tries until there is an answer, or returns the code that there is none for.
+// run tries until there is an answer, or returns the code for the failure.
 func (t *try) run(once bool) (code string) {
 	pause, before := pauseFirst, Leader{}
 	for {
@@ -36,7 +36,7 @@ func (t *try) run(once bool) (code string) {
 		if failed == "" {
 			return ""
 		}
-		if code != wire.CodeOutcomeUnknown { // once unknown, it stays so until there is an answer
+		if code != wire.CodeOutcomeUnknown { // once unknown, it stays unknown until there is an answer
 			code = failed
 		}
 		if once || t.r.Context().Err() != nil {
@@ -49,7 +49,7 @@ func (t *try) run(once bool) (code string) {
 	}
 }
 
-// at tries by way of one leader.
+// at tries one leader.
 func (t *try) at(until context.Context, leader Leader) (code string) {
 	switch {
 	case leader.Self:
@@ -60,7 +60,7 @@ func (t *try) at(until context.Context, leader Leader) (code string) {
 	return wire.CodeNoLeader
 }
 
-// wait waits for another leader; for one that is known, at most a pause.
+// wait waits for another leader; for a known one, at most a pause.
 func (t *try) wait(until context.Context, leader Leader, pause time.Duration) bool {
 	var again <-chan time.Time
 	if leader.ID != "" {
@@ -83,7 +83,7 @@ func (t *try) last() {
 	t.local.ServeHTTP(t.w, t.r)
 }
 
-// here has this peer carry the request out.
+// here carries out the request at this peer.
 func (t *try) here() (code string) {
 	t.r.Body = reader(t.body)
 	a := &attempt{to: t.w, header: http.Header{}}
@@ -91,7 +91,7 @@ func (t *try) here() (code string) {
 	return a.failed
 }
 
-// attempt lets an answer pass, unless it says that there is none.
+// attempt passes an answer on, unless it reports that there is none.
 type attempt struct {
 	to      http.ResponseWriter
 	header  http.Header
@@ -99,7 +99,7 @@ type attempt struct {
 	failed  string // the code of an answer that was held back
 }
 
-// Header is that of the answer, if it passes.
+// Header returns that of the answer, if it passes.
 func (a *attempt) Header() http.Header { return a.header }
 
 // WriteHeader decides whether the answer passes.
@@ -132,7 +132,7 @@ func (a *attempt) Write(data []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (a *attempt) Unwrap() http.ResponseWriter { return a.to }
 
-// noAnswer is the code of an answer that asks for another try.
+// noAnswer returns the code of an answer that asks for another try.
 func noAnswer(status int, h http.Header) string {
 	if status != http.StatusServiceUnavailable {
 		return ""
@@ -144,8 +144,8 @@ func noAnswer(status int, h http.Header) string {
 	return ""
 }
 
-// there has the leader carry the request out. The leader's answer is read whole
-// before any of it is passed on, so that one that breaks off is tried again.
+// there sends the request to the leader. The leader's answer is read whole before any of it is
+// passed on, so that one that breaks off is tried again.
 func (t *try) there(until context.Context, leader Leader) (code string) {
 	ctx, cancel := context.WithCancel(t.r.Context())
 	defer cancel()
@@ -153,7 +153,7 @@ func (t *try) there(until context.Context, leader Leader) (code string) {
 	defer stop()
 	to, err := endpoint.URL(leader.Address, t.r.URL.RequestURI())
 	if err != nil {
-		return wire.CodeNoLeader // an address that is none
+		return wire.CodeNoLeader // an address that is not valid
 	}
 	out, err := http.NewRequestWithContext(ctx, t.r.Method, to.String(), bytes.NewReader(t.body))
 	if err != nil {
@@ -182,7 +182,7 @@ func (t *try) there(until context.Context, leader Leader) (code string) {
 	return ""
 }
 
-// fate is what is known of a request that got no answer.
+// fate returns the code for a request that got no answer.
 func fate(err error) (code string) {
 	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "dial" {
 		return wire.CodeNoLeader
@@ -190,7 +190,7 @@ func fate(err error) (code string) {
 	return wire.CodeOutcomeUnknown
 }
 
-// pass answers with what the leader has answered.
+// pass answers with the leader's answer.
 func (t *try) pass(answer *http.Response, data []byte) {
 	if index, err := strconv.ParseUint(answer.Header.Get(wire.HeaderIndex), 10, 64); err == nil && index > 0 {
 		t.f.Members.Saw(index)
@@ -198,11 +198,11 @@ func (t *try) pass(answer *http.Response, data []byte) {
 	copyHeader(t.w.Header(), answer.Header)
 	t.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	t.w.WriteHeader(answer.StatusCode)
-	// A client that has gone does not need its answer.
+	// A client that has left does not need its answer.
 	_, _ = t.w.Write(data)
 }
 
-// copyHeader copies what is about the message and not about a connection.
+// copyHeader copies the headers of the message without those of a connection.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
 		if !ofConnection(name) {
@@ -211,7 +211,7 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// ofConnection lists the headers that a hop keeps for itself (RFC 9110, 7.6.1).
+// ofConnection reports whether a header is for a single hop (RFC 9110, 7.6.1).
 func ofConnection(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length", "Expect", "Date":

@@ -1,6 +1,6 @@
-// Package plug joins a peer and its HTTP API: it is the peer as the API sees it.
-// Neither knows the other; whoever runs both, the program and the simulator, puts
-// this between them.
+// Package plug joins a peer and its HTTP API: it adapts the peer to the interfaces of the API.
+// Neither imports the other; the program and the simulator, which run both, put this package
+// between them.
 package plug
 
 import (
@@ -19,26 +19,25 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Config says how a peer is plugged in.
+// Config holds the parts of a plug.
 type Config struct {
 	Peer *cluster.Peer
 	Log  *slog.Logger
-	// Look is how often the peer is asked who leads. It is what a change of leaders
-	// costs waiting requests at most, beside the election. 0: 5 ms.
+	// Look is how often the peer is asked for the leader. It is what a change of leaders costs
+	// waiting requests at most, in addition to the election. 0: 5 ms.
 	Look time.Duration
-	// Pretend changes whom the API takes for the leader. It is for tests of the
-	// tests; nil: nobody is pretended.
+	// Pretend changes the leader that the API sees. It is for tests of the tests; nil: no change.
 	Pretend func(forward.Leader) forward.Leader
 }
 
-// Plug is a peer as the HTTP API sees it.
+// Plug is a peer in the form that the API needs.
 type Plug struct {
 	Config
 
 	view atomic.Pointer[leaderView]
 }
 
-// leaderView is who leads, until the context ends.
+// leaderView is the leader, until the context ends.
 type leaderView struct {
 	leader forward.Leader
 	until  context.Context
@@ -47,7 +46,7 @@ type leaderView struct {
 
 const lookEvery = 5 * time.Millisecond
 
-// New plugs a peer in. Run Watch for as long as the API serves.
+// New returns a plug for a peer. Run Watch for as long as the API serves.
 func New(c Config) *Plug {
 	if c.Look == 0 {
 		c.Look = lookEvery
@@ -57,7 +56,7 @@ func New(c Config) *Plug {
 	return p
 }
 
-// Watch follows who leads until the context ends.
+// Watch follows the leadership until the context ends.
 func (p *Plug) Watch(ctx context.Context) {
 	tick := time.NewTicker(p.Look)
 	defer tick.Stop()
@@ -98,16 +97,16 @@ func (p *Plug) look() {
 	}
 }
 
-// Leader is who leads.
+// Leader returns the leader.
 func (p *Plug) Leader() (forward.Leader, context.Context) {
 	v := p.view.Load()
 	return v.leader, v.until
 }
 
-// Saw has later reads be at least as new as the index.
+// Saw makes later reads at least as new as the index.
 func (p *Plug) Saw(index uint64) { p.Peer.Saw(index) }
 
-// Standing is how the peer stands.
+// Standing returns the status of the peer.
 func (p *Plug) Standing() httpapi.Standing {
 	st := p.Peer.Status()
 	out := httpapi.Standing{
@@ -125,15 +124,15 @@ func (p *Plug) Standing() httpapi.Standing {
 	return out
 }
 
-// State is the peer's newest state.
+// State returns the peer's newest state.
 func (p *Plug) State() state.State { return p.Peer.State() }
 
-// Changed tells of changes.
+// Changed returns a channel that is closed at the next change.
 func (p *Plug) Changed(topics model.TopicSet, after uint64) <-chan struct{} {
 	return p.Peer.Changed(topics, after)
 }
 
-// Read is a state as new as asked for.
+// Read returns a state as new as required.
 func (p *Plug) Read(ctx context.Context, c httpapi.Consistency) (state.State, error) {
 	level := cluster.Default
 	switch c {
@@ -150,7 +149,7 @@ func (p *Plug) Read(ctx context.Context, c httpapi.Consistency) (state.State, er
 	return s, faultOf(err)
 }
 
-// Propose has commands carried out.
+// Propose carries out commands.
 func (p *Plug) Propose(ctx context.Context, commands ...command.Command) ([]command.Result, uint64, error) {
 	results, index, err := p.Peer.Propose(ctx, commands...)
 	return results, index, faultOf(err)
@@ -162,11 +161,11 @@ func (p *Plug) Renew(ctx context.Context, r command.Renewal, urgent bool) (model
 	return code, faultOf(err)
 }
 
-// Hear notes a sign of life of an attached job's client.
+// Hear records contact of an attached job's client.
 func (p *Plug) Hear(job model.JobID) { p.Peer.Soft().Beats.Hear(job) }
 
-// faultOf gives the peer's errors the API's codes. What is no error of the peer's,
-// such as the end of a context, leaves the outcome unknown.
+// faultOf converts the peer's errors to the API's codes. Any other error, such as the end of a
+// context, leaves the outcome unknown.
 func faultOf(err error) error {
 	if err == nil {
 		return nil

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Notice is one event: one thing that happened, as GET /events tells it and as webhooks get it.
+// Notice is one event, as GET /events and webhooks deliver it.
 type Notice struct {
-	ID        string     `json:"id" doc:"the same on every peer; Last-Event-ID to go on after it"`
+	ID        string     `json:"id" doc:"the same on every peer; Last-Event-ID to continue after it"`
 	Type      string     `json:"type" doc:"such as job.started"`
 	Timestamp time.Time  `json:"timestamp" doc:"by the cluster's clock"`
 	Actor     string     `json:"actor,omitempty" doc:"the cause, such as user:alice or node:n1"`
-	Target    string     `json:"target" doc:"what it is about, such as job 17"`
-	Result    string     `json:"result,omitempty" doc:"what came of it, in words"`
+	Target    string     `json:"target" doc:"the target, such as job 17"`
+	Result    string     `json:"result,omitempty" doc:"the result, in words"`
 	Data      NoticeData `json:"data"`
 }
 
@@ -37,12 +37,12 @@ type NoticeData struct {
 	Queued       int64     `json:"queued,omitempty" doc:"tasks that wait"`
 }
 
-// EventReset is the type of an event that says that events before it are not to be had
-// here: what was built from them is to be read anew.
+// EventReset is the type of an event which says that earlier events are not available here: read
+// again what was built from them.
 const EventReset = "reset"
 
-// EventClosed is the type of the last event of a stream that its follower may not read on;
-// its data is a [Problem].
+// EventClosed is the type of the last event of a stream whose follower has lost the right to read
+// on; its data is a [Problem].
 const EventClosed = "closed"
 
 // HeaderLastEvent names the last event that a follower has seen.
@@ -71,16 +71,16 @@ type GrantedAllocation struct {
 type Webhooks struct {
 	Webhooks []Webhook       `json:"webhooks" nullable:"false"`
 	Settings WebhookSettings `json:"settings"`
-	Events   []string        `json:"events" nullable:"false" doc:"what a webhook may ask for"`
+	Events   []string        `json:"events" nullable:"false" doc:"the types of events"`
 }
 
-// Webhook is where events are sent to, and which. Its secret is told once only, when it
-// is made.
+// Webhook is the address and the selection of events that are sent there. Its secret is shown only
+// once, when it is made.
 type Webhook struct {
 	ID        string    `json:"webhook_id"`
 	URL       string    `json:"url" doc:"without its path and query, which often are a secret"`
 	Events    []string  `json:"events" nullable:"false"`
-	User      string    `json:"user,omitempty" doc:"of whose jobs and services it is told; or"`
+	User      string    `json:"user,omitempty" doc:"only events of this user's jobs and services; or"`
 	Project   string    `json:"project,omitempty"`
 	Template  string    `json:"template,omitempty" doc:"of the body; absent: the event as JSON"`
 	Note      string    `json:"note,omitempty"`
@@ -89,7 +89,7 @@ type Webhook struct {
 	Pending   int64     `json:"pending" doc:"deliveries that wait"`
 	Delivered int64     `json:"delivered"`
 	Dead      int64     `json:"dead" doc:"given up"`
-	Dropped   int64     `json:"dropped" doc:"not taken, since too many waited"`
+	Dropped   int64     `json:"dropped" doc:"not queued, because too many waited"`
 }
 
 // SetWebhook is the body of POST /webhooks and of PUT /webhooks/{webhook_id}.
@@ -108,21 +108,21 @@ type WebhookMade struct {
 	Success bool     `json:"success"`
 	Message string   `json:"message"`
 	Webhook *Webhook `json:"webhook,omitempty"`
-	Secret  string   `json:"secret,omitempty" doc:"what deliveries are signed with; it is not told again"`
-	EventID string   `json:"event_id,omitempty" doc:"of a trial"`
+	Secret  string   `json:"secret,omitempty" doc:"signs deliveries; it is shown only once"`
+	EventID string   `json:"event_id,omitempty" doc:"of a test event"`
 }
 
 // WebhookSettings are the cluster's settings of webhooks.
 type WebhookSettings struct {
 	Signed  bool   `json:"signed" doc:"deliveries to the addresses of jobs and allocations are signed"`
-	Backlog int64  `json:"backlog,omitempty" doc:"tasks that wait from which on queue.backlog is told; absent: never"`
-	Allow   string `json:"allow,omitempty" doc:"where webhooks may go; absent: to public addresses"`
+	Backlog int64  `json:"backlog,omitempty" doc:"number of waiting tasks from which on queue.backlog is sent; absent: never"`
+	Allow   string `json:"allow,omitempty" doc:"allowed addresses of webhooks; absent: public addresses"`
 }
 
 // SetWebhookSettings is the body of PUT /webhooks/settings: what is left out stays.
 type SetWebhookSettings struct {
 	Secret  *string `json:"secret,omitempty" doc:"signs deliveries to the addresses of jobs and allocations; new: one is drawn; none: they are not signed"`
-	Backlog *int64  `json:"backlog,omitempty" doc:"tasks that wait from which on queue.backlog is told; 0: never"`
+	Backlog *int64  `json:"backlog,omitempty" doc:"number of waiting tasks from which on queue.backlog is sent; 0: never"`
 	Allow   *string `json:"allow,omitempty" empty:"text" doc:"hosts, *.domain and networks such as 10.0.0.0/8, separated by commas; empty: public addresses"`
 }
 
@@ -131,7 +131,7 @@ type Deliveries struct {
 	Deliveries []Delivery `json:"deliveries" nullable:"false" doc:"the newest first"`
 }
 
-// Delivery is an event on its way to one place.
+// Delivery is an event that is sent to one address.
 type Delivery struct {
 	ID        string    `json:"delivery_id" doc:"the webhook-id of the request"`
 	To        string    `json:"to" doc:"such as webhook:wh_1 or job:17"`

@@ -14,8 +14,8 @@ type ClusterStatus struct {
 	AvailableGPUs      int64   `json:"available_gpus"`
 	AllocatedGPUs      int64   `json:"allocated_gpus"`
 	UnhealthyGPUs      int64   `json:"unhealthy_gpus"`
-	UtilizationPercent float64 `json:"utilization_percent" doc:"allocated of all that are healthy"`
-	BusyPercent        float64 `json:"busy_percent" doc:"mean of what the GPUs themselves measure; 0 without telemetry"`
+	UtilizationPercent float64 `json:"utilization_percent" doc:"allocated part of the healthy GPUs"`
+	BusyPercent        float64 `json:"busy_percent" doc:"mean of the GPUs' telemetry; 0 without telemetry"`
 }
 
 // Nodes is the answer to GET /nodes.
@@ -27,7 +27,7 @@ type Nodes struct {
 type Node struct {
 	ID         string    `json:"node_id"`
 	Hostname   string    `json:"hostname"`
-	State      string    `json:"state" enum:"up,suspect,dead,cordoned,draining,degraded" doc:"degraded: its agent cannot start jobs, and reason says why"`
+	State      string    `json:"state" enum:"up,suspect,dead,cordoned,draining,degraded" doc:"degraded: its agent cannot start jobs, for the reason in reason"`
 	Reason     string    `json:"reason,omitempty" doc:"why an operator has closed it, and why its agent cannot start jobs"`
 	Version    string    `json:"version,omitempty"`
 	CPUs       int64     `json:"cpus"`
@@ -36,12 +36,12 @@ type Node struct {
 	FreeGPUs   int64     `json:"free_gpus"`
 	GPUType    string    `json:"gpu_type,omitempty"`
 	Jobs       int64     `json:"jobs" doc:"ranks that run there or are about to"`
-	Health     string    `json:"health" doc:"ok, or how many GPUs are not, or that its agent cannot start jobs"`
+	Health     string    `json:"health" doc:"ok, or how many GPUs are out of service, or that its agent cannot start jobs"`
 	Epoch      int64     `json:"epoch" doc:"counts its registrations"`
-	Features   string    `json:"features,omitempty" doc:"what the host lets its agent do for isolation"`
-	Accounts   string    `json:"accounts" enum:"shared,users,own" doc:"under which unix accounts jobs run there: all under the one of its agent, each under that of its user, or under the one of its agent only those of the user of the same name"`
+	Features   string    `json:"features,omitempty" doc:"the host's features for the isolation of jobs"`
+	Accounts   string    `json:"accounts" enum:"shared,users,own" doc:"unix accounts of jobs: shared, all under the agent's; users, each under its user's; own, under the agent's, and only jobs of the user of the same name"`
 	Account    string    `json:"account,omitempty" doc:"the unix account of its agent"`
-	Labels     Labels    `json:"labels,omitempty" doc:"that its agent reports or an operator has given it"`
+	Labels     Labels    `json:"labels,omitempty" doc:"of its agent and of operators"`
 	Registered time.Time `json:"registered_at"`
 	LastSeen   time.Time `json:"last_seen_at" doc:"by the cluster's clock"`
 	GPUs       []GPU     `json:"gpus" nullable:"false"`
@@ -49,29 +49,29 @@ type Node struct {
 	Reservations []Reservation `json:"reservations,omitempty" nullable:"false" doc:"that name the node: maintenances, too"`
 }
 
-// Labels are words about a node and their values.
+// Labels are the labels of a node.
 type Labels map[string]string
 
-// GPU is one GPU of a node, with what it last measured of itself.
+// GPU is one GPU of a node, with its last telemetry.
 type GPU struct {
-	Index       int64   `json:"gpu_id" doc:"its place in the node"`
+	Index       int64   `json:"gpu_id" doc:"its number on the node"`
 	UUID        string  `json:"uuid"`
 	Type        string  `json:"gpu_type"`
 	MemoryGB    float64 `json:"memory_gb"`
 	State       string  `json:"state" doc:"free, allocated, cleaning, claimed, foreign or unhealthy"`
 	Health      string  `json:"health"`
 	Reason      string  `json:"reason,omitempty"`
-	Warning     string  `json:"warning,omitempty" doc:"what is odd about it, though nothing is wrong"`
-	Mode        string  `json:"mode,omitempty" doc:"cordoned or draining, if an operator wants it so"`
+	Warning     string  `json:"warning,omitempty" doc:"an anomaly that is not a fault"`
+	Mode        string  `json:"mode,omitempty" doc:"cordoned or draining, if an operator has set that"`
 	ModeReason  string  `json:"mode_reason,omitempty"`
-	AllocatedTo string  `json:"allocated_to,omitempty" doc:"the job's id, or the service's allocation; of GPUs that were asked for in the name of a job, that job's id"`
+	AllocatedTo string  `json:"allocated_to,omitempty" doc:"the job's id, or the service's allocation; for an allocation for a job, that job's id"`
 	User        string  `json:"user,omitempty"`
 
 	UtilizationPercent float64  `json:"utilization_percent"`
 	MemoryUsedGB       float64  `json:"memory_used_gb"`
 	TemperatureCelsius float64  `json:"temperature_celsius,omitempty"`
 	PowerWatts         float64  `json:"power_watts,omitempty"`
-	AgeSeconds         *float64 `json:"telemetry_age_seconds,omitempty" doc:"absent when nothing was measured"`
+	AgeSeconds         *float64 `json:"telemetry_age_seconds,omitempty" doc:"absent without telemetry"`
 }
 
 // NodeHistory is the answer to GET /nodes/{node_id}/gpus/history: what a node's GPUs
@@ -80,15 +80,15 @@ type NodeHistory struct {
 	Node        string       `json:"node_id"`
 	From        time.Time    `json:"from" doc:"by the node's clock"`
 	StepSeconds float64      `json:"step_seconds"`
-	Steps       int64        `json:"steps" doc:"of which each GPU has a point, if it measured anything in it"`
+	Steps       int64        `json:"steps" doc:"each GPU has a point for each step with telemetry"`
 	GPUs        []GPUHistory `json:"gpus" nullable:"false"`
 }
 
 // GPUHistory is what one GPU measured.
 type GPUHistory struct {
-	Index  int64      `json:"gpu_id" doc:"its place in the node"`
+	Index  int64      `json:"gpu_id" doc:"its number on the node"`
 	UUID   string     `json:"uuid"`
-	Points []GPUPoint `json:"points" nullable:"false" doc:"the oldest first; a step without a measurement has none"`
+	Points []GPUPoint `json:"points" nullable:"false" doc:"the oldest first; there is none for a step without telemetry"`
 }
 
 // GPUPoint is what a GPU measured in a step.

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// Job is a job in a list. Of an array it tells the whole.
+// Job is a job in a list. For an array it sums up all tasks.
 type Job struct {
 	ID      string `json:"id"`
 	RunID   string `json:"run_id,omitempty"`
@@ -11,9 +11,9 @@ type Job struct {
 	Project string `json:"project,omitempty"`
 	Command string `json:"command,omitempty"`
 
-	CommandHidden bool `json:"command_hidden,omitempty" doc:"what it runs is not for this caller: command, workdir and params are left out"`
+	CommandHidden bool `json:"command_hidden,omitempty" doc:"the caller may not see what it runs: command, workdir and params are left out"`
 
-	State    string    `json:"state" enum:"queued,scheduled,allocating,running,completed,failed,canceled" doc:"of an array: that of the task that is furthest on as long as some have GPUs; else queued while some wait; else failed if any failed, canceled if any was canceled, completed if all completed"`
+	State    string    `json:"state" enum:"queued,scheduled,allocating,running,completed,failed,canceled" doc:"of an array: the state of the most advanced task while any have GPUs; else queued while any wait; else failed if any failed, canceled if any was canceled, completed if all completed"`
 	Held     bool      `json:"held,omitempty"`
 	Stopping *Stopping `json:"stopping,omitempty"`
 	Reason   string    `json:"reason,omitempty" doc:"why it waits or how it ended, in a few words"`
@@ -21,15 +21,15 @@ type Job struct {
 	Priority    int64   `json:"priority"`
 	GPUs        int64   `json:"gpu_count"`
 	Nodes       int64   `json:"nodes,omitempty"`
-	MinGPUs     int64   `json:"min_gpus,omitempty" doc:"it takes fewer GPUs than gpu_count, but so many at least; allocated_gpus are those that it has"`
+	MinGPUs     int64   `json:"min_gpus,omitempty" doc:"it takes fewer GPUs than gpu_count, but at least this many; allocated_gpus are those that it has"`
 	Granted     int64   `json:"granted_gpus,omitempty" doc:"with min_gpus, and not of an array: how many its newest attempt got"`
 	GPUType     string  `json:"gpu_type,omitempty"`
 	GPUMemoryGB float64 `json:"gpu_memory_gb,omitempty"`
 
 	Constraint string   `json:"constraint,omitempty" doc:"of its nodes' labels"`
 	Nodelist   []string `json:"nodelist,omitempty" nullable:"false" doc:"on these nodes only"`
-	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"on none of these nodes"`
-	Placement  string   `json:"placement,omitempty" doc:"by which strategy, if it says so itself"`
+	Exclude    []string `json:"exclude,omitempty" nullable:"false" doc:"not on these nodes"`
+	Placement  string   `json:"placement,omitempty" doc:"its strategy, if it has one of its own"`
 
 	Position      int  `json:"queue_position,omitempty" doc:"1 is next"`
 	PositionExact bool `json:"position_exact,omitempty"`
@@ -38,10 +38,10 @@ type Job struct {
 
 	SubmittedAt time.Time `json:"submitted_at"`
 	StartedAt   time.Time `json:"started_at,omitzero" doc:"for the first time; of an array, of its first task that started"`
-	RunsSince   time.Time `json:"runs_since,omitzero" doc:"the start of the attempt that runs, where that is not the first"`
+	RunsSince   time.Time `json:"runs_since,omitzero" doc:"the start of the running attempt, if that is not the first"`
 	EndedAt     time.Time `json:"ended_at,omitzero"`
-	WaitSeconds float64   `json:"wait_seconds" doc:"from the submission to the first start, or until now; of a job that waits again all time in which it has not run"`
-	RunSeconds  float64   `json:"run_seconds" doc:"of all attempts; of one that runs, until now by the clock of the peer that answers, in a snapshot by the cluster's"`
+	WaitSeconds float64   `json:"wait_seconds" doc:"from the submission to the first start, or until now; of a job that waits again the whole time in which it has not run"`
+	RunSeconds  float64   `json:"run_seconds" doc:"of all attempts; of a running one until now, by the clock of the answering peer, in a snapshot by the cluster's"`
 
 	LostGPUHours float64 `json:"lost_gpu_hours,omitempty" doc:"GPU time of attempts that did not complete, after their last checkpoint"`
 
@@ -49,41 +49,41 @@ type Job struct {
 	EstimateSeconds  float64 `json:"estimated_duration_seconds,omitempty"`
 	IdleStopSeconds  float64 `json:"idle_stop_seconds,omitempty"`
 
-	Attempts   int64  `json:"attempts" doc:"how often it was placed"`
+	Attempts   int64  `json:"attempts" doc:"number of placements"`
 	Retries    int64  `json:"retry_count"`
 	MaxRetries int64  `json:"max_retries"`
 	Yields     bool   `json:"preemptible,omitempty" doc:"it may be suspended for others"`
 	ExitCode   *int64 `json:"exit_code,omitempty" doc:"once it has ended; an array as a whole has none, its tasks have"`
 	Signal     int64  `json:"exit_signal,omitempty"`
 
-	BeginAt  time.Time `json:"begin,omitzero" doc:"not to start before"`
-	Eligible time.Time `json:"eligible_at,omitzero" doc:"since when it could have started, had there been room, if that is not its submission: its begin, or when what it waited for had ended"`
-	Deadline time.Time `json:"deadline,omitzero" doc:"failed if it has not ended by then"`
+	BeginAt  time.Time `json:"begin,omitzero" doc:"earliest start"`
+	Eligible time.Time `json:"eligible_at,omitzero" doc:"time from which on it could have started with enough free GPUs, if that is not its submission: its begin, or the end of its dependencies"`
+	Deadline time.Time `json:"deadline,omitzero" doc:"it fails if it has not ended by then"`
 
 	AllocatedGPUs []GPURef `json:"allocated_gpus,omitempty" nullable:"false"`
 	Array         *Array   `json:"array,omitempty"`
 }
 
-// Stopping says that the job's attempt is being ended.
+// Stopping describes why and until when the job's attempt is being ended.
 type Stopping struct {
 	Reason   string    `json:"reason"`
 	By       string    `json:"by,omitempty"`
-	Deadline time.Time `json:"deadline" doc:"when its processes are killed at the latest, as far as its nodes hear of it"`
+	Deadline time.Time `json:"deadline" doc:"when its processes are killed at the latest, on nodes with contact to the cluster"`
 }
 
 // GPURef names a GPU of a job.
 type GPURef struct {
 	NodeID string `json:"node_id"`
-	Index  int64  `json:"gpu_id" doc:"its place in the node"`
+	Index  int64  `json:"gpu_id" doc:"its number on the node"`
 	UUID   string `json:"uuid"`
 }
 
 // Array counts the tasks of an array.
 type Array struct {
 	Size      int64 `json:"size" doc:"queued, running, completed, failed and canceled together"`
-	Limit     int64 `json:"limit,omitempty" doc:"at most so many run at once"`
-	Queued    int64 `json:"queued" doc:"that wait, held ones included"`
-	Running   int64 `json:"running" doc:"that have GPUs: scheduled, allocating and running"`
+	Limit     int64 `json:"limit,omitempty" doc:"the most that run at once"`
+	Queued    int64 `json:"queued" doc:"waiting tasks, including held ones"`
+	Running   int64 `json:"running" doc:"tasks with GPUs: scheduled, allocating and running"`
 	Completed int64 `json:"completed"`
 	Failed    int64 `json:"failed"`
 	Canceled  int64 `json:"canceled"`
@@ -101,7 +101,7 @@ type Jobs struct {
 type Tasks struct {
 	JobID string `json:"job_id"`
 	Tasks []Task `json:"tasks" nullable:"false"`
-	Next  string `json:"next,omitempty" doc:"give it as ?after= for the next page"`
+	Next  string `json:"next,omitempty" doc:"value of ?after= for the next page"`
 }
 
 // Task is one task of an array.
@@ -127,32 +127,32 @@ type Dependency struct {
 	JobID    string `json:"job_id"`
 	Kind     string `json:"kind" enum:"afterok,afterany,afternotok"`
 	State    string `json:"state" enum:"waiting,met,never,dropped"`
-	JobState string `json:"job_state,omitempty" doc:"where that job is, as long as it is known"`
+	JobState string `json:"job_state,omitempty" doc:"state of that job, as long as it is known"`
 }
 
 // Detail is the answer to GET /jobs/{job_id}: of an array as a whole, or of one task (?task=).
 type Detail struct {
 	Job
-	Task        *int64            `json:"task,omitempty" doc:"the task that this is about; an array as a whole has none"`
+	Task        *int64            `json:"task,omitempty" doc:"number of the task; absent for an array as a whole"`
 	Params      map[string]string `json:"params,omitempty" doc:"of a task of a sweep: its values"`
 	After       []Dependency      `json:"dependencies,omitempty" nullable:"false" doc:"jobs that it waits or has waited for"`
 	WorkDir     string            `json:"workdir,omitempty"`
 	OnLost      string            `json:"on_lost"`
-	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a job that runs: what its GPUs make of it"`
-	Notify      []string          `json:"notify,omitempty" nullable:"false" doc:"what webhook_url is told of"`
+	Warnings    []string          `json:"warnings,omitempty" nullable:"false" doc:"of a running job: anomalies of its GPUs"`
+	Notify      []string          `json:"notify,omitempty" nullable:"false" doc:"the events that webhook_url gets"`
 	WebhookURL  string            `json:"webhook_url,omitempty" doc:"without its path and query"`
 	Timeline    []Event           `json:"timeline" nullable:"false" doc:"of a task; empty for an array as a whole"`
-	Folded      int64             `json:"timeline_folded,omitempty" doc:"older events that are not kept"`
+	Folded      int64             `json:"timeline_folded,omitempty" doc:"number of older events that are not kept"`
 	History     []Attempt         `json:"attempt_history" nullable:"false" doc:"of a task; empty for an array as a whole"`
 	Explanation *Explanation      `json:"explanation,omitempty" doc:"of a job that waits; of an array as a whole that of its first task that waits"`
 	Archived    bool              `json:"archived,omitempty" doc:"it has left the cluster's state; this is from the archive"`
-	Similar     *Similar          `json:"similar_runs,omitempty" doc:"what its user's runs of the same name and size have taken, if there were three"`
+	Similar     *Similar          `json:"similar_runs,omitempty" doc:"run times of jobs of the same user, name and size, if there were three"`
 }
 
-// Similar is what runs like a job's have taken, as far as powers of two tell.
+// Similar is the run times of similar jobs, to a power of two.
 type Similar struct {
 	Runs       int64   `json:"runs"`
-	P25Seconds float64 `json:"p25_seconds" doc:"a quarter of them took no longer"`
+	P25Seconds float64 `json:"p25_seconds" doc:"the fastest quarter took at most this time"`
 	P50Seconds float64 `json:"p50_seconds"`
 	P75Seconds float64 `json:"p75_seconds"`
 }
@@ -180,8 +180,8 @@ type Attempt struct {
 	Ranks     []Rank    `json:"ranks" nullable:"false"`
 
 	LostGPUHours     float64 `json:"lost_gpu_hours,omitempty" doc:"after its last checkpoint, if it did not complete"`
-	MeasuredGPUHours float64 `json:"measured_gpu_hours,omitempty" doc:"of an attempt that has ended: for how long it was measured what its GPUs do"`
-	IdleGPUHours     float64 `json:"idle_gpu_hours,omitempty" doc:"for how long of these they did nothing"`
+	MeasuredGPUHours float64 `json:"measured_gpu_hours,omitempty" doc:"of an ended attempt: the time with telemetry of its GPUs"`
+	IdleGPUHours     float64 `json:"idle_gpu_hours,omitempty" doc:"the part of these in which the GPUs were idle"`
 }
 
 // Rank is the part of an attempt on one node.
@@ -194,9 +194,9 @@ type Rank struct {
 	ExitCode   *int64    `json:"exit_code,omitempty"`
 	Signal     int64     `json:"exit_signal,omitempty"`
 	OOM        bool      `json:"out_of_memory,omitempty"`
-	Stopped    string    `json:"stopped_for,omitempty" doc:"the stop whose signal it got before its end"`
+	Stopped    string    `json:"stopped_for,omitempty" doc:"reason of the stop signal that it got before its end"`
 	GPUFault   bool      `json:"gpu_fault,omitempty" doc:"a GPU of it had a fault"`
-	Fenced     bool      `json:"fenced,omitempty" doc:"ended by its supervisor, as its node was out of contact"`
+	Fenced     bool      `json:"fenced,omitempty" doc:"ended by its supervisor, because its node was out of contact"`
 	Disk       string    `json:"disk,omitempty" doc:"how it exceeded its share of the node's disk, if it was stopped for that"`
 	SavedAt    float64   `json:"checkpoint_at_seconds,omitempty" doc:"run time at the last checkpoint that the job announced"`
 	GPUs       []GPURef  `json:"gpus" nullable:"false"`

@@ -7,7 +7,7 @@ type Peers struct {
 	Leader  string `json:"leader,omitempty"`
 	Peers   []Peer `json:"peers" nullable:"false"`
 
-	ClocksDisagree bool `json:"clocks_disagree,omitempty" doc:"the wall clocks of no majority of the peers agree within 2 s: changes may be refused with clock_ahead"`
+	ClocksDisagree bool `json:"clocks_disagree,omitempty" doc:"the wall clocks differ by more than 2 s, without a majority of peers that agrees: changes may be refused with clock_ahead"`
 }
 
 // Peer is one peer as the answering one sees it.
@@ -20,14 +20,14 @@ type Peer struct {
 	Reachable    bool   `json:"reachable"`
 	Version      string `json:"version,omitempty"`
 
-	ClockOffset *float64 `json:"clock_offset_seconds,omitempty" doc:"its wall clock less that of the answering peer; absent if it was not heard within 5 s"`
+	ClockOffset *float64 `json:"clock_offset_seconds,omitempty" doc:"its wall clock minus that of the answering peer; absent without contact within 5 s"`
 
 	Self bool `json:"self,omitempty" doc:"this peer gave the answer"`
 }
 
 // Health is the answer to GET /healthz and /readyz.
 type Health struct {
-	Status string `json:"status" doc:"ok, or why not"`
+	Status string `json:"status" doc:"ok, or the reason of the failure"`
 	Peer   string `json:"peer"`
 	Role   string `json:"role"`
 	Leader string `json:"leader,omitempty"`

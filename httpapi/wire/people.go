@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Whoami is the answer to GET /whoami: who the caller is, and what they may.
+// Whoami is the answer to GET /whoami: the caller and its rights.
 type Whoami struct {
 	Authentication bool   `json:"authentication" doc:"callers must authenticate"`
 	Name           string `json:"name,omitempty"`
 	Kind           string `json:"kind" doc:"anonymous, user, service, agent, or first (the first token)"`
 	Role           string `json:"role" doc:"viewer, user, operator, admin or agent"`
-	Actor          string `json:"actor" doc:"as timelines name the caller"`
+	Actor          string `json:"actor" doc:"the caller in timelines"`
 	// ExpiresAt is of the token; a key of the configuration has no end.
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when the token that was shown expires; absent: never"`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when the caller's token expires; absent: never"`
 	Projects  []string  `json:"projects" nullable:"false" doc:"that the caller may submit jobs in; an operator may in any"`
 	// Since is of a user: jobs of the name from before belong to a former user.
 	Since time.Time `json:"since,omitzero" doc:"when the user was created"`
@@ -26,19 +26,19 @@ type Whoami struct {
 // MakeToken is the body of POST /tokens.
 type MakeToken struct {
 	User      string    `json:"user,omitempty" doc:"the token's user; a name that is not known becomes a user with the token's role"`
-	Node      string    `json:"node,omitempty" doc:"of an agent's token, and needed there: the one node that it speaks for"`
-	Role      string    `json:"role,omitempty" doc:"at most: viewer, user, operator or admin (as its user by default), or agent"`
-	Name      string    `json:"name,omitempty" doc:"for people"`
-	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"how long it is good, or never for no end; by default 90d, and never for the role agent"`
+	Node      string    `json:"node,omitempty" doc:"of an agent's token, and required there: the node of the agent"`
+	Role      string    `json:"role,omitempty" doc:"highest role: viewer, user, operator or admin (by default the user's), or agent"`
+	Name      string    `json:"name,omitempty" doc:"description for users"`
+	ExpiresIn *Lifetime `json:"expires_in,omitempty" doc:"lifetime, or never for no end; by default 90d, and never for the role agent"`
 }
 
 // Never is the [Lifetime] of a token that does not expire.
 const Never = "never"
 
-// Lifetime is how long a token is good: a [Duration], or the text never, which is 0.
+// Lifetime is how long a token is valid: a [Duration], or the text never, which is 0.
 type Lifetime Duration
 
-// UnmarshalJSON reads either; the error says what is wanted.
+// UnmarshalJSON parses either; the error describes what is expected.
 func (l *Lifetime) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(bytes.TrimSpace(data), []byte(strconv.Quote(Never))) {
 		*l = 0
@@ -66,7 +66,7 @@ func (l Lifetime) MarshalJSON() ([]byte, error) {
 // MadeToken is the answer to POST /tokens.
 type MadeToken struct {
 	Success bool   `json:"success"`
-	Secret  string `json:"token" doc:"the token itself, which is told now and never again"`
+	Secret  string `json:"token" doc:"the token itself, which is shown only once"`
 	Token
 }
 
@@ -75,7 +75,7 @@ type Tokens struct {
 	Tokens []Token `json:"tokens" nullable:"false" doc:"by user, then age"`
 }
 
-// Token is a token without what it is: that is nowhere kept.
+// Token is a token without its secret, which is not kept.
 type Token struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name,omitempty"`
@@ -100,7 +100,7 @@ type Users struct {
 	Users []User `json:"users" nullable:"false" doc:"by name"`
 }
 
-// User is somebody whom the cluster knows.
+// User is a user of the cluster.
 type User struct {
 	Name      string    `json:"name"`
 	Role      string    `json:"role"`
@@ -109,7 +109,7 @@ type User struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// Gone is the answer where something was removed.
+// Gone is the answer when something was removed.
 type Gone struct {
 	Success bool   `json:"success"`
 	Message string `json:"message"`

@@ -2,22 +2,22 @@ package wire
 
 import "time"
 
-// Range is when something is expected to be. It is a guess from how long jobs have
-// taken and say that they will, as if nothing else was submitted: Soonest if what
-// comes before takes as little as a quarter of its like did, Latest if it takes as
-// long as time limits allow or most of its like did.
+// Range is when something is expected to happen. It is an estimate from run times in the past and
+// declared ones, as if nothing else was submitted: Soonest if earlier jobs take as little as a
+// quarter of similar ones did, Latest if they take as long as time limits allow or most similar
+// ones did.
 type Range struct {
 	Expected time.Time `json:"expected"`
 	Soonest  time.Time `json:"soonest"`
 	Latest   time.Time `json:"latest"`
 }
 
-// Plan is what is expected of the time to come.
+// Plan is the forecast.
 type Plan struct {
 	At      time.Time   `json:"at"`
-	Running []PlanEntry `json:"running" nullable:"false" doc:"what runs, by job"`
-	Waiting []PlanEntry `json:"waiting" nullable:"false" doc:"what waits, in order"`
-	Beyond  int         `json:"beyond" doc:"how many more wait, of which nothing was foreseen"`
+	Running []PlanEntry `json:"running" nullable:"false" doc:"running jobs"`
+	Waiting []PlanEntry `json:"waiting" nullable:"false" doc:"waiting jobs, in order"`
+	Beyond  int         `json:"beyond" doc:"number of further waiting jobs without a forecast"`
 }
 
 // PlanEntry is one task of a plan, or a service that waits.
@@ -31,16 +31,16 @@ type PlanEntry struct {
 	Nodes    []string `json:"nodes,omitempty" nullable:"false" doc:"where it runs, or is expected to"`
 	Position int      `json:"queue_position,omitempty"`
 
-	StartedAt time.Time `json:"started_at,omitzero" doc:"of one that runs"`
-	Start     *Range    `json:"start,omitempty" doc:"of one that waits; nothing if it cannot be foreseen"`
+	StartedAt time.Time `json:"started_at,omitzero" doc:"of a running one"`
+	Start     *Range    `json:"start,omitempty" doc:"of a waiting one; absent if it cannot be predicted"`
 	End       *Range    `json:"end,omitempty"`
-	After     string    `json:"after,omitempty" doc:"what else than GPUs has to come about first: the code of a blocker"`
-	Late      bool      `json:"late,omitempty" doc:"it is not expected to start before its deadline, and fails then"`
+	After     string    `json:"after,omitempty" doc:"what blocks it, other than GPUs: the code of a blocker"`
+	Late      bool      `json:"late,omitempty" doc:"it is not expected to start before its deadline, at which it fails"`
 	Pauses    []Pause   `json:"pauses,omitempty" nullable:"false" doc:"when it is expected to be suspended, for others or for a reservation"`
 }
 
 // Pause is when a job is expected to be suspended.
 type Pause struct {
 	From  time.Time `json:"from"`
-	Until time.Time `json:"until,omitzero" doc:"nothing if it cannot be foreseen"`
+	Until time.Time `json:"until,omitzero" doc:"absent if it cannot be predicted"`
 }

@@ -8,33 +8,32 @@ import (
 	"slices"
 )
 
-// Policies is the answer to GET /orchestrator/policies: how the queue is ordered,
-// how else it could be, and what of it can be tuned.
+// Policies is the answer to GET /orchestrator/policies: how the queue is ordered, the alternatives,
+// and what can be tuned.
 type Policies struct {
 	Policy     string      `json:"policy" doc:"in force"`
 	Policies   []Policy    `json:"policies"`
 	Parameters []Parameter `json:"parameters"`
 
-	MaxConcurrent *int64 `json:"max_concurrent_jobs,omitempty" doc:"of the cluster; absent: as many as there is room for"`
-	AutoRetry     bool   `json:"enable_auto_retry" doc:"jobs that fail are tried again, unless they say otherwise"`
-	MaxRetries    int64  `json:"max_retries" doc:"how often"`
+	MaxConcurrent *int64 `json:"max_concurrent_jobs,omitempty" doc:"of the cluster; absent: no limit"`
+	AutoRetry     bool   `json:"enable_auto_retry" doc:"failed jobs are retried, unless they set another number"`
+	MaxRetries    int64  `json:"max_retries" doc:"number of retries"`
 
-	Config PolicyConfig `json:"policy_config" doc:"the same as PUT /orchestrator/policies takes it"`
+	Config PolicyConfig `json:"policy_config" doc:"the same in the form of PUT /orchestrator/policies"`
 
-	Predictions []Prediction `json:"predictions" nullable:"false" doc:"how right run times were that the order goes by, over the cluster's life"`
+	Predictions []Prediction `json:"predictions" nullable:"false" doc:"accuracy of the predicted run times that determine the order, over the cluster's life"`
 }
 
-// Prediction is how right predicted run times were of attempts that ended by
-// themselves.
+// Prediction is the accuracy of predicted run times of attempts that ended by themselves.
 type Prediction struct {
-	Source          string  `json:"source" enum:"estimate,history" doc:"the users' estimates, or earlier runs of like jobs"`
+	Source          string  `json:"source" enum:"estimate,history" doc:"the users' estimates, or earlier runs of similar jobs"`
 	Attempts        int64   `json:"attempts"`
 	WithinFactorTwo int64   `json:"within_factor_two"`
-	ErrorDoublings  float64 `json:"error_doublings" doc:"by how much they were off in all, either way: 1 is a factor of two"`
-	MeanErrorFactor float64 `json:"mean_error_factor" doc:"by which factor they were off, either way: the geometric mean"`
+	ErrorDoublings  float64 `json:"error_doublings" doc:"sum of the errors, in both directions: 1 is a factor of two"`
+	MeanErrorFactor float64 `json:"mean_error_factor" doc:"geometric mean of the error factors, in both directions"`
 }
 
-// Policy is an order that there is.
+// Policy is an available order.
 type Policy struct {
 	Name string `json:"name"`
 	What string `json:"description"`
@@ -53,16 +52,15 @@ type Parameter struct {
 type SetPolicy struct {
 	Policy        string          `json:"policy,omitempty" doc:"how the queue is ordered"`
 	Parameters    Tuning          `json:"parameters,omitempty" doc:"values by name, as GET /orchestrator/policies writes them, or as numbers and booleans"`
-	MaxConcurrent *OrNone[int64]  `json:"max_concurrent_jobs,omitempty" doc:"how many may run at once on the cluster, or none: the limit running of PUT /quotas/cluster"`
-	AutoRetry     *bool           `json:"enable_auto_retry,omitempty" doc:"whether jobs that fail are tried again, three times unless they say otherwise: the parameter max_retries"`
+	MaxConcurrent *OrNone[int64]  `json:"max_concurrent_jobs,omitempty" doc:"the most that run at once on the cluster, or none: the limit running of PUT /quotas/cluster"`
+	AutoRetry     *bool           `json:"enable_auto_retry,omitempty" doc:"whether failed jobs are retried, three times unless they set another number: the parameter max_retries"`
 	Config        json.RawMessage `json:"policy_config,omitempty" doc:"an object of the other fields, in place of them"`
 }
 
 // Tuning is values of parameters by name.
 type Tuning map[string]string
 
-// UnmarshalJSON takes numbers and booleans for the text that they are; the error names
-// the parameter.
+// UnmarshalJSON accepts numbers and booleans in place of their text; the error names the parameter.
 func (t *Tuning) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
@@ -85,7 +83,7 @@ func (t *Tuning) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// PolicyConfig is what a [SetPolicy] may change, as one object.
+// PolicyConfig is the values that a [SetPolicy] can change, as one object.
 type PolicyConfig struct {
 	Policy        string            `json:"policy"`
 	Parameters    map[string]string `json:"parameters"`

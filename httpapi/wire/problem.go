@@ -15,13 +15,13 @@ type Problem struct {
 	Errors []FieldDetail `json:"errors,omitempty" nullable:"false"`
 }
 
-// FieldDetail says what is wrong with one field. It never quotes the value.
+// FieldDetail describes the error of one field. It never quotes the value.
 type FieldDetail struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 
-// Error is the problem in one line.
+// Error returns the problem in one line.
 func (p *Problem) Error() string {
 	line := p.Detail
 	if line == "" {
@@ -36,16 +36,16 @@ func (p *Problem) Error() string {
 // The headers of the API.
 const (
 	HeaderIndex     = "X-Berth-Index"     // of the state that an answer is about
-	HeaderForwarded = "X-Berth-Forwarded" // by which peer a request was passed on
-	HeaderClient    = "X-Berth-Client"    // with it: the client's address as that peer saw it
+	HeaderForwarded = "X-Berth-Forwarded" // the peer that passed on a request
+	HeaderClient    = "X-Berth-Client"    // with it: the client's address at that peer
 	HeaderRequestID = "Idempotency-Key"
-	HeaderLeader    = "X-Berth-Leader"        // who leads, as the answering peer knows
+	HeaderLeader    = "X-Berth-Leader"        // the leader, as far as the answering peer knows
 	HeaderCode      = "X-Berth-Code"          // of a problem
-	HeaderExpires   = "X-Berth-Token-Expires" // when the token that was shown expires, if that is within a week
+	HeaderExpires   = "X-Berth-Token-Expires" // when the token of the request expires, if that is within a week
 	HeaderSource    = "X-Berth-Source"        // of a log: "node", or "tail" for the end of it that peers keep
-	// TrailerProblem is a trailer of a followed log that the caller may not read to its end:
-	// a [Problem] on one line. Clients that announce TE: trailers get it in place of a last
-	// line of text.
+	// TrailerProblem is a trailer of a followed log that ends because the caller has lost the right
+	// to read on: a [Problem] on one line. Clients that announce TE: trailers get it in place of a
+	// last line of text.
 	TrailerProblem = "X-Berth-Problem"
 )
 
@@ -54,11 +54,11 @@ const (
 	CodeNoLeader       = "no_leader"           // 503: nothing was done
 	CodeOutcomeUnknown = "outcome_unknown"     // 503: ask again with the same Idempotency-Key
 	CodeOverloaded     = "overloaded"          // 429
-	CodeNoArchive      = "archive_unavailable" // 503: of the peer that was asked
+	CodeNoArchive      = "archive_unavailable" // 503: at the peer that was asked
 	CodeNoSpace        = "no_space"            // 507
 	CodeDiverged       = "diverged"            // 503
 	CodeBehind         = "behind"              // 503: this peer cannot answer in time
-	CodeRateLimited    = "rate_limited"        // 429: this caller asks too often
+	CodeRateLimited    = "rate_limited"        // 429: this caller exceeds its rate
 	CodeMalformed      = "malformed"           // 400
 	CodeMisdirected    = "misdirected"         // 421: the Host header does not name this server
 

@@ -2,16 +2,16 @@ package wire
 
 import "time"
 
-// Queue is the answer to GET /queue: what waits, in the order in which it is
-// tried, what runs, and what ended last.
+// Queue is the answer to GET /queue: what waits, in the order in which jobs are tried, what runs,
+// and what ended last.
 type Queue struct {
 	Queued     []Job               `json:"queued" nullable:"false"`
-	QueuedJobs []QueuedJob         `json:"queuedJobs" nullable:"false" doc:"the same jobs in fewer words"`
-	Services   []ServiceAllocation `json:"services" nullable:"false" doc:"that wait among these jobs, at their positions"`
+	QueuedJobs []QueuedJob         `json:"queuedJobs" nullable:"false" doc:"the same jobs with fewer fields"`
+	Services   []ServiceAllocation `json:"services" nullable:"false" doc:"services that wait among these jobs, at their positions"`
 	Running    []Job               `json:"running" nullable:"false" doc:"from scheduled to running"`
 	Ended      []Job               `json:"ended,omitempty" nullable:"false" doc:"newest first; with ?ended="`
 	Statistics Statistics          `json:"statistics"`
-	Next       string              `json:"next,omitempty" doc:"give it as ?after= for the next page"`
+	Next       string              `json:"next,omitempty" doc:"value of ?after= for the next page"`
 	Policy     string              `json:"policy"`
 }
 
@@ -59,7 +59,7 @@ type SchedStats struct {
 type Resources struct {
 	TotalGPUs     int64 `json:"total_gpus"`
 	AvailableGPUs int64 `json:"available_gpus"`
-	AllocatedGPUs int64 `json:"allocated_gpus" doc:"owned by jobs and services, or being cleaned up after them"`
+	AllocatedGPUs int64 `json:"allocated_gpus" doc:"held by jobs and services, or being cleaned up after them"`
 	UnhealthyGPUs int64 `json:"unhealthy_gpus"`
 }
 

@@ -2,15 +2,15 @@ package wire
 
 import "time"
 
-// Run is the answer to GET /runs/{run_id}: the newest job of a run, in the words that
-// experiment trackers use.
+// Run is the answer to GET /runs/{run_id}: the newest job of a run, in the terms of experiment
+// trackers.
 type Run struct {
 	ID       string `json:"id" doc:"the run's id"`
 	RunID    string `json:"run_id"`
 	JobID    string `json:"job_id"`
 	Name     string `json:"name,omitempty"`
 	User     string `json:"user"`
-	Command  string `json:"command,omitempty" doc:"absent also where it is not for this caller"`
+	Command  string `json:"command,omitempty" doc:"absent also if the caller may not see it"`
 	State    string `json:"state"`
 	Status   string `json:"status" doc:"another name of state"`
 	ExitCode *int64 `json:"exit_code,omitempty"`
@@ -23,7 +23,7 @@ type Run struct {
 	Runs []Run `json:"runs,omitempty" nullable:"false" doc:"all jobs of the run, newest first; with ?all=true"`
 }
 
-// RunAllocation is which GPUs a run asked for and has.
+// RunAllocation is the GPUs that a run asked for and has.
 type RunAllocation struct {
 	Requested int64     `json:"requestedGpus"`
 	MemoryGB  float64   `json:"requestedMemoryGb"`
@@ -39,11 +39,11 @@ type RunGPU struct {
 	UUID     string  `json:"uuid"`
 }
 
-// RunQueue is where a run stands in the queue.
+// RunQueue is the place of a run in the queue.
 type RunQueue struct {
 	QueuedAt time.Time `json:"queuedAt"`
 	Position int       `json:"queuePosition" doc:"0 once it does not wait"`
-	Start    time.Time `json:"estimatedStartTime,omitzero" doc:"absent: it cannot be foreseen"`
+	Start    time.Time `json:"estimatedStartTime,omitzero" doc:"absent: it cannot be predicted"`
 }
 
 // RunMetadata is how a run is scheduled.
@@ -87,7 +87,7 @@ type GPUResource struct {
 	AllocatedTo string  `json:"allocatedTo,omitempty"`
 }
 
-// RayCluster says how Ray stands, which Berth does not need: its own agents run jobs.
+// RayCluster is the state of Ray, which Berth does not use: its own agents run jobs.
 type RayCluster struct {
 	HeadNode  string `json:"headNode" doc:"empty: none"`
 	Connected bool   `json:"connected"`
@@ -95,7 +95,7 @@ type RayCluster struct {
 	Workers   int64  `json:"workers"`
 }
 
-// QueuedJob is a job that waits, in the words that experiment trackers use.
+// QueuedJob is a waiting job, in the terms of experiment trackers.
 type QueuedJob struct {
 	ID       string    `json:"id"`
 	RunID    string    `json:"runId"`
@@ -103,5 +103,5 @@ type QueuedJob struct {
 	Priority int64     `json:"priority"`
 	GPUs     int64     `json:"requestedGpus"`
 	QueuedAt time.Time `json:"queuedAt"`
-	Wait     *float64  `json:"estimatedWaitTime,omitempty" doc:"seconds from now; absent: it cannot be foreseen"`
+	Wait     *float64  `json:"estimatedWaitTime,omitempty" doc:"seconds from now; absent: it cannot be predicted"`
 }

@@ -1,12 +1,11 @@
 package wire
 
-// Settings is the answer to GET and PUT /cluster/settings: what the cluster as a whole
-// has one value of.
+// Settings is the answer to GET and PUT /cluster/settings: the settings of the whole cluster.
 type Settings struct {
 	Settings []Setting `json:"settings" nullable:"false"`
 }
 
-// Setting is one value that the cluster as a whole has.
+// Setting is one value of the whole cluster.
 type Setting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value" doc:"in force"`

@@ -9,8 +9,8 @@ import (
 // newest that it reads.
 const SnapshotFormat = 1
 
-// Snapshot is the answer to GET /snapshot: the cluster at one place of its log, as the
-// four state files hold it.
+// Snapshot is the answer to GET /snapshot: the cluster at one place of its log, in the form of the
+// four state files.
 type Snapshot struct {
 	ClusterState ClusterStateFile      `json:"cluster_state"`
 	JobQueue     JobQueueFile          `json:"job_queue"`
@@ -18,15 +18,15 @@ type Snapshot struct {
 	Allocation   GPUAllocationFile     `json:"gpu_allocation"`
 }
 
-// Saved says of which state a file is.
+// Saved describes the state that a file was exported from.
 type Saved struct {
 	Format int64     `json:"format" doc:"of the member berth; 1"`
-	Index  int64     `json:"index" doc:"place in the log of the state that is told of, the same in all files of one export"`
+	Index  int64     `json:"index" doc:"place of the exported state in the log, the same in all files of one export"`
 	At     time.Time `json:"saved_at"`
 }
 
-// ClusterStateFile is cluster_state.json. Nothing of it is imported: nodes and GPUs
-// come with their agents.
+// ClusterStateFile is cluster_state.json. It is not imported: nodes and GPUs come with their
+// agents.
 type ClusterStateFile struct {
 	ClusterState
 	Saved Saved `json:"berth"`
@@ -45,13 +45,13 @@ type SavedQueue struct {
 	Jobs         []SavedJob                   `json:"jobs" nullable:"false" doc:"by id"`
 	Scripts      map[string]string            `json:"scripts" doc:"by their SHA-256"`
 	Environments map[string]map[string]string `json:"environments" doc:"by the SHA-256 of their sorted lines NAME=value, NUL between two"`
-	LeftOut      SavedLeftOut                 `json:"left_out" doc:"what is not in the files"`
+	LeftOut      SavedLeftOut                 `json:"left_out" doc:"counts of what is not in the files"`
 }
 
-// SavedLeftOut counts what state files do not carry.
+// SavedLeftOut counts what state files do not contain.
 type SavedLeftOut struct {
 	EndedJobs    int64 `json:"ended_jobs" doc:"the archive has their histories"`
-	DoomedJobs   int64 `json:"doomed_jobs" doc:"about to be canceled, since what they waited for ended otherwise"`
+	DoomedJobs   int64 `json:"doomed_jobs" doc:"about to be canceled, because a dependency ended with another result"`
 	Services     int64 `json:"service_allocations" doc:"of jobs, with which they end; services' own are in gpu_allocation.json"`
 	Reservations int64 `json:"reservations"`
 	Tokens       int64 `json:"tokens"`
@@ -61,8 +61,8 @@ type SavedLeftOut struct {
 type SavedJob struct {
 	ID          string          `json:"id"`
 	SubmittedAt time.Time       `json:"submitted_at"`
-	State       string          `json:"state" doc:"queued, or what runs and is queued again by an import"`
-	Tasks       int64           `json:"tasks" doc:"how many of them have not ended"`
+	State       string          `json:"state" doc:"queued, or a state of running jobs, which an import queues again"`
+	Tasks       int64           `json:"tasks" doc:"number of tasks that have not ended"`
 	Open        string          `json:"open_tasks,omitempty" doc:"of an array: the numbers of tasks that have not ended"`
 	Held        string          `json:"held_tasks,omitempty" doc:"of an array: those of them that are held, if not all are"`
 	Script      string          `json:"script_sha256,omitempty"`
@@ -79,14 +79,14 @@ type OrchestratorStateFile struct {
 	Saved    SavedSettings `json:"berth"`
 }
 
-// SavedSettings is what the cluster is set to, and whom it knows.
+// SavedSettings is the cluster's settings, users and projects.
 type SavedSettings struct {
 	Saved
 	Arrangement
 }
 
-// Arrangement is what the cluster is set to, and whom it knows. What is left out of an
-// import stays as it is.
+// Arrangement is the cluster's settings, users and projects. Fields that are left out of an import
+// stay unchanged.
 type Arrangement struct {
 	Running     *bool                 `json:"running,omitempty" doc:"jobs are started"`
 	Policy      string                `json:"policy,omitempty"`
@@ -114,13 +114,13 @@ type SavedServices struct {
 	Services []SavedService `json:"services" nullable:"false"`
 }
 
-// SavedRetention says how long jobs that have ended stay in the state.
+// SavedRetention is how long jobs that have ended stay in the state.
 type SavedRetention struct {
 	Jobs int64    `json:"jobs"`
 	Age  Duration `json:"age"`
 }
 
-// SavedDefaults is what jobs have that say nothing else, and the cluster's name.
+// SavedDefaults is the defaults of jobs, and the cluster's name.
 type SavedDefaults struct {
 	Name       string   `json:"name,omitempty" doc:"of the cluster"`
 	Priority   int64    `json:"priority,omitempty" doc:"1 to 4; absent: 2"`
@@ -129,22 +129,22 @@ type SavedDefaults struct {
 	Commands   string   `json:"show_commands,omitempty" doc:"which callers see what jobs run: project, user or all; absent: project"`
 }
 
-// SavedUser is somebody whom the cluster knows.
+// SavedUser is a user of the cluster.
 type SavedUser struct {
 	Name     string   `json:"name"`
 	Role     string   `json:"role"`
 	Projects []string `json:"projects" nullable:"false"`
 }
 
-// SavedQuota is what a scope may use.
+// SavedQuota is the limits of a scope.
 type SavedQuota struct {
 	Scope  string   `json:"scope" doc:"cluster, project or user"`
 	Name   string   `json:"name,omitempty"`
 	Limits SetQuota `json:"limits"`
 }
 
-// GPUAllocationFile is gpu_allocation.json: who has GPUs. Of it services are imported:
-// they wait for GPUs anew.
+// GPUAllocationFile is gpu_allocation.json: the holders of GPUs. Only services are imported: they
+// wait for GPUs again.
 type GPUAllocationFile struct {
 	Runs        []Run               `json:"runs" nullable:"false" doc:"jobs that have GPUs"`
 	Allocations []ServiceAllocation `json:"allocations" nullable:"false" doc:"services that have GPUs, or wait for some"`
@@ -153,27 +153,27 @@ type GPUAllocationFile struct {
 
 // BeginImport is the body of POST /snapshot/import.
 type BeginImport struct {
-	ImportID string `json:"import_id" doc:"SHA-256 of what is imported, in hex"`
-	Parts    *int64 `json:"parts" doc:"how many parts its jobs come in"`
+	ImportID string `json:"import_id" doc:"SHA-256 of the imported data, in hex"`
+	Parts    *int64 `json:"parts" doc:"number of parts of its jobs"`
 }
 
 // ImportJobs is the body of POST /snapshot/import/jobs: one part.
 type ImportJobs struct {
 	ImportID     string                       `json:"import_id"`
 	Part         *int64                       `json:"part" doc:"from 0"`
-	Jobs         []json.RawMessage            `json:"jobs,omitempty" nullable:"false" doc:"as job_queue.json has them in its member berth, by rising id"`
-	Scripts      map[string]string            `json:"scripts,omitempty" doc:"that these jobs name"`
-	Environments map[string]map[string]string `json:"environments,omitempty" doc:"that these jobs name"`
-	QueuedJobs   []json.RawMessage            `json:"queuedJobs,omitempty" nullable:"false" doc:"in place of jobs: as a file without the member berth has them, oldest first"`
+	Jobs         []json.RawMessage            `json:"jobs,omitempty" nullable:"false" doc:"in the form of the member berth of job_queue.json, by rising id"`
+	Scripts      map[string]string            `json:"scripts,omitempty" doc:"of these jobs"`
+	Environments map[string]map[string]string `json:"environments,omitempty" doc:"of these jobs"`
+	QueuedJobs   []json.RawMessage            `json:"queuedJobs,omitempty" nullable:"false" doc:"in place of jobs: in the form of a file without the member berth, oldest first"`
 	First        *int64                       `json:"first,omitempty" doc:"number that the first of queuedJobs gets"`
-	Command      string                       `json:"command,omitempty" doc:"what those of queuedJobs run that have no command"`
+	Command      string                       `json:"command,omitempty" doc:"command of those of queuedJobs without one"`
 }
 
 // ImportSettings is the body of POST /snapshot/import/settings: all settings, or some of
 // them at a time.
 type ImportSettings struct {
 	ImportID string          `json:"import_id"`
-	Settings json.RawMessage `json:"settings" doc:"as orchestrator_state.json has them in its member berth"`
+	Settings json.RawMessage `json:"settings" doc:"in the form of the member berth of orchestrator_state.json"`
 }
 
 // EndImport is the body of POST /snapshot/import/end.
@@ -188,9 +188,9 @@ type Imported struct {
 	DryRun  bool   `json:"dry_run,omitempty" doc:"nothing was changed"`
 	State   string `json:"state" enum:"none,open,ended"`
 	Parts   int64  `json:"parts"`
-	Next    int64  `json:"next_part" doc:"which part comes next"`
+	Next    int64  `json:"next_part" doc:"number of the next part"`
 	Jobs    int64  `json:"jobs" doc:"queued so far; of a dry run, what this part would queue"`
-	Again   int64  `json:"queued_again" doc:"of this part, those that ran"`
-	Ended   int64  `json:"ended_jobs" doc:"of this part, those that have ended and are left out"`
-	Left    int64  `json:"left_out" doc:"so far: their deadline had passed, or they waited for the success of one that was left out"`
+	Again   int64  `json:"queued_again" doc:"jobs of this part that ran"`
+	Ended   int64  `json:"ended_jobs" doc:"jobs of this part that have ended and are not imported"`
+	Left    int64  `json:"left_out" doc:"so far: their deadline had passed, or they waited for the success of a job that was not imported"`
 }

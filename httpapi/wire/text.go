@@ -46,9 +46,9 @@ func escaped(data []byte) int {
 
 func within(n, low, high int) bool { return n >= low && n <= high }
 
-// Replaced reports whether JSON that this program's encoder has written lacks bytes that were to be
-// written: the encoder puts the escape \ufffd in place of each byte that is not UTF-8, and writes the
-// character U+FFFD itself without an escape.
+// Replaced reports whether JSON of this program's encoder lacks bytes of the original: the encoder
+// puts the escape \ufffd in place of each byte that is not UTF-8, and writes the character U+FFFD
+// itself without an escape.
 func Replaced(data []byte) bool {
 	for at := 0; at < len(data); {
 		next := bytes.IndexByte(data[at:], '\\')

@@ -13,16 +13,16 @@ import (
 // MaxSeconds bounds a duration in seconds: a year and a day.
 const MaxSeconds = 366 * 24 * 3600
 
-// Duration is a length of time that is written as a number of seconds or as text
-// such as "1h30m", "2d" or "01:30:00", and read back as seconds.
+// Duration is a length of time that is written as a number of seconds or as text such as "1h30m",
+// "2d" or "01:30:00", and returned as seconds.
 type Duration time.Duration
 
 var errDuration = errors.New(`must be seconds, or text such as "90s", "1h30m", "2d" or "1:30:00"`)
 
-// ErrTooLong is of durations above [MaxSeconds].
+// ErrTooLong is the error of durations above [MaxSeconds].
 var ErrTooLong = fmt.Errorf("must be at most %d days", MaxSeconds/86400)
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON parses either form.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -44,7 +44,7 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Duration(d).Seconds())
 }
 
-// FromSeconds is so many seconds as a time, if they are 0 to [MaxSeconds].
+// FromSeconds converts seconds to a duration, if they are 0 to [MaxSeconds].
 func FromSeconds(s float64) (time.Duration, error) {
 	switch {
 	case math.IsNaN(s):
@@ -57,8 +57,8 @@ func FromSeconds(s float64) (time.Duration, error) {
 	return time.Duration(math.Round(s * float64(time.Second))), nil
 }
 
-// ParseDuration reads "90", "90s", "1h30m", "2d12h" and, as Slurm writes times,
-// "MM:SS", "HH:MM:SS" and "D-HH:MM:SS".
+// ParseDuration parses "90", "90s", "1h30m", "2d12h" and, as in Slurm, "MM:SS", "HH:MM:SS" and
+// "D-HH:MM:SS".
 func ParseDuration(text string) (time.Duration, error) {
 	text = strings.TrimSpace(text)
 	if strings.Contains(text, ":") {

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Advice is what another service says of a workload, or why it said nothing.
+// Advice is the answer of another service about a workload, or why there is none.
 type Advice struct {
 	Name    string
 	Skipped bool   // it was not asked
@@ -19,7 +19,7 @@ type Advice struct {
 	Body    []byte // the answer, JSON
 }
 
-// advised is what of an answer is looked at.
+// advised is the fields of an answer that are used.
 type advised struct {
 	GPUs     *float64 `json:"gpu_count"`
 	MemoryMB *float64 `json:"memory_mb"`
@@ -27,12 +27,11 @@ type advised struct {
 	Duration *float64 `json:"estimated_duration_seconds"`
 }
 
-// Bounds of advice: it may make of a formula's value at most so many times as much, and
-// as little.
+// leeway bounds advice: it may change a formula's value by this factor at most, in both directions.
 const leeway = 4
 
-// hear takes the advice of others, the first that says something of each value, within
-// bounds. What earlier runs have shown stands above it.
+// hear uses the advice of others within bounds, for each value the first that contains it. Values
+// of earlier runs have precedence.
 func (p *plan) hear(list []Advice) {
 	for i := range list {
 		a := &list[i]
@@ -51,14 +50,14 @@ func (p *plan) hear(list []Advice) {
 	}
 }
 
-// follow takes one answer.
+// follow uses one answer.
 func (p *plan) follow(name string, said *advised) (outcome, detail string) {
 	var taken, refused []string
 	take := func(field string, v *float64, low, high int64, set func(int64)) {
 		switch source := p.sources[field]; {
 		case v == nil:
 		case !(*v >= 1) || math.IsInf(*v, 0):
-			refused = append(refused, field+" is no number from 1 on")
+			refused = append(refused, field+" is not a number of at least 1")
 		case source != "" && source != fromFormula && source != fromDefault:
 			refused = append(refused, field+" is known from "+source)
 		default:
@@ -67,7 +66,7 @@ func (p *plan) follow(name string, said *advised) (outcome, detail string) {
 			set(kept)
 			word := fmt.Sprintf("%s %d", field, kept)
 			if kept != n {
-				word += fmt.Sprintf(" (it said %d; %d to %d is allowed)", n, low, high)
+				word += fmt.Sprintf(" (the advice was %d; %d to %d is allowed)", n, low, high)
 			}
 			taken = append(taken, word)
 			p.from(field, name)
@@ -85,5 +84,5 @@ func (p *plan) follow(name string, said *advised) (outcome, detail string) {
 	case len(refused) > 0:
 		return "overruled", detail
 	}
-	return "useless", "its answer holds no value that is used here"
+	return "useless", "its answer has no value that is used here"
 }

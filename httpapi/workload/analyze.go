@@ -10,23 +10,23 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// Knowledge is what an analysis rests on beside the request.
+// Knowledge is the input of an analysis in addition to the request.
 type Knowledge struct {
 	Fleet    []Kind // of the cluster
 	Past     []Runs // of the service's name
 	Defaults Defaults
 	Advice   []Advice
-	Priority int64 // the highest that who asks may have; 0: any
+	Priority int64 // the highest that the caller may have; 0: any
 }
 
-// Where values come from.
+// Sources of values.
 const (
 	fromFormula = "formula"
 	fromDefault = "default"
 	fromHistory = "history"
 )
 
-// plan is a plan in the making.
+// plan is an unfinished plan.
 type plan struct {
 	name     string
 	kind     string
@@ -42,17 +42,17 @@ type plan struct {
 	chosen   choice
 }
 
-// limits are the most that is proposed.
+// limits are the largest values of a plan.
 type limits struct{ gpus, memory int64 }
 
 func (p *plan) say(format string, args ...any) { p.why = append(p.why, fmt.Sprintf(format, args...)) }
 
 func (p *plan) from(field, source string) { p.sources[field] = source }
 
-// clampMemory keeps an amount within what the GPUs have.
+// clampMemory limits an amount to the memory of the GPUs.
 func (p *plan) clampMemory(mb int64) int64 { return min(max(mb, 1), p.most.memory) }
 
-// Check reads a request, and says with an [*Error] what of it is wrong.
+// Check validates a request; its error is an [*Error].
 func Check(r *wire.Workload) error {
 	_, _, err := read(r)
 	return err
@@ -76,7 +76,7 @@ func read(r *wire.Workload) (string, *data, error) {
 	return kind, d, err
 }
 
-// Analyze says what a workload needs. Its errors are [*Error]s.
+// Analyze returns what a workload needs. Its errors are [*Error]s.
 func Analyze(r *wire.Workload, k *Knowledge) (*wire.WorkloadPlan, error) {
 	kind, d, err := read(r)
 	if err != nil {
@@ -101,12 +101,12 @@ func Analyze(r *wire.Workload, k *Knowledge) (*wire.WorkloadPlan, error) {
 		Reasoning: p.why, Sources: p.sources, Ignored: d.ignored, Advisers: p.advisers,
 	}
 	if len(d.ignored) > 0 {
-		out.Reasoning = append(out.Reasoning, fmt.Sprintf("%d fields of workload_data say nothing here and are let be.", len(d.ignored)))
+		out.Reasoning = append(out.Reasoning, fmt.Sprintf("%d fields of workload_data are not used.", len(d.ignored)))
 	}
 	return out, nil
 }
 
-// fleet is what can be chosen from, never empty, and what bounds the plan. false: the
+// fleet returns the kinds to choose from, never empty, and sets the limits of the plan. false: the
 // cluster has nothing of the kind.
 func (p *plan) fleet(all []Kind, wanted string) (out []Kind, has bool) {
 	out = slices.DeleteFunc(slices.Clone(all), func(k Kind) bool { return !model.OfModel(wanted, k.Model) || k.All < 1 || k.MemoryMB < 1 })
@@ -118,7 +118,7 @@ func (p *plan) fleet(all []Kind, wanted string) (out []Kind, has bool) {
 		if wanted != "" {
 			what = "No GPU of type " + wanted
 		}
-		p.say("%s is known to the cluster: reckoned with GPUs of %d MB, %d on a node.", what, unknown.MemoryMB, unknown.Node)
+		p.say("%s is known to the cluster: computed for GPUs of %d MB, %d on a node.", what, unknown.MemoryMB, unknown.Node)
 	}
 	for _, k := range out {
 		p.most.gpus, p.most.memory = max(p.most.gpus, k.All), max(p.most.memory, k.MemoryMB)
@@ -126,7 +126,7 @@ func (p *plan) fleet(all []Kind, wanted string) (out []Kind, has bool) {
 	return out, has
 }
 
-// size says how many GPUs with how much memory.
+// size sets how many GPUs with how much memory are needed.
 func (p *plan) size(d *data, fleet []Kind, usual Default) {
 	n, known := p.need(d)
 	source := fromFormula
@@ -134,7 +134,7 @@ func (p *plan) size(d *data, fleet []Kind, usual Default) {
 		source = fromDefault
 		n = need{split: 0, each: (float64(usual.MemoryMB)*mib - fixed) / slack, batch: 1}
 		n.each = max(n.each, 0)
-		p.say("Nothing says how large it is: %d MB of a GPU, the default for %s.", usual.MemoryMB, p.kind)
+		p.say("The size is not known: %d MB of a GPU, the default for %s.", usual.MemoryMB, p.kind)
 	}
 	p.needs = n
 	c := choose(fleet, &n, usual.GPUs)
@@ -150,17 +150,17 @@ func (p *plan) size(d *data, fleet []Kind, usual Default) {
 	}
 	switch {
 	case !c.fits:
-		p.say("It needs %.0f MB of each of %d %s: more than they have. It does not fit; ask for a smaller batch, sequence or precision, or for larger GPUs.",
+		p.say("The workload needs %.0f MB of each of %d %s: more than they have. It does not fit; use a smaller batch, sequence or precision, or larger GPUs.",
 			n.perGPU(float64(c.gpus), 1), c.gpus, of)
 	case known:
-		p.say("With a tenth more for what is wasted and 1024 MB for the driver, that is %d MB of each of %d %s.", c.memory, c.gpus, of)
+		p.say("With a tenth more for the waste of allocators and 1024 MB for the driver, that is %d MB of each of %d %s.", c.memory, c.gpus, of)
 	}
 	if share := math.Ceil(n.batch / float64(c.gpus)); p.kind == Training && known && share > c.samples {
 		p.say("A batch of %.0f is %.0f a GPU, of which %.0f fit at once: gather gradients over %.0f turns.", n.batch, share, c.samples, math.Ceil(share/c.samples))
 	}
 }
 
-// need reckons the memory; false: nothing says how large the workload is.
+// need computes the memory; false: the size of the workload is not known.
 func (p *plan) need(d *data) (n need, known bool) {
 	var why []string
 	switch {
@@ -207,7 +207,7 @@ func positive(given, otherwise float64) float64 {
 	return given
 }
 
-// last says how long it takes, if neither earlier runs nor an adviser have.
+// last sets how long it takes, unless earlier runs or an adviser have.
 func (p *plan) last(d *data) {
 	const field = "estimated_duration_seconds"
 	if p.sources[field] != "" {
@@ -222,5 +222,5 @@ func (p *plan) last(d *data) {
 	}
 	p.duration = Unknown
 	p.from(field, fromDefault)
-	p.say("Nothing says how much is to be done: %s, as for jobs of which nothing is known.", Unknown)
+	p.say("The amount of work is not known: %s, the default.", Unknown)
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Error says which field of a request is wrong, and how.
+// Error is the error of one field of a request.
 type Error struct{ Field, Message string }
 
-// Error is both in one line.
+// Error returns both in one line.
 func (e *Error) Error() string { return e.Field + ": " + e.Message }
 
-// data is what is read of a service's own data. 0 is what was not given.
+// data is the fields that are read of a service's own data. 0 stands for a missing value.
 type data struct {
 	shape
 	batch, sequence float64
@@ -30,7 +30,7 @@ type data struct {
 // graph is how large a graph is.
 type graph struct{ vertices, edges, features float64 }
 
-// Bounds of what may be given.
+// Bounds of given values.
 const (
 	maxBatch    = 1e6
 	maxSequence = 1e8
@@ -38,7 +38,7 @@ const (
 	maxElements = 1e14
 )
 
-// readData reads what is known of a service's data and lists the rest.
+// readData reads the known fields of a service's data and lists the others.
 func readData(kind string, in map[string]any) (*data, error) {
 	d := &data{}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -59,7 +59,7 @@ func readData(kind string, in map[string]any) (*data, error) {
 	return d, nil
 }
 
-// take takes one field; false: it says nothing here.
+// take reads one field; false: it is not used here.
 func (d *data) take(kind, name string, v any) (known bool, err error) {
 	if to, most := d.number(name); to != nil {
 		n, is := v.(float64)
@@ -73,7 +73,7 @@ func (d *data) take(kind, name string, v any) (known bool, err error) {
 	case "model_size", "parameters", "parameter_count":
 		s, err := sized(kind, v)
 		if err == nil && d.parameters > 0 && d.parameters != s.parameters {
-			return true, fmt.Errorf("differs from another field that says the model's size: give one of them")
+			return true, fmt.Errorf("differs from another field with the model's size: give one of them")
 		}
 		d.shape = s
 		return true, err
@@ -97,7 +97,7 @@ func (d *data) take(kind, name string, v any) (known bool, err error) {
 	return false, nil
 }
 
-// number is where a number goes, and the most that it may be; nil: it is none.
+// number returns where a number is stored, and its highest value; nil: the field is no number.
 func (d *data) number(name string) (to *float64, most float64) {
 	switch name {
 	case "batch_size":
@@ -120,7 +120,7 @@ func (d *data) number(name string) (to *float64, most float64) {
 	return nil, 0
 }
 
-// oneOf reads a name, under which others may be known.
+// oneOf parses a name, which may have aliases.
 func oneOf(v any, aliases map[string]string, names ...string) (string, error) {
 	text, is := v.(string)
 	text = strings.ReplaceAll(strings.ToLower(text), "-", "_")
@@ -133,7 +133,7 @@ func oneOf(v any, aliases map[string]string, names ...string) (string, error) {
 	return text, nil
 }
 
-// clip shortens a name that somebody made long.
+// clip shortens a name of a client to a length for errors.
 func clip(name string) string {
 	const most = 64
 	if len(name) <= most {

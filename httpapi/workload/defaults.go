@@ -21,19 +21,19 @@ const (
 	Generic   = "generic"
 )
 
-// Types lists the types of workloads.
+// Types returns the types of workloads.
 func Types() []string { return []string{Training, Inference, Embedding, OCR, Graph, Generic} }
 
-// Default is what is taken for a type of workload when nothing more is known.
+// Default is the assumptions for a type of workload without further data.
 type Default struct {
 	MemoryMB int64 `yaml:"default_memory_mb"` // of each GPU; 1 to 16,777,216
 	Priority int64 `yaml:"default_priority"`  // 1 to 10
-	GPUs     int64 `yaml:"gpus"`              // at least so many are proposed; 1 to 1,024
+	GPUs     int64 `yaml:"gpus"`              // the least that is proposed; 1 to 1,024
 
-	given map[string]bool // which of these somebody gave, by their names
+	given map[string]bool // which of these were given, by their names
 }
 
-// Given is what of it somebody gave; what is only standard is 0.
+// Given returns the values that were given; those that are only standard are 0.
 func (v Default) Given() (out Default) {
 	if v.given["default_memory_mb"] {
 		out.MemoryMB = v.MemoryMB
@@ -50,7 +50,7 @@ func (v Default) Given() (out Default) {
 // Defaults are those of all types.
 type Defaults map[string]Default
 
-// StandardDefaults are in force where no file says otherwise.
+// StandardDefaults returns the values in force without a file.
 func StandardDefaults() Defaults {
 	return Defaults{
 		Training:  {MemoryMB: 16384, Priority: 5, GPUs: 1},
@@ -62,9 +62,8 @@ func StandardDefaults() Defaults {
 	}
 }
 
-// ReadDefaults reads a YAML document that says, perhaps below workload_defaults, for
-// some types what differs from [StandardDefaults]. Its error joins one for each thing that
-// is wrong, with the line.
+// ReadDefaults parses a YAML document with the differences from [StandardDefaults] for some types,
+// perhaps below workload_defaults. Its error joins one for each fault, with the line.
 func ReadDefaults(data []byte) (Defaults, error) {
 	out := StandardDefaults()
 	var root yaml.Node
@@ -74,7 +73,7 @@ func ReadDefaults(data []byte) (Defaults, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) { // also one that makes no sense
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) { // also one that cannot be parsed
 		return nil, errors.New("it holds more than one document: keep one")
 	}
 	top := root.Content[0]
@@ -90,7 +89,7 @@ func ReadDefaults(data []byte) (Defaults, error) {
 	return out, nil
 }
 
-// read takes what a mapping says of types.
+// read reads a mapping of types.
 func (d Defaults) read(n *yaml.Node) error {
 	var wrong []error
 	seen := map[string]bool{}
@@ -113,7 +112,7 @@ func (d Defaults) read(n *yaml.Node) error {
 	return errors.Join(wrong...)
 }
 
-// read takes what a mapping says of a type.
+// read reads a mapping of a type's values.
 func (v *Default) read(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: must map default_memory_mb, default_priority or gpus to numbers", n.Line)
@@ -143,7 +142,7 @@ func (v *Default) read(n *yaml.Node) error {
 	return errors.Join(wrong...)
 }
 
-// TypeNamed is the type of a name, in which - stands for _; none is generic. false:
+// TypeNamed returns the type of a name, in which - stands for _; an empty name is generic. false:
 // there is no such type.
 func TypeNamed(name string) (string, bool) {
 	if name == "" {

@@ -9,14 +9,14 @@ import (
 type Kind struct {
 	Model    string
 	MemoryMB int64
-	All      int64 // in the cluster, usable, whoever has them now
+	All      int64 // in the cluster, usable, free or not
 	Node     int64 // on the node that has most of them
 }
 
-// reckoned is what is reckoned with while no GPU is known.
+// reckoned returns the kind that is assumed while no GPU is known.
 func reckoned() Kind { return Kind{MemoryMB: 80 * 1024, All: 1024, Node: 8} }
 
-// choice is how many GPUs of which kind, and how many samples each takes at once.
+// choice is a number of GPUs of a kind, and how many samples each takes at once.
 type choice struct {
 	Kind
 
@@ -26,8 +26,8 @@ type choice struct {
 	fits    bool
 }
 
-// choose takes the fewest GPUs that hold a need, and of these the smallest. If nothing
-// does, it takes all of the kind that has the most memory.
+// choose returns the fewest GPUs that hold a need, and of these the smallest. If no choice does, it
+// returns all of the kind that has the most memory.
 func choose(fleet []Kind, n *need, least int64) choice {
 	var best choice
 	for _, k := range fleet {
@@ -47,10 +47,10 @@ func choose(fleet []Kind, n *need, least int64) choice {
 	return best
 }
 
-// settle finds which GPUs the plan is for once all have said what it needs: those that
-// were chosen, if they hold it, else the smallest that do. false: none does.
+// settle chooses the GPUs of the plan once all needs are known: the chosen ones, if they hold it,
+// else the smallest that do. false: none do.
 func (p *plan) settle(fleet []Kind) bool {
-	ran := p.sources["gpu_count"] == fromHistory // whatever the formula says
+	ran := p.sources["gpu_count"] == fromHistory // independent of the formula
 	told := p.sources["memory_mb"] != fromFormula && p.sources["memory_mb"] != fromDefault
 	if p.gpus == p.chosen.gpus && !ran && !told {
 		return p.chosen.fits
@@ -75,7 +75,7 @@ func (p *plan) settle(fleet []Kind) bool {
 	return true
 }
 
-// better says that a is to be taken rather than b, where both hold a need, or none does.
+// better reports whether a is better than b, where both hold a need, or neither does.
 func better(a, b *choice) bool {
 	if !a.fits {
 		return a.gpus*a.MemoryMB > b.gpus*b.MemoryMB
@@ -83,8 +83,8 @@ func better(a, b *choice) bool {
 	return cmp.Or(cmp.Compare(a.gpus, b.gpus), cmp.Compare(a.MemoryMB, b.MemoryMB), cmp.Compare(a.Model, b.Model)) < 0
 }
 
-// sizes are how many GPUs may be taken, ascending: powers of two on one node, all of a
-// node, whole nodes, all there are.
+// sizes returns the possible numbers of GPUs, ascending: powers of two on one node, all of a node,
+// whole nodes, all there are.
 func sizes(k *Kind, least int64) (out []int64) {
 	least = min(max(least, 1), k.All)
 	for g := int64(1); g < k.Node; g *= 2 {
@@ -99,7 +99,7 @@ func sizes(k *Kind, least int64) (out []int64) {
 	return slices.Compact(out)
 }
 
-// fill finds how many samples fit at once, at most what a step needs.
+// fill computes how many samples fit at once, at most what a step needs.
 func (c *choice) fill(n *need) {
 	g := float64(c.gpus)
 	most := max(1, n.batch/g)

@@ -7,14 +7,14 @@ import (
 
 const (
 	mib = 1 << 20
-	// fixed is what a process takes of each GPU before it has done anything: the
-	// driver's context, and workspaces of libraries.
+	// fixed is the memory of a process on each GPU before its work: the driver's context, and
+	// workspaces of libraries.
 	fixed = 1024 * mib
-	// slack is what is added to all that is reckoned, for what allocators waste.
+	// slack is the factor for the waste of allocators.
 	slack = 1.1
-	// vocabulary is how many tokens a model tells apart, unless more is known.
+	// vocabulary is the default number of a model's tokens.
 	vocabulary = 32000
-	// gnnLayers is how many layers' results of a graph are kept, beside its features.
+	// gnnLayers is how many layers' results of a graph are kept, in addition to its features.
 	gnnLayers = 3
 )
 
@@ -22,15 +22,15 @@ const (
 type need struct {
 	split float64 // spread over the GPUs
 	each  float64 // of each GPU, for one sample of the batch
-	batch float64 // samples a step; those that do not fit at once are gathered in several turns
+	batch float64 // samples a step; those that do not fit at once are processed in several turns
 }
 
-// perGPU is what each of so many GPUs must have, in MiB, for as many samples at once.
+// perGPU returns what each of a number of GPUs must have, in MiB, for a number of samples at once.
 func (n *need) perGPU(gpus, samples float64) float64 {
 	return math.Ceil(((n.split/gpus+samples*n.each)*slack + fixed) / mib)
 }
 
-// bytesOf are the bytes of a weight.
+// bytesOf returns the bytes of a weight.
 func bytesOf(precision string) float64 {
 	switch precision {
 	case "fp32", "tf32":
@@ -38,13 +38,13 @@ func bytesOf(precision string) float64 {
 	case "fp8", "int8":
 		return 1
 	case "int4":
-		return 0.5625 // with a scale of 16 bits for 32 weights and more for those that are left whole
+		return 0.5625 // with a scale of 16 bits for 32 weights and more for layers that are not quantized
 	}
 	return 2
 }
 
-// stateBytes are the bytes a parameter that training keeps: the weight, its gradient,
-// what the optimizer remembers, and in mixed precision the weight again in 32 bits.
+// stateBytes returns the bytes a parameter that training keeps: the weight, its gradient, the
+// optimizer's state, and in mixed precision the weight again in 32 bits.
 func stateBytes(precision, optimizer string) float64 {
 	weights, gradients, master := 2.0, 2.0, 4.0
 	if precision == "fp32" || precision == "tf32" {
@@ -62,13 +62,13 @@ func stateBytes(precision, optimizer string) float64 {
 	return weights + gradients + master + memory
 }
 
-// trainingNeed is the memory of training, and the reasons in words.
+// trainingNeed returns the memory of training, and the reasons in words.
 func trainingNeed(d *data) (need, []string) {
 	states := stateBytes(d.precision, d.optimizer)
 	wide := max(bytesOf(d.precision)/2, 1) // the formulas are of 16 bits
 	activation, how := 34*d.layers*d.hidden*wide, "34·h bytes a token and layer"
 	if d.checkpointing {
-		activation, how = (2*d.layers+34)*d.hidden*wide, "2·h bytes a token and layer, since the rest is computed again, and 34·h of one layer"
+		activation, how = (2*d.layers+34)*d.hidden*wide, "2·h bytes a token and layer, because the rest is recomputed, and 34·h of one layer"
 	}
 	each := d.sequence*activation + 4*d.sequence*vocabulary*wide
 	out := need{split: d.parameters * states, each: each, batch: d.batch}
@@ -79,8 +79,8 @@ func trainingNeed(d *data) (need, []string) {
 	}
 }
 
-// servingNeed is the memory of answering: weights, what attention remembers of each
-// sequence where text is made, and the activations of one layer.
+// servingNeed returns the memory of inference: weights, the cache of attention for each sequence
+// where text is generated, and the activations of one layer.
 func servingNeed(kind string, d *data) (need, []string) {
 	weights := d.parameters * bytesOf(d.precision)
 	out := need{split: weights, batch: d.batch}
@@ -100,7 +100,7 @@ func servingNeed(kind string, d *data) (need, []string) {
 	return out, append(why, fmt.Sprintf("The activations of one layer for the batch of %s take %s.", amount(d.batch), size(working)))
 }
 
-// graphNeed is the memory of a graph of which vertices or edges are known.
+// graphNeed returns the memory of a graph of which vertices or edges are known.
 func graphNeed(d *data) (need, []string) {
 	edges := d.edges * 16
 	features := d.vertices * d.features * bytesOf(d.precision) * (1 + 2*gnnLayers)
@@ -110,7 +110,7 @@ func graphNeed(d *data) (need, []string) {
 	}
 }
 
-// amount is a number with a unit.
+// amount formats a number with a unit.
 func amount(n float64) string {
 	for _, u := range []struct {
 		of   float64
@@ -123,7 +123,7 @@ func amount(n float64) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
-// size is a number of bytes in MB or GB of 1,024.
+// size formats a number of bytes in MB or GB of 1,024.
 func size(bytes float64) string {
 	if bytes < 1024*mib {
 		return fmt.Sprintf("%.0f MB", math.Ceil(bytes/mib))

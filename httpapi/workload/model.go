@@ -13,19 +13,19 @@ const (
 	maxParameters = 1e13
 )
 
-// shape is a transformer.
+// shape is the dimensions of a transformer.
 type shape struct {
 	parameters float64
 	layers     float64
 	hidden     float64
-	said       string // where it comes from, in words
+	said       string // its source, in words
 }
 
 // headWidth is the width of an attention head, as in all models of the table.
 const headWidth = 128
 
-// classes are the sizes that have names: for what reads pages or makes embeddings,
-// those of BERT; else those of Llama 2 and, for small, of GPT-3 XL.
+// classes returns the sizes that have names: for models that read pages or make embeddings, those
+// of BERT; else those of Llama 2 and, for small, of GPT-3 XL.
 func classes(kind string) map[string]shape {
 	if kind == Embedding || kind == OCR {
 		return map[string]shape{
@@ -45,7 +45,7 @@ func classes(kind string) map[string]shape {
 
 var errSize = errors.New(`must be small, medium, large, xl, or a number of parameters such as "7B", "350M" or 7e9, from 1e5 to 1e13`)
 
-// sized is the shape of a model of a size: a name, a number, or a text such as "7B".
+// sized returns the shape of a model of a size: a name, a number, or a text such as "7B".
 func sized(kind string, v any) (shape, error) {
 	n := 0.0
 	switch v := v.(type) {
@@ -75,7 +75,7 @@ func sized(kind string, v any) (shape, error) {
 	return shape{parameters: n, hidden: hidden, layers: max(1, math.Round(hidden/headWidth)), said: "its number of parameters"}, nil
 }
 
-// count reads "7B", "350m", "1.5t", "7e9" and "7000000000".
+// count parses "7B", "350m", "1.5t", "7e9" and "7000000000".
 func count(text string) (float64, error) {
 	factor := 1.0
 	for suffix, f := range map[string]float64{"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12} {

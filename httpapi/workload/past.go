@@ -2,19 +2,19 @@ package workload
 
 import "time"
 
-// Runs are what earlier runs of a name on so many GPUs have taken and used.
+// Runs is the run times and the memory use of earlier runs of a name on a number of GPUs.
 type Runs struct {
 	GPUs    int64
 	Count   int64
-	Typical time.Duration // the median; 0: too few to tell
+	Typical time.Duration // the median; 0: too few runs
 	PeakMB  int64         // the most memory of a GPU; 0: not known
-	Peaks   int64         // runs of which that is known
+	Peaks   int64         // runs with a known peak
 }
 
-// fewRuns is how many runs it takes to go by them.
+// fewRuns is the least number of runs that are used.
 const fewRuns = 3
 
-// recall takes what earlier runs have shown: they count more than any formula.
+// recall uses the results of earlier runs, which have precedence over formulas.
 func (p *plan) recall(past []Runs) {
 	var best Runs
 	for _, r := range past {
@@ -26,29 +26,29 @@ func (p *plan) recall(past []Runs) {
 	case best.Count == 0:
 		return
 	case best.Count < fewRuns:
-		p.say("Only %d earlier runs of %q are known: too few to go by them.", best.Count, p.name)
+		p.say("Only %d earlier runs of %q are known: too few to be used.", best.Count, p.name)
 		return
 	}
 	if best.GPUs != p.gpus && best.GPUs <= p.most.gpus {
-		p.say("%d earlier runs of %q used %d GPUs each: so many in place of %d.", best.Count, p.name, best.GPUs, p.gpus)
+		p.say("%d earlier runs of %q used %d GPUs each: this number replaces %d.", best.Count, p.name, best.GPUs, p.gpus)
 		p.take(best.GPUs)
 		p.from("gpu_count", fromHistory)
 	}
 	if best.Peaks >= fewRuns && best.PeakMB > 0 {
 		memory := p.clampMemory((best.PeakMB + best.PeakMB/10 + 255) / 256 * 256)
-		p.say("%d of them told how much memory they used: at most %d MB of a GPU, so with a tenth more %d MB in place of %d MB.",
+		p.say("%d of them have a known memory use: at most %d MB of a GPU, so with a tenth more %d MB in place of %d MB.",
 			best.Peaks, best.PeakMB, memory, p.memory)
 		p.memory = memory
 		p.from("memory_mb", fromHistory)
 	}
 	if best.Typical > 0 {
-		p.say("Half of %d earlier runs took no longer than about %s.", best.Count, best.Typical)
+		p.say("Half of %d earlier runs took at most about %s.", best.Count, best.Typical)
 		p.duration = min(max(best.Typical, time.Second), MaxDuration)
 		p.from("estimated_duration_seconds", fromHistory)
 	}
 }
 
-// take takes another number of GPUs, and what the formulas say of their memory then.
+// take changes the number of GPUs, and computes their memory by the formulas again.
 func (p *plan) take(gpus int64) {
 	p.gpus = gpus
 	if p.sources["memory_mb"] == fromFormula {

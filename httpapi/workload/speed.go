@@ -7,14 +7,14 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// rate is how many operations a GPU does in a second at best, in units of 10¹², by
-// what its maker's data sheet says without sparsity.
+// rate is the peak rate of a GPU, in units of 10¹² operations a second, by its maker's data sheet
+// without sparsity.
 type rate struct {
 	name              string // words of the model's name
 	half, full, eight float64
 }
 
-// rates lists GPUs, of two names that hold one another the longer first.
+// rates returns the rates of GPUs, of two names that contain one another the longer first.
 func rates() []rate {
 	return []rate{
 		{"B200", 2250, 1125, 4500},
@@ -39,16 +39,15 @@ func rates() []rate {
 }
 
 const (
-	// reached is the part of its best that a GPU is taken to reach.
+	// reached is the part of the peak rate that is assumed to be reached.
 	reached = 0.3
-	// MaxDuration bounds what is foreseen.
+	// MaxDuration bounds the estimate.
 	MaxDuration = 366 * 24 * time.Hour
-	// Unknown is how long is thought of what nothing is known of.
+	// Unknown is the estimate without any data.
 	Unknown = time.Hour
 )
 
-// rateOf is what a GPU does at best; false: it is not known, and an A100 is taken in
-// its place.
+// rateOf returns the peak rate of a GPU; false: it is not known, and that of an A100 is used.
 func rateOf(gpu, precision string) (float64, bool) {
 	found, known := rate{half: 312, full: 156, eight: 624}, false
 	for _, r := range rates() {
@@ -66,8 +65,8 @@ func rateOf(gpu, precision string) (float64, bool) {
 	return found.half, known
 }
 
-// lasts is how long a workload of known size takes: 6 operations a parameter and token
-// to train, 2 to answer. 0: nothing says how much is to be done.
+// lasts returns how long a workload of known size takes: 6 operations a parameter and token for
+// training, 2 for inference. 0: the amount of work is not known.
 func lasts(kind string, d *data, gpu string, gpus float64) (time.Duration, string) {
 	tokens := d.tokens * max(d.epochs, 1)
 	if tokens == 0 {

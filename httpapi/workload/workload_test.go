@@ -109,7 +109,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// The GPUs that an answer names hold what it says, whoever has said how much that is.
+// The GPUs that an answer names hold what it needs, from any source of that number.
 func TestWhatIsSaidFitsTogether(t *testing.T) {
 	const big = "NVIDIA H100 80GB HBM3"
 	fleet := append(h100s(), workload.Kind{Model: "A40", MemoryMB: 46068, All: 32, Node: 8})

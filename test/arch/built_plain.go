@@ -2,6 +2,6 @@
 
 package arch
 
-// buildFlags have the packages compiled as these tests are, so that what the tests
-// have compiled serves here, too.
+// buildFlags returns flags with which packages are compiled like these tests, so that the build
+// cache of the tests serves here, too.
 func buildFlags() []string { return nil }

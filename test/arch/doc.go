@@ -1,15 +1,15 @@
-// Package arch holds the laws of this repository as tests: who may import whom,
-// what a pure package may not touch, how large a file may grow.
+// Package arch holds the laws of this repository as tests: which packages may import
+// which, what a pure package may not touch, how large a file may grow.
 //
 // A law is a function from a [Tree] (every file of the repository, parsed and
 // type-checked) to a list of [Finding]s. [Laws] lists them all. TestTree runs
 // each law on the repository itself; TestExamples runs each on small bad trees
-// in testdata, so that a law that has gone blind is noticed too.
+// in testdata, so that a law that finds nothing any more is noticed, too.
 //
-// The laws stand for the promises that a compiler does not check. Peers replay
+// The laws check promises that a compiler does not. Peers replay
 // one log and must reach one state, hence no clock, no goroutine and no map
-// order in the rooms that decide it. A reader must be able to hold one room in
-// mind, hence the table of rooms and the sizes.
+// order in the rooms that decide it. A reader must be able to understand one room
+// at a time, hence the table of rooms and the sizes.
 //
 // Markers that a law understands, each a comment on its own line:
 //

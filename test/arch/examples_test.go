@@ -118,7 +118,7 @@ func differences(want []string, found []Finding) []string {
 		left = slices.Delete(left, i, i+1)
 	}
 	for _, f := range left {
-		out = append(out, fmt.Sprintf("found beside: %s:%d %s", f.File, f.Line, f.What))
+		out = append(out, fmt.Sprintf("found in addition: %s:%d %s", f.File, f.Line, f.What))
 	}
 	return out
 }

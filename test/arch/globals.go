@@ -10,11 +10,11 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-const globalRemedy = "keep it in a value that is built at start and passed to whoever needs it"
+const globalRemedy = "keep it in a value that is built at start and passed to the code that needs it"
 
-// checkGlobals looks for package-level variables that change: set, pointed at,
-// or made to be changed, such as a mutex. A variable that only names a value
-// (an error, a regular expression, a table) is none.
+// checkGlobals looks for package-level variables that change: set, pointed at, or made to be
+// changed, such as a mutex. A variable that only names a value (an error, a regular expression, a
+// table) is allowed.
 func checkGlobals(t *Tree) []Finding {
 	var fs []Finding
 	for _, p := range t.Typed {
@@ -36,7 +36,7 @@ func checkGlobals(t *Tree) []Finding {
 	return sorted(fs)
 }
 
-// madeToChange finds variables of types that exist to be changed.
+// madeToChange finds variables of types that are made to be changed.
 func (t *Tree) madeToChange(p *packages.Package) []Finding {
 	var fs []Finding
 	scope := p.Types.Scope()
@@ -52,7 +52,7 @@ func (t *Tree) madeToChange(p *packages.Package) []Finding {
 	return fs
 }
 
-// changeable describes a type whose values are there to be changed, or "".
+// changeable describes a type whose values are made to be changed, or returns "".
 func changeable(typ types.Type) string {
 	if ptr, ok := typ.Underlying().(*types.Pointer); ok {
 		typ = ptr.Elem()
@@ -73,8 +73,8 @@ type globalWalk struct {
 	flagged map[ast.Node]bool // addresses that a flag is bound to
 }
 
-// note remembers the addresses handed to package flag: a command-line flag of a
-// test is set once, before any test runs.
+// note records the addresses passed to package flag: a command-line flag of a test is set once,
+// before any test runs.
 func (g *globalWalk) note(n ast.Node) {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -91,7 +91,7 @@ func (g *globalWalk) note(n ast.Node) {
 	}
 }
 
-// judge says which package-level variable a node changes, and how.
+// judge returns which package-level variable a node changes, and how.
 func (g *globalWalk) judge(n ast.Node) (name, how string) {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -116,8 +116,8 @@ func (g *globalWalk) judge(n ast.Node) (name, how string) {
 	return "", ""
 }
 
-// judgeCall finds the calls that change their operand: some builtins, and
-// methods that take the variable's address behind the scenes.
+// judgeCall finds the calls that change their operand: some builtins, and methods that take the
+// variable's address implicitly.
 func (g *globalWalk) judgeCall(call *ast.CallExpr) (name, how string) {
 	switch fun := call.Fun.(type) {
 	case *ast.Ident:
@@ -139,8 +139,8 @@ func (g *globalWalk) judgeCall(call *ast.CallExpr) (name, how string) {
 	return "", ""
 }
 
-// global names the package-level variable, of any package, that an expression
-// is or reaches into; "" when it starts from something else.
+// global returns the package-level variable, of any package, that an expression is or reaches into;
+// "" when it starts from something else.
 func (g *globalWalk) global(e ast.Expr) string {
 	for {
 		switch x := e.(type) {
@@ -167,7 +167,7 @@ func (g *globalWalk) global(e ast.Expr) string {
 	}
 }
 
-// variable names the package-level variable that an identifier uses, or "".
+// variable returns the package-level variable that an identifier uses, or "".
 func (g *globalWalk) variable(id *ast.Ident) string {
 	v, ok := g.info.Uses[id].(*types.Var)
 	if !ok || v.Pkg() == nil || v.Pkg().Scope().Lookup(v.Name()) != v {

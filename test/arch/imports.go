@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// statetest builds states for tests; nothing that ships may import it.
+// statetest builds states for tests; production code may not import it.
 const statetest = "fsm/state/statetest"
 
-// checkImports holds every import against the table of rooms.
+// checkImports checks every import against the table of rooms.
 func checkImports(t *Tree) []Finding {
 	var fs []Finding
 	for _, f := range t.Files {
 		r, ok := roomOf(f.Dir)
 		if !ok {
-			continue // the law "rooms" speaks
+			continue // the law "rooms" reports this
 		}
 		for _, spec := range f.AST.Imports {
 			what, do := judgeImport(r, f, spec)
@@ -29,7 +29,7 @@ func checkImports(t *Tree) []Finding {
 	return sorted(fs)
 }
 
-// judgeImport says what is wrong with one import, or "".
+// judgeImport returns what is wrong with one import, or "".
 func judgeImport(r Room, f *File, spec *ast.ImportSpec) (what, do string) {
 	imported := importPath(spec)
 	switch {
@@ -42,7 +42,7 @@ func judgeImport(r Room, f *File, spec *ast.ImportSpec) (what, do string) {
 	}
 }
 
-// judgeRoom judges an import of one room by another.
+// judgeRoom checks an import of one room by another.
 func judgeRoom(r Room, f *File, imported string) (what, do string) {
 	target, known := roomOf(imported)
 	what = fmt.Sprintf("%s imports %s", r.Path, imported)
@@ -54,7 +54,7 @@ func judgeRoom(r Room, f *File, imported string) (what, do string) {
 	case f.Test && below(target.Path, "test/sim"):
 		return "", "" // the simulated network and disks are made to test rooms with
 	case target.Level == TestLevel:
-		return what + ": nobody imports test/", "move what is shared into a room of its own"
+		return what + ": no package imports test/", "move what is shared into a room of its own"
 	case f.Test:
 		return judgeTest(r, target, what)
 	case imported == statetest:
@@ -69,8 +69,8 @@ func judgeRoom(r Room, f *File, imported string) (what, do string) {
 	return "", ""
 }
 
-// judgeTest judges an import by a room's test: itself, statetest and all that
-// lies below it are at hand.
+// judgeTest checks an import by a room's test, which may import itself, statetest and all rooms
+// below.
 func judgeTest(r, target Room, what string) (problem, do string) {
 	if target.Path == r.Path || target.Path == statetest || target.Level < r.Level {
 		return "", ""
@@ -79,7 +79,7 @@ func judgeTest(r, target Room, what string) (problem, do string) {
 		"test the two rooms together below test/, or use a fake of the other one"
 }
 
-// judgeLibrary judges an import from outside the repository.
+// judgeLibrary checks an import from outside the repository.
 func judgeLibrary(r Room, f *File, imported string) (what, do string) {
 	domain, _, _ := strings.Cut(imported, "/")
 	if r.Bare && !f.Test && strings.Contains(domain, ".") {
@@ -94,7 +94,7 @@ func judgeLibrary(r Room, f *File, imported string) (what, do string) {
 	return "", ""
 }
 
-// importPath is the path inside an import's quotes.
+// importPath returns the path inside an import's quotes.
 func importPath(spec *ast.ImportSpec) string {
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {
@@ -103,7 +103,7 @@ func importPath(spec *ast.ImportSpec) string {
 	return p
 }
 
-// localNames lists the names under which a file knows an imported package.
+// localNames returns the names under which a file uses an imported package.
 func localNames(f *ast.File, imported string) []string {
 	var names []string
 	for _, spec := range f.Imports {

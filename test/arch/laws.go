@@ -9,7 +9,7 @@ import (
 // Law is one rule of the repository.
 type Law struct {
 	Name  string // one word, as in the example folder's file names
-	Why   string // what goes wrong without it, for the reader of a failing test
+	Why   string // the reason of the law, for the reader of a failing test
 	Check func(*Tree) []Finding
 }
 
@@ -31,12 +31,12 @@ func Laws() []Law {
 		{"sleeps", "a test that sleeps is slow when it passes and wrong when the machine is busy", checkSleeps},
 		{"urls", "an address comes from another machine: put into a URL as text it may hold a path, or lead to another host", checkURLs},
 		{"proofs", "a promise is worth the test that shows it: one that is gone, or was never written, shows nothing", checkProofs},
-		{"words", "every word must mean something to a reader who has only this repository", checkWords},
+		{"words", "every word must mean something to a reader with only this repository", checkWords},
 	}
 }
 
-// Report renders what broke the law, for the log of a failing test: the law,
-// then the places, those with one remedy together.
+// Report formats what broke the law, for the log of a failing test: the law, then the places, those
+// with one remedy together.
 func (l Law) Report(found []Finding) string {
 	var remedies []string
 	for _, f := range found {

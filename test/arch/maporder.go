@@ -40,14 +40,14 @@ func checkMapOrder(t *Tree) []Finding {
 	return sorted(fs)
 }
 
-// mapWalk judges the nodes of one file, parents first.
+// mapWalk checks the nodes of one file, parents first.
 type mapWalk struct {
 	info   *types.Info
 	free   []int      // lines that an order-free comment covers
 	sorted []ast.Node // calls whose result is sorted, or put into a map, at once
 }
 
-// judge says what in a node walks over a map, or "".
+// judge returns what in a node walks over a map, or "".
 func (w *mapWalk) judge(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.RangeStmt:
@@ -71,7 +71,7 @@ func (w *mapWalk) judge(n ast.Node) string {
 	return ""
 }
 
-// called names the function that a call calls: package path and name.
+// called returns the function that a call calls: package path and name.
 func (w *mapWalk) called(call *ast.CallExpr) string {
 	fun := ast.Unparen(call.Fun)
 	if index, ok := fun.(*ast.IndexExpr); ok {

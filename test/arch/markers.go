@@ -27,7 +27,7 @@ func checkMarkers(t *Tree) []Finding {
 	return sorted(fs)
 }
 
-// judgeMarker says what to do about a marker, or "" when it is in its place.
+// judgeMarker returns the remedy for a marker, or "" when it is in its place.
 func judgeMarker(word, dir string, aboveType, aboveFunc bool) string {
 	switch {
 	case word == rowMarker && (!aboveType || dir != "fsm/model"):

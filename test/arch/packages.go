@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// packageSize is how large a package is, test files left out.
+// packageSize is the size of a package without test files.
 type packageSize struct {
 	files int
 	lines int

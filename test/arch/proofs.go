@@ -17,7 +17,7 @@ const shownBy = "shown by"
 // proof is how a page names a test: its folder and its function, as `node.TestOpenRun`.
 func proof() *regexp.Regexp { return regexp.MustCompile("`([a-z][\\w/-]*)\\.(Test[A-Z]\\w*)`") }
 
-// checkProofs looks for tests that pages name and nobody can run, and for promises in
+// checkProofs looks for tests that pages name and that cannot be run, and for promises in
 // a table of proofs that have none.
 func checkProofs(t *Tree) []Finding {
 	tests := map[string]bool{}

@@ -95,7 +95,7 @@ func impureSelectors(f *ast.File) []string {
 	return out
 }
 
-// judgeNode says what is impure in one node, or "".
+// judgeNode returns what is impure in one node, or "".
 func judgeNode(n ast.Node, selectors []string) (what, do string) {
 	switch n := n.(type) {
 	case *ast.GoStmt:

@@ -9,7 +9,7 @@ import (
 type Room struct {
 	Path  string   // folder below the module
 	Level int      // imports run to strictly lower levels
-	May   []string // rooms that it may import; nil means none
+	May   []string // rooms that it may import; nil: none
 	Any   bool     // may import every room below its level
 	Bare  bool     // may import the standard library only
 }
@@ -17,12 +17,12 @@ type Room struct {
 // TestLevel is the level of everything below test/, above all rooms.
 const TestLevel = 14
 
-// stateRooms is what a room that reads the state and writes commands imports.
+// stateRooms returns the imports of a room that reads the state and writes commands.
 func stateRooms(more ...string) []string {
 	return append([]string{"fsm/model", "fsm/command", "fsm/state"}, more...)
 }
 
-// Rooms is the plan of the house, from the ground up.
+// Rooms returns the packages of the repository from the lowest level up.
 func Rooms() []Room {
 	return slices.Concat(stateFloor(), clusterFloor(), apiFloor(), nodeFloor(), cmdFloor())
 }
@@ -125,7 +125,7 @@ func cmdFloor() []Room {
 // Library ties a family of third-party packages to the rooms that may import it.
 type Library struct {
 	Prefix string   // import path, of the package or of the folder above it
-	Rooms  []string // who may import it, beside everything below test/; "cmd/..." is all below cmd
+	Rooms  []string // packages that may import it, in addition to everything below test/; "cmd/..." is all below cmd
 	Tests  bool     // _test.go files of every room may import it
 	Why    string
 }
@@ -176,7 +176,7 @@ func Libraries() []Library {
 	)
 }
 
-// testLibraries lists what must not be linked into the program.
+// testLibraries lists libraries that must not be linked into the program.
 func testLibraries() []Library {
 	var libs []Library
 	for _, prefix := range []string{
@@ -199,7 +199,7 @@ func (l Library) holds(room string, test bool) bool {
 	})
 }
 
-// TopFolders lists the folders that the repository's root may hold, beside
+// TopFolders lists the folders that the repository's root may hold, in addition to
 // hidden ones.
 func TopFolders() []string {
 	return []string{"cmd", "fsm", "cluster", "node", "httpapi", "deploy", "test", "docs"}

@@ -19,8 +19,8 @@ const (
 	tagRemedy = "keep cbor tags only; give httpapi/wire a type of its own with the JSON names"
 )
 
-// checkRows looks for anything shared inside the rows of the state's tables:
-// the types marked so in fsm/model and every type that fsm/state puts in a table.
+// checkRows looks for anything shared inside the rows of the state's tables: the types marked as
+// rows in fsm/model and every type that fsm/state puts in a table.
 func checkRows(t *Tree) []Finding {
 	var fs []Finding
 	for p := range t.typedIn("fsm/model") {
@@ -40,7 +40,7 @@ func checkRows(t *Tree) []Finding {
 	return sorted(fs)
 }
 
-// checkTables judges the key and row types of every table that a package names.
+// checkTables checks the key and row types of every table that a package names.
 func (t *Tree) checkTables(p *packages.Package) []Finding {
 	var fs []Finding
 	for id, inst := range p.TypesInfo.Instances {
@@ -96,7 +96,7 @@ func shared(t types.Type, above []types.Type) string {
 		return "a time.Time, which points to its zone"
 	}
 	if isNamed(t, "unique", "Handle") {
-		return "" // its pointer leads to a value that nobody can change
+		return "" // its pointer leads to a value that cannot be changed
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Struct:
@@ -154,7 +154,7 @@ func checkTags(t *Tree) []Finding {
 	return sorted(fs)
 }
 
-// judgeTag says what is wrong with a struct tag, or "".
+// judgeTag returns what is wrong with a struct tag, or "".
 func judgeTag(quoted string) string {
 	tag, err := strconv.Unquote(quoted)
 	if err != nil {

@@ -55,7 +55,7 @@ func (t *Tree) measureFuncs(d ast.Decl) []Finding {
 	return fs
 }
 
-// funcStart is where the keyword func stands, below the doc comment.
+// funcStart returns where the keyword func stands, below the doc comment.
 func funcStart(n ast.Node) token.Pos {
 	if d, ok := n.(*ast.FuncDecl); ok {
 		return d.Type.Pos()

@@ -45,15 +45,14 @@ func testCode(dir string) bool {
 	return below(dir, "test") && !below(dir, "test/sim") && !below(dir, "test/bench")
 }
 
-// sleepWalk judges the nodes of one file, parents first.
+// sleepWalk checks the nodes of one file, parents first.
 type sleepWalk struct {
 	bubbled              *bubbles
 	sleep, after, bubble []string          // how this file writes time.Sleep, time.After, synctest.Test
 	races                map[ast.Node]bool // cases of a select, where a time limit races with something
 }
 
-// judge says what in a node waits for real time, or "", and whether to look
-// inside it.
+// judge returns what in a node waits for real time, or "", and whether to look inside it.
 func (w *sleepWalk) judge(n ast.Node) (what string, deeper bool) {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
@@ -81,7 +80,7 @@ func (w *sleepWalk) judge(n ast.Node) (what string, deeper bool) {
 	return "", true
 }
 
-// bubbles are the functions of one folder that have to do with a bubble.
+// bubbles are the functions of one folder that run in a bubble or open one.
 type bubbles struct {
 	run  []string // handed to synctest.Test by name: they run inside
 	open []string // call synctest.Test: the function literals handed to them run inside
@@ -116,7 +115,7 @@ func findBubbles(t *Tree) map[string]*bubbles {
 	return out
 }
 
-// inBubble reports whether a file says that all of it runs in a bubble.
+// inBubble reports whether a file is marked as running in a bubble.
 func inBubble(f *ast.File) bool {
 	return slices.ContainsFunc(f.Comments, func(g *ast.CommentGroup) bool { return hasLine(g, bubbleMarker) })
 }

@@ -95,7 +95,7 @@ func list(root string) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		return walk(root)
 	}
-	// A checkout may belong to another user than the one who tests it.
+	// A checkout may belong to another user than that of the test.
 	cmd := exec.Command("git", "-C", root, "-c", "safe.directory="+root, "ls-files", "-z", "--cached", "--others", "--exclude-standard") //nolint:gosec // fixed words and our own root
 	out, err := cmd.Output()
 	if err != nil {
@@ -113,7 +113,7 @@ func list(root string) ([]string, error) {
 	return slices.Compact(paths), readFolders(root, paths)
 }
 
-// withStderr adds what a failed command said.
+// withStderr adds a failed command's standard error.
 func withStderr(err error) error {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
@@ -121,9 +121,8 @@ func withStderr(err error) error {
 	return err
 }
 
-// readFolders opens every folder of the tree. What git says is hidden from the
-// cache of go test; the folders read here make it run the laws again when a
-// file appears.
+// readFolders opens every folder of the tree. The output of git is hidden from the cache of go
+// test; the folders read here make it run the laws again when a file appears.
 func readFolders(root string, paths []string) error {
 	read := make(map[string]bool)
 	for _, p := range paths {
@@ -137,7 +136,7 @@ func readFolders(root string, paths []string) error {
 	return nil
 }
 
-// walk lists every regular file below root by slash path.
+// walk returns every regular file below root by slash path.
 func walk(root string) ([]string, error) {
 	var paths []string
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -159,8 +158,8 @@ func walk(root string) ([]string, error) {
 	return paths, err
 }
 
-// rel turns a file's name into its slash path from the root. A name outside
-// the tree is returned as it is.
+// rel converts a file's name to its slash path from the root. A name outside the tree is returned
+// unchanged.
 func (t *Tree) rel(name string) string {
 	if rel, err := filepath.Rel(t.Root, name); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// maxErrors bounds the errors shown for one package: the first ones tell most.
+// maxErrors bounds the errors shown for one package: the first ones matter most.
 const maxErrors = 5
 
 // checkTypes reports what kept a package from being type-checked whole.
@@ -29,7 +29,7 @@ func checkTypes(t *Tree) []Finding {
 	return sorted(fs)
 }
 
-// position takes the "file:line:column" of a package's error apart.
+// position splits the "file:line:column" of a package's error.
 func (t *Tree) position(e packages.Error, p *packages.Package) (file string, line int) {
 	file, rest, ok := strings.Cut(e.Pos, ":")
 	if !ok || file == "" {
@@ -44,8 +44,8 @@ func (t *Tree) position(e packages.Error, p *packages.Package) (file string, lin
 	return t.rel(file), line
 }
 
-// room is a package's folder from the root: its import path without the module.
-// A package's external tests belong to the package's room.
+// room returns a package's folder from the root: its import path without the module. A package's
+// external tests belong to the package's room.
 func room(p *packages.Package) string {
 	return strings.TrimSuffix(inModule(p.PkgPath), "_test")
 }
@@ -59,8 +59,7 @@ func inModule(importPath string) string {
 	return rest
 }
 
-// typedIn yields the type-checked packages of the given rooms, test variants
-// left out.
+// typedIn yields the type-checked packages of the given rooms, without test variants.
 func (t *Tree) typedIn(rooms ...string) iter.Seq[*packages.Package] {
 	return func(yield func(*packages.Package) bool) {
 		for _, p := range t.Typed {
@@ -76,8 +75,8 @@ func (t *Tree) typedIn(rooms ...string) iter.Seq[*packages.Package] {
 	}
 }
 
-// isNamed reports whether typ is the named type, or an instance of the generic
-// type, that lives at pkgPath under that name.
+// isNamed reports whether typ is the named type, or an instance of the generic type, of the package
+// at pkgPath under that name.
 func isNamed(typ types.Type, pkgPath, name string) bool {
 	n, ok := types.Unalias(typ).(*types.Named)
 	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkgPath && n.Obj().Name() == name

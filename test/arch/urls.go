@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// endpointRoom is the room that forms URLs of addresses.
+// endpointRoom is the package that forms URLs from addresses.
 const endpointRoom = "httpapi/endpoint"
 
 const urlRemedy = "form it by endpoint.URL, which takes an address as a host and a port and nothing else"
 
-// checkURLs looks for URLs that are put together of text: a literal that begins with a
-// scheme and has something added, or formatted in, and a url.URL that is filled by hand. In
-// such an address, which came from another machine, a path or another host can hide.
+// checkURLs looks for URLs that are assembled from text: a literal that begins with a scheme and
+// has something added, or formatted in, and a url.URL that is filled by hand. Such an address,
+// which came from another machine, can contain a path or another host.
 func checkURLs(t *Tree) []Finding {
 	var fs []Finding
 	for _, f := range t.Files {

@@ -17,7 +17,7 @@ type forbidden struct {
 	do      string
 }
 
-// forbiddenWords lists what no file of the repository may say.
+// forbiddenWords lists what no file of the repository may contain.
 func forbiddenWords() []forbidden {
 	const (
 		reason = "write the reason itself, or cite something public"
@@ -43,7 +43,7 @@ func checkWords(t *Tree) []Finding {
 		}
 		text, err := os.ReadFile(filepath.Join(t.Root, filepath.FromSlash(p))) //nolint:gosec // a file of this repository
 		if err != nil || isBinary(text) {
-			continue // gone since it was listed, or no words in it
+			continue // removed since it was listed, or without words
 		}
 		number := 0
 		for line := range bytes.Lines(text) {
@@ -61,14 +61,13 @@ func checkWords(t *Tree) []Finding {
 	return sorted(fs)
 }
 
-// unread reports whether a file is not prose or code of ours: checksums, and
-// the words that this law itself is made of.
+// unread reports whether a file is not prose or code of ours: checksums, and the words of this law
+// itself.
 func unread(p string) bool {
 	return path.Ext(p) == ".sum" || p == "test/arch/words.go" || below(p, "test/arch/testdata")
 }
 
-// isBinary reports whether a file is no text, as git decides it: a zero byte
-// near the beginning.
+// isBinary reports whether a file is binary by git's rule: a zero byte near the beginning.
 func isBinary(text []byte) bool {
 	return bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0
 }

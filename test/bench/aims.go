@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// played is what berth simulate prints of a play.
+// played is the output of berth simulate for a simulation.
 type played struct {
 	Used  float64 `json:"loaded_utilization_percent"`
 	JCT   float64 `json:"avg_jct_seconds"`
@@ -25,18 +25,19 @@ func (p played) String() string {
 	return fmt.Sprintf("%.1f %% / %s s / %.0f h / %.2f", p.Used, count(p.JCT), p.Wait, p.Worst)
 }
 
-// aim is what the mean of some plays has to keep to.
+// aim is the required mean of some simulations.
 type aim struct {
 	what   string
 	traces []string
 	args   string
-	seeds  int // 1 to so many
+	seeds  int // 1 to this number
 	aimed  string
 	met    func(played) bool
 }
 
-// reference is what another simulator gets on a trace under the plain policies, which are definitions: average JCT,
-// utilisation while loaded and longest wait, strictly in order, with whatever fits and under EASY.
+// reference is the result of another simulator on a trace under the plain policies, which are
+// definitions: average JCT, utilisation while loaded and longest wait, strictly in order, with any
+// fitting job and under EASY.
 type reference struct {
 	trace string
 	nodes int
@@ -60,7 +61,7 @@ func references() []reference {
 
 func near(got, want, within float64) bool { return math.Abs(got-want) <= within*want }
 
-// aims lists them all.
+// aims returns all of them.
 func aims() (out []aim) {
 	for i, mode := range []string{"none", "skip", "easy"} {
 		within := []float64{0.01, 0.01, 0.03}[i]
@@ -108,7 +109,7 @@ func aims() (out []aim) {
 	})
 }
 
-// measureAims plays public traces and holds the figures against what they should be.
+// measureAims simulates public traces and compares the figures with the aims.
 func measureAims(ctx context.Context, s *setup) (*table, error) {
 	if _, err := os.Stat(s.traces); s.traces == "" || err != nil {
 		s.say("skipped: -traces %q names no folder of traces", s.traces)
@@ -145,7 +146,7 @@ func (a *aim) command() string {
 	return text
 }
 
-// play is the mean of the plays.
+// play returns the mean of the simulations.
 func (a *aim) play(ctx context.Context, s *setup) (mean played, err error) {
 	n := float64(len(a.traces) * a.seeds)
 	for _, trace := range a.traces {

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-gpu/berth/cluster"
 )
 
-// barePeer is hashicorp/raft on raft-boltdb with its own transport and a state
-// that only counts: what Berth's peer is measured against.
+// barePeer is hashicorp/raft on raft-boltdb with its own transport and a state that only counts:
+// the reference for Berth's peer.
 type barePeer struct {
 	raft  *raft.Raft
 	store *raftboltdb.BoltStore
@@ -95,5 +95,5 @@ type nothing struct{}
 // Persist writes nothing.
 func (nothing) Persist(sink raft.SnapshotSink) error { return sink.Close() }
 
-// Release has nothing to give back.
+// Release has nothing to release.
 func (nothing) Release() {}

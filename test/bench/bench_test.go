@@ -165,7 +165,7 @@ func TestLeveled(t *testing.T) {
 		t.Errorf("leader %d, level %v", leader, ok)
 	}
 	for name, change := range map[string]func(*[3]status){
-		"nobody leads":       func(s *[3]status) { s[1].Leads = false },
+		"no leader":          func(s *[3]status) { s[1].Leads = false },
 		"two lead":           func(s *[3]status) { s[0].Leads = true },
 		"a follower lags":    func(s *[3]status) { s[2].Applied = 8 },
 		"one is behind in T": func(s *[3]status) { s[0].Term = 2 },

@@ -24,7 +24,7 @@ const (
 	loadTouch  = "touch"  // the running switch set to what it is
 )
 
-// place is where a peer keeps its data and whom it knows.
+// place is the data folder of a peer and the members that it knows.
 type place struct {
 	id, dir string
 	peers   []cluster.Server
@@ -88,7 +88,7 @@ func (b *berthPeer) status() status {
 	return status{Leads: s.Role == cluster.RoleLeader && !set.Incarnation.IsZero(), Term: s.Term, Applied: s.Applied}
 }
 
-// do has one command carried out.
+// do carries out one command.
 func (b *berthPeer) do(actor string, body command.Body) (command.Result, error) {
 	c, err := command.New(actor, body)
 	if err != nil {

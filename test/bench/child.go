@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engine is what is measured: one peer of three.
+// engine is a measured peer, one of three.
 type engine interface {
 	status() status
 	workload(name string, callers int) (proposer, error)
@@ -22,7 +22,7 @@ type engine interface {
 // engines are the kinds of peers.
 var engines = map[string]func(place) (engine, error){"berth": startBerth, "bare": startBare}
 
-// child serves its parent until that hangs up.
+// child serves its parent until that closes the connection.
 type child struct {
 	e    engine
 	work sync.WaitGroup
@@ -57,7 +57,7 @@ func (c *child) answer(q *request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.out.Encode(a) // a parent that is gone hears nothing
+	_ = c.out.Encode(a) // the parent has ended
 }
 
 func (c *child) do(q *request) (reply, error) {
@@ -90,7 +90,7 @@ func (c *child) load(spec *loadSpec) (reply, error) {
 // probeEvery is how long a probe that was refused waits before the next.
 const probeEvery = 2 * time.Millisecond
 
-// probe proposes until a command is committed here, and says when that was.
+// probe proposes until a command is committed here, and returns when that was.
 func (c *child) probe() (reply, error) {
 	propose, err := c.e.workload(loadTouch, 1)
 	if err != nil {
@@ -125,15 +125,14 @@ func (c *child) end() {
 	c.calm()
 }
 
-// monotonic is CLOCK_MONOTONIC in nanoseconds, which all processes of a machine
-// share.
+// monotonic returns CLOCK_MONOTONIC in nanoseconds, which all processes of a machine share.
 func monotonic() int64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
 	return t.Nano()
 }
 
-// processorTime is what this process has used, in all its threads.
+// processorTime returns the processor time of this process, in all its threads.
 func processorTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -19,11 +19,10 @@ func (c contender) String() string {
 	return c.workload
 }
 
-// contenders are measured in turns, so that a change of the machine's mood meets
-// all of them.
+// contenders are measured in turns, so that changes of the machine's load affect all of them.
 var contenders = []contender{{"bare", loadTouch}, {"berth", loadRenew}, {"berth", loadSubmit}}
 
-// point is what one contender did at one number of callers, run by run.
+// point is the result of one contender at one number of callers, run by run.
 type point struct {
 	who     contender
 	callers int
@@ -100,7 +99,7 @@ func runCommit(ctx context.Context, s *setup, p *point, n int) (r run, err error
 	return r, nil
 }
 
-// middle is the run whose rate is the median (the lower of two).
+// middle returns the run whose rate is the median (the lower of two).
 func (p *point) middle() run {
 	sorted := slices.SortedFunc(slices.Values(p.runs), func(a, b run) int {
 		switch {

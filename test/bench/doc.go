@@ -1,5 +1,5 @@
 // Command bench measures three peers on one machine: how many commands a second
-// they commit and how long a caller waits, how long nobody leads after the leader
+// they commit and how long a caller waits, how long there is no leader after one
 // was killed, and whether a busy machine makes them elect without need.
 //
 //	go run ./test/bench                      commit and failover

@@ -30,7 +30,7 @@ type trio struct {
 }
 
 // newTrio starts three peers in a new folder below dir. All of 127/8 is this
-// machine, so that each trio has addresses which nobody else takes.
+// machine, so that each trio has addresses of its own.
 func newTrio(kind, dir string) (*trio, error) {
 	dir, err := os.MkdirTemp(dir, kind+"-*")
 	if err != nil {

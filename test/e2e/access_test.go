@@ -20,7 +20,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// guarded is a cluster of three peers that ask who callers are.
+// guarded is a cluster of three peers with authentication.
 type guarded struct {
 	t     *testing.T
 	dir   string
@@ -161,7 +161,7 @@ func private(g *guarded, at, admin, other string) {
 	g.ok(own, at, "run", "-g", "1", "-w", "n2", "--", "true")
 }
 
-// A cluster that asks who callers are, from its first token on, by way of a follower.
+// A cluster with authentication, from its first token on, through a follower.
 func TestACallerIsAskedWhoTheyAre(t *testing.T) {
 	g := startGuarded(t)
 	at := g.follower()

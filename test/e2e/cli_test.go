@@ -102,7 +102,7 @@ func waitExplainCancel(t *testing.T, c *cluster) {
 	c.running(first)
 	second := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "1", "-J", "waits", "--", "true"))
 	has(t, c.ok("queue"), "ID", "waits", "running", "queued", "node1:0-1")
-	has(t, c.ok("explain", second), "What keeps it", "job "+first)
+	has(t, c.ok("explain", second), "Blocked by", "job "+first)
 	has(t, c.ok("queue", "-o", "yaml"), "queued:")
 	has(t, c.ok("cancel", first, second), "Canceled 2 of 2 jobs")
 	c.ended(first)

@@ -71,9 +71,9 @@ func byJob(history []porcupine.Operation) (out [][]porcupine.Operation) {
 	return out
 }
 
-// decisive leaves out what says nothing more of a job: its state only goes on, so that of all who were
-// told the same those decide who asked last and who was told first. With all of them a check may not come
-// to an end: those who ask while a job is being canceled may have been told in more orders than can be tried.
+// decisive leaves out what says nothing more of a job: its state only goes on, so that of all callers that were
+// told the same the last that asked and the first that was answered decide. With all of them a check may not come
+// to an end: callers that ask while a job is being canceled may have been answered in more orders than can be tried.
 func decisive(ops []porcupine.Operation) (out []porcupine.Operation) {
 	from, to := int64(1)<<62, int64(-1) // of its submission
 	for _, op := range ops {
@@ -204,7 +204,7 @@ func TestTheCrowdsCheckFindsWhatIsWrong(t *testing.T) {
 		"a list of the past": {op(5, 6, input{do: "list"}, output{states: map[string]bool{"7": true, "8": true}}), false},
 		"a lost job":         {op(5, 6, input{do: "list"}, output{states: map[string]bool{}}), false},
 		"a read of the past": {op(5, 6, input{"get", "7"}, output{state: "queued"}), false},
-		"nobody's job":       {op(5, 6, input{"get", "9"}, output{state: "queued"}), false},
+		"an unknown job":     {op(5, 6, input{"get", "9"}, output{state: "queued"}), false},
 		"a name for two":     {op(5, 6, input{do: "submit"}, output{id: "8"}), false},
 		"no answer":          {op(5, 1<<60, input{"cancel", "8"}, output{unknown: true}), true},
 	} {
@@ -214,7 +214,7 @@ func TestTheCrowdsCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A crowd that asks while one job is being canceled makes no check endless: who is told which state is
+// A crowd that asks while one job is being canceled makes no check endless: which caller gets which state is
 // free, but for the first and the last, and there would be more orders of them than can be tried.
 func TestTheCrowdsCheckComesToAnEnd(t *testing.T) {
 	ops := []porcupine.Operation{

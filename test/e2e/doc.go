@@ -1,12 +1,12 @@
 // Package e2e tests the whole by real processes: berth dev runs peers, agents and
 // supervisors, jobs are shells, and faults are signals.
 //
-//	harness_test.go    a cluster, whom to kill, what to wait for
+//	harness_test.go    a cluster, members to kill, events to wait for
 //	marks_test.go      what the jobs' own processes have written down
 //	demo_test.go       the README's first command
 //	cli_test.go        the command line as users meet it, with run_test.go and turns_test.go
 //	documents_test.go  the API's documented examples, against a follower
-//	access_test.go     who may do what, and keys_test.go the file of keys
+//	access_test.go     rights of callers, and keys_test.go the file of keys
 //	loss_test.go       acknowledged jobs, and peers that die
 //	agent_test.go      running jobs, and agents and supervisors that die
 //	cut_test.go        nodes that are cut off, by way of island_test.go

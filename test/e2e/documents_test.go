@@ -99,7 +99,7 @@ func follower(c *cluster) string {
 			return "http://" + m.Address
 		}
 	}
-	c.t.Fatal("nobody follows")
+	c.t.Fatal("there is no follower")
 	return ""
 }
 
@@ -194,7 +194,7 @@ func foretold(c *cluster, base string) {
 }
 
 // orchestrating are the requests that change how jobs are started, and GPUs for a job
-// that somebody else runs.
+// that another scheduler runs.
 func orchestrating() []request {
 	return []request{
 		{http.MethodDelete, "/queue/2", "", map[string]any{"success": true}},

@@ -23,7 +23,7 @@ var (
 
 const (
 	floodOfEach = 2000 // connections from one address
-	spareFiles  = 2000 // that this process needs beside the flood's
+	spareFiles  = 2000 // that this process needs in addition to the flood's
 )
 
 // flood is connections to one peer, half of which say nothing, and half of which send a
@@ -151,7 +151,7 @@ func (f *flood) ask(t *testing.T, span time.Duration) (out waits) {
 // are answered within a second all the while.
 func TestAFloodOfConnections(t *testing.T) {
 	if *floodSize == 0 {
-		t.Skip("nobody asked for a flood: -flood.connections=10000")
+		t.Skip("no flood was asked for: -flood.connections=10000")
 	}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -185,7 +185,7 @@ func TestAFloodOfConnections(t *testing.T) {
 	stop()
 	work.Wait()
 	if slowest := slices.Max(during); slowest > time.Second {
-		t.Errorf("somebody waited %s", slowest)
+		t.Errorf("a request waited %s", slowest)
 	}
 	t.Logf("afterwards: %s", f.ask(t, *floodTime/4))
 }
@@ -202,7 +202,7 @@ func (f *flood) rise(t *testing.T, full *sync.WaitGroup) {
 		case <-done:
 			t.Logf("while it rose: %s", all)
 			if slowest := slices.Max(all); slowest > time.Second {
-				t.Errorf("somebody waited %s while the flood rose", slowest)
+				t.Errorf("a request waited %s while the flood rose", slowest)
 			}
 			return
 		default:

@@ -110,7 +110,7 @@ func findDefects(c *cluster) {
 	}
 }
 
-// freeAddress is one of those that no connection is given while nobody listens there.
+// freeAddress returns an address that is not given to connections while it has no listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -307,7 +307,7 @@ func (c *cluster) submit(r *wire.Submit) string {
 	return answer.JobID
 }
 
-// job reads a job, and waits while nobody can be asked.
+// job reads a job, and waits while no peer can be asked.
 func (c *cluster) job(id string) (d *wire.Detail) {
 	c.t.Helper()
 	c.until("job "+id+" can be read", func() (ok bool) {

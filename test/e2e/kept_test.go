@@ -17,7 +17,7 @@ func (k *kept) count(t *testing.T, c *cluster) {
 	v := &visit{kept: k}
 	for _, one := range slices.Concat(v.looking(), v.changing(), v.holding(), v.telling(), v.naming()) {
 		if k.calls[one.name] == 0 {
-			t.Errorf("nobody was answered %q", one.name)
+			t.Errorf("no caller was answered %q", one.name)
 		}
 	}
 	c.until("all peers have what was acknowledged", func() bool { return together(c) })

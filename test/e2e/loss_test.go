@@ -117,7 +117,7 @@ func TestSubmissionsSurviveTheDeathOfLeaders(t *testing.T) {
 	c.checkAll(acks, marks)
 }
 
-// A follower that is killed catches up, and nobody notices.
+// A follower that is killed catches up, without an effect on clients.
 func TestAFollowerDiesAndComesBack(t *testing.T) {
 	c := start(t)
 	marks, acks := marksFile(t), &acknowledged{jobs: map[string]string{}}
@@ -134,7 +134,7 @@ func TestAFollowerDiesAndComesBack(t *testing.T) {
 	c.ready()
 	stop()
 	work.Wait()
-	if now := c.leader(); now != leader { // a machine that is too busy may elect; nobody loses by it
+	if now := c.leader(); now != leader { // a machine that is too busy may elect, which does no harm
 		t.Logf("%s leads after the death of a follower, before it was %s", now, leader)
 	}
 	c.checkAll(acks, marks)

@@ -79,7 +79,7 @@ func controlJobs(t *testing.T, c *cluster) {
 func drainAGPU(t *testing.T, c *cluster) {
 	id := strings.TrimSpace(c.ok("submit", "--parsable", "-g", "2", "--", "sleep", "600"))
 	c.running(id)
-	has(t, c.ok("drain", "node1:0", "--reason", "fan"), "node1:0: takes no new work", id)
+	has(t, c.ok("drain", "node1:0", "--reason", "fan"), "node1:0: gets no new work", id)
 	has(t, c.ok("nodes", "--gpus"), "draining")
 	has(t, c.ok("run", "-g", "1", "--", "sh", "-c", "echo on $CUDA_VISIBLE_DEVICES"), "on 1")
 	has(t, c.ok("undrain", "node1:0"), "takes work")

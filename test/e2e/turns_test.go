@@ -23,7 +23,7 @@ func sweepAndWait(t *testing.T, c *cluster) {
 	has(t, c.ok("show", sweep+".3"), "lr=1e-4 seed=8", "exit code 1")
 	has(t, c.ok("logs", sweep+".2"), `2 of 4: 1e-4 {"lr":1e-4,"seed":7}`)
 	c.ended(vain)
-	has(t, c.ok("show", vain), "waited in vain for job "+sweep, "afterok of job "+sweep+", which is failed (never)")
+	has(t, c.ok("show", vain), "dependency not met: job "+sweep, "afterok of job "+sweep+", which is failed (never)")
 	if s := c.berth("submit", "-g", "1", "--after", sweep, "--", "true"); s.code != 1 || !strings.Contains(s.err, "has failed") {
 		t.Errorf("exit code %d: %s", s.code, s.err)
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/berth-gpu/berth/cmd/internal/devcluster"
 )
 
-// users is how many submit.
+// users is the number of users that submit.
 const users = 15
 
 func userOf(i int) string { return fmt.Sprintf("user%d", i%users) }
 
-// keyOf is what a user shows to a cluster that asks.
+// keyOf returns the key of a user in a cluster with authentication.
 func keyOf(user string) string { return "key-of-the-benchmark-" + user }
 
-// keeper is the user who looks whether the cluster is ready.
+// keeper is the user that checks whether the cluster is ready.
 const keeper = "keeper"
 
-// guarded is a cluster that asks callers for keys, counts their requests and checks
-// commands by ten rules.
+// guarded returns the configuration of a cluster that authenticates callers, counts their requests
+// and checks commands by ten rules.
 func guarded(dir string) (c devcluster.Config, err error) {
 	var keys, rules strings.Builder
 	fmt.Fprintf(&keys, "auth:\n  api_keys:\n    %q: {user: %s, role: admin}\n", keyOf(keeper), keeper)
@@ -44,8 +44,8 @@ func guarded(dir string) (c devcluster.Config, err error) {
 	}}, nil
 }
 
-// access measures submissions with and without all that, in turn, so that what else the
-// machine does falls on both.
+// access measures submissions with and without authentication, in turn, so that other load of the
+// machine affects both.
 func (r *runner) access(ctx context.Context) (*table, error) {
 	out := &table{
 		title: fmt.Sprintf("Submissions to a cluster with authentication, and to one without: medians of %d runs of %s", r.Runs, r.Time),

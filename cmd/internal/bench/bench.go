@@ -1,20 +1,20 @@
-// Package bench measures a whole cluster from outside, as its users meet it: three
-// peers and their agents as processes on this machine, HTTP between them and the
-// load, every commit on disk.
+// Package bench measures a whole cluster from outside, as its users meet it: three peers and their
+// agents as processes on this machine, HTTP between them and the load, every commit on disk.
 //
 //	bench.go    the parts, and in which order they run
 //	submit.go   submissions a second, and how long each takes
-//	access.go   the same where callers are asked who they are, beside where they are not
+//	access.go   the same with and without authentication
 //	run.go      jobs a second from submission to end, and how soon one starts
-//	failover.go how long nobody can submit after a leader was killed
+//	failover.go how long no submission succeeds after a leader was killed
 //	memory.go   what a long queue costs: memory, the list, the submission
 //	node.go     what a GPU host pays for its jobs
 //	machine.go  what the figures depend on
 //	process.go  processor time and memory of the cluster's processes
 //	stats.go    percentiles
+//	table.go    how a table is printed
 //
-// A figure is worth what the machine is: give it with the machine's, and compare
-// figures of one run only.
+// Figures depend on the machine: give them together with its description, and compare figures of
+// one run only.
 package bench
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
-// Config says what is measured and how long.
+// Config is what to measure, and for how long.
 type Config struct {
 	Parts    []string // of [Parts]
 	Dir      string   // folder on the disk to measure
@@ -49,7 +49,7 @@ type Config struct {
 	Binary   string // the berth program; empty: this one
 }
 
-// Parts lists what can be measured, in order.
+// Parts returns the names of the parts in order.
 func Parts() []string {
 	return []string{"submit", "access", "run", "start", "failover", "memory", "node"}
 }
@@ -108,7 +108,7 @@ func (r *runner) cluster(ctx context.Context, nodes int, restart bool) (*devclus
 	return r.clusterOf(ctx, devcluster.Config{Nodes: nodes, Restart: restart})
 }
 
-// clusterOf is cluster with everything else as c says.
+// clusterOf is cluster with the other fields of a configuration.
 func (r *runner) clusterOf(ctx context.Context, c devcluster.Config) (*devcluster.Cluster, error) {
 	r.made++
 	c.Binary, c.Data, c.HTTP, c.Peers, c.GPUs = r.Binary, fmt.Sprintf("%s/%d", r.Dir, r.made), "127.0.0.1:0", 3, 8
@@ -124,7 +124,7 @@ func (r *runner) clusterOf(ctx context.Context, c devcluster.Config) (*devcluste
 	return made, nil
 }
 
-// with starts a cluster for as long as do lasts, and gives it a client.
+// with runs a function with a cluster and a client, and ends the cluster afterwards.
 func (r *runner) with(ctx context.Context, nodes int, do func(*devcluster.Cluster, *client.Client) error) (err error) {
 	c, err := r.cluster(ctx, nodes, false)
 	if err != nil {

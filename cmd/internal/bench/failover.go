@@ -10,9 +10,9 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
-// failover measures how long nobody can submit when the leader is killed: from
-// kill -9 to the first submission that a survivor acknowledges. The client asks the
-// survivors only, and never waits between two tries.
+// failover measures how long no submission succeeds when the leader is killed: from kill -9 to the
+// first submission that a survivor acknowledges. The client asks the survivors only, and never
+// waits between two tries.
 func (r *runner) failover(ctx context.Context) (_ *table, err error) {
 	out := &table{
 		title: fmt.Sprintf("Failover: kill -9 of the leader to the first accepted submission, %d trials", r.Trials),

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/raftstore"
 )
 
-// errNoDisk says that a folder's file system keeps nothing.
+// errNoDisk is the error of a folder whose file system keeps nothing.
 var errNoDisk = errors.New("fsync costs nothing there and keeps nothing, so that the figures would mean nothing: " +
 	"name a folder on a disk with --dir, or insist with --tmpfs")
 
@@ -46,7 +46,7 @@ func machine(dir string, inMemory bool) (*table, error) {
 	return t, nil
 }
 
-// processor is the processor's name, as the kernel gives it.
+// processor returns the processor's name, as the kernel gives it.
 func processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -70,7 +70,7 @@ func (r *runner) queueRow(ctx context.Context, out *table, c *devcluster.Cluster
 	return nil
 }
 
-// times does something again and again, and says how long each took.
+// times runs a function n times, and returns how long each run took.
 func times(ctx context.Context, n int, do func() error) (out []time.Duration, err error) {
 	for range n {
 		began := time.Now()

@@ -22,9 +22,9 @@ const (
 	logBytes  = 2 << 30
 )
 
-// node measures what a host pays for its jobs: the agent's and the supervisors' part
-// of processor and memory while eight jobs run, and how fast a job's output goes into
-// its file, beside the same output written there without anybody between.
+// node measures what a host pays for its jobs: the agent's and the supervisors' part of processor
+// and memory while eight jobs run, and how fast a job's output goes into its file, compared with
+// the same output written directly to a file.
 func (r *runner) node(ctx context.Context) (*table, error) {
 	out := &table{
 		title: fmt.Sprintf("A node with 8 GPUs and %d running jobs", nodeJobs),
@@ -52,7 +52,7 @@ func (r *runner) node(ctx context.Context) (*table, error) {
 
 func perSecond(bytes float64) string { return shown.Bytes(bytes) + "/s" }
 
-// nodeCost watches a node's processes for a while.
+// nodeCost measures a node's processes for a while.
 func (r *runner) nodeCost(ctx context.Context, c *devcluster.Cluster, api *client.Client) (cells []string, err error) {
 	for range nodeJobs {
 		job := oneLine("bench")
@@ -102,7 +102,7 @@ func sum(pids []int) (total time.Duration) {
 	return total
 }
 
-// supervisorsBelow finds the supervisors of ranks below a folder.
+// supervisorsBelow returns the supervisors of ranks below a folder.
 func supervisorsBelow(folder string) (pids []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range paths {
@@ -133,8 +133,8 @@ func awaitRunning(ctx context.Context, api *client.Client, n int) error {
 	}
 }
 
-// logSpeed has a job write much, once as every job does and once into a file of its
-// own, and says how many bytes a second it wrote each time.
+// logSpeed runs a job that writes much output, once to its standard output and once into a file of
+// its own, and returns how many bytes a second it wrote each time.
 func (r *runner) logSpeed(ctx context.Context, api *client.Client) (logged, straight float64, err error) {
 	var took [2]float64
 	for i, to := range []string{"", ` > "$TOOK.out"`} {

@@ -14,7 +14,7 @@ import (
 // second on every Linux for decades.
 const tick = 10 * time.Millisecond
 
-// processorTime is what all processes of a cluster, and this one, have used.
+// processorTime returns the processor time of all processes of a cluster and of this one.
 func processorTime(members []devcluster.Member) (total time.Duration) {
 	total = timeOf(os.Getpid())
 	for _, m := range members {
@@ -23,7 +23,7 @@ func processorTime(members []devcluster.Member) (total time.Duration) {
 	return total
 }
 
-// timeOf is the processor time of one process; 0 if it is gone.
+// timeOf returns the processor time of one process; 0 if it has ended.
 func timeOf(pid int) time.Duration {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -40,7 +40,7 @@ func timeOf(pid int) time.Duration {
 	return time.Duration(u+s) * tick
 }
 
-// resident is a process's resident memory in bytes.
+// resident returns a process's resident memory in bytes.
 func resident(pid int) float64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

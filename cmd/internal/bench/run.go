@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// submitters is how many clients bring the jobs of the part run.
+// submitters is the number of clients that submit the jobs of the part run.
 const submitters = 16
 
 // run measures jobs a second from end to end: real processes on sixteen simulated
@@ -58,7 +58,7 @@ func (r *runner) runOnce(ctx context.Context) (took, cpu time.Duration, err erro
 	return took, cpu, err
 }
 
-// submitMany brings jobs by several clients at once.
+// submitMany submits jobs by several clients at once.
 func submitMany(ctx context.Context, api *client.Client, n int) error {
 	var work sync.WaitGroup
 	errs := make([]error, submitters)
@@ -73,7 +73,7 @@ func submitMany(ctx context.Context, api *client.Client, n int) error {
 	return errors.Join(errs...)
 }
 
-// awaitCount waits until so many jobs have completed.
+// awaitCount waits until n jobs have completed.
 func awaitCount(ctx context.Context, api *client.Client, n int64) error {
 	for {
 		s, err := api.Statistics(ctx)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// percentile is the smallest value that at least p percent of the values do not
-// exceed; 0 of none. The values get sorted.
+// percentile returns the smallest value that at least p percent of the values do not exceed; 0
+// without values. It sorts the values.
 func percentile(values []time.Duration, p float64) time.Duration {
 	if len(values) == 0 {
 		return 0
@@ -17,7 +17,7 @@ func percentile(values []time.Duration, p float64) time.Duration {
 	return values[min(max(rank, 1), len(values))-1]
 }
 
-// spread is the median, the least and the most of some runs.
+// spread returns the median, the least and the most of some runs.
 func spread(values []float64) (median, least, most float64) {
 	if len(values) == 0 {
 		return 0, 0, 0

@@ -50,7 +50,7 @@ func (r *runner) submitPoint(ctx context.Context, out *table, clients int, targe
 	return nil
 }
 
-// load is what clients have seen.
+// load is what clients have measured.
 type load struct {
 	latencies []time.Duration
 	refused   int
@@ -94,8 +94,8 @@ func addressOf(c *devcluster.Cluster, name string) string {
 	return c.Addresses()[0]
 }
 
-// drive has clients submit for a while, each one job after the other, with a key of
-// their own if the cluster asks for one.
+// drive runs clients that submit for a while, each one job after the other, with a key of their own
+// if the cluster authenticates.
 func drive(ctx context.Context, addresses []string, clients int, asked bool, d time.Duration) (*load, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -139,7 +139,7 @@ func submitUntil(ctx context.Context, api *client.Client, i int, out *load) {
 	}
 }
 
-// oneLine is a job of one line that asks for one GPU.
+// oneLine returns a job of one line that asks for one GPU.
 func oneLine(user string) *wire.Submit {
 	one := int64(1)
 	return &wire.Submit{User: user, Command: "true", GPUs: &one}

@@ -1,10 +1,10 @@
-// Package build says which version a program is of.
+// Package build knows the version of a program.
 package build
 
 import "runtime/debug"
 
-// Version is the module's version, and of a build from a work tree the commit;
-// "devel" or "unknown" if neither is written down in the program.
+// Version returns the module's version, and for a build from a work tree the commit; "devel" or
+// "unknown" if the program contains neither.
 func Version() string {
 	info, known := debug.ReadBuildInfo()
 	if !known {

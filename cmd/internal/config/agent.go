@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Agent is what the agent of a GPU host runs with.
+// Agent holds the settings of the agent of a GPU host.
 type Agent struct {
 	Node, DataDir  string
 	TokenFile      string   // empty: the environment may have a token
@@ -19,15 +19,15 @@ type Agent struct {
 	Keep           Keep
 }
 
-// GPUs say where an agent's GPUs come from, and when one is bad.
+// GPUs is where an agent's GPUs come from, and when one counts as faulty.
 type GPUs struct {
 	From     string // "auto", "nvml" or "sim:N"
-	Simulate int    // how many; 0: From says
+	Simulate int    // how many; 0: see From
 	Hot      int16  // °C
 	Xids     map[string]string
 }
 
-// Ranks say how ranks run on a node.
+// Ranks holds the settings of how ranks run on a node.
 type Ranks struct {
 	PIDs           uint32
 	Scratch        Scratch
@@ -43,7 +43,7 @@ type Scratch struct {
 	Percent int // of the file system; with it Bytes is 0
 }
 
-// Users say as whom ranks run.
+// Users holds the settings of the accounts under which ranks run.
 type Users struct {
 	On       bool
 	Shared   bool              // without On: the agent's account is for the jobs of all
@@ -54,7 +54,7 @@ type Users struct {
 	MaxOpen  uint64
 }
 
-// Keep says what becomes of output.
+// Keep holds the settings of how long output is kept.
 type Keep struct {
 	Bytes int64  // 0: no limit
 	Dir   string // empty: it is not copied
@@ -72,11 +72,11 @@ func (a *Agent) settings() []Setting {
 		},
 		{
 			Name: "agent.data_dir", Flag: "data-dir",
-			Means: "`folder` where this agent keeps what it runs; also --data", Value: Text(&a.DataDir, "folder"),
+			Means: "`folder` for the agent's data and jobs; also --data", Value: Text(&a.DataDir, "folder"),
 		},
 		{
 			Name: "agent.peers", Flag: "peers",
-			Means: "API `address,...` of peers; one that answers tells the others", Value: List(&a.Peers, "addresses"),
+			Means: "API `address,...` of peers; the first answer contains the others", Value: List(&a.Peers, "addresses"),
 		},
 		{
 			Name: "agent.listen", Flag: "listen",
@@ -93,7 +93,7 @@ func (a *Agent) settings() []Setting {
 		},
 		{
 			Name: "agent.run_dir", Flag: "run-dir",
-			Means: "`folder` in memory for what need not outlive the kernel", Value: Text(&a.RunDir, "folder"),
+			Means: "`folder` in memory, for data that is not needed after a reboot", Value: Text(&a.RunDir, "folder"),
 		},
 		{
 			Name: "agent.keep_gb", Flag: "keep",
@@ -152,7 +152,7 @@ func (r *Ranks) settings() []Setting {
 		},
 		{
 			Name: "agent.checkpoint_dir", Flag: "checkpoint-dir",
-			Means: "absolute `folder` for checkpoints of jobs that name none (default: checkpoints, in the data folder)",
+			Means: "absolute `folder` for checkpoints of jobs without one (default: checkpoints, in the data folder)",
 			Value: Text(&r.Checkpoints, "folder"),
 		},
 		{
@@ -166,7 +166,7 @@ func (r *Ranks) settings() []Setting {
 		},
 		{
 			Name: "agent.hook_limit", Flag: "hook-limit",
-			Means: "how long each of the two may take", Value: Span(&r.HookLimit, time.Second, 24*time.Hour, false),
+			Means: "time limit of each of the two programs", Value: Span(&r.HookLimit, time.Second, 24*time.Hour, false),
 		},
 	}
 }
@@ -206,7 +206,7 @@ func (u *Users) settings() []Setting {
 	}
 }
 
-// mask is one of file modes.
+// mask returns a value for a mask of file modes.
 func mask(to *uint32) Value {
 	return scalar[uint32]{to, "octal number", func(s string) (uint32, error) {
 		n, err := strconv.ParseUint(strings.TrimPrefix(s, "0o"), 8, 9)
@@ -217,7 +217,7 @@ func mask(to *uint32) Value {
 	}, func(n uint32) string { return fmt.Sprintf("%03o", n) }}
 }
 
-// scratch is a share of a disk: "50%", or a size as [Bytes] reads it.
+// scratch returns a value for a share of a disk: "50%", or a size as [Bytes] parses it.
 func scratch(to *Scratch) Value {
 	return scalar[Scratch]{to, "GB or percent", func(s string) (v Scratch, err error) {
 		if part, is := strings.CutSuffix(s, "%"); is {

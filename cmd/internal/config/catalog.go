@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// table is the settings as they are looked up.
+// table is the settings, indexed by their names.
 type table struct {
 	rows     []Setting
 	index    map[string]int
@@ -31,7 +31,7 @@ func newTable(rows []Setting) *table {
 	return t
 }
 
-// open notes the sections that a name is in.
+// open adds the sections that a name is in.
 func (t *table) open(name string) {
 	for i, c := range name {
 		if c == '.' {
@@ -47,7 +47,7 @@ func (t *table) row(name string) *Setting {
 	return nil
 }
 
-// has says whether a file may give a value under the name.
+// has reports whether a file may give a value under a name.
 func (t *table) has(name string) bool {
 	if t.row(name) != nil {
 		return true
@@ -65,7 +65,7 @@ func (t *table) shapeOf(name string) shape {
 	return isScalar
 }
 
-// names are all that a file may hold.
+// names returns all names that a file may hold.
 func (t *table) names() (out []string) {
 	for i := range t.rows {
 		out = append(out, t.rows[i].Name)
@@ -78,8 +78,8 @@ func (t *table) names() (out []string) {
 	return slices.Compact(out)
 }
 
-// meant guesses which name was meant: one of the same section, or one that is right
-// but for its section.
+// meant guesses which name was meant: a similar one of the same section, or the same one of another
+// section.
 func (t *table) meant(name string) string {
 	known := t.names()
 	for section := range t.sections { // order-free: names are sorted below

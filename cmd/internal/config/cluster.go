@@ -15,8 +15,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Cluster is what a cluster as a whole has one value of. The values in force are in
-// its state.
+// Cluster holds the settings of which the cluster as a whole has one value. The values in force are
+// in its state.
 type Cluster struct {
 	Running   bool // jobs are started
 	Policy    string
@@ -26,10 +26,10 @@ type Cluster struct {
 	Defaults  model.Defaults
 	Queued    int64         // jobs that may wait; model.Unlimited: any number
 	RunTime   time.Duration // the longest time limit of a job; 0: any
-	UserGPUs  int64         // GPUs of each user for whom none are set; model.Unlimited: any number
+	UserGPUs  int64         // GPUs of each user without a limit of their own; model.Unlimited: any number
 }
 
-// defaultCluster is what founders begin with that are told nothing.
+// defaultCluster returns the values that founders start with when no settings are given.
 func defaultCluster() Cluster {
 	return Cluster{
 		Running: true, Policy: queue.DefaultPolicy, Tuning: model.DefaultTuning(),
@@ -40,7 +40,7 @@ func defaultCluster() Cluster {
 	}
 }
 
-// ClusterOf is what is in force in a state.
+// ClusterOf returns the values in force in a state.
 func ClusterOf(s *state.State) Cluster {
 	set := s.Settings()
 	c := Cluster{
@@ -62,7 +62,7 @@ func ClusterOf(s *state.State) Cluster {
 	return c
 }
 
-// Changes returns the commands that make what was into what c says. Order and limits are
+// Changes returns the commands that change the values of was to those of c. Order and limits are
 // changed in one step, so that two concurrent changes of different values both count.
 func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	if c.Running != was.Running {
@@ -91,7 +91,7 @@ func (c *Cluster) Changes(was Cluster) (out []command.Body) {
 	return out
 }
 
-// limits are those of the cluster that differ from what was.
+// limits returns the limits of the cluster that differ from those of was.
 func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
 	if c.Queued != was.Queued {
 		out = append(out, model.LimitValue{Of: model.LimitQueued, Value: c.Queued})
@@ -109,7 +109,8 @@ func (c *Cluster) limits(was Cluster) (out []model.LimitValue) {
 	return out
 }
 
-// Founding is what a new cluster's state begins with, without incarnation and level.
+// Founding returns the command that a new cluster's state starts with, without incarnation and
+// level.
 func (c *Cluster) Founding() command.Bootstrap {
 	return command.Bootstrap{
 		Running: c.Running, Policy: c.Policy, Retention: c.Retention, Tuning: c.Tuning, Pools: c.Pools, Defaults: c.Defaults,
@@ -117,15 +118,15 @@ func (c *Cluster) Founding() command.Bootstrap {
 	}
 }
 
-// Settings are the rows of the table that belong to the cluster.
+// Settings returns the rows of the table that belong to the cluster.
 func (c *Cluster) Settings() []Setting {
 	rows := []Setting{
 		{
-			Name: "cluster.name", Means: "what the cluster is called, for display",
+			Name: "cluster.name", Means: "the cluster's name, for display",
 			Value: Text(&c.Defaults.Name, "name"),
 		},
 		{
-			Name: "scheduling.enabled", Means: "jobs are started; false: they wait until berth config set, or berth orchestrator start, says otherwise",
+			Name: "scheduling.enabled", Means: "jobs are started; false: they wait until berth config set or berth orchestrator start",
 			Value: Switch(&c.Running),
 		},
 		{
@@ -136,26 +137,26 @@ func (c *Cluster) Settings() []Setting {
 			Value: orNone(&c.Queued, 0, 1<<31),
 		},
 		{
-			Name: "allocation.strategy", Means: "how strictly GPUs belong to users and projects that own some",
+			Name: "allocation.strategy", Means: "how strictly GPUs are guaranteed to the users and projects that own them",
 			Value: poolMode(&c.Pools.Mode),
 		},
 		{
-			Name: "allocation.reserved_ratio", Means: "part of the GPUs that hybrid keeps for their owners", Value: ratio(&c.Pools.Part),
+			Name: "allocation.reserved_ratio", Means: "part of the GPUs that hybrid reserves for their owners", Value: ratio(&c.Pools.Part),
 		},
 		{
 			Name: "allocation.max_gpus_per_user", Means: "GPUs that each user without an own limit (berth quota) may use at once; none: any number",
 			Value: orNone(&c.UserGPUs, 1, 1<<31),
 		},
 		{
-			Name: "retention.jobs", Means: "ended jobs that are kept at most", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),
+			Name: "retention.jobs", Means: "the most ended jobs that are kept", Value: Number(&c.Retention.Jobs, "jobs", 0, 10_000_000),
 		},
 		{
-			Name: "retention.age", Means: "how long ended jobs are kept at most", Value: Span(&c.Retention.Age, time.Minute, model.MaxDuration, false),
+			Name: "retention.age", Means: "the longest time for which ended jobs are kept", Value: Span(&c.Retention.Age, time.Minute, model.MaxDuration, false),
 		},
 	}
 	rows = append(rows, c.jobSettings()...)
 	for _, p := range model.Parameters() {
-		if p.Name == "max_retries" { // it is about jobs, and stands with what they get
+		if p.Name == "max_retries" { // it concerns jobs, and is listed with their other settings
 			continue
 		}
 		rows = append(rows, Setting{Name: "scheduling." + p.Name, Means: p.What, Value: parameter{p, &c.Tuning}})
@@ -167,23 +168,23 @@ func (c *Cluster) Settings() []Setting {
 	return rows
 }
 
-// jobSettings are what jobs get that do not say.
+// jobSettings returns the defaults of jobs.
 func (c *Cluster) jobSettings() []Setting {
 	return []Setting{
 		{
-			Name: "jobs.default_priority", Means: "of jobs that name none: 1 low, 2 normal, 3 high, 4 critical", Value: class(&c.Defaults.Class),
+			Name: "jobs.default_priority", Means: "class of jobs without one: 1 low, 2 normal, 3 high, 4 critical", Value: class(&c.Defaults.Class),
 		},
 		{
-			Name: "jobs.max_retries", Means: "of jobs that do not say how often a failure is tried again",
+			Name: "jobs.max_retries", Means: "retries after a failure of jobs without a number of their own",
 			Value: Number(&c.Tuning.Retries, "retries", 0, model.MaxRetries),
 		},
 		{
-			Name: "jobs.max_run_time", Means: "the longest time limit of a job, and that of jobs that name none; 0: any",
+			Name: "jobs.max_run_time", Means: "the longest time limit of a job, and the limit of jobs without one; 0: any",
 			Value: Span(&c.RunTime, model.MinRunTime, model.MaxDuration, true),
 		},
 		{
 			Name: "jobs.idle_stop", Flag: "idle-stop",
-			Means: "cancel jobs that do not say otherwise once all their GPUs were at 0 % for so `long`; 0: never",
+			Means: "`time` after which jobs whose GPUs are all at 0 % are canceled, unless they set another; 0: never",
 			Value: Span(&c.Defaults.IdleStop, model.MinIdleStop, model.MaxDuration, true),
 		},
 		{
@@ -193,7 +194,7 @@ func (c *Cluster) jobSettings() []Setting {
 			Value: audience(&c.Defaults.Commands),
 		},
 		{
-			Name: "jobs.checkpoint_interval", Means: "how often jobs with a checkpoint signal get it that do not say; 0: only before a stop",
+			Name: "jobs.checkpoint_interval", Means: "interval of the checkpoint signal of jobs without one of their own; 0: only before a stop",
 			Value: Span(&c.Defaults.CheckpointInterval, 10*time.Second, model.MaxDuration, true),
 		},
 	}
@@ -204,7 +205,7 @@ func sectionOf(name string) string {
 	return section
 }
 
-// parameter is one of those that berth policy lists.
+// parameter is a value that berth policy lists.
 type parameter struct {
 	p  model.Parameter
 	to *model.Tuning
@@ -236,7 +237,7 @@ func (v parameter) Set(texts []string) error {
 	return fmt.Errorf("must be %s, not %q", v.p.Range, text)
 }
 
-// class is a class of jobs, by name or number.
+// class returns a value for a class of jobs, by name or number.
 func class(to *model.Class) Value {
 	return scalar[model.Class]{to, "low, normal, high or critical, or 1 to 4", func(s string) (model.Class, error) {
 		for c := model.ClassLow; c <= model.ClassCritical; c++ {
@@ -248,7 +249,7 @@ func class(to *model.Class) Value {
 	}, model.Class.String}
 }
 
-// poolMode is a pool's mode by name.
+// poolMode returns a value for a pool's mode, by name.
 func poolMode(to *model.PoolMode) Value {
 	var word string
 	choice := Choice(&word, "dynamic", "static", "hybrid")
@@ -258,7 +259,7 @@ func poolMode(to *model.PoolMode) Value {
 	}, model.PoolMode.String}
 }
 
-// audience is an audience by name.
+// audience returns a value for an audience, by name.
 func audience(to *model.Audience) Value {
 	var word string
 	choice := Choice(&word, "project", "user", "all")
@@ -269,7 +270,7 @@ func audience(to *model.Audience) Value {
 	}, model.Audience.String}
 }
 
-// ratio is a part of 1, kept in thousandths.
+// ratio returns a value for a part of 1, kept in thousandths.
 func ratio(to *uint32) Value {
 	return scalar[uint32]{to, "number above 0, at most 1", func(s string) (uint32, error) {
 		v, err := strconv.ParseFloat(s, 64)
@@ -280,7 +281,7 @@ func ratio(to *uint32) Value {
 	}, func(n uint32) string { return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64) }}
 }
 
-// orNone is a whole number, or none.
+// orNone returns a value for a whole number, or none.
 func orNone(to *int64, least, most int64) Value {
 	return scalar[int64]{to, "number or none", func(s string) (int64, error) {
 		if strings.EqualFold(s, "none") {
@@ -299,7 +300,7 @@ func orNone(to *int64, least, most int64) Value {
 	}}
 }
 
-// Set changes what the cluster has, by name; nothing, if any of it is wrong.
+// Set changes values by name; it changes nothing if any of them is not valid.
 func (c *Cluster) Set(values map[string]string) error {
 	draft := *c
 	t := newTable(draft.Settings())

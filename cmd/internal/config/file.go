@@ -17,24 +17,24 @@ import (
 // maxFile bounds a file, in bytes.
 const maxFile = 1 << 20
 
-// file is a file being read.
+// file is the state of reading a file.
 type file struct {
 	name     string
 	table    *table
 	given    []given
 	problems []error
-	unread   []string // settings whose values cannot be read, as they stand there
+	unread   []string // settings whose values cannot be parsed, under the names in the file
 }
 
-// given is one thing that a layer says about a setting.
+// given is a value that a layer gives to a setting.
 type given struct {
-	name  string // as it stands there
+	name  string // the name under which it is given
 	where string // "berth.yaml:3: server.http", "PORT", "--http"
 	texts []string
 	node  *yaml.Node // of a part of a file
 }
 
-// readFile reads what a file gives. Its problems tell the line.
+// readFile parses the text of a file. Its problems contain the line.
 func readFile(name string, text []byte, t *table) *file {
 	f := &file{name: name, table: t}
 	if len(text) > maxFile {
@@ -45,7 +45,7 @@ func readFile(name string, text []byte, t *table) *file {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	err := d.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return f // nothing but remarks
+		return f // only comments
 	}
 	if err == nil {
 		if more := d.Decode(new(yaml.Node)); !errors.Is(more, io.EOF) {
@@ -63,7 +63,7 @@ func readFile(name string, text []byte, t *table) *file {
 // section reads the settings whose names begin with a prefix.
 func (f *file) section(prefix string, n *yaml.Node) {
 	switch {
-	case n.Tag == "!!null": // all of it is a remark
+	case n.Tag == "!!null": // the section holds only comments
 		return
 	case n.Kind != yaml.MappingNode:
 		f.report(n, "%s must be a section: NAME: VALUE lines, indented", cmp.Or(strings.TrimSuffix(prefix, "."), "the file"))
@@ -82,7 +82,7 @@ func (f *file) section(prefix string, n *yaml.Node) {
 	})
 }
 
-// leaf notes what a setting is given.
+// leaf records the value of a setting.
 func (f *file) leaf(name string, at, value *yaml.Node) {
 	g := given{name: name, where: fmt.Sprintf("%s:%d: %s", f.name, at.Line, name), node: value}
 	form := f.table.shapeOf(name)
@@ -122,7 +122,7 @@ func (f *file) blank(name string, value *yaml.Node, form shape, texts []string) 
 	})
 }
 
-// textsOf is a value of a file as texts.
+// textsOf converts a value of a file to texts.
 func textsOf(n *yaml.Node, form shape) (out []string, err error) {
 	switch {
 	case n.Kind == yaml.ScalarNode:
@@ -150,7 +150,7 @@ func textsOf(n *yaml.Node, form shape) (out []string, err error) {
 	return out, nil
 }
 
-// each goes over a mapping and refuses what stands twice in it.
+// each visits the entries of a mapping and refuses duplicates.
 func (f *file) each(n *yaml.Node, visit func(key string, at, value *yaml.Node)) {
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -159,9 +159,9 @@ func (f *file) each(n *yaml.Node, visit func(key string, at, value *yaml.Node)) 
 		case at.Kind != yaml.ScalarNode:
 			f.report(at, "a name must be one word")
 		case at.Tag == "!!merge" || at.Alias != nil || value.Kind == yaml.AliasNode:
-			f.report(at, "%s: anchors are not followed: write the value itself", at.Value)
+			f.report(at, "%s: anchors are not supported: write the value itself", at.Value)
 		case twice:
-			f.report(at, "%s stands in line %d already: leave one of them", at.Value, line)
+			f.report(at, "%s is a duplicate of line %d: leave one of them", at.Value, line)
 		default:
 			lines[at.Value] = at.Line
 			visit(at.Value, at, value)
@@ -169,7 +169,7 @@ func (f *file) each(n *yaml.Node, visit func(key string, at, value *yaml.Node)) 
 	}
 }
 
-// report notes what is wrong at a place.
+// report records a problem at a place.
 func (f *file) report(n *yaml.Node, format string, args ...any) {
 	f.problems = append(f.problems, fmt.Errorf("%s:%d: %s", f.name, n.Line, fmt.Sprintf(format, args...)))
 }
@@ -177,7 +177,7 @@ func (f *file) report(n *yaml.Node, format string, args ...any) {
 // lineOf finds the line in an error of the YAML library.
 var lineOf = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 
-// syntax notes an error of the YAML library, which has its lines in its text.
+// syntax records an error of the YAML library, which has its lines in its text.
 func (f *file) syntax(err error) {
 	texts := []string{err.Error()}
 	if wrong, is := errors.AsType[*yaml.TypeError](err); is {
@@ -195,7 +195,7 @@ func (f *file) syntax(err error) {
 // placeOf finds the line in an error of this package.
 var placeOf = regexp.MustCompile(`:(\d+): `)
 
-// InOrder joins errors by the lines of the file that they tell; those that tell none come
+// InOrder joins errors by the lines of the file that they contain; errors without a line come
 // first.
 func InOrder(errs ...error) error {
 	type placed struct {
@@ -219,7 +219,7 @@ func InOrder(errs ...error) error {
 	return errors.Join(out...)
 }
 
-// Each lists the errors that are joined in one.
+// Each returns the errors that are joined in one.
 func Each(err error) (all []error) {
 	if err == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are the flags of a program as they were given. They are read when the
-// configuration is: a flag wins over the file that another flag may name.
+// Flags are the flags of a program as they were given. They are parsed together with the
+// configuration: a flag wins over the file that another flag may name.
 type Flags struct {
 	program Program
 	file    string
@@ -28,7 +28,7 @@ func Bind(p Program, to *pflag.FlagSet) *Flags {
 		}
 		means := row.Means
 		if row.Cluster {
-			means += "; counts when the cluster is founded"
+			means += "; takes effect when the cluster is founded"
 		}
 		bound := to.VarPF(&option{f, row}, row.Flag, "", means)
 		if row.Value.Kind() == kindSwitch {
@@ -38,7 +38,7 @@ func Bind(p Program, to *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Source is where the program's settings are read from.
+// Source returns where the program's settings are read from.
 func (f *Flags) Source(environ []string) Source {
 	return Source{Program: f.program, File: f.file, Environ: environ, Flags: f.given}
 }
@@ -49,10 +49,10 @@ type option struct {
 	row *Setting
 }
 
-// String is what stands in the help as the default.
+// String returns the default for the help.
 func (f *option) String() string {
 	if f.row == nil {
-		return "" // pflag asks a zero one
+		return "" // pflag also calls it on the zero value
 	}
 	if texts := f.all.given[f.row.Flag]; len(texts) > 0 {
 		return strings.Join(texts, ",")
@@ -63,7 +63,7 @@ func (f *option) String() string {
 // GetSlice returns every text that was given, in order.
 func (f *option) GetSlice() []string { return f.all.given[f.row.Flag] }
 
-// Set notes what was given; whether it is allowed is said with all the rest.
+// Set records the given text; it is checked later, together with all others.
 func (f *option) Set(text string) error {
 	f.all.given[f.row.Flag] = append(f.all.given[f.row.Flag], text)
 	return nil

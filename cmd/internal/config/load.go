@@ -22,7 +22,7 @@ const (
 	FromFlag
 )
 
-// String is the layer's name.
+// String returns the layer's name.
 func (l Layer) String() string {
 	return [...]string{"default", "file", "environment", "flag"}[l]
 }
@@ -30,14 +30,14 @@ func (l Layer) String() string {
 // Origin is where a value comes from.
 type Origin struct {
 	Layer Layer
-	Where string // "berth.yaml:3: server.http", "PORT", "--http"; empty: nobody gave it
+	Where string // "berth.yaml:3: server.http", "PORT", "--http"; empty: it is the default
 }
 
 // Source is where a program's settings are read from.
 type Source struct {
 	Program  Program
 	File     string // empty: none, unless the environment names one
-	Optional bool   // the file need not be there
+	Optional bool   // the file may be missing
 	Environ  []string
 	Flags    map[string][]string // what was given, by flag
 	UID      func() int          // of the user that files must belong to; nil: this process's
@@ -56,7 +56,7 @@ type Loaded struct {
 	*Config
 	// File is the one that was read; empty: none.
 	File string
-	// Notes say what was given and has no effect, and why.
+	// Notes list what was given without effect, and why.
 	Notes []string
 
 	source   Source
@@ -67,15 +67,15 @@ type Loaded struct {
 	contents map[string][sha256.Size]byte // of the files that settings name, by setting
 }
 
-// What names the file.
+// The names of the file's path in flags and environment.
 const (
 	fileVariable  = "BERTH_CONFIG"
 	otherVariable = "CONFIG_PATH" // of peers and agents
-	defaultFile   = "config.yaml" // of peers and agents that are told of none, if it is there
+	defaultFile   = "config.yaml" // of peers and agents without --config, if it exists
 )
 
-// Load reads all layers. Its error joins one error for each thing that is wrong, each
-// with the place; what came with it lacks what is wrong, and serves to look for more.
+// Load reads all layers. Its error joins one error for each fault, with its place; the
+// configuration is then incomplete, and is only good for finding further faults.
 func Load(src Source) (*Loaded, error) {
 	c := New()
 	l := &Loaded{Config: c, source: src, table: newTable(c.Settings()), origins: map[string]Origin{}, unread: map[string]bool{}}
@@ -93,8 +93,8 @@ func Load(src Source) (*Loaded, error) {
 	return l, errors.Join(wrong...)
 }
 
-// noteContents notes what stands in the files that settings name. One that cannot be read
-// says nothing: who needs it says why.
+// noteContents records hashes of the files that settings name. A file that cannot be read is left
+// out: its reader reports the error.
 func (l *Loaded) noteContents() {
 	l.contents = map[string][sha256.Size]byte{}
 	for i := range l.table.rows {
@@ -108,22 +108,22 @@ func (l *Loaded) noteContents() {
 	}
 }
 
-// apart refuses a section beside the file that stands for it, whichever layers they come
-// from: one would be lost.
+// apart refuses a section together with the file that replaces it, whichever layers they come from:
+// one would be lost.
 func (l *Loaded) apart() error {
 	var wrong []error
 	for _, pair := range [][2]string{
 		{"auth.keys_file", "auth.api_keys"}, {"auth.keys_file", "auth.header_name"}, {"workloads.defaults_file", "workloads.defaults"},
 	} {
 		if l.table.row(pair[0]).Value.Text() != "" && l.table.row(pair[1]).Value.Text() != "" {
-			wrong = append(wrong, fmt.Errorf("%s and %s say the same in two places: leave one of them", l.At(pair[1]), l.At(pair[0])))
+			wrong = append(wrong, fmt.Errorf("%s and %s exclude each other: leave one of them", l.At(pair[1]), l.At(pair[0])))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// Within is an error of a section's reader, "line 3: ...", with the file that the line is
-// of, or several that are joined.
+// Within adds the name of the file to an error of a section's reader, "line 3: ...", or to several
+// that are joined.
 func (l *Loaded) Within(err error) error {
 	f := &file{name: l.File}
 	for _, one := range Each(err) {
@@ -132,13 +132,13 @@ func (l *Loaded) Within(err error) error {
 	return errors.Join(f.problems...)
 }
 
-// lookup finds a variable; one that is empty is as good as none.
+// lookup returns a variable's value; an empty variable counts as not set.
 func (l *Loaded) lookup(name string) string {
 	value, _ := l.find(name)
 	return value
 }
 
-// find returns the value of a variable, and whether it is there.
+// find returns the value of a variable, and reports whether the variable exists.
 func (l *Loaded) find(name string) (string, bool) {
 	for _, v := range slices.Backward(l.source.Environ) {
 		if value, found := strings.CutPrefix(v, name+"="); found {
@@ -189,10 +189,10 @@ func (l *Loaded) readFile() error {
 	if err := l.secretly(name, f.given); err != nil {
 		f.problems = append(f.problems, err)
 	}
-	return InOrder(append(f.problems, l.apply(FromFile, f.given))...) // what can be read is looked at, whatever cannot
+	return InOrder(append(f.problems, l.apply(FromFile, f.given))...) // what can be read is checked even if other parts cannot
 }
 
-// leave notes that a setting, under whatever name, has a value that is not taken.
+// leave records that the value of a setting, given under any of its names, is not taken.
 func (l *Loaded) leave(name string) {
 	if row := l.table.row(name); row != nil {
 		l.unread[row.Name] = true
@@ -202,12 +202,12 @@ func (l *Loaded) leave(name string) {
 	}
 }
 
-// Unread says that somebody gave a setting a value that could not be taken, so that what
-// it has instead proves nothing.
+// Unread reports whether a setting was given a value that is not valid, so that its present value
+// does not count.
 func (l *Loaded) Unread(name string) bool { return l.unread[name] }
 
-// environment lists what variables give. Only those of the program count: a variable
-// named PORT says nothing to a command that asks a cluster.
+// environment returns the values that variables give. Only those of the program count: a variable
+// named PORT means nothing to a command that asks a cluster.
 func (l *Loaded) environment() (out []given) {
 	note := func(name, variable string) {
 		if text := l.lookup(variable); strings.TrimSpace(text) != "" { // see blankVariables
@@ -232,23 +232,23 @@ func (l *Loaded) environment() (out []given) {
 	return out
 }
 
-// blankVariables refuses variables of settings that are there and blank: they were set for a
-// purpose, and without them the file or the default would count. Variables of other
-// programs' names are as good as none if they are empty.
+// blankVariables refuses variables of settings that exist and are blank: they were set for a
+// purpose, and without them the file or the default would count. Empty variables under other
+// programs' names count as not set.
 func (l *Loaded) blankVariables() error {
 	var wrong []error
 	for i := range l.table.rows {
 		row := &l.table.rows[i]
 		if value, given := l.find(row.Variable()); given && row.For&l.source.Program != 0 && strings.TrimSpace(value) == "" {
-			wrong = append(wrong, fmt.Errorf("%s is empty: unset it, or look whether a variable that it is made of is unset", row.Variable()))
+			wrong = append(wrong, fmt.Errorf("%s is empty: unset it, or check whether a variable that it is made of is unset", row.Variable()))
 			l.leave(row.Name)
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// noteStrangers notes variables that look like settings and are none. They are no
-// errors: the environment is not Berth's alone.
+// noteStrangers notes variables that look like settings but are not. They are not errors: the
+// environment is shared with other programs.
 func (l *Loaded) noteStrangers() {
 	known := []string{fileVariable}
 	for i := range l.table.rows {
@@ -263,13 +263,13 @@ func (l *Loaded) noteStrangers() {
 	}
 }
 
-// said is one word about a setting, in the setting's own terms.
+// said is one value for a setting, in the setting's own terms.
 type said struct {
 	given
-	weak bool // gives way to any other word of its layer
+	weak bool // any other value of its layer wins over it
 }
 
-// apply has a layer speak: what contradicts itself in it is an error.
+// apply applies the values of a layer: contradictions within the layer are errors.
 func (l *Loaded) apply(layer Layer, list []given) error {
 	words := map[string][]said{}
 	var wrong []error
@@ -300,7 +300,7 @@ func (l *Loaded) apply(layer Layer, list []given) error {
 	return errors.Join(wrong...)
 }
 
-// translate puts another name's value in the setting's own terms.
+// translate converts a value under another name to the setting's own terms.
 func (l *Loaded) translate(o *Other, g given) (said, error) {
 	text := strings.TrimSpace(strings.Join(g.texts, ","))
 	now := ""
@@ -321,7 +321,7 @@ func (l *Loaded) translate(o *Other, g given) (said, error) {
 	return out, nil
 }
 
-// settle gives a setting the value that a layer has for it.
+// settle gives a setting the value of a layer.
 func (l *Loaded) settle(layer Layer, row *Setting, words []said) error {
 	if slices.ContainsFunc(words, func(w said) bool { return !w.weak }) {
 		words = slices.DeleteFunc(words, func(w said) bool { return w.weak })
@@ -352,14 +352,14 @@ func (l *Loaded) set(row *Setting, w said) error {
 	return nil
 }
 
-// Rows are all settings, in order.
+// Rows returns all settings in order.
 func (l *Loaded) Rows() []Setting { return l.table.rows }
 
-// Origin is where the value of a setting comes from.
+// Origin returns where the value of a setting comes from.
 func (l *Loaded) Origin(name string) Origin { return l.origins[name] }
 
-// At is how to name a setting to whoever gave it: by the line of the file, by the
-// variable or by the flag.
+// At returns the name under which a setting was given: the line of the file, the variable or the
+// flag.
 func (l *Loaded) At(name string) string {
 	if where := l.origins[name].Where; where != "" {
 		return where
@@ -370,7 +370,7 @@ func (l *Loaded) At(name string) string {
 	return name
 }
 
-// Differences tell what of the cluster's settings is given here and is not what is in
+// Differences returns the cluster's settings that are given here and differ from the values in
 // force.
 func (l *Loaded) Differences(now Cluster) (out []string) {
 	force := newTable(now.Settings())

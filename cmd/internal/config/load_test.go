@@ -152,7 +152,7 @@ func TestWhichFile(t *testing.T) {
 	// Where nothing names one, peers and agents read config.yaml where they are started, if
 	// there is one, and say so.
 	t.Chdir(dir)
-	someone := max(os.Geteuid(), 1) // who is not root
+	someone := max(os.Geteuid(), 1) // any user other than root
 	write := func(text string) {
 		if err := os.WriteFile("config.yaml", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestWrongFiles(t *testing.T) {
 		"sever:\n  http: a:1":                                              "berth.yaml:1: there is no setting sever; did you mean server?",
 		"jobs:\n  max_queue_size: 5":                                       "berth.yaml:2: there is no setting jobs.max_queue_size; did you mean scheduler.max_queue_size?",
 		"server:\n  nothing_like_it: 5":                                    "berth.yaml:2: there is no setting server.nothing_like_it",
-		"server:\n  http: a:1\n  http: b:1":                                "berth.yaml:3: http stands in line 2 already",
+		"server:\n  http: a:1\n  http: b:1":                                "berth.yaml:3: http is a duplicate of line 2",
 		"server: 5":                                                        "berth.yaml:1: server must be a section",
 		"- server":                                                         "berth.yaml:1: the file must be a section",
 		"server:\n  http:":                                                 "berth.yaml:2: server.http has no value",
@@ -226,8 +226,8 @@ func TestWrongFiles(t *testing.T) {
 		"server:\n  http: \"  \"":                                          "berth.yaml:2: server.http is empty",
 		"agent:\n  peers: [\"a:1\", \"\"]":                                 "berth.yaml:2: agent.peers is empty",
 		"agent:\n  accounts: {\"\": x}":                                    "berth.yaml:2: agent.accounts is empty",
-		"a: &x {b: 1}\nserver: *x":                                         "anchors are not followed",
-		"server:\n  <<: {http: a:1}":                                       "berth.yaml:2: <<: anchors are not followed",
+		"a: &x {b: 1}\nserver: *x":                                         "anchors are not supported",
+		"server:\n  <<: {http: a:1}":                                       "berth.yaml:2: <<: anchors are not supported",
 		"server: {id: a}\n---\nserver: {id: b}":                            "a second document",
 		"server:\n\tid: a":                                                 "berth.yaml:2: found character that cannot start any token",
 		"server: {":                                                        "berth.yaml:1: did not find expected node content",

@@ -37,7 +37,7 @@ func TestReload(t *testing.T) {
 	if err != nil || !slices.Equal(taken, []string{"log.level"}) || level != slog.LevelDebug {
 		t.Errorf("taken over: %v, %v; the level is %v", taken, err, level)
 	}
-	if text := strings.Join(left, "\n"); len(left) != 2 || !strings.Contains(text, "server.http counts from the next start on") ||
+	if text := strings.Join(left, "\n"); len(left) != 2 || !strings.Contains(text, "server.http takes effect at the next start") ||
 		!strings.Contains(text, "cluster.name belongs to the cluster") {
 		t.Errorf("left: %v", left)
 	}
@@ -93,7 +93,7 @@ func TestReloadOfFiles(t *testing.T) {
 	}
 	late := int64(0)
 	if r.On(func(c *Config) { late = c.Server.Auth.Rate }, "auth.rate_limit"); late != 6 {
-		t.Errorf("who asks late is told a rate of %d, and it is 6 by now", late)
+		t.Errorf("a late caller gets a rate of %d, and it is 6 by now", late)
 	}
 }
 

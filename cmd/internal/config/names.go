@@ -6,22 +6,21 @@ import (
 	"strconv"
 )
 
-// Other is another name under which something is known: it stands for a setting, or
-// it is taken and has no effect.
+// Other is another name that is accepted: it stands for a setting, or has no effect.
 type Other struct {
 	Name string // in a file; may be empty
 	Env  string // in the environment; may be empty
 	To   string // the setting that it stands for; empty: none
-	// Read makes the setting's text of the one that is given; now is the setting's value
-	// before. nil: they are the same.
+	// Read converts the given text to the setting's text; now is the setting's value before. nil:
+	// they are the same.
 	Read func(text, now string) (string, error)
-	// Weak says that such a text gives way to any other word about the setting. nil: none does.
+	// Weak reports whether any other value for the setting wins over such a text. nil: never.
 	Weak func(text string) bool
-	// Why says how it is converted, or why it has no effect.
+	// Why explains the conversion, or why the name has no effect.
 	Why string
 }
 
-// otherNames lists them in the order in which they are documented.
+// otherNames returns them in the order of the documentation.
 func otherNames() []Other {
 	return append(otherServer(), otherCluster()...)
 }
@@ -29,13 +28,13 @@ func otherNames() []Other {
 func otherServer() []Other {
 	return []Other{
 		{Name: "server.port", Env: "PORT", To: "server.http", Read: port, Why: "the port alone; the address stays"},
-		{Name: "server.read_timeout", Read: anySpan, Why: "each kind of request has limits of its own, since some wait on purpose"},
-		{Name: "server.write_timeout", Read: anySpan, Why: "each kind of request has limits of its own, since some wait on purpose"},
+		{Name: "server.read_timeout", Read: anySpan, Why: "each kind of request has its own limits, since some wait on purpose"},
+		{Name: "server.write_timeout", Read: anySpan, Why: "each kind of request has its own limits, since some wait on purpose"},
 		{Name: "workload_defaults", To: "workloads.defaults", Why: "the same"},
 		{Name: "monitoring.alert_thresholds.temperature", To: "agent.gpu_hot", Why: "in °C"},
-		{Name: "monitoring.alert_thresholds.utilization", Read: anyNumber, Why: "a GPU that is used fully is no fault"},
-		{Name: "monitoring.alert_thresholds.memory", Read: anyNumber, Why: "memory that is used fully is no fault"},
-		{Name: "monitoring.interval_seconds", Read: anyNumber, Why: "every GPU is looked at each second"},
+		{Name: "monitoring.alert_thresholds.utilization", Read: anyNumber, Why: "full use of a GPU is not a fault"},
+		{Name: "monitoring.alert_thresholds.memory", Read: anyNumber, Why: "full use of memory is not a fault"},
+		{Name: "monitoring.interval_seconds", Read: anyNumber, Why: "every GPU is checked each second"},
 		{Name: "monitoring.metrics_retention_days", Read: anyNumber, Why: "the scraper of /metrics keeps them; agents keep 15 minutes"},
 		{Env: "RESEARCH_AGENT_RAY_HEAD_NODE", Why: "agents start jobs themselves, without Ray"},
 		{Name: "address", To: "client.address", Why: "the same"},
@@ -48,14 +47,14 @@ func otherCluster() []Other {
 		{Name: "scheduling.algorithm", Env: "RESEARCH_AGENT_SCHEDULING_POLICY", To: "scheduling.policy", Why: "the same"},
 		{Name: "scheduling.max_retries", To: "jobs.max_retries", Why: "the same"},
 		{Name: "scheduler.max_queue_size", Env: "RESEARCH_AGENT_MAX_QUEUE_SIZE", To: "scheduling.max_queue_size", Why: "the same"},
-		{Name: "scheduler.queue_check_interval", Read: anySpan, Why: "the scheduler is woken by what happens, not by a clock"},
+		{Name: "scheduler.queue_check_interval", Read: anySpan, Why: "the scheduler is started by events, not by a clock"},
 		{Name: "scheduling.default_priority", To: "jobs.default_priority", Read: priority, Why: "5 is normal, 6 to 8 high, 9 and 10 critical; 1 to 4 are themselves"},
 		{Name: "cluster.total_gpus", Read: anyNumber, Why: "GPUs are those that agents find"},
 		{Name: "policies.max_gpus_per_user", To: "allocation.max_gpus_per_user", Why: "the same"},
 		{Name: "policies.max_job_duration_hours", To: "jobs.max_run_time", Read: unit("h"), Why: "in hours"},
 		{Name: "policies.enable_preemption", To: "scheduling.preempt", Read: oneOf("lower", "nobody"), Why: "true: lower; false: nobody, and scheduling.no_preemption"},
 		{Name: "policies.enable_preemption", To: "scheduling.no_preemption", Read: oneOf("false", "true"), Why: "the opposite"},
-		{Name: "fault_tolerance.enable_checkpointing", Read: isSwitch, Why: "every job has a folder for checkpoints, and is told to save if it names a signal"},
+		{Name: "fault_tolerance.enable_checkpointing", Read: isSwitch, Why: "every job has a folder for checkpoints, and gets its checkpoint signal if it has one"},
 		{Name: "fault_tolerance.checkpoint_interval_minutes", To: "jobs.checkpoint_interval", Read: unit("m"), Why: "in minutes"},
 		{Name: "fault_tolerance.max_retries", To: "jobs.max_retries", Why: "the same"},
 		{
@@ -65,7 +64,7 @@ func otherCluster() []Other {
 	}
 }
 
-// port puts a port into an address.
+// port replaces the port of an address.
 func port(text, now string) (string, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
@@ -78,7 +77,7 @@ func port(text, now string) (string, error) {
 	return net.JoinHostPort(host, text), nil
 }
 
-// priority takes the ten priorities of services for the four of jobs.
+// priority converts the ten priorities of services to the four of jobs.
 func priority(text, _ string) (string, error) {
 	n, err := strconv.ParseUint(text, 10, 8)
 	switch {
@@ -94,7 +93,7 @@ func priority(text, _ string) (string, error) {
 	return strconv.FormatUint(n, 10), nil
 }
 
-// unit is a number of a unit as a time.
+// unit returns a converter from a number of a unit to a time.
 func unit(name string) func(text, now string) (string, error) {
 	return func(text, now string) (string, error) {
 		if _, err := anyNumber(text, now); err != nil {
@@ -104,7 +103,7 @@ func unit(name string) func(text, now string) (string, error) {
 	}
 }
 
-// oneOf is what true and false stand for.
+// oneOf returns a converter for true and false.
 func oneOf(yes, no string) func(text, now string) (string, error) {
 	return func(text, _ string) (string, error) {
 		var on bool

@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// meant is "; did you mean X?" if one of the words is near enough to be meant.
+// meant returns "; did you mean X?" if one of the words is similar enough.
 func meant(word string, known []string) string {
 	best, most := "", max(1, min((len(word)+2)/3, 4))
 	for _, k := range known {
@@ -16,7 +16,7 @@ func meant(word string, known []string) string {
 	return "; did you mean " + best + "?"
 }
 
-// distance is how many letters are to be put in, left out or replaced to make b of a.
+// distance returns how many letters must be inserted, removed or replaced to turn a into b.
 func distance(a, b string) int {
 	const longest = 64
 	if len(a) > longest || len(b) > longest {

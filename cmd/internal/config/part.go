@@ -8,22 +8,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// part is a section of the file that somebody else reads.
+// part is a section of the file with a parser outside this package.
 type part struct{ to *string }
 
-// Part is a section of a file for a reader of its own, which gets it as a document: each
-// word stands in the line where it stands in the file, so that the reader's errors tell
-// the file's lines. It can be given in a file only; an empty one counts as none.
+// Part returns a value for a section of a file, which its reader gets as a document: each word
+// stands in the same line as in the file, so that the reader's errors contain the file's lines. It
+// can be given in a file only; an empty section counts as none.
 func Part(to *string) Value { return part{to} }
 
 func (v part) Kind() string       { return "section" }
 func (v part) shape() shape       { return isPart }
 func (v part) Set([]string) error { return errors.New("can be given in a file only") }
 
-// Text is the section in one line. Strings have no line breaks in it, see write.
+// Text returns the section in one line. Strings have no line breaks in it, see write.
 func (v part) Text() string { return strings.ReplaceAll(*v.to, "\n", "") }
 
-// read takes the section over.
+// read stores the section.
 func (v part) read(f *file, n *yaml.Node) {
 	if n.Tag == "!!null" || n.Kind == yaml.MappingNode && len(n.Content) == 0 {
 		*v.to = ""
@@ -66,12 +66,12 @@ func (w *partWriter) write(n *yaml.Node) {
 	case yaml.ScalarNode:
 		w.text.WriteString(word(n))
 	default:
-		w.file.report(n, "anchors are not followed: write the value itself")
+		w.file.report(n, "anchors are not supported: write the value itself")
 	}
 }
 
-// word is a scalar of the same type and value. All but plain numbers and the like is
-// quoted; Go's quotes are YAML's.
+// word formats a scalar with the same type and value. All but plain numbers and the like is quoted;
+// Go's quotes are YAML's.
 func word(n *yaml.Node) string {
 	switch n.ShortTag() {
 	case "!!int", "!!float", "!!bool":

@@ -8,18 +8,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Example is a file that holds every setting at its default, as a remark.
+// Example returns a file that holds every setting at its default, commented out.
 func Example() string {
 	var b strings.Builder
-	b.WriteString(`# Every setting of Berth, at its default. A line counts once its # is taken away.
+	b.WriteString(`# Every setting of Berth, at its default. Remove the # of a line to set it.
 #
 # One file can serve all programs of a machine: a peer reads server, an agent agent, the
-# commands client; both of the first log. What is marked [cluster] the cluster as a whole
-# has one value of: it counts when the cluster is founded, and berth config set changes it
-# from then on. What is marked [SIGHUP] a running program takes over.
+# commands client; peers and agents also log. Settings marked [cluster] have one value in the
+# whole cluster: they take effect when the cluster is founded, and berth config set changes
+# them from then on. Settings marked [SIGHUP] are taken over by a running program.
 #
 # The environment (BERTH_SERVER_HTTP) wins over this file, a flag (--http) over both.
-# berth config validate FILE checks a file, berth config show tells what is in force.
+# berth config validate FILE checks a file, berth config show prints the values in force.
 `)
 	section := ""
 	for _, row := range New().Settings() {
@@ -32,7 +32,7 @@ func Example() string {
 	return b.String()
 }
 
-// marks are what is said about a setting beside its meaning.
+// marks returns the properties of a setting that its meaning does not contain.
 func marks(row *Setting) (out string) {
 	if row.Cluster {
 		out += " [cluster]"
@@ -43,7 +43,7 @@ func marks(row *Setting) (out string) {
 	return out
 }
 
-// Written is a value as it is written in a file, in one line.
+// Written formats a value for a file, in one line.
 func Written(v Value) string {
 	text := v.Text()
 	var n yaml.Node
@@ -92,8 +92,8 @@ func scalarNode(text string) *yaml.Node {
 }
 
 // NeedsQuotes reports whether a reader of YAML 1.1 or 1.2 may take a text without quotes for
-// something else: a truth value (no, on, y), nothing (~), a merge (<<), a number (0o17, 1_000, 1:30,
-// .inf) or a date. What begins as a number does is quoted even where it is none.
+// something else: a truth value (no, on, y), nothing (~), a merge (<<), a number (0o17, 1_000,
+// 1:30, .inf) or a date. A text that begins like a number is always quoted.
 func NeedsQuotes(text string) bool {
 	words := []string{"", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=", "<<"}
 	if slices.Contains(words, strings.ToLower(text)) {
@@ -104,7 +104,7 @@ func NeedsQuotes(text string) bool {
 		len(digits) < len(text) && slices.Contains([]string{"inf", "nan"}, strings.ToLower(digits))
 }
 
-// Reference is the table as pages show it.
+// Reference returns the table for the documentation.
 func Reference() string {
 	var b strings.Builder
 	section := ""
@@ -141,7 +141,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// besides are the variables that give no setting.
+// besides returns the variables that belong to no setting.
 func besides() map[string]string {
 	return map[string]string{
 		fileVariable:                     "names the file with settings, for every program, where --config does not",
@@ -151,7 +151,7 @@ func besides() map[string]string {
 	}
 }
 
-// Explain tells all about a setting, or about another name of one.
+// Explain returns everything about a setting, or about another name of one.
 func Explain(name string) (string, error) {
 	if what, known := besides()[name]; known {
 		return fmt.Sprintf("%s is no setting: the variable %s.\n", name, what), nil
@@ -175,7 +175,7 @@ func Explain(name string) (string, error) {
 			b.WriteByte('\n')
 		}
 		if o.To == "" {
-			fmt.Fprintf(&b, "%s is taken and has no effect: %s.\n", name, o.Why)
+			fmt.Fprintf(&b, "%s is accepted and has no effect: %s.\n", name, o.Why)
 			continue
 		}
 		fmt.Fprintf(&b, "%s is another name of %s (%s).\n\n", name, o.To, o.Why)
@@ -205,9 +205,9 @@ func explainRow(b *strings.Builder, row *Setting) {
 	}
 	switch {
 	case row.Cluster:
-		line("Scope", "the cluster has one value, from its founding on; berth config set changes it")
+		line("Scope", "the whole cluster has one value, from its founding on; berth config set changes it")
 	case row.Reload:
-		line("Scope", "this process; SIGHUP takes a new value over")
+		line("Scope", "this process; a new value is taken over on SIGHUP")
 	default:
 		line("Scope", "this process, from its next start on")
 	}

@@ -6,32 +6,32 @@ import (
 	"sync"
 )
 
-// Reloader keeps what a running program is configured with, and reads it anew.
+// Reloader keeps the configuration of a running program, and reads it again on request.
 type Reloader struct {
 	check func(*Loaded) error
 
 	mu   sync.Mutex
 	now  *Loaded
-	read bool // again, at least once
+	read bool // at least once since the start
 	on   []taker
 }
 
-// taker takes new values of settings over.
+// taker receives new values of settings.
 type taker struct {
 	names []string
 	take  func(*Config)
 }
 
-// NewReloader begins with what the program has started with. check says what the program
-// could not start with.
+// NewReloader returns a reloader with the configuration of the start. check returns the errors with
+// which the program could not start.
 func NewReloader(now *Loaded, check func(*Loaded) error) *Reloader {
 	return &Reloader{now: now, check: check}
 }
 
-// On has take called with the new configuration whenever one of the settings has another
-// value than before, or names a file that says something else. They must be such as can be
-// reloaded. Where everything was read again before, take is called at once: what has changed
-// by then nobody else tells it.
+// On registers a function that is called with the new configuration whenever one of the named
+// settings has another value than before, or names a file with other content. The settings must be
+// reloadable. If the configuration was already read again, take is called at once: no later call
+// would report the earlier changes.
 func (r *Reloader) On(take func(*Config), names ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,9 +41,9 @@ func (r *Reloader) On(take func(*Config), names ...string) {
 	}
 }
 
-// Reload reads all layers again and takes over what can change while the program runs.
-// It lists what was taken over, and says of all else that has changed why it was not.
-// If anything is wrong, nothing changes.
+// Reload reads all layers again and takes over what can change while the program runs. It returns
+// the settings that were taken over, and the other changed ones with the reason why they were not.
+// If there is any error, nothing changes.
 func (r *Reloader) Reload() (taken, left []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *Reloader) Reload() (taken, left []string, err error) {
 		case is.Cluster:
 			left = append(left, fmt.Sprintf("%s belongs to the cluster: change it with berth config set", is.Name))
 		case !is.Reload:
-			left = append(left, is.Name+" counts from the next start on")
+			left = append(left, is.Name+" takes effect at the next start")
 		default:
 			taken = append(taken, is.Name)
 		}

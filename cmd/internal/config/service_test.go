@@ -92,12 +92,12 @@ auth:
 func TestWrongParts(t *testing.T) {
 	folders := regexp.MustCompile(`\S*/`)
 	for text, want := range map[string]string{ //nolint:gosec // no secrets
-		"auth:\n  api_keys: &a {SECRET: x}\n  keys_file: k\n":            "berth.yaml:2: auth.api_keys and berth.yaml:3: auth.keys_file say the same in two places",
+		"auth:\n  api_keys: &a {SECRET: x}\n  keys_file: k\n":            "berth.yaml:2: auth.api_keys and berth.yaml:3: auth.keys_file exclude each other",
 		"auth:\n  header_name: X\n  keys_file: k\n":                      "berth.yaml:2: auth.header_name and berth.yaml:3: auth.keys_file",
 		"workloads: {defaults_file: f}\nworkload_defaults: {ocr: {}}\n":  "berth.yaml:2: workload_defaults and berth.yaml:1: workloads.defaults_file",
 		"workloads: {defaults: {ocr: {}}}\nworkload_defaults: {a: {}}\n": "contradict each other",
-		"workload_defaults: {ocr: &a {gpus: 1}, training: *a}\n":         "berth.yaml:1: anchors are not followed",
-		"auth:\n  api_keys: {SECRET: &a x, other: *a}\n":                 "berth.yaml:2: anchors are not followed",
+		"workload_defaults: {ocr: &a {gpus: 1}, training: *a}\n":         "berth.yaml:1: anchors are not supported",
+		"auth:\n  api_keys: {SECRET: &a x, other: *a}\n":                 "berth.yaml:2: anchors are not supported",
 	} {
 		_, err := loadText(t, text)
 		if got := folders.ReplaceAllString(fmt.Sprint(err), ""); !strings.Contains(got, want) || strings.Contains(got, "SECRET") {

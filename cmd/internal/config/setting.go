@@ -12,7 +12,7 @@ const (
 	OfClient // the commands that ask a cluster
 )
 
-// String names the programs, "server, agent".
+// String returns the names of the programs: "server, agent".
 func (p Program) String() string {
 	var names []string
 	for i, name := range []string{"server", "agent", "client"} {
@@ -30,26 +30,25 @@ type Setting struct {
 	For  Program
 	// Flag is its name on the command line; empty: it has none.
 	Flag string
-	// Env is its variable; empty: made of the name, as [Setting.Variable] says.
+	// Env is its variable; empty: derived from the name, see [Setting.Variable].
 	Env string
-	// Means says what it does, and what a special value stands for. A word in
-	// backquotes names the value in the help of its flag.
+	// Means describes the setting, and its special values. A word in backquotes names the value in
+	// the help of its flag.
 	Means string
-	// Cluster says that the whole cluster has one value, in the replicated state.
+	// Cluster marks settings of which the whole cluster has one value, in the replicated state.
 	Cluster bool
-	// Reload says that a running program takes a new value over on SIGHUP.
+	// Reload marks settings that a running program takes over on SIGHUP.
 	Reload bool
-	// File says that the value names a file that is read with the configuration, so that
-	// another content is another value.
+	// File marks settings that name a file which is read with the configuration, so that another
+	// content is another value.
 	File bool
-	// Secret says that the value is not to be shown.
+	// Secret marks settings whose value must not be shown.
 	Secret bool
-	// Value points at where the value is kept.
+	// Value points at the variable that holds the value.
 	Value Value
 }
 
-// Variable is the environment variable of the setting: BERTH_SERVER_HTTP for
-// server.http.
+// Variable returns the environment variable of the setting: BERTH_SERVER_HTTP for server.http.
 func (s *Setting) Variable() string {
 	if s.Env != "" {
 		return s.Env
@@ -57,10 +56,10 @@ func (s *Setting) Variable() string {
 	return "BERTH_" + strings.ToUpper(strings.ReplaceAll(s.Name, ".", "_"))
 }
 
-// Meaning is what the setting means, as plain text.
+// Meaning returns the meaning as plain text.
 func (s *Setting) Meaning() string { return strings.ReplaceAll(s.Means, "`", "") }
 
-// Shown is the value as it may be shown to anybody.
+// Shown returns the value without secrets.
 func (s *Setting) Shown() string {
 	if s.Secret && s.Value.Text() != "" {
 		return "(secret)"

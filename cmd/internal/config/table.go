@@ -8,7 +8,7 @@ import (
 	"github.com/berth-gpu/berth/node/gpu/judge"
 )
 
-// DefaultHTTP is where a peer's API is unless somebody says otherwise.
+// DefaultHTTP is the default address of a peer's API.
 const DefaultHTTP = "127.0.0.1:10000"
 
 // Config is the value of every setting. A program reads its own parts.
@@ -20,14 +20,14 @@ type Config struct {
 	Cluster Cluster
 }
 
-// Server is what a peer runs with.
+// Server holds the settings of a peer.
 type Server struct {
 	Addresses
 
 	ID, DataDir     string
 	Bootstrap, Join []string
 	Proxies         []string // networks
-	ClusterID       string   // empty: what the data folder or the join says
+	ClusterID       string   // empty: the cluster of the data folder or of the join
 	Timeouts        string   // "lan" or "wan"
 	MinFree         uint64   // MiB; 0: the store's default
 	Auth            Auth
@@ -35,13 +35,13 @@ type Server struct {
 	Advice          Advice
 }
 
-// Addresses are where a peer listens; Advertise may be empty.
+// Addresses holds the addresses of a peer; Advertise may be empty.
 type Addresses struct {
 	Listen, Advertise, HTTP string
 	Hosts                   []string // other names of the API
 }
 
-// Auth says whom the API lets in, and what jobs may run.
+// Auth holds the settings of authentication and of what jobs may run.
 type Auth struct {
 	On                 bool
 	Keys, CommandRules string // files; empty: none
@@ -49,24 +49,24 @@ type Auth struct {
 	Rate               int64  // requests of a caller in a second; 0: any
 }
 
-// Audit says where the audit trail is written besides the archive.
+// Audit holds the settings of the audit trail's files outside the archive.
 type Audit struct {
 	Dir  string // empty: nowhere
 	MiB  int64  // of one file
 	Keep int    // files
 }
 
-// Advice says what the analysis of workloads goes by.
+// Advice holds the settings of the analysis of workloads.
 type Advice struct {
 	Defaults          string // a file; empty: none
-	Own               string // what would stand in it, see [Part]; both empty: the standard ones
-	Deepagents, Graph string // addresses; empty: nobody is asked
+	Own               string // the content of such a file, see [Part]; both empty: the standard ones
+	Deepagents, Graph string // addresses; empty: no service is asked
 }
 
-// Client is how commands reach a cluster.
+// Client holds the settings of commands that ask a cluster.
 type Client struct{ Address []string }
 
-// New is a configuration as it is when nobody says anything.
+// New returns a configuration with all defaults.
 func New() *Config {
 	return &Config{
 		Server: Server{Addresses: Addresses{Listen: "127.0.0.1:7000", HTTP: DefaultHTTP}, Timeouts: "lan", Auth: Auth{Rate: 300}, Audit: Audit{MiB: 64, Keep: 16}},
@@ -81,7 +81,7 @@ func New() *Config {
 	}
 }
 
-// Settings is the table: every setting, bound to where this configuration has it.
+// Settings returns the table: every setting, bound to its field of this configuration.
 func (c *Config) Settings() []Setting {
 	rows := []Setting{{
 		Name: "log.level", For: OfServer | OfAgent, Flag: "log-level", Env: "BERTH_LOG_LEVEL", Reload: true,
@@ -96,7 +96,7 @@ func (c *Config) Settings() []Setting {
 	return append(rows, c.Cluster.Settings()...)
 }
 
-// level is the weight of a line in the log.
+// level returns a value for the level of the log.
 func level(to *slog.Level) Value {
 	var word string
 	choice, words := Choice(&word, "debug", "info", "warn", "error"), func(l slog.Level) string { return strings.ToLower(l.String()) }
@@ -112,11 +112,11 @@ func (s *Server) settings() []Setting {
 	return []Setting{
 		{
 			Name: "server.id", For: OfServer, Flag: "id",
-			Means: "this peer's `name`, for ever", Value: Text(&s.ID, "name"),
+			Means: "this peer's `name`, which must never change", Value: Text(&s.ID, "name"),
 		},
 		{
 			Name: "server.data_dir", For: OfServer, Flag: "data-dir",
-			Means: "`folder` where this peer keeps its log and snapshots; also --data", Value: Text(&s.DataDir, "folder"),
+			Means: "`folder` for this peer's log and snapshots; also --data", Value: Text(&s.DataDir, "folder"),
 		},
 		{
 			Name: "server.http", For: OfServer, Flag: "http",
@@ -142,7 +142,7 @@ func (s *Server) settings() []Setting {
 		},
 		{
 			Name: "server.join", For: OfServer, Flag: "join",
-			Means: "enter the cluster of the peers at these `address,...`", Value: List(&s.Join, "addresses"),
+			Means: "join the cluster of the peers at these `address,...`", Value: List(&s.Join, "addresses"),
 		},
 		{
 			Name: "server.trusted_proxies", For: OfServer, Flag: "trusted-proxies", Reload: true,
@@ -199,15 +199,15 @@ func (a *Audit) settings() []Setting {
 	return []Setting{
 		{
 			Name: "audit.dir", For: OfServer, Flag: "audit-dir",
-			Means: "`folder` that gets every record of the audit trail as a line of JSON; empty: none does", Value: Text(&a.Dir, "folder"),
+			Means: "`folder` for files with every record of the audit trail as a line of JSON; empty: no files", Value: Text(&a.Dir, "folder"),
 		},
 		{
 			Name: "audit.file_mib", For: OfServer, Flag: "audit-size",
-			Means: "`MiB` of one of its files, after which the next is begun", Value: Number(&a.MiB, "MiB", 1, 1<<20),
+			Means: "size of one file in `MiB`, after which the next is begun", Value: Number(&a.MiB, "MiB", 1, 1<<20),
 		},
 		{
 			Name: "audit.keep", For: OfServer, Flag: "audit-keep",
-			Means: "how `many` of its files are kept besides the one that is written", Value: Number(&a.Keep, "files", 1, 1_000_000),
+			Means: "`number` of complete files that are kept", Value: Number(&a.Keep, "files", 1, 1_000_000),
 		},
 	}
 }
@@ -216,7 +216,7 @@ func (a *Advice) settings() []Setting {
 	return []Setting{
 		{
 			Name: "workloads.defaults_file", For: OfServer, Flag: "workload-defaults", Reload: true, File: true,
-			Means: "YAML `file` with what is taken for workloads of which nothing is known; see docs/workload.md; the same at all peers",
+			Means: "YAML `file` with defaults for workloads without other data; see docs/workload.md; the same at all peers",
 			Value: Text(&a.Defaults, "file"),
 		},
 		{
@@ -225,11 +225,11 @@ func (a *Advice) settings() []Setting {
 		},
 		{
 			Name: "services.deepagents_url", For: OfServer, Flag: "deepagents-url", Env: "DEEPAGENTS_URL", Reload: true,
-			Means: "`URL` of a service that is asked about workloads, too; empty: none", Value: Text(&a.Deepagents, "URL"),
+			Means: "`URL` of a service that gives advice about workloads; empty: none", Value: Text(&a.Deepagents, "URL"),
 		},
 		{
 			Name: "services.graph_service_url", For: OfServer, Flag: "graph-service-url", Env: "GRAPH_SERVICE_URL", Reload: true,
-			Means: "`URL` of another one; empty: none", Value: Text(&a.Graph, "URL"),
+			Means: "`URL` of another such service; empty: none", Value: Text(&a.Graph, "URL"),
 		},
 	}
 }

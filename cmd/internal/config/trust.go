@@ -11,18 +11,18 @@ import (
 	"syscall"
 )
 
-// Who may write a file that a program reads without being told to.
+// Modes of files that a program reads by default, without --config, which make a file unsafe.
 const (
 	writtenByOthers fs.FileMode = 0o022 // in the folder where the program starts
-	writtenByAll    fs.FileMode = 0o002 // in the home of its user, who may share it with a group
+	writtenByAll    fs.FileMode = 0o002 // in the home of its user, where a group may have write permission
 	readByOthers    fs.FileMode = 0o077
 )
 
 // maxLinks bounds the symbolic links on the way to a file.
 const maxLinks = 40
 
-// errAsRoot refuses the file of the working folder: a folder that root happens to be in
-// may be anybody's.
+// errAsRoot refuses the file of the working folder: a folder in which root starts a program may
+// belong to any user.
 var errAsRoot = fmt.Errorf("%s of the folder where the program starts is not read by root: name it with --config %s, or start in another folder",
 	defaultFile, defaultFile)
 
@@ -83,8 +83,8 @@ func ownerOf(info fs.FileInfo) (uid uint32, known bool) {
 	return st.Uid, true
 }
 
-// ReadPrivate reads a file that holds secrets. It refuses one that other users may read
-// or write, or that belongs to one of them; pipes pass, which have no mode that counts.
+// ReadPrivate reads a file that holds secrets. It refuses one that other users may read or write,
+// or that belongs to one of them; pipes pass, because their mode has no meaning.
 func ReadPrivate(path string) ([]byte, error) {
 	f, err := os.Open(path) //nolint:gosec // a file that the operator names
 	if err != nil {
@@ -97,7 +97,7 @@ func ReadPrivate(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// private reports why a file is not its owner's alone.
+// private returns why other users can access a file.
 func private(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -115,8 +115,8 @@ func private(f *os.File) error {
 	return nil
 }
 
-// readAll reads the file of settings. One that a program reads without being told to must
-// be trusted; one that holds secrets is checked once it is known to hold them.
+// readAll reads the file of settings. A file that is read by default must be trusted; one that
+// holds secrets is checked once it is known to hold them.
 func (l *Loaded) readAll(name string, unnamed, users bool) ([]byte, error) {
 	text, err := os.ReadFile(name) //nolint:gosec // the operator's own file
 	if err != nil {
@@ -137,8 +137,8 @@ func (l *Loaded) readAll(name string, unnamed, users bool) ([]byte, error) {
 	return text, err
 }
 
-// secretly refuses a file that holds secrets and is open to others. A file that is only
-// checked (see [Source]) may be.
+// secretly refuses a file that holds secrets and is open to others. A file that is only checked
+// (see [Source]) may be open.
 func (l *Loaded) secretly(name string, list []given) error {
 	for _, g := range list {
 		row := l.table.row(g.name)
@@ -163,8 +163,8 @@ func privateFile(name string) error {
 	return private(f)
 }
 
-// spare decides on the user's file that was not read: settings that have an address from
-// elsewhere do without.
+// spare returns the error of the user's file that was not read, unless all settings have an address
+// from elsewhere.
 func (l *Loaded) spare() error {
 	if l.skipped == nil {
 		return nil
@@ -176,6 +176,6 @@ func (l *Loaded) spare() error {
 	return nil
 }
 
-// Skipped returns why the user's own file was not read, although the program could do
-// without; nil: it was, or there is none.
+// Skipped returns why the user's own file was not read although the program continued; nil: the
+// file was read, or does not exist.
 func (l *Loaded) Skipped() error { return l.skipped }

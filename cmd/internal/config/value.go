@@ -12,7 +12,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// shape is how a value is written in a file.
+// shape is the form of a value in a file.
 type shape uint8
 
 const (
@@ -22,14 +22,14 @@ const (
 	isPart
 )
 
-// Value is the value of a setting: text that is read into some variable.
+// Value is the value of a setting: text that is parsed into some variable.
 type Value interface {
-	// Set reads what was given: one text, or several of a list. Its error says what
-	// is allowed: "must be ...".
+	// Set parses what was given: one text, or several of a list. Its error describes what is
+	// allowed: "must be ...".
 	Set(texts []string) error
-	// Text is the value as it could be written.
+	// Text formats the value so that Set would parse it.
 	Text() string
-	// Kind says in a word or two what is to be written: "duration".
+	// Kind describes the form in a word or two: "duration".
 	Kind() string
 
 	shape() shape
@@ -58,7 +58,7 @@ func (v scalar[T]) Set(texts []string) error {
 	return err
 }
 
-// Text is any text, such as a name, an address or a folder; kind says which.
+// Text returns a value for any text, such as a name, an address or a folder; kind names the kind.
 func Text(to *string, kind string) Value {
 	return scalar[string]{to, kind, func(s string) (string, error) {
 		if strings.ContainsRune(s, 0) {
@@ -68,10 +68,10 @@ func Text(to *string, kind string) Value {
 	}, func(s string) string { return s }}
 }
 
-// kindSwitch is what a switch is set to.
+// kindSwitch is the kind of a switch.
 const kindSwitch = "true or false"
 
-// Switch is true or false.
+// Switch returns a value for true or false.
 func Switch(to *bool) Value {
 	return scalar[bool]{to, kindSwitch, func(s string) (bool, error) {
 		switch strings.ToLower(s) {
@@ -89,7 +89,7 @@ type whole interface {
 	~int | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint32 | ~uint64
 }
 
-// Number is a whole number within bounds, of things or units as kind says.
+// Number returns a value for a whole number within bounds, of things or units named by kind.
 func Number[T whole](to *T, kind string, least, most int64) Value {
 	return scalar[T]{to, kind, func(s string) (T, error) {
 		n, err := strconv.ParseInt(s, 10, 64)
@@ -100,7 +100,7 @@ func Number[T whole](to *T, kind string, least, most int64) Value {
 	}, func(n T) string { return fmt.Sprint(n) }}
 }
 
-// Span is a time, with its unit, within bounds; 0 is allowed if zero says so.
+// Span returns a value for a time, with its unit, within bounds; zero allows 0 in addition.
 func Span(to *time.Duration, least, most time.Duration, zero bool) Value {
 	allowed := fmt.Sprintf("%s to %s", Short(least), Short(most))
 	if zero {
@@ -118,7 +118,7 @@ func Span(to *time.Duration, least, most time.Duration, zero bool) Value {
 	}, Short}
 }
 
-// span reads a time. A number alone tells no unit.
+// span parses a time. A number alone is refused because it has no unit.
 func span(text string) (time.Duration, error) {
 	if _, err := strconv.ParseFloat(text, 64); err == nil && text != "0" {
 		return 0, fmt.Errorf("must be a time with its unit, such as %ss, %sm or %sh, not %q", text, text, text, text)
@@ -130,7 +130,7 @@ func span(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Short writes a time without units that are zero: 1h, not 1h0m0s.
+// Short formats a time without units that are zero: 1h, not 1h0m0s.
 func Short(d time.Duration) string {
 	if d == 0 {
 		return "0"
@@ -145,7 +145,7 @@ func Short(d time.Duration) string {
 	return s
 }
 
-// Bytes is a size in GB of 10⁹ bytes, "50G" or "50"; 0 is kept as 0.
+// Bytes returns a value for a size in GB of 10⁹ bytes, "50G" or "50"; 0 is kept as 0.
 func Bytes(to *int64) Value {
 	const most = 1e9 // GB
 	return scalar[int64]{to, "GB", func(s string) (int64, error) {
@@ -162,7 +162,7 @@ func Bytes(to *int64) Value {
 	}}
 }
 
-// Choice is one of a few words, in which - and _ are the same.
+// Choice returns a value for one of a few words, in which - and _ are the same.
 func Choice(to *string, words ...string) Value {
 	kind := strings.Join(words, ", ")
 	if n := len(words) - 1; n > 0 {
@@ -183,7 +183,7 @@ type list struct {
 	kind string
 }
 
-// List is several texts: in a file a list, elsewhere separated by commas.
+// List returns a value for several texts: in a file a list, elsewhere separated by commas.
 func List(to *[]string, kind string) Value { return list{to, kind} }
 
 func (v list) Text() string { return strings.Join(*v.to, ",") }
@@ -209,7 +209,7 @@ type pairs struct {
 	kind string
 }
 
-// Pairs are texts by name: in a file a mapping, elsewhere NAME=VALUE,....
+// Pairs returns a value for texts by name: in a file a mapping, elsewhere NAME=VALUE,....
 func Pairs(to *map[string]string, kind string) Value { return pairs{to, kind} }
 
 func (v pairs) Kind() string { return v.kind }

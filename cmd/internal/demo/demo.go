@@ -1,12 +1,11 @@
-// Package demo runs the main job before a user's eyes: a whole cluster on this
-// machine, forty jobs, a leader that is killed in the middle, and a judgement by
-// marks that the jobs themselves have left.
+// Package demo shows the main task of Berth: a whole cluster on this machine, forty jobs, a leader
+// that is killed in the middle, and a verdict by marks that the jobs themselves have written.
 //
 //	demo.go   what happens in which order
 //	jobs.go   the jobs, and how each is meant to end
 //	view.go   what is shown meanwhile
 //	marks.go  what the jobs' processes have written down
-//	judge.go  whether it all holds, and the summary
+//	judge.go  whether everything is correct, and the summary
 package demo
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/client"
 )
 
-// Config says how the demo is run.
+// Config is how the demo runs.
 type Config struct {
 	Out      io.Writer
 	Terminal bool              // Out can be drawn on
@@ -33,7 +32,7 @@ type Config struct {
 	Keep     bool              // leave the cluster up until the context ends
 }
 
-// How long things may take.
+// Time limits.
 const (
 	readyLimit = 30 * time.Second
 	endLimit   = 90 * time.Second
@@ -53,8 +52,7 @@ type demo struct {
 	verdict verdict
 }
 
-// Run runs the demo. It fails if anything did not come out as it should, with the
-// reasons.
+// Run runs the demo. Its error lists everything that did not end as it should.
 func Run(ctx context.Context, c Config) (err error) {
 	dir, err := os.MkdirTemp("", "berth-demo-")
 	if err != nil {
@@ -79,7 +77,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	return d.keep(ctx)
 }
 
-// perform is the demo from the ready cluster to the judgement.
+// perform runs the demo from the ready cluster to the verdict.
 func (d *demo) perform(ctx context.Context) (err error) {
 	limited, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -89,7 +87,7 @@ func (d *demo) perform(ctx context.Context) (err error) {
 	if d.api, err = d.cluster.Client(); err != nil {
 		return err
 	}
-	d.view.tell("the cluster is up: %s leads, %d GPUs", d.cluster.Leader(ctx), d.gpus())
+	d.view.tell("the cluster is ready: %s leads, %d GPUs", d.cluster.Leader(ctx), d.gpus())
 	stop := d.show(ctx)
 	err = d.play(ctx)
 	stop()
@@ -114,7 +112,7 @@ func (d *demo) gpus() int { return d.Cluster.Nodes * d.Cluster.GPUs }
 
 // play submits the jobs, kills the leader among them, and waits for the end of all.
 func (d *demo) play(ctx context.Context) error {
-	held := 6 // jobs that come while nobody leads
+	held := 6 // jobs that are submitted while there is no leader
 	for _, j := range d.jobs[:len(d.jobs)-held] {
 		if err := d.submit(ctx, j); err != nil {
 			return err
@@ -143,7 +141,7 @@ func (d *demo) submit(ctx context.Context, j *job) error {
 	return nil
 }
 
-// cancelOne cancels the job that is meant to be, once it runs and says so itself.
+// cancelOne cancels the job that is meant to be canceled, once its own marks show that it runs.
 func (d *demo) cancelOne(ctx context.Context) error {
 	for _, j := range d.jobs {
 		if j.fate != isCanceled {
@@ -169,7 +167,7 @@ func (d *demo) cancelOne(ctx context.Context) error {
 	return nil
 }
 
-// killLeader kills the leader, and submits what is left of the jobs at once.
+// killLeader kills the leader, and submits the remaining jobs at once.
 func (d *demo) killLeader(ctx context.Context, rest []*job) error {
 	d.verdict.failover.killed = d.cluster.Leader(ctx)
 	if err := d.cluster.Kill(d.verdict.failover.killed); err != nil {
@@ -213,7 +211,7 @@ func (d *demo) awaitAll(ctx context.Context) error {
 	}
 }
 
-// show draws the cluster until it is told to stop.
+// show draws the cluster until stop is called.
 func (d *demo) show(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -234,21 +232,21 @@ func (d *demo) show(ctx context.Context) (stop func()) {
 	}
 }
 
-// keep leaves the cluster up until the user has seen enough.
+// keep leaves the cluster running until the context ends.
 func (d *demo) keep(ctx context.Context) error {
 	if !d.Keep {
 		return nil
 	}
-	fmt.Fprintf(d.Out, "The cluster stays up: berth --address %s queue. Ctrl-C ends it.\n", strings.Join(d.cluster.Addresses(), ","))
+	fmt.Fprintf(d.Out, "The cluster keeps running: berth --address %s queue. Ctrl-C ends it.\n", strings.Join(d.cluster.Addresses(), ","))
 	<-ctx.Done()
 	return nil
 }
 
-// lastWords tells the last lines of the members' logs, for a demo that failed.
+// lastWords prints the last lines of the members' logs, for a demo that failed.
 func (d *demo) lastWords() {
 	for _, m := range d.cluster.Members() {
 		if line := devcluster.LastLine(m.Log); line != "" {
-			fmt.Fprintf(d.Out, "%s said last: %s\n", m.Name, table.Short(line, 200))
+			fmt.Fprintf(d.Out, "last line of %s: %s\n", m.Name, table.Short(line, 200))
 		}
 	}
 }

@@ -29,8 +29,8 @@ type job struct {
 	id string // once it is acknowledged
 }
 
-// script is what a job of the demo runs. It marks its own start and end in a file,
-// which is what the demo judges by.
+// script is what a job of the demo runs. It marks its own start and end in a file, by which the
+// demo is judged.
 const script = `#!/bin/sh
 mark() { printf '%s %s %s %s %s %s %s\n' "$BERTH_JOB_ID" "$BERTH_ATTEMPT" "${BERTH_NODE_RANK:-0}" "$$" "$1" "$(date +%s%N)" "$BERTH_GPU_UUIDS" >> "$DEMO_MARKS"; }
 trap 'mark end; exit 143' TERM
@@ -45,7 +45,7 @@ esac
 exit 0
 `
 
-// argument tells the script how to end.
+// argument returns the script's argument, which chooses how the job ends.
 func (f fate) argument() string {
 	switch f {
 	case fails:
@@ -57,7 +57,7 @@ func (f fate) argument() string {
 	return "well"
 }
 
-// request is the job as it is submitted.
+// request returns the job as a submission.
 func (j *job) request(marks string) *wire.Submit {
 	r := &wire.Submit{
 		Name: j.name, User: j.user, RunID: "demo", Script: script, Command: fmt.Sprintf("%g %s", j.seconds, j.fate.argument()),
@@ -73,8 +73,8 @@ func (j *job) request(marks string) *wire.Submit {
 	return r
 }
 
-// mixture is a believable morning of a research team: one job over all GPUs, a few
-// large ones, many small ones, and the three that do not go as everybody hopes.
+// mixture returns the jobs of a believable morning of a research team: one job over all GPUs, a few
+// large ones, many small ones, and the three that do not end well.
 func mixture() []*job {
 	jobs := []*job{
 		{name: "pretrain-7b", user: "alice", gpus: 16, nodes: 2, priority: 4, seconds: 4},

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// verdict is what the demo has found, and what of it should not be.
+// verdict is what the demo has found, and the faults.
 type verdict struct {
 	ends     ends
 	lost     int
@@ -25,22 +25,21 @@ type verdict struct {
 	faults   []string
 }
 
-// ends counts jobs by what became of them.
+// ends counts jobs by how they ended.
 type ends struct{ submitted, completed, failed, canceled, retried int }
 
-// failover is what came of the leader's death.
+// failover is how the cluster went on after the leader's death.
 type failover struct {
 	killed, successor string
 	took              time.Duration
-	meanwhile         int // jobs that were submitted while nobody led
+	meanwhile         int // jobs that were submitted while there was no leader
 }
 
 func (v *verdict) blame(format string, args ...any) {
 	v.faults = append(v.faults, fmt.Sprintf(format, args...))
 }
 
-// judge compares what the cluster says of each job with what the job's own
-// processes have written down.
+// judge compares the cluster's record of each job with the marks of the job's own processes.
 func judge(ctx context.Context, api *client.Client, jobs []*job, marks string, gpus int, v *verdict) error {
 	spans, err := readMarks(marks)
 	if err != nil {
@@ -62,7 +61,7 @@ func judge(ctx context.Context, api *client.Client, jobs []*job, marks string, g
 	for r := range spans { // order-free: faults are sorted
 		if !known[r] {
 			v.twice++
-			v.blame("a process of job %s ran as attempt %d, rank %d, of which the cluster knows nothing", r.job, r.attempt, r.rank)
+			v.blame("a process of job %s ran as attempt %d, rank %d, which the cluster does not know", r.job, r.attempt, r.rank)
 		}
 	}
 	v.overlaps(uses)
@@ -102,7 +101,7 @@ func (v *verdict) state(j *job, d *wire.Detail) {
 	}
 }
 
-// use is a GPU in the hands of a process.
+// use is the time in which a process had a GPU.
 type use struct {
 	gpu  string
 	run  run

@@ -14,10 +14,10 @@ type mark struct {
 	pid  int
 	what string
 	at   time.Time
-	gpus []string // UUIDs, as the process was told
+	gpus []string // UUIDs in the environment of the process
 }
 
-// run names one process of a job: what must have started at most once.
+// run identifies one process of a job, which must have started at most once.
 type run struct {
 	job     string
 	attempt int64
@@ -28,8 +28,8 @@ type run struct {
 type span struct {
 	starts int
 	begin  time.Time
-	end    time.Time // zero: it was killed before it could say so
-	gpus   []string  // UUIDs, as the process was told
+	end    time.Time // zero: it was killed before it could mark its end
+	gpus   []string  // UUIDs in the environment of the process
 }
 
 // readMarks reads what the jobs have written.
@@ -61,7 +61,7 @@ func readMarks(path string) (map[run]*span, error) {
 	return spans, lines.Err()
 }
 
-// marked says that a process has marked its start.
+// marked reports whether a process has marked its start.
 func marked(path string, r run) bool {
 	spans, err := readMarks(path)
 	return err == nil && spans[r] != nil && spans[r].starts > 0

@@ -12,7 +12,7 @@ func TestMarked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "marks")
 	first := run{job: "4", attempt: 1}
 	if marked(path, first) {
-		t.Error("a process has begun where nobody has left marks")
+		t.Error("a process has begun where there are no marks")
 	}
 	write := func(text string) {
 		t.Helper()

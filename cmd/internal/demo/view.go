@@ -12,8 +12,7 @@ import (
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
 
-// view shows what goes on: on a terminal as a page that is drawn again and again,
-// else as a line now and then.
+// view shows the progress: on a terminal as a page that is redrawn, else as a line now and then.
 type view struct {
 	out      io.Writer
 	terminal bool
@@ -30,7 +29,7 @@ type view struct {
 // maxRows bounds the running jobs that the page shows, so that it fits.
 const maxRows = 12
 
-// tell adds a line of news, which stays.
+// tell adds a line of news, which stays on the terminal.
 func (v *view) tell(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -42,7 +41,7 @@ func (v *view) tell(format string, args ...any) {
 	v.news = append(v.news, line)
 }
 
-// draw shows the cluster as it is.
+// draw shows the present state of the cluster.
 func (v *view) draw(q *wire.Queue, nodes *wire.Nodes, peers *wire.Peers) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -61,7 +60,7 @@ func (v *view) draw(q *wire.Queue, nodes *wire.Nodes, peers *wire.Peers) {
 	v.drawn = strings.Count(page, "\n")
 }
 
-// erase takes the page from the terminal again.
+// erase removes the page from the terminal.
 func (v *view) erase() {
 	if v.drawn > 0 {
 		fmt.Fprintf(v.out, "\x1b[%dA\x1b[J", v.drawn)
@@ -119,7 +118,7 @@ func (v *view) page(q *wire.Queue, nodes *wire.Nodes, peers *wire.Peers) string 
 	return b.String()
 }
 
-// bar is a node's GPUs in a row: # in use, . free.
+// bar formats a node's GPUs in a row: # in use, . free.
 func bar(n *wire.Node) string {
 	marks := make([]byte, 0, len(n.GPUs))
 	for _, g := range n.GPUs {

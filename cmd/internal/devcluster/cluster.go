@@ -16,7 +16,7 @@ import (
 	"github.com/berth-gpu/berth/node/runner/isolate"
 )
 
-// Config says what cluster to run.
+// Config describes the cluster to run.
 type Config struct {
 	Binary  string   // the berth program; empty: this one
 	Data    string   // folder for everything; it is made
@@ -27,7 +27,7 @@ type Config struct {
 	Restart bool     // a child that dies is started again
 	Env     []string // more environment for the children, NAME=value
 	Server  []string // more arguments of servers
-	Token   string   // what the cluster's own client shows
+	Token   string   // of the cluster's own client
 	Say     func(line string)
 }
 
@@ -45,7 +45,7 @@ type Cluster struct {
 
 const (
 	stopLimit   = 12 * time.Second // for the orderly end of a child
-	leaderLimit = 5 * time.Second  // for a peer that has just started to learn who leads
+	leaderLimit = 5 * time.Second  // for a peer that has just started to learn of the leader
 )
 
 // Start starts all members. They may not answer yet: see [Cluster.Ready].
@@ -88,7 +88,7 @@ func (c *Config) fill() (err error) {
 		return err
 	}
 	if c.Peers < 1 || c.Nodes < 0 || c.Nodes > 0 && c.GPUs < 1 {
-		return fmt.Errorf("a cluster has at least one peer, and each node at least one GPU; not %d peers and %d GPUs", c.Peers, c.GPUs)
+		return fmt.Errorf("a cluster needs at least one peer, and each node at least one GPU; not %d peers and %d GPUs", c.Peers, c.GPUs)
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("cannot make the data folder: %w", err)
@@ -108,7 +108,7 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// arguments is a member's command line.
+// arguments returns a member's command line.
 func arguments(c Config, m Member, all []Member) []string {
 	var founders, apis []string
 	for _, other := range all {
@@ -133,7 +133,7 @@ func arguments(c Config, m Member, all []Member) []string {
 
 func (c *Cluster) say(format string, args ...any) { c.conf.Say(fmt.Sprintf(format, args...)) }
 
-// note writes cluster.json. Where that fails, the cluster goes on without.
+// note writes cluster.json. A failure does not stop the cluster.
 func (c *Cluster) note() {
 	c.file.Lock()
 	defer c.file.Unlock()
@@ -142,7 +142,7 @@ func (c *Cluster) note() {
 	}
 }
 
-// Members lists the children as they are now.
+// Members returns the children in their present state.
 func (c *Cluster) Members() []Member {
 	out := make([]Member, len(c.members))
 	for i, m := range c.members {
@@ -151,7 +151,7 @@ func (c *Cluster) Members() []Member {
 	return out
 }
 
-// Addresses lists the peers' APIs.
+// Addresses returns the addresses of the peers' APIs.
 func (c *Cluster) Addresses() (out []string) {
 	for _, m := range c.Members() {
 		if m.Role == RoleServer {
@@ -161,13 +161,13 @@ func (c *Cluster) Addresses() (out []string) {
 	return out
 }
 
-// Client speaks with the cluster by way of any peer.
+// Client returns a client that uses any peer.
 func (c *Cluster) Client() (*client.Client, error) {
 	return client.New(client.Options{Addresses: c.Addresses(), UserAgent: "berth-dev", Token: c.conf.Token})
 }
 
-// Ready waits until a peer leads and every node has registered. It fails at once
-// if a child cannot start, with that child's last words.
+// Ready waits until there is a leader and every node has registered. It fails at once if a child
+// cannot start, with the last line of that child.
 func (c *Cluster) Ready(ctx context.Context) error {
 	api, err := c.Client()
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("the cluster did not get ready: %w; see the logs in %s", ctx.Err(), c.conf.Data)
+			return fmt.Errorf("the cluster did not become ready: %w; see the logs in %s", ctx.Err(), c.conf.Data)
 		}
 	}
 }
@@ -215,14 +215,14 @@ func (c *Cluster) isReady(ctx context.Context, api *client.Client) bool {
 	return up >= c.conf.Nodes
 }
 
-// ErrUnknown says that the cluster has no such member.
+// ErrUnknown is the error for a member that the cluster does not have.
 var ErrUnknown = errors.New("no such member")
 
-// Kill ends a member by SIGKILL and waits until it is gone. It comes back by
+// Kill ends a member by SIGKILL and waits until the process has ended. The member comes back by
 // itself if the cluster restarts its members.
 func (c *Cluster) Kill(name string) error { return c.signal(name, syscall.SIGKILL, false) }
 
-// Terminate ends a member by SIGTERM, for good, and waits until it is gone.
+// Terminate ends a member by SIGTERM, for good, and waits until the process has ended.
 func (c *Cluster) Terminate(name string) error { return c.signal(name, syscall.SIGTERM, true) }
 
 func (c *Cluster) signal(name string, sig syscall.Signal, last bool) error {
@@ -255,8 +255,8 @@ func (c *Cluster) Resume(name string) error {
 	return fmt.Errorf("%w: %s", ErrUnknown, name)
 }
 
-// Leader is the name of the peer that leads. It waits for one that knows, and is
-// empty when nobody does before the context ends or some seconds have passed.
+// Leader returns the name of the leader. It waits for a peer that knows the leader, and returns an
+// empty name if there is none before the context ends or some seconds have passed.
 func (c *Cluster) Leader(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, leaderLimit)
 	defer cancel()
@@ -317,7 +317,7 @@ func await(ctx context.Context, gone <-chan struct{}) {
 	}
 }
 
-// Pause waits for a while, or until the context ends: then it fails.
+// Pause waits for a while, or until the context ends, which is an error.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// patience is how long jobs may take to end after they were asked to.
+// patience is how long jobs may take to end after a request.
 const patience = 10 * time.Second
 
-// StopJobs ends the jobs that the cluster's agents have left running under their
-// supervisors: asked first, and killed when they do not end in time. A supervisor
-// that is asked to end writes down that its rank was cut off, so that the cluster,
-// once it is back, lets the job run anew.
+// StopJobs ends the jobs that the cluster's agents have left running under their supervisors: first
+// by a request, and by SIGKILL if they do not end in time. A supervisor that is asked to end
+// records that its rank was cut off, so that the cluster runs the job again once it is back.
 func (c *Cluster) StopJobs(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -42,7 +41,7 @@ func (c *Cluster) StopJobs(ctx context.Context) {
 	}
 }
 
-// killJobs ends what runs below supervisors; they then write down its end.
+// killJobs kills the processes below supervisors, which then record the end.
 func (c *Cluster) killJobs(supervisors []int) {
 	for _, pid := range supervisors {
 		for _, child := range children(pid) {
@@ -57,7 +56,7 @@ func (c *Cluster) killJobs(supervisors []int) {
 	}
 }
 
-// supervisors lists the processes that look after a rank below the data folder.
+// supervisors returns the supervisors of ranks below the data folder.
 func (c *Cluster) supervisors() (out []int) {
 	for _, pid := range processes() {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -82,7 +81,7 @@ func processes() (out []int) {
 	return out
 }
 
-// children lists the processes that a process has started or inherited.
+// children returns the processes that a process has started or inherited.
 func children(parent int) (out []int) {
 	for _, pid := range processes() {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -97,5 +96,5 @@ func children(parent int) (out []int) {
 	return out
 }
 
-// Folder is where the cluster keeps everything.
+// Folder returns the data folder of the cluster.
 func (c *Cluster) Folder() string { return c.conf.Data }

@@ -25,13 +25,13 @@ type Member struct {
 	PID     int    `json:"pid"`     // 0: it does not run
 	Address string `json:"address"` // of a server's API, or where an agent listens
 	Raft    string `json:"raft,omitempty"`
-	Log     string `json:"log"` // the file with what it says
+	Log     string `json:"log"` // the file with its output
 }
 
 // FileName is the file in the data folder that lists the members.
 const FileName = "cluster.json"
 
-// Load reads the members that a data folder lists; none if it is new.
+// Load returns the members that a data folder lists; none if the folder is new.
 func Load(dir string) ([]Member, error) {
 	path := filepath.Join(dir, FileName)
 	data, err := os.ReadFile(path) //nolint:gosec // the caller's own folder
@@ -48,7 +48,7 @@ func Load(dir string) ([]Member, error) {
 	return members, nil
 }
 
-// save replaces the list at once, so that nobody reads half of it.
+// save replaces the list atomically, so that no reader sees half of it.
 func save(dir string, members []Member) error {
 	data, err := json.MarshalIndent(members, "", "  ")
 	if err != nil {
@@ -61,8 +61,8 @@ func save(dir string, members []Member) error {
 	return os.Rename(path+".new", path)
 }
 
-// plan lays the members out. A peer keeps the address under which the others know
-// it, from the first start on; the rest is chosen anew.
+// plan assigns addresses and folders to the members. A peer keeps the address under which the
+// others know it, from the first start on; the rest is chosen again.
 func plan(c Config) ([]Member, error) {
 	before, err := Load(c.Data)
 	if err != nil {
@@ -106,8 +106,8 @@ func plan(c Config) ([]Member, error) {
 	return out, nil
 }
 
-// ports finds free ports on the loopback interface, and holds them until all are
-// found, so that none is given twice.
+// ports finds free ports on the loopback interface, and holds them until all are found, so that
+// each is used once.
 type ports struct {
 	held []net.Listener
 	last int
@@ -141,8 +141,7 @@ func listen(host string) (l net.Listener, err error) {
 	return net.Listen("tcp", net.JoinHostPort(host, "0"))
 }
 
-// from is the first address for the first member, and the next free port for
-// each further one.
+// from returns the first address for the first member, and the next free port for each further one.
 func (p *ports) from(first string, i int) (string, error) {
 	host, port, err := net.SplitHostPort(first)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// How soon a child that died comes back.
+// Delays before a child that died starts again.
 const (
 	firstPause = 100 * time.Millisecond
 	mostPause  = 5 * time.Second
 	longLife   = 10 * time.Second // of a child whose next death counts as its first
 )
 
-// member is one child process, over and over.
+// member is one child process, which may be restarted.
 type member struct {
 	Member
 
@@ -28,13 +28,13 @@ type member struct {
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd // nil: it does not run
-	stopped bool      // it is not to come back
-	fault   string    // its last words, if it ended by itself
+	stopped bool      // it must not be restarted
+	fault   string    // its last line, if it ended by itself
 	gone    chan struct{}
 	pauses  time.Duration
 }
 
-// start starts the process and sees to its coming back.
+// start starts the process and restarts it when it ends.
 func (m *member) start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *member) launch() error {
 	}
 	cmd := exec.Command(m.c.conf.Binary, m.args...) //nolint:gosec // this program itself
 	cmd.Stdout, cmd.Stderr = log, log
-	// A file with this machine's settings is not about this cluster.
+	// A file with this machine's settings does not concern this cluster.
 	cmd.Env = append(append(os.Environ(), "BERTH_CONFIG="+os.DevNull), m.c.conf.Env...)
 	if err := m.c.spawn.start(cmd); err != nil {
 		return fmt.Errorf("starting %s: %w", m.Name, errors.Join(err, log.Close()))
@@ -60,7 +60,7 @@ func (m *member) launch() error {
 	return nil
 }
 
-// watch waits for the process's end, and starts the next one if it is to.
+// watch waits for the process's end, and starts the next one if that is configured.
 func (m *member) watch(cmd *exec.Cmd, log *os.File, gone chan struct{}, began time.Time) {
 	err := cmd.Wait()
 	_ = log.Close()
@@ -103,8 +103,8 @@ func (m *member) again() {
 	m.c.work.Go(m.c.note)
 }
 
-// signal sends a signal to the process, and returns a channel that is closed once
-// it has ended; nil if it does not run. last: it is not to come back.
+// signal sends a signal to the process, and returns a channel that is closed once the process has
+// ended; nil if it does not run. last: it must not be restarted.
 func (m *member) signal(sig syscall.Signal, last bool) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +122,7 @@ func (m *member) info() (Member, string) {
 	return m.Member, m.fault
 }
 
-// LastLine is the last thing that a child has said.
+// LastLine returns the last line of a file of output.
 func LastLine(path string) string {
 	f, err := os.Open(path) //nolint:gosec // a log of ours
 	if err != nil {

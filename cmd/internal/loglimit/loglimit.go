@@ -1,5 +1,5 @@
-// Package loglimit keeps a log from being flooded by one cause: a warning or an error that is the same as one
-// of the last minute is counted instead of written.
+// Package loglimit protects a log from a flood with one cause: a warning or an error that is the
+// same as one of the last minute is counted instead of written.
 package loglimit
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Every is how often a record with one cause is written at most.
+// Every is the least time between two records with one cause.
 const Every = time.Minute
 
 // maxCauses bounds the causes that are remembered; the ones that came least recently are forgotten.
@@ -25,16 +25,16 @@ const maxCauses = 1024
 // count, nor do digits in errors, which may be those of a port. Time is that of the records.
 type Handler struct {
 	next  slog.Handler
-	under string // what WithAttrs and WithGroup have said, for the cause
+	under string // attributes and groups of WithAttrs and WithGroup, for the cause
 	seen  *seen
 }
 
-// New returns a handler before another.
+// New returns a handler that passes records to another.
 func New(next slog.Handler) *Handler {
 	return &Handler{next: next, seen: &seen{causes: map[string]*list.Element{}, order: list.New()}}
 }
 
-// Enabled asks the other handler.
+// Enabled returns the answer of the other handler.
 func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
@@ -78,7 +78,7 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.next.Handle(ctx, r)
 }
 
-// subject adds what an attribute says of a cause.
+// subject adds the part of an attribute that identifies a cause.
 func subject(b *strings.Builder, a slog.Attr) {
 	v := a.Value.Resolve()
 	switch v.Kind() { //nolint:exhaustive // all others count
@@ -104,7 +104,7 @@ type seen struct {
 	order  *list.List // of *cause, the one that came last in front
 }
 
-// cause is one, when a record of it was last passed, and how many were not since.
+// cause is a cause, the time when a record of it was last passed, and the number of records since.
 type cause struct {
 	key        string
 	passed     time.Time

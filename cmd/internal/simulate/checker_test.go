@@ -90,7 +90,7 @@ func TestCheckerFindsFaults(t *testing.T) {
 		{"on two nodes", "start,b,4,n2:4", "start,b,4,n1:2,n2:2", "on 1 nodes evenly"},
 		{"moves", "suspend,a,12,n1:8,n2:4", "suspend,a,12,n2:8,n1:4", "it ran on"},
 		{"another size", "start,b,4", "start,b,3", "of another size"},
-		{"a job of nobody", "submit,b", "submit,c", "not a job of the trace"},
+		{"a job outside the trace", "submit,b", "submit,c", "not a job of the trace"},
 		{"submitted late", "60.000,submit", "61.000,submit", "submitted again, or at another time"},
 		{"never submitted", "60.000,submit,b,4\n", "", "not submitted yet"},
 		{"never ends", "30720.000,end,a,12,n2:8,n1:4\n", "", "1 of 2 jobs ended"},

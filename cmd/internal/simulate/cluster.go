@@ -12,7 +12,7 @@ import (
 // begin is the cluster's clock at the trace's beginning.
 const begin model.Time = 1_800_000_000_000_000_000
 
-// newCluster has empty nodes.
+// newCluster returns a cluster with empty nodes.
 func newCluster(o *Options) (*virtual.World, error) {
 	c := &virtual.World{Now: begin, By: "simulate"}
 	if err := c.Must(&command.Bootstrap{

@@ -15,7 +15,7 @@ import (
 )
 
 // With exact run times, backfill around one reservation is EASY as it is defined (Lifka 1995): jobs
-// start in order of arrival, and past the first that finds no GPUs goes everyone who leaves it some at
+// start in order of arrival, and past the first that finds no GPUs goes every job that leaves it some at
 // the time at which it would have had some.
 func TestEasyIsAsDefined(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,7 +51,7 @@ type easy struct {
 	waits []int
 	runs  map[int][]int // jobs, and the nodes that they are on
 	start map[int]time.Duration
-	first int           // of those who waited when it was looked at last
+	first int           // of those that waited at the last check
 	due   time.Duration // when that was to start
 }
 

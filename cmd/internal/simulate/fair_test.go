@@ -15,7 +15,7 @@ import (
 // GPU time in proportion to their shares, to a twentieth. If jobs are of unlike sizes one may be
 // an eighth of what a user gets in that week, and it is so in the mean of some draws. Where each user's jobs
 // are of their own size, the smallest users' least or theirs greatest, it takes some days
-// until those lead who have had less, and it is so to a tenth.
+// until users with less use lead, and it is so to a tenth.
 func TestUseIsInProportionToShares(t *testing.T) {
 	for _, v := range []struct {
 		sizes  string

@@ -7,25 +7,25 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Foretold is how far what was foretold came true: of each job that had to wait what was expected of its start when
-// it was submitted, against when it started.
+// Foretold is how accurate forecasts were: the expected start of each job that had to wait, at its
+// submission, against its real start.
 type Foretold struct {
-	Jobs    int     `json:"jobs"` // of which a start was foretold
+	Jobs    int     `json:"jobs"` // with a forecast
 	InRange float64 `json:"in_range_percent"`
-	Sooner  float64 `json:"sooner_percent"` // than the soonest that was foretold
+	Sooner  float64 `json:"sooner_percent"` // than the soonest start of the forecast
 	Later   float64 `json:"later_percent"`  // than the latest
 	P50Off  float64 `json:"p50_off_seconds"`
 	P90Off  float64 `json:"p90_off_seconds"` // from the expected start
 }
 
-// foretells notes what is expected of the starts of jobs.
+// foretells records the expected starts of jobs.
 type foretells struct {
 	starts         map[model.TaskKey]sched.Range
 	off            []float64 // seconds, of those that have started
 	sooner, within int
 }
 
-// ask notes what is expected of the jobs that have been submitted last, and wait.
+// ask records the forecasts of the newest jobs that wait.
 func (f *foretells) ask(r *Run, submitted []*live) {
 	if f == nil || !slices.ContainsFunc(submitted, func(j *live) bool { return j.started == 0 }) {
 		return
@@ -37,7 +37,7 @@ func (f *foretells) ask(r *Run, submitted []*live) {
 	}
 }
 
-// started compares what was expected of a job's first start.
+// started compares the forecast of a job with its first start.
 func (f *foretells) started(task model.TaskKey, now model.Time) {
 	if f == nil {
 		return
@@ -56,7 +56,7 @@ func (f *foretells) started(task model.TaskKey, now model.Time) {
 	}
 }
 
-// result is what came of it; nil: nobody asked.
+// result returns the accuracy; nil: no forecasts were made.
 func (f *foretells) result() *Foretold {
 	if f == nil {
 		return nil

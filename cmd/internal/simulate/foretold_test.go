@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 )
 
-// If users tell the truth, nobody is suspended and nothing else is submitted, jobs start at the second that was foretold.
+// With exact estimates, without suspensions and further submissions, jobs start at the predicted second.
 func TestForecastsComeTrue(t *testing.T) {
 	foretold := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,22 +11,22 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Host is a node of a cluster that is played. Its GPUs are alike.
+// Host is a node of a simulated cluster. Its GPUs are alike.
 type Host struct {
 	Name     string // empty: a number
 	GPUs     int
 	Model    string
 	MemoryMB uint32 // of each GPU
-	Labels   string // as [model.Labels] writes them
+	Labels   string // in the form of [model.Labels]
 }
 
-// id is the name of the n-th host, from 0.
+// id returns the name of the n-th host, from 0.
 func (h *Host) id(n int) string { return cmp.Or(h.Name, fmt.Sprintf("node-%04d", n+1)) }
 
-// anyModel is the model of GPUs of which nothing is said.
+// anyModel is the model of GPUs without a given model.
 const anyModel = "GPU"
 
-// hosts are the nodes of a play.
+// hosts returns the nodes of a simulation.
 func (o *Options) hosts() []Host {
 	if o.Hosts != nil {
 		return o.Hosts
@@ -50,8 +50,8 @@ func largest(hosts []Host) (gpus int) {
 	return gpus
 }
 
-// Ended is a task that a cluster has run. Of the job, Submit and Ended are worked out; its
-// GPUs are those that its newest attempt had, since it is with these that its run time is known.
+// Ended is a task that a cluster has run. Of the job, Submit and Ended are computed; its GPUs are
+// those of its newest attempt, to which the known run time belongs.
 type Ended struct {
 	Job
 
@@ -66,15 +66,15 @@ type History struct {
 	Left  int       // tasks that were left out: these nodes could not run them
 	Begin time.Time // of the trace
 
-	// What came before From, since the beginning, is played and not measured. It is 0, or
-	// where earlier tasks are not known the first end: from then on it is known what ran
-	// and waited at every moment, as far as it has ended.
+	// What came before From, since the beginning, is simulated and not measured. It is 0, or the
+	// first end where earlier tasks are not known: from then on all tasks that ran and waited are
+	// known, as far as they have ended.
 	From     time.Duration
 	Measured int // tasks that came since
 }
 
-// NewHistory makes a history of the tasks that ended last, in any order. cut: there were
-// others before.
+// NewHistory returns a history of the tasks that ended last, in any order. cut: there were others
+// before.
 func NewHistory(hosts []Host, ended []Ended, cut bool) *History {
 	h := &History{Hosts: hosts}
 	ended = slices.Clone(ended)
@@ -82,7 +82,7 @@ func NewHistory(hosts []Host, ended []Ended, cut bool) *History {
 		return cmp.Or(a.Eligible.Compare(b.Eligible), a.Done.Compare(b.Done), cmp.Compare(a.ID, b.ID))
 	})
 	for _, e := range ended {
-		// What ran by its supervisor's clock may seem to have begun a moment too early.
+		// By its supervisor's clock a task may seem to have started a moment too early.
 		e.Duration = min(e.Duration, e.Done.Sub(e.Eligible))
 		if e.Duration <= 0 || !fits(hosts, &e.Job) {
 			h.Left++
@@ -100,7 +100,7 @@ func NewHistory(hosts []Host, ended []Ended, cut bool) *History {
 	return h
 }
 
-// measureFromFirstEnd leaves out what came before, unless that is all.
+// measureFromFirstEnd excludes the time before the first end, unless nothing would be left.
 func (h *History) measureFromFirstEnd() {
 	first := time.Duration(math.MaxInt64)
 	for i := range h.Jobs {
@@ -117,7 +117,7 @@ func (h *History) measureFromFirstEnd() {
 	}
 }
 
-// fits says whether nodes that are empty can run a job.
+// fits reports whether empty nodes can run a job.
 func fits(hosts []Host, j *Job) bool {
 	each, nodes, all := 0, uint32(0), 0
 	if j.Nodes > 0 {
@@ -137,8 +137,8 @@ func fits(hosts []Host, j *Job) bool {
 	return int(j.GPUs) <= all && nodes >= j.Nodes
 }
 
-// Actual is what really came of it on nodes that there were, as far as is known: a task
-// that ran more than once counts as having run in one piece before its end.
+// Actual returns the real result on the nodes that there were, as far as is known: a task that ran
+// more than once counts as if it had run in one piece before its end.
 func (h *History) Actual(hosts []Host) *Result {
 	m := newMeasure(total(hosts), h.From)
 	type change struct {
@@ -165,8 +165,8 @@ func (h *History) Actual(hosts []Host) *Result {
 	return out
 }
 
-// HistoryOf is what a state knows of the newest tasks that ran and whose jobs had ended
-// by an instant, at most so many, and the nodes that take work.
+// HistoryOf returns the history of a state: the newest tasks that ran and whose jobs had ended by
+// an instant, up to a limit, and the nodes that accept work.
 func HistoryOf(s *state.State, most int, until time.Time) *History {
 	var ended []Ended
 	var known uint64
@@ -184,7 +184,7 @@ func HistoryOf(s *state.State, most int, until time.Time) *History {
 	return NewHistory(hostsOf(s), ended, len(ended) == most || known < n.Completed+n.Failed+n.Canceled)
 }
 
-// endedOf lists a job's tasks that ran.
+// endedOf returns a job's tasks that ran.
 func endedOf(s *state.State, j *model.Job, most int) (out []Ended) {
 	spec := &j.Spec
 	eligible := s.Eligible(j)
@@ -213,7 +213,7 @@ func endedOf(s *state.State, j *model.Job, most int) (out []Ended) {
 	return out
 }
 
-// hostsOf lists nodes with the GPUs of theirs that can be used.
+// hostsOf returns the nodes with their usable GPUs.
 func hostsOf(s *state.State) (hosts []Host) {
 	at := map[model.NodeID]int{}
 	for _, g := range s.GPUs.All() {

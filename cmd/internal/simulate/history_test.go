@@ -86,7 +86,7 @@ func TestActual(t *testing.T) {
 }
 
 // Where earlier tasks are not known, what counts begins with the first end: before it
-// something may have run of which nobody knows.
+// something unknown may have run.
 func TestCutHistory(t *testing.T) {
 	ended := []Ended{past("a", 4, 0, 50, 100), past("b", 4, 20, 100, 200), past("c", 4, 100, 200, 300), past("d", 4, 150, 300, 400)}
 	hosts := []Host{{GPUs: 4}}

@@ -13,13 +13,13 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Bounds of a cluster that is played.
+// Bounds of a simulated cluster.
 const (
 	MaxHosts     = 10_000
-	maxHostsFile = 1 << 20 // bytes of a file that describes one
+	maxHostsFile = 1 << 20 // bytes of a file of nodes
 )
 
-// group is nodes of a file that are alike.
+// group is a group of equal nodes in a file.
 type group struct {
 	Name   string            `yaml:"name"`
 	Count  *int              `yaml:"count"`
@@ -29,10 +29,9 @@ type group struct {
 	Labels map[string]string `yaml:"labels"`
 }
 
-// ReadHosts reads the nodes of a cluster: YAML with nodes, a list of groups of nodes that
-// are alike, each with gpus, and name, count, model, memory_gb (of each GPU) and labels
-// where they matter. A group of several nodes numbers them: name-1, name-2. An error says
-// which group is wrong and what it may have.
+// ReadHosts reads the nodes of a cluster: YAML with nodes, a list of groups of equal nodes, each
+// with gpus, and optional name, count, model, memory_gb (of each GPU) and labels. A group of
+// several nodes numbers them: name-1, name-2. An error names the group and what it may have.
 func ReadHosts(r io.Reader) ([]Host, error) {
 	d := yaml.NewDecoder(io.LimitReader(r, maxHostsFile))
 	d.KnownFields(true)
@@ -66,13 +65,13 @@ func ReadHosts(r io.Reader) ([]Host, error) {
 	return hosts, nil
 }
 
-// What the library of YAML says of a name that is not known, and of a value of another kind.
+// Errors of the YAML library for an unknown name, and for a value of another kind.
 var (
 	unknownName = regexp.MustCompile(`^field (\S+) not found in type .*`)
 	otherKind   = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S+).*")
 )
 
-// yamlWords is what the library of YAML finds wrong, without the types of this program.
+// yamlWords returns an error of the YAML library without the types of this program.
 func yamlWords(err error) string {
 	texts := []string{err.Error()}
 	if wrong, is := errors.AsType[*yaml.TypeError](err); is {
@@ -94,7 +93,7 @@ func yamlWords(err error) string {
 	return strings.Join(words, "; ")
 }
 
-// mustBe says what is wanted where a value of another kind stands, given the type that holds it.
+// mustBe describes the expected kind of a value, given the type that holds it.
 func mustBe(kind, value, into string) string {
 	got, known := map[string]string{"map": "names with values", "seq": "a list"}[kind]
 	if !known {
@@ -117,7 +116,7 @@ func mustBe(kind, value, into string) string {
 	return "the file must begin with nodes:, not with " + got
 }
 
-// hosts are the nodes of a group, of which there may be so many.
+// hosts returns the nodes of a group, at most a number of them.
 func (g *group) hosts(most int) ([]Host, error) {
 	h, count := Host{Name: g.Name, GPUs: g.GPUs, Model: g.Model, MemoryMB: 80_000}, 1
 	if g.Count != nil {
@@ -155,7 +154,7 @@ func (g *group) hosts(most int) ([]Host, error) {
 	return hosts, nil
 }
 
-// labelsOf writes labels as nodes report them.
+// labelsOf formats labels as nodes report them.
 func labelsOf(given map[string]string) (string, error) {
 	var labels model.Labels
 	for key, value := range given { // order-free: With sorts them
@@ -163,7 +162,7 @@ func labelsOf(given map[string]string) (string, error) {
 	}
 	text := labels.String()
 	again, err := model.ParseLabels(text)
-	if err != nil || !slices.Equal(again, labels) { // a comma or a minus at the end would make others of them
+	if err != nil || !slices.Equal(again, labels) { // a comma or a minus at the end would change the labels
 		return "", fmt.Errorf("labels %q %w", text, model.ErrLabels)
 	}
 	return text, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Result is what came of a run. Times are in seconds unless their names say else.
+// Result is the result of a run. Times are in seconds unless their names contain another unit.
 type Result struct {
 	Policy      string  `json:"policy"`
 	Backfill    string  `json:"backfill"` // none, skip, easy or conservative
@@ -27,7 +27,7 @@ type Result struct {
 	Preemptions int     `json:"preemptions"`
 	Passes      int     `json:"passes"`
 	Scheduler   float64 `json:"scheduler_seconds"`
-	WorstTenant float64 `json:"worst_tenant_wait_ratio"` // mean wait of the user who waits longest over the mean of users
+	WorstTenant float64 `json:"worst_tenant_wait_ratio"` // mean wait of the user with the longest waits over the mean of users
 
 	Foretold *Foretold `json:"foretold,omitempty"`
 
@@ -35,7 +35,7 @@ type Result struct {
 	samples []sample
 }
 
-// measure adds up while a run goes on.
+// measure adds up figures during a run.
 type measure struct {
 	gpus        int
 	from        time.Duration // since the trace's beginning: earlier ones do not count
@@ -70,7 +70,7 @@ func (m *measure) advance(r *Run, to model.Time) {
 	m.passed(now.Sub(begin), to.Sub(begin), r.demand, useful)
 }
 
-// passed counts a time in which jobs asked for so many GPUs and did so much.
+// passed adds a span of time in which jobs asked for demand GPUs and did useful GPU-seconds.
 func (m *measure) passed(since, until time.Duration, demand uint64, useful float64) {
 	if demand >= uint64(m.gpus) && since >= m.from && until > since { //nolint:gosec // positive
 		m.loaded += until - since
@@ -78,7 +78,7 @@ func (m *measure) passed(since, until time.Duration, demand uint64, useful float
 	}
 }
 
-// ended counts a job that has ended, so long after the trace's beginning.
+// ended adds a job that has ended, at a time since the trace's beginning.
 func (m *measure) ended(j *Job, at time.Duration) {
 	if j.Submit < m.from {
 		return
@@ -95,7 +95,7 @@ func (m *measure) planned(d time.Duration) {
 	m.spent += d
 }
 
-// result is what came of it until the last end.
+// result returns the figures until the last end.
 func (m *measure) result(last time.Duration) *Result {
 	slices.Sort(m.jct)
 	slices.Sort(m.wait)
@@ -120,8 +120,8 @@ func (m *measure) result(last time.Duration) *Result {
 	return out
 }
 
-// backfillOf is what may pass a job that finds no GPUs, as berth simulate has it asked for:
-// EASY is one reservation.
+// backfillOf returns the mode of backfill in the form of berth simulate's flag: EASY is one
+// reservation.
 func backfillOf(t *model.Tuning) string {
 	switch {
 	case t.Backfill != model.BackfillReserve:
@@ -140,7 +140,7 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// quantile is the nearest rank: the smallest value that so many percent of all do not exceed.
+// quantile returns the nearest rank: the smallest value that percent of all values do not exceed.
 func quantile(sorted []float64, percent int) float64 {
 	return sorted[max((percent*len(sorted)+99)/100-1, 0)]
 }

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// sample is how a run stood from an instant on.
+// sample is the state of a run from an instant on.
 type sample struct {
 	at      float64 // hours
 	busy    float64 // GPUs
@@ -25,7 +25,7 @@ const (
 	plotTicks  = 8                         // at most, of an axis
 )
 
-// scale is what the axes of a picture go up to.
+// scale holds the tops of the axes of a picture.
 type scale struct {
 	hours         float64
 	used, waiting axis
@@ -34,7 +34,8 @@ type scale struct {
 // axis goes from 0 to its top, with a tick at each step.
 type axis struct{ top, step float64 }
 
-// scaleOf is the scale on which plays can be compared: the cluster's GPUs, the longest queue and the longest play.
+// scaleOf returns a scale on which runs can be compared: the cluster's GPUs, the longest queue and
+// the longest run.
 func scaleOf(results []*Result) scale {
 	var hours, gpus, most float64
 	for _, r := range results {
@@ -51,7 +52,7 @@ func scaleOf(results []*Result) scale {
 	return scale{max(hours, 1e-9), used, axis{max(math.Ceil(most/step)*step, 1), step}}
 }
 
-// rounded is the least of 1, 2, 5, 10, 20, ... that is not below.
+// rounded returns the least of 1, 2, 5, 10, 20, ... that is not below a value.
 func rounded(least float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(max(least, 1e-9))))
 	for _, n := range []float64{1, 2, 5} {
@@ -62,8 +63,8 @@ func rounded(least float64) float64 {
 	return 10 * power
 }
 
-// HTML is a page by itself, without scripts, of runs of one trace: their figures beside each
-// other, and of each that was played what [SVG] draws.
+// HTML returns a self-contained page, without scripts, of runs of one trace: a table of their
+// figures, and the picture of [SVG] of each simulated run.
 func HTML(results []*Result) []byte {
 	var out bytes.Buffer
 	out.WriteString(`<!doctype html>
@@ -79,7 +80,7 @@ svg { width: 100%; height: auto }
 <table><tr><th>policy</th><th>jobs</th><th>utilisation while loaded, %</th><th>mean completion, s</th><th>mean wait, s</th><th>99 % wait at most, s</th><th>longest wait, h</th>` +
 		"<th>makespan, h</th><th>suspended</th></tr>\n")
 	for _, r := range results {
-		used := "-" // never were all GPUs asked for
+		used := "-" // jobs never asked for all GPUs
 		if r.Loaded > 0 {
 			used = fmt.Sprintf("%.1f", r.Utilization)
 		}
@@ -98,7 +99,7 @@ svg { width: 100%; height: auto }
 	return out.Bytes()
 }
 
-// SVG draws how many GPUs were busy, and how many more were waited for, over time.
+// SVG returns a picture of how many GPUs were busy, and how many more were waited for, over time.
 func SVG(r *Result) []byte {
 	var out bytes.Buffer
 	draw(&out, r, scaleOf([]*Result{r}))
@@ -116,13 +117,13 @@ func draw(out *bytes.Buffer, r *Result, to scale) {
 	}
 	title := fmt.Sprintf("GPUs that waiting jobs ask for, at most %.0f", most)
 	if most == 0 {
-		title = "GPUs that waiting jobs ask for: none ever waited"
+		title = "GPUs that waiting jobs ask for: no job waited"
 	}
 	chart(out, r, plotRow, title, "#c52", to, to.waiting, func(v sample) float64 { return v.waiting })
 	out.WriteString("</svg>\n")
 }
 
-// chart draws one figure of a play over time, from a place downwards.
+// chart draws one figure of a run over time, from a place downwards.
 func chart(out *bytes.Buffer, r *Result, top int, title, color string, to scale, y axis, value func(sample) float64) {
 	floor := float64(top + plotTop + plotHeight)
 	across := func(hours float64) float64 { return plotLeft + hours/to.hours*plotWidth }
@@ -150,7 +151,7 @@ func chart(out *bytes.Buffer, r *Result, top int, title, color string, to scale,
 	fmt.Fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#999\"/>\n", plotLeft, top+plotTop, plotWidth, plotHeight)
 }
 
-// unitOf is the unit of a time axis, and how many hours it is.
+// unitOf returns the unit of a time axis, and its length in hours.
 func unitOf(hours float64) (name string, each float64) {
 	switch {
 	case hours > 72:

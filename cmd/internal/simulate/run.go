@@ -18,7 +18,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// Options say what is played.
+// Options describe a simulation.
 type Options struct {
 	Nodes       int
 	GPUs        int    // of each node
@@ -26,31 +26,30 @@ type Options struct {
 	Policy      string // of sched.Policies or sched.Textbooks
 	Tuning      model.Tuning
 	Estimates   Estimates
-	WholeNodes  bool          // a job of some nodes' worth of GPUs takes so many nodes whole, if the trace says nothing of nodes
-	Preemptible float64       // part of the jobs that may be suspended, 0 to 1; below 0: those of which the user said so
+	WholeNodes  bool          // a job of several nodes' worth of GPUs takes whole nodes, if the trace has no number of nodes
+	Preemptible float64       // part of the jobs that may be suspended, 0 to 1; below 0: those that the trace marks
 	RestartCost time.Duration // of a suspended job's next start
-	From        time.Duration // since the trace's beginning: what came before is played and not measured
+	From        time.Duration // since the trace's beginning: what came before is simulated and not measured
 	Seed        uint64
 	Notes
 }
 
-// Notes are what is told of a play beside its figures.
+// Notes are the outputs of a simulation in addition to its figures.
 type Notes struct {
 	Log      io.Writer // what happens, line by line; nil: nowhere
 	Foretell bool      // how far forecasts came true; makes a forecast for each job that waits
 }
 
-// Estimates says what users tell of their jobs' run times: the true one times a
-// factor drawn evenly between Low and High, or nothing if both are 0. History
-// leaves their jobs named, so that the scheduler learns from earlier ones. Told: names
-// and estimates are what they said.
+// Estimates describes the users' estimates of run times: the true one times a factor drawn evenly
+// between Low and High, or none if both are 0. History keeps the names of jobs, so that the
+// scheduler learns from earlier ones. Told: names and estimates are those of the trace.
 type Estimates struct {
 	Low, High float64
 	History   bool
 	Told      bool
 }
 
-// ParseEstimates understands exact, none, history and xLOW..HIGH, such as x1..9.
+// ParseEstimates parses exact, none, history and xLOW..HIGH, such as x1..9.
 func ParseEstimates(text string) (Estimates, error) {
 	switch text {
 	case "exact":
@@ -76,7 +75,7 @@ func ParseEstimates(text string) (Estimates, error) {
 	return e, nil
 }
 
-// live is a job that has come and not ended.
+// live is a job that was submitted and has not ended.
 type live struct {
 	*Job
 
@@ -93,7 +92,7 @@ type live struct {
 	hasBefore bool
 }
 
-// worked is how much of its work is done.
+// worked returns how much of a job's work is done.
 func (j *live) worked(now model.Time) time.Duration {
 	if j.started == 0 {
 		return j.done
@@ -101,7 +100,7 @@ func (j *live) worked(now model.Time) time.Duration {
 	return j.done + max(now.Sub(j.started)-j.cost, 0)
 }
 
-// Run is one play of a trace.
+// Run is one simulation of a trace.
 type Run struct {
 	options Options
 	cluster *virtual.World
@@ -117,7 +116,7 @@ type Run struct {
 	*foretells
 }
 
-// Play plays a trace, which is in order of submission.
+// Play simulates a trace, which is in order of submission.
 func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 	c, err := newCluster(&o)
 	if err != nil {
@@ -149,7 +148,7 @@ func Play(ctx context.Context, trace []Job, o Options) (*Result, error) {
 	return out, nil
 }
 
-// step goes to the next event and does what follows from it.
+// step goes to the next event and handles it.
 func (r *Run) step() error {
 	at := model.Time(1<<63 - 1)
 	if r.next < len(r.trace) {
@@ -165,7 +164,7 @@ func (r *Run) step() error {
 	case at == 1<<63-1:
 		return fmt.Errorf("%d jobs wait and nothing runs; the first is %s: %w", len(r.jobs), r.waiting(), virtual.ErrDefect)
 	case at > begin.Add(century):
-		return fmt.Errorf("the play goes on for over a hundred years: give it more nodes, or less to restart")
+		return fmt.Errorf("the simulation exceeds a hundred years: give more nodes, or a lower cost of restarts")
 	}
 	r.measure.advance(r, at)
 	r.cluster.Now = max(at, r.cluster.Now)
@@ -250,7 +249,7 @@ func (r *Run) complete(j *live) error {
 // maxRounds bounds the plans of one instant.
 const maxRounds = 10_000
 
-// pass asks the scheduler what to do until it wants nothing more.
+// pass asks the scheduler for commands until it has no more.
 func (r *Run) pass() error {
 	for range maxRounds {
 		begun := time.Now()
@@ -269,7 +268,7 @@ func (r *Run) pass() error {
 			}
 		}
 	}
-	return fmt.Errorf("the scheduler wants ever more at one instant: %w", virtual.ErrDefect)
+	return fmt.Errorf("the scheduler does not come to an end at one instant: %w", virtual.ErrDefect)
 }
 
 // follow does what agents do after a command.
@@ -285,7 +284,7 @@ func (r *Run) follow(b command.Body) error {
 	return nil
 }
 
-// suspendAll stops attempts, by which event of the log.
+// suspendAll stops attempts, and logs them under an event.
 func (r *Run) suspendAll(attempts []model.AttemptKey, event string) error {
 	for _, a := range attempts {
 		if err := r.suspend(r.jobs[a.TaskKey()], event); err != nil {
@@ -320,10 +319,10 @@ func (r *Run) suspend(j *live, event string) error {
 	return r.cluster.End(j.attempt, model.Exit{Signal: 15, Delivered: model.ReasonPreempt, Ran: ran})
 }
 
-// ends is the heap of jobs that run, by their end.
+// ends is the heap of running jobs, by their end.
 type ends []*live
 
-// Len is how many run.
+// Len returns how many run.
 func (e ends) Len() int { return len(e) }
 
 // Less orders by end, then by place in the trace.
@@ -334,7 +333,7 @@ func (e ends) Less(i, j int) bool {
 	return e[i].n < e[j].n
 }
 
-// Swap swaps two.
+// Swap swaps two jobs.
 func (e ends) Swap(i, j int) {
 	e[i], e[j] = e[j], e[i]
 	e[i].place, e[j].place = i, j
@@ -348,7 +347,7 @@ func (e *ends) Push(x any) {
 	}
 }
 
-// Pop removes the last job.
+// Pop removes and returns the last job.
 func (e *ends) Pop() any {
 	old := *e
 	j := old[len(old)-1]

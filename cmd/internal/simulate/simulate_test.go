@@ -100,7 +100,7 @@ func TestPlaySuspends(t *testing.T) {
 	}
 }
 
-// A log lets somebody else check the play: no node holds more than it has, jobs
+// A log lets another program check the simulation: no node holds more than it has, jobs
 // are whole, and run for as long as they must.
 func TestPlayCanBeChecked(t *testing.T) {
 	var log bytes.Buffer
@@ -180,15 +180,15 @@ func TestRead(t *testing.T) {
 		"job_id,submit_s,gpus,duration_s\n1,x,1,5\n":    "submit_s",
 		"job_id,submit_s,gpus,duration_s\n1,0,1,-5\n":   "duration_s",
 		"job_id,submit_s,gpus,duration_s\n1,0,1,NaN\n":  "duration_s",
-		"job_id,submit_s,gpus,duration_s\n1,0,1\n":      "line 2 of the trace: it has 3 fields, and the header has 4: give every line as many",
-		"job_id,submit_s,gpus,duration_s\na,0,1,5,6\n":  "line 2 of the trace: it has 5 fields, and the header has 4",
-		"job_id,submit_s,gpus,duration_s\na\"b,0,1,5\n": "line 2 of the trace: a quotation mark in column 2 is out of place",
-		"job_id,\"sub": "line 1 of the trace: a quotation mark in column",
+		"job_id,submit_s,gpus,duration_s\n1,0,1\n":      "line 2 of the trace has 3 fields, and the header has 4: give every line the same number",
+		"job_id,submit_s,gpus,duration_s\na,0,1,5,6\n":  "line 2 of the trace has 5 fields, and the header has 4",
+		"job_id,submit_s,gpus,duration_s\na\"b,0,1,5\n": "line 2 of the trace: misplaced quotation mark in column 2",
+		"job_id,\"sub": "line 1 of the trace: misplaced quotation mark in column",
 		"job_id,submit_s,gpus,duration_s,user\n1,0,1,5,a b\n": "user \"a b\" must be",
 		"job_id,submit_s,gpus,duration_s,gpus\n1,0,1,5,1\n":   "the column \"gpus\" twice",
 		"job_id,submit_s,gpus,duration_s\n1,0,x,5\n":          "gpus \"x\" must be a number from 1 to",
 		"job_id,submit_s,gpus,duration_s\n,0,1,5\n":           "job_id \"\" must be 1 to",
-		"job_id,submit_s,gpus,duration_s\na,0,1,5\na,1,1,5\n": "line 3 of the trace: job_id \"a\" is that of line 2",
+		"job_id,submit_s,gpus,duration_s\na,0,1,5\na,1,1,5\n": "line 3 of the trace: job_id \"a\" is a duplicate of line 2",
 		"job_id,submit_s,gpus,duration_s\n1,0,1,3e9\n":        "duration_s: \"3e9\" must be 0 to 31622400 seconds",
 	} {
 		if _, _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
@@ -227,7 +227,7 @@ func TestPlayIsBounded(t *testing.T) {
 	o := options("fcfs")
 	o.Log = &log
 	jobs := []Job{{ID: "a", User: "u", GPUs: 16, Duration: century + 1}}
-	if _, err := Play(t.Context(), jobs, o); err == nil || !strings.Contains(err.Error(), "over a hundred years") {
+	if _, err := Play(t.Context(), jobs, o); err == nil || !strings.Contains(err.Error(), "exceeds a hundred years") {
 		t.Errorf("%v", err)
 	}
 	log.Reset()
@@ -305,7 +305,7 @@ func TestPlot(t *testing.T) {
 			t.Errorf("the picture lacks %q: %s", part, svg)
 		}
 	}
-	if svg := string(SVG(play(t, "0,a,0,8,100\n", options("fcfs")))); !strings.Contains(svg, "none ever waited") {
+	if svg := string(SVG(play(t, "0,a,0,8,100\n", options("fcfs")))); !strings.Contains(svg, "no job waited") {
 		t.Errorf("of an empty queue: %s", svg)
 	}
 }

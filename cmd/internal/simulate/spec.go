@@ -8,9 +8,9 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// specOf is a job as its user submitted it, but for what is told of its run time and
-// whether it may be suspended. A job that says nothing of nodes takes whole ones of so many
-// GPUs, if it takes some of them full; 0: any.
+// specOf returns a job's submission without its estimate and whether it may be suspended. A job
+// without a number of nodes takes whole nodes of the given number of GPUs, if it fills some of
+// them; 0: any nodes.
 func specOf(j *Job, whole uint32) (model.Spec, error) {
 	t := &j.Told
 	spec := model.Spec{
@@ -31,7 +31,7 @@ func specOf(j *Job, whole uint32) (model.Spec, error) {
 	return spec, nil
 }
 
-// possible says which job of the trace these nodes could never run.
+// possible returns an error for a job of the trace that these nodes could never run.
 func (r *Run) possible() error {
 	fit := map[model.Shape]bool{}
 	for i := range r.trace {
@@ -52,7 +52,7 @@ func (r *Run) possible() error {
 	return nil
 }
 
-// String names a job by where it stands in the trace.
+// String names a job by its line in the trace.
 func (j *Job) String() string {
 	if j.line == 0 {
 		return "job " + j.ID + " of the trace"

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
-// However a stream of small jobs is mixed, whatever is told of their run times and whoever may be suspended,
-// a gang starts: at three times its wait bound nobody is let past it any more, so that it waits for what
+// However a stream of small jobs is mixed, with any estimates of run times and any preemptible jobs,
+// a gang starts: at three times its wait bound no job is let past it any more, so that it waits for what
 // runs then, and for the gangs before it. The stream goes on for much longer.
 func TestNoGangStarves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -27,10 +27,10 @@ func TestNoGangStarves(t *testing.T) {
 }
 
 // Nor does one if they are of different classes: those with a right to stop others pass it only where they
-// stop somebody, who was there before them.
+// stop a job that was there before them.
 func TestNoGangStarvesAmongClasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		checkGangs(t, 4*time.Hour, classify) // for those who take the GPUs of others, and for gangs that are stopped for them
+		checkGangs(t, 4*time.Hour, classify) // for jobs that take the GPUs of others, and for gangs that are stopped for them
 	})
 }
 
@@ -73,7 +73,7 @@ func checkGangs(t *rapid.T, spare time.Duration, change func(*rapid.T, []Job)) {
 	}
 }
 
-// starving draws a cluster and who is let past whom on it.
+// starving draws a cluster and which jobs may pass others on it.
 func starving(t *rapid.T) Options {
 	o := options(rapid.SampledFrom(queue.Policies()).Draw(t, "policy"))
 	o.Nodes, o.GPUs, o.WholeNodes = rapid.IntRange(1, 3).Draw(t, "nodes"), rapid.IntRange(2, 3).Draw(t, "GPUs of a node"), true

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-gpu/berth/cluster/sched/queue"
 )
 
-// Where only one job can run at a time the textbooks' orders are plain to see: whoever has
+// Where only one job can run at a time the textbooks' orders are plain to see: the job that has
 // least left of run time, or of GPU time, has the node.
 func TestTextbooksAreAsDefined(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -48,7 +48,7 @@ func TestTextbooksAreAsDefined(t *testing.T) {
 	})
 }
 
-// oneAtATime is when each job ends if whoever has least left always runs; at a tie who came first.
+// oneAtATime is when each job ends if the job with the least work left always runs; at a tie the one that came first.
 func oneAtATime(trace []Job, byGPUTime bool) []time.Duration {
 	left, ends := make([]time.Duration, len(trace)), make([]time.Duration, len(trace))
 	for now, next := time.Duration(0), 0; ; {

@@ -26,13 +26,13 @@ type Job struct {
 
 	line int // of the trace that was read; 0: none
 
-	// Of a job that a cluster has run; zero in a trace that was read.
-	Nodes uint32 // on exactly so many; 0: on any number
+	// Of a job that a cluster has run; zero in a trace from a file.
+	Nodes uint32 // on exactly this many; 0: on any number
 	Told  Told
 	Ended time.Duration // when it really ended, since the first of the trace
 }
 
-// Told is what a user told of a job.
+// Told is what the user of a job declared.
 type Told struct {
 	Name, Project       string
 	Class               model.Class
@@ -41,18 +41,18 @@ type Told struct {
 	Model               string // of GPU; empty: any
 	MemoryMB            uint32 // of each GPU, at least
 	Where               model.Where
-	Placement           string // name of the [model.Strategy] that it is placed by; empty: the cluster's
+	Placement           string // name of the [model.Strategy] for its placement; empty: the cluster's
 }
 
 // maxJobs bounds a trace.
 const maxJobs = 2_000_000
 
-// Read reads a trace: comma-separated lines with a header that names at least the
-// columns job_id, submit_s, gpus and duration_s. There may be user, and what else a
-// submission may say: project, priority (1 to 10, or a class by its name), nodes, gpu_type, gpu_memory_gb and
-// constraint; empty is as if it was not said. Times are in seconds. The jobs come back in
-// order of submission, which counts from the first, and the columns beside, which are not
-// read. An error names the line.
+// Read reads a trace: comma-separated lines with a header that names at least the columns job_id,
+// submit_s, gpus and duration_s. Optional columns are user and other fields of a submission:
+// project, priority (1 to 10, or a class by its name), nodes, gpu_type, gpu_memory_gb and
+// constraint; an empty cell counts as not given. Times are in seconds. The result is the jobs in
+// order of submission, which counts from the first, and the columns that are not read. An error
+// names the line.
 func Read(r io.Reader) (jobs []Job, unread []string, err error) {
 	text := bufio.NewReader(r)
 	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
@@ -74,14 +74,14 @@ func Read(r io.Reader) (jobs []Job, unread []string, err error) {
 		return nil, nil, err
 	}
 	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
-	first := jobs[0].Submit // which may be in seconds since 1970
+	first := jobs[0].Submit // it may be in seconds since 1970
 	for i := range jobs {
 		jobs[i].Submit -= first
 	}
 	return jobs, unread, nil
 }
 
-// jobsOf reads the lines below a header of so many columns; there is at least one.
+// jobsOf reads the lines below a header of width columns; there is at least one.
 func jobsOf(in *csv.Reader, columns map[string]int, width int) (jobs []Job, err error) {
 	lines := map[string]int{} // of each job
 	for {
@@ -98,11 +98,11 @@ func jobsOf(in *csv.Reader, columns map[string]int, width int) (jobs []Job, err 
 			return nil, fmt.Errorf("line %d of the trace: %w", line, err)
 		}
 		if other, known := lines[job.ID]; known {
-			return nil, fmt.Errorf("line %d of the trace: job_id %q is that of line %d: give each job its own", line, job.ID, other)
+			return nil, fmt.Errorf("line %d of the trace: job_id %q is a duplicate of line %d: give each job its own", line, job.ID, other)
 		}
 		lines[job.ID], job.line = line, line
 		if jobs = append(jobs, job); len(jobs) > maxJobs {
-			return nil, fmt.Errorf("the trace has over %d jobs", maxJobs)
+			return nil, fmt.Errorf("the trace has more than %d jobs", maxJobs)
 		}
 	}
 	if len(jobs) == 0 {
@@ -111,34 +111,35 @@ func jobsOf(in *csv.Reader, columns map[string]int, width int) (jobs []Job, err 
 	return jobs, nil
 }
 
-// brokenLine says what is wrong with a line of so many fields below a header of so many.
+// brokenLine returns the error of a line whose number of fields differs from the header's.
 func brokenLine(err error, fields, width int) error {
 	at, is := errors.AsType[*csv.ParseError](err)
 	switch {
 	case !is:
 		return fmt.Errorf("the trace cannot be read: %w", err)
 	case errors.Is(err, csv.ErrFieldCount):
-		return fmt.Errorf("line %d of the trace: it has %d fields, and the header has %d: give every line as many", at.Line, fields, width)
+		return fmt.Errorf("line %d of the trace has %d fields, and the header has %d: give every line the same number", at.Line, fields, width)
 	}
-	return fmt.Errorf("line %d of the trace: a quotation mark in column %d is out of place: put a field with commas or quotation marks "+
-		"between two, and write each within it twice", at.Line, at.Column)
+	return fmt.Errorf("line %d of the trace: misplaced quotation mark in column %d: put a field with commas or quotation marks "+
+		"between quotation marks, and double each mark within it", at.Line, at.Column)
 }
 
-// byteOrderMark is what some programs begin a text in UTF-8 with.
+// byteOrderMark begins UTF-8 files of some programs.
 const byteOrderMark = "\ufeff"
 
-// needed are the columns that a trace must have.
+// needed returns the columns that a trace must have.
 func needed() []string { return []string{"job_id", "submit_s", "gpus", "duration_s"} }
 
-// Columns are those that a trace may have.
+// Columns returns the columns that a trace may have.
 func Columns() []string {
 	return append(needed(), "user", "project", "priority", "nodes", "gpu_type", "gpu_memory_gb", "constraint")
 }
 
-// beside lists what public traces tell that is of no matter to a play: the memory of hosts, and how jobs ended.
+// beside returns columns of public traces that do not affect a simulation: the memory of hosts, and
+// how jobs ended.
 func beside() []string { return []string{"memory_gb", "status"} }
 
-// columnsOf finds the columns of a header, and names those that are not known.
+// columnsOf returns the columns of a header, and the unknown ones.
 func columnsOf(head []string) (columns map[string]int, unread []string, err error) {
 	columns = map[string]int{}
 	for i, name := range head {
@@ -188,7 +189,7 @@ func jobOf(record []string, columns map[string]int) (Job, error) {
 	return j, j.told(field)
 }
 
-// told reads what else a job's user said.
+// told reads the declared fields of a job.
 func (j *Job) told(field func(name string) string) error {
 	t := &j.Told
 	t.Project, t.Model, t.Where.Constraint = strings.Clone(field("project")), strings.Clone(field("gpu_type")), strings.Clone(field("constraint"))
@@ -219,7 +220,7 @@ func (j *Job) told(field func(name string) string) error {
 	return nil
 }
 
-// classOf reads a priority as a submission has it: a class by its name, or a number; empty: none.
+// classOf parses a priority as in a submission: a class by its name, or a number; empty: none.
 func classOf(text string) (model.Class, error) {
 	for c := model.ClassLow; c <= model.ClassCritical; c++ {
 		if strings.EqualFold(text, c.String()) {
@@ -236,7 +237,7 @@ func classOf(text string) (model.Class, error) {
 	return model.JobClass(uint8(n)), nil
 }
 
-// century bounds the times of submission, and a play.
+// century bounds the times of submission, and the length of a simulation.
 const century = 100 * 366 * 24 * time.Hour
 
 func seconds(text string, least, most time.Duration) (time.Duration, error) {

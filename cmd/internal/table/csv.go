@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// CSV writes comma-separated values that spreadsheets take for text and numbers only. Users choose
-// names that stand in cells, and a spreadsheet runs a cell that begins with = or another of the
-// signs that formulas begin with: an apostrophe stands before such a cell.
+// CSV writes comma-separated values in which spreadsheets find text and numbers only. Users choose
+// the names in some cells, and a spreadsheet runs a cell that begins with = or another sign of a
+// formula: such a cell gets an apostrophe in front.
 type CSV struct{ to *csv.Writer }
 
 // NewCSV returns a CSV that writes to w.
@@ -22,10 +22,10 @@ func (c *CSV) Write(cells ...string) {
 	for i, cell := range cells {
 		safe[i] = csvCell(cell)
 	}
-	_ = c.to.Write(safe) // Flush says it
+	_ = c.to.Write(safe) // Flush returns the error
 }
 
-// Flush writes what is still held back, and returns the first error.
+// Flush writes buffered lines, and returns the first error.
 func (c *CSV) Flush() error {
 	c.to.Flush()
 	return c.to.Error()
@@ -40,7 +40,7 @@ func WriteCSV(w io.Writer, lines [][]string) error {
 	return c.Flush()
 }
 
-// csvCell returns a cell as spreadsheets take it for text; a number stays one. The list of signs is
+// csvCell returns a cell that spreadsheets take for text; a number stays one. The list of signs is
 // that of OWASP's "CSV Injection", with the wide forms that spreadsheets read as the same.
 func csvCell(cell string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(cell, " "))

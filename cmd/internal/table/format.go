@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Elapsed is a duration as a clock shows it: "0:07", "1:02:03", "3-04:00:00".
+// Elapsed formats a duration like a clock: "0:07", "1:02:03", "3-04:00:00".
 func Elapsed(d time.Duration) string {
 	s := int64(math.Floor(d.Seconds()))
 	if s < 0 {
@@ -26,10 +26,10 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", m, s)
 }
 
-// Seconds is a number of seconds as Elapsed shows it.
+// Seconds formats a number of seconds like Elapsed.
 func Seconds(s float64) string { return Elapsed(time.Duration(s * float64(time.Second))) }
 
-// About is a duration in one or two words: "about 40 min", "350 ms".
+// About formats a duration in one or two words: "about 40 min", "350 ms".
 func About(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -44,7 +44,7 @@ func About(d time.Duration) string {
 	return fmt.Sprintf("%.1f days", d.Hours()/24)
 }
 
-// Span is a length of time as the command line takes it: "14d", "1d12h", "1h30m", "90ms".
+// Span formats a length of time for the command line: "14d", "1d12h", "1h30m", "90ms".
 func Span(d time.Duration) string {
 	text := d.String()
 	if text == "0s" {
@@ -65,7 +65,7 @@ func Span(d time.Duration) string {
 	return text
 }
 
-// Bytes is a number of bytes with its unit.
+// Bytes formats a number of bytes with its unit.
 func Bytes(n float64) string {
 	const step = 1024
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
@@ -76,7 +76,7 @@ func Bytes(n float64) string {
 	return strconv.FormatFloat(n, 'f', min(i, 1), 64) + " " + units[i]
 }
 
-// Clock is an instant: the time of day if it is today, else the date with it.
+// Clock formats an instant: the time of day if it is today, else with its date.
 func Clock(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -88,10 +88,10 @@ func Clock(t, now time.Time) string {
 	return t.Format("2006-01-02 15:04")
 }
 
-// utc finds instants as the cluster writes them.
+// utc finds instants in the cluster's format.
 var utc = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 
-// Local is a text in which each instant that is written in UTC is as Clock has it.
+// Local returns a text in which each instant in UTC is replaced by Clock's form.
 func Local(text string, now time.Time) string {
 	return utc.ReplaceAllStringFunc(text, func(at string) string {
 		t, err := time.Parse(time.RFC3339Nano, at)
@@ -102,7 +102,7 @@ func Local(text string, now time.Time) string {
 	})
 }
 
-// Ranges is a list of numbers in few characters: "0-3,6".
+// Ranges formats a list of numbers: "0-3,6".
 func Ranges(list []int64) string {
 	list = slices.Compact(slices.Sorted(slices.Values(list)))
 	var parts []string

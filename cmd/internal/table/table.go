@@ -1,8 +1,8 @@
-// Package table prints what a person reads: aligned columns, durations, sizes and
-// lists of GPUs in few characters.
+// Package table prints output for people: aligned columns, durations, sizes and lists of GPUs in
+// few characters.
 //
-// Text that users have written is stripped of control characters, so that a job's
-// name cannot move the cursor of whoever lists it.
+// Text that users have written is stripped of control characters, so that a job's name cannot move
+// the cursor of the terminal that lists it.
 package table
 
 import (
@@ -25,8 +25,8 @@ type Table struct {
 	right map[int]bool
 }
 
-// New makes a table with these headings. A heading that begins with > is that of a
-// column of numbers, which is set flush right.
+// New returns a table with these headings. A heading that begins with > is that of a column of
+// numbers, which is aligned to the right.
 func New(headings ...string) *Table {
 	t := &Table{right: map[int]bool{}}
 	for i, h := range headings {
@@ -48,20 +48,20 @@ func (t *Table) Add(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// WriteTo prints the table: to a terminal so that its lines fit, else whole.
+// WriteTo prints the table: to a terminal so that its lines fit, else at full width.
 func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.WriteString(w, t.Fit(terminal.Columns(w)))
 	return int64(n), err
 }
 
-// String is the table as text, with a line break at its end.
+// String returns the table as text, with a line break at its end.
 func (t *Table) String() string { return t.Fit(0) }
 
-// Fit is String with lines of at most so many columns; 0: as long as they are. The widest columns
-// of text are cut first, and show by … that they are.
+// Fit is String with lines of at most a number of columns; 0: no limit. The widest columns of text
+// are cut first, which … marks.
 func (t *Table) Fit(columns int) string {
 	lines := strings.Split(t.render(t.widths(columns)), "\n")
 	for i := range lines {
@@ -75,11 +75,11 @@ func (t *Table) Fit(columns int) string {
 // gap is how many columns lie between two of a table's columns.
 const gap = 2
 
-// leastWidth is how far a column of text is cut at most, if its heading is not wider.
+// leastWidth is the width to which a column of text can be cut, if its heading is not wider.
 const leastWidth = 8
 
-// widths returns how wide each column may be so that a line has at most so many columns; nil: as
-// wide as it is.
+// widths returns how wide each column may be so that a line has at most a number of columns; nil:
+// no limit.
 func (t *Table) widths(columns int) []int {
 	natural, least := make([]int, len(t.head)), make([]int, len(t.head))
 	total := -gap
@@ -114,10 +114,10 @@ func (t *Table) widths(columns int) []int {
 	return natural
 }
 
-// Width is how many columns a text takes on a terminal: a wide character takes two.
+// Width returns how many columns a text takes on a terminal: a wide character takes two.
 func Width(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
-// Cut is a text of at most so many columns; a longer one ends in ….
+// Cut returns a text of at most a number of columns; a longer one ends in ….
 func Cut(s string, columns int) string {
 	if Width(s) <= columns {
 		return s
@@ -132,7 +132,7 @@ func Cut(s string, columns int) string {
 	return s[:end] + "…"
 }
 
-// render is the table with columns of these widths; nil: as wide as they are.
+// render returns the table with columns of these widths; nil: no limit.
 func (t *Table) render(widths []int) string {
 	p := table.NewWriter()
 	p.SetStyle(plain())
@@ -150,7 +150,7 @@ func (t *Table) render(widths []int) string {
 	return p.Render()
 }
 
-// cut is cells of these widths at most; nil: of any.
+// cut returns cells of at most these widths; nil: no limit.
 func cut(cells []string, widths []int) []string {
 	if widths == nil {
 		return cells
@@ -170,8 +170,7 @@ func row(cells []string) table.Row {
 	return r
 }
 
-// plain is a style without lines: columns two spaces apart, as kubectl prints
-// them.
+// plain returns a style without lines: columns two spaces apart, like kubectl's.
 func plain() table.Style {
 	s := table.StyleDefault
 	s.Options = table.OptionsNoBordersAndSeparators
@@ -180,7 +179,7 @@ func plain() table.Style {
 	return s
 }
 
-// Clean is text on one line without control characters.
+// Clean returns text on one line without control characters.
 func Clean(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
@@ -193,7 +192,7 @@ func Clean(s string) string {
 	}, s))
 }
 
-// Short is text of at most n runes; a longer one ends in "...".
+// Short returns text of at most n runes; a longer one ends in "...".
 func Short(s string, n int) string {
 	r := []rune(Clean(s))
 	if len(r) <= n {

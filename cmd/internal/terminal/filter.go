@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text as a terminal is shown it.
+// Text returns a text as it is shown on a terminal.
 func Text(text string) string {
 	var out bytes.Buffer
 	f := filter{to: &out}
-	_, _ = f.Write([]byte(text)) // a buffer takes everything
+	_, _ = f.Write([]byte(text)) // a buffer never fails
 	f.finish()
 	return out.String()
 }
 
-// mode is what the filter is in the middle of.
+// mode is the state of the filter.
 type mode uint8
 
 const (
@@ -40,18 +40,18 @@ const (
 const maxSequence = 64
 
 // filter lets text, line feeds, carriage returns, tabs and colours (SGR sequences) pass, and
-// leaves out all other control characters and sequences, and characters that turn the direction
-// of text. Bytes that are not UTF-8 become U+FFFD. A sequence may come in pieces; a line feed
-// ends one that is not complete.
+// removes all other control characters and sequences, and characters that change the direction of
+// text. Bytes that are not UTF-8 become U+FFFD. A sequence may come in pieces; a line feed ends one
+// that is not complete.
 type filter struct {
 	mu   sync.Mutex
 	to   io.Writer
 	mode mode
-	held []byte // of a control sequence, or of a character
+	held []byte // of an incomplete control sequence or character
 	out  []byte
 }
 
-// Write writes what passes.
+// Write writes what passes the filter.
 func (f *filter) Write(data []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,18 +67,18 @@ func (f *filter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// finish writes what is left of a character that is not complete.
+// finish writes the rest of an incomplete character.
 func (f *filter) finish() {
 	f.out = f.out[:0]
 	if f.mode == inText {
 		f.flushHeld()
 	}
-	_, _ = f.to.Write(f.out) // a buffer takes everything
+	_, _ = f.to.Write(f.out) // a buffer never fails
 }
 
-// take takes one byte.
+// take handles one byte.
 func (f *filter) take(b byte) {
-	if f.mode != inText && (b == '\n' || b == can || b == sub) { // what began is broken off
+	if f.mode != inText && (b == '\n' || b == can || b == sub) { // the open sequence is broken off
 		f.mode, f.held = inText, f.held[:0]
 	}
 	switch f.mode {
@@ -106,7 +106,7 @@ func (f *filter) take(b byte) {
 	}
 }
 
-// text takes a byte outside of sequences.
+// text handles a byte outside of sequences.
 func (f *filter) text(b byte) {
 	switch {
 	case b >= utf8.RuneSelf:
@@ -126,7 +126,7 @@ func (f *filter) text(b byte) {
 	}
 }
 
-// character lets the character that is held pass if it is one.
+// character lets the held character pass if it is complete and allowed.
 func (f *filter) character() {
 	for len(f.held) > 0 && utf8.FullRune(f.held) {
 		r, size := utf8.DecodeRune(f.held)
@@ -145,10 +145,10 @@ func (f *filter) flushHeld() {
 	f.held = f.held[:0]
 }
 
-// turns reports whether a character turns the direction of what follows.
+// turns reports whether a character changes the direction of text.
 func turns(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
-// escaped takes the byte after ESC.
+// escaped handles the byte after ESC.
 func (f *filter) escaped(b byte) {
 	switch {
 	case b == '[':
@@ -163,7 +163,7 @@ func (f *filter) escaped(b byte) {
 	}
 }
 
-// sequence takes a byte of a control sequence, of which only colours pass.
+// sequence handles a byte of a control sequence, of which only colours pass.
 func (f *filter) sequence(b byte) {
 	switch {
 	case b == esc:

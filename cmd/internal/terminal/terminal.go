@@ -1,9 +1,9 @@
-// Package terminal writes to terminals. Jobs and users choose much of the text that commands
-// print, and a terminal obeys what stands between the letters: such text could set the window's
-// title, fill the clipboard or rewrite lines above. Everything that a command writes to a terminal
-// goes through one filter, which lets text, line ends, tabs and colours pass.
+// Package terminal writes to terminals. Jobs and users choose much of the text that commands print,
+// and a terminal obeys control characters: such text could set the window's title, fill the
+// clipboard or rewrite lines above. Everything that a command writes to a terminal goes through one
+// filter, which lets text, line ends, tabs and colours pass.
 //
-//	terminal.go  outputs, and how large a terminal is
+//	terminal.go  outputs, and the size of a terminal
 //	filter.go    what passes
 package terminal
 
@@ -22,8 +22,8 @@ type Output struct {
 	file *os.File
 }
 
-// Wrap returns an [Output] if w is a terminal, and w itself if it is none: files and pipes get
-// every byte as it is.
+// Wrap returns an [Output] if w is a terminal, and w itself otherwise: files and pipes get every
+// byte unchanged.
 func Wrap(w io.Writer) io.Writer {
 	f, is := w.(*os.File)
 	if !is {
@@ -35,7 +35,7 @@ func Wrap(w io.Writer) io.Writer {
 	return &Output{filter: filter{to: f}, file: f}
 }
 
-// Raw returns what an Output writes to, for a program's own control sequences; w itself if it is
+// Raw returns the writer below an Output, for a program's own control sequences; w itself if it is
 // no Output.
 func Raw(w io.Writer) io.Writer {
 	if o, is := w.(*Output); is {
@@ -66,16 +66,16 @@ func Size(w io.Writer) (columns, lines int) {
 	return 0, 0
 }
 
-// Resized returns a channel that is told when the size of the process's terminal has changed, until
-// stop is called.
+// Resized returns a channel that receives a value when the size of the process's terminal has
+// changed, until stop is called.
 func Resized() (resized <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, unix.SIGWINCH)
 	return c, func() { signal.Stop(c) }
 }
 
-// whole is an output of which nothing is cut to a terminal's width.
+// whole is an output without a limit on the width of lines.
 type whole struct{ io.Writer }
 
-// Whole returns w without its size: tables that are written to it are as wide as they are.
+// Whole returns w without its size: tables written to it are not cut.
 func Whole(w io.Writer) io.Writer { return whole{w} }
