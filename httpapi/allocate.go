@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -222,7 +223,7 @@ func (a services) told(s *state.State, id model.AllocationID) (*wire.Allocated, 
 	v := view{s: s, now: a.now(s)}
 	w := v.allocation(&one)
 	if one.State == model.AllocationQueued {
-		w.Position, _ = sched.Position(s, v.now, one.Turn)
+		w.Position, _ = queue.Position(s, v.now, one.Turn)
 	}
 	out := &wire.Allocated{
 		Success: true, Status: w.Status, RequestID: w.ID, AllocationID: w.ID, JobID: w.JobID, Allocation: w, SubmittedAt: w.SubmittedAt,

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -102,7 +103,7 @@ func (v *view) waiting() []wire.ServiceAllocation {
 	if v.s.Waiting.Len() == 0 {
 		return out
 	}
-	for e := range sched.Order(v.s, v.now, 0) {
+	for e := range queue.Order(v.s, v.now, 0) {
 		if e.Service == "" {
 			continue
 		}
@@ -114,7 +115,7 @@ func (v *view) waiting() []wire.ServiceAllocation {
 }
 
 // waits is an allocation at its place in the queue.
-func (v *view) waits(e *sched.Entry) wire.ServiceAllocation {
+func (v *view) waits(e *queue.Entry) wire.ServiceAllocation {
 	a, _ := v.s.Allocations.Get(e.Service)
 	out := v.allocation(&a)
 	out.Position = e.Position

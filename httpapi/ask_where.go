@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -50,7 +50,7 @@ func listed(text string) []string {
 // warnings are what may not be meant so in what was asked for, though it is accepted.
 func warnings(s *state.State, job *model.Job) []string {
 	spec := &job.Spec
-	return slices.Concat(sched.Oversized(s, spec), unknownNodes(s, "names", spec.Nodelist), unknownNodes(s, "excludes", spec.Exclude), vainly(s, job.ID))
+	return slices.Concat(admission.Oversized(s, spec), unknownNodes(s, "names", spec.Nodelist), unknownNodes(s, "excludes", spec.Exclude), vainly(s, job.ID))
 }
 
 // vainly says of jobs whose success a job waits for that they cannot have it any more.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -76,7 +77,7 @@ func newPlaces() *places {
 func (p *places) of(s *state.State, now model.Time, key model.TaskKey, class model.Class) (position int, exact bool) {
 	waiting := s.Queue.Len()
 	if waiting <= countedUpTo {
-		return sched.Position(s, now, key)
+		return queue.Position(s, now, key)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +86,7 @@ func (p *places) of(s *state.State, now model.Time, key model.TaskKey, class mod
 	if age := at.Sub(last.at); known && age >= 0 && age < rememberFor {
 		return min(max(1, last.position+waiting-last.queue), waiting), false
 	}
-	position, exact = sched.Position(s, now, key)
+	position, exact = queue.Position(s, now, key)
 	p.last[class] = place{at, position, waiting}
 	return position, exact
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
@@ -197,7 +198,7 @@ func lasting(t *testing.T, takes ...time.Duration) *site {
 	s.with(func(c *statetest.Cluster) {
 		c.Node("n1", 4)
 		c.Node("n2", 4)
-		c.Do(&command.SetPolicy{Policy: sched.DefaultPolicy})
+		c.Do(&command.SetPolicy{Policy: queue.DefaultPolicy})
 		for i, d := range takes {
 			spec := statetest.Job(2)
 			spec.Spec.Estimate, spec.Spec.TimeLimit, spec.Spec.Preemptible = d, d, false
@@ -218,7 +219,7 @@ func TestWhatItCostsNotToYield(t *testing.T) {
 		return out
 	}
 	stays, yields := ask(""), ask(`,"preemptible":true`)
-	if b := stays.Explanation.Blockers; len(b) != 1 || b[0].Code != string(sched.CodeBarred) {
+	if b := stays.Explanation.Blockers; len(b) != 1 || b[0].Code != string(blocker.CodeBarred) {
 		t.Errorf("it is kept by %+v", b)
 	}
 	if stays.IfPreemptible == nil || yields.IfPreemptible != nil || !yields.PlannedStart.Expected.Before(stays.PlannedStart.Expected) {

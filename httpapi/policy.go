@@ -9,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -54,8 +54,8 @@ func (a policies) route(doc huma.API) {
 func policiesOf(s *state.State) *wire.Policies {
 	set := s.Settings()
 	out := &wire.Policies{Policy: set.Policy, Predictions: predictions(s)}
-	for _, name := range sched.Policies() {
-		out.Policies = append(out.Policies, wire.Policy{Name: name, What: sched.Describe(name)})
+	for _, name := range queue.Policies() {
+		out.Policies = append(out.Policies, wire.Policy{Name: name, What: queue.Describe(name)})
 	}
 	for _, p := range model.Parameters() {
 		out.Parameters = append(out.Parameters, wire.Parameter{Name: p.Name, Value: p.Value(&set.Tuning), Range: p.Range, What: p.What})
@@ -127,8 +127,8 @@ func (a policies) set(ctx context.Context, key string, b *wire.SetPolicy) (*answ
 	}
 	policy := strings.ReplaceAll(b.Policy, "-", "_")
 	switch {
-	case b.Policy != "" && !sched.Known(policy):
-		return nil, invalid("policy", "must be one of "+strings.Join(sched.Policies(), ", "))
+	case b.Policy != "" && !queue.Known(policy):
+		return nil, invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
 	case b.Policy == "" && len(b.Parameters) == 0 && b.MaxConcurrent == nil && b.AutoRetry == nil:
 		return nil, invalid("policy", "must be given, or something else to change")
 	}

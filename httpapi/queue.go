@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -178,7 +179,7 @@ func (p *page) queued() (list []wire.Job, services []wire.ServiceAllocation, nex
 	}
 	var before model.JobID
 	n := p.skip
-	for e := range sched.Order(p.s, p.now, p.skip) {
+	for e := range queue.Order(p.s, p.now, p.skip) {
 		if p.limit > 0 && len(list)+len(services) == p.limit {
 			return list, services, strconv.Itoa(n)
 		}

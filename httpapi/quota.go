@@ -10,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -265,7 +265,7 @@ func (a quotas) routeShares(doc huma.API) {
 				return nil, err
 			}
 			out := &wire.Shares{HalfLife: s.Settings().Tuning.HalfLife.Seconds(), Shares: []wire.Share{}}
-			for _, p := range sched.Portions(&s, a.now(&s)) {
+			for _, p := range queue.Portions(&s, a.now(&s)) {
 				out.Shares = append(out.Shares, wire.Share{
 					Project: p.Key.Project, User: p.Key.User, Shares: p.Shares, GPUHours: hoursOf(p.Used * 1000),
 					OfFair: float64(p.Part), Lead: math.Round(p.Lead*100) / 100, GPUs: int64(p.GPUs),

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -48,8 +48,8 @@ func changesOf(s *state.State, set *wire.Arrangement) (list []command.Body, err 
 // order is the policy and what tunes it.
 func order(s *state.State, set *wire.Arrangement) (list []command.Body, err error) {
 	if policy := strings.ReplaceAll(set.Policy, "-", "_"); policy != "" {
-		if !sched.Known(policy) {
-			return nil, invalid("policy", "must be one of "+strings.Join(sched.Policies(), ", "))
+		if !queue.Known(policy) {
+			return nil, invalid("policy", "must be one of "+strings.Join(queue.Policies(), ", "))
 		}
 		list = append(list, &command.SetPolicy{Policy: policy})
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
 )
@@ -76,7 +76,7 @@ func runOf(v *view, j *model.Job, p *places) wire.Run {
 		out.Allocation.GPUs = append(out.Allocation.GPUs, wire.RunGPU{NodeID: g.NodeID, GPUID: g.Index, MemoryGB: gigabytes(gpu.MemoryMB), UUID: g.UUID})
 	}
 	if task.State == model.TaskQueued {
-		job.Position, job.PositionExact = sched.Position(v.s, v.now, task.Key)
+		job.Position, job.PositionExact = queue.Position(v.s, v.now, task.Key)
 		out.Queue.Position = job.Position
 		if start, _ := startOf(p.foresee(v.s, v.now), task.Key); start != nil {
 			job.PlannedStart, out.Queue.Start = start, start.Expected

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/state/statetest"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -46,8 +46,8 @@ func TestNoStartIsForetoldWhileNothingStarts(t *testing.T) {
 	}
 	for _, v := range []struct {
 		body command.Body
-		why  sched.Code
-	}{{&command.SetRunning{}, sched.CodeStopped}, {&command.Restored{Incarnation: statetest.Incarnation(9)}, sched.CodeStandstill}} {
+		why  blocker.Code
+	}{{&command.SetRunning{}, blocker.CodeStopped}, {&command.Restored{Incarnation: statetest.Incarnation(9)}, blocker.CodeStandstill}} {
 		s.with(func(c *statetest.Cluster) { c.Do(&command.SetRunning{Running: true}) })
 		for until := time.Now().Add(time.Minute); !told(); { // a forecast may be a moment old
 			if time.Now().After(until) {

@@ -3,20 +3,22 @@ package sched
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // barred says for whom a search keeps the nodes on which a task would fit.
-func barred(p *pass, w *want) Blocker {
-	b := Blocker{Code: CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}
+func barred(p *pass, w *want) blocker.Blocker {
+	b := blocker.Blocker{Code: blocker.CodeBarred, Need: int64(w.need), Nodes: int64(w.nodes)}
 	for _, v := range p.found.owed {
 		if v.gpus != everyGPU {
 			continue
 		}
 		b.Have++
-		b.Until, b.Task, b.Service = v.from, v.to.Task, ticketOf(p.state, v.to.Task).service
-		if p.order.drains(v.to) {
+		b.Until, b.Task, b.Service = v.from, v.to.Task, admission.TicketOf(p.state, v.to.Task).Service
+		if p.order.Drains(v.to) {
 			b.Until = 0 // whatever is expected
 		}
 	}
@@ -25,11 +27,11 @@ func barred(p *pass, w *want) Blocker {
 
 // pass tries whether a job of one task that is kept off a gang's nodes starts if it ends in time, or
 // may be suspended.
-func (t *trial) pass(b *Blocker) {
+func (t *trial) pass(b *blocker.Blocker) {
 	if t.task.IsTurn() {
 		return // nothing bounds how long a service has its GPUs
 	}
-	job := &ticketOf(t.state, t.task).job
+	job := &admission.TicketOf(t.state, t.task).Job
 	if job.Array() || job.Waits > 0 {
 		return
 	}
@@ -59,6 +61,6 @@ func (t *trial) again(job model.JobID, spec *model.Spec) bool {
 		return false
 	}
 	task := model.TaskKey{Job: t.state.Settings().NextJob}
-	v := judge(&next, t.now, ticketOf(&next, task))
+	v := judge(&next, t.now, admission.TicketOf(&next, task))
 	return v.placed()
 }

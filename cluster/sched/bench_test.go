@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -204,7 +205,7 @@ func BenchmarkPosition(b *testing.B) {
 			b.Run(name+"/"+which, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					sched.Position(&c.s, c.now, key)
+					queue.Position(&c.s, c.now, key)
 				}
 			})
 		}
@@ -216,7 +217,7 @@ func BenchmarkOrderPage(b *testing.B) {
 	page := func(b *testing.B) {
 		for b.Loop() {
 			n := 0
-			for range sched.Order(&c.s, c.now, 0) {
+			for range queue.Order(&c.s, c.now, 0) {
 				if n++; n == 50 {
 					break
 				}

@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -36,25 +38,25 @@ func (b *bounds) uses(run *state.Run, job model.JobID, live bool) (out []split.U
 		if live {
 			b.left[i] += amount
 		}
-		out = append(out, split.Use{Bound: i, Amount: amount, Scales: k.of == LimitGPUs})
+		out = append(out, split.Use{Bound: i, Amount: amount, Scales: k.of == blocker.LimitGPUs})
 	}
 	s := b.pass.state
 	for _, limit := range b.limitsOf(run.Project, run.User) {
 		scope := limit.Scope
 		used, _ := s.Usage.Get(scope)
-		plus := b.pass.budget.added[scope]
+		plus := b.pass.budget.Added[scope]
 		gpus := int64(run.Shape.GPUs)
 		if limit.GPUs != model.Unlimited {
-			use(boundKey{scope, LimitGPUs, 0}, limit.GPUs-int64(used.GPUs)-int64(plus.gpus), gpus)
+			use(boundKey{scope, blocker.LimitGPUs, 0}, limit.GPUs-int64(used.GPUs)-int64(plus.GPUs), gpus)
 		}
 		if limit.Live != model.Unlimited && !run.Service {
-			use(boundKey{scope, LimitLive, 0}, limit.Live-int64(used.Live)-int64(plus.live), 1)
+			use(boundKey{scope, blocker.LimitLive, 0}, limit.Live-int64(used.Live)-int64(plus.Live), 1)
 		}
 		if limit.GPUsPerJob != model.Unlimited && gpus > limit.GPUsPerJob && !live {
-			use(boundKey{scope, LimitGPUsPerJob, 0}, 0, 1)
+			use(boundKey{scope, blocker.LimitGPUsPerJob, 0}, 0, 1)
 		}
-		if _, spent := b.pass.budget.spent(&limit); spent && !live {
-			use(boundKey{scope, LimitGPUHours, 0}, 0, 1)
+		if _, spent := b.pass.budget.UsedUp(&limit); spent && !live {
+			use(boundKey{scope, blocker.LimitGPUHours, 0}, 0, 1)
 		}
 	}
 	if drawn, bounded := b.draws(run, live); bounded {
@@ -83,7 +85,7 @@ func (b *bounds) limitsOf(project, user string) []model.Limit {
 	key := model.ShareKey{Project: project, User: user}
 	rows, known := b.rows[key]
 	if !known {
-		for _, scope := range scopes(project, user) {
+		for _, scope := range admission.Scopes(project, user) {
 			if limit, found := state.LimitOf(b.pass.state, scope); found {
 				rows = append(rows, limit)
 			}
@@ -91,4 +93,58 @@ func (b *bounds) limitsOf(project, user string) []model.Limit {
 		b.rows[key] = rows
 	}
 	return rows
+}
+
+// lateValue is what a job that goes after all others is worth beside them.
+const lateValue = 20 // bits less
+
+// guarantee is the bound of what an owner may hold of its own, beyond which it takes of
+// another bound.
+type guarantee struct{ own, open int32 }
+
+// draws is what a job takes of pools.
+func (b *bounds) draws(run *state.Run, live bool) (out split.Use, bounded bool) {
+	if !b.pass.budget.HasPools {
+		return out, false
+	}
+	p := b.pass.budget.Pool(run.Project, run.User)
+	gpus := int64(run.Shape.GPUs)
+	limit, used, _ := p.Bounds(gpus)
+	if limit == model.Unlimited {
+		return out, false
+	}
+	own := model.ScopeKey{}
+	if p.Mode == model.PoolStatic || p.Owner.Kind != model.ScopeCluster {
+		own = p.Owner
+	}
+	out = split.Use{Amount: gpus, Scales: true}
+	if p.Mode == model.PoolStatic {
+		out.Bound, _ = b.bound(boundKey{scope: own, of: string(blocker.CodePool)}, limit-used)
+	} else {
+		open, _ := b.bound(boundKey{of: string(blocker.CodePool)}, limit-used)
+		out.Bound = open
+		if own != (model.ScopeKey{}) {
+			var fresh bool
+			out.Bound, fresh = b.bound(boundKey{scope: own, of: string(blocker.CodePool)}, p.Reserved-p.Own)
+			out.Spill = open + 1
+			if fresh { // what it has borrowed is thought away, too
+				b.left[open] += max(p.Own-p.Reserved, 0)
+				b.owners = append(b.owners, guarantee{out.Bound, open})
+			}
+		}
+	}
+	if live {
+		b.left[out.Bound] += gpus
+	}
+	return out, true
+}
+
+// settled is what is left of each bound: what owners hold beyond their guarantees and
+// will keep, such as the GPUs of services, is taken of what is for all.
+func (b *bounds) settled() []int64 {
+	for _, g := range b.owners {
+		b.left[g.open] += min(b.left[g.own], 0)
+	}
+	b.owners = nil
+	return b.left
 }

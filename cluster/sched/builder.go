@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -183,9 +185,9 @@ func (b *builder) running() {
 			continue
 		}
 		k := b.keyNow(&task, &job, &a)
-		c := candidate{at: b.pass.order.standing(k), key: k, attempt: a.Key}
-		if b.pass.order.policy.times {
-			c.at.score = hysteresis(c.at.score, &b.pass.order.tuning)
+		c := candidate{at: b.pass.order.SortKey(k), key: k, attempt: a.Key}
+		if b.pass.order.Policy.Proportional {
+			c.at.Score = queue.Hysteresis(c.at.Score, &b.pass.order.Tuning)
 		}
 		run := k.Run.Value()
 		j := b.job(&run, split.Job{Place: place, Shape: -1})
@@ -238,7 +240,7 @@ func (b *builder) exclude(a model.AttemptKey) {
 // keyNow is the key that a live task would have if it waited, as if it had come as
 // long ago as it has waited.
 func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) state.QueueKey {
-	had := executed(task, a, b.pass.now)
+	had := admission.Executed(task, a, b.pass.now)
 	waited := a.Placed.Sub(job.Submitted) - task.Executed
 	now := *task
 	now.Executed, now.Expected = 0, b.pass.state.Expect(&job.Spec, had)
@@ -249,7 +251,7 @@ func (b *builder) keyNow(task *model.Task, job *model.Job, a *model.Attempt) sta
 
 // locked says that an attempt may not be suspended now.
 func (b *builder) locked(task *model.Task, job *model.Job, a *model.Attempt) bool {
-	t := &b.pass.order.tuning
+	t := &b.pass.order.Tuning
 	return t.NoPreemption || !job.Spec.Preemptible || a.Started == 0 || b.pass.now.Sub(a.Started) < max(t.MinRun, 1) ||
 		spent(task, a, t, b.pass.now)
 }
@@ -338,7 +340,7 @@ func (b *builder) job(run *state.Run, j split.Job) split.Job {
 	shape := b.shape(shapeIn(b.pass.state, run))
 	j.Whole = run.Shape.Nodes > 1
 	j.Kinds, j.Spread, j.Site, j.Order = shape.kinds, shape.spread, shape.site, shape.order
-	j.Yields, j.Ends = run.Preemptible && !b.pass.order.tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year
+	j.Yields, j.Ends = run.Preemptible && !b.pass.order.Tuning.NoPreemption, int64(run.Expected.Seconds()) //nolint:gosec // below a year
 	j.GPUs, j.Nodes, j.Least = b.sizeOf(run, &j)
 	return j
 }
@@ -346,11 +348,11 @@ func (b *builder) job(run *state.Run, j split.Job) split.Job {
 // add adds a job that asks for so many GPUs.
 func (b *builder) add(c candidate, j split.Job, gpus uint32) {
 	j.Tag = int32(len(b.all)) //nolint:gosec // few
-	hi, lo := bits.Mul64(c.at.score, uint64(gpus))
+	hi, lo := bits.Mul64(c.at.Score, uint64(gpus))
 	if j.Value = lo >> 8; hi > 0 {
 		j.Value = ^uint64(0) >> 8
 	}
-	if c.at.late {
+	if c.at.Late {
 		j.Value >>= lateValue
 	}
 	b.all = append(b.all, c)
@@ -362,7 +364,7 @@ func (b *builder) problem(lines *lines) *split.Problem {
 	p := &split.Problem{
 		Room: b.room, Turns: turnsOf(b), Loads: loadsOf(b), Sites: b.sites, Bounds: b.bounds.settled(), Today: int(b.pass.found.gangs),
 		Keeper: b.keeper.orNone(), Rules: split.Rules{
-			Ordered: b.pass.order.policy.name != DefaultPolicy, Skips: b.pass.order.tuning.Backfill == model.BackfillSkip, Steady: b.pass.order.steady,
+			Ordered: b.pass.order.Policy.Name != queue.DefaultPolicy, Skips: b.pass.order.Tuning.Backfill == model.BackfillSkip, Steady: b.pass.order.Steady,
 		},
 	}
 	b.arrange(p, lines)
@@ -372,25 +374,25 @@ func (b *builder) problem(lines *lines) *split.Problem {
 // arrange puts the jobs in order.
 func (b *builder) arrange(p *split.Problem, lines *lines) {
 	type place struct {
-		at   standing
+		at   queue.SortKey
 		from int
 	}
 	order := make([]place, len(b.all))
 	for i := range order {
 		order[i] = place{b.all[i].at, i}
 	}
-	slices.SortFunc(order, func(x, y place) int { return x.at.compare(y.at) })
+	slices.SortFunc(order, func(x, y place) int { return x.at.Compare(y.at) })
 	all, jobs := make([]candidate, len(order)), make([]split.Job, len(order))
 	for to, v := range order {
 		all[to], jobs[to] = b.all[v.from], b.jobs[v.from]
 	}
 	b.all, b.jobs = all, jobs
 	front := 0
-	for front < len(all) && all[front].at.front > 0 {
+	for front < len(all) && all[front].at.Front > 0 {
 		front++
 	}
 	last := 0
-	for last < len(all) && all[len(all)-1-last].at.late {
+	for last < len(all) && all[len(all)-1-last].at.Late {
 		last++
 	}
 	p.Jobs, p.Rest, p.Front, p.Last = jobs, lines.rest(all), front, last

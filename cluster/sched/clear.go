@@ -20,7 +20,7 @@ type beside struct {
 // lack GPUs: those that were placed last first. Other jobs run on.
 func (b *beside) clear() {
 	p := b.pass
-	if b.books == nil || p.order.tuning.NoPreemption {
+	if b.books == nil || p.order.Tuning.NoPreemption {
 		return
 	}
 	var stop []model.AttemptKey

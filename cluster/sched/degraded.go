@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // degraded names the nodes that a task may be on and that would take work if their agents
 // could start jobs, by what is wrong with them.
-func (v *verdict) degraded() []Blocker {
+func (v *verdict) degraded() []blocker.Blocker {
 	nodes, all := map[string][]string{}, int64(0)
 	for id, n := range v.pass.state.Nodes.All() {
 		if n.Degraded() && n.Mode == model.ModeOpen && v.want.sites.has(id) {
@@ -24,19 +25,12 @@ func (v *verdict) degraded() []Blocker {
 	}
 	why := make([]string, 0, len(nodes))
 	for _, trouble := range slices.Sorted(maps.Keys(nodes)) {
-		why = append(why, fmt.Sprintf("%s (%s)", trouble, someOf(nodes[trouble])))
+		why = append(why, fmt.Sprintf("%s (%s)", trouble, blocker.ListSome(nodes[trouble])))
 	}
 	if more := len(why) - maxBars; more > 0 {
 		why = append(why[:maxBars], fmt.Sprintf("%d other troubles", more))
 	}
-	return []Blocker{{
-		Code: CodeDegraded, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Have: all, Trouble: strings.Join(why, "; "),
+	return []blocker.Blocker{{
+		Code: blocker.CodeDegraded, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Have: all, Trouble: strings.Join(why, "; "),
 	}}
-}
-
-func (b *Blocker) degraded() string {
-	if b.Have == 1 {
-		return "1 node is degraded: " + b.Trouble
-	}
-	return fmt.Sprintf("%d nodes are degraded: %s", b.Have, b.Trouble)
 }

@@ -1,5 +1,7 @@
 package sched
 
+import "github.com/berth-gpu/berth/cluster/sched/admission"
+
 // fewer is what a task says that takes fewer GPUs than it asks for; zero: it does not.
 type fewer struct {
 	asked uint32 // in all
@@ -56,22 +58,22 @@ func findFewer(p *pool, w *want) ([]part, bool) {
 // gpus is how many GPUs a want asks for in all.
 func (w *want) gpus() uint32 { return w.need * max(w.nodes, 1) }
 
-// within is a want of no more GPUs than limits leave room for, but of the least that
+// withinLimits is a want of no more GPUs than limits leave room for, but of the least that
 // the task takes. What the task itself holds of them meanwhile leaves room.
-func (b *budget) within(w want, t *ticket) want {
+func withinLimits(b *admission.Budget, w want, t *admission.Ticket) want {
 	if w.least == 0 {
 		return w
 	}
-	if b.letGo(t) {
-		defer b.hold(t)
+	if b.Release(t) {
+		defer b.Hold(t)
 	}
-	spec := &t.job.Spec
-	if b.allows(spec.Project, spec.User, w.gpus(), 1) {
+	spec := &t.Job.Spec
+	if b.Allows(spec.Project, spec.User, w.gpus(), 1) {
 		return w
 	}
 	low, high := w.least, w.gpus() // low is taken to be allowed, high is not
 	for low+1 < high {
-		if mid := (low + high) / 2; b.allows(spec.Project, spec.User, mid, 1) {
+		if mid := (low + high) / 2; b.Allows(spec.Project, spec.User, mid, 1) {
 			low = mid
 		} else {
 			high = mid

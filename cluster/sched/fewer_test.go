@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -79,7 +81,7 @@ func TestFewerWithinLimits(t *testing.T) {
 		c.plan()
 		c.submit(spec("amy", 4, 0, atLeast(1)), 1, 0)
 		e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 3})
-		if b := e.Blockers[0]; b.Code != sched.CodeLimit || b.Need != 1 {
+		if b := e.Blockers[0]; b.Code != blocker.CodeLimit || b.Need != 1 {
 			t.Errorf("blocked by %+v", e.Blockers)
 		}
 	})
@@ -143,7 +145,7 @@ func TestExplainFewer(t *testing.T) {
 func TestWhoTakesFewerIsNotKeptFromThem(t *testing.T) {
 	long := func(s *model.Spec) { s.Estimate = 10 * time.Hour }
 	t.Run("others run", func(t *testing.T) {
-		c := newCluster(t, sched.DefaultPolicy)
+		c := newCluster(t, queue.DefaultPolicy)
 		c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
 		c.node("n1", 2, "A")
 		c.node("n2", 2, "A")
@@ -156,7 +158,7 @@ func TestWhoTakesFewerIsNotKeptFromThem(t *testing.T) {
 		}
 	})
 	t.Run("it has failed on the others", func(t *testing.T) {
-		c := newCluster(t, sched.DefaultPolicy)
+		c := newCluster(t, queue.DefaultPolicy)
 		c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
 		c.node("n1", 2, "A")
 		c.node("n2", 2, "A")

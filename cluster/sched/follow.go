@@ -3,8 +3,9 @@ package sched
 import (
 	"iter"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
-	"github.com/berth-gpu/berth/fsm/state"
 )
 
 // follow is a pass that goes on from the outlook of an earlier search.
@@ -29,8 +30,8 @@ func (f *follow) starts() {
 	p, left := f.pass, f.outlook.meant[:0]
 	f.guard.held = map[model.NodeID]uint32{}
 	for _, v := range f.outlook.meant {
-		t := ticketOf(p.state, v.task)
-		if !t.waits() {
+		t := admission.TicketOf(p.state, v.task)
+		if !t.Waits() {
 			continue
 		}
 		left = append(left, v)
@@ -42,8 +43,8 @@ func (f *follow) starts() {
 			f.guard.held[at.node] += at.n
 			gpus += at.n
 		}
-		p.budget.use(t.job.Spec.Project, t.job.Spec.User, gpus, t.live())
-		p.budget.jobs[t.job.ID]++
+		p.budget.Use(t.Job.Spec.Project, t.Job.Spec.User, gpus, t.LiveTasks())
+		p.budget.Jobs[t.Job.ID]++
 		p.done[v.task] = true // there it starts, and nowhere else
 	}
 	f.outlook.meant = left
@@ -80,12 +81,12 @@ func (f *follow) all() {
 		if seen++; seen > maxFresh || f.over() {
 			return
 		}
-		t := ticketOf(p.state, key)
-		if !t.waits() {
+		t := admission.TicketOf(p.state, key)
+		if !t.Waits() {
 			continue
 		}
-		k := t.key(p.state)
-		h := heirOf(p.state, k, p.order.stays(k, f.outlook.strict))
+		k := t.QueueKey(p.state)
+		h := heirOf(p.state, k, p.order.Stay(k, f.outlook.strict))
 		if !f.hopeless(&h) {
 			f.try(&h)
 		}
@@ -136,8 +137,8 @@ func (f *follow) over() bool { return f.vain >= maxVain || f.pass.full() }
 func (f *follow) advance(h *heir) bool {
 	after := h.key
 	after.Task.Task++
-	next, found := first(f.pass.state, after)
-	if !found || !sameRun(next, h.key) {
+	next, found := queue.KeyFrom(f.pass.state, after)
+	if !found || !queue.SameRun(next, h.key) {
 		return false
 	}
 	h.key = next
@@ -162,13 +163,13 @@ const (
 // try starts a task if it may and fits.
 func (f *follow) try(h *heir) fate {
 	p := f.pass
-	t := ticketOf(p.state, h.key.Task)
+	t := admission.TicketOf(p.state, h.key.Task)
 	switch {
-	case !t.waits():
+	case !t.Waits():
 		return fateGone
-	case p.done[t.task.Key]:
+	case p.done[t.Task.Key]:
 		return fateStarted
-	case len(p.pool.kept[t.task.Key]) > 0 || !p.admits(t):
+	case len(p.pool.kept[t.Task.Key]) > 0 || !p.admits(t):
 		f.vain++
 		return fateWaits
 	}
@@ -179,13 +180,8 @@ func (f *follow) try(h *heir) fate {
 		return fateStarted
 	}
 	f.vain++
-	if p.beside.books == nil && t.task.Avoid == 0 {
+	if p.beside.books == nil && t.Task.Avoid == 0 {
 		f.misfits[h.kind] = w.ends
 	}
 	return fateWaits
-}
-
-// waits says that a task or a service is there and waits for nothing but its turn.
-func (t *ticket) waits() bool {
-	return (t.job.ID > 0 || t.service != "") && state.InLine(&t.job, &t.task)
 }

@@ -3,6 +3,9 @@ package sched
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -28,11 +31,11 @@ type Course struct {
 	Position int                // of who waits, as of [Position]; 0: it runs, or stands aside
 	GPUs     uint32
 	Nodes    []model.NodeID
-	Start    Range // of who waits; Known is false while Why keeps it from starting at any time
-	End      Range // a service's is not known
-	Why      Code  // what else than GPUs has to come about first; empty: nothing
-	Bar      Code  // what keeps it from starting now, as explanations tell it first; empty: nothing does, or it runs
-	Late     bool  // it is not expected to start before its deadline, which ends it
+	Start    Range        // of who waits; Known is false while Why keeps it from starting at any time
+	End      Range        // a service's is not known
+	Why      blocker.Code // what else than GPUs has to come about first; empty: nothing
+	Bar      blocker.Code // what keeps it from starting now, as explanations tell it first; empty: nothing does, or it runs
+	Late     bool         // it is not expected to start before its deadline, which ends it
 	Pauses   []Pause
 }
 
@@ -75,7 +78,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 	fresh := newPool(s)
 	for _, v := range line {
 		c, x, y := like.course(v.task), least.course(v.task), most.course(v.task)
-		c.Task, c.Service, c.Position = v.task, ticketOf(s, v.task).service, v.position
+		c.Task, c.Service, c.Position = v.task, admission.TicketOf(s, v.task).Service, v.position
 		c.Start = rangeOf(c.unless(x), c.Start.Expected, c.unless(y))
 		if c.End = (Range{}); c.Service == "" && !c.Late {
 			c.End, c.Pauses = rangeOf(least.end(v.task), like.end(v.task), most.end(v.task)), like.pausesOf(v.task)
@@ -84,7 +87,7 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 			c.Why = hindrance(atOnce, v.task)
 		}
 		c.Bar = bar(atOnce, v.task, fresh)
-		c.Late = c.Late && f.Starts && c.Why != CodeHeld // else it is for people to change
+		c.Late = c.Late && f.Starts && c.Why != blocker.CodeHeld // else it is for people to change
 		if !f.Starts {
 			c.standStill(&set)
 		}
@@ -94,19 +97,19 @@ func foresee(s *state.State, now model.Time, work int) Forecast {
 }
 
 // hindrance is what else than GPUs one that waits needs first; empty: nothing.
-func hindrance(p *pass, key model.TaskKey) Code {
-	for b := range p.admit(ticketOf(p.state, key)) {
+func hindrance(p *pass, key model.TaskKey) blocker.Code {
+	for b := range p.admit(admission.TicketOf(p.state, key)) {
 		return b.Code
 	}
 	return ""
 }
 
 // bar is what first keeps one that waits from starting now; empty: nothing does.
-func bar(p *pass, key model.TaskKey, fresh *pool) Code {
+func bar(p *pass, key model.TaskKey, fresh *pool) blocker.Code {
 	if p.done[key] {
 		return ""
 	}
-	t := ticketOf(p.state, key)
+	t := admission.TicketOf(p.state, key)
 	for b := range p.admit(t) {
 		return b.Code
 	}
@@ -123,7 +126,7 @@ type waiter struct {
 // line lists those who wait of whom something is foreseen, in order.
 func (f *Forecast) line(p *pass) (line []waiter) {
 	position, most := 1, min(maxForeseen, foreseeWork/(len(p.times.expected())+1)+1)
-	for key, held := range merged(p.order) {
+	for key, held := range queue.Keys(p.order) {
 		if len(line) == most {
 			f.Beyond++
 			continue
@@ -211,12 +214,12 @@ func (c *Course) standStill(set *model.Settings) {
 	switch {
 	case c.Why != "":
 	case !set.Running:
-		c.Why = CodeStopped
+		c.Why = blocker.CodeStopped
 	default:
-		c.Why = CodeStandstill
+		c.Why = blocker.CodeStandstill
 	}
-	if c.Bar = CodeStopped; set.Running {
-		c.Bar = CodeStandstill
+	if c.Bar = blocker.CodeStopped; set.Running {
+		c.Bar = blocker.CodeStandstill
 	}
 }
 

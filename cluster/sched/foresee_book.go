@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -165,7 +166,7 @@ func (c *course) holders() map[model.ScopeKey][]holderOf {
 		}
 		job, _ := c.state.Jobs.Get(slot.Rank.Job)
 		g, _ := c.state.GPUs.Get(key.GPU)
-		for _, scope := range scopes(job.Spec.Project, job.Spec.User) {
+		for _, scope := range admission.Scopes(job.Spec.Project, job.Spec.User) {
 			all[scope] = append(all[scope], holderOf{slot.Node, g.Model, c.times.endOf(slot.Rank.Attempt())})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -52,7 +54,7 @@ func playOn(p *pass, left pace, starts, work int) *future {
 		runs: map[model.TaskKey]time.Duration{}, begun: map[model.TaskKey]Course{}, ended: map[model.TaskKey]model.Time{},
 		pauses: pauses{},
 	}
-	for range heads(&f.State) {
+	for range queue.Heads(&f.State) {
 		f.lines++
 	}
 	set := f.State.Settings()
@@ -83,7 +85,7 @@ func (f *future) endOf(task *model.Task, a *model.Attempt) model.Time {
 		return f.Now.Add(stopsIn(a, f.Now))
 	}
 	job, _ := f.State.Jobs.Get(a.Key.Job)
-	return byDeadline(&job.Spec, f.Now, f.Now.Add(max(f.runsFor(task, a)-executed(task, a, f.Now), leastRun)))
+	return byDeadline(&job.Spec, f.Now, f.Now.Add(max(f.runsFor(task, a)-admission.Executed(task, a, f.Now), admission.LeastRun)))
 }
 
 // runsFor is for how long a task with a live attempt is thought to run in all.
@@ -92,7 +94,7 @@ func (f *future) runsFor(task *model.Task, a *model.Attempt) time.Duration {
 		return runs
 	}
 	job, _ := f.State.Jobs.Get(task.Key.Job)
-	had := executed(task, a, f.Now)
+	had := admission.Executed(task, a, f.Now)
 	return had + f.left(&job.Spec, had)
 }
 
@@ -134,7 +136,7 @@ func (f *future) runOn(task *model.Task, a *model.Attempt) error {
 		*a, _ = f.State.Attempts.Get(a.Key)
 	}
 	ends := f.endOf(task, a)
-	f.runs[task.Key] = executed(task, a, ends)
+	f.runs[task.Key] = admission.Executed(task, a, ends)
 	f.after(ends.Sub(f.Now), event{attempt: a.Key})
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -18,7 +20,7 @@ const (
 
 // holding is who holds GPUs, and how many there.
 type holding struct {
-	Holder
+	blocker.Holder
 
 	node  model.NodeID // empty: wherever
 	gpus  uint32       // that suit
@@ -29,12 +31,12 @@ type holding struct {
 type question struct {
 	state *state.State
 	task  model.TaskKey
-	why   []Blocker
+	why   []blocker.Blocker
 }
 
 // blockedBy says that one of the codes keeps the task.
-func (q *question) blockedBy(codes ...Code) bool {
-	return slices.ContainsFunc(q.why, func(b Blocker) bool { return slices.Contains(codes, b.Code) })
+func (q *question) blockedBy(codes ...blocker.Code) bool {
+	return slices.ContainsFunc(q.why, func(b blocker.Blocker) bool { return slices.Contains(codes, b.Code) })
 }
 
 // endHolders tries the ends of single holders, those of the fewest GPUs first,
@@ -42,7 +44,7 @@ func (q *question) blockedBy(codes ...Code) bool {
 func (t *trial) endHolders() {
 	all := t.holdings()
 	known := len(t.found)
-	var tried []Holder
+	var tried []blocker.Holder
 	for _, h := range all {
 		if h.gpus >= h.short && len(t.found) < known+maxEnds && !slices.Contains(tried, h.Holder) {
 			tried = append(tried, h.Holder)
@@ -67,13 +69,13 @@ func (t *trial) endHolders() {
 // holdings lists whose ends may help, those of the fewest GPUs first.
 func (q *question) holdings() (all []holding) {
 	switch {
-	case q.blockedBy(CodeThrottle):
+	case q.blockedBy(blocker.CodeThrottle):
 		all = q.ofTasks(func(k model.TaskKey, _ *model.Job) bool { return k.Job == q.task.Job })
-	case q.blockedBy(CodeLimit):
-		b := q.why[slices.IndexFunc(q.why, func(b Blocker) bool { return b.Code == CodeLimit })]
-		all = q.ofScopes(func(project, user string) bool { return slices.Contains(scopes(project, user), b.Scope) })
-	case q.blockedBy(CodePool):
-		all = q.ofPool(&q.why[slices.IndexFunc(q.why, func(b Blocker) bool { return b.Code == CodePool })])
+	case q.blockedBy(blocker.CodeLimit):
+		b := q.why[slices.IndexFunc(q.why, func(b blocker.Blocker) bool { return b.Code == blocker.CodeLimit })]
+		all = q.ofScopes(func(project, user string) bool { return slices.Contains(admission.Scopes(project, user), b.Scope) })
+	case q.blockedBy(blocker.CodePool):
+		all = q.ofPool(&q.why[slices.IndexFunc(q.why, func(b blocker.Blocker) bool { return b.Code == blocker.CodePool })])
 	default:
 		all = q.ofNodes()
 	}
@@ -92,7 +94,7 @@ func (q *question) ofScopes(keep func(project, user string) bool) []holding {
 			break
 		}
 		if seen++; a.State == model.AllocationActive && keep(a.Project, a.User) {
-			all = append(all, holding{Holder: Holder{Allocation: id}, gpus: a.GPUs})
+			all = append(all, holding{Holder: blocker.Holder{Allocation: id}, gpus: a.GPUs})
 		}
 	}
 	return all
@@ -106,7 +108,7 @@ func (q *question) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []hol
 		if keep(k, &job) {
 			task, _ := q.state.Tasks.Get(k)
 			a, _ := q.state.Attempts.Get(task.Newest())
-			all = append(all, holding{Holder: Holder{Task: k}, gpus: a.GPUs})
+			all = append(all, holding{Holder: blocker.Holder{Task: k}, gpus: a.GPUs})
 		}
 		if seen++; seen == maxLive || len(all) == maxHolders {
 			break
@@ -118,7 +120,7 @@ func (q *question) ofTasks(keep func(model.TaskKey, *model.Job) bool) (all []hol
 // ofNodes lists who holds GPUs of the nodes that have most free ones, on each of
 // which the task's needs may be met.
 func (q *question) ofNodes() (all []holding) {
-	job := &ticketOf(q.state, q.task).job
+	job := &admission.TicketOf(q.state, q.task).Job
 	asked := wantOf(q.state, &job.Spec, q.task)
 	w := asked.few()
 	p := newPool(q.state)
@@ -155,7 +157,7 @@ func (q *question) onNode(p *pool, h *host, w *want) (all []holding) {
 		if !live || !g.Usable() || !w.suits(g.Model, g.MemoryMB) || w.shuns(g.ID) {
 			continue
 		}
-		who := Holder{Task: slot.Rank.Attempt().TaskKey(), Allocation: slot.Allocation}
+		who := blocker.Holder{Task: slot.Rank.Attempt().TaskKey(), Allocation: slot.Allocation}
 		i := slices.IndexFunc(all, func(v holding) bool { return v.Holder == who })
 		if i < 0 {
 			i = len(all)
@@ -174,7 +176,7 @@ func (q *question) onNode(p *pool, h *host, w *want) (all []holding) {
 
 // end tries what would be if holders ended by themselves and their nodes showed
 // the GPUs clean.
-func (t *trial) end(who ...Holder) bool {
+func (t *trial) end(who ...blocker.Holder) bool {
 	var bodies []command.Body
 	for _, h := range who {
 		if h.Allocation != "" {
@@ -184,6 +186,6 @@ func (t *trial) end(who ...Holder) bool {
 			bodies = append(bodies, virtual.Ends(t.state, task.Newest(), model.Exit{})...)
 		}
 	}
-	ends := slices.SortedFunc(slices.Values(who), Holder.Compare)
+	ends := slices.SortedFunc(slices.Values(who), blocker.Holder.Compare)
 	return t.offer(Unblock{Kind: UnblockEnd, Ends: ends}, bodies...)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -44,21 +45,21 @@ type hunter struct {
 }
 
 // yield has GPUs claimed for a task, if there are enough that it may take.
-func (y *prey) yield(k state.QueueKey, t *ticket) bool {
+func (y *prey) yield(k state.QueueKey, t *admission.Ticket) bool {
 	p := y.pass
 	y.look()
 	asked := p.wantOf(t)
 	asked.until = 0
 	w := asked.few() // others are stopped for no more
-	by := rights{pass: p, who: k.Task, class: k.Class, owns: y.owns(k), at: p.order.standing(k), ends: endsBy(p, t, k)}
+	by := rights{pass: p, who: k.Task, class: k.Class, owns: y.owns(k), at: p.order.SortKey(k), ends: endsBy(p, t, k)}
 	h := &hunt{rights: by, want: &w, all: y}
-	like := h.like(&t.job.Spec)
+	like := h.like(&t.Job.Spec)
 	if ends, vain := y.vain[like]; vain && h.ends >= ends {
 		return false
 	}
 	slots, victims, found := h.choose()
 	if !found || len(victims) > maxVictims || !p.beside.leaves(&w, slots, victims) {
-		if t.task.Avoid > 0 { // others of its like may have what it keeps off
+		if t.Task.Avoid > 0 { // others of its like may have what it keeps off
 			y.picky++
 		} else {
 			y.vain[like] = h.ends

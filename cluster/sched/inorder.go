@@ -1,6 +1,9 @@
 package sched
 
 import (
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -37,7 +40,7 @@ func restOf(f *future, atOnce *pass, line []waiter) map[model.TaskKey]Course {
 		}
 	}
 	out := map[model.TaskKey]Course{}
-	for key := range merged(c.order) {
+	for key := range queue.Keys(c.order) {
 		if len(left) == 0 {
 			break
 		}
@@ -54,7 +57,7 @@ func (c *course) begin() {
 	for _, b := range c.atOnce.commands {
 		switch b := b.(type) {
 		case *command.Place:
-			w := c.wantFor(ticketOf(c.state, b.Attempt.TaskKey()))
+			w := c.wantFor(admission.TicketOf(c.state, b.Attempt.TaskKey()))
 			parts := make([]lane, len(b.Ranks))
 			for i := range b.Ranks {
 				parts[i] = lane{b.Ranks[i].Node, uint32(len(b.Ranks[i].Slots))} //nolint:gosec // GPUs of a node
@@ -68,23 +71,23 @@ func (c *course) begin() {
 }
 
 // wantFor is what a task asks for, and for how long from now on.
-func (c *course) wantFor(t *ticket) want {
+func (c *course) wantFor(t *admission.Ticket) want {
 	w := freshWant(c.pass, t)
-	spec := &t.job.Spec
-	if w.until = c.now.Add(t.holds()); t.service == "" {
-		w.until = c.now.Add(max(c.times.left(spec, t.task.Executed), leastRun))
+	spec := &t.Job.Spec
+	if w.until = c.now.Add(t.HoldTime()); t.Service == "" {
+		w.until = c.now.Add(max(c.times.left(spec, t.Task.Executed), admission.LeastRun))
 	}
-	w.asks = &asker{spec.User, spec.Project, t.asPlaced(c.state).Certain()}
+	w.asks = &asker{spec.User, spec.Project, t.SpecAsPlaced(c.state).Certain()}
 	return w
 }
 
 // wait says when a waiting task is expected to start, and has it keep its GPUs.
 func (c *course) wait(key state.QueueKey) Course {
-	t := ticketOf(c.state, key.Task)
+	t := admission.TicketOf(c.state, key.Task)
 	w := c.wantFor(t)
-	out := Course{GPUs: t.job.Spec.GPUs}
+	out := Course{GPUs: t.Job.Spec.GPUs}
 	begin := func(at model.Time) {
-		out.Start.Expected, out.End.Expected = at, byDeadline(&t.job.Spec, c.now, at.Add(w.until.Sub(c.now)))
+		out.Start.Expected, out.End.Expected = at, byDeadline(&t.Job.Spec, c.now, at.Add(w.until.Sub(c.now)))
 	}
 	switch ranks := c.atOnce.placeOf(t); {
 	case ranks != nil:
@@ -106,24 +109,24 @@ func (c *course) wait(key state.QueueKey) Course {
 
 // earliest finds GPUs for a task that does not start at once; 0: something else has to
 // come about first.
-func (c *course) earliest(t *ticket, w *want, out *Course) (model.Time, Code) {
-	var why Code
+func (c *course) earliest(t *admission.Ticket, w *want, out *Course) (model.Time, blocker.Code) {
+	var why blocker.Code
 	from := c.now
 	for b := range c.admit(t) {
 		switch why = b.Code; why { //nolint:exhaustive // all others come about by no time
-		case CodeBegin, CodeBackoff, CodeGPUHours:
+		case blocker.CodeBegin, blocker.CodeBackoff, blocker.CodeGPUHours:
 			from = max(from, b.Until)
 		default:
 			return 0, why
 		}
 	}
-	*w = c.budget.within(*w, t)
+	*w = withinLimits(&c.budget, *w, t)
 	parts, at := c.places(w, from)
 	if parts == nil {
 		return never, why
 	}
-	until := byDeadline(&t.job.Spec, c.now, at.Add(w.until.Sub(c.now)))
-	if ends := t.job.Spec.Deadline; ends > 0 && at >= ends {
+	until := byDeadline(&t.Job.Spec, c.now, at.Add(w.until.Sub(c.now)))
+	if ends := t.Job.Spec.Deadline; ends > 0 && at >= ends {
 		out.Late, out.Start.Latest = true, ends
 		return never, why
 	}
@@ -153,15 +156,15 @@ func (c *course) places(w *want, from model.Time) (parts []lane, at model.Time) 
 }
 
 // placeOf is where the plan places a task or a service; nil: it does not.
-func (p *pass) placeOf(t *ticket) []command.Placement {
+func (p *pass) placeOf(t *admission.Ticket) []command.Placement {
 	for _, b := range p.commands {
 		switch b := b.(type) {
 		case *command.Place:
-			if b.Attempt.TaskKey() == t.task.Key {
+			if b.Attempt.TaskKey() == t.Task.Key {
 				return b.Ranks
 			}
 		case *command.Grant:
-			if b.ID == t.service {
+			if b.ID == t.Service {
 				return []command.Placement{b.Placement}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -96,8 +97,8 @@ func (k *keeper) waiting(key state.QueueKey) {
 	if k == nil {
 		return
 	}
-	t := ticketOf(k.pass.state, key.Task)
-	k.stakes = append(k.stakes, state.Stake{User: t.job.Spec.User, Project: t.job.Spec.Project, Ends: t.asPlaced(k.pass.state).CertainEnd(k.pass.now)})
+	t := admission.TicketOf(k.pass.state, key.Task)
+	k.stakes = append(k.stakes, state.Stake{User: t.Job.Spec.User, Project: t.Job.Spec.Project, Ends: t.SpecAsPlaced(k.pass.state).CertainEnd(k.pass.now)})
 }
 
 // alike numbers tasks that find room in the same places: of one shape, if nothing is

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -49,7 +49,7 @@ func TestWhoLeads(t *testing.T) {
 
 // leadOf is by what a user's scores are multiplied.
 func leadOf(c *cluster, user string) float64 {
-	for _, p := range sched.Portions(&c.s, c.now) {
+	for _, p := range queue.Portions(&c.s, c.now) {
 		if p.Key.User == user {
 			return p.Lead
 		}
@@ -69,12 +69,12 @@ func TestSharesThatWereGivenAreListed(t *testing.T) {
 	}
 	c.now = c.now.Add(time.Hour)
 	c.must(&command.AdvanceClock{})
-	before := sched.Portions(&c.s, c.now)
+	before := queue.Portions(&c.s, c.now)
 	for _, scope := range []model.ScopeKey{{Kind: model.ScopeProject, Name: "p"}, {Kind: model.ScopeUser, Name: "new"}} {
 		c.must(&command.SetWeight{Weight: model.Weight{Scope: scope, Shares: 50}})
 	}
-	listed := []sched.Portion(nil)
-	for _, p := range sched.Portions(&c.s, c.now) {
+	listed := []queue.Portion(nil)
+	for _, p := range queue.Portions(&c.s, c.now) {
 		switch p.Key {
 		case model.ShareKey{Project: "p"}, model.ShareKey{User: "new"}:
 			if p.Shares != 50 || p.Used != 0 {
@@ -87,7 +87,7 @@ func TestSharesThatWereGivenAreListed(t *testing.T) {
 	if len(before) != 3 || !slices.Equal(listed, before) {
 		t.Errorf("others are %+v, they were %+v", listed, before)
 	}
-	if all := sched.Portions(&c.s, c.now); len(all) != 5 {
+	if all := queue.Portions(&c.s, c.now); len(all) != 5 {
 		t.Errorf("%d are listed: %+v", len(all), all)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -41,7 +43,7 @@ func (b *builder) waiting() *lines {
 	for k := range b.pass.state.Due.All() {
 		q.tried[k.Task] = k.At > b.pass.now
 	}
-	for _, head := range b.pass.order.firsts() {
+	for _, head := range b.pass.order.Heads() {
 		l := q.line(head)
 		n := spare
 		if l.whole {
@@ -54,7 +56,7 @@ func (b *builder) waiting() *lines {
 	heap.Init(q)
 	for before := uint64(0); q.Len() > 0; {
 		l := q.cut[0]
-		if before += uint64(l.newly); before*100 >= uint64(q.open)*ample && l.at.front == 0 {
+		if before += uint64(l.newly); before*100 >= uint64(q.open)*ample && l.at.Front == 0 {
 			break
 		}
 		l.add(l.n)
@@ -78,7 +80,7 @@ func (q *lines) all() {
 // rest says who is left out, and after which of all.
 func (q *lines) rest(all []candidate) (out []split.Rest) {
 	for _, l := range q.cut {
-		at, _ := slices.BinarySearchFunc(all, l.at, func(c candidate, at standing) int { return c.at.compare(at) })
+		at, _ := slices.BinarySearchFunc(all, l.at, func(c candidate, at queue.SortKey) int { return c.at.Compare(at) })
 		out = append(out, split.Rest{After: at, Job: l.like})
 	}
 	slices.SortStableFunc(out, func(a, b split.Rest) int { return a.After - b.After })
@@ -89,7 +91,7 @@ func (q *lines) rest(all []candidate) (out []split.Rest) {
 func (q *lines) Len() int { return len(q.cut) }
 
 // Less orders by who was looked at last.
-func (q *lines) Less(i, j int) bool { return q.cut[i].at.compare(q.cut[j].at) < 0 }
+func (q *lines) Less(i, j int) bool { return q.cut[i].at.Compare(q.cut[j].at) < 0 }
 
 // Swap swaps two runs.
 func (q *lines) Swap(i, j int) { q.cut[i], q.cut[j] = q.cut[j], q.cut[i] }
@@ -115,7 +117,7 @@ type line struct {
 	run     state.Run
 	like    split.Job
 	next    state.QueueKey // of who is looked at next
-	at      standing       // of who was looked at last
+	at      queue.SortKey  // of who was looked at last
 	whole   bool           // nobody is left out who might find GPUs
 	limited bool           // some may not run for as long as they ask for
 	n       int            // who were looked at
@@ -135,13 +137,13 @@ func (q *lines) line(head state.QueueKey) *line {
 	l := &line{lines: q, run: head.Run.Value(), next: head}
 	run := &l.run
 	l.like = q.job(run, split.Job{Shape: q.keeper.alike(*run, q.shape(shapeIn(q.pass.state, run)).number)})
-	l.like.Stay = q.pass.order.stays(head, q.pass.order.strict)
+	l.like.Stay = q.pass.order.Stay(head, q.pass.order.Strict)
 	if !run.Throttled {
 		l.like.Uses = q.bounds.uses(run, 0, false)
 	}
 	l.limited = slices.ContainsFunc(q.bounds.limitsOf(run.Project, run.User), func(l model.Limit) bool { return l.RunTime > 0 })
 	q.widths.Sites = q.sites
-	l.whole = run.Again || run.Throttled || l.like.Least > 0 || q.widths.IsGang(&l.like) || q.pass.order.late(run.Project, run.User)
+	l.whole = run.Again || run.Throttled || l.like.Least > 0 || q.widths.IsGang(&l.like) || q.pass.order.Late(run.Project, run.User)
 	return l
 }
 
@@ -154,7 +156,7 @@ func (l *line) add(n int) {
 	}
 	l.newly = 0
 	for k := range p.state.Queue.From(l.next) {
-		if !sameRun(k, l.next) || l.sum >= l.open && (l.n >= spare || !p.found.looks) {
+		if !queue.SameRun(k, l.next) || l.sum >= l.open && (l.n >= spare || !p.found.looks) {
 			break
 		}
 		if n == 0 {
@@ -162,12 +164,12 @@ func (l *line) add(n int) {
 			return
 		}
 		wait, again := l.tried[k.Task]
-		if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 || l.limited && !mayRun(p.state, k.Task) {
+		if wait || p.done[k.Task] || len(p.pool.kept[k.Task]) > 0 || l.limited && !admission.RunTimeAllowed(p.state, k.Task) {
 			continue
 		}
 		j := l.like
-		if j.Drains = p.order.drains(k); l.run.Again {
-			j.Stay = p.order.stays(k, p.order.strict)
+		if j.Drains = p.order.Drains(k); l.run.Again {
+			j.Stay = p.order.Stay(k, p.order.Strict)
 		}
 		if l.run.Throttled {
 			if !l.queued.more(p.state, k.Task.Job) {
@@ -190,7 +192,7 @@ func (l *line) add(n int) {
 			l.sum += least
 			l.newly += least
 		}
-		l.at = p.order.standing(k)
+		l.at = p.order.SortKey(k)
 		b.add(candidate{at: l.at, key: k}, j, l.run.Shape.GPUs)
 	}
 	l.over = true

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -127,7 +128,7 @@ func planned(c *cluster) map[model.TaskKey][]command.Placement {
 func within(c *cluster, tasks []model.TaskKey) bool {
 	for _, key := range tasks {
 		e, _ := sched.Explain(&c.s, c.now, key)
-		if slices.ContainsFunc(e.Blockers, func(b sched.Blocker) bool { return slices.Contains(byItself, b.Code) }) {
+		if slices.ContainsFunc(e.Blockers, func(b blocker.Blocker) bool { return slices.Contains(byItself, b.Code) }) {
 			return false
 		}
 	}
@@ -135,9 +136,9 @@ func within(c *cluster, tasks []model.TaskKey) bool {
 }
 
 // byItself lists what keeps tasks back whatever is free.
-var byItself = []sched.Code{
-	sched.CodeHeld, sched.CodeDependency, sched.CodeBegin, sched.CodeBackoff, sched.CodeThrottle, sched.CodeLimit, sched.CodeRunTime,
-	sched.CodeGPUHours, sched.CodePool,
+var byItself = []blocker.Code{
+	blocker.CodeHeld, blocker.CodeDependency, blocker.CodeBegin, blocker.CodeBackoff, blocker.CodeThrottle, blocker.CodeLimit, blocker.CodeRunTime,
+	blocker.CodeGPUHours, blocker.CodePool,
 }
 
 // keptFor lists the tasks for which GPUs are kept.

@@ -3,13 +3,15 @@ package sched
 import (
 	"fmt"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
 // addNodes tries as many more nodes as a gang lacks.
 func (t *trial) addNodes() {
-	job := &ticketOf(t.state, t.task).job
+	job := &admission.TicketOf(t.state, t.task).Job
 	if job.Spec.Nodelist != "" {
 		return // it goes to no other
 	}
@@ -20,7 +22,7 @@ func (t *trial) addNodes() {
 	if c, err := model.ParseConstraint(job.Spec.Constraint); err == nil {
 		u.Labels = c.Least().String()
 	}
-	if w.nodes > 1 && t.blockedBy(CodeGPUs) {
+	if w.nodes > 1 && t.blockedBy(blocker.CodeGPUs) {
 		u.Nodes = w.nodes
 		for u.Nodes > 1 {
 			if _, fits := p.snug(&w, w.need, int(w.nodes-u.Nodes+1), nil); !fits {

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -23,7 +23,7 @@ func TestOrder(t *testing.T) {
 		want := sorted(c)
 		from := rapid.IntRange(0, len(want)).Draw(t, "from")
 		position, i := 1, 0
-		for e := range sched.Order(&c.s, c.now, 0) {
+		for e := range queue.Order(&c.s, c.now, 0) {
 			task, job := c.asks(e.Task)
 			if service, _ := c.s.Waiting.Get(e.Task); service != e.Service {
 				t.Fatalf("entry %d is %+v, want service %q", i, e, service)
@@ -32,7 +32,7 @@ func TestOrder(t *testing.T) {
 				(e.NotBefore > 0) != (task.NotBefore > c.now) {
 				t.Fatalf("entry %d is %+v; want position %d of %v, task %+v", i, e, position, want, task)
 			}
-			if got, exact := sched.Position(&c.s, c.now, e.Task); got != position || !exact {
+			if got, exact := queue.Position(&c.s, c.now, e.Task); got != position || !exact {
 				t.Fatalf("the position of %s is %d (exact: %t), want %d", e.Task, got, exact, position)
 			}
 			if !e.Held {
@@ -41,7 +41,7 @@ func TestOrder(t *testing.T) {
 			i++
 		}
 		var rest []model.TaskKey
-		for e := range sched.Order(&c.s, c.now, from) {
+		for e := range queue.Order(&c.s, c.now, from) {
 			rest = append(rest, e.Task)
 		}
 		if i != len(want) || !slices.Equal(rest, want[from:]) {
@@ -51,17 +51,17 @@ func TestOrder(t *testing.T) {
 }
 
 func TestAPositionBeyondAThousandIsEstimated(t *testing.T) {
-	for _, policy := range sched.Policies() {
+	for _, policy := range queue.Policies() {
 		c := newCluster(t, policy)
 		for i := range 4000 {
 			c.submit(spec(fmt.Sprint("u", i%3), 1, 0, class(model.Class(1+i%4))), 1, 0)
 		}
 		place := 0
-		for e := range sched.Order(&c.s, c.now, 0) {
+		for e := range queue.Order(&c.s, c.now, 0) {
 			if place++; place%333 > 0 && place < 3990 {
 				continue
 			}
-			got, exact := sched.Position(&c.s, c.now, e.Task)
+			got, exact := queue.Position(&c.s, c.now, e.Task)
 			if exact != (place <= 1000) || exact && got != place || got < place*9/10 || got > place*11/10 {
 				t.Errorf("%s: the task at %d is said to be at %d (exact: %t)", policy, place, got, exact)
 			}
@@ -78,7 +78,7 @@ func TestHeldTasksKeepTheirPlace(t *testing.T) {
 		c.submit(spec("amy", 1, 0, class(k)), 1, 0)
 	}
 	var got []model.TaskKey
-	for e := range sched.Order(&c.s, c.now, 0) {
+	for e := range queue.Order(&c.s, c.now, 0) {
 		got = append(got, e.Task)
 	}
 	if want := []model.JobID{5, 6, 3, 4, 1, 2}; !slices.Equal(jobs(got), want) {
@@ -88,22 +88,22 @@ func TestHeldTasksKeepTheirPlace(t *testing.T) {
 
 func TestWhatDoesNotWaitHasNoPosition(t *testing.T) {
 	c := newCluster(t, "fcfs")
-	if got, exact := sched.Position(&c.s, c.now, model.TaskKey{Job: 7}); got != 0 || !exact {
+	if got, exact := queue.Position(&c.s, c.now, model.TaskKey{Job: 7}); got != 0 || !exact {
 		t.Errorf("an unknown task is at %d (exact: %t)", got, exact)
 	}
 }
 
 func TestPolicies(t *testing.T) {
 	want := []string{"fair_share", "priority", "fcfs", "sjf", "gang"}
-	if got := sched.Policies(); !slices.Equal(got, want) {
+	if got := queue.Policies(); !slices.Equal(got, want) {
 		t.Errorf("policies are %v", got)
 	}
 	for _, name := range want {
-		if !sched.Known(name) {
+		if !queue.Known(name) {
 			t.Errorf("%q is not known", name)
 		}
 	}
-	if sched.Known("") || sched.Known("of-the-future") {
+	if queue.Known("") || queue.Known("of-the-future") {
 		t.Error("policies that there are not are known")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unique"
 
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -74,15 +75,13 @@ const maxHeirs = 64
 // if the outlook says nothing about s, because the policy has changed.
 func Between(s *state.State, now model.Time, o *Outlook) (commands []command.Body, ok bool) {
 	set := s.Settings()
-	if set.Policy != o.policy || tuningOf(&set) != o.tuning {
+	if set.Policy != o.policy || queue.TuningOf(&set) != o.tuning {
 		return nil, false
 	}
 	if !set.Running || set.Standstill {
 		return nil, true
 	}
-	p := newPassBy(s, &order{
-		state: s, now: max(now, set.Clock), policy: policyNamed(set.Policy), tuning: o.tuning, front: map[model.TaskKey]int{},
-	})
+	p := newPassBy(s, queue.NewPlainOrdering(s, now))
 	p.pool.loads = o.loads
 	p.claimed()
 	f := &follow{pass: p, outlook: o, guard: o.guard}
@@ -101,7 +100,7 @@ func outlookOf(b *builder, problem *split.Problem, best *split.Layout) *Outlook 
 	p := b.pass
 	set := p.state.Settings()
 	o := &Outlook{
-		policy: set.Policy, tuning: p.order.tuning, strict: p.order.strict, size: len(b.all) + int(b.gpus), loads: p.pool.loads,
+		policy: set.Policy, tuning: p.order.Tuning, strict: p.order.Strict, size: len(b.all) + int(b.gpus), loads: p.pool.loads,
 		fresh: set.NextJob, turn: set.Services,
 		guard: guard{barred: map[model.NodeID]model.Time{}}, gangs: map[model.NodeID]bool{},
 	}

@@ -9,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -77,7 +79,7 @@ func search(t *rapid.T, c *cluster, nodes int) *sched.Outlook {
 func TestWhatASearchMeantToStartStarts(t *testing.T) {
 	met := 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(t, sched.DefaultPolicy)
+		c := newCluster(t, queue.DefaultPolicy)
 		c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
 		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 			c.node(string(rune('a'+i)), rapid.IntRange(2, 8).Draw(t, "gpus"), "A")
@@ -149,7 +151,7 @@ func stopping(c *cluster, task *model.Task) bool {
 func suspendedFor(c *cluster) (out []model.TaskKey) {
 	for _, key := range waiting(c) {
 		e, _ := sched.Explain(&c.s, c.now, key)
-		if slices.ContainsFunc(e.Blockers, func(b sched.Blocker) bool { return b.Code == sched.CodeSuspending }) {
+		if slices.ContainsFunc(e.Blockers, func(b blocker.Blocker) bool { return b.Code == blocker.CodeSuspending }) {
 			out = append(out, key)
 		}
 	}

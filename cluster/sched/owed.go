@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -49,7 +51,7 @@ func (y *prey) owes() []owed {
 	for i := range p.times.reserved {
 		r := &p.times.reserved[i]
 		for _, id := range r.on {
-			out = append(out, owed{ticketOf(p.state, r.Task).key(p.state), id, p.pool.reserved[id].of(r.want), r.At})
+			out = append(out, owed{admission.TicketOf(p.state, r.Task).QueueKey(p.state), id, p.pool.reserved[id].of(r.want), r.At})
 		}
 	}
 	return out
@@ -61,7 +63,7 @@ type rights struct {
 	who   model.TaskKey
 	class model.Class
 	owns  bool // what it asks for is within what its owner owns
-	at    standing
+	at    queue.SortKey
 	ends  model.Time // when it would be out of the way of those for whom GPUs are kept
 }
 
@@ -72,16 +74,16 @@ func (r *rights) heeds(o *owed) bool {
 		return false
 	}
 	run := o.to.Run.Value()
-	if !run.Preemptible && r.pass.order.tuning.Preempt != model.PreemptsLower {
+	if !run.Preemptible && r.pass.order.Tuning.Preempt != model.PreemptsLower {
 		return true
 	}
-	pool := r.pass.budget.pool(run.Project, run.User)
+	pool := r.pass.budget.Pool(run.Project, run.User)
 	return !r.right(o.to.Class, pool.Beyond(int64(leastOf(&run.Shape))) > 0)
 }
 
 func (r *rights) inTheWay(o *owed) bool { return o.to.Task != r.who && r.ends > o.from }
 
-func (r *rights) before(o *owed) bool { return r.pass.order.standing(o.to).compare(r.at) < 0 }
+func (r *rights) before(o *owed) bool { return r.pass.order.SortKey(o.to).Compare(r.at) < 0 }
 
 // right says that the task may take GPUs of a class: by its own, or since they are borrowed.
 func (r *rights) right(class model.Class, borrowed bool) bool {
@@ -126,11 +128,11 @@ func (y *yard) leave(n uint64) {
 
 // endsBy is when a waiting task would be out of the way of those for whom GPUs are kept, if it had
 // some of them now.
-func endsBy(p *pass, t *ticket, k state.QueueKey) model.Time {
+func endsBy(p *pass, t *admission.Ticket, k state.QueueKey) model.Time {
 	if !p.searches() {
 		return p.now.Add(p.times.holds(p.order, t))
 	}
-	if stay := p.order.stays(k, p.order.strict); !stay.Yields {
+	if stay := p.order.Stay(k, p.order.Strict); !stay.Yields {
 		return p.now.Add(time.Duration(stay.Ends) * time.Second)
 	}
 	return p.now

@@ -3,6 +3,9 @@ package sched
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -91,12 +94,12 @@ func due(p *pass) (at model.Time) {
 // remember has the state remember what the next passes go on from.
 func (p *pass) remember() {
 	old := p.state.Settings().Steer
-	c := p.order.credit
-	if p.found.gangs == old.Gangs && p.order.held == old.Rate && c.spent == old.Spent {
+	c := p.order.Credit
+	if p.found.gangs == old.Gangs && p.order.FrontGPUs == old.Rate && c.Spent == old.Spent {
 		return
 	}
 	p.commands = append(p.commands, &command.Steer{Steer: model.Steer{
-		Gangs: p.found.gangs, Credit: c.left, At: p.now, Rate: p.order.held, Spent: c.spent,
+		Gangs: p.found.gangs, Credit: c.Left, At: p.now, Rate: p.order.FrontGPUs, Spent: c.Spent,
 	}})
 }
 
@@ -104,9 +107,9 @@ func (p *pass) remember() {
 type pass struct {
 	state   *state.State
 	now     model.Time
-	order   *order
+	order   *queue.Ordering
 	pool    *pool
-	budget  budget
+	budget  admission.Budget
 	where   wheres
 	misfits misfits
 	times   timetable
@@ -128,53 +131,53 @@ type planned struct {
 	done     map[model.TaskKey]bool // tasks that are placed
 }
 
-func newPass(s *state.State, now model.Time) *pass { return newPassBy(s, newOrder(s, now)) }
+func newPass(s *state.State, now model.Time) *pass { return newPassBy(s, queue.NewOrdering(s, now)) }
 
-func newPassBy(s *state.State, o *order) *pass {
+func newPassBy(s *state.State, o *queue.Ordering) *pass {
 	pool := newPool(s)
 	p := &pass{
-		state: s, now: o.now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool, where: wheres{},
-		times: timetable{state: s, now: o.now, pool: pool, left: likely(s)}, budget: newBudget(s, o.now), misfits: misfits{least: map[model.Shape]time.Duration{}},
+		state: s, now: o.Now, order: o, found: found{gangs: s.Settings().Steer.Gangs}, pool: pool, where: wheres{},
+		times: timetable{state: s, now: o.Now, pool: pool, left: likely(s)}, budget: admission.NewBudget(s, o.Now), misfits: misfits{least: map[model.Shape]time.Duration{}},
 		planned: planned{done: map[model.TaskKey]bool{}},
 	}
-	p.beside = beside{pass: p, books: state.OpenBooks(s, o.now)}
+	p.beside = beside{pass: p, books: state.OpenBooks(s, o.Now)}
 	return p
 }
 
 func (p *pass) full() bool { return len(p.commands) >= maxPlan || p.pool.empty() }
 
 // jobs tries the waiting tasks in order; with a task given, those before it.
-func (p *pass) jobs(before *standing) {
+func (p *pass) jobs(before *queue.SortKey) {
 	if over(p) {
 		return
 	}
-	q := newQueue(p.order)
-	q.addSingles()
+	q := queue.NewQueue(p.order)
+	q.AddSingles()
 	for q.Len() > 0 && !over(p) {
-		r := q.head()
-		if before != nil && r.at.compare(*before) >= 0 {
+		r := q.Head()
+		if before != nil && r.At.Compare(*before) >= 0 {
 			return
 		}
 		switch p.try(r) {
 		case placed, skipped:
-			q.advance()
+			q.Advance()
 		case jobFull:
-			q.skipJob()
+			q.SkipJob()
 		case runOver:
-			r.done = true
+			r.Done = true
 		case allOver:
 			p.stopped = true
-			p.found.owed = append(p.found.owed, owed{to: r.key, gpus: everyGPU})
+			p.found.owed = append(p.found.owed, owed{to: r.Key, gpus: everyGPU})
 			return
 		}
-		q.settle()
+		q.Reorder()
 	}
 }
 
 // over says that a pass in order has come to its end. Where nothing is left for anybody it still keeps
 // what will be free for those who go first, if others might take that.
 func over(p *pass) bool {
-	t := &p.order.tuning
+	t := &p.order.Tuning
 	keeps := t.Backfill == model.BackfillNone || t.Backfill == model.BackfillReserve && len(p.times.reserved) < int(t.Depth)
 	return p.full() && (len(p.commands) >= maxPlan || !keeps || !anyHunts(p))
 }
@@ -190,23 +193,23 @@ const (
 	allOver         // nothing else at all may be placed
 )
 
-func (p *pass) try(r *run) outcome {
-	key := r.key.Task
+func (p *pass) try(r *queue.Run) outcome {
+	key := r.Key.Task
 	if p.done[key] {
 		return skipped // its GPUs were kept for it
 	}
-	if !r.single && len(p.pool.kept[key]) > 0 {
+	if !r.Single && len(p.pool.kept[key]) > 0 {
 		return skipped // it has a run of its own
 	}
-	t := ticketOf(p.state, key)
-	if !r.single && t.task.Avoid > 0 {
+	t := admission.TicketOf(p.state, key)
+	if !r.Single && t.Task.Avoid > 0 {
 		return skipped // likewise, once its backoff is over
 	}
 	for b := range p.admit(t) {
 		return outcomeOf(b.Code)
 	}
-	run := r.key.Run.Value()
-	if least, known := p.misfits.least[shapeIn(p.state, &run)]; known && !r.single && (least == 0 || p.beside.books == nil) && p.times.holds(p.order, t) >= least {
+	run := r.Key.Run.Value()
+	if least, known := p.misfits.least[shapeIn(p.state, &run)]; known && !r.Single && (least == 0 || p.beside.books == nil) && p.times.holds(p.order, t) >= least {
 		return p.tooLong(&run, least)
 	}
 	w := p.wantOf(t)
@@ -222,27 +225,27 @@ func (p *pass) try(r *run) outcome {
 }
 
 // freshWant is what a task asks of GPUs, whatever is kept for others.
-func freshWant(p *pass, t *ticket) want {
-	w := wantOf(p.state, &t.job.Spec, t.task.Key)
-	w.sites = p.where.of(p.state, whereOf(p.state, &t.job.Spec, t.service != ""))
+func freshWant(p *pass, t *admission.Ticket) want {
+	w := wantOf(p.state, &t.Job.Spec, t.Task.Key)
+	w.sites = p.where.of(p.state, whereOf(p.state, &t.Job.Spec, t.Service != ""))
 	return w
 }
 
 // wantOf is what a task asks of GPUs in this pass.
-func (p *pass) wantOf(t *ticket) want {
+func (p *pass) wantOf(t *admission.Ticket) want {
 	w := freshWant(p, t)
-	w = p.budget.within(w, t)
-	w.keep = keepFor(p.beside.books, t.job.Spec.User, t.job.Spec.Project, t.asPlaced(p.state).CertainEnd(p.now), &w)
-	if p.order.tuning.Backfill == model.BackfillReserve {
+	w = withinLimits(&p.budget, w, t)
+	w.keep = keepFor(p.beside.books, t.Job.Spec.User, t.Job.Spec.Project, t.SpecAsPlaced(p.state).CertainEnd(p.now), &w)
+	if p.order.Tuning.Backfill == model.BackfillReserve {
 		w.until = p.now.Add(p.times.holds(p.order, t))
 	}
 	return w
 }
 
 // misplaced says what follows from a task's finding no GPUs.
-func (p *pass) misplaced(t *ticket, r *run, w *want) outcome {
-	barred, all := p.beside.bars(w, r.key.Run.Value().Certain)
-	if barred && (all || r.single) {
+func (p *pass) misplaced(t *admission.Ticket, r *queue.Run, w *want) outcome {
+	barred, all := p.beside.bars(w, r.Key.Run.Value().Certain)
+	if barred && (all || r.Single) {
 		return runOver
 	} else if barred {
 		return skipped
@@ -250,20 +253,20 @@ func (p *pass) misplaced(t *ticket, r *run, w *want) outcome {
 	free := *w
 	free.keep = nil // who waits for GPUs waits for them whatever is booked
 	if w.until > 0 {
-		free.until = p.now.Add(t.holds())
+		free.until = p.now.Add(t.HoldTime())
 	}
-	switch tuning := &p.order.tuning; {
+	switch tuning := &p.order.Tuning; {
 	case tuning.Backfill == model.BackfillNone:
 		return allOver
 	case len(p.pool.kept[w.who]) > 0:
 		return runOver // others have been stopped for it: it needs nothing else
-	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserveIn(p.order, &free, r.key):
+	case w.until > 0 && len(p.times.reserved) < int(tuning.Depth) && p.times.reserveIn(p.order, &free, r.Key):
 		return skipped
 	}
-	if r.single {
+	if r.Single {
 		return runOver
 	}
-	run := r.key.Run.Value()
+	run := r.Key.Run.Value()
 	shape := shapeIn(p.state, &run)
 	p.misfits.least[shape] = 0
 	if w.until > 0 {
@@ -291,11 +294,11 @@ func (p *pass) tooLong(run *state.Run, least time.Duration) outcome {
 }
 
 // outcomeOf says what keeps whom back: a task, its job or its run.
-func outcomeOf(c Code) outcome {
+func outcomeOf(c blocker.Code) outcome {
 	switch c { //nolint:exhaustive // all others are the task's own
-	case CodeThrottle, CodeRunTime:
+	case blocker.CodeThrottle, blocker.CodeRunTime:
 		return jobFull
-	case CodeLimit, CodeGPUHours, CodePool:
+	case blocker.CodeLimit, blocker.CodeGPUHours, blocker.CodePool:
 		return runOver
 	}
 	return skipped
@@ -309,12 +312,25 @@ func gpusOf(ranks []command.Placement) (n uint32) {
 	return n
 }
 
-func (p *pass) add(t *ticket, ranks []command.Placement) {
-	spec := &t.job.Spec
-	p.budget.letGo(t)
-	p.budget.use(spec.Project, spec.User, gpusOf(ranks), t.live())
-	p.budget.jobs[t.job.ID]++
-	p.done[t.task.Key] = true
-	letGo(p.pool, t.task.Key)
-	p.commands = append(p.commands, t.start(p.state.Index, ranks))
+func (p *pass) add(t *admission.Ticket, ranks []command.Placement) {
+	spec := &t.Job.Spec
+	p.budget.Release(t)
+	p.budget.Use(spec.Project, spec.User, gpusOf(ranks), t.LiveTasks())
+	p.budget.Jobs[t.Job.ID]++
+	p.done[t.Task.Key] = true
+	letGo(p.pool, t.Task.Key)
+	p.commands = append(p.commands, t.StartCommand(p.state.Index, ranks))
+}
+
+// renewed is when the next period begins of a quota that is used up; 0: none is.
+func renewed(s *state.State, now model.Time) (at model.Time) {
+	for scope, a := range s.Accounts.All() {
+		if a.Began == 0 {
+			continue
+		}
+		if q := s.QuotaOf(scope, now); q.Exceeded() {
+			at = sooner(at, q.Next)
+		}
+	}
+	return at
 }

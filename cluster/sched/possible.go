@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -99,7 +100,7 @@ func (w *want) sizes(counts func(*model.GPU) bool) iter.Seq[uint32] {
 func (w *want) lacks() string {
 	few := w.few()
 	if sites, private := few.sites.ofAnyUser(); private {
-		b := Blocker{Code: CodeAccounts, Asked: Asked{Private: few.sites.private()}}
+		b := blocker.Blocker{Code: blocker.CodeAccounts, Asked: blocker.Asked{Private: few.sites.private()}}
 		if few.sites = sites; few.holds(few.sizes(listed)) {
 			return b.Message()
 		}
@@ -113,25 +114,25 @@ func (w *want) lacks() string {
 		}
 	}
 	total, most := sum(all), slices.Max(append(all, 0))
-	what := kind(typed(w.model, ""), w.memory)
+	what := blocker.GPUKind(blocker.ModelText(w.model, ""), w.memory)
 	if w.sites != nil {
 		if w.sites.none() {
 			return fmt.Sprintf("the cluster has no node %s", w.sites.text())
 		}
 		what += " on nodes " + w.sites.text()
 	}
-	switch have := modelsOf(w.state, ""); {
-	case total == 0 && w.model != "" && len(have) > 0 && len(modelsOf(w.state, w.model)) == 0:
+	switch have := blocker.ModelsOf(w.state, ""); {
+	case total == 0 && w.model != "" && len(have) > 0 && len(blocker.ModelsOf(w.state, w.model)) == 0:
 		return fmt.Sprintf("the cluster has no %s: its GPUs are %s", strings.Replace(what, "GPU", "GPUs", 1), strings.Join(have, ", "))
 	case total == 0 && w.memory > largestOf(w.state):
-		return fmt.Sprintf("the cluster has no %s: the largest has %s", strings.Replace(what, "GPU", "GPUs", 1), gigabytes(largestOf(w.state)))
+		return fmt.Sprintf("the cluster has no %s: the largest has %s", strings.Replace(what, "GPU", "GPUs", 1), blocker.Gigabytes(largestOf(w.state)))
 	case total == 0:
 		return fmt.Sprintf("the cluster has no %s", strings.Replace(what, "GPU", "GPUs", 1))
 	case w.nodes > 1:
 		return fmt.Sprintf("it asks for %d nodes with %s each: the cluster has %s of that size", w.nodes,
-			count(w.need, what), count(nodes, "node"))
+			blocker.Count(w.need, what), blocker.Count(nodes, "node"))
 	case w.nodes == 1:
-		return fmt.Sprintf("it asks for %s on one node: the largest node has %d", count(w.need, what), most)
+		return fmt.Sprintf("it asks for %s on one node: the largest node has %d", blocker.Count(w.need, what), most)
 	}
-	return fmt.Sprintf("it asks for %s: the cluster has %d", count(w.need, what), total)
+	return fmt.Sprintf("it asks for %s: the cluster has %d", blocker.Count(w.need, what), total)
 }

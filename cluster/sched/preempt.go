@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -25,23 +27,23 @@ const (
 // GPUs of lower classes: they are kept for it, and it starts once they are clean.
 // Other GPUs that it needs beside them are kept as well, so that it surely starts.
 func (p *pass) preempt() {
-	t := &p.order.tuning
+	t := &p.order.Tuning
 	if t.NoPreemption || t.Preempt == model.PreemptsNobody || len(p.commands) >= maxPlan {
 		return
 	}
 	all := p.found.preyOf(p)
 	all.count()
 	for _, q := range all.hunters() {
-		for ; q.Len() > 0 && len(all.vain) < maxHunters; q.settle() {
-			switch r := q.head(); all.hunt(r) {
+		for ; q.Len() > 0 && len(all.vain) < maxHunters; q.Reorder() {
+			switch r := q.Head(); all.hunt(r) {
 			case placed:
 				return
 			case skipped:
-				q.advance()
+				q.Advance()
 			case jobFull:
-				q.skipJob()
+				q.SkipJob()
 			case runOver, allOver:
-				r.done = true
+				r.Done = true
 			}
 		}
 	}
@@ -49,21 +51,21 @@ func (p *pass) preempt() {
 
 // hunt has GPUs claimed for the head of a run, and says what came of it. One that keeps off some GPUs does
 // not speak for others of its run.
-func (y *prey) hunt(r *run) outcome {
-	if y.served(r.key.Task) {
+func (y *prey) hunt(r *queue.Run) outcome {
+	if y.served(r.Key.Task) {
 		return skipped
 	}
-	if r.looked++; r.looked > maxLooked {
+	if r.Examined++; r.Examined > maxLooked {
 		return runOver
 	}
-	t := ticketOf(y.pass.state, r.key.Task)
+	t := admission.TicketOf(y.pass.state, r.Key.Task)
 	why, kept := keptBack(y.pass, t)
-	switch picky := t.task.Avoid > 0; {
+	switch picky := t.Task.Avoid > 0; {
 	case kept:
 		return why
 	case picky && y.picky == maxHunters:
 		return skipped
-	case y.yield(r.key, t):
+	case y.yield(r.Key, t):
 		return placed
 	case picky:
 		return skipped
@@ -72,7 +74,7 @@ func (y *prey) hunt(r *run) outcome {
 }
 
 // keptBack says what of a task's run is kept from starting whatever is free, if the task is.
-func keptBack(p *pass, t *ticket) (what outcome, kept bool) {
+func keptBack(p *pass, t *admission.Ticket) (what outcome, kept bool) {
 	for b := range p.admit(t) {
 		return outcomeOf(b.Code), true
 	}
@@ -81,11 +83,11 @@ func keptBack(p *pass, t *ticket) (what outcome, kept bool) {
 
 // anyHunts says that somebody waits who may have a right to GPUs of others.
 func anyHunts(p *pass) bool {
-	if t := &p.order.tuning; t.NoPreemption || t.Preempt == model.PreemptsNobody {
+	if t := &p.order.Tuning; t.NoPreemption || t.Preempt == model.PreemptsNobody {
 		return false
 	}
-	for head := range heads(p.state) {
-		return p.budget.pools || head.Class >= model.ClassHigh
+	for head := range queue.Heads(p.state) {
+		return p.budget.HasPools || head.Class >= model.ClassHigh
 	}
 	return false
 }
@@ -97,14 +99,14 @@ func (p *pass) claimed() { startClaimants(p, true) }
 // startClaimants places tasks for which GPUs are kept: on these alone, or, where some
 // of them never come, on whatever others have left.
 func startClaimants(p *pass, kept bool) {
-	for task := range claimants(p.state) {
+	for task := range queue.Claimants(p.state) {
 		if p.full() {
 			return
 		}
 		if p.done[task] {
 			continue
 		}
-		t := ticketOf(p.state, task)
+		t := admission.TicketOf(p.state, task)
 		w := p.wantOf(t)
 		w.kept, w.until = kept, 0
 		if !p.admits(t) {
@@ -112,8 +114,8 @@ func startClaimants(p *pass, kept bool) {
 		}
 		if ranks, fits := p.pool.place(&w); fits {
 			p.add(t, ranks)
-		} else if !p.budget.held[task] {
-			p.budget.hold(t) // what its limits leave to it is nobody else's
+		} else if !p.budget.Held[task] {
+			p.budget.Hold(t) // what its limits leave to it is nobody else's
 		}
 	}
 }
@@ -153,10 +155,10 @@ func (y *prey) count() {
 		switch {
 		case p.done[key]:
 		case run.Service:
-			p.budget.use(run.Project, run.User, run.Shape.GPUs, 0)
+			p.budget.Use(run.Project, run.User, run.Shape.GPUs, 0)
 		default:
-			p.budget.use(run.Project, run.User, run.Shape.GPUs, 1)
-			p.budget.jobs[key.Job]++
+			p.budget.Use(run.Project, run.User, run.Shape.GPUs, 1)
+			p.budget.Jobs[key.Job]++
 		}
 	}
 	for key, of := range p.found.planned { // order-free: sums
@@ -164,9 +166,9 @@ func (y *prey) count() {
 		will(key, &run)
 	}
 	for key := range p.pool.kept { // order-free: sums
-		if !p.found.plans(key) && !p.budget.held[key] {
-			t := ticketOf(p.state, key)
-			run := t.key(p.state).Run.Value()
+		if !p.found.plans(key) && !p.budget.Held[key] {
+			t := admission.TicketOf(p.state, key)
+			run := t.QueueKey(p.state).Run.Value()
 			will(key, &run)
 		}
 	}
@@ -174,24 +176,24 @@ func (y *prey) count() {
 
 // hunters are the runs that have a right to GPUs of others, those of higher classes and of owners: of
 // each class those who may take them in order, the highest first.
-func (y *prey) hunters() (classes []*queue) {
+func (y *prey) hunters() (classes []*queue.Queue) {
 	p := y.pass
-	for head := range heads(p.state) {
-		if head.Class < model.ClassHigh && !p.budget.pools {
+	for head := range queue.Heads(p.state) {
+		if head.Class < model.ClassHigh && !p.budget.HasPools {
 			break // nor does anybody after it
 		}
 		if head.Class < model.ClassHigh && !y.owns(head) {
 			continue
 		}
-		at := p.order.standing(head)
-		if at.late {
+		at := p.order.SortKey(head)
+		if at.Late {
 			continue // who is over a quota takes from nobody
 		}
 		n := len(classes)
-		if n == 0 || classes[n-1].head().key.Class != head.Class {
-			classes, n = append(classes, &queue{order: p.order}), n+1
+		if n == 0 || classes[n-1].Head().Key.Class != head.Class {
+			classes, n = append(classes, &queue.Queue{Order: p.order}), n+1
 		}
-		heap.Push(classes[n-1], &run{key: head, at: at})
+		heap.Push(classes[n-1], &queue.Run{Key: head, At: at})
 	}
 	return classes
 }
@@ -200,7 +202,7 @@ func (y *prey) hunters() (classes []*queue) {
 // takes, and so may have back what others borrow of it.
 func (y *prey) owns(k state.QueueKey) bool {
 	run := k.Run.Value()
-	own := y.pass.budget.pool(run.Project, run.User)
+	own := y.pass.budget.Pool(run.Project, run.User)
 	return own.Reserved > 0 && own.Beyond(int64(leastOf(&run.Shape))) == 0
 }
 
@@ -263,7 +265,7 @@ func (y *prey) note(task *model.Task, a *model.Attempt, job *model.Job, saved ti
 	switch {
 	case a.Stop != model.ReasonNone || y.pass.beside.cleared[a.Key]:
 		y.leaving[a.Key] = a.GPUs
-	case a.Started == 0 || !job.Spec.Preemptible && y.pass.order.tuning.Preempt != model.PreemptsLower:
+	case a.Started == 0 || !job.Spec.Preemptible && y.pass.order.Tuning.Preempt != model.PreemptsLower:
 	case y.firm(task, a) > 0:
 		ripe := &y.ripe[min(task.Class, model.ClassCritical)]
 		*ripe = sooner(*ripe, y.pass.now.Add(y.firm(task, a)))
@@ -331,7 +333,7 @@ func (y *prey) comes() {
 			y.coming[slot.Node] = append(y.coming[slot.Node], key)
 		}
 	}
-	if !y.pass.budget.pools {
+	if !y.pass.budget.HasPools {
 		return
 	}
 	for key, gpus := range y.leaving { // order-free: sums
@@ -344,7 +346,7 @@ func (y *prey) comes() {
 // lenders finds out whose GPUs are borrowed, and how many each owner holds beyond what it owns
 // once those have gone that are being stopped.
 func (y *prey) lenders() {
-	if !y.pass.budget.pools {
+	if !y.pass.budget.HasPools {
 		return
 	}
 	all := map[model.ScopeKey]*lender{}
@@ -375,12 +377,12 @@ func holds(s *state.State, a model.AttemptKey) (out []slotOn) {
 // firm is for how long yet an attempt may not be stopped for a higher class: it has not run for long enough,
 // or its task was stopped for others too often.
 func (y *prey) firm(task *model.Task, a *model.Attempt) time.Duration {
-	t, now := &y.pass.order.tuning, y.pass.now
+	t, now := &y.pass.order.Tuning, y.pass.now
 	least := t.PreemptMinRun
 	if task.Preempted > 0 {
 		least = max(least, t.PreemptCooldown)
 	}
-	return max(least-now.Sub(a.Started), earning(task, executed(task, a, now), t))
+	return max(least-now.Sub(a.Started), queue.EarningTime(task, admission.Executed(task, a, now), t))
 }
 
 // await notes when one who found too little to take may find more.
@@ -394,5 +396,5 @@ func (y *prey) await(h *hunt) {
 
 // spent says that a task was stopped for others as often as its run time has earned.
 func spent(task *model.Task, a *model.Attempt, t *model.Tuning, now model.Time) bool {
-	return earning(task, executed(task, a, now), t) > 0
+	return queue.EarningTime(task, admission.Executed(task, a, now), t) > 0
 }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -135,7 +136,7 @@ func TestCheapestVictimsOfANode(t *testing.T) {
 // The GPU of a rank that has ended is kept for a critical job while the other ranks of
 // its gang run on: it is no part of the gang's place any more.
 func TestWhatAnEndedRankLeavesIsKept(t *testing.T) {
-	c := newCluster(t, sched.DefaultPolicy)
+	c := newCluster(t, queue.DefaultPolicy)
 	c.tune(func(t *model.Tuning) { *t = model.DefaultTuning() })
 	c.node("n1", 1, "H200")
 	c.node("n2", 1, "H200")

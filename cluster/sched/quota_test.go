@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -112,7 +113,7 @@ func TestExplainQuotas(t *testing.T) {
 // Who has the default waits at it while others start; an own limit, greater or smaller,
 // counts instead. Searches and passes in order keep to it alike.
 func TestDefaultOfUsers(t *testing.T) {
-	for _, policy := range []string{"fcfs", sched.DefaultPolicy} {
+	for _, policy := range []string{"fcfs", queue.DefaultPolicy} {
 		c := newCluster(t, policy)
 		c.node("n1", 8, "H200")
 		c.adjust(model.ScopeKey{Kind: model.ScopeCluster}, int64(model.LimitUserGPUs), 2)
@@ -140,7 +141,7 @@ func TestDefaultOfUsers(t *testing.T) {
 
 // Where a search finds a quota in the way, and nobody else goes first, it says so alone.
 func TestASearchNamesTheQuotaAlone(t *testing.T) {
-	c := newCluster(t, sched.DefaultPolicy)
+	c := newCluster(t, queue.DefaultPolicy)
 	c.tune(func(t *model.Tuning) { t.Backfill = model.BackfillReserve })
 	c.node("n1", 4, "H200")
 	c.limit("amy", 1, model.Unlimited)
@@ -230,7 +231,7 @@ func TestExplainHybridPools(t *testing.T) {
 // Who is over a quota goes after all who are within theirs, under every policy; nobody
 // who may start waits for their sake.
 func TestOverQuotaGoesLast(t *testing.T) {
-	for _, policy := range sched.Policies() {
+	for _, policy := range queue.Policies() {
 		t.Run(policy, func(t *testing.T) {
 			c := newCluster(t, policy)
 			c.tune(func(t *model.Tuning) { t.Backfill = model.BackfillReserve })
@@ -248,7 +249,7 @@ func TestOverQuotaGoesLast(t *testing.T) {
 			c.submit(spec("amy", 1, 0, class(model.ClassCritical)), 1, 0)
 			c.submit(spec("bob", 1, 0, class(model.ClassLow)), 1, 0)
 			var order []model.JobID
-			for e := range sched.Order(&c.s, c.now, 0) {
+			for e := range queue.Order(&c.s, c.now, 0) {
 				order = append(order, e.Task.Job)
 			}
 			if order[0] != 4 {
@@ -296,7 +297,7 @@ func TestTheSearchKeepsPools(t *testing.T) {
 		bobs, amys int
 	}{{model.PoolDynamic, 8, 0}, {model.PoolStatic, 5, 3}, {model.PoolHybrid, 6, 2}} {
 		t.Run(v.mode.String(), func(t *testing.T) {
-			c := newCluster(t, sched.DefaultPolicy)
+			c := newCluster(t, queue.DefaultPolicy)
 			c.tune(func(t *model.Tuning) { t.Backfill = model.BackfillReserve })
 			c.node("n1", 8, "H200")
 			c.must(&command.SetPools{Mode: v.mode, Part: 250})

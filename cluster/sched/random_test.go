@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -33,7 +33,7 @@ func randomCluster(t *rapid.T) (c *cluster, nodes int) {
 // randomTuned is a random cluster under any policy and tuning.
 func randomTuned(t *rapid.T) (c *cluster, nodes int) {
 	c, nodes = randomCluster(t)
-	c.must(&command.SetPolicy{Policy: rapid.SampledFrom(sched.Policies()).Draw(t, "any policy")})
+	c.must(&command.SetPolicy{Policy: rapid.SampledFrom(queue.Policies()).Draw(t, "any policy")})
 	c.tune(func(tuning *model.Tuning) {
 		tuning.NoPreemption = rapid.Bool().Draw(t, "no preemption")
 		tuning.Backfill = model.Backfill(rapid.IntRange(1, 3).Draw(t, "backfill"))

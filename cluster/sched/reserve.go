@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -52,15 +54,15 @@ func likely(s *state.State) pace {
 
 // holds is for how long a ticket is taken to hold its GPUs where others wait for them: who has
 // waited for too long is not to be passed on a mere guess, see endsOf.
-func (p *timetable) holds(o *order, t *ticket) time.Duration {
-	run := t.key(p.state).Run.Value()
+func (p *timetable) holds(o *queue.Ordering, t *admission.Ticket) time.Duration {
+	run := t.QueueKey(p.state).Run.Value()
 	switch {
 	case p.drains:
-		return longest * time.Second
-	case p.strict && o.front[t.task.Key] == 0 && !run.Told:
-		return endsOf(&run, true)
+		return admission.LongestSeconds * time.Second
+	case p.strict && o.Front[t.Task.Key] == 0 && !run.Told:
+		return queue.EndsAfter(&run, true)
 	}
-	return t.holds()
+	return t.HoldTime()
 }
 
 // drain says whether GPUs are drained. Then nothing is believed of run times: all are taken to run
@@ -81,9 +83,8 @@ type release struct {
 
 // Bounds of what is expected of those who hold GPUs.
 const (
-	soon     = time.Minute      // GPUs that are being cleaned, or whose task is being stopped
-	leastRun = 10 * time.Second // nothing is expected to end sooner
-	never    = model.Time(1<<63 - 1)
+	soon  = time.Minute // GPUs that are being cleaned, or whose task is being stopped
+	never = model.Time(1<<63 - 1)
 )
 
 // reserve keeps GPUs for a task from the first instant on at which they are
@@ -141,14 +142,14 @@ func (p *timetable) reserveFew(w *want) bool {
 }
 
 // reserveIn keeps the least that a task takes, and what an order owes to who has waited for so long.
-func (p *timetable) reserveIn(o *order, w *want, k state.QueueKey) bool {
+func (p *timetable) reserveIn(o *queue.Ordering, w *want, k state.QueueKey) bool {
 	already := p.drains
-	p.drain(already || o.drains(k))
+	p.drain(already || o.Drains(k))
 	if !p.reserveFew(w) {
 		p.drain(already)
 		return false
 	}
-	p.strict = p.strict || o.urgent(k)
+	p.strict = p.strict || o.Urgent(k)
 	return true
 }
 
@@ -296,14 +297,14 @@ func (p *timetable) freeAt(slot *model.Slot, ends map[model.AttemptKey]model.Tim
 
 // afterClaim is when a slot is expected to be free that is kept for somebody, who has it first.
 func (p *timetable) afterClaim(c *model.Claim) model.Time {
-	t := ticketOf(p.state, c.Beneficiary)
+	t := admission.TicketOf(p.state, c.Beneficiary)
 	switch {
-	case t.service != "":
+	case t.Service != "":
 		return never
 	case p.drains:
-		return p.now.Add(longest * time.Second)
+		return p.now.Add(admission.LongestSeconds * time.Second)
 	}
-	return p.now.Add(soon + max(p.left(&t.job.Spec, t.task.Executed), leastRun))
+	return p.now.Add(soon + max(p.left(&t.Job.Spec, t.Task.Executed), admission.LeastRun))
 }
 
 // endOf is when an attempt is expected to end.
@@ -313,17 +314,9 @@ func (p *timetable) endOf(key model.AttemptKey) model.Time {
 		return p.now.Add(soon)
 	}
 	if p.drains {
-		return max(a.Placed.Add(longest*time.Second), p.now.Add(leastRun))
+		return max(a.Placed.Add(admission.LongestSeconds*time.Second), p.now.Add(admission.LeastRun))
 	}
 	job, _ := p.state.Jobs.Get(key.Job)
 	task, _ := p.state.Tasks.Get(key.TaskKey())
-	return byDeadline(&job.Spec, p.now, p.now.Add(max(p.left(&job.Spec, executed(&task, &a, p.now)), leastRun)))
-}
-
-// executed is how long a task with a live attempt has run.
-func executed(task *model.Task, a *model.Attempt, now model.Time) time.Duration {
-	if a.Started == 0 {
-		return task.Executed
-	}
-	return task.Executed + max(now.Sub(a.Started), 0)
+	return byDeadline(&job.Spec, p.now, p.now.Add(max(p.left(&job.Spec, admission.Executed(&task, &a, p.now)), admission.LeastRun)))
 }

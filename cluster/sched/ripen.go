@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -45,13 +46,13 @@ func (t *trial) turns(at model.Time) bool {
 	return false
 }
 
-func victimsOf(b command.Body) (out []Holder) {
+func victimsOf(b command.Body) (out []blocker.Holder) {
 	if b, is := b.(*command.Preempt); is {
 		for _, v := range b.Victims {
-			out = append(out, Holder{Task: v.TaskKey()})
+			out = append(out, blocker.Holder{Task: v.TaskKey()})
 		}
 	}
-	slices.SortFunc(out, Holder.Compare)
+	slices.SortFunc(out, blocker.Holder.Compare)
 	return out
 }
 
@@ -73,7 +74,7 @@ func makeWay(s *state.State, who model.TaskKey) (whom string, gpus uint32, until
 		}
 		gpus++
 		until = max(until, a.StopAt.Add(a.Frozen.FenceLead()+soon))
-		if name := (Holder{Task: a.Key.TaskKey()}).String(); !slices.Contains(names, name) {
+		if name := (blocker.Holder{Task: a.Key.TaskKey()}).String(); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -25,7 +26,7 @@ type scene struct {
 }
 
 func newScene(t *testing.T) *scene {
-	c := newCluster(t, sched.DefaultPolicy)
+	c := newCluster(t, queue.DefaultPolicy)
 	c.must(&command.SetTuning{Tuning: model.DefaultTuning()})
 	return &scene{cluster: c, began: c.now}
 }
@@ -295,7 +296,7 @@ func (s *scene) carryOut(bodies []command.Body) (out []string) {
 }
 
 func (s *scene) inOrder(words) (out []string) {
-	for e := range sched.Order(&s.s, s.now, 0) {
+	for e := range queue.Order(&s.s, s.now, 0) {
 		line := fmt.Sprintf("%d. %s", e.Position, calledIn(&s.s, e.Task))
 		if e.Held {
 			line = "held: " + e.Task.String()

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"unique"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -18,19 +20,19 @@ const maxSuspend = 1024
 // where jobs may be suspended. Who lets nobody pass the first that finds no GPUs has
 // nobody to suspend for those before.
 func (p *pass) searches() bool {
-	t := &p.order.tuning
+	t := &p.order.Tuning
 	if t.Backfill == model.BackfillNone {
 		return false
 	}
-	if p.order.policy.name == DefaultPolicy && t.Backfill == model.BackfillReserve {
+	if p.order.Policy.Name == queue.DefaultPolicy && t.Backfill == model.BackfillReserve {
 		return true
 	}
-	return !p.order.steady
+	return !p.order.Steady
 }
 
 // candidate is a job of the problem.
 type candidate struct {
-	at      standing
+	at      queue.SortKey
 	key     state.QueueKey
 	attempt model.AttemptKey // N is 0 while it waits
 }
@@ -57,7 +59,7 @@ func (f *found) plans(key model.TaskKey) bool {
 // search plans which jobs should run, suspends those that should not any more, and
 // starts those for which GPUs are free.
 func (p *pass) search() {
-	p.order.strict = p.order.strict || !p.order.policy.bounded && p.order.anyUrgent()
+	p.order.Strict = p.order.Strict || !p.order.Policy.Bounded && p.order.AnyUrgent()
 	b := newBuilder(p)
 	b.running()
 	stuck := b.stuck()
@@ -96,7 +98,7 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 		} else if c.attempt.N == 0 && at != nil {
 			p.found.planned[c.key.Task] = c.key.Run
 			if parts, open := partsAt(p.pool, sharesOn(b.nodes, at)); open {
-				startAt(p, ticketOf(p.state, c.key.Task), parts)
+				startAt(p, admission.TicketOf(p.state, c.key.Task), parts)
 			}
 		}
 	}
@@ -109,7 +111,7 @@ func carryOut(b *builder, problem *split.Problem, best *split.Layout) {
 
 // startAt places a waiting task where a layout has it, if its GPUs are free there and
 // bookings leave them to it now.
-func startAt(p *pass, t *ticket, parts []part) bool {
+func startAt(p *pass, t *admission.Ticket, parts []part) bool {
 	if p.full() {
 		return false
 	}
@@ -122,7 +124,7 @@ func startAt(p *pass, t *ticket, parts []part) bool {
 	for _, v := range parts {
 		gpus += v.n
 	}
-	if spec := &t.job.Spec; !p.budget.allows(spec.Project, spec.User, gpus, t.live()) {
+	if spec := &t.Job.Spec; !p.budget.Allows(spec.Project, spec.User, gpus, t.LiveTasks()) {
 		return false
 	}
 	p.pool.last++

@@ -1,9 +1,7 @@
 package sched
 
 import (
-	"fmt"
-	"strings"
-
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -12,7 +10,7 @@ import (
 // shut lists the maintenances that have begun and have taken nodes out of service without which
 // a task finds too few: GPUs that are free, or nodes at all, however empty. They are each to
 // blame, or all together.
-func (v *verdict) shut() (out []Blocker) {
+func (v *verdict) shut() (out []blocker.Blocker) {
 	s := v.pass.state
 	var begun []model.Booking
 	for _, b := range s.Bookings.All() {
@@ -23,7 +21,7 @@ func (v *verdict) shut() (out []Blocker) {
 	blame := func(b model.Booking) {
 		names := closedBy(s, &b)
 		if len(names) > 0 && len(out) < maxBars {
-			out = append(out, Blocker{Code: CodeClosed, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Turn: Turn{Until: b.End, Booking: b, Shut: someOf(names)}})
+			out = append(out, blocker.Blocker{Code: blocker.CodeClosed, Need: int64(v.want.need), Nodes: int64(v.want.nodes), Turn: blocker.Turn{Until: b.End, Booking: b, Shut: blocker.ListSome(names)}})
 		}
 	}
 	for i := range begun[:min(len(begun), maxTrials)] {
@@ -77,16 +75,4 @@ func closedBy(s *state.State, b *model.Booking) (names []string) {
 		}
 	}
 	return names
-}
-
-// someOf is "n1", "n1 and n2" or "n1, n2 and 7 more".
-func someOf(names []string) string {
-	switch n := len(names); {
-	case n == 1:
-		return names[0]
-	case n > maxBars:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxBars-1], ", "), n-maxBars+1)
-	default:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
 }

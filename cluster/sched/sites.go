@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -77,7 +78,7 @@ func (v *sites) private() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return someOf(names)
+	return blocker.ListSome(names)
 }
 
 // has says that a node is one of them.

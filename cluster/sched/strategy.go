@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/split"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -16,10 +17,10 @@ type Loads map[model.NodeID]uint32
 
 // Weighs says whether a plan for s depends on loads.
 func Weighs(s *state.State) bool {
-	if set := s.Settings(); tuningOf(&set).Placement == model.StrategyLeastLoaded {
+	if set := s.Settings(); queue.TuningOf(&set).Placement == model.StrategyLeastLoaded {
 		return s.Queue.Len() > 0
 	}
-	for head := range heads(s) {
+	for head := range queue.Heads(s) {
 		if head.Run.Value().Shape.Strategy == model.StrategyLeastLoaded.String() {
 			return true
 		}
@@ -80,7 +81,7 @@ func strategyOf(s *state.State, spec *model.Spec) model.Strategy {
 		return own
 	}
 	set := s.Settings()
-	return tuningOf(&set).Placement
+	return queue.TuningOf(&set).Placement
 }
 
 // nodesFor finds so many nodes that have n GPUs each, in the order of the strategy.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -41,7 +43,7 @@ type Unblock struct {
 	At    model.Time
 	Limit model.Limit
 	Of    string // LimitGPUs, LimitLive and the like
-	Ends  []Holder
+	Ends  []blocker.Holder
 	Jobs  []model.After
 	Come
 
@@ -57,28 +59,6 @@ type Come struct {
 	Model    string // of those GPUs; empty: any
 	MemoryMB uint32 // of each of them, at least
 	Labels   string // of those nodes, as [model.Labels] writes them
-}
-
-// Holder is who has GPUs: a task or, if Allocation is set, a service.
-type Holder struct {
-	Task       model.TaskKey
-	Allocation model.AllocationID
-}
-
-// Compare orders by task, then allocation.
-func (h Holder) Compare(o Holder) int {
-	if c := h.Task.Compare(o.Task); c != 0 {
-		return c
-	}
-	return h.Allocation.Compare(o.Allocation)
-}
-
-// String is "job 7" or "allocation web".
-func (h Holder) String() string {
-	if h.Allocation != "" {
-		return "allocation " + string(h.Allocation)
-	}
-	return "job " + h.Task.String()
 }
 
 // Bounds of the search for changes.
@@ -106,13 +86,13 @@ func unblock(s *state.State, e *Explanation) []Unblock {
 	for _, b := range t.why {
 		t.lift(&b)
 	}
-	if t.blockedBy(CodeGPUs, CodeAhead, CodeReserved, CodeBarred, CodePool, CodeBooked, CodeClosed) {
+	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeReserved, blocker.CodeBarred, blocker.CodePool, blocker.CodeBooked, blocker.CodeClosed) {
 		t.addNodes()
 	}
-	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeLimit, CodeThrottle, CodePool, CodeBooked, CodeClosed) {
+	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeBarred, blocker.CodeLimit, blocker.CodeThrottle, blocker.CodePool, blocker.CodeBooked, blocker.CodeClosed) {
 		t.endHolders()
 	}
-	if t.blockedBy(CodeGPUs, CodeAhead, CodeBarred, CodeReserved) && t.reasons() == 1 {
+	if t.blockedBy(blocker.CodeGPUs, blocker.CodeAhead, blocker.CodeBarred, blocker.CodeReserved) && t.reasons() == 1 {
 		t.mayTake()
 	}
 	return t.found
@@ -130,49 +110,49 @@ func (q *question) reasons() (n int) {
 }
 
 // lift tries to take away what is not about GPUs.
-func (t *trial) lift(b *Blocker) {
+func (t *trial) lift(b *blocker.Blocker) {
 	task := int64(t.task.Task)
 	switch b.Code {
-	case CodeStopped:
+	case blocker.CodeStopped:
 		t.offer(Unblock{Kind: UnblockStart}, &command.SetRunning{Running: true})
-	case CodeStandstill:
+	case blocker.CodeStandstill:
 		t.offer(Unblock{Kind: UnblockResume}, &command.Resume{})
-	case CodeHeld:
+	case blocker.CodeHeld:
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
-	case CodeDependency:
+	case blocker.CodeDependency:
 		t.turn(b)
-	case CodeBegin, CodeBackoff:
+	case blocker.CodeBegin, blocker.CodeBackoff:
 		t.wait(b)
-		if !t.blockedBy(CodeHeld) {
+		if !t.blockedBy(blocker.CodeHeld) {
 			t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
 		}
-	case CodeLimit:
+	case blocker.CodeLimit:
 		t.raise(*b)
 		t.fewer(b)
-	case CodeRunTime:
+	case blocker.CodeRunTime:
 		t.raise(*b)
-	case CodeGPUHours:
+	case blocker.CodeGPUHours:
 		t.wait(b)
 		t.raise(*b)
-	case CodePool:
+	case blocker.CodePool:
 		t.lend(b)
-	case CodeAvoid:
+	case blocker.CodeAvoid:
 		t.offer(Unblock{Kind: UnblockRelease}, &command.Release{Job: t.task.Job, Task: task})
-	case CodeBooked, CodeClosed:
+	case blocker.CodeBooked, blocker.CodeClosed:
 		t.unbook(b)
-	case CodeBarred:
+	case blocker.CodeBarred:
 		t.pass(b)
-	case CodeThrottle, CodeNever, CodeGPUType, CodeGPUMemory, CodeConstraint, CodeAccounts, CodeNodes, CodeGPUs, CodeDegraded, CodeAhead, CodeReserved,
-		CodeSuspending:
+	case blocker.CodeThrottle, blocker.CodeNever, blocker.CodeGPUType, blocker.CodeGPUMemory, blocker.CodeConstraint, blocker.CodeAccounts, blocker.CodeNodes, blocker.CodeGPUs, blocker.CodeDegraded, blocker.CodeAhead, blocker.CodeReserved,
+		blocker.CodeSuspending:
 	}
 }
 
 // turn tries what would be if all jobs that the task waits for had ended as they
 // should; it does so once, at the first of them.
-func (t *trial) turn(at *Blocker) {
+func (t *trial) turn(at *blocker.Blocker) {
 	u := Unblock{Kind: UnblockTurn}
 	for _, b := range t.why {
-		if b.Code == CodeDependency {
+		if b.Code == blocker.CodeDependency {
 			u.Jobs = append(u.Jobs, model.After{Job: b.On, Kind: b.After})
 			if b.Have > 0 {
 				u.Kind = UnblockDrop
@@ -201,7 +181,7 @@ func (t *trial) after(bodies ...command.Body) (v verdict, done bool) {
 	if !done {
 		return v, false
 	}
-	return judge(&next, t.now, ticketOf(&next, t.task)), true
+	return judge(&next, t.now, admission.TicketOf(&next, t.task)), true
 }
 
 // carry carries out commands on a copy of the state; false if it cannot be.
@@ -224,12 +204,12 @@ func (t *trial) carry(bodies ...command.Body) (next state.State, done bool) {
 	return next, !slices.ContainsFunc(results, func(r command.Result) bool { return !r.OK() })
 }
 
-func (t *trial) wait(b *Blocker) {
+func (t *trial) wait(b *blocker.Blocker) {
 	kind := UnblockWait
 	switch b.Code { //nolint:exhaustive // a backoff is the other
-	case CodeBegin:
+	case blocker.CodeBegin:
 		kind = UnblockBegin
-	case CodeGPUHours:
+	case blocker.CodeGPUHours:
 		kind = UnblockPeriod
 	}
 	if t.placedAt(b.Until) {
@@ -239,22 +219,22 @@ func (t *trial) wait(b *Blocker) {
 
 // raise raises a limit until it leaves room for the task: what waits before it
 // under the same limit goes first. A user who has the default gets one of their own.
-func (t *trial) raise(b Blocker) {
+func (t *trial) raise(b blocker.Blocker) {
 	for range maxRaises {
 		limit, found := t.state.Limits.Get(b.Scope)
 		if !found {
 			limit = model.NoLimit(b.Scope)
 		}
 		switch need := b.Used + b.Need; b.Of {
-		case LimitGPUs:
+		case blocker.LimitGPUs:
 			limit.GPUs = need
-		case LimitLive:
+		case blocker.LimitLive:
 			limit.Live = need
-		case LimitGPUsPerJob:
+		case blocker.LimitGPUsPerJob:
 			limit.GPUsPerJob = need
-		case LimitRunTime:
+		case blocker.LimitRunTime:
 			limit.RunTime = time.Duration(need) * time.Second
-		case LimitGPUHours:
+		case blocker.LimitGPUHours:
 			limit.GPUTime = (b.Used/3_600_000 + 1) * 3600 // the next whole hour
 		}
 		v, done := t.after(&command.SetLimit{Limit: limit})
@@ -262,7 +242,7 @@ func (t *trial) raise(b Blocker) {
 			t.found = append(t.found, Unblock{Kind: UnblockLimit, Limit: limit, Of: b.Of})
 			return
 		}
-		i := slices.IndexFunc(v.bars, func(v Blocker) bool { return v.Scope == b.Scope && v.Of == b.Of })
+		i := slices.IndexFunc(v.bars, func(v blocker.Blocker) bool { return v.Scope == b.Scope && v.Of == b.Of })
 		if i < 0 || len(v.bars) > 1 {
 			return
 		}

@@ -3,6 +3,8 @@ package sched
 import (
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -13,7 +15,7 @@ const maxBars = 3
 
 // explain lists the bookings because of which a task finds no GPUs, though nothing was
 // placed yet; none if they are not to blame, or not alone.
-func (b *beside) explain(fresh *pool, w want) (out []Blocker) {
+func (b *beside) explain(fresh *pool, w want) (out []blocker.Blocker) {
 	if w.keep == nil {
 		return nil
 	}
@@ -29,11 +31,11 @@ func (b *beside) explain(fresh *pool, w want) (out []Blocker) {
 	}
 	slices.SortFunc(k.why, func(a, b model.Booking) int { return a.ID.Compare(b.ID) })
 	for _, v := range k.why {
-		code := CodeBooked
+		code := blocker.CodeBooked
 		if v.Kind == model.BookMaintenance {
-			code = CodeClosed
+			code = blocker.CodeClosed
 		}
-		if out = append(out, Blocker{Code: code, Need: int64(w.need), Nodes: int64(w.nodes), Turn: Turn{Until: v.End, Booking: v}}); len(out) == maxBars {
+		if out = append(out, blocker.Blocker{Code: code, Need: int64(w.need), Nodes: int64(w.nodes), Turn: blocker.Turn{Until: v.End, Booking: v}}); len(out) == maxBars {
 			break
 		}
 	}
@@ -42,7 +44,7 @@ func (b *beside) explain(fresh *pool, w want) (out []Blocker) {
 
 // unbook tries what takes a booking out of a task's way: a time limit with which it
 // certainly ends before, the booking's end, and that it is canceled.
-func (t *trial) unbook(b *Blocker) {
+func (t *trial) unbook(b *blocker.Blocker) {
 	t.shorten(&b.Booking)
 	over := Unblock{Kind: UnblockOver, At: b.Booking.End, Booking: b.Booking}
 	if t.placedAt(over.At) {
@@ -68,7 +70,7 @@ func (t *trial) placedAt(at model.Time) bool {
 		}
 		s = &next
 	}
-	v := judge(s, at, ticketOf(s, t.task))
+	v := judge(s, at, admission.TicketOf(s, t.task))
 	return v.placed()
 }
 
@@ -78,7 +80,7 @@ func (t *trial) shorten(b *model.Booking) {
 	if t.task.IsTurn() {
 		return // nothing bounds how long a service has its GPUs
 	}
-	job := &ticketOf(t.state, t.task).job
+	job := &admission.TicketOf(t.state, t.task).Job
 	spec := job.Spec
 	limit := spec.LimitWithin(b.Start.Sub(t.now))
 	if limit == 0 || job.Array() || job.Waits > 0 || b.Begun || spec.TimeLimit > 0 && spec.TimeLimit <= limit {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 )
@@ -87,7 +88,7 @@ func TestReservationsAreWhereJobsMayBe(t *testing.T) {
 		t.Errorf("drawn %v", got)
 	}
 	e, _ := sched.Explain(&c.s, c.now, model.TaskKey{Job: 3})
-	if len(e.Blockers) != 1 || e.Blockers[0].Code != sched.CodeReserved {
+	if len(e.Blockers) != 1 || e.Blockers[0].Code != blocker.CodeReserved {
 		t.Errorf("blocked by %+v", e.Blockers)
 	}
 }

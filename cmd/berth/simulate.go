@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 	"github.com/berth-gpu/berth/cmd/internal/table"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -78,7 +78,7 @@ func newSimulate() *cobra.Command {
 	f.IntVar(&s.GPUs, "gpus-per-node", 8, "GPUs of each node")
 	f.BoolVar(&s.WholeNodes, "whole-nodes", false, "jobs of 2, 3, ... nodes' GPUs take whole nodes, not any GPUs on as few as hold them")
 	f.StringVar(&s.cluster, "cluster", "", "the nodes, in a YAML `file`, in place of --nodes and --gpus-per-node")
-	f.StringVar(&s.Policy, "policy", sched.DefaultPolicy, "order of the queue: "+strings.Join(playable(), ", "))
+	f.StringVar(&s.Policy, "policy", queue.DefaultPolicy, "order of the queue: "+strings.Join(playable(), ", "))
 	f.StringSliceVar(&s.compare, "compare", nil, "play it under each of these `policies` (with --history: all)")
 	f.StringVar(&s.backfill, "backfill", "conservative", "what may pass a job that finds no GPUs: none, skip, easy (one reservation), conservative (many)")
 	f.StringVar(&s.estimates, "estimates", "history", "what users tell: exact, none, history or xLOW..HIGH")

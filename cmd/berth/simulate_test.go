@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 )
 
@@ -104,7 +104,7 @@ func TestSimulateTextbooks(t *testing.T) {
 	if r := play("--compare", "srtf,srsf", "--set", "min_run=2h"); r[0].Preemptions != 0 || r[1].Preemptions != 0 {
 		t.Errorf("a flag changes what they preset: %+v", r)
 	}
-	if slices.Contains(sched.Policies(), "srtf") || sched.Known("srsf") {
+	if slices.Contains(queue.Policies(), "srtf") || queue.Known("srsf") {
 		t.Error("a cluster could have an order of the textbooks")
 	}
 	if code, _, errs := f.berth(t, "simulate", "--trace", trace, "--policy", "sjf", "--compare", "srtf"); code == 0 || !strings.Contains(errs, "compare") {

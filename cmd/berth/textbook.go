@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cmd/internal/simulate"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/httpapi/wire"
@@ -18,14 +18,14 @@ func plain() []string {
 }
 
 // playable lists the policies that can be played.
-func playable() []string { return append(sched.Policies(), sched.Textbooks()...) }
+func playable() []string { return append(queue.Policies(), queue.Textbooks()...) }
 
 // as are the options of a play under a policy, or under an order of the literature: with true
 // run times and jobs that all may be suspended, unless flags say otherwise.
 func (s *simulation) as(name string) (simulate.Options, error) {
 	o := s.Options
 	o.Policy = name
-	if slices.Contains(sched.Textbooks(), name) {
+	if slices.Contains(queue.Textbooks(), name) {
 		if err := set(&o.Tuning, plain()); err != nil {
 			return o, err
 		}

@@ -14,7 +14,10 @@ import (
 // orderedRooms lists the packages in which the order of anything may reach the
 // state, its digest or a plan.
 func orderedRooms() []string {
-	return []string{"fsm/state", "fsm/command", "cluster/sched", "cluster/liveness"}
+	return []string{
+		"fsm/state", "fsm/command", "cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
+		"cluster/liveness",
+	}
 }
 
 const orderRemedy = "sort the keys first (slices.Sorted(maps.Keys(m))) or use an ordered table; " +

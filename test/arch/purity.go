@@ -10,7 +10,8 @@ import (
 func pureRooms() []string {
 	return []string{
 		"fsm/model", "fsm/command", "fsm/state", "fsm/state/table",
-		"cluster/sched", "cluster/liveness", "node/fence", "node/gpu/judge",
+		"cluster/sched", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
+		"cluster/liveness", "node/fence", "node/gpu/judge",
 	}
 }
 

@@ -15,7 +15,7 @@ type Room struct {
 }
 
 // TestLevel is the level of everything below test/, above all rooms.
-const TestLevel = 11
+const TestLevel = 14
 
 // stateRooms is what a room that reads the state and writes commands imports.
 func stateRooms(more ...string) []string {
@@ -36,24 +36,30 @@ func stateFloor() []Room {
 		{Path: "fsm/state/table", Level: 1},
 		{Path: "fsm/state", Level: 2, May: []string{"fsm/model", "fsm/command", "fsm/state/table"}},
 		{Path: "fsm/state/statetest", Level: 4, May: stateRooms()},
-		{Path: "fsm", Level: 5, May: stateRooms("fsm/state/table")},
+		{Path: "fsm", Level: 8, May: stateRooms("fsm/state/table")},
 	}
 }
 
 func clusterFloor() []Room {
 	return []Room{
 		{Path: "cluster/sched/virtual", Level: 3, May: stateRooms()},
-		{Path: "cluster/sched", Level: 4, May: stateRooms("cluster/sched/split", "cluster/sched/virtual")},
+		{Path: "cluster/sched/blocker", Level: 3, May: []string{"fsm/model", "fsm/state"}},
+		{Path: "cluster/sched/admission", Level: 4, May: stateRooms("cluster/sched/blocker")},
+		{Path: "cluster/sched/queue", Level: 5, May: []string{
+			"fsm/model", "fsm/state", "cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/split",
+		}},
+		{Path: "cluster/sched", Level: 6, May: stateRooms("cluster/sched/blocker", "cluster/sched/admission", "cluster/sched/queue",
+			"cluster/sched/split", "cluster/sched/virtual")},
 		{Path: "cluster/sched/split", Level: 3, Bare: true},
-		{Path: "cluster/liveness", Level: 4, May: stateRooms()},
-		{Path: "cluster/leader", Level: 5, May: stateRooms("cluster/sched", "cluster/liveness")},
-		{Path: "cluster/archive", Level: 5, May: stateRooms("fsm/private")},
-		{Path: "cluster/notify", Level: 5, May: stateRooms("httpapi/wire")},
-		{Path: "cluster/soft", Level: 5, May: stateRooms("fsm/private")},
-		{Path: "cluster/gossip", Level: 5, May: []string{"fsm/model"}},
-		{Path: "cluster/raftnet", Level: 5, May: []string{"fsm/model"}},
-		{Path: "cluster/raftstore", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
-		{Path: "cluster", Level: 6, May: stateRooms("fsm", "cluster/sched", "cluster/liveness", "cluster/leader",
+		{Path: "cluster/liveness", Level: 6, May: stateRooms()},
+		{Path: "cluster/leader", Level: 8, May: stateRooms("cluster/sched", "cluster/liveness")},
+		{Path: "cluster/archive", Level: 8, May: stateRooms("fsm/private")},
+		{Path: "cluster/notify", Level: 8, May: stateRooms("httpapi/wire")},
+		{Path: "cluster/soft", Level: 8, May: stateRooms("fsm/private")},
+		{Path: "cluster/gossip", Level: 8, May: []string{"fsm/model"}},
+		{Path: "cluster/raftnet", Level: 8, May: []string{"fsm/model"}},
+		{Path: "cluster/raftstore", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "fsm/private"}},
+		{Path: "cluster", Level: 9, May: stateRooms("fsm", "cluster/sched/queue", "cluster/liveness", "cluster/leader",
 			"cluster/archive", "cluster/notify", "cluster/soft", "cluster/gossip", "cluster/raftnet", "cluster/raftstore")},
 	}
 }
@@ -63,36 +69,37 @@ func apiFloor() []Room {
 		{Path: "httpapi/wire", Level: 2, Bare: true},
 		{Path: "httpapi/endpoint", Level: 2, May: []string{"fsm/model"}},
 		{Path: "httpapi/agentwire", Level: 2, May: []string{"fsm/model"}},
-		{Path: "httpapi/auth", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi/forward", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
-		{Path: "httpapi/client", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
-		{Path: "httpapi/dashboard", Level: 5},
-		{Path: "httpapi/workload", Level: 5, May: []string{"fsm/model", "httpapi/wire"}},
-		{Path: "httpapi", Level: 6, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
-			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/soft", "cluster/archive", "cluster/notify")},
-		{Path: "httpapi/plug", Level: 7, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
+		{Path: "httpapi/auth", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "httpapi/forward", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
+		{Path: "httpapi/client", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/agentwire", "httpapi/endpoint"}},
+		{Path: "httpapi/dashboard", Level: 8},
+		{Path: "httpapi/workload", Level: 8, May: []string{"fsm/model", "httpapi/wire"}},
+		{Path: "httpapi", Level: 9, May: stateRooms("httpapi/wire", "httpapi/agentwire", "httpapi/endpoint", "httpapi/auth", "httpapi/forward",
+			"httpapi/client", "httpapi/dashboard", "httpapi/workload", "cluster/sched", "cluster/sched/admission", "cluster/sched/queue",
+			"cluster/soft", "cluster/archive", "cluster/notify")},
+		{Path: "httpapi/plug", Level: 10, May: stateRooms("cluster", "httpapi", "httpapi/forward", "httpapi/wire")},
 	}
 }
 
 func nodeFloor() []Room {
 	return []Room{
-		{Path: "node/fence", Level: 5, May: []string{"fsm/model"}},
+		{Path: "node/fence", Level: 8, May: []string{"fsm/model"}},
 		{Path: "node/internal/proc", Level: 4},
 		{Path: "node/disk", Level: 4},
 		{Path: "node/gpu/judge", Level: 4, May: []string{"fsm/model"}},
-		{Path: "node/gpu", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "node/gpu/judge"}},
+		{Path: "node/gpu", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "node/gpu/judge"}},
 		{Path: "node/runner/cgroup", Level: 4},
 		{Path: "node/runner/isolate", Level: 4},
-		{Path: "node/runner", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
-		{Path: "node/runner/devices", Level: 5, May: []string{"node/runner/isolate"}},
-		{Path: "node/journal", Level: 5, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
-		{Path: "node/nodeapi", Level: 5, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
-		{Path: "node/gpu/nvml", Level: 6, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
-		{Path: "node/gpu/simgpu", Level: 6, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
-		{Path: "node/runner/process", Level: 6, May: []string{
+		{Path: "node/runner", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "node/disk"}},
+		{Path: "node/runner/devices", Level: 8, May: []string{"node/runner/isolate"}},
+		{Path: "node/journal", Level: 8, May: []string{"fsm/model", "fsm/smallfile", "fsm/private", "node/disk"}},
+		{Path: "node/nodeapi", Level: 8, May: []string{"fsm/model", "httpapi/wire", "httpapi/endpoint"}},
+		{Path: "node/gpu/nvml", Level: 9, May: []string{"fsm/model", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
+		{Path: "node/gpu/simgpu", Level: 9, May: []string{"fsm/model", "fsm/smallfile", "node/gpu", "node/gpu/judge", "node/internal/proc"}},
+		{Path: "node/runner/process", Level: 9, May: []string{
 			"fsm/model", "fsm/smallfile", "fsm/private", "node/disk", "node/runner", "node/runner/cgroup", "node/runner/isolate", "node/fence", "node/internal/proc",
 		}},
-		{Path: "node", Level: 6, May: []string{
+		{Path: "node", Level: 9, May: []string{
 			"fsm/model", "fsm/smallfile", "fsm/private", "httpapi/wire", "httpapi/agentwire", "httpapi/client", "cluster/gossip",
 			"node/disk", "node/fence", "node/gpu", "node/runner", "node/runner/isolate", "node/journal", "node/nodeapi", "node/internal/proc",
 		}},
@@ -101,17 +108,17 @@ func nodeFloor() []Room {
 
 func cmdFloor() []Room {
 	return []Room{
-		{Path: "cmd/internal/config", Level: 7, Any: true},
-		{Path: "cmd/internal/build", Level: 7},
-		{Path: "cmd/internal/terminal", Level: 5},
-		{Path: "cmd/internal/loglimit", Level: 5},
-		{Path: "cmd/internal/table", Level: 6, Any: true},
-		{Path: "cmd/internal/simulate", Level: 7, Any: true},
-		{Path: "cmd/internal/devcluster", Level: 8, Any: true},
-		{Path: "cmd/internal/demo", Level: 9, Any: true},
-		{Path: "cmd/internal/bench", Level: 9, Any: true},
-		{Path: "cmd/berth-supervisor", Level: 10, May: []string{"cmd/internal/build", "node/runner/process"}},
-		{Path: "cmd/berth", Level: 10, Any: true},
+		{Path: "cmd/internal/config", Level: 10, Any: true},
+		{Path: "cmd/internal/build", Level: 10},
+		{Path: "cmd/internal/terminal", Level: 8},
+		{Path: "cmd/internal/loglimit", Level: 8},
+		{Path: "cmd/internal/table", Level: 9, Any: true},
+		{Path: "cmd/internal/simulate", Level: 10, Any: true},
+		{Path: "cmd/internal/devcluster", Level: 11, Any: true},
+		{Path: "cmd/internal/demo", Level: 12, Any: true},
+		{Path: "cmd/internal/bench", Level: 12, Any: true},
+		{Path: "cmd/berth-supervisor", Level: 13, May: []string{"cmd/internal/build", "node/runner/process"}},
+		{Path: "cmd/berth", Level: 13, Any: true},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
@@ -32,7 +32,7 @@ type Cluster struct {
 // defaultCluster is what founders begin with that are told nothing.
 func defaultCluster() Cluster {
 	return Cluster{
-		Running: true, Policy: sched.DefaultPolicy, Tuning: model.DefaultTuning(),
+		Running: true, Policy: queue.DefaultPolicy, Tuning: model.DefaultTuning(),
 		Pools:     model.Pools{Mode: model.PoolDynamic, Part: model.DefaultPart},
 		Retention: model.Retention{Jobs: 10_000, Age: 7 * 24 * time.Hour},
 		Defaults:  model.Defaults{Class: model.ClassNormal},
@@ -129,7 +129,7 @@ func (c *Cluster) Settings() []Setting {
 			Value: Switch(&c.Running),
 		},
 		{
-			Name: "scheduling.policy", Means: "the order of the queue", Value: Choice(&c.Policy, sched.Policies()...),
+			Name: "scheduling.policy", Means: "the order of the queue", Value: Choice(&c.Policy, queue.Policies()...),
 		},
 		{
 			Name: "scheduling.max_queue_size", Means: "jobs that may wait; none: any number",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 	"github.com/berth-gpu/berth/cluster/sched/virtual"
 	"github.com/berth-gpu/berth/fsm/command"
 	"github.com/berth-gpu/berth/fsm/model"
@@ -209,7 +210,7 @@ func (r *Run) submit() (*live, error) {
 		return nil, err
 	}
 	spec.Name = "job-" + strconv.Itoa(j.n)
-	if slices.Contains(sched.Textbooks(), r.options.Policy) {
+	if slices.Contains(queue.Textbooks(), r.options.Policy) {
 		spec.Project = spec.Name // so that each has its own place in the order
 	}
 	if e := r.options.Estimates; e.Told {

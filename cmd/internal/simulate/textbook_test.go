@@ -8,14 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/berth-gpu/berth/cluster/sched"
+	"github.com/berth-gpu/berth/cluster/sched/queue"
 )
 
 // Where only one job can run at a time the textbooks' orders are plain to see: whoever has
 // least left of run time, or of GPU time, has the node.
 func TestTextbooksAreAsDefined(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom(sched.Textbooks()).Draw(t, "order")
+		name := rapid.SampledFrom(queue.Textbooks()).Draw(t, "order")
 		var trace []Job
 		at := time.Duration(0)
 		for i := range rapid.IntRange(1, 30).Draw(t, "jobs") {

@@ -1,4 +1,4 @@
-package sched
+package blocker
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// Message says the blocker in words.
+// Message returns the blocker in words.
 func (b *Blocker) Message() string {
 	switch b.Code {
 	case CodeStopped:
@@ -22,25 +22,25 @@ func (b *Blocker) Message() string {
 	case CodeDependency:
 		return b.dependency()
 	case CodeBegin:
-		return "it is to begin at " + clock(b.Until) + " at the earliest"
+		return "it is to begin at " + Timestamp(b.Until) + " at the earliest"
 	case CodeBackoff:
-		return "it failed and is tried again at " + clock(b.Until)
+		return "it failed and is tried again at " + Timestamp(b.Until)
 	case CodeThrottle:
-		return fmt.Sprintf("its job runs at most %s at once, and runs %d", count(b.Limit, "task"), b.Used)
+		return fmt.Sprintf("its job runs at most %s at once, and runs %d", Count(b.Limit, "task"), b.Used)
 	case CodeLimit:
 		return b.limit()
 	case CodeNever:
 		return "no nodes of the cluster could ever hold it, even if they were empty"
 	case CodeGPUType:
-		return fmt.Sprintf("only another type of GPU than %s is free", typed(b.Model, b.Found))
+		return fmt.Sprintf("only another type of GPU than %s is free", ModelText(b.Model, b.Found))
 	case CodeGPUMemory:
-		return fmt.Sprintf("only GPUs with less than %s are free", gigabytes(b.MemoryMB))
+		return fmt.Sprintf("only GPUs with less than %s are free", Gigabytes(b.MemoryMB))
 	case CodeConstraint, CodeAccounts:
 		return b.elsewhere()
 	case CodeAvoid:
 		return "GPUs are free that have just failed it: it waits for others"
 	case CodeNodes:
-		return fmt.Sprintf("it needs %s, and the cluster has %d that take work", count(max(b.Nodes, 1), "node"), b.Have)
+		return fmt.Sprintf("it needs %s, and the cluster has %d that take work", Count(max(b.Nodes, 1), "node"), b.Have)
 	case CodeGPUs:
 		return fmt.Sprintf("it needs %s: %d are free, at most %d on one node", b.needs(), b.Have, b.Best)
 	case CodeSuspending:
@@ -50,7 +50,7 @@ func (b *Blocker) Message() string {
 			return fmt.Sprintf("it would fit, but GPUs are kept for %s, which has waited for so long that nobody is let past it", Holder{b.Task, b.Service})
 		}
 		return fmt.Sprintf("it would fit, but GPUs are kept for %s, which is to start there at about %s, and it might not be done before",
-			Holder{b.Task, b.Service}, clock(b.Until))
+			Holder{b.Task, b.Service}, Timestamp(b.Until))
 	case CodeBarred:
 		return b.barred()
 	case CodeBooked:
@@ -84,7 +84,7 @@ func (b *Blocker) ahead() string {
 	if b.Have == 0 {
 		return "it would fit, but nothing may start before those that wait ahead of it (backfill is none)"
 	}
-	return fmt.Sprintf("it would fit, but the GPUs go to %s before it", count(b.Have, "other"))
+	return fmt.Sprintf("it would fit, but the GPUs go to %s before it", Count(b.Have, "other"))
 }
 
 func suspending(b *Blocker) string {
@@ -92,7 +92,7 @@ func suspending(b *Blocker) string {
 		return "it is to start as soon as GPUs are free that others are being suspended for"
 	}
 	return fmt.Sprintf("it is to start as soon as %s stopped for it: that gives it %s, by %s at the latest", b.Whom,
-		count(b.GPUs, "GPU"), clock(b.Until))
+		Count(b.GPUs, "GPU"), Timestamp(b.Until))
 }
 
 // closed is what a maintenance does, or has done, to nodes.
@@ -114,15 +114,15 @@ func beforehand(b *Blocker) string {
 func (b *Blocker) limit() string {
 	switch b.Of {
 	case LimitLive:
-		return fmt.Sprintf("%s may have %s running and has %d", b.Scope, count(b.Limit, "job"), b.Used)
+		return fmt.Sprintf("%s may have %s running and has %d", b.Scope, Count(b.Limit, "job"), b.Used)
 	case LimitGPUsPerJob:
-		return fmt.Sprintf("%s may use %s for one job, and this one needs %d", b.Scope, count(b.Limit, "GPU"), b.Need)
+		return fmt.Sprintf("%s may use %s for one job, and this one needs %d", b.Scope, Count(b.Limit, "GPU"), b.Need)
 	}
 	whose := ""
 	if b.Default {
 		whose = ", the default of users (gpus_per_user of the cluster)"
 	}
-	return fmt.Sprintf("%s may use %s%s, uses %d, and this needs %d%s", b.Scope, count(b.Limit, "GPU"), whose, b.Used, b.Need, b.wayOut())
+	return fmt.Sprintf("%s may use %s%s, uses %d, and this needs %d%s", b.Scope, Count(b.Limit, "GPU"), whose, b.Used, b.Need, b.wayOut())
 }
 
 // quota is what a limit of time or a pool says.
@@ -133,20 +133,20 @@ func (b *Blocker) quota() string {
 			time.Duration(b.Limit)*time.Second, time.Duration(b.Need)*time.Second)
 	case b.Code == CodeGPUHours:
 		return fmt.Sprintf("%s may use %s in a period and has used %s: the next begins at %s", b.Scope,
-			gpuHours(b.Limit), state.Hours(b.Used), clock(b.Until))
+			GPUHours(b.Limit), state.Hours(b.Used), Timestamp(b.Until))
 	case b.Of == model.PoolHybrid.String():
 		return fmt.Sprintf("%s may be used beyond guarantees, %d are, and this needs %d: the others are kept for their owners",
-			count(b.Limit, "GPU"), b.Used, b.Need)
+			Count(b.Limit, "GPU"), b.Used, b.Need)
 	case b.Scope.Kind == model.ScopeCluster:
 		return fmt.Sprintf("who owns no GPUs may use %s, %d are used, and this needs %d: the others are kept for their owners",
-			count(b.Limit, "GPU"), b.Used, b.Need)
+			Count(b.Limit, "GPU"), b.Used, b.Need)
 	}
-	return fmt.Sprintf("%s owns %s, uses %d, and this needs %d: allocation is static", b.Scope, count(b.Limit, "GPU"), b.Used, b.Need)
+	return fmt.Sprintf("%s owns %s, uses %d, and this needs %d: allocation is static", b.Scope, Count(b.Limit, "GPU"), b.Used, b.Need)
 }
 
 // needs is "4 GPUs of type H200 on one node".
 func (b *Blocker) needs() string {
-	text := count(b.Need, b.kind())
+	text := Count(b.Need, b.kind())
 	switch few := (b.Least + b.Need - 1) / max(b.Need, 1); {
 	case b.Nodes > 1 && few > 0 && few < b.Nodes:
 		text += fmt.Sprintf(" on each of %d to %d nodes", few, b.Nodes)
@@ -164,25 +164,25 @@ func (b *Blocker) needs() string {
 	return text
 }
 
-func (b *Blocker) kind() string { return kind(typed(b.Model, b.Found), b.MemoryMB) }
+func (b *Blocker) kind() string { return GPUKind(ModelText(b.Model, b.Found), b.MemoryMB) }
 
-// kind is "GPU of type H200 with 80 GB".
-func kind(name string, memory uint32) string {
+// GPUKind returns "GPU of type H200 with 80 GB".
+func GPUKind(name string, memory uint32) string {
 	what := "GPU"
 	if name != "" {
 		what += " of type " + name
 	}
 	if memory > 0 {
-		what += " with " + gigabytes(memory)
+		what += " with " + Gigabytes(memory)
 	}
 	return what
 }
 
-// gigabytes is memory as it is asked for, of 1,000 MB each.
-func gigabytes(mb uint32) string { return strconv.FormatFloat(float64(mb)/1000, 'f', -1, 64) + " GB" }
+// Gigabytes returns memory in words, in gigabytes of 1,000 MB.
+func Gigabytes(mb uint32) string { return strconv.FormatFloat(float64(mb)/1000, 'f', -1, 64) + " GB" }
 
-// gpuHours is "1 GPU-hour" or "2.5 GPU-hours".
-func gpuHours(ms int64) string {
+// GPUHours returns "1 GPU-hour" or "2.5 GPU-hours".
+func GPUHours(ms int64) string {
 	if text := state.Hours(ms); text != "1" {
 		return text + " GPU-hours"
 	}
@@ -200,14 +200,14 @@ func (b *Blocker) dependency() string {
 // has is "1 task has" or "3 tasks have".
 func has(n int64, what string) string {
 	if n == 1 {
-		return count(n, what) + " has"
+		return Count(n, what) + " has"
 	}
-	return count(n, what) + " have"
+	return Count(n, what) + " have"
 }
 
 // barred says for whom nodes are kept, and until when.
 func (b *Blocker) barred() string {
-	kept := fmt.Sprintf("%s are kept for %s", count(b.Have, "node"), Holder{b.Task, b.Service})
+	kept := fmt.Sprintf("%s are kept for %s", Count(b.Have, "node"), Holder{b.Task, b.Service})
 	if b.Have == 1 {
 		kept = fmt.Sprintf("1 node is kept for %s", Holder{b.Task, b.Service})
 	}
@@ -217,13 +217,13 @@ func (b *Blocker) barred() string {
 	case b.Until == 0:
 		return "it would fit, but " + kept + ", which has waited for so long that nobody is let past it who could not be stopped at once"
 	default:
-		kept += ", which is to start there at about " + clock(b.Until)
+		kept += ", which is to start there at about " + Timestamp(b.Until)
 	}
 	return "it would fit, but " + kept + "; it might not be done before, nor may it be stopped by then (jobs may be with --preemptible)"
 }
 
-// count is "1 GPU of type X" or "3 GPUs of type X".
-func count[N int64 | uint32 | int](n N, what string) string {
+// Count returns "1 GPU of type X" or "3 GPUs of type X".
+func Count[N int64 | uint32 | int](n N, what string) string {
 	if n != 1 {
 		noun, rest, more := strings.Cut(what, " ")
 		if what = noun + "s"; more {
@@ -233,60 +233,11 @@ func count[N int64 | uint32 | int](n N, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-func clock(t model.Time) string { return t.Time().UTC().Format(time.RFC3339) }
+// Timestamp returns an instant as texts give it, in UTC.
+func Timestamp(t model.Time) string { return t.Time().UTC().Format(time.RFC3339) }
 
-// Message says the change in words.
-func (u *Unblock) Message() string {
-	switch u.Kind {
-	case UnblockStart:
-		return "start the orchestrator (berth orchestrator start)"
-	case UnblockResume:
-		return "resume the scheduler"
-	case UnblockRelease:
-		return "release it"
-	case UnblockTurn:
-		return u.turn()
-	case UnblockDrop:
-		return "it waits for no other job any more (berth release --dependencies)"
-	case UnblockYield:
-		return "submit it again with --preemptible"
-	case UnblockWait:
-		return "its backoff ends at " + clock(u.At)
-	case UnblockBegin:
-		return "the time of its begin comes, " + clock(u.At)
-	case UnblockPeriod:
-		return "the next period begins, " + clock(u.At)
-	case UnblockPool:
-		return "allocation is set to dynamic, under which everybody may use every GPU"
-	case UnblockTime:
-		return "submit it again with --time " + brief(u.TimeLimit)
-	case UnblockFewer:
-		return fmt.Sprintf("submit it again with --min-gpus %d", u.MinGPUs)
-	case UnblockPreempt:
-		if u.At == 0 {
-			return "nothing else: " + u.taken()
-		}
-		return "time passes until " + clock(u.At) + ", when " + u.who() + " may be stopped for it"
-	case UnblockOver:
-		return u.Booking.Kind.String() + " " + u.Booking.ID.String() + " is over, " + clock(u.At)
-	case UnblockCancel:
-		return u.Booking.Kind.String() + " " + u.Booking.ID.String() + " is canceled"
-	case UnblockLimit:
-		return "the limit of " + u.Limit.Scope.String() + " is raised to " + u.raised()
-	case UnblockEnd:
-		return u.ends()
-	case UnblockNode:
-		text := fmt.Sprintf("%s more, with %s free", count(u.Nodes, "node"), count(u.GPUs, kind(typed(u.Model, ""), u.MemoryMB)))
-		if u.Labels != "" {
-			text += " and labeled " + strings.ReplaceAll(u.Labels, ",", " and ")
-		}
-		return text
-	}
-	return string(u.Kind)
-}
-
-// brief is "2h", "1h30m" or "45m": a time in whole minutes.
-func brief(d time.Duration) string {
+// ShortDuration returns "2h", "1h30m" or "45m": a time in whole minutes.
+func ShortDuration(d time.Duration) string {
 	text := ""
 	if d >= time.Hour {
 		text = fmt.Sprintf("%dh", d/time.Hour)
@@ -297,68 +248,46 @@ func brief(d time.Duration) string {
 	return text
 }
 
-func (u *Unblock) raised() string {
-	switch u.Of {
-	case LimitLive:
-		return count(u.Limit.Live, "job") + " running"
-	case LimitGPUsPerJob:
-		return count(u.Limit.GPUsPerJob, "GPU") + " for one job"
-	case LimitRunTime:
-		return u.Limit.RunTime.String() + " for one job"
-	case LimitGPUHours:
-		return gpuHours(u.Limit.GPUTime*1000) + " in a period"
-	case LimitReserved:
-		return count(u.Limit.Reserved, "GPU") + " of its own"
+func (b *Blocker) degraded() string {
+	if b.Have == 1 {
+		return "1 node is degraded: " + b.Trouble
 	}
-	return count(u.Limit.GPUs, "GPU")
+	return fmt.Sprintf("%d nodes are degraded: %s", b.Have, b.Trouble)
 }
 
-// turn is "job 3 has completed and job 4 has ended".
-func (u *Unblock) turn() string {
-	list := make([]string, 0, len(u.Jobs))
-	for _, a := range u.Jobs {
-		list = append(list, "job "+a.Job.String()+" has "+a.Kind.Wish())
+// FewerOption returns the command-line option with which a job takes no more GPUs than a limit allows.
+func FewerOption(limit int64) string {
+	if limit == 0 {
+		return ""
 	}
-	return strings.Join(list, " and ")
+	return fmt.Sprintf(" (--min-gpus %d)", limit)
 }
 
-func (u *Unblock) ends() string {
-	if len(u.Ends) == 1 {
-		return u.who() + " ends"
-	}
-	return u.who() + " end"
+// Oversized reports whether the task is larger than a limit, whatever else runs.
+func (b *Blocker) Oversized() bool {
+	return b.Code == CodeLimit && b.Of == LimitGPUs && b.Need > b.Limit
 }
 
-// who is "job 7 and allocation web".
-func (u *Unblock) who() string {
-	names := make([]string, 0, len(u.Ends))
-	for _, h := range u.Ends {
-		names = append(names, h.String())
+// wayOut is what helps who needs more GPUs than a limit allows at all, and so never starts by
+// itself.
+func (b *Blocker) wayOut() string {
+	if !b.Oversized() {
+		return ""
 	}
-	return strings.Join(names, " and ")
+	return fmt.Sprintf(": it never starts unless that is raised, or it takes fewer%s", FewerOption(b.Limit))
 }
 
-// summary is one line: the first blocker, and how many more there are.
-func summary(e *Explanation) string {
-	if len(e.Blockers) == 0 {
-		return "It starts with the next pass."
-	}
-	for _, u := range e.Unblock {
-		if u.Kind == UnblockPreempt && u.At == 0 {
-			return "It is about to start: " + u.taken() + "."
-		}
-	}
-	line := "It waits: " + e.Blockers[0].Message()
-	if more := len(e.Blockers) - 1; more > 0 {
-		line += fmt.Sprintf(" (and %s more)", count(more, "reason"))
-	}
-	return line + "."
-}
+// maxListed bounds the names that a text lists.
+const maxListed = 3
 
-// taken says what a plan takes for a task at once.
-func (u *Unblock) taken() string {
-	if len(u.Ends) == 0 {
-		return "the next pass gives it GPUs that are kept for those whom it may pass"
+// ListSome returns "n1", "n1 and n2" or "n1, n2 and 7 more".
+func ListSome(names []string) string {
+	switch n := len(names); {
+	case n == 1:
+		return names[0]
+	case n > maxListed:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed-1], ", "), n-maxListed+1)
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
-	return "the next pass stops " + u.who() + " for it"
 }

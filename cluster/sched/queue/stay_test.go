@@ -1,9 +1,10 @@
-package sched
+package queue
 
 import (
 	"testing"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -21,11 +22,11 @@ func TestFirm(t *testing.T) {
 		"spent":                      {2, 2, 4 * time.Hour, time.Hour, time.Hour, 3 * time.Hour},
 		"earned again":               {2, 2, 4 * time.Hour, 4 * time.Hour, time.Hour, 0},
 		"more than it will ever use": {0, 1000, model.MaxDuration, 0, time.Hour, 0},
-		"more spent than ever":       {1000, 0, model.MaxDuration, 0, time.Hour, longest * time.Second},
+		"more spent than ever":       {1000, 0, model.MaxDuration, 0, time.Hour, admission.LongestSeconds * time.Second},
 	} {
 		tuning := model.Tuning{MinRun: 30 * time.Minute, Budget: v.budget, BudgetEvery: v.every}
 		task := model.Task{Preempted: v.preempted}
-		if got := firm(&task, v.executed, v.ran, &tuning); got != v.want {
+		if got := ProtectedTime(&task, v.executed, v.ran, &tuning); got != v.want {
 			t.Errorf("%s: may not be suspended for %s, want %s", name, got, v.want)
 		}
 	}

@@ -1,8 +1,9 @@
-package sched
+package queue
 
 import (
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -16,16 +17,16 @@ const exactUpTo = 1000
 // every run's tasks to have come evenly over time. It is 0 for a task that does
 // not wait.
 func Position(s *state.State, now model.Time, key model.TaskKey) (position int, exact bool) {
-	t := ticketOf(s, key)
-	if t.task.State != model.TaskQueued {
+	t := admission.TicketOf(s, key)
+	if t.Task.State != model.TaskQueued {
 		return 0, true
 	}
-	o := newOrder(s, now)
-	at := o.standing(t.key(s))
+	o := NewOrdering(s, now)
+	at := o.SortKey(t.QueueKey(s))
 	counted := 0
-	for _, head := range o.firsts() {
+	for _, head := range o.Heads() {
 		for k := range s.Queue.From(head) {
-			if !sameRun(k, head) || o.standing(k).compare(at) >= 0 {
+			if !SameRun(k, head) || o.SortKey(k).Compare(at) >= 0 {
 				break
 			}
 			if counted++; counted == exactUpTo {
@@ -38,11 +39,11 @@ func Position(s *state.State, now model.Time, key model.TaskKey) (position int, 
 
 // estimate shares the queue's length out among the runs by the span of job numbers
 // that each can hold, and counts of each the part before the task.
-func estimate(o *order, at standing) int {
-	s := o.state
+func estimate(o *Ordering, at SortKey) int {
+	s := o.State
 	next := uint64(s.Settings().NextJob)
 	var all, before float64
-	for _, head := range o.firsts() {
+	for _, head := range o.Heads() {
 		span := float64(next - uint64(head.Task.Job))
 		all += span
 		before += span * o.shareBefore(head, at)
@@ -53,14 +54,14 @@ func estimate(o *order, at standing) int {
 
 // shareBefore is which part of a run goes before a place in the order, if its tasks
 // have come evenly from the head's submission until now.
-func (o *order) shareBefore(head state.QueueKey, at standing) float64 {
+func (o *Ordering) shareBefore(head state.QueueKey, at SortKey) float64 {
 	low, high := 0, shareSteps // of the tasks before low/shareSteps all go before at
 	for low < high {
 		mid := (low + high + 1) / 2
 		k := head
-		k.Since = head.Since.Add(o.now.Sub(head.Since) / shareSteps * time.Duration(mid))
-		k.Task.Job += model.JobID(uint64(o.state.Settings().NextJob-head.Task.Job) * uint64(mid) / shareSteps) //nolint:gosec // not negative
-		if o.standing(k).compare(at) < 0 {
+		k.Since = head.Since.Add(o.Now.Sub(head.Since) / shareSteps * time.Duration(mid))
+		k.Task.Job += model.JobID(uint64(o.State.Settings().NextJob-head.Task.Job) * uint64(mid) / shareSteps) //nolint:gosec // not negative
+		if o.SortKey(k).Compare(at) < 0 {
 			low = mid
 		} else {
 			high = mid - 1

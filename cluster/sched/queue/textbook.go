@@ -1,6 +1,7 @@
-package sched
+package queue
 
 import (
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -11,33 +12,33 @@ import (
 // asked for the heads of runs only.
 func Textbooks() (names []string) {
 	for _, p := range textbooks() {
-		names = append(names, p.name)
+		names = append(names, p.Name)
 	}
 	return names
 }
 
-func textbooks() []policy {
-	return []policy{
+func textbooks() []Policy {
+	return []Policy{
 		{"srtf", "shortest remaining time first", byRemaining, true, true, logFactors},
 		{"srsf", "shortest remaining service, which is GPU time, first", byService, true, true, logFactors},
 	}
 }
 
 // byRemaining goes by the run time that is left of what the user said.
-func byRemaining(o *order, k state.QueueKey) uint64 { return 1 << 62 / remaining(o, k) }
+func byRemaining(o *Ordering, k state.QueueKey) uint64 { return 1 << 62 / remaining(o, k) }
 
 // byService goes by the GPU time that is left of it.
-func byService(o *order, k state.QueueKey) uint64 {
+func byService(o *Ordering, k state.QueueKey) uint64 {
 	return 1 << 62 / (remaining(o, k) * uint64(max(k.Run.Value().Shape.GPUs, 1)))
 }
 
 // remaining is in milliseconds, at least one.
-func remaining(o *order, k state.QueueKey) uint64 {
-	t := ticketOf(o.state, k.Task)
-	had := t.task.Executed
-	if t.task.State != model.TaskQueued {
-		a, _ := o.state.Attempts.Get(t.task.Newest())
-		had = executed(&t.task, &a, o.now)
+func remaining(o *Ordering, k state.QueueKey) uint64 {
+	t := admission.TicketOf(o.State, k.Task)
+	had := t.Task.Executed
+	if t.Task.State != model.TaskQueued {
+		a, _ := o.State.Attempts.Get(t.Task.Newest())
+		had = admission.Executed(&t.Task, &a, o.Now)
 	}
-	return uint64(max((t.job.Spec.Estimate - had).Milliseconds(), 1)) //nolint:gosec // positive
+	return uint64(max((t.Job.Spec.Estimate - had).Milliseconds(), 1)) //nolint:gosec // positive
 }

@@ -1,4 +1,4 @@
-package sched
+package queue
 
 import (
 	"testing"
@@ -14,10 +14,10 @@ func TestCreditComesBack(t *testing.T) {
 	const began = model.Time(1e18)
 	for gpus := int64(1); gpus <= 8; gpus++ {
 		steer := model.Steer{Credit: -1, At: began, Spent: true}
-		if c := creditOf(&steer, gpus, began.Add(time.Hour)); !c.spent || c.left != gpus*900-1 {
+		if c := creditOf(&steer, gpus, began.Add(time.Hour)); !c.Spent || c.Left != gpus*900-1 {
 			t.Errorf("%d GPUs after an hour: %+v", gpus, c)
 		}
-		if c := creditOf(&steer, gpus, began.Add(24*time.Hour)); c.spent || c.left != gpus*creditHours*3600 {
+		if c := creditOf(&steer, gpus, began.Add(24*time.Hour)); c.Spent || c.Left != gpus*creditHours*3600 {
 			t.Errorf("%d GPUs after a day: %+v", gpus, c)
 		}
 	}
@@ -28,7 +28,7 @@ func TestCreditIsSavedUp(t *testing.T) {
 	const gpus, most = 8, 8 * creditHours * 3600
 	for spent, least := range map[bool]int64{true: most/10*9 + 1, false: 0} {
 		for left := range int64(most) {
-			if c := creditOf(&model.Steer{Credit: left, At: 1e18, Spent: spent}, gpus, 1e18); c.spent != (left < least) {
+			if c := creditOf(&model.Steer{Credit: left, At: 1e18, Spent: spent}, gpus, 1e18); c.Spent != (left < least) {
 				t.Fatalf("with %d of %d GPU-seconds left, spent before: %v: %+v", left, most, spent, c)
 			}
 		}
@@ -40,7 +40,7 @@ func TestCreditIsSpentInMoments(t *testing.T) {
 	steer := model.Steer{Credit: 10_000, At: 1e18, Rate: 8}
 	for range 1000 {
 		at := steer.At.Add(900 * time.Millisecond)
-		steer.Credit, steer.At = creditOf(&steer, 8, at).left, at
+		steer.Credit, steer.At = creditOf(&steer, 8, at).Left, at
 	}
 	if spent := 10_000 - steer.Credit; spent < 5000 || spent > 6000 { // 900 s of 6 GPUs
 		t.Errorf("%d GPU-seconds are spent", spent)
@@ -50,11 +50,11 @@ func TestCreditIsSpentInMoments(t *testing.T) {
 // Where run times have been right nothing is drained: what is there ends when it is expected to.
 func TestDrains(t *testing.T) {
 	var s state.State
-	o := &order{state: &s, now: model.Time(1e18), tuning: model.DefaultTuning()}
-	k := state.QueueKey{Run: unique.Make(state.Run{}), Since: o.now.Add(-drainAfter*o.tuning.WaitBound - time.Hour)}
+	o := &Ordering{State: &s, Now: model.Time(1e18), Tuning: model.DefaultTuning()}
+	k := state.QueueKey{Run: unique.Make(state.Run{}), Since: o.Now.Add(-drainAfter*o.Tuning.WaitBound - time.Hour)}
 	for trust := range uint64(fullTrust + 1) {
-		if o.trust = trust; o.drains(k) != (trust < fullTrust) {
-			t.Errorf("with %d fourths of trust: %v", trust, o.drains(k))
+		if o.trust = trust; o.Drains(k) != (trust < fullTrust) {
+			t.Errorf("with %d fourths of trust: %v", trust, o.Drains(k))
 		}
 	}
 }

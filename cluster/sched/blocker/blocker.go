@@ -1,4 +1,4 @@
-package sched
+package blocker
 
 import "github.com/berth-gpu/berth/fsm/model"
 
@@ -91,4 +91,26 @@ type Turn struct {
 
 	Whom string // of those who are being suspended: the jobs that give it GPUs, in words; empty: those are not settled
 	GPUs uint32 // so many, by Until at the latest
+}
+
+// Holder is who has GPUs: a task or, if Allocation is set, a service.
+type Holder struct {
+	Task       model.TaskKey
+	Allocation model.AllocationID
+}
+
+// Compare orders by task, then allocation.
+func (h Holder) Compare(o Holder) int {
+	if c := h.Task.Compare(o.Task); c != 0 {
+		return c
+	}
+	return h.Allocation.Compare(o.Allocation)
+}
+
+// String is "job 7" or "allocation web".
+func (h Holder) String() string {
+	if h.Allocation != "" {
+		return "allocation " + string(h.Allocation)
+	}
+	return "job " + h.Task.String()
 }

@@ -1,4 +1,4 @@
-package sched
+package queue
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
 )
 
@@ -122,7 +123,7 @@ func TestWhoHasWaitedIsMovedBackLess(t *testing.T) {
 		t.Errorf("a lead of four doublings makes a score of 65536 %d", got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		by, w := lead(rapid.IntRange(-mostLead, 0).Draw(t, "lead")), rapid.Uint64Range(60, longest).Draw(t, "waited")
+		by, w := lead(rapid.IntRange(-mostLead, 0).Draw(t, "lead")), rapid.Uint64Range(60, admission.LongestSeconds).Draw(t, "waited")
 		if a, b := by.move(w*w, w, &tuning), by.move((w+1)*(w+1), w+1, &tuning); a > b {
 			t.Fatalf("with a lead of %d who has waited %d s scores %d, a second later %d", by, w, a, b)
 		}

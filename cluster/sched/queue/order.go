@@ -1,10 +1,11 @@
-package sched
+package queue
 
 import (
 	"container/heap"
 	"iter"
 	"slices"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -26,7 +27,7 @@ type Entry struct {
 func Order(s *state.State, now model.Time, from int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		position := 1
-		for key, held := range merged(newOrder(s, now)) {
+		for key, held := range Keys(NewOrdering(s, now)) {
 			if from--; from < 0 {
 				e := Entry{Task: key.Task, Class: key.Class, Position: position, Held: held}
 				e.Service, _ = s.Waiting.Get(key.Task)
@@ -44,22 +45,22 @@ func Order(s *state.State, now model.Time, from int) iter.Seq[Entry] {
 	}
 }
 
-// merged yields the keys of all waiting tasks in order, and which are held.
-func merged(o *order) iter.Seq2[state.QueueKey, bool] {
+// Keys yields the keys of all waiting tasks in order, and whether each is held.
+func Keys(o *Ordering) iter.Seq2[state.QueueKey, bool] {
 	return func(yield func(state.QueueKey, bool) bool) {
 		held := o.heldTasks()
-		for q := newQueue(o); q.Len() > 0; q.settle() {
-			r := q.head()
-			for len(held) > 0 && o.standing(held[0]).compare(r.at) < 0 {
+		for q := NewQueue(o); q.Len() > 0; q.Reorder() {
+			r := q.Head()
+			for len(held) > 0 && o.SortKey(held[0]).Compare(r.At) < 0 {
 				if !yield(held[0], true) {
 					return
 				}
 				held = held[1:]
 			}
-			if !yield(r.key, false) {
+			if !yield(r.Key, false) {
 				return
 			}
-			q.advance()
+			q.Advance()
 		}
 		for _, key := range held {
 			if !yield(key, true) {
@@ -71,17 +72,17 @@ func merged(o *order) iter.Seq2[state.QueueKey, bool] {
 
 // heldTasks finds the tasks that are held or whose jobs wait for others, in order. The
 // queue's index leaves them out, but the use of the cluster counts them.
-func (o *order) heldTasks() (keys []state.QueueKey) {
-	use, _ := o.state.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
-	left := int(use.Queued) - (o.state.Queue.Len() - o.state.Waiting.Len())
+func (o *Ordering) heldTasks() (keys []state.QueueKey) {
+	use, _ := o.State.Usage.Get(model.ScopeKey{Kind: model.ScopeCluster})
+	left := int(use.Queued) - (o.State.Queue.Len() - o.State.Waiting.Len())
 	if left <= 0 {
 		return nil
 	}
-	for _, task := range o.state.Tasks.All() {
+	for _, task := range o.State.Tasks.All() {
 		if task.State != model.TaskQueued {
 			continue
 		}
-		if job, _ := o.state.Jobs.Get(task.Key.Job); !state.InLine(&job, &task) {
+		if job, _ := o.State.Jobs.Get(task.Key.Job); !state.InLine(&job, &task) {
 			keys = append(keys, state.KeyOf(&task, &job))
 			if left--; left == 0 {
 				break
@@ -92,10 +93,10 @@ func (o *order) heldTasks() (keys []state.QueueKey) {
 	return keys
 }
 
-// firsts lists the first key of every run.
-func (o *order) firsts() []state.QueueKey {
+// Heads returns the first key of every run.
+func (o *Ordering) Heads() []state.QueueKey {
 	if o.heads == nil {
-		o.heads = slices.Collect(heads(o.state))
+		o.heads = slices.Collect(Heads(o.State))
 	}
 	return o.heads
 }
@@ -103,9 +104,9 @@ func (o *order) firsts() []state.QueueKey {
 // few is how many keys of one run are stepped over before the next run is sought.
 const few = 8
 
-// heads yields the first key of every run. It goes on from key to key where runs
+// Heads yields the first key of every run. It goes on from key to key where runs
 // are short, and from the head of each to the head of the next where they are long.
-func heads(s *state.State) iter.Seq[state.QueueKey] {
+func Heads(s *state.State) iter.Seq[state.QueueKey] {
 	return func(yield func(state.QueueKey) bool) {
 		var head state.QueueKey
 		seek := state.QueueKey{Class: ^model.Class(0)} // before all
@@ -113,7 +114,7 @@ func heads(s *state.State) iter.Seq[state.QueueKey] {
 			more = false
 			steps := 0
 			for k := range s.Queue.From(seek) {
-				if sameRun(k, head) {
+				if SameRun(k, head) {
 					if steps++; steps == few {
 						seek, more = last(head), true
 						break
@@ -128,8 +129,8 @@ func heads(s *state.State) iter.Seq[state.QueueKey] {
 	}
 }
 
-// first is the first key of the queue at or after from.
-func first(s *state.State, from state.QueueKey) (state.QueueKey, bool) {
+// KeyFrom returns the first key of the queue at or after from.
+func KeyFrom(s *state.State, from state.QueueKey) (state.QueueKey, bool) {
 	for k := range s.Queue.From(from) {
 		return k, true
 	}
@@ -142,84 +143,86 @@ func last(k state.QueueKey) state.QueueKey {
 	return k
 }
 
-func sameRun(a, b state.QueueKey) bool { return a.Class == b.Class && a.Run == b.Run }
+// SameRun reports whether two keys are of one run.
+func SameRun(a, b state.QueueKey) bool { return a.Class == b.Class && a.Run == b.Run }
 
-// run is the waiting tasks of one class, project, user and shape from its head
+// Run is the waiting tasks of one class, project, user and shape from its head
 // on, or a single task.
-type run struct {
-	key    state.QueueKey // of the head
-	at     standing       // of the head
-	single bool
-	done   bool
-	looked int // tasks of it that wait and were looked at, of those who may preempt
+type Run struct {
+	Key      state.QueueKey // of the head
+	At       SortKey        // of the head
+	Single   bool
+	Done     bool
+	Examined int // tasks of it that wait and were looked at, of those who may preempt
 }
 
 // single is the run of one task, over at once if it does not wait.
-func (o *order) single(key model.TaskKey) *run {
-	t := ticketOf(o.state, key)
-	k := t.key(o.state)
-	return &run{key: k, at: o.standing(k), single: true, done: t.task.State != model.TaskQueued || t.task.Held}
+func (o *Ordering) single(key model.TaskKey) *Run {
+	t := admission.TicketOf(o.State, key)
+	k := t.QueueKey(o.State)
+	return &Run{Key: k, At: o.SortKey(k), Single: true, Done: t.Task.State != model.TaskQueued || t.Task.Held}
 }
 
-// queue merges runs by the order of their heads.
-type queue struct {
-	order *order
-	runs  []*run
+// Queue merges runs by the order of their heads.
+type Queue struct {
+	Order *Ordering
+	runs  []*Run
 }
 
-func newQueue(o *order) *queue {
-	q := &queue{order: o}
-	for _, key := range o.firsts() {
-		q.runs = append(q.runs, &run{key: key, at: o.standing(key)})
+// NewQueue returns the queue of all runs.
+func NewQueue(o *Ordering) *Queue {
+	q := &Queue{Order: o}
+	for _, key := range o.Heads() {
+		q.runs = append(q.runs, &Run{Key: key, At: o.SortKey(key)})
 	}
 	heap.Init(q)
 	return q
 }
 
-// advance goes to the next task of the first run.
-func (q *queue) advance() {
-	next := q.head().key
+// Advance goes to the next task of the first run.
+func (q *Queue) Advance() {
+	next := q.Head().Key
 	next.Task.Task++
 	q.moveTo(next)
 }
 
-// skipJob goes to the next job's first task in the first run.
-func (q *queue) skipJob() {
-	next := q.head().key
+// SkipJob goes to the next job's first task in the first run.
+func (q *Queue) SkipJob() {
+	next := q.Head().Key
 	next.Task = model.TaskKey{Job: next.Task.Job + 1}
 	q.moveTo(next)
 }
 
-func (q *queue) moveTo(from state.QueueKey) {
-	r := q.head()
-	next, found := first(q.order.state, from)
-	if r.single || !found || !sameRun(next, r.key) {
-		r.done = true
+func (q *Queue) moveTo(from state.QueueKey) {
+	r := q.Head()
+	next, found := KeyFrom(q.Order.State, from)
+	if r.Single || !found || !SameRun(next, r.Key) {
+		r.Done = true
 		return
 	}
-	r.key, r.at = next, q.order.standing(next)
+	r.Key, r.At = next, q.Order.SortKey(next)
 }
 
-// addSingles makes a run of its own of every task for which GPUs are kept, and of
+// AddSingles makes a run of its own of every task for which GPUs are kept, and of
 // every one whose backoff is over and which keeps off GPUs that have failed it.
-func (q *queue) addSingles() {
-	s := q.order.state
-	for task := range claimants(s) {
-		heap.Push(q, q.order.single(task))
+func (q *Queue) AddSingles() {
+	s := q.Order.State
+	for task := range Claimants(s) {
+		heap.Push(q, q.Order.single(task))
 	}
 	for k := range s.Due.All() {
-		if k.At > q.order.now {
+		if k.At > q.Order.Now {
 			break
 		}
 		if task, _ := s.Tasks.Get(k.Task); task.Avoid > 0 && !claims(s, k.Task) {
-			heap.Push(q, q.order.single(k.Task))
+			heap.Push(q, q.Order.single(k.Task))
 		}
 	}
-	q.settle()
+	q.Reorder()
 }
 
-// claimants yields the tasks for which GPUs are kept.
-func claimants(s *state.State) iter.Seq[model.TaskKey] {
+// Claimants yields the tasks for which GPUs are kept.
+func Claimants(s *state.State) iter.Seq[model.TaskKey] {
 	return func(yield func(model.TaskKey) bool) {
 		var before model.TaskKey
 		for c := range s.ClaimedFor.All() {
@@ -239,44 +242,56 @@ func claims(s *state.State, task model.TaskKey) bool {
 	return false
 }
 
-func (q *queue) head() *run { return q.runs[0] }
+// Head returns the run whose task goes first.
+func (q *Queue) Head() *Run { return q.runs[0] }
 
-// settle brings the run with the first task to the head, and drops those that
+// Reorder brings the run with the first task to the head, and drops those that
 // are over.
-func (q *queue) settle() {
+func (q *Queue) Reorder() {
 	if q.Len() > 0 {
 		heap.Fix(q, 0)
 	}
-	for q.Len() > 0 && q.head().done {
+	for q.Len() > 0 && q.Head().Done {
 		heap.Pop(q)
 	}
 }
 
-// Len is the number of runs.
-func (q *queue) Len() int { return len(q.runs) }
+// Len returns the number of runs.
+func (q *Queue) Len() int { return len(q.runs) }
 
 // Less orders by the heads' order; runs that are over come first.
-func (q *queue) Less(i, j int) bool {
+func (q *Queue) Less(i, j int) bool {
 	a, b := q.runs[i], q.runs[j]
-	if a.done != b.done {
-		return a.done
+	if a.Done != b.Done {
+		return a.Done
 	}
-	return a.at.compare(b.at) < 0
+	return a.At.Compare(b.At) < 0
 }
 
 // Swap swaps two runs.
-func (q *queue) Swap(i, j int) { q.runs[i], q.runs[j] = q.runs[j], q.runs[i] }
+func (q *Queue) Swap(i, j int) { q.runs[i], q.runs[j] = q.runs[j], q.runs[i] }
 
 // Push adds a run.
-func (q *queue) Push(x any) {
-	if r, ok := x.(*run); ok {
+func (q *Queue) Push(x any) {
+	if r, ok := x.(*Run); ok {
 		q.runs = append(q.runs, r)
 	}
 }
 
 // Pop removes the last run.
-func (q *queue) Pop() any {
+func (q *Queue) Pop() any {
 	r := q.runs[len(q.runs)-1]
 	q.runs = q.runs[:len(q.runs)-1]
 	return r
+}
+
+// CountBefore counts the tasks of the head's job that come before a place in the order.
+func (r *Run) CountBefore(o *Ordering, place SortKey) (n int) {
+	for k := range o.State.Queue.From(r.Key) {
+		if k.Task.Job != r.Key.Task.Job || !SameRun(k, r.Key) || n == exactUpTo || o.SortKey(k).Compare(place) >= 0 {
+			break
+		}
+		n++
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package sched
+package queue
 
 import "github.com/berth-gpu/berth/fsm/model"
 

@@ -1,4 +1,4 @@
-package sched
+package queue
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/admission"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
@@ -27,7 +28,7 @@ type Portion struct {
 // had less than they are due; one below 1 moves others back meanwhile, the less the longer a job has waited.
 func Portions(s *state.State, now model.Time) (out []Portion) {
 	set := s.Settings()
-	o := &order{state: s, now: max(now, set.Clock), tuning: tuningOf(&set)}
+	o := &Ordering{State: s, Now: max(now, set.Clock), Tuning: TuningOf(&set)}
 	for _, p := range sharesOf(o, unused(s)...).projects {
 		first := len(out)
 		out = append(out, Portion{Key: p.key, Shares: p.shares, Used: p.used, Part: p.part * 100 / whole})
@@ -94,11 +95,11 @@ const (
 // sharesOf relates what each user has used to what they are due: first among projects, then
 // among the users of one. Who has more shares is due more. Those who have used nothing
 // count once they wait; others may be named to be listed, which changes nothing for anybody else.
-func sharesOf(o *order, named ...model.ShareKey) shares {
+func sharesOf(o *Ordering, named ...model.ShareKey) shares {
 	out := shares{users: map[model.ShareKey]*account{}}
 	waits := waitsOf(o)
-	for k, row := range o.state.Shares.All() {
-		out.users[k] = &account{key: k, used: min(row.UsedAt(o.now, o.tuning.HalfLife), mostUsed)}
+	for k, row := range o.State.Shares.All() {
+		out.users[k] = &account{key: k, used: min(row.UsedAt(o.Now, o.Tuning.HalfLife), mostUsed)}
 	}
 	for _, k := range slices.AppendSeq(named, maps.Keys(waits)) { // order-free: each on its own
 		if out.users[k] == nil {
@@ -107,7 +108,7 @@ func sharesOf(o *order, named ...model.ShareKey) shares {
 	}
 	var users []*account
 	for k, u := range out.users { // order-free: sorted below
-		u.shares, u.waits = weightOf(o.state, model.ScopeUser, k.User), waits[k]
+		u.shares, u.waits = weightOf(o.State, model.ScopeUser, k.User), waits[k]
 		users = append(users, u)
 	}
 	slices.SortFunc(users, func(a, b *account) int { return a.key.Compare(b.key) })
@@ -116,7 +117,7 @@ func sharesOf(o *order, named ...model.ShareKey) shares {
 		n := len(out.projects)
 		if n == 0 || out.projects[n-1].key.Project != u.key.Project {
 			p := &project{account: account{
-				key: model.ShareKey{Project: u.key.Project}, shares: weightOf(o.state, model.ScopeProject, u.key.Project),
+				key: model.ShareKey{Project: u.key.Project}, shares: weightOf(o.State, model.ScopeProject, u.key.Project),
 			}}
 			out.projects, projects, n = append(out.projects, p), append(projects, &p.account), n+1
 		}
@@ -128,11 +129,11 @@ func sharesOf(o *order, named ...model.ShareKey) shares {
 	for _, p := range out.projects {
 		settle(p.users)
 		for _, u := range p.users {
-			u.use = useOf(u.part, p.part, &o.tuning)
+			u.use = useOf(u.part, p.part, &o.Tuning)
 			u.part = min(u.part*p.part/whole, mostPart*whole/fair)
 		}
 	}
-	leads(users, &o.tuning)
+	leads(users, &o.Tuning)
 	return out
 }
 
@@ -179,27 +180,27 @@ func weightOf(s *state.State, kind model.ScopeKind, name string) int64 {
 
 // waitsOf says for how long users have waited with what may run: not that which waits for an instant or
 // for others of its job, nor that of users whose limits leave no room. Who is not named has nothing in line.
-func waitsOf(o *order) map[model.ShareKey]time.Duration {
+func waitsOf(o *Ordering) map[model.ShareKey]time.Duration {
 	out := map[model.ShareKey]time.Duration{}
-	some := anyDue(o.state, o.now)
-	for _, head := range o.firsts() {
+	some := anyDue(o.State, o.Now)
+	for _, head := range o.Heads() {
 		run := head.Run.Value()
 		key := model.ShareKey{Project: run.Project, User: run.User}
-		waited := max(o.now.Sub(head.Since), 1)
+		waited := max(o.Now.Sub(head.Since), 1)
 		if run.Again {
 			waited = max(waited-seconds(run.Executed.Seconds()), 1)
 		}
 		longest, seen := out[key]
-		if waited > longest && (some || run.Throttled) && o.early(ticketOf(o.state, head.Task)) {
+		if waited > longest && (some || run.Throttled) && o.early(admission.TicketOf(o.State, head.Task)) {
 			waited = 0
 		}
 		if !seen || waited > longest {
 			out[key] = waited
 		}
 	}
-	b := newBudget(o.state, o.now)
+	b := admission.NewBudget(o.State, o.Now)
 	for k := range out { // order-free: each on its own
-		for v := range b.excesses(k.Project, k.User, 1, 1) {
+		for v := range b.Excesses(k.Project, k.User, 1, 1) {
 			if v.Scope.Kind != model.ScopeCluster {
 				out[k] = 0
 			}

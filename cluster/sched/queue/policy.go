@@ -1,4 +1,4 @@
-package sched
+package queue
 
 import (
 	"fmt"
@@ -7,28 +7,29 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
 	"github.com/berth-gpu/berth/fsm/model"
 	"github.com/berth-gpu/berth/fsm/state"
 )
 
-// policy orders what waits. The key of a waiting task holds all that an order may
+// Policy orders what waits. The key of a waiting task holds all that an order may
 // look at: its class, its place in the log, who wants GPUs of which shape, and for
 // how long.
 //
 // Within a run - alike in all that but the place in the log - the order of every
 // policy is that of the log. A pass relies on it: it compares the heads of the runs
 // only.
-type policy struct {
-	name string
+type Policy struct {
+	Name string
 	what string // in one line
 	// score is greater for what goes first; ties go by the log.
-	score func(*order, state.QueueKey) uint64
-	// bounded moves what has waited for longer than the wait bound to the front.
-	bounded bool
-	// times says that scores are proportions: one may be made greater by a factor.
-	times bool
-	// factors says what a score follows from, what counts most first.
-	factors func(*order, state.QueueKey) []Factor
+	score func(*Ordering, state.QueueKey) uint64
+	// Bounded moves what has waited for longer than the wait bound to the front.
+	Bounded bool
+	// Proportional is set if scores are proportions: one may be made greater by a factor.
+	Proportional bool
+	// Factors returns what a score follows from, in order of weight.
+	Factors func(*Ordering, state.QueueKey) []Factor
 }
 
 // Factor is one thing that a task's place in the order follows from.
@@ -37,11 +38,11 @@ type Factor struct{ Name, Value string }
 // DefaultPolicy is the order of clusters that have chosen none.
 const DefaultPolicy = "fair_share"
 
-func policies() []policy {
-	return []policy{
+func policies() []Policy {
+	return []Policy{
 		{"fair_share", "long waits, little GPU time to go and little used lately first; jobs that allow it are suspended for better ones", byShare, true, true, fairFactors},
 		{"priority", "higher class first; a class is worth the parameter aging", byClass, false, false, classFactors},
-		{"fcfs", "who came first", func(*order, state.QueueKey) uint64 { return 0 }, false, false, logFactors},
+		{"fcfs", "who came first", func(*Ordering, state.QueueKey) uint64 { return 0 }, false, false, logFactors},
 		{"sjf", "shortest remaining run time over the wait", byRunTime, true, true, shortFactors},
 		{"gang", "most GPUs times the wait", byGPUs, true, true, gangFactors},
 	}
@@ -50,23 +51,23 @@ func policies() []policy {
 // Policies lists the names of the policies that there are.
 func Policies() (names []string) {
 	for _, p := range policies() {
-		names = append(names, p.name)
+		names = append(names, p.Name)
 	}
 	return names
 }
 
 // Describe says in one line how a policy orders.
-func Describe(name string) string { return policyNamed(name).what }
+func Describe(name string) string { return PolicyNamed(name).what }
 
 // Known says that there is a policy of that name.
 func Known(name string) bool { return slices.Contains(Policies(), name) }
 
-// policyNamed is the policy of a name, or the default if there is none: a state
+// PolicyNamed returns the policy of a name, or the default if there is none: a state
 // may name one that only a newer program has.
-func policyNamed(name string) policy {
+func PolicyNamed(name string) Policy {
 	all := policies()
 	for _, p := range slices.Concat(all, textbooks()) {
-		if p.name == name {
+		if p.Name == name {
 			return p
 		}
 	}
@@ -80,18 +81,18 @@ func policyNamed(name string) policy {
 // the square to the cube as run times have been right: WFP3 (Tang et al., Cluster 2009)
 // where they are known. Nobody can make room for a large job then, so small ones must not
 // always come first.
-func byShare(o *order, k state.QueueKey) uint64 {
+func byShare(o *Ordering, k state.QueueKey) uint64 {
 	w := o.patient(k)
 	run := k.Run.Value()
 	gpus, left := uint64(max(run.Shape.GPUs, 1)), run.Expected.Seconds()
 	score := w * w << 12 / left
-	if o.steady {
+	if o.Steady {
 		score = scale(score, w*gpus<<16, left*power(run.Expected, o.trust))
 	} else {
 		score /= gpus
 	}
-	user := o.shares.account(model.ShareKey{Project: run.Project, User: run.User}, &o.tuning)
-	return user.lead.move(min(score, mostScore)<<8/user.use, w, &o.tuning)
+	user := o.shares.account(model.ShareKey{Project: run.Project, User: run.User}, &o.Tuning)
+	return user.lead.move(min(score, mostScore)<<8/user.use, w, &o.Tuning)
 }
 
 // mostScore bounds what the wait and the work make of a score, before the use.
@@ -107,56 +108,56 @@ func scale(n, a, b uint64) uint64 {
 	return out
 }
 
-func fairFactors(o *order, k state.QueueKey) []Factor {
+func fairFactors(o *Ordering, k state.QueueKey) []Factor {
 	run := k.Run.Value()
-	user := o.shares.account(model.ShareKey{Project: run.Project, User: run.User}, &o.tuning)
+	user := o.shares.account(model.ShareKey{Project: run.Project, User: run.User}, &o.Tuning)
 	factors := []Factor{
 		{"waited", o.waited(k).String()},
 		{"expected", roughly(run.Expected)},
 		{"gpus", fmt.Sprint(run.Shape.GPUs)},
 	}
-	if o.tuning.ShareWeight > 0 {
+	if o.Tuning.ShareWeight > 0 {
 		factors = append(factors, Factor{"use_of_fair_share", fmt.Sprintf("%d%%", user.part*100/whole)})
 	}
 	if user.lead != 0 {
-		moved := float64(user.lead.move(1<<32, o.patient(k), &o.tuning)) / (1 << 32)
+		moved := float64(user.lead.move(1<<32, o.patient(k), &o.Tuning)) / (1 << 32)
 		factors = append(factors, Factor{"lead", fmt.Sprintf("x%.3g", moved)})
 	}
-	if o.steady {
+	if o.Steady {
 		factors = append(factors, Factor{"trust_in_run_times", fmt.Sprintf("%d%%", o.trust*100/fullTrust)})
 	}
 	return factors
 }
 
 // byClass goes by the time of submission, less what the class is worth.
-func byClass(o *order, k state.QueueKey) uint64 {
-	worth := o.tuning.Aging * time.Duration(k.Class)
+func byClass(o *Ordering, k state.QueueKey) uint64 {
+	worth := o.Tuning.Aging * time.Duration(k.Class)
 	return math.MaxInt64>>1 - uint64(k.Since.Add(-worth)) //nolint:gosec // wraps below 0, which is after all else
 }
 
-func classFactors(o *order, k state.QueueKey) []Factor {
+func classFactors(o *Ordering, k state.QueueKey) []Factor {
 	return []Factor{
 		{"class", k.Class.String()},
-		{"worth_of_a_class", brief(o.tuning.Aging)},
-		{"submitted", clock(k.Since)},
+		{"worth_of_a_class", blocker.ShortDuration(o.Tuning.Aging)},
+		{"submitted", blocker.Timestamp(k.Since)},
 	}
 }
 
-func logFactors(_ *order, k state.QueueKey) []Factor {
-	return []Factor{{"submitted", clock(k.Since)}}
+func logFactors(_ *Ordering, k state.QueueKey) []Factor {
+	return []Factor{{"submitted", blocker.Timestamp(k.Since)}}
 }
 
 // byRunTime goes by the run time that is needed yet over the wait.
-func byRunTime(o *order, k state.QueueKey) uint64 {
+func byRunTime(o *Ordering, k state.QueueKey) uint64 {
 	run := k.Run.Value()
 	score := o.patient(k) << 36 / run.Expected.Seconds()
-	if o.tuning.GPUTime {
+	if o.Tuning.GPUTime {
 		score /= uint64(max(run.Shape.GPUs, 1))
 	}
 	return score
 }
 
-func shortFactors(o *order, k state.QueueKey) []Factor {
+func shortFactors(o *Ordering, k state.QueueKey) []Factor {
 	return []Factor{
 		{"expected", roughly(k.Run.Value().Expected)},
 		{"waited", o.waited(k).String()},
@@ -164,11 +165,11 @@ func shortFactors(o *order, k state.QueueKey) []Factor {
 }
 
 // byGPUs goes by the GPUs times the wait.
-func byGPUs(o *order, k state.QueueKey) uint64 {
+func byGPUs(o *Ordering, k state.QueueKey) uint64 {
 	return o.patient(k) * uint64(k.Run.Value().Shape.GPUs)
 }
 
-func gangFactors(o *order, k state.QueueKey) []Factor {
+func gangFactors(o *Ordering, k state.QueueKey) []Factor {
 	return []Factor{{"gpus", fmt.Sprint(k.Run.Value().Shape.GPUs)}, {"waited", o.waited(k).String()}}
 }
 
@@ -177,7 +178,7 @@ func roughly(s model.Step) string {
 	d := seconds(s.Seconds())
 	switch {
 	case s == 0:
-		return "at most " + brief(model.Step(1).Least())
+		return "at most " + blocker.ShortDuration(model.Step(1).Least())
 	case d < time.Hour:
 		d = d.Round(time.Minute)
 	case d < 10*time.Hour:
@@ -185,7 +186,7 @@ func roughly(s model.Step) string {
 	default:
 		d = d.Round(time.Hour)
 	}
-	return "about " + brief(d)
+	return "about " + blocker.ShortDuration(d)
 }
 
 func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second } //nolint:gosec // below a year

@@ -1,4 +1,4 @@
-package sched
+package blocker
 
 import (
 	"slices"
@@ -11,8 +11,8 @@ import (
 // maxNamed bounds the models that a text lists.
 const maxNamed = 8
 
-// modelsOf lists the cluster's models of GPUs that one asked for may be, in order.
-func modelsOf(s *state.State, asked string) (names []string) {
+// ModelsOf returns the models of the cluster's GPUs that a requested model matches, in order.
+func ModelsOf(s *state.State, asked string) (names []string) {
 	for _, g := range s.GPUs.All() {
 		if i, known := slices.BinarySearch(names, g.Model); !known && g.Model != "" && model.OfModel(asked, g.Model) {
 			names = slices.Insert(names, i, g.Model)
@@ -24,19 +24,19 @@ func modelsOf(s *state.State, asked string) (names []string) {
 	return names
 }
 
-// several are the models that one text among those asked for finds, if any finds more
-// than one; else it is empty.
-func several(s *state.State, asked string) string {
+// SeveralModels returns the models that a request matches if one of its texts matches more than one; else
+// it is empty.
+func SeveralModels(s *state.State, asked string) string {
 	for one := range strings.SplitSeq(asked, "|") {
-		if one != "" && len(modelsOf(s, one)) > 1 {
-			return strings.Join(modelsOf(s, asked), " or ")
+		if one != "" && len(ModelsOf(s, one)) > 1 {
+			return strings.Join(ModelsOf(s, asked), " or ")
 		}
 	}
 	return ""
 }
 
-// typed is what is asked for in words, with the models that it finds if they are told.
-func typed(asked, found string) string {
+// ModelText returns a requested model in words, followed by the models that match if there are any given.
+func ModelText(asked, found string) string {
 	text := strings.ReplaceAll(asked, "|", " or ")
 	if found != "" {
 		text += " (" + found + ")"

@@ -1,0 +1,22 @@
+package admission
+
+import (
+	"fmt"
+
+	"github.com/berth-gpu/berth/cluster/sched/blocker"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// Oversized says of the limits that a job's least GPUs are beyond, whatever else runs, that it
+// may not start: limits may be raised, so it is not refused.
+func Oversized(s *state.State, spec *model.Spec) (out []string) {
+	for _, scope := range Scopes(spec.Project, spec.User) {
+		limit, found := state.LimitOf(s, scope)
+		if least := spec.Least(); found && limit.GPUs != model.Unlimited && int64(least) > limit.GPUs {
+			out = append(out, fmt.Sprintf("may not start: %s may use %s at once, this needs %d: have gpus of %s raised, or ask for fewer%s",
+				scope, blocker.Count(limit.GPUs, "GPU"), least, scope, blocker.FewerOption(limit.GPUs)))
+		}
+	}
+	return out
+}

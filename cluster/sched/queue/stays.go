@@ -1,0 +1,65 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/berth-gpu/berth/cluster/sched/admission"
+	"github.com/berth-gpu/berth/cluster/sched/split"
+	"github.com/berth-gpu/berth/fsm/model"
+	"github.com/berth-gpu/berth/fsm/state"
+)
+
+// EndsAfter returns after how long the tasks of a run are taken to end, by jobs that wait for the GPUs that
+// they hold. Strictly taken only a time limit counts, or the user's estimate: on guesses, one job after the other
+// that seems to be short would pass a job that waits, for ever.
+func EndsAfter(run *state.Run, strictly bool) time.Duration {
+	switch {
+	case run.Service:
+	case !strictly || run.Told:
+		return seconds(run.Expected.Seconds())
+	case run.Certain > 0:
+		return 2 * run.Certain.Least()
+	}
+	return admission.LongestSeconds * time.Second
+}
+
+// Stay returns for how long a waiting task, once it runs, is in the way of gangs that wait for its GPUs.
+// Strictly taken, for those who are at the wait bound, nobody yields who may not be
+// suspended at once: they are in the way until they may be, or one of them after the other would be
+// for ever.
+func (o *Ordering) Stay(k state.QueueKey, strictly bool) split.Stay {
+	run := k.Run.Value()
+	yields, ends := run.Preemptible && !o.Tuning.NoPreemption, EndsAfter(&run, strictly)
+	switch {
+	case !yields:
+		return split.Stay{Ends: int64(ends / time.Second), Began: int64(o.Now) / int64(time.Second)}
+	case !strictly:
+		return split.Stay{Yields: true, Ends: int64(ends / time.Second)}
+	}
+	var task model.Task
+	if run.Again {
+		task, _ = o.State.Tasks.Get(k.Task)
+	}
+	held := min(ends, ProtectedTime(&task, task.Executed, 0, &o.Tuning))
+	return split.Stay{Yields: held == 0, Ends: int64(held / time.Second)}
+}
+
+// ProtectedTime returns for how long yet a task may not be suspended that has executed for so long, of which
+// its running attempt has the last so much; at most LongestSeconds.
+func ProtectedTime(task *model.Task, executed, ran time.Duration, t *model.Tuning) time.Duration {
+	return max(t.MinRun-ran, EarningTime(task, executed, t))
+}
+
+// EarningTime returns for how much longer a task has to run until it may be stopped for others once more; at
+// most LongestSeconds.
+func EarningTime(task *model.Task, executed time.Duration, t *model.Tuning) time.Duration {
+	if task.Preempted < t.Budget {
+		return 0
+	}
+	const most = admission.LongestSeconds * time.Second
+	times, every := time.Duration(task.Preempted-t.Budget)+1, max(t.BudgetEvery, time.Second)
+	if times > (most+executed)/every {
+		return most
+	}
+	return max(times*every-executed, 0)
+}
