@@ -31,8 +31,8 @@
 //
 // What Plan proposes is a proposal still: [state.Apply] checks every part again.
 //
-// [Order] and [Position] tell the order to those who look at the queue, [Possible]
-// whether a job could run on the cluster's nodes at all.
+// Package queue has the order of what waits, package admission the limits, package blocker what can keep a
+// task from starting. [Possible] reports whether a job could run on the cluster's nodes at all.
 //
 // # What a pass costs
 //
