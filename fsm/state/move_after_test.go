@@ -105,7 +105,7 @@ func TestADependencyIsNeverMet(t *testing.T) {
 	}
 }
 
-// Who can wait for whom is said at submission.
+// Dependencies are checked at submission.
 func TestWhatCannotBeAwaited(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
@@ -138,7 +138,7 @@ func TestWhatCannotBeAwaited(t *testing.T) {
 	}
 }
 
-// A job that others wait for is not forgotten before they have been told.
+// A job that others wait for stays until they have been notified.
 func TestRetentionWaits(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)

@@ -140,8 +140,8 @@ func TestQuantile(t *testing.T) {
 	})
 }
 
-// What users tell is held against what came of it: their own estimates first, and everybody's where
-// too few are known of theirs.
+// Users' estimates are compared with the run times: their own estimates first, and all users' where too few
+// are known.
 func TestEstimatesAreTakenForWhatTheyWereWorth(t *testing.T) {
 	c := statetest.New(t)
 	n := c.Node("n1", 4)
