@@ -18,7 +18,7 @@ type Violation struct {
 	At   time.Duration // since the run began
 }
 
-// Error names the promise and says how it was broken.
+// Error names the promise and how it was broken.
 func (v *Violation) Error() string { return fmt.Sprintf("%s at %v: %s", v.Name, v.At, v.What) }
 
 // The names of violations.

@@ -64,7 +64,7 @@ func send(t *testing.T, c net.Conn, text string) {
 	}
 }
 
-// receive reads as many bytes as text has, wants them to be it, and returns how long that took.
+// receive reads as many bytes as text has, expects them to be it, and returns how long that took.
 func receive(t *testing.T, c net.Conn, text string) time.Duration {
 	t.Helper()
 	start := time.Now()

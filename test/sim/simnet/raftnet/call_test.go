@@ -220,8 +220,8 @@ func TestOneConnectionServesManyCalls(t *testing.T) {
 	})
 }
 
-// TestUnusedConnectionIsNotTrusted: one that the server is about to close, having heard nothing for long,
-// would lose a call.
+// TestUnusedConnectionIsNotTrusted: one that the server is about to close, after a long silence, would lose a
+// call.
 func TestUnusedConnectionIsNotTrusted(t *testing.T) {
 	inCallWorld(t, func(t *testing.T, w *callWorld) {
 		for dials, pause := range []time.Duration{0, 90 * time.Second, 10 * time.Minute} {
