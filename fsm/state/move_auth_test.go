@@ -159,7 +159,7 @@ func TestTheFirstTokenExpires(t *testing.T) {
 	}
 	c.Do(&command.SetUser{User: "ann", Role: model.RoleAdmin})
 	if c.State.Tokens.Has(hashOf(2)) {
-		t.Error("it is there beside an admin's token")
+		t.Error("the first token exists together with an admin's token")
 	}
 	wantCode(t, c.Try(&command.FoundAuth{Secret: model.Secret{8}, Token: hashOf(4)}), model.CodeConflict)
 }
@@ -218,7 +218,7 @@ func TestWhatTokensAllow(t *testing.T) {
 		{model.RoleAgent, model.RoleNone, model.RoleAgent},
 	} {
 		if got := (&model.Token{Role: v.token}).Allows(v.user); got != v.want {
-			t.Errorf("a token for %s of a user who is %s allows %s, want %s", v.token, v.user, got, v.want)
+			t.Errorf("a token for %s of a user with role %s allows %s, want %s", v.token, v.user, got, v.want)
 		}
 	}
 }
@@ -229,15 +229,15 @@ func TestCheckNamesBrokenPeople(t *testing.T) {
 		"a secret without a beginning": func(s *state.State) {
 			put(&s.Globals, state.Only{}, func(r *model.Settings) { r.Auth.Since = 0 })
 		},
-		"a token of nobody":    func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.User = "eve" }) },
+		"a token of no user":   func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.User = "eve" }) },
 		"a token of no role":   func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.Role = 9 }) },
 		"two first tokens":     func(s *state.State) { put(&s.Tokens, hashOf(2), func(r *model.Token) { r.First = true }) },
 		"a user of no role":    func(s *state.State) { put(&s.Users, "ann", func(r *model.User) { r.Role = model.RoleAgent }) },
 		"a user under another": func(s *state.State) { put(&s.Users, "ann", func(r *model.User) { r.Name = "bob" }) },
-		"a member who is nobody": func(s *state.State) {
+		"a member but no user": func(s *state.State) {
 			put(&s.Members, model.MemberKey{User: "ann", Project: "vision"}, func(r *model.Member) { r.Key.User = "eve" })
 		},
-		"a place of nobody": func(s *state.State) {
+		"a place of no user": func(s *state.State) {
 			d := s.Members.Fork()
 			d.Put(model.MemberKey{User: "eve", Project: "vision"}, model.Member{Key: model.MemberKey{User: "eve", Project: "vision"}})
 			s.Members = d.Table()

@@ -144,7 +144,7 @@ func TestNoticesOfAnAllocation(t *testing.T) {
 	c.Do(&command.ReleaseAllocation{ID: "svc-1"})
 	wants(t, told, "allocation.queued", "allocation.granted", "allocation.released")
 	if c.State.Outgoing.Len() != 1 {
-		t.Errorf("%d deliveries wait: who gave GPUs back is not told so", c.State.Outgoing.Len())
+		t.Errorf("%d deliveries wait: the release of GPUs is not notified", c.State.Outgoing.Len())
 	}
 }
 

@@ -206,7 +206,7 @@ func TestPools(t *testing.T) {
 	l.Do(owns(theUser("alice"), 2))
 	within := func(project, user string, gpus uint32) bool { return l.State.Within(project, user, gpus) }
 	if !within("vision", "alice", 8) || within("vision", "bob", 9) || within("", "alice", 1) || within("", "bob", 1) {
-		t.Error("it is not known who is within a guarantee")
+		t.Error("work within a guarantee is not recognized")
 	}
 	ofVision := l.Place(l.Submit(4, by("alice", "vision")))
 	ofBob := l.Place(l.Submit(1, by("bob", "speech")))
@@ -290,7 +290,7 @@ func TestCheckNamesBrokenAccounts(t *testing.T) {
 	}
 	for name, change := range map[string]func(*state.State){
 		"own":      func(s *state.State) { put(&s.Accounts, theUser("alice"), func(a *model.Account) { a.Own++ }) },
-		"nobody's": func(s *state.State) { put(&s.Accounts, cluster, func(a *model.Account) { a.Own = 99 }) },
+		"no owner": func(s *state.State) { put(&s.Accounts, cluster, func(a *model.Account) { a.Own = 99 }) },
 		"used":     func(s *state.State) { put(&s.Accounts, theUser("alice"), func(a *model.Account) { a.Used++ }) },
 		"started": func(s *state.State) {
 			k := model.AttemptKey{Job: 1, N: 7}

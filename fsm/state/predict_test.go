@@ -172,6 +172,6 @@ func TestEstimatesAreTakenForWhatTheyWereWorth(t *testing.T) {
 		}
 	}
 	if got := told("alice", 0); got != 0 {
-		t.Errorf("who told nothing: %s", got)
+		t.Errorf("without an estimate: %s", got)
 	}
 }
