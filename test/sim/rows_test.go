@@ -91,7 +91,7 @@ func TestTheLeaderIsAway(t *testing.T) {
 			l.mu.Unlock()
 			w.later(20*time.Second, func() { l.mu.Lock(); l.net.Resume(); l.mu.Unlock() })
 			if !w.Until(15*time.Second, func() bool { now := w.leader(); return now != nil && now != l }) {
-				w.trace.Break("scenario", "nobody takes over from a paused leader")
+				w.trace.Break("scenario", "no peer takes over from a paused leader")
 			}
 		}, one},
 		course{"cut off from the node", nil, func(w *World, h *host) {

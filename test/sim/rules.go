@@ -140,7 +140,7 @@ func (r *rules) look(all crowd) {
 		}
 		for _, a := range c.After {
 			if on := all[a.Job]; on != nil {
-				r.w.trace.Break(BreachDependency, "job %s runs beside job %s, for whose end it waits", id, a.Job)
+				r.w.trace.Break(BreachDependency, "job %s runs at the same time as job %s, for whose end it waits", id, a.Job)
 			}
 		}
 		r.inTime(c)

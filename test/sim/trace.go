@@ -43,7 +43,7 @@ const (
 	BreachDeadline    = "a job outlived its deadline"
 	BreachWhere       = "a job started on a node that it does not want"
 	BreachGPUs        = "a job started with another number of GPUs than it takes"
-	BreachBooked      = "reserved GPUs were given to somebody else"
+	BreachBooked      = "reserved GPUs were given to another user"
 	BreachMaintenance = "work was placed into a maintenance"
 )
 

@@ -65,7 +65,7 @@ func (a *agent) learn(answer fence.Answer) {
 	}
 	if a.guard.Extend(a.boot(), at) {
 		a.extends++
-		a.note("the rank may go on: nobody leads")
+		a.note("the rank may go on: no peer leads")
 	}
 }
 

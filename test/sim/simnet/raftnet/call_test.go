@@ -144,7 +144,7 @@ func TestTooManyCalls(t *testing.T) {
 func TestNotSent(t *testing.T) {
 	inCallWorld(t, func(t *testing.T, w *callWorld) {
 		if _, err := w.client.Call(t.Context(), "b:9", methodEcho, nil); !errors.Is(err, raftnet.ErrNotSent) {
-			t.Error("nobody listens:", err)
+			t.Error("no listener:", err)
 		}
 		w.net.Cut("a", "b")
 		start := time.Now()
